@@ -1,0 +1,107 @@
+//! Completion queues.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::status::{DtoStatus, Operation};
+
+/// One finished operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Completion {
+    /// The tag of the queue pair, as its specification gave it.
+    pub tag: u64,
+    /// The cookie of the post.
+    pub cookie: u64,
+    /// The bytes moved; of meaning for a success only.
+    pub length: u64,
+    /// What more the operation gives: the tag of the window for a bind, the context that was
+    /// invalidated for a receive with invalidate; else 0.
+    pub extra: u64,
+    /// Which operation it was; known for failures too.
+    pub operation: Operation,
+    /// How it ended.
+    pub status: DtoStatus,
+}
+
+/// The two halves of a completion queue: queue pairs refer to one, the event dispatcher owns
+/// the other, so that polling needs no lock of the provider's.
+pub struct CompletionQueueParts {
+    /// What queue pairs are made with.
+    pub queue: Arc<dyn CompletionQueue>,
+    /// What completions are taken from.
+    pub poller: Box<dyn CompletionPoller>,
+}
+
+impl std::fmt::Debug for CompletionQueueParts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CompletionQueueParts").finish_non_exhaustive()
+    }
+}
+
+/// The half of a completion queue that queue pairs are made with.
+pub trait CompletionQueue: Send + Sync {
+    /// Itself, so that the provider finds its own type again.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// Which arrivals make an upcall.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Notify {
+    /// None: nobody sleeps.
+    #[default]
+    Off,
+    /// Every completion but the unsignalled ones; errors always count.
+    Signalled,
+    /// Completions of receives whose send asked for it, and errors.
+    Solicited,
+}
+
+/// Features of a completion that decide over its notification.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompletionFeatures {
+    /// The consumer asked for no notification.
+    pub unsignalled: bool,
+    /// The sender asked for a notification.
+    pub solicited: bool,
+    /// The operation failed.
+    pub failed: bool,
+}
+
+impl Notify {
+    /// Whether a completion with these features makes an upcall.
+    #[must_use]
+    pub const fn wants(self, features: CompletionFeatures) -> bool {
+        match self {
+            Self::Off => false,
+            Self::Signalled => features.failed || !features.unsignalled,
+            Self::Solicited => features.failed || features.solicited,
+        }
+    }
+}
+
+/// The half of a completion queue that its event dispatcher owns.
+pub trait CompletionPoller: Send {
+    /// Takes the oldest completions into the slice and returns how many.
+    fn poll(&mut self, into: &mut [Completion]) -> usize;
+
+    /// Sets which arrivals make an upcall from now on. Returns whether completions are
+    /// waiting already: an arrival either is seen by that answer or makes its upcall.
+    fn notify(&mut self, mode: Notify) -> bool;
+
+    /// Makes room for at least `depth` completions; none is lost.
+    ///
+    /// # Errors
+    /// `DAT_INSUFFICIENT_RESOURCES` when the device has no queue that long,
+    /// `DAT_INVALID_STATE` when more completions are waiting than would fit.
+    fn resize(&mut self, depth: usize) -> Result<()>;
+}
+
+/// Where a completion queue reports.
+pub trait CompletionSink: Send + Sync {
+    /// A completion arrived that the mode set by [`CompletionPoller::notify`] asks for.
+    fn completion_ready(&self);
+
+    /// A completion found no room.
+    fn completion_overflow(&self);
+}

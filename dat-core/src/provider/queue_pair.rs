@@ -1,0 +1,217 @@
+//! Queue pairs: what endpoints post to.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::{
+    CompletionQueue, ConnectRequest, ConnectionSink, MemoryRegion, MemoryWindow, ProtectionDomain,
+    SharedReceiveQueue, unsupported,
+};
+use crate::error::Result;
+use crate::flags::{Close, CompletionFlags, Privileges};
+use crate::triplet::RmrTriplet;
+
+/// A piece of local memory, checked by the core when it was posted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// Where it starts.
+    pub address: u64,
+    /// How many bytes it has.
+    pub length: u64,
+    /// [`MemoryRegion::local_key`] of the region that it lies in.
+    pub key: u32,
+}
+
+/// A receive to post.
+#[derive(Clone, Copy, Debug)]
+pub struct ReceiveRequest<'a> {
+    /// Where the message goes, in order.
+    pub segments: &'a [Segment],
+    /// Comes back in the completion.
+    pub cookie: u64,
+    /// How it completes; `UNSIGNALLED` is the only flag that a receive has.
+    pub flags: CompletionFlags,
+}
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Work {
+    /// Sends the segments as a message.
+    Send,
+    /// Writes the segments to the peer's memory.
+    RdmaWrite {
+        /// Where they go.
+        remote: RmrTriplet,
+    },
+    /// Fills the segments from the peer's memory.
+    RdmaRead {
+        /// Where the bytes come from.
+        remote: RmrTriplet,
+    },
+}
+
+/// A request to post.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// What it does.
+    pub work: Work,
+    /// The local side, in order.
+    pub segments: &'a [Segment],
+    /// The bytes of all segments together.
+    pub length: u64,
+    /// Comes back in the completion.
+    pub cookie: u64,
+    /// How it completes.
+    pub flags: CompletionFlags,
+}
+
+/// A bind of a memory window to post.
+#[derive(Clone, Copy)]
+pub struct BindRequest<'a> {
+    /// The window.
+    pub window: &'a dyn MemoryWindow,
+    /// The region that it opens; of no meaning when `length` is 0.
+    pub region: Option<&'a dyn MemoryRegion>,
+    /// The first address that it opens.
+    pub address: u64,
+    /// How many bytes it opens; 0 closes it.
+    pub length: u64,
+    /// What the peer may do.
+    pub privileges: Privileges,
+    /// Comes back in the completion.
+    pub cookie: u64,
+    /// How it completes.
+    pub flags: CompletionFlags,
+}
+
+impl std::fmt::Debug for BindRequest<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BindRequest")
+            .field("address", &self.address)
+            .field("length", &self.length)
+            .field("privileges", &self.privileges)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How large a queue pair is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueuePairLimits {
+    /// Receives that may be outstanding.
+    pub max_receives: u32,
+    /// Requests that may be outstanding.
+    pub max_requests: u32,
+    /// Segments of one receive.
+    pub max_receive_segments: u32,
+    /// Segments of one request of any kind.
+    pub max_request_segments: u32,
+    /// The longest message, in bytes.
+    pub max_message_size: u64,
+    /// RDMA reads of the peer that may be outstanding.
+    pub max_reads_in: u32,
+    /// RDMA reads to the peer that may be outstanding.
+    pub max_reads_out: u32,
+}
+
+/// What a queue pair is made from.
+#[derive(Clone)]
+pub struct QueuePairSpec {
+    /// Comes back in its completions and asynchronous events.
+    pub tag: u64,
+    /// The domain whose memory it can reach. Absent only before the consumer of a
+    /// provider-made endpoint chose one; nothing is posted and nothing connects until then.
+    pub domain: Option<Arc<dyn ProtectionDomain>>,
+    /// Where requests complete; absent when the consumer isn't interested: the completions
+    /// are then dropped and their room used again.
+    pub request_queue: Option<Arc<dyn CompletionQueue>>,
+    /// Where receives complete; absent as above.
+    pub receive_queue: Option<Arc<dyn CompletionQueue>>,
+    /// Where receives are taken from, instead of its own queue.
+    pub shared_receives: Option<Arc<dyn SharedReceiveQueue>>,
+    /// How large it is.
+    pub limits: QueuePairLimits,
+    /// Where it reports connection events.
+    pub sink: Arc<dyn ConnectionSink>,
+}
+
+impl std::fmt::Debug for QueuePairSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("QueuePairSpec")
+            .field("tag", &self.tag)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether anything is outstanding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueIdle {
+    /// No receive is outstanding.
+    pub receives: bool,
+    /// No request is outstanding.
+    pub requests: bool,
+}
+
+/// A queue pair with a reliable connection.
+///
+/// Its life: made unconnected; then connecting, by [`QueuePair::connect`] or
+/// [`Incoming::accept`](super::Incoming::accept); connected; and disconnected, by any failure
+/// or end of the connection. Disconnected, what is posted completes at once as flushed. Only
+/// [`QueuePair::reset`] leads back.
+pub trait QueuePair: Send + Sync {
+    /// Itself, so that the provider finds its own type again.
+    fn as_any(&self) -> &dyn Any;
+
+    /// Posts a receive, in every state.
+    ///
+    /// # Errors
+    /// `DAT_INSUFFICIENT_RESOURCES` when `max_receives` are outstanding.
+    fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()>;
+
+    /// Posts a request, while connected or disconnected.
+    ///
+    /// # Errors
+    /// `DAT_INSUFFICIENT_RESOURCES` when `max_requests` are outstanding.
+    fn post_request(&self, request: &Request<'_>) -> Result<()>;
+
+    /// Posts a bind and returns the new key of the window; the old one is invalid when the
+    /// bind completes. Later requests do not start before it.
+    ///
+    /// # Errors
+    /// As [`QueuePair::post_request`]; `DAT_MODEL_NOT_SUPPORTED` where there are no windows
+    /// (the default).
+    fn post_bind(&self, _bind: &BindRequest<'_>) -> Result<u32> {
+        Err(unsupported("memory window, so no remote memory region"))
+    }
+
+    /// Starts to connect. The outcome comes as an event, possibly before this returns.
+    ///
+    /// # Errors
+    /// What kept it from starting; the queue pair is then as before and no event comes.
+    fn connect(&self, request: &ConnectRequest<'_>) -> Result<()>;
+
+    /// Ends the connection or the attempt. Gracefully, requests posted before finish first.
+    /// What is outstanding is flushed, then `Disconnected` is reported on both sides; an
+    /// attempt ends with no event on this side. Disconnected already, nothing happens.
+    fn disconnect(&self, how: Close);
+
+    /// Makes a disconnected queue pair unconnected again; completions that were not polled stay.
+    ///
+    /// # Errors
+    /// What the device said.
+    fn reset(&self) -> Result<()>;
+
+    /// Gives an unconnected queue pair another specification; receives posted before stay.
+    ///
+    /// # Errors
+    /// `DAT_INSUFFICIENT_RESOURCES` when the device has none that large; nothing is changed.
+    fn modify(&self, spec: QueuePairSpec) -> Result<()>;
+
+    /// Whether anything is outstanding: posted, and not completed.
+    fn idle(&self) -> QueueIdle;
+
+    /// Ends all use: as an abrupt disconnect, without any further event. What is posted later
+    /// is refused or flushed.
+    fn retire(&self);
+}

@@ -1,0 +1,271 @@
+//! A table from 32-bit memory contexts to what they stand for, read without a lock.
+//!
+//! A context is the index of a slot and eight bits of its generation, never 0. Slots live in
+//! chunks that are never moved or freed, so a look-up is two loads and a compare; freed slots
+//! are reused oldest first, so that a stale context is caught in practice.
+
+use std::collections::VecDeque;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+use parking_lot::Mutex;
+
+/// What a context stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// The first address.
+    pub address: u64,
+    /// How many bytes.
+    pub length: u64,
+    /// Whose it is: a protection zone or domain, by number.
+    pub owner: u64,
+    /// A value of the table's user, such as a key of the device.
+    pub value: u64,
+    /// What may be done with it, in bits of the table's user.
+    pub access: u32,
+}
+
+impl Region {
+    /// Whether a range is wholly inside.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, address: u64, length: u64) -> bool {
+        match address.checked_sub(self.address) {
+            Some(offset) => offset <= self.length && length <= self.length - offset,
+            None => false,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    /// The context that is valid for the slot, or 0.
+    context: AtomicU32,
+    access: AtomicU32,
+    address: AtomicU64,
+    length: AtomicU64,
+    owner: AtomicU64,
+    value: AtomicU64,
+}
+
+/// Chunk `n` holds `FIRST << n` slots.
+const FIRST: usize = 64;
+const CHUNKS: usize = 18;
+const GENERATION_BITS: u32 = 8;
+
+/// The table; see the module.
+#[derive(Debug)]
+pub struct RegionTable {
+    chunks: [OnceLock<Box<[Slot]>>; CHUNKS],
+    free: Mutex<FreeList>,
+}
+
+#[derive(Debug, Default)]
+struct FreeList {
+    /// Contexts to hand out next, oldest first; each with the generation it will have.
+    retired: VecDeque<u32>,
+    /// Slots that were never used start here.
+    fresh: u32,
+    live: u32,
+}
+
+impl Default for RegionTable {
+    fn default() -> Self {
+        Self { chunks: std::array::from_fn(|_| OnceLock::new()), free: Mutex::default() }
+    }
+}
+
+impl RegionTable {
+    /// How many regions a table can hold.
+    pub const CAPACITY: u32 = ((FIRST << CHUNKS) - FIRST) as u32;
+    /// Freed slots that rest before one is used again while fresh ones are left.
+    const REST: usize = 64;
+
+    /// An empty table.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many regions it holds.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        self.free.lock().live
+    }
+
+    /// Whether it holds none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds a region and returns its context, or nothing when the table is full.
+    pub fn insert(&self, region: Region) -> Option<u32> {
+        let mut free = self.free.lock();
+        let context = if free.retired.len() > Self::REST || free.fresh == Self::CAPACITY {
+            free.retired.pop_front()?
+        } else {
+            free.fresh += 1;
+            ((free.fresh - 1) << GENERATION_BITS) | 1
+        };
+        free.live += 1;
+        let slot = self.make_slot(context >> GENERATION_BITS);
+        slot.store(region);
+        slot.context.store(context, Ordering::Release);
+        Some(context)
+    }
+
+    /// What a context stands for, if it is valid.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, context: u32) -> Option<Region> {
+        let slot = self.slot(context >> GENERATION_BITS)?;
+        if slot.context.load(Ordering::Acquire) != context || context == 0 {
+            return None;
+        }
+        let region = slot.load();
+        // The slot may have been freed and reused while it was read: then the context changed.
+        fence(Ordering::Acquire);
+        (slot.context.load(Ordering::Relaxed) == context).then_some(region)
+    }
+
+    /// Gives the slot of a valid context new contents under a new context; the old one is
+    /// invalid from then on.
+    pub fn renew(&self, context: u32, region: Region) -> Option<u32> {
+        let _free = self.free.lock();
+        let slot = self.slot(context >> GENERATION_BITS)?;
+        if context == 0 || slot.context.load(Ordering::Relaxed) != context {
+            return None;
+        }
+        let next = next_generation(context);
+        slot.context.store(0, Ordering::Relaxed);
+        fence(Ordering::Release);
+        slot.store(region);
+        slot.context.store(next, Ordering::Release);
+        Some(next)
+    }
+
+    /// Removes a region; its context is invalid when this returns. Whether it was valid.
+    pub fn remove(&self, context: u32) -> bool {
+        let mut free = self.free.lock();
+        let Some(slot) = self.slot(context >> GENERATION_BITS) else { return false };
+        if context == 0 || slot.context.load(Ordering::Relaxed) != context {
+            return false;
+        }
+        slot.context.store(0, Ordering::Relaxed);
+        fence(Ordering::Release);
+        free.retired.push_back(next_generation(context));
+        free.live -= 1;
+        true
+    }
+
+    #[inline]
+    fn locate(index: u32) -> (usize, usize) {
+        let position = index as usize + FIRST;
+        let chunk = (position.ilog2() - FIRST.ilog2()) as usize;
+        (chunk, position - (FIRST << chunk))
+    }
+
+    #[inline]
+    fn slot(&self, index: u32) -> Option<&Slot> {
+        let (chunk, offset) = Self::locate(index);
+        self.chunks.get(chunk)?.get()?.get(offset)
+    }
+
+    fn make_slot(&self, index: u32) -> &Slot {
+        let (chunk, offset) = Self::locate(index);
+        let slots = self.chunks[chunk]
+            .get_or_init(|| (0..FIRST << chunk).map(|_| Slot::default()).collect());
+        &slots[offset]
+    }
+}
+
+impl Slot {
+    fn store(&self, region: Region) {
+        self.access.store(region.access, Ordering::Relaxed);
+        self.address.store(region.address, Ordering::Relaxed);
+        self.length.store(region.length, Ordering::Relaxed);
+        self.owner.store(region.owner, Ordering::Relaxed);
+        self.value.store(region.value, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn load(&self) -> Region {
+        Region {
+            access: self.access.load(Ordering::Relaxed),
+            address: self.address.load(Ordering::Relaxed),
+            length: self.length.load(Ordering::Relaxed),
+            owner: self.owner.load(Ordering::Relaxed),
+            value: self.value.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// The next context of the same slot; the generation is never 0, so no context is.
+fn next_generation(context: u32) -> u32 {
+    let index = context & !((1 << GENERATION_BITS) - 1);
+    let generation = (context & ((1 << GENERATION_BITS) - 1)) % ((1 << GENERATION_BITS) - 1) + 1;
+    index | generation
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn region(address: u64) -> Region {
+        Region { address, length: 10, owner: 1, value: address * 2, access: 3 }
+    }
+
+    #[test]
+    fn a_context_finds_its_region_until_removed_and_never_after() {
+        let table = RegionTable::new();
+        let contexts: Vec<u32> =
+            (0..10_000).map(|n| table.insert(region(n)).expect("room")).collect();
+        for (n, &context) in contexts.iter().enumerate() {
+            assert_eq!(table.get(context), Some(region(n as u64)));
+        }
+        for &context in &contexts {
+            assert!(table.remove(context));
+            assert!(!table.remove(context), "removed twice");
+            assert_eq!(table.get(context), None);
+        }
+        assert!(table.is_empty());
+        // Slots are reused, under other contexts.
+        for n in 0..10_000 {
+            let context = table.insert(region(n)).expect("room");
+            assert!(!contexts.contains(&context) || n > 9_000);
+        }
+    }
+
+    #[test]
+    fn made_up_contexts_find_nothing() {
+        let table = RegionTable::new();
+        let valid = table.insert(region(1)).expect("room");
+        for context in [0, 1 << GENERATION_BITS, u32::MAX, valid + 1, valid ^ 0x8000_0000] {
+            assert_eq!(table.get(context), None, "{context:#x}");
+        }
+    }
+
+    #[test]
+    fn renewing_makes_the_old_context_invalid_and_never_gives_zero() {
+        let table = RegionTable::new();
+        let mut context = table.insert(region(0)).expect("room");
+        for n in 1..1_000 {
+            let next = table.renew(context, region(n)).expect("valid");
+            assert_ne!(next, 0);
+            assert_eq!(table.get(context), None);
+            assert_eq!(table.get(next), Some(region(n)));
+            context = next;
+        }
+    }
+
+    #[test]
+    fn a_range_is_inside_only_without_overflow() {
+        let region = Region { address: u64::MAX - 10, length: 10, ..region(0) };
+        assert!(region.contains(u64::MAX - 10, 10));
+        assert!(region.contains(u64::MAX, 0));
+        assert!(!region.contains(u64::MAX, 1));
+        assert!(!region.contains(u64::MAX - 11, 1));
+        assert!(!region.contains(u64::MAX - 5, u64::MAX));
+    }
+}
