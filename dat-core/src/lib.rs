@@ -8,6 +8,7 @@ pub mod flags;
 pub mod mem;
 pub mod provider;
 pub mod region_table;
+pub mod registry;
 mod status;
 mod triplet;
 

@@ -1,0 +1,199 @@
+//! One line of dat.conf: its eight fields, from text and to text.
+
+use std::fmt;
+
+use super::MAX_NAME;
+use super::scan::{Field, Scanner, shown};
+use super::suggest::nearest;
+use super::syntax::SyntaxError;
+use super::version::{LineVersion, ProviderVersion};
+
+/// What each field is called, in the order of the line.
+const FIELDS: [&str; 8] = [
+    "an IA name",
+    "an API version",
+    "the thread safety",
+    "\"default\" or \"nondefault\"",
+    "a library",
+    "a provider version",
+    "the IA parameters",
+    "the platform parameters",
+];
+
+/// A line of dat.conf that has the form.
+///
+/// [`Display`](fmt::Display) gives a line that parses to the same fields. A line break can't be
+/// written in dat.conf, so one in a field becomes a blank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The name to open the adapter by.
+    pub name: String,
+    /// The API version, and whether it is for consumers in the kernel.
+    pub api_version: LineVersion,
+    /// `threadsafe`; no look-up depends on it.
+    pub thread_safe: bool,
+    /// `default`: such a line goes before `nondefault` ones of the same name.
+    pub is_default: bool,
+    /// The name of a provider, or the file name of a shared object.
+    pub library: String,
+    /// The version of the provider.
+    pub provider_version: ProviderVersion,
+    /// What the provider gets when it opens the adapter.
+    pub parameters: String,
+    /// Unused by DAT.
+    pub platform_parameters: String,
+}
+
+impl Line {
+    /// Reads a line without its newline; none where it is blank or only a comment.
+    ///
+    /// # Errors
+    /// The first place that does not have the form, read from left to right.
+    pub fn parse(number: usize, bytes: &[u8]) -> Result<Option<Self>, SyntaxError> {
+        let mut reader = Reader { scanner: Scanner::new(bytes), read: 0, name: None };
+        reader.line().map_err(|error| error.of_line(number, bytes, reader.name.as_deref()))
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word =
+            |yes: bool, word: &'static str, other: &'static str| if yes { word } else { other };
+        write!(
+            f,
+            "{} {} {} {} {} {} {} {}",
+            Quoted(&self.name),
+            self.api_version,
+            word(self.thread_safe, "threadsafe", "nonthreadsafe"),
+            word(self.is_default, "default", "nondefault"),
+            Quoted(&self.library),
+            Quoted(&self.provider_version.to_string()),
+            Quoted(&self.parameters),
+            Quoted(&self.platform_parameters),
+        )
+    }
+}
+
+/// A field as a line has to write it: in quotes where it is no plain word.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let no_word = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r');
+        if !self.0.is_empty() && !self.0.starts_with(['"', '#']) && !self.0.contains(no_word) {
+            return f.write_str(self.0);
+        }
+        f.write_str("\"")?;
+        for c in self.0.chars() {
+            match c {
+                '"' | '\\' => write!(f, "\\{c}")?,
+                '\n' | '\r' => f.write_str(" ")?,
+                c => write!(f, "{c}")?,
+            }
+        }
+        f.write_str("\"")
+    }
+}
+
+/// The reader of one line, which remembers how far it came.
+struct Reader<'a> {
+    scanner: Scanner<'a>,
+    read: usize,
+    name: Option<String>,
+}
+
+impl<'a> Reader<'a> {
+    fn line(&mut self) -> Result<Option<Line>, SyntaxError> {
+        let Some(first) = self.scanner.field()? else { return Ok(None) };
+        self.read = 1;
+        let line = Line {
+            name: self.name(&first)?,
+            api_version: self.api_version()?,
+            thread_safe: self.keyword("threadsafe", "nonthreadsafe")?,
+            is_default: self.keyword("default", "nondefault")?,
+            library: self.library()?,
+            provider_version: self.provider_version()?,
+            parameters: self.next()?.text()?.into_owned(),
+            platform_parameters: self.next()?.lossy().into_owned(),
+        };
+        match self.scanner.field()? {
+            None => Ok(Some(line)),
+            Some(extra) => {
+                let expected = "the end of the line after eight fields";
+                Err(SyntaxError::at(extra.column, expected, extra.shown())
+                    .hinted("a field that contains blanks goes in double quotes"))
+            }
+        }
+    }
+
+    /// The next field, which must be there.
+    fn next(&mut self) -> Result<Field<'a>, SyntaxError> {
+        let field = self.scanner.field()?;
+        self.read += 1;
+        field.ok_or_else(|| {
+            let expected = format!("{} (field {} of 8)", FIELDS[self.read - 1], self.read);
+            SyntaxError::at(self.scanner.column(), expected, "the end of the line")
+                .hinted("a line has eight fields; \"\" stands for an empty one")
+        })
+    }
+
+    fn name(&mut self, field: &Field<'a>) -> Result<String, SyntaxError> {
+        let name = field.text()?.into_owned();
+        let length = name.len();
+        if length == 0 {
+            return Err(SyntaxError::at(field.column, "an IA name", "an empty field"));
+        }
+        if length > MAX_NAME {
+            let expected = format!("an IA name of at most {MAX_NAME} bytes");
+            return Err(SyntaxError::at(field.column, expected, format!("one of {length} bytes")));
+        }
+        Ok(self.name.insert(name).clone())
+    }
+
+    fn api_version(&mut self) -> Result<LineVersion, SyntaxError> {
+        let field = self.next()?;
+        let text = field.text()?;
+        LineVersion::parse(&text).ok_or_else(|| {
+            let expected = "an API version such as \"u1.2\" or \"u2.0\"";
+            let error = SyntaxError::at(field.column, expected, field.shown());
+            let guess = [format!("u{text}"), text.to_lowercase()];
+            match guess.into_iter().find(|guess| LineVersion::parse(guess).is_some()) {
+                Some(guess) => error.hinted(format!("did you mean {}?", shown(&guess))),
+                None => error,
+            }
+        })
+    }
+
+    /// Whether it is the first of the two words, and not the second.
+    fn keyword(&mut self, yes: &str, no: &str) -> Result<bool, SyntaxError> {
+        let field = self.next()?;
+        let text = field.text()?;
+        if text == yes || text == no {
+            return Ok(text == yes);
+        }
+        let expected = format!("\"{yes}\" or \"{no}\"");
+        let error = SyntaxError::at(field.column, expected, field.shown());
+        Err(match nearest(&text, [yes, no]) {
+            Some(word) => error.hinted(format!("did you mean \"{word}\"?")),
+            None => error,
+        })
+    }
+
+    fn library(&mut self) -> Result<String, SyntaxError> {
+        let field = self.next()?;
+        let library = field.text()?;
+        if library.is_empty() {
+            let expected = "the name of a provider or the file name of a library";
+            return Err(SyntaxError::at(field.column, expected, "an empty field"));
+        }
+        Ok(library.into_owned())
+    }
+
+    fn provider_version(&mut self) -> Result<ProviderVersion, SyntaxError> {
+        let field = self.next()?;
+        ProviderVersion::parse(&field.text()?).ok_or_else(|| {
+            let expected = "a provider version such as \"dapl.2.0\"";
+            SyntaxError::at(field.column, expected, field.shown())
+        })
+    }
+}

@@ -1,0 +1,111 @@
+//! Versions: what a consumer asks for, what a line of dat.conf offers, what a provider is.
+
+use std::fmt;
+
+/// The version of the DAT API that a consumer asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ApiVersion(Option<(u32, u32)>);
+
+impl ApiVersion {
+    /// Every version will do: what a Rust consumer passes.
+    pub const ANY: Self = Self(None);
+    /// DAT 1.2.
+    pub const V1_2: Self = Self::new(1, 2);
+    /// DAT 2.0.
+    pub const V2_0: Self = Self::new(2, 0);
+
+    /// Just that version.
+    #[must_use]
+    pub const fn new(major: u32, minor: u32) -> Self {
+        Self(Some((major, minor)))
+    }
+
+    /// Whether a line of that version serves the consumer.
+    #[must_use]
+    pub fn accepts(self, offered: LineVersion) -> bool {
+        self.0.is_none_or(|asked| asked == (offered.major, offered.minor))
+    }
+}
+
+impl fmt::Display for ApiVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some((major, minor)) => write!(f, "u{major}.{minor}"),
+            None => f.write_str("any version"),
+        }
+    }
+}
+
+/// Who may use an entry: the letter before the API version of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Space {
+    /// `u`: consumers in user space.
+    User,
+    /// `k`: consumers in the kernel.
+    Kernel,
+}
+
+/// The API version of a line of dat.conf, such as `u2.0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LineVersion {
+    /// `u` or `k`.
+    pub space: Space,
+    /// The major number.
+    pub major: u32,
+    /// The minor number.
+    pub minor: u32,
+}
+
+impl LineVersion {
+    /// The version that text gives, if it has the form.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (space, numbers) = match text.strip_prefix('u') {
+            Some(numbers) => (Space::User, numbers),
+            None => (Space::Kernel, text.strip_prefix('k')?),
+        };
+        let (major, minor) = numbers.split_once('.')?;
+        Some(Self { space, major: number(major)?, minor: number(minor)? })
+    }
+}
+
+impl fmt::Display for LineVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letter = match self.space {
+            Space::User => 'u',
+            Space::Kernel => 'k',
+        };
+        write!(f, "{letter}{}.{}", self.major, self.minor)
+    }
+}
+
+/// The version of a provider in a line of dat.conf, such as `dapl.2.0`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ProviderVersion {
+    /// The word before the numbers.
+    pub id: String,
+    /// The major number.
+    pub major: u32,
+    /// The minor number.
+    pub minor: u32,
+}
+
+impl ProviderVersion {
+    /// The version that text gives, if it has the form.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (rest, minor) = text.rsplit_once('.')?;
+        let (id, major) = rest.rsplit_once('.')?;
+        let (major, minor) = (number(major)?, number(minor)?);
+        (!id.is_empty()).then(|| Self { id: id.to_owned(), major, minor })
+    }
+}
+
+impl fmt::Display for ProviderVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.id, self.major, self.minor)
+    }
+}
+
+/// A number of digits only: no sign, which `parse` alone would let through.
+fn number(text: &str) -> Option<u32> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
