@@ -1,6 +1,6 @@
 //! The grammar of a line.
 
-use super::super::{Line, LineVersion, ProviderVersion, Space};
+use super::super::{Configuration, Line, LineVersion, ProviderVersion, Record, Space};
 
 const GOOD: &str = r#"ofa-ib0 u2.0 threadsafe default libx.so.2 dapl.2.1 "ib0 0" """#;
 
@@ -162,4 +162,24 @@ fn the_caret_stands_under_the_column() {
     let long = format!("a {}", "x".repeat(1000));
     let error = Line::parse(1, long.as_bytes()).expect_err("an error");
     assert!(error.message().len() < 200, "{error}");
+}
+
+#[test]
+fn a_line_in_error_hides_no_other() {
+    let text = format!("# head\n{GOOD}\n\nbad line\r\n  \n{}", GOOD.replace("ib0", "ib1"));
+    let configuration = Configuration::from_text("conf", text);
+    let seen: Vec<(usize, String)> = configuration
+        .records()
+        .iter()
+        .map(|record| match record {
+            Record::Line { file, number, content } => {
+                assert_eq!(file.to_str(), Some("conf"));
+                let name = content.as_ref().map(|line| line.name.clone());
+                (*number, name.unwrap_or_else(|error| error.text()))
+            }
+            Record::File { reason, .. } => panic!("{reason}"),
+        })
+        .collect();
+    let expected = [(2, "ofa-ib0"), (4, "bad line\u{240d}"), (6, "ofa-ib1")];
+    assert_eq!(seen, expected.map(|(number, text)| (number, text.to_owned())));
 }

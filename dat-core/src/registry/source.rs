@@ -1,0 +1,165 @@
+//! Which configuration files are read, and what they say.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::failure::listed;
+use super::line::Line;
+use super::syntax::SyntaxError;
+use crate::error::Error;
+
+/// The variable that names the one configuration file to read.
+const OVERRIDE: &str = "DAT_OVERRIDE";
+/// No configuration is longer; a device or a log named by mistake is not read without end.
+const MAX_FILE: u64 = 1 << 20;
+
+/// What the configuration files say: each line with its fields or its error, in file order.
+///
+/// Reading never fails: what can't be read is kept with the reason. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Configuration {
+    records: Arc<[Record]>,
+}
+
+/// Something that a configuration file says, or why it can't say it.
+#[derive(Clone, Debug)]
+pub enum Record {
+    /// A line, with its fields or with what is wrong with it.
+    Line {
+        /// The file.
+        file: Arc<Path>,
+        /// The number of the line, from 1.
+        number: usize,
+        /// The fields, or what is wrong with them.
+        content: Result<Line, SyntaxError>,
+    },
+    /// A file of which nothing was read.
+    File {
+        /// The file; empty where `DAT_OVERRIDE` is.
+        file: Arc<Path>,
+        /// Why not.
+        reason: Error,
+    },
+}
+
+impl Configuration {
+    /// No configuration: only what providers discover can be opened.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// Reads the file that `DAT_OVERRIDE` names, else `/etc/dat.conf` and then
+    /// `/etc/dat.conf.d/*.conf` in the order of their names.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        Self::from_places(std::env::var_os(OVERRIDE).as_deref(), Path::new("/etc"))
+    }
+
+    /// Reads the file that `overriding` names, else `dat.conf` and `dat.conf.d/*.conf` in `etc`.
+    ///
+    /// Nothing is read in place of an overriding file that can't be read. The files in `etc`
+    /// need not be there.
+    #[must_use]
+    pub fn from_places(overriding: Option<&OsStr>, etc: &Path) -> Self {
+        let mut records = Vec::new();
+        match overriding {
+            Some(file) if file.is_empty() => {
+                records.push(Record::File { file: Path::new("").into(), reason: empty_override() });
+            }
+            Some(file) => read_file(Path::new(file), true, &mut records),
+            None => {
+                read_file(&etc.join("dat.conf"), false, &mut records);
+                read_folder(&etc.join("dat.conf.d"), &mut records);
+            }
+        }
+        Self { records: records.into() }
+    }
+
+    /// Takes the text of one configuration file, which is not looked for.
+    #[must_use]
+    pub fn from_text(file_name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Self {
+        let mut records = Vec::new();
+        read_text(&file_name.as_ref().into(), bytes.as_ref(), &mut records);
+        Self { records: records.into() }
+    }
+
+    /// The lines and the files that can't be read, in the order of reading.
+    #[must_use]
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+}
+
+/// Every line of a text that is not blank.
+fn read_text(file: &Arc<Path>, bytes: &[u8], records: &mut Vec<Record>) {
+    for (index, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
+        let number = index + 1;
+        if let Some(content) = Line::parse(number, line).transpose() {
+            records.push(Record::Line { file: Arc::clone(file), number, content });
+        }
+    }
+}
+
+fn read_file(file: &Path, overriding: bool, records: &mut Vec<Record>) {
+    match read_bytes(file) {
+        Ok(bytes) => read_text(&file.into(), &bytes, records),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !overriding => {}
+        Err(error) => records.push(unreadable(file, overriding, &error)),
+    }
+}
+
+fn read_bytes(file: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(file)?.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(io::Error::other(format!("it is longer than {MAX_FILE} bytes")));
+    }
+    Ok(bytes)
+}
+
+fn read_folder(folder: &Path, records: &mut Vec<Record>) {
+    let names: io::Result<Vec<OsString>> = fs::read_dir(folder)
+        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.file_name())).collect());
+    match names {
+        Ok(mut names) => {
+            names.retain(|name| is_configuration(name));
+            names.sort();
+            for name in names {
+                read_file(&folder.join(name), false, records);
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => records.push(unreadable(folder, false, &error)),
+    }
+}
+
+/// What a shell takes for `*.conf`: not the hidden files that editors leave.
+fn is_configuration(name: &OsStr) -> bool {
+    let path = PathBuf::from(name);
+    path.extension().is_some_and(|end| end == "conf") && !name.as_encoded_bytes().starts_with(b".")
+}
+
+fn empty_override() -> Error {
+    listed(OVERRIDE)
+        .because("the variable is set to nothing, so no configuration file is read")
+        .advise("unset it to read /etc/dat.conf, or set it to a file")
+}
+
+fn unreadable(file: &Path, overriding: bool, error: &io::Error) -> Record {
+    let file: Arc<Path> = file.into();
+    let (what, advice) = if overriding {
+        ("DAT_OVERRIDE names a file that can't be read", "correct DAT_OVERRIDE, or unset it")
+    } else {
+        ("the configuration file can't be read", "make it readable, or take it away")
+    };
+    let reason = listed(file.display()).advise(advice);
+    let reason = match error.raw_os_error() {
+        Some(errno) => reason.because(what).errno(errno),
+        None => reason.because(format!("{what}: {error}")),
+    };
+    Record::File { file, reason }
+}
