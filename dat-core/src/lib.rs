@@ -14,5 +14,6 @@ mod triplet;
 
 pub use error::{Error, Result, ReturnType, Subtype};
 pub use mem::Memory;
+pub use registry::{ApiVersion, Registry};
 pub use status::{DtoStatus, Operation};
 pub use triplet::{LmrTriplet, RmrTriplet};

@@ -1,23 +1,252 @@
 //! The registry: which names can be opened, through which provider, and why others can't.
+//!
+//! Names come from the lines of the configuration files first and then from the adapters that
+//! providers discover. Every line becomes an [`Entry`] with a [`Fate`], so that a line in error
+//! is shown, with its place and reason, and hides no other. Only a line that can be used goes
+//! before a discovered adapter of its name.
+//!
+//! ```
+//! use dat_core::provider::stub::StubProvider;
+//! use dat_core::registry::{ApiVersion, Configuration, Registry};
+//! use std::sync::Arc;
+//!
+//! let line = "mine u2.0 threadsafe default stub stub.0.1 \"depth=4\" \"\"";
+//! let registry = Registry::with_configuration(Configuration::from_text("dat.conf", line));
+//! registry.add_provider(Arc::new(StubProvider))?;
+//!
+//! let candidates = registry.resolve("mine?trace=1", ApiVersion::ANY)?;
+//! assert_eq!(candidates[0].parameters, "depth=4 trace=1");
+//!
+//! let error = registry.resolve("mone", ApiVersion::ANY).unwrap_err();
+//! assert_eq!(error.advice(), "did you mean \"mine\"?");
+//! # Ok::<(), dat_core::Error>(())
+//! ```
 
+mod entry;
 mod failure;
 mod line;
+mod lookup;
+mod refusal;
 mod scan;
 mod source;
 mod suggest;
 mod syntax;
 #[cfg(test)]
 mod tests;
+mod uses;
 mod version;
 
+pub use entry::{Entry, Fate, Origin};
 pub use line::Line;
 pub use source::{Configuration, Record};
 pub use suggest::nearest;
 pub use syntax::SyntaxError;
+pub use uses::{Candidate, ProviderUse};
 pub use version::{ApiVersion, LineVersion, ProviderVersion, Space};
+
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::provider::{CONTRACT_VERSION, Provider};
+use lookup::{Asked, Found, Survey, shadow};
+use uses::Registered;
 
 /// The longest name of an interface adapter, in bytes.
 pub const MAX_NAME: usize = 255;
 
-/// The manual page that errors of reading name.
+/// The manual pages that errors name.
+const OPEN: &str = "dat_ia_open";
 const LISTING: &str = "dat_registry_list_providers";
+const ADD: &str = "dat_registry_add_provider";
+const REMOVE: &str = "dat_registry_remove_provider";
+
+/// The names that can be opened and the providers that serve them.
+///
+/// A clone is the same registry. Providers come and go at any time, from any thread; no
+/// provider is called with a lock held.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    configuration: Configuration,
+    providers: RwLock<Vec<Arc<Registered>>>,
+}
+
+impl Registry {
+    /// A registry that reads no configuration.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A registry that reads the configuration files as they are now, see
+    /// [`Configuration::from_environment`]. What can't be read is listed with the reason.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        Self::with_configuration(Configuration::from_environment())
+    }
+
+    /// A registry of that configuration.
+    #[must_use]
+    pub fn with_configuration(configuration: Configuration) -> Self {
+        Self { shared: Arc::new(Shared { configuration, providers: RwLock::default() }) }
+    }
+
+    /// The configuration that the registry was made with.
+    #[must_use]
+    pub fn configuration(&self) -> &Configuration {
+        &self.shared.configuration
+    }
+
+    /// Adds a provider, under the name that it gives itself.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` when it was written for another contract than
+    /// [`CONTRACT_VERSION`], `DAT_PROVIDER_ALREADY_REGISTERED` when one of its name is there.
+    pub fn add_provider(&self, provider: Arc<dyn Provider>) -> Result<()> {
+        let description = provider.describe();
+        let name = description.name;
+        let error = |return_type, subtype| {
+            Error::new(return_type, subtype).during(ADD).on(format!("provider {name:?}"))
+        };
+        if description.contract != CONTRACT_VERSION {
+            return Err(error(ReturnType::InvalidParameter, Subtype::InvalidArg1)
+                .because(format!(
+                    "the provider was written for version {} of the provider contract, and \
+                     this library has version {CONTRACT_VERSION}",
+                    description.contract
+                ))
+                .advise("build both against the same version of dat-core"));
+        }
+        let mut providers = self.shared.providers.write();
+        if let Some(other) = providers.iter().find(|other| other.name() == name) {
+            let (major, minor) = other.description.version;
+            return Err(error(ReturnType::ProviderAlreadyRegistered, Subtype::NoSubtype)
+                .because(format!(
+                    "version {major}.{minor} of {} has that name already",
+                    other.description.vendor
+                ))
+                .advise("remove the other provider first"));
+        }
+        providers.push(Arc::new(Registered::new(provider, description)));
+        Ok(())
+    }
+
+    /// Removes a provider by the name that it gives itself.
+    ///
+    /// # Errors
+    /// `DAT_PROVIDER_NOT_FOUND` when there is none of that name, `DAT_PROVIDER_IN_USE` while a
+    /// [`ProviderUse`] of it is alive.
+    pub fn remove_provider(&self, name: &str) -> Result<()> {
+        let error = |return_type, subtype| {
+            Error::new(return_type, subtype).during(REMOVE).on(format!("provider {name:?}"))
+        };
+        let mut providers = self.shared.providers.write();
+        let Some(index) = providers.iter().position(|provider| provider.name() == name) else {
+            let known = failure::listing(providers.iter().map(|it| format!("{:?}", it.name())));
+            let known = if known.is_empty() { "there is none".to_owned() } else { known };
+            return Err(error(ReturnType::ProviderNotFound, Subtype::NameNotRegistered)
+                .because(format!("no provider of that name was added; those added: {known}"))
+                .advise(match nearest(name, providers.iter().map(|provider| provider.name())) {
+                    Some(name) => format!("did you mean {name:?}?"),
+                    None => "`dat list` shows which provider serves which name".to_owned(),
+                }));
+        };
+        let uses = providers[index].uses();
+        if uses > 0 {
+            return Err(error(ReturnType::ProviderInUse, Subtype::NoSubtype)
+                .because(format!("it is in use {uses} times, by open adapters or by opens"))
+                .advise("close its adapters first"));
+        }
+        let removed = providers.remove(index);
+        // The provider's own drop may take its time, or come back to the registry.
+        drop(providers);
+        drop(removed);
+        Ok(())
+    }
+
+    /// Everything that could be opened, in the order of look-up: what the configuration says,
+    /// then what the providers discover now. The fates are those of a consumer that asks for
+    /// [`ApiVersion::ANY`].
+    #[must_use]
+    pub fn list(&self) -> Vec<Entry> {
+        let providers = self.providers();
+        let survey = self.survey(&providers, ApiVersion::ANY);
+        let mut found = survey.lines();
+        found.extend(survey.discovered());
+        shadow(&mut found);
+        found.into_iter().map(|found| found.entry).collect()
+    }
+
+    /// What to open a name with, to be tried in order; never empty.
+    ///
+    /// What follows a `?` in the name is not looked up but goes to the provider, after the IA
+    /// parameters of the line. Providers are asked what they discover only where no line of the
+    /// name can be used.
+    ///
+    /// # Errors
+    /// - `DAT_INVALID_PARAMETER` when the name is empty or longer than [`MAX_NAME`] bytes;
+    /// - `DAT_PROVIDER_NOT_FOUND` when nothing of that name can be used: with
+    ///   `DAT_MAJOR_NOT_FOUND` or `DAT_MINOR_NOT_FOUND` where it is there for other versions
+    ///   only, else with `DAT_NAME_NOT_REGISTERED` and what is known of it;
+    /// - the reason of the provider when all that has the name is an adapter that the provider
+    ///   discovered and that can't be opened now.
+    pub fn resolve(&self, name: &str, version: ApiVersion) -> Result<Vec<Candidate>> {
+        let asked = Asked::new(name);
+        if let Some(error) = refusal::bad_name(asked) {
+            return Err(error);
+        }
+        loop {
+            let providers = self.providers();
+            let survey = self.survey(&providers, version);
+            let mut found = survey.lines();
+            shadow(&mut found);
+            let mut picked = Asked::pick(name, &found);
+            if picked.is_none() {
+                found.extend(survey.discovered());
+                picked = Asked::pick(name, &found);
+            }
+            let Some((asked, picked)) = picked else {
+                return Err(refusal::nothing_usable(asked, version, &found));
+            };
+            // A provider that went away meanwhile may leave the name to another.
+            if let Some(candidates) = self.take(asked, picked.iter().map(|&at| &found[at])) {
+                return Ok(candidates);
+            }
+        }
+    }
+
+    fn providers(&self) -> Vec<Arc<Registered>> {
+        self.shared.providers.read().clone()
+    }
+
+    fn survey<'a>(&'a self, providers: &'a [Arc<Registered>], version: ApiVersion) -> Survey<'a> {
+        Survey { configuration: &self.shared.configuration, providers, version }
+    }
+
+    /// Takes a use of each provider; none where one of them was removed.
+    fn take<'a>(
+        &self,
+        asked: Asked<'_>,
+        picked: impl Iterator<Item = &'a Found>,
+    ) -> Option<Vec<Candidate>> {
+        let providers = self.shared.providers.read();
+        let take = |Found { entry, server }: &Found| {
+            let server = server.as_ref()?;
+            let registered = providers.iter().find(|it| Arc::ptr_eq(it, server))?;
+            Some(Candidate {
+                provider: Arc::clone(&registered.provider),
+                guard: ProviderUse::take(registered),
+                adapter_name: entry.name.clone(),
+                parameters: asked.parameters(&entry.parameters),
+                origin: entry.origin.clone(),
+            })
+        };
+        picked.map(take).collect()
+    }
+}

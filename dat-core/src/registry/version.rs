@@ -25,6 +25,11 @@ impl ApiVersion {
     pub fn accepts(self, offered: LineVersion) -> bool {
         self.0.is_none_or(|asked| asked == (offered.major, offered.minor))
     }
+
+    /// Whether a line of that version has the major number that was asked for.
+    pub(super) fn accepts_major(self, offered: LineVersion) -> bool {
+        self.0.is_none_or(|(major, _)| major == offered.major)
+    }
 }
 
 impl fmt::Display for ApiVersion {

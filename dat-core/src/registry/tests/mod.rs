@@ -1,7 +1,90 @@
-//! Tests of the registry.
+//! Tests of the registry, with a provider that moves no bytes.
 
+mod listing;
+mod providers;
+mod resolve;
+mod source;
 mod suggest;
 mod syntax;
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::{ApiVersion, Configuration, Entry, Registry};
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::provider::{
+    Adapter, CONTRACT_VERSION, Description, Discovered, OpenRequest, Provider, unsupported,
+};
+
+/// A provider that finds what a test tells it to.
+struct Fake {
+    name: &'static str,
+    contract: u32,
+    adapters: Mutex<Vec<Discovered>>,
+}
+
+impl Fake {
+    fn new(name: &'static str, adapters: &[&str]) -> Arc<Self> {
+        let adapters = adapters.iter().map(|&name| Discovered {
+            name: name.to_owned(),
+            summary: format!("{name} is up"),
+            unusable: None,
+        });
+        let adapters = Mutex::new(adapters.collect());
+        Arc::new(Self { name, contract: CONTRACT_VERSION, adapters })
+    }
+
+    /// Makes the adapter of that name one that can't be opened.
+    fn break_adapter(&self, name: &str) {
+        for adapter in self.adapters.lock().iter_mut().filter(|adapter| adapter.name == name) {
+            let error = Error::new(ReturnType::InsufficientResources, Subtype::NoSubtype);
+            adapter.unusable = Some(error.because("the port is down").advise("plug it in"));
+        }
+    }
+}
+
+impl Provider for Fake {
+    fn describe(&self) -> Description {
+        Description { name: self.name, vendor: "tests", version: (3, 4), contract: self.contract }
+    }
+
+    fn discover(&self) -> Vec<Discovered> {
+        self.adapters.lock().clone()
+    }
+
+    fn open(&self, _request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
+        Err(unsupported("adapter"))
+    }
+}
+
+/// A registry of a file `conf` and of providers.
+fn registry(text: impl AsRef<[u8]>, providers: &[Arc<Fake>]) -> Registry {
+    let registry = Registry::with_configuration(Configuration::from_text("conf", text));
+    for provider in providers {
+        registry.add_provider(Arc::clone(provider) as Arc<dyn Provider>).expect("a new name");
+    }
+    registry
+}
+
+/// What a name gives: origin, adapter and parameters of each candidate, or the error.
+fn resolved(registry: &Registry, name: &str, version: ApiVersion) -> Result<Vec<String>> {
+    let candidates = registry.resolve(name, version)?;
+    Ok(candidates
+        .iter()
+        .map(|it| format!("{} {} [{}]", it.origin, it.adapter_name, it.parameters))
+        .collect())
+}
+
+/// An entry in short: origin, name and fate.
+fn short(entry: &Entry) -> String {
+    let fate = match &entry.fate {
+        super::Fate::Usable => "usable".to_owned(),
+        super::Fate::Unusable(reason) => format!("unusable: {}", reason.reason()),
+        super::Fate::Shadowed(origin) => format!("shadowed by {origin}"),
+    };
+    format!("{} {:?} {fate}", entry.origin, entry.name)
+}
 
 #[track_caller]
 fn assert_contains(text: &str, parts: &[&str]) {

@@ -1,0 +1,133 @@
+//! Why a name can't be opened, in words, from the fates of what was found.
+
+use super::entry::{Entry, Origin};
+use super::failure::listing;
+use super::lookup::{Asked, Found};
+use super::scan::shown;
+use super::suggest::nearest;
+use super::version::{ApiVersion, LineVersion, Space};
+use super::{MAX_NAME, OPEN};
+use crate::error::{Error, ReturnType, Subtype};
+
+/// The error of a name that no look-up can find.
+pub(super) fn bad_name(asked: Asked<'_>) -> Option<Error> {
+    let reason = match asked.name.len() {
+        0 => "the name is empty".to_owned(),
+        length if length > MAX_NAME => {
+            format!("the name has {length} bytes, and {MAX_NAME} are the most")
+        }
+        _ => return None,
+    };
+    let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1);
+    Some(
+        named(error, asked).because(reason).advise("`dat list` shows the names that can be opened"),
+    )
+}
+
+/// The error of a name under which nothing that was found can be opened.
+pub(super) fn nothing_usable(asked: Asked<'_>, version: ApiVersion, found: &[Found]) -> Error {
+    let of_name = |found: &'_ &Found| found.entry.name == asked.name;
+    let (corrupt, readable): (Vec<&Entry>, Vec<&Entry>) = found
+        .iter()
+        .filter(of_name)
+        .map(|found| &found.entry)
+        .partition(|entry| entry.syntax_error.is_some());
+    let error = match (readable.as_slice(), corrupt.as_slice()) {
+        ([], []) => unknown(asked, found),
+        ([], corrupt) => unusable(corrupt),
+        ([Entry { origin: Origin::Discovered, fate, .. }], []) => {
+            // The provider knows best, and its code says more than "not found" would.
+            fate.reason().cloned().unwrap_or_else(|| unusable(&readable))
+        }
+        (readable, corrupt) => other_versions(version, readable, corrupt)
+            .unwrap_or_else(|| unusable(&[readable, corrupt].concat())),
+    };
+    named(error, asked)
+}
+
+/// Nothing has the name.
+fn unknown(asked: Asked<'_>, found: &[Found]) -> Error {
+    let mut names: Vec<&str> = Vec::new();
+    for Found { entry, .. } in found {
+        let is_name = entry.syntax_error.is_none() && !entry.name.is_empty();
+        if is_name && !names.contains(&entry.name.as_str()) {
+            names.push(&entry.name);
+        }
+    }
+    let mut reason = match names.as_slice() {
+        [] => "no adapter is known: no provider found one, and no line names one".to_owned(),
+        names => format!(
+            "no adapter has that name; those known are {}",
+            listing(names.iter().map(|name| shown(name)))
+        ),
+    };
+    for Found { entry, .. } in found {
+        if matches!(entry.origin, Origin::File(_)) {
+            reason = format!("{reason}; {}", reason_of(entry));
+        }
+    }
+    let error = not_found(Subtype::NameNotRegistered).because(reason);
+    match nearest(asked.name, names) {
+        Some(name) => error.advise(format!("did you mean {}?", shown(name))),
+        None => error,
+    }
+}
+
+/// The name is there, and every entry of it has its own reason.
+fn unusable(entries: &[&Entry]) -> Error {
+    let reasons = listing(entries.iter().map(|entry| reason_of(entry)));
+    let error = not_found(Subtype::NameNotRegistered)
+        .because(format!("nothing of that name can be used here: {reasons}"));
+    match entries.iter().find_map(|entry| entry.fate.reason()) {
+        Some(reason) => error.advise(reason.advice().to_owned()),
+        None => error,
+    }
+}
+
+/// The error where all lines that have the form are registered for other versions.
+fn other_versions(asked: ApiVersion, entries: &[&Entry], corrupt: &[&Entry]) -> Option<Error> {
+    let other = |entry: &&Entry| {
+        let version = entry.api_version?;
+        (version.space == Space::User && !asked.accepts(version)).then_some(version)
+    };
+    let offered: Vec<LineVersion> = entries.iter().map(other).collect::<Option<_>>()?;
+    let subtype = match offered.iter().any(|&version| asked.accepts_major(version)) {
+        true => Subtype::MinorNotFound,
+        false => Subtype::MajorNotFound,
+    };
+    let mut versions: Vec<String> = offered.iter().map(ToString::to_string).collect();
+    versions.sort();
+    versions.dedup();
+    let places = listing(entries.iter().map(|entry| entry.origin.to_string()));
+    let mut reason = format!("registered for {}, asked for {asked} ({places})", listing(versions));
+    for entry in corrupt {
+        reason = format!("{reason}; in error: {}", reason_of(entry));
+    }
+    Some(not_found(subtype).because(reason).advise(format!(
+        "ask for the version that is registered, or add a line for {asked} to the configuration"
+    )))
+}
+
+fn not_found(subtype: Subtype) -> Error {
+    Error::new(ReturnType::ProviderNotFound, subtype)
+}
+
+fn named(error: Error, asked: Asked<'_>) -> Error {
+    error.during(OPEN).on(format!("IA {}", shown(asked.name)))
+}
+
+/// The place of an entry and what is wrong with it.
+fn reason_of(entry: &Entry) -> String {
+    let place = match (&entry.syntax_error, &entry.origin) {
+        (Some(error), origin) => format!("{origin}:{}", error.column()),
+        (None, Origin::Discovered) => format!("discovered by {}", entry.library),
+        (None, origin) => origin.to_string(),
+    };
+    match entry.fate.reason() {
+        Some(reason) => match reason.raw_os_error().map(std::io::Error::from_raw_os_error) {
+            Some(system) => format!("{place}: {} ({system})", reason.reason()),
+            None => format!("{place}: {}", reason.reason()),
+        },
+        None => place,
+    }
+}

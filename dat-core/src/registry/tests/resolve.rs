@@ -1,0 +1,167 @@
+//! From a name to candidates.
+
+use super::super::{ApiVersion, Configuration, Registry};
+use super::{Fake, assert_contains, registry, resolved};
+use crate::error::{ReturnType, Subtype};
+
+const TEXT: &str = r#"
+twice u2.0 threadsafe    default    fake     p.1.2 "first"  ""
+twice u2.0 nonthreadsafe default    other    p.1.2 "second" ""
+twice u2.0 threadsafe    nondefault fake     p.1.2 "third"  ""
+only  u2.0 threadsafe    nondefault fake     p.1.2 ""       ""
+only  u2.0 threadsafe    nondefault fake     p.1.2 "x y"    ""
+mixed u1.2 threadsafe    default    fake     p.1.2 "old"    ""
+mixed u2.0 threadsafe    nondefault fake     p.1.2 "new"    ""
+part  u2.0 threadsafe    default    liba.so  p.1.2 "c"      ""
+part  u2.0 threadsafe    nondefault fake     p.1.2 "rust"   ""
+found u2.0 threadsafe    default    fake     p.1.2 "line"   ""
+dup   u2.0 threadsafe    default    liba.so  p.1.2 ""       ""
+q?a=1 u2.0 threadsafe    default    fake     p.1.2 ""       ""
+old   u1.1 threadsafe    default    fake     p.1.2 ""       ""
+old   u1.2 threadsafe    default    liba.so  p.1.2 ""       ""
+bad   u2.0 threadSafe    default    fake     p.1.2 ""       ""
+semi  u1.2 threadsafe    default    fake     p.1.2 ""       ""
+semi  2.0  threadsafe    default    fake     p.1.2 ""       ""
+krnl  k2.0 threadsafe    default    fake     p.1.2 ""       ""
+krnl  u2.0 threadsafe    default    liba.so  p.1.2 ""       ""
+"#;
+
+fn all() -> Registry {
+    let fake = Fake::new("fake", &["found", "dup", "free", "down"]);
+    fake.break_adapter("down");
+    registry(TEXT, &[fake, Fake::new("other", &["free"])])
+}
+
+#[test]
+fn candidates_come_in_the_order_of_look_up() {
+    let (any, v1, v2) = (ApiVersion::ANY, ApiVersion::V1_2, ApiVersion::V2_0);
+    for (name, version, expected) in [
+        ("twice", any, &["conf:2 twice [first]", "conf:3 twice [second]"][..]),
+        ("twice?n=1", v2, &["conf:2 twice [first n=1]", "conf:3 twice [second n=1]"]),
+        ("only", any, &["conf:5 only []", "conf:6 only [x y]"]),
+        ("only?a?b", any, &["conf:5 only [a?b]", "conf:6 only [x y a?b]"]),
+        ("only?", any, &["conf:5 only []", "conf:6 only [x y]"]),
+        ("mixed", any, &["conf:7 mixed [old]"]),
+        ("mixed", v1, &["conf:7 mixed [old]"]),
+        // A line for another version goes before nothing.
+        ("mixed", v2, &["conf:8 mixed [new]"]),
+        // Nor does a line that can't be used here.
+        ("part", any, &["conf:10 part [rust]"]),
+        ("found", any, &["conf:11 found [line]"]),
+        ("found", v1, &["discovered found []"]),
+        ("dup?x=1", any, &["discovered dup [x=1]"]),
+        ("free", v1, &["discovered free []", "discovered free []"]),
+        ("q?a=1", any, &["conf:13 q?a=1 []"]),
+    ] {
+        let candidates = resolved(&all(), name, version).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(candidates, expected, "{name} {version}");
+    }
+}
+
+#[test]
+fn a_failure_says_what_is_known_of_the_name() {
+    let (any, v1, v2) = (ApiVersion::ANY, ApiVersion::V1_2, ApiVersion::V2_0);
+    let name = Subtype::NameNotRegistered;
+    for (asked, version, subtype, parts) in [
+        (
+            "twise",
+            any,
+            name,
+            &["IA \"twise\"", "no adapter has that name", "did you mean \"twice\"?"][..],
+        ),
+        ("frei?x=1", any, name, &["IA \"frei\"", "\"free\", \"down\"", "did you mean \"free\"?"]),
+        ("nothing like it", any, name, &["\"twice\", \"only\"", "`dat list`"]),
+        (
+            "old",
+            v2,
+            Subtype::MajorNotFound,
+            &["registered for u1.1, u1.2, asked for u2.0", "conf:14"],
+        ),
+        (
+            "old",
+            ApiVersion::new(1, 0),
+            Subtype::MinorNotFound,
+            &["registered for u1.1, u1.2, asked for u1.0", "add a line for u1.0"],
+        ),
+        ("twice", v1, Subtype::MajorNotFound, &["registered for u2.0, asked for u1.2"]),
+        (
+            "old",
+            v1,
+            name,
+            &["conf:14: registered for u1.1, asked for u1.2", "conf:15: \"liba.so\""],
+        ),
+        (
+            "bad",
+            any,
+            name,
+            &["conf:16:12: expected \"threadsafe\"", "did you mean \"threadsafe\"?"],
+        ),
+        (
+            "semi",
+            v2,
+            Subtype::MajorNotFound,
+            &["registered for u1.2", "conf:18:7: expected an API"],
+        ),
+        (
+            "krnl",
+            any,
+            name,
+            &["conf:19: k2.0 is for consumers in the kernel", "conf:20: \"liba.so\""],
+        ),
+    ] {
+        let error = resolved(&all(), asked, version).expect_err(asked);
+        assert!(error.is(ReturnType::ProviderNotFound), "{error}");
+        assert_eq!(error.subtype(), subtype, "{error}");
+        assert_eq!(error.operation(), "dat_ia_open");
+        assert_contains(&error.to_string(), parts);
+    }
+}
+
+#[test]
+fn an_adapter_that_is_down_gives_the_reason_of_its_provider() {
+    let error = resolved(&all(), "down?x=1", ApiVersion::ANY).expect_err("the port is down");
+    assert!(error.is(ReturnType::InsufficientResources));
+    assert_contains(
+        &error.to_string(),
+        &["dat_ia_open on IA \"down\"", "the port is down", "plug it in"],
+    );
+}
+
+#[test]
+fn names_have_from_1_to_255_bytes() {
+    let long = "n".repeat(256);
+    for name in ["", "?", "?x=1", long.as_str()] {
+        let error = resolved(&all(), name, ApiVersion::ANY).expect_err("no name");
+        assert!(error.is(ReturnType::InvalidParameter), "{error}");
+        assert_eq!(error.subtype(), Subtype::InvalidArg1);
+    }
+    // Parameters have no such limit.
+    let name = format!("only?{long}");
+    assert_eq!(resolved(&all(), &name, ApiVersion::ANY).expect("a candidate").len(), 2);
+    let error = resolved(&all(), &long[1..], ApiVersion::ANY).expect_err("unknown");
+    assert!(error.is(ReturnType::ProviderNotFound));
+}
+
+#[test]
+fn an_unreadable_configuration_is_part_of_the_reason() {
+    let missing = std::path::Path::new("/nowhere/dat.conf");
+    let configuration = Configuration::from_places(Some(missing.as_os_str()), missing);
+    let registry = Registry::with_configuration(configuration);
+    let error = resolved(&registry, "ib0", ApiVersion::ANY).expect_err("nothing is there");
+    assert_contains(
+        &error.to_string(),
+        &["no adapter is known", "/nowhere/dat.conf: DAT_OVERRIDE names a file", "No such file"],
+    );
+    // What providers find is still there.
+    registry.add_provider(Fake::new("fake", &["ib0"])).expect("a new name");
+    assert!(resolved(&registry, "ib0", ApiVersion::ANY).is_ok());
+}
+
+#[test]
+fn many_names_are_counted() {
+    let names: Vec<String> = (0..40).map(|n| format!("adapter-{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let registry = registry("", &[Fake::new("fake", &names)]);
+    let error = resolved(&registry, "zzz", ApiVersion::ANY).expect_err("unknown");
+    assert_contains(error.reason(), &["\"adapter-15\", and 24 more"]);
+}
