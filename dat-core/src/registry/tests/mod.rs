@@ -1,6 +1,7 @@
 //! Tests of the registry, with a provider that moves no bytes.
 
 mod listing;
+mod properties;
 mod providers;
 mod resolve;
 mod source;
