@@ -1,19 +1,77 @@
 //! The Direct Access Transport (DAT) objects as a safe, typed Rust API.
+//!
+//! A [`Registry`] opens an [`InterfaceAdapter`] by name; the adapter makes every other object.
+//! Handles are cheap clones that keep their parents alive; `free` ends an object at once and
+//! says when it can't be, dropping the last handle ends it quietly. Every object is `Send` and
+//! `Sync`.
+//!
+//! | object | made by | manual page |
+//! | --- | --- | --- |
+//! | [`InterfaceAdapter`] | [`Registry::open`] | dat_ia_open |
+//! | [`ProtectionZone`] | [`InterfaceAdapter::pz_create`] | dat_pz_create |
+//! | [`Lmr`] | [`InterfaceAdapter::lmr_create`] | dat_lmr_create |
+//! | [`Rmr`] | [`InterfaceAdapter::rmr_create`] | dat_rmr_create |
+//! | [`EventDispatcher`] | [`InterfaceAdapter::evd_create`] | dat_evd_create |
+//! | [`Cno`] | [`InterfaceAdapter::cno_create`] | dat_cno_create |
+//! | [`Endpoint`] | [`InterfaceAdapter::ep_create`] | dat_ep_create, dat_ep_create_with_srq |
+//! | [`Psp`] | [`InterfaceAdapter::psp_create`] | dat_psp_create |
+//! | [`Rsp`] | [`InterfaceAdapter::rsp_create`] | dat_rsp_create |
+//! | [`ConnectionRequest`] | a request that arrives | dat_cr_query |
+//! | [`SharedReceiveQueue`] | [`InterfaceAdapter::srq_create`] | dat_srq_create |
+//!
+//! The semantics are those of the 3DAT manual pages, which each call names. A writer of a
+//! provider starts at [`provider`].
 
 #![deny(unsafe_code)]
 
 pub mod attr;
+mod cno;
+mod cr;
+mod ep;
 pub mod error;
+mod evd;
+mod event;
 pub mod flags;
+mod ia;
+mod kind;
+mod lifecycle;
+mod lmr;
 pub mod mem;
 pub mod provider;
+mod psp;
+mod pz;
 pub mod region_table;
 pub mod registry;
+mod rmr;
+mod rsp;
+mod signal;
+mod srq;
 mod status;
+mod timeout;
+mod timer;
 mod triplet;
 
+pub use attr::EpAttributes;
+pub use cno::{Cno, ProxyAgent};
+pub use cr::{ConnectionRequest, CrParam};
+pub use ep::{Connect, Endpoint, EpChange, EpParam, EpSpec, EpState, EpStatus, table};
 pub use error::{Error, Result, ReturnType, Subtype};
+pub use evd::{EvdOptions, EvdParam, EventDispatcher, Waited};
+pub use event::{
+    AsyncError, AsyncErrorKind, ConnectionEvent, ConnectionEventKind, CrArrival, DtoCompletion,
+    EndpointId, Event, RmrBindCompletion, ServicePoint,
+};
+pub use flags::{Close, CompletionFlags, ConnectFlags, EvdFlags, Privileges, Qos};
+pub use ia::{IaOptions, InterfaceAdapter};
+pub use kind::ObjectKind;
+pub use lmr::{Lmr, LmrParam, MemorySource};
 pub use mem::Memory;
+pub use psp::{Psp, PspMaker, PspParam};
+pub use pz::ProtectionZone;
 pub use registry::{ApiVersion, Registry};
+pub use rmr::{Bind, Rmr, RmrParam};
+pub use rsp::{Rsp, RspParam};
+pub use srq::{SharedReceiveQueue, SrqAttributes, SrqParam};
 pub use status::{DtoStatus, Operation};
+pub use timeout::Timeout;
 pub use triplet::{LmrTriplet, RmrTriplet};

@@ -170,6 +170,16 @@ impl Memory {
         self.allocation.span
     }
 
+    /// The span of a part of the memory, by offsets; nothing when it is not inside.
+    #[must_use]
+    pub fn part(&self, range: std::ops::Range<usize>) -> Option<Span> {
+        let len = range.end.checked_sub(range.start)?;
+        let span = self.allocation.span;
+        let base = span.pointer(span.address().checked_add(range.start as u64)?, len as u64)?;
+        // SAFETY: the part lies in the span, which the allocation keeps.
+        Some(unsafe { Span::new(NonNull::new(base)?, len) })
+    }
+
     /// Copies bytes out, from `offset` on.
     ///
     /// # Errors

@@ -129,6 +129,13 @@ impl RegionTable {
         (slot.context.load(Ordering::Relaxed) == context).then_some(region)
     }
 
+    /// Whether a context was ever handed out for the slot that it names, valid or not any more.
+    #[must_use]
+    pub fn was_issued(&self, context: u32) -> bool {
+        let generation = context & ((1 << GENERATION_BITS) - 1);
+        generation != 0 && (context >> GENERATION_BITS) < self.free.lock().fresh
+    }
+
     /// Gives the slot of a valid context new contents under a new context; the old one is
     /// invalid from then on.
     pub fn renew(&self, context: u32, region: Region) -> Option<u32> {

@@ -1,0 +1,201 @@
+//! Consumer notification objects: one place to wait for many event dispatchers.
+
+use std::fmt;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::evd::{EvdInner, EventDispatcher};
+use crate::ia::{Child, InterfaceAdapter};
+use crate::kind::ObjectKind;
+use crate::lifecycle::{Base, object_handle};
+use crate::signal::Bell;
+use crate::timeout::Timeout;
+
+/// A consumer notification object (dat_cno_create(3DAT)): the event dispatchers attached to it
+/// trigger it when events arrive that no waiter of their own takes.
+#[derive(Clone)]
+pub struct Cno {
+    inner: Arc<CnoInner>,
+}
+
+/// Called at each trigger, in the thread that brought the event (`DAT_OS_WAIT_PROXY_AGENT`).
+/// It gets the dispatcher that triggered, or none when the notification object ends. It must
+/// not block, and of the API it may only post and dequeue.
+pub type ProxyAgent = Arc<dyn Fn(Option<EventDispatcher>) + Send + Sync>;
+
+pub(crate) struct CnoInner {
+    pub(crate) base: Base,
+    bell: Bell,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The dispatcher that triggered last and was not reported yet.
+    hint: Option<Weak<EvdInner>>,
+    triggered: bool,
+    waiters: u32,
+    dead: bool,
+    agent: Option<ProxyAgent>,
+}
+
+object_handle!(Cno, CnoInner);
+
+impl InterfaceAdapter {
+    /// Makes a notification object (dat_cno_create(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when the adapter was closed.
+    pub fn cno_create(&self, agent: Option<ProxyAgent>) -> Result<Cno> {
+        const CREATE: &str = "dat_cno_create";
+        self.inner().adapter(CREATE)?;
+        let base = self.inner().enroll(ObjectKind::Cno, CREATE)?;
+        let state = Mutex::new(State { agent, ..State::default() });
+        let inner = Arc::new(CnoInner { base, bell: Bell::default(), state });
+        self.inner().adopt(inner.base.id, Child::Cno(Arc::downgrade(&inner)), CREATE)?;
+        Ok(Cno { inner })
+    }
+}
+
+impl Cno {
+    pub(crate) fn inner(&self) -> &Arc<CnoInner> {
+        &self.inner
+    }
+
+    pub(crate) fn from_inner(inner: &Arc<CnoInner>) -> Self {
+        Self { inner: Arc::clone(inner) }
+    }
+
+    /// Waits for a trigger (dat_cno_wait(3DAT)). Returns the dispatcher that triggered, as a
+    /// hint: every dispatcher attached is to be looked at. `None` when the adapter was closed
+    /// or the dispatcher is gone.
+    ///
+    /// # Errors
+    /// `DAT_QUEUE_EMPTY` when the time-out passed without a trigger; `DAT_INVALID_HANDLE` when
+    /// the object was freed.
+    pub fn wait(&self, timeout: Timeout) -> Result<Option<EventDispatcher>> {
+        const WAIT: &str = "dat_cno_wait";
+        let inner = &self.inner;
+        let deadline = timeout.deadline();
+        let mut state = inner.state.lock();
+        if state.dead {
+            return Err(inner.base.freed(WAIT));
+        }
+        state.waiters += 1;
+        loop {
+            if state.triggered {
+                state.triggered = false;
+                state.waiters -= 1;
+                inner.bell.silence();
+                let hint = state.hint.take().and_then(|evd| evd.upgrade());
+                return Ok(hint.map(|evd| EventDispatcher::from_inner(&evd)));
+            }
+            if state.dead {
+                state.waiters -= 1;
+                return Ok(None);
+            }
+            inner.bell.silence();
+            drop(state);
+            let rung = inner.bell.sleep(deadline);
+            state = inner.state.lock();
+            if !rung && !state.triggered && !state.dead {
+                state.waiters -= 1;
+                return Err(Error::new(ReturnType::QueueEmpty, Subtype::NoSubtype).during(WAIT));
+            }
+        }
+    }
+
+    /// Gives the object another proxy agent, or none (dat_cno_modify_agent(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed.
+    pub fn modify_agent(&self, agent: Option<ProxyAgent>) -> Result<()> {
+        self.inner.base.check_live("dat_cno_modify_agent")?;
+        self.inner.state.lock().agent = agent;
+        Ok(())
+    }
+
+    /// The descriptor that is readable while a trigger waits to be taken by
+    /// [`Cno::wait`] (compare dat_cno_fd_create of DAT 2.0).
+    ///
+    /// # Errors
+    /// `DAT_INSUFFICIENT_RESOURCES` when the process has no descriptor left.
+    pub fn fd(&self) -> Result<BorrowedFd<'_>> {
+        self.inner.bell.fd().map_err(|error| {
+            let failure = Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
+                .because("no event descriptor could be made")
+                .advise("raise the limit of open files (`ulimit -n`)")
+                .errno(error.raw_os_error().unwrap_or(0));
+            self.inner.base.describe(failure, "Cno::fd")
+        })
+    }
+
+    /// Frees the object (dat_cno_free(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_STATE` while a dispatcher refers to it or a thread waits on it;
+    /// `DAT_INVALID_HANDLE` when it was freed before.
+    pub fn free(&self) -> Result<()> {
+        const FREE: &str = "dat_cno_free";
+        let mut state = self.inner.state.lock();
+        if state.waiters > 0 {
+            let error = Error::new(ReturnType::InvalidState, Subtype::InvalidStateCnoInUse)
+                .because("a thread waits on it")
+                .advise("wake it first, for example by a software event of an attached dispatcher");
+            return Err(self.inner.base.describe(error, FREE));
+        }
+        self.inner.base.retire(FREE, Subtype::InvalidStateCnoInUse)?;
+        state.dead = true;
+        state.agent = None;
+        drop(state);
+        self.inner.base.leave();
+        Ok(())
+    }
+}
+
+impl CnoInner {
+    /// An event arrived at a dispatcher that nobody waits on.
+    pub(crate) fn trigger(&self, evd: &Weak<EvdInner>) {
+        let agent = {
+            let mut state = self.state.lock();
+            state.triggered = true;
+            state.hint = Some(evd.clone());
+            state.agent.clone()
+        };
+        self.bell.ring();
+        if let Some(agent) = agent {
+            agent(evd.upgrade().map(|evd| EventDispatcher::from_inner(&evd)));
+        }
+    }
+
+    pub(crate) fn abandon(&self) {
+        self.base.lifecycle.force();
+        let agent = {
+            let mut state = self.state.lock();
+            state.dead = true;
+            state.agent.take()
+        };
+        self.bell.ring();
+        if let Some(agent) = agent {
+            agent(None);
+        }
+        self.base.leave();
+    }
+}
+
+impl AsFd for Cno {
+    /// As [`Cno::fd`]; when the process has no descriptor left, one that is always readable:
+    /// its user polls and loses nothing.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.inner.bell.fd_or_always_ready()
+    }
+}
+
+impl fmt::Debug for CnoInner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.base.label())
+    }
+}

@@ -1,0 +1,246 @@
+//! Connecting, disconnecting and starting afresh.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::control::Remote;
+use super::table::EpEvent;
+use super::{Endpoint, EpInner, EpState};
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::flags::{Close, ConnectFlags, Qos};
+use crate::provider::{ConnectRequest, Incoming};
+use crate::timeout::Timeout;
+use crate::timer;
+
+/// Whom to connect to, and how (dat_ep_connect(3DAT)).
+#[derive(Clone, Debug)]
+pub struct Connect<'a> {
+    /// The remote adapter.
+    pub address: IpAddr,
+    /// The connection qualifier that its consumer listens on.
+    pub qualifier: u64,
+    /// How long the connection may take to stand; not zero.
+    pub timeout: Timeout,
+    /// Data for the other consumer, within the provider's maximum.
+    pub private_data: &'a [u8],
+    /// The quality of service.
+    pub qos: Qos,
+    /// What else is asked for.
+    pub flags: ConnectFlags,
+}
+
+impl Connect<'static> {
+    /// A connection without time-out, private data, quality or flags.
+    #[must_use]
+    pub const fn to(address: IpAddr, qualifier: u64) -> Self {
+        Self {
+            address,
+            qualifier,
+            timeout: Timeout::Infinite,
+            private_data: &[],
+            qos: Qos::BEST_EFFORT,
+            flags: ConnectFlags::empty(),
+        }
+    }
+}
+
+impl<'a> Connect<'a> {
+    /// The same with a time-out.
+    #[must_use]
+    pub fn timeout(mut self, timeout: impl Into<Timeout>) -> Self {
+        self.timeout = timeout.into();
+        self
+    }
+
+    /// The same with data for the other consumer.
+    #[must_use]
+    pub fn private_data<'b>(self, private_data: &'b [u8]) -> Connect<'b>
+    where
+        'a: 'b,
+    {
+        Connect { private_data, ..self }
+    }
+}
+
+const CONNECT: &str = "dat_ep_connect";
+const DUP: &str = "dat_ep_dup_connect";
+
+impl Endpoint {
+    /// Asks for a connection (dat_ep_connect(3DAT)); the outcome comes as an event.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_STATE` unless unconnected; `DAT_INVALID_PARAMETER` for a time-out of zero or
+    /// too much private data; `DAT_MODEL_NOT_SUPPORTED` for a quality of service or multipathing
+    /// that the provider doesn't have; `DAT_INVALID_ADDRESS` for an address that the transport
+    /// can't use.
+    pub fn connect(&self, connect: &Connect<'_>) -> Result<()> {
+        self.inner.connect(connect, CONNECT)
+    }
+
+    /// Asks for a connection to where a connected endpoint is connected to
+    /// (dat_ep_dup_connect(3DAT)).
+    ///
+    /// # Errors
+    /// As [`Endpoint::connect`]; `DAT_INVALID_STATE` when `other` is not connected, or was the
+    /// passive side of its connection.
+    pub fn dup_connect(
+        &self,
+        other: &Self,
+        timeout: Timeout,
+        private_data: &[u8],
+        qos: Qos,
+    ) -> Result<()> {
+        let state = other.inner.shared.state().ok_or_else(|| other.inner.base.freed(DUP))?;
+        let remote = other.inner.shared.control().remote.filter(|_| state.is_connected());
+        let remote = remote.ok_or_else(|| {
+            let error = Error::new(ReturnType::InvalidState, state.invalid_state())
+                .because(format!("dup_ep_handle is {state}, or its consumer did not connect it"))
+                .advise("give an endpoint whose own dat_ep_connect led to its connection");
+            other.inner.base.describe(error, DUP)
+        })?;
+        let connect = Connect {
+            address: remote.address,
+            qualifier: remote.qualifier,
+            timeout,
+            private_data,
+            qos,
+            flags: remote.flags,
+        };
+        self.inner.connect(&connect, DUP)
+    }
+
+    /// Ends the connection, or gives the attempt up (dat_ep_disconnect(3DAT)). The end comes
+    /// as an event.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_STATE` when there is neither; disconnected already, nothing happens.
+    pub fn disconnect(&self, how: Close) -> Result<()> {
+        let event = match how {
+            Close::Graceful => EpEvent::DisconnectGraceful,
+            Close::Abrupt => EpEvent::DisconnectAbrupt,
+        };
+        let _call = self.inner.call.lock();
+        self.inner.perform(event, "dat_ep_disconnect").map(|_| ())
+    }
+
+    /// Makes a disconnected endpoint unconnected again (dat_ep_reset(3DAT)). Attributes and
+    /// dispatchers stay, and so do completions that were not dequeued.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_STATE` unless disconnected or unconnected.
+    pub fn reset(&self) -> Result<()> {
+        let _call = self.inner.call.lock();
+        self.inner.perform(EpEvent::Reset, "dat_ep_reset").map(|_| ())
+    }
+}
+
+impl EpInner {
+    fn connect(&self, connect: &Connect<'_>, operation: &'static str) -> Result<()> {
+        self.check_connect(connect).map_err(|error| self.base.describe(error, operation))?;
+        let call = self.call.lock();
+        let config = call.as_ref().ok_or_else(|| self.base.freed(operation))?;
+        if config.pz.is_none() {
+            return Err(self.without_zone(operation));
+        }
+        self.perform(EpEvent::Connect, operation)?;
+        let attempt = self.begin_attempt(connect);
+        let request = ConnectRequest {
+            attempt,
+            address: connect.address,
+            qualifier: connect.qualifier,
+            private_data: connect.private_data,
+            qos: connect.qos,
+        };
+        self.queue_pair.connect(&request).map_err(|error| {
+            self.shared.report(EpEvent::ConnectUndone);
+            self.base.describe(error, operation)
+        })
+    }
+
+    /// Accepts a request on the endpoint: the one that the request brought, or an unconnected
+    /// one.
+    pub(crate) fn accept(
+        &self,
+        incoming: &dyn Incoming,
+        brought: bool,
+        private_data: &[u8],
+        operation: &'static str,
+    ) -> Result<()> {
+        let call = self.call.lock();
+        let config = call.as_ref().ok_or_else(|| self.base.freed(operation))?;
+        let state = self.shared.state().ok_or_else(|| self.base.freed(operation))?;
+        // An endpoint that waits for the answer to another request is not to be had.
+        if (!brought && state != EpState::Unconnected) || (brought && state == EpState::Unconnected)
+        {
+            return Err(self.refused(state, EpEvent::Accept, operation));
+        }
+        if config.pz.is_none() && !state.is_unconfigured() {
+            return Err(self.without_zone(operation));
+        }
+        self.perform(EpEvent::Accept, operation)?;
+        let attempt = {
+            let mut control = self.shared.control();
+            control.remote = None;
+            control.attempt
+        };
+        incoming.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
+            self.shared.report(EpEvent::AcceptUndone);
+            self.base.describe(error, operation)
+        })
+    }
+
+    /// Notes where the attempt goes and starts its clock.
+    fn begin_attempt(&self, connect: &Connect<'_>) -> u64 {
+        let mut control = self.shared.control();
+        control.remote = Some(Remote {
+            address: connect.address,
+            qualifier: connect.qualifier,
+            flags: connect.flags,
+        });
+        let attempt = control.attempt;
+        let deadline = connect.timeout.deadline();
+        let key =
+            deadline.and_then(|at| timer::schedule(at, Arc::downgrade(&self.shared), attempt));
+        control.start_clock(key);
+        attempt
+    }
+
+    fn check_connect(&self, connect: &Connect<'_>) -> Result<()> {
+        let provider = &self.base.ia.attributes.provider;
+        if connect.timeout.is_zero() {
+            return Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg4)
+                .because("a time-out of 0 leaves no time to connect")
+                .advise("give microseconds, or DAT_TIMEOUT_INFINITE"));
+        }
+        check_private_data(connect.private_data, provider.max_private_data_size)
+            .map_err(|error| error.with_subtype(Subtype::InvalidArg5))?;
+        let excess = connect.qos - provider.qos_supported;
+        if !excess.is_empty() {
+            return Err(Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
+                .because(format!("qos: the provider has no {excess:?}"))
+                .advise("use DAT_QOS_BEST_EFFORT, or what the provider attributes name"));
+        }
+        let unknown = connect.flags - ConnectFlags::all();
+        if !unknown.is_empty() {
+            return Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg8)
+                .because(format!("connect_flags {:#x} have unknown bits", connect.flags.bits())));
+        }
+        if connect.flags.contains(ConnectFlags::MULTIPATH_REQUIRED) && !provider.supports_multipath
+        {
+            return Err(Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
+                .because("connect_flags: the provider has no multipathing")
+                .advise("ask for it with DAT_CONNECT_MULTIPATH_FLAG, which does not insist"));
+        }
+        Ok(())
+    }
+}
+
+/// Whether private data is within the provider's maximum.
+pub(crate) fn check_private_data(private_data: &[u8], most: u32) -> Result<()> {
+    if private_data.len() <= most as usize {
+        return Ok(());
+    }
+    Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3)
+        .because(format!("{} bytes of private data exceed {most}", private_data.len()))
+        .advise(format!("send at most {most} bytes, or the rest as a message")))
+}

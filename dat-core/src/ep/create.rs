@@ -1,0 +1,255 @@
+//! Making an endpoint.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::control::EpShared;
+use super::{CompletionUse, Config, Endpoint, EpInner, Reads, attributes};
+use crate::attr::EpAttributes;
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::evd::{EvdInner, EventDispatcher, Feed, Stream};
+use crate::flags::{CompletionFlags, EvdFlags};
+use crate::ia::{Child, IaInner, InterfaceAdapter};
+use crate::kind::ObjectKind;
+use crate::lifecycle::Hold;
+use crate::provider::{ConnectionSink, QueuePairSpec};
+use crate::pz::ProtectionZone;
+use crate::srq::SharedReceiveQueue;
+
+/// What an endpoint is made from (dat_ep_create(3DAT), dat_ep_create_with_srq(3DAT)).
+#[derive(Clone, Debug)]
+pub struct EpSpec {
+    pub(super) pz: Option<ProtectionZone>,
+    pub(super) recv_evd: Option<EventDispatcher>,
+    pub(super) request_evd: Option<EventDispatcher>,
+    pub(super) connect_evd: Option<EventDispatcher>,
+    pub(super) srq: Option<SharedReceiveQueue>,
+    pub(super) attributes: Option<EpAttributes>,
+    /// Starts in the unconfigured states, so that its zone can be given while reserved.
+    pub(super) unconfigured: bool,
+}
+
+impl EpSpec {
+    /// An endpoint in a zone, with no dispatchers and the provider's default attributes.
+    #[must_use]
+    pub fn new(pz: &ProtectionZone) -> Self {
+        Self { pz: Some(pz.clone()), ..Self::made_by_provider() }
+    }
+
+    /// An endpoint that the provider makes for a request: its consumer completes it later.
+    pub(crate) const fn made_by_provider() -> Self {
+        Self {
+            pz: None,
+            recv_evd: None,
+            request_evd: None,
+            connect_evd: None,
+            srq: None,
+            attributes: None,
+            unconfigured: false,
+        }
+    }
+
+    /// An endpoint that the provider makes for a reserved service point.
+    pub(crate) const fn unconfigured() -> Self {
+        let mut spec = Self::made_by_provider();
+        spec.unconfigured = true;
+        spec
+    }
+
+    /// Where receives complete. Without it the consumer is not interested in their completions.
+    #[must_use]
+    pub fn recv_evd(mut self, evd: &EventDispatcher) -> Self {
+        self.recv_evd = Some(evd.clone());
+        self
+    }
+
+    /// Where requests complete. Without it the consumer is not interested in their completions.
+    #[must_use]
+    pub fn request_evd(mut self, evd: &EventDispatcher) -> Self {
+        self.request_evd = Some(evd.clone());
+        self
+    }
+
+    /// Where connection events arrive. Without it the consumer is not interested in them.
+    #[must_use]
+    pub fn connect_evd(mut self, evd: &EventDispatcher) -> Self {
+        self.connect_evd = Some(evd.clone());
+        self
+    }
+
+    /// Takes receives from a shared queue (dat_ep_create_with_srq(3DAT)).
+    #[must_use]
+    pub fn srq(mut self, srq: &SharedReceiveQueue) -> Self {
+        self.srq = Some(srq.clone());
+        self
+    }
+
+    /// Asks for attributes, instead of the provider's defaults.
+    #[must_use]
+    pub fn attributes(mut self, attributes: &EpAttributes) -> Self {
+        self.attributes = Some(attributes.clone());
+        self
+    }
+}
+
+const CREATE: &str = "dat_ep_create";
+
+impl InterfaceAdapter {
+    /// Makes an endpoint, in the Unconnected state (dat_ep_create(3DAT)).
+    ///
+    /// # Errors
+    /// - `DAT_INVALID_HANDLE` for a zone, dispatcher or shared receive queue that was freed or
+    ///   is of another adapter, and for a dispatcher that was not made for the stream;
+    /// - `DAT_INVALID_PARAMETER` for an attribute, named in the text, that exceeds the adapter
+    ///   or contradicts another, and for completion flags that don't go with those of other
+    ///   endpoints on the same dispatcher;
+    /// - `DAT_MODEL_NOT_SUPPORTED` for what the provider doesn't have;
+    /// - `DAT_INSUFFICIENT_RESOURCES` when the adapter has no more.
+    pub fn ep_create(&self, spec: &EpSpec) -> Result<Endpoint> {
+        let ia = self.inner();
+        let adapter = ia.adapter(CREATE)?;
+        let base = ia.enroll(ObjectKind::Ep, CREATE)?;
+        let config = Config::new(ia, base.id, spec, (0, 0), CREATE)?;
+        let shared = Arc::new(EpShared::new(base.id, spec.unconfigured));
+        let sink = Arc::clone(&shared) as Arc<dyn ConnectionSink>;
+        let queue_pair = adapter
+            .create_queue_pair(config.queue_pair_spec(base.id, sink))
+            .map_err(|error| base.describe(error, CREATE))?;
+        config.publish(&shared);
+        let inner = Arc::new(EpInner {
+            base,
+            shared,
+            queue_pair,
+            regions: Arc::clone(&ia.regions),
+            call: Mutex::new(Some(config)),
+        });
+        inner.shared.bind(&inner);
+        ia.adopt(inner.base.id, Child::Ep(Arc::downgrade(&inner)), CREATE)?;
+        Ok(Endpoint { inner })
+    }
+}
+
+impl Config {
+    /// Checks what an endpoint is to use and begins to use it.
+    pub(super) fn new(
+        ia: &Arc<IaInner>,
+        id: u64,
+        spec: &EpSpec,
+        reads_before: (u32, u32),
+        operation: &'static str,
+    ) -> Result<Self> {
+        let pz = match &spec.pz {
+            Some(pz) => Some(Hold::new(pz.inner(), ia, operation, Subtype::InvalidHandlePz)?),
+            None => None,
+        };
+        let recv = use_evd(ia, spec.recv_evd.as_ref(), Use::Recv, operation)?;
+        let request = use_evd(ia, spec.request_evd.as_ref(), Use::Request, operation)?;
+        let connect = use_evd(ia, spec.connect_evd.as_ref(), Use::Connect, operation)?;
+        let srq = match &spec.srq {
+            Some(srq) => Some(Hold::new(srq.inner(), ia, operation, Subtype::InvalidHandleSrq)?),
+            None => None,
+        };
+        let describe = |error: Error| ia.describe(error, operation);
+        if let (Some(pz), Some(srq)) = (&pz, &srq) {
+            if pz.base.id != srq.pz_id() && !ia.attributes.provider.srq_ep_pz_difference_supported {
+                let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2)
+                    .because("the zone is not that of the shared receive queue")
+                    .advise("use one zone: the provider needs it");
+                return Err(describe(error));
+            }
+        }
+        let requested = spec.attributes.as_ref().unwrap_or(&ia.attributes.default_ep);
+        let attributes =
+            attributes::check(requested, &ia.attributes, srq.is_some()).map_err(describe)?;
+        let recv =
+            feed(recv, id, Stream::Receive, attributes.recv_completion_flags).map_err(describe)?;
+        let request = feed(request, id, Stream::Request, attributes.request_completion_flags)
+            .map_err(describe)?;
+        let amount = (attributes.max_rdma_read_in, attributes.max_rdma_read_out);
+        let reads = Reads::reserve(ia, reads_before, amount).map_err(describe)?;
+        Ok(Self { pz, recv, request, connect, srq, attributes, reads })
+    }
+
+    /// Enters the streams again, after those of another configuration of the endpoint on the
+    /// same dispatchers have ended.
+    pub(super) fn renew_feeds(&self) {
+        if let Some(recv) = &self.recv {
+            recv.feed.renew(self.attributes.recv_completion_flags);
+        }
+        if let Some(request) = &self.request {
+            request.feed.renew(self.attributes.request_completion_flags);
+        }
+    }
+
+    /// The specification of the queue pair.
+    pub(super) fn queue_pair_spec(&self, tag: u64, sink: Arc<dyn ConnectionSink>) -> QueuePairSpec {
+        let completions =
+            |queue: &Option<CompletionUse>| queue.as_ref().and_then(|used| used.evd.completions());
+        QueuePairSpec {
+            tag,
+            domain: self.pz.as_ref().map(|pz| Arc::clone(&pz.domain)),
+            request_queue: completions(&self.request),
+            receive_queue: completions(&self.recv),
+            shared_receives: self.srq.as_ref().map(|srq| Arc::clone(&srq.queue)),
+            limits: attributes::limits(&self.attributes, self.srq.is_some()),
+            sink,
+        }
+    }
+
+    /// Makes the posts and the connection events go by this configuration.
+    pub(super) fn publish(&self, shared: &EpShared) {
+        let zone = self.pz.as_ref().map_or(0, |pz| pz.base.id);
+        shared.gate.set(zone, &self.attributes, self.srq.is_some());
+        shared.control().connect_evd = self.connect.as_ref().map(|evd| Arc::clone(evd.arc()));
+    }
+}
+
+/// What an endpoint uses a dispatcher for.
+#[derive(Clone, Copy)]
+enum Use {
+    Recv,
+    Request,
+    Connect,
+}
+
+impl Use {
+    const fn parts(self) -> (&'static str, EvdFlags, Subtype) {
+        match self {
+            Self::Recv => ("recv_evd", EvdFlags::DTO, Subtype::InvalidHandleEvdRecv),
+            // A dispatcher for either kind of completion will do; binds need their own flag
+            // when they are posted.
+            Self::Request => ("request_evd", EvdFlags::DTO, Subtype::InvalidHandleEvdRequest),
+            Self::Connect => ("connect_evd", EvdFlags::CONNECTION, Subtype::InvalidHandleEvdConn),
+        }
+    }
+}
+
+fn use_evd(
+    ia: &Arc<IaInner>,
+    evd: Option<&EventDispatcher>,
+    purpose: Use,
+    operation: &'static str,
+) -> Result<Option<Hold<EvdInner>>> {
+    let Some(evd) = evd else { return Ok(None) };
+    let (name, flags, subtype) = purpose.parts();
+    let hold = Hold::new(evd.inner(), ia, operation, subtype)?;
+    if !hold.flags().contains(flags) {
+        let error = Error::new(ReturnType::InvalidHandle, subtype)
+            .because(format!("{name}: the dispatcher was made for {:?}", hold.flags()))
+            .advise(format!("make it with {flags:?}"));
+        return Err(ia.describe(error, operation));
+    }
+    Ok(Some(hold))
+}
+
+fn feed(
+    evd: Option<Hold<EvdInner>>,
+    id: u64,
+    stream: Stream,
+    flags: CompletionFlags,
+) -> Result<Option<CompletionUse>> {
+    let Some(evd) = evd else { return Ok(None) };
+    let feed = Feed::new(evd.arc(), id, stream, flags)?;
+    Ok(Some(CompletionUse { feed, evd }))
+}

@@ -1,0 +1,264 @@
+//! Endpoints.
+
+mod attributes;
+mod connect;
+mod control;
+mod create;
+mod gate;
+mod modify;
+mod post;
+mod reads;
+mod state;
+pub mod table;
+
+pub use connect::Connect;
+pub(crate) use connect::check_private_data;
+pub(crate) use control::EpShared;
+pub use create::EpSpec;
+pub use modify::EpChange;
+pub(crate) use post::gather;
+pub use state::EpState;
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::attr::EpAttributes;
+use crate::error::{Error, Result, ReturnType};
+use crate::evd::{EvdInner, EventDispatcher, Feed};
+use crate::lifecycle::{Base, Hold, object_handle};
+use crate::provider::QueuePair;
+use crate::pz::{ProtectionZone, PzInner};
+use crate::region_table::RegionTable;
+use crate::srq::{SharedReceiveQueue, SrqInner};
+
+use reads::Reads;
+use table::EpEvent;
+
+/// An endpoint (dat_ep_create(3DAT)): one end of a connection, and what operations are
+/// posted to.
+///
+/// Two endpoints of one process connect and exchange a message:
+///
+/// ```
+/// # use dat_core::registry::Registry;
+/// use dat_core::{
+///     Connect, EpSpec, Event, EvdFlags, EvdOptions, Memory, MemorySource, Privileges, PspMaker,
+///     Timeout,
+/// };
+/// # let registry = Registry::new();
+/// # registry.add_provider(provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// let pz = ia.pz_create()?;
+/// let evd = ia.evd_create(&EvdOptions::new(256, EvdFlags::DEFAULT))?;
+/// let spec = EpSpec::new(&pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd);
+/// let (client, server) = (ia.ep_create(&spec)?, ia.ep_create(&spec)?);
+/// let memory = Memory::copy_of(b"hello.....")?;
+/// let lmr = ia.lmr_create(MemorySource::Memory(&memory), &pz, Privileges::ALL)?;
+///
+/// server.post_recv(&[lmr.triplet(5, 5)?], 1, Default::default())?;
+/// let psp = ia.psp_create(1000, &evd, PspMaker::Consumer)?;
+/// client.connect(&Connect::to(ia.attributes().address, 1000))?;
+///
+/// let mut event = Event::default();
+/// evd.wait(Timeout::Infinite, 1, &mut event)?;
+/// let Event::ConnectionRequest(arrival) = &event else { panic!("{event:?}") };
+/// arrival.request.accept(Some(&server), b"")?;
+/// client.post_send(&[lmr.triplet(0, 5)?], 2, Default::default())?;
+/// # let mut received = false;
+/// while evd.dequeue(&mut event)? {
+///     if let Event::Dto(completion) = &event {
+///         assert_eq!(completion.status, dat_core::DtoStatus::Success);
+/// #       received |= completion.cookie == 1;
+///     }
+/// }
+/// # assert!(received);
+/// assert_eq!(memory.to_vec(0, 10)?, b"hellohello");
+/// # Ok::<(), dat_core::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Endpoint {
+    inner: Arc<EpInner>,
+}
+
+pub(crate) struct EpInner {
+    pub(crate) base: Base,
+    shared: Arc<EpShared>,
+    queue_pair: Arc<dyn QueuePair>,
+    regions: Arc<RegionTable>,
+    /// Held over control calls; see [`control`]. Empty once the endpoint is freed.
+    call: Mutex<Option<Config>>,
+}
+
+object_handle!(Endpoint, EpInner);
+
+/// What an endpoint uses, and what it was made for.
+struct Config {
+    pz: Option<Hold<PzInner>>,
+    recv: Option<CompletionUse>,
+    request: Option<CompletionUse>,
+    connect: Option<Hold<EvdInner>>,
+    srq: Option<Hold<SrqInner>>,
+    attributes: EpAttributes,
+    reads: Reads,
+}
+
+/// A dispatcher that an endpoint completes into.
+struct CompletionUse {
+    /// First, so that the stream ends before the use does.
+    feed: Feed,
+    evd: Hold<EvdInner>,
+}
+
+/// A quick look at an endpoint (dat_ep_get_status(3DAT)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EpStatus {
+    /// Its state.
+    pub state: EpState,
+    /// No receive is outstanding.
+    pub recv_idle: bool,
+    /// No request is outstanding.
+    pub request_idle: bool,
+}
+
+/// All that an endpoint is (`DAT_EP_PARAM`; dat_ep_query(3DAT)): a copy of the caller's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EpParam {
+    /// Its state.
+    pub state: EpState,
+    /// The address of its adapter.
+    pub local_address: IpAddr,
+    /// Its port qualifier, while it has one.
+    pub local_port: u64,
+    /// The adapter that it connects or is connected to.
+    pub remote_address: Option<IpAddr>,
+    /// The port or connection qualifier that it connects or is connected to.
+    pub remote_port: Option<u64>,
+    /// Its zone.
+    pub pz: Option<ProtectionZone>,
+    /// Where receives complete.
+    pub recv_evd: Option<EventDispatcher>,
+    /// Where requests complete.
+    pub request_evd: Option<EventDispatcher>,
+    /// Where connection events arrive.
+    pub connect_evd: Option<EventDispatcher>,
+    /// Where receives are taken from, instead of its own queue.
+    pub srq: Option<SharedReceiveQueue>,
+    /// What it was made for, with all defaults filled in.
+    pub attributes: EpAttributes,
+    /// Late and impossible events of its connections, which changed nothing.
+    pub ignored_events: u64,
+}
+
+impl Endpoint {
+    pub(crate) fn inner(&self) -> &Arc<EpInner> {
+        &self.inner
+    }
+
+    /// State and idleness at a glance (dat_ep_get_status(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed.
+    pub fn status(&self) -> Result<EpStatus> {
+        let state = self.inner.shared.state();
+        let state = state.ok_or_else(|| self.inner.base.freed("dat_ep_get_status"))?;
+        let idle = self.inner.queue_pair.idle();
+        Ok(EpStatus { state, recv_idle: idle.receives, request_idle: idle.requests })
+    }
+
+    /// Everything about the endpoint (dat_ep_query(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed.
+    pub fn query(&self) -> Result<EpParam> {
+        let inner = &self.inner;
+        let freed = || inner.base.freed("dat_ep_query");
+        let call = inner.call.lock();
+        let config = call.as_ref().ok_or_else(freed)?;
+        let control = inner.shared.control();
+        let state = inner.shared.state().ok_or_else(freed)?;
+        let remote = control.remote.map(|remote| (remote.address, remote.qualifier));
+        let peer = control.peer.map(|peer| (peer.address, peer.port)).or(remote);
+        let evd = |hold: &Hold<EvdInner>| EventDispatcher::from_inner(hold.arc());
+        Ok(EpParam {
+            state,
+            local_address: inner.base.ia.attributes.ia.address,
+            local_port: control.local_port,
+            remote_address: peer.map(|peer| peer.0),
+            remote_port: peer.map(|peer| peer.1),
+            pz: config.pz.as_ref().map(|pz| ProtectionZone::from_inner(pz.arc())),
+            recv_evd: config.recv.as_ref().map(|recv| evd(&recv.evd)),
+            request_evd: config.request.as_ref().map(|request| evd(&request.evd)),
+            connect_evd: config.connect.as_ref().map(evd),
+            srq: config.srq.as_ref().map(|srq| SharedReceiveQueue::from_inner(srq.arc())),
+            attributes: config.attributes.clone(),
+            ignored_events: inner.shared.ignored(),
+        })
+    }
+
+    /// Frees the endpoint; an attempt to connect is given up, a connection ends
+    /// (dat_ep_free(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_STATE` while a service point or a connection request decides over it;
+    /// `DAT_INVALID_HANDLE` when it was freed before.
+    pub fn free(&self) -> Result<()> {
+        const FREE: &str = "dat_ep_free";
+        let inner = &self.inner;
+        let config = {
+            let mut call = inner.call.lock();
+            inner.perform(EpEvent::Free, FREE)?;
+            inner.base.lifecycle.force();
+            inner.queue_pair.retire();
+            call.take()
+        };
+        drop(config);
+        inner.base.leave();
+        Ok(())
+    }
+}
+
+impl EpInner {
+    pub(crate) fn state(&self) -> Option<EpState> {
+        self.shared.state()
+    }
+
+    /// The number of the zone; 0 for none.
+    pub(crate) fn zone(&self) -> u64 {
+        self.shared.gate.zone()
+    }
+
+    /// An event of the service point or request that decides over the endpoint.
+    pub(crate) fn report(&self, event: EpEvent) {
+        self.shared.report(event);
+    }
+
+    /// A call that does nothing but a step.
+    pub(crate) fn call(&self, event: EpEvent, operation: &'static str) -> Result<()> {
+        let _call = self.call.lock();
+        self.perform(event, operation).map(|_| ())
+    }
+
+    /// The error of a call whose endpoint has no zone yet.
+    #[cold]
+    fn without_zone(&self, operation: &'static str) -> Error {
+        let error = Error::new(ReturnType::InvalidState, crate::error::Subtype::InvalidStateEpPz)
+            .because("the endpoint has no protection zone")
+            .advise("give it one with dat_ep_modify");
+        self.base.describe(error, operation)
+    }
+}
+
+impl Drop for EpInner {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}
+
+impl fmt::Debug for EpInner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.base.label())
+    }
+}

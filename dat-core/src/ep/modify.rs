@@ -1,0 +1,172 @@
+//! Changing an endpoint before it is connected.
+
+use std::sync::Arc;
+
+use super::create::EpSpec;
+use super::table::EpEvent;
+use super::{Config, Endpoint, EpInner};
+use crate::attr::EpAttributes;
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::evd::EventDispatcher;
+use crate::provider::ConnectionSink;
+use crate::pz::ProtectionZone;
+use crate::srq::SharedReceiveQueue;
+
+/// What to change (dat_ep_modify(3DAT)); what is not named stays.
+#[derive(Clone, Debug, Default)]
+pub struct EpChange {
+    pz: Option<ProtectionZone>,
+    recv_evd: Option<Option<EventDispatcher>>,
+    request_evd: Option<Option<EventDispatcher>>,
+    connect_evd: Option<Option<EventDispatcher>>,
+    attributes: Option<EpAttributes>,
+}
+
+impl EpChange {
+    /// Changes nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Another zone.
+    #[must_use]
+    pub fn pz(mut self, pz: &ProtectionZone) -> Self {
+        self.pz = Some(pz.clone());
+        self
+    }
+
+    /// Another dispatcher for receives, or none.
+    #[must_use]
+    pub fn recv_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
+        self.recv_evd = Some(evd.cloned());
+        self
+    }
+
+    /// Another dispatcher for requests, or none.
+    #[must_use]
+    pub fn request_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
+        self.request_evd = Some(evd.cloned());
+        self
+    }
+
+    /// Another dispatcher for connection events, or none.
+    #[must_use]
+    pub fn connect_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
+        self.connect_evd = Some(evd.cloned());
+        self
+    }
+
+    /// Other attributes: all of them, best as a changed copy of those of the query.
+    #[must_use]
+    pub fn attributes(mut self, attributes: &EpAttributes) -> Self {
+        self.attributes = Some(attributes.clone());
+        self
+    }
+
+    /// The steps that the state must allow.
+    fn events(&self, before: &EpAttributes) -> Vec<EpEvent> {
+        let mut events = Vec::new();
+        if self.pz.is_some() {
+            events.push(EpEvent::ModifyZone);
+        }
+        if self.recv_evd.is_some() || self.request_evd.is_some() || self.connect_evd.is_some() {
+            events.push(EpEvent::ModifyAttributes);
+        }
+        if let Some(after) = &self.attributes {
+            events.push(EpEvent::ModifyAttributes);
+            if after.transport_specific != before.transport_specific
+                || after.provider_specific != before.provider_specific
+            {
+                events.push(EpEvent::ModifySpecific);
+            }
+        }
+        events
+    }
+}
+
+const MODIFY: &str = "dat_ep_modify";
+
+impl Endpoint {
+    /// Changes the endpoint (dat_ep_modify(3DAT)). All of the change takes place or none of it;
+    /// receives posted before stay.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_STATE` when the state does not allow a part of the change, or receives are
+    /// posted and their completion flags would change; else as for
+    /// [`ep_create`](crate::InterfaceAdapter::ep_create).
+    pub fn modify(&self, change: &EpChange) -> Result<()> {
+        let inner = &*self.inner;
+        let mut call = inner.call.lock();
+        let config = call.as_mut().ok_or_else(|| inner.base.freed(MODIFY))?;
+        for event in change.events(&config.attributes) {
+            inner.perform(event, MODIFY)?;
+        }
+        inner.check_receive_flags(config, change)?;
+        let spec = merged(config, change);
+        let fresh = match inner.replacement(config, &spec) {
+            Ok(fresh) => fresh,
+            Err(error) => {
+                config.renew_feeds();
+                return Err(error);
+            }
+        };
+        let had_zone = config.pz.is_some();
+        let mut old = std::mem::replace(config, fresh);
+        config.reads.commit(&mut old.reads);
+        drop(old);
+        config.renew_feeds();
+        config.publish(&inner.shared);
+        if !had_zone && config.pz.is_some() {
+            inner.shared.report(EpEvent::Configured);
+        }
+        Ok(())
+    }
+}
+
+impl EpInner {
+    /// The configuration after a change, with the queue pair changed accordingly.
+    fn replacement(&self, config: &Config, spec: &EpSpec) -> Result<Config> {
+        let fresh = Config::new(&self.base.ia, self.base.id, spec, config.reads.amount(), MODIFY)?;
+        let sink = Arc::clone(&self.shared) as Arc<dyn ConnectionSink>;
+        self.queue_pair
+            .modify(fresh.queue_pair_spec(self.base.id, sink))
+            .map_err(|error| self.base.describe(error, MODIFY))?;
+        Ok(fresh)
+    }
+
+    /// The flags of receives change only before a receive is posted.
+    fn check_receive_flags(&self, config: &Config, change: &EpChange) -> Result<()> {
+        let Some(after) = &change.attributes else { return Ok(()) };
+        let same = after.recv_completion_flags == config.attributes.recv_completion_flags;
+        if same || self.queue_pair.idle().receives {
+            return Ok(());
+        }
+        let subtype = self.shared.state().map_or(Subtype::NoSubtype, |state| state.invalid_state());
+        let error = Error::new(ReturnType::InvalidState, subtype)
+            .because("recv_completion_flags: receives are posted already")
+            .advise("change the flags before the first receive is posted");
+        Err(self.base.describe(error, MODIFY))
+    }
+}
+
+/// What the endpoint would be made from today, with the change.
+fn merged(config: &Config, change: &EpChange) -> EpSpec {
+    let evd = |used: Option<&crate::lifecycle::Hold<crate::evd::EvdInner>>| {
+        used.map(|hold| EventDispatcher::from_inner(hold.arc()))
+    };
+    let pick = |new: &Option<Option<EventDispatcher>>, old: Option<EventDispatcher>| match new {
+        Some(new) => new.clone(),
+        None => old,
+    };
+    let old_pz = config.pz.as_ref().map(|pz| ProtectionZone::from_inner(pz.arc()));
+    EpSpec {
+        pz: change.pz.clone().or(old_pz),
+        recv_evd: pick(&change.recv_evd, evd(config.recv.as_ref().map(|used| &used.evd))),
+        request_evd: pick(&change.request_evd, evd(config.request.as_ref().map(|used| &used.evd))),
+        connect_evd: pick(&change.connect_evd, evd(config.connect.as_ref())),
+        srq: config.srq.as_ref().map(|srq| SharedReceiveQueue::from_inner(srq.arc())),
+        attributes: Some(change.attributes.clone().unwrap_or_else(|| config.attributes.clone())),
+        unconfigured: false,
+    }
+}

@@ -1,0 +1,365 @@
+//! The endpoint state machine: one constant table of state and event.
+//!
+//! Every pair has an entry, also the late and the impossible ones, and the compiler proves
+//! it: the table is built at compile time from the rules below, each cell exactly once.
+//! [`step`] looks up and does nothing else; whoever calls it performs the actions. The diagram
+//! in `docs/endpoint-states.md` is made from this table.
+
+use super::state::EpState as S;
+use crate::event::ConnectionEventKind as Raise;
+
+macro_rules! events {
+    ($($(#[$doc:meta])* $event:ident,)+) => {
+        /// What can happen to an endpoint: calls of the consumer, requests on its service point,
+        /// and what the transport or the clock reports.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum EpEvent {
+            $($(#[$doc])* $event,)+
+        }
+
+        impl EpEvent {
+            /// Every event.
+            pub const ALL: &'static [Self] = &[$(Self::$event),+];
+
+            /// The name of the event.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$event => stringify!($event),)+
+                }
+            }
+        }
+    };
+}
+
+events! {
+    /// dat_ep_connect, dat_ep_dup_connect.
+    Connect,
+    /// The provider refused to start the attempt.
+    ConnectUndone,
+    /// dat_rsp_create with the endpoint.
+    Reserve,
+    /// dat_rsp_free of the endpoint's service point.
+    Release,
+    /// A request arrived on the service point of the endpoint.
+    RequestArrived,
+    /// dat_cr_accept with the endpoint.
+    Accept,
+    /// The provider refused to accept; the request still waits.
+    AcceptUndone,
+    /// dat_cr_reject of the endpoint's request.
+    Reject,
+    /// dat_ep_disconnect, graceful.
+    DisconnectGraceful,
+    /// dat_ep_disconnect, abrupt.
+    DisconnectAbrupt,
+    /// dat_ep_reset.
+    Reset,
+    /// dat_ep_free.
+    Free,
+    /// dat_ep_post_recv.
+    PostReceive,
+    /// A post of a send, an RDMA operation or a bind.
+    PostRequest,
+    /// dat_ep_modify of the protection zone.
+    ModifyZone,
+    /// dat_ep_modify of dispatchers and attributes.
+    ModifyAttributes,
+    /// dat_ep_modify of transport- and provider-specific attributes.
+    ModifySpecific,
+    /// The endpoint was given its protection zone.
+    Configured,
+    /// The transport: the connection stands.
+    Established,
+    /// The transport: it stands over several paths.
+    EstablishedMultiPath,
+    /// The transport: one path is left.
+    PathLost,
+    /// The transport: there are several paths again.
+    PathGained,
+    /// The transport: the other consumer refused.
+    PeerRejected,
+    /// The transport: nobody listens, or it failed.
+    NonPeerRejected,
+    /// The transport: there is no way to the address.
+    Unreachable,
+    /// The transport: its own time ran out.
+    TransportTimedOut,
+    /// The clock: the consumer's time-out passed.
+    ConnectTimedOut,
+    /// The transport: an accepted connection was not completed.
+    AcceptFailed,
+    /// The transport: the connection was ended by either side.
+    Disconnected,
+    /// The transport: the connection broke.
+    Broken,
+}
+
+/// What is to be done along with a transition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Start to connect, and the clock of the consumer's time-out.
+    StartAttempt,
+    /// Stop the clock.
+    StopClock,
+    /// Give the attempt up: what the transport still says of it is void.
+    AbortAttempt,
+    /// End the connection after what was posted has finished.
+    CloseGracefully,
+    /// End the connection at once.
+    CloseAbruptly,
+    /// Make the queue pair unconnected again.
+    ResetQueuePair,
+    /// Deliver an event to the connection dispatcher.
+    Raise(Raise),
+}
+
+/// An entry of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Go to a state, and do something.
+    Go(S, &'static [Action]),
+    /// Allowed, and nothing changes.
+    Stay,
+    /// Go back to the state before the accept.
+    Back,
+    /// The endpoint ends.
+    End,
+    /// Not allowed here: `DAT_INVALID_STATE`.
+    Refuse,
+    /// Late or impossible: nothing changes, and it is counted.
+    Ignore,
+}
+
+/// What the table says of an event in a state. Pure: no lock, no clock, no effect.
+#[must_use]
+pub const fn step(state: S, event: EpEvent) -> Step {
+    TABLE[state as usize][event as usize]
+}
+
+const STATES: usize = S::ALL.len();
+const EVENTS: usize = EpEvent::ALL.len();
+
+/// A rule: these events, in these states, do that.
+struct Rule(&'static [EpEvent], &'static [S], Step);
+
+/// States of the documents in the groups that rules speak of.
+const CONNECTED: &[S] = &[S::Connected, S::ConnectedSinglePath, S::ConnectedMultiPath];
+const UNCONFIGURED: &[S] = &[
+    S::UnconfiguredUnconnected,
+    S::UnconfiguredReserved,
+    S::UnconfiguredPassive,
+    S::UnconfiguredTentative,
+];
+/// Before the consumer asked for or accepted a connection.
+const BEFORE: &[S] =
+    &[S::Unconnected, S::Reserved, S::PassiveConnectionPending, S::TentativeConnectionPending];
+/// From the connect or accept on.
+const FROM_ATTEMPT: &[S] = &[
+    S::ActiveConnectionPending,
+    S::CompletionPending,
+    S::Connected,
+    S::ConnectedSinglePath,
+    S::ConnectedMultiPath,
+    S::DisconnectPending,
+    S::Disconnected,
+];
+/// A service point or a request decides over the endpoint.
+const BOUND: &[S] = &[
+    S::Reserved,
+    S::UnconfiguredReserved,
+    S::PassiveConnectionPending,
+    S::UnconfiguredPassive,
+    S::TentativeConnectionPending,
+    S::UnconfiguredTentative,
+];
+
+use EpEvent as E;
+const ESTABLISHED: &[Action] = &[Action::StopClock, Action::Raise(Raise::Established)];
+const REFUSED: &[Action] = &[Action::StopClock, Action::Raise(Raise::NonPeerRejected)];
+const ACCEPT_FAILED: &[Action] = &[Action::Raise(Raise::AcceptCompletionError)];
+const ABORT: &[Action] =
+    &[Action::StopClock, Action::AbortAttempt, Action::Raise(Raise::Disconnected)];
+const LATE: Step = Step::Ignore;
+
+#[rustfmt::skip]
+const RULES: &[Rule] = &[
+    // dat_ep_connect(3DAT): from Unconnected only.
+    Rule(&[E::Connect], &[S::Unconnected], Step::Go(S::ActiveConnectionPending, &[Action::StartAttempt])),
+    Rule(&[E::Connect], UNCONFIGURED, Step::Refuse),
+    Rule(&[E::Connect], &[S::Reserved, S::PassiveConnectionPending, S::TentativeConnectionPending], Step::Refuse),
+    Rule(&[E::Connect], FROM_ATTEMPT, Step::Refuse),
+    Rule(&[E::ConnectUndone], &[S::ActiveConnectionPending], Step::Go(S::Unconnected, &[Action::StopClock])),
+    Rule(&[E::ConnectUndone], UNCONFIGURED, LATE),
+    Rule(&[E::ConnectUndone], BEFORE, LATE),
+    Rule(&[E::ConnectUndone], CONNECTED, LATE),
+    Rule(&[E::ConnectUndone], &[S::DisconnectPending, S::Disconnected, S::CompletionPending], LATE),
+
+    // dat_rsp_create(3DAT), dat_rsp_free(3DAT): a request that arrived stays with its endpoint.
+    Rule(&[E::Reserve], &[S::Unconnected], Step::Go(S::Reserved, &[])),
+    Rule(&[E::Reserve], &[S::UnconfiguredUnconnected], Step::Go(S::UnconfiguredReserved, &[])),
+    Rule(&[E::Reserve], BOUND, Step::Refuse),
+    Rule(&[E::Reserve], FROM_ATTEMPT, Step::Refuse),
+    Rule(&[E::Release], &[S::Reserved], Step::Go(S::Unconnected, &[])),
+    Rule(&[E::Release], &[S::UnconfiguredReserved], Step::Go(S::UnconfiguredUnconnected, &[])),
+    Rule(&[E::Release], &[S::Unconnected, S::UnconfiguredUnconnected], LATE),
+    Rule(&[E::Release], &[S::PassiveConnectionPending, S::UnconfiguredPassive], LATE),
+    Rule(&[E::Release], &[S::TentativeConnectionPending, S::UnconfiguredTentative], LATE),
+    Rule(&[E::Release], FROM_ATTEMPT, LATE),
+
+    // A request on the service point. An unconnected endpoint gets one only when the provider
+    // made it for that request (dat_psp_create(3DAT)).
+    Rule(&[E::RequestArrived], &[S::Unconnected], Step::Go(S::TentativeConnectionPending, &[])),
+    Rule(&[E::RequestArrived], &[S::UnconfiguredUnconnected], Step::Go(S::UnconfiguredTentative, &[])),
+    Rule(&[E::RequestArrived], &[S::Reserved], Step::Go(S::PassiveConnectionPending, &[])),
+    Rule(&[E::RequestArrived], &[S::UnconfiguredReserved], Step::Go(S::UnconfiguredPassive, &[])),
+    Rule(&[E::RequestArrived], &[S::PassiveConnectionPending, S::UnconfiguredPassive], LATE),
+    Rule(&[E::RequestArrived], &[S::TentativeConnectionPending, S::UnconfiguredTentative], LATE),
+    Rule(&[E::RequestArrived], FROM_ATTEMPT, LATE),
+
+    // dat_cr_accept(3DAT): with an unconnected endpoint, or the one that the request brought.
+    Rule(&[E::Accept], &[S::Unconnected, S::PassiveConnectionPending, S::TentativeConnectionPending],
+        Step::Go(S::CompletionPending, &[])),
+    Rule(&[E::Accept], UNCONFIGURED, Step::Refuse),
+    Rule(&[E::Accept], &[S::Reserved], Step::Refuse),
+    Rule(&[E::Accept], FROM_ATTEMPT, Step::Refuse),
+    Rule(&[E::AcceptUndone], &[S::CompletionPending], Step::Back),
+    Rule(&[E::AcceptUndone], BEFORE, LATE),
+    Rule(&[E::AcceptUndone], UNCONFIGURED, LATE),
+    Rule(&[E::AcceptUndone], CONNECTED, LATE),
+    Rule(&[E::AcceptUndone], &[S::ActiveConnectionPending, S::DisconnectPending, S::Disconnected], LATE),
+
+    // dat_cr_reject(3DAT): the endpoint is free again.
+    Rule(&[E::Reject], &[S::PassiveConnectionPending, S::TentativeConnectionPending], Step::Go(S::Unconnected, &[])),
+    Rule(&[E::Reject], &[S::UnconfiguredPassive, S::UnconfiguredTentative], Step::Go(S::UnconfiguredUnconnected, &[])),
+    Rule(&[E::Reject], &[S::Unconnected, S::UnconfiguredUnconnected, S::Reserved, S::UnconfiguredReserved], LATE),
+    Rule(&[E::Reject], FROM_ATTEMPT, LATE),
+
+    // dat_ep_disconnect(3DAT).
+    Rule(&[E::DisconnectGraceful, E::DisconnectAbrupt], &[S::ActiveConnectionPending, S::CompletionPending],
+        Step::Go(S::Disconnected, ABORT)),
+    Rule(&[E::DisconnectGraceful], CONNECTED, Step::Go(S::DisconnectPending, &[Action::CloseGracefully])),
+    Rule(&[E::DisconnectAbrupt], CONNECTED, Step::Go(S::DisconnectPending, &[Action::CloseAbruptly])),
+    Rule(&[E::DisconnectGraceful], &[S::DisconnectPending], Step::Stay),
+    Rule(&[E::DisconnectAbrupt], &[S::DisconnectPending], Step::Go(S::DisconnectPending, &[Action::CloseAbruptly])),
+    Rule(&[E::DisconnectGraceful, E::DisconnectAbrupt], &[S::Disconnected], Step::Stay),
+    Rule(&[E::DisconnectGraceful, E::DisconnectAbrupt], BEFORE, Step::Refuse),
+    Rule(&[E::DisconnectGraceful, E::DisconnectAbrupt], UNCONFIGURED, Step::Refuse),
+
+    // dat_ep_reset(3DAT).
+    Rule(&[E::Reset], &[S::Disconnected], Step::Go(S::Unconnected, &[Action::ResetQueuePair])),
+    Rule(&[E::Reset], &[S::Unconnected, S::UnconfiguredUnconnected], Step::Stay),
+    Rule(&[E::Reset], BOUND, Step::Refuse),
+    Rule(&[E::Reset], CONNECTED, Step::Refuse),
+    Rule(&[E::Reset], &[S::ActiveConnectionPending, S::CompletionPending, S::DisconnectPending], Step::Refuse),
+
+    // dat_ep_free(3DAT).
+    Rule(&[E::Free], BOUND, Step::Refuse),
+    Rule(&[E::Free], &[S::Unconnected, S::UnconfiguredUnconnected], Step::End),
+    Rule(&[E::Free], FROM_ATTEMPT, Step::End),
+
+    // Posts: dat_ep_post_recv(3DAT) in all states that have a zone, requests while connected,
+    // and disconnected, where they are flushed.
+    Rule(&[E::PostReceive], BEFORE, Step::Stay),
+    Rule(&[E::PostReceive], FROM_ATTEMPT, Step::Stay),
+    Rule(&[E::PostReceive, E::PostRequest], UNCONFIGURED, Step::Refuse),
+    Rule(&[E::PostRequest], CONNECTED, Step::Stay),
+    Rule(&[E::PostRequest], &[S::Disconnected], Step::Stay),
+    Rule(&[E::PostRequest], BEFORE, Step::Refuse),
+    Rule(&[E::PostRequest], &[S::ActiveConnectionPending, S::CompletionPending, S::DisconnectPending], Step::Refuse),
+
+    // dat_ep_modify(3DAT).
+    Rule(&[E::ModifyZone], &[S::Unconnected, S::TentativeConnectionPending], Step::Stay),
+    Rule(&[E::ModifyZone, E::ModifyAttributes], UNCONFIGURED, Step::Stay),
+    Rule(&[E::ModifyZone], &[S::Reserved, S::PassiveConnectionPending], Step::Refuse),
+    Rule(&[E::ModifyZone, E::ModifyAttributes, E::ModifySpecific], FROM_ATTEMPT, Step::Refuse),
+    Rule(&[E::ModifyAttributes], BEFORE, Step::Stay),
+    Rule(&[E::ModifySpecific], &[S::Unconnected, S::UnconfiguredUnconnected], Step::Stay),
+    Rule(&[E::ModifySpecific], BOUND, Step::Refuse),
+    Rule(&[E::Configured], &[S::UnconfiguredUnconnected], Step::Go(S::Unconnected, &[])),
+    Rule(&[E::Configured], &[S::UnconfiguredReserved], Step::Go(S::Reserved, &[])),
+    Rule(&[E::Configured], &[S::UnconfiguredPassive], Step::Go(S::PassiveConnectionPending, &[])),
+    Rule(&[E::Configured], &[S::UnconfiguredTentative], Step::Go(S::TentativeConnectionPending, &[])),
+    Rule(&[E::Configured], BEFORE, Step::Stay),
+    Rule(&[E::Configured], FROM_ATTEMPT, LATE),
+
+    // The transport, to an attempt that waits for it.
+    Rule(&[E::Established], &[S::ActiveConnectionPending, S::CompletionPending], Step::Go(S::Connected, ESTABLISHED)),
+    Rule(&[E::EstablishedMultiPath], &[S::ActiveConnectionPending, S::CompletionPending],
+        Step::Go(S::ConnectedMultiPath, ESTABLISHED)),
+    Rule(&[E::PeerRejected], &[S::ActiveConnectionPending],
+        Step::Go(S::Disconnected, &[Action::StopClock, Action::Raise(Raise::PeerRejected)])),
+    Rule(&[E::NonPeerRejected], &[S::ActiveConnectionPending], Step::Go(S::Disconnected, REFUSED)),
+    Rule(&[E::Unreachable], &[S::ActiveConnectionPending],
+        Step::Go(S::Disconnected, &[Action::StopClock, Action::Raise(Raise::Unreachable)])),
+    Rule(&[E::TransportTimedOut], &[S::ActiveConnectionPending],
+        Step::Go(S::Disconnected, &[Action::StopClock, Action::Raise(Raise::TimedOut)])),
+    Rule(&[E::ConnectTimedOut], &[S::ActiveConnectionPending],
+        Step::Go(S::Disconnected, &[Action::AbortAttempt, Action::Raise(Raise::TimedOut)])),
+    // An end before the beginning is the failure of the attempt.
+    Rule(&[E::AcceptFailed, E::Disconnected, E::Broken], &[S::ActiveConnectionPending], Step::Go(S::Disconnected, REFUSED)),
+    Rule(&[E::AcceptFailed, E::PeerRejected, E::NonPeerRejected, E::Unreachable, E::TransportTimedOut, E::Disconnected, E::Broken],
+        &[S::CompletionPending], Step::Go(S::Disconnected, ACCEPT_FAILED)),
+    Rule(&[E::ConnectTimedOut], &[S::CompletionPending], LATE),
+
+    // The transport, to a connection that stands.
+    Rule(&[E::Disconnected], CONNECTED, Step::Go(S::Disconnected, &[Action::Raise(Raise::Disconnected)])),
+    Rule(&[E::Disconnected], &[S::DisconnectPending], Step::Go(S::Disconnected, &[Action::Raise(Raise::Disconnected)])),
+    Rule(&[E::Broken], CONNECTED, Step::Go(S::Disconnected, &[Action::Raise(Raise::Broken)])),
+    Rule(&[E::Broken], &[S::DisconnectPending], Step::Go(S::Disconnected, &[Action::Raise(Raise::Broken)])),
+    Rule(&[E::PathLost], &[S::ConnectedMultiPath], Step::Go(S::ConnectedSinglePath, &[])),
+    Rule(&[E::PathGained], &[S::ConnectedSinglePath], Step::Go(S::ConnectedMultiPath, &[])),
+    Rule(&[E::PathLost], &[S::Connected, S::ConnectedSinglePath], LATE),
+    Rule(&[E::PathGained], &[S::Connected, S::ConnectedMultiPath], LATE),
+    Rule(&[E::PathLost, E::PathGained],
+        &[S::ActiveConnectionPending, S::CompletionPending, S::DisconnectPending, S::Disconnected], LATE),
+
+    // The transport, too late, too early or twice.
+    Rule(&[E::Established, E::EstablishedMultiPath, E::PeerRejected, E::NonPeerRejected, E::Unreachable,
+        E::TransportTimedOut, E::ConnectTimedOut, E::AcceptFailed], CONNECTED, LATE),
+    Rule(&[E::Established, E::EstablishedMultiPath, E::PeerRejected, E::NonPeerRejected, E::Unreachable,
+        E::TransportTimedOut, E::ConnectTimedOut, E::AcceptFailed], &[S::DisconnectPending, S::Disconnected], LATE),
+    Rule(&[E::Disconnected, E::Broken], &[S::Disconnected], LATE),
+    Rule(&[E::Established, E::EstablishedMultiPath, E::PathLost, E::PathGained, E::PeerRejected,
+        E::NonPeerRejected, E::Unreachable, E::TransportTimedOut, E::ConnectTimedOut, E::AcceptFailed,
+        E::Disconnected, E::Broken], BEFORE, LATE),
+    Rule(&[E::Established, E::EstablishedMultiPath, E::PathLost, E::PathGained, E::PeerRejected,
+        E::NonPeerRejected, E::Unreachable, E::TransportTimedOut, E::ConnectTimedOut, E::AcceptFailed,
+        E::Disconnected, E::Broken], UNCONFIGURED, LATE),
+];
+
+/// The table; the build fails when a cell is missing or there twice.
+const TABLE: [[Step; EVENTS]; STATES] = {
+    let mut table = [[None; EVENTS]; STATES];
+    let mut rule = 0;
+    while rule < RULES.len() {
+        let Rule(events, states, step) = &RULES[rule];
+        let mut state = 0;
+        while state < states.len() {
+            let mut event = 0;
+            while event < events.len() {
+                let cell = &mut table[states[state] as usize][events[event] as usize];
+                assert!(cell.is_none(), "two rules for one state and event");
+                *cell = Some(*step);
+                event += 1;
+            }
+            state += 1;
+        }
+        rule += 1;
+    }
+    let mut full = [[Step::Ignore; EVENTS]; STATES];
+    let mut state = 0;
+    while state < STATES {
+        let mut event = 0;
+        while event < EVENTS {
+            full[state][event] = match table[state][event] {
+                Some(step) => step,
+                None => panic!("no rule for a state and event"),
+            };
+            event += 1;
+        }
+        state += 1;
+    }
+    full
+};

@@ -1,0 +1,114 @@
+//! Whom an arriving event wakes: the waiter, or else the notification object and whoever
+//! polls the descriptor.
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use parking_lot::Mutex;
+
+use super::EvdInner;
+use super::streams::Mode;
+use crate::cno::CnoInner;
+use crate::event::AsyncErrorKind;
+use crate::ia::IaInner;
+use crate::provider::{CompletionSink, Notify};
+use crate::signal::Bell;
+
+pub(super) struct Alarm {
+    pub(super) bell: Bell,
+    ia: Weak<IaInner>,
+    id: u64,
+    evd: OnceLock<Weak<EvdInner>>,
+    state: Mutex<State>,
+}
+
+struct State {
+    waiting: bool,
+    /// The consumer asked for the descriptor to show arrivals.
+    armed: bool,
+    enabled: bool,
+    overflowed: bool,
+    cno: Option<Arc<CnoInner>>,
+}
+
+impl Alarm {
+    pub(super) fn new(ia: &Arc<IaInner>, id: u64) -> Self {
+        let state =
+            State { waiting: false, armed: false, enabled: true, overflowed: false, cno: None };
+        Self {
+            bell: Bell::default(),
+            ia: Arc::downgrade(ia),
+            id,
+            evd: OnceLock::new(),
+            state: Mutex::new(state),
+        }
+    }
+
+    pub(super) fn bind(&self, evd: &Arc<EvdInner>) {
+        let _ = self.evd.set(Arc::downgrade(evd));
+    }
+
+    pub(super) fn set_cno(&self, cno: Option<Arc<CnoInner>>) {
+        self.state.lock().cno = cno;
+    }
+
+    pub(super) fn set_enabled(&self, enabled: bool) {
+        self.state.lock().enabled = enabled;
+    }
+
+    pub(super) fn is_enabled(&self) -> bool {
+        self.state.lock().enabled
+    }
+
+    pub(super) fn set_waiting(&self, waiting: bool) {
+        self.state.lock().waiting = waiting;
+    }
+
+    pub(super) fn set_armed(&self, armed: bool) {
+        self.state.lock().armed = armed;
+    }
+
+    /// An event arrived.
+    pub(super) fn sound(&self) {
+        let cno = {
+            let state = self.state.lock();
+            if state.waiting {
+                self.bell.ring();
+                return;
+            }
+            if state.armed || self.bell.has_fd() {
+                self.bell.ring();
+            }
+            match &state.cno {
+                Some(cno) if state.enabled => Arc::clone(cno),
+                _ => return,
+            }
+        };
+        if let Some(evd) = self.evd.get() {
+            cno.trigger(evd);
+        }
+    }
+
+    /// Which arrivals of completions are of interest, with streams of that mode.
+    pub(super) fn wanted(&self, mode: Mode) -> Notify {
+        let state = self.state.lock();
+        let listening = state.waiting || state.armed || (state.enabled && state.cno.is_some());
+        match mode {
+            _ if !listening => Notify::Off,
+            Mode::Solicited => Notify::Solicited,
+            Mode::Threshold | Mode::Unsignalled => Notify::Signalled,
+        }
+    }
+}
+
+impl CompletionSink for Alarm {
+    fn completion_ready(&self) {
+        self.sound();
+    }
+
+    fn completion_overflow(&self) {
+        let first = !std::mem::replace(&mut self.state.lock().overflowed, true);
+        if let Some(ia) = self.ia.upgrade().filter(|_| first) {
+            ia.raise_async(AsyncErrorKind::EvdOverflow, self.id);
+        }
+    }
+}

@@ -1,0 +1,444 @@
+//! Event dispatchers: queues of events, and the ways to take events from them.
+
+mod alarm;
+mod queue;
+mod streams;
+mod wait;
+
+pub(crate) use queue::Raised;
+pub(crate) use streams::{Feed, Stream};
+pub use wait::Waited;
+
+use std::fmt;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::cno::{Cno, CnoInner};
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::event::{AsyncErrorKind, Event};
+use crate::flags::EvdFlags;
+use crate::ia::{Child, IaInner, InterfaceAdapter};
+use crate::kind::ObjectKind;
+use crate::lifecycle::{Base, Hold, object_handle};
+use crate::provider::{CompletionQueue, CompletionSink};
+use crate::signal::reserve_always_ready;
+
+use alarm::Alarm;
+use queue::Queue;
+use streams::{Mode, Streams};
+
+/// An event dispatcher (dat_evd_create): events of the streams that its flags name are queued
+/// on it and taken with [`dequeue`](Self::dequeue) or [`wait`](Self::wait).
+///
+/// ```
+/// # use dat_core::registry::Registry;
+/// use dat_core::{Event, EvdFlags, EvdOptions};
+/// # let registry = Registry::new();
+/// # registry.add_provider(provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// let evd = ia.evd_create(&EvdOptions::new(16, EvdFlags::SOFTWARE))?;
+/// evd.post_se(42)?;
+/// let mut event = Event::default();
+/// assert!(evd.dequeue(&mut event)?);
+/// assert_eq!(event, Event::Software(42));
+/// assert!(!evd.dequeue(&mut event)?, "the queue is empty");
+/// # Ok::<(), dat_core::Error>(())
+/// ```
+///
+/// The descriptor of [`AsFd`] fits any event loop; [`arm`](Self::arm) makes sure that no event
+/// is missed between the last look at the queue and the sleep.
+#[derive(Clone)]
+pub struct EventDispatcher {
+    inner: Arc<EvdInner>,
+}
+
+pub(crate) struct EvdInner {
+    pub(crate) base: Base,
+    flags: EvdFlags,
+    /// The completion queue for endpoints to complete into, if the flags ask for one.
+    completions: Option<Arc<dyn CompletionQueue>>,
+    queue: Mutex<Queue>,
+    alarm: Arc<Alarm>,
+    streams: Mutex<Streams>,
+    /// The use of the notification object; apart from the alarm, which only rings it.
+    cno: Mutex<Option<Hold<CnoInner>>>,
+}
+
+object_handle!(EventDispatcher, EvdInner);
+
+/// How an event dispatcher is made.
+#[derive(Clone, Debug)]
+pub struct EvdOptions {
+    /// Events that it must hold; at least 1.
+    pub min_qlen: u32,
+    /// The streams that may feed it.
+    pub flags: EvdFlags,
+    /// The notification object that it triggers.
+    pub cno: Option<Cno>,
+}
+
+impl EvdOptions {
+    /// A dispatcher without a notification object.
+    #[must_use]
+    pub const fn new(min_qlen: u32, flags: EvdFlags) -> Self {
+        Self { min_qlen, flags, cno: None }
+    }
+
+    /// The same with a notification object.
+    #[must_use]
+    pub fn with_cno(mut self, cno: &Cno) -> Self {
+        self.cno = Some(cno.clone());
+        self
+    }
+}
+
+/// What an event dispatcher is (`DAT_EVD_PARAM`; dat_evd_query(3DAT)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EvdParam {
+    /// Events that it holds at least.
+    pub qlen: u32,
+    /// The streams that may feed it.
+    pub flags: EvdFlags,
+    /// Whether events trigger the notification object.
+    pub enabled: bool,
+    /// Whether it can be waited on.
+    pub waitable: bool,
+    /// Whether its streams leave notification to the posts (unsignalled completions).
+    pub config_notify: bool,
+    /// Whether its streams leave notification to the senders (solicited wait).
+    pub config_solicited: bool,
+    /// The notification object.
+    pub cno: Option<Cno>,
+}
+
+const CREATE: &str = "dat_evd_create";
+
+impl InterfaceAdapter {
+    /// Makes an event dispatcher (dat_evd_create).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` for a length of 0 or above the adapter's maximum, or no flags;
+    /// `DAT_MODEL_NOT_SUPPORTED` for streams that the provider can't merge;
+    /// `DAT_INVALID_HANDLE` for a notification object that was freed or is of another adapter;
+    /// `DAT_INSUFFICIENT_RESOURCES` when the adapter has no more.
+    pub fn evd_create(&self, options: &EvdOptions) -> Result<EventDispatcher> {
+        let ia = self.inner();
+        let adapter = ia.adapter(CREATE)?;
+        check_options(ia, options).map_err(|error| ia.describe(error, CREATE))?;
+        reserve_always_ready();
+        let cno = match &options.cno {
+            Some(cno) => Some(Hold::new(cno.inner(), ia, CREATE, Subtype::InvalidHandleCno)?),
+            None => None,
+        };
+        let base = ia.enroll(ObjectKind::Evd, CREATE)?;
+        let alarm = Arc::new(Alarm::new(ia, base.id));
+        let (completions, poller) = if options.flags.intersects(EvdFlags::COMPLETIONS) {
+            let sink = Arc::clone(&alarm) as Arc<dyn CompletionSink>;
+            let parts = adapter
+                .create_completion_queue(options.min_qlen as usize, sink)
+                .map_err(|error| ia.describe(error, CREATE))?;
+            (Some(parts.queue), Some(parts.poller))
+        } else {
+            (None, None)
+        };
+        let inner = Arc::new(EvdInner {
+            base,
+            flags: options.flags,
+            completions,
+            queue: Mutex::new(Queue::new(options.min_qlen as usize, poller)),
+            alarm,
+            streams: Mutex::default(),
+            cno: Mutex::new(None),
+        });
+        inner.alarm.bind(&inner);
+        ia.adopt(inner.base.id, Child::Evd(Arc::downgrade(&inner)), CREATE)?;
+        inner.attach_cno(cno);
+        Ok(EventDispatcher { inner })
+    }
+}
+
+fn check_options(ia: &IaInner, options: &EvdOptions) -> Result<()> {
+    check_qlen(ia, options.min_qlen)?;
+    if options.flags.is_empty() || !(EvdFlags::all().contains(options.flags)) {
+        return Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg4)
+            .because(format!("flags {:#x} name no stream or unknown ones", options.flags.bits()))
+            .advise("name the streams that will feed the dispatcher"));
+    }
+    if let Some((one, other)) = ia.attributes.provider.evd_stream_merging.conflict(options.flags) {
+        return Err(Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
+            .because(format!("the provider can't merge the streams {one:?} and {other:?}"))
+            .advise("make a dispatcher for each of them"));
+    }
+    Ok(())
+}
+
+fn check_qlen(ia: &IaInner, qlen: u32) -> Result<()> {
+    let most = ia.attributes.ia.max_evd_qlen;
+    if qlen == 0 || qlen > most {
+        return Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2)
+            .because(format!("evd_min_qlen {qlen} is not within 1 and the adapter's {most}"))
+            .advise(format!("ask for 1 to {most} events")));
+    }
+    Ok(())
+}
+
+impl EventDispatcher {
+    pub(crate) fn from_inner(inner: &Arc<EvdInner>) -> Self {
+        Self { inner: Arc::clone(inner) }
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<EvdInner> {
+        &self.inner
+    }
+
+    /// Takes the first event, if there is one, into the caller's storage
+    /// (dat_evd_dequeue(3DAT)); whether there was.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_STATE` while a thread waits on the dispatcher and so owns it;
+    /// `DAT_INVALID_HANDLE` when it was freed.
+    #[inline]
+    pub fn dequeue(&self, event: &mut Event) -> Result<bool> {
+        const DEQUEUE: &str = "dat_evd_dequeue";
+        let mut queue = self.inner.queue.lock();
+        if queue.is_taken() {
+            return Err(self.inner.taken(&queue, DEQUEUE));
+        }
+        Ok(queue.take_first(event))
+    }
+
+    /// Posts a software event, whose value is the consumer's own (dat_evd_post_se(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_QUEUE_FULL` when the queue has no room; `DAT_INVALID_HANDLE` when the dispatcher
+    /// was freed or not made for software events.
+    pub fn post_se(&self, value: u64) -> Result<()> {
+        const POST: &str = "dat_evd_post_se";
+        if !self.inner.flags.contains(EvdFlags::SOFTWARE) {
+            let error = Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleEvdRequest)
+                .because("the dispatcher was not made for software events")
+                .advise("make it with DAT_EVD_SOFTWARE_FLAG");
+            return Err(self.inner.base.describe(error, POST));
+        }
+        match self.inner.raise_if_room(Event::Software(value)) {
+            Raised::Queued => Ok(()),
+            Raised::Full => Err(Error::new(ReturnType::QueueFull, Subtype::NoSubtype).during(POST)),
+            Raised::Dead => Err(self.inner.base.freed(POST)),
+        }
+    }
+
+    /// What the dispatcher is (dat_evd_query(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed.
+    pub fn query(&self) -> Result<EvdParam> {
+        self.inner.base.check_live("dat_evd_query")?;
+        let (qlen, waitable) = self.inner.queue.lock().shape();
+        let mode = self.inner.streams.lock().mode();
+        let cno = self.inner.cno.lock();
+        Ok(EvdParam {
+            qlen: u32::try_from(qlen).unwrap_or(u32::MAX),
+            flags: self.inner.flags,
+            enabled: self.inner.alarm.is_enabled(),
+            waitable,
+            config_notify: mode == Mode::Unsignalled,
+            config_solicited: mode == Mode::Solicited,
+            cno: cno.as_ref().map(|cno| Cno::from_inner(cno.arc())),
+        })
+    }
+
+    /// Gives the dispatcher another notification object, or none (dat_evd_modify_cno(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when either was freed or they are of different adapters.
+    pub fn modify_cno(&self, cno: Option<&Cno>) -> Result<()> {
+        const MODIFY: &str = "dat_evd_modify_cno";
+        self.inner.base.check_live(MODIFY)?;
+        let ia = &self.inner.base.ia;
+        let hold = match cno {
+            Some(cno) => Some(Hold::new(cno.inner(), ia, MODIFY, Subtype::InvalidHandleCno)?),
+            None => None,
+        };
+        self.inner.attach_cno(hold);
+        Ok(())
+    }
+
+    /// Lets events trigger the notification object (dat_evd_enable(3DAT)), the initial state.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed.
+    pub fn enable(&self) -> Result<()> {
+        self.inner.base.check_live("dat_evd_enable")?;
+        self.inner.set_enabled(true);
+        Ok(())
+    }
+
+    /// Keeps events from triggering the notification object (dat_evd_disable(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed.
+    pub fn disable(&self) -> Result<()> {
+        self.inner.base.check_live("dat_evd_disable")?;
+        self.inner.set_enabled(false);
+        Ok(())
+    }
+
+    /// Changes how many events the queue holds; none is lost (dat_evd_resize(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` for a length of 0 or above the adapter's maximum;
+    /// `DAT_INVALID_STATE` when more events are queued than that, and nothing has changed.
+    pub fn resize(&self, min_qlen: u32) -> Result<()> {
+        const RESIZE: &str = "dat_evd_resize";
+        self.inner.base.check_live(RESIZE)?;
+        check_qlen(&self.inner.base.ia, min_qlen)
+            .and_then(|()| self.inner.queue.lock().resize(min_qlen as usize))
+            .map_err(|error| self.inner.base.describe(error, RESIZE))
+    }
+
+    /// Frees the dispatcher; events on its queue are lost (dat_evd_free(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_STATE` while streams feed it or a thread waits on it;
+    /// `DAT_INVALID_HANDLE` when it was freed before.
+    pub fn free(&self) -> Result<()> {
+        const FREE: &str = "dat_evd_free";
+        let mut queue = self.inner.queue.lock();
+        if queue.has_waiter() {
+            let error = Error::new(ReturnType::InvalidState, Subtype::InvalidStateEvdWaiter);
+            return Err(self.inner.base.describe(error, FREE));
+        }
+        self.inner.base.retire(FREE, Subtype::InvalidStateEvdInUse)?;
+        queue.kill();
+        drop(queue);
+        self.inner.attach_cno(None);
+        self.inner.base.leave();
+        Ok(())
+    }
+
+    /// The descriptor that becomes readable after [`EventDispatcher::arm`] when an event
+    /// arrives.
+    ///
+    /// # Errors
+    /// `DAT_INSUFFICIENT_RESOURCES` when the process has no descriptor left.
+    pub fn fd(&self) -> Result<BorrowedFd<'_>> {
+        self.inner.alarm.bell.fd().map_err(|error| {
+            let failure = Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
+                .because("no event descriptor could be made")
+                .advise("raise the limit of open files (`ulimit -n`)")
+                .errno(error.raw_os_error().unwrap_or(0));
+            self.inner.base.describe(failure, "EventDispatcher::fd")
+        })
+    }
+}
+
+impl AsFd for EventDispatcher {
+    /// As [`EventDispatcher::fd`]; when the process has no descriptor left, one that is always
+    /// readable: its user polls and loses no event.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.inner.alarm.bell.fd_or_always_ready()
+    }
+}
+
+impl EvdInner {
+    /// The streams that may feed it.
+    pub(crate) fn flags(&self) -> EvdFlags {
+        self.flags
+    }
+
+    /// What endpoints complete into.
+    pub(crate) fn completions(&self) -> Option<Arc<dyn CompletionQueue>> {
+        self.completions.clone()
+    }
+
+    /// Queues an event if there is room.
+    pub(crate) fn raise_if_room(&self, event: Event) -> Raised {
+        let raised = self.queue.lock().raise(event, false);
+        if raised == Raised::Queued {
+            self.alarm.sound();
+        }
+        raised
+    }
+
+    /// Queues an event of a connection: it is kept even beyond the queue's length, because a
+    /// consumer that missed it would wait for ever. Being full is reported.
+    pub(crate) fn raise_connection(&self, event: Event) {
+        let (raised, overflow) = {
+            let mut queue = self.queue.lock();
+            let overflow = queue.is_full();
+            (queue.raise(event, true), overflow && queue.note_overflow())
+        };
+        if overflow {
+            self.report_overflow();
+        }
+        if raised == Raised::Queued {
+            self.alarm.sound();
+        }
+    }
+
+    /// Queues a request for a connection; when there is no room the overflow is reported and
+    /// the request is refused by the caller.
+    pub(crate) fn raise_request(&self, event: Event) -> Raised {
+        let raised = self.raise_if_room(event);
+        if raised == Raised::Full && self.queue.lock().note_overflow() {
+            self.report_overflow();
+        }
+        raised
+    }
+
+    /// Queues an asynchronous error if there is room.
+    pub(crate) fn raise_async(&self, event: Event) -> Raised {
+        self.raise_if_room(event)
+    }
+
+    fn report_overflow(&self) {
+        self.base.ia.raise_async(AsyncErrorKind::EvdOverflow, self.base.id);
+    }
+
+    fn attach_cno(&self, cno: Option<Hold<CnoInner>>) {
+        let mut place = self.cno.lock();
+        self.alarm.set_cno(cno.as_ref().map(|cno| Arc::clone(cno.arc())));
+        *place = cno;
+        self.refresh_notify();
+    }
+
+    fn set_enabled(&self, enabled: bool) {
+        self.alarm.set_enabled(enabled);
+        self.refresh_notify();
+    }
+
+    /// Tells the completion queue which arrivals are of interest now.
+    fn refresh_notify(&self) {
+        let mode = self.alarm.wanted(self.streams.lock().mode());
+        let ready = self.queue.lock().notify(mode);
+        if ready {
+            self.alarm.sound();
+        }
+    }
+
+    #[cold]
+    fn taken(&self, queue: &Queue, operation: &'static str) -> Error {
+        if queue.is_dead() {
+            return self.base.freed(operation);
+        }
+        let error = Error::new(ReturnType::InvalidState, Subtype::InvalidStateEvdWaiter);
+        self.base.describe(error, operation)
+    }
+
+    pub(crate) fn abandon(&self) {
+        self.base.lifecycle.force();
+        self.queue.lock().kill();
+        self.alarm.bell.ring();
+        self.alarm.set_cno(None);
+        *self.cno.lock() = None;
+        self.base.leave();
+    }
+}
+
+impl fmt::Debug for EvdInner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.base.label())
+    }
+}

@@ -1,0 +1,159 @@
+//! The queue of an event dispatcher: events raised by software before completions polled.
+//!
+//! Completions stay with the provider until they are taken, and go straight into the caller's
+//! event. Only when another event is raised, or a waiter counts, are they moved into the
+//! queue first, so that all events keep the order in which they were raised.
+
+use std::collections::VecDeque;
+
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::event::Event;
+use crate::provider::{Completion, CompletionPoller, Notify};
+
+/// What became of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Raised {
+    Queued,
+    Full,
+    Dead,
+}
+
+pub(super) struct Queue {
+    events: VecDeque<Event>,
+    poller: Option<Box<dyn CompletionPoller>>,
+    capacity: usize,
+    waiter: bool,
+    unwaitable: bool,
+    dead: bool,
+    /// An overflow was reported, and the queue not drained since.
+    overflowed: bool,
+}
+
+impl Queue {
+    pub(super) fn new(capacity: usize, poller: Option<Box<dyn CompletionPoller>>) -> Self {
+        Self {
+            events: VecDeque::new(),
+            poller,
+            capacity,
+            waiter: false,
+            unwaitable: false,
+            dead: false,
+            overflowed: false,
+        }
+    }
+
+    /// Whether only a waiter, or nobody any more, may take events.
+    #[inline]
+    pub(super) fn is_taken(&self) -> bool {
+        self.waiter | self.dead
+    }
+
+    pub(super) fn is_dead(&self) -> bool {
+        self.dead
+    }
+
+    pub(super) fn has_waiter(&self) -> bool {
+        self.waiter
+    }
+
+    pub(super) fn set_waiter(&mut self, waiter: bool) {
+        self.waiter = waiter;
+    }
+
+    pub(super) fn is_unwaitable(&self) -> bool {
+        self.unwaitable
+    }
+
+    pub(super) fn set_unwaitable(&mut self, unwaitable: bool) {
+        self.unwaitable = unwaitable;
+    }
+
+    /// Length and whether it can be waited on.
+    pub(super) fn shape(&self) -> (usize, bool) {
+        (self.capacity, !self.unwaitable)
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Ends the queue; its events are lost.
+    pub(super) fn kill(&mut self) {
+        self.dead = true;
+        self.events = VecDeque::new();
+        self.notify(Notify::Off);
+        self.poller = None;
+    }
+
+    /// Takes the first event; completions that were never queued go straight to the caller.
+    #[inline]
+    pub(super) fn take_first(&mut self, event: &mut Event) -> bool {
+        if let Some(first) = self.events.pop_front() {
+            *event = first;
+            return true;
+        }
+        self.overflowed = false;
+        let Some(poller) = &mut self.poller else { return false };
+        let mut completion = [Completion::default()];
+        if poller.poll(&mut completion) == 0 {
+            return false;
+        }
+        *event = Event::from(completion[0]);
+        true
+    }
+
+    /// Moves the provider's completions into the queue and returns how many events it has.
+    pub(super) fn collect(&mut self) -> usize {
+        if let Some(poller) = &mut self.poller {
+            let mut batch = [Completion::default(); 16];
+            loop {
+                let count = poller.poll(&mut batch);
+                self.events.extend(batch[..count].iter().copied().map(Event::from));
+                if count < batch.len() {
+                    break;
+                }
+            }
+        }
+        self.events.len()
+    }
+
+    /// Whether another event would exceed the length; of meaning after `collect`.
+    pub(super) fn is_full(&mut self) -> bool {
+        self.collect() >= self.capacity
+    }
+
+    pub(super) fn raise(&mut self, event: Event, beyond_capacity: bool) -> Raised {
+        if self.dead {
+            return Raised::Dead;
+        }
+        if self.is_full() && !beyond_capacity {
+            return Raised::Full;
+        }
+        self.events.push_back(event);
+        Raised::Queued
+    }
+
+    /// Notes an overflow; whether it is the first since the queue was drained.
+    pub(super) fn note_overflow(&mut self) -> bool {
+        !std::mem::replace(&mut self.overflowed, true)
+    }
+
+    /// Sets which arrivals ring; whether completions are waiting already.
+    pub(super) fn notify(&mut self, mode: Notify) -> bool {
+        self.poller.as_mut().is_some_and(|poller| poller.notify(mode))
+    }
+
+    pub(super) fn resize(&mut self, capacity: usize) -> Result<()> {
+        let queued = self.collect();
+        if queued > capacity {
+            return Err(Error::new(ReturnType::InvalidState, Subtype::InvalidStateEvdInUse)
+                .because(format!("{queued} events are queued, more than {capacity}"))
+                .advise("dequeue events first"));
+        }
+        if let Some(poller) = &mut self.poller {
+            poller.resize(capacity)?;
+        }
+        self.capacity = capacity;
+        Ok(())
+    }
+}

@@ -1,0 +1,188 @@
+//! Which completion streams feed an event dispatcher, and whether they go together
+//! (USAGE of dat_ep_create(3DAT) and dat_ep_create_with_srq(3DAT)).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::EvdInner;
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::flags::{CompletionFlags, EvdFlags};
+
+/// A completion stream of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stream {
+    Receive,
+    Request,
+}
+
+/// Who decides whether a completion of a stream notifies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// The threshold of the wait: every completion counts. The default.
+    #[default]
+    Threshold,
+    /// The post itself.
+    Unsignalled,
+    /// The sender on the other side.
+    Solicited,
+}
+
+impl Mode {
+    /// The mode that the completion flags of an endpoint ask for; they were checked before.
+    fn of(flags: CompletionFlags) -> Self {
+        if flags.contains(CompletionFlags::UNSIGNALLED) {
+            Self::Unsignalled
+        } else if flags.contains(CompletionFlags::SOLICITED_WAIT) {
+            Self::Solicited
+        } else {
+            Self::Threshold
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Threshold => "DAT_COMPLETION_EVD_THRESHOLD_FLAG (or the default)",
+            Self::Unsignalled => "DAT_COMPLETION_UNSIGNALLED_FLAG",
+            Self::Solicited => "DAT_COMPLETION_SOLICITED_WAIT_FLAG",
+        }
+    }
+}
+
+/// The streams that feed one dispatcher; all have the same mode.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    feeds: BTreeMap<(u64, Stream), Mode>,
+}
+
+impl Streams {
+    /// The mode that all streams have.
+    pub(super) fn mode(&self) -> Mode {
+        self.feeds.values().next().copied().unwrap_or_default()
+    }
+
+    /// Adds a stream of an endpoint, or gives it another mode, if it goes with the others.
+    fn admit(
+        &mut self,
+        key: (u64, Stream),
+        flags: CompletionFlags,
+        evd: EvdFlags,
+    ) -> std::result::Result<(), String> {
+        let mode = Mode::of(flags);
+        let other_streams = evd - EvdFlags::COMPLETIONS;
+        if mode != Mode::Threshold && !other_streams.is_empty() {
+            return Err(format!(
+                "{} is not possible on a dispatcher that {other_streams:?} may feed too",
+                mode.name()
+            ));
+        }
+        let others = self.feeds.iter().filter(|(other, _)| **other != key);
+        for ((ep, _), other) in others {
+            if *other != mode {
+                return Err(format!(
+                    "{} does not go with {} of EP {ep} on the same dispatcher",
+                    mode.name(),
+                    other.name()
+                ));
+            }
+        }
+        self.feeds.insert(key, mode);
+        Ok(())
+    }
+
+    fn remove(&mut self, key: (u64, Stream)) {
+        self.feeds.remove(&key);
+    }
+}
+
+/// A stream of an endpoint that feeds a dispatcher; ends when dropped.
+pub(crate) struct Feed {
+    evd: Arc<EvdInner>,
+    key: (u64, Stream),
+}
+
+impl Feed {
+    /// Lets a stream of an endpoint feed a dispatcher.
+    pub(crate) fn new(
+        evd: &Arc<EvdInner>,
+        ep: u64,
+        stream: Stream,
+        flags: CompletionFlags,
+    ) -> Result<Self> {
+        let key = (ep, stream);
+        let admitted = evd.streams.lock().admit(key, flags, evd.flags());
+        admitted.map_err(|reason| {
+            let name = match stream {
+                Stream::Receive => "recv_completion_flags",
+                Stream::Request => "request_completion_flags",
+            };
+            Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg6)
+                .because(format!("{name}: {reason} ({})", evd.base.label()))
+                .advise("use another dispatcher, or the flags of the streams that feed this one")
+        })?;
+        evd.refresh_notify();
+        Ok(Self { evd: Arc::clone(evd), key })
+    }
+
+    /// Enters the stream again after another one of the same endpoint and kind has ended.
+    pub(crate) fn renew(&self, flags: CompletionFlags) {
+        self.evd.streams.lock().feeds.insert(self.key, Mode::of(flags));
+        self.evd.refresh_notify();
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.evd.streams.lock().remove(self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DTO: EvdFlags = EvdFlags::DTO;
+
+    fn admit(streams: &mut Streams, ep: u64, stream: Stream, flags: CompletionFlags) -> bool {
+        streams.admit((ep, stream), flags, DTO).is_ok()
+    }
+
+    #[test]
+    fn all_streams_of_a_dispatcher_have_one_mode() {
+        let mut streams = Streams::default();
+        assert!(admit(&mut streams, 1, Stream::Receive, CompletionFlags::UNSIGNALLED));
+        assert!(admit(&mut streams, 1, Stream::Request, CompletionFlags::UNSIGNALLED));
+        assert!(!admit(&mut streams, 2, Stream::Receive, CompletionFlags::empty()));
+        assert!(!admit(&mut streams, 2, Stream::Receive, CompletionFlags::SOLICITED_WAIT));
+        assert_eq!(streams.mode(), Mode::Unsignalled);
+    }
+
+    #[test]
+    fn the_default_is_the_threshold() {
+        let mut streams = Streams::default();
+        assert!(admit(&mut streams, 1, Stream::Receive, CompletionFlags::empty()));
+        assert!(admit(&mut streams, 2, Stream::Receive, CompletionFlags::EVD_THRESHOLD));
+        assert_eq!(streams.mode(), Mode::Threshold);
+    }
+
+    #[test]
+    fn a_stream_may_change_its_own_mode() {
+        let mut streams = Streams::default();
+        assert!(admit(&mut streams, 1, Stream::Receive, CompletionFlags::empty()));
+        assert!(admit(&mut streams, 1, Stream::Receive, CompletionFlags::SOLICITED_WAIT));
+        assert_eq!(streams.mode(), Mode::Solicited);
+        streams.remove((1, Stream::Receive));
+        assert_eq!(streams.mode(), Mode::Threshold);
+    }
+
+    #[test]
+    fn with_other_kinds_of_streams_only_the_threshold_is_possible() {
+        let mut streams = Streams::default();
+        let merged = EvdFlags::DTO | EvdFlags::CONNECTION;
+        for flags in [CompletionFlags::UNSIGNALLED, CompletionFlags::SOLICITED_WAIT] {
+            assert!(streams.admit((1, Stream::Receive), flags, merged).is_err());
+        }
+        for flags in [CompletionFlags::empty(), CompletionFlags::EVD_THRESHOLD] {
+            assert!(streams.admit((1, Stream::Receive), flags, merged).is_ok());
+        }
+    }
+}

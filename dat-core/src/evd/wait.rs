@@ -1,0 +1,188 @@
+//! Waiting on an event dispatcher, and arming its descriptor.
+
+use super::streams::Mode;
+use super::{EvdInner, EventDispatcher};
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::event::Event;
+use crate::timeout::Timeout;
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// An event was delivered.
+    Event {
+        /// How many more are on the queue.
+        more: u32,
+    },
+    /// The time-out passed first (`DAT_TIMEOUT_EXPIRED`).
+    TimedOut {
+        /// How many events are on the queue, fewer than the threshold.
+        queued: u32,
+    },
+}
+
+impl Waited {
+    /// Whether an event was delivered.
+    #[must_use]
+    pub const fn is_event(self) -> bool {
+        matches!(self, Self::Event { .. })
+    }
+}
+
+const WAIT: &str = "dat_evd_wait";
+
+impl EventDispatcher {
+    /// Waits until at least `threshold` events are queued and takes the first
+    /// (dat_evd_wait(3DAT)). The waiting thread owns the dispatcher meanwhile.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` for a threshold of 0 or above the queue's length;
+    /// `DAT_INVALID_STATE` when another thread waits, when the dispatcher is unwaitable or
+    /// becomes so, or for a threshold above 1 when its streams decide over notification;
+    /// `DAT_ABORT` when the adapter was closed meanwhile; `DAT_INVALID_HANDLE` when it was
+    /// freed.
+    pub fn wait(&self, timeout: Timeout, threshold: u32, event: &mut Event) -> Result<Waited> {
+        let inner = &*self.inner;
+        let deadline = timeout.deadline();
+        let mode = inner.streams.lock().mode();
+        let mut queue = inner.queue.lock();
+        if queue.is_taken() {
+            return Err(inner.taken(&queue, WAIT));
+        }
+        if queue.is_unwaitable() {
+            return Err(inner.unwaitable());
+        }
+        inner.check_threshold(threshold, queue.capacity(), mode)?;
+        let threshold = threshold as usize;
+        let mut queued = queue.collect();
+        if queued < threshold && !timeout.is_zero() {
+            queue.set_waiter(true);
+            inner.alarm.set_waiting(true);
+            loop {
+                inner.alarm.bell.silence();
+                let _ = queue.notify(inner.alarm.wanted(mode));
+                queued = queue.collect();
+                if queued >= threshold {
+                    break;
+                }
+                drop(queue);
+                let rung = inner.alarm.bell.sleep(deadline);
+                queue = inner.queue.lock();
+                queued = queue.collect();
+                if queue.is_dead() || queue.is_unwaitable() || queued >= threshold || !rung {
+                    break;
+                }
+            }
+            queue.set_waiter(false);
+            inner.alarm.set_waiting(false);
+            let _ = queue.notify(inner.alarm.wanted(mode));
+        }
+        if queue.is_dead() {
+            let error = Error::new(ReturnType::Abort, Subtype::NoSubtype);
+            return Err(inner.base.describe(error, WAIT));
+        }
+        if queue.is_unwaitable() {
+            return Err(inner.unwaitable());
+        }
+        if queued >= threshold && queue.take_first(event) {
+            return Ok(Waited::Event { more: count(queued - 1) });
+        }
+        Ok(Waited::TimedOut { queued: count(queued) })
+    }
+
+    /// Arms the descriptor for an event loop and looks once more: `true` when events are
+    /// queued already, so do not sleep. After `false` the descriptor becomes readable with
+    /// the next event; no event can slip in between.
+    ///
+    /// ```no_run
+    /// # fn readable(_: std::os::fd::BorrowedFd<'_>) {}
+    /// # fn example(evd: &dat_core::EventDispatcher) -> dat_core::Result<()> {
+    /// use std::os::fd::AsFd;
+    /// let mut event = dat_core::Event::default();
+    /// loop {
+    ///     while evd.dequeue(&mut event)? {
+    ///         // use the event
+    ///     }
+    ///     if !evd.arm()? {
+    ///         readable(evd.as_fd()); // poll(2), epoll(7) or an event loop
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `DAT_INVALID_STATE` while a thread waits on the dispatcher; `DAT_INVALID_HANDLE` when
+    /// it was freed.
+    pub fn arm(&self) -> Result<bool> {
+        const ARM: &str = "EventDispatcher::arm";
+        let inner = &*self.inner;
+        let mode = inner.streams.lock().mode();
+        let mut queue = inner.queue.lock();
+        if queue.is_taken() {
+            return Err(inner.taken(&queue, ARM));
+        }
+        inner.alarm.set_armed(true);
+        inner.alarm.bell.silence();
+        let ready = queue.notify(inner.alarm.wanted(mode));
+        Ok(queue.collect() > 0 || ready)
+    }
+
+    /// Stops what [`EventDispatcher::arm`] began, so that arrivals cost nothing again.
+    pub fn disarm(&self) {
+        self.inner.alarm.set_armed(false);
+        self.inner.refresh_notify();
+    }
+
+    /// Keeps threads from waiting; a thread that waits now returns with `DAT_INVALID_STATE`
+    /// (dat_evd_set_unwaitable(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed.
+    pub fn set_unwaitable(&self) -> Result<()> {
+        self.inner.base.check_live("dat_evd_set_unwaitable")?;
+        self.inner.queue.lock().set_unwaitable(true);
+        self.inner.alarm.bell.ring();
+        Ok(())
+    }
+
+    /// Lets threads wait again (dat_evd_clear_unwaitable(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed.
+    pub fn clear_unwaitable(&self) -> Result<()> {
+        self.inner.base.check_live("dat_evd_clear_unwaitable")?;
+        self.inner.queue.lock().set_unwaitable(false);
+        Ok(())
+    }
+}
+
+impl EvdInner {
+    fn check_threshold(&self, threshold: u32, capacity: usize, mode: Mode) -> Result<()> {
+        let error = if threshold == 0 || threshold as usize > capacity {
+            Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3)
+                .because(format!(
+                    "threshold {threshold} is not within 1 and the queue's {capacity}"
+                ))
+                .advise("wait for fewer events, or resize the queue")
+        } else if threshold > 1 && mode != Mode::Threshold {
+            let subtype = match mode {
+                Mode::Solicited => Subtype::InvalidStateEvdConfigSolicited,
+                _ => Subtype::InvalidStateEvdConfigNotify,
+            };
+            Error::new(ReturnType::InvalidState, subtype)
+        } else {
+            return Ok(());
+        };
+        Err(self.base.describe(error, WAIT))
+    }
+
+    #[cold]
+    fn unwaitable(&self) -> Error {
+        let error = Error::new(ReturnType::InvalidState, Subtype::InvalidStateEvdUnwaitable);
+        self.base.describe(error, WAIT)
+    }
+}
+
+fn count(events: usize) -> u32 {
+    u32::try_from(events).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,243 @@
+//! Events: what an event dispatcher delivers.
+
+use std::sync::Arc;
+
+use crate::cr::ConnectionRequest;
+use crate::flags::EvdFlags;
+use crate::provider::Completion;
+use crate::status::{DtoStatus, Operation};
+
+/// The number of an endpoint, as events name it ([`Endpoint::id`](crate::Endpoint::id), or
+/// the tag that its maker gave it).
+pub type EndpointId = u64;
+
+/// One event, delivered into storage of the caller's (`DAT_EVENT`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// Storage that no event was delivered into yet.
+    #[default]
+    None,
+    /// An operation completed.
+    Dto(DtoCompletion),
+    /// A bind completed.
+    RmrBind(RmrBindCompletion),
+    /// A request for a connection arrived.
+    ConnectionRequest(CrArrival),
+    /// Something happened to a connection.
+    Connection(ConnectionEvent),
+    /// Something happened to an object outside any call.
+    Async(AsyncError),
+    /// The consumer posted an event itself; the value is its own.
+    Software(u64),
+}
+
+impl Event {
+    /// The event number of the C API (`DAT_EVENT_NUMBER`); 0 for none.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Dto(_) => 0x0_0001,
+            Self::RmrBind(_) => 0x0_1001,
+            Self::ConnectionRequest(_) => 0x0_2001,
+            Self::Connection(event) => event.kind.number(),
+            Self::Async(error) => error.kind.number(),
+            Self::Software(_) => 0x1_0001,
+        }
+    }
+
+    /// The stream that the event belongs to.
+    #[must_use]
+    pub fn stream(&self) -> EvdFlags {
+        match self {
+            Self::None => EvdFlags::empty(),
+            Self::Dto(_) => EvdFlags::DTO,
+            Self::RmrBind(_) => EvdFlags::RMR_BIND,
+            Self::ConnectionRequest(_) => EvdFlags::CONNECTION_REQUEST,
+            Self::Connection(_) => EvdFlags::CONNECTION,
+            Self::Async(_) => EvdFlags::ASYNC,
+            Self::Software(_) => EvdFlags::SOFTWARE,
+        }
+    }
+}
+
+impl From<Completion> for Event {
+    #[inline]
+    fn from(completion: Completion) -> Self {
+        match completion.operation {
+            Operation::Bind => Self::RmrBind(RmrBindCompletion {
+                ep: completion.tag,
+                rmr: completion.extra,
+                cookie: completion.cookie,
+                status: completion.status,
+            }),
+            operation => Self::Dto(DtoCompletion {
+                ep: completion.tag,
+                cookie: completion.cookie,
+                length: completion.length,
+                operation,
+                status: completion.status,
+                invalidated: completion.extra as u32,
+            }),
+        }
+    }
+}
+
+/// A completed send, receive or RDMA operation (`DAT_DTO_COMPLETION_EVENT_DATA`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DtoCompletion {
+    /// The endpoint that it was posted on, or that took it from a shared receive queue.
+    pub ep: EndpointId,
+    /// The cookie of the post.
+    pub cookie: u64,
+    /// Bytes moved; of meaning for a success only.
+    pub length: u64,
+    /// What completed.
+    pub operation: Operation,
+    /// How it ended.
+    pub status: DtoStatus,
+    /// The context that a receive with invalidate made invalid; else 0.
+    pub invalidated: u32,
+}
+
+/// A completed bind (`DAT_RMR_BIND_COMPLETION_EVENT_DATA`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RmrBindCompletion {
+    /// The endpoint that the bind was posted on.
+    pub ep: EndpointId,
+    /// The number of the remote memory region.
+    pub rmr: u64,
+    /// The cookie of the bind.
+    pub cookie: u64,
+    /// How it ended.
+    pub status: DtoStatus,
+}
+
+/// The number of the service point that a request arrived on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServicePoint {
+    /// A public one.
+    Public(u64),
+    /// A reserved one.
+    Reserved(u64),
+}
+
+/// A request for a connection (`DAT_CR_ARRIVAL_EVENT_DATA`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CrArrival {
+    /// Where it arrived.
+    pub service_point: ServicePoint,
+    /// The connection qualifier that it asked for.
+    pub qualifier: u64,
+    /// The request, to accept or reject.
+    pub request: ConnectionRequest,
+}
+
+/// What happened to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+#[non_exhaustive]
+pub enum ConnectionEventKind {
+    /// It stands.
+    Established = 0x4001,
+    /// The other consumer refused it.
+    PeerRejected = 0x4002,
+    /// Nobody listens, the backlog was full, or the transport failed.
+    NonPeerRejected = 0x4003,
+    /// An accepted connection could not be completed.
+    AcceptCompletionError = 0x4004,
+    /// It was ended by either side.
+    Disconnected = 0x4005,
+    /// It broke on an error.
+    Broken = 0x4006,
+    /// The consumer's time-out passed before it stood.
+    TimedOut = 0x4007,
+    /// The other adapter can't be reached.
+    Unreachable = 0x4008,
+}
+
+impl ConnectionEventKind {
+    /// Every kind.
+    pub const ALL: [Self; 8] = [
+        Self::Established,
+        Self::PeerRejected,
+        Self::NonPeerRejected,
+        Self::AcceptCompletionError,
+        Self::Disconnected,
+        Self::Broken,
+        Self::TimedOut,
+        Self::Unreachable,
+    ];
+
+    /// The event number of the C API.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        self as u32
+    }
+
+    /// The name in the C headers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Established => "DAT_CONNECTION_EVENT_ESTABLISHED",
+            Self::PeerRejected => "DAT_CONNECTION_EVENT_PEER_REJECTED",
+            Self::NonPeerRejected => "DAT_CONNECTION_EVENT_NON_PEER_REJECTED",
+            Self::AcceptCompletionError => "DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR",
+            Self::Disconnected => "DAT_CONNECTION_EVENT_DISCONNECTED",
+            Self::Broken => "DAT_CONNECTION_EVENT_BROKEN",
+            Self::TimedOut => "DAT_CONNECTION_EVENT_TIMED_OUT",
+            Self::Unreachable => "DAT_CONNECTION_EVENT_UNREACHABLE",
+        }
+    }
+}
+
+/// An event of a connection (`DAT_CONNECTION_EVENT_DATA`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectionEvent {
+    /// What happened.
+    pub kind: ConnectionEventKind,
+    /// The endpoint.
+    pub ep: EndpointId,
+    /// What the other consumer sent with its accept or reject; else empty.
+    pub private_data: Arc<[u8]>,
+}
+
+/// What an asynchronous error is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AsyncErrorKind {
+    /// An event dispatcher had no room for an event.
+    EvdOverflow,
+    /// The adapter is of no use any more.
+    IaCatastrophic,
+    /// An endpoint broke.
+    EpBroken,
+    /// The provider failed in itself.
+    ProviderInternal,
+    /// A shared receive queue fell below its low watermark.
+    SrqLowWatermark,
+}
+
+impl AsyncErrorKind {
+    /// The event number of the C API. The watermark has none of its own: it is reported as
+    /// the endpoint's event with the reason `DAT_SRQ_LOW_WATERMARK_EVENT`.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::EvdOverflow => 0x8001,
+            Self::IaCatastrophic => 0x8002,
+            Self::EpBroken | Self::SrqLowWatermark => 0x8003,
+            Self::ProviderInternal => 0x8005,
+        }
+    }
+}
+
+/// An asynchronous error (`DAT_ASYNCH_ERROR_EVENT_DATA`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AsyncError {
+    /// What it is about.
+    pub kind: AsyncErrorKind,
+    /// The number of the object; for an endpoint, its number in events.
+    pub object: u64,
+}

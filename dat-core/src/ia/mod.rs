@@ -1,0 +1,231 @@
+//! The interface adapter: the root of every other object.
+
+mod books;
+mod close;
+mod open;
+
+pub(crate) use books::Child;
+pub use open::IaOptions;
+pub(crate) use open::MAX_SEGMENTS;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::attr::{EpAttributes, IaAttributes, ProviderAttributes};
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::evd::{EvdInner, EventDispatcher};
+use crate::event::{AsyncError, AsyncErrorKind, Event};
+use crate::kind::ObjectKind;
+use crate::lifecycle::{Base, Hold};
+use crate::provider::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall};
+use crate::region_table::RegionTable;
+
+use books::Books;
+
+/// An open instance of an adapter (dat_ia_open(3DAT)). Clones name the same instance.
+///
+/// ```
+/// use dat_core::Close;
+/// use dat_core::registry::Registry;
+///
+/// let registry = Registry::new();
+/// registry.add_provider(provider_loopback::provider())?;
+/// let ia = registry.open("loopback")?;
+/// assert!(ia.attributes().max_eps > 0);
+/// ia.close(Close::Graceful)?;
+/// # Ok::<(), dat_core::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct InterfaceAdapter {
+    inner: Arc<IaInner>,
+}
+
+pub(crate) struct IaInner {
+    pub(crate) id: u64,
+    pub(crate) name: String,
+    pub(crate) attributes: AdapterAttributes,
+    /// Contexts of local memory regions; posts read it without a lock.
+    pub(crate) regions: Arc<RegionTable>,
+    books: Mutex<Books>,
+    /// Gone once the adapter is closed.
+    adapter: Mutex<Option<open::Opened>>,
+    async_evd: Mutex<Option<AsyncEvd>>,
+    context: AtomicU64,
+}
+
+/// The dispatcher of asynchronous errors.
+#[derive(Debug)]
+struct AsyncEvd {
+    hold: Hold<EvdInner>,
+    /// Whether the adapter made it, and so frees it.
+    own: bool,
+}
+
+/// Numbers of objects, unique in the process and never 0.
+pub(crate) fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl InterfaceAdapter {
+    pub(crate) fn from_inner(inner: &Arc<IaInner>) -> Self {
+        Self { inner: Arc::clone(inner) }
+    }
+
+    pub(crate) fn inner(&self) -> &Arc<IaInner> {
+        &self.inner
+    }
+
+    /// The number of the instance, unique in the process.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.inner.id
+    }
+
+    /// The name that it was opened by.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// Whether it was not closed yet.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        !self.inner.books.lock().is_closed()
+    }
+
+    /// What the adapter is and how much it holds (dat_ia_query(3DAT)).
+    #[must_use]
+    pub fn attributes(&self) -> &IaAttributes {
+        &self.inner.attributes.ia
+    }
+
+    /// What the provider offers (dat_ia_query(3DAT)).
+    #[must_use]
+    pub fn provider_attributes(&self) -> &ProviderAttributes {
+        &self.inner.attributes.provider
+    }
+
+    /// The attributes that an endpoint gets whose maker gives none: enough to send, receive
+    /// and do RDMA (dat_ep_create(3DAT)).
+    #[must_use]
+    pub fn default_ep_attributes(&self) -> &EpAttributes {
+        &self.inner.attributes.default_ep
+    }
+
+    /// The dispatcher of asynchronous errors, unless it lies out of this consumer's scope
+    /// (dat_ia_query(3DAT)).
+    #[must_use]
+    pub fn async_evd(&self) -> Option<EventDispatcher> {
+        let evd = self.inner.async_evd.lock();
+        evd.as_ref().map(|evd| EventDispatcher::from_inner(evd.hold.arc()))
+    }
+
+    /// What the consumer attached to the instance; 0 before.
+    #[must_use]
+    pub fn consumer_context(&self) -> u64 {
+        self.inner.context.load(Ordering::Relaxed)
+    }
+
+    /// Attaches a value of the consumer's (dat_set_consumer_context(3DAT)).
+    pub fn set_consumer_context(&self, context: u64) {
+        self.inner.context.store(context, Ordering::Relaxed);
+    }
+}
+
+impl IaInner {
+    /// Takes up an object, within the limits of the adapter.
+    pub(crate) fn enroll(
+        self: &Arc<Self>,
+        kind: ObjectKind,
+        operation: &'static str,
+    ) -> Result<Base> {
+        let id = next_id();
+        let taken = self.books.lock().enroll(id, kind, &self.attributes.ia);
+        taken.map_err(|error| self.describe(error, operation))?;
+        Ok(Base::new(id, kind, Arc::clone(self)))
+    }
+
+    /// Notes where an enrolled object is.
+    pub(crate) fn adopt(&self, id: u64, child: Child, operation: &'static str) -> Result<()> {
+        self.books.lock().adopt(id, child).map_err(|error| self.describe(error, operation))
+    }
+
+    pub(crate) fn leave(&self, kind: ObjectKind, id: u64) {
+        self.books.lock().leave(kind, id);
+    }
+
+    pub(crate) fn reserve_reads(&self, before: (u32, u32), wanted: (u32, u32)) -> Result<()> {
+        self.books.lock().reserve_reads(before, wanted, &self.attributes.ia)
+    }
+
+    pub(crate) fn return_reads(&self, reads: (u32, u32), instead: (u32, u32)) {
+        self.books.lock().return_reads(reads, instead);
+    }
+
+    /// The provider's adapter, until the close.
+    pub(crate) fn adapter(&self, operation: &'static str) -> Result<Arc<dyn Adapter>> {
+        let adapter = self.adapter.lock();
+        adapter.as_ref().map(|opened| Arc::clone(&opened.adapter)).ok_or_else(|| {
+            let error = Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleIa)
+                .because("the adapter was closed")
+                .advise("open the adapter again");
+            self.describe(error, operation)
+        })
+    }
+
+    /// Adds what every error of a call on the adapter says.
+    pub(crate) fn describe(&self, error: Error, operation: &'static str) -> Error {
+        error.during(operation).on(format_args!("IA {:?}", self.name))
+    }
+
+    /// Reports an asynchronous error to the consumer, if it listens.
+    pub(crate) fn raise_async(&self, kind: AsyncErrorKind, object: u64) {
+        let evd = self.async_evd.lock().as_ref().map(|evd| Arc::clone(evd.hold.arc()));
+        if let Some(evd) = evd {
+            // When even this dispatcher is full there is nobody left to tell.
+            let _ = evd.raise_async(Event::Async(AsyncError { kind, object }));
+        }
+    }
+}
+
+/// Passes the provider's asynchronous events on to the adapter.
+pub(crate) struct IaSink {
+    ia: std::sync::OnceLock<std::sync::Weak<IaInner>>,
+}
+
+impl AdapterSink for IaSink {
+    fn async_event(&self, event: AsyncUpcall) {
+        let Some(ia) = self.ia.get().and_then(std::sync::Weak::upgrade) else { return };
+        match event {
+            AsyncUpcall::Catastrophic => ia.raise_async(AsyncErrorKind::IaCatastrophic, ia.id),
+            AsyncUpcall::QueuePairBroken { tag } => ia.raise_async(AsyncErrorKind::EpBroken, tag),
+            AsyncUpcall::ProviderInternal => {
+                ia.raise_async(AsyncErrorKind::ProviderInternal, ia.id);
+            }
+        }
+    }
+}
+
+impl PartialEq for InterfaceAdapter {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+impl Eq for InterfaceAdapter {}
+
+impl fmt::Debug for InterfaceAdapter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl fmt::Debug for IaInner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IA {} ({:?})", self.id, self.name)
+    }
+}

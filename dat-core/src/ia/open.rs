@@ -1,0 +1,160 @@
+//! Opening an adapter by name.
+
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+
+use super::{AsyncEvd, IaInner, IaSink, InterfaceAdapter, next_id};
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::evd::{EvdOptions, EventDispatcher};
+use crate::flags::EvdFlags;
+use crate::lifecycle::Hold;
+use crate::provider::{Adapter, AdapterAttributes, AdapterSink, OpenRequest};
+use crate::region_table::RegionTable;
+use crate::registry::{ApiVersion, Candidate, ProviderUse, Registry};
+
+const OPEN: &str = "dat_ia_open";
+
+/// The most segments that a post can have, whatever the adapter could take: they are gathered
+/// on the stack.
+pub(crate) const MAX_SEGMENTS: usize = 32;
+
+/// An adapter of a provider, and what keeps the provider in use.
+pub(crate) struct Opened {
+    pub(crate) adapter: Arc<dyn Adapter>,
+    _in_use: ProviderUse,
+}
+
+/// How an adapter is opened (dat_ia_open(3DAT)).
+#[derive(Clone, Debug)]
+pub struct IaOptions {
+    /// The version of the API that the name must be registered for.
+    pub version: ApiVersion,
+    /// Events that the dispatcher of asynchronous errors must hold; at least 1.
+    pub async_evd_min_qlen: u32,
+    /// A dispatcher of asynchronous errors that exists elsewhere: none is made here
+    /// (`DAT_EVD_ASYNC_EXISTS`).
+    pub async_evd_exists: bool,
+}
+
+impl Default for IaOptions {
+    fn default() -> Self {
+        Self { version: ApiVersion::ANY, async_evd_min_qlen: 8, async_evd_exists: false }
+    }
+}
+
+impl Registry {
+    /// Opens an adapter with a dispatcher of asynchronous errors of its own
+    /// (dat_ia_open(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_PROVIDER_NOT_FOUND` when nothing has that name, with the names that are near;
+    /// else what the provider said.
+    pub fn open(&self, name: &str) -> Result<InterfaceAdapter> {
+        self.open_with(name, &IaOptions::default())
+    }
+
+    /// Opens an adapter with options (dat_ia_open(3DAT)).
+    ///
+    /// # Errors
+    /// As [`Registry::open`]; `DAT_INVALID_PARAMETER` for a queue length of 0 or above the
+    /// adapter's maximum.
+    pub fn open_with(&self, name: &str, options: &IaOptions) -> Result<InterfaceAdapter> {
+        let mut failures = Vec::new();
+        for candidate in self.resolve(name, options.version)? {
+            match open_candidate(name, candidate, options) {
+                Ok(ia) => return Ok(ia),
+                Err(error) => failures.push(error),
+            }
+        }
+        Err(merge(name, failures))
+    }
+}
+
+fn open_candidate(
+    name: &str,
+    candidate: Candidate,
+    options: &IaOptions,
+) -> Result<InterfaceAdapter> {
+    let sink = Arc::new(IaSink { ia: OnceLock::new() });
+    let adapter = candidate.provider.open(OpenRequest {
+        name: &candidate.adapter_name,
+        parameters: &candidate.parameters,
+        sink: Arc::clone(&sink) as Arc<dyn AdapterSink>,
+    });
+    let adapter = adapter.map_err(|error| {
+        error.during(OPEN).on(format_args!("IA {name:?}, {}", candidate.origin))
+    })?;
+    let attributes = within_reach(adapter.attributes());
+    let inner = Arc::new(IaInner {
+        id: next_id(),
+        name: candidate.adapter_name,
+        attributes,
+        regions: Arc::new(RegionTable::new()),
+        books: Mutex::default(),
+        adapter: Mutex::new(Some(Opened { adapter, _in_use: candidate.guard })),
+        async_evd: Mutex::new(None),
+        context: std::sync::atomic::AtomicU64::new(0),
+    });
+    let _ = sink.ia.set(Arc::downgrade(&inner));
+    let ia = InterfaceAdapter { inner };
+    if !options.async_evd_exists {
+        ia.make_async_evd(options.async_evd_min_qlen)?;
+    }
+    Ok(ia)
+}
+
+/// Keeps the attributes within what the core itself can do.
+fn within_reach(mut attributes: AdapterAttributes) -> AdapterAttributes {
+    let most = MAX_SEGMENTS as u32;
+    let ia = &mut attributes.ia;
+    for limit in [
+        &mut ia.max_iov_segments_per_dto,
+        &mut ia.max_iov_segments_per_rdma_read,
+        &mut ia.max_iov_segments_per_rdma_write,
+    ] {
+        *limit = (*limit).min(most);
+    }
+    ia.max_lmrs = ia.max_lmrs.min(RegionTable::CAPACITY);
+    attributes
+}
+
+/// One error out of those of all candidates: a single one as it is, several in one text.
+fn merge(name: &str, mut failures: Vec<Error>) -> Error {
+    match failures.len() {
+        1 => failures.remove(0),
+        _ => {
+            let texts: Vec<String> = failures.iter().map(ToString::to_string).collect();
+            let code = failures
+                .first()
+                .map_or((ReturnType::ProviderNotFound, Subtype::NameNotRegistered), |error| {
+                    (error.return_type(), error.subtype())
+                });
+            Error::new(code.0, code.1).during(OPEN).on(format!("IA {name:?}")).because(format!(
+                "none of {} entries opened: {}",
+                texts.len(),
+                texts.join(" | ")
+            ))
+        }
+    }
+}
+
+impl InterfaceAdapter {
+    fn make_async_evd(&self, min_qlen: u32) -> Result<()> {
+        let evd =
+            self.evd_create(&EvdOptions::new(min_qlen, EvdFlags::ASYNC)).map_err(|error| {
+                if error.is(ReturnType::InvalidParameter) {
+                    error.with_subtype(Subtype::InvalidArg2).during(OPEN)
+                } else {
+                    error.during(OPEN)
+                }
+            })?;
+        self.use_async_evd(&evd, true)
+    }
+
+    fn use_async_evd(&self, evd: &EventDispatcher, own: bool) -> Result<()> {
+        let hold = Hold::new(evd.inner(), &self.inner, OPEN, Subtype::InvalidHandleEvdAsync)?;
+        *self.inner.async_evd.lock() = Some(AsyncEvd { hold, own });
+        Ok(())
+    }
+}

@@ -1,0 +1,282 @@
+//! The life of an object: live, in use by others, freed.
+//!
+//! Every object has a [`Base`]: its number, its adapter and its [`Lifecycle`], one atomic word
+//! that counts the live objects that use it and says whether it was freed. An object that uses
+//! another keeps a [`Hold`] on it, which keeps it alive and in use. So "freed while in use"
+//! can't happen, and no lock is needed to say so.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::ia::IaInner;
+use crate::kind::ObjectKind;
+
+const FREED: u32 = 1 << 31;
+
+/// Live, with a number of uses, or freed.
+#[derive(Debug, Default)]
+pub(crate) struct Lifecycle {
+    word: AtomicU32,
+}
+
+/// What came of an attempt to free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retirement {
+    Done,
+    InUse,
+    FreedBefore,
+}
+
+impl Lifecycle {
+    pub(crate) fn is_live(&self) -> bool {
+        self.word.load(Ordering::Acquire) & FREED == 0
+    }
+
+    /// Counts another user, unless the object was freed.
+    fn begin_use(&self) -> bool {
+        self.word
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| {
+                (word & FREED == 0).then_some(word + 1)
+            })
+            .is_ok()
+    }
+
+    fn end_use(&self) {
+        self.word.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Frees the object if nothing uses it.
+    pub(crate) fn retire(&self) -> Retirement {
+        match self.word.compare_exchange(0, FREED, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => Retirement::Done,
+            Err(word) if word & FREED != 0 => Retirement::FreedBefore,
+            Err(_) => Retirement::InUse,
+        }
+    }
+
+    /// Frees the object whoever uses it, for the abrupt close of its adapter; whether this
+    /// call did it.
+    pub(crate) fn force(&self) -> bool {
+        self.word.fetch_or(FREED, Ordering::AcqRel) & FREED == 0
+    }
+}
+
+/// What every object but the adapter has in common.
+#[derive(Debug)]
+pub(crate) struct Base {
+    pub(crate) id: u64,
+    pub(crate) kind: ObjectKind,
+    pub(crate) ia: Arc<IaInner>,
+    pub(crate) lifecycle: Lifecycle,
+    context: AtomicU64,
+    enrolled: AtomicBool,
+}
+
+impl Base {
+    /// The adapter calls this when it takes up the object.
+    pub(crate) fn new(id: u64, kind: ObjectKind, ia: Arc<IaInner>) -> Self {
+        Self {
+            id,
+            kind,
+            ia,
+            lifecycle: Lifecycle::default(),
+            context: AtomicU64::new(0),
+            enrolled: AtomicBool::new(true),
+        }
+    }
+
+    /// The object in words, for errors.
+    pub(crate) fn label(&self) -> String {
+        format!("{} {}", self.kind, self.id)
+    }
+
+    /// Adds what every error of this object says.
+    pub(crate) fn describe(&self, error: Error, operation: &'static str) -> Error {
+        error.during(operation).on(self.label()).device(format_args!("IA {:?}", self.ia.name))
+    }
+
+    /// The error of a call on the freed object.
+    #[cold]
+    pub(crate) fn freed(&self, operation: &'static str) -> Error {
+        let error = Error::new(ReturnType::InvalidHandle, self.kind.invalid_handle())
+            .because("the object was freed")
+            .advise("use a live object; this one was freed, or its adapter was closed");
+        self.describe(error, operation)
+    }
+
+    pub(crate) fn check_live(&self, operation: &'static str) -> Result<()> {
+        if self.lifecycle.is_live() { Ok(()) } else { Err(self.freed(operation)) }
+    }
+
+    /// Frees the object or says why not.
+    pub(crate) fn retire(&self, operation: &'static str, in_use: Subtype) -> Result<()> {
+        match self.lifecycle.retire() {
+            Retirement::Done => Ok(()),
+            Retirement::FreedBefore => Err(self.freed(operation)),
+            Retirement::InUse => {
+                Err(self.describe(Error::new(ReturnType::InvalidState, in_use), operation))
+            }
+        }
+    }
+
+    /// Takes the object off the books of its adapter; once.
+    pub(crate) fn leave(&self) {
+        if self.enrolled.swap(false, Ordering::AcqRel) {
+            self.ia.leave(self.kind, self.id);
+        }
+    }
+
+    pub(crate) fn context(&self) -> u64 {
+        self.context.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_context(&self, context: u64) {
+        self.context.store(context, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Base {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// An object with a base.
+pub(crate) trait Based {
+    fn base(&self) -> &Base;
+}
+
+/// A use of an object by another one: keeps it alive, and from being freed.
+#[derive(Debug)]
+pub(crate) struct Hold<T: Based>(Arc<T>);
+
+impl<T: Based> Hold<T> {
+    /// Begins to use an object for another one of the same adapter.
+    pub(crate) fn new(
+        object: &Arc<T>,
+        ia: &Arc<IaInner>,
+        operation: &'static str,
+        subtype: Subtype,
+    ) -> Result<Self> {
+        let base = object.base();
+        if !Arc::ptr_eq(&base.ia, ia) {
+            let error = Error::new(ReturnType::InvalidHandle, subtype)
+                .because(format!("{} belongs to IA {:?}, another instance", base.label(), base.ia))
+                .advise(format!("make the {} on this instance of the adapter", base.kind));
+            return Err(error.during(operation).on(format_args!("IA {:?}", ia.name)));
+        }
+        if !base.lifecycle.begin_use() {
+            return Err(base.freed(operation).with_subtype(subtype));
+        }
+        Ok(Self(Arc::clone(object)))
+    }
+
+    pub(crate) fn arc(&self) -> &Arc<T> {
+        &self.0
+    }
+}
+
+impl<T: Based> Deref for Hold<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Based> Drop for Hold<T> {
+    fn drop(&mut self) {
+        self.0.base().lifecycle.end_use();
+    }
+}
+
+/// Gives a public handle type what all of them have: identity, life and consumer context.
+macro_rules! object_handle {
+    ($handle:ident, $inner:ty) => {
+        impl $handle {
+            /// The number of the object, unique in the process.
+            #[must_use]
+            pub fn id(&self) -> u64 {
+                self.inner.base.id
+            }
+
+            /// Whether the object was not freed yet.
+            #[must_use]
+            pub fn is_live(&self) -> bool {
+                self.inner.base.lifecycle.is_live()
+            }
+
+            /// The adapter that the object belongs to.
+            #[must_use]
+            pub fn adapter(&self) -> $crate::InterfaceAdapter {
+                $crate::InterfaceAdapter::from_inner(&self.inner.base.ia)
+            }
+
+            /// What the consumer attached to the object; 0 before (dat_get_consumer_context(3DAT)).
+            #[must_use]
+            pub fn consumer_context(&self) -> u64 {
+                self.inner.base.context()
+            }
+
+            /// Attaches a value of the consumer's (dat_set_consumer_context(3DAT)).
+            pub fn set_consumer_context(&self, context: u64) {
+                self.inner.base.set_context(context);
+            }
+        }
+
+        impl $crate::lifecycle::Based for $inner {
+            fn base(&self) -> &$crate::lifecycle::Base {
+                &self.base
+            }
+        }
+
+        impl PartialEq for $handle {
+            fn eq(&self, other: &Self) -> bool {
+                std::sync::Arc::ptr_eq(&self.inner, &other.inner)
+            }
+        }
+
+        impl Eq for $handle {}
+
+        impl std::fmt::Debug for $handle {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.inner.base.label())
+            }
+        }
+    };
+}
+pub(crate) use object_handle;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_in_use_is_not_freed_and_a_freed_one_not_used() {
+        let life = Lifecycle::default();
+        assert!(life.begin_use());
+        assert!(life.begin_use());
+        assert_eq!(life.retire(), Retirement::InUse);
+        life.end_use();
+        assert_eq!(life.retire(), Retirement::InUse);
+        life.end_use();
+        assert!(life.is_live());
+        assert_eq!(life.retire(), Retirement::Done);
+        assert!(!life.is_live());
+        assert!(!life.begin_use());
+        assert_eq!(life.retire(), Retirement::FreedBefore);
+    }
+
+    #[test]
+    fn a_forced_end_ignores_uses_and_happens_once() {
+        let life = Lifecycle::default();
+        assert!(life.begin_use());
+        assert!(life.force());
+        assert!(!life.force());
+        assert_eq!(life.retire(), Retirement::FreedBefore);
+        life.end_use();
+        assert!(!life.is_live());
+    }
+}

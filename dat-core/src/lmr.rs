@@ -1,0 +1,343 @@
+//! Local memory regions: memory registered with an adapter.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::flags::{MemoryTypes, Privileges};
+use crate::ia::{Child, InterfaceAdapter};
+use crate::kind::ObjectKind;
+use crate::lifecycle::{Base, Hold, object_handle};
+use crate::mem::{Memory, Span};
+use crate::provider::MemoryRegion;
+use crate::pz::{ProtectionZone, PzInner};
+use crate::region_table::Region;
+use crate::triplet::{LmrTriplet, RmrTriplet};
+
+/// A local memory region (dat_lmr_create(3DAT)).
+///
+/// ```
+/// # use dat_core::registry::Registry;
+/// use dat_core::{Memory, MemorySource, Privileges};
+/// # let registry = Registry::new();
+/// # registry.add_provider(provider_loopback::provider())?;
+/// # let ia = registry.open("loopback")?;
+/// let pz = ia.pz_create()?;
+/// let memory = Memory::zeroed(8192)?;
+/// let lmr = ia.lmr_create(MemorySource::Memory(&memory), &pz, Privileges::ALL)?;
+/// let header = lmr.triplet(0, 64)?;
+/// assert_eq!(header.length, 64);
+/// assert!(pz.free().is_err(), "the zone is in use");
+/// lmr.free()?;
+/// pz.free()?;
+/// # Ok::<(), dat_core::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Lmr {
+    inner: Arc<LmrInner>,
+}
+
+pub(crate) struct LmrInner {
+    pub(crate) base: Base,
+    pz_id: u64,
+    /// Gone once the region is freed, so that the zone can be.
+    pz: Mutex<Option<Hold<PzInner>>>,
+    /// Keeps owned memory until the registration is gone.
+    _memory: Option<Memory>,
+    span: Span,
+    memory_type: MemoryTypes,
+    privileges: Privileges,
+    context: u32,
+    pub(crate) region: Box<dyn MemoryRegion>,
+}
+
+object_handle!(Lmr, LmrInner);
+
+/// The memory to register (`DAT_MEM_TYPE` with its region description).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum MemorySource<'a> {
+    /// All of a memory; it stays allocated as long as it is registered.
+    Memory(&'a Memory),
+    /// A part of a memory, by its offsets.
+    Part(&'a Memory, Range<usize>),
+    /// The memory of another region, for another zone or other privileges.
+    Lmr(&'a Lmr),
+    /// Any memory, for whose life the maker of the span answers.
+    Span(Span),
+}
+
+/// What a local memory region is (`DAT_LMR_PARAM`; dat_lmr_query(3DAT)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LmrParam {
+    /// The kind of memory that was registered.
+    pub memory_type: MemoryTypes,
+    /// The zone that it belongs to.
+    pub pz: ProtectionZone,
+    /// What may be done with it.
+    pub privileges: Privileges,
+    /// The context for local triplets.
+    pub lmr_context: u32,
+    /// The context for the peer; 0 without a remote privilege.
+    pub rmr_context: u32,
+    /// The first address that is registered.
+    pub registered_address: u64,
+    /// How many bytes are registered.
+    pub registered_size: u64,
+}
+
+const CREATE: &str = "dat_lmr_create";
+
+impl InterfaceAdapter {
+    /// Registers memory (dat_lmr_create(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` for an empty range, one beyond the adapter's block size or
+    /// outside its memory; `DAT_INVALID_HANDLE` for a zone or region that was freed or is of
+    /// another adapter; `DAT_MODEL_NOT_SUPPORTED` for a kind of memory that the provider
+    /// doesn't register; `DAT_INSUFFICIENT_RESOURCES` with the limit that was met.
+    pub fn lmr_create(
+        &self,
+        source: MemorySource<'_>,
+        pz: &ProtectionZone,
+        privileges: Privileges,
+    ) -> Result<Lmr> {
+        let ia = self.inner();
+        ia.adapter(CREATE)?;
+        let (span, memory, memory_type) = self.locate(&source)?;
+        self.check_memory(span, memory_type)?;
+        if !Privileges::ALL.contains(privileges) {
+            let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg6)
+                .because(format!("privileges {:#x} have unknown bits", privileges.bits()))
+                .advise("use the bits of DAT_MEM_PRIV_ALL_FLAG");
+            return Err(ia.describe(error, CREATE));
+        }
+        let pz = Hold::new(pz.inner(), ia, CREATE, Subtype::InvalidHandlePz)?;
+        let base = ia.enroll(ObjectKind::Lmr, CREATE)?;
+        let region = pz
+            .domain
+            .register(span, privileges)
+            .map_err(|error| ia.describe(error, CREATE).device(format_args!("memory {span:?}")))?;
+        let context = ia.regions.insert(Region {
+            address: span.address(),
+            length: span.len() as u64,
+            owner: pz.base.id,
+            value: u64::from(region.local_key()),
+            access: privileges.bits(),
+        });
+        let Some(context) = context else {
+            let error =
+                Error::new(ReturnType::InsufficientResources, Subtype::ResourceMemoryRegion)
+                    .because("the table of region contexts is full");
+            return Err(ia.describe(error, CREATE));
+        };
+        let inner = Arc::new(LmrInner {
+            base,
+            pz_id: pz.base.id,
+            pz: Mutex::new(Some(pz)),
+            _memory: memory,
+            span,
+            memory_type,
+            privileges,
+            context,
+            region,
+        });
+        ia.adopt(inner.base.id, Child::Lmr(Arc::downgrade(&inner)), CREATE)?;
+        Ok(Lmr { inner })
+    }
+
+    /// Where the memory of a source is, what keeps it, and of which kind it is.
+    fn locate(&self, source: &MemorySource<'_>) -> Result<(Span, Option<Memory>, MemoryTypes)> {
+        Ok(match source {
+            MemorySource::Memory(memory) => {
+                (memory.span(), Some((*memory).clone()), MemoryTypes::VIRTUAL)
+            }
+            MemorySource::Part(memory, range) => {
+                let span = memory.part(range.clone()).ok_or_else(|| {
+                    let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3)
+                        .because(format!(
+                            "offsets {range:?} are not inside the {} bytes",
+                            memory.len()
+                        ))
+                        .advise("keep the range within the memory");
+                    self.inner().describe(error, CREATE)
+                })?;
+                (span, Some((*memory).clone()), MemoryTypes::VIRTUAL)
+            }
+            MemorySource::Lmr(lmr) => {
+                let inner = &lmr.inner;
+                // Proves that it is live and of this adapter; the memory is held separately.
+                Hold::new(inner, self.inner(), CREATE, Subtype::InvalidHandleLmr)?;
+                (inner.span, inner._memory.clone(), MemoryTypes::LMR)
+            }
+            MemorySource::Span(span) => (*span, None, MemoryTypes::VIRTUAL),
+        })
+    }
+
+    fn check_memory(&self, span: Span, memory_type: MemoryTypes) -> Result<()> {
+        let attributes = &self.inner().attributes;
+        let fail = |error: Error| Err(self.inner().describe(error, CREATE));
+        if !attributes.provider.lmr_mem_types.contains(memory_type) {
+            return fail(
+                Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
+                    .because(format!("the provider registers no {memory_type:?} memory")),
+            );
+        }
+        let most = attributes.ia.max_lmr_block_size;
+        if span.is_empty() || span.len() as u64 > most {
+            return fail(
+                Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg4)
+                    .because(format!("length {} is not within 1 and {most}", span.len()))
+                    .advise("register the memory in smaller blocks"),
+            );
+        }
+        let last = span.address() + (span.len() as u64 - 1);
+        if last > attributes.ia.max_lmr_virtual_address {
+            return fail(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3).because(
+                format!(
+                    "address {last:#x} is above the adapter's {:#x}",
+                    attributes.ia.max_lmr_virtual_address
+                ),
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Lmr {
+    pub(crate) fn inner(&self) -> &Arc<LmrInner> {
+        &self.inner
+    }
+
+    /// The context for local triplets.
+    #[must_use]
+    pub fn context(&self) -> u32 {
+        self.inner.context
+    }
+
+    /// The context that the peer may use; 0 without a remote privilege.
+    #[must_use]
+    pub fn rmr_context(&self) -> u32 {
+        self.inner.region.remote_key()
+    }
+
+    /// What the region is (dat_lmr_query(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed.
+    pub fn query(&self) -> Result<LmrParam> {
+        const QUERY: &str = "dat_lmr_query";
+        self.inner.base.check_live(QUERY)?;
+        let pz = self.inner.pz.lock();
+        let pz = pz.as_ref().ok_or_else(|| self.inner.base.freed(QUERY))?;
+        Ok(LmrParam {
+            memory_type: self.inner.memory_type,
+            pz: ProtectionZone::from_inner(pz.arc()),
+            privileges: self.inner.privileges,
+            lmr_context: self.inner.context,
+            rmr_context: self.rmr_context(),
+            registered_address: self.inner.span.address(),
+            registered_size: self.inner.span.len() as u64,
+        })
+    }
+
+    /// A piece of the region for local use, by offset and length.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` when it is not inside the region.
+    pub fn triplet(&self, offset: u64, length: u64) -> Result<LmrTriplet> {
+        let address = self.inner.piece(offset, length)?;
+        Ok(LmrTriplet { address, length, context: self.inner.context })
+    }
+
+    /// A piece of the region for the peer's use, by offset and length.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` when it is not inside the region; `DAT_PRIVILEGES_VIOLATION`
+    /// when the region has no remote privilege.
+    pub fn remote_triplet(&self, offset: u64, length: u64) -> Result<RmrTriplet> {
+        let address = self.inner.piece(offset, length)?;
+        if !self.inner.privileges.intersects(Privileges::REMOTE) {
+            let error = Error::new(ReturnType::PrivilegesViolation, Subtype::PrivilegesRdmaRead)
+                .because("the region was registered without a remote privilege");
+            return Err(self.inner.base.describe(error, "Lmr::remote_triplet"));
+        }
+        Ok(RmrTriplet { address, length, context: self.rmr_context() })
+    }
+
+    /// Frees the region (dat_lmr_free(3DAT)). When this returns, nothing reaches the memory
+    /// through it any more; operations that name it fail, also those posted before.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_STATE` while a remote memory region is bound to it; `DAT_INVALID_HANDLE`
+    /// when it was freed before; else what the device said.
+    pub fn free(&self) -> Result<()> {
+        const FREE: &str = "dat_lmr_free";
+        self.inner.base.retire(FREE, Subtype::InvalidStateLmrInUse)?;
+        let done = self.inner.deregister();
+        self.inner.base.leave();
+        done.map_err(|error| self.inner.base.describe(error, FREE))
+    }
+}
+
+impl LmrInner {
+    pub(crate) fn context(&self) -> u32 {
+        self.context
+    }
+
+    pub(crate) fn privileges(&self) -> Privileges {
+        self.privileges
+    }
+
+    pub(crate) fn pz_id(&self) -> u64 {
+        self.pz_id
+    }
+
+    pub(crate) fn contains(&self, address: u64, length: u64) -> bool {
+        self.span.pointer(address, length).is_some()
+    }
+
+    fn piece(&self, offset: u64, length: u64) -> Result<u64> {
+        let address = self.span.address().saturating_add(offset);
+        if self.contains(address, length) {
+            return Ok(address);
+        }
+        let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1)
+            .because(format!(
+                "{length} bytes at offset {offset} are not inside the {} bytes",
+                self.span.len()
+            ))
+            .advise("keep offset + length within the region");
+        Err(self.base.describe(error, "Lmr::triplet"))
+    }
+
+    fn deregister(&self) -> Result<()> {
+        self.base.ia.regions.remove(self.context);
+        let done = self.region.deregister();
+        *self.pz.lock() = None;
+        done
+    }
+
+    pub(crate) fn abandon(&self) {
+        if self.base.lifecycle.force() {
+            // The adapter goes away; a failure leaves nothing to act on.
+            let _ = self.deregister();
+        }
+        self.base.leave();
+    }
+}
+
+impl Drop for LmrInner {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}
+
+impl fmt::Debug for LmrInner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?}", self.base.label(), self.span)
+    }
+}

@@ -1,0 +1,75 @@
+//! Protection zones.
+
+use std::sync::Arc;
+
+use crate::error::{Result, Subtype};
+use crate::ia::{Child, InterfaceAdapter};
+use crate::kind::ObjectKind;
+use crate::lifecycle::{Base, object_handle};
+use crate::provider::ProtectionDomain;
+
+/// A protection zone (dat_pz_create(3DAT)): only memory of an endpoint's zone can be reached
+/// through the endpoint.
+#[derive(Clone)]
+pub struct ProtectionZone {
+    inner: Arc<PzInner>,
+}
+
+pub(crate) struct PzInner {
+    pub(crate) base: Base,
+    pub(crate) domain: Arc<dyn ProtectionDomain>,
+}
+
+object_handle!(ProtectionZone, PzInner);
+
+impl InterfaceAdapter {
+    /// Makes a protection zone (dat_pz_create(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INSUFFICIENT_RESOURCES` when the adapter has no more; `DAT_INVALID_HANDLE` when it
+    /// was closed.
+    pub fn pz_create(&self) -> Result<ProtectionZone> {
+        const CREATE: &str = "dat_pz_create";
+        let adapter = self.inner().adapter(CREATE)?;
+        let base = self.inner().enroll(ObjectKind::Pz, CREATE)?;
+        let domain =
+            adapter.create_domain().map_err(|error| self.inner().describe(error, CREATE))?;
+        let inner = Arc::new(PzInner { base, domain });
+        self.inner().adopt(inner.base.id, Child::Pz(Arc::downgrade(&inner)), CREATE)?;
+        Ok(ProtectionZone { inner })
+    }
+}
+
+impl ProtectionZone {
+    pub(crate) fn inner(&self) -> &Arc<PzInner> {
+        &self.inner
+    }
+
+    pub(crate) fn from_inner(inner: &Arc<PzInner>) -> Self {
+        Self { inner: Arc::clone(inner) }
+    }
+
+    /// Frees the zone (dat_pz_free(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_STATE` while memory regions, endpoints or shared receive queues belong to
+    /// it; `DAT_INVALID_HANDLE` when it was freed before.
+    pub fn free(&self) -> Result<()> {
+        self.inner.base.retire("dat_pz_free", Subtype::InvalidStatePzInUse)?;
+        self.inner.base.leave();
+        Ok(())
+    }
+}
+
+impl PzInner {
+    pub(crate) fn abandon(&self) {
+        self.base.lifecycle.force();
+        self.base.leave();
+    }
+}
+
+impl std::fmt::Debug for PzInner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.base.label())
+    }
+}

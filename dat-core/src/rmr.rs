@@ -1,0 +1,226 @@
+//! Remote memory regions: windows onto local memory that the peer may use.
+
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::ep::Endpoint;
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::flags::{CompletionFlags, Privileges};
+use crate::ia::{Child, InterfaceAdapter};
+use crate::kind::ObjectKind;
+use crate::lifecycle::{Base, Hold, object_handle};
+use crate::lmr::{Lmr, LmrInner};
+use crate::provider::{BindRequest, MemoryWindow};
+use crate::pz::{ProtectionZone, PzInner};
+use crate::triplet::LmrTriplet;
+
+/// A remote memory region (dat_rmr_create(3DAT)).
+#[derive(Clone)]
+pub struct Rmr {
+    inner: Arc<RmrInner>,
+}
+
+pub(crate) struct RmrInner {
+    pub(crate) base: Base,
+    /// Gone once the region is freed.
+    state: Mutex<Option<State>>,
+}
+
+struct State {
+    pz: Hold<PzInner>,
+    window: Arc<dyn MemoryWindow>,
+    binding: Option<Binding>,
+}
+
+struct Binding {
+    /// Keeps the local region from being freed.
+    _lmr: Hold<LmrInner>,
+    triplet: LmrTriplet,
+    privileges: Privileges,
+    context: u32,
+}
+
+object_handle!(Rmr, RmrInner);
+
+/// What a remote memory region is (`DAT_RMR_PARAM`; dat_rmr_query(3DAT)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RmrParam {
+    /// Its zone.
+    pub pz: ProtectionZone,
+    /// What the last bind posted opens; nothing when it is not bound.
+    pub lmr_triplet: Option<LmrTriplet>,
+    /// What the peer may do with it.
+    pub privileges: Privileges,
+    /// The context of the last bind; 0 when it is not bound.
+    pub rmr_context: u32,
+}
+
+/// A bind to post (dat_rmr_bind(3DAT)).
+#[derive(Clone, Debug)]
+pub struct Bind<'a> {
+    /// The local region.
+    pub lmr: &'a Lmr,
+    /// The piece of it to open; a length of 0 closes the remote region.
+    pub triplet: LmrTriplet,
+    /// What the peer may do: of the remote privileges.
+    pub privileges: Privileges,
+    /// Comes back in the completion.
+    pub cookie: u64,
+    /// How the bind completes.
+    pub flags: CompletionFlags,
+}
+
+const CREATE: &str = "dat_rmr_create";
+const BIND: &str = "dat_rmr_bind";
+
+impl InterfaceAdapter {
+    /// Makes a remote memory region, not bound yet (dat_rmr_create(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_MODEL_NOT_SUPPORTED` where the provider has none; `DAT_INVALID_HANDLE` for a zone
+    /// that was freed or is of another adapter; `DAT_INSUFFICIENT_RESOURCES` when the adapter
+    /// has no more.
+    pub fn rmr_create(&self, pz: &ProtectionZone) -> Result<Rmr> {
+        let ia = self.inner();
+        ia.adapter(CREATE)?;
+        if !ia.attributes.provider.rmr_supported {
+            let error = Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
+                .because("the provider has no remote memory regions");
+            return Err(ia.describe(error, CREATE));
+        }
+        let pz = Hold::new(pz.inner(), ia, CREATE, Subtype::InvalidHandlePz)?;
+        let base = ia.enroll(ObjectKind::Rmr, CREATE)?;
+        let window =
+            pz.domain.create_window(base.id).map_err(|error| base.describe(error, CREATE))?;
+        let state = Mutex::new(Some(State { pz, window, binding: None }));
+        let inner = Arc::new(RmrInner { base, state });
+        ia.adopt(inner.base.id, Child::Rmr(Arc::downgrade(&inner)), CREATE)?;
+        Ok(Rmr { inner })
+    }
+}
+
+impl Rmr {
+    /// Posts a bind on an endpoint and returns the new context for the peer
+    /// (dat_rmr_bind(3DAT)). Operations posted later on the endpoint start after it; when it
+    /// completes the former context is invalid.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_STATE` unless the endpoint is connected, or disconnected, where the bind is
+    /// flushed; `DAT_INVALID_PARAMETER` for a piece that is not inside the local region, or
+    /// flags that a bind doesn't have; `DAT_PRIVILEGES_VIOLATION` for a remote privilege whose
+    /// local one the region lacks; `DAT_PROTECTION_VIOLATION` when the zones differ;
+    /// `DAT_INVALID_HANDLE` for an object that was freed or is of another adapter.
+    pub fn bind(&self, endpoint: &Endpoint, bind: &Bind<'_>) -> Result<u32> {
+        let inner = &*self.inner;
+        let ep = endpoint.inner();
+        let mut state = inner.state.lock();
+        let state = state.as_mut().ok_or_else(|| inner.base.freed(BIND))?;
+        ep.check_requests(BIND)?;
+        ep.check_bind_flags(bind.flags, Subtype::InvalidArg8, BIND)?;
+        let lmr = Hold::new(bind.lmr.inner(), &inner.base.ia, BIND, Subtype::InvalidHandleLmr)?;
+        if !Arc::ptr_eq(&ep.base.ia, &inner.base.ia) {
+            let error = Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleEp)
+                .because(format!("{endpoint:?} belongs to another instance of an adapter"));
+            return Err(inner.base.describe(error, BIND));
+        }
+        inner.check(state, &lmr, ep.zone(), bind)?;
+        let context = ep.post_bind(
+            &BindRequest {
+                window: &*state.window,
+                region: (bind.triplet.length > 0).then_some(&*lmr.region),
+                address: bind.triplet.address,
+                length: bind.triplet.length,
+                privileges: bind.privileges & Privileges::REMOTE,
+                cookie: bind.cookie,
+                flags: bind.flags,
+            },
+            BIND,
+        )?;
+        state.binding = (bind.triplet.length > 0).then(|| Binding {
+            _lmr: lmr,
+            triplet: bind.triplet,
+            privileges: bind.privileges & Privileges::REMOTE,
+            context,
+        });
+        Ok(context)
+    }
+
+    /// What the region is (dat_rmr_query(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed.
+    pub fn query(&self) -> Result<RmrParam> {
+        let state = self.inner.state.lock();
+        let state = state.as_ref().ok_or_else(|| self.inner.base.freed("dat_rmr_query"))?;
+        let binding = state.binding.as_ref();
+        Ok(RmrParam {
+            pz: ProtectionZone::from_inner(state.pz.arc()),
+            lmr_triplet: binding.map(|binding| binding.triplet),
+            privileges: binding.map_or(Privileges::empty(), |binding| binding.privileges),
+            rmr_context: binding.map_or(0, |binding| binding.context),
+        })
+    }
+
+    /// Frees the region; its context is invalid (dat_rmr_free(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed before.
+    pub fn free(&self) -> Result<()> {
+        self.inner.base.retire("dat_rmr_free", Subtype::NoSubtype)?;
+        self.inner.abandon();
+        Ok(())
+    }
+}
+
+impl RmrInner {
+    fn check(&self, state: &State, lmr: &LmrInner, zone: u64, bind: &Bind<'_>) -> Result<()> {
+        let fail = |error: Error| Err(self.base.describe(error, BIND));
+        let own = state.pz.base.id;
+        if own != zone || (bind.triplet.length > 0 && own != lmr.pz_id()) {
+            return fail(
+                Error::new(ReturnType::ProtectionViolation, Subtype::NoSubtype).because(format!(
+                    "the zones differ: RMR {own}, LMR {}, EP {zone}",
+                    lmr.pz_id()
+                )),
+            );
+        }
+        if bind.triplet.length == 0 {
+            return Ok(());
+        }
+        let triplet = bind.triplet;
+        if triplet.context != lmr.context() || !lmr.contains(triplet.address, triplet.length) {
+            return fail(
+                Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3)
+                    .because("lmr_triplet is not inside the local region")
+                    .advise("open a piece of the region, with its own context"),
+            );
+        }
+        for (remote, local, subtype) in [
+            (Privileges::REMOTE_READ, Privileges::LOCAL_READ, Subtype::PrivilegesRead),
+            (Privileges::REMOTE_WRITE, Privileges::LOCAL_WRITE, Subtype::PrivilegesWrite),
+        ] {
+            if bind.privileges.contains(remote) && !lmr.privileges().contains(local) {
+                return fail(
+                    Error::new(ReturnType::PrivilegesViolation, subtype)
+                        .because(format!("{remote:?} needs {local:?} of the local region")),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn abandon(&self) {
+        self.base.lifecycle.force();
+        let state = self.state.lock().take();
+        drop(state);
+        self.base.leave();
+    }
+}
+
+impl fmt::Debug for RmrInner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.base.label())
+    }
+}

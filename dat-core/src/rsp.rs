@@ -1,0 +1,215 @@
+//! Reserved service points: where one request arrives, for one endpoint.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use parking_lot::Mutex;
+
+use crate::cr::OwnEndpoint;
+use crate::ep::table::EpEvent;
+use crate::ep::{Endpoint, EpSpec, EpState};
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::evd::{EvdInner, EventDispatcher};
+use crate::event::ServicePoint;
+use crate::ia::{Child, InterfaceAdapter};
+use crate::kind::ObjectKind;
+use crate::lifecycle::{Base, Hold, object_handle};
+use crate::provider::{Incoming, ListenSink, Listener};
+use crate::psp::{deliver, hold_cr_evd};
+
+/// A reserved service point (dat_rsp_create(3DAT)).
+#[derive(Clone)]
+pub struct Rsp {
+    inner: Arc<RspInner>,
+}
+
+pub(crate) struct RspInner {
+    pub(crate) base: Base,
+    endpoint: OwnEndpoint,
+    qualifier: OnceLock<u64>,
+    /// The one request arrived.
+    arrived: AtomicBool,
+    /// Both gone once the service point is freed.
+    evd: Mutex<Option<Hold<EvdInner>>>,
+    listener: Mutex<Option<Box<dyn Listener>>>,
+}
+
+object_handle!(Rsp, RspInner);
+
+/// What a reserved service point is (`DAT_RSP_PARAM`; dat_rsp_query(3DAT)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RspParam {
+    /// The connection qualifier that it listens on.
+    pub qualifier: u64,
+    /// Where the request arrives.
+    pub evd: EventDispatcher,
+    /// The endpoint that the request is for.
+    pub ep: Endpoint,
+}
+
+const CREATE: &str = "dat_rsp_create";
+
+impl InterfaceAdapter {
+    /// Listens on a connection qualifier for one request, for one endpoint
+    /// (dat_rsp_create(3DAT)). Without an endpoint the provider makes one, which the consumer
+    /// finds in the query or the request and gives a zone before it accepts.
+    ///
+    /// # Errors
+    /// `DAT_CONN_QUAL_IN_USE` when something listens there; `DAT_INVALID_STATE` for an endpoint
+    /// that is not unconnected; `DAT_INVALID_HANDLE` for an endpoint or dispatcher that was
+    /// freed, is of another adapter or of the wrong kind.
+    pub fn rsp_create(
+        &self,
+        qualifier: u64,
+        endpoint: Option<&Endpoint>,
+        evd: &EventDispatcher,
+    ) -> Result<Rsp> {
+        let ia = self.inner();
+        let adapter = ia.adapter(CREATE)?;
+        let evd = hold_cr_evd(ia, evd, CREATE)?;
+        let endpoint = match endpoint {
+            Some(endpoint) if endpoint.adapter() == *self => {
+                OwnEndpoint { endpoint: endpoint.clone(), provider_made: false }
+            }
+            Some(endpoint) => {
+                let error = Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleEp)
+                    .because(format!("{endpoint:?} belongs to another instance of an adapter"));
+                return Err(ia.describe(error, CREATE));
+            }
+            None => OwnEndpoint {
+                endpoint: self.ep_create(&EpSpec::unconfigured())?,
+                provider_made: true,
+            },
+        };
+        let base = ia.enroll(ObjectKind::Rsp, CREATE)?;
+        endpoint.endpoint.inner().call(EpEvent::Reserve, CREATE)?;
+        let inner = Arc::new(RspInner {
+            base,
+            endpoint,
+            qualifier: OnceLock::new(),
+            arrived: AtomicBool::new(false),
+            evd: Mutex::new(Some(evd)),
+            listener: Mutex::new(None),
+        });
+        ia.adopt(inner.base.id, Child::Rsp(Arc::downgrade(&inner)), CREATE)?;
+        let sink = Arc::new(RspSink { rsp: Arc::downgrade(&inner) });
+        let mut place = inner.listener.lock();
+        let listener = adapter
+            .listen(Some(qualifier), sink)
+            .map_err(|error| inner.base.describe(error, CREATE))?;
+        let _ = inner.qualifier.set(listener.qualifier());
+        *place = Some(listener);
+        drop(place);
+        Ok(Rsp { inner })
+    }
+}
+
+impl Rsp {
+    /// The connection qualifier that it listens on.
+    #[must_use]
+    pub fn qualifier(&self) -> u64 {
+        self.inner.qualifier.get().copied().unwrap_or(0)
+    }
+
+    /// What the service point is (dat_rsp_query(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed.
+    pub fn query(&self) -> Result<RspParam> {
+        let evd = self.inner.evd.lock();
+        let evd = evd.as_ref().ok_or_else(|| self.inner.base.freed("dat_rsp_query"))?;
+        Ok(RspParam {
+            qualifier: self.qualifier(),
+            evd: EventDispatcher::from_inner(evd.arc()),
+            ep: self.inner.endpoint.endpoint.clone(),
+        })
+    }
+
+    /// Stops to listen (dat_rsp_free(3DAT)). The endpoint is unconnected again, unless its
+    /// request has arrived: then that decides over it.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed before.
+    pub fn free(&self) -> Result<()> {
+        self.inner.base.retire("dat_rsp_free", Subtype::NoSubtype)?;
+        self.inner.abandon();
+        Ok(())
+    }
+}
+
+impl RspInner {
+    fn request(&self, incoming: Box<dyn Incoming>) -> std::result::Result<(), Box<dyn Incoming>> {
+        let evd = self.evd.lock().as_ref().map(|evd| Arc::clone(evd.arc()));
+        let Some(evd) = evd.filter(|_| self.base.lifecycle.is_live()) else {
+            return Err(incoming);
+        };
+        if self.arrived.swap(true, Ordering::AcqRel) {
+            return Err(incoming);
+        }
+        let endpoint = self.endpoint.endpoint.inner();
+        endpoint.report(EpEvent::RequestArrived);
+        let delivered = deliver(
+            &self.base.ia,
+            &evd,
+            incoming,
+            Some(OwnEndpoint { endpoint: self.endpoint.endpoint.clone(), provider_made: false }),
+            ServicePoint::Reserved(self.base.id),
+            self.qualifier.get().copied().unwrap_or(0),
+        );
+        if delivered.is_err() {
+            // As if it had never arrived: the endpoint waits on.
+            endpoint.report(EpEvent::Reject);
+            let _ = endpoint.call(EpEvent::Reserve, CREATE);
+            self.arrived.store(false, Ordering::Release);
+        }
+        delivered
+    }
+
+    pub(crate) fn abandon(&self) {
+        self.base.lifecycle.force();
+        let listener = self.listener.lock().take();
+        drop(listener);
+        let evd = self.evd.lock().take();
+        if evd.is_some() {
+            let endpoint = self.endpoint.endpoint.inner();
+            endpoint.report(EpEvent::Release);
+            if self.endpoint.provider_made
+                && endpoint.state() == Some(EpState::UnconfiguredUnconnected)
+            {
+                endpoint.abandon();
+            }
+        }
+        drop(evd);
+        self.base.leave();
+    }
+}
+
+impl Drop for RspInner {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}
+
+/// What the listener reports to. It must not keep the service point alive.
+struct RspSink {
+    rsp: Weak<RspInner>,
+}
+
+impl ListenSink for RspSink {
+    fn connection_request(
+        &self,
+        incoming: Box<dyn Incoming>,
+    ) -> std::result::Result<(), Box<dyn Incoming>> {
+        match self.rsp.upgrade() {
+            Some(rsp) => rsp.request(incoming),
+            None => Err(incoming),
+        }
+    }
+}
+
+impl fmt::Debug for RspInner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.base.label())
+    }
+}

@@ -1,0 +1,297 @@
+//! Shared receive queues.
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use crate::ep::gather;
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::event::AsyncErrorKind;
+use crate::flags::{CompletionFlags, Privileges};
+use crate::ia::{Child, IaInner, InterfaceAdapter};
+use crate::kind::ObjectKind;
+use crate::lifecycle::{Base, Hold, object_handle};
+use crate::provider::{self, ReceiveRequest, SharedReceiveLimits, SharedReceiveSink};
+use crate::pz::{ProtectionZone, PzInner};
+use crate::triplet::LmrTriplet;
+
+/// A shared receive queue (dat_srq_create(3DAT)): buffers that several endpoints take from.
+#[derive(Clone)]
+pub struct SharedReceiveQueue {
+    inner: Arc<SrqInner>,
+}
+
+pub(crate) struct SrqInner {
+    pub(crate) base: Base,
+    pub(crate) queue: Arc<dyn provider::SharedReceiveQueue>,
+    pz_id: u64,
+    pz: Mutex<Option<Hold<PzInner>>>,
+    attributes: Mutex<SrqAttributes>,
+}
+
+object_handle!(SharedReceiveQueue, SrqInner);
+
+/// What a shared receive queue is made for (`DAT_SRQ_ATTR`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SrqAttributes {
+    /// Buffers that may be outstanding.
+    pub max_recv_dtos: u32,
+    /// Segments of one buffer.
+    pub max_recv_iov: u32,
+    /// Fewer buffers than that on the queue make one asynchronous event; 0 for none
+    /// (`DAT_SRQ_LW_DEFAULT`).
+    pub low_watermark: u32,
+}
+
+/// What a shared receive queue is (`DAT_SRQ_PARAM`; dat_srq_query(3DAT)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SrqParam {
+    /// The zone of its buffers.
+    pub pz: ProtectionZone,
+    /// What it was made for.
+    pub attributes: SrqAttributes,
+    /// Buffers on the queue.
+    pub available_dto_count: u32,
+    /// Buffers on the queue, at an endpoint, or completed and not dequeued.
+    pub outstanding_dto_count: u32,
+}
+
+const CREATE: &str = "dat_srq_create";
+const POST: &str = "dat_srq_post_recv";
+const RESIZE: &str = "dat_srq_resize";
+const SET_LW: &str = "dat_srq_set_lw";
+
+impl InterfaceAdapter {
+    /// Makes a shared receive queue (dat_srq_create(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_MODEL_NOT_SUPPORTED` where the provider has none; `DAT_INVALID_PARAMETER` for an
+    /// attribute beyond the adapter's; `DAT_INVALID_HANDLE` for a zone that was freed or is of
+    /// another adapter; `DAT_INSUFFICIENT_RESOURCES` when the adapter has no more.
+    pub fn srq_create(
+        &self,
+        pz: &ProtectionZone,
+        attributes: SrqAttributes,
+    ) -> Result<SharedReceiveQueue> {
+        let ia = self.inner();
+        let adapter = ia.adapter(CREATE)?;
+        if !ia.attributes.provider.srq_supported {
+            let error = Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
+                .because("the provider has no shared receive queues");
+            return Err(ia.describe(error, CREATE));
+        }
+        check(ia, attributes).map_err(|error| ia.describe(error, CREATE))?;
+        let pz = Hold::new(pz.inner(), ia, CREATE, Subtype::InvalidHandlePz)?;
+        let base = ia.enroll(ObjectKind::Srq, CREATE)?;
+        let sink = Arc::new(Watermark { ia: Arc::downgrade(ia), srq: base.id });
+        let limits = SharedReceiveLimits {
+            max_receives: attributes.max_recv_dtos,
+            max_segments: attributes.max_recv_iov,
+        };
+        let queue = adapter
+            .create_shared_receive_queue(Arc::clone(&pz.domain), limits, sink)
+            .map_err(|error| base.describe(error, CREATE))?;
+        if attributes.low_watermark > 0 {
+            queue.arm_low_watermark(attributes.low_watermark);
+        }
+        let inner = Arc::new(SrqInner {
+            base,
+            queue,
+            pz_id: pz.base.id,
+            pz: Mutex::new(Some(pz)),
+            attributes: Mutex::new(attributes),
+        });
+        ia.adopt(inner.base.id, Child::Srq(Arc::downgrade(&inner)), CREATE)?;
+        Ok(SharedReceiveQueue { inner })
+    }
+}
+
+fn check(ia: &IaInner, attributes: SrqAttributes) -> Result<()> {
+    let limits = &ia.attributes.ia;
+    let invalid = |reason: String| {
+        Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3).because(reason))
+    };
+    if attributes.max_recv_dtos == 0 || attributes.max_recv_dtos > limits.max_recv_per_srq {
+        return invalid(format!(
+            "max_recv_dtos {} is not within 1 and the adapter's {}",
+            attributes.max_recv_dtos, limits.max_recv_per_srq
+        ));
+    }
+    if attributes.max_recv_iov > limits.max_iov_segments_per_dto {
+        return invalid(format!(
+            "max_recv_iov {} exceeds the adapter's {}",
+            attributes.max_recv_iov, limits.max_iov_segments_per_dto
+        ));
+    }
+    if attributes.low_watermark > attributes.max_recv_dtos {
+        return invalid(format!(
+            "low_watermark {} exceeds max_recv_dtos {}",
+            attributes.low_watermark, attributes.max_recv_dtos
+        ));
+    }
+    if attributes.low_watermark > 0 {
+        check_watermarks(ia)?;
+    }
+    Ok(())
+}
+
+fn check_watermarks(ia: &IaInner) -> Result<()> {
+    if ia.attributes.provider.srq_watermarks_supported {
+        return Ok(());
+    }
+    Err(Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
+        .because("the provider has no low watermark of shared receive queues"))
+}
+
+impl SharedReceiveQueue {
+    pub(crate) fn inner(&self) -> &Arc<SrqInner> {
+        &self.inner
+    }
+
+    pub(crate) fn from_inner(inner: &Arc<SrqInner>) -> Self {
+        Self { inner: Arc::clone(inner) }
+    }
+
+    /// Adds a buffer (dat_srq_post_recv(3DAT)).
+    ///
+    /// # Errors
+    /// As [`Endpoint::post_recv`](crate::Endpoint::post_recv), with the zone and the maxima of
+    /// the queue.
+    pub fn post_recv(&self, iov: &[LmrTriplet], cookie: u64) -> Result<()> {
+        let inner = &*self.inner;
+        inner.base.check_live(POST)?;
+        let most = inner.attributes.lock().max_recv_iov;
+        if iov.len() > most as usize {
+            let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2)
+                .because(format!("{} segments exceed the queue's maximum of {most}", iov.len()));
+            return Err(inner.base.describe(error, POST));
+        }
+        let regions = &inner.base.ia.regions;
+        let local = gather(regions, inner.pz_id, iov, Privileges::LOCAL_WRITE)
+            .map_err(|error| inner.base.describe(error, POST))?;
+        let flags = CompletionFlags::empty();
+        let receive = ReceiveRequest { segments: &local.segments, cookie, flags };
+        inner.queue.post_receive(&receive).map_err(|error| inner.base.describe_post(error, POST))
+    }
+
+    /// What the queue is (dat_srq_query(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed.
+    pub fn query(&self) -> Result<SrqParam> {
+        let inner = &*self.inner;
+        let pz = inner.pz.lock();
+        let pz = pz.as_ref().ok_or_else(|| inner.base.freed("dat_srq_query"))?;
+        let (available_dto_count, outstanding_dto_count) = inner.queue.counts();
+        Ok(SrqParam {
+            pz: ProtectionZone::from_inner(pz.arc()),
+            attributes: *inner.attributes.lock(),
+            available_dto_count,
+            outstanding_dto_count,
+        })
+    }
+
+    /// Changes how many buffers may be outstanding; none is lost (dat_srq_resize(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_STATE` when more are outstanding or the low watermark is higher, and
+    /// nothing has changed; `DAT_INVALID_PARAMETER` for 0 or more than the adapter has.
+    pub fn resize(&self, max_recv_dtos: u32) -> Result<()> {
+        let inner = &*self.inner;
+        inner.base.check_live(RESIZE)?;
+        let fail = |error: Error| Err(inner.base.describe(error, RESIZE));
+        let most = inner.base.ia.attributes.ia.max_recv_per_srq;
+        if max_recv_dtos == 0 || max_recv_dtos > most {
+            return fail(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2).because(
+                format!(
+                    "srq_max_recv_dto {max_recv_dtos} is not within 1 and the adapter's {most}"
+                ),
+            ));
+        }
+        let mut attributes = inner.attributes.lock();
+        if max_recv_dtos < attributes.low_watermark {
+            return fail(
+                Error::new(ReturnType::InvalidState, Subtype::InvalidStateSrqInUse)
+                    .because(format!(
+                        "the low watermark is {}, above {max_recv_dtos}",
+                        attributes.low_watermark
+                    ))
+                    .advise("lower the watermark first"),
+            );
+        }
+        inner.queue.resize(max_recv_dtos).or_else(fail)?;
+        attributes.max_recv_dtos = max_recv_dtos;
+        Ok(())
+    }
+
+    /// Asks for one asynchronous event when fewer buffers are on the queue
+    /// (dat_srq_set_lw(3DAT)); 0 for none.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` above the queue's length; `DAT_MODEL_NOT_SUPPORTED` where the
+    /// provider has no watermarks; `DAT_INVALID_HANDLE` when it was freed.
+    pub fn set_lw(&self, low_watermark: u32) -> Result<()> {
+        let inner = &*self.inner;
+        inner.base.check_live(SET_LW)?;
+        check_watermarks(&inner.base.ia).map_err(|error| inner.base.describe(error, SET_LW))?;
+        {
+            let mut attributes = inner.attributes.lock();
+            if low_watermark > attributes.max_recv_dtos {
+                let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2).because(
+                    format!(
+                        "low_watermark {low_watermark} exceeds max_recv_dtos {}",
+                        attributes.max_recv_dtos
+                    ),
+                );
+                return Err(inner.base.describe(error, SET_LW));
+            }
+            attributes.low_watermark = low_watermark;
+        }
+        inner.queue.arm_low_watermark(low_watermark);
+        Ok(())
+    }
+
+    /// Frees the queue; buffers on it are lost (dat_srq_free(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_STATE` while endpoints use it; `DAT_INVALID_HANDLE` when it was freed
+    /// before.
+    pub fn free(&self) -> Result<()> {
+        self.inner.base.retire("dat_srq_free", Subtype::InvalidStateSrqInUse)?;
+        self.inner.abandon();
+        Ok(())
+    }
+}
+
+impl SrqInner {
+    pub(crate) fn pz_id(&self) -> u64 {
+        self.pz_id
+    }
+
+    pub(crate) fn abandon(&self) {
+        self.base.lifecycle.force();
+        *self.pz.lock() = None;
+        self.base.leave();
+    }
+}
+
+/// Passes the low watermark on to the adapter's dispatcher.
+struct Watermark {
+    ia: Weak<IaInner>,
+    srq: u64,
+}
+
+impl SharedReceiveSink for Watermark {
+    fn low_watermark_reached(&self) {
+        if let Some(ia) = self.ia.upgrade() {
+            ia.raise_async(AsyncErrorKind::SrqLowWatermark, self.srq);
+        }
+    }
+}
+
+impl fmt::Debug for SrqInner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.base.label())
+    }
+}
