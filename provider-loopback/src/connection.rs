@@ -1,0 +1,193 @@
+//! Connecting, and answering requests for a connection.
+
+use std::any::Any;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dat_core::error::{Result, Subtype};
+use dat_core::provider::{ConnectRequest, ConnectionUpcall, Incoming, Peer, QueuePair};
+
+use crate::errors::wrong_state;
+use crate::fabric::{self, Route};
+use crate::queue_pair::{self, Announced, Connection, Endpoint, Inbound, Source, State};
+
+/// A request for a connection that nobody has answered yet.
+struct Pending {
+    /// The number of the connection that may come of it.
+    link: u64,
+    connecting: Arc<Endpoint>,
+    peer: Peer,
+    /// The address and qualifier that it came in on.
+    address: IpAddr,
+    qualifier: u64,
+    private_data: Box<[u8]>,
+    answered: AtomicBool,
+}
+
+impl Endpoint {
+    pub(crate) fn connect(self: &Arc<Self>, request: &ConnectRequest<'_>) -> Result<()> {
+        let link = fabric::number();
+        let mut sq = self.sq.lock();
+        sq.check_connectable()?;
+        sq.state = State::Connecting { link, attempt: request.attempt };
+        self.rq.lock().inbound = Inbound::Expecting(link);
+        drop(sq);
+        let sink = match fabric::route(request.address, request.qualifier) {
+            Route::Listener(sink) => sink,
+            Route::NoListener => {
+                self.fail_attempt(link, Some(ConnectionUpcall::NonPeerRejected));
+                return Ok(());
+            }
+            Route::NoHost => {
+                self.fail_attempt(link, Some(ConnectionUpcall::Unreachable));
+                return Ok(());
+            }
+        };
+        let pending = Pending {
+            link,
+            connecting: Arc::clone(self),
+            peer: Peer { address: self.host.address(), port: fabric::ephemeral_port() },
+            address: request.address,
+            qualifier: request.qualifier,
+            private_data: request.private_data.into(),
+            answered: AtomicBool::new(false),
+        };
+        // One that comes back is refused by its drop.
+        drop(sink.connection_request(Box::new(pending)));
+        Ok(())
+    }
+
+    /// The accepting side: takes its place, before the other side is asked for.
+    fn begin_accept(self: &Arc<Self>, link: u64, attempt: u64, peer: &Arc<Self>) -> Result<Source> {
+        let mut sq = self.sq.lock();
+        sq.check_connectable()?;
+        sq.state = State::Connected(Connection::new(link, attempt, peer));
+        self.rq.lock().inbound = Inbound::Expecting(link);
+        Ok(sq.source(link, self))
+    }
+
+    /// The connecting side: opens both directions, unless either side gave up.
+    fn complete_connect(
+        self: &Arc<Self>,
+        link: u64,
+        accepting: &Arc<Self>,
+        inbound: Source,
+    ) -> Linked {
+        let mut sq = self.sq.lock();
+        let attempt = match sq.state {
+            State::Connecting { link: number, attempt } if number == link => attempt,
+            _ => return Linked::GivenUp,
+        };
+        let outbound = sq.source(link, self);
+        {
+            let mut rq = accepting.rq.lock();
+            if !rq.inbound.is(link) {
+                return Linked::Deserted;
+            }
+            rq.inbound = Inbound::Open(outbound);
+        }
+        // The accepting side may have shut this by now; then it also waits to say so.
+        let mut rq = self.rq.lock();
+        if rq.inbound.is(link) {
+            rq.inbound = Inbound::Open(inbound);
+        }
+        drop(rq);
+        sq.state = State::Connected(Connection::new(link, attempt, accepting));
+        Linked::Done
+    }
+
+    /// Reports `Established`, and the end of the connection if that came meanwhile.
+    fn announce(&self, link: u64, private_data: &[u8], peer: Peer, local_port: u64) {
+        let (sink, attempt) = {
+            let mut sq = self.sq.lock();
+            let Some(connection) = sq.state.connection(link) else { return };
+            connection.announced = Announced::Running;
+            let attempt = connection.attempt;
+            (Arc::clone(&sq.sink), attempt)
+        };
+        let event = ConnectionUpcall::Established { private_data, peer, local_port };
+        sink.connection_event(attempt, event);
+        let mut sq = self.sq.lock();
+        let Some(connection) = sq.state.connection(link) else { return };
+        connection.announced = Announced::Done;
+        let Some(end) = connection.ended else { return };
+        let before = std::mem::replace(&mut sq.state, State::Disconnected);
+        drop(sq);
+        drop(before);
+        sink.connection_event(attempt, end.into());
+    }
+}
+
+/// What became of the attempt to open both directions.
+enum Linked {
+    Done,
+    /// The connecting side is gone.
+    GivenUp,
+    /// The accepting side is gone.
+    Deserted,
+}
+
+impl Incoming for Pending {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    fn private_data(&self) -> &[u8] {
+        &self.private_data
+    }
+
+    fn accept(&self, queue_pair: &dyn QueuePair, attempt: u64, private_data: &[u8]) -> Result<()> {
+        let accepting = queue_pair::find(queue_pair)?;
+        self.answer()?;
+        let source = match accepting.begin_accept(self.link, attempt, &self.connecting) {
+            Ok(source) => source,
+            Err(error) => {
+                self.answered.store(false, Ordering::Release);
+                return Err(error);
+            }
+        };
+        match self.connecting.complete_connect(self.link, &accepting, source) {
+            Linked::Done => {
+                accepting.announce(self.link, &[], self.peer, self.qualifier);
+                let peer = Peer { address: self.address, port: self.qualifier };
+                self.connecting.announce(self.link, private_data, peer, self.peer.port);
+            }
+            Linked::GivenUp => accepting.fail_accept(self.link),
+            Linked::Deserted => self.refuse(ConnectionUpcall::NonPeerRejected),
+        }
+        Ok(())
+    }
+
+    fn reject(&self, private_data: &[u8]) -> Result<()> {
+        self.answer()?;
+        self.refuse(ConnectionUpcall::PeerRejected { private_data });
+        Ok(())
+    }
+}
+
+impl Pending {
+    fn answer(&self) -> Result<()> {
+        if self.answered.swap(true, Ordering::AcqRel) {
+            return Err(wrong_state(Subtype::NoSubtype)
+                .because("the request for a connection was answered before"));
+        }
+        Ok(())
+    }
+
+    fn refuse(&self, event: ConnectionUpcall<'_>) {
+        self.connecting.fail_attempt(self.link, Some(event));
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if self.answer().is_ok() {
+            self.refuse(ConnectionUpcall::NonPeerRejected);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Protection domains, and the memory registered in them.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+use dat_core::error::{Result, Subtype};
+use dat_core::flags::Privileges;
+use dat_core::mem::Span;
+use dat_core::provider::{MemoryRegion, MemoryWindow, ProtectionDomain};
+use dat_core::region_table::Region;
+use parking_lot::Mutex;
+
+use crate::errors::{foreign, no_region};
+use crate::fabric::{number, regions};
+use crate::queue_pair::Endpoint;
+use crate::window;
+
+/// A domain: a number, and who may be copying its memory.
+pub(crate) struct Domain {
+    pub(crate) id: u64,
+    users: Mutex<HashMap<u64, Weak<Endpoint>>>,
+}
+
+struct Handle(Arc<Domain>);
+
+pub(crate) fn create() -> Arc<dyn ProtectionDomain> {
+    Arc::new(Handle(Arc::new(Domain { id: number(), users: Mutex::default() })))
+}
+
+/// The domain behind a handle of the contract.
+pub(crate) fn find(domain: &dyn ProtectionDomain) -> Result<Arc<Domain>> {
+    match domain.as_any().downcast_ref::<Handle>() {
+        Some(handle) => Ok(Arc::clone(&handle.0)),
+        None => Err(foreign("protection domain", Subtype::InvalidHandlePz)),
+    }
+}
+
+impl ProtectionDomain for Handle {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn register(&self, span: Span, privileges: Privileges) -> Result<Box<dyn MemoryRegion>> {
+        let region = Region {
+            address: span.address(),
+            length: span.len() as u64,
+            owner: self.0.id,
+            value: 0,
+            access: privileges.bits(),
+        };
+        let key = regions().insert(region).ok_or_else(no_region)?;
+        let remote = privileges.intersects(Privileges::REMOTE);
+        Ok(Box::new(Registered {
+            domain: Arc::clone(&self.0),
+            key,
+            remote,
+            gone: AtomicBool::new(false),
+        }))
+    }
+
+    fn create_window(&self, tag: u64) -> Result<Arc<dyn MemoryWindow>> {
+        Ok(window::create(self.0.id, tag))
+    }
+}
+
+impl Domain {
+    /// Waits until no copy that began before is still running on memory of the domain.
+    ///
+    /// A copy runs under the `rq` of the responder, so the queue pairs of the domain and
+    /// their peers are all there are. One that joins, or connects, later has seen what was
+    /// removed before this.
+    fn settle(&self) {
+        let users: Vec<_> = self.users.lock().values().filter_map(Weak::upgrade).collect();
+        for user in users {
+            user.settle();
+        }
+    }
+}
+
+/// A queue pair's entry among the users of a domain.
+pub(crate) struct Membership {
+    domain: Arc<Domain>,
+    user: u64,
+}
+
+impl Membership {
+    pub(crate) fn new(domain: &Arc<Domain>, user: &Weak<Endpoint>) -> Self {
+        let id = number();
+        domain.users.lock().insert(id, Weak::clone(user));
+        Self { domain: Arc::clone(domain), user: id }
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        self.domain.users.lock().remove(&self.user);
+    }
+}
+
+/// Registered memory. One key serves both sides; what each may do is in its privileges.
+struct Registered {
+    domain: Arc<Domain>,
+    key: u32,
+    remote: bool,
+    gone: AtomicBool,
+}
+
+/// The key of a region of the contract.
+pub(crate) fn key_of(region: &dyn MemoryRegion) -> Result<u32> {
+    match region.as_any().downcast_ref::<Registered>() {
+        Some(region) => Ok(region.key),
+        None => Err(foreign("memory region", Subtype::InvalidHandleLmr)),
+    }
+}
+
+impl MemoryRegion for Registered {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn local_key(&self) -> u32 {
+        self.key
+    }
+
+    fn remote_key(&self) -> u32 {
+        if self.remote { self.key } else { 0 }
+    }
+
+    fn deregister(&self) -> Result<()> {
+        if !self.gone.swap(true, Ordering::AcqRel) {
+            regions().remove(self.key);
+            self.domain.settle();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        // It never fails: see above.
+        let _ = self.deregister();
+    }
+}

@@ -1,0 +1,160 @@
+//! What a queue pair consists of, and the states of its connection.
+
+use std::sync::Arc;
+
+use dat_core::error::{Error, Result, Subtype};
+use dat_core::provider::{ConnectionSink, ConnectionUpcall};
+use parking_lot::Mutex;
+
+use super::receive::{Inbound, Rq};
+use crate::domain::Membership;
+use crate::errors::wrong_state;
+use crate::fabric::Host;
+use crate::outlet::{Outlet, Room};
+
+/// A queue pair. The two locks are taken in the order of the fields.
+pub(crate) struct Endpoint {
+    pub(crate) host: Arc<Host>,
+    pub(crate) sq: Mutex<Sq>,
+    pub(crate) rq: Mutex<Rq>,
+}
+
+/// The state of the connection, and what requests need.
+pub(crate) struct Sq {
+    pub(crate) state: State,
+    /// Retired for good: nothing leads back.
+    pub(crate) retired: bool,
+    pub(super) room: Room,
+    pub(crate) requests: Requester,
+    /// Segments of one request.
+    pub(super) stride: u32,
+    pub(crate) sink: Arc<dyn ConnectionSink>,
+    /// The domains whose memory is copied on behalf of this queue pair.
+    pub(super) memberships: Vec<Membership>,
+}
+
+/// On whose behalf requests execute.
+#[derive(Clone)]
+pub(crate) struct Requester {
+    pub(super) outlet: Arc<Outlet>,
+    /// 0 while there is none, which no memory belongs to.
+    pub(crate) domain: u64,
+}
+
+pub(crate) enum State {
+    Unconnected,
+    /// Waits for the answer to its request.
+    Connecting {
+        link: u64,
+        attempt: u64,
+    },
+    Connected(Connection),
+    Disconnected,
+}
+
+/// One side of a connection, from the moment that it is accepted.
+pub(crate) struct Connection {
+    /// The number of the connection, which both sides and no other connection have.
+    pub(crate) link: u64,
+    pub(crate) attempt: u64,
+    pub(crate) peer: Arc<Endpoint>,
+    pub(crate) announced: Announced,
+    /// How it ended, when that came before `Established` was reported.
+    pub(crate) ended: Option<End>,
+    /// Disconnected gracefully, and requests still wait.
+    pub(super) closing: bool,
+}
+
+impl Connection {
+    pub(crate) fn new(link: u64, attempt: u64, peer: &Arc<Endpoint>) -> Self {
+        Self {
+            link,
+            attempt,
+            peer: Arc::clone(peer),
+            announced: Announced::Pending,
+            ended: None,
+            closing: false,
+        }
+    }
+}
+
+/// Whether `Established` was reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Announced {
+    Pending,
+    Running,
+    Done,
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Disconnected,
+    Broken,
+}
+
+impl From<End> for ConnectionUpcall<'_> {
+    fn from(end: End) -> Self {
+        match end {
+            End::Disconnected => Self::Disconnected,
+            End::Broken => Self::Broken,
+        }
+    }
+}
+
+impl State {
+    /// The connection of that number, if it stands.
+    pub(crate) fn connection(&mut self, link: u64) -> Option<&mut Connection> {
+        match self {
+            Self::Connected(connection) if connection.link == link => Some(connection),
+            _ => None,
+        }
+    }
+
+    /// The error of a call that the state does not allow.
+    pub(crate) fn refusal(&self) -> Error {
+        wrong_state(match self {
+            Self::Unconnected => Subtype::InvalidStateEpUnconnected,
+            Self::Connecting { .. } => Subtype::InvalidStateEpActconnpending,
+            Self::Connected(connection) if connection.closing => Subtype::InvalidStateEpDiscpending,
+            Self::Connected(_) => Subtype::InvalidStateEpConnected,
+            Self::Disconnected => Subtype::InvalidStateEpDisconnected,
+        })
+    }
+}
+
+impl Sq {
+    /// Refuses unless a connection can begin.
+    pub(crate) fn check_connectable(&self) -> Result<()> {
+        if self.retired || !matches!(self.state, State::Unconnected) {
+            return Err(self.state.refusal());
+        }
+        if self.requests.domain == 0 {
+            return Err(wrong_state(Subtype::InvalidStateEpUnconfigured));
+        }
+        Ok(())
+    }
+
+    /// Whether requests wait at the peer.
+    pub(super) fn has_waiting(&self) -> bool {
+        let State::Connected(connection) = &self.state else { return false };
+        match &connection.peer.rq.lock().inbound {
+            Inbound::Open(source) => source.link == connection.link && !source.waiting.is_empty(),
+            _ => false,
+        }
+    }
+}
+
+impl Endpoint {
+    /// Passes through the locks under which memory of its domains may be copied.
+    pub(crate) fn settle(&self) {
+        drop(self.rq.lock());
+        let peer = match &self.sq.lock().state {
+            State::Connected(connection) => Some(Arc::clone(&connection.peer)),
+            _ => None,
+        };
+        if let Some(peer) = peer {
+            drop(peer.rq.lock());
+        }
+    }
+}

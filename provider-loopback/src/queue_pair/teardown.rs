@@ -1,0 +1,182 @@
+//! The end of connections.
+//!
+//! An end has two steps. First both directions are shut: under each `rq`, whatever is
+//! outstanding completes as flushed, in order. Then each side's state changes under its `sq`,
+//! and who changed it reports it. Both steps look at the number of the connection, so any
+//! number of threads can do this for one connection, and each side gets one event.
+
+use std::sync::Arc;
+
+use dat_core::DtoStatus;
+use dat_core::error::Result;
+use dat_core::flags::Close;
+use dat_core::provider::ConnectionUpcall;
+
+use super::receive::{Inbound, Rq, Source};
+use super::state::{Announced, End, Endpoint, State};
+use crate::outlet::Upcalls;
+
+/// The end of a connection that is still to be carried out, without locks.
+#[must_use]
+pub(super) struct Finish {
+    pub(super) link: u64,
+    pub(super) peer: Arc<Endpoint>,
+    pub(super) end: End,
+}
+
+impl Finish {
+    pub(super) fn run(self, endpoint: &Endpoint) {
+        end(self.link, endpoint, &self.peer, self.end, false);
+    }
+}
+
+/// Ends a connection. With `quiet` the first side gets no event.
+fn end(link: u64, one: &Endpoint, other: &Endpoint, how: End, quiet: bool) {
+    one.shut(link);
+    other.shut(link);
+    one.conclude(link, how, quiet);
+    other.conclude(link, how, false);
+}
+
+impl Rq {
+    /// Flushes the peer's waiting requests and the own receives, whatever the state.
+    pub(crate) fn shut(&mut self, upcalls: &mut Upcalls) -> Option<Source> {
+        let before = std::mem::replace(&mut self.inbound, Inbound::Shut);
+        let source = match before {
+            Inbound::Open(mut source) => {
+                while let Some(pending) = source.waiting.pop() {
+                    let status = DtoStatus::Flushed;
+                    source.requester.finish(&pending, 0, status, &mut upcalls.requests);
+                }
+                Some(source)
+            }
+            _ => None,
+        };
+        while let Some(posted) = self.receives.ring.pop() {
+            let status = DtoStatus::Flushed;
+            self.receives.finish(posted, (0, status), false, &mut upcalls.receives);
+        }
+        source
+    }
+}
+
+impl Endpoint {
+    /// Shuts the inbound direction of that connection.
+    fn shut(&self, link: u64) {
+        let mut upcalls = Upcalls::default();
+        let mut rq = self.rq.lock();
+        if !rq.inbound.is(link) {
+            return;
+        }
+        let source = rq.shut(&mut upcalls);
+        drop(rq);
+        upcalls.deliver();
+        // It may hold the last reference to the peer, which goes without the lock.
+        drop(source);
+    }
+
+    /// Changes the state of one side, and reports it if this call did.
+    fn conclude(&self, link: u64, how: End, quiet: bool) {
+        let mut sq = self.sq.lock();
+        let Some(connection) = sq.state.connection(link) else { return };
+        if !quiet && connection.announced != Announced::Done {
+            // Whoever reports `Established` reports this after it.
+            connection.ended.get_or_insert(how);
+            return;
+        }
+        let attempt = connection.attempt;
+        let before = std::mem::replace(&mut sq.state, State::Disconnected);
+        let sink = Arc::clone(&sq.sink);
+        drop(sq);
+        drop(before);
+        if !quiet {
+            sink.connection_event(attempt, how.into());
+        }
+    }
+
+    /// Ends an attempt that is still waiting for its answer, with an event if there is one.
+    pub(crate) fn fail_attempt(&self, number: u64, event: Option<ConnectionUpcall<'_>>) {
+        let mut sq = self.sq.lock();
+        let attempt = match sq.state {
+            State::Connecting { link, attempt } if link == number => attempt,
+            _ => return,
+        };
+        sq.state = State::Disconnected;
+        let mut upcalls = Upcalls::default();
+        let source = self.rq.lock().shut(&mut upcalls);
+        let sink = Arc::clone(&sq.sink);
+        drop(sq);
+        upcalls.deliver();
+        drop(source);
+        if let Some(event) = event {
+            sink.connection_event(attempt, event);
+        }
+    }
+
+    /// Ends an accept whose other side gave up.
+    pub(crate) fn fail_accept(&self, link: u64) {
+        let mut sq = self.sq.lock();
+        let Some(connection) = sq.state.connection(link) else { return };
+        let attempt = connection.attempt;
+        let before = std::mem::replace(&mut sq.state, State::Disconnected);
+        let mut upcalls = Upcalls::default();
+        let source = self.rq.lock().shut(&mut upcalls);
+        let sink = Arc::clone(&sq.sink);
+        drop(sq);
+        upcalls.deliver();
+        drop((before, source));
+        sink.connection_event(attempt, ConnectionUpcall::AcceptFailed);
+    }
+
+    pub(super) fn disconnect(&self, how: Close) {
+        let mut sq = self.sq.lock();
+        match &sq.state {
+            State::Unconnected | State::Disconnected => {}
+            State::Connecting { link, .. } => {
+                let link = *link;
+                drop(sq);
+                // Nothing when an accept came between: that is looked at again.
+                self.fail_attempt(link, None);
+                if self.sq.lock().state.connection(link).is_some() {
+                    self.disconnect(how);
+                }
+            }
+            State::Connected(connection) => {
+                let (link, peer) = (connection.link, Arc::clone(&connection.peer));
+                let quiet = connection.announced == Announced::Pending;
+                let later = how == Close::Graceful && sq.close_later();
+                drop(sq);
+                if !later {
+                    end(link, self, &peer, End::Disconnected, quiet);
+                }
+            }
+        }
+    }
+
+    pub(super) fn retire(&self) {
+        let mut sq = self.sq.lock();
+        sq.retired = true;
+        if let State::Connected(connection) = &sq.state {
+            let (link, peer) = (connection.link, Arc::clone(&connection.peer));
+            drop(sq);
+            end(link, self, &peer, End::Disconnected, true);
+            return;
+        }
+        sq.state = State::Disconnected;
+        let mut upcalls = Upcalls::default();
+        let source = self.rq.lock().shut(&mut upcalls);
+        drop(sq);
+        upcalls.deliver();
+        drop(source);
+    }
+
+    pub(super) fn reset(&self) -> Result<()> {
+        let mut sq = self.sq.lock();
+        if sq.retired || !matches!(sq.state, State::Disconnected) {
+            return Err(sq.state.refusal());
+        }
+        sq.state = State::Unconnected;
+        self.rq.lock().inbound = Inbound::Idle;
+        Ok(())
+    }
+}

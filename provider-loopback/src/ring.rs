@@ -1,0 +1,140 @@
+//! A queue of fixed length whose entries have segments: all memory is there from the start.
+
+use dat_core::provider::Segment;
+
+pub(crate) struct Ring<T> {
+    slots: Box<[Slot<T>]>,
+    /// `stride` segments for each slot.
+    segments: Box<[Segment]>,
+    stride: usize,
+    head: usize,
+    len: usize,
+}
+
+#[derive(Clone, Default)]
+struct Slot<T> {
+    entry: T,
+    segments: usize,
+}
+
+impl<T: Default> Ring<T> {
+    pub(crate) fn new(capacity: u32, stride: u32) -> Self {
+        let (capacity, stride) = (capacity as usize, stride as usize);
+        Self {
+            slots: (0..capacity).map(|_| Slot::default()).collect(),
+            segments: vec![Segment::default(); capacity * stride].into(),
+            stride,
+            head: 0,
+            len: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Appends an entry; gives it back when it doesn't fit.
+    #[inline]
+    pub(crate) fn push(&mut self, entry: T, segments: &[Segment]) -> Result<(), T> {
+        if self.len == self.slots.len() || segments.len() > self.stride {
+            return Err(entry);
+        }
+        let index = self.index(self.len);
+        let start = index * self.stride;
+        self.segments[start..start + segments.len()].copy_from_slice(segments);
+        self.slots[index] = Slot { entry, segments: segments.len() };
+        self.len += 1;
+        Ok(())
+    }
+
+    /// The oldest entry.
+    #[inline]
+    pub(crate) fn front(&self) -> Option<(&T, &[Segment])> {
+        if self.len == 0 {
+            return None;
+        }
+        let slot = &self.slots[self.head];
+        let start = self.head * self.stride;
+        Some((&slot.entry, &self.segments[start..start + slot.segments]))
+    }
+
+    /// Takes the oldest entry off.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        if self.len == 0 {
+            return None;
+        }
+        let entry = std::mem::take(&mut self.slots[self.head].entry);
+        self.head = self.index(1);
+        self.len -= 1;
+        Some(entry)
+    }
+
+    /// Moves the entries to another ring of at least that size that holds them all.
+    pub(crate) fn relay(&mut self, capacity: u32, stride: u32) {
+        let used = (0..self.len).map(|n| self.slots[self.index(n)].segments).max().unwrap_or(0);
+        let capacity = capacity.max(u32::try_from(self.len).unwrap_or(u32::MAX));
+        let stride = stride.max(u32::try_from(used).unwrap_or(u32::MAX));
+        let mut next = Self::new(capacity, stride);
+        while let Some((_, segments)) = self.front() {
+            let start = next.len * next.stride;
+            next.segments[start..start + segments.len()].copy_from_slice(segments);
+            next.slots[next.len].segments = segments.len();
+            next.slots[next.len].entry = self.pop().unwrap_or_default();
+            next.len += 1;
+        }
+        *self = next;
+    }
+
+    #[inline]
+    fn index(&self, offset: usize) -> usize {
+        let index = self.head + offset;
+        if index >= self.slots.len() { index - self.slots.len() } else { index }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segments(n: u64) -> Vec<Segment> {
+        (0..n % 3).map(|k| Segment { address: n, length: k, key: 1 }).collect()
+    }
+
+    #[test]
+    fn entries_leave_in_order_with_their_segments() {
+        let mut ring = Ring::new(3, 2);
+        let (mut pushed, mut popped) = (1_u64, 1_u64);
+        for round in 0..50 {
+            while ring.push(pushed, &segments(pushed)).is_ok() {
+                pushed += 1;
+            }
+            for _ in 0..=round % 3 {
+                let (&entry, found) = ring.front().expect("full before");
+                assert_eq!((entry, found), (popped, &segments(popped)[..]));
+                assert_eq!(ring.pop(), Some(popped));
+                popped += 1;
+            }
+            if round % 7 == 0 {
+                ring.relay(3, 2);
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_comes_back() {
+        let mut ring = Ring::new(1, 1);
+        assert_eq!(ring.push(7, &segments(2)), Err(7), "two segments where one fits");
+        assert_eq!(ring.push(7, &[]), Ok(()));
+        assert_eq!(ring.push(8, &[]), Err(8));
+        let mut none = Ring::<u64>::new(0, 4);
+        assert_eq!(none.push(1, &[]), Err(1));
+        assert_eq!((none.pop(), none.len()), (None, 0));
+    }
+}

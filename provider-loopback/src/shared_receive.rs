@@ -1,0 +1,169 @@
+//! Shared receive queues: buffers that several queue pairs take in turn.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+
+use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_core::provider::{
+    ProtectionDomain, ReceiveRequest, Segment, SharedReceiveLimits, SharedReceiveQueue,
+    SharedReceiveSink,
+};
+use parking_lot::Mutex;
+
+use crate::domain::{self, Domain};
+use crate::errors::{foreign, no_room};
+use crate::outlet::{Credits, Room, Upcalls};
+use crate::queue_pair::{Endpoint, Posted};
+use crate::ring::Ring;
+
+pub(crate) struct Shared {
+    pub(crate) domain: Arc<Domain>,
+    pub(crate) max_segments: u32,
+    pub(crate) credits: Arc<Credits>,
+    buffers: Mutex<Buffers>,
+    sink: Arc<dyn SharedReceiveSink>,
+}
+
+struct Buffers {
+    ring: Ring<Posted>,
+    room: Room,
+    /// 0 while nobody asked.
+    watermark: u32,
+    /// Queue pairs whose peer waits for a buffer, each once, in the order of their coming.
+    stalled: VecDeque<Weak<Endpoint>>,
+}
+
+struct Handle(Arc<Shared>);
+
+pub(crate) fn create(
+    domain: &dyn ProtectionDomain,
+    limits: SharedReceiveLimits,
+    sink: Arc<dyn SharedReceiveSink>,
+) -> Result<Arc<dyn SharedReceiveQueue>> {
+    let room = Room::new(limits.max_receives);
+    Ok(Arc::new(Handle(Arc::new(Shared {
+        domain: domain::find(domain)?,
+        max_segments: limits.max_segments,
+        credits: Arc::clone(&room.credits),
+        buffers: Mutex::new(Buffers {
+            ring: Ring::new(limits.max_receives, limits.max_segments),
+            room,
+            watermark: 0,
+            stalled: VecDeque::new(),
+        }),
+        sink,
+    }))))
+}
+
+/// The queue behind a handle of the contract.
+pub(crate) fn find(queue: &dyn SharedReceiveQueue) -> Result<Arc<Shared>> {
+    match queue.as_any().downcast_ref::<Handle>() {
+        Some(handle) => Ok(Arc::clone(&handle.0)),
+        None => Err(foreign("shared receive queue", Subtype::InvalidHandleSrq)),
+    }
+}
+
+impl Shared {
+    /// Makes room for one more queue pair to stall, so that no take has to.
+    pub(crate) fn expect_user(&self) {
+        self.buffers.lock().stalled.reserve(1);
+    }
+
+    /// Takes the oldest buffer, its segments into the slice, or notes who wants the next one.
+    pub(crate) fn take(
+        self: &Arc<Self>,
+        into: &mut [Segment],
+        stalled: &mut bool,
+        user: &Weak<Endpoint>,
+        upcalls: &mut Upcalls,
+    ) -> Option<(Posted, usize)> {
+        let mut buffers = self.buffers.lock();
+        let Some((&posted, segments)) = buffers.ring.front() else {
+            if !*stalled {
+                *stalled = true;
+                buffers.stalled.push_back(Weak::clone(user));
+            }
+            return None;
+        };
+        let count = segments.len();
+        into[..count].copy_from_slice(segments);
+        buffers.ring.pop();
+        if buffers.is_low() {
+            buffers.watermark = 0;
+            upcalls.watermark = Some(Arc::clone(self));
+        }
+        Some((posted, count))
+    }
+
+    /// The next queue pair to go on, if there is a buffer for it.
+    fn next_stalled(&self) -> Option<Weak<Endpoint>> {
+        let mut buffers = self.buffers.lock();
+        if buffers.ring.is_empty() { None } else { buffers.stalled.pop_front() }
+    }
+
+    pub(crate) fn report_watermark(&self) {
+        self.sink.low_watermark_reached();
+    }
+}
+
+impl Buffers {
+    fn is_low(&self) -> bool {
+        (self.ring.len() as u64) < u64::from(self.watermark)
+    }
+}
+
+impl SharedReceiveQueue for Handle {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
+        let mut buffers = self.0.buffers.lock();
+        if !buffers.room.take() {
+            return Err(no_room());
+        }
+        if buffers.ring.push(Posted::new(receive), receive.segments).is_err() {
+            buffers.room.undo();
+            return Err(no_room());
+        }
+        drop(buffers);
+        // One that was waiting may want the buffer no more, then the next may.
+        while let Some(stalled) = self.0.next_stalled() {
+            if let Some(endpoint) = stalled.upgrade() {
+                endpoint.resume();
+            }
+        }
+        Ok(())
+    }
+
+    fn resize(&self, max_receives: u32) -> Result<()> {
+        let mut buffers = self.0.buffers.lock();
+        let used = buffers.room.used();
+        if used > max_receives {
+            return Err(Error::new(ReturnType::InvalidState, Subtype::InvalidStateSrqInUse)
+                .because(format!("{used} buffers are outstanding, {max_receives} would fit")));
+        }
+        buffers.ring.relay(max_receives, self.0.max_segments);
+        buffers.room.max = max_receives;
+        Ok(())
+    }
+
+    fn counts(&self) -> (u32, u32) {
+        let buffers = self.0.buffers.lock();
+        (u32::try_from(buffers.ring.len()).unwrap_or(u32::MAX), buffers.room.used())
+    }
+
+    fn arm_low_watermark(&self, watermark: u32) {
+        let mut buffers = self.0.buffers.lock();
+        buffers.watermark = watermark;
+        let low = buffers.is_low();
+        if low {
+            buffers.watermark = 0;
+        }
+        drop(buffers);
+        if low {
+            self.0.report_watermark();
+        }
+    }
+}
