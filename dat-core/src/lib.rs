@@ -62,7 +62,7 @@ pub use event::{
     EndpointId, Event, RmrBindCompletion, ServicePoint,
 };
 pub use flags::{Close, CompletionFlags, ConnectFlags, EvdFlags, Privileges, Qos};
-pub use ia::{IaOptions, InterfaceAdapter};
+pub use ia::{AsyncErrors, IaOptions, InterfaceAdapter};
 pub use kind::ObjectKind;
 pub use lmr::{Lmr, LmrParam, MemorySource};
 pub use mem::Memory;

@@ -167,6 +167,16 @@ impl<T: Based> Hold<T> {
                 .advise(format!("make the {} on this instance of the adapter", base.kind));
             return Err(error.during(operation).on(format_args!("IA {:?}", ia.name)));
         }
+        Self::of_any_adapter(object, operation, subtype)
+    }
+
+    /// Begins to use an object, whichever instance of an adapter it is of.
+    pub(crate) fn of_any_adapter(
+        object: &Arc<T>,
+        operation: &'static str,
+        subtype: Subtype,
+    ) -> Result<Self> {
+        let base = object.base();
         if !base.lifecycle.begin_use() {
             return Err(base.freed(operation).with_subtype(subtype));
         }

@@ -5,8 +5,8 @@ mod close;
 mod open;
 
 pub(crate) use books::Child;
-pub use open::IaOptions;
 pub(crate) use open::MAX_SEGMENTS;
+pub use open::{AsyncErrors, IaOptions};
 
 use std::fmt;
 use std::sync::Arc;

@@ -30,16 +30,27 @@ pub(crate) struct Opened {
 pub struct IaOptions {
     /// The version of the API that the name must be registered for.
     pub version: ApiVersion,
-    /// Events that the dispatcher of asynchronous errors must hold; at least 1.
-    pub async_evd_min_qlen: u32,
-    /// A dispatcher of asynchronous errors that exists elsewhere: none is made here
-    /// (`DAT_EVD_ASYNC_EXISTS`).
-    pub async_evd_exists: bool,
+    /// Where asynchronous errors go.
+    pub async_evd: AsyncErrors,
+}
+
+/// Where asynchronous errors of an adapter go.
+#[derive(Clone, Debug)]
+pub enum AsyncErrors {
+    /// To a dispatcher that the adapter makes, with room for so many events; at least 1.
+    Make {
+        /// Events that it must hold.
+        min_qlen: u32,
+    },
+    /// To a dispatcher of the consumer's, of any open instance. The close leaves it alone.
+    To(EventDispatcher),
+    /// To one that exists elsewhere: none is known here (`DAT_EVD_ASYNC_EXISTS`).
+    Elsewhere,
 }
 
 impl Default for IaOptions {
     fn default() -> Self {
-        Self { version: ApiVersion::ANY, async_evd_min_qlen: 8, async_evd_exists: false }
+        Self { version: ApiVersion::ANY, async_evd: AsyncErrors::Make { min_qlen: 8 } }
     }
 }
 
@@ -58,7 +69,8 @@ impl Registry {
     ///
     /// # Errors
     /// As [`Registry::open`]; `DAT_INVALID_PARAMETER` for a queue length of 0 or above the
-    /// adapter's maximum.
+    /// adapter's maximum; `DAT_INVALID_HANDLE` for a dispatcher that was freed or not made for
+    /// asynchronous errors.
     pub fn open_with(&self, name: &str, options: &IaOptions) -> Result<InterfaceAdapter> {
         let mut failures = Vec::new();
         for candidate in self.resolve(name, options.version)? {
@@ -98,8 +110,10 @@ fn open_candidate(
     });
     let _ = sink.ia.set(Arc::downgrade(&inner));
     let ia = InterfaceAdapter { inner };
-    if !options.async_evd_exists {
-        ia.make_async_evd(options.async_evd_min_qlen)?;
+    match &options.async_evd {
+        AsyncErrors::Make { min_qlen } => ia.make_async_evd(*min_qlen)?,
+        AsyncErrors::To(evd) => ia.use_async_evd(evd, false)?,
+        AsyncErrors::Elsewhere => {}
     }
     Ok(ia)
 }
@@ -153,7 +167,14 @@ impl InterfaceAdapter {
     }
 
     fn use_async_evd(&self, evd: &EventDispatcher, own: bool) -> Result<()> {
-        let hold = Hold::new(evd.inner(), &self.inner, OPEN, Subtype::InvalidHandleEvdAsync)?;
+        let subtype = Subtype::InvalidHandleEvdAsync;
+        let hold = Hold::of_any_adapter(evd.inner(), OPEN, subtype)?;
+        if !hold.flags().contains(EvdFlags::ASYNC) {
+            let error = Error::new(ReturnType::InvalidHandle, subtype)
+                .because(format!("the dispatcher was made for {:?}", hold.flags()))
+                .advise("make it with DAT_EVD_ASYNC_FLAG");
+            return Err(self.inner.describe(error, OPEN));
+        }
         *self.inner.async_evd.lock() = Some(AsyncEvd { hold, own });
         Ok(())
     }
