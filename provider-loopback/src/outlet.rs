@@ -64,17 +64,18 @@ pub(crate) struct Outlet {
 }
 
 impl Outlet {
-    /// The outlet to a completion queue of the contract.
+    /// The outlet to a completion queue of the contract; `subtype` says which argument it is.
     pub(crate) fn new(
         tag: u64,
         credits: Arc<Credits>,
         queue: Option<&dyn CompletionQueue>,
+        subtype: Subtype,
     ) -> Result<Arc<Self>, Error> {
         let queue = match queue {
             None => None,
             Some(queue) => match queue.as_any().downcast_ref::<Handle>() {
                 Some(handle) => Some(Arc::clone(&handle.0)),
-                None => return Err(foreign("completion queue", Subtype::ResourceTevd)),
+                None => return Err(foreign("completion queue", subtype)),
             },
         };
         let source = queue.as_ref().map_or(0, |queue| queue.attach(Arc::clone(&credits)));

@@ -74,13 +74,19 @@ impl Parts {
                 domains.push(Arc::clone(&queue.domain));
             }
         }
-        let outlet = Outlet::new(spec.tag, Arc::clone(requests), spec.request_queue.as_deref())?;
+        let outlet = Outlet::new(
+            spec.tag,
+            Arc::clone(requests),
+            spec.request_queue.as_deref(),
+            Subtype::InvalidHandleEvdRequest,
+        )?;
         Ok(Self {
             requests: Requester { outlet, domain },
             receives: Outlet::new(
                 spec.tag,
                 Arc::clone(receive_credits),
                 spec.receive_queue.as_deref(),
+                Subtype::InvalidHandleEvdRecv,
             )?,
             shared: shared.map(|queue| SharedReceives {
                 segments: vec![Segment::default(); queue.max_segments as usize].into(),

@@ -1,0 +1,192 @@
+//! Completion queues: what is reported, and who is woken.
+
+mod common;
+
+use std::sync::atomic::Ordering;
+
+use common::{Setup, Side, World, bounded};
+use dat_core::flags::CompletionFlags;
+use dat_core::provider::{Completion, Notify, ReceiveRequest, Work};
+use dat_core::{DtoStatus, Operation, ReturnType};
+use {DtoStatus::*, Operation::*};
+
+fn notify(side: &Side, mode: Notify) -> bool {
+    side.recorder.poller.lock().unwrap().notify(mode)
+}
+
+fn send_with(side: &Side, cookie: u64, flags: CompletionFlags) {
+    side.request(Work::Send, cookie, &[], flags).unwrap();
+}
+
+#[test]
+fn a_suppressed_success_is_silent_and_frees_its_room() {
+    bounded(|| {
+        let world = World::new();
+        let (a, b) = world.pair();
+        for cookie in 0..50 {
+            b.receive(cookie, &[]);
+            send_with(&a, cookie, CompletionFlags::SUPPRESS);
+            assert_eq!(b.done(), [(Receive, cookie, 0, Success)]);
+        }
+        assert_eq!(a.done(), []);
+        send_with(&a, 99, CompletionFlags::SUPPRESS);
+        a.break_off();
+        assert_eq!(a.ended().0, [(Send, 99, Flushed)], "an error never is silent");
+        send_with(&a, 98, CompletionFlags::SUPPRESS);
+        assert_eq!(a.done(), [(Send, 98, 0, Flushed)]);
+    });
+}
+
+#[test]
+fn the_mode_decides_which_arrivals_wake() {
+    bounded(|| {
+        let world = World::new();
+        let (a, b) = world.pair();
+        let round = |flags| {
+            b.receive(1, &[]);
+            send_with(&a, 2, flags);
+            a.done();
+            b.done();
+            let counts = (a.ready.count(), b.ready.count());
+            a.ready.ready.store(0, Ordering::Relaxed);
+            b.ready.ready.store(0, Ordering::Relaxed);
+            counts
+        };
+        let (none, quiet) = (CompletionFlags::empty(), CompletionFlags::UNSIGNALLED);
+        let solicited = CompletionFlags::SOLICITED_WAIT;
+        assert_eq!(round(none), (0, 0), "off at first");
+        assert!(!notify(&a, Notify::Signalled) && !notify(&b, Notify::Signalled));
+        assert_eq!(round(none), (1, 1));
+        assert_eq!(round(none), (1, 1), "every time");
+        assert_eq!(round(quiet), (0, 1), "the flag is the sender's own");
+        assert!(!notify(&b, Notify::Solicited));
+        assert_eq!(round(none), (1, 0));
+        assert_eq!(round(solicited), (1, 1));
+        assert_eq!(round(solicited | quiet), (0, 1));
+        assert!(!notify(&a, Notify::Off));
+        assert_eq!(round(none), (0, 0));
+        // The receive's own flag.
+        notify(&b, Notify::Signalled);
+        let flags = CompletionFlags::UNSIGNALLED;
+        b.qp.post_receive(&ReceiveRequest { segments: &[], cookie: 3, flags }).unwrap();
+        send_with(&a, 4, none);
+        assert_eq!(b.ready.count(), 0);
+    });
+}
+
+#[test]
+fn failures_wake_whatever_the_flags() {
+    bounded(|| {
+        let world = World::new();
+        for mode in [Notify::Signalled, Notify::Solicited] {
+            let (a, _b) = world.pair();
+            notify(&a, mode);
+            send_with(&a, 1, CompletionFlags::UNSIGNALLED | CompletionFlags::SUPPRESS);
+            assert_eq!(a.ready.count(), 0);
+            a.break_off();
+            assert_eq!(a.ready.count(), 1);
+        }
+    });
+}
+
+#[test]
+fn notify_tells_whether_completions_wait() {
+    bounded(|| {
+        let world = World::new();
+        let (a, b) = world.pair();
+        b.receive(1, &[]);
+        a.send(2, &[]);
+        assert!(notify(&a, Notify::Signalled));
+        assert_eq!(a.ready.count(), 0);
+        a.done();
+        assert!(!notify(&a, Notify::Signalled));
+    });
+}
+
+#[test]
+fn what_finds_no_room_is_reported_and_the_rest_stays() {
+    bounded(|| {
+        let world = World::new();
+        let small = Setup { depth: 3, ..Setup::default() };
+        let (a, b) = world.pair_with(small, Setup::default());
+        for cookie in 0..5 {
+            b.receive(cookie, &[]);
+            a.send(cookie, &[]);
+        }
+        assert_eq!(a.ready.overflow.load(Ordering::Relaxed), 2);
+        let cookies: Vec<_> = a.done().into_iter().map(|done| done.1).collect();
+        assert_eq!(cookies, [0, 1, 2]);
+        // The room of the lost ones is not lost.
+        b.done();
+        for cookie in 0..8 {
+            b.receive(cookie, &[]);
+            a.send(cookie, &[]);
+            assert_eq!(a.done().len(), 1);
+        }
+    });
+}
+
+#[test]
+fn poll_takes_the_oldest_and_resize_loses_none() {
+    bounded(|| {
+        let world = World::new();
+        let (a, b) = world.pair_with(Setup { depth: 8, ..Setup::default() }, Setup::default());
+        let poll = |count: usize| -> Vec<u64> {
+            let mut into = vec![Completion::default(); count];
+            let found = a.recorder.poller.lock().unwrap().poll(&mut into);
+            into[..found].iter().map(|one| one.cookie).collect()
+        };
+        let resize = |depth| a.recorder.poller.lock().unwrap().resize(depth);
+        for cookie in 0..8 {
+            b.receive(cookie, &[]);
+            a.send(cookie, &[]);
+        }
+        b.done();
+        assert_eq!(poll(0), []);
+        assert_eq!(poll(5), [0, 1, 2, 3, 4]);
+        for cookie in 8..11 {
+            b.receive(cookie, &[]);
+            a.send(cookie, &[]);
+        }
+        assert!(resize(5).unwrap_err().is(ReturnType::InvalidState));
+        resize(6).unwrap();
+        assert_eq!(poll(2), [5, 6]);
+        resize(100).unwrap();
+        assert_eq!(poll(100), [7, 8, 9, 10]);
+        assert_eq!(poll(100), []);
+        assert_eq!(a.ready.overflow.load(Ordering::Relaxed), 0);
+    });
+}
+
+#[test]
+fn a_queue_whose_poller_is_gone_swallows() {
+    bounded(|| {
+        let world = World::new();
+        let (a, b) = world.pair();
+        let sink = std::sync::Arc::clone(&a.ready);
+        let other = world.adapter.create_completion_queue(1, sink).unwrap();
+        let mut spec = b.spec.clone();
+        spec.request_queue = Some(other.queue);
+        let c = world.adapter.create_queue_pair(spec).unwrap();
+        a.break_off();
+        a.log();
+        a.qp.reset().unwrap();
+        world.connect(&a, &[]);
+        world.requests.take().accept(&*c, 1, &[]).unwrap();
+        drop(other.poller);
+        a.log();
+        for cookie in 0..20 {
+            a.receive(cookie, &[]);
+            let request = dat_core::provider::Request {
+                work: Work::Send,
+                segments: &[],
+                length: 0,
+                cookie,
+                flags: CompletionFlags::empty(),
+            };
+            c.post_request(&request).unwrap();
+            assert_eq!(a.done().len(), 1);
+        }
+        assert_eq!(a.ready.overflow.load(Ordering::Relaxed), 0);
+    });
+}

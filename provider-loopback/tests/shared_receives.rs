@@ -1,0 +1,231 @@
+//! Shared receive queues.
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use common::{Buffer, Event, Setup, Side, World, bounded};
+use dat_core::flags::{CompletionFlags, Privileges};
+use dat_core::provider::{
+    ReceiveRequest, Segment, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
+};
+use dat_core::{DtoStatus, Operation, Result, ReturnType};
+use {DtoStatus::*, Operation::*};
+
+#[derive(Default)]
+struct Low(AtomicU32);
+
+impl SharedReceiveSink for Low {
+    fn low_watermark_reached(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+struct Shared {
+    queue: Arc<dyn SharedReceiveQueue>,
+    low: Arc<Low>,
+}
+
+impl Shared {
+    fn new(world: &World, max_receives: u32) -> Self {
+        Self::in_domain(world, &world.domain, max_receives)
+    }
+
+    fn in_domain(
+        world: &World,
+        domain: &Arc<dyn dat_core::provider::ProtectionDomain>,
+        max_receives: u32,
+    ) -> Self {
+        let low = Arc::new(Low::default());
+        let limits = SharedReceiveLimits { max_receives, max_segments: 2 };
+        let sink = Arc::clone(&low) as Arc<dyn SharedReceiveSink>;
+        let queue =
+            world.adapter.create_shared_receive_queue(Arc::clone(domain), limits, sink).unwrap();
+        Self { queue, low }
+    }
+
+    fn post(&self, cookie: u64, segments: &[Segment]) -> Result<()> {
+        let flags = CompletionFlags::empty();
+        self.queue.post_receive(&ReceiveRequest { segments, cookie, flags })
+    }
+
+    fn setup(&self) -> Setup {
+        Setup { shared: Some(Arc::clone(&self.queue)), ..Setup::default() }
+    }
+
+    fn lows(&self) -> u32 {
+        self.low.0.load(Ordering::Relaxed)
+    }
+}
+
+fn cookies(side: &Side) -> Vec<u64> {
+    side.done().into_iter().map(|done| done.1).collect()
+}
+
+#[test]
+fn buffers_go_to_whoever_is_sent_to_first_in_first_out() {
+    bounded(|| {
+        let world = World::new();
+        let shared = Shared::new(&world, 8);
+        let (a, b) = world.pair_with(Setup::default(), shared.setup());
+        let (c, d) = world.pair_with(shared.setup(), Setup::default());
+        let (from, to) = (world.buffer(100), world.buffer(100));
+        let sent = from.fill(1);
+        for n in 0..6_usize {
+            shared.post(n as u64, &[to.segment(n * 10, 4), to.segment(n * 10 + 4, 6)]).unwrap();
+        }
+        assert_eq!(shared.queue.counts(), (6, 6));
+        for n in 0..6_u64 {
+            let segment = from.segment(n as usize * 10, 10);
+            if n % 3 == 0 { a.send(n, &[segment]) } else { d.send(n, &[segment]) }
+        }
+        assert_eq!(to.bytes()[..60], sent[..60]);
+        assert_eq!(shared.queue.counts(), (0, 6), "completed, not polled");
+        assert_eq!((cookies(&b), cookies(&c)), (vec![0, 3], vec![1, 2, 4, 5]));
+        assert_eq!(shared.queue.counts(), (0, 0));
+        assert!(b.try_receive(1, &[]).is_err(), "the queue pair has no receives of its own");
+    });
+}
+
+#[test]
+fn senders_that_found_no_buffer_go_on_in_turn() {
+    bounded(|| {
+        let world = World::new();
+        let shared = Shared::new(&world, 8);
+        let (a, b) = world.pair_with(Setup::default(), shared.setup());
+        let (c, d) = world.pair_with(Setup::default(), shared.setup());
+        let (e, f) = world.pair_with(Setup::default(), shared.setup());
+        for cookie in 1..=2 {
+            a.send(cookie, &[]);
+            c.send(cookie, &[]);
+            e.send(cookie, &[]);
+        }
+        // One that is gone does not swallow a buffer.
+        drop((c, d));
+        for cookie in 10..14 {
+            shared.post(cookie, &[]).unwrap();
+        }
+        assert_eq!((cookies(&b), cookies(&f)), (vec![10, 12], vec![11, 13]));
+        assert_eq!((cookies(&a), cookies(&e)), (vec![1, 2], vec![1, 2]));
+        // Nobody waits any more: buffers stay.
+        shared.post(14, &[]).unwrap();
+        assert_eq!(shared.queue.counts(), (1, 1));
+        a.send(3, &[]);
+        assert_eq!(cookies(&b), [14]);
+    });
+}
+
+#[test]
+fn room_is_bounded_until_polled_and_can_be_changed() {
+    bounded(|| {
+        let world = World::new();
+        let shared = Shared::new(&world, 2);
+        let (a, b) = world.pair_with(Setup::default(), shared.setup());
+        shared.post(1, &[]).unwrap();
+        shared.post(2, &[]).unwrap();
+        assert!(shared.post(3, &[]).unwrap_err().is(ReturnType::InsufficientResources));
+        assert!(shared.queue.resize(1).unwrap_err().is(ReturnType::InvalidState));
+        shared.queue.resize(3).unwrap();
+        shared.post(3, &[]).unwrap();
+        assert!(shared.post(4, &[]).is_err());
+        a.send(1, &[]);
+        a.send(2, &[]);
+        assert!(shared.queue.resize(2).is_err(), "completed ones count until polled");
+        assert_eq!(cookies(&b), [1, 2]);
+        shared.queue.resize(1).unwrap();
+        assert!(shared.post(5, &[]).is_err());
+        a.send(3, &[]);
+        assert_eq!(cookies(&b), [3]);
+    });
+}
+
+#[test]
+fn the_watermark_is_told_once_each_time_it_is_armed() {
+    bounded(|| {
+        let world = World::new();
+        let shared = Shared::new(&world, 8);
+        let (a, b) = world.pair_with(Setup::default(), shared.setup());
+        shared.queue.arm_low_watermark(0);
+        assert_eq!(shared.lows(), 0);
+        shared.queue.arm_low_watermark(1);
+        assert_eq!(shared.lows(), 1, "empty already");
+        for cookie in 0..5 {
+            shared.post(cookie, &[]).unwrap();
+        }
+        shared.queue.arm_low_watermark(4);
+        a.send(0, &[]);
+        assert_eq!(shared.lows(), 1, "four are not fewer than four");
+        a.send(1, &[]);
+        assert_eq!(shared.lows(), 2);
+        a.send(2, &[]);
+        assert_eq!(shared.lows(), 2, "once");
+        assert_eq!(b.done().len(), 3);
+    });
+}
+
+#[test]
+fn a_break_takes_the_buffer_in_hand_and_no_other() {
+    bounded(|| {
+        let world = World::new();
+        let shared = Shared::new(&world, 8);
+        let (a, b) = world.pair_with(Setup::default(), shared.setup());
+        let buffer = world.buffer(100);
+        for cookie in 0..3 {
+            shared.post(cookie, &[buffer.segment(0, 5)]).unwrap();
+        }
+        a.send(9, &[buffer.segment(0, 6)]);
+        assert_eq!(a.ended(), (vec![(Send, 9, RemoteResponder)], Event::Broken));
+        assert_eq!(b.ended(), (vec![(Receive, 0, LocalLength)], Event::Broken));
+        assert_eq!(shared.queue.counts(), (2, 2));
+        let (a, b) = world.pair_with(Setup::default(), shared.setup());
+        let gone = world.buffer(8);
+        let segment = gone.segment(0, 5);
+        gone.region.deregister().unwrap();
+        a.send(9, &[segment]);
+        assert_eq!(a.ended(), (vec![(Send, 9, LocalProtection)], Event::Broken));
+        assert_eq!(b.ended(), (vec![], Event::Broken));
+        assert_eq!(shared.queue.counts(), (2, 2));
+    });
+}
+
+#[test]
+fn buffers_are_of_the_domain_of_their_queue() {
+    bounded(|| {
+        let world = World::new();
+        let other = world.adapter.create_domain().unwrap();
+        let shared = Shared::in_domain(&world, &other, 8);
+        let (a, b) = world.pair_with(Setup::default(), shared.setup());
+        let to = Buffer::new(&*other, 10, Privileges::ALL);
+        let wrong = world.buffer(10);
+        let bytes = wrong.fill(1);
+        shared.post(1, &[to.segment(0, 10)]).unwrap();
+        a.send(2, &[wrong.segment(0, 10)]);
+        assert_eq!(to.bytes(), bytes);
+        assert_eq!(b.done(), [(Receive, 1, 10, Success)]);
+        shared.post(3, &[wrong.segment(0, 10)]).unwrap();
+        a.send(4, &[wrong.segment(0, 10)]);
+        assert_eq!(b.ended(), (vec![(Receive, 3, LocalProtection)], Event::Broken));
+    });
+}
+
+#[test]
+fn a_waiting_sender_can_leave_and_come_back() {
+    bounded(|| {
+        let world = World::new();
+        let shared = Shared::new(&world, 8);
+        let (a, b) = world.pair_with(Setup::default(), shared.setup());
+        for _ in 0..3 {
+            a.send(1, &[]);
+            a.break_off();
+            assert_eq!(a.ended(), (vec![(Send, 1, Flushed)], Event::Disconnected));
+            assert_eq!(b.ended(), (vec![], Event::Disconnected));
+            a.qp.reset().unwrap();
+            b.qp.reset().unwrap();
+            world.join(&a, &b);
+        }
+        a.send(2, &[]);
+        shared.post(5, &[]).unwrap();
+        assert_eq!((cookies(&a), cookies(&b)), (vec![2], vec![5]));
+    });
+}
