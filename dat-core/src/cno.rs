@@ -60,6 +60,20 @@ impl InterfaceAdapter {
     }
 }
 
+impl InterfaceAdapter {
+    /// Makes a notification object whose descriptor exists from the start
+    /// (dat_cno_fd_create of DAT 2.0): see [`Cno::fd`].
+    ///
+    /// # Errors
+    /// As [`cno_create`](Self::cno_create); `DAT_INSUFFICIENT_RESOURCES` when the process has no
+    /// descriptor left.
+    pub fn cno_fd_create(&self) -> Result<Cno> {
+        let cno = self.cno_create(None)?;
+        cno.fd().map_err(|error| error.during("dat_cno_fd_create"))?;
+        Ok(cno)
+    }
+}
+
 impl Cno {
     pub(crate) fn inner(&self) -> &Arc<CnoInner> {
         &self.inner
@@ -106,6 +120,16 @@ impl Cno {
                 return Err(Error::new(ReturnType::QueueEmpty, Subtype::NoSubtype).during(WAIT));
             }
         }
+    }
+
+    /// Takes a trigger that came, without waiting: which dispatcher it was, as
+    /// [`wait`](Self::wait) (dat_cno_trigger of DAT 2.0). The descriptor is then readable no
+    /// more until the next one.
+    ///
+    /// # Errors
+    /// `DAT_QUEUE_EMPTY` when none came; `DAT_INVALID_HANDLE` when the object was freed.
+    pub fn trigger(&self) -> Result<Option<EventDispatcher>> {
+        self.wait(Timeout::ZERO).map_err(|error| error.during("dat_cno_trigger"))
     }
 
     /// Gives the object another proxy agent, or none (dat_cno_modify_agent(3DAT)).

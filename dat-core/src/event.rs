@@ -121,6 +121,8 @@ pub enum ServicePoint {
     Public(u64),
     /// A reserved one.
     Reserved(u64),
+    /// A common one.
+    Common(u64),
 }
 
 /// A request for a connection (`DAT_CR_ARRIVAL_EVENT_DATA`).

@@ -29,11 +29,13 @@ pub enum ObjectKind {
     Cno,
     /// A shared receive queue.
     Srq,
+    /// A common service point.
+    Csp,
 }
 
 impl ObjectKind {
     /// Every kind.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Cr,
         Self::Ep,
         Self::Evd,
@@ -45,6 +47,7 @@ impl ObjectKind {
         Self::Rsp,
         Self::Cno,
         Self::Srq,
+        Self::Csp,
     ];
 
     /// The abbreviation that the documents use.
@@ -62,6 +65,7 @@ impl ObjectKind {
             Self::Rsp => "RSP",
             Self::Cno => "CNO",
             Self::Srq => "SRQ",
+            Self::Csp => "CSP",
         }
     }
 
@@ -81,6 +85,7 @@ impl ObjectKind {
             Self::Rsp => Subtype::InvalidHandleRsp,
             Self::Cno => Subtype::InvalidHandleCno,
             Self::Srq => Subtype::InvalidHandleSrq,
+            Self::Csp => Subtype::InvalidHandleCsp,
         }
     }
 }

@@ -16,6 +16,7 @@
 //! | [`Endpoint`] | [`InterfaceAdapter::ep_create`] | dat_ep_create, dat_ep_create_with_srq |
 //! | [`Psp`] | [`InterfaceAdapter::psp_create`] | dat_psp_create |
 //! | [`Rsp`] | [`InterfaceAdapter::rsp_create`] | dat_rsp_create |
+//! | [`Csp`] | [`InterfaceAdapter::csp_create`] | dat_csp_create (DAT 2.0) |
 //! | [`ConnectionRequest`] | a request that arrives | dat_cr_query |
 //! | [`SharedReceiveQueue`] | [`InterfaceAdapter::srq_create`] | dat_srq_create |
 //!
@@ -27,6 +28,7 @@
 pub mod attr;
 mod cno;
 mod cr;
+mod csp;
 mod ep;
 pub mod error;
 mod evd;
@@ -44,6 +46,7 @@ pub mod region_table;
 pub mod registry;
 mod rmr;
 mod rsp;
+mod service_point;
 mod signal;
 mod srq;
 mod status;
@@ -54,6 +57,7 @@ mod triplet;
 pub use attr::EpAttributes;
 pub use cno::{Cno, ProxyAgent};
 pub use cr::{ConnectionRequest, CrParam};
+pub use csp::{Comm, Csp, CspParam};
 pub use ep::{Connect, Endpoint, EpChange, EpParam, EpSpec, EpState, EpStatus, table};
 pub use error::{Error, Result, ReturnType, Subtype};
 pub use evd::{EvdOptions, EvdParam, EventDispatcher, Waited};

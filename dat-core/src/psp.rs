@@ -176,8 +176,15 @@ impl Psp {
 }
 
 impl PspInner {
+    pub(crate) fn listens_on(&self, qualifier: u64) -> bool {
+        self.base.lifecycle.is_live() && self.qualifier.get() == Some(&qualifier)
+    }
+
     /// Makes a request for the consumer out of what arrived.
-    fn arrived(&self, incoming: Box<dyn Incoming>) -> std::result::Result<(), Box<dyn Incoming>> {
+    pub(crate) fn arrived(
+        &self,
+        incoming: Box<dyn Incoming>,
+    ) -> std::result::Result<(), Box<dyn Incoming>> {
         let evd = self.evd.lock().as_ref().map(|evd| Arc::clone(evd.arc()));
         let Some(evd) = evd.filter(|_| self.base.lifecycle.is_live()) else {
             return Err(incoming);

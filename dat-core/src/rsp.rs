@@ -29,7 +29,7 @@ pub(crate) struct RspInner {
     endpoint: OwnEndpoint,
     qualifier: OnceLock<u64>,
     /// The one request arrived.
-    arrived: AtomicBool,
+    taken: AtomicBool,
     /// Both gone once the service point is freed.
     evd: Mutex<Option<Hold<EvdInner>>>,
     listener: Mutex<Option<Box<dyn Listener>>>,
@@ -88,7 +88,7 @@ impl InterfaceAdapter {
             base,
             endpoint,
             qualifier: OnceLock::new(),
-            arrived: AtomicBool::new(false),
+            taken: AtomicBool::new(false),
             evd: Mutex::new(Some(evd)),
             listener: Mutex::new(None),
         });
@@ -139,12 +139,19 @@ impl Rsp {
 }
 
 impl RspInner {
-    fn request(&self, incoming: Box<dyn Incoming>) -> std::result::Result<(), Box<dyn Incoming>> {
+    pub(crate) fn listens_on(&self, qualifier: u64) -> bool {
+        self.base.lifecycle.is_live() && self.qualifier.get() == Some(&qualifier)
+    }
+
+    pub(crate) fn arrived(
+        &self,
+        incoming: Box<dyn Incoming>,
+    ) -> std::result::Result<(), Box<dyn Incoming>> {
         let evd = self.evd.lock().as_ref().map(|evd| Arc::clone(evd.arc()));
         let Some(evd) = evd.filter(|_| self.base.lifecycle.is_live()) else {
             return Err(incoming);
         };
-        if self.arrived.swap(true, Ordering::AcqRel) {
+        if self.taken.swap(true, Ordering::AcqRel) {
             return Err(incoming);
         }
         let endpoint = self.endpoint.endpoint.inner();
@@ -161,7 +168,7 @@ impl RspInner {
             // As if it had never arrived: the endpoint waits on.
             endpoint.report(EpEvent::Reject);
             let _ = endpoint.call(EpEvent::Reserve, CREATE);
-            self.arrived.store(false, Ordering::Release);
+            self.taken.store(false, Ordering::Release);
         }
         delivered
     }
@@ -202,7 +209,7 @@ impl ListenSink for RspSink {
         incoming: Box<dyn Incoming>,
     ) -> std::result::Result<(), Box<dyn Incoming>> {
         match self.rsp.upgrade() {
-            Some(rsp) => rsp.request(incoming),
+            Some(rsp) => rsp.arrived(incoming),
             None => Err(incoming),
         }
     }

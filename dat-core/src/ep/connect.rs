@@ -1,6 +1,6 @@
 //! Connecting, disconnecting and starting afresh.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use super::control::Remote;
@@ -107,6 +107,22 @@ impl Endpoint {
             flags: remote.flags,
         };
         self.inner.connect(&connect, DUP)
+    }
+
+    /// Asks for a connection to a common service point, by its address and port
+    /// (dat_ep_common_connect of DAT 2.0).
+    ///
+    /// # Errors
+    /// As [`Endpoint::connect`].
+    pub fn common_connect(
+        &self,
+        remote: SocketAddr,
+        timeout: Timeout,
+        private_data: &[u8],
+    ) -> Result<()> {
+        let qualifier = u64::from(remote.port());
+        let connect = Connect { timeout, ..Connect::to(remote.ip(), qualifier) };
+        self.inner.connect(&connect.private_data(private_data), "dat_ep_common_connect")
     }
 
     /// Ends the connection, or gives the attempt up (dat_ep_disconnect(3DAT)). The end comes

@@ -6,6 +6,7 @@ use std::sync::Weak;
 use crate::attr::IaAttributes;
 use crate::cno::CnoInner;
 use crate::cr::CrInner;
+use crate::csp::CspInner;
 use crate::ep::EpInner;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::EvdInner;
@@ -24,6 +25,7 @@ pub(crate) enum Child {
     Unborn,
     Cno(Weak<CnoInner>),
     Cr(Weak<CrInner>),
+    Csp(Weak<CspInner>),
     Ep(Weak<EpInner>),
     Evd(Weak<EvdInner>),
     Lmr(Weak<LmrInner>),
@@ -75,6 +77,10 @@ impl Books {
             *place = child;
         }
         Ok(())
+    }
+
+    pub(crate) fn children(&self) -> impl Iterator<Item = &Child> {
+        self.children.values().map(|(_, child)| child)
     }
 
     pub(crate) fn leave(&mut self, kind: ObjectKind, id: u64) {
@@ -178,8 +184,11 @@ fn limit_of(kind: ObjectKind, limits: &IaAttributes) -> (u32, Subtype) {
         ObjectKind::Rmr => (limits.max_rmrs, Subtype::ResourceMemoryRegion),
         ObjectKind::Pz => (limits.max_pzs, Subtype::ResourceProtectionDomain),
         ObjectKind::Srq => (limits.max_srqs, Subtype::ResourceSrq),
-        ObjectKind::Cr | ObjectKind::Ia | ObjectKind::Psp | ObjectKind::Rsp | ObjectKind::Cno => {
-            (u32::MAX, Subtype::ResourceDevice)
-        }
+        ObjectKind::Cr
+        | ObjectKind::Ia
+        | ObjectKind::Psp
+        | ObjectKind::Rsp
+        | ObjectKind::Csp
+        | ObjectKind::Cno => (u32::MAX, Subtype::ResourceDevice),
     }
 }

@@ -39,6 +39,7 @@ impl IaInner {
         for kind in [
             ObjectKind::Psp,
             ObjectKind::Rsp,
+            ObjectKind::Csp,
             ObjectKind::Cr,
             ObjectKind::Ep,
             ObjectKind::Srq,
@@ -71,6 +72,7 @@ impl Child {
             Self::Unborn => {}
             Self::Cno(cno) => _ = cno.upgrade().map(|cno| cno.abandon()),
             Self::Cr(cr) => _ = cr.upgrade().map(|cr| cr.abandon()),
+            Self::Csp(csp) => _ = csp.upgrade().map(|csp| csp.abandon()),
             Self::Ep(ep) => _ = ep.upgrade().map(|ep| ep.abandon()),
             Self::Evd(evd) => _ = evd.upgrade().map(|evd| evd.abandon()),
             Self::Lmr(lmr) => _ = lmr.upgrade().map(|lmr| lmr.abandon()),

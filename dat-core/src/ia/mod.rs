@@ -154,6 +154,12 @@ impl IaInner {
         self.books.lock().adopt(id, child).map_err(|error| self.describe(error, operation))
     }
 
+    /// The objects of the adapter that a question picks. It is asked under the lock of the
+    /// books, so it must keep all that it takes: the end of an object needs that lock.
+    pub(crate) fn children<T>(&self, pick: impl Fn(&Child) -> Option<T>) -> Vec<T> {
+        self.books.lock().children().filter_map(pick).collect()
+    }
+
     pub(crate) fn leave(&self, kind: ObjectKind, id: u64) {
         self.books.lock().leave(kind, id);
     }

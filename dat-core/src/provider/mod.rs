@@ -58,6 +58,25 @@ pub trait Provider: Send + Sync {
     /// # Errors
     /// What kept it from opening, with the device and the errno.
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>>;
+
+    /// Whether two of its adapters are ways through the same hardware, so that one can take
+    /// over from the other (`DAT_HA_RELATIONSHIP`). Unknown by default.
+    fn related(&self, _one: &str, _other: &str) -> Relationship {
+        Relationship::Unknown
+    }
+}
+
+/// Whether two adapters can take over from one another (`DAT_HA_RELATIONSHIP` of DAT 2.0).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Relationship {
+    /// They can't.
+    Unrelated,
+    /// They can.
+    Related,
+    /// Nobody knows.
+    Unknown,
+    /// Their providers contradict each other.
+    Conflicting,
 }
 
 /// What a provider says of itself.

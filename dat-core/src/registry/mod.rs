@@ -27,6 +27,7 @@ mod failure;
 mod line;
 mod lookup;
 mod refusal;
+mod related;
 mod scan;
 mod source;
 mod suggest;

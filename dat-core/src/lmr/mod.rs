@@ -1,7 +1,11 @@
 //! Local memory regions: memory registered with an adapter.
 
+mod source;
+mod sync;
+
+pub use source::MemorySource;
+
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -55,20 +59,6 @@ pub(crate) struct LmrInner {
 }
 
 object_handle!(Lmr, LmrInner);
-
-/// The memory to register (`DAT_MEM_TYPE` with its region description).
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum MemorySource<'a> {
-    /// All of a memory; it stays allocated as long as it is registered.
-    Memory(&'a Memory),
-    /// A part of a memory, by its offsets.
-    Part(&'a Memory, Range<usize>),
-    /// The memory of another region, for another zone or other privileges.
-    Lmr(&'a Lmr),
-    /// Any memory, for whose life the maker of the span answers.
-    Span(Span),
-}
 
 /// What a local memory region is (`DAT_LMR_PARAM`; dat_lmr_query(3DAT)).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,63 +137,6 @@ impl InterfaceAdapter {
         });
         ia.adopt(inner.base.id, Child::Lmr(Arc::downgrade(&inner)), CREATE)?;
         Ok(Lmr { inner })
-    }
-
-    /// Where the memory of a source is, what keeps it, and of which kind it is.
-    fn locate(&self, source: &MemorySource<'_>) -> Result<(Span, Option<Memory>, MemoryTypes)> {
-        Ok(match source {
-            MemorySource::Memory(memory) => {
-                (memory.span(), Some((*memory).clone()), MemoryTypes::VIRTUAL)
-            }
-            MemorySource::Part(memory, range) => {
-                let span = memory.part(range.clone()).ok_or_else(|| {
-                    let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3)
-                        .because(format!(
-                            "offsets {range:?} are not inside the {} bytes",
-                            memory.len()
-                        ))
-                        .advise("keep the range within the memory");
-                    self.inner().describe(error, CREATE)
-                })?;
-                (span, Some((*memory).clone()), MemoryTypes::VIRTUAL)
-            }
-            MemorySource::Lmr(lmr) => {
-                let inner = &lmr.inner;
-                // Proves that it is live and of this adapter; the memory is held separately.
-                Hold::new(inner, self.inner(), CREATE, Subtype::InvalidHandleLmr)?;
-                (inner.span, inner._memory.clone(), MemoryTypes::LMR)
-            }
-            MemorySource::Span(span) => (*span, None, MemoryTypes::VIRTUAL),
-        })
-    }
-
-    fn check_memory(&self, span: Span, memory_type: MemoryTypes) -> Result<()> {
-        let attributes = &self.inner().attributes;
-        let fail = |error: Error| Err(self.inner().describe(error, CREATE));
-        if !attributes.provider.lmr_mem_types.contains(memory_type) {
-            return fail(
-                Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-                    .because(format!("the provider registers no {memory_type:?} memory")),
-            );
-        }
-        let most = attributes.ia.max_lmr_block_size;
-        if span.is_empty() || span.len() as u64 > most {
-            return fail(
-                Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg4)
-                    .because(format!("length {} is not within 1 and {most}", span.len()))
-                    .advise("register the memory in smaller blocks"),
-            );
-        }
-        let last = span.address() + (span.len() as u64 - 1);
-        if last > attributes.ia.max_lmr_virtual_address {
-            return fail(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3).because(
-                format!(
-                    "address {last:#x} is above the adapter's {:#x}",
-                    attributes.ia.max_lmr_virtual_address
-                ),
-            ));
-        }
-        Ok(())
     }
 }
 

@@ -1,0 +1,215 @@
+//! Common service points: where requests arrive for an address and port, as sockets have them.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::evd::{EvdInner, EventDispatcher};
+use crate::event::ServicePoint;
+use crate::ia::{Child, InterfaceAdapter};
+use crate::kind::ObjectKind;
+use crate::lifecycle::{Base, Hold, object_handle};
+use crate::provider::{Incoming, ListenSink, Listener};
+use crate::psp::{deliver, hold_cr_evd};
+
+/// A common service point (dat_csp_create of DAT 2.0). Its port is the connection qualifier on
+/// which requests of [`Endpoint::common_connect`](crate::Endpoint::common_connect) arrive.
+#[derive(Clone)]
+pub struct Csp {
+    inner: Arc<CspInner>,
+}
+
+pub(crate) struct CspInner {
+    pub(crate) base: Base,
+    comm: Comm,
+    address: SocketAddr,
+    /// Both gone once the service point is freed.
+    evd: Mutex<Option<Hold<EvdInner>>>,
+    listener: Mutex<Option<Box<dyn Listener>>>,
+}
+
+object_handle!(Csp, CspInner);
+
+/// A kind of communication, in the numbers of socket(2) (`DAT_COMM`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Comm {
+    /// The address family.
+    pub domain: i32,
+    /// The socket type.
+    pub kind: i32,
+    /// The protocol.
+    pub protocol: i32,
+}
+
+impl Comm {
+    /// A reliable connection between addresses of IPv4.
+    pub const INET: Self = Self { domain: 2, kind: 1, protocol: 0 };
+    /// A reliable connection between addresses of IPv6.
+    pub const INET6: Self = Self { domain: 10, kind: 1, protocol: 0 };
+    const STREAM: i32 = 1;
+    const TCP: i32 = 6;
+
+    /// The kind of communication for an address.
+    #[must_use]
+    pub const fn for_address(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(_) => Self::INET,
+            IpAddr::V6(_) => Self::INET6,
+        }
+    }
+
+    fn is_supported(self) -> bool {
+        matches!(self.domain, 2 | 10)
+            && self.kind == Self::STREAM
+            && matches!(self.protocol, 0 | Self::TCP)
+    }
+}
+
+/// What a common service point is (`DAT_CSP_PARAM`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CspParam {
+    /// The kind of communication.
+    pub comm: Comm,
+    /// The address and port that it listens on.
+    pub address: SocketAddr,
+    /// Where requests arrive.
+    pub evd: EventDispatcher,
+}
+
+const CREATE: &str = "dat_csp_create";
+
+impl InterfaceAdapter {
+    /// Listens on an address of the adapter and a port (dat_csp_create of DAT 2.0).
+    ///
+    /// # Errors
+    /// `DAT_COMM_NOT_SUPPORTED` for anything but reliable connections between addresses of IP;
+    /// `DAT_INVALID_ADDRESS` for an address that is not the adapter's; `DAT_PORT_IN_USE` when
+    /// something listens there; `DAT_INVALID_HANDLE` for a dispatcher that was freed, is of
+    /// another adapter, or not made for connection requests.
+    pub fn csp_create(
+        &self,
+        comm: Comm,
+        address: SocketAddr,
+        evd: &EventDispatcher,
+    ) -> Result<Csp> {
+        let ia = self.inner();
+        let adapter = ia.adapter(CREATE)?;
+        let fail = |error: Error| Err(ia.describe(error, CREATE));
+        if !comm.is_supported() || comm.domain != Comm::for_address(address.ip()).domain {
+            return fail(
+                Error::new(ReturnType::CommNotSupported, Subtype::NoSubtype)
+                    .because(format!("{comm:?} is not supported for {address}"))
+                    .advise("use AF_INET or AF_INET6 as the address is, SOCK_STREAM, protocol 0"),
+            );
+        }
+        let own = ia.attributes.ia.address;
+        if address.ip() != own && !address.ip().is_unspecified() {
+            return fail(
+                Error::new(ReturnType::InvalidAddress, Subtype::InvalidAddressUnreachable)
+                    .because(format!("{address} is not an address of the adapter, {own} is"))
+                    .advise("listen on the adapter's own or the unspecified address"),
+            );
+        }
+        let evd = hold_cr_evd(ia, evd, CREATE)?;
+        let base = ia.enroll(ObjectKind::Csp, CREATE)?;
+        let inner = Arc::new(CspInner {
+            base,
+            comm,
+            address,
+            evd: Mutex::new(Some(evd)),
+            listener: Mutex::new(None),
+        });
+        ia.adopt(inner.base.id, Child::Csp(Arc::downgrade(&inner)), CREATE)?;
+        let sink = Arc::new(CspSink { csp: Arc::downgrade(&inner) });
+        let listener = adapter.listen(Some(u64::from(address.port())), sink).map_err(|error| {
+            let error = if error.is(ReturnType::ConnQualInUse) {
+                Error::new(ReturnType::PortInUse, Subtype::NoSubtype)
+                    .because(format!("something listens on {address}"))
+            } else {
+                error
+            };
+            inner.base.describe(error, CREATE)
+        })?;
+        *inner.listener.lock() = Some(listener);
+        Ok(Csp { inner })
+    }
+}
+
+impl Csp {
+    /// What the service point is (dat_csp_query of DAT 2.0).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed.
+    pub fn query(&self) -> Result<CspParam> {
+        let evd = self.inner.evd.lock();
+        let evd = evd.as_ref().ok_or_else(|| self.inner.base.freed("dat_csp_query"))?;
+        Ok(CspParam {
+            comm: self.inner.comm,
+            address: self.inner.address,
+            evd: EventDispatcher::from_inner(evd.arc()),
+        })
+    }
+
+    /// Stops to listen (dat_csp_free of DAT 2.0). Requests that arrived before stay valid.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed before.
+    pub fn free(&self) -> Result<()> {
+        self.inner.base.retire("dat_csp_free", Subtype::NoSubtype)?;
+        self.inner.abandon();
+        Ok(())
+    }
+}
+
+impl CspInner {
+    pub(crate) fn listens_on(&self, qualifier: u64) -> bool {
+        self.base.lifecycle.is_live() && u64::from(self.address.port()) == qualifier
+    }
+
+    pub(crate) fn arrived(
+        &self,
+        incoming: Box<dyn Incoming>,
+    ) -> std::result::Result<(), Box<dyn Incoming>> {
+        let evd = self.evd.lock().as_ref().map(|evd| Arc::clone(evd.arc()));
+        let Some(evd) = evd.filter(|_| self.base.lifecycle.is_live()) else {
+            return Err(incoming);
+        };
+        let point = ServicePoint::Common(self.base.id);
+        deliver(&self.base.ia, &evd, incoming, None, point, u64::from(self.address.port()))
+    }
+
+    pub(crate) fn abandon(&self) {
+        self.base.lifecycle.force();
+        let listener = self.listener.lock().take();
+        drop(listener);
+        let evd = self.evd.lock().take();
+        drop(evd);
+        self.base.leave();
+    }
+}
+
+/// What the listener reports to. It must not keep the service point alive.
+struct CspSink {
+    csp: Weak<CspInner>,
+}
+
+impl ListenSink for CspSink {
+    fn connection_request(
+        &self,
+        incoming: Box<dyn Incoming>,
+    ) -> std::result::Result<(), Box<dyn Incoming>> {
+        match self.csp.upgrade() {
+            Some(csp) => csp.arrived(incoming),
+            None => Err(incoming),
+        }
+    }
+}
+
+impl fmt::Debug for CspInner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.base.label())
+    }
+}

@@ -1,0 +1,138 @@
+//! The memory that a local region is made of, and the check of it.
+
+use std::ops::Range;
+
+use super::{CREATE, Lmr};
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::flags::MemoryTypes;
+use crate::ia::InterfaceAdapter;
+use crate::lifecycle::Hold;
+use crate::mem::{Memory, Span};
+
+/// The memory to register (`DAT_MEM_TYPE` with its region description).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum MemorySource<'a> {
+    /// All of a memory; it stays allocated as long as it is registered.
+    Memory(&'a Memory),
+    /// A part of a memory, by its offsets.
+    Part(&'a Memory, Range<usize>),
+    /// The memory of another region, for another zone or other privileges.
+    Lmr(&'a Lmr),
+    /// Any memory, for whose life the maker of the span answers.
+    Span(Span),
+    /// Memory that the platform shares between processes (`DAT_MEM_TYPE_SHARED_VIRTUAL`).
+    Shared {
+        /// What all consumers of the memory call it; all 40 bytes count (`DAT_LMR_COOKIE`).
+        id: [u8; 40],
+        /// Where it is in this process; the maker of the span answers for its life.
+        span: Span,
+    },
+}
+
+impl InterfaceAdapter {
+    /// Where the memory of a source is, what keeps it, and of which kind it is.
+    pub(super) fn locate(
+        &self,
+        source: &MemorySource<'_>,
+    ) -> Result<(Span, Option<Memory>, MemoryTypes)> {
+        Ok(match source {
+            MemorySource::Memory(memory) => {
+                (memory.span(), Some((*memory).clone()), MemoryTypes::VIRTUAL)
+            }
+            MemorySource::Part(memory, range) => {
+                let span = memory.part(range.clone()).ok_or_else(|| {
+                    let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3)
+                        .because(format!(
+                            "offsets {range:?} are not inside the {} bytes",
+                            memory.len()
+                        ))
+                        .advise("keep the range within the memory");
+                    self.inner().describe(error, CREATE)
+                })?;
+                (span, Some((*memory).clone()), MemoryTypes::VIRTUAL)
+            }
+            MemorySource::Lmr(lmr) => {
+                let inner = &lmr.inner;
+                // Proves that it is live and of this adapter; the memory is held separately.
+                Hold::new(inner, self.inner(), CREATE, Subtype::InvalidHandleLmr)?;
+                (inner.span, inner._memory.clone(), MemoryTypes::LMR)
+            }
+            MemorySource::Span(span) => (*span, None, MemoryTypes::VIRTUAL),
+            MemorySource::Shared { span, .. } => {
+                self.check_shared(*span)?;
+                (*span, None, MemoryTypes::SHARED_VIRTUAL)
+            }
+        })
+    }
+
+    pub(super) fn check_memory(&self, span: Span, memory_type: MemoryTypes) -> Result<()> {
+        let attributes = &self.inner().attributes;
+        let fail = |error: Error| Err(self.inner().describe(error, CREATE));
+        if !attributes.provider.lmr_mem_types.contains(memory_type) {
+            return fail(
+                Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
+                    .because(format!("the provider registers no {memory_type:?} memory")),
+            );
+        }
+        let most = attributes.ia.max_lmr_block_size;
+        if span.is_empty() || span.len() as u64 > most {
+            return fail(
+                Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg4)
+                    .because(format!("length {} is not within 1 and {most}", span.len()))
+                    .advise("register the memory in smaller blocks"),
+            );
+        }
+        let last = span.address() + (span.len() as u64 - 1);
+        if last > attributes.ia.max_lmr_virtual_address {
+            return fail(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3).because(
+                format!(
+                    "address {last:#x} is above the adapter's {:#x}",
+                    attributes.ia.max_lmr_virtual_address
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Shared memory must be memory that the platform shares.
+    fn check_shared(&self, span: Span) -> Result<()> {
+        let end = span.address().saturating_add(span.len() as u64);
+        // Where the system can't tell, the consumer is believed.
+        let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return Ok(()) };
+        let mut next = span.address();
+        for (first, last, shared) in maps.lines().filter_map(mapping) {
+            if shared && first <= next && next < last {
+                next = last;
+            }
+        }
+        if next >= end {
+            return Ok(());
+        }
+        let error = Error::new(ReturnType::InvalidState, Subtype::NoSubtype)
+            .because(format!("the memory at {next:#x} was not mapped as shared"))
+            .advise("map it with MAP_SHARED, or attach it with shmat(2)");
+        Err(self.inner().describe(error, CREATE))
+    }
+}
+
+/// First and last address of a line of the process's memory map, and whether it is shared.
+fn mapping(line: &str) -> Option<(u64, u64, bool)> {
+    let mut words = line.split_ascii_whitespace();
+    let (first, last) = words.next()?.split_once('-')?;
+    let shared = words.next()?.ends_with('s');
+    Some((u64::from_str_radix(first, 16).ok()?, u64::from_str_radix(last, 16).ok()?, shared))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mapping;
+
+    #[test]
+    fn a_line_of_the_memory_map_is_read() {
+        let line = "7f00-7fff rw-s 00000000 00:05 12 /dev/zero (deleted)";
+        assert_eq!(mapping(line), Some((0x7f00, 0x7fff, true)));
+        assert_eq!(mapping("10-20 r-xp 0 0:0 0"), Some((0x10, 0x20, false)));
+        assert_eq!(mapping("nonsense"), None);
+    }
+}
