@@ -28,6 +28,8 @@ struct Ring {
     /// The poller is gone: nobody will take completions any more.
     closed: bool,
     sources: Vec<Source>,
+    /// Entries of `sources` that are free.
+    vacant: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -58,6 +60,7 @@ pub(crate) fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> CompletionQ
         notify: Notify::Off,
         closed: false,
         sources: Vec::new(),
+        vacant: Vec::new(),
     };
     let queue = Arc::new(Queue { waiting: AtomicUsize::new(0), ring: Mutex::new(ring), sink });
     CompletionQueueParts {
@@ -71,7 +74,7 @@ impl Queue {
     pub(crate) fn attach(&self, credits: Arc<Credits>) -> usize {
         let mut ring = self.ring.lock();
         let source = Source { credits: Some(credits), waiting: 0, attached: true };
-        match ring.sources.iter().position(|source| source.credits.is_none()) {
+        match ring.vacant.pop() {
             Some(free) => {
                 ring.sources[free] = source;
                 free
@@ -86,9 +89,8 @@ impl Queue {
     /// The work queue completes nothing here any more; what waits stays.
     pub(crate) fn detach(&self, source: usize) {
         let mut ring = self.ring.lock();
-        let source = &mut ring.sources[source];
-        source.attached = false;
-        source.release(0);
+        ring.sources[source].attached = false;
+        ring.release(source, 0);
     }
 
     /// Stores a completion, or notes that there was no room.
@@ -104,7 +106,7 @@ impl Queue {
         ring.sources[source].waiting += 1;
         if ring.closed || ring.len == ring.slots.len() {
             // Nobody will poll it, so it frees its room now.
-            ring.sources[source].release(1);
+            ring.release(source, 1);
             if !ring.closed {
                 upcall.overflow(self);
             }
@@ -184,10 +186,10 @@ impl Ring {
         let count = into.len().min(self.len);
         let (mut source, mut run) = (0, 0);
         for place in &mut into[..count] {
-            let slot = &self.slots[self.head];
+            let slot = self.slots[self.head];
             *place = slot.completion;
             if slot.source != source && run > 0 {
-                self.sources[source].release(run);
+                self.release(source, run);
                 run = 0;
             }
             source = slot.source;
@@ -195,21 +197,21 @@ impl Ring {
             self.head = wrap(self.head + 1, self.slots.len());
         }
         if run > 0 {
-            self.sources[source].release(run);
+            self.release(source, run);
         }
         self.len -= count;
         count
     }
-}
 
-impl Source {
-    fn release(&mut self, count: u32) {
-        self.waiting -= count;
-        if let Some(credits) = &self.credits {
-            credits.release(count);
-        }
-        if !self.attached && self.waiting == 0 {
-            self.credits = None;
+    /// Completions of a source have left; its entry goes with the last after its end.
+    fn release(&mut self, index: usize, count: u32) {
+        let source = &mut self.sources[index];
+        source.waiting -= count;
+        let Some(credits) = &source.credits else { return };
+        credits.release(count);
+        if !source.attached && source.waiting == 0 {
+            source.credits = None;
+            self.vacant.push(index);
         }
     }
 }

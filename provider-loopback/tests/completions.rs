@@ -2,11 +2,12 @@
 
 mod common;
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use common::{Setup, Side, World, bounded};
 use dat_core::flags::CompletionFlags;
-use dat_core::provider::{Completion, Notify, ReceiveRequest, Work};
+use dat_core::provider::{Completion, CompletionSink, Notify, QueuePair, ReceiveRequest, Work};
 use dat_core::{DtoStatus, Operation, ReturnType};
 use {DtoStatus::*, Operation::*};
 
@@ -163,7 +164,7 @@ fn a_queue_whose_poller_is_gone_swallows() {
     bounded(|| {
         let world = World::new();
         let (a, b) = world.pair();
-        let sink = std::sync::Arc::clone(&a.ready);
+        let sink = Arc::clone(&a.ready);
         let other = world.adapter.create_completion_queue(1, sink).unwrap();
         let mut spec = b.spec.clone();
         spec.request_queue = Some(other.queue);
@@ -188,5 +189,59 @@ fn a_queue_whose_poller_is_gone_swallows() {
             assert_eq!(a.done().len(), 1);
         }
         assert_eq!(a.ready.overflow.load(Ordering::Relaxed), 0);
+    });
+}
+
+/// Uses the queue pairs from inside the upcall, which hangs if any of their locks is held.
+#[derive(Default)]
+struct Curious {
+    queue_pairs: OnceLock<[Arc<dyn QueuePair>; 2]>,
+    count: AtomicU32,
+}
+
+impl CompletionSink for Curious {
+    fn completion_ready(&self) {
+        for queue_pair in self.queue_pairs.get().unwrap() {
+            queue_pair.idle();
+        }
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn completion_overflow(&self) {
+        self.completion_ready();
+    }
+}
+
+#[test]
+fn upcalls_come_with_no_lock_held() {
+    bounded(|| {
+        let world = World::new();
+        let (a, b) = (world.side(), world.side());
+        let sink = Arc::new(Curious::default());
+        let parts = world
+            .adapter
+            .create_completion_queue(2, Arc::clone(&sink) as Arc<dyn CompletionSink>)
+            .unwrap();
+        let mut poller = parts.poller;
+        for side in [&a, &b] {
+            let mut spec = side.spec.clone();
+            spec.request_queue = Some(Arc::clone(&parts.queue));
+            spec.receive_queue = Some(Arc::clone(&parts.queue));
+            side.qp.modify(spec).unwrap();
+        }
+        assert!(sink.queue_pairs.set([Arc::clone(&a.qp), Arc::clone(&b.qp)]).is_ok());
+        poller.notify(Notify::Signalled);
+        world.join(&a, &b);
+        a.send(1, &[]);
+        b.receive(2, &[]);
+        assert_eq!(sink.count.load(Ordering::Relaxed), 2, "one for each side's queue");
+        // These find no room.
+        b.receive(3, &[]);
+        a.send(4, &[]);
+        assert_eq!(sink.count.load(Ordering::Relaxed), 4);
+        b.receive(5, &[]);
+        a.break_off();
+        assert_eq!(sink.count.load(Ordering::Relaxed), 5);
+        assert_eq!(poller.poll(&mut [Completion::default(); 9]), 2);
     });
 }

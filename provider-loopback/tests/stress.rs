@@ -20,14 +20,12 @@ const fn rounds(count: u64) -> u64 {
     if cfg!(miri) { count / 100 + 1 } else { count }
 }
 
-/// Events of a side, which must end with exactly this one after an `Established`.
+/// The completions and the events of a log.
 fn split(log: Vec<Entry>) -> (Vec<Completion>, Vec<Event>) {
     let (mut completions, mut events) = (Vec::new(), Vec::new());
     for entry in log {
         match entry {
-            Entry::Completion(completion) => {
-                completions.push(completion);
-            }
+            Entry::Completion(completion) => completions.push(completion),
             Entry::Event(_, event) => events.push(event),
         }
     }
@@ -225,7 +223,7 @@ fn exchange(
     number: u64,
     succeeded: &AtomicU64,
 ) {
-    // The worlds of other pairs connect here too, so requests are matched by their data.
+    // All pairs have one listener, so one joins at a time.
     static JOIN: Mutex<()> = Mutex::new(());
     {
         let _one = JOIN.lock().unwrap();
@@ -272,12 +270,15 @@ fn exchange(
 fn deregistered_memory_is_never_touched_again() {
     bounded(|| {
         let world = World::new();
-        let length = if cfg!(miri) { 256 } else { 64 << 10 };
-        for round in 0..rounds(150) {
-            let (a, b) = world.pair();
-            let source = world.buffer(length);
-            source.fill(round as u8);
-            let target = world.buffer(length);
+        // Long, so that the deregistering falls into a copy.
+        let length = if cfg!(miri) { 256 } else { 4 << 20 };
+        let source = world.buffer(length);
+        // The target's domain is of one side only: the other copies into it all the same.
+        let domain = world.adapter.create_domain().unwrap();
+        for round in 0..if cfg!(miri) { 3 } else { 45 } {
+            let setup = Setup { domain: Some(Arc::clone(&domain)), ..Setup::default() };
+            let (a, b) = world.pair_with(Setup::default(), setup);
+            let target = Buffer::new(&*domain, length, Privileges::ALL);
             let started = AtomicBool::new(false);
             thread::scope(|scope| {
                 scope.spawn(|| {
@@ -289,11 +290,13 @@ fn deregistered_memory_is_never_touched_again() {
                                 &[source.segment(0, length)],
                                 target.remote(0, length),
                             ),
-                            1 => b.read(
-                                cookie,
-                                &[target.segment(0, length)],
-                                source.remote(0, length),
-                            ),
+                            1 => {
+                                // Waits behind a send, so the other side's thread copies.
+                                b.send(cookie, &[]);
+                                let from = source.remote(0, length);
+                                b.read(cookie, &[target.segment(0, length)], from);
+                                a.receive(cookie, &[]);
+                            }
                             _ => {
                                 b.receive(cookie, &[target.segment(0, length)]);
                                 a.send(cookie, &[source.segment(0, length)]);
@@ -310,12 +313,15 @@ fn deregistered_memory_is_never_touched_again() {
                     while !started.load(Ordering::Acquire) {
                         std::hint::spin_loop();
                     }
+                    thread::sleep(Duration::from_micros(round * 7));
                     target.region.deregister().unwrap();
-                    let mark = vec![0xEE; length];
-                    target.memory.write(0, &mark).unwrap();
-                    let until = Instant::now() + Duration::from_micros(300);
+                    // The end of it, where a copy that still ran would come last.
+                    let mark = [0xEE; 64];
+                    target.memory.write(length - 64, &mark).unwrap();
+                    let until = Instant::now() + Duration::from_millis(5);
                     while Instant::now() < until {
-                        assert!(target.bytes() == mark, "touched after deregister");
+                        let tail = target.memory.to_vec(length - 64, 64).unwrap();
+                        assert_eq!(tail, mark, "touched after deregister");
                     }
                 });
             });

@@ -26,16 +26,25 @@ pub(super) struct Finish {
 
 impl Finish {
     pub(super) fn run(self, endpoint: &Endpoint) {
-        end(self.link, endpoint, &self.peer, self.end, false);
+        end(self.link, endpoint, &self.peer, self.end, Report::Always);
     }
 }
 
-/// Ends a connection. With `quiet` the first side gets no event.
-fn end(link: u64, one: &Endpoint, other: &Endpoint, how: End, quiet: bool) {
+/// Whether a side hears of the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Report {
+    Always,
+    /// Not when it ends its own attempt, before `Established` was reported to it.
+    UnlessAttempt,
+    Never,
+}
+
+/// Ends a connection; `report` is for the first side, the other always hears of it.
+fn end(link: u64, one: &Endpoint, other: &Endpoint, how: End, report: Report) {
     one.shut(link);
     other.shut(link);
-    one.conclude(link, how, quiet);
-    other.conclude(link, how, false);
+    one.conclude(link, how, report);
+    other.conclude(link, how, Report::Always);
 }
 
 impl Rq {
@@ -76,10 +85,16 @@ impl Endpoint {
     }
 
     /// Changes the state of one side, and reports it if this call did.
-    fn conclude(&self, link: u64, how: End, quiet: bool) {
+    fn conclude(&self, link: u64, how: End, report: Report) {
         let mut sq = self.sq.lock();
         let Some(connection) = sq.state.connection(link) else { return };
-        if !quiet && connection.announced != Announced::Done {
+        // Looked at here, in one go with the change, since `Established` may come at any time.
+        let silent = match report {
+            Report::Always => false,
+            Report::UnlessAttempt => connection.announced == Announced::Pending,
+            Report::Never => true,
+        };
+        if !silent && connection.announced != Announced::Done {
             // Whoever reports `Established` reports this after it.
             connection.ended.get_or_insert(how);
             return;
@@ -89,7 +104,7 @@ impl Endpoint {
         let sink = Arc::clone(&sq.sink);
         drop(sq);
         drop(before);
-        if !quiet {
+        if !silent {
             sink.connection_event(attempt, how.into());
         }
     }
@@ -143,11 +158,10 @@ impl Endpoint {
             }
             State::Connected(connection) => {
                 let (link, peer) = (connection.link, Arc::clone(&connection.peer));
-                let quiet = connection.announced == Announced::Pending;
                 let later = how == Close::Graceful && sq.close_later();
                 drop(sq);
                 if !later {
-                    end(link, self, &peer, End::Disconnected, quiet);
+                    end(link, self, &peer, End::Disconnected, Report::UnlessAttempt);
                 }
             }
         }
@@ -159,7 +173,7 @@ impl Endpoint {
         if let State::Connected(connection) = &sq.state {
             let (link, peer) = (connection.link, Arc::clone(&connection.peer));
             drop(sq);
-            end(link, self, &peer, End::Disconnected, true);
+            end(link, self, &peer, End::Disconnected, Report::Never);
             return;
         }
         sq.state = State::Disconnected;
