@@ -78,7 +78,7 @@ impl From<Completion> for Event {
                 length: completion.length,
                 operation,
                 status: completion.status,
-                invalidated: completion.extra as u32,
+                extra: completion.extra as u32,
             }),
         }
     }
@@ -97,8 +97,23 @@ pub struct DtoCompletion {
     pub operation: Operation,
     /// How it ended.
     pub status: DtoStatus,
-    /// The context that a receive with invalidate made invalid; else 0.
-    pub invalidated: u32,
+    /// What more the operation gives; see [`invalidated`](Self::invalidated) and
+    /// [`immediate`](Self::immediate).
+    pub extra: u32,
+}
+
+impl DtoCompletion {
+    /// The context that a receive with invalidate made invalid.
+    #[must_use]
+    pub fn invalidated(&self) -> Option<u32> {
+        (self.operation == Operation::ReceiveWithInvalidate).then_some(self.extra)
+    }
+
+    /// The immediate data that a receive got.
+    #[must_use]
+    pub fn immediate(&self) -> Option<u32> {
+        (self.operation == Operation::ReceiveImmediate).then_some(self.extra)
+    }
 }
 
 /// A completed bind (`DAT_RMR_BIND_COMPLETION_EVENT_DATA`).

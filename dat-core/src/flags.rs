@@ -33,14 +33,16 @@ bitflags! {
         const LOCAL_WRITE = 0x10;
         /// The peer may write it by RDMA write.
         const REMOTE_WRITE = 0x20;
-        /// All four (`DAT_MEM_PRIV_ALL_FLAG`).
+        /// The peer may do atomic operations on it (`DAT_IB_MEM_PRIV_REMOTE_ATOMIC`).
+        const REMOTE_ATOMIC = 0x40;
+        /// The four of DAT itself (`DAT_MEM_PRIV_ALL_FLAG`): all but atomics.
         const ALL = 0x33;
     }
 }
 
 impl Privileges {
-    /// The two that the peer can use.
-    pub const REMOTE: Self = Self::REMOTE_READ.union(Self::REMOTE_WRITE);
+    /// Those that the peer can use.
+    pub const REMOTE: Self = Self::REMOTE_READ.union(Self::REMOTE_WRITE).union(Self::REMOTE_ATOMIC);
 }
 
 bitflags! {

@@ -73,7 +73,7 @@ pub use mem::Memory;
 pub use psp::{Psp, PspMaker, PspParam};
 pub use pz::ProtectionZone;
 pub use registry::{ApiVersion, Registry};
-pub use rmr::{Bind, Rmr, RmrParam};
+pub use rmr::{Bind, Rmr, RmrParam, RmrScope};
 pub use rsp::{Rsp, RspParam};
 pub use srq::{SharedReceiveQueue, SrqAttributes, SrqParam};
 pub use status::{DtoStatus, Operation};

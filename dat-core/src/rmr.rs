@@ -12,7 +12,7 @@ use crate::ia::{Child, InterfaceAdapter};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Hold, object_handle};
 use crate::lmr::{Lmr, LmrInner};
-use crate::provider::{BindRequest, MemoryWindow};
+use crate::provider::{BindRequest, MemoryWindow, WindowScope};
 use crate::pz::{ProtectionZone, PzInner};
 use crate::triplet::LmrTriplet;
 
@@ -24,6 +24,7 @@ pub struct Rmr {
 
 pub(crate) struct RmrInner {
     pub(crate) base: Base,
+    scope: RmrScope,
     /// Gone once the region is freed.
     state: Mutex<Option<State>>,
 }
@@ -44,11 +45,22 @@ struct Binding {
 
 object_handle!(Rmr, RmrInner);
 
+/// Over which connections a remote memory region can be used (`DAT_RMR_SCOPE`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RmrScope {
+    /// Those of all endpoints of its zone.
+    Pz,
+    /// That of the endpoint on which it was bound.
+    Ep,
+}
+
 /// What a remote memory region is (`DAT_RMR_PARAM`; dat_rmr_query(3DAT)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RmrParam {
     /// Its zone.
     pub pz: ProtectionZone,
+    /// Over which connections it can be used.
+    pub scope: RmrScope,
     /// What the last bind posted opens; nothing when it is not bound.
     pub lmr_triplet: Option<LmrTriplet>,
     /// What the peer may do with it.
@@ -83,19 +95,39 @@ impl InterfaceAdapter {
     /// that was freed or is of another adapter; `DAT_INSUFFICIENT_RESOURCES` when the adapter
     /// has no more.
     pub fn rmr_create(&self, pz: &ProtectionZone) -> Result<Rmr> {
+        self.make_rmr(pz, RmrScope::Pz)
+    }
+
+    /// Makes a remote memory region that can be used only over the connection of the endpoint
+    /// on which it is bound (dat_rmr_create_for_ep of DAT 2.0).
+    ///
+    /// # Errors
+    /// As [`rmr_create`](Self::rmr_create).
+    pub fn rmr_create_for_ep(&self, pz: &ProtectionZone) -> Result<Rmr> {
+        self.make_rmr(pz, RmrScope::Ep)
+    }
+
+    fn make_rmr(&self, pz: &ProtectionZone, scope: RmrScope) -> Result<Rmr> {
         let ia = self.inner();
         ia.adapter(CREATE)?;
-        if !ia.attributes.provider.rmr_supported {
+        let provider = &ia.attributes.provider;
+        let (offered, window_scope) = match scope {
+            RmrScope::Pz => (provider.rmr_supported, WindowScope::Domain),
+            RmrScope::Ep => (provider.rmr_scope_ep_supported, WindowScope::QueuePair),
+        };
+        if !offered {
             let error = Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-                .because("the provider has no remote memory regions");
+                .because(format!("the provider has no remote memory regions of scope {scope:?}"));
             return Err(ia.describe(error, CREATE));
         }
         let pz = Hold::new(pz.inner(), ia, CREATE, Subtype::InvalidHandlePz)?;
         let base = ia.enroll(ObjectKind::Rmr, CREATE)?;
-        let window =
-            pz.domain.create_window(base.id).map_err(|error| base.describe(error, CREATE))?;
+        let window = pz
+            .domain
+            .create_window(base.id, window_scope)
+            .map_err(|error| base.describe(error, CREATE))?;
         let state = Mutex::new(Some(State { pz, window, binding: None }));
-        let inner = Arc::new(RmrInner { base, state });
+        let inner = Arc::new(RmrInner { base, scope, state });
         ia.adopt(inner.base.id, Child::Rmr(Arc::downgrade(&inner)), CREATE)?;
         Ok(Rmr { inner })
     }
@@ -157,6 +189,7 @@ impl Rmr {
         let binding = state.binding.as_ref();
         Ok(RmrParam {
             pz: ProtectionZone::from_inner(state.pz.arc()),
+            scope: self.inner.scope,
             lmr_triplet: binding.map(|binding| binding.triplet),
             privileges: binding.map_or(Privileges::empty(), |binding| binding.privileges),
             rmr_context: binding.map_or(0, |binding| binding.context),

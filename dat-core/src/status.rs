@@ -20,13 +20,21 @@ pub enum Operation {
     ReceiveWithInvalidate = 4,
     /// An RMR bind.
     Bind = 5,
+    /// An RDMA write with immediate data.
+    RdmaWriteImmediate = 8,
+    /// A receive that an RDMA write with immediate data completed.
+    ReceiveImmediate = 9,
+    /// An atomic fetch-and-add.
+    FetchAdd = 10,
+    /// An atomic compare-and-swap.
+    CompareSwap = 11,
 }
 
 impl Operation {
     /// Whether it is posted on the request side of an endpoint.
     #[must_use]
     pub const fn is_request(self) -> bool {
-        !matches!(self, Self::Receive | Self::ReceiveWithInvalidate)
+        !matches!(self, Self::Receive | Self::ReceiveWithInvalidate | Self::ReceiveImmediate)
     }
 }
 

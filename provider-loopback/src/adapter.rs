@@ -137,6 +137,10 @@ impl Loopback {
             srq_ep_pz_difference_supported: true,
             lmr_sync_required: false,
             rmr_supported: true,
+            rmr_scope_ep_supported: true,
+            invalidate_supported: true,
+            atomics_supported: true,
+            immediate_data_supported: true,
             provider_specific: Vec::new(),
         }
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use dat_core::error::{Result, Subtype};
 use dat_core::flags::Privileges;
 use dat_core::mem::Span;
-use dat_core::provider::{MemoryRegion, MemoryWindow, ProtectionDomain};
+use dat_core::provider::{MemoryRegion, MemoryWindow, ProtectionDomain, WindowScope};
 use dat_core::region_table::Region;
 use parking_lot::Mutex;
 
@@ -60,8 +60,8 @@ impl ProtectionDomain for Handle {
         }))
     }
 
-    fn create_window(&self, tag: u64) -> Result<Arc<dyn MemoryWindow>> {
-        Ok(window::create(self.0.id, tag))
+    fn create_window(&self, tag: u64, scope: WindowScope) -> Result<Arc<dyn MemoryWindow>> {
+        Ok(window::create(self.0.id, tag, scope))
     }
 }
 

@@ -31,6 +31,11 @@ pub(crate) fn number() -> u64 {
     NUMBERS.fetch_add(1, Ordering::Relaxed)
 }
 
+/// A number for a queue pair that is in use no second time for a long while, and never 0.
+pub(crate) fn serial() -> u32 {
+    (number() as u32).max(1)
+}
+
 /// A port for a queue pair that connects.
 pub(crate) fn ephemeral_port() -> u64 {
     PORTS.fetch_add(1, Ordering::Relaxed)

@@ -34,6 +34,11 @@ impl<T: Default> Ring<T> {
         self.len
     }
 
+    /// As [`len`](Self::len), for reports.
+    pub(crate) fn count(&self) -> u32 {
+        u32::try_from(self.len).unwrap_or(u32::MAX)
+    }
+
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0

@@ -70,6 +70,16 @@ impl Shared {
         self.buffers.lock().stalled.reserve(1);
     }
 
+    /// Whether there is a buffer now; if not, notes who wants the next one.
+    pub(crate) fn has_buffer(&self, stalled: &mut bool, user: &Weak<Endpoint>) -> bool {
+        let mut buffers = self.buffers.lock();
+        if buffers.ring.is_empty() {
+            buffers.stall(stalled, user);
+            return false;
+        }
+        true
+    }
+
     /// Takes the oldest buffer, its segments into the slice, or notes who wants the next one.
     pub(crate) fn take(
         self: &Arc<Self>,
@@ -80,10 +90,8 @@ impl Shared {
     ) -> Option<(Posted, usize)> {
         let mut buffers = self.buffers.lock();
         let Some((&posted, segments)) = buffers.ring.front() else {
-            if !*stalled {
-                *stalled = true;
-                buffers.stalled.push_back(Weak::clone(user));
-            }
+            // Another queue pair took it since it was seen.
+            buffers.stall(stalled, user);
             return None;
         };
         let count = segments.len();
@@ -108,6 +116,13 @@ impl Shared {
 }
 
 impl Buffers {
+    fn stall(&mut self, stalled: &mut bool, user: &Weak<Endpoint>) {
+        if !*stalled {
+            *stalled = true;
+            self.stalled.push_back(Weak::clone(user));
+        }
+    }
+
     fn is_low(&self) -> bool {
         (self.ring.len() as u64) < u64::from(self.watermark)
     }

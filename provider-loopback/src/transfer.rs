@@ -6,12 +6,14 @@
 #![allow(unsafe_code, reason = "registered memory is reached by address, and only here")]
 
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
+use std::sync::atomic::AtomicU64;
 
 use dat_core::RmrTriplet;
 use dat_core::flags::Privileges;
 use dat_core::provider::Segment;
 
 use crate::fabric::regions;
+use crate::window::Below;
 
 /// Local memory as a post named it.
 #[derive(Clone, Copy)]
@@ -44,39 +46,77 @@ pub(crate) fn message(source: Local<'_>, target: Local<'_>, length: u64) -> Resu
     Ok(())
 }
 
-/// Moves `length` bytes to remote memory of a domain.
-pub(crate) fn write(
-    source: Local<'_>,
-    remote: &RmrTriplet,
-    domain: u64,
-    length: u64,
-) -> Result<(), Fault> {
+/// Memory that is named by a remote key, as a queue pair may use it.
+#[derive(Clone, Copy)]
+pub(crate) struct Remote<'a> {
+    pub(crate) place: &'a RmrTriplet,
+    /// The domain that it must be of.
+    pub(crate) domain: u64,
+    /// The number of the queue pair.
+    pub(crate) queue_pair: u32,
+}
+
+/// Moves `length` bytes to remote memory.
+pub(crate) fn write(source: Local<'_>, remote: Remote<'_>, length: u64) -> Result<(), Fault> {
     if length == 0 {
         return Ok(());
     }
     if !source.permits(Privileges::LOCAL_READ) {
         return Err(Fault::Source);
     }
-    let Some(target) = remote_segment(remote, domain, length, Privileges::REMOTE_WRITE) else {
-        return Err(Fault::Target);
-    };
+    let target = remote.segment(length, Privileges::REMOTE_WRITE).ok_or(Fault::Target)?;
     copy(source.segments, &[target], length);
     Ok(())
 }
 
-/// Moves all bytes of a piece of remote memory of a domain to the segments.
-pub(crate) fn read(remote: &RmrTriplet, domain: u64, target: Local<'_>) -> Result<(), Fault> {
-    if remote.length == 0 {
+/// Moves all bytes of a piece of remote memory to the segments.
+pub(crate) fn read(remote: Remote<'_>, target: Local<'_>) -> Result<(), Fault> {
+    let length = remote.place.length;
+    if length == 0 {
         return Ok(());
     }
     if !target.permits(Privileges::LOCAL_WRITE) {
         return Err(Fault::Target);
     }
-    let privilege = Privileges::REMOTE_READ;
-    let Some(source) = remote_segment(remote, domain, remote.length, privilege) else {
+    let source = remote.segment(length, Privileges::REMOTE_READ).ok_or(Fault::Source)?;
+    copy(&[source], target.segments, length);
+    Ok(())
+}
+
+/// Moves all bytes of a piece of remote memory to memory that is named by a remote key itself.
+pub(crate) fn read_to_remote(remote: Remote<'_>, target: Remote<'_>) -> Result<(), Fault> {
+    let length = remote.place.length;
+    if length == 0 {
+        return Ok(());
+    }
+    let target = target.segment(length, Privileges::REMOTE_WRITE).ok_or(Fault::Target)?;
+    let source = remote.segment(length, Privileges::REMOTE_READ).ok_or(Fault::Source)?;
+    copy(&[source], &[target], length);
+    Ok(())
+}
+
+/// Changes eight aligned bytes of remote memory at once; the segments get their value before.
+pub(crate) fn atomic(
+    remote: Remote<'_>,
+    target: Local<'_>,
+    change: impl FnOnce(&AtomicU64) -> u64,
+) -> Result<(), Fault> {
+    if !target.permits(Privileges::LOCAL_WRITE) {
+        return Err(Fault::Target);
+    }
+    let word = remote.segment(8, Privileges::REMOTE_ATOMIC).ok_or(Fault::Source)?;
+    let place = with_exposed_provenance_mut::<u64>(word.address as usize);
+    if !place.is_aligned() {
         return Err(Fault::Source);
-    };
-    copy(&[source], target.segments, remote.length);
+    }
+    // SAFETY: the place is aligned and inside a region whose key was valid under the `rq` lock
+    // that is held, so it stays alive for this call; whoever else uses it meanwhile does so by
+    // such operations, or gets what a peer that is written at the same time gets.
+    let word = unsafe { AtomicU64::from_ptr(place) };
+    let before = change(word).to_ne_bytes();
+    let source =
+        Segment { address: (&raw const before).expose_provenance() as u64, length: 8, key: 0 };
+    copy(&[source], target.segments, 8);
     Ok(())
 }
 
@@ -95,28 +135,29 @@ impl Local<'_> {
     }
 }
 
-/// The memory that a peer names, when it may use it so. A window's value is the key of the
-/// region below it, which must still be there.
-fn remote_segment(
-    remote: &RmrTriplet,
-    domain: u64,
-    length: u64,
-    privilege: Privileges,
-) -> Option<Segment> {
-    let region = regions().get(remote.context)?;
-    let inside = region.owner == domain
-        && region.access & privilege.bits() != 0
-        && region.contains(remote.address, length);
-    if !inside {
-        return None;
-    }
-    if region.value != 0 {
-        let below = regions().get(u32::try_from(region.value).ok()?)?;
-        if below.owner != domain || !below.contains(remote.address, length) {
+impl Remote<'_> {
+    /// The memory, when it may be used so. A window lies on a region, which must still be there.
+    fn segment(self, length: u64, privilege: Privileges) -> Option<Segment> {
+        let RmrTriplet { address, context: key, .. } = *self.place;
+        let region = regions().get(key)?;
+        let inside = region.owner == self.domain
+            && region.access & privilege.bits() != 0
+            && region.contains(address, length);
+        if !inside {
             return None;
         }
+        if region.value != 0 {
+            let below = Below::unpack(region.value);
+            if below.queue_pair != 0 && below.queue_pair != self.queue_pair {
+                return None;
+            }
+            let under = regions().get(below.key)?;
+            if under.owner != self.domain || !under.contains(address, length) {
+                return None;
+            }
+        }
+        Some(Segment { address, length, key })
     }
-    Some(Segment { address: remote.address, length, key: remote.context })
 }
 
 /// Copies up to `left` bytes from checked segments to checked segments, in order.

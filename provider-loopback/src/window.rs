@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use dat_core::error::{Result, Subtype};
-use dat_core::provider::{BindRequest, MemoryWindow};
+use dat_core::provider::{BindRequest, MemoryWindow, WindowScope};
 use dat_core::region_table::Region;
 use parking_lot::Mutex;
 
@@ -19,6 +19,7 @@ use crate::fabric::regions;
 pub(crate) struct Window {
     pub(crate) tag: u64,
     domain: u64,
+    scope: WindowScope,
     state: Mutex<State>,
 }
 
@@ -31,8 +32,8 @@ struct State {
 
 struct Handle(Arc<Window>);
 
-pub(crate) fn create(domain: u64, tag: u64) -> Arc<dyn MemoryWindow> {
-    Arc::new(Handle(Arc::new(Window { tag, domain, state: Mutex::default() })))
+pub(crate) fn create(domain: u64, tag: u64, scope: WindowScope) -> Arc<dyn MemoryWindow> {
+    Arc::new(Handle(Arc::new(Window { tag, domain, scope, state: Mutex::default() })))
 }
 
 impl MemoryWindow for Handle {
@@ -49,6 +50,40 @@ impl Drop for Handle {
     }
 }
 
+/// What the table keeps for a window: the key of the region below, and the number of the only
+/// queue pair that may use it, or 0 for all.
+#[derive(Clone, Copy)]
+pub(crate) struct Below {
+    pub(crate) key: u32,
+    pub(crate) queue_pair: u32,
+}
+
+impl Below {
+    fn pack(self) -> u64 {
+        u64::from(self.queue_pair) << 32 | u64::from(self.key)
+    }
+
+    pub(crate) const fn unpack(value: u64) -> Self {
+        Self { key: value as u32, queue_pair: (value >> 32) as u32 }
+    }
+}
+
+/// Makes the key of a bound window invalid that a queue pair of that domain may use; whether
+/// it was such a key.
+pub(crate) fn invalidate(key: u32, domain: u64, queue_pair: u32) -> bool {
+    is_bound(key, domain, queue_pair) && regions().remove(key)
+}
+
+/// Whether a key is that of a bound window that a queue pair of that domain may use.
+pub(crate) fn is_bound(key: u32, domain: u64, queue_pair: u32) -> bool {
+    regions().get(key).is_some_and(|region| {
+        let below = Below::unpack(region.value);
+        region.owner == domain
+            && below.key != 0
+            && (below.queue_pair == 0 || below.queue_pair == queue_pair)
+    })
+}
+
 /// A bind that was posted.
 pub(crate) struct Bind {
     window: Arc<Window>,
@@ -57,18 +92,23 @@ pub(crate) struct Bind {
 }
 
 impl Bind {
-    pub(crate) fn new(request: &BindRequest<'_>) -> Result<Self> {
+    /// A bind on the queue pair of that number.
+    pub(crate) fn new(request: &BindRequest<'_>, queue_pair: u32) -> Result<Self> {
         let Some(handle) = request.window.as_any().downcast_ref::<Handle>() else {
             return Err(foreign("memory window", Subtype::InvalidHandleRmr));
         };
         let window = Arc::clone(&handle.0);
+        let only = match window.scope {
+            WindowScope::Domain => 0,
+            WindowScope::QueuePair => queue_pair,
+        };
         let key = match request.region {
             Some(region) if request.length > 0 => {
                 let region = Region {
                     address: request.address,
                     length: request.length,
                     owner: window.domain,
-                    value: u64::from(domain::key_of(region)?),
+                    value: Below { key: domain::key_of(region)?, queue_pair: only }.pack(),
                     access: request.privileges.bits(),
                 };
                 regions().insert(region).ok_or_else(no_region)?
@@ -103,7 +143,7 @@ impl Bind {
             return true;
         }
         let Some(bound) = regions().get(self.key()) else { return false };
-        let below = u32::try_from(bound.value).ok().and_then(|key| regions().get(key));
+        let below = regions().get(Below::unpack(bound.value).key);
         below.is_some_and(|region| {
             region.owner == bound.owner && region.contains(bound.address, bound.length)
         })

@@ -202,7 +202,7 @@ struct Curious {
 impl CompletionSink for Curious {
     fn completion_ready(&self) {
         for queue_pair in self.queue_pairs.get().unwrap() {
-            queue_pair.idle();
+            queue_pair.outstanding();
         }
         self.count.fetch_add(1, Ordering::Relaxed);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use common::{Entry, Event, Refuse, Setup, World, bounded, fresh_address, try_open};
 use dat_core::flags::{Close, CompletionFlags, Privileges, Qos};
-use dat_core::provider::{ConnectRequest, Peer, QueueIdle, Work};
+use dat_core::provider::{ConnectRequest, Outstanding, Peer, Work};
 use dat_core::{DtoStatus, Operation, ReturnType};
 use {DtoStatus::*, Operation::*};
 
@@ -192,7 +192,7 @@ fn an_abrupt_disconnect_flushes_both_sides_in_order() {
         let flushed = [3, 4, 5].map(|cookie| (Send, cookie, Flushed));
         assert_eq!(stream(false), [&flushed[..], &[(RdmaWrite, 6, Flushed)]].concat());
         assert_eq!(b.ended(), (vec![(Send, 7, Success)], Event::Disconnected));
-        assert_eq!(a.qp.idle(), QueueIdle { receives: true, requests: true });
+        assert_eq!(a.qp.outstanding(), Outstanding::default());
         a.break_off();
         b.break_off();
         assert_eq!((a.log(), b.log()), (vec![], vec![]), "one event each");

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Buffer, Event, Setup, Side, World, bounded, fresh_address};
 use dat_core::flags::{CompletionFlags, Privileges};
-use dat_core::provider::BindRequest;
+use dat_core::provider::{BindRequest, WindowScope};
 use dat_core::{DtoStatus, Operation, RmrTriplet};
 use {DtoStatus::*, Operation::*};
 
@@ -143,7 +143,7 @@ fn through(key: u32, buffer: &Buffer, offset: usize, length: usize) -> RmrTriple
 /// A side of the world with a window that it bound, and its peer.
 fn with_window(world: &World, buffer: &Buffer) -> (Side, Side, u32) {
     let (a, b) = world.pair();
-    let window = world.domain.create_window(77).unwrap();
+    let window = world.domain.create_window(77, WindowScope::Domain).unwrap();
     let key = b.bind(&*window, buffer, (20, 10), Privileges::REMOTE_WRITE, 5);
     let done = b.completions();
     assert_eq!((done[0].operation, done[0].cookie, done[0].extra), (Bind, 5, 77));
@@ -160,7 +160,7 @@ fn a_window_opens_its_piece_with_its_privileges() {
         let mine = world.buffer(100);
         let bytes = mine.fill(1);
         let (a, b) = world.pair();
-        let window = world.domain.create_window(7).unwrap();
+        let window = world.domain.create_window(7, WindowScope::Domain).unwrap();
         let first = b.bind(&*window, &theirs, (20, 10), Privileges::REMOTE_WRITE, 1);
         a.write(2, &[mine.segment(0, 10)], through(first, &theirs, 20, 10));
         assert_eq!(a.done(), [(RdmaWrite, 2, 10, Success)]);
@@ -189,7 +189,7 @@ fn a_window_closes_by_length_zero_by_drop_and_with_its_region() {
         let mine = world.buffer(100);
         let theirs = world.buffer(100);
         let (_a, b) = world.pair();
-        let window = world.domain.create_window(7).unwrap();
+        let window = world.domain.create_window(7, WindowScope::Domain).unwrap();
         let key = b.bind(&*window, &theirs, (0, 10), Privileges::REMOTE_WRITE, 1);
         let close = BindRequest {
             window: &*window,
@@ -205,7 +205,7 @@ fn a_window_closes_by_length_zero_by_drop_and_with_its_region() {
         refused(&world, &mine, through(key, &theirs, 0, 10), RdmaWrite);
         let (_a, _b, key) = with_window(&world, &theirs);
         refused(&world, &mine, through(key, &theirs, 20, 10), RdmaWrite);
-        let window = world.domain.create_window(7).unwrap();
+        let window = world.domain.create_window(7, WindowScope::Domain).unwrap();
         let key = b.bind(&*window, &theirs, (0, 10), Privileges::REMOTE_WRITE, 1);
         theirs.region.deregister().unwrap();
         refused(&world, &mine, through(key, &theirs, 0, 10), RdmaWrite);
@@ -219,7 +219,7 @@ fn a_bind_waits_its_turn_and_the_old_key_with_it() {
         let mine = world.buffer(100);
         let theirs = world.buffer(100);
         let (a, b) = world.pair();
-        let window = world.domain.create_window(7).unwrap();
+        let window = world.domain.create_window(7, WindowScope::Domain).unwrap();
         let old = b.bind(&*window, &theirs, (0, 10), Privileges::REMOTE_WRITE, 1);
         b.send(2, &[]);
         let new = b.bind(&*window, &theirs, (0, 10), Privileges::REMOTE_WRITE, 3);
@@ -249,7 +249,7 @@ fn a_bind_to_freed_memory_fails() {
         let world = World::new();
         let theirs = world.buffer(100);
         let (a, b) = world.pair_with(Setup::default(), Setup::default());
-        let window = world.domain.create_window(7).unwrap();
+        let window = world.domain.create_window(7, WindowScope::Domain).unwrap();
         theirs.region.deregister().unwrap();
         b.bind(&*window, &theirs, (0, 10), Privileges::REMOTE_WRITE, 1);
         assert_eq!(b.ended(), (vec![(Bind, 1, RmrFailed)], Event::Broken));

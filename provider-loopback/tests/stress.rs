@@ -247,7 +247,7 @@ fn exchange(
         posters.into_iter().map(|(active, thread)| (active, thread.join().unwrap())).collect()
     });
     for (active, side) in [(true, a), (false, b)] {
-        assert!(side.qp.idle().receives && side.qp.idle().requests);
+        assert!(side.qp.outstanding().receives == 0 && side.qp.outstanding().requests == 0);
         let (completions, events) = split(side.log());
         assert_eq!(events, [Event::Disconnected]);
         let place: HashMap<u64, usize> =

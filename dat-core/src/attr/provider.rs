@@ -106,6 +106,15 @@ pub struct ProviderAttributes {
     pub lmr_sync_required: bool,
     /// Whether remote memory regions can be bound.
     pub rmr_supported: bool,
+    /// Whether they can be confined to the endpoint that binds them.
+    pub rmr_scope_ep_supported: bool,
+    /// Whether a send can make a remote memory region of the peer's invalid, and an RDMA read
+    /// go to memory named by its remote context.
+    pub invalidate_supported: bool,
+    /// Whether there are fetch-and-add and compare-and-swap.
+    pub atomics_supported: bool,
+    /// Whether RDMA writes can carry immediate data.
+    pub immediate_data_supported: bool,
     /// Attributes that only the provider knows.
     pub provider_specific: Vec<NamedAttr>,
 }

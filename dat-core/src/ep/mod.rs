@@ -164,8 +164,12 @@ impl Endpoint {
     pub fn status(&self) -> Result<EpStatus> {
         let state = self.inner.shared.state();
         let state = state.ok_or_else(|| self.inner.base.freed("dat_ep_get_status"))?;
-        let idle = self.inner.queue_pair.idle();
-        Ok(EpStatus { state, recv_idle: idle.receives, request_idle: idle.requests })
+        let outstanding = self.inner.queue_pair.outstanding();
+        Ok(EpStatus {
+            state,
+            recv_idle: outstanding.receives == 0,
+            request_idle: outstanding.requests == 0,
+        })
     }
 
     /// Everything about the endpoint (dat_ep_query(3DAT)).

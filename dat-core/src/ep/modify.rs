@@ -139,7 +139,7 @@ impl EpInner {
     fn check_receive_flags(&self, config: &Config, change: &EpChange) -> Result<()> {
         let Some(after) = &change.attributes else { return Ok(()) };
         let same = after.recv_completion_flags == config.attributes.recv_completion_flags;
-        if same || self.queue_pair.idle().receives {
+        if same || self.queue_pair.outstanding().receives == 0 {
             return Ok(());
         }
         let subtype = self.shared.state().map_or(Subtype::NoSubtype, |state| state.invalid_state());

@@ -99,10 +99,16 @@ impl InterfaceAdapter {
         ia.adapter(CREATE)?;
         let (span, memory, memory_type) = self.locate(&source)?;
         self.check_memory(span, memory_type)?;
-        if !Privileges::ALL.contains(privileges) {
+        if !Privileges::all().contains(privileges) {
             let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg6)
                 .because(format!("privileges {:#x} have unknown bits", privileges.bits()))
                 .advise("use the bits of DAT_MEM_PRIV_ALL_FLAG");
+            return Err(ia.describe(error, CREATE));
+        }
+        let atomics = ia.attributes.provider.atomics_supported;
+        if privileges.contains(Privileges::REMOTE_ATOMIC) && !atomics {
+            let error = Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
+                .because("the provider has no atomic operations");
             return Err(ia.describe(error, CREATE));
         }
         let pz = Hold::new(pz.inner(), ia, CREATE, Subtype::InvalidHandlePz)?;

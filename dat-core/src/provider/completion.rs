@@ -15,8 +15,8 @@ pub struct Completion {
     pub cookie: u64,
     /// The bytes moved; of meaning for a success only.
     pub length: u64,
-    /// What more the operation gives: the tag of the window for a bind, the context that was
-    /// invalidated for a receive with invalidate; else 0.
+    /// What more the operation gives: the tag of the window for a bind, the key that was made
+    /// invalid for a receive with invalidate, the data of a receive with immediate; else 0.
     pub extra: u64,
     /// Which operation it was; known for failures too.
     pub operation: Operation,

@@ -24,7 +24,7 @@ pub trait ProtectionDomain: Send + Sync {
     ///
     /// # Errors
     /// `DAT_MODEL_NOT_SUPPORTED` where there is none (the default).
-    fn create_window(&self, _tag: u64) -> Result<Arc<dyn MemoryWindow>> {
+    fn create_window(&self, _tag: u64, _scope: WindowScope) -> Result<Arc<dyn MemoryWindow>> {
         Err(unsupported("memory window, so no remote memory region"))
     }
 }
@@ -47,6 +47,15 @@ pub trait MemoryRegion: Send + Sync {
     /// # Errors
     /// What the device said; the memory may then still be in use.
     fn deregister(&self) -> Result<()>;
+}
+
+/// Through which connections a memory window can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WindowScope {
+    /// Those of all queue pairs of its domain.
+    Domain,
+    /// That of the queue pair on which it was bound.
+    QueuePair,
 }
 
 /// A memory window, which [`QueuePair::post_bind`](super::QueuePair::post_bind) binds.

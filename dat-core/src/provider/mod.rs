@@ -29,9 +29,9 @@ pub use completion::{
 pub use connection::{
     ConnectRequest, ConnectionSink, ConnectionUpcall, Incoming, ListenSink, Listener, Peer,
 };
-pub use memory::{MemoryRegion, MemoryWindow, ProtectionDomain};
+pub use memory::{MemoryRegion, MemoryWindow, ProtectionDomain, WindowScope};
 pub use queue_pair::{
-    BindRequest, QueueIdle, QueuePair, QueuePairLimits, QueuePairSpec, ReceiveRequest, Request,
+    BindRequest, Outstanding, QueuePair, QueuePairLimits, QueuePairSpec, ReceiveRequest, Request,
     Segment, Work,
 };
 pub use shared_receive::{SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink};

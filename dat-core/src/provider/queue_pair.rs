@@ -9,6 +9,7 @@ use super::{
 };
 use crate::error::Result;
 use crate::flags::{Close, CompletionFlags, Privileges};
+use crate::status::Operation;
 use crate::triplet::RmrTriplet;
 
 /// A piece of local memory, checked by the core when it was posted.
@@ -39,16 +40,67 @@ pub struct ReceiveRequest<'a> {
 pub enum Work {
     /// Sends the segments as a message.
     Send,
+    /// Sends the segments as a message and makes a window of the peer's invalid.
+    SendInvalidate {
+        /// The key of the window.
+        key: u32,
+    },
     /// Writes the segments to the peer's memory.
     RdmaWrite {
         /// Where they go.
         remote: RmrTriplet,
+    },
+    /// Writes the segments to the peer's memory, then completes a receive of the peer's.
+    RdmaWriteImmediate {
+        /// Where they go.
+        remote: RmrTriplet,
+        /// What the receive's completion carries.
+        immediate: u32,
     },
     /// Fills the segments from the peer's memory.
     RdmaRead {
         /// Where the bytes come from.
         remote: RmrTriplet,
     },
+    /// Fills own memory that is named by a remote key from the peer's memory.
+    RdmaReadToRmr {
+        /// Where the bytes go.
+        local: RmrTriplet,
+        /// Where they come from.
+        remote: RmrTriplet,
+    },
+    /// Adds to eight bytes of the peer's memory at once; the segment gets the value before.
+    FetchAdd {
+        /// What is added, modulo 2^64.
+        add: u64,
+        /// The eight bytes, aligned to eight.
+        remote: RmrTriplet,
+    },
+    /// Replaces eight bytes of the peer's memory at once if they have a value; the segment gets
+    /// the value before.
+    CompareSwap {
+        /// The value that they must have.
+        compare: u64,
+        /// The value that they get.
+        swap: u64,
+        /// The eight bytes, aligned to eight.
+        remote: RmrTriplet,
+    },
+}
+
+impl Work {
+    /// The operation that its completion names.
+    #[must_use]
+    pub const fn operation(&self) -> Operation {
+        match self {
+            Self::Send | Self::SendInvalidate { .. } => Operation::Send,
+            Self::RdmaWrite { .. } => Operation::RdmaWrite,
+            Self::RdmaWriteImmediate { .. } => Operation::RdmaWriteImmediate,
+            Self::RdmaRead { .. } | Self::RdmaReadToRmr { .. } => Operation::RdmaRead,
+            Self::FetchAdd { .. } => Operation::FetchAdd,
+            Self::CompareSwap { .. } => Operation::CompareSwap,
+        }
+    }
 }
 
 /// A request to post.
@@ -144,13 +196,13 @@ impl std::fmt::Debug for QueuePairSpec {
     }
 }
 
-/// Whether anything is outstanding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QueueIdle {
-    /// No receive is outstanding.
-    pub receives: bool,
-    /// No request is outstanding.
-    pub requests: bool,
+/// What was posted and has not completed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outstanding {
+    /// Receives; those taken from a shared queue count from then on.
+    pub receives: u32,
+    /// Requests.
+    pub requests: u32,
 }
 
 /// A queue pair with a reliable connection.
@@ -208,8 +260,8 @@ pub trait QueuePair: Send + Sync {
     /// `DAT_INSUFFICIENT_RESOURCES` when the device has none that large; nothing is changed.
     fn modify(&self, spec: QueuePairSpec) -> Result<()>;
 
-    /// Whether anything is outstanding: posted, and not completed.
-    fn idle(&self) -> QueueIdle;
+    /// How much is outstanding: posted, and not completed.
+    fn outstanding(&self) -> Outstanding;
 
     /// Ends all use: as an abrupt disconnect, without any further event. What is posted later
     /// is refused or flushed.

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use dat_core::error::{Result, Subtype};
 use dat_core::flags::Close;
 use dat_core::provider::{
-    BindRequest, ConnectRequest, QueueIdle, QueuePair, QueuePairSpec, ReceiveRequest, Request,
+    BindRequest, ConnectRequest, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest, Request,
 };
 
 use crate::errors::foreign;
@@ -68,10 +68,10 @@ impl QueuePair for Handle {
         self.endpoint.modify(&spec)
     }
 
-    fn idle(&self) -> QueueIdle {
-        QueueIdle {
-            receives: self.endpoint.rq.lock().receives.is_empty(),
-            requests: !self.endpoint.sq.lock().has_waiting(),
+    fn outstanding(&self) -> Outstanding {
+        Outstanding {
+            receives: self.endpoint.rq.lock().receives.posted(),
+            requests: self.endpoint.sq.lock().waiting(),
         }
     }
 

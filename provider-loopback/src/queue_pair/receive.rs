@@ -80,9 +80,25 @@ pub(crate) struct Receives {
     pub(super) room: Room,
     pub(super) outlet: Arc<Outlet>,
     pub(super) domain: u64,
+    /// The number of the queue pair.
+    pub(super) number: u32,
     pub(super) shared: Option<SharedReceives>,
     /// The queue pair itself, for shared receive queues to find it again.
     pub(super) me: Weak<Endpoint>,
+}
+
+/// What a receive is told of the request that completed it.
+#[derive(Clone, Copy)]
+pub(super) struct Arrival {
+    pub(super) operation: Operation,
+    pub(super) extra: u64,
+    pub(super) solicited: bool,
+}
+
+impl Arrival {
+    /// Nothing arrived.
+    pub(super) const NONE: Self =
+        Self { operation: Operation::Receive, extra: 0, solicited: false };
 }
 
 /// The shared receive queue that receives are taken from.
@@ -95,8 +111,29 @@ pub(super) struct SharedReceives {
 }
 
 impl Receives {
-    pub(super) fn is_empty(&self) -> bool {
-        self.ring.is_empty()
+    /// Whether there is a receive; if not, a shared queue remembers who wants one.
+    #[inline]
+    pub(super) fn has_receive(&mut self) -> bool {
+        match &mut self.shared {
+            None => !self.ring.is_empty(),
+            Some(shared) => shared.queue.has_buffer(&mut shared.stalled, &self.me),
+        }
+    }
+
+    /// Takes the next receive; the segments of one from a shared queue are then at hand.
+    #[inline]
+    pub(super) fn take(&mut self, upcalls: &mut Upcalls) -> Option<(Posted, usize)> {
+        match &mut self.shared {
+            None => self.ring.pop().map(|posted| (posted, 0)),
+            Some(shared) => {
+                shared.queue.take(&mut shared.segments, &mut shared.stalled, &self.me, upcalls)
+            }
+        }
+    }
+
+    /// How many receives are posted here; those of a shared queue are not.
+    pub(super) fn posted(&self) -> u32 {
+        self.ring.count()
     }
 
     /// Reports a receive that ended.
@@ -104,16 +141,12 @@ impl Receives {
         &self,
         posted: Posted,
         (length, status): (u64, DtoStatus),
-        solicited: bool,
+        arrival: Arrival,
         upcall: &mut Upcall,
     ) {
-        let completion = Completion {
-            cookie: posted.cookie,
-            length,
-            operation: Operation::Receive,
-            status,
-            ..Completion::default()
-        };
+        let Arrival { operation, extra, solicited } = arrival;
+        let completion =
+            Completion { tag: 0, cookie: posted.cookie, length, extra, operation, status };
         let failed = status != DtoStatus::Success;
         let features = CompletionFeatures { unsignalled: posted.unsignalled, solicited, failed };
         self.outlet.complete(completion, features, upcall);
@@ -133,7 +166,7 @@ impl Rq {
         let posted = Posted::new(receive);
         if matches!(self.inbound, Inbound::Shut) {
             let upcall = &mut upcalls.receives;
-            receives.finish(posted, (0, DtoStatus::Flushed), false, upcall);
+            receives.finish(posted, (0, DtoStatus::Flushed), Arrival::NONE, upcall);
         } else if receives.ring.push(posted, receive.segments).is_err() {
             receives.room.undo();
             return Err(no_room());

@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use dat_core::error::Result;
 use dat_core::flags::CompletionFlags;
-use dat_core::provider::{
-    BindRequest, Completion, CompletionFeatures, Request, Segment, Work, unsupported,
-};
-use dat_core::{DtoStatus, Operation, RmrTriplet};
+use dat_core::provider::{BindRequest, Completion, CompletionFeatures, Request, Segment, Work};
+use dat_core::{DtoStatus, Operation};
 
 use super::execute::{Step, execute};
 use super::receive::Inbound;
@@ -27,21 +25,21 @@ pub(super) struct Pending {
 }
 
 /// What a request does.
-#[derive(Default)]
 pub(super) enum Task {
-    #[default]
-    Send,
-    Write(RmrTriplet),
-    Read(RmrTriplet),
+    Work(Work),
     Bind(Bind),
+}
+
+impl Default for Task {
+    fn default() -> Self {
+        Self::Work(Work::Send)
+    }
 }
 
 impl Task {
     fn operation(&self) -> Operation {
         match self {
-            Self::Send => Operation::Send,
-            Self::Write(_) => Operation::RdmaWrite,
-            Self::Read(_) => Operation::RdmaRead,
+            Self::Work(work) => work.operation(),
             Self::Bind(_) => Operation::Bind,
         }
     }
@@ -77,18 +75,12 @@ impl Requester {
 
 impl Endpoint {
     pub(super) fn post_request(&self, request: &Request<'_>) -> Result<()> {
-        let task = match request.work {
-            Work::Send => Task::Send,
-            Work::RdmaWrite { remote } => Task::Write(remote),
-            Work::RdmaRead { remote } => Task::Read(remote),
-            _ => return Err(unsupported("operation of that kind")),
-        };
-        let Request { length, cookie, flags, .. } = *request;
-        self.post(Pending { task, length, cookie, flags }, request.segments)
+        let Request { work, length, cookie, flags, .. } = *request;
+        self.post(Pending { task: Task::Work(work), length, cookie, flags }, request.segments)
     }
 
     pub(super) fn post_bind(&self, request: &BindRequest<'_>) -> Result<u32> {
-        let bind = Bind::new(request)?;
+        let bind = Bind::new(request, self.number)?;
         let key = bind.key();
         let BindRequest { cookie, flags, .. } = *request;
         self.post(Pending { task: Task::Bind(bind), length: 0, cookie, flags }, &[])?;
@@ -158,6 +150,15 @@ impl Sq {
         }
         self.requests.finish(pending, 0, DtoStatus::Flushed, &mut upcalls.requests);
         Ok(())
+    }
+
+    /// How many requests wait at the peer.
+    pub(super) fn waiting(&self) -> u32 {
+        let State::Connected(connection) = &self.state else { return 0 };
+        match &connection.peer.rq.lock().inbound {
+            Inbound::Open(source) if source.link == connection.link => source.waiting.count(),
+            _ => 0,
+        }
     }
 
     /// Whether a graceful disconnect has to wait; if so the peer's side remembers it.

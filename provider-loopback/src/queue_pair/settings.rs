@@ -11,7 +11,7 @@ use super::receive::{Inbound, Receives, Rq, SharedReceives};
 use super::state::{Endpoint, Requester, Sq, State};
 use super::{Handle, Source};
 use crate::domain::{self, Membership};
-use crate::fabric::Host;
+use crate::fabric::{self, Host};
 use crate::outlet::{Credits, Outlet, Room};
 use crate::ring::Ring;
 use crate::shared_receive;
@@ -19,8 +19,10 @@ use crate::shared_receive;
 pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
     let requests = Room::new(spec.limits.max_requests);
     let receives = Room::new(spec.limits.max_receives);
-    let parts = Parts::new(spec, &requests.credits, &receives.credits)?;
+    let number = fabric::serial();
+    let parts = Parts::new(spec, number, &requests.credits, &receives.credits)?;
     let endpoint = Arc::new_cyclic(|me| Endpoint {
+        number,
         host: Arc::clone(host),
         sq: Mutex::new(Sq {
             state: State::Unconnected,
@@ -38,6 +40,7 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn Q
                 room: receives,
                 outlet: parts.receives,
                 domain: parts.domain,
+                number,
                 shared: parts.shared,
                 me: Weak::clone(me),
             },
@@ -56,7 +59,12 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(spec: &QueuePairSpec, requests: &Arc<Credits>, own: &Arc<Credits>) -> Result<Self> {
+    fn new(
+        spec: &QueuePairSpec,
+        number: u32,
+        requests: &Arc<Credits>,
+        own: &Arc<Credits>,
+    ) -> Result<Self> {
         let mut domains = Vec::new();
         if let Some(domain) = &spec.domain {
             domains.push(domain::find(&**domain)?);
@@ -81,7 +89,7 @@ impl Parts {
             Subtype::InvalidHandleEvdRequest,
         )?;
         Ok(Self {
-            requests: Requester { outlet, domain },
+            requests: Requester { outlet, domain, number },
             receives: Outlet::new(
                 spec.tag,
                 Arc::clone(receive_credits),
@@ -107,7 +115,7 @@ impl Endpoint {
         }
         let mut rq = self.rq.lock();
         let receives = &mut rq.receives;
-        let parts = Parts::new(spec, &sq.room.credits, &receives.room.credits)?;
+        let parts = Parts::new(spec, self.number, &sq.room.credits, &receives.room.credits)?;
         for (used, max) in [
             (sq.room.used(), spec.limits.max_requests),
             (receives.room.used(), spec.limits.max_receives),

@@ -6,7 +6,7 @@ use dat_core::error::{Error, Result, Subtype};
 use dat_core::provider::{ConnectionSink, ConnectionUpcall};
 use parking_lot::Mutex;
 
-use super::receive::{Inbound, Rq};
+use super::receive::Rq;
 use crate::domain::Membership;
 use crate::errors::wrong_state;
 use crate::fabric::Host;
@@ -14,6 +14,8 @@ use crate::outlet::{Outlet, Room};
 
 /// A queue pair. The two locks are taken in the order of the fields.
 pub(crate) struct Endpoint {
+    /// What windows confined to this queue pair know it by; never 0.
+    pub(super) number: u32,
     pub(crate) host: Arc<Host>,
     pub(crate) sq: Mutex<Sq>,
     pub(crate) rq: Mutex<Rq>,
@@ -39,6 +41,8 @@ pub(crate) struct Requester {
     pub(super) outlet: Arc<Outlet>,
     /// 0 while there is none, which no memory belongs to.
     pub(crate) domain: u64,
+    /// The number of the queue pair.
+    pub(super) number: u32,
 }
 
 pub(crate) enum State {
@@ -133,15 +137,6 @@ impl Sq {
             return Err(wrong_state(Subtype::InvalidStateEpUnconfigured));
         }
         Ok(())
-    }
-
-    /// Whether requests wait at the peer.
-    pub(super) fn has_waiting(&self) -> bool {
-        let State::Connected(connection) = &self.state else { return false };
-        match &connection.peer.rq.lock().inbound {
-            Inbound::Open(source) => source.link == connection.link && !source.waiting.is_empty(),
-            _ => false,
-        }
     }
 }
 

@@ -12,7 +12,7 @@ use dat_core::error::Result;
 use dat_core::flags::Close;
 use dat_core::provider::ConnectionUpcall;
 
-use super::receive::{Inbound, Rq, Source};
+use super::receive::{Arrival, Inbound, Rq, Source};
 use super::state::{Announced, End, Endpoint, State};
 use crate::outlet::Upcalls;
 
@@ -63,7 +63,7 @@ impl Rq {
         };
         while let Some(posted) = self.receives.ring.pop() {
             let status = DtoStatus::Flushed;
-            self.receives.finish(posted, (0, status), false, &mut upcalls.receives);
+            self.receives.finish(posted, (0, status), Arrival::NONE, &mut upcalls.receives);
         }
         source
     }

@@ -88,6 +88,10 @@ impl Adapter for StubAdapter {
                 srq_ep_pz_difference_supported: false,
                 lmr_sync_required: false,
                 rmr_supported: false,
+                rmr_scope_ep_supported: false,
+                invalidate_supported: false,
+                atomics_supported: false,
+                immediate_data_supported: false,
                 provider_specific: Vec::new(),
             },
             default_ep: EpAttributes {

@@ -6,7 +6,7 @@ use super::no_transport;
 use crate::error::Result;
 use crate::flags::Close;
 use crate::provider::{
-    Completion, CompletionPoller, CompletionQueue, ConnectRequest, Notify, QueueIdle, QueuePair,
+    Completion, CompletionPoller, CompletionQueue, ConnectRequest, Notify, Outstanding, QueuePair,
     QueuePairSpec, ReceiveRequest, Request,
 };
 
@@ -63,8 +63,8 @@ impl QueuePair for StubQueuePair {
         Ok(())
     }
 
-    fn idle(&self) -> QueueIdle {
-        QueueIdle { receives: true, requests: true }
+    fn outstanding(&self) -> Outstanding {
+        Outstanding::default()
     }
 
     fn retire(&self) {}

@@ -1,0 +1,78 @@
+//! Posting atomic operations (the InfiniBand extension of DAT 2.0).
+
+use super::super::{Endpoint, EpInner};
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::flags::{CompletionFlags, Privileges};
+use crate::provider::Work;
+use crate::triplet::{LmrTriplet, RmrTriplet};
+
+const FETCH_ADD: &str = "dat_ib_post_fetch_and_add";
+const COMPARE_SWAP: &str = "dat_ib_post_cmp_and_swap";
+
+/// The bytes that an atomic operation works on.
+const WORD: u64 = 8;
+
+impl Endpoint {
+    /// Posts an atomic addition to eight bytes of the peer's memory; `local` gets their value
+    /// before it, in the order of bytes of this machine (dat_ib_post_fetch_and_add).
+    ///
+    /// # Errors
+    /// As [`Endpoint::post_rdma_read`]; `DAT_INVALID_PARAMETER` unless both places have eight
+    /// bytes and the remote one is aligned to eight; `DAT_MODEL_NOT_SUPPORTED` where the
+    /// provider has no atomics.
+    pub fn post_fetch_and_add(
+        &self,
+        add: u64,
+        local: LmrTriplet,
+        cookie: u64,
+        remote: RmrTriplet,
+        flags: CompletionFlags,
+    ) -> Result<()> {
+        let work = Work::FetchAdd { add, remote };
+        self.inner.post_atomic(work, local, cookie, remote, flags, FETCH_ADD)
+    }
+
+    /// Posts an atomic exchange: eight bytes of the peer's memory become `swap` if they are
+    /// `compare`; `local` gets their value before it (dat_ib_post_cmp_and_swap).
+    ///
+    /// # Errors
+    /// As [`Endpoint::post_fetch_and_add`].
+    pub fn post_compare_and_swap(
+        &self,
+        (compare, swap): (u64, u64),
+        local: LmrTriplet,
+        cookie: u64,
+        remote: RmrTriplet,
+        flags: CompletionFlags,
+    ) -> Result<()> {
+        let work = Work::CompareSwap { compare, swap, remote };
+        self.inner.post_atomic(work, local, cookie, remote, flags, COMPARE_SWAP)
+    }
+}
+
+impl EpInner {
+    fn post_atomic(
+        &self,
+        work: Work,
+        local: LmrTriplet,
+        cookie: u64,
+        remote: RmrTriplet,
+        flags: CompletionFlags,
+        operation: &'static str,
+    ) -> Result<()> {
+        self.check_requests(operation)?;
+        self.check_offered(self.offers().atomics_supported, "atomic operations", operation)?;
+        self.check_read(remote.length, local.length, flags, Subtype::InvalidArg6, operation)?;
+        let gathered = self.gather(&[local], 1, Privileges::LOCAL_WRITE, operation)?;
+        if remote.length != WORD || local.length != WORD || remote.address % WORD != 0 {
+            let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg5)
+                .because(format!(
+                    "{} bytes at {:#x} with room for {} are no aligned word",
+                    remote.length, remote.address, local.length
+                ))
+                .advise("use eight bytes on both sides, aligned to eight on the remote one");
+            return Err(self.base.describe(error, operation));
+        }
+        self.post(work, &gathered, cookie, flags, operation)
+    }
+}

@@ -1,0 +1,147 @@
+//! Posting RDMA writes and reads.
+
+use crate::error::{Result, Subtype};
+use crate::flags::{CompletionFlags, Privileges};
+use crate::provider::Work;
+use crate::triplet::{LmrTriplet, RmrTriplet};
+
+use super::super::{Endpoint, EpInner};
+
+const READ: &str = "dat_ep_post_rdma_read";
+const READ_TO_RMR: &str = "dat_ep_post_rdma_read_to_rmr";
+const WRITE: &str = "dat_ep_post_rdma_write";
+const WRITE_IMMEDIATE: &str = "dat_ib_post_rdma_write_immed";
+
+impl Endpoint {
+    /// Posts an RDMA write (dat_ep_post_rdma_write(3DAT)).
+    ///
+    /// # Errors
+    /// As [`Endpoint::post_send`]; `DAT_LENGTH_ERROR` when the remote buffer is shorter than
+    /// the local one.
+    #[inline]
+    pub fn post_rdma_write(
+        &self,
+        iov: &[LmrTriplet],
+        cookie: u64,
+        remote: RmrTriplet,
+        flags: CompletionFlags,
+    ) -> Result<()> {
+        self.inner.write(Work::RdmaWrite { remote }, remote, iov, cookie, flags, WRITE)
+    }
+
+    /// Posts an RDMA write with immediate data (the InfiniBand extension of DAT 2.0): when it
+    /// is done a receive of the peer's completes, as
+    /// [`ReceiveImmediate`](crate::Operation::ReceiveImmediate), with the data and the length
+    /// of the write; its buffer stays as it is.
+    ///
+    /// # Errors
+    /// As [`Endpoint::post_rdma_write`]; `DAT_MODEL_NOT_SUPPORTED` where the provider has it not.
+    pub fn post_rdma_write_immediate(
+        &self,
+        iov: &[LmrTriplet],
+        cookie: u64,
+        remote: RmrTriplet,
+        immediate: u32,
+        flags: CompletionFlags,
+    ) -> Result<()> {
+        let offered = self.inner.offers().immediate_data_supported;
+        self.inner.check_offered(offered, "immediate data", WRITE_IMMEDIATE)?;
+        let work = Work::RdmaWriteImmediate { remote, immediate };
+        self.inner.write(work, remote, iov, cookie, flags, WRITE_IMMEDIATE)
+    }
+
+    /// Posts an RDMA read (dat_ep_post_rdma_read(3DAT)): all of the remote buffer goes into
+    /// the local one.
+    ///
+    /// # Errors
+    /// As [`Endpoint::post_send`], for local write privilege; `DAT_LENGTH_ERROR` when the
+    /// local buffer is shorter than the remote one; `DAT_INVALID_PARAMETER` when the endpoint
+    /// was made for no outgoing RDMA reads.
+    #[inline]
+    pub fn post_rdma_read(
+        &self,
+        iov: &[LmrTriplet],
+        cookie: u64,
+        remote: RmrTriplet,
+        flags: CompletionFlags,
+    ) -> Result<()> {
+        let inner = &*self.inner;
+        inner.check_requests(READ)?;
+        let most = inner.shared.gate.read_iov();
+        let local = inner.gather(iov, most, Privileges::LOCAL_WRITE, READ)?;
+        inner.check_read(remote.length, local.length, flags, Subtype::InvalidArg6, READ)?;
+        inner.post(Work::RdmaRead { remote }, &local, cookie, flags, READ)
+    }
+
+    /// Posts an RDMA read into memory that is named by a remote context
+    /// (dat_ep_post_rdma_read_to_rmr of DAT 2.0). The context must have the remote write
+    /// privilege; a bad one fails the operation and breaks the connection.
+    ///
+    /// # Errors
+    /// As [`Endpoint::post_rdma_read`]; `DAT_MODEL_NOT_SUPPORTED` where the provider has it not.
+    pub fn post_rdma_read_to_rmr(
+        &self,
+        local: RmrTriplet,
+        cookie: u64,
+        remote: RmrTriplet,
+        flags: CompletionFlags,
+    ) -> Result<()> {
+        let inner = &*self.inner;
+        inner.check_requests(READ_TO_RMR)?;
+        let offered = inner.offers().invalidate_supported;
+        inner.check_offered(offered, "RDMA read to a remote context", READ_TO_RMR)?;
+        inner.check_read(remote.length, local.length, flags, Subtype::InvalidArg5, READ_TO_RMR)?;
+        let nothing = inner.gather(&[], 0, Privileges::empty(), READ_TO_RMR)?;
+        inner.post(Work::RdmaReadToRmr { local, remote }, &nothing, cookie, flags, READ_TO_RMR)
+    }
+}
+
+impl EpInner {
+    #[inline]
+    fn write(
+        &self,
+        work: Work,
+        remote: RmrTriplet,
+        iov: &[LmrTriplet],
+        cookie: u64,
+        flags: CompletionFlags,
+        operation: &'static str,
+    ) -> Result<()> {
+        self.check_requests(operation)?;
+        let gate = &self.shared.gate;
+        self.check_flags(flags, gate.request_flags(), Subtype::InvalidArg6, operation)?;
+        let local = self.gather(iov, gate.write_iov(), Privileges::LOCAL_READ, operation)?;
+        if local.length > gate.max_rdma_size() {
+            return Err(self.too_long(local.length, gate.max_rdma_size(), operation));
+        }
+        if local.length > remote.length {
+            return Err(self.too_short(local.length, remote.length, operation));
+        }
+        self.post(work, &local, cookie, flags, operation)
+    }
+
+    /// What every read is checked for.
+    #[inline]
+    pub(super) fn check_read(
+        &self,
+        length: u64,
+        room: u64,
+        flags: CompletionFlags,
+        argument: Subtype,
+        operation: &'static str,
+    ) -> Result<()> {
+        let gate = &self.shared.gate;
+        let allowed = gate.request_flags() & !CompletionFlags::SOLICITED_WAIT.bits();
+        self.check_flags(flags, allowed, argument, operation)?;
+        if length > gate.max_rdma_size() {
+            return Err(self.too_long(length, gate.max_rdma_size(), operation));
+        }
+        if length > room {
+            return Err(self.too_short(length, room, operation));
+        }
+        if gate.reads_out() == 0 {
+            return Err(self.no_reads(operation));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! Why a post is refused.
+
+use super::super::EpInner;
+use crate::attr::ProviderAttributes;
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::flags::CompletionFlags;
+
+impl EpInner {
+    /// What the provider offers.
+    pub(super) fn offers(&self) -> &ProviderAttributes {
+        &self.base.ia.attributes.provider
+    }
+
+    /// Refuses an operation that the provider doesn't have.
+    pub(super) fn check_offered(
+        &self,
+        offered: bool,
+        what: &'static str,
+        operation: &'static str,
+    ) -> Result<()> {
+        if offered {
+            return Ok(());
+        }
+        let error = Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
+            .because(format!("the provider has no {what}"))
+            .advise("the provider attributes say what it has");
+        Err(self.base.describe(error, operation))
+    }
+
+    #[cold]
+    pub(super) fn bad_flags(
+        &self,
+        flags: CompletionFlags,
+        allowed: u32,
+        argument: Subtype,
+        operation: &'static str,
+    ) -> Error {
+        let excess = CompletionFlags::from_bits_retain(flags.bits() & !allowed);
+        let advice = if excess.contains(CompletionFlags::UNSIGNALLED) {
+            "make the endpoint with DAT_COMPLETION_UNSIGNALLED_FLAG to post with it"
+        } else {
+            "post without the flag; the operation doesn't have it"
+        };
+        let error = Error::new(ReturnType::InvalidParameter, argument)
+            .because(format!("completion_flags: {excess:?} can't be used here"))
+            .advise(advice);
+        self.base.describe(error, operation)
+    }
+
+    #[cold]
+    pub(super) fn too_many(&self, segments: usize, most: u32, operation: &'static str) -> Error {
+        let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2)
+            .because(format!("{segments} segments exceed the endpoint's maximum of {most}"))
+            .advise("use fewer segments, or make the endpoint with a longer IOV");
+        self.base.describe(error, operation)
+    }
+
+    #[cold]
+    pub(super) fn too_long(&self, length: u64, most: u64, operation: &'static str) -> Error {
+        let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3)
+            .because(format!("{length} bytes exceed the endpoint's maximum of {most}"))
+            .advise("transfer less at once, or make the endpoint with a higher maximum");
+        self.base.describe(error, operation)
+    }
+
+    #[cold]
+    pub(super) fn too_short(&self, length: u64, room: u64, operation: &'static str) -> Error {
+        let error = Error::new(ReturnType::LengthError, Subtype::NoSubtype)
+            .because(format!("{length} bytes don't fit into a buffer of {room}"))
+            .advise("make the receiving buffer at least as long as the other one");
+        self.base.describe(error, operation)
+    }
+
+    #[cold]
+    pub(super) fn no_reads(&self, operation: &'static str) -> Error {
+        let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1)
+            .because("the endpoint was made with max_rdma_read_out 0")
+            .advise("make it with at least 1 to post RDMA reads");
+        self.base.describe(error, operation)
+    }
+
+    #[cold]
+    pub(super) fn shares_receives(&self) -> Error {
+        let subtype = Subtype::InvalidStateSrqInUse;
+        let error = Error::new(ReturnType::InvalidState, subtype)
+            .because("the endpoint takes its receives from a shared queue")
+            .advise("post the receive to the shared receive queue");
+        self.base.describe(error, super::RECV)
+    }
+}

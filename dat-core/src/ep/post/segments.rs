@@ -1,0 +1,91 @@
+//! Local segments: checked against the regions, gathered for the provider.
+
+use arrayvec::ArrayVec;
+
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::flags::Privileges;
+use crate::ia::MAX_SEGMENTS;
+use crate::provider::Segment;
+use crate::region_table::{Region, RegionTable};
+use crate::triplet::LmrTriplet;
+
+/// Local segments as the provider takes them, and their length together.
+pub(crate) struct Gathered {
+    pub(crate) segments: ArrayVec<Segment, MAX_SEGMENTS>,
+    pub(crate) length: u64,
+}
+
+/// Checks local segments against the regions of an adapter and a zone.
+#[inline]
+pub(crate) fn gather(
+    regions: &RegionTable,
+    zone: u64,
+    iov: &[LmrTriplet],
+    needed: Privileges,
+) -> Result<Gathered> {
+    let mut gathered = Gathered { segments: ArrayVec::new(), length: 0 };
+    for triplet in iov {
+        let region = regions.get(triplet.context);
+        let key = match region {
+            Some(region)
+                if region.owner == zone
+                    && region.access & needed.bits() == needed.bits()
+                    && region.contains(triplet.address, triplet.length) =>
+            {
+                region.value as u32
+            }
+            _ => return Err(bad_segment(regions, region, zone, triplet, needed)),
+        };
+        gathered.length = gathered.length.saturating_add(triplet.length);
+        let segment = Segment { address: triplet.address, length: triplet.length, key };
+        if gathered.segments.try_push(segment).is_err() {
+            return Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2)
+                .because(format!("{} segments exceed the maximum of {MAX_SEGMENTS}", iov.len())));
+        }
+    }
+    Ok(gathered)
+}
+
+/// Why a segment can't be used (RETURN VALUES of dat_ep_post_send(3DAT), dat_lmr_free(3DAT)).
+#[cold]
+fn bad_segment(
+    regions: &RegionTable,
+    region: Option<Region>,
+    zone: u64,
+    triplet: &LmrTriplet,
+    needed: Privileges,
+) -> Error {
+    let write = needed.contains(Privileges::LOCAL_WRITE);
+    let context = triplet.context;
+    match region {
+        None if regions.was_issued(context) => {
+            let subtype = if write { Subtype::ProtectionWrite } else { Subtype::ProtectionRead };
+            Error::new(ReturnType::ProtectionViolation, subtype)
+                .because(format!("the region of lmr_context {context:#x} was freed"))
+                .advise("free a region only after its operations completed")
+        }
+        None => {
+            let subtype = if write { Subtype::PrivilegesWrite } else { Subtype::PrivilegesRead };
+            Error::new(ReturnType::PrivilegesViolation, subtype)
+                .because(format!("lmr_context {context:#x} names no region of the adapter"))
+                .advise("use the context that dat_lmr_create of this adapter gave")
+        }
+        Some(region) if region.owner != zone => {
+            let subtype = if write { Subtype::ProtectionWrite } else { Subtype::ProtectionRead };
+            Error::new(ReturnType::ProtectionViolation, subtype).because(format!(
+                "the region of lmr_context {context:#x} is in PZ {}, not in PZ {zone}",
+                region.owner
+            ))
+        }
+        Some(region) if region.access & needed.bits() != needed.bits() => {
+            let subtype = if write { Subtype::PrivilegesWrite } else { Subtype::PrivilegesRead };
+            Error::new(ReturnType::PrivilegesViolation, subtype)
+        }
+        Some(region) => Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3)
+            .because(format!(
+                "segment {:#x}+{} is not inside its region {:#x}+{}",
+                triplet.address, triplet.length, region.address, region.length
+            ))
+            .advise("keep the segment within the registered memory"),
+    }
+}
