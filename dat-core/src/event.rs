@@ -234,17 +234,20 @@ pub enum AsyncErrorKind {
     ProviderInternal,
     /// A shared receive queue fell below its low watermark.
     SrqLowWatermark,
+    /// More receives are at an endpoint than its soft high watermark.
+    EpSoftHighWatermark,
 }
 
 impl AsyncErrorKind {
-    /// The event number of the C API. The watermark has none of its own: it is reported as
-    /// the endpoint's event with the reason `DAT_SRQ_LOW_WATERMARK_EVENT`.
+    /// The event number of the C API. The watermarks have none of their own: they are
+    /// reported with the number of a broken endpoint and a reason (`DAT_SRQ_LOW_WATERMARK_EVENT`,
+    /// `DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT`).
     #[must_use]
     pub const fn number(self) -> u32 {
         match self {
             Self::EvdOverflow => 0x8001,
             Self::IaCatastrophic => 0x8002,
-            Self::EpBroken | Self::SrqLowWatermark => 0x8003,
+            Self::EpBroken | Self::SrqLowWatermark | Self::EpSoftHighWatermark => 0x8003,
             Self::ProviderInternal => 0x8005,
         }
     }

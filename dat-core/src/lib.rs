@@ -58,7 +58,7 @@ pub use attr::EpAttributes;
 pub use cno::{Cno, ProxyAgent};
 pub use cr::{ConnectionRequest, CrParam};
 pub use csp::{Comm, Csp, CspParam};
-pub use ep::{Connect, Endpoint, EpChange, EpParam, EpSpec, EpState, EpStatus, table};
+pub use ep::{Connect, Endpoint, EpChange, EpParam, EpSpec, EpState, EpStatus, RecvBuffers, table};
 pub use error::{Error, Result, ReturnType, Subtype};
 pub use evd::{EvdOptions, EvdParam, EventDispatcher, Waited};
 pub use event::{

@@ -10,7 +10,7 @@ use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::{Close, ConnectFlags, Qos};
 use crate::provider::{ConnectRequest, Incoming};
 use crate::timeout::Timeout;
-use crate::timer;
+use crate::timer::{self, Job};
 
 /// Whom to connect to, and how (dat_ep_connect(3DAT)).
 #[derive(Clone, Debug)]
@@ -215,8 +215,9 @@ impl EpInner {
         });
         let attempt = control.attempt;
         let deadline = connect.timeout.deadline();
-        let key =
-            deadline.and_then(|at| timer::schedule(at, Arc::downgrade(&self.shared), attempt));
+        let key = deadline.and_then(|at| {
+            timer::schedule(at, Arc::downgrade(&self.shared), Job::EndAttempt(attempt))
+        });
         control.start_clock(key);
         attempt
     }

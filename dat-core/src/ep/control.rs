@@ -19,7 +19,7 @@ use crate::evd::EvdInner;
 use crate::event::{ConnectionEvent, ConnectionEventKind, Event};
 use crate::flags::{Close, ConnectFlags};
 use crate::provider::{ConnectionSink, ConnectionUpcall, Peer};
-use crate::timer::{self, TimerKey};
+use crate::timer::{self, Job, TimerKey};
 
 /// The state byte of an endpoint that was freed.
 const ENDED: u8 = u8::MAX;
@@ -147,7 +147,12 @@ impl EpShared {
         for action in actions {
             match action {
                 Action::StopClock => stop_clock(control),
-                Action::Raise(kind) => self.raise(control, *kind),
+                Action::Raise(kind) => {
+                    self.raise(control, *kind);
+                    if *kind == ConnectionEventKind::Established && self.gate.watermarks.are_set() {
+                        self.look_at_watermarks();
+                    }
+                }
                 // The table has none of these for what comes from below.
                 Action::StartAttempt
                 | Action::AbortAttempt
@@ -156,6 +161,14 @@ impl EpShared {
                 | Action::ResetQueuePair => {}
             }
         }
+    }
+
+    /// Has the watermarks looked at soon: a connection may break on them, which is not to be
+    /// done inside an upcall.
+    pub(super) fn look_at_watermarks(&self) {
+        let Some(owner) = self.owner.get().and_then(Weak::upgrade) else { return };
+        let now = std::time::Instant::now();
+        let _ = timer::schedule(now, Arc::downgrade(&owner.shared), Job::CheckWatermark);
     }
 
     /// Delivers a connection event, under the lock, so that events keep their order.
@@ -169,6 +182,13 @@ impl EpShared {
         if let Some(evd) = &control.connect_evd {
             let event = ConnectionEvent { kind, ep: self.id, private_data };
             evd.raise_connection(Event::Connection(event));
+        }
+    }
+
+    /// Looks at the watermarks outside the upcall that made it worth a look.
+    pub(crate) fn check_watermark_later(&self) {
+        if let Some(owner) = self.owner.get().and_then(Weak::upgrade) {
+            owner.check_watermarks_patiently();
         }
     }
 

@@ -21,6 +21,33 @@ pub(super) struct Gate {
     recv_flags: AtomicU32,
     reads_out: AtomicU32,
     shared_receives: AtomicU32,
+    pub(super) watermarks: Watermarks,
+}
+
+/// How many receives may be at the endpoint before that is reported, and before the connection
+/// breaks (dat_ep_set_watermark(3DAT)).
+#[derive(Debug)]
+pub(super) struct Watermarks {
+    pub(super) soft: AtomicU32,
+    pub(super) hard: AtomicU32,
+}
+
+impl Watermarks {
+    /// No watermark (`DAT_WATERMARK_INFINITE`).
+    pub(super) const NONE: u32 = u32::MAX;
+
+    /// Whether any is set.
+    #[inline]
+    pub(super) fn are_set(&self) -> bool {
+        let none = self.soft.load(Ordering::Relaxed) & self.hard.load(Ordering::Relaxed);
+        none != Self::NONE
+    }
+}
+
+impl Default for Watermarks {
+    fn default() -> Self {
+        Self { soft: AtomicU32::new(Self::NONE), hard: AtomicU32::new(Self::NONE) }
+    }
 }
 
 macro_rules! reads {

@@ -10,6 +10,7 @@ mod post;
 mod reads;
 mod state;
 pub mod table;
+mod watermark;
 
 pub use connect::Connect;
 pub(crate) use connect::check_private_data;
@@ -18,6 +19,7 @@ pub use create::EpSpec;
 pub use modify::EpChange;
 pub(crate) use post::gather;
 pub use state::EpState;
+pub use watermark::RecvBuffers;
 
 use std::fmt;
 use std::net::IpAddr;

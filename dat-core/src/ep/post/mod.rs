@@ -80,7 +80,11 @@ impl Endpoint {
         inner
             .queue_pair
             .post_receive(&receive)
-            .map_err(|error| inner.base.describe_post(error, RECV))
+            .map_err(|error| inner.base.describe_post(error, RECV))?;
+        if gate.watermarks.are_set() {
+            inner.check_watermarks();
+        }
+        Ok(())
     }
 }
 
