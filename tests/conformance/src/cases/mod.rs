@@ -1,0 +1,11 @@
+//! The cases, one noun a file.
+
+mod extension;
+
+use crate::case::Case;
+
+/// Every case of the suite, grouped by noun.
+#[must_use]
+pub fn all() -> Vec<Case> {
+    [extension::CASES].concat()
+}
