@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::counters::IaCounter;
 use crate::ep::table::EpEvent;
 use crate::ep::{Endpoint, check_private_data};
 use crate::error::{Error, Result, ReturnType, Subtype};
@@ -118,6 +119,8 @@ impl ConnectionRequest {
         endpoint.inner().accept(&**incoming, inner.endpoint.is_some(), private_data, ACCEPT)?;
         drop(place.take());
         drop(place);
+        base.ia.tally.count(IaCounter::SpCrAccepted);
+        base.ia.tally.count(IaCounter::CmRepTx);
         inner.end();
         Ok(())
     }
@@ -135,6 +138,8 @@ impl ConnectionRequest {
         let most = base.ia.attributes.provider.max_private_data_size;
         check_private_data(private_data, most).map_err(|error| base.describe(error, REJECT))?;
         let incoming = inner.incoming.lock().take().ok_or_else(|| base.freed(REJECT))?;
+        base.ia.tally.count(IaCounter::SpCrRejected);
+        base.ia.tally.count(IaCounter::CmUserRejTx);
         let sent = incoming.reject(private_data);
         inner.release_endpoint();
         inner.end();

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use parking_lot::Mutex;
 
 use crate::attr::EpCreator;
+use crate::counters::IaCounter;
 use crate::cr::{ConnectionRequest, OwnEndpoint};
 use crate::ep::table::EpEvent;
 use crate::ep::{Endpoint, EpSpec};
@@ -139,6 +140,7 @@ impl InterfaceAdapter {
         let _ = inner.qualifier.set(listener.qualifier());
         *place = Some(listener);
         drop(place);
+        ia.tally.count(IaCounter::CmListen);
         Ok(Psp { inner })
     }
 }
@@ -236,7 +238,11 @@ pub(crate) fn deliver(
     let request = ConnectionRequest::new(ia, incoming, endpoint)?;
     let arrival = CrArrival { service_point, qualifier, request: request.clone() };
     match evd.raise_request(Event::ConnectionRequest(arrival)) {
-        Raised::Queued => Ok(()),
+        Raised::Queued => {
+            ia.tally.count(IaCounter::SpCr);
+            ia.tally.count(IaCounter::CmReqRx);
+            Ok(())
+        }
         Raised::Full | Raised::Dead => match request.give_back() {
             Some(incoming) => {
                 if let Some(own) = own.filter(|own| own.provider_made) {

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 
+use crate::counters::IaCounter;
 use crate::cr::OwnEndpoint;
 use crate::ep::table::EpEvent;
 use crate::ep::{Endpoint, EpSpec, EpState};
@@ -101,6 +102,7 @@ impl InterfaceAdapter {
         let _ = inner.qualifier.set(listener.qualifier());
         *place = Some(listener);
         drop(place);
+        ia.tally.count(IaCounter::CmListen);
         Ok(Rsp { inner })
     }
 }

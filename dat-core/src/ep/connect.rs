@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::control::Remote;
 use super::table::EpEvent;
 use super::{Endpoint, EpInner, EpState};
+use crate::counters::{EpCounter, IaCounter};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::{Close, ConnectFlags, Qos};
 use crate::provider::{ConnectRequest, Incoming};
@@ -136,7 +137,10 @@ impl Endpoint {
             Close::Abrupt => EpEvent::DisconnectAbrupt,
         };
         let _call = self.inner.call.lock();
-        self.inner.perform(event, "dat_ep_disconnect").map(|_| ())
+        self.inner.perform(event, "dat_ep_disconnect")?;
+        self.inner.shared.tally.count(EpCounter::Disconnect);
+        self.inner.base.ia.tally.count(IaCounter::CmDreqTx);
+        Ok(())
     }
 
     /// Makes a disconnected endpoint unconnected again (dat_ep_reset(3DAT)). Attributes and
@@ -159,6 +163,8 @@ impl EpInner {
             return Err(self.without_zone(operation));
         }
         self.perform(EpEvent::Connect, operation)?;
+        self.shared.tally.count(EpCounter::Connect);
+        self.base.ia.tally.count(IaCounter::CmReqTx);
         let attempt = self.begin_attempt(connect);
         let request = ConnectRequest {
             attempt,

@@ -14,6 +14,7 @@ use super::gate::Gate;
 use super::state::EpState;
 use super::table::{Action, EpEvent, Step, step};
 use super::{Config, EpInner};
+use crate::counters::{EpCounter, IaCounter, Tally};
 use crate::error::{Error, Result, ReturnType};
 use crate::evd::EvdInner;
 use crate::event::{ConnectionEvent, ConnectionEventKind, Event};
@@ -29,6 +30,7 @@ pub(crate) struct EpShared {
     pub(super) id: u64,
     state: AtomicU8,
     pub(super) gate: Gate,
+    pub(super) tally: Arc<Tally<EpCounter>>,
     control: Mutex<Control>,
     owner: OnceLock<Weak<EpInner>>,
     /// Late and impossible events, by the table.
@@ -63,6 +65,7 @@ impl EpShared {
             id,
             state: AtomicU8::new(state as u8),
             gate: Gate::default(),
+            tally: Arc::default(),
             control: Mutex::new(Control {
                 attempt: 0,
                 before_accept: EpState::Unconnected,
@@ -173,6 +176,23 @@ impl EpShared {
 
     /// Delivers a connection event, under the lock, so that events keep their order.
     fn raise(&self, control: &mut Control, kind: ConnectionEventKind) {
+        if let Some(owner) = self.owner.get().and_then(Weak::upgrade) {
+            owner.base.ia.tally.count(match kind {
+                ConnectionEventKind::Established if control.remote.is_some() => {
+                    IaCounter::CmActiveEst
+                }
+                ConnectionEventKind::Established => IaCounter::CmPassiveEst,
+                ConnectionEventKind::PeerRejected => IaCounter::CmUserRejRx,
+                ConnectionEventKind::NonPeerRejected => IaCounter::CmErrRefused,
+                ConnectionEventKind::TimedOut => IaCounter::CmErrTimeout,
+                ConnectionEventKind::Disconnected | ConnectionEventKind::Broken => {
+                    IaCounter::CmDreqRx
+                }
+                ConnectionEventKind::AcceptCompletionError | ConnectionEventKind::Unreachable => {
+                    IaCounter::CmErr
+                }
+            });
+        }
         let private_data = match kind {
             ConnectionEventKind::Established | ConnectionEventKind::PeerRejected => {
                 Arc::clone(&control.private_data)

@@ -28,6 +28,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::attr::EpAttributes;
+use crate::counters::{EpCounter, Tally};
 use crate::error::{Error, Result, ReturnType};
 use crate::evd::{EvdInner, EventDispatcher, Feed};
 use crate::lifecycle::{Base, Hold, object_handle};
@@ -229,6 +230,15 @@ impl Endpoint {
 impl EpInner {
     pub(crate) fn state(&self) -> Option<EpState> {
         self.shared.state()
+    }
+
+    /// The counters, after the dispatcher of receives was told of them.
+    pub(crate) fn tally_for_receives(&self) -> &Arc<Tally<EpCounter>> {
+        let call = self.call.lock();
+        if let Some(recv) = call.as_ref().and_then(|config| config.recv.as_ref()) {
+            recv.evd.count_receives(self.shared.id, &self.shared.tally);
+        }
+        &self.shared.tally
     }
 
     /// The number of the zone; 0 for none.

@@ -1,6 +1,7 @@
 //! Event dispatchers: queues of events, and the ways to take events from them.
 
 mod alarm;
+mod count;
 mod queue;
 mod streams;
 mod wait;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::cno::{Cno, CnoInner};
+use crate::counters::{EvdCounter, Tally};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::{AsyncErrorKind, Event};
 use crate::flags::EvdFlags;
@@ -26,6 +28,7 @@ use crate::provider::{CompletionQueue, CompletionSink};
 use crate::signal::reserve_always_ready;
 
 use alarm::Alarm;
+use count::Receivers;
 use queue::Queue;
 use streams::{Mode, Streams};
 
@@ -62,6 +65,9 @@ pub(crate) struct EvdInner {
     queue: Mutex<Queue>,
     alarm: Arc<Alarm>,
     streams: Mutex<Streams>,
+    tally: Tally<EvdCounter>,
+    /// Endpoints that count the receives taken here, by number.
+    receivers: Receivers,
     /// The use of the notification object; apart from the alarm, which only rings it.
     cno: Mutex<Option<Hold<CnoInner>>>,
 }
@@ -150,6 +156,8 @@ impl InterfaceAdapter {
             queue: Mutex::new(Queue::new(options.min_qlen as usize, poller)),
             alarm,
             streams: Mutex::default(),
+            tally: Tally::default(),
+            receivers: Receivers::default(),
             cno: Mutex::new(None),
         });
         inner.alarm.bind(&inner);
@@ -206,7 +214,12 @@ impl EventDispatcher {
         if queue.is_taken() {
             return Err(self.inner.taken(&queue, DEQUEUE));
         }
-        Ok(queue.take_first(event))
+        let found = queue.take_first(event);
+        drop(queue);
+        if self.inner.tally.is_on() || self.inner.receivers.are_there() {
+            self.inner.count_dequeue(found, event);
+        }
+        Ok(found)
     }
 
     /// Posts a software event, whose value is the consumer's own (dat_evd_post_se(3DAT)).
@@ -343,6 +356,10 @@ impl AsFd for EventDispatcher {
 }
 
 impl EvdInner {
+    pub(crate) fn tally(&self) -> &Tally<EvdCounter> {
+        &self.tally
+    }
+
     /// The streams that may feed it.
     pub(crate) fn flags(&self) -> EvdFlags {
         self.flags

@@ -2,6 +2,7 @@
 
 use super::streams::Mode;
 use super::{EvdInner, EventDispatcher};
+use crate::counters::EvdCounter;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
 use crate::timeout::Timeout;
@@ -45,6 +46,7 @@ impl EventDispatcher {
         let inner = &*self.inner;
         let deadline = timeout.deadline();
         let mode = inner.streams.lock().mode();
+        inner.tally().count(EvdCounter::Wait);
         let mut queue = inner.queue.lock();
         if queue.is_taken() {
             return Err(inner.taken(&queue, WAIT));
@@ -66,7 +68,9 @@ impl EventDispatcher {
                     break;
                 }
                 drop(queue);
+                inner.tally().count(EvdCounter::WaitBlocked);
                 let rung = inner.alarm.bell.sleep(deadline);
+                inner.tally().count(EvdCounter::WaitNotify);
                 queue = inner.queue.lock();
                 queued = queue.collect();
                 if queue.is_dead() || queue.is_unwaitable() || queued >= threshold || !rung {
@@ -85,6 +89,7 @@ impl EventDispatcher {
             return Err(inner.unwaitable());
         }
         if queued >= threshold && queue.take_first(event) {
+            inner.count_receive(event);
             return Ok(Waited::Event { more: count(queued - 1) });
         }
         Ok(Waited::TimedOut { queued: count(queued) })

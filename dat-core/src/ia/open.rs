@@ -5,6 +5,8 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 
 use super::{AsyncEvd, IaInner, IaSink, InterfaceAdapter, next_id};
+use crate::attr::{IaAttributes, ProviderAttributes};
+use crate::counters::Tally;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdOptions, EventDispatcher};
 use crate::flags::EvdFlags;
@@ -83,6 +85,57 @@ impl Registry {
     }
 }
 
+/// An adapter that was opened for a look only (dat_ib_open_query); closes when dropped
+/// (dat_ib_close_query).
+pub struct IaQuery {
+    opened: Opened,
+    attributes: AdapterAttributes,
+}
+
+impl IaQuery {
+    /// What the adapter is and how much it holds.
+    #[must_use]
+    pub fn attributes(&self) -> &IaAttributes {
+        &self.attributes.ia
+    }
+
+    /// What the provider offers.
+    #[must_use]
+    pub fn provider_attributes(&self) -> &ProviderAttributes {
+        &self.attributes.provider
+    }
+}
+
+impl std::fmt::Debug for IaQuery {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let _ = &self.opened;
+        write!(f, "query of IA {:?}", self.attributes.ia.adapter_name)
+    }
+}
+
+impl Registry {
+    /// Opens an adapter for a look at its attributes: nothing can be made on it
+    /// (dat_ib_open_query).
+    ///
+    /// # Errors
+    /// As [`Registry::open`].
+    pub fn open_query(&self, name: &str) -> Result<IaQuery> {
+        let mut failures = Vec::new();
+        for candidate in self.resolve(name, ApiVersion::ANY)? {
+            let sink = Arc::new(IaSink { ia: OnceLock::new() });
+            match candidate.provider.open(candidate.request(sink)) {
+                Ok(adapter) => {
+                    let attributes = within_reach(adapter.attributes());
+                    let opened = Opened { adapter, _in_use: candidate.guard };
+                    return Ok(IaQuery { opened, attributes });
+                }
+                Err(error) => failures.push(error.during("dat_ib_open_query")),
+            }
+        }
+        Err(merge(name, failures))
+    }
+}
+
 fn open_candidate(
     name: &str,
     candidate: Candidate,
@@ -107,6 +160,7 @@ fn open_candidate(
         adapter: Mutex::new(Some(Opened { adapter, _in_use: candidate.guard })),
         async_evd: Mutex::new(None),
         context: std::sync::atomic::AtomicU64::new(0),
+        tally: Tally::default(),
     });
     let _ = sink.ia.set(Arc::downgrade(&inner));
     let ia = InterfaceAdapter { inner };
