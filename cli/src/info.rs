@@ -29,7 +29,7 @@ pub(crate) struct Args {
 
 /// Does what the command is for.
 pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
-    let ia = match providers::registry().open(&args.name) {
+    let ia = match providers::open(&args.name) {
         Ok(ia) => ia,
         Err(error) if args.json => {
             output.json(&json!({ "name": args.name, "error": Fault::from(error) }));

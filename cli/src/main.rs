@@ -9,7 +9,10 @@ mod info;
 mod list;
 mod meaning;
 mod output;
+mod pattern;
+mod ping;
 mod providers;
+mod session;
 mod units;
 
 use std::process::ExitCode;
@@ -52,6 +55,7 @@ struct Cli {
 enum Command {
     List(list::Args),
     Info(info::Args),
+    Ping(ping::Args),
     Explain(explain::Args),
 }
 
@@ -70,6 +74,7 @@ fn main() -> ExitCode {
     let verdict = match &cli.command {
         Command::List(args) => list::run(args, &mut output),
         Command::Info(args) => info::run(args, &mut output),
+        Command::Ping(args) => ping::run(args, &mut output),
         Command::Explain(args) => explain::run(args, &mut output),
     };
     if let Err(error) = output.finish() {

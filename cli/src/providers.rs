@@ -1,6 +1,6 @@
 //! Which providers the command has.
 
-use dat_core::Registry;
+use dat_core::{IaOptions, InterfaceAdapter, Registry, Result};
 
 use crate::output;
 
@@ -14,4 +14,10 @@ pub(crate) fn registry() -> Registry {
         }
     }
     registry
+}
+
+/// Opens an adapter by its name, with the shortest queue of asynchronous errors: there are
+/// adapters that have no longer ones.
+pub(crate) fn open(name: &str) -> Result<InterfaceAdapter> {
+    registry().open_with(name, &IaOptions { async_evd_min_qlen: 1, ..IaOptions::default() })
 }
