@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dat_core::{ConnectionEventKind, DtoStatus, Error, ReturnType, Subtype};
+use dat_core::{AsyncErrorKind, ConnectionEventKind, DtoStatus, Error, ReturnType, Subtype};
 use serde::Serialize;
 
 use crate::meaning;
@@ -66,10 +66,18 @@ impl Fault {
 
     /// A connection that came to an end, or did not come about.
     pub(crate) fn connection(kind: ConnectionEventKind) -> Self {
-        let known = meaning::of_connection(kind);
+        Self::event(meaning::of_event(kind.number()))
+    }
+
+    /// Something that happened to the adapter outside any call.
+    pub(crate) fn asynchronous(kind: AsyncErrorKind) -> Self {
+        Self::event(meaning::of_event(kind.number()))
+    }
+
+    fn event(known: &meaning::Known) -> Self {
         Self {
-            code: kind.name().to_owned(),
-            number: Some(format!("{:#07x}", kind.number())),
+            code: known.name.to_owned(),
+            number: Some(format!("{:#07x}", known.number)),
             call: String::new(),
             reason: known.meaning.to_owned(),
             advice: known.advice.to_owned(),

@@ -10,6 +10,7 @@ mod list;
 mod meaning;
 mod output;
 mod pattern;
+mod perf;
 mod ping;
 mod providers;
 mod session;
@@ -56,6 +57,7 @@ enum Command {
     List(list::Args),
     Info(info::Args),
     Ping(ping::Args),
+    Perf(perf::Args),
     Explain(explain::Args),
 }
 
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         Command::List(args) => list::run(args, &mut output),
         Command::Info(args) => info::run(args, &mut output),
         Command::Ping(args) => ping::run(args, &mut output),
+        Command::Perf(args) => perf::run(args, &mut output),
         Command::Explain(args) => explain::run(args, &mut output),
     };
     if let Err(error) = output.finish() {

@@ -1,7 +1,7 @@
 //! What the codes mean that have no words of their own in the library: the status of
 //! completions and the numbers of events.
 
-use dat_core::{ConnectionEventKind, DtoStatus};
+use dat_core::DtoStatus;
 
 /// A code of a completion or an event.
 #[derive(Clone, Copy, Debug)]
@@ -225,13 +225,15 @@ pub(crate) fn of_status(status: DtoStatus) -> &'static Known {
     STATUSES.iter().find(|known| known.number == status.value()).unwrap_or(&UNKNOWN)
 }
 
-/// What an event of a connection means.
-pub(crate) fn of_connection(kind: ConnectionEventKind) -> &'static Known {
-    EVENTS.iter().find(|known| known.number == kind.number()).unwrap_or(&UNKNOWN)
+/// What the number of an event means.
+pub(crate) fn of_event(number: u32) -> &'static Known {
+    EVENTS.iter().find(|known| known.number == number).unwrap_or(&UNKNOWN)
 }
 
 #[cfg(test)]
 mod tests {
+    use dat_core::ConnectionEventKind;
+
     use super::*;
 
     #[test]
@@ -241,7 +243,7 @@ mod tests {
         }
         assert_eq!(DtoStatus::all().count(), STATUSES.len());
         for kind in ConnectionEventKind::ALL {
-            assert_eq!(of_connection(kind).name, kind.name());
+            assert_eq!(of_event(kind.number()).name, kind.name());
         }
     }
 }

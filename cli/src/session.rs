@@ -19,6 +19,7 @@ pub(crate) struct Side {
     pub(crate) ep: Endpoint,
     pub(crate) recv: EventDispatcher,
     pub(crate) request: EventDispatcher,
+    connection: EventDispatcher,
 }
 
 /// Two endpoints of an adapter, to be connected to each other.
@@ -31,7 +32,6 @@ pub(crate) struct Pair {
     pub(crate) passive: Side,
     /// How many operations a side can have outstanding in each direction.
     pub(crate) depth: u32,
-    connection: EventDispatcher,
     arrivals: EventDispatcher,
     psp: Option<Psp>,
     /// How long each wait may take.
@@ -48,7 +48,7 @@ pub(crate) struct Exchanged {
 }
 
 /// How many event dispatchers a pair has.
-pub(crate) const DISPATCHERS: usize = 6;
+pub(crate) const DISPATCHERS: usize = 7;
 
 impl Pair {
     /// Makes the objects, for at most `depth` operations, fewer where the adapter has less.
@@ -64,7 +64,6 @@ impl Pair {
             let length = least.min(limits.max_evd_qlen);
             ia.evd_create(&EvdOptions::new(length, flags))
         };
-        let connection = evd(EvdFlags::CONNECTION, 8)?;
         let arrivals = evd(EvdFlags::CONNECTION_REQUEST, 8)?;
         let requests = request_streams(ia);
         let mut attributes = ia.default_ep_attributes().clone();
@@ -74,16 +73,17 @@ impl Pair {
         attributes.max_request_dtos = depth;
         let side = || -> Result<Side, Fault> {
             let (recv, request) = (evd(EvdFlags::DTO, depth)?, evd(requests, depth)?);
+            let connection = evd(EvdFlags::CONNECTION, 8)?;
             let spec = EpSpec::new(pz)
                 .recv_evd(&recv)
                 .request_evd(&request)
                 .connect_evd(&connection)
                 .attributes(&attributes);
-            Ok(Side { ep: ia.ep_create(&spec)?, recv, request })
+            Ok(Side { ep: ia.ep_create(&spec)?, recv, request, connection })
         };
         let (active, passive) = (side()?, side()?);
         let ia = ia.clone();
-        Ok(Self { ia, active, passive, depth, connection, arrivals, psp: None, patience })
+        Ok(Self { ia, active, passive, depth, arrivals, psp: None, patience })
     }
 
     /// Listens on a qualifier of the adapter's choice, which is returned.
@@ -102,21 +102,20 @@ impl Pair {
         let request = self.arrival()?;
         let by_passive = request.query()?.private_data;
         request.accept(Some(&self.passive.ep), answered)?;
-        let mut by_active = Arc::from([]);
-        let mut waiting = vec![self.active.ep.id(), self.passive.ep.id()];
-        while !waiting.is_empty() {
-            let mut event = Event::default();
-            self.await_event(&self.connection, "establishment of the connection", &mut event)?;
-            let Event::Connection(event) = event else { continue };
-            if event.kind != ConnectionEventKind::Established {
-                return Err(Fault::connection(event.kind));
-            }
-            waiting.retain(|id| *id != event.ep);
-            if event.ep == self.active.ep.id() {
-                by_active = event.private_data;
-            }
-        }
+        let by_active = self.told(&self.active, ConnectionEventKind::Established)?;
+        self.told(&self.passive, ConnectionEventKind::Established)?;
         Ok(Exchanged { by_passive, by_active })
+    }
+
+    /// Waits until a side is told of an event of its connection; returns the private data.
+    fn told(&self, side: &Side, kind: ConnectionEventKind) -> Result<Arc<[u8]>, Fault> {
+        let mut event = Event::default();
+        self.await_event(&side.connection, kind.name(), &mut event)?;
+        match event {
+            Event::Connection(event) if event.kind == kind => Ok(event.private_data),
+            Event::Connection(event) => Err(Fault::connection(event.kind)),
+            other => Err(Fault::unexpected(format!("{other:?} came for a connection"))),
+        }
     }
 
     /// The request that the passive side gets, unless the attempt fails first.
@@ -131,7 +130,7 @@ impl Pair {
                     return Ok(arrival.request);
                 }
             }
-            if self.connection.dequeue(&mut event)? {
+            if self.active.connection.dequeue(&mut event)? {
                 if let Event::Connection(event) = &event {
                     return Err(Fault::connection(event.kind));
                 }
@@ -145,15 +144,8 @@ impl Pair {
     /// Disconnects gracefully and waits until both sides know.
     pub(crate) fn disconnect(&self) -> Result<(), Fault> {
         self.active.ep.disconnect(Close::Graceful)?;
-        let mut waiting = vec![self.active.ep.id(), self.passive.ep.id()];
-        while !waiting.is_empty() {
-            let mut event = Event::default();
-            self.await_event(&self.connection, "end of the connection", &mut event)?;
-            let Event::Connection(event) = event else { continue };
-            if event.kind != ConnectionEventKind::Disconnected {
-                return Err(Fault::connection(event.kind));
-            }
-            waiting.retain(|id| *id != event.ep);
+        for side in [&self.active, &self.passive] {
+            self.told(side, ConnectionEventKind::Disconnected)?;
         }
         Ok(())
     }
@@ -163,9 +155,9 @@ impl Pair {
         let mut done = vec![self.psp.as_ref().map_or(Ok(()), Psp::free)];
         done.extend([self.active.ep.free(), self.passive.ep.free()]);
         for side in [&self.active, &self.passive] {
-            done.extend([side.recv.free(), side.request.free()]);
+            done.extend([side.recv.free(), side.request.free(), side.connection.free()]);
         }
-        done.extend([self.connection.free(), self.arrivals.free()]);
+        done.push(self.arrivals.free());
         Ok(done.into_iter().collect::<dat_core::Result<()>>()?)
     }
 

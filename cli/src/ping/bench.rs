@@ -12,7 +12,7 @@ use super::runner::Done;
 use super::window::Window;
 use crate::fault::Fault;
 use crate::session::{Buffer, DISPATCHERS, Exchanged, Pair};
-use crate::{meaning, pattern, providers, units};
+use crate::{pattern, providers, units};
 
 /// The longest transfer.
 pub(super) const LONGEST: u64 = 64 << 10;
@@ -224,11 +224,7 @@ fn asynchronous_error(ia: &InterfaceAdapter) -> Result<(), Fault> {
         let Event::Async(error) = &event else { continue };
         // Endpoints may break: one step makes that happen.
         if error.kind != AsyncErrorKind::EpBroken {
-            let number = error.kind.number();
-            let known = meaning::EVENTS.iter().find(|known| known.number == number);
-            let name = known.map_or("", |known| known.name);
-            let words = known.map_or("", |known| known.meaning);
-            return Err(Fault::unexpected(format!("asynchronous error {name}: {words}")));
+            return Err(Fault::asynchronous(error.kind));
         }
     }
     Ok(())
