@@ -34,8 +34,8 @@ Examples:
   dat perf 'loopback?max_message_size=65536' --json
 
 How it is measured, by one thread that polls:
-  latency    Of a send: half of a round trip between the two endpoints. Of an RDMA write or
-             read: from the post to its completion. Transfers are timed in batches, as many
+  latency    Of a send: half of a round trip between the two endpoints, with the receives
+             posted anew. Of an RDMA write or read: from the post to its completion. Transfers are timed in batches, as many
              together as make reading the clock 2 % of the time or less, at most 64; a value
              is the mean of a batch, so with batches above 1 the highest values are smoothed.
              Percentiles are over batches.
@@ -93,7 +93,7 @@ pub(crate) struct Args {
 }
 
 /// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 enum Op {
     /// Sends into posted receives
@@ -152,7 +152,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
             return Verdict::Failed;
         }
     }
-    Verdict::Well
+    if report.latency.is_empty() { Verdict::Failed } else { Verdict::Well }
 }
 
 fn measure(args: &Args, progress: &mut Progress) -> Result<Report, Fault> {

@@ -1,5 +1,7 @@
 //! What was measured, for people and for programs.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::Op;
@@ -27,11 +29,22 @@ struct Headline {
     /// At 64 bytes, or the smallest size that was measured.
     latency_size: u64,
     /// The median of each operation.
-    latency: Vec<(Op, f64)>,
+    latency: BTreeMap<Op, Quick>,
     /// At a mebibyte, or the largest size that was measured.
     bandwidth_size: u64,
-    /// The bandwidth of each operation, and its ratio to copying.
-    bandwidth: Vec<(Op, f64, f64)>,
+    bandwidth: BTreeMap<Op, Wide>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Quick {
+    p50_us: f64,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Wide {
+    gb_per_s: f64,
+    /// Bandwidth over copying.
+    ratio: f64,
 }
 
 const LATENCY_SIZE: u64 = 64;
@@ -62,9 +75,11 @@ impl Report {
         let wide = self.bandwidth.iter().filter(|row| row.size == bandwidth_size);
         self.headline = Headline {
             latency_size,
-            latency: quick.map(|row| (row.op, row.p50_us)).collect(),
+            latency: quick.map(|row| (row.op, Quick { p50_us: row.p50_us })).collect(),
             bandwidth_size,
-            bandwidth: wide.map(|row| (row.op, row.gb_per_s, row.ratio)).collect(),
+            bandwidth: wide
+                .map(|row| (row.op, Wide { gb_per_s: row.gb_per_s, ratio: row.ratio }))
+                .collect(),
         };
         self
     }
@@ -141,11 +156,13 @@ impl Report {
 
     fn print_headline(&self, output: &mut Output) {
         let Headline { latency_size, latency, bandwidth_size, bandwidth } = &self.headline;
-        let quick: Vec<String> =
-            latency.iter().map(|(op, p50)| format!("{} {} us", op.name(), figures(*p50))).collect();
+        let quick: Vec<String> = latency
+            .iter()
+            .map(|(op, quick)| format!("{} {} us", op.name(), figures(quick.p50_us)))
+            .collect();
         let wide: Vec<String> = bandwidth
             .iter()
-            .map(|(op, rate, ratio)| {
+            .map(|(op, Wide { gb_per_s: rate, ratio })| {
                 format!("{} {} GB/s ({:.0} % of memcpy)", op.name(), figures(*rate), ratio * 100.0)
             })
             .collect();
