@@ -59,7 +59,7 @@ impl Fault {
             code: status.to_string(),
             number: Some(status.value().to_string()),
             call: String::new(),
-            reason: format!("the {what} completed in error: {}", known.meaning),
+            reason: format!("the {what} completed in error. {}", known.meaning),
             advice: known.advice.to_owned(),
         }
     }
@@ -87,6 +87,13 @@ impl Fault {
     /// Whether only the data was wrong, so that the connection still stands.
     pub(crate) fn is_data(&self) -> bool {
         self.code.is_empty()
+    }
+
+    /// All of it in one line.
+    pub(crate) fn text(&self) -> String {
+        let mut parts = vec![self.call.as_str(), self.code.as_str(), self.reason.as_str()];
+        parts.retain(|part| !part.is_empty());
+        format!("{}; {}", parts.join(": "), self.advice)
     }
 
     /// Prints the failure, behind a margin.

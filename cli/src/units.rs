@@ -31,9 +31,7 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
 /// A number of seconds, above 0 and not beyond an hour.
 pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
     match text.trim().parse::<f64>() {
-        Ok(seconds) if seconds >= 0.001 && seconds <= 3600.0 => {
-            Ok(Duration::from_secs_f64(seconds))
-        }
+        Ok(seconds) if (0.001..=3600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
         _ => Err("give seconds from 0.001 to 3600".to_owned()),
     }
 }

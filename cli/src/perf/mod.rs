@@ -135,8 +135,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
             if args.json {
                 output.json(&json!({ "name": args.name, "error": fault }));
             } else {
-                output.line(format!("{} can't be measured:", args.name));
-                fault.print("    ", output);
+                complain(&format!("{} can't be measured: {}", args.name, fault.text()));
             }
             return Verdict::Failed;
         }

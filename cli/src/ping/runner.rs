@@ -129,7 +129,7 @@ impl Runner {
         if used && fault.as_ref().is_some_and(|fault| !fault.is_data()) {
             self.lose(Some(Stage::Connection), (step.name.clone(), verdict));
         }
-        let microseconds = (verdict != Mark::LeftOut).then(|| time.as_secs_f64() * 1e6);
+        let microseconds = (verdict != Mark::LeftOut).then_some(time.as_secs_f64() * 1e6);
         Record { step: step.name, verdict, microseconds, detail, fault }
     }
 

@@ -65,7 +65,8 @@ fn the_plot_is_well_formed() {
         path,
     ]);
     // The name is no good, so that the file isn't written either.
-    assert_eq!(ran.code, Some(1));
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
+    assert!(ran.err.contains("DAT_INVALID_PARAMETER"), "{}", ran.err);
     assert!(!file.0.exists());
     let arguments = ["perf", "loopback", "--seconds", "0.1", "--sizes", "1,64,4K", "--plot", path];
     let ran = run(&arguments);
