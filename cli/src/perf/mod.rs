@@ -34,14 +34,15 @@ Examples:
   dat perf 'loopback?max_message_size=65536' --json
 
 How it is measured, by one thread that polls:
-  latency    Of a send: half of a round trip between the two endpoints, with the receives
-             posted anew. Of an RDMA write or read: from the post to its completion. Transfers are timed in batches, as many
-             together as make reading the clock 2 % of the time or less, at most 64; a value
-             is the mean of a batch, so with batches above 1 the highest values are smoothed.
-             Percentiles are over batches.
-  bandwidth  As many transfers under way as 'window' says, each in a place of its own;
-             the median of five rounds. Between the rounds the processor copies blocks of the
-             same size over as much memory: the ratio is that of the medians.
+  latency    Of a send: half of a round trip between the two endpoints, with the
+             receives posted anew. Of an RDMA write or read: from the post to its
+             completion. Transfers are timed in batches of so many that reading the
+             clock is 2 % of the time or less, at most 64; a value is the mean of its
+             batch, so batches above 1 smooth the highest values. Percentiles are
+             over batches.
+  bandwidth  As many transfers under way as WINDOW says, each in a place of its own;
+             the median of five rounds. Between the rounds the processor copies
+             blocks of the same size over as much memory: MEMCPY.
 1 GB is 10^9 bytes; KiB and MiB are 2^10 and 2^20. Before each measurement all bytes of
 all places are compared with a pattern, and afterwards samples of what was measured.
 Sizes above the limits of the adapter are left out.
