@@ -23,10 +23,10 @@ Examples:
   dat ping 'loopback?max_message_size=4096'
   dat ping loopback --timeout 2 --json
 
-Every byte that arrives is compared with a pattern that differs for each position and step,
-and so are the bytes around it that must not change; the time of a step is without that.
-What the adapter doesn't have, or
-what exceeds its limits, is left out; that is no failure.
+Every byte that arrives is compared with a pattern that differs for each position and
+step, and so are the bytes around it that must not change; the time of a step is without
+that. What the adapter doesn't have, or what exceeds its limits, is left out; that is no
+failure.
 
 {EXIT_CODES}"))]
 pub(crate) struct Args {
