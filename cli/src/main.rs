@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod conformance;
 mod explain;
 mod fault;
 mod info;
@@ -41,6 +42,7 @@ Examples:
   dat ping loopback        does it work, step by step
   dat perf loopback        how fast is it
   dat explain 0x8005000b   what did the program mean
+  dat conformance loopback  does it keep every rule of the documents
 
 An IA is named as `dat list` shows it. Parameters for its provider may follow a question
 mark: 'loopback?max_message_size=65536'.
@@ -59,6 +61,7 @@ enum Command {
     Ping(ping::Args),
     Perf(perf::Args),
     Explain(explain::Args),
+    Conformance(conformance::Args),
 }
 
 /// Whether what was asked about is well.
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         Command::Ping(args) => ping::run(args, &mut output),
         Command::Perf(args) => perf::run(args, &mut output),
         Command::Explain(args) => explain::run(args, &mut output),
+        Command::Conformance(args) => conformance::run(args, &mut output),
     };
     if let Err(error) = output.finish() {
         output::complain(&format!("the output can't be written: {error}"));

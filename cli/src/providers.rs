@@ -1,6 +1,6 @@
 //! Which providers the command has.
 
-use dat_core::{IaOptions, InterfaceAdapter, Registry, Result};
+use dat_core::{InterfaceAdapter, Registry, Result};
 
 use crate::output;
 
@@ -16,8 +16,7 @@ pub(crate) fn registry() -> Registry {
     registry
 }
 
-/// Opens an adapter by its name, with the shortest queue of asynchronous errors: there are
-/// adapters that have no longer ones.
+/// Opens an adapter by its name.
 pub(crate) fn open(name: &str) -> Result<InterfaceAdapter> {
-    registry().open_with(name, &IaOptions { async_evd_min_qlen: 1, ..IaOptions::default() })
+    registry().open(name)
 }

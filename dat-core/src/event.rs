@@ -239,6 +239,29 @@ pub enum AsyncErrorKind {
 }
 
 impl AsyncErrorKind {
+    /// Every kind.
+    pub const ALL: [Self; 6] = [
+        Self::EvdOverflow,
+        Self::IaCatastrophic,
+        Self::EpBroken,
+        Self::ProviderInternal,
+        Self::SrqLowWatermark,
+        Self::EpSoftHighWatermark,
+    ];
+
+    /// The name of the event number in the C headers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EvdOverflow => "DAT_ASYNC_ERROR_EVD_OVERFLOW",
+            Self::IaCatastrophic => "DAT_ASYNC_ERROR_IA_CATASTROPHIC",
+            Self::EpBroken | Self::SrqLowWatermark | Self::EpSoftHighWatermark => {
+                "DAT_ASYNC_ERROR_EP_BROKEN"
+            }
+            Self::ProviderInternal => "DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR",
+        }
+    }
+
     /// The event number of the C API. The watermarks have none of their own: they are
     /// reported with the number of a broken endpoint and a reason (`DAT_SRQ_LOW_WATERMARK_EVENT`,
     /// `DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT`).

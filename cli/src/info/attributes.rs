@@ -176,6 +176,10 @@ pub(super) fn provider(provider: &ProviderAttributes) -> Section {
         Row::flag("srq_ep_pz_difference_supported", provider.srq_ep_pz_difference_supported),
         Row::flag("lmr_sync_required", provider.lmr_sync_required),
         Row::flag("rmr_supported", provider.rmr_supported),
+        Row::flag("rmr_scope_ep_supported", provider.rmr_scope_ep_supported),
+        Row::flag("invalidate_supported", provider.invalidate_supported),
+        Row::flag("atomics_supported", provider.atomics_supported),
+        Row::flag("immediate_data_supported", provider.immediate_data_supported),
         Row::named("provider_specific", &provider.provider_specific),
     ];
     Section { key: "provider", title: "Provider", rows }

@@ -81,7 +81,9 @@ impl Books {
         if self.counts[kind as usize] >= limit {
             return Err(Error::new(ReturnType::InsufficientResources, subtype)
                 .because(format!("the adapter has its maximum of {limit} {kind} objects"))
-                .advise(format!("free a {kind}, or open an adapter with a higher limit")));
+                .advise(format!(
+                    "free one of them ({kind}), or open an adapter with a higher limit"
+                )));
         }
         self.counts[kind as usize] += 1;
         self.children.insert(id, (kind, Child::Unborn));

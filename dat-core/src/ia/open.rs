@@ -39,10 +39,10 @@ pub struct IaOptions {
 /// Where asynchronous errors of an adapter go.
 #[derive(Clone, Debug)]
 pub enum AsyncErrors {
-    /// To a dispatcher that the adapter makes, with room for so many events; at least 1.
+    /// To a dispatcher that the adapter makes.
     Make {
-        /// Events that it must hold.
-        min_qlen: u32,
+        /// Events that it must hold, at least 1; without it a length that fits the adapter.
+        min_qlen: Option<u32>,
     },
     /// To a dispatcher of the consumer's, of any open instance. The close leaves it alone.
     To(EventDispatcher),
@@ -52,7 +52,7 @@ pub enum AsyncErrors {
 
 impl Default for IaOptions {
     fn default() -> Self {
-        Self { version: ApiVersion::ANY, async_evd: AsyncErrors::Make { min_qlen: 8 } }
+        Self { version: ApiVersion::ANY, async_evd: AsyncErrors::Make { min_qlen: None } }
     }
 }
 
@@ -208,7 +208,9 @@ fn merge(name: &str, mut failures: Vec<Error>) -> Error {
 }
 
 impl InterfaceAdapter {
-    fn make_async_evd(&self, min_qlen: u32) -> Result<()> {
+    fn make_async_evd(&self, min_qlen: Option<u32>) -> Result<()> {
+        const USUAL: u32 = 8;
+        let min_qlen = min_qlen.unwrap_or_else(|| USUAL.min(self.attributes().max_evd_qlen));
         let evd =
             self.evd_create(&EvdOptions::new(min_qlen, EvdFlags::ASYNC)).map_err(|error| {
                 if error.is(ReturnType::InvalidParameter) {
