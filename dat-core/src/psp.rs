@@ -235,8 +235,9 @@ pub(crate) fn deliver(
     qualifier: u64,
 ) -> std::result::Result<(), Box<dyn Incoming>> {
     let own = endpoint.clone();
+    let datagram = incoming.is_datagram();
     let request = ConnectionRequest::new(ia, incoming, endpoint)?;
-    let arrival = CrArrival { service_point, qualifier, request: request.clone() };
+    let arrival = CrArrival { service_point, qualifier, datagram, request: request.clone() };
     match evd.raise_request(Event::ConnectionRequest(arrival)) {
         Raised::Queued => {
             ia.tally.count(IaCounter::SpCr);

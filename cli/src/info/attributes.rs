@@ -179,6 +179,7 @@ pub(super) fn provider(provider: &ProviderAttributes) -> Section {
         Row::flag("rmr_scope_ep_supported", provider.rmr_scope_ep_supported),
         Row::flag("invalidate_supported", provider.invalidate_supported),
         Row::flag("atomics_supported", provider.atomics_supported),
+        Row::flag("datagrams_supported", provider.datagrams_supported),
         Row::flag("immediate_data_supported", provider.immediate_data_supported),
         Row::named("provider_specific", &provider.provider_specific),
     ];

@@ -162,6 +162,9 @@ impl EpInner {
         if config.pz.is_none() {
             return Err(self.without_zone(operation));
         }
+        if self.shared.is_datagram() {
+            return self.resolve(connect, operation);
+        }
         self.perform(EpEvent::Connect, operation)?;
         self.shared.tally.count(EpCounter::Connect);
         self.base.ia.tally.count(IaCounter::CmReqTx);
@@ -191,6 +194,12 @@ impl EpInner {
         let call = self.call.lock();
         let config = call.as_ref().ok_or_else(|| self.base.freed(operation))?;
         let state = self.shared.state().ok_or_else(|| self.base.freed(operation))?;
+        if incoming.is_datagram() != self.shared.is_datagram() {
+            return Err(self.wrong_service(operation));
+        }
+        if self.shared.is_datagram() {
+            return self.accept_datagrams(incoming, private_data, operation);
+        }
         // An endpoint that waits for the answer to another request is not to be had.
         if (!brought && state != EpState::Unconnected) || (brought && state == EpState::Unconnected)
         {

@@ -4,6 +4,7 @@
 //! downcalls to the queue pair; `control` guards the state and is the only one that upcalls
 //! take, so they may arrive inside a downcall. Lock order: call, control, event dispatcher.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -34,7 +35,7 @@ pub(crate) struct EpShared {
     control: Mutex<Control>,
     owner: OnceLock<Weak<EpInner>>,
     /// Late and impossible events, by the table.
-    ignored: AtomicU64,
+    pub(super) ignored: AtomicU64,
 }
 
 pub(super) struct Control {
@@ -47,6 +48,8 @@ pub(super) struct Control {
     pub(super) peer: Option<Peer>,
     pub(super) local_port: u64,
     private_data: Arc<[u8]>,
+    /// Attempts of an endpoint for datagrams that are under way, with their clocks.
+    pub(super) resolving: BTreeMap<u64, Option<TimerKey>>,
 }
 
 /// Where an endpoint connected to; what dat_ep_dup_connect repeats.
@@ -75,6 +78,7 @@ impl EpShared {
                 peer: None,
                 local_port: 0,
                 private_data: Arc::from([]),
+                resolving: BTreeMap::new(),
             }),
             owner: OnceLock::new(),
             ignored: AtomicU64::new(0),
@@ -109,6 +113,9 @@ impl EpShared {
         control.attempt += 1;
         control.connect_evd = None;
         stop_clock(control);
+        for key in std::mem::take(&mut control.resolving).into_values().flatten() {
+            timer::cancel(key);
+        }
     }
 
     /// Takes the step of an event and returns what is left to do: nothing of it yet.
@@ -215,6 +222,9 @@ impl EpShared {
     /// The clock of an attempt ran out.
     pub(crate) fn connect_timed_out(&self, attempt: u64) {
         let Some(owner) = self.owner.get().and_then(Weak::upgrade) else { return };
+        if self.is_datagram() {
+            return self.resolution_timed_out(attempt);
+        }
         let _call = owner.call.lock();
         {
             let mut control = self.control.lock();
@@ -251,6 +261,9 @@ fn stop_clock(control: &mut Control) {
 impl ConnectionSink for EpShared {
     fn connection_event(&self, attempt: u64, event: ConnectionUpcall<'_>) {
         let mut control = self.control.lock();
+        if self.is_datagram() {
+            return self.resolved(&mut control, attempt, event);
+        }
         if control.attempt != attempt {
             self.ignored.fetch_add(1, Ordering::Relaxed);
             return;
@@ -272,6 +285,11 @@ impl ConnectionSink for EpShared {
             ConnectionUpcall::AcceptFailed => EpEvent::AcceptFailed,
             ConnectionUpcall::Disconnected => EpEvent::Disconnected,
             ConnectionUpcall::Broken => EpEvent::Broken,
+            // Of no meaning to a connection.
+            ConnectionUpcall::Resolved { .. } => {
+                self.ignored.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
         };
         self.report_locked(&mut control, event);
     }

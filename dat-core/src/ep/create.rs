@@ -13,7 +13,7 @@ use crate::flags::{CompletionFlags, EvdFlags};
 use crate::ia::{Child, IaInner, InterfaceAdapter};
 use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
-use crate::provider::{ConnectionSink, QueuePairSpec};
+use crate::provider::{ConnectionSink, QueuePairSpec, Service};
 use crate::pz::ProtectionZone;
 use crate::srq::SharedReceiveQueue;
 
@@ -188,6 +188,10 @@ impl Config {
             |queue: &Option<CompletionUse>| queue.as_ref().and_then(|used| used.evd.completions());
         QueuePairSpec {
             tag,
+            service: match self.attributes.service_type {
+                EpAttributes::SERVICE_DATAGRAM => Service::Datagram,
+                _ => Service::Connection,
+            },
             domain: self.pz.as_ref().map(|pz| Arc::clone(&pz.domain)),
             request_queue: completions(&self.request),
             receive_queue: completions(&self.recv),

@@ -148,7 +148,7 @@ impl EpInner {
 
     /// Whether the operation and the endpoint have the flags.
     #[inline]
-    fn check_flags(
+    pub(super) fn check_flags(
         &self,
         flags: CompletionFlags,
         allowed: u32,
@@ -179,7 +179,7 @@ impl EpInner {
 
     /// Checks local segments as far as that can be done now.
     #[inline]
-    fn gather(
+    pub(super) fn gather(
         &self,
         iov: &[LmrTriplet],
         most: u32,

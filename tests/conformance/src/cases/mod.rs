@@ -1,5 +1,6 @@
 //! The cases, one noun a file.
 
+mod datagram;
 mod extension;
 
 use crate::case::Case;
@@ -7,5 +8,5 @@ use crate::case::Case;
 /// Every case of the suite, grouped by noun.
 #[must_use]
 pub fn all() -> Vec<Case> {
-    [extension::CASES].concat()
+    [datagram::CASES, extension::CASES].concat()
 }
