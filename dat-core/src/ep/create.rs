@@ -164,6 +164,13 @@ impl Config {
             attributes::check(requested, &ia.attributes, srq.is_some()).map_err(describe)?;
         let recv =
             feed(recv, id, Stream::Receive, attributes.recv_completion_flags).map_err(describe)?;
+        if let (Some(recv), Some(request)) = (&recv, &request) {
+            if Arc::ptr_eq(recv.evd.arc(), request.arc()) {
+                let (recv, request) =
+                    (attributes.recv_completion_flags, attributes.request_completion_flags);
+                Feed::check_pair(recv, request).map_err(describe)?;
+            }
+        }
         let request = feed(request, id, Stream::Request, attributes.request_completion_flags)
             .map_err(describe)?;
         let amount = (attributes.max_rdma_read_in, attributes.max_rdma_read_out);
