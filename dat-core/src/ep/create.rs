@@ -93,8 +93,6 @@ impl EpSpec {
     }
 }
 
-const CREATE: &str = "dat_ep_create";
-
 impl InterfaceAdapter {
     /// Makes an endpoint, in the Unconnected state (dat_ep_create(3DAT)).
     ///
@@ -108,14 +106,16 @@ impl InterfaceAdapter {
     /// - `DAT_INSUFFICIENT_RESOURCES` when the adapter has no more.
     pub fn ep_create(&self, spec: &EpSpec) -> Result<Endpoint> {
         let ia = self.inner();
-        let adapter = ia.adapter(CREATE)?;
-        let base = ia.enroll(ObjectKind::Ep, CREATE)?;
-        let config = Config::new(ia, base.id, spec, (0, 0), CREATE)?;
+        let call = if spec.srq.is_some() { Call::CreateWithSrq } else { Call::Create };
+        let create = call.operation();
+        let adapter = ia.adapter(create)?;
+        let base = ia.enroll(ObjectKind::Ep, create)?;
+        let config = Config::new(ia, base.id, spec, (0, 0), call)?;
         let shared = Arc::new(EpShared::new(base.id, spec.unconfigured));
         let sink = Arc::clone(&shared) as Arc<dyn ConnectionSink>;
         let queue_pair = adapter
             .create_queue_pair(config.queue_pair_spec(base.id, sink))
-            .map_err(|error| base.describe(error, CREATE))?;
+            .map_err(|error| base.describe(error, create))?;
         config.publish(&shared);
         let inner = Arc::new(EpInner {
             base,
@@ -125,7 +125,7 @@ impl InterfaceAdapter {
             call: Mutex::new(Some(config)),
         });
         inner.shared.bind(&inner);
-        ia.adopt(inner.base.id, Child::Ep(Arc::downgrade(&inner)), CREATE)?;
+        ia.adopt(inner.base.id, Child::Ep(Arc::downgrade(&inner)), create)?;
         Ok(Endpoint { inner })
     }
 }
@@ -137,8 +137,9 @@ impl Config {
         id: u64,
         spec: &EpSpec,
         reads_before: (u32, u32),
-        operation: &'static str,
+        call: Call,
     ) -> Result<Self> {
+        let operation = call.operation();
         let pz = match &spec.pz {
             Some(pz) => Some(Hold::new(pz.inner(), ia, operation, Subtype::InvalidHandlePz)?),
             None => None,
@@ -150,7 +151,7 @@ impl Config {
             Some(srq) => Some(Hold::new(srq.inner(), ia, operation, Subtype::InvalidHandleSrq)?),
             None => None,
         };
-        let describe = |error: Error| ia.describe(error, operation);
+        let describe = |error: Error| ia.describe(call.relate(error), operation);
         if let (Some(pz), Some(srq)) = (&pz, &srq) {
             if pz.base.id != srq.pz_id() && !ia.attributes.provider.srq_ep_pz_difference_supported {
                 let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2)
@@ -209,6 +210,43 @@ impl Config {
         let zone = self.pz.as_ref().map_or(0, |pz| pz.base.id);
         shared.gate.set(zone, &self.attributes, self.srq.is_some());
         shared.control().connect_evd = self.connect.as_ref().map(|evd| Arc::clone(evd.arc()));
+    }
+}
+
+/// The calls that check what an endpoint is to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Call {
+    Create,
+    CreateWithSrq,
+    Modify,
+}
+
+impl Call {
+    pub(super) const fn operation(self) -> &'static str {
+        match self {
+            Self::Create => "dat_ep_create",
+            Self::CreateWithSrq => "dat_ep_create_with_srq",
+            Self::Modify => "dat_ep_modify",
+        }
+    }
+
+    /// The error of attributes, which are the sixth argument of dat_ep_create, as the error of
+    /// this call. To dat_ep_modify(3DAT) what is not supported is an invalid parameter.
+    fn relate(self, error: Error) -> Error {
+        let attributes = match self {
+            Self::Create => return error,
+            Self::CreateWithSrq => Subtype::InvalidArg7,
+            Self::Modify => Subtype::InvalidArg3,
+        };
+        match (error.return_type(), error.subtype()) {
+            (_, Subtype::InvalidArg6) => error.with_subtype(attributes),
+            (ReturnType::ModelNotSupported, _) if self == Self::Modify => {
+                Error::new(ReturnType::InvalidParameter, attributes)
+                    .because(error.reason().to_owned())
+                    .advise(error.advice().to_owned())
+            }
+            _ => error,
+        }
     }
 }
 
