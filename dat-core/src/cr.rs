@@ -110,6 +110,7 @@ impl ConnectionRequest {
     pub fn accept(&self, endpoint: Option<&Endpoint>, private_data: &[u8]) -> Result<()> {
         let inner = &*self.inner;
         let base = &inner.base;
+        base.check_live(ACCEPT)?;
         let most = base.ia.attributes.provider.max_private_data_size;
         check_private_data(private_data, most).map_err(|error| base.describe(error, ACCEPT))?;
         let endpoint = inner.endpoint_for(endpoint)?;
@@ -132,6 +133,7 @@ impl ConnectionRequest {
     pub fn reject(&self, private_data: &[u8]) -> Result<()> {
         let inner = &*self.inner;
         let base = &inner.base;
+        base.check_live(REJECT)?;
         let most = base.ia.attributes.provider.max_private_data_size;
         check_private_data(private_data, most)
             .map_err(|error| base.describe(error.with_subtype(Subtype::InvalidArg2), REJECT))?;
