@@ -162,6 +162,9 @@ impl RspInner {
             endpoint.report(EpEvent::Reject);
             let _ = endpoint.call(EpEvent::Reserve, CREATE);
             self.arrived.store(false, Ordering::Release);
+            if !self.base.lifecycle.is_live() {
+                self.release();
+            }
         }
         delivered
     }
@@ -172,16 +175,24 @@ impl RspInner {
         drop(listener);
         let evd = self.evd.lock().take();
         if evd.is_some() {
-            let endpoint = self.endpoint.endpoint.inner();
-            endpoint.report(EpEvent::Release);
-            if self.endpoint.provider_made
-                && endpoint.state() == Some(EpState::UnconfiguredUnconnected)
-            {
-                endpoint.abandon();
-            }
+            self.release();
         }
         drop(evd);
         self.base.leave();
+    }
+
+    /// Gives the endpoint back, unless its request arrived: from then on the request decides
+    /// over it, and after a refusal the consumer, who may have put it to another use.
+    fn release(&self) {
+        if self.arrived.load(Ordering::Acquire) {
+            return;
+        }
+        let endpoint = self.endpoint.endpoint.inner();
+        endpoint.report(EpEvent::Release);
+        if self.endpoint.provider_made && endpoint.state() == Some(EpState::UnconfiguredUnconnected)
+        {
+            endpoint.abandon();
+        }
     }
 }
 
