@@ -15,7 +15,7 @@ use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
 use crate::provider::{ConnectionSink, QueuePairSpec};
 use crate::pz::ProtectionZone;
-use crate::srq::SharedReceiveQueue;
+use crate::srq::{SharedReceiveQueue, SrqInner};
 
 /// What an endpoint is made from (dat_ep_create(3DAT), dat_ep_create_with_srq(3DAT)).
 #[derive(Clone, Debug)]
@@ -152,6 +152,9 @@ impl Config {
             None => None,
         };
         let describe = |error: Error| ia.describe(call.relate(error), operation);
+        if let Some(srq) = srq.as_ref().filter(|_| call != Call::Modify) {
+            check_users(ia, srq).map_err(describe)?;
+        }
         if let (Some(pz), Some(srq)) = (&pz, &srq) {
             if pz.base.id != srq.pz_id() && !ia.attributes.provider.srq_ep_pz_difference_supported {
                 let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2)
@@ -211,6 +214,17 @@ impl Config {
         shared.gate.set(zone, &self.attributes, self.srq.is_some());
         shared.control().connect_evd = self.connect.as_ref().map(|evd| Arc::clone(evd.arc()));
     }
+}
+
+/// A shared receive queue serves as many endpoints as the adapter says, this one included.
+fn check_users(ia: &IaInner, srq: &SrqInner) -> Result<()> {
+    let most = ia.attributes.ia.max_ep_per_srq;
+    if srq.base.lifecycle.uses() <= most {
+        return Ok(());
+    }
+    Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceSrq)
+        .because(format!("{} serves its maximum of {most} endpoints", srq.base.label()))
+        .advise("use another shared receive queue, or free an endpoint"))
 }
 
 /// The calls that check what an endpoint is to use.
