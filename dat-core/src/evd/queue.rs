@@ -24,6 +24,8 @@ pub(super) struct Queue {
     capacity: usize,
     waiter: bool,
     unwaitable: bool,
+    /// The waiter was told to go.
+    evicted: bool,
     dead: bool,
     /// An overflow was reported, and the queue not drained since.
     overflowed: bool,
@@ -37,6 +39,7 @@ impl Queue {
             capacity,
             waiter: false,
             unwaitable: false,
+            evicted: false,
             dead: false,
             overflowed: false,
         }
@@ -58,6 +61,12 @@ impl Queue {
 
     pub(super) fn set_waiter(&mut self, waiter: bool) {
         self.waiter = waiter;
+        self.evicted = false;
+    }
+
+    /// Whether the dispatcher became unwaitable while the waiter waited.
+    pub(super) fn is_evicted(&self) -> bool {
+        self.evicted
     }
 
     pub(super) fn is_unwaitable(&self) -> bool {
@@ -66,6 +75,7 @@ impl Queue {
 
     pub(super) fn set_unwaitable(&mut self, unwaitable: bool) {
         self.unwaitable = unwaitable;
+        self.evicted |= unwaitable && self.waiter;
     }
 
     /// Length and whether it can be waited on.

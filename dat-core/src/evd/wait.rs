@@ -55,6 +55,7 @@ impl EventDispatcher {
         inner.check_threshold(threshold, queue.capacity(), mode)?;
         let threshold = threshold as usize;
         let mut queued = queue.collect();
+        let mut evicted = false;
         if queued < threshold && !timeout.is_zero() {
             queue.set_waiter(true);
             inner.alarm.set_waiting(true);
@@ -69,10 +70,11 @@ impl EventDispatcher {
                 let rung = inner.alarm.bell.sleep(deadline);
                 queue = inner.queue.lock();
                 queued = queue.collect();
-                if queue.is_dead() || queue.is_unwaitable() || queued >= threshold || !rung {
+                if queue.is_dead() || queue.is_evicted() || queued >= threshold || !rung {
                     break;
                 }
             }
+            evicted = queue.is_evicted();
             queue.set_waiter(false);
             inner.alarm.set_waiting(false);
             let _ = queue.notify(inner.alarm.wanted(mode));
@@ -81,7 +83,7 @@ impl EventDispatcher {
             let error = Error::new(ReturnType::Abort, Subtype::NoSubtype);
             return Err(inner.base.describe(error, WAIT));
         }
-        if queue.is_unwaitable() {
+        if evicted {
             return Err(inner.unwaitable());
         }
         if queued >= threshold && queue.take_first(event) {
