@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 use crate::cno::{Cno, CnoInner};
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::event::{AsyncErrorKind, Event};
+use crate::event::Event;
 use crate::flags::EvdFlags;
 use crate::ia::{Child, IaInner, InterfaceAdapter};
 use crate::kind::ObjectKind;
@@ -206,7 +206,11 @@ impl EventDispatcher {
         if queue.is_taken() {
             return Err(self.inner.taken(&queue, DEQUEUE));
         }
-        Ok(queue.take_first(event))
+        let taken = queue.take_first(event);
+        if !taken {
+            self.inner.alarm.drained();
+        }
+        Ok(taken)
     }
 
     /// Posts a software event, whose value is the consumer's own (dat_evd_post_se(3DAT)).
@@ -368,10 +372,10 @@ impl EvdInner {
         let (raised, overflow) = {
             let mut queue = self.queue.lock();
             let overflow = queue.is_full();
-            (queue.raise(event, true), overflow && queue.note_overflow())
+            (queue.raise(event, true), overflow)
         };
         if overflow {
-            self.report_overflow();
+            self.alarm.overflow();
         }
         if raised == Raised::Queued {
             self.alarm.sound();
@@ -382,8 +386,8 @@ impl EvdInner {
     /// the request is refused by the caller.
     pub(crate) fn raise_request(&self, event: Event) -> Raised {
         let raised = self.raise_if_room(event);
-        if raised == Raised::Full && self.queue.lock().note_overflow() {
-            self.report_overflow();
+        if raised == Raised::Full {
+            self.alarm.overflow();
         }
         raised
     }
@@ -391,10 +395,6 @@ impl EvdInner {
     /// Queues an asynchronous error if there is room.
     pub(crate) fn raise_async(&self, event: Event) -> Raised {
         self.raise_if_room(event)
-    }
-
-    fn report_overflow(&self) {
-        self.base.ia.raise_async(AsyncErrorKind::EvdOverflow, self.base.id);
     }
 
     fn attach_cno(&self, cno: Option<Hold<CnoInner>>) {

@@ -27,8 +27,6 @@ pub(super) struct Queue {
     /// The waiter was told to go.
     evicted: bool,
     dead: bool,
-    /// An overflow was reported, and the queue not drained since.
-    overflowed: bool,
 }
 
 impl Queue {
@@ -41,7 +39,6 @@ impl Queue {
             unwaitable: false,
             evicted: false,
             dead: false,
-            overflowed: false,
         }
     }
 
@@ -102,7 +99,6 @@ impl Queue {
             *event = first;
             return true;
         }
-        self.overflowed = false;
         let Some(poller) = &mut self.poller else { return false };
         let mut completion = [Completion::default()];
         if poller.poll(&mut completion) == 0 {
@@ -141,11 +137,6 @@ impl Queue {
         }
         self.events.push_back(event);
         Raised::Queued
-    }
-
-    /// Notes an overflow; whether it is the first since the queue was drained.
-    pub(super) fn note_overflow(&mut self) -> bool {
-        !std::mem::replace(&mut self.overflowed, true)
     }
 
     /// Sets which arrivals ring; whether completions are waiting already.

@@ -87,6 +87,9 @@ impl EventDispatcher {
             return Err(inner.unwaitable());
         }
         if queued >= threshold && queue.take_first(event) {
+            if queued == 1 {
+                inner.alarm.drained();
+            }
             return Ok(Waited::Event { more: count(queued - 1) });
         }
         Ok(Waited::TimedOut { queued: count(queued) })
