@@ -26,6 +26,8 @@ pub(crate) struct CrInner {
     /// Gone once answered.
     incoming: Mutex<Option<Box<dyn Incoming>>>,
     peer: Peer,
+    /// Where it arrived.
+    port: u64,
     private_data: Arc<[u8]>,
     endpoint: Option<OwnEndpoint>,
 }
@@ -62,12 +64,14 @@ impl ConnectionRequest {
         ia: &Arc<IaInner>,
         incoming: Box<dyn Incoming>,
         endpoint: Option<OwnEndpoint>,
+        port: u64,
     ) -> std::result::Result<Self, Box<dyn Incoming>> {
         const ARRIVAL: &str = "connection request";
         let Ok(base) = ia.enroll(ObjectKind::Cr, ARRIVAL) else { return Err(incoming) };
         let inner = Arc::new(CrInner {
             base,
             peer: incoming.peer(),
+            port,
             private_data: Arc::from(incoming.private_data()),
             incoming: Mutex::new(Some(incoming)),
             endpoint,
@@ -116,7 +120,8 @@ impl ConnectionRequest {
         let endpoint = inner.endpoint_for(endpoint)?;
         let mut place = inner.incoming.lock();
         let incoming = place.as_ref().ok_or_else(|| base.freed(ACCEPT))?;
-        endpoint.inner().accept(&**incoming, inner.endpoint.is_some(), private_data, ACCEPT)?;
+        let brought = inner.endpoint.is_some();
+        endpoint.inner().accept(&**incoming, brought, inner.port, private_data, ACCEPT)?;
         drop(place.take());
         drop(place);
         inner.end();

@@ -148,14 +148,15 @@ impl RspInner {
             return Err(incoming);
         }
         let endpoint = self.endpoint.endpoint.inner();
-        endpoint.report(EpEvent::RequestArrived);
+        let qualifier = self.qualifier.get().copied().unwrap_or(0);
+        endpoint.request_arrived(incoming.peer(), qualifier);
         let delivered = deliver(
             &self.base.ia,
             &evd,
             incoming,
             Some(OwnEndpoint { endpoint: self.endpoint.endpoint.clone(), provider_made: false }),
             ServicePoint::Reserved(self.base.id),
-            self.qualifier.get().copied().unwrap_or(0),
+            qualifier,
         );
         if delivered.is_err() {
             // As if it had never arrived: the endpoint waits on.

@@ -164,6 +164,7 @@ impl EpInner {
         &self,
         incoming: &dyn Incoming,
         brought: bool,
+        port: u64,
         private_data: &[u8],
         operation: &'static str,
     ) -> Result<()> {
@@ -182,6 +183,8 @@ impl EpInner {
         let attempt = {
             let mut control = self.shared.control();
             control.remote = None;
+            control.peer = Some(incoming.peer());
+            control.local_port = port;
             control.attempt
         };
         incoming.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
