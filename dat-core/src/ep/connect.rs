@@ -156,7 +156,8 @@ impl Endpoint {
 
 impl EpInner {
     fn connect(&self, connect: &Connect<'_>, operation: &'static str) -> Result<()> {
-        self.check_connect(connect).map_err(|error| self.base.describe(error, operation))?;
+        self.check_connect(connect)
+            .map_err(|error| self.base.describe(of_call(error, operation), operation))?;
         let call = self.call.lock();
         let config = call.as_ref().ok_or_else(|| self.base.freed(operation))?;
         if config.pz.is_none() {
@@ -188,6 +189,7 @@ impl EpInner {
         &self,
         incoming: &dyn Incoming,
         brought: bool,
+        port: u64,
         private_data: &[u8],
         operation: &'static str,
     ) -> Result<()> {
@@ -212,6 +214,8 @@ impl EpInner {
         let attempt = {
             let mut control = self.shared.control();
             control.remote = None;
+            control.peer = Some(incoming.peer());
+            control.local_port = port;
             control.attempt
         };
         incoming.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
@@ -265,6 +269,17 @@ impl EpInner {
         }
         Ok(())
     }
+}
+
+/// The error of an argument of dat_ep_connect as that of the call: dat_ep_dup_connect has one
+/// argument less before the time-out and the data.
+fn of_call(error: Error, operation: &'static str) -> Error {
+    let subtype = match error.subtype() {
+        Subtype::InvalidArg4 => Subtype::InvalidArg3,
+        Subtype::InvalidArg5 => Subtype::InvalidArg4,
+        _ => return error,
+    };
+    if operation == DUP { error.with_subtype(subtype) } else { error }
 }
 
 /// Whether private data is within the provider's maximum.

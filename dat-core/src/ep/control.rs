@@ -133,12 +133,17 @@ impl EpShared {
                 {
                     control.attempt += 1;
                 }
-                if next == EpState::Unconnected {
+                if matches!(next, EpState::Unconnected | EpState::UnconfiguredUnconnected) {
                     control.forget_peer();
                 }
                 self.set_state(next);
             }
-            Step::Back => self.set_state(control.before_accept),
+            Step::Back => {
+                if control.before_accept == EpState::Unconnected {
+                    control.forget_peer();
+                }
+                self.set_state(control.before_accept);
+            }
             Step::End => self.end(control),
             Step::Ignore => _ = self.ignored.fetch_add(1, Ordering::Relaxed),
             Step::Stay | Step::Refuse => {}
@@ -150,6 +155,16 @@ impl EpShared {
     pub(super) fn report(&self, event: EpEvent) {
         let mut control = self.control.lock();
         self.report_locked(&mut control, event);
+    }
+
+    /// A request arrived for the endpoint, at that port: it knows its peer from now on
+    /// (dat_ep_query(3DAT)).
+    pub(super) fn report_request(&self, peer: Peer, port: u64) {
+        let mut control = self.control.lock();
+        if let Some((_, Step::Go(..))) = self.transit(&mut control, EpEvent::RequestArrived) {
+            control.peer = Some(peer);
+            control.local_port = port;
+        }
     }
 
     fn report_locked(&self, control: &mut Control, event: EpEvent) {

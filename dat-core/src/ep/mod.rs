@@ -34,7 +34,7 @@ use crate::counters::{EpCounter, Tally};
 use crate::error::{Error, Result, ReturnType};
 use crate::evd::{EvdInner, EventDispatcher, Feed};
 use crate::lifecycle::{Base, Hold, object_handle};
-use crate::provider::QueuePair;
+use crate::provider::{Peer, QueuePair};
 use crate::pz::{ProtectionZone, PzInner};
 use crate::region_table::RegionTable;
 use crate::srq::{SharedReceiveQueue, SrqInner};
@@ -251,6 +251,11 @@ impl EpInner {
     /// An event of the service point or request that decides over the endpoint.
     pub(crate) fn report(&self, event: EpEvent) {
         self.shared.report(event);
+    }
+
+    /// A request arrived for the endpoint, at that port.
+    pub(crate) fn request_arrived(&self, peer: Peer, port: u64) {
+        self.shared.report_request(peer, port);
     }
 
     /// A call that does nothing but a step.

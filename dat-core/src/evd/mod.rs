@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use crate::cno::{Cno, CnoInner};
 use crate::counters::{EvdCounter, Tally};
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::event::{AsyncErrorKind, Event};
+use crate::event::Event;
 use crate::flags::EvdFlags;
 use crate::ia::{Child, IaInner, InterfaceAdapter};
 use crate::kind::ObjectKind;
@@ -215,6 +215,9 @@ impl EventDispatcher {
             return Err(self.inner.taken(&queue, DEQUEUE));
         }
         let found = queue.take_first(event);
+        if !found {
+            self.inner.alarm.drained();
+        }
         drop(queue);
         if self.inner.tally.is_on() || self.inner.receivers.are_there() {
             self.inner.count_dequeue(found, event);
@@ -326,7 +329,7 @@ impl EventDispatcher {
         self.inner.base.retire(FREE, Subtype::InvalidStateEvdInUse)?;
         queue.kill();
         drop(queue);
-        self.inner.attach_cno(None);
+        self.inner.leave_cno();
         self.inner.base.leave();
         Ok(())
     }
@@ -385,10 +388,10 @@ impl EvdInner {
         let (raised, overflow) = {
             let mut queue = self.queue.lock();
             let overflow = queue.is_full();
-            (queue.raise(event, true), overflow && queue.note_overflow())
+            (queue.raise(event, true), overflow)
         };
         if overflow {
-            self.report_overflow();
+            self.alarm.overflow();
         }
         if raised == Raised::Queued {
             self.alarm.sound();
@@ -399,8 +402,8 @@ impl EvdInner {
     /// the request is refused by the caller.
     pub(crate) fn raise_request(&self, event: Event) -> Raised {
         let raised = self.raise_if_room(event);
-        if raised == Raised::Full && self.queue.lock().note_overflow() {
-            self.report_overflow();
+        if raised == Raised::Full {
+            self.alarm.overflow();
         }
         raised
     }
@@ -410,15 +413,20 @@ impl EvdInner {
         self.raise_if_room(event)
     }
 
-    fn report_overflow(&self) {
-        self.base.ia.raise_async(AsyncErrorKind::EvdOverflow, self.base.id);
-    }
-
     fn attach_cno(&self, cno: Option<Hold<CnoInner>>) {
         let mut place = self.cno.lock();
         self.alarm.set_cno(cno.as_ref().map(|cno| Arc::clone(cno.arc())));
         *place = cno;
         self.refresh_notify();
+    }
+
+    /// Leaves the notification object for good.
+    fn leave_cno(&self) {
+        self.alarm.set_cno(None);
+        let Some(hold) = self.cno.lock().take() else { return };
+        let cno = Arc::clone(hold.arc());
+        drop(hold);
+        cno.dispatcher_freed();
     }
 
     fn set_enabled(&self, enabled: bool) {
@@ -451,6 +459,12 @@ impl EvdInner {
         self.alarm.set_cno(None);
         *self.cno.lock() = None;
         self.base.leave();
+    }
+}
+
+impl Drop for EvdInner {
+    fn drop(&mut self) {
+        self.leave_cno();
     }
 }
 
