@@ -155,7 +155,8 @@ impl EpInner {
         self.check_connect(connect).map_err(|error| self.base.describe(error, operation))?;
         let call = self.call.lock();
         let config = call.as_ref().ok_or_else(|| self.base.freed(operation))?;
-        if config.pz.is_none() {
+        // In any other state it is the state that forbids the call.
+        if config.pz.is_none() && self.state() == Some(EpState::Unconnected) {
             return Err(self.without_zone(operation));
         }
         self.perform(EpEvent::Connect, operation)?;
