@@ -1,11 +1,12 @@
 //! The cases, one noun a file.
 
 mod extension;
+mod matrix_states;
 
 use crate::case::Case;
 
 /// Every case of the suite, grouped by noun.
 #[must_use]
 pub fn all() -> Vec<Case> {
-    [extension::CASES].concat()
+    [extension::CASES, matrix_states::CASES].concat()
 }
