@@ -160,7 +160,8 @@ impl EpInner {
             .map_err(|error| self.base.describe(of_call(error, operation), operation))?;
         let call = self.call.lock();
         let config = call.as_ref().ok_or_else(|| self.base.freed(operation))?;
-        if config.pz.is_none() {
+        // In any other state it is the state that forbids the call.
+        if config.pz.is_none() && self.state() == Some(EpState::Unconnected) {
             return Err(self.without_zone(operation));
         }
         if self.shared.is_datagram() {
