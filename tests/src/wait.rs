@@ -1,7 +1,7 @@
 //! Waits, all of which end: with what was waited for, or after [`LIMIT`] with a panic that says
 //! how things stand.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use dat_core::{
@@ -186,6 +186,12 @@ impl<T: Send + 'static> Background<T> {
             let _ = sender.send(value);
         });
         Self { result }
+    }
+
+    /// Whether the thread has ended, without waiting for it; its result is gone then.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        !matches!(self.result.try_recv(), Err(TryRecvError::Empty))
     }
 
     /// What the thread returned.

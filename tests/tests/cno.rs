@@ -316,6 +316,41 @@ fn an_object_that_lost_its_dispatchers_can_be_used_again() {
     triggered_by(&cno, &next);
 }
 
+#[test]
+fn no_waiter_sleeps_on_when_a_trigger_and_the_end_come_together() {
+    for round in 0..300 {
+        let ia = open("");
+        let cno = ia.cno_create(None).expect("made");
+        let evd = attached(&ia, &cno);
+        let waiters = [0, 1, 2].map(|_| {
+            let cno = cno.clone();
+            Background::run(move || cno.wait(Timeout::Infinite))
+        });
+        until_waited_on(&cno);
+        let poster = {
+            let evd = evd.clone();
+            Background::run(move || evd.post_se(1))
+        };
+        if round % 2 == 0 {
+            ia.close(Close::Abrupt).expect("always possible");
+        } else {
+            until("the dispatcher is freed", || evd.free().is_ok());
+        }
+        // Posted or too late, both are right.
+        let _ = poster.join();
+        for waiter in waiters {
+            // One that came after the end of the dispatchers waits for the next ones.
+            until("all waiters return", || {
+                if round % 2 == 1 {
+                    let next = attached(&ia, &cno);
+                    next.post_se(2).expect("room");
+                }
+                waiter.has_ended()
+            });
+        }
+    }
+}
+
 #[track_caller]
 fn readable(cno: &Cno, timeout: PollTimeout) -> bool {
     let mut fds = [PollFd::new(cno.as_fd(), PollFlags::POLLIN)];

@@ -409,7 +409,8 @@ fn what_is_invalid_or_not_supported_is_an_invalid_parameter() {
     }));
     let ep = node.ep();
     let before = ep.query().expect("live").attributes;
-    let sets: [(&str, fn(&mut EpAttributes)); 5] = [
+    type Set = (&'static str, fn(&mut EpAttributes));
+    let sets: [Set; 5] = [
         ("max_message_size", |it| it.max_message_size = u64::MAX),
         ("max_request_iov", |it| it.max_request_iov = u32::MAX),
         ("service_type", |it| it.service_type = 9),
