@@ -149,14 +149,14 @@ impl Rmr {
         let ep = endpoint.inner();
         let mut state = inner.state.lock();
         let state = state.as_mut().ok_or_else(|| inner.base.freed(BIND))?;
-        ep.check_requests(BIND)?;
-        ep.check_bind_flags(bind.flags, Subtype::InvalidArg8, BIND)?;
-        let lmr = Hold::new(bind.lmr.inner(), &inner.base.ia, BIND, Subtype::InvalidHandleLmr)?;
         if !Arc::ptr_eq(&ep.base.ia, &inner.base.ia) {
             let error = Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleEp)
                 .because(format!("{endpoint:?} belongs to another instance of an adapter"));
             return Err(inner.base.describe(error, BIND));
         }
+        ep.check_requests(BIND)?;
+        ep.check_bind_flags(bind.flags, Subtype::InvalidArg8, BIND)?;
+        let lmr = Hold::new(bind.lmr.inner(), &inner.base.ia, BIND, Subtype::InvalidHandleLmr)?;
         inner.check(state, &lmr, ep.zone(), bind)?;
         let disconnected = || ep.state() == Some(EpState::Disconnected);
         let was_disconnected = disconnected();

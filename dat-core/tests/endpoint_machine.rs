@@ -203,6 +203,10 @@ impl Model {
             E::ConnectTimedOut => {
                 Self::reported_if(phase == P::Asking, P::Down, Some(Kind::TimedOut))
             }
+            E::HardWatermark => {
+                let stands = matches!(phase, P::Up(_));
+                Self::reported_if(stands, P::Down, Some(Kind::Broken))
+            }
             E::Disconnected => self.over(Kind::Disconnected),
             E::Broken => self.over(Kind::Broken),
         }

@@ -83,7 +83,8 @@ impl Endpoint {
     ///
     /// # Errors
     /// As [`Endpoint::connect`]; `DAT_INVALID_STATE` when `other` is not connected, or was the
-    /// passive side of its connection.
+    /// passive side of its connection; `DAT_INVALID_HANDLE` when it was freed or is of another
+    /// adapter.
     pub fn dup_connect(
         &self,
         other: &Self,
@@ -91,7 +92,13 @@ impl Endpoint {
         private_data: &[u8],
         qos: Qos,
     ) -> Result<()> {
+        self.inner.base.check_live(DUP)?;
         let state = other.inner.shared.state().ok_or_else(|| other.inner.base.freed(DUP))?;
+        if other.adapter() != self.adapter() {
+            let error = Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleEp)
+                .because(format!("{other:?} belongs to another instance of an adapter"));
+            return Err(self.inner.base.describe(error, DUP));
+        }
         let remote = other.inner.shared.control().remote.filter(|_| state.is_connected());
         let remote = remote.ok_or_else(|| {
             let error = Error::new(ReturnType::InvalidState, state.invalid_state())
