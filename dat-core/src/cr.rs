@@ -133,7 +133,8 @@ impl ConnectionRequest {
         let inner = &*self.inner;
         let base = &inner.base;
         let most = base.ia.attributes.provider.max_private_data_size;
-        check_private_data(private_data, most).map_err(|error| base.describe(error, REJECT))?;
+        check_private_data(private_data, most)
+            .map_err(|error| base.describe(error.with_subtype(Subtype::InvalidArg2), REJECT))?;
         let incoming = inner.incoming.lock().take().ok_or_else(|| base.freed(REJECT))?;
         let sent = incoming.reject(private_data);
         inner.release_endpoint();
