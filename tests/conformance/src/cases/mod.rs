@@ -1,6 +1,7 @@
 //! The cases, one noun a file.
 
 mod extension;
+mod matrix_attributes;
 mod matrix_handles;
 mod matrix_states;
 
@@ -9,5 +10,6 @@ use crate::case::Case;
 /// Every case of the suite, grouped by noun.
 #[must_use]
 pub fn all() -> Vec<Case> {
-    [extension::CASES, matrix_handles::CASES, matrix_states::CASES].concat()
+    [extension::CASES, matrix_attributes::CASES, matrix_handles::CASES, matrix_states::CASES]
+        .concat()
 }
