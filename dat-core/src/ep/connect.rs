@@ -163,8 +163,8 @@ impl Endpoint {
 
 impl EpInner {
     fn connect(&self, connect: &Connect<'_>, operation: &'static str) -> Result<()> {
-        self.check_connect(connect)
-            .map_err(|error| self.base.describe(of_call(error, operation), operation))?;
+        self.check_connect(connect, operation)
+            .map_err(|error| self.base.describe(error, operation))?;
         let call = self.call.lock();
         let config = call.as_ref().ok_or_else(|| self.base.freed(operation))?;
         // In any other state it is the state that forbids the call.
@@ -249,15 +249,21 @@ impl EpInner {
         attempt
     }
 
-    fn check_connect(&self, connect: &Connect<'_>) -> Result<()> {
+    fn check_connect(&self, connect: &Connect<'_>, operation: &'static str) -> Result<()> {
         let provider = &self.base.ia.attributes.provider;
+        // The other two calls have one argument instead of the address and the qualifier.
+        let (timeout, private_data_size) = if operation == CONNECT {
+            (Subtype::InvalidArg4, Subtype::InvalidArg5)
+        } else {
+            (Subtype::InvalidArg3, Subtype::InvalidArg4)
+        };
         if connect.timeout.is_zero() {
-            return Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg4)
+            return Err(Error::new(ReturnType::InvalidParameter, timeout)
                 .because("a time-out of 0 leaves no time to connect")
                 .advise("give microseconds, or DAT_TIMEOUT_INFINITE"));
         }
         check_private_data(connect.private_data, provider.max_private_data_size)
-            .map_err(|error| error.with_subtype(Subtype::InvalidArg5))?;
+            .map_err(|error| error.with_subtype(private_data_size))?;
         let excess = connect.qos - provider.qos_supported;
         if !excess.is_empty() {
             return Err(Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
@@ -277,17 +283,6 @@ impl EpInner {
         }
         Ok(())
     }
-}
-
-/// The error of an argument of dat_ep_connect as that of the call: dat_ep_dup_connect has one
-/// argument less before the time-out and the data.
-fn of_call(error: Error, operation: &'static str) -> Error {
-    let subtype = match error.subtype() {
-        Subtype::InvalidArg4 => Subtype::InvalidArg3,
-        Subtype::InvalidArg5 => Subtype::InvalidArg4,
-        _ => return error,
-    };
-    if operation == DUP { error.with_subtype(subtype) } else { error }
 }
 
 /// Whether private data is within the provider's maximum.

@@ -2,6 +2,7 @@
 
 mod datagram;
 mod extension;
+mod matrix_attributes;
 mod matrix_handles;
 mod matrix_states;
 
@@ -12,6 +13,7 @@ use crate::case::Case;
 const NOUNS: &[&[Case]] = &[
     datagram::CASES,
     extension::CASES,
+    matrix_attributes::CASES,
     matrix_handles::CASES,
     matrix_states::CASES,
 ];
