@@ -313,7 +313,7 @@ impl EventDispatcher {
         self.inner.base.retire(FREE, Subtype::InvalidStateEvdInUse)?;
         queue.kill();
         drop(queue);
-        self.inner.attach_cno(None);
+        self.inner.leave_cno();
         self.inner.base.leave();
         Ok(())
     }
@@ -404,6 +404,15 @@ impl EvdInner {
         self.refresh_notify();
     }
 
+    /// Leaves the notification object for good.
+    fn leave_cno(&self) {
+        self.alarm.set_cno(None);
+        let Some(hold) = self.cno.lock().take() else { return };
+        let cno = Arc::clone(hold.arc());
+        drop(hold);
+        cno.dispatcher_freed();
+    }
+
     fn set_enabled(&self, enabled: bool) {
         self.alarm.set_enabled(enabled);
         self.refresh_notify();
@@ -434,6 +443,12 @@ impl EvdInner {
         self.alarm.set_cno(None);
         *self.cno.lock() = None;
         self.base.leave();
+    }
+}
+
+impl Drop for EvdInner {
+    fn drop(&mut self) {
+        self.leave_cno();
     }
 }
 
