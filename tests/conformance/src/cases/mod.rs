@@ -3,11 +3,22 @@
 mod csp;
 mod extension;
 mod handoff;
+mod invalidate;
+mod read_to_rmr;
+mod rmr_scope;
 
 use crate::case::Case;
 
 /// Every case of the suite, grouped by noun.
 #[must_use]
 pub fn all() -> Vec<Case> {
-    [csp::CASES, extension::CASES, handoff::CASES].concat()
+    [
+        csp::CASES,
+        extension::CASES,
+        handoff::CASES,
+        invalidate::CASES,
+        read_to_rmr::CASES,
+        rmr_scope::CASES,
+    ]
+    .concat()
 }
