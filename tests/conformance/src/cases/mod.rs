@@ -4,8 +4,10 @@ mod csp;
 mod extension;
 mod handoff;
 mod invalidate;
+mod multipath;
 mod read_to_rmr;
 mod rmr_scope;
+mod watermark;
 
 use crate::case::Case;
 
@@ -17,8 +19,10 @@ pub fn all() -> Vec<Case> {
         extension::CASES,
         handoff::CASES,
         invalidate::CASES,
+        multipath::CASES,
         read_to_rmr::CASES,
         rmr_scope::CASES,
+        watermark::CASES,
     ]
     .concat()
 }
