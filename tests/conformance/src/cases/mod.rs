@@ -1,5 +1,7 @@
 //! The cases, one noun a file.
 
+mod cno_fd;
+mod contexts;
 mod csp;
 mod extension;
 mod handoff;
@@ -15,6 +17,8 @@ use crate::case::Case;
 #[must_use]
 pub fn all() -> Vec<Case> {
     [
+        cno_fd::CASES,
+        contexts::CASES,
         csp::CASES,
         extension::CASES,
         handoff::CASES,
