@@ -12,6 +12,7 @@ mod case;
 mod cases;
 pub mod check;
 pub mod exclude;
+pub mod mapping;
 pub mod node;
 pub mod report;
 pub mod runner;

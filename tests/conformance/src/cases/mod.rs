@@ -9,6 +9,8 @@ mod invalidate;
 mod multipath;
 mod read_to_rmr;
 mod rmr_scope;
+mod shared_memory;
+mod sync;
 mod watermark;
 
 use crate::case::Case;
@@ -26,6 +28,8 @@ pub fn all() -> Vec<Case> {
         multipath::CASES,
         read_to_rmr::CASES,
         rmr_scope::CASES,
+        shared_memory::CASES,
+        sync::CASES,
         watermark::CASES,
     ]
     .concat()
