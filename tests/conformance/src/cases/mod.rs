@@ -8,6 +8,8 @@ mod handoff;
 mod invalidate;
 mod multipath;
 mod read_to_rmr;
+mod registry;
+mod related;
 mod rmr_scope;
 mod shared_memory;
 mod sync;
@@ -27,6 +29,8 @@ pub fn all() -> Vec<Case> {
         invalidate::CASES,
         multipath::CASES,
         read_to_rmr::CASES,
+        registry::CASES,
+        related::CASES,
         rmr_scope::CASES,
         shared_memory::CASES,
         sync::CASES,
