@@ -163,33 +163,20 @@ impl Config {
                 return Err(describe(error));
             }
         }
-        // Which argument of the call the attributes are.
-        let argument = match (operation, &srq) {
-            (CREATE, None) => Subtype::InvalidArg6,
-            (CREATE, Some(_)) => Subtype::InvalidArg7,
-            _ => Subtype::InvalidArg3,
-        };
-        let refuse = |error: Error| {
-            describe(if error.subtype() == Subtype::InvalidArg6 {
-                error.with_subtype(argument)
-            } else {
-                error
-            })
-        };
         let requested = spec.attributes.as_ref().unwrap_or(&ia.attributes.default_ep);
         let attributes =
-            attributes::check(requested, &ia.attributes, srq.is_some()).map_err(refuse)?;
+            attributes::check(requested, &ia.attributes, srq.is_some()).map_err(describe)?;
         let recv =
-            feed(recv, id, Stream::Receive, attributes.recv_completion_flags).map_err(refuse)?;
+            feed(recv, id, Stream::Receive, attributes.recv_completion_flags).map_err(describe)?;
         if let (Some(recv), Some(request)) = (&recv, &request) {
             if Arc::ptr_eq(recv.evd.arc(), request.arc()) {
                 let (recv, request) =
                     (attributes.recv_completion_flags, attributes.request_completion_flags);
-                Feed::check_pair(recv, request).map_err(refuse)?;
+                Feed::check_pair(recv, request).map_err(describe)?;
             }
         }
         let request = feed(request, id, Stream::Request, attributes.request_completion_flags)
-            .map_err(refuse)?;
+            .map_err(describe)?;
         let amount = (attributes.max_rdma_read_in, attributes.max_rdma_read_out);
         let reads = Reads::reserve(ia, reads_before, amount).map_err(describe)?;
         Ok(Self { pz, recv, request, connect, srq, attributes, reads })

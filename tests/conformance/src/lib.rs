@@ -12,6 +12,7 @@ mod case;
 mod cases;
 pub mod check;
 pub mod exclude;
+pub mod mapping;
 pub mod node;
 pub mod report;
 pub mod runner;
@@ -23,10 +24,10 @@ pub use case::{Case, skip};
 pub use cases::all;
 pub use check::{refused, same_error};
 pub use exclude::Exclusions;
-pub use node::{Buffer, Node, link, open};
+pub use node::{Buffer, Node, exchange, link, open};
 pub use runner::{Outcome, Plan, Verdict};
 pub use target::{Target, set_target, target, try_open};
 pub use wait::{
     Background, LIMIT, drain, expect_bind, expect_connection, expect_dto, expect_event,
-    expect_no_event, expect_request, state, until,
+    expect_no_event, expect_request, is_readable, state, until,
 };

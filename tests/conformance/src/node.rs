@@ -3,13 +3,13 @@
 use std::net::IpAddr;
 
 use dat_core::{
-    Close, Connect, ConnectionEventKind, Endpoint, EpSpec, EpState, EvdFlags, EvdOptions,
-    EventDispatcher, InterfaceAdapter, Lmr, LmrTriplet, Memory, MemorySource, Privileges,
-    ProtectionZone, PspMaker, RmrTriplet,
+    Close, CompletionFlags, Connect, ConnectionEventKind, DtoStatus, Endpoint, EpSpec, EpState,
+    EvdFlags, EvdOptions, EventDispatcher, InterfaceAdapter, Lmr, LmrTriplet, Memory, MemorySource,
+    Privileges, ProtectionZone, PspMaker, RmrTriplet,
 };
 
 use crate::target::try_open;
-use crate::wait::{expect_connection, expect_request, state, until};
+use crate::wait::{expect_connection, expect_dto, expect_request, state, until};
 
 /// An instance of the adapter under test, with those parameters (`max_eps=2,max_iov=1`).
 ///
@@ -239,6 +239,22 @@ impl Buffer {
     pub fn bytes(&self, offset: usize, len: usize) -> Vec<u8> {
         self.memory.to_vec(offset, len).expect("inside the memory")
     }
+}
+
+/// Sends a message from one of two connected endpoints to the other, and takes both completions.
+///
+/// # Panics
+/// When it does not arrive.
+#[track_caller]
+pub fn exchange(node: &Node, from: &Endpoint, to: &Endpoint) {
+    let (source, target) = (node.buffer(16), node.buffer(16));
+    source.fill(0, b"a whole message.");
+    to.post_recv(&[target.piece(0, 16)], 101, CompletionFlags::empty()).expect("posted");
+    from.post_send(&[source.piece(0, 16)], 102, CompletionFlags::empty()).expect("connected");
+    let (got, sent) = (expect_dto(&node.recv, &[from, to]), expect_dto(&node.request, &[from, to]));
+    assert_eq!((got.ep, got.cookie, got.status), (to.id(), 101, DtoStatus::Success));
+    assert_eq!((sent.ep, sent.cookie, sent.status), (from.id(), 102, DtoStatus::Success));
+    assert_eq!(target.bytes(0, 16), b"a whole message.");
 }
 
 /// Connects two endpoints by way of a public service point, whether or not they have

@@ -1,6 +1,7 @@
 //! Waits, all of which end: with what was waited for, or after [`LIMIT`] with a panic that says
 //! how things stand.
 
+use std::os::fd::BorrowedFd;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use dat_core::{
     ConnectionEvent, ConnectionEventKind, CrArrival, DtoCompletion, Endpoint, EpState, Event,
     EventDispatcher, RmrBindCompletion, Timeout, Waited,
 };
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// How long anything may take.
 pub const LIMIT: Duration = Duration::from_secs(10);
@@ -187,4 +189,15 @@ impl<T: Send + 'static> Background<T> {
             Err(RecvTimeoutError::Disconnected) => panic!("the thread panicked"),
         }
     }
+}
+
+/// Whether a descriptor is readable now.
+///
+/// # Panics
+/// When it can't be polled.
+#[track_caller]
+#[must_use]
+pub fn is_readable(fd: BorrowedFd<'_>) -> bool {
+    let mut polled = [PollFd::new(fd, PollFlags::POLLIN)];
+    poll(&mut polled, PollTimeout::ZERO).expect("a descriptor that can be polled") == 1
 }
