@@ -10,7 +10,7 @@ pub use open::{AsyncErrors, IaOptions, IaQuery};
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -19,6 +19,7 @@ use crate::counters::{IaCounter, Tally};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdInner, EventDispatcher};
 use crate::event::{AsyncError, AsyncErrorKind, Event};
+use crate::flags::Close;
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Hold};
 use crate::provider::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall};
@@ -39,7 +40,8 @@ use books::Books;
 /// ia.close(Close::Graceful)?;
 /// # Ok::<(), dat_core::Error>(())
 /// ```
-#[derive(Clone)]
+///
+/// When the last handle and the last object are dropped without a close, the adapter closes.
 pub struct InterfaceAdapter {
     inner: Arc<IaInner>,
 }
@@ -51,6 +53,9 @@ pub(crate) struct IaInner {
     /// Contexts of local memory regions; posts read it without a lock.
     pub(crate) regions: Arc<RegionTable>,
     books: Mutex<Books>,
+    /// Handles, and objects but for the dispatcher that the adapter made for itself. It and the
+    /// adapter keep each other; with nobody else left, the adapter is closed.
+    users: AtomicUsize,
     /// Gone once the adapter is closed.
     adapter: Mutex<Option<open::Opened>>,
     async_evd: Mutex<Option<AsyncEvd>>,
@@ -74,6 +79,7 @@ pub(crate) fn next_id() -> u64 {
 
 impl InterfaceAdapter {
     pub(crate) fn from_inner(inner: &Arc<IaInner>) -> Self {
+        inner.begin_use();
         Self { inner: Arc::clone(inner) }
     }
 
@@ -138,7 +144,32 @@ impl InterfaceAdapter {
     }
 }
 
+impl Clone for InterfaceAdapter {
+    fn clone(&self) -> Self {
+        Self::from_inner(&self.inner)
+    }
+}
+
+impl Drop for InterfaceAdapter {
+    fn drop(&mut self) {
+        self.inner.end_use();
+    }
+}
+
 impl IaInner {
+    /// Counts a handle or an object.
+    pub(crate) fn begin_use(&self) {
+        self.users.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A handle or an object is gone; the last one closes the adapter.
+    pub(crate) fn end_use(&self) {
+        if self.users.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // Nobody is left to tell; closed already, there is nothing to do.
+            let _ = self.close(Close::Abrupt);
+        }
+    }
+
     /// Takes up an object, within the limits of the adapter.
     pub(crate) fn enroll(
         self: &Arc<Self>,

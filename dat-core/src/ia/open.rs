@@ -1,5 +1,6 @@
 //! Opening an adapter by name.
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -159,11 +160,12 @@ fn open_candidate(
         books: Mutex::default(),
         adapter: Mutex::new(Some(Opened { adapter, _in_use: candidate.guard })),
         async_evd: Mutex::new(None),
+        users: AtomicUsize::new(0),
         context: std::sync::atomic::AtomicU64::new(0),
         tally: Tally::default(),
     });
     let _ = sink.ia.set(Arc::downgrade(&inner));
-    let ia = InterfaceAdapter { inner };
+    let ia = InterfaceAdapter::from_inner(&inner);
     match &options.async_evd {
         AsyncErrors::Make { min_qlen } => ia.make_async_evd(*min_qlen)?,
         AsyncErrors::To(evd) => ia.use_async_evd(evd, false)?,
@@ -219,7 +221,9 @@ impl InterfaceAdapter {
                     error.during(OPEN)
                 }
             })?;
-        self.use_async_evd(&evd, true)
+        self.use_async_evd(&evd, true)?;
+        evd.inner().base.belong_to_adapter();
+        Ok(())
     }
 
     fn use_async_evd(&self, evd: &EventDispatcher, own: bool) -> Result<()> {
