@@ -308,3 +308,20 @@ fn a_close_while_others_make_objects_leaves_nothing_alive() {
         }
     }
 }
+
+#[test]
+fn dropping_everything_closes_the_adapter() {
+    let registry = registry();
+    let name = format!("loopback?address={}", dat_tests::node::fresh_address());
+    let ia = registry.open(&name).expect("the loopback adapter");
+    refused(registry.remove_provider("loopback"), ReturnType::ProviderInUse, Subtype::NoSubtype);
+    let node = Node::on(ia);
+    let (client, server) = node.pair();
+    let buffer = node.buffer(8);
+    drop(node);
+    client.post_recv(&[buffer.piece(0, 8)], 1, Default::default()).expect("its parents live");
+    drop((client, server));
+    assert!(registry.remove_provider("loopback").is_err(), "the region is left");
+    drop(buffer);
+    registry.remove_provider("loopback").expect("nothing is open any more");
+}
