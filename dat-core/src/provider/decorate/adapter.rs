@@ -24,6 +24,7 @@ pub(super) fn open<H: Hooks>(
 ) -> Result<Arc<dyn Adapter>> {
     let layer = Layer::new(hooks);
     let OpenRequest { name, parameters, sink } = request;
+    let outer = Arc::clone(&sink);
     let sink = Arc::new(AsyncSink { layer: Arc::clone(&layer), outer: sink });
     let inner = layer.call(layer.adapter, &Call::Open { parameters }, || {
         provider.open(OpenRequest { name, parameters, sink })
@@ -31,13 +32,15 @@ pub(super) fn open<H: Hooks>(
     // Asked once, as the contract says; the layer's own adapter answers from here.
     let attributes = inner.attributes();
     layer.hooks.opened(&inner, &attributes);
-    Ok(Arc::new(Decorated { layer, inner, attributes }))
+    Ok(Arc::new(Decorated { layer, inner, attributes, _outer: outer }))
 }
 
 struct Decorated<H> {
     layer: Arc<Layer<H>>,
     inner: Arc<dyn Adapter>,
     attributes: AdapterAttributes,
+    /// Hooks may report to it for as long as the adapter is open.
+    _outer: Arc<dyn AdapterSink>,
 }
 
 impl<H: Hooks> Adapter for Decorated<H> {

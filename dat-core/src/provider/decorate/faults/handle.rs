@@ -54,10 +54,10 @@ impl Faults {
         sinks.len()
     }
 
-    pub(super) fn join(&self, sink: &Arc<dyn AdapterSink>) {
+    pub(super) fn join(&self, sink: &Weak<dyn AdapterSink>) {
         let mut sinks = self.sinks.lock();
         sinks.retain(|sink| sink.strong_count() > 0);
-        sinks.push(Arc::downgrade(sink));
+        sinks.push(Weak::clone(sink));
     }
 
     /// What is to become of an attempt that begins.

@@ -21,7 +21,8 @@ use crate::provider::{
 /// The faults of one open adapter.
 pub(super) struct FaultHooks {
     faults: Arc<Faults>,
-    sink: Arc<dyn AdapterSink>,
+    /// Gone with the adapter, although objects of it may live on.
+    sink: Weak<dyn AdapterSink>,
     /// The adapter below, which objects of it must not keep open.
     below: OnceLock<(Weak<dyn Adapter>, IpAddr)>,
 }
@@ -54,7 +55,8 @@ struct EndState {
 }
 
 impl FaultHooks {
-    pub(super) fn new(faults: Arc<Faults>, sink: Arc<dyn AdapterSink>) -> Self {
+    pub(super) fn new(faults: Arc<Faults>, sink: &Arc<dyn AdapterSink>) -> Self {
+        let sink = Arc::downgrade(sink);
         faults.join(&sink);
         Self { faults, sink, below: OnceLock::new() }
     }
@@ -125,8 +127,8 @@ impl Hooks for FaultHooks {
     }
 
     fn posted(&self, pair: &FaultyPair, inner: &dyn QueuePair, call: &Call<'_>) {
-        if let Some(fault) = self.faults.accepted() {
-            self.sink.async_event(match fault {
+        if let (Some(fault), Some(sink)) = (self.faults.accepted(), self.sink.upgrade()) {
+            sink.async_event(match fault {
                 AsyncFault::Catastrophic => AsyncUpcall::Catastrophic,
                 AsyncFault::Internal => AsyncUpcall::ProviderInternal,
                 AsyncFault::EpBroken => AsyncUpcall::QueuePairBroken { tag: pair.end.tag },

@@ -106,14 +106,14 @@ impl Provider for FaultyProvider {
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
         let sink = Arc::clone(&request.sink);
         if !Self::is_asked_by(request.parameters) {
-            let hooks = FaultHooks::new(Arc::clone(&self.faults), sink);
+            let hooks = FaultHooks::new(Arc::clone(&self.faults), &sink);
             return adapter::open(&*self.inner, request, hooks);
         }
         let (plan, rest) =
             self.faults.plan().with_parameters(request.parameters).map_err(|error| {
                 error.during("dat_ia_open").on(format!("IA {:?}", request.name))
             })?;
-        let hooks = FaultHooks::new(Faults::new(plan), sink);
+        let hooks = FaultHooks::new(Faults::new(plan), &sink);
         adapter::open(&*self.inner, OpenRequest { parameters: &rest, ..request }, hooks)
     }
 
