@@ -43,3 +43,6 @@ mod shared_receive;
 pub mod trace;
 
 pub use call::{Kind, Object};
+
+#[cfg(test)]
+mod tests;

@@ -30,8 +30,8 @@ pub(super) struct FaultHooks {
 /// A queue pair, as the calls on it need it.
 pub(super) struct FaultyPair {
     end: Arc<End>,
-    /// Held over control calls, since a break is one that comes from inside a post. The upcalls
-    /// of a break may lead to calls of the same thread.
+    /// Held over control calls, since a break is one that comes from inside a post. A post never
+    /// waits for it: it may come from an upcall of the control call that holds it.
     control: ReentrantMutex<()>,
     /// Where the attempt leads to, if it is to fail.
     dead_end: Mutex<Option<DeadEnd>>,
@@ -65,9 +65,13 @@ impl FaultHooks {
         self.below.get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |below| below.1)
     }
 
-    /// Ends the connection that a request was the last of.
+    /// Ends the connection that a request was the last of. A control call that goes on ends it
+    /// anyway, or the next request does.
     fn break_off(pair: &FaultyPair, inner: &dyn QueuePair, link: &Arc<Link>) {
-        let _control = pair.control.lock();
+        if pair.control.is_owned_by_current_thread() {
+            return;
+        }
+        let Some(_control) = pair.control.try_lock() else { return };
         if pair.end.state.lock().is_on(link) {
             link.break_off();
             inner.disconnect(Close::Abrupt);

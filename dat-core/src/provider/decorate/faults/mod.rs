@@ -130,3 +130,6 @@ impl fmt::Debug for FaultyProvider {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests;
