@@ -393,6 +393,25 @@ fn a_connection_event_comes_after_what_was_held_back() {
 }
 
 #[test]
+fn an_endpoint_with_other_dispatchers_flushes_those() {
+    bounded(|| {
+        let (site, faults) = planned(FaultPlan::new());
+        let (a, b, dto) = (site.end(), site.end(), site.evd(EvdFlags::COMPLETIONS));
+        let change = dat_core::EpChange::new().recv_evd(Some(&dto)).request_evd(Some(&dto));
+        a.ep.modify(&change).unwrap();
+        let a = End { dto, ..a };
+        site.join(&a, &b);
+        faults.set(FaultPlan::new().delay(1_000_000));
+        b.receive(1).unwrap();
+        a.send(2).unwrap();
+        assert_eq!(poll(&a.dto), None);
+        b.disconnect();
+        assert_eq!(a.event(), Kind::Disconnected);
+        assert_eq!(a.done(), [(Send, 2, Success)]);
+    });
+}
+
+#[test]
 fn a_queue_shrinks_only_below_nothing_held_back() {
     bounded(|| {
         let (site, faults) = planned(FaultPlan::new());
