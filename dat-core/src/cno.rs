@@ -4,7 +4,7 @@ use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdInner, EventDispatcher};
@@ -22,14 +22,18 @@ pub struct Cno {
 }
 
 /// Called at each trigger, in the thread that brought the event (`DAT_OS_WAIT_PROXY_AGENT`).
-/// It gets the dispatcher that triggered, or none when the notification object ends. It must
+/// It gets the dispatcher that triggered, or none when the notification object ends or the last
+/// of its dispatchers was freed. It must
 /// not block, and of the API it may only post and dequeue.
 pub type ProxyAgent = Arc<dyn Fn(Option<EventDispatcher>) + Send + Sync>;
 
 pub(crate) struct CnoInner {
     pub(crate) base: Base,
-    bell: Bell,
     state: Mutex<State>,
+    /// What waiters sleep on, with the lock of the state.
+    wake: Condvar,
+    /// For the descriptor alone: rung while a trigger waits to be taken.
+    bell: Bell,
 }
 
 #[derive(Default)]
@@ -38,6 +42,8 @@ struct State {
     hint: Option<Weak<EvdInner>>,
     triggered: bool,
     waiters: u32,
+    /// How many times the last of its dispatchers was freed: each ends the waits before it.
+    deserted: u64,
     dead: bool,
     agent: Option<ProxyAgent>,
 }
@@ -54,7 +60,8 @@ impl InterfaceAdapter {
         self.inner().adapter(CREATE)?;
         let base = self.inner().enroll(ObjectKind::Cno, CREATE)?;
         let state = Mutex::new(State { agent, ..State::default() });
-        let inner = Arc::new(CnoInner { base, bell: Bell::default(), state });
+        let wake = Condvar::new();
+        let inner = Arc::new(CnoInner { base, state, wake, bell: Bell::default() });
         self.inner().adopt(inner.base.id, Child::Cno(Arc::downgrade(&inner)), CREATE)?;
         Ok(Cno { inner })
     }
@@ -68,8 +75,9 @@ impl InterfaceAdapter {
     /// As [`cno_create`](Self::cno_create); `DAT_INSUFFICIENT_RESOURCES` when the process has no
     /// descriptor left.
     pub fn cno_fd_create(&self) -> Result<Cno> {
-        let cno = self.cno_create(None)?;
-        cno.fd().map_err(|error| error.during("dat_cno_fd_create"))?;
+        const CREATE: &str = "dat_cno_fd_create";
+        let cno = self.cno_create(None).map_err(|error| error.during(CREATE))?;
+        cno.fd().map_err(|error| error.during(CREATE))?;
         Ok(cno)
     }
 }
@@ -84,8 +92,8 @@ impl Cno {
     }
 
     /// Waits for a trigger (dat_cno_wait(3DAT)). Returns the dispatcher that triggered, as a
-    /// hint: every dispatcher attached is to be looked at. `None` when the adapter was closed
-    /// or the dispatcher is gone.
+    /// hint: every dispatcher attached is to be looked at. `None` when the adapter was closed,
+    /// the dispatcher was freed, or all that were attached were.
     ///
     /// # Errors
     /// `DAT_QUEUE_EMPTY` when the time-out passed without a trigger; `DAT_INVALID_HANDLE` when
@@ -98,28 +106,29 @@ impl Cno {
         if state.dead {
             return Err(inner.base.freed(WAIT));
         }
+        let deserted = state.deserted;
         state.waiters += 1;
-        loop {
-            if state.triggered {
-                state.triggered = false;
-                state.waiters -= 1;
-                inner.bell.silence();
-                let hint = state.hint.take().and_then(|evd| evd.upgrade());
-                return Ok(hint.map(|evd| EventDispatcher::from_inner(&evd)));
-            }
-            if state.dead {
-                state.waiters -= 1;
-                return Ok(None);
-            }
-            inner.bell.silence();
-            drop(state);
-            let rung = inner.bell.sleep(deadline);
-            state = inner.state.lock();
-            if !rung && !state.triggered && !state.dead {
-                state.waiters -= 1;
-                return Err(Error::new(ReturnType::QueueEmpty, Subtype::NoSubtype).during(WAIT));
+        let mut late = false;
+        while !(state.triggered || state.dead || state.deserted != deserted || late) {
+            match deadline {
+                None => inner.wake.wait(&mut state),
+                Some(at) => late = inner.wake.wait_until(&mut state, at).timed_out(),
             }
         }
+        state.waiters -= 1;
+        if state.triggered {
+            state.triggered = false;
+            if !state.dead {
+                inner.bell.silence();
+            }
+            let hint = state.hint.take().and_then(|evd| evd.upgrade());
+            let hint = hint.filter(|evd| evd.base.lifecycle.is_live());
+            return Ok(hint.map(|evd| EventDispatcher::from_inner(&evd)));
+        }
+        if state.dead || state.deserted != deserted {
+            return Ok(None);
+        }
+        Err(Error::new(ReturnType::QueueEmpty, Subtype::NoSubtype).during(WAIT))
     }
 
     /// Takes a trigger that came, without waiting: which dispatcher it was, as
@@ -187,11 +196,29 @@ impl CnoInner {
             let mut state = self.state.lock();
             state.triggered = true;
             state.hint = Some(evd.clone());
+            self.bell.ring();
+            self.wake.notify_one();
             state.agent.clone()
         };
-        self.bell.ring();
         if let Some(agent) = agent {
             agent(evd.upgrade().map(|evd| EventDispatcher::from_inner(&evd)));
+        }
+    }
+
+    /// A dispatcher that referred to it was freed. With the last one all waits end, and the
+    /// proxy agent is told (dat_cno_wait(3DAT)).
+    pub(crate) fn dispatcher_freed(&self) {
+        if self.base.lifecycle.uses() > 0 || !self.base.lifecycle.is_live() {
+            return;
+        }
+        let agent = {
+            let mut state = self.state.lock();
+            state.deserted += 1;
+            self.wake.notify_all();
+            state.agent.clone()
+        };
+        if let Some(agent) = agent {
+            agent(None);
         }
     }
 
@@ -200,9 +227,10 @@ impl CnoInner {
         let agent = {
             let mut state = self.state.lock();
             state.dead = true;
+            self.bell.ring();
+            self.wake.notify_all();
             state.agent.take()
         };
-        self.bell.ring();
         if let Some(agent) = agent {
             agent(None);
         }

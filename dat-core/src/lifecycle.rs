@@ -34,6 +34,11 @@ impl Lifecycle {
         self.word.load(Ordering::Acquire) & FREED == 0
     }
 
+    /// How many users there are.
+    pub(crate) fn uses(&self) -> u32 {
+        self.word.load(Ordering::Acquire) & !FREED
+    }
+
     /// Counts another user, unless the object was freed.
     fn begin_use(&self) -> bool {
         self.word

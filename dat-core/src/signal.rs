@@ -1,4 +1,5 @@
-//! The bell of an event dispatcher or notification object: what a sleeper waits on.
+//! The bell of an event dispatcher, what a sleeper waits on, or of a notification object, which
+//! shows it as a descriptor.
 //!
 //! A bell rung while nobody listens stays rung until the next [`Bell::silence`], so the order
 //! is always: silence, look at the queue, sleep. Nothing can slip in between unheard.

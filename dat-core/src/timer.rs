@@ -1,5 +1,5 @@
 //! The clock of connection attempts: one thread for the process, started by the first attempt
-//! with a finite time-out that does not end at once.
+//! with a finite time-out.
 
 use std::collections::BTreeMap;
 use std::sync::{OnceLock, Weak};
@@ -9,6 +9,15 @@ use nix::sys::signal::SigSet;
 use parking_lot::{Condvar, Mutex};
 
 use crate::ep::EpShared;
+
+/// What is to be done when the time has come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Job {
+    /// The attempt of that number is over.
+    EndAttempt(u64),
+    /// Something to look at that could not be looked at inside an upcall.
+    CheckWatermark,
+}
 
 /// When an attempt is over, and which entry it is.
 pub(crate) type TimerKey = (Instant, u64);
@@ -20,7 +29,7 @@ struct Timer {
 
 #[derive(Default)]
 struct State {
-    entries: BTreeMap<TimerKey, (Weak<EpShared>, u64)>,
+    entries: BTreeMap<TimerKey, (Weak<EpShared>, Job)>,
     next: u64,
     running: bool,
 }
@@ -30,13 +39,9 @@ fn timer() -> &'static Timer {
     TIMER.get_or_init(|| Timer { state: Mutex::default(), condvar: Condvar::new() })
 }
 
-/// Calls the endpoint's time-out at the deadline, for that attempt, unless cancelled. Nothing
-/// when the thread can't be started: the attempt then has no time-out but the transport's.
-pub(crate) fn schedule(
-    deadline: Instant,
-    endpoint: Weak<EpShared>,
-    attempt: u64,
-) -> Option<TimerKey> {
+/// Has a job done for an endpoint at a time, unless cancelled. Nothing when the thread can't
+/// be started: an attempt then has no time-out but the transport's.
+pub(crate) fn schedule(deadline: Instant, endpoint: Weak<EpShared>, job: Job) -> Option<TimerKey> {
     let timer = timer();
     let mut state = timer.state.lock();
     if !state.running {
@@ -46,7 +51,7 @@ pub(crate) fn schedule(
     state.next += 1;
     let key = (deadline, state.next);
     let first = state.entries.first_key_value().is_none_or(|(first, _)| key < *first);
-    state.entries.insert(key, (endpoint, attempt));
+    state.entries.insert(key, (endpoint, job));
     if first {
         timer.condvar.notify_one();
     }
@@ -71,10 +76,13 @@ fn run() {
                 timer.condvar.wait_until(&mut state, deadline);
             }
             Some(_) => {
-                let Some((_, (endpoint, attempt))) = state.entries.pop_first() else { continue };
+                let Some((_, (endpoint, job))) = state.entries.pop_first() else { continue };
                 drop(state);
                 if let Some(endpoint) = endpoint.upgrade() {
-                    endpoint.connect_timed_out(attempt);
+                    match job {
+                        Job::EndAttempt(attempt) => endpoint.connect_timed_out(attempt),
+                        Job::CheckWatermark => endpoint.check_watermark_later(),
+                    }
                 }
                 state = timer.state.lock();
             }

@@ -20,7 +20,35 @@ pub(super) struct Gate {
     /// Flags that a receive may have.
     recv_flags: AtomicU32,
     reads_out: AtomicU32,
+    service_type: AtomicU32,
     shared_receives: AtomicU32,
+    pub(super) watermarks: Watermarks,
+}
+
+/// How many receives may be at the endpoint before that is reported, and before the connection
+/// breaks (dat_ep_set_watermark(3DAT)).
+#[derive(Debug)]
+pub(super) struct Watermarks {
+    pub(super) soft: AtomicU32,
+    pub(super) hard: AtomicU32,
+}
+
+impl Watermarks {
+    /// No watermark (`DAT_WATERMARK_INFINITE`).
+    pub(super) const NONE: u32 = u32::MAX;
+
+    /// Whether any is set.
+    #[inline]
+    pub(super) fn are_set(&self) -> bool {
+        let none = self.soft.load(Ordering::Relaxed) & self.hard.load(Ordering::Relaxed);
+        none != Self::NONE
+    }
+}
+
+impl Default for Watermarks {
+    fn default() -> Self {
+        Self { soft: AtomicU32::new(Self::NONE), hard: AtomicU32::new(Self::NONE) }
+    }
 }
 
 macro_rules! reads {
@@ -44,6 +72,7 @@ impl Gate {
         request_flags: u32,
         recv_flags: u32,
         reads_out: u32,
+        service_type: u32,
     }
 
     #[inline]
@@ -68,6 +97,7 @@ impl Gate {
         self.write_iov.store(attributes.max_rdma_write_iov, relaxed);
         self.request_flags.store(request_flags.bits(), relaxed);
         self.recv_flags.store((attributes.recv_completion_flags & own).bits(), relaxed);
+        self.service_type.store(attributes.service_type, relaxed);
         self.reads_out.store(attributes.max_rdma_read_out, relaxed);
         self.shared_receives.store(u32::from(shared_receives), relaxed);
     }

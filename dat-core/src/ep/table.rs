@@ -88,6 +88,8 @@ events! {
     TransportTimedOut,
     /// The clock: the consumer's time-out passed.
     ConnectTimedOut,
+    /// More receives are at the endpoint than its hard watermark allows.
+    HardWatermark,
     /// The transport: an accepted connection was not completed.
     AcceptFailed,
     /// The transport: the connection was ended by either side.
@@ -314,6 +316,12 @@ const RULES: &[Rule] = &[
     Rule(&[E::PathGained], &[S::Connected, S::ConnectedMultiPath], LATE),
     Rule(&[E::PathLost, E::PathGained],
         &[S::ActiveConnectionPending, S::CompletionPending, S::DisconnectPending, S::Disconnected], LATE),
+
+    // dat_ep_set_watermark(3DAT): the connection breaks, when there is one.
+    Rule(&[E::HardWatermark], CONNECTED, Step::Go(S::Disconnected, &[Action::AbortAttempt, Action::Raise(Raise::Broken)])),
+    Rule(&[E::HardWatermark], BEFORE, LATE),
+    Rule(&[E::HardWatermark], UNCONFIGURED, LATE),
+    Rule(&[E::HardWatermark], &[S::ActiveConnectionPending, S::CompletionPending, S::DisconnectPending, S::Disconnected], LATE),
 
     // The transport, too late, too early or twice.
     Rule(&[E::Established, E::EstablishedMultiPath, E::PeerRejected, E::NonPeerRejected, E::Unreachable,

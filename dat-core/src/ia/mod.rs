@@ -6,7 +6,7 @@ mod open;
 
 pub(crate) use books::Child;
 pub(crate) use open::MAX_SEGMENTS;
-pub use open::{AsyncErrors, IaOptions};
+pub use open::{AsyncErrors, IaOptions, IaQuery};
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use crate::attr::{EpAttributes, IaAttributes, ProviderAttributes};
+use crate::counters::{IaCounter, Tally};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdInner, EventDispatcher};
 use crate::event::{AsyncError, AsyncErrorKind, Event};
@@ -54,6 +55,7 @@ pub(crate) struct IaInner {
     adapter: Mutex<Option<open::Opened>>,
     async_evd: Mutex<Option<AsyncEvd>>,
     context: AtomicU64,
+    pub(crate) tally: Tally<IaCounter>,
 }
 
 /// The dispatcher of asynchronous errors.
@@ -151,7 +153,12 @@ impl IaInner {
 
     /// Notes where an enrolled object is.
     pub(crate) fn adopt(&self, id: u64, child: Child, operation: &'static str) -> Result<()> {
-        self.books.lock().adopt(id, child).map_err(|error| self.describe(error, operation))
+        let kind = child.kind();
+        self.books.lock().adopt(id, child).map_err(|error| self.describe(error, operation))?;
+        if let Some((made, _)) = kind.and_then(counters_of) {
+            self.tally.count(made);
+        }
+        Ok(())
     }
 
     /// The objects of the adapter that a question picks. It is asked under the lock of the
@@ -162,6 +169,9 @@ impl IaInner {
 
     pub(crate) fn leave(&self, kind: ObjectKind, id: u64) {
         self.books.lock().leave(kind, id);
+        if let Some((_, freed)) = counters_of(kind) {
+            self.tally.count(freed);
+        }
     }
 
     pub(crate) fn reserve_reads(&self, before: (u32, u32), wanted: (u32, u32)) -> Result<()> {
@@ -190,12 +200,28 @@ impl IaInner {
 
     /// Reports an asynchronous error to the consumer, if it listens.
     pub(crate) fn raise_async(&self, kind: AsyncErrorKind, object: u64) {
+        self.tally.count(IaCounter::AsyncError);
         let evd = self.async_evd.lock().as_ref().map(|evd| Arc::clone(evd.hold.arc()));
         if let Some(evd) = evd {
             // When even this dispatcher is full there is nobody left to tell.
             let _ = evd.raise_async(Event::Async(AsyncError { kind, object }));
         }
     }
+}
+
+/// What counts the making and freeing of a kind of object.
+fn counters_of(kind: ObjectKind) -> Option<(IaCounter, IaCounter)> {
+    Some(match kind {
+        ObjectKind::Pz => (IaCounter::PzCreate, IaCounter::PzFree),
+        ObjectKind::Lmr => (IaCounter::LmrCreate, IaCounter::LmrFree),
+        ObjectKind::Rmr => (IaCounter::RmrCreate, IaCounter::RmrFree),
+        ObjectKind::Psp => (IaCounter::PspCreate, IaCounter::PspFree),
+        ObjectKind::Rsp => (IaCounter::RspCreate, IaCounter::RspFree),
+        ObjectKind::Evd => (IaCounter::EvdCreate, IaCounter::EvdFree),
+        ObjectKind::Ep => (IaCounter::EpCreate, IaCounter::EpFree),
+        ObjectKind::Srq => (IaCounter::SrqCreate, IaCounter::SrqFree),
+        ObjectKind::Cr | ObjectKind::Ia | ObjectKind::Cno | ObjectKind::Csp => return None,
+    })
 }
 
 /// Passes the provider's asynchronous events on to the adapter.

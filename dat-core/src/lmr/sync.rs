@@ -12,8 +12,8 @@ impl InterfaceAdapter {
     /// does no harm elsewhere.
     ///
     /// # Errors
-    /// `DAT_INVALID_HANDLE` for a context that names no region of the adapter;
-    /// `DAT_INVALID_PARAMETER` for a segment that is not inside its region.
+    /// `DAT_INVALID_PARAMETER` for a context that names no region of the adapter, and for a
+    /// segment that is not inside its region; `DAT_INVALID_HANDLE` when the adapter was closed.
     pub fn lmr_sync_rdma_read(&self, segments: &[LmrTriplet]) -> Result<()> {
         self.sync(segments, "dat_lmr_sync_rdma_read")
     }
@@ -33,10 +33,9 @@ impl InterfaceAdapter {
         for (number, segment) in segments.iter().enumerate() {
             let context = segment.context;
             let region = ia.regions.get(context).ok_or_else(|| {
-                let error = Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleLmr)
-                    .because(format!(
-                        "segment {number}: lmr_context {context:#x} names no live region"
-                    ));
+                let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2).because(
+                    format!("segment {number}: lmr_context {context:#x} names no live region"),
+                );
                 ia.describe(error, operation)
             })?;
             if !region.contains(segment.address, segment.length) {
