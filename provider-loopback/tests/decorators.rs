@@ -337,6 +337,19 @@ fn exchange(site: &Site) {
     c.send(12).unwrap();
     assert!(matches!(next(&c.dto), Event::Dto(one) if one.cookie == 12));
 
+    // Datagrams.
+    let (e, f) = (site.datagram_end(), site.datagram_end());
+    site.connect(&e, LONG);
+    let request = site.request();
+    request.accept(Some(&f.ep), b"").unwrap();
+    let to = e.datagram_event().remote.unwrap();
+    assert!(f.datagram_event().remote.is_some());
+    f.ep.post_recv(&site.iov(500, 100), 13, NONE).unwrap();
+    e.ep.post_send_datagram(&site.iov(0, 9), &to, 14, NONE).unwrap();
+    assert!(matches!(next(&f.dto), Event::Dto(one) if (one.cookie, one.length) == (13, 49)));
+    assert!(matches!(next(&e.dto), Event::Dto(one) if one.cookie == 14));
+    assert_eq!(site.memory.to_vec(540, 9).unwrap(), b"by a send");
+
     a.ep.disconnect(Close::Graceful).unwrap();
     for end in [&a, &b] {
         assert_eq!(end.event(), ConnectionEventKind::Disconnected);
@@ -348,7 +361,7 @@ fn exchange(site: &Site) {
     let again = MemorySource::Memory(&site.memory);
     let lmr = site.ia.lmr_create(again, &site.pz, Privileges::ALL).unwrap();
     lmr.free().unwrap();
-    for end in [&a, &b, &c, &d] {
+    for end in [&a, &b, &c, &d, &e, &f] {
         end.ep.free().unwrap();
     }
     srq.free().unwrap();
@@ -378,6 +391,8 @@ fn decorators_stack_in_any_order_and_depth() {
         assert_eq!(counts.get(Count::Established), seen(" Established"));
         assert_eq!(counts.posts(Send).count, seen(" post_send"));
         assert_eq!((counts.posts(Bind).count, seen(" post_bind ")), (1, 1));
+        assert_eq!((counts.get(Count::Resolved), seen(" Resolved")), (2, 2));
+        assert_eq!((counts.posts(SendDatagram).count, seen(" post_datagram ")), (1, 1));
         assert_eq!(counts.get(Count::Retires), seen(" retire"));
         assert_eq!(counts.get(Count::WatermarksReached), seen(" low_watermark_reached"));
 
@@ -387,7 +402,9 @@ fn decorators_stack_in_any_order_and_depth() {
         let (inner, stack) = counting(loopback());
         let stack = faulty(traced(faulty(stack, FaultPlan::new())), FaultPlan::new());
         exchange(&Site::over(stack));
-        for operation in [Send, RdmaWrite, RdmaRead, Bind, FetchAdd, RdmaWriteImmediate, Receive] {
+        for operation in
+            [Send, RdmaWrite, RdmaRead, Bind, FetchAdd, RdmaWriteImmediate, Receive, SendDatagram]
+        {
             let posts = counts.posts(operation);
             assert!(posts.count > 0, "{operation:?}");
             assert_eq!(outer.snapshot().posts(operation), posts);

@@ -11,9 +11,9 @@ use dat::{End, LONG, Site, next, open, poll};
 use dat_core::provider::AsyncUpcall;
 use dat_core::provider::decorate::faults::{AsyncFault, ConnectFault, FaultPlan, FaultyProvider};
 use dat_core::{
-    AsyncErrorKind, Close, CompletionFlags, ConnectionEventKind as Kind, DtoStatus, EpSpec,
-    EpState, EvdFlags, EvdOptions, Event, MemorySource, Operation, Privileges, PspMaker,
-    ReturnType, SrqAttributes, Subtype, Timeout,
+    AsyncErrorKind, Close, CompletionFlags, ConnectionEventKind as Kind, DatagramEventKind,
+    DtoStatus, EpSpec, EpState, EvdFlags, EvdOptions, Event, MemorySource, Operation, Privileges,
+    PspMaker, ReturnType, SrqAttributes, Subtype, Timeout,
 };
 use {DtoStatus::*, Operation::*};
 
@@ -109,6 +109,38 @@ fn a_silent_attempt_can_be_given_up_and_tried_again() {
     });
 }
 
+#[test]
+fn attempts_to_resolve_fail_each_for_itself() {
+    bounded(|| {
+        let (site, faults) = planned(FaultPlan::new().connect(ConnectFault::Silent));
+        let (a, b) = (site.datagram_end(), site.datagram_end());
+        let soon = Timeout::After(Duration::from_millis(20));
+        site.connect(&a, Timeout::Infinite);
+        site.connect(&a, soon);
+        assert_eq!(a.datagram_event().kind, DatagramEventKind::Error);
+        for fault in [ConnectFault::Refuse, ConnectFault::Unreachable] {
+            faults.set(FaultPlan::new().connect(fault));
+            site.connect(&a, LONG);
+            assert_eq!(a.datagram_event().kind, DatagramEventKind::Error);
+        }
+        assert!(!a.has_event() && !site.has_request());
+        // The attempts that nobody answered hinder no other one, and no break comes of it.
+        faults.set(FaultPlan::new().break_after(1));
+        site.connect(&a, LONG);
+        site.request().accept(Some(&b.ep), b"").unwrap();
+        let to = a.datagram_event().remote.unwrap();
+        assert_eq!(b.datagram_event().kind, DatagramEventKind::Established);
+        for cookie in 0..3 {
+            a.ep.post_send_datagram(&[], &to, cookie, CompletionFlags::empty()).unwrap();
+        }
+        assert_eq!(a.done(), [0, 1, 2].map(|cookie| (SendDatagram, cookie, Success)));
+        assert!(!a.has_event() && !b.has_event());
+        faults.set(FaultPlan::new().post_nth(1));
+        let refused = a.ep.post_send_datagram(&[], &to, 3, CompletionFlags::empty());
+        assert!(refused.unwrap_err().is(ReturnType::InsufficientResources));
+    });
+}
+
 /// An address lives as long as any object of the provider's at it: nothing must be left behind.
 #[test]
 fn a_silent_attempt_leaves_nothing_behind() {
@@ -116,7 +148,8 @@ fn a_silent_attempt_leaves_nothing_behind() {
         let target = {
             let (site, faults) = planned(FaultPlan::new().connect(ConnectFault::Silent));
             let (freed, dropped, given_up) = (site.end(), site.end(), site.end());
-            for end in [&freed, &dropped, &given_up] {
+            let datagrams = site.datagram_end();
+            for end in [&freed, &dropped, &given_up, &datagrams, &datagrams] {
                 site.connect(end, Timeout::Infinite);
             }
             freed.ep.free().unwrap();

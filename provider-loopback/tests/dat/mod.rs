@@ -8,9 +8,9 @@ use std::time::Duration;
 use dat_core::provider::Provider;
 use dat_core::{
     AsyncError, Close, CompletionFlags, Connect, ConnectionEventKind, ConnectionRequest,
-    DtoCompletion, DtoStatus, Endpoint, EpSpec, EpState, EvdFlags, EvdOptions, Event,
-    EventDispatcher, InterfaceAdapter, Lmr, LmrTriplet, Memory, MemorySource, Operation,
-    Privileges, ProtectionZone, Psp, PspMaker, Registry, Result, Timeout,
+    DatagramEvent, DtoCompletion, DtoStatus, Endpoint, EpAttributes, EpSpec, EpState, EvdFlags,
+    EvdOptions, Event, EventDispatcher, InterfaceAdapter, Lmr, LmrTriplet, Memory, MemorySource,
+    Operation, Privileges, ProtectionZone, Psp, PspMaker, Registry, Result, Timeout,
 };
 
 use super::common::fresh_address;
@@ -74,6 +74,14 @@ impl Site {
         let spec = spec.recv_evd(dto).request_evd(dto).connect_evd(&events);
         let ep = self.ia.ep_create(&spec).expect("endpoint");
         End { ep, dto: dto.clone(), events }
+    }
+
+    /// An endpoint that carries datagrams.
+    pub(crate) fn datagram_end(&self) -> End {
+        let service_type = EpAttributes::SERVICE_DATAGRAM;
+        let attributes = EpAttributes { service_type, ..self.ia.default_ep_attributes().clone() };
+        let spec = EpSpec::new(&self.pz).attributes(&attributes);
+        self.end_from(spec, &self.evd(EvdFlags::COMPLETIONS))
     }
 
     /// Begins to connect an endpoint of any adapter to this one.
@@ -151,6 +159,14 @@ impl End {
                 assert_eq!(event.ep, self.ep.id());
                 event.kind
             }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The next event of an endpoint that carries datagrams.
+    pub(crate) fn datagram_event(&self) -> DatagramEvent {
+        match next(&self.events) {
+            Event::Datagram(event) if event.ep == self.ep.id() => event,
             other => panic!("{other:?}"),
         }
     }

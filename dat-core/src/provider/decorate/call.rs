@@ -5,7 +5,7 @@ use std::fmt;
 use crate::flags::{Close, Privileges};
 use crate::provider::{
     AsyncUpcall, Completion, ConnectRequest, ConnectionUpcall, Notify, Peer, QueuePairLimits,
-    ReceiveRequest, Request, SharedReceiveLimits, WindowScope, Work,
+    ReceiveRequest, RemoteAddress, Request, SharedReceiveLimits, WindowScope, Work,
 };
 
 /// A kind of object of the contract.
@@ -81,6 +81,7 @@ pub(super) enum Call<'a> {
     Resize { depth: u64 },
     PostReceive(&'a ReceiveRequest<'a>),
     PostRequest(&'a Request<'a>),
+    PostDatagram { to: &'a RemoteAddress, request: &'a Request<'a> },
     PostBind { length: u64, cookie: u64 },
     Connect(&'a ConnectRequest<'a>),
     Disconnect { how: Close },
@@ -125,6 +126,7 @@ impl Call<'_> {
                 Work::FetchAdd { .. } => "post_fetch_add",
                 Work::CompareSwap { .. } => "post_compare_swap",
             },
+            Self::PostDatagram { .. } => "post_datagram",
             Self::PostBind { .. } => "post_bind",
             Self::Connect(_) => "connect",
             Self::Disconnect { .. } => "disconnect",
@@ -141,6 +143,17 @@ impl Call<'_> {
             Self::ConnectionEvent { .. } => "connection_event",
             Self::AsyncEvent(_) => "async_event",
         }
+    }
+
+    /// Whether it posts an operation.
+    pub(super) const fn is_post(&self) -> bool {
+        matches!(
+            self,
+            Self::PostReceive(_)
+                | Self::PostRequest(_)
+                | Self::PostDatagram { .. }
+                | Self::PostBind { .. }
+        )
     }
 
     /// Whether it goes from the provider to its user.
@@ -197,6 +210,13 @@ impl fmt::Display for Call<'_> {
                 request.segments.len(),
                 request.length
             ),
+            Self::PostDatagram { to, request } => write!(
+                f,
+                " to={to:?} cookie={} segments={} bytes={}",
+                request.cookie,
+                request.segments.len(),
+                request.length
+            ),
             Self::PostBind { length, cookie } => write!(f, " cookie={cookie} length={length}"),
             Self::Connect(request) => write!(
                 f,
@@ -241,6 +261,7 @@ pub(super) fn length(receive: &ReceiveRequest<'_>) -> u64 {
 const fn event_name(event: &ConnectionUpcall<'_>) -> &'static str {
     match event {
         ConnectionUpcall::Established { .. } => "Established",
+        ConnectionUpcall::Resolved { .. } => "Resolved",
         ConnectionUpcall::PeerRejected { .. } => "PeerRejected",
         ConnectionUpcall::NonPeerRejected => "NonPeerRejected",
         ConnectionUpcall::Unreachable => "Unreachable",

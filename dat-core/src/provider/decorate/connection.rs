@@ -52,6 +52,10 @@ impl<H: Hooks> Incoming for Asked<H> {
         self.inner.peer()
     }
 
+    fn is_datagram(&self) -> bool {
+        self.inner.is_datagram()
+    }
+
     fn private_data(&self) -> &[u8] {
         self.inner.private_data()
     }

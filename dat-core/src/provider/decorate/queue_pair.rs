@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::flags::Close;
 use crate::provider::{
     Adapter, BindRequest, ConnectRequest, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest,
-    Request,
+    RemoteAddress, Request,
 };
 
 pub(super) struct Pair<H: Hooks> {
@@ -52,6 +52,7 @@ fn below<H: Hooks>(
 ) -> QueuePairSpec {
     QueuePairSpec {
         tag: spec.tag,
+        service: spec.service,
         domain: spec.domain.as_ref().map(Domain::<H>::below),
         request_queue: spec.request_queue.as_ref().map(Queue::<H>::below),
         receive_queue: spec.receive_queue.as_ref().map(Queue::<H>::below),
@@ -85,6 +86,11 @@ impl<H: Hooks> QueuePair for Pair<H> {
 
     fn post_request(&self, request: &Request<'_>) -> Result<()> {
         self.post(&Call::PostRequest(request), || self.inner.post_request(request))
+    }
+
+    fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
+        let call = Call::PostDatagram { to, request };
+        self.post(&call, || self.inner.post_datagram(to, request))
     }
 
     fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {

@@ -81,6 +81,8 @@ counts! {
     Requests,
     /// Upcalls: a connection stands.
     Established,
+    /// Upcalls: an address for datagrams was resolved.
+    Resolved,
     /// Upcalls: an attempt, or an accept, failed.
     FailedAttempts,
     /// Upcalls: a connection was ended.

@@ -27,6 +27,9 @@ impl Hooks for CountHooks {
             Call::PostRequest(request) => {
                 counters.posted(request.work.operation(), request.length);
             }
+            Call::PostDatagram { request, .. } => {
+                counters.posted(Operation::SendDatagram, request.length);
+            }
             Call::PostBind { length, .. } => counters.posted(Operation::Bind, *length),
             Call::Poll { found } => {
                 counters.add(Count::Polls, 1);
@@ -62,7 +65,7 @@ impl CountHooks {
     #[cold]
     fn failed(&self, call: &Call<'_>) {
         self.0.add(Count::Failures, 1);
-        if matches!(call, Call::PostReceive(_) | Call::PostRequest(_) | Call::PostBind { .. }) {
+        if call.is_post() {
             self.0.add(Count::RefusedPosts, 1);
         }
     }
@@ -95,6 +98,7 @@ const fn plain(call: &Call<'_>) -> Option<Count> {
         Call::ConnectionRequest { .. } => Count::Requests,
         Call::ConnectionEvent { event, .. } => match event {
             ConnectionUpcall::Established { .. } => Count::Established,
+            ConnectionUpcall::Resolved { .. } => Count::Resolved,
             ConnectionUpcall::Disconnected => Count::Disconnected,
             ConnectionUpcall::Broken => Count::Broken,
             _ => Count::FailedAttempts,
@@ -102,6 +106,7 @@ const fn plain(call: &Call<'_>) -> Option<Count> {
         Call::AsyncEvent(_) => Count::AsyncEvents,
         Call::PostReceive(_)
         | Call::PostRequest(_)
+        | Call::PostDatagram { .. }
         | Call::PostBind { .. }
         | Call::Poll { .. }
         | Call::Register { .. } => return None,

@@ -33,8 +33,8 @@ pub(super) struct FaultyPair {
     /// Held over control calls, since a break is one that comes from inside a post. A post never
     /// waits for it: it may come from an upcall of the control call that holds it.
     control: ReentrantMutex<()>,
-    /// Where the attempt leads to, if it is to fail.
-    dead_end: Mutex<Option<DeadEnd>>,
+    /// Where attempts lead to that are to fail; those for datagrams can be several.
+    dead_ends: Mutex<Vec<(u64, DeadEnd)>>,
 }
 
 /// A queue pair, as the events of its connection need it.
@@ -45,8 +45,8 @@ pub(super) struct End {
 
 struct EndState {
     queues: Queues<Arc<HeldQueue>>,
-    /// The attempt that is to fail.
-    doomed: Option<(u64, ConnectFault)>,
+    /// The attempts that are to fail.
+    doomed: Vec<(u64, ConnectFault)>,
     /// The last connection.
     link: Option<Arc<Link>>,
     connected: bool,
@@ -96,9 +96,7 @@ impl Hooks for FaultHooks {
             Call::CreateSharedReceives { .. } => self.faults.creating(Subtype::ResourceSrq),
             Call::Listen { .. } => self.faults.creating(Subtype::ResourceDevice),
             Call::Register { .. } => self.faults.registering(),
-            Call::PostReceive(_) | Call::PostRequest(_) | Call::PostBind { .. } => {
-                self.faults.posting(Subtype::ResourceCredits)
-            }
+            call if call.is_post() => self.faults.posting(Subtype::ResourceCredits),
             _ => Ok(()),
         }
     }
@@ -118,7 +116,7 @@ impl Hooks for FaultHooks {
         FaultyPair {
             end: Arc::new(End { tag, state }),
             control: ReentrantMutex::new(()),
-            dead_end: Mutex::default(),
+            dead_ends: Mutex::default(),
         }
     }
 
@@ -157,9 +155,7 @@ impl Hooks for FaultHooks {
         let adapter = self.below.get().and_then(|below| below.0.upgrade()).ok_or_else(closed)?;
         let dead_end = DeadEnd::new(&*adapter, fault == ConnectFault::Silent)?;
         let qualifier = dead_end.qualifier();
-        pair.end.state.lock().doomed = Some((request.attempt, fault));
-        let before = pair.dead_end.lock().replace(dead_end);
-        drop(before);
+        pair.dead_end(request.attempt, fault, dead_end);
         inner.connect(&ConnectRequest { address: self.address(), qualifier, ..*request })
     }
 
@@ -202,10 +198,27 @@ impl Hooks for FaultHooks {
 }
 
 impl FaultyPair {
-    /// An attempt or a connection is over, as far as this side is concerned.
+    /// Notes where an attempt leads to, and gives up where those led that have failed.
+    fn dead_end(&self, attempt: u64, fault: ConnectFault, dead_end: DeadEnd) {
+        let doomed = {
+            let mut state = self.end.state.lock();
+            state.doomed.push((attempt, fault));
+            state.doomed.clone()
+        };
+        let is_doomed = |attempt| doomed.iter().any(|one| one.0 == attempt);
+        let mut dead_ends = self.dead_ends.lock();
+        let before = std::mem::take(&mut *dead_ends);
+        let (kept, over) = before.into_iter().partition(|one| is_doomed(one.0));
+        *dead_ends = kept;
+        dead_ends.push((attempt, dead_end));
+        drop(dead_ends);
+        drop::<Vec<_>>(over);
+    }
+
+    /// Every attempt and the connection are over, as far as this side is concerned.
     fn leave(&self) {
-        let dead_end = self.dead_end.lock().take();
-        drop(dead_end);
+        let dead_ends = std::mem::take(&mut *self.dead_ends.lock());
+        drop(dead_ends);
         self.end.release();
     }
 }
@@ -222,7 +235,7 @@ impl End {
 
 impl EndState {
     fn new(queues: Queues<Arc<HeldQueue>>) -> Self {
-        Self { queues, doomed: None, link: None, connected: false, requests: 0 }
+        Self { queues, doomed: Vec::new(), link: None, connected: false, requests: 0 }
     }
 
     /// A connection stands; returns the one before.
@@ -233,7 +246,7 @@ impl EndState {
     }
 
     fn forget(&mut self) -> Option<Arc<Link>> {
-        self.doomed = None;
+        self.doomed.clear();
         self.connected = false;
         self.link.take()
     }
@@ -254,7 +267,7 @@ impl EndState {
     /// What is told of an event.
     fn rewrite<'a>(&mut self, attempt: u64, event: ConnectionUpcall<'a>) -> ConnectionUpcall<'a> {
         match event {
-            ConnectionUpcall::Established { .. } => event,
+            ConnectionUpcall::Established { .. } | ConnectionUpcall::Resolved { .. } => event,
             ConnectionUpcall::Disconnected | ConnectionUpcall::Broken => {
                 self.connected = false;
                 match &self.link {
@@ -262,11 +275,14 @@ impl EndState {
                     _ => event,
                 }
             }
-            _ => match self.doomed.take_if(|(doomed, _)| *doomed == attempt) {
-                Some((_, ConnectFault::Unreachable)) => ConnectionUpcall::Unreachable,
-                Some((_, ConnectFault::Refuse)) => ConnectionUpcall::NonPeerRejected,
-                _ => event,
-            },
+            _ => {
+                let place = self.doomed.iter().position(|one| one.0 == attempt);
+                match place.map(|place| self.doomed.swap_remove(place).1) {
+                    Some(ConnectFault::Unreachable) => ConnectionUpcall::Unreachable,
+                    Some(ConnectFault::Refuse) => ConnectionUpcall::NonPeerRejected,
+                    _ => event,
+                }
+            }
         }
     }
 }

@@ -30,6 +30,10 @@
 //! belongs to it: receives are flushed, and only a reset leads back. The address that was asked
 //! for is not looked at. An adapter that can't reach itself can't have this fault.
 //!
+//! Attempts of a queue pair for datagrams, which are to resolve an address, fail alike; a silent
+//! one of those takes up a listener until the end of the queue pair, since nobody says that it
+//! was given up.
+//!
 //! # Broken connections
 //! The decorator disconnects abruptly after the N-th request that the queue pair took while
 //! connected (sends, RDMA, atomics, binds; not receives), and reports `Broken` instead of
