@@ -16,6 +16,7 @@
 mod adapter;
 mod completion;
 mod connection;
+pub mod decorate;
 mod memory;
 mod queue_pair;
 mod shared_receive;
