@@ -8,6 +8,7 @@
 //! Cases use nothing but the API of `dat-core`, through the helpers of [`node`], [`stage`],
 //! [`wait`] and [`check`], so they say nothing about how a provider works.
 
+pub mod altered;
 mod case;
 mod cases;
 pub mod check;
@@ -26,8 +27,8 @@ pub use check::{refused, same_error};
 pub use exclude::Exclusions;
 pub use node::{Buffer, Node, exchange, link, open};
 pub use runner::{Outcome, Plan, Verdict};
-pub use target::{Target, set_target, target, try_open};
+pub use target::{Target, open_at, set_target, target, try_open};
 pub use wait::{
-    Background, LIMIT, drain, expect_bind, expect_connection, expect_dto, expect_event,
-    expect_no_event, expect_request, is_readable, state, until,
+    Background, LIMIT, drain, expect_bind, expect_connection, expect_connections, expect_dto,
+    expect_event, expect_no_event, expect_request, is_readable, state, until, until_waited_on,
 };

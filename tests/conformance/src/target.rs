@@ -66,3 +66,20 @@ pub fn try_open(parameters: &str) -> Result<InterfaceAdapter> {
     let separator = if name.contains('?') { ',' } else { '?' };
     registry.open(&format!("{name}{separator}address={},{parameters}", fresh_address()))
 }
+
+/// Another instance of the adapter under test at an address; skips the case where adapters
+/// can't choose theirs.
+///
+/// # Panics
+/// When it can't be opened.
+#[track_caller]
+#[must_use]
+pub fn open_at(address: IpAddr, parameters: &str) -> InterfaceAdapter {
+    let Target { registry, name } = target();
+    if !takes_parameters() {
+        skip("the adapter can't choose its address");
+    }
+    let separator = if name.contains('?') { ',' } else { '?' };
+    let name = format!("{name}{separator}address={address},{parameters}");
+    registry.open(&name).expect("the adapter under test opens")
+}

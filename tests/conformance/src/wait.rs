@@ -2,11 +2,11 @@
 //! how things stand.
 
 use std::os::fd::BorrowedFd;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use dat_core::{
-    ConnectionEvent, ConnectionEventKind, CrArrival, DtoCompletion, Endpoint, EpState, Event,
+    Cno, ConnectionEvent, ConnectionEventKind, CrArrival, DtoCompletion, Endpoint, EpState, Event,
     EventDispatcher, RmrBindCompletion, Timeout, Waited,
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -134,6 +134,19 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// Waits until a thread waits on a notification object, which must be one that a dispatcher
+/// refers to.
+///
+/// # Panics
+/// When none does within [`LIMIT`].
+#[track_caller]
+pub fn until_waited_on(cno: &Cno) {
+    until("a thread waits on the notification object", || {
+        let error = cno.free().expect_err("a dispatcher refers to it");
+        error.reason() == "a thread waits on it"
+    });
+}
+
 /// The state of an endpoint.
 ///
 /// # Panics
@@ -175,6 +188,12 @@ impl<T: Send + 'static> Background<T> {
             let _ = sender.send(value);
         });
         Self { result }
+    }
+
+    /// Whether the thread has ended, without waiting for it; its result is gone then.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        !matches!(self.result.try_recv(), Err(TryRecvError::Empty))
     }
 
     /// What the thread returned.

@@ -1,9 +1,18 @@
 //! Protection zones (dat_pz_create(3DAT), dat_pz_free(3DAT)).
 
+use crate::case::cases;
+use crate::{Buffer, Node, open, refused};
 use dat_core::{Close, EpSpec, ReturnType, SrqAttributes, Subtype};
-use dat_tests::{Buffer, Node, open, refused};
 
-#[test]
+cases! {
+    "dat_pz_create(3DAT), dat_pz_free(3DAT)":
+        as_many_as_the_adapter_has_and_freeing_one_makes_room,
+        a_zone_is_freed_once_whichever_handle_is_used,
+        a_zone_in_use_is_not_freed,
+        dropping_the_users_frees_the_zone_of_them,
+        a_dropped_zone_lives_as_long_as_something_is_in_it;
+}
+
 fn as_many_as_the_adapter_has_and_freeing_one_makes_room() {
     let ia = open("max_pzs=2");
     let first = ia.pz_create().expect("room");
@@ -18,7 +27,6 @@ fn as_many_as_the_adapter_has_and_freeing_one_makes_room() {
     ia.pz_create().expect("room again");
 }
 
-#[test]
 fn a_zone_is_freed_once_whichever_handle_is_used() {
     let ia = open("");
     let pz = ia.pz_create().expect("made");
@@ -30,7 +38,6 @@ fn a_zone_is_freed_once_whichever_handle_is_used() {
     ia.close(Close::Graceful).expect("the handles that are left count for nothing");
 }
 
-#[test]
 fn a_zone_in_use_is_not_freed() {
     let node = Node::new();
     let (state, in_use) = (ReturnType::InvalidState, Subtype::InvalidStatePzInUse);
@@ -52,7 +59,6 @@ fn a_zone_in_use_is_not_freed() {
     node.finish();
 }
 
-#[test]
 fn dropping_the_users_frees_the_zone_of_them() {
     let node = Node::new();
     let ep = node.ia.ep_create(&EpSpec::new(&node.pz)).expect("made");
@@ -63,7 +69,6 @@ fn dropping_the_users_frees_the_zone_of_them() {
     node.finish();
 }
 
-#[test]
 fn a_dropped_zone_lives_as_long_as_something_is_in_it() {
     let node = Node::new();
     let pz = node.ia.pz_create().expect("made");

@@ -6,15 +6,52 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::case::cases;
+use crate::{
+    Background, LIMIT, Node, drain, expect_connections, expect_dto, expect_event, expect_no_event,
+    open, refused, until,
+};
 use dat_core::{
     AsyncErrorKind, Close, CompletionFlags, Connect, ConnectionEventKind, DtoStatus, EvdFlags,
     EvdOptions, Event, EventDispatcher, PspMaker, ReturnType, Subtype, Timeout, Waited,
 };
-use dat_tests::{
-    Background, LIMIT, Node, drain, expect_connections, expect_dto, expect_event, expect_no_event,
-    open, refused, until,
-};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+cases! {
+    "dat_evd_wait(3DAT), dat_evd_dequeue(3DAT), dat_evd_post_se(3DAT), dat_evd_resize(3DAT), dat_evd_set_unwaitable(3DAT), dat_evd_free(3DAT)":
+        what_can_not_be_made_is_refused_and_takes_no_room,
+        the_query_tells_how_it_was_made,
+        it_is_freed_once_and_not_used_again,
+        software_events_come_in_order_until_the_queue_is_full,
+        software_events_need_their_flag,
+        an_empty_queue_gives_nothing_and_leaves_the_storage_alone,
+        a_wait_of_no_time_polls,
+        a_time_out_passes_and_tells_how_many_there_are,
+        thresholds_that_can_never_be_met_are_refused,
+        a_waiter_is_woken_at_its_threshold_not_before,
+        the_threshold_counts_events_of_all_streams,
+        there_is_one_waiter_and_it_owns_the_dispatcher,
+        after_a_time_out_the_dispatcher_is_free_again,
+        an_unwaitable_dispatcher_is_not_waited_on_and_otherwise_as_before,
+        a_blocked_waiter_returns_when_the_dispatcher_becomes_unwaitable,
+        it_returns_also_when_the_dispatcher_is_waitable_again_before_it_looks,
+        a_resize_keeps_what_is_queued,
+        a_resize_keeps_completions_too,
+        completions_within_the_length_are_never_lost,
+        an_overflow_of_completions_is_reported_once_until_it_is_drained,
+        an_overflow_by_requests_is_reported_once_until_it_is_drained,
+        connection_events_are_kept_beyond_the_length_and_the_overflow_reported,
+        completions_come_before_the_disconnect_on_one_dispatcher,
+        an_armed_descriptor_shows_the_next_event,
+        an_armed_descriptor_shows_completions_and_connection_events,
+        a_waited_dispatcher_can_not_be_armed,
+        no_wake_up_is_lost_to_a_producer_of_software_events,
+        no_wake_up_is_lost_to_a_producer_of_completions,
+        no_wake_up_is_lost_to_a_waiter,
+        each_event_is_delivered_once_however_many_threads_dequeue,
+        unsignalled_completions_wake_nobody_and_signalled_ones_do,
+        an_error_notifies_also_when_the_post_is_unsignalled;
+}
 
 const NONE: CompletionFlags = CompletionFlags::empty();
 
@@ -39,7 +76,6 @@ fn waiter(evd: &EventDispatcher, threshold: u32) -> Background<dat_core::Result<
     thread
 }
 
-#[test]
 fn what_can_not_be_made_is_refused_and_takes_no_room() {
     let node = Node::with("max_evd_qlen=256");
     let make = |qlen, flags| node.ia.evd_create(&EvdOptions::new(qlen, flags));
@@ -69,7 +105,6 @@ fn what_can_not_be_made_is_refused_and_takes_no_room() {
     ia.evd_create(&options).expect("room again");
 }
 
-#[test]
 fn the_query_tells_how_it_was_made() {
     let node = Node::new();
     let cno = node.ia.cno_create(None).expect("made");
@@ -86,7 +121,6 @@ fn the_query_tells_how_it_was_made() {
     assert!(!param.enabled && !param.waitable && param.cno.is_none());
 }
 
-#[test]
 fn it_is_freed_once_and_not_used_again() {
     let evd = software(4);
     let clone = evd.clone();
@@ -113,7 +147,6 @@ fn it_is_freed_once_and_not_used_again() {
     assert_eq!(event, Event::None, "nothing was delivered");
 }
 
-#[test]
 fn software_events_come_in_order_until_the_queue_is_full() {
     let evd = software(4);
     let qlen = u64::from(evd.query().expect("live").qlen);
@@ -131,14 +164,12 @@ fn software_events_come_in_order_until_the_queue_is_full() {
     assert_eq!(drain(&evd), values);
 }
 
-#[test]
 fn software_events_need_their_flag() {
     let node = Node::new();
     assert!(node.recv.post_se(1).is_err());
     expect_no_event(&node.recv);
 }
 
-#[test]
 fn an_empty_queue_gives_nothing_and_leaves_the_storage_alone() {
     let evd = software(4);
     let mut event = Event::Software(5);
@@ -146,7 +177,6 @@ fn an_empty_queue_gives_nothing_and_leaves_the_storage_alone() {
     assert_eq!(event, Event::Software(5));
 }
 
-#[test]
 fn a_wait_of_no_time_polls() {
     let evd = software(4);
     let mut event = Event::default();
@@ -164,7 +194,6 @@ fn a_wait_of_no_time_polls() {
     assert_eq!(event, Event::Software(2));
 }
 
-#[test]
 fn a_time_out_passes_and_tells_how_many_there_are() {
     let evd = software(4);
     evd.post_se(1).expect("room");
@@ -176,7 +205,6 @@ fn a_time_out_passes_and_tells_how_many_there_are() {
     assert_eq!(drain(&evd), [Event::Software(1)]);
 }
 
-#[test]
 fn thresholds_that_can_never_be_met_are_refused() {
     let evd = software(4);
     let qlen = evd.query().expect("live").qlen;
@@ -190,7 +218,6 @@ fn thresholds_that_can_never_be_met_are_refused() {
     assert_eq!(waited, Ok(Waited::TimedOut { queued: 0 }));
 }
 
-#[test]
 fn a_waiter_is_woken_at_its_threshold_not_before() {
     let evd = software(8);
     let thread = waiter(&evd, 3);
@@ -205,14 +232,13 @@ fn a_waiter_is_woken_at_its_threshold_not_before() {
     assert_eq!(drain(&evd), [Event::Software(2), Event::Software(3)]);
 }
 
-#[test]
 fn the_threshold_counts_events_of_all_streams() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::all());
     let spec = dat_core::EpSpec::new(&node.pz).recv_evd(&evd).request_evd(&evd);
     let client = node.ia.ep_create(&spec).expect("an endpoint");
     let server = node.ep();
-    dat_tests::link(&node, &client, &node, &server);
+    crate::link(&node, &client, &node, &server);
     let thread = waiter(&evd, 3);
     server.post_recv(&[], 1, NONE).expect("connected");
     client.post_send(&[], 2, NONE).expect("connected");
@@ -228,7 +254,6 @@ fn the_threshold_counts_events_of_all_streams() {
     assert!(matches!(rest[1], Event::Dto(completion) if completion.cookie == 4));
 }
 
-#[test]
 fn there_is_one_waiter_and_it_owns_the_dispatcher() {
     let evd = software(8);
     let thread = waiter(&evd, 1);
@@ -246,7 +271,6 @@ fn there_is_one_waiter_and_it_owns_the_dispatcher() {
     evd.free().expect("nobody waits");
 }
 
-#[test]
 fn after_a_time_out_the_dispatcher_is_free_again() {
     let evd = software(8);
     let waited = evd.wait(Duration::from_millis(1).into(), 1, &mut Event::default());
@@ -255,7 +279,6 @@ fn after_a_time_out_the_dispatcher_is_free_again() {
     evd.free().expect("nobody waits");
 }
 
-#[test]
 fn an_unwaitable_dispatcher_is_not_waited_on_and_otherwise_as_before() {
     let evd = software(8);
     evd.set_unwaitable().expect("live");
@@ -273,7 +296,6 @@ fn an_unwaitable_dispatcher_is_not_waited_on_and_otherwise_as_before() {
     assert_eq!(expect_event(&evd, &[]), Event::Software(2));
 }
 
-#[test]
 fn a_blocked_waiter_returns_when_the_dispatcher_becomes_unwaitable() {
     let evd = software(8);
     let thread = waiter(&evd, 2);
@@ -284,7 +306,6 @@ fn a_blocked_waiter_returns_when_the_dispatcher_becomes_unwaitable() {
     assert_eq!(drain(&evd), [Event::Software(1)], "nothing is lost");
 }
 
-#[test]
 fn it_returns_also_when_the_dispatcher_is_waitable_again_before_it_looks() {
     // The page: blocked threads are awakened and return without any further action.
     for _ in 0..200 {
@@ -297,7 +318,6 @@ fn it_returns_also_when_the_dispatcher_is_waitable_again_before_it_looks() {
     }
 }
 
-#[test]
 fn a_resize_keeps_what_is_queued() {
     let evd = software(4);
     for value in 0..4 {
@@ -320,7 +340,6 @@ fn a_resize_keeps_what_is_queued() {
     assert!(evd.post_se(8).is_err());
 }
 
-#[test]
 fn a_resize_keeps_completions_too() {
     let node = Node::new();
     let (client, server) = node.pair();
@@ -351,11 +370,10 @@ fn flood(node: &Node, evd: &EventDispatcher, count: u64) -> dat_core::Endpoint {
         ep.post_recv(&[], cookie, NONE).expect("unconnected");
     }
     ep.connect(&Connect::to(node.address(), 1)).expect("nobody listens there");
-    dat_tests::expect_connection(&node.connect, &ep, ConnectionEventKind::NonPeerRejected);
+    crate::expect_connection(&node.connect, &ep, ConnectionEventKind::NonPeerRejected);
     ep
 }
 
-#[test]
 fn completions_within_the_length_are_never_lost() {
     let node = Node::new();
     let evd = node.ia.evd_create(&EvdOptions::new(16, EvdFlags::DTO)).expect("made");
@@ -367,7 +385,6 @@ fn completions_within_the_length_are_never_lost() {
     expect_no_event(&node.ia.async_evd().expect("made by the open"));
 }
 
-#[test]
 fn an_overflow_of_completions_is_reported_once_until_it_is_drained() {
     let node = Node::new();
     let asynchronous = node.ia.async_evd().expect("made by the open");
@@ -394,7 +411,6 @@ fn an_overflow_of_completions_is_reported_once_until_it_is_drained() {
     }
 }
 
-#[test]
 fn an_overflow_by_requests_is_reported_once_until_it_is_drained() {
     let node = Node::new();
     let asynchronous = node.ia.async_evd().expect("made by the open");
@@ -419,7 +435,6 @@ fn an_overflow_by_requests_is_reported_once_until_it_is_drained() {
     }
 }
 
-#[test]
 fn connection_events_are_kept_beyond_the_length_and_the_overflow_reported() {
     let node = Node::new();
     let asynchronous = node.ia.async_evd().expect("made by the open");
@@ -436,7 +451,6 @@ fn connection_events_are_kept_beyond_the_length_and_the_overflow_reported() {
     expect_connections(&evd, &[&eps[0], &eps[1], &eps[2]], ConnectionEventKind::NonPeerRejected);
 }
 
-#[test]
 fn completions_come_before_the_disconnect_on_one_dispatcher() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::all());
@@ -444,7 +458,7 @@ fn completions_come_before_the_disconnect_on_one_dispatcher() {
     for how in [Close::Abrupt, Close::Graceful] {
         let client = node.ia.ep_create(&spec).expect("an endpoint");
         let server = node.ep();
-        dat_tests::link(&node, &client, &node, &server);
+        crate::link(&node, &client, &node, &server);
         drain(&evd);
         for cookie in 0..10 {
             server.post_recv(&[], cookie, NONE).expect("connected");
@@ -492,7 +506,6 @@ fn readable(evd: &EventDispatcher, timeout: PollTimeout) -> bool {
     poll(&mut fds, timeout).expect("poll") == 1
 }
 
-#[test]
 fn an_armed_descriptor_shows_the_next_event() {
     let evd = software(8);
     assert_eq!(evd.arm(), Ok(false), "nothing is queued: sleep");
@@ -506,7 +519,6 @@ fn an_armed_descriptor_shows_the_next_event() {
     evd.disarm();
 }
 
-#[test]
 fn an_armed_descriptor_shows_completions_and_connection_events() {
     let node = Node::new();
     let (client, server) = node.pair();
@@ -523,7 +535,6 @@ fn an_armed_descriptor_shows_completions_and_connection_events() {
     assert!(readable(&node.connect, PollTimeout::ZERO));
 }
 
-#[test]
 fn a_waited_dispatcher_can_not_be_armed() {
     let evd = software(8);
     let thread = waiter(&evd, 1);
@@ -549,7 +560,6 @@ fn count_by_poll(evd: &EventDispatcher, expected: u64) {
     assert_eq!(seen, expected);
 }
 
-#[test]
 fn no_wake_up_is_lost_to_a_producer_of_software_events() {
     const EVENTS: u64 = 20_000;
     let evd = software(64);
@@ -570,7 +580,6 @@ fn no_wake_up_is_lost_to_a_producer_of_software_events() {
     producer.join();
 }
 
-#[test]
 fn no_wake_up_is_lost_to_a_producer_of_completions() {
     const MESSAGES: u64 = 10_000;
     let node = Node::new();
@@ -607,7 +616,6 @@ fn no_wake_up_is_lost_to_a_producer_of_completions() {
     producer.join();
 }
 
-#[test]
 fn no_wake_up_is_lost_to_a_waiter() {
     const EVENTS: u64 = 20_000;
     let evd = software(64);
@@ -630,7 +638,6 @@ fn no_wake_up_is_lost_to_a_waiter() {
     producer.join();
 }
 
-#[test]
 fn each_event_is_delivered_once_however_many_threads_dequeue() {
     const EVENTS: u64 = 10_000;
     let evd = software(64);
@@ -672,14 +679,13 @@ fn silent(node: &Node) -> dat_core::Endpoint {
     node.ia.ep_create(&spec).expect("an endpoint")
 }
 
-#[test]
 fn unsignalled_completions_wake_nobody_and_signalled_ones_do() {
     let node = Node::new();
     let mut attributes = node.ia.default_ep_attributes().clone();
     attributes.request_completion_flags = CompletionFlags::UNSIGNALLED;
     let client = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint");
     let server = silent(&node);
-    dat_tests::link(&node, &client, &node, &server);
+    crate::link(&node, &client, &node, &server);
     for cookie in 0..3 {
         server.post_recv(&[], cookie, NONE).expect("connected");
     }
@@ -704,14 +710,13 @@ fn unsignalled_completions_wake_nobody_and_signalled_ones_do() {
     assert_eq!(expect_dto(&node.request, &[&client]).cookie, 2);
 }
 
-#[test]
 fn an_error_notifies_also_when_the_post_is_unsignalled() {
     let node = Node::new();
     let mut attributes = node.ia.default_ep_attributes().clone();
     attributes.request_completion_flags = CompletionFlags::UNSIGNALLED;
     let client = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint");
     let server = silent(&node);
-    dat_tests::link(&node, &client, &node, &server);
+    crate::link(&node, &client, &node, &server);
     client.post_send(&[], 1, CompletionFlags::UNSIGNALLED).expect("connected");
     let thread = {
         let evd = node.request.clone();

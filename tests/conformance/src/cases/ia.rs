@@ -3,28 +3,47 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use dat_core::{
-    AsyncErrors, Close, ConnectionEventKind, EvdFlags, EvdOptions, Event, IaOptions,
-    InterfaceAdapter, Memory, MemorySource, Privileges, PspMaker, ReturnType, SrqAttributes,
-    Subtype, Timeout,
+use crate::case::cases;
+use crate::stage::{STATES, stage};
+use crate::{
+    Background, Node, expect_connection, link, open, refused, target, try_open, until,
+    until_waited_on,
 };
-use dat_tests::stage::{STATES, stage};
-use dat_tests::{
-    Background, Node, expect_connection, link, open, refused, registry, until, until_waited_on,
+use dat_core::{
+    ApiVersion, AsyncErrors, Close, ConnectionEventKind, EvdFlags, EvdOptions, Event, IaOptions,
+    InterfaceAdapter, Memory, MemorySource, Privileges, PspMaker, Registry, ReturnType,
+    SrqAttributes, Subtype, Timeout,
 };
 
-#[test]
+cases! {
+    "dat_ia_open(3DAT), dat_ia_close(3DAT)":
+        an_open_adapter_is_live_and_known_by_its_name,
+        every_open_is_an_instance_of_its_own,
+        parameters_and_queue_lengths_that_can_not_be_are_refused,
+        the_dispatcher_of_asynchronous_errors_is_the_adapters_own,
+        an_adapter_opened_with_one_that_exists_elsewhere_makes_none,
+        closed_once_it_can_not_be_closed_again_nor_used,
+        a_graceful_close_is_refused_while_anything_exists_and_changes_nothing,
+        an_object_whose_handles_are_dropped_is_freed,
+        an_abrupt_close_frees_everything_in_whatever_state,
+        the_memory_outlives_an_abrupt_close,
+        an_abrupt_close_ends_the_connections_of_other_adapters,
+        waiters_on_dispatchers_are_aborted_by_an_abrupt_close,
+        waiters_on_notification_objects_get_no_dispatcher_by_an_abrupt_close,
+        a_close_while_others_make_objects_leaves_nothing_alive,
+        dropping_everything_closes_the_adapter;
+}
+
 fn an_open_adapter_is_live_and_known_by_its_name() {
     let ia = open("max_eps=3");
     assert!(ia.is_live());
-    assert_eq!(ia.name(), "loopback");
-    assert_eq!(ia.attributes().adapter_name, "loopback");
+    assert!(target().name.starts_with(ia.name()));
+    assert!(target().name.starts_with(&ia.attributes().adapter_name));
     assert_eq!(ia.attributes().max_eps, 3);
     ia.set_consumer_context(9);
     assert_eq!(ia.clone().consumer_context(), 9);
 }
 
-#[test]
 fn every_open_is_an_instance_of_its_own() {
     let (one, two) = (open(""), open(""));
     assert_ne!(one, two);
@@ -35,10 +54,9 @@ fn every_open_is_an_instance_of_its_own() {
     two.pz_create().expect("the other instance lives");
 }
 
-#[test]
 fn parameters_and_queue_lengths_that_can_not_be_are_refused() {
-    let registry = registry();
-    let error = registry.open("loopback?max_eps=0").expect_err("at least one");
+    let registry = target().registry;
+    let error = try_open("max_eps=0").expect_err("at least one");
     assert_eq!(error.return_type(), ReturnType::InvalidParameter);
     assert!(error.reason().contains("max_eps"), "{error}");
     refused(
@@ -49,13 +67,12 @@ fn parameters_and_queue_lengths_that_can_not_be_are_refused() {
     let options =
         IaOptions { async_evd: AsyncErrors::Make { min_qlen: Some(0) }, ..IaOptions::default() };
     refused(
-        registry.open_with("loopback", &options),
+        registry.open_with(&target().name, &options),
         ReturnType::InvalidParameter,
         Subtype::InvalidArg2,
     );
 }
 
-#[test]
 fn the_dispatcher_of_asynchronous_errors_is_the_adapters_own() {
     let ia = open("");
     let evd = ia.async_evd().expect("made by the open");
@@ -66,15 +83,13 @@ fn the_dispatcher_of_asynchronous_errors_is_the_adapters_own() {
     refused(evd.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleEvdRequest);
 }
 
-#[test]
 fn an_adapter_opened_with_one_that_exists_elsewhere_makes_none() {
     let options = IaOptions { async_evd: AsyncErrors::Elsewhere, ..IaOptions::default() };
-    let ia = registry().open_with("loopback", &options).expect("opened");
+    let ia = target().registry.open_with(&target().name, &options).expect("opened");
     assert_eq!(ia.async_evd(), None);
     ia.close(Close::Graceful).expect("nothing is on it");
 }
 
-#[test]
 fn closed_once_it_can_not_be_closed_again_nor_used() {
     for (first, second) in [
         (Close::Graceful, Close::Graceful),
@@ -136,7 +151,6 @@ const MAKERS: [Maker; 8] = [
     }),
 ];
 
-#[test]
 fn a_graceful_close_is_refused_while_anything_exists_and_changes_nothing() {
     for (kind, make) in MAKERS {
         let node = Node::new();
@@ -153,7 +167,6 @@ fn a_graceful_close_is_refused_while_anything_exists_and_changes_nothing() {
     }
 }
 
-#[test]
 fn an_object_whose_handles_are_dropped_is_freed() {
     for (kind, make) in MAKERS {
         let node = Node::new();
@@ -164,7 +177,6 @@ fn an_object_whose_handles_are_dropped_is_freed() {
     }
 }
 
-#[test]
 fn an_abrupt_close_frees_everything_in_whatever_state() {
     for wanted in STATES {
         let node = Node::new();
@@ -213,7 +225,6 @@ fn an_abrupt_close_frees_everything_in_whatever_state() {
     }
 }
 
-#[test]
 fn the_memory_outlives_an_abrupt_close() {
     let node = Node::new();
     let memory = Memory::copy_of(b"still there").expect("memory");
@@ -226,7 +237,6 @@ fn the_memory_outlives_an_abrupt_close() {
     assert_eq!(memory.to_vec(0, 11).expect("inside"), b"still there");
 }
 
-#[test]
 fn an_abrupt_close_ends_the_connections_of_other_adapters() {
     let (near, far) = (Node::new(), Node::new());
     let (client, server) = (near.ep(), far.ep());
@@ -237,7 +247,6 @@ fn an_abrupt_close_ends_the_connections_of_other_adapters() {
     near.finish();
 }
 
-#[test]
 fn waiters_on_dispatchers_are_aborted_by_an_abrupt_close() {
     let node = Node::new();
     let evds = [node.recv.clone(), node.connect.clone(), node.ia.async_evd().expect("made")];
@@ -253,7 +262,6 @@ fn waiters_on_dispatchers_are_aborted_by_an_abrupt_close() {
     }
 }
 
-#[test]
 fn waiters_on_notification_objects_get_no_dispatcher_by_an_abrupt_close() {
     let node = Node::new();
     let calls = Arc::new(AtomicU32::new(0));
@@ -282,7 +290,6 @@ fn waiters_on_notification_objects_get_no_dispatcher_by_an_abrupt_close() {
     assert_eq!(calls.load(Ordering::Relaxed), 1, "the proxy agent is unblocked too, once");
 }
 
-#[test]
 fn a_close_while_others_make_objects_leaves_nothing_alive() {
     for _ in 0..50 {
         let ia = open("");
@@ -309,19 +316,24 @@ fn a_close_while_others_make_objects_leaves_nothing_alive() {
     }
 }
 
-#[test]
 fn dropping_everything_closes_the_adapter() {
-    let registry = registry();
-    let name = format!("loopback?address={}", dat_tests::node::fresh_address());
-    let ia = registry.open(&name).expect("the loopback adapter");
-    refused(registry.remove_provider("loopback"), ReturnType::ProviderInUse, Subtype::NoSubtype);
+    // A registry of its own: only what this case opens is in use there.
+    let target = target();
+    let found = target.registry.resolve(&target.name, ApiVersion::ANY).expect("it opens");
+    let below = &found[0];
+    let registry = Registry::new();
+    registry.add_provider(Arc::clone(&below.provider)).expect("an empty registry");
+    let provider = below.provider.describe().name;
+    let name = format!("{}?{}", below.adapter_name, below.parameters);
+    let ia = registry.open(&name).expect("the adapter under test");
+    refused(registry.remove_provider(provider), ReturnType::ProviderInUse, Subtype::NoSubtype);
     let node = Node::on(ia);
     let (client, server) = node.pair();
     let buffer = node.buffer(8);
     drop(node);
     client.post_recv(&[buffer.piece(0, 8)], 1, Default::default()).expect("its parents live");
     drop((client, server));
-    assert!(registry.remove_provider("loopback").is_err(), "the region is left");
+    assert!(registry.remove_provider(provider).is_err(), "the region is left");
     drop(buffer);
-    registry.remove_provider("loopback").expect("nothing is open any more");
+    registry.remove_provider(provider).expect("nothing is open any more");
 }

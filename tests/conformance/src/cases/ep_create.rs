@@ -1,21 +1,28 @@
 //! Making an endpoint: every rule of dat_ep_create(3DAT), and what may be done with the new
 //! endpoint before it is connected.
 
-#[path = "ep_create/attributes.rs"]
-mod attributes;
-#[path = "ep_create/handles.rs"]
-mod handles;
-#[path = "ep_create/modify.rs"]
-mod modify;
-#[path = "ep_create/sharing.rs"]
-mod sharing;
-#[path = "ep_create/unconnected.rs"]
-mod unconnected;
-
+use crate::case::cases;
+use crate::{Node, expect_dto, expect_no_event, link, refused, state, until};
 use dat_core::{DtoStatus, Endpoint, EpSpec, EpState, EvdFlags, Operation, ReturnType, Subtype};
-use dat_tests::{Node, expect_dto, expect_no_event, link, refused, state, until};
 
-#[test]
+cases! {
+    "dat_ep_create(3DAT)":
+        a_new_endpoint_belongs_to_its_adapter_and_zone_and_is_unconnected,
+        each_dispatcher_is_optional_and_the_query_tells_which_there_are,
+        one_dispatcher_can_serve_all_three_uses,
+        an_endpoint_keeps_its_dispatchers_and_zone_in_use_until_it_is_freed,
+        as_many_endpoints_as_the_adapter_has_and_freeing_one_makes_room,
+        a_failure_takes_nothing_from_the_limit,
+        without_any_dispatcher_an_endpoint_connects_and_moves_data,
+        with_a_receive_dispatcher_only_it_connects_and_moves_data,
+        with_a_request_dispatcher_only_it_connects_and_moves_data,
+        without_a_connection_dispatcher_it_connects_and_moves_data,
+        with_a_connection_dispatcher_only_it_connects_and_moves_data,
+        without_a_request_dispatcher_it_connects_and_moves_data,
+        without_a_receive_dispatcher_it_connects_and_moves_data,
+        with_all_dispatchers_it_connects_and_moves_data;
+}
+
 fn a_new_endpoint_belongs_to_its_adapter_and_zone_and_is_unconnected() {
     let node = Node::new();
     let ep = node.ep();
@@ -49,7 +56,6 @@ fn spec_with(node: &Node, mask: u32) -> EpSpec {
     spec
 }
 
-#[test]
 fn each_dispatcher_is_optional_and_the_query_tells_which_there_are() {
     let node = Node::new();
     for mask in 0..8 {
@@ -112,8 +118,7 @@ fn exchange(mask: u32) {
 
 macro_rules! exchanges {
     ($($test:ident = $mask:literal;)+) => {
-        $(#[test]
-        fn $test() {
+        $(        fn $test() {
             exchange($mask);
         })+
     };
@@ -130,7 +135,6 @@ exchanges! {
     with_all_dispatchers_it_connects_and_moves_data = 7;
 }
 
-#[test]
 fn one_dispatcher_can_serve_all_three_uses() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DEFAULT);
@@ -143,7 +147,6 @@ fn one_dispatcher_can_serve_all_three_uses() {
     node.finish();
 }
 
-#[test]
 fn an_endpoint_keeps_its_dispatchers_and_zone_in_use_until_it_is_freed() {
     let node = Node::new();
     let ep = node.ep();
@@ -156,7 +159,6 @@ fn an_endpoint_keeps_its_dispatchers_and_zone_in_use_until_it_is_freed() {
     node.finish();
 }
 
-#[test]
 fn as_many_endpoints_as_the_adapter_has_and_freeing_one_makes_room() {
     let node = Node::with("max_eps=2");
     let (first, second) = (node.ep(), node.ep());
@@ -183,7 +185,6 @@ fn as_many_endpoints_as_the_adapter_has_and_freeing_one_makes_room() {
     node.finish();
 }
 
-#[test]
 fn a_failure_takes_nothing_from_the_limit() {
     let node = Node::with("max_eps=1");
     let mut wanted = node.ia.default_ep_attributes().clone();

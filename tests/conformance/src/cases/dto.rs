@@ -1,19 +1,40 @@
 //! Posting operations and their completions (dat_ep_post_send(3DAT), dat_ep_post_recv(3DAT),
 //! dat_ep_post_rdma_write(3DAT), dat_ep_post_rdma_read(3DAT)).
 
+use crate::case::cases;
+use crate::stage::{STATES, stage};
+use crate::{
+    Background, Buffer, Node, drain, expect_connections, expect_dto, expect_no_event, link,
+    refused, state, until,
+};
 use dat_core::{
     Close, CompletionFlags, ConnectionEventKind, DtoStatus, EpState, Event, LmrTriplet, Memory,
     MemorySource, Operation, Privileges, ReturnType, RmrTriplet, Subtype,
 };
-use dat_tests::stage::{STATES, stage};
-use dat_tests::{
-    Background, Buffer, Node, drain, expect_connections, expect_dto, expect_no_event, link,
-    refused, state, until,
-};
+
+cases! {
+    "dat_ep_post_send(3DAT), dat_ep_post_recv(3DAT), dat_ep_post_rdma_write(3DAT), dat_ep_post_rdma_read(3DAT)":
+        a_message_fills_the_segments_of_the_receive_in_order,
+        a_message_may_be_empty,
+        messages_keep_their_order_and_cookies_need_not_be_unique,
+        sends_wait_for_receives_and_what_follows_waits_behind_them,
+        every_state_takes_the_posts_that_the_pages_say,
+        as_many_as_the_endpoint_was_made_for_and_dequeued_completions_make_room,
+        a_suppressed_success_is_silent_and_makes_room,
+        an_error_is_never_suppressed,
+        flags_need_the_operation_and_the_endpoint_to_have_them,
+        wrong_segments_are_refused_by_the_call_and_nothing_is_posted,
+        rdma_needs_a_target_that_is_long_enough,
+        rdma_moves_bytes_without_the_other_side_noticing,
+        what_only_the_peer_can_see_comes_as_a_status_and_breaks_the_connection,
+        an_endpoint_made_for_no_rdma_reads_posts_none,
+        a_receive_that_is_too_short_fails_and_so_does_the_send,
+        unsignalled_posts_are_possible_where_the_endpoint_says_so,
+        many_threads_post_on_one_endpoint_and_nothing_is_lost;
+}
 
 const NONE: CompletionFlags = CompletionFlags::empty();
 
-#[test]
 fn a_message_fills_the_segments_of_the_receive_in_order() {
     let node = Node::new();
     let (client, server) = node.pair();
@@ -32,7 +53,6 @@ fn a_message_fills_the_segments_of_the_receive_in_order() {
     assert_eq!(target.bytes(60, 4), [0; 4], "not filled at all");
 }
 
-#[test]
 fn a_message_may_be_empty() {
     let node = Node::new();
     let (client, server) = node.pair();
@@ -46,7 +66,6 @@ fn a_message_may_be_empty() {
     }
 }
 
-#[test]
 fn messages_keep_their_order_and_cookies_need_not_be_unique() {
     let node = Node::new();
     let (client, server) = node.pair();
@@ -65,7 +84,6 @@ fn messages_keep_their_order_and_cookies_need_not_be_unique() {
     assert_eq!(memory.bytes(64, 50), (0..50).collect::<Vec<u8>>());
 }
 
-#[test]
 fn sends_wait_for_receives_and_what_follows_waits_behind_them() {
     let node = Node::new();
     let (client, server) = node.pair();
@@ -93,7 +111,6 @@ fn takes(wanted: EpState) -> (bool, bool) {
     (!wanted.is_unconfigured(), requests)
 }
 
-#[test]
 fn every_state_takes_the_posts_that_the_pages_say() {
     for wanted in STATES {
         let node = Node::new();
@@ -134,7 +151,6 @@ fn every_state_takes_the_posts_that_the_pages_say() {
     }
 }
 
-#[test]
 fn as_many_as_the_endpoint_was_made_for_and_dequeued_completions_make_room() {
     let node = Node::new();
     let mut attributes = node.ia.default_ep_attributes().clone();
@@ -163,7 +179,6 @@ fn as_many_as_the_endpoint_was_made_for_and_dequeued_completions_make_room() {
     client.post_recv(&[], 4, NONE).expect("room again");
 }
 
-#[test]
 fn a_suppressed_success_is_silent_and_makes_room() {
     let node = Node::new();
     let mut attributes = node.ia.default_ep_attributes().clone();
@@ -184,7 +199,6 @@ fn a_suppressed_success_is_silent_and_makes_room() {
     assert!(client.status().expect("live").request_idle);
 }
 
-#[test]
 fn an_error_is_never_suppressed() {
     for flush in [false, true] {
         let node = Node::new();
@@ -206,7 +220,6 @@ fn an_error_is_never_suppressed() {
     }
 }
 
-#[test]
 fn flags_need_the_operation_and_the_endpoint_to_have_them() {
     let node = Node::new();
     let (client, _server) = node.pair();
@@ -242,7 +255,6 @@ fn flags_need_the_operation_and_the_endpoint_to_have_them() {
     client.post_send(&[], 1, allowed).expect("a send has all these");
 }
 
-#[test]
 fn wrong_segments_are_refused_by_the_call_and_nothing_is_posted() {
     let node = Node::new();
     let (client, server) = node.pair();
@@ -299,7 +311,6 @@ fn wrong_segments_are_refused_by_the_call_and_nothing_is_posted() {
     }
 }
 
-#[test]
 fn rdma_needs_a_target_that_is_long_enough() {
     let node = Node::new();
     let (client, _server) = node.pair();
@@ -320,7 +331,6 @@ fn rdma_needs_a_target_that_is_long_enough() {
     }
 }
 
-#[test]
 fn rdma_moves_bytes_without_the_other_side_noticing() {
     let node = Node::new();
     let (client, server) = node.pair();
@@ -340,7 +350,6 @@ fn rdma_moves_bytes_without_the_other_side_noticing() {
     assert!(server.status().expect("live").recv_idle);
 }
 
-#[test]
 fn what_only_the_peer_can_see_comes_as_a_status_and_breaks_the_connection() {
     let node = Node::new();
     let far = node.buffer(16);
@@ -387,7 +396,6 @@ fn what_only_the_peer_can_see_comes_as_a_status_and_breaks_the_connection() {
     assert_eq!((far.bytes(0, 16), elsewhere.bytes(0, 16)), (vec![0; 16], vec![0; 16]));
 }
 
-#[test]
 fn an_endpoint_made_for_no_rdma_reads_posts_none() {
     let node = Node::new();
     let mut attributes = node.ia.default_ep_attributes().clone();
@@ -401,7 +409,6 @@ fn an_endpoint_made_for_no_rdma_reads_posts_none() {
     expect_no_event(&node.request);
 }
 
-#[test]
 fn a_receive_that_is_too_short_fails_and_so_does_the_send() {
     let node = Node::new();
     let (client, server) = node.pair();
@@ -418,7 +425,6 @@ fn a_receive_that_is_too_short_fails_and_so_does_the_send() {
     expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Broken);
 }
 
-#[test]
 fn unsignalled_posts_are_possible_where_the_endpoint_says_so() {
     let node = Node::new();
     let mut attributes = node.ia.default_ep_attributes().clone();
@@ -439,7 +445,6 @@ fn unsignalled_posts_are_possible_where_the_endpoint_says_so() {
     }
 }
 
-#[test]
 fn many_threads_post_on_one_endpoint_and_nothing_is_lost() {
     const EACH: u64 = 500;
     let node = Node::new();

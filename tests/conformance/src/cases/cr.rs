@@ -2,14 +2,31 @@
 
 use std::sync::Arc;
 
+use crate::case::cases;
+use crate::stage::{STATES, stage};
+use crate::{
+    Background, Node, drain, expect_connection, expect_connections, expect_request, refused, state,
+};
 use dat_core::{
     Close, Connect, ConnectionEventKind, ConnectionRequest, Endpoint, EpSpec, EpState, Psp,
     PspMaker, ReturnType, Subtype,
 };
-use dat_tests::stage::{STATES, stage};
-use dat_tests::{
-    Background, Node, drain, expect_connection, expect_connections, expect_request, refused, state,
-};
+
+cases! {
+    "dat_cr_query(3DAT), dat_cr_accept(3DAT), dat_cr_reject(3DAT)":
+        it_tells_who_asks_and_what_was_sent,
+        too_much_private_data_is_refused_and_changes_nothing,
+        it_is_answered_once,
+        two_threads_that_answer_at_once_answer_once,
+        an_endpoint_in_any_other_state_than_unconnected_is_refused_without_effect,
+        an_endpoint_that_is_missing_freed_or_of_another_instance_is_refused_without_effect,
+        a_refusal_carries_private_data,
+        dropping_all_handles_refuses_it,
+        freeing_the_dispatcher_refuses_what_is_queued_on_it,
+        the_established_event_of_the_passive_side_has_no_private_data,
+        an_accept_after_the_other_side_gave_up_ends_in_an_error_event,
+        an_endpoint_without_dispatchers_accepts_too;
+}
 
 /// A service point, an endpoint that asks there, and its request.
 #[track_caller]
@@ -22,7 +39,6 @@ fn asked(node: &Node, private_data: &[u8]) -> (Psp, Endpoint, ConnectionRequest)
     (psp, client, arrival.request)
 }
 
-#[test]
 fn it_tells_who_asks_and_what_was_sent() {
     let node = Node::new();
     let most = node.ia.provider_attributes().max_private_data_size as usize;
@@ -41,7 +57,6 @@ fn it_tells_who_asks_and_what_was_sent() {
     }
 }
 
-#[test]
 fn too_much_private_data_is_refused_and_changes_nothing() {
     let node = Node::with("max_private_data_size=8");
     let (psp, client, request) = asked(&node, b"eight...");
@@ -65,7 +80,6 @@ fn too_much_private_data_is_refused_and_changes_nothing() {
     assert_eq!(*event.private_data, nine[..8]);
 }
 
-#[test]
 fn it_is_answered_once() {
     for accepted in [true, false] {
         let node = Node::new();
@@ -90,7 +104,6 @@ fn it_is_answered_once() {
     }
 }
 
-#[test]
 fn two_threads_that_answer_at_once_answer_once() {
     for _ in 0..100 {
         let node = Node::new();
@@ -109,7 +122,6 @@ fn two_threads_that_answer_at_once_answer_once() {
     }
 }
 
-#[test]
 fn an_endpoint_in_any_other_state_than_unconnected_is_refused_without_effect() {
     for wanted in STATES {
         if wanted == EpState::Unconnected {
@@ -130,7 +142,6 @@ fn an_endpoint_in_any_other_state_than_unconnected_is_refused_without_effect() {
     }
 }
 
-#[test]
 fn an_endpoint_that_is_missing_freed_or_of_another_instance_is_refused_without_effect() {
     let (node, other) = (Node::new(), Node::new());
     let (psp, client, request) = asked(&node, b"");
@@ -152,7 +163,6 @@ fn an_endpoint_that_is_missing_freed_or_of_another_instance_is_refused_without_e
     other.finish();
 }
 
-#[test]
 fn a_refusal_carries_private_data() {
     let node = Node::new();
     let (_psp, client, request) = asked(&node, b"please");
@@ -162,7 +172,6 @@ fn a_refusal_carries_private_data() {
     assert_eq!(state(&client), EpState::Disconnected);
 }
 
-#[test]
 fn dropping_all_handles_refuses_it() {
     let node = Node::new();
     let (psp, client, request) = asked(&node, b"");
@@ -177,7 +186,6 @@ fn dropping_all_handles_refuses_it() {
     node.finish();
 }
 
-#[test]
 fn freeing_the_dispatcher_refuses_what_is_queued_on_it() {
     let node = Node::new();
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
@@ -190,7 +198,6 @@ fn freeing_the_dispatcher_refuses_what_is_queued_on_it() {
     node.finish();
 }
 
-#[test]
 fn the_established_event_of_the_passive_side_has_no_private_data() {
     let node = Node::new();
     let (_psp, client, request) = asked(&node, b"asked");
@@ -206,7 +213,6 @@ fn the_established_event_of_the_passive_side_has_no_private_data() {
     assert_eq!(*kept, *b"accepted", "what was delivered is the consumer's own");
 }
 
-#[test]
 fn an_accept_after_the_other_side_gave_up_ends_in_an_error_event() {
     type GiveUp = fn(&Endpoint);
     let ways: [GiveUp; 2] = [
@@ -241,7 +247,6 @@ fn an_accept_after_the_other_side_gave_up_ends_in_an_error_event() {
     }
 }
 
-#[test]
 fn an_endpoint_without_dispatchers_accepts_too() {
     let node = Node::new();
     let (_psp, client, request) = asked(&node, b"");

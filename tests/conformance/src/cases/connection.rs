@@ -5,16 +5,49 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
+use crate::case::cases;
+use crate::stage::{STATES, stage};
+use crate::{
+    Background, Node, altered, drain, expect_connection, expect_connections, expect_dto,
+    expect_no_event, expect_request, link, refused, state, until,
+};
 use dat_core::{
     Close, CompletionFlags, Connect, ConnectFlags, ConnectionEventKind, ConnectionRequest,
     DtoStatus, Endpoint, EpState, Event, EventDispatcher, Psp, PspMaker, Qos, ReturnType, Subtype,
     Timeout,
 };
-use dat_tests::stage::{STATES, stage};
-use dat_tests::{
-    Background, Node, altered, drain, expect_connection, expect_connections, expect_dto,
-    expect_no_event, expect_request, link, refused, state, until,
-};
+
+cases! {
+    "dat_ep_connect(3DAT), dat_ep_dup_connect(3DAT), dat_ep_disconnect(3DAT), dat_ep_reset(3DAT), dat_ep_free(3DAT)":
+        without_a_listener_the_attempt_is_refused_by_nobody,
+        without_a_host_it_is_unreachable,
+        when_the_consumer_there_does_not_answer_it_times_out,
+        an_answer_in_time_stops_the_clock,
+        the_clock_of_an_attempt_has_no_hold_on_the_next_one,
+        when_the_consumer_there_refuses_it_is_rejected_by_the_peer,
+        accepted_it_stands_on_both_sides_with_one_event_each,
+        arguments_that_can_not_be_are_refused_and_change_nothing,
+        in_every_state_but_unconnected_a_connect_is_refused,
+        a_duplicate_goes_where_the_original_went,
+        a_disconnect_is_refused_without_effect_or_the_end_as_the_state_says,
+        giving_an_attempt_up_flushes_the_receives_and_voids_the_request,
+        an_abrupt_disconnect_flushes_everything_in_posting_order_on_both_sides,
+        receives_are_flushed_in_posting_order_each_once,
+        a_graceful_disconnect_lets_requests_finish_first,
+        an_abrupt_disconnect_overtakes_a_graceful_one,
+        both_sides_may_disconnect_at_once_and_get_one_event_each,
+        posts_race_with_the_end_and_every_cookie_comes_back_once,
+        an_error_breaks_the_connection_on_both_sides,
+        freeing_an_endpoint_ends_its_connection_for_the_peer,
+        freeing_an_endpoint_that_connects_gives_the_attempt_up,
+        an_endpoint_is_freed_in_every_state_in_which_nothing_decides_over_it,
+        a_reset_is_possible_disconnected_and_unconnected_only,
+        after_a_reset_an_endpoint_is_as_good_as_new,
+        a_reset_drops_nothing_that_was_not_dequeued,
+        the_marker_of_the_page_is_the_last_to_be_flushed,
+        late_events_of_a_connection_are_ignored_after_the_reset,
+        an_endpoint_without_a_zone_does_not_connect;
+}
 
 const NONE: CompletionFlags = CompletionFlags::empty();
 
@@ -65,14 +98,12 @@ fn fails(node: &Node, connect: &Connect<'_>, kind: ConnectionEventKind) {
     ep.free().expect("unconnected");
 }
 
-#[test]
 fn without_a_listener_the_attempt_is_refused_by_nobody() {
     let node = Node::new();
     fails(&node, &Connect::to(node.address(), 1), ConnectionEventKind::NonPeerRejected);
     node.finish();
 }
 
-#[test]
 fn without_a_host_it_is_unreachable() {
     let node = Node::new();
     let nowhere = IpAddr::V4(Ipv4Addr::new(127, 255, 255, 254));
@@ -80,7 +111,6 @@ fn without_a_host_it_is_unreachable() {
     node.finish();
 }
 
-#[test]
 fn when_the_consumer_there_does_not_answer_it_times_out() {
     let node = Node::new();
     let psp = listen(&node);
@@ -99,7 +129,6 @@ fn when_the_consumer_there_does_not_answer_it_times_out() {
     assert_eq!(flushed(&node.recv, &server), [0, 1, 2]);
 }
 
-#[test]
 fn an_answer_in_time_stops_the_clock() {
     let node = Node::new();
     let psp = listen(&node);
@@ -123,7 +152,6 @@ fn an_answer_in_time_stops_the_clock() {
     assert_eq!(state(&eps[1].0), EpState::Disconnected);
 }
 
-#[test]
 fn the_clock_of_an_attempt_has_no_hold_on_the_next_one() {
     let node = Node::new();
     let psp = listen(&node);
@@ -139,7 +167,6 @@ fn the_clock_of_an_attempt_has_no_hold_on_the_next_one() {
     assert_eq!(state(&client), EpState::ActiveConnectionPending);
 }
 
-#[test]
 fn when_the_consumer_there_refuses_it_is_rejected_by_the_peer() {
     let node = Node::new();
     let psp = listen(&node);
@@ -154,7 +181,6 @@ fn when_the_consumer_there_refuses_it_is_rejected_by_the_peer() {
     expect_no_event(&node.connect);
 }
 
-#[test]
 fn accepted_it_stands_on_both_sides_with_one_event_each() {
     let (near, far) = (Node::new(), Node::new());
     let psp = listen(&far);
@@ -178,7 +204,6 @@ fn accepted_it_stands_on_both_sides_with_one_event_each() {
     }
 }
 
-#[test]
 fn arguments_that_can_not_be_are_refused_and_change_nothing() {
     let node = Node::on(altered::open("max_private_data_size=4", |attributes| {
         attributes.provider.qos_supported = Qos::empty();
@@ -201,7 +226,6 @@ fn arguments_that_can_not_be_are_refused_and_change_nothing() {
     ep.connect(&wished).expect("a wish can be left unfulfilled");
 }
 
-#[test]
 fn in_every_state_but_unconnected_a_connect_is_refused() {
     for wanted in STATES {
         let node = Node::new();
@@ -221,7 +245,6 @@ fn in_every_state_but_unconnected_a_connect_is_refused() {
     }
 }
 
-#[test]
 fn a_duplicate_goes_where_the_original_went() {
     let (near, far) = (Node::new(), Node::new());
     let psp = listen(&far);
@@ -269,7 +292,6 @@ fn disconnects(wanted: EpState) -> Option<bool> {
     }
 }
 
-#[test]
 fn a_disconnect_is_refused_without_effect_or_the_end_as_the_state_says() {
     for wanted in STATES {
         for how in [Close::Abrupt, Close::Graceful] {
@@ -310,7 +332,6 @@ fn a_disconnect_is_refused_without_effect_or_the_end_as_the_state_says() {
     }
 }
 
-#[test]
 fn giving_an_attempt_up_flushes_the_receives_and_voids_the_request() {
     for how in [Close::Abrupt, Close::Graceful] {
         let node = Node::new();
@@ -330,7 +351,6 @@ fn giving_an_attempt_up_flushes_the_receives_and_voids_the_request() {
     }
 }
 
-#[test]
 fn an_abrupt_disconnect_flushes_everything_in_posting_order_on_both_sides() {
     let (near, far) = (Node::new(), Node::new());
     let (client, server) = (near.ep(), far.ep());
@@ -355,7 +375,6 @@ fn an_abrupt_disconnect_flushes_everything_in_posting_order_on_both_sides() {
     }
 }
 
-#[test]
 fn receives_are_flushed_in_posting_order_each_once() {
     let (near, far) = (Node::new(), Node::new());
     let (client, server) = (near.ep(), far.ep());
@@ -376,7 +395,6 @@ fn receives_are_flushed_in_posting_order_each_once() {
     assert_eq!(flushed(&far.recv, &server), (110..120).collect::<Vec<_>>());
 }
 
-#[test]
 fn a_graceful_disconnect_lets_requests_finish_first() {
     let (near, far) = (Node::new(), Node::new());
     let (client, server) = (near.ep(), far.ep());
@@ -410,7 +428,6 @@ fn a_graceful_disconnect_lets_requests_finish_first() {
     }
 }
 
-#[test]
 fn an_abrupt_disconnect_overtakes_a_graceful_one() {
     for by_peer in [false, true] {
         let (near, far) = (Node::new(), Node::new());
@@ -432,7 +449,6 @@ fn an_abrupt_disconnect_overtakes_a_graceful_one() {
     }
 }
 
-#[test]
 fn both_sides_may_disconnect_at_once_and_get_one_event_each() {
     for round in 0..100 {
         let (near, far) = (Node::new(), Node::new());
@@ -468,7 +484,6 @@ fn both_sides_may_disconnect_at_once_and_get_one_event_each() {
     }
 }
 
-#[test]
 fn posts_race_with_the_end_and_every_cookie_comes_back_once() {
     for _ in 0..30 {
         let (near, far) = (Node::new(), Node::new());
@@ -513,7 +528,6 @@ fn posts_race_with_the_end_and_every_cookie_comes_back_once() {
     }
 }
 
-#[test]
 fn an_error_breaks_the_connection_on_both_sides() {
     let (near, far) = (Node::new(), Node::new());
     let (client, server) = (near.ep(), far.ep());
@@ -540,7 +554,6 @@ fn an_error_breaks_the_connection_on_both_sides() {
     }
 }
 
-#[test]
 fn freeing_an_endpoint_ends_its_connection_for_the_peer() {
     for dropped in [false, true] {
         let (near, far) = (Node::new(), Node::new());
@@ -561,7 +574,6 @@ fn freeing_an_endpoint_ends_its_connection_for_the_peer() {
     }
 }
 
-#[test]
 fn freeing_an_endpoint_that_connects_gives_the_attempt_up() {
     let node = Node::new();
     let psp = listen(&node);
@@ -574,7 +586,6 @@ fn freeing_an_endpoint_that_connects_gives_the_attempt_up() {
     expect_no_event(&node.connect);
 }
 
-#[test]
 fn an_endpoint_is_freed_in_every_state_in_which_nothing_decides_over_it() {
     for wanted in STATES {
         let node = Node::new();
@@ -598,7 +609,6 @@ fn an_endpoint_is_freed_in_every_state_in_which_nothing_decides_over_it() {
     }
 }
 
-#[test]
 fn a_reset_is_possible_disconnected_and_unconnected_only() {
     for wanted in STATES {
         let node = Node::new();
@@ -628,7 +638,6 @@ fn a_reset_is_possible_disconnected_and_unconnected_only() {
     }
 }
 
-#[test]
 fn after_a_reset_an_endpoint_is_as_good_as_new() {
     let node = Node::new();
     let (first, second) = (node.ep(), node.ep());
@@ -655,7 +664,6 @@ fn after_a_reset_an_endpoint_is_as_good_as_new() {
     }
 }
 
-#[test]
 fn a_reset_drops_nothing_that_was_not_dequeued() {
     let node = Node::new();
     let (client, server) = node.pair();
@@ -672,7 +680,6 @@ fn a_reset_drops_nothing_that_was_not_dequeued() {
     assert!(!client.status().expect("live").recv_idle, "and receives wait again");
 }
 
-#[test]
 fn the_marker_of_the_page_is_the_last_to_be_flushed() {
     let node = Node::new();
     let (client, _server) = node.pair();
@@ -687,7 +694,6 @@ fn the_marker_of_the_page_is_the_last_to_be_flushed() {
     assert_eq!(flushed(&node.request, &client), [0, 1, 2, 3, 4, 99]);
 }
 
-#[test]
 fn late_events_of_a_connection_are_ignored_after_the_reset() {
     for _ in 0..50 {
         let node = Node::new();
@@ -708,7 +714,6 @@ fn late_events_of_a_connection_are_ignored_after_the_reset() {
     }
 }
 
-#[test]
 fn an_endpoint_without_a_zone_does_not_connect() {
     let node = Node::new();
     let staged = stage(&node, EpState::UnconfiguredUnconnected);

@@ -1,13 +1,34 @@
 //! Shared receive queues (dat_srq_create(3DAT), dat_srq_post_recv(3DAT), dat_srq_query(3DAT),
 //! dat_srq_resize(3DAT), dat_srq_set_lw(3DAT), dat_srq_free(3DAT)).
 
+use crate::case::cases;
+use crate::{
+    Buffer, Node, altered, drain, expect_dto, expect_event, expect_no_event, link, refused,
+};
 use dat_core::{
     AsyncErrorKind, Close, CompletionFlags, DtoStatus, Endpoint, EvdFlags, Event, Memory,
     MemorySource, Privileges, ReturnType, SharedReceiveQueue, SrqAttributes, Subtype,
 };
-use dat_tests::{
-    Buffer, Node, altered, drain, expect_dto, expect_event, expect_no_event, link, refused,
-};
+
+cases! {
+    "dat_srq_create(3DAT), dat_srq_post_recv(3DAT), dat_srq_query(3DAT), dat_srq_resize(3DAT), dat_srq_set_lw(3DAT), dat_srq_free(3DAT)":
+        a_new_queue_is_empty_and_has_at_least_what_was_asked_for,
+        what_can_not_be_made_is_refused_and_takes_no_room,
+        a_provider_without_them_says_so,
+        no_more_endpoints_than_the_adapter_allows_share_a_queue,
+        a_queue_in_use_is_not_freed_and_a_freed_one_not_used,
+        receives_are_posted_to_the_queue_and_not_to_its_endpoints,
+        a_message_takes_a_buffer_and_completes_at_its_endpoint,
+        the_counts_follow_arrival_and_dequeue_as_the_page_shows,
+        a_message_without_a_buffer_waits_for_one,
+        the_end_of_a_connection_leaves_the_buffers_to_the_others,
+        a_full_queue_takes_no_more_until_completions_are_dequeued,
+        wrong_buffers_are_refused,
+        buffers_belong_to_the_zone_of_the_queue_not_of_the_endpoint,
+        a_resize_loses_nothing_and_shrinks_below_nothing_outstanding,
+        the_low_watermark_raises_one_event_per_setting,
+        solicited_receives_notify_as_the_sender_says;
+}
 
 const NONE: CompletionFlags = CompletionFlags::empty();
 
@@ -29,7 +50,6 @@ fn pair(node: &Node, srq: &SharedReceiveQueue) -> (Endpoint, Endpoint) {
     (client, server)
 }
 
-#[test]
 fn a_new_queue_is_empty_and_has_at_least_what_was_asked_for() {
     let node = Node::new();
     let srq = queue(&node, 10);
@@ -42,7 +62,6 @@ fn a_new_queue_is_empty_and_has_at_least_what_was_asked_for() {
     node.finish();
 }
 
-#[test]
 fn what_can_not_be_made_is_refused_and_takes_no_room() {
     let node = Node::with("max_srqs=1,max_recv_per_srq=8,max_iov=2");
     let make = |attributes| node.ia.srq_create(&node.pz, attributes);
@@ -66,7 +85,6 @@ fn what_can_not_be_made_is_refused_and_takes_no_room() {
     other.finish();
 }
 
-#[test]
 fn a_provider_without_them_says_so() {
     let node = Node::on(altered::open("", |it| it.provider.srq_supported = false));
     let made = node.ia.srq_create(&node.pz, shape(4));
@@ -79,7 +97,6 @@ fn a_provider_without_them_says_so() {
     refused(srq.set_lw(1), ReturnType::ModelNotSupported, Subtype::NoSubtype);
 }
 
-#[test]
 fn no_more_endpoints_than_the_adapter_allows_share_a_queue() {
     let node = Node::on(altered::open("", |it| it.ia.max_ep_per_srq = 2));
     let srq = queue(&node, 4);
@@ -96,7 +113,6 @@ fn no_more_endpoints_than_the_adapter_allows_share_a_queue() {
     node.finish();
 }
 
-#[test]
 fn a_queue_in_use_is_not_freed_and_a_freed_one_not_used() {
     let node = Node::new();
     let srq = queue(&node, 4);
@@ -115,7 +131,6 @@ fn a_queue_in_use_is_not_freed_and_a_freed_one_not_used() {
     node.finish();
 }
 
-#[test]
 fn receives_are_posted_to_the_queue_and_not_to_its_endpoints() {
     let node = Node::new();
     let srq = queue(&node, 4);
@@ -124,7 +139,6 @@ fn receives_are_posted_to_the_queue_and_not_to_its_endpoints() {
     assert_eq!(error.return_type(), ReturnType::InvalidState);
 }
 
-#[test]
 fn a_message_takes_a_buffer_and_completes_at_its_endpoint() {
     let node = Node::new();
     let srq = queue(&node, 10);
@@ -160,7 +174,6 @@ fn a_message_takes_a_buffer_and_completes_at_its_endpoint() {
     assert_eq!(counts(), (1, 1));
 }
 
-#[test]
 fn the_counts_follow_arrival_and_dequeue_as_the_page_shows() {
     let node = Node::new();
     let srq = queue(&node, 10);
@@ -180,7 +193,6 @@ fn the_counts_follow_arrival_and_dequeue_as_the_page_shows() {
     assert_eq!(counts(), (10, 2, 2), "dequeued");
 }
 
-#[test]
 fn a_message_without_a_buffer_waits_for_one() {
     let node = Node::new();
     let srq = queue(&node, 4);
@@ -196,7 +208,6 @@ fn a_message_without_a_buffer_waits_for_one() {
     assert_eq!(target.bytes(0, 8), b"patience");
 }
 
-#[test]
 fn the_end_of_a_connection_leaves_the_buffers_to_the_others() {
     let node = Node::new();
     let srq = queue(&node, 4);
@@ -206,7 +217,7 @@ fn the_end_of_a_connection_leaves_the_buffers_to_the_others() {
         srq.post_recv(&[], cookie).expect("room");
     }
     first.disconnect(Close::Abrupt).expect("connected");
-    assert_eq!(dat_tests::state(&first_server), dat_core::EpState::Disconnected);
+    assert_eq!(crate::state(&first_server), dat_core::EpState::Disconnected);
     expect_no_event(&node.recv);
     assert_eq!(srq.query().expect("live").available_dto_count, 2);
     second.post_send(&[], 0, NONE).expect("connected");
@@ -216,7 +227,6 @@ fn the_end_of_a_connection_leaves_the_buffers_to_the_others() {
     assert_eq!(param.srq.as_ref(), Some(&srq), "a reset does not part them");
 }
 
-#[test]
 fn a_full_queue_takes_no_more_until_completions_are_dequeued() {
     let node = Node::new();
     let srq = queue(&node, 2);
@@ -231,7 +241,6 @@ fn a_full_queue_takes_no_more_until_completions_are_dequeued() {
     srq.post_recv(&[], 3).expect("room again");
 }
 
-#[test]
 fn wrong_buffers_are_refused() {
     let node = Node::new();
     let srq = queue(&node, 4);
@@ -255,7 +264,6 @@ fn wrong_buffers_are_refused() {
     assert_eq!(srq.query().expect("live").outstanding_dto_count, 0);
 }
 
-#[test]
 fn buffers_belong_to_the_zone_of_the_queue_not_of_the_endpoint() {
     let node = Node::new();
     let other = node.ia.pz_create().expect("made");
@@ -272,7 +280,6 @@ fn buffers_belong_to_the_zone_of_the_queue_not_of_the_endpoint() {
     refused(posted, ReturnType::ProtectionViolation, Subtype::ProtectionWrite);
 }
 
-#[test]
 fn a_resize_loses_nothing_and_shrinks_below_nothing_outstanding() {
     let node = Node::with("max_recv_per_srq=8");
     let srq = queue(&node, 4);
@@ -305,7 +312,6 @@ fn a_resize_loses_nothing_and_shrinks_below_nothing_outstanding() {
     srq.resize(5).expect("not below the watermark");
 }
 
-#[test]
 fn the_low_watermark_raises_one_event_per_setting() {
     let node = Node::new();
     let asynchronous = node.ia.async_evd().expect("made by the open");
@@ -336,7 +342,6 @@ fn the_low_watermark_raises_one_event_per_setting() {
     expect_no_event(&asynchronous);
 }
 
-#[test]
 fn solicited_receives_notify_as_the_sender_says() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
@@ -355,6 +360,6 @@ fn solicited_receives_notify_as_the_sender_says() {
     client.post_send(&[], 0, NONE).expect("connected");
     refused(cno.wait(dat_core::Timeout::ZERO), ReturnType::QueueEmpty, Subtype::NoSubtype);
     client.post_send(&[], 0, CompletionFlags::SOLICITED_WAIT).expect("connected");
-    assert_eq!(cno.wait(dat_tests::LIMIT.into()), Ok(Some(evd.clone())));
+    assert_eq!(cno.wait(crate::LIMIT.into()), Ok(Some(evd.clone())));
     assert_eq!(drain(&evd).len(), 2);
 }

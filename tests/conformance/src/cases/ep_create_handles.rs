@@ -2,10 +2,25 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::case::cases;
+use crate::{Node, altered, open, refused};
 use dat_core::{
     Close, EpSpec, EvdFlags, EventDispatcher, InterfaceAdapter, ReturnType, SrqAttributes, Subtype,
 };
-use dat_tests::{Node, altered, open, refused};
+
+cases! {
+    "dat_ep_create(3DAT)":
+        a_dispatcher_of_the_wrong_streams_is_refused,
+        a_dispatcher_that_also_has_other_streams_will_do,
+        a_dispatcher_of_another_instance_is_refused,
+        a_freed_dispatcher_is_refused,
+        a_zone_of_another_instance_is_refused,
+        a_freed_zone_is_refused,
+        a_shared_receive_queue_that_is_freed_or_of_another_instance_is_refused,
+        a_closed_adapter_makes_no_endpoint,
+        a_failure_below_leaves_nothing_in_use,
+        each_failure_leaves_what_was_checked_before_it_unused;
+}
 
 type Give = fn(EpSpec, &EventDispatcher) -> EpSpec;
 
@@ -26,7 +41,6 @@ fn not_made(ia: &InterfaceAdapter, spec: &EpSpec, subtype: Subtype) {
     assert_eq!(error.operation(), page);
 }
 
-#[test]
 fn a_dispatcher_of_the_wrong_streams_is_refused() {
     let node = Node::new();
     for (give, needed, subtype) in USES {
@@ -38,7 +52,6 @@ fn a_dispatcher_of_the_wrong_streams_is_refused() {
     node.finish();
 }
 
-#[test]
 fn a_dispatcher_that_also_has_other_streams_will_do() {
     let node = Node::new();
     for (give, _, _) in USES {
@@ -50,7 +63,6 @@ fn a_dispatcher_that_also_has_other_streams_will_do() {
     node.finish();
 }
 
-#[test]
 fn a_dispatcher_of_another_instance_is_refused() {
     let node = Node::new();
     let other = open("");
@@ -64,7 +76,6 @@ fn a_dispatcher_of_another_instance_is_refused() {
     node.finish();
 }
 
-#[test]
 fn a_freed_dispatcher_is_refused() {
     let node = Node::new();
     for (give, needed, subtype) in USES {
@@ -75,7 +86,6 @@ fn a_freed_dispatcher_is_refused() {
     node.finish();
 }
 
-#[test]
 fn a_zone_of_another_instance_is_refused() {
     let (node, other) = (Node::new(), Node::new());
     let spec = EpSpec::new(&other.pz).recv_evd(&node.recv).connect_evd(&node.connect);
@@ -84,7 +94,6 @@ fn a_zone_of_another_instance_is_refused() {
     other.finish();
 }
 
-#[test]
 fn a_freed_zone_is_refused() {
     let node = Node::new();
     let freed = node.ia.pz_create().expect("a zone");
@@ -93,7 +102,6 @@ fn a_freed_zone_is_refused() {
     node.finish();
 }
 
-#[test]
 fn a_shared_receive_queue_that_is_freed_or_of_another_instance_is_refused() {
     let (node, other) = (Node::new(), Node::new());
     let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
@@ -107,7 +115,6 @@ fn a_shared_receive_queue_that_is_freed_or_of_another_instance_is_refused() {
     other.finish();
 }
 
-#[test]
 fn a_closed_adapter_makes_no_endpoint() {
     for how in [Close::Graceful, Close::Abrupt] {
         let node = Node::new();
@@ -121,7 +128,6 @@ fn a_closed_adapter_makes_no_endpoint() {
     }
 }
 
-#[test]
 fn a_failure_below_leaves_nothing_in_use() {
     let (ia, faults) = altered::open_faulty("max_eps=1", |_| {});
     let node = Node::on(ia);
@@ -147,7 +153,6 @@ fn a_failure_below_leaves_nothing_in_use() {
     node.finish();
 }
 
-#[test]
 fn each_failure_leaves_what_was_checked_before_it_unused() {
     let node = Node::new();
     let freed = node.evd(EvdFlags::CONNECTION);

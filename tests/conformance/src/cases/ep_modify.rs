@@ -1,11 +1,50 @@
 //! Changing an endpoint before it is connected: every item of dat_ep_modify(3DAT).
 
+use crate::case::cases;
+use crate::stage::{STATES, Staged, stage};
+use crate::{Node, altered, expect_dto, expect_no_event, link, refused, until};
 use dat_core::{
     CompletionFlags, DtoStatus, EpAttributes, EpChange, EpParam, EpState, EvdFlags, Qos,
     ReturnType, Subtype,
 };
-use dat_tests::stage::{STATES, Staged, stage};
-use dat_tests::{Node, altered, expect_dto, expect_no_event, link, refused, until};
+
+cases! {
+    "dat_ep_modify(3DAT)":
+        an_empty_change_changes_nothing,
+        the_zone,
+        the_old_zone_is_in_use_no_more,
+        receives_of_the_old_zone_fail_when_their_turn_comes,
+        the_dispatcher_of_receives,
+        the_dispatcher_of_requests,
+        the_dispatcher_of_connection_events,
+        a_dispatcher_is_taken_away,
+        changed_attributes_are_those_that_posts_are_held_to,
+        receives_posted_before_stay_when_the_queue_is_made_longer,
+        a_queue_is_not_made_shorter_than_what_is_posted,
+        the_flags_of_receives_change_only_before_any_is_posted,
+        both_modes_change_together_on_a_shared_dispatcher,
+        the_modes_of_other_endpoints_bind_a_change_as_they_bind_the_making,
+        a_failing_change_leaves_everything_as_it_was,
+        a_failure_below_leaves_everything_as_it_was,
+        a_change_moves_the_rdma_reads_from_the_old_to_the_new_amount,
+        what_is_invalid_or_not_supported_is_an_invalid_parameter,
+        handles_are_checked_as_when_the_endpoint_is_made,
+        every_state_allows_what_the_page_says_and_nothing_else,
+        a_change_that_a_state_allows_in_part_does_not_take_place_at_all,
+        the_maximum_message_size,
+        the_maximum_rdma_size,
+        the_quality_of_service,
+        the_flags_of_receives,
+        the_flags_of_requests,
+        the_number_of_receives,
+        the_number_of_requests,
+        the_segments_of_receives,
+        the_segments_of_requests,
+        the_rdma_reads_as_target,
+        the_rdma_reads_as_originator,
+        the_segments_of_rdma_reads,
+        the_segments_of_rdma_writes;
+}
 
 const NONE: CompletionFlags = CompletionFlags::empty();
 
@@ -14,7 +53,6 @@ fn apart_from_attributes(param: EpParam) -> EpParam {
     EpParam { attributes: EpAttributes::default(), ..param }
 }
 
-#[test]
 fn an_empty_change_changes_nothing() {
     let node = Node::new();
     let ep = node.ep();
@@ -23,7 +61,6 @@ fn an_empty_change_changes_nothing() {
     assert_eq!(ep.query().expect("a live endpoint"), before);
 }
 
-#[test]
 fn the_zone() {
     let node = Node::new();
     let other = node.ia.pz_create().expect("a zone");
@@ -32,7 +69,7 @@ fn the_zone() {
     assert_eq!(client.query().expect("live").pz.as_ref(), Some(&other));
     refused(other.free(), ReturnType::InvalidState, Subtype::InvalidStatePzInUse);
     link(&node, &client, &node, &server);
-    let (old, new) = (node.buffer(8), dat_tests::Buffer::new(&node.ia, &other, 8));
+    let (old, new) = (node.buffer(8), crate::Buffer::new(&node.ia, &other, 8));
     refused(
         client.post_send(&[old.piece(0, 8)], 1, NONE),
         ReturnType::ProtectionViolation,
@@ -49,7 +86,6 @@ fn the_zone() {
     node.finish();
 }
 
-#[test]
 fn the_old_zone_is_in_use_no_more() {
     let node = Node::new();
     let (first, second) = (node.ia.pz_create().expect("a zone"), node.ia.pz_create().expect("one"));
@@ -62,7 +98,6 @@ fn the_old_zone_is_in_use_no_more() {
     node.finish();
 }
 
-#[test]
 fn receives_of_the_old_zone_fail_when_their_turn_comes() {
     let node = Node::new();
     let other = node.ia.pz_create().expect("a zone");
@@ -79,7 +114,6 @@ fn receives_of_the_old_zone_fail_when_their_turn_comes() {
     assert_eq!(memory.bytes(0, 8), [0; 8], "nothing was written");
 }
 
-#[test]
 fn the_dispatcher_of_receives() {
     let node = Node::new();
     let other = node.evd(EvdFlags::DTO);
@@ -102,7 +136,6 @@ fn the_dispatcher_of_receives() {
     refused(other.free(), ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
 }
 
-#[test]
 fn the_dispatcher_of_requests() {
     let node = Node::new();
     let other = node.evd(EvdFlags::COMPLETIONS);
@@ -115,18 +148,16 @@ fn the_dispatcher_of_requests() {
     expect_no_event(&node.request);
 }
 
-#[test]
 fn the_dispatcher_of_connection_events() {
     let node = Node::new();
     let other = node.evd(EvdFlags::CONNECTION);
     let (client, server) = (node.ep(), node.ep());
     client.modify(&EpChange::new().connect_evd(Some(&other))).expect("unconnected");
     link(&node, &client, &node, &server);
-    dat_tests::expect_connection(&other, &client, dat_core::ConnectionEventKind::Established);
+    crate::expect_connection(&other, &client, dat_core::ConnectionEventKind::Established);
     expect_no_event(&node.connect);
 }
 
-#[test]
 fn a_dispatcher_is_taken_away() {
     let node = Node::new();
     let (client, server) = (node.ep(), node.ep());
@@ -142,8 +173,7 @@ fn a_dispatcher_is_taken_away() {
 
 macro_rules! items {
     ($($test:ident: $set:expr;)+) => {
-        $(#[test]
-        fn $test() {
+        $(        fn $test() {
             let node = Node::new();
             let ep = node.ep();
             let before = ep.query().expect("a live endpoint");
@@ -177,7 +207,6 @@ items! {
     the_segments_of_rdma_writes: |it| it.max_rdma_write_iov = 7;
 }
 
-#[test]
 fn changed_attributes_are_those_that_posts_are_held_to() {
     let node = Node::new();
     let (client, server) = (node.ep(), node.ep());
@@ -203,7 +232,6 @@ fn changed_attributes_are_those_that_posts_are_held_to() {
     assert_eq!(expect_dto(&other, &[&client, &server]).cookie, 2);
 }
 
-#[test]
 fn receives_posted_before_stay_when_the_queue_is_made_longer() {
     let node = Node::new();
     let (client, server) = (node.ep(), node.ep());
@@ -227,7 +255,6 @@ fn receives_posted_before_stay_when_the_queue_is_made_longer() {
     }
 }
 
-#[test]
 fn a_queue_is_not_made_shorter_than_what_is_posted() {
     let node = Node::new();
     let ep = node.ep();
@@ -245,7 +272,6 @@ fn a_queue_is_not_made_shorter_than_what_is_posted() {
     assert!(ep.post_recv(&[], 4, NONE).is_err());
 }
 
-#[test]
 fn the_flags_of_receives_change_only_before_any_is_posted() {
     let node = Node::new();
     let ep = node.ep();
@@ -266,7 +292,6 @@ fn the_flags_of_receives_change_only_before_any_is_posted() {
     ep.modify(&EpChange::new().attributes(&wanted)).expect("the flags stay");
 }
 
-#[test]
 fn both_modes_change_together_on_a_shared_dispatcher() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::COMPLETIONS);
@@ -285,7 +310,6 @@ fn both_modes_change_together_on_a_shared_dispatcher() {
     node.finish_with([evd]);
 }
 
-#[test]
 fn the_modes_of_other_endpoints_bind_a_change_as_they_bind_the_making() {
     let node = Node::new();
     let (first, second) = (node.ep(), node.ep());
@@ -310,7 +334,6 @@ fn fails_and_leaves_everything(node: &Node, ep: &dat_core::Endpoint, change: &Ep
     assert_eq!(after, evds);
 }
 
-#[test]
 fn a_failing_change_leaves_everything_as_it_was() {
     let node = Node::on(altered::open("", |attributes| {
         attributes.ia.max_rdma_read_in = 20;
@@ -356,7 +379,6 @@ fn a_failing_change_leaves_everything_as_it_was() {
     node.finish();
 }
 
-#[test]
 fn a_failure_below_leaves_everything_as_it_was() {
     let node = Node::new();
     let ep = node.ep();
@@ -374,7 +396,6 @@ fn a_failure_below_leaves_everything_as_it_was() {
     other.free().expect("unused");
 }
 
-#[test]
 fn a_change_moves_the_rdma_reads_from_the_old_to_the_new_amount() {
     let node = Node::on(altered::open("", |attributes| {
         attributes.ia.max_rdma_read_in = 20;
@@ -402,7 +423,6 @@ fn a_change_moves_the_rdma_reads_from_the_old_to_the_new_amount() {
     node.finish();
 }
 
-#[test]
 fn what_is_invalid_or_not_supported_is_an_invalid_parameter() {
     let node = Node::on(altered::open("", |attributes| {
         attributes.provider.qos_supported = Qos::empty();
@@ -429,7 +449,6 @@ fn what_is_invalid_or_not_supported_is_an_invalid_parameter() {
     assert_eq!(ep.query().expect("live").attributes, before);
 }
 
-#[test]
 fn handles_are_checked_as_when_the_endpoint_is_made() {
     let (node, other) = (Node::new(), Node::new());
     let ep = node.ep();
@@ -465,7 +484,6 @@ fn may_change(state: EpState) -> (bool, bool) {
     }
 }
 
-#[test]
 fn every_state_allows_what_the_page_says_and_nothing_else() {
     for wanted in STATES {
         let node = Node::new();
@@ -511,7 +529,6 @@ fn every_state_allows_what_the_page_says_and_nothing_else() {
     }
 }
 
-#[test]
 fn a_change_that_a_state_allows_in_part_does_not_take_place_at_all() {
     let node = Node::new();
     let Staged { ep, rsp, .. } = stage(&node, EpState::Reserved);
@@ -519,7 +536,7 @@ fn a_change_that_a_state_allows_in_part_does_not_take_place_at_all() {
     fails_and_leaves_everything(&node, &ep, &EpChange::new().recv_evd(None).pz(&pz));
     pz.free().expect("unused");
     rsp.expect("reserved").free().expect("live");
-    until("the endpoint is given back", || dat_tests::state(&ep) == EpState::Unconnected);
+    until("the endpoint is given back", || crate::state(&ep) == EpState::Unconnected);
     ep.free().expect("unconnected");
     node.finish();
 }

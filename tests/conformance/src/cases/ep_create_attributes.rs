@@ -1,17 +1,50 @@
 //! The attributes of dat_ep_create(3DAT): left out, asked for one by one, and in combination.
 
+use crate::case::cases;
+use crate::{Node, altered, expect_dto, refused};
 use dat_core::attr::NamedAttr;
 use dat_core::{
     CompletionFlags, DtoStatus, EpAttributes, EpSpec, EvdFlags, InterfaceAdapter, Operation, Qos,
     ReturnType, SrqAttributes, Subtype,
 };
-use dat_tests::{Node, altered, expect_dto, refused};
+
+cases! {
+    "dat_ep_create(3DAT)":
+        left_out_they_are_the_providers_and_the_query_returns_them,
+        the_defaults_stay_within_the_limits_of_a_small_adapter,
+        with_the_defaults_a_consumer_sends_receives_writes_and_reads,
+        what_the_attributes_promise_the_endpoint_holds,
+        an_iov_of_0_for_rdma_is_that_of_requests,
+        an_iov_of_0_for_rdma_stays_within_what_the_adapter_has_for_rdma,
+        completion_flags_that_exclude_one_another_are_refused,
+        completion_flags_that_only_a_post_can_have_are_refused,
+        every_mode_of_completion_that_the_documents_name_can_be_had,
+        rdma_reads_of_all_endpoints_stay_within_the_adapters_totals,
+        work_queues_fit_the_device_with_all_their_segments,
+        a_service_type_that_is_not_offered_is_not_supported,
+        a_quality_of_service_that_is_not_offered_is_not_supported,
+        a_mode_of_completion_that_is_not_offered_is_not_supported,
+        attributes_that_transport_and_provider_do_not_know_are_not_supported,
+        a_watermark_of_a_shared_queue_needs_one,
+        with_a_shared_receive_queue_the_iov_of_receives_is_ignored,
+        zones_of_endpoint_and_shared_queue_differ_only_where_the_provider_allows,
+        streams_that_the_provider_can_not_merge_make_no_dispatcher,
+        max_message_size_is_within_the_adapters,
+        max_rdma_size_is_within_the_adapters,
+        max_recv_dtos_is_within_the_adapters,
+        max_request_dtos_is_within_the_adapters,
+        max_recv_iov_is_within_the_adapters,
+        max_request_iov_is_within_the_adapters,
+        max_rdma_read_in_is_within_the_adapters,
+        max_rdma_read_out_is_within_the_adapters,
+        max_rdma_read_iov_is_within_the_adapters,
+        max_rdma_write_iov_is_within_the_adapters;
+}
 
 /// Small limits, each another number, so that a mix-up is seen.
 const SMALL: &str = "max_message_size=1001,max_rdma_size=2002,max_dto_per_ep=30,max_iov=4,\
                      max_rdma_read_in=5,max_rdma_read_out=6";
 
-#[test]
 fn left_out_they_are_the_providers_and_the_query_returns_them() {
     let node = Node::new();
     let ep = node.ep();
@@ -38,7 +71,6 @@ fn left_out_they_are_the_providers_and_the_query_returns_them() {
     node.finish();
 }
 
-#[test]
 fn the_defaults_stay_within_the_limits_of_a_small_adapter() {
     for parameters in [SMALL, "max_dto_per_ep=1,max_iov=1,max_rdma_read_in=0,max_rdma_read_out=0"] {
         let node = Node::with(parameters);
@@ -53,7 +85,6 @@ fn the_defaults_stay_within_the_limits_of_a_small_adapter() {
     }
 }
 
-#[test]
 fn with_the_defaults_a_consumer_sends_receives_writes_and_reads() {
     let node = Node::new();
     let (client, server) = node.pair();
@@ -126,8 +157,7 @@ fn at_the_limit_and_one_above(
 
 macro_rules! limits {
     ($($test:ident: $attribute:ident, $limit:ident;)+) => {
-        $(#[test]
-        fn $test() {
+        $(        fn $test() {
             at_the_limit_and_one_above(stringify!($attribute), |ia, wanted, above| {
                 wanted.$attribute = ia.attributes().$limit;
                 if above {
@@ -151,7 +181,6 @@ limits! {
     max_rdma_write_iov_is_within_the_adapters: max_rdma_write_iov, max_iov_segments_per_rdma_write;
 }
 
-#[test]
 fn what_the_attributes_promise_the_endpoint_holds() {
     let node = Node::with(SMALL);
     let mut wanted = node.ia.default_ep_attributes().clone();
@@ -173,7 +202,7 @@ fn what_the_attributes_promise_the_endpoint_holds() {
     receive(&[]).expect("no segment at all");
     receive(&[piece]).expect("the third");
     refused(receive(&[piece]), ReturnType::InsufficientResources, Subtype::ResourceCredits);
-    dat_tests::link(&node, &client, &node, &server);
+    crate::link(&node, &client, &node, &server);
     let send = |iov: &[_]| client.post_send(iov, 0, none);
     refused(send(&[piece; 3]), ReturnType::InvalidParameter, Subtype::InvalidArg2);
     let error = send(&[memory.piece(0, 51), piece]).expect_err("101 bytes are too long");
@@ -186,7 +215,6 @@ fn what_the_attributes_promise_the_endpoint_holds() {
     send(&[piece, piece]).expect("100 bytes in two segments");
 }
 
-#[test]
 fn an_iov_of_0_for_rdma_is_that_of_requests() {
     let node = Node::new();
     let mut wanted = node.ia.default_ep_attributes().clone();
@@ -203,7 +231,6 @@ fn an_iov_of_0_for_rdma_is_that_of_requests() {
     assert_eq!((found.max_rdma_read_iov, found.max_rdma_write_iov), (1, 2), "asked for");
 }
 
-#[test]
 fn an_iov_of_0_for_rdma_stays_within_what_the_adapter_has_for_rdma() {
     let node = Node::on(altered::open("", |attributes| {
         attributes.ia.max_iov_segments_per_rdma_read = 1;
@@ -213,7 +240,6 @@ fn an_iov_of_0_for_rdma_stays_within_what_the_adapter_has_for_rdma() {
     assert_eq!((found.max_rdma_read_iov, found.max_rdma_write_iov), (1, 2));
 }
 
-#[test]
 fn completion_flags_that_exclude_one_another_are_refused() {
     let node = Node::new();
     let (unsignalled, solicited, threshold) = (
@@ -238,7 +264,6 @@ fn completion_flags_that_exclude_one_another_are_refused() {
     node.finish();
 }
 
-#[test]
 fn completion_flags_that_only_a_post_can_have_are_refused() {
     let node = Node::new();
     for flags in [CompletionFlags::SUPPRESS, CompletionFlags::BARRIER_FENCE] {
@@ -266,7 +291,6 @@ fn invalid(node: &Node, wanted: &EpAttributes, name: &str) {
     assert!(error.reason().contains(name), "{name} is to be named: {error}");
 }
 
-#[test]
 fn every_mode_of_completion_that_the_documents_name_can_be_had() {
     let node = Node::new();
     for (recv, request) in [
@@ -288,7 +312,6 @@ fn every_mode_of_completion_that_the_documents_name_can_be_had() {
     node.finish();
 }
 
-#[test]
 fn rdma_reads_of_all_endpoints_stay_within_the_adapters_totals() {
     let node = Node::on(altered::open("", |attributes| {
         attributes.ia.max_rdma_read_per_ep_in = 6;
@@ -325,7 +348,6 @@ fn rdma_reads_of_all_endpoints_stay_within_the_adapters_totals() {
     node.finish();
 }
 
-#[test]
 fn work_queues_fit_the_device_with_all_their_segments() {
     let node = Node::on(altered::open("", |attributes| attributes.max_queue_segments = 100));
     let with = |dtos: u32, iov: u32, set: fn(&mut EpAttributes, u32, u32)| {
@@ -358,7 +380,6 @@ fn no_model(node: &Node, wanted: &EpAttributes, name: &str) {
     assert!(error.reason().contains(name), "{name} is to be named: {error}");
 }
 
-#[test]
 fn a_service_type_that_is_not_offered_is_not_supported() {
     let node = Node::on(altered::open("", |attributes| {
         attributes.provider.datagrams_supported = false;
@@ -370,7 +391,6 @@ fn a_service_type_that_is_not_offered_is_not_supported() {
     node.finish();
 }
 
-#[test]
 fn a_quality_of_service_that_is_not_offered_is_not_supported() {
     let node = Node::on(altered::open("", |attributes| {
         attributes.provider.qos_supported = Qos::LOW_LATENCY;
@@ -388,7 +408,6 @@ fn a_quality_of_service_that_is_not_offered_is_not_supported() {
     node.finish();
 }
 
-#[test]
 fn a_mode_of_completion_that_is_not_offered_is_not_supported() {
     let node = Node::on(altered::open("", |attributes| {
         attributes.provider.completion_flags_supported =
@@ -405,7 +424,6 @@ fn a_mode_of_completion_that_is_not_offered_is_not_supported() {
     node.finish();
 }
 
-#[test]
 fn attributes_that_transport_and_provider_do_not_know_are_not_supported() {
     let node = Node::new();
     let unknown = vec![NamedAttr::new("colour", "blue")];
@@ -418,7 +436,6 @@ fn attributes_that_transport_and_provider_do_not_know_are_not_supported() {
     node.finish();
 }
 
-#[test]
 fn a_watermark_of_a_shared_queue_needs_one() {
     let node = Node::new();
     let mut wanted = node.ia.default_ep_attributes().clone();
@@ -427,7 +444,6 @@ fn a_watermark_of_a_shared_queue_needs_one() {
     node.finish();
 }
 
-#[test]
 fn with_a_shared_receive_queue_the_iov_of_receives_is_ignored() {
     let node = Node::with(SMALL);
     let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
@@ -442,7 +458,6 @@ fn with_a_shared_receive_queue_the_iov_of_receives_is_ignored() {
     node.finish();
 }
 
-#[test]
 fn zones_of_endpoint_and_shared_queue_differ_only_where_the_provider_allows() {
     let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
     for allowed in [false, true] {
@@ -466,7 +481,6 @@ fn zones_of_endpoint_and_shared_queue_differ_only_where_the_provider_allows() {
     }
 }
 
-#[test]
 fn streams_that_the_provider_can_not_merge_make_no_dispatcher() {
     let ia = altered::open("", |attributes| {
         // Rows and columns as in the attribute: completions apart from connection events.

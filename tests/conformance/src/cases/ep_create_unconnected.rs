@@ -1,17 +1,31 @@
 //! What may and what may not be done with an endpoint that was just made (dat_ep_create(3DAT),
 //! USAGE, and the pages of the calls).
 
+use crate::case::cases;
+use crate::{
+    Node, drain, expect_connection, expect_dto, expect_no_event, expect_request, refused, state,
+};
 use dat_core::{
     Bind, Close, CompletionFlags, Connect, ConnectionEventKind, DtoStatus, EpChange, EpState,
     Privileges, PspMaker, ReturnType, RmrTriplet, Subtype,
 };
-use dat_tests::{
-    Node, drain, expect_connection, expect_dto, expect_no_event, expect_request, refused, state,
-};
+
+cases! {
+    "dat_ep_create(3DAT)":
+        it_is_queried_and_its_status_told,
+        it_is_modified,
+        it_is_freed_once,
+        receives_are_posted_and_wait_for_the_connection,
+        receives_are_lost_or_flushed_when_it_is_freed_and_nothing_touches_the_memory,
+        it_is_connected_actively,
+        it_is_given_to_a_pending_request,
+        it_is_the_endpoint_of_a_reserved_service_point,
+        sends_rdma_and_binds_are_refused,
+        there_is_nothing_to_disconnect_and_a_reset_changes_nothing;
+}
 
 const NONE: CompletionFlags = CompletionFlags::empty();
 
-#[test]
 fn it_is_queried_and_its_status_told() {
     let node = Node::new();
     let ep = node.ep();
@@ -23,7 +37,6 @@ fn it_is_queried_and_its_status_told() {
     assert_eq!(ep.clone().consumer_context(), 7);
 }
 
-#[test]
 fn it_is_modified() {
     let node = Node::new();
     let ep = node.ep();
@@ -32,7 +45,6 @@ fn it_is_modified() {
     assert_eq!(state(&ep), EpState::Unconnected);
 }
 
-#[test]
 fn it_is_freed_once() {
     let node = Node::new();
     let ep = node.ep();
@@ -54,7 +66,6 @@ fn it_is_freed_once() {
     node.finish();
 }
 
-#[test]
 fn receives_are_posted_and_wait_for_the_connection() {
     let node = Node::new();
     let (client, server) = (node.ep(), node.ep());
@@ -65,7 +76,7 @@ fn receives_are_posted_and_wait_for_the_connection() {
         assert!(!server.status().expect("live").recv_idle);
     }
     expect_no_event(&node.recv);
-    dat_tests::link(&node, &client, &node, &server);
+    crate::link(&node, &client, &node, &server);
     expect_no_event(&node.recv);
     memory.fill(60, b"word");
     for cookie in 0..3 {
@@ -78,7 +89,6 @@ fn receives_are_posted_and_wait_for_the_connection() {
     assert!(server.status().expect("live").recv_idle);
 }
 
-#[test]
 fn receives_are_lost_or_flushed_when_it_is_freed_and_nothing_touches_the_memory() {
     let node = Node::new();
     let ep = node.ep();
@@ -94,7 +104,6 @@ fn receives_are_lost_or_flushed_when_it_is_freed_and_nothing_touches_the_memory(
     node.finish();
 }
 
-#[test]
 fn it_is_connected_actively() {
     let node = Node::new();
     let (client, server) = (node.ep(), node.ep());
@@ -108,7 +117,6 @@ fn it_is_connected_actively() {
     }
 }
 
-#[test]
 fn it_is_given_to_a_pending_request() {
     let node = Node::new();
     let (client, server) = (node.ep(), node.ep());
@@ -121,7 +129,6 @@ fn it_is_given_to_a_pending_request() {
     expect_connection(&node.connect, &server, ConnectionEventKind::Established);
 }
 
-#[test]
 fn it_is_the_endpoint_of_a_reserved_service_point() {
     let node = Node::new();
     let (client, server) = (node.ep(), node.ep());
@@ -147,7 +154,6 @@ fn wrong_state<T: std::fmt::Debug>(posted: dat_core::Result<T>) {
     }
 }
 
-#[test]
 fn sends_rdma_and_binds_are_refused() {
     let node = Node::new();
     let ep = node.ep();
@@ -179,7 +185,6 @@ fn sends_rdma_and_binds_are_refused() {
     node.finish();
 }
 
-#[test]
 fn there_is_nothing_to_disconnect_and_a_reset_changes_nothing() {
     let node = Node::new();
     let ep = node.ep();

@@ -2,15 +2,32 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::case::cases;
+use crate::stage::{STATES, stage};
+use crate::{
+    Node, altered, expect_connection, expect_connections, expect_no_event, expect_request, refused,
+    state,
+};
 use dat_core::{
     Close, Connect, ConnectionEventKind, Endpoint, EpChange, EpState, EvdFlags, EvdOptions,
     PspMaker, ReturnType, ServicePoint, Subtype,
 };
-use dat_tests::stage::{STATES, stage};
-use dat_tests::{
-    Node, altered, expect_connection, expect_connections, expect_no_event, expect_request, refused,
-    state,
-};
+
+cases! {
+    "dat_rsp_create(3DAT), dat_rsp_free(3DAT)":
+        its_endpoint_is_reserved_and_the_only_one_that_accepts,
+        there_is_one_request_at_most,
+        only_an_unconnected_endpoint_can_be_reserved,
+        what_can_not_be_made_is_refused_and_leaves_the_endpoint_alone,
+        freeing_it_gives_the_endpoint_back,
+        freeing_it_leaves_a_request_that_arrived_valid,
+        after_a_refusal_the_endpoint_is_unconnected_and_free_for_other_uses,
+        without_an_endpoint_the_provider_makes_one_that_is_given_a_zone,
+        an_endpoint_of_the_providers_that_nobody_asked_for_goes_with_the_point,
+        after_a_refusal_an_endpoint_of_the_providers_is_the_consumers_too,
+        a_full_dispatcher_refuses_the_request_and_the_endpoint_waits_on,
+        an_abrupt_close_frees_it_in_every_phase;
+}
 
 const QUALIFIER: u64 = 42;
 
@@ -21,7 +38,6 @@ fn ask(node: &Node, qualifier: u64) -> Endpoint {
     ep
 }
 
-#[test]
 fn its_endpoint_is_reserved_and_the_only_one_that_accepts() {
     let node = Node::new();
     let ep = node.ep();
@@ -57,7 +73,6 @@ fn its_endpoint_is_reserved_and_the_only_one_that_accepts() {
     expect_connections(&node.connect, &[&client, &ep], ConnectionEventKind::Established);
 }
 
-#[test]
 fn there_is_one_request_at_most() {
     let node = Node::new();
     let ep = node.ep();
@@ -77,7 +92,6 @@ fn there_is_one_request_at_most() {
     rsp.free().expect("live");
 }
 
-#[test]
 fn only_an_unconnected_endpoint_can_be_reserved() {
     for wanted in STATES {
         let node = Node::new();
@@ -104,7 +118,6 @@ fn only_an_unconnected_endpoint_can_be_reserved() {
     }
 }
 
-#[test]
 fn what_can_not_be_made_is_refused_and_leaves_the_endpoint_alone() {
     let (ia, faults) = altered::open_faulty("", |_| {});
     let (node, other) = (Node::on(ia), Node::new());
@@ -139,7 +152,6 @@ fn what_can_not_be_made_is_refused_and_leaves_the_endpoint_alone() {
     other.finish();
 }
 
-#[test]
 fn freeing_it_gives_the_endpoint_back() {
     for dropped in [false, true] {
         let node = Node::new();
@@ -165,7 +177,6 @@ fn freeing_it_gives_the_endpoint_back() {
     }
 }
 
-#[test]
 fn freeing_it_leaves_a_request_that_arrived_valid() {
     let node = Node::new();
     let ep = node.ep();
@@ -181,7 +192,6 @@ fn freeing_it_leaves_a_request_that_arrived_valid() {
     node.finish();
 }
 
-#[test]
 fn after_a_refusal_the_endpoint_is_unconnected_and_free_for_other_uses() {
     let node = Node::new();
     let ep = node.ep();
@@ -209,7 +219,6 @@ fn after_a_refusal_the_endpoint_is_unconnected_and_free_for_other_uses() {
     node.finish();
 }
 
-#[test]
 fn without_an_endpoint_the_provider_makes_one_that_is_given_a_zone() {
     for early in [false, true] {
         let node = Node::new();
@@ -243,7 +252,6 @@ fn without_an_endpoint_the_provider_makes_one_that_is_given_a_zone() {
     }
 }
 
-#[test]
 fn an_endpoint_of_the_providers_that_nobody_asked_for_goes_with_the_point() {
     let node = Node::new();
     let rsp = node.ia.rsp_create(QUALIFIER, None, &node.requests).expect("made");
@@ -253,7 +261,6 @@ fn an_endpoint_of_the_providers_that_nobody_asked_for_goes_with_the_point() {
     node.finish();
 }
 
-#[test]
 fn after_a_refusal_an_endpoint_of_the_providers_is_the_consumers_too() {
     let node = Node::new();
     let rsp = node.ia.rsp_create(QUALIFIER, None, &node.requests).expect("made");
@@ -271,7 +278,6 @@ fn after_a_refusal_an_endpoint_of_the_providers_is_the_consumers_too() {
     node.finish();
 }
 
-#[test]
 fn a_full_dispatcher_refuses_the_request_and_the_endpoint_waits_on() {
     let node = Node::new();
     let evd = node.ia.evd_create(&EvdOptions::new(1, EvdFlags::CONNECTION_REQUEST)).expect("made");
@@ -289,7 +295,6 @@ fn a_full_dispatcher_refuses_the_request_and_the_endpoint_waits_on() {
     expect_connections(&node.connect, &[&again, &ep], ConnectionEventKind::Established);
 }
 
-#[test]
 fn an_abrupt_close_frees_it_in_every_phase() {
     for phase in 0..3 {
         let (near, far) = (Node::new(), Node::new());

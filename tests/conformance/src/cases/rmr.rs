@@ -1,14 +1,30 @@
 //! Remote memory regions (dat_rmr_create(3DAT), dat_rmr_bind(3DAT), dat_rmr_free(3DAT)).
 
+use crate::case::cases;
+use crate::stage::{STATES, stage};
+use crate::{
+    Buffer, Node, altered, drain, expect_bind, expect_connections, expect_dto, expect_no_event,
+    open, refused,
+};
 use dat_core::{
     Bind, Close, CompletionFlags, ConnectionEventKind, DtoStatus, Endpoint, Lmr, LmrTriplet,
     Memory, MemorySource, Privileges, ReturnType, Rmr, RmrTriplet, Subtype,
 };
-use dat_tests::stage::{STATES, stage};
-use dat_tests::{
-    Buffer, Node, altered, drain, expect_bind, expect_connections, expect_dto, expect_no_event,
-    open, refused,
-};
+
+cases! {
+    "dat_rmr_create(3DAT), dat_rmr_bind(3DAT), dat_rmr_free(3DAT)":
+        a_new_region_is_not_bound,
+        what_can_not_be_made_is_refused,
+        a_region_is_freed_once,
+        a_bind_opens_a_piece_to_the_peer_and_completes_with_its_cookie,
+        the_peer_may_do_what_the_bind_says_and_no_more,
+        a_new_bind_and_a_bind_of_nothing_revoke_the_context_before,
+        freeing_a_bound_region_revokes_its_context_and_gives_the_local_one_back,
+        binds_are_posted_connected_and_disconnected_only,
+        a_flushed_bind_leaves_the_region_as_it_was,
+        what_a_bind_can_not_be_is_refused_and_changes_nothing,
+        a_suppressed_bind_succeeds_in_silence;
+}
 
 const NONE: CompletionFlags = CompletionFlags::empty();
 
@@ -21,7 +37,6 @@ fn read(client: &Endpoint, local: LmrTriplet, remote: RmrTriplet) -> dat_core::R
     client.post_rdma_read(&[local], 99, remote, NONE)
 }
 
-#[test]
 fn a_new_region_is_not_bound() {
     let node = Node::new();
     let rmr = node.ia.rmr_create(&node.pz).expect("made");
@@ -33,7 +48,6 @@ fn a_new_region_is_not_bound() {
     node.finish();
 }
 
-#[test]
 fn what_can_not_be_made_is_refused() {
     let ia = open("max_rmrs=1");
     let pz = ia.pz_create().expect("made");
@@ -50,7 +64,6 @@ fn what_can_not_be_made_is_refused() {
     refused(without.ia.rmr_create(&without.pz), ReturnType::ModelNotSupported, Subtype::NoSubtype);
 }
 
-#[test]
 fn a_region_is_freed_once() {
     let node = Node::new();
     let rmr = node.ia.rmr_create(&node.pz).expect("made");
@@ -65,7 +78,6 @@ fn a_region_is_freed_once() {
     refused(rmr.bind(&client, &bind(&buffer.lmr, piece, Privileges::ALL, 1)), handle, subtype);
 }
 
-#[test]
 fn a_bind_opens_a_piece_to_the_peer_and_completes_with_its_cookie() {
     let node = Node::new();
     let (client, server) = node.pair();
@@ -95,7 +107,6 @@ fn a_bind_opens_a_piece_to_the_peer_and_completes_with_its_cookie() {
     expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Broken);
 }
 
-#[test]
 fn the_peer_may_do_what_the_bind_says_and_no_more() {
     for (privileges, reads) in [(Privileges::REMOTE_READ, true), (Privileges::REMOTE_WRITE, false)]
     {
@@ -122,7 +133,6 @@ fn the_peer_may_do_what_the_bind_says_and_no_more() {
     }
 }
 
-#[test]
 fn a_new_bind_and_a_bind_of_nothing_revoke_the_context_before() {
     for length in [8, 0] {
         let node = Node::new();
@@ -152,7 +162,6 @@ fn a_new_bind_and_a_bind_of_nothing_revoke_the_context_before() {
     }
 }
 
-#[test]
 fn freeing_a_bound_region_revokes_its_context_and_gives_the_local_one_back() {
     for dropped in [false, true] {
         let node = Node::new();
@@ -177,7 +186,6 @@ fn freeing_a_bound_region_revokes_its_context_and_gives_the_local_one_back() {
     }
 }
 
-#[test]
 fn binds_are_posted_connected_and_disconnected_only() {
     for wanted in STATES {
         let node = Node::new();
@@ -206,7 +214,6 @@ fn binds_are_posted_connected_and_disconnected_only() {
     }
 }
 
-#[test]
 fn a_flushed_bind_leaves_the_region_as_it_was() {
     let node = Node::new();
     let (client, server) = node.pair();
@@ -231,7 +238,6 @@ fn a_flushed_bind_leaves_the_region_as_it_was() {
     second.lmr.free().expect("nothing is bound to it");
 }
 
-#[test]
 fn what_a_bind_can_not_be_is_refused_and_changes_nothing() {
     let (node, foreign) = (Node::new(), Node::new());
     let (client, server) = node.pair();
@@ -300,7 +306,6 @@ fn what_a_bind_can_not_be_is_refused_and_changes_nothing() {
     assert!(client.status().expect("live").state.is_connected());
 }
 
-#[test]
 fn a_suppressed_bind_succeeds_in_silence() {
     let node = Node::new();
     let (client, server) = node.pair();

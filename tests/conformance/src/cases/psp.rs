@@ -2,15 +2,33 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::case::cases;
+use crate::{
+    Node, altered, drain, expect_connection, expect_connections, expect_no_event, expect_request,
+    open, refused, state,
+};
 use dat_core::attr::EpCreator;
 use dat_core::{
     Close, Connect, ConnectionEventKind, Endpoint, EpChange, EpState, EvdFlags, EvdOptions, Event,
     PspMaker, ReturnType, ServicePoint, Subtype,
 };
-use dat_tests::{
-    Node, altered, drain, expect_connection, expect_connections, expect_no_event, expect_request,
-    open, refused, state,
-};
+
+cases! {
+    "dat_psp_create(3DAT), dat_psp_create_any(3DAT), dat_psp_free(3DAT)":
+        it_listens_where_it_was_told_and_tells_where,
+        what_can_not_be_made_is_refused_and_leaves_nothing_in_use,
+        a_failure_below_leaves_nothing_in_use,
+        the_adapter_chooses_qualifiers_that_nobody_has,
+        makers_that_the_provider_does_not_have_are_not_supported,
+        it_takes_any_number_of_requests,
+        it_is_freed_once_and_requests_that_arrived_stay_valid,
+        dropping_it_stops_to_listen,
+        the_queue_of_the_dispatcher_is_the_backlog,
+        an_endpoint_of_the_providers_has_neither_zone_nor_dispatchers_until_it_is_given_them,
+        an_endpoint_of_the_providers_is_gone_with_the_refusal,
+        without_room_for_the_providers_endpoint_the_request_is_refused,
+        a_closed_adapter_does_not_listen;
+}
 
 /// An endpoint that asks for a connection.
 #[track_caller]
@@ -20,7 +38,6 @@ fn ask(node: &Node, qualifier: u64) -> Endpoint {
     ep
 }
 
-#[test]
 fn it_listens_where_it_was_told_and_tells_where() {
     let node = Node::new();
     let psp = node.ia.psp_create(1234, &node.requests, PspMaker::Consumer).expect("made");
@@ -35,7 +52,6 @@ fn it_listens_where_it_was_told_and_tells_where() {
     assert_eq!(arrival.qualifier, 1234);
 }
 
-#[test]
 fn what_can_not_be_made_is_refused_and_leaves_nothing_in_use() {
     let node = Node::new();
     let other = Node::new();
@@ -60,7 +76,6 @@ fn what_can_not_be_made_is_refused_and_leaves_nothing_in_use() {
     other.finish();
 }
 
-#[test]
 fn a_failure_below_leaves_nothing_in_use() {
     let (ia, faults) = altered::open_faulty("", |_| {});
     let node = Node::on(ia);
@@ -70,7 +85,6 @@ fn a_failure_below_leaves_nothing_in_use() {
     node.finish();
 }
 
-#[test]
 fn the_adapter_chooses_qualifiers_that_nobody_has() {
     let node = Node::new();
     let psps = [0, 1, 2, 3]
@@ -88,7 +102,6 @@ fn the_adapter_chooses_qualifiers_that_nobody_has() {
     }
 }
 
-#[test]
 fn makers_that_the_provider_does_not_have_are_not_supported() {
     for (creator, maker) in
         [(EpCreator::Never, PspMaker::Provider), (EpCreator::Always, PspMaker::Consumer)]
@@ -108,7 +121,6 @@ fn makers_that_the_provider_does_not_have_are_not_supported() {
     }
 }
 
-#[test]
 fn it_takes_any_number_of_requests() {
     let node = Node::new();
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
@@ -125,7 +137,6 @@ fn it_takes_any_number_of_requests() {
     expect_connection(&node.connect, &rejected, ConnectionEventKind::PeerRejected);
 }
 
-#[test]
 fn it_is_freed_once_and_requests_that_arrived_stay_valid() {
     let node = Node::new();
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
@@ -144,7 +155,6 @@ fn it_is_freed_once_and_requests_that_arrived_stay_valid() {
     expect_no_event(&node.requests);
 }
 
-#[test]
 fn dropping_it_stops_to_listen() {
     let node = Node::new();
     let psp = node.ia.psp_create(5, &node.requests, PspMaker::Consumer).expect("made");
@@ -156,7 +166,6 @@ fn dropping_it_stops_to_listen() {
     node.finish();
 }
 
-#[test]
 fn the_queue_of_the_dispatcher_is_the_backlog() {
     let node = Node::new();
     let options = EvdOptions::new(2, EvdFlags::CONNECTION_REQUEST);
@@ -188,7 +197,6 @@ fn the_queue_of_the_dispatcher_is_the_backlog() {
     node.finish();
 }
 
-#[test]
 fn an_endpoint_of_the_providers_has_neither_zone_nor_dispatchers_until_it_is_given_them() {
     let node = Node::new();
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("made");
@@ -219,7 +227,6 @@ fn an_endpoint_of_the_providers_has_neither_zone_nor_dispatchers_until_it_is_giv
     node.finish();
 }
 
-#[test]
 fn an_endpoint_of_the_providers_is_gone_with_the_refusal() {
     let node = Node::new();
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("made");
@@ -244,7 +251,6 @@ fn an_endpoint_of_the_providers_is_gone_with_the_refusal() {
     node.finish();
 }
 
-#[test]
 fn without_room_for_the_providers_endpoint_the_request_is_refused() {
     let node = Node::with("max_eps=1");
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("made");
@@ -256,7 +262,6 @@ fn without_room_for_the_providers_endpoint_the_request_is_refused() {
     node.finish();
 }
 
-#[test]
 fn a_closed_adapter_does_not_listen() {
     let (near, far) = (Node::new(), Node::new());
     let psp = far.ia.psp_create_any(&far.requests, PspMaker::Consumer).expect("made");

@@ -7,15 +7,38 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
+use crate::case::cases;
+use crate::{
+    Background, LIMIT, Node, drain, expect_event, expect_no_event, open, refused, until,
+    until_waited_on,
+};
 use dat_core::{
     Close, Cno, EvdFlags, EvdOptions, Event, EventDispatcher, InterfaceAdapter, ProxyAgent,
     ReturnType, Subtype, Timeout,
 };
-use dat_tests::{
-    Background, LIMIT, Node, drain, expect_event, expect_no_event, open, refused, until,
-    until_waited_on,
-};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+cases! {
+    "dat_cno_create(3DAT), dat_cno_wait(3DAT), dat_cno_modify_agent(3DAT), dat_cno_free(3DAT), dat_evd_modify_cno(3DAT), dat_evd_enable(3DAT), dat_evd_disable(3DAT)":
+        a_new_object_is_not_triggered,
+        it_is_freed_once_and_not_used_again,
+        while_a_dispatcher_refers_to_it_it_is_not_freed,
+        while_a_thread_waits_it_is_not_freed,
+        an_event_triggers_it_and_stays_on_its_dispatcher,
+        many_dispatchers_trigger_one_object,
+        a_waiter_of_the_dispatcher_comes_first,
+        a_disabled_dispatcher_triggers_nothing,
+        an_unwaitable_dispatcher_still_triggers,
+        a_dispatcher_moves_from_one_object_to_another,
+        an_object_of_another_instance_is_refused,
+        every_trigger_wakes_a_waiter,
+        the_proxy_agent_is_called_with_the_dispatcher_besides_the_waiters,
+        the_proxy_agent_may_dequeue_and_post,
+        waiters_are_unblocked_when_all_dispatchers_are_freed,
+        an_object_that_lost_its_dispatchers_can_be_used_again,
+        no_waiter_sleeps_on_when_a_trigger_and_the_end_come_together,
+        the_descriptor_is_readable_while_a_trigger_waits_to_be_taken;
+}
 
 fn attached(ia: &InterfaceAdapter, cno: &Cno) -> EventDispatcher {
     let options = EvdOptions::new(64, EvdFlags::SOFTWARE).with_cno(cno);
@@ -36,7 +59,6 @@ fn agent(sender: Sender<Option<EventDispatcher>>) -> ProxyAgent {
     Arc::new(move |evd| sender.send(evd).expect("the test listens"))
 }
 
-#[test]
 fn a_new_object_is_not_triggered() {
     let cno = open("").cno_create(None).expect("made");
     not_triggered(&cno);
@@ -46,7 +68,6 @@ fn a_new_object_is_not_triggered() {
     assert!(began.elapsed() >= time);
 }
 
-#[test]
 fn it_is_freed_once_and_not_used_again() {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");
@@ -61,7 +82,6 @@ fn it_is_freed_once_and_not_used_again() {
     ia.close(Close::Graceful).expect("nothing is left");
 }
 
-#[test]
 fn while_a_dispatcher_refers_to_it_it_is_not_freed() {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");
@@ -78,7 +98,6 @@ fn while_a_dispatcher_refers_to_it_it_is_not_freed() {
     other.free().expect("nothing refers to it");
 }
 
-#[test]
 fn while_a_thread_waits_it_is_not_freed() {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");
@@ -95,7 +114,6 @@ fn while_a_thread_waits_it_is_not_freed() {
     cno.free().expect("nobody waits");
 }
 
-#[test]
 fn an_event_triggers_it_and_stays_on_its_dispatcher() {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");
@@ -106,7 +124,6 @@ fn an_event_triggers_it_and_stays_on_its_dispatcher() {
     assert_eq!(drain(&evd), [Event::Software(5)], "waking does not dequeue");
 }
 
-#[test]
 fn many_dispatchers_trigger_one_object() {
     let node = Node::new();
     let cno = node.ia.cno_create(None).expect("made");
@@ -132,7 +149,6 @@ fn many_dispatchers_trigger_one_object() {
     triggered_by(&cno, &node.requests);
 }
 
-#[test]
 fn a_waiter_of_the_dispatcher_comes_first() {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");
@@ -152,7 +168,6 @@ fn a_waiter_of_the_dispatcher_comes_first() {
     triggered_by(&cno, &evd);
 }
 
-#[test]
 fn a_disabled_dispatcher_triggers_nothing() {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");
@@ -168,7 +183,6 @@ fn a_disabled_dispatcher_triggers_nothing() {
     triggered_by(&cno, &evd);
 }
 
-#[test]
 fn an_unwaitable_dispatcher_still_triggers() {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");
@@ -178,7 +192,6 @@ fn an_unwaitable_dispatcher_still_triggers() {
     triggered_by(&cno, &evd);
 }
 
-#[test]
 fn a_dispatcher_moves_from_one_object_to_another() {
     let ia = open("");
     let (first, second) = (ia.cno_create(None).expect("made"), ia.cno_create(None).expect("made"));
@@ -196,7 +209,6 @@ fn a_dispatcher_moves_from_one_object_to_another() {
     }
 }
 
-#[test]
 fn an_object_of_another_instance_is_refused() {
     let ia = open("");
     let foreign = open("").cno_create(None).expect("made");
@@ -206,7 +218,6 @@ fn an_object_of_another_instance_is_refused() {
     foreign.free().expect("the failure left it unused");
 }
 
-#[test]
 fn every_trigger_wakes_a_waiter() {
     const TRIGGERS: u64 = 5_000;
     let ia = open("");
@@ -237,7 +248,6 @@ fn every_trigger_wakes_a_waiter() {
     thread.join();
 }
 
-#[test]
 fn the_proxy_agent_is_called_with_the_dispatcher_besides_the_waiters() {
     let ia = open("");
     let (sender, calls) = channel();
@@ -259,7 +269,6 @@ fn the_proxy_agent_is_called_with_the_dispatcher_besides_the_waiters() {
     assert!(others.try_recv().is_err());
 }
 
-#[test]
 fn the_proxy_agent_may_dequeue_and_post() {
     let ia = open("");
     let other = ia.evd_create(&EvdOptions::new(4, EvdFlags::SOFTWARE)).expect("made");
@@ -280,7 +289,6 @@ fn the_proxy_agent_may_dequeue_and_post() {
     expect_no_event(&evd);
 }
 
-#[test]
 fn waiters_are_unblocked_when_all_dispatchers_are_freed() {
     // dat_cno_wait(3DAT): with no dispatcher, the waiters and the proxy agent.
     let ia = open("");
@@ -300,7 +308,6 @@ fn waiters_are_unblocked_when_all_dispatchers_are_freed() {
     cno.free().expect("nobody waits, nothing refers to it");
 }
 
-#[test]
 fn an_object_that_lost_its_dispatchers_can_be_used_again() {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");
@@ -316,7 +323,6 @@ fn an_object_that_lost_its_dispatchers_can_be_used_again() {
     triggered_by(&cno, &next);
 }
 
-#[test]
 fn no_waiter_sleeps_on_when_a_trigger_and_the_end_come_together() {
     for round in 0..300 {
         let ia = open("");
@@ -357,7 +363,6 @@ fn readable(cno: &Cno, timeout: PollTimeout) -> bool {
     poll(&mut fds, timeout).expect("poll") == 1
 }
 
-#[test]
 fn the_descriptor_is_readable_while_a_trigger_waits_to_be_taken() {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");

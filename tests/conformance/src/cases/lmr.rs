@@ -1,17 +1,35 @@
 //! Local memory regions (dat_lmr_create(3DAT), dat_lmr_free(3DAT)).
 
+use crate::case::cases;
+use crate::{
+    Buffer, Node, drain, expect_bind, expect_connections, expect_dto, expect_no_event, open,
+    refused,
+};
 use dat_core::{
     Bind, CompletionFlags, ConnectionEventKind, DtoStatus, LmrTriplet, Memory, MemorySource,
     Operation, Privileges, ReturnType, Subtype,
 };
-use dat_tests::{
-    Buffer, Node, drain, expect_bind, expect_connections, expect_dto, expect_no_event, open,
-    refused,
-};
+
+cases! {
+    "dat_lmr_create(3DAT), dat_lmr_free(3DAT)":
+        the_query_tells_what_was_registered,
+        without_a_remote_privilege_there_is_no_remote_context,
+        what_can_not_be_registered_is_refused_and_takes_no_room,
+        a_region_over_the_memory_of_another_has_its_own_zone_and_privileges,
+        a_region_is_freed_once,
+        a_region_that_a_remote_region_is_bound_to_is_not_freed,
+        posts_that_name_a_freed_region_are_a_protection_violation,
+        a_receive_whose_memory_was_freed_fails_and_touches_nothing,
+        a_send_whose_memory_was_freed_before_it_took_place_fails,
+        dropping_region_and_memory_under_outstanding_operations_ends_in_errors_or_flushes,
+        the_remote_context_of_a_freed_region_breaks_the_connection,
+        a_context_is_not_given_to_the_next_region_at_once,
+        regions_of_a_closed_adapter_are_gone,
+        a_freed_region_in_use_by_nobody_leaves_the_connection_alone;
+}
 
 const NONE: CompletionFlags = CompletionFlags::empty();
 
-#[test]
 fn the_query_tells_what_was_registered() {
     let node = Node::new();
     let memory = Memory::zeroed(100).expect("memory");
@@ -28,7 +46,6 @@ fn the_query_tells_what_was_registered() {
     assert_ne!(param.rmr_context, 0);
 }
 
-#[test]
 fn without_a_remote_privilege_there_is_no_remote_context() {
     let node = Node::new();
     let memory = Memory::zeroed(8).expect("memory");
@@ -48,7 +65,6 @@ fn without_a_remote_privilege_there_is_no_remote_context() {
     }
 }
 
-#[test]
 fn what_can_not_be_registered_is_refused_and_takes_no_room() {
     let node = Node::with("max_lmrs=1");
     let other = Node::new();
@@ -103,7 +119,6 @@ fn what_can_not_be_registered_is_refused_and_takes_no_room() {
     other.finish();
 }
 
-#[test]
 fn a_region_over_the_memory_of_another_has_its_own_zone_and_privileges() {
     let node = Node::new();
     let pz = node.ia.pz_create().expect("made");
@@ -128,7 +143,6 @@ fn a_region_over_the_memory_of_another_has_its_own_zone_and_privileges() {
     node.finish();
 }
 
-#[test]
 fn a_region_is_freed_once() {
     let node = Node::new();
     let buffer = node.buffer(8);
@@ -139,7 +153,6 @@ fn a_region_is_freed_once() {
     node.finish();
 }
 
-#[test]
 fn a_region_that_a_remote_region_is_bound_to_is_not_freed() {
     let node = Node::new();
     let (client, server) = node.pair();
@@ -172,7 +185,6 @@ fn a_region_that_a_remote_region_is_bound_to_is_not_freed() {
     buffer.lmr.free().expect("not bound any more");
 }
 
-#[test]
 fn posts_that_name_a_freed_region_are_a_protection_violation() {
     let node = Node::new();
     let (client, server) = node.pair();
@@ -191,7 +203,6 @@ fn posts_that_name_a_freed_region_are_a_protection_violation() {
     assert!(server.status().expect("live").state.is_connected(), "nothing broke");
 }
 
-#[test]
 fn a_receive_whose_memory_was_freed_fails_and_touches_nothing() {
     let node = Node::new();
     let (client, server) = node.pair();
@@ -211,7 +222,6 @@ fn a_receive_whose_memory_was_freed_fails_and_touches_nothing() {
     assert_eq!(memory.to_vec(0, 8).expect("inside"), [0; 8]);
 }
 
-#[test]
 fn a_send_whose_memory_was_freed_before_it_took_place_fails() {
     let node = Node::new();
     let (client, server) = node.pair();
@@ -231,7 +241,6 @@ fn a_send_whose_memory_was_freed_before_it_took_place_fails() {
     assert_eq!(target.bytes(0, 8), [0; 8]);
 }
 
-#[test]
 fn dropping_region_and_memory_under_outstanding_operations_ends_in_errors_or_flushes() {
     let node = Node::new();
     let (client, server) = node.pair();
@@ -254,7 +263,6 @@ fn dropping_region_and_memory_under_outstanding_operations_ends_in_errors_or_flu
     node.finish();
 }
 
-#[test]
 fn the_remote_context_of_a_freed_region_breaks_the_connection() {
     let node = Node::new();
     for read in [false, true] {
@@ -280,7 +288,6 @@ fn the_remote_context_of_a_freed_region_breaks_the_connection() {
     }
 }
 
-#[test]
 fn a_context_is_not_given_to_the_next_region_at_once() {
     let node = Node::new();
     let first = node.buffer(8);
@@ -293,7 +300,6 @@ fn a_context_is_not_given_to_the_next_region_at_once() {
     }
 }
 
-#[test]
 fn regions_of_a_closed_adapter_are_gone() {
     let ia = open("");
     let pz = ia.pz_create().expect("made");
@@ -303,7 +309,6 @@ fn regions_of_a_closed_adapter_are_gone() {
     refused(buffer.lmr.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleLmr);
 }
 
-#[test]
 fn a_freed_region_in_use_by_nobody_leaves_the_connection_alone() {
     let node = Node::new();
     let (client, server) = node.pair();

@@ -1,11 +1,27 @@
 //! The completion flags of endpoints that share a dispatcher (dat_ep_create(3DAT), USAGE, and
 //! dat_ep_create_with_srq(3DAT), USAGE).
 
+use crate::case::cases;
+use crate::{Node, refused};
 use dat_core::{
     CompletionFlags, Endpoint, EpSpec, EvdFlags, Event, EventDispatcher, ReturnType, SrqAttributes,
     Subtype, Timeout,
 };
-use dat_tests::{Node, refused};
+
+cases! {
+    "dat_ep_create(3DAT), dat_ep_create_with_srq(3DAT)":
+        by_default_any_number_of_streams_share_a_dispatcher,
+        beside_an_unsignalled_stream_all_others_must_be_unsignalled,
+        unsignalled_requests_decide_over_receives_too,
+        beside_a_solicited_receive_stream_there_are_only_such,
+        beside_a_threshold_stream_there_are_only_such,
+        the_two_streams_of_one_endpoint_must_match_on_one_dispatcher,
+        on_separate_dispatchers_every_stream_has_its_own_mode,
+        where_other_streams_may_feed_only_the_threshold_is_valid,
+        after_an_endpoint_was_freed_or_dropped_its_mode_binds_nobody,
+        endpoints_with_a_shared_queue_follow_the_same_rules,
+        a_threshold_above_1_needs_streams_that_leave_it_to_the_waiter;
+}
 
 const DEFAULT: CompletionFlags = CompletionFlags::empty();
 const UNSIGNALLED: CompletionFlags = CompletionFlags::UNSIGNALLED;
@@ -54,7 +70,6 @@ fn no_match(made: dat_core::Result<Endpoint>, name: &str) {
     assert!(error.reason().contains(name), "{name} is to be named: {error}");
 }
 
-#[test]
 fn by_default_any_number_of_streams_share_a_dispatcher() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
@@ -76,7 +91,6 @@ fn by_default_any_number_of_streams_share_a_dispatcher() {
     node.finish();
 }
 
-#[test]
 fn beside_an_unsignalled_stream_all_others_must_be_unsignalled() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
@@ -100,7 +114,6 @@ fn beside_an_unsignalled_stream_all_others_must_be_unsignalled() {
     node.finish();
 }
 
-#[test]
 fn unsignalled_requests_decide_over_receives_too() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::COMPLETIONS);
@@ -113,7 +126,6 @@ fn unsignalled_requests_decide_over_receives_too() {
     node.finish_with([evd]);
 }
 
-#[test]
 fn beside_a_solicited_receive_stream_there_are_only_such() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
@@ -132,7 +144,6 @@ fn beside_a_solicited_receive_stream_there_are_only_such() {
     node.finish_with([evd]);
 }
 
-#[test]
 fn beside_a_threshold_stream_there_are_only_such() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
@@ -147,7 +158,6 @@ fn beside_a_threshold_stream_there_are_only_such() {
     node.finish_with([evd]);
 }
 
-#[test]
 fn the_two_streams_of_one_endpoint_must_match_on_one_dispatcher() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
@@ -159,7 +169,6 @@ fn the_two_streams_of_one_endpoint_must_match_on_one_dispatcher() {
     node.finish_with([evd]);
 }
 
-#[test]
 fn on_separate_dispatchers_every_stream_has_its_own_mode() {
     let node = Node::new();
     let mut attributes = node.ia.default_ep_attributes().clone();
@@ -172,7 +181,6 @@ fn on_separate_dispatchers_every_stream_has_its_own_mode() {
     node.finish();
 }
 
-#[test]
 fn where_other_streams_may_feed_only_the_threshold_is_valid() {
     let node = Node::new();
     for other in [
@@ -196,7 +204,6 @@ fn where_other_streams_may_feed_only_the_threshold_is_valid() {
     node.finish();
 }
 
-#[test]
 fn after_an_endpoint_was_freed_or_dropped_its_mode_binds_nobody() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
@@ -213,7 +220,6 @@ fn after_an_endpoint_was_freed_or_dropped_its_mode_binds_nobody() {
     node.finish_with([evd]);
 }
 
-#[test]
 fn endpoints_with_a_shared_queue_follow_the_same_rules() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
@@ -236,7 +242,6 @@ fn endpoints_with_a_shared_queue_follow_the_same_rules() {
     node.finish_with([evd]);
 }
 
-#[test]
 fn a_threshold_above_1_needs_streams_that_leave_it_to_the_waiter() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);

@@ -1,4 +1,4 @@
-//! The loopback provider with other attributes: for what the real one never lacks.
+//! The adapter under test with other attributes: for what it may never lack.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,9 +8,10 @@ use dat_core::provider::{
     Description, Discovered, ListenSink, Listener, OpenRequest, ProtectionDomain, Provider,
     QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
 };
-use dat_core::{Error, InterfaceAdapter, Registry, Result, ReturnType, Subtype};
+use dat_core::{ApiVersion, Error, InterfaceAdapter, Registry, Result, ReturnType, Subtype};
 
-use crate::node::fresh_address;
+use crate::case::skip;
+use crate::target::{self, takes_parameters, target};
 
 /// Changes what an adapter says of itself.
 pub type Change = fn(&mut AdapterAttributes);
@@ -45,7 +46,7 @@ struct AlteredAdapter {
     faults: Arc<Faults>,
 }
 
-/// A loopback adapter that says other things of itself.
+/// An instance of the adapter under test that says other things of itself.
 ///
 /// # Panics
 /// When it can't be opened.
@@ -66,7 +67,14 @@ pub fn open_faulty(parameters: &str, change: Change) -> (InterfaceAdapter, Arc<F
     let registry = Registry::new();
     let provider = Altered { change, faults: Arc::clone(&faults) };
     registry.add_provider(Arc::new(provider)).expect("an empty registry");
-    let name = format!("altered?address={},{parameters}", fresh_address());
+    let address = target::fresh_address();
+    let name = match (takes_parameters(), parameters) {
+        (true, _) => format!("altered?address={address},{parameters}"),
+        (false, "") => "altered".to_owned(),
+        (false, _) => {
+            skip(format!("the adapter takes no parameters, and the case needs {parameters}"))
+        }
+    };
     (registry.open(&name).expect("the altered adapter"), faults)
 }
 
@@ -83,13 +91,21 @@ impl Provider for Altered {
     fn discover(&self) -> Vec<Discovered> {
         vec![Discovered {
             name: "altered".to_owned(),
-            summary: "loopback with other attributes".to_owned(),
+            summary: "the adapter under test with other attributes".to_owned(),
             unusable: None,
         }]
     }
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
-        let inner = provider_loopback::provider().open(request.clone())?;
+        let target = target();
+        let candidates = target.registry.resolve(&target.name, ApiVersion::ANY)?;
+        let below = &candidates[0];
+        let parameters = format!("{} {}", below.parameters, request.parameters);
+        let inner = below.provider.open(OpenRequest {
+            name: &below.adapter_name,
+            parameters: parameters.trim(),
+            sink: request.sink,
+        })?;
         let (change, faults) = (self.change, Arc::clone(&self.faults));
         Ok(Arc::new(AlteredAdapter { inner, change, faults }))
     }
