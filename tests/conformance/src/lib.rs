@@ -13,6 +13,7 @@ mod cases;
 pub mod check;
 pub mod exclude;
 pub mod node;
+mod random;
 pub mod report;
 pub mod runner;
 pub mod stage;
