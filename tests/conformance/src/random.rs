@@ -38,6 +38,11 @@ impl Random {
     pub(crate) fn one_in(&mut self, cases: u32) -> bool {
         self.below(cases) == 0
     }
+
+    /// One of several.
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len() as u32) as usize]
+    }
 }
 
 /// Runs something with each seed.

@@ -5,6 +5,7 @@ mod matrix_attributes;
 mod matrix_handles;
 mod matrix_states;
 mod property_evd;
+mod stress;
 
 use crate::case::Case;
 
@@ -17,6 +18,7 @@ pub fn all() -> Vec<Case> {
         matrix_handles::CASES,
         matrix_states::CASES,
         property_evd::CASES,
+        stress::CASES,
     ]
     .concat()
 }
