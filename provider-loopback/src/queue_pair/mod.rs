@@ -75,10 +75,10 @@ impl QueuePair for Handle {
     }
 
     fn outstanding(&self) -> Outstanding {
-        Outstanding {
-            receives: self.endpoint.rq.lock().receives.posted(),
-            requests: self.endpoint.sq.lock().waiting(),
-        }
+        // One after the other: within one expression both locks would be held, in the wrong order.
+        let requests = self.endpoint.sq.lock().waiting();
+        let receives = self.endpoint.rq.lock().receives.posted();
+        Outstanding { receives, requests }
     }
 
     fn retire(&self) {

@@ -15,6 +15,7 @@ pub mod check;
 pub mod exclude;
 pub mod mapping;
 pub mod node;
+mod random;
 pub mod report;
 pub mod runner;
 pub mod stage;

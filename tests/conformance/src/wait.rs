@@ -2,6 +2,7 @@
 //! how things stand.
 
 use std::os::fd::BorrowedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
@@ -175,7 +176,7 @@ fn dump(evd: &EventDispatcher, watched: &[&Endpoint]) -> String {
 /// A thread whose end is waited for within [`LIMIT`] only.
 #[derive(Debug)]
 pub struct Background<T> {
-    result: Receiver<T>,
+    result: Receiver<Result<T, String>>,
 }
 
 impl<T: Send + 'static> Background<T> {
@@ -183,7 +184,10 @@ impl<T: Send + 'static> Background<T> {
     pub fn run(work: impl FnOnce() -> T + Send + 'static) -> Self {
         let (sender, result) = channel();
         std::thread::spawn(move || {
-            let value = work();
+            let value = catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+                let text = payload.downcast_ref::<String>().map(String::as_str);
+                text.or_else(|| payload.downcast_ref().copied()).unwrap_or_default().to_owned()
+            });
             // Nobody waits any more when the test has failed already.
             let _ = sender.send(value);
         });
@@ -203,9 +207,10 @@ impl<T: Send + 'static> Background<T> {
     #[track_caller]
     pub fn join(self) -> T {
         match self.result.recv_timeout(LIMIT) {
-            Ok(value) => value,
+            Ok(Ok(value)) => value,
+            Ok(Err(text)) => panic!("the thread panicked: {text}"),
             Err(RecvTimeoutError::Timeout) => panic!("the thread does not end"),
-            Err(RecvTimeoutError::Disconnected) => panic!("the thread panicked"),
+            Err(RecvTimeoutError::Disconnected) => panic!("the thread vanished"),
         }
     }
 }

@@ -38,6 +38,7 @@ cases! {
         an_object_that_lost_its_dispatchers_can_be_used_again,
         no_waiter_sleeps_on_when_a_trigger_and_the_end_come_together,
         the_descriptor_is_readable_while_a_trigger_waits_to_be_taken;
+    "dat_cno_query(3DAT)": it_belongs_to_its_adapter;
 }
 
 fn attached(ia: &InterfaceAdapter, cno: &Cno) -> EventDispatcher {
@@ -379,4 +380,14 @@ fn the_descriptor_is_readable_while_a_trigger_waits_to_be_taken() {
     let limit = PollTimeout::try_from(LIMIT).expect("within range");
     assert!(readable(&cno, limit));
     producer.join().expect("room");
+}
+
+fn it_belongs_to_its_adapter() {
+    let (one, two) = (Node::new(), Node::new());
+    let cno = one.ia.cno_create(None).expect("made");
+    assert_eq!(cno.adapter(), one.ia);
+    assert_ne!(cno.adapter(), two.ia);
+    cno.free().expect("unused");
+    one.finish();
+    two.finish();
 }

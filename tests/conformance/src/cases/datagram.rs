@@ -11,7 +11,7 @@ use crate::node::Node;
 use crate::wait::{expect_dto, expect_event, expect_no_event, expect_request, state};
 
 cases! {
-    "DAT 2.0, IB extension: datagram endpoints":
+    "DAT 2.0, IB extension: dat_ib_post_send_ud, datagram endpoints":
         both_sides_get_an_address_and_messages_carry_a_prefix,
         one_endpoint_sends_to_many,
         a_datagram_without_a_receive_is_lost,

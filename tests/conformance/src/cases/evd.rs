@@ -20,7 +20,6 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 cases! {
     "dat_evd_wait(3DAT), dat_evd_dequeue(3DAT), dat_evd_post_se(3DAT), dat_evd_resize(3DAT), dat_evd_set_unwaitable(3DAT), dat_evd_free(3DAT)":
         what_can_not_be_made_is_refused_and_takes_no_room,
-        the_query_tells_how_it_was_made,
         it_is_freed_once_and_not_used_again,
         software_events_come_in_order_until_the_queue_is_full,
         software_events_need_their_flag,
@@ -33,8 +32,6 @@ cases! {
         there_is_one_waiter_and_it_owns_the_dispatcher,
         after_a_time_out_the_dispatcher_is_free_again,
         an_unwaitable_dispatcher_is_not_waited_on_and_otherwise_as_before,
-        a_blocked_waiter_returns_when_the_dispatcher_becomes_unwaitable,
-        it_returns_also_when_the_dispatcher_is_waitable_again_before_it_looks,
         a_resize_keeps_what_is_queued,
         a_resize_keeps_completions_too,
         completions_within_the_length_are_never_lost,
@@ -51,6 +48,9 @@ cases! {
         each_event_is_delivered_once_however_many_threads_dequeue,
         unsignalled_completions_wake_nobody_and_signalled_ones_do,
         an_error_notifies_also_when_the_post_is_unsignalled;
+    "dat_evd_create(3DAT), dat_evd_query(3DAT)": the_query_tells_how_it_was_made;
+    "dat_evd_set_unwaitable(3DAT), dat_evd_clear_unwaitable(3DAT)": a_blocked_waiter_returns_when_the_dispatcher_becomes_unwaitable;
+    "dat_evd_set_unwaitable(3DAT), dat_evd_clear_unwaitable(3DAT)": it_returns_also_when_the_dispatcher_is_waitable_again_before_it_looks;
 }
 
 const NONE: CompletionFlags = CompletionFlags::empty();

@@ -12,7 +12,6 @@ use dat_core::{
 
 cases! {
     "dat_lmr_create(3DAT), dat_lmr_free(3DAT)":
-        the_query_tells_what_was_registered,
         without_a_remote_privilege_there_is_no_remote_context,
         what_can_not_be_registered_is_refused_and_takes_no_room,
         a_region_over_the_memory_of_another_has_its_own_zone_and_privileges,
@@ -26,6 +25,7 @@ cases! {
         a_context_is_not_given_to_the_next_region_at_once,
         regions_of_a_closed_adapter_are_gone,
         a_freed_region_in_use_by_nobody_leaves_the_connection_alone;
+    "dat_lmr_create(3DAT), dat_lmr_query(3DAT)": the_query_tells_what_was_registered;
 }
 
 const NONE: CompletionFlags = CompletionFlags::empty();

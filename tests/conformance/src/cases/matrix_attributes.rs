@@ -25,7 +25,8 @@ cases! {
     "dat_ep_create(3DAT), ep_attributes": endpoint_attributes_reach_their_bounds,
         endpoint_attributes_above_their_bounds_are_refused;
     "dat_ep_create_with_srq(3DAT), ep_attributes": attributes_with_a_shared_queue;
-    "dat_ep_modify(3DAT)": modified_attributes_have_the_same_bounds;
+    "dat_ep_modify(3DAT)": modified_attributes_have_the_same_bounds,
+        a_refused_change_of_completion_flags_changes_nothing;
     "dat_ep_post_send(3DAT)": messages_reach_the_bound, messages_stay_below_the_endpoints_bound;
     "dat_ep_post_rdma_write(3DAT)": writes_reach_the_bound;
     "dat_ep_post_rdma_read(3DAT)": reads_reach_the_bound, reads_are_counted;
@@ -266,6 +267,35 @@ fn modified_attributes_have_the_same_bounds() {
     }
     ep.free().expect("unconnected");
     node.finish();
+}
+
+/// The flags of receives would do, those of requests contradict another endpoint's: neither
+/// changes, nor does what their dispatchers are fed with.
+fn a_refused_change_of_completion_flags_changes_nothing() {
+    let node = small();
+    let own = CompletionFlags::UNSIGNALLED;
+    if !node.ia.provider_attributes().completion_flags_supported.contains(own) {
+        skip("the provider has no unsignalled completions");
+    }
+    let plain = modest(&node);
+    let unsignalled =
+        EpAttributes { recv_completion_flags: own, request_completion_flags: own, ..plain.clone() };
+    let spec = node.spec().attributes(&unsignalled);
+    let other = node.evd(EvdFlags::DTO);
+    let ep = node.ia.ep_create(&spec).expect("an endpoint");
+    let neighbour = node.ia.ep_create(&spec.clone().recv_evd(&other)).expect("an endpoint");
+    let looks = || (ep.query(), node.recv.query(), node.request.query(), other.query());
+    let before = looks();
+    assert!(node.recv.query().expect("live").config_notify);
+    let changed = ep.modify(&EpChange::new().attributes(&plain));
+    let error = refused(changed, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+    names(&error, &[&"request_completion_flags"]);
+    assert_eq!(looks(), before);
+    neighbour.free().expect("unconnected");
+    ep.modify(&EpChange::new().attributes(&plain)).expect("nothing contradicts any more");
+    assert!(!node.recv.query().expect("live").config_notify);
+    ep.free().expect("unconnected");
+    node.finish_with([other]);
 }
 
 /// A pair whose active side has attributes; the passive side has those of the adapter.

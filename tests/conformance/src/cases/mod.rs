@@ -24,6 +24,7 @@ mod matrix_attributes;
 mod matrix_handles;
 mod matrix_states;
 mod multipath;
+mod property_evd;
 mod psp;
 mod pz;
 mod read_to_rmr;
@@ -34,6 +35,7 @@ mod rmr_scope;
 mod rsp;
 mod shared_memory;
 mod srq;
+mod stress;
 mod sync;
 mod watermark;
 
@@ -66,6 +68,7 @@ const NOUNS: &[&[Case]] = &[
     matrix_handles::CASES,
     matrix_states::CASES,
     multipath::CASES,
+    property_evd::CASES,
     psp::CASES,
     pz::CASES,
     read_to_rmr::CASES,
@@ -76,6 +79,7 @@ const NOUNS: &[&[Case]] = &[
     rsp::CASES,
     shared_memory::CASES,
     srq::CASES,
+    stress::CASES,
     sync::CASES,
     watermark::CASES,
 ];

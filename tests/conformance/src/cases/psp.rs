@@ -15,7 +15,6 @@ use dat_core::{
 
 cases! {
     "dat_psp_create(3DAT), dat_psp_create_any(3DAT), dat_psp_free(3DAT)":
-        it_listens_where_it_was_told_and_tells_where,
         what_can_not_be_made_is_refused_and_leaves_nothing_in_use,
         a_failure_below_leaves_nothing_in_use,
         the_adapter_chooses_qualifiers_that_nobody_has,
@@ -28,6 +27,7 @@ cases! {
         an_endpoint_of_the_providers_is_gone_with_the_refusal,
         without_room_for_the_providers_endpoint_the_request_is_refused,
         a_closed_adapter_does_not_listen;
+    "dat_psp_create(3DAT), dat_psp_query(3DAT)": it_listens_where_it_was_told_and_tells_where;
 }
 
 /// An endpoint that asks for a connection.

@@ -11,6 +11,7 @@ cases! {
         a_zone_in_use_is_not_freed,
         dropping_the_users_frees_the_zone_of_them,
         a_dropped_zone_lives_as_long_as_something_is_in_it;
+    "dat_pz_query(3DAT)": a_zone_belongs_to_its_adapter;
 }
 
 fn as_many_as_the_adapter_has_and_freeing_one_makes_room() {
@@ -81,4 +82,12 @@ fn a_dropped_zone_lives_as_long_as_something_is_in_it() {
     buffer.lmr.free().expect("unused");
     found.free().expect("unused");
     node.finish();
+}
+
+fn a_zone_belongs_to_its_adapter() {
+    let (one, two) = (Node::new(), Node::new());
+    assert_eq!(one.pz.adapter(), one.ia);
+    assert_ne!(one.pz.adapter(), two.ia);
+    one.finish();
+    two.finish();
 }

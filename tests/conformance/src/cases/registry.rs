@@ -20,7 +20,7 @@ cases! {
         asynchronous_errors_go_where_the_consumer_wants, a_bad_queue_length_is_refused;
     "dat_registry_add_provider(3DAT), dat_registry_remove_provider(3DAT)":
         a_provider_comes_once_and_goes_when_unused;
-    "reading: the name in dat.conf and its version": a_name_is_looked_up_with_its_version,
+    "dat_ia_openv; reading: the name in dat.conf and its version": a_name_is_looked_up_with_its_version,
         a_line_in_error_hides_no_other, a_default_line_goes_before_the_others,
         a_kernel_line_is_not_usable_here, a_line_goes_before_what_is_discovered;
     "reading: names that nothing has": the_nearest_name_is_suggested, a_name_has_bounds;

@@ -13,7 +13,6 @@ use dat_core::{
 
 cases! {
     "dat_rmr_create(3DAT), dat_rmr_bind(3DAT), dat_rmr_free(3DAT)":
-        a_new_region_is_not_bound,
         what_can_not_be_made_is_refused,
         a_region_is_freed_once,
         a_bind_opens_a_piece_to_the_peer_and_completes_with_its_cookie,
@@ -24,6 +23,7 @@ cases! {
         a_flushed_bind_leaves_the_region_as_it_was,
         what_a_bind_can_not_be_is_refused_and_changes_nothing,
         a_suppressed_bind_succeeds_in_silence;
+    "dat_rmr_create(3DAT), dat_rmr_query(3DAT)": a_new_region_is_not_bound;
 }
 
 const NONE: CompletionFlags = CompletionFlags::empty();

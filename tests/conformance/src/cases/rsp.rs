@@ -15,7 +15,6 @@ use dat_core::{
 
 cases! {
     "dat_rsp_create(3DAT), dat_rsp_free(3DAT)":
-        its_endpoint_is_reserved_and_the_only_one_that_accepts,
         there_is_one_request_at_most,
         only_an_unconnected_endpoint_can_be_reserved,
         what_can_not_be_made_is_refused_and_leaves_the_endpoint_alone,
@@ -27,6 +26,7 @@ cases! {
         after_a_refusal_an_endpoint_of_the_providers_is_the_consumers_too,
         a_full_dispatcher_refuses_the_request_and_the_endpoint_waits_on,
         an_abrupt_close_frees_it_in_every_phase;
+    "dat_rsp_create(3DAT), dat_rsp_query(3DAT)": its_endpoint_is_reserved_and_the_only_one_that_accepts;
 }
 
 const QUALIFIER: u64 = 42;

@@ -1,0 +1,495 @@
+//! An event dispatcher against a model: whatever the order of calls and arrivals, it gives what
+//! a plain queue would give.
+
+use std::collections::VecDeque;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use dat_core::{
+    Close, Cno, CompletionFlags, Connect, ConnectionEventKind, DtoStatus, Endpoint, EpAttributes,
+    EpState, EvdFlags, EvdOptions, Event, EventDispatcher, Operation, Psp, PspMaker, ReturnType,
+    Subtype, Timeout, Waited,
+};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::case::{cases, skip};
+use crate::check::refused;
+use crate::node::{Buffer, Node, link};
+use crate::random::{Random, for_seeds};
+use crate::wait::{
+    Background, LIMIT, drain, expect_connection, expect_dto, expect_event, expect_no_event,
+    expect_request, state, until,
+};
+
+cases! {
+    "dat_evd_wait(3DAT), semantics: event dispatchers": a_dispatcher_is_a_queue;
+    "dat_evd_wait(3DAT): order of a stream": streams_of_many_threads_keep_their_order;
+}
+
+const NONE: CompletionFlags = CompletionFlags::empty();
+const SEEDS: u64 = 24;
+const STEPS: u32 = 400;
+/// Operations that the completing endpoint can have outstanding in each direction.
+const DEPTH: u32 = 6;
+const LENGTH: u32 = 24;
+
+/// What an event must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expected {
+    Software(u64),
+    Sent(u64),
+    Received(u64, u64),
+    Connection(ConnectionEventKind),
+}
+
+/// The dispatcher under test, what feeds it, and what it must hold.
+struct Bench {
+    evd: EventDispatcher,
+    cno: Cno,
+    /// Completes into the dispatcher, in both directions.
+    near: Endpoint,
+    /// Its other side, which completes elsewhere.
+    far: Endpoint,
+    /// Reports its connections to the dispatcher.
+    caller: Endpoint,
+    callee: Endpoint,
+    psp: Psp,
+    buffer: Buffer,
+    node: Node,
+    model: VecDeque<Expected>,
+    capacity: u32,
+    enabled: bool,
+    cookie: u64,
+}
+
+fn merged(node: &Node) -> EvdFlags {
+    let flags = EvdFlags::SOFTWARE | EvdFlags::COMPLETIONS | EvdFlags::CONNECTION;
+    if let Some(conflict) = node.ia.provider_attributes().evd_stream_merging.conflict(flags) {
+        skip(format!("the provider can't merge the streams {conflict:?}"));
+    }
+    flags
+}
+
+impl Bench {
+    fn new() -> Self {
+        let node = Node::new();
+        let cno = node.ia.cno_create(None).expect("a notification object");
+        let options = EvdOptions::new(LENGTH, merged(&node)).with_cno(&cno);
+        let evd = node.ia.evd_create(&options).expect("a dispatcher");
+        let attributes = EpAttributes {
+            max_recv_dtos: DEPTH,
+            max_request_dtos: DEPTH,
+            ..node.ia.default_ep_attributes().clone()
+        };
+        let spec = node.spec().recv_evd(&evd).request_evd(&evd).attributes(&attributes);
+        let near = node.ia.ep_create(&spec).expect("an endpoint");
+        let far = node.ep();
+        link(&node, &near, &node, &far);
+        let caller = node.ia.ep_create(&node.spec().connect_evd(&evd)).expect("an endpoint");
+        Self {
+            capacity: evd.query().expect("live").qlen,
+            psp: node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point"),
+            buffer: node.buffer(64),
+            callee: node.ep(),
+            model: VecDeque::new(),
+            enabled: true,
+            cookie: 0,
+            evd,
+            cno,
+            near,
+            far,
+            caller,
+            node,
+        }
+    }
+
+    fn len(&self) -> u32 {
+        self.model.len() as u32
+    }
+
+    /// Whether a transport event can be raised, and seen without being taken.
+    fn has_room(&self) -> bool {
+        self.len() + 2 <= self.capacity
+    }
+
+    fn queued(&self, is_it: fn(&Expected) -> bool) -> u32 {
+        self.model.iter().filter(|event| is_it(event)).count() as u32
+    }
+
+    fn fresh(&mut self) -> u64 {
+        self.cookie += 1;
+        self.cookie
+    }
+
+    /// The event must be the first of the model.
+    fn takes(&mut self, event: &Event) {
+        let expected = self.model.pop_front();
+        let found = match event {
+            Event::Software(value) => Expected::Software(*value),
+            Event::Connection(event) => {
+                assert_eq!(event.ep, self.caller.id());
+                Expected::Connection(event.kind)
+            }
+            Event::Dto(done) => {
+                assert_eq!((done.ep, done.status), (self.near.id(), DtoStatus::Success));
+                match done.operation {
+                    Operation::Send => Expected::Sent(done.cookie),
+                    Operation::Receive => Expected::Received(done.cookie, done.length),
+                    other => panic!("nobody posted {other:?}"),
+                }
+            }
+            other => panic!("nobody raised {other:?}"),
+        };
+        assert_eq!(Some(found), expected, "the first event; after it: {:?}", self.model);
+    }
+
+    /// Waits, without taking anything, until the dispatcher holds what the model holds. Now and
+    /// then it is not even looked at, so that later calls find what nobody has seen yet.
+    fn settle(&self, random: &mut Random) {
+        if self.enabled && random.one_in(2) {
+            until("the trigger", || self.cno.trigger().is_ok());
+            return;
+        }
+        let len = self.len();
+        until("the event arrives", || {
+            let mut event = Event::default();
+            match self.evd.wait(Timeout::ZERO, len + 1, &mut event) {
+                Ok(Waited::TimedOut { queued }) => {
+                    assert!(queued <= len, "{queued} events, of {len}");
+                    queued == len
+                }
+                other => panic!("more than {len} events: {other:?}, {event:?}"),
+            }
+        });
+        // An arrival triggers the notification object, if it may.
+        if self.enabled {
+            until("the trigger", || self.cno.trigger().is_ok());
+        }
+        refused(self.cno.trigger(), ReturnType::QueueEmpty, Subtype::NoSubtype);
+    }
+
+    fn step(&mut self, random: &mut Random) {
+        match random.below(14) {
+            0..=2 => self.post_software(random),
+            3 => self.send(random),
+            4 => self.receive(random),
+            5 => self.connection(random),
+            6..=7 => self.dequeue(),
+            8..=9 => self.poll(random),
+            10 => self.resize(random),
+            11 => self.toggle(random),
+            12 => self.arm(random),
+            _ if random.one_in(4) => self.wait_for_more(random),
+            _ => self.unwaitable(),
+        }
+        let param = self.evd.query().expect("live");
+        assert_eq!((param.qlen, param.enabled), (self.capacity, self.enabled));
+    }
+
+    fn post_software(&mut self, random: &mut Random) {
+        let value = self.fresh();
+        if self.len() == self.capacity {
+            let full = self.evd.post_se(value);
+            refused(full, ReturnType::QueueFull, Subtype::NoSubtype);
+            return;
+        }
+        self.evd.post_se(value).expect("there is room");
+        self.model.push_back(Expected::Software(value));
+        if self.has_room() {
+            self.settle(random);
+        } else {
+            let _ = self.cno.trigger();
+        }
+    }
+
+    fn send(&mut self, random: &mut Random) {
+        if !self.has_room() || self.queued(|event| matches!(event, Expected::Sent(_))) == DEPTH {
+            return;
+        }
+        let (cookie, len) = (self.fresh(), random.below(17) as usize);
+        self.far.post_recv(&[self.buffer.piece(32, 16)], cookie, NONE).expect("any state");
+        self.near.post_send(&[self.buffer.piece(0, len.min(16))], cookie, NONE).expect("connected");
+        self.model.push_back(Expected::Sent(cookie));
+        assert_eq!(expect_dto(&self.node.recv, &[&self.far]).cookie, cookie);
+        self.settle(random);
+    }
+
+    fn receive(&mut self, random: &mut Random) {
+        let receives = self.queued(|event| matches!(event, Expected::Received(..)));
+        if !self.has_room() || receives == DEPTH {
+            return;
+        }
+        let (cookie, len) = (self.fresh(), random.below(16) as usize);
+        self.near.post_recv(&[self.buffer.piece(0, 16)], cookie, NONE).expect("any state");
+        self.far.post_send(&[self.buffer.piece(32, len)], cookie, NONE).expect("connected");
+        self.model.push_back(Expected::Received(cookie, len as u64));
+        assert_eq!(expect_dto(&self.node.request, &[&self.far]).cookie, cookie);
+        self.settle(random);
+    }
+
+    fn connection(&mut self, random: &mut Random) {
+        if !self.has_room() {
+            return;
+        }
+        let (caller, callee) = (self.caller.clone(), self.callee.clone());
+        if state(&caller) == EpState::Unconnected {
+            let to = Connect::to(self.node.address(), self.psp.qualifier());
+            caller.connect(&to).expect("unconnected");
+            let request = expect_request(&self.node.requests).request;
+            if random.one_in(4) {
+                request.reject(b"").expect("waiting");
+                self.model.push_back(Expected::Connection(ConnectionEventKind::PeerRejected));
+                until("the refusal", || state(&caller) == EpState::Disconnected);
+                caller.reset().expect("disconnected");
+            } else {
+                request.accept(Some(&callee), b"").expect("unconnected");
+                self.model.push_back(Expected::Connection(ConnectionEventKind::Established));
+                let established = ConnectionEventKind::Established;
+                expect_connection(&self.node.connect, &callee, established);
+            }
+        } else {
+            let side = if random.one_in(2) { &caller } else { &callee };
+            let how = if random.one_in(2) { Close::Abrupt } else { Close::Graceful };
+            side.disconnect(how).expect("connected");
+            self.model.push_back(Expected::Connection(ConnectionEventKind::Disconnected));
+            let disconnected = ConnectionEventKind::Disconnected;
+            expect_connection(&self.node.connect, &callee, disconnected);
+            for ep in [&caller, &callee] {
+                until("the end of the connection", || state(ep) == EpState::Disconnected);
+                ep.reset().expect("disconnected");
+            }
+        }
+        self.settle(random);
+    }
+
+    fn dequeue(&mut self) {
+        let mut event = Event::default();
+        let found = self.evd.dequeue(&mut event);
+        assert_eq!(found, Ok(!self.model.is_empty()), "{event:?}");
+        if found == Ok(true) {
+            self.takes(&event);
+        }
+    }
+
+    /// A wait that does not sleep, or hardly.
+    fn poll(&mut self, random: &mut Random) {
+        let threshold = random.below(self.capacity + 2);
+        let timeout = if random.one_in(16) {
+            Timeout::After(Duration::from_micros(300))
+        } else {
+            Timeout::ZERO
+        };
+        let mut event = Event::default();
+        let waited = self.evd.wait(timeout, threshold, &mut event);
+        if threshold == 0 || threshold > self.capacity {
+            refused(waited, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+        } else if threshold <= self.len() {
+            assert_eq!(waited, Ok(Waited::Event { more: self.len() - 1 }));
+            self.takes(&event);
+        } else {
+            assert_eq!(waited, Ok(Waited::TimedOut { queued: self.len() }));
+        }
+    }
+
+    fn resize(&mut self, random: &mut Random) {
+        let wanted = random.below(LENGTH + 8);
+        let resized = self.evd.resize(wanted);
+        if wanted == 0 {
+            refused(resized, ReturnType::InvalidParameter, Subtype::InvalidArg2);
+        } else if wanted < self.len() {
+            refused(resized, ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
+        } else {
+            resized.expect("room for all that is queued");
+            self.capacity = self.evd.query().expect("live").qlen;
+            assert!(self.capacity >= wanted);
+        }
+    }
+
+    fn toggle(&mut self, random: &mut Random) {
+        self.enabled = random.one_in(2);
+        if self.enabled {
+            self.evd.enable().expect("live");
+            // Whether what arrived before triggers now is left open.
+            let _ = self.cno.trigger();
+        } else {
+            self.evd.disable().expect("live");
+        }
+    }
+
+    /// The descriptor: readable after an arrival that arming did not tell.
+    fn arm(&mut self, random: &mut Random) {
+        let ready = self.evd.arm().expect("nobody waits");
+        assert_eq!(ready, !self.model.is_empty());
+        if !ready {
+            assert!(!readable(&self.evd, 0), "nothing arrived");
+            self.post_software(random);
+            assert!(readable(&self.evd, 10_000), "an event arrived");
+        }
+        self.evd.disarm();
+    }
+
+    /// A thread that waits owns the queue, and wakes when enough has come.
+    fn wait_for_more(&mut self, random: &mut Random) {
+        let missing = 1 + random.below(3);
+        let threshold = self.len() + missing;
+        if threshold > self.capacity {
+            return;
+        }
+        let evd = self.evd.clone();
+        let waiter = Background::run(move || {
+            let mut event = Event::default();
+            (evd.wait(LIMIT.into(), threshold, &mut event), event)
+        });
+        until("the thread waits", || {
+            let mut event = Event::default();
+            match self.evd.wait(Timeout::ZERO, self.capacity, &mut event) {
+                Ok(Waited::TimedOut { .. }) => false,
+                Err(error) => {
+                    assert_eq!(error.subtype(), Subtype::InvalidStateEvdWaiter, "{error}");
+                    true
+                }
+                taken => panic!("{taken:?} {event:?}"),
+            }
+        });
+        let dequeued = self.evd.dequeue(&mut Event::default());
+        refused(dequeued, ReturnType::InvalidState, Subtype::InvalidStateEvdWaiter);
+        for _ in 0..missing {
+            let value = self.fresh();
+            self.evd.post_se(value).expect("a waiter does not keep events out");
+            self.model.push_back(Expected::Software(value));
+        }
+        let (waited, event) = waiter.join();
+        assert_eq!(waited, Ok(Waited::Event { more: threshold - 1 }));
+        self.takes(&event);
+        // The last arrival may have found the waiter gone already.
+        let _ = self.cno.trigger();
+    }
+
+    fn unwaitable(&mut self) {
+        self.evd.set_unwaitable().expect("live");
+        let waited = self.evd.wait(Timeout::ZERO, 1, &mut Event::default());
+        refused(waited, ReturnType::InvalidState, Subtype::InvalidStateEvdUnwaitable);
+        self.dequeue();
+        self.evd.clear_unwaitable().expect("live");
+    }
+
+    /// Takes the rest; nothing else is there.
+    fn finish(mut self) {
+        while !self.model.is_empty() {
+            self.dequeue();
+        }
+        expect_no_event(&self.evd);
+        let Self { near, far, caller, callee, buffer, psp, evd, cno, node, .. } = self;
+        for ep in [&near, &far, &caller, &callee] {
+            ep.free().expect("not bound to a service point");
+        }
+        buffer.lmr.free().expect("unused");
+        psp.free().expect("live");
+        evd.free().expect("unused");
+        cno.free().expect("unused");
+        drain(&node.connect);
+        node.finish();
+    }
+}
+
+fn readable(evd: &EventDispatcher, milliseconds: u16) -> bool {
+    let fd = evd.as_fd();
+    let mut fds = [PollFd::new(fd, PollFlags::POLLIN)];
+    poll(&mut fds, PollTimeout::from(milliseconds)).expect("a descriptor") > 0
+}
+
+fn a_dispatcher_is_a_queue() {
+    for_seeds(0..SEEDS, |random| {
+        let mut bench = Bench::new();
+        for _ in 0..STEPS {
+            bench.step(random);
+        }
+        bench.finish();
+    });
+}
+
+/// Several threads post software events, another one sends; one takes events by every way that
+/// there is. Each stream comes in its order, nothing is lost and nothing comes twice.
+fn streams_of_many_threads_keep_their_order() {
+    const POSTERS: u64 = 3;
+    const EACH: u64 = 600;
+    const MESSAGES: u64 = 400;
+    for_seeds(100..102, |random| {
+        let node = Node::new();
+        merged(&node);
+        let flags = EvdFlags::SOFTWARE | EvdFlags::COMPLETIONS;
+        let evd = node.ia.evd_create(&EvdOptions::new(64, flags)).expect("a dispatcher");
+        let taker = node.ia.ep_create(&node.spec().recv_evd(&evd)).expect("an endpoint");
+        let sender = node.ep();
+        link(&node, &sender, &node, &taker);
+        let window = 16.min(taker.query().expect("live").attributes.max_recv_dtos.into());
+        for cookie in 0..window {
+            taker.post_recv(&[], cookie, NONE).expect("any state");
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        let posters = (0..POSTERS).map(|poster| {
+            let (evd, stop) = (evd.clone(), Arc::clone(&stop));
+            Background::run(move || {
+                for number in 0..EACH {
+                    while let Err(error) = evd.post_se(poster << 32 | number) {
+                        assert_eq!(error.return_type(), ReturnType::QueueFull, "{error}");
+                        assert!(!stop.load(Ordering::Relaxed), "given up");
+                        std::thread::sleep(Duration::from_micros(20));
+                    }
+                }
+            })
+        });
+        let posters: Vec<_> = posters.collect();
+        let (requests, far) = (node.request.clone(), sender.clone());
+        let messages = Background::run(move || {
+            for cookie in 0..MESSAGES {
+                far.post_send(&[], cookie, NONE).expect("connected");
+                assert_eq!(expect_dto(&requests, &[&far]).cookie, cookie);
+            }
+        });
+        let mut next = [0; POSTERS as usize];
+        let mut received = 0;
+        let mut event = Event::default();
+        while received < MESSAGES || next.iter().any(|number| *number < EACH) {
+            let threshold = 1 + random.below(4);
+            match random.below(3) {
+                0 => {
+                    if !evd.dequeue(&mut event).expect("nobody waits") {
+                        continue;
+                    }
+                }
+                1 => {
+                    let timeout = Duration::from_micros(200).into();
+                    let waited = evd.wait(timeout, threshold, &mut event).expect("it can be read");
+                    if !waited.is_event() {
+                        continue;
+                    }
+                }
+                _ => event = expect_event(&evd, &[&taker]),
+            }
+            match &event {
+                Event::Software(value) => {
+                    let place = &mut next[(value >> 32) as usize];
+                    assert_eq!(value & 0xffff_ffff, *place, "the order of poster {}", value >> 32);
+                    *place += 1;
+                }
+                Event::Dto(done) => {
+                    assert_eq!((done.cookie, done.status), (received, DtoStatus::Success));
+                    received += 1;
+                    if received + window <= MESSAGES {
+                        taker.post_recv(&[], received + window - 1, NONE).expect("room again");
+                    }
+                }
+                other => panic!("nobody raised {other:?}"),
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        for poster in posters {
+            poster.join();
+        }
+        messages.join();
+        expect_no_event(&evd);
+    });
+}
