@@ -3,8 +3,6 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use parking_lot::Mutex;
-
 use super::EvdInner;
 use super::streams::Mode;
 use crate::cno::CnoInner;
@@ -12,6 +10,7 @@ use crate::event::AsyncErrorKind;
 use crate::ia::IaInner;
 use crate::provider::{CompletionSink, Notify};
 use crate::signal::Bell;
+use crate::sync::Mutex;
 
 pub(super) struct Alarm {
     pub(super) bell: Bell,
