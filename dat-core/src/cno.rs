@@ -74,8 +74,9 @@ impl InterfaceAdapter {
     /// As [`cno_create`](Self::cno_create); `DAT_INSUFFICIENT_RESOURCES` when the process has no
     /// descriptor left.
     pub fn cno_fd_create(&self) -> Result<Cno> {
-        let cno = self.cno_create(None)?;
-        cno.fd().map_err(|error| error.during("dat_cno_fd_create"))?;
+        const CREATE: &str = "dat_cno_fd_create";
+        let cno = self.cno_create(None).map_err(|error| error.during(CREATE))?;
+        cno.fd().map_err(|error| error.during(CREATE))?;
         Ok(cno)
     }
 }

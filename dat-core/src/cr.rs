@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::counters::IaCounter;
 use crate::ep::table::EpEvent;
 use crate::ep::{Endpoint, check_private_data};
 use crate::error::{Error, Result, ReturnType, Subtype};
@@ -26,6 +27,8 @@ pub(crate) struct CrInner {
     /// Gone once answered.
     incoming: Mutex<Option<Box<dyn Incoming>>>,
     peer: Peer,
+    /// Where it arrived.
+    port: u64,
     private_data: Arc<[u8]>,
     endpoint: Option<OwnEndpoint>,
 }
@@ -62,12 +65,14 @@ impl ConnectionRequest {
         ia: &Arc<IaInner>,
         incoming: Box<dyn Incoming>,
         endpoint: Option<OwnEndpoint>,
+        port: u64,
     ) -> std::result::Result<Self, Box<dyn Incoming>> {
         const ARRIVAL: &str = "connection request";
         let Ok(base) = ia.enroll(ObjectKind::Cr, ARRIVAL) else { return Err(incoming) };
         let inner = Arc::new(CrInner {
             base,
             peer: incoming.peer(),
+            port,
             private_data: Arc::from(incoming.private_data()),
             incoming: Mutex::new(Some(incoming)),
             endpoint,
@@ -110,14 +115,18 @@ impl ConnectionRequest {
     pub fn accept(&self, endpoint: Option<&Endpoint>, private_data: &[u8]) -> Result<()> {
         let inner = &*self.inner;
         let base = &inner.base;
+        base.check_live(ACCEPT)?;
         let most = base.ia.attributes.provider.max_private_data_size;
         check_private_data(private_data, most).map_err(|error| base.describe(error, ACCEPT))?;
         let endpoint = inner.endpoint_for(endpoint)?;
         let mut place = inner.incoming.lock();
         let incoming = place.as_ref().ok_or_else(|| base.freed(ACCEPT))?;
-        endpoint.inner().accept(&**incoming, inner.endpoint.is_some(), private_data, ACCEPT)?;
+        let brought = inner.endpoint.is_some();
+        endpoint.inner().accept(&**incoming, brought, inner.port, private_data, ACCEPT)?;
         drop(place.take());
         drop(place);
+        base.ia.tally.count(IaCounter::SpCrAccepted);
+        base.ia.tally.count(IaCounter::CmRepTx);
         inner.end();
         Ok(())
     }
@@ -132,9 +141,13 @@ impl ConnectionRequest {
     pub fn reject(&self, private_data: &[u8]) -> Result<()> {
         let inner = &*self.inner;
         let base = &inner.base;
+        base.check_live(REJECT)?;
         let most = base.ia.attributes.provider.max_private_data_size;
-        check_private_data(private_data, most).map_err(|error| base.describe(error, REJECT))?;
+        check_private_data(private_data, most)
+            .map_err(|error| base.describe(error.with_subtype(Subtype::InvalidArg2), REJECT))?;
         let incoming = inner.incoming.lock().take().ok_or_else(|| base.freed(REJECT))?;
+        base.ia.tally.count(IaCounter::SpCrRejected);
+        base.ia.tally.count(IaCounter::CmUserRejTx);
         let sent = incoming.reject(private_data);
         inner.release_endpoint();
         inner.end();

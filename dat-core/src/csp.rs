@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
+use crate::counters::IaCounter;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdInner, EventDispatcher};
 use crate::event::ServicePoint;
@@ -134,6 +135,7 @@ impl InterfaceAdapter {
             inner.base.describe(error, CREATE)
         })?;
         *inner.listener.lock() = Some(listener);
+        ia.tally.count(IaCounter::CmListen);
         Ok(Csp { inner })
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::cr::ConnectionRequest;
+use crate::ep::DatagramAddress;
 use crate::flags::EvdFlags;
 use crate::provider::Completion;
 use crate::status::{DtoStatus, Operation};
@@ -26,6 +27,8 @@ pub enum Event {
     ConnectionRequest(CrArrival),
     /// Something happened to a connection.
     Connection(ConnectionEvent),
+    /// Something happened to an attempt of an endpoint for datagrams.
+    Datagram(DatagramEvent),
     /// Something happened to an object outside any call.
     Async(AsyncError),
     /// The consumer posted an event itself; the value is its own.
@@ -40,7 +43,9 @@ impl Event {
             Self::None => 0,
             Self::Dto(_) => 0x0_0001,
             Self::RmrBind(_) => 0x0_1001,
+            Self::ConnectionRequest(arrival) if arrival.datagram => 0x4_0001,
             Self::ConnectionRequest(_) => 0x0_2001,
+            Self::Datagram(event) => event.kind.number(),
             Self::Connection(event) => event.kind.number(),
             Self::Async(error) => error.kind.number(),
             Self::Software(_) => 0x1_0001,
@@ -55,7 +60,7 @@ impl Event {
             Self::Dto(_) => EvdFlags::DTO,
             Self::RmrBind(_) => EvdFlags::RMR_BIND,
             Self::ConnectionRequest(_) => EvdFlags::CONNECTION_REQUEST,
-            Self::Connection(_) => EvdFlags::CONNECTION,
+            Self::Connection(_) | Self::Datagram(_) => EvdFlags::CONNECTION,
             Self::Async(_) => EvdFlags::ASYNC,
             Self::Software(_) => EvdFlags::SOFTWARE,
         }
@@ -147,6 +152,8 @@ pub struct CrArrival {
     pub service_point: ServicePoint,
     /// The connection qualifier that it asked for.
     pub qualifier: u64,
+    /// Whether it asks for datagrams, to be accepted on an endpoint that carries them.
+    pub datagram: bool,
     /// The request, to accept or reject.
     pub request: ConnectionRequest,
 }
@@ -220,6 +227,40 @@ pub struct ConnectionEvent {
     pub private_data: Arc<[u8]>,
 }
 
+/// What happened to an attempt of an endpoint for datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+#[non_exhaustive]
+pub enum DatagramEventKind {
+    /// The other side accepted, or was accepted: there is an address to send to.
+    Established = 0x4_0002,
+    /// The other consumer refused.
+    Rejected = 0x4_0003,
+    /// Nobody answered, or nobody could.
+    Error = 0x4_0004,
+}
+
+impl DatagramEventKind {
+    /// The event number of the C API.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        self as u32
+    }
+}
+
+/// An event of an endpoint for datagrams (`DAT_IB_EXTENSION_EVENT_DATA`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatagramEvent {
+    /// What happened.
+    pub kind: DatagramEventKind,
+    /// The endpoint.
+    pub ep: EndpointId,
+    /// Where to send to, once established.
+    pub remote: Option<DatagramAddress>,
+    /// What the other consumer sent with its accept or reject; else empty.
+    pub private_data: Arc<[u8]>,
+}
+
 /// What an asynchronous error is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -239,6 +280,29 @@ pub enum AsyncErrorKind {
 }
 
 impl AsyncErrorKind {
+    /// Every kind.
+    pub const ALL: [Self; 6] = [
+        Self::EvdOverflow,
+        Self::IaCatastrophic,
+        Self::EpBroken,
+        Self::ProviderInternal,
+        Self::SrqLowWatermark,
+        Self::EpSoftHighWatermark,
+    ];
+
+    /// The name of the event number in the C headers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EvdOverflow => "DAT_ASYNC_ERROR_EVD_OVERFLOW",
+            Self::IaCatastrophic => "DAT_ASYNC_ERROR_IA_CATASTROPHIC",
+            Self::EpBroken | Self::SrqLowWatermark | Self::EpSoftHighWatermark => {
+                "DAT_ASYNC_ERROR_EP_BROKEN"
+            }
+            Self::ProviderInternal => "DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR",
+        }
+    }
+
     /// The event number of the C API. The watermarks have none of their own: they are
     /// reported with the number of a broken endpoint and a reason (`DAT_SRQ_LOW_WATERMARK_EVENT`,
     /// `DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT`).

@@ -27,6 +27,7 @@
 
 pub mod attr;
 mod cno;
+pub mod counters;
 mod cr;
 mod csp;
 mod ep;
@@ -59,17 +60,21 @@ mod triplet;
 
 pub use attr::EpAttributes;
 pub use cno::{Cno, ProxyAgent};
+pub use counters::{Counters, EpCounter, EvdCounter, IaCounter};
 pub use cr::{ConnectionRequest, CrParam};
 pub use csp::{Comm, Csp, CspParam};
-pub use ep::{Connect, Endpoint, EpChange, EpParam, EpSpec, EpState, EpStatus, RecvBuffers, table};
+pub use ep::{
+    Connect, DatagramAddress, Endpoint, EpChange, EpParam, EpSpec, EpState, EpStatus, RecvBuffers,
+    table,
+};
 pub use error::{Error, Result, ReturnType, Subtype};
 pub use evd::{EvdOptions, EvdParam, EventDispatcher, Waited};
 pub use event::{
-    AsyncError, AsyncErrorKind, ConnectionEvent, ConnectionEventKind, CrArrival, DtoCompletion,
-    EndpointId, Event, RmrBindCompletion, ServicePoint,
+    AsyncError, AsyncErrorKind, ConnectionEvent, ConnectionEventKind, CrArrival, DatagramEvent,
+    DatagramEventKind, DtoCompletion, EndpointId, Event, RmrBindCompletion, ServicePoint,
 };
 pub use flags::{Close, CompletionFlags, ConnectFlags, EvdFlags, Privileges, Qos};
-pub use ia::{AsyncErrors, IaOptions, InterfaceAdapter};
+pub use ia::{AsyncErrors, IaOptions, IaQuery, InterfaceAdapter};
 pub use kind::ObjectKind;
 pub use lmr::{Lmr, LmrParam, MemorySource};
 pub use mem::Memory;

@@ -77,15 +77,19 @@ pub(crate) struct Base {
     pub(crate) lifecycle: Lifecycle,
     context: AtomicU64,
     enrolled: AtomicBool,
+    /// Whether it counts among the users of its adapter.
+    uses_adapter: AtomicBool,
 }
 
 impl Base {
     /// The adapter calls this when it takes up the object.
     pub(crate) fn new(id: u64, kind: ObjectKind, ia: Arc<IaInner>) -> Self {
+        ia.begin_use();
         Self {
             id,
             kind,
             ia,
+            uses_adapter: AtomicBool::new(true),
             lifecycle: Lifecycle::default(),
             context: AtomicU64::new(0),
             enrolled: AtomicBool::new(true),
@@ -126,6 +130,13 @@ impl Base {
         }
     }
 
+    /// The adapter keeps the object for itself: it is no user of the adapter.
+    pub(crate) fn belong_to_adapter(&self) {
+        if self.uses_adapter.swap(false, Ordering::AcqRel) {
+            self.ia.end_use();
+        }
+    }
+
     /// Takes the object off the books of its adapter; once.
     pub(crate) fn leave(&self) {
         if self.enrolled.swap(false, Ordering::AcqRel) {
@@ -145,6 +156,9 @@ impl Base {
 impl Drop for Base {
     fn drop(&mut self) {
         self.leave();
+        if *self.uses_adapter.get_mut() {
+            self.ia.end_use();
+        }
     }
 }
 

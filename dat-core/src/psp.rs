@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock, Weak};
 use parking_lot::Mutex;
 
 use crate::attr::EpCreator;
+use crate::counters::IaCounter;
 use crate::cr::{ConnectionRequest, OwnEndpoint};
-use crate::ep::table::EpEvent;
 use crate::ep::{Endpoint, EpSpec};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdInner, EventDispatcher, Raised};
@@ -16,7 +16,7 @@ use crate::flags::EvdFlags;
 use crate::ia::{Child, IaInner, InterfaceAdapter};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Hold, object_handle};
-use crate::provider::{Incoming, ListenSink, Listener};
+use crate::provider::{Incoming, ListenSink, Listener, Peer};
 
 /// A public service point (dat_psp_create(3DAT)).
 #[derive(Clone)]
@@ -139,6 +139,7 @@ impl InterfaceAdapter {
         let _ = inner.qualifier.set(listener.qualifier());
         *place = Some(listener);
         drop(place);
+        ia.tally.count(IaCounter::CmListen);
         Ok(Psp { inner })
     }
 }
@@ -189,9 +190,10 @@ impl PspInner {
         let Some(evd) = evd.filter(|_| self.base.lifecycle.is_live()) else {
             return Err(incoming);
         };
+        let qualifier = self.qualifier.get().copied().unwrap_or(0);
         let endpoint = match self.maker {
             PspMaker::Consumer => None,
-            PspMaker::Provider => match self.make_endpoint() {
+            PspMaker::Provider => match self.make_endpoint(incoming.peer(), qualifier) {
                 Some(endpoint) => Some(OwnEndpoint { endpoint, provider_made: true }),
                 None => return Err(incoming),
             },
@@ -202,14 +204,14 @@ impl PspInner {
             incoming,
             endpoint,
             ServicePoint::Public(self.base.id),
-            self.qualifier.get().copied().unwrap_or(0),
+            qualifier,
         )
     }
 
-    fn make_endpoint(&self) -> Option<Endpoint> {
+    fn make_endpoint(&self, peer: Peer, port: u64) -> Option<Endpoint> {
         let ia = InterfaceAdapter::from_inner(&self.base.ia);
         let endpoint = ia.ep_create(&EpSpec::made_by_provider()).ok()?;
-        endpoint.inner().report(EpEvent::RequestArrived);
+        endpoint.inner().request_arrived(peer, port);
         Some(endpoint)
     }
 
@@ -233,10 +235,15 @@ pub(crate) fn deliver(
     qualifier: u64,
 ) -> std::result::Result<(), Box<dyn Incoming>> {
     let own = endpoint.clone();
-    let request = ConnectionRequest::new(ia, incoming, endpoint)?;
-    let arrival = CrArrival { service_point, qualifier, request: request.clone() };
+    let datagram = incoming.is_datagram();
+    let request = ConnectionRequest::new(ia, incoming, endpoint, qualifier)?;
+    let arrival = CrArrival { service_point, qualifier, datagram, request: request.clone() };
     match evd.raise_request(Event::ConnectionRequest(arrival)) {
-        Raised::Queued => Ok(()),
+        Raised::Queued => {
+            ia.tally.count(IaCounter::SpCr);
+            ia.tally.count(IaCounter::CmReqRx);
+            Ok(())
+        }
         Raised::Full | Raised::Dead => match request.give_back() {
             Some(incoming) => {
                 if let Some(own) = own.filter(|own| own.provider_made) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::ep::Endpoint;
+use crate::ep::{Endpoint, EpState};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::{CompletionFlags, Privileges};
 use crate::ia::{Child, InterfaceAdapter};
@@ -61,7 +61,7 @@ pub struct RmrParam {
     pub pz: ProtectionZone,
     /// Over which connections it can be used.
     pub scope: RmrScope,
-    /// What the last bind posted opens; nothing when it is not bound.
+    /// What the last bind opens, of those posted while connected; nothing when it is not bound.
     pub lmr_triplet: Option<LmrTriplet>,
     /// What the peer may do with it.
     pub privileges: Privileges,
@@ -149,15 +149,17 @@ impl Rmr {
         let ep = endpoint.inner();
         let mut state = inner.state.lock();
         let state = state.as_mut().ok_or_else(|| inner.base.freed(BIND))?;
-        ep.check_requests(BIND)?;
-        ep.check_bind_flags(bind.flags, Subtype::InvalidArg8, BIND)?;
-        let lmr = Hold::new(bind.lmr.inner(), &inner.base.ia, BIND, Subtype::InvalidHandleLmr)?;
         if !Arc::ptr_eq(&ep.base.ia, &inner.base.ia) {
             let error = Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleEp)
                 .because(format!("{endpoint:?} belongs to another instance of an adapter"));
             return Err(inner.base.describe(error, BIND));
         }
+        ep.check_requests(BIND)?;
+        ep.check_bind_flags(bind.flags, Subtype::InvalidArg8, BIND)?;
+        let lmr = Hold::new(bind.lmr.inner(), &inner.base.ia, BIND, Subtype::InvalidHandleLmr)?;
         inner.check(state, &lmr, ep.zone(), bind)?;
+        let disconnected = || ep.state() == Some(EpState::Disconnected);
+        let was_disconnected = disconnected();
         let context = ep.post_bind(
             &BindRequest {
                 window: &*state.window,
@@ -170,6 +172,10 @@ impl Rmr {
             },
             BIND,
         )?;
+        // Flushed at once, it does not take place, and the region stays what it was.
+        if was_disconnected && disconnected() {
+            return Ok(context);
+        }
         state.binding = (bind.triplet.length > 0).then(|| Binding {
             _lmr: lmr,
             triplet: bind.triplet,

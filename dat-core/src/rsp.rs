@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 
+use crate::counters::IaCounter;
 use crate::cr::OwnEndpoint;
 use crate::ep::table::EpEvent;
 use crate::ep::{Endpoint, EpSpec, EpState};
@@ -101,6 +102,7 @@ impl InterfaceAdapter {
         let _ = inner.qualifier.set(listener.qualifier());
         *place = Some(listener);
         drop(place);
+        ia.tally.count(IaCounter::CmListen);
         Ok(Rsp { inner })
     }
 }
@@ -155,20 +157,24 @@ impl RspInner {
             return Err(incoming);
         }
         let endpoint = self.endpoint.endpoint.inner();
-        endpoint.report(EpEvent::RequestArrived);
+        let qualifier = self.qualifier.get().copied().unwrap_or(0);
+        endpoint.request_arrived(incoming.peer(), qualifier);
         let delivered = deliver(
             &self.base.ia,
             &evd,
             incoming,
             Some(OwnEndpoint { endpoint: self.endpoint.endpoint.clone(), provider_made: false }),
             ServicePoint::Reserved(self.base.id),
-            self.qualifier.get().copied().unwrap_or(0),
+            qualifier,
         );
         if delivered.is_err() {
             // As if it had never arrived: the endpoint waits on.
             endpoint.report(EpEvent::Reject);
             let _ = endpoint.call(EpEvent::Reserve, CREATE);
             self.taken.store(false, Ordering::Release);
+            if !self.base.lifecycle.is_live() {
+                self.release();
+            }
         }
         delivered
     }
@@ -179,16 +185,24 @@ impl RspInner {
         drop(listener);
         let evd = self.evd.lock().take();
         if evd.is_some() {
-            let endpoint = self.endpoint.endpoint.inner();
-            endpoint.report(EpEvent::Release);
-            if self.endpoint.provider_made
-                && endpoint.state() == Some(EpState::UnconfiguredUnconnected)
-            {
-                endpoint.abandon();
-            }
+            self.release();
         }
         drop(evd);
         self.base.leave();
+    }
+
+    /// Gives the endpoint back, unless its request arrived: from then on the request decides
+    /// over it, and after a refusal the consumer, who may have put it to another use.
+    fn release(&self) {
+        if self.taken.load(Ordering::Acquire) {
+            return;
+        }
+        let endpoint = self.endpoint.endpoint.inner();
+        endpoint.report(EpEvent::Release);
+        if self.endpoint.provider_made && endpoint.state() == Some(EpState::UnconfiguredUnconnected)
+        {
+            endpoint.abandon();
+        }
     }
 }
 

@@ -28,13 +28,23 @@ pub enum Operation {
     FetchAdd = 10,
     /// An atomic compare-and-swap.
     CompareSwap = 11,
+    /// A datagram sent.
+    SendDatagram = 13,
+    /// A datagram received.
+    ReceiveDatagram = 14,
 }
 
 impl Operation {
     /// Whether it is posted on the request side of an endpoint.
     #[must_use]
     pub const fn is_request(self) -> bool {
-        !matches!(self, Self::Receive | Self::ReceiveWithInvalidate | Self::ReceiveImmediate)
+        !matches!(
+            self,
+            Self::Receive
+                | Self::ReceiveWithInvalidate
+                | Self::ReceiveImmediate
+                | Self::ReceiveDatagram
+        )
     }
 }
 

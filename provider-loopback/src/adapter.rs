@@ -141,6 +141,7 @@ impl Loopback {
             invalidate_supported: true,
             atomics_supported: true,
             immediate_data_supported: true,
+            datagrams_supported: true,
             provider_specific: Vec::new(),
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dat_core::error::{Result, Subtype};
-use dat_core::provider::{ConnectRequest, ConnectionUpcall, Incoming, Peer, QueuePair};
+use dat_core::provider::{ConnectRequest, ConnectionUpcall, Incoming, Peer, QueuePair, Service};
 
 use crate::errors::wrong_state;
 use crate::fabric::{self, Route};
@@ -22,6 +22,8 @@ struct Pending {
     address: IpAddr,
     qualifier: u64,
     private_data: Box<[u8]>,
+    /// The attempt of a queue pair that carries datagrams.
+    datagram: Option<u64>,
     answered: AtomicBool,
 }
 
@@ -30,17 +32,24 @@ impl Endpoint {
         let link = fabric::number();
         let mut sq = self.sq.lock();
         sq.check_connectable()?;
-        sq.state = State::Connecting { link, attempt: request.attempt };
-        self.rq.lock().inbound = Inbound::Expecting(link);
+        let datagram = (sq.service == Service::Datagram).then_some(request.attempt);
+        if datagram.is_none() {
+            sq.state = State::Connecting { link, attempt: request.attempt };
+            self.rq.lock().inbound = Inbound::Expecting(link);
+        }
         drop(sq);
+        let fail = |event| match datagram {
+            Some(attempt) => self.tell(attempt, event),
+            None => self.fail_attempt(link, Some(event)),
+        };
         let sink = match fabric::route(request.address, request.qualifier) {
             Route::Listener(sink) => sink,
             Route::NoListener => {
-                self.fail_attempt(link, Some(ConnectionUpcall::NonPeerRejected));
+                fail(ConnectionUpcall::NonPeerRejected);
                 return Ok(());
             }
             Route::NoHost => {
-                self.fail_attempt(link, Some(ConnectionUpcall::Unreachable));
+                fail(ConnectionUpcall::Unreachable);
                 return Ok(());
             }
         };
@@ -51,6 +60,7 @@ impl Endpoint {
             address: request.address,
             qualifier: request.qualifier,
             private_data: request.private_data.into(),
+            datagram,
             answered: AtomicBool::new(false),
         };
         // One that comes back is refused by its drop.
@@ -141,8 +151,15 @@ impl Incoming for Pending {
         &self.private_data
     }
 
+    fn is_datagram(&self) -> bool {
+        self.datagram.is_some()
+    }
+
     fn accept(&self, queue_pair: &dyn QueuePair, attempt: u64, private_data: &[u8]) -> Result<()> {
         let accepting = queue_pair::find(queue_pair)?;
+        if let Some(asked) = self.datagram {
+            return self.accept_datagrams(&accepting, (asked, attempt), private_data);
+        }
         self.answer()?;
         let source = match accepting.begin_accept(self.link, attempt, &self.connecting) {
             Ok(source) => source,
@@ -180,7 +197,26 @@ impl Pending {
     }
 
     fn refuse(&self, event: ConnectionUpcall<'_>) {
-        self.connecting.fail_attempt(self.link, Some(event));
+        match self.datagram {
+            Some(attempt) => self.connecting.tell(attempt, event),
+            None => self.connecting.fail_attempt(self.link, Some(event)),
+        }
+    }
+
+    /// Gives each side the address of the other.
+    fn accept_datagrams(
+        &self,
+        accepting: &Arc<Endpoint>,
+        (asked, accepted): (u64, u64),
+        private_data: &[u8],
+    ) -> Result<()> {
+        accepting.check_datagrams()?;
+        self.answer()?;
+        let remote = &self.connecting.datagram_address();
+        accepting.tell(accepted, ConnectionUpcall::Resolved { remote, private_data: &[] });
+        let remote = &accepting.datagram_address();
+        self.connecting.tell(asked, ConnectionUpcall::Resolved { remote, private_data });
+        Ok(())
     }
 }
 

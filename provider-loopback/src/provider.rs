@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use dat_core::error::Result;
+use dat_core::provider::decorate::faults::{FaultPlan, FaultyProvider};
 use dat_core::provider::{
     Adapter, CONTRACT_VERSION, Description, Discovered, OpenRequest, Provider,
 };
@@ -16,6 +17,8 @@ pub(crate) const VENDOR: &str = "DAT loopback";
 ///
 /// Any name can be opened. The parameters are `key=value` pairs, separated by blanks or
 /// commas, which set the limits that the adapter reports and its address (`address=127.0.0.2`).
+/// Those that begin with `fault.` make things go wrong
+/// ([`faults`](dat_core::provider::decorate::faults)): `loopback?fault.connect=refuse`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoopbackProvider;
 
@@ -55,6 +58,10 @@ impl Provider for LoopbackProvider {
     }
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
+        if FaultyProvider::is_asked_by(request.parameters) {
+            // It takes its parameters out, so this comes back here once.
+            return FaultyProvider::new(Arc::new(*self), FaultPlan::new()).open(request);
+        }
         let parameters = Parameters::parse(request.parameters)
             .map_err(|error| error.during("dat_ia_open").on(format!("IA {:?}", request.name)))?;
         Ok(Arc::new(Loopback::new(request.name, parameters)))

@@ -46,6 +46,38 @@ pub(crate) fn message(source: Local<'_>, target: Local<'_>, length: u64) -> Resu
     Ok(())
 }
 
+/// Whether local memory may be read.
+pub(crate) fn is_readable(source: Local<'_>) -> bool {
+    source.permits(Privileges::LOCAL_READ)
+}
+
+/// Moves a message of `length` bytes into the segments of a receive, behind a prefix of zeros.
+pub(crate) fn datagram(
+    source: Local<'_>,
+    target: Local<'_>,
+    prefix: u64,
+    length: u64,
+) -> Result<(), Fault> {
+    static ZEROS: [u8; 64] = [0; 64];
+    if !source.permits(Privileges::LOCAL_READ) {
+        return Err(Fault::Source);
+    }
+    if !target.permits(Privileges::LOCAL_WRITE) {
+        return Err(Fault::Target);
+    }
+    let prefix = prefix.min(ZEROS.len() as u64);
+    let zeros =
+        Segment { address: (&raw const ZEROS).expose_provenance() as u64, length: prefix, key: 0 };
+    let mut from = sources(zeros, source.segments);
+    copy_from(&mut from, target.segments, prefix + length);
+    Ok(())
+}
+
+/// The zeros of a prefix, and then the segments of a message.
+fn sources(first: Segment, rest: &[Segment]) -> impl Iterator<Item = Segment> {
+    std::iter::once(first).chain(rest.iter().copied())
+}
+
 /// Memory that is named by a remote key, as a queue pair may use it.
 #[derive(Clone, Copy)]
 pub(crate) struct Remote<'a> {
@@ -161,13 +193,18 @@ impl Remote<'_> {
 }
 
 /// Copies up to `left` bytes from checked segments to checked segments, in order.
-fn copy(from: &[Segment], to: &[Segment], mut left: u64) {
-    let (mut sources, mut targets) = (from.iter(), to.iter());
+fn copy(from: &[Segment], to: &[Segment], left: u64) {
+    copy_from(&mut from.iter().copied(), to, left);
+}
+
+/// As [`copy`], from segments that come one by one.
+fn copy_from(sources: &mut impl Iterator<Item = Segment>, to: &[Segment], mut left: u64) {
+    let mut targets = to.iter();
     let (mut source, mut target) = (Segment::default(), Segment::default());
     while left > 0 {
         if source.length == 0 {
             let Some(next) = sources.next() else { return };
-            source = *next;
+            source = next;
             continue;
         }
         if target.length == 0 {

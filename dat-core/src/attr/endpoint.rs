@@ -10,7 +10,8 @@ use crate::flags::{CompletionFlags, Qos};
 /// [`InterfaceAdapter::default_ep_attributes`]: crate::InterfaceAdapter::default_ep_attributes
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EpAttributes {
-    /// The service of the transport (`DAT_SERVICE_TYPE`): 0 is a reliable connection.
+    /// The service of the transport (`DAT_SERVICE_TYPE`): 0 is a reliable connection, 1 are
+    /// datagrams (`DAT_IB_SERVICE_TYPE_UD`).
     pub service_type: u32,
     /// The longest message that is sent or received, in bytes.
     pub max_message_size: u64,
@@ -44,4 +45,11 @@ pub struct EpAttributes {
     pub transport_specific: Vec<NamedAttr>,
     /// Attributes that only the provider knows.
     pub provider_specific: Vec<NamedAttr>,
+}
+
+impl EpAttributes {
+    /// A reliable connection (`DAT_SERVICE_TYPE_RC`).
+    pub const SERVICE_CONNECTION: u32 = 0;
+    /// Datagrams (`DAT_IB_SERVICE_TYPE_UD`).
+    pub const SERVICE_DATAGRAM: u32 = 1;
 }

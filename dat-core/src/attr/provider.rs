@@ -113,6 +113,8 @@ pub struct ProviderAttributes {
     pub invalidate_supported: bool,
     /// Whether there are fetch-and-add and compare-and-swap.
     pub atomics_supported: bool,
+    /// Whether endpoints can carry datagrams.
+    pub datagrams_supported: bool,
     /// Whether RDMA writes can carry immediate data.
     pub immediate_data_supported: bool,
     /// Attributes that only the provider knows.

@@ -81,7 +81,12 @@ fn check_model(wanted: &EpAttributes, adapter: &AdapterAttributes) -> Result<()>
     let unsupported = |reason: String| {
         Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype).because(reason)
     };
-    if wanted.service_type != 0 {
+    let served = match wanted.service_type {
+        EpAttributes::SERVICE_CONNECTION => true,
+        EpAttributes::SERVICE_DATAGRAM => provider.datagrams_supported,
+        _ => false,
+    };
+    if !served {
         return Err(unsupported(format!(
             "service_type {} is none of the provider's",
             wanted.service_type

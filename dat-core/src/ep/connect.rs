@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::control::Remote;
 use super::table::EpEvent;
 use super::{Endpoint, EpInner, EpState};
+use crate::counters::{EpCounter, IaCounter};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::{Close, ConnectFlags, Qos};
 use crate::provider::{ConnectRequest, Incoming};
@@ -82,7 +83,8 @@ impl Endpoint {
     ///
     /// # Errors
     /// As [`Endpoint::connect`]; `DAT_INVALID_STATE` when `other` is not connected, or was the
-    /// passive side of its connection.
+    /// passive side of its connection; `DAT_INVALID_HANDLE` when it was freed or is of another
+    /// adapter.
     pub fn dup_connect(
         &self,
         other: &Self,
@@ -90,7 +92,13 @@ impl Endpoint {
         private_data: &[u8],
         qos: Qos,
     ) -> Result<()> {
+        self.inner.base.check_live(DUP)?;
         let state = other.inner.shared.state().ok_or_else(|| other.inner.base.freed(DUP))?;
+        if other.adapter() != self.adapter() {
+            let error = Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleEp)
+                .because(format!("{other:?} belongs to another instance of an adapter"));
+            return Err(self.inner.base.describe(error, DUP));
+        }
         let remote = other.inner.shared.control().remote.filter(|_| state.is_connected());
         let remote = remote.ok_or_else(|| {
             let error = Error::new(ReturnType::InvalidState, state.invalid_state())
@@ -136,7 +144,10 @@ impl Endpoint {
             Close::Abrupt => EpEvent::DisconnectAbrupt,
         };
         let _call = self.inner.call.lock();
-        self.inner.perform(event, "dat_ep_disconnect").map(|_| ())
+        self.inner.perform(event, "dat_ep_disconnect")?;
+        self.inner.shared.tally.count(EpCounter::Disconnect);
+        self.inner.base.ia.tally.count(IaCounter::CmDreqTx);
+        Ok(())
     }
 
     /// Makes a disconnected endpoint unconnected again (dat_ep_reset(3DAT)). Attributes and
@@ -152,13 +163,20 @@ impl Endpoint {
 
 impl EpInner {
     fn connect(&self, connect: &Connect<'_>, operation: &'static str) -> Result<()> {
-        self.check_connect(connect).map_err(|error| self.base.describe(error, operation))?;
+        self.check_connect(connect, operation)
+            .map_err(|error| self.base.describe(error, operation))?;
         let call = self.call.lock();
         let config = call.as_ref().ok_or_else(|| self.base.freed(operation))?;
-        if config.pz.is_none() {
+        // In any other state it is the state that forbids the call.
+        if config.pz.is_none() && self.state() == Some(EpState::Unconnected) {
             return Err(self.without_zone(operation));
         }
+        if self.shared.is_datagram() {
+            return self.resolve(connect, operation);
+        }
         self.perform(EpEvent::Connect, operation)?;
+        self.shared.tally.count(EpCounter::Connect);
+        self.base.ia.tally.count(IaCounter::CmReqTx);
         let attempt = self.begin_attempt(connect);
         let request = ConnectRequest {
             attempt,
@@ -179,12 +197,19 @@ impl EpInner {
         &self,
         incoming: &dyn Incoming,
         brought: bool,
+        port: u64,
         private_data: &[u8],
         operation: &'static str,
     ) -> Result<()> {
         let call = self.call.lock();
         let config = call.as_ref().ok_or_else(|| self.base.freed(operation))?;
         let state = self.shared.state().ok_or_else(|| self.base.freed(operation))?;
+        if incoming.is_datagram() != self.shared.is_datagram() {
+            return Err(self.wrong_service(operation));
+        }
+        if self.shared.is_datagram() {
+            return self.accept_datagrams(incoming, private_data, operation);
+        }
         // An endpoint that waits for the answer to another request is not to be had.
         if (!brought && state != EpState::Unconnected) || (brought && state == EpState::Unconnected)
         {
@@ -197,6 +222,8 @@ impl EpInner {
         let attempt = {
             let mut control = self.shared.control();
             control.remote = None;
+            control.peer = Some(incoming.peer());
+            control.local_port = port;
             control.attempt
         };
         incoming.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
@@ -222,15 +249,21 @@ impl EpInner {
         attempt
     }
 
-    fn check_connect(&self, connect: &Connect<'_>) -> Result<()> {
+    fn check_connect(&self, connect: &Connect<'_>, operation: &'static str) -> Result<()> {
         let provider = &self.base.ia.attributes.provider;
+        // The other two calls have one argument instead of the address and the qualifier.
+        let (timeout, private_data_size) = if operation == CONNECT {
+            (Subtype::InvalidArg4, Subtype::InvalidArg5)
+        } else {
+            (Subtype::InvalidArg3, Subtype::InvalidArg4)
+        };
         if connect.timeout.is_zero() {
-            return Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg4)
+            return Err(Error::new(ReturnType::InvalidParameter, timeout)
                 .because("a time-out of 0 leaves no time to connect")
                 .advise("give microseconds, or DAT_TIMEOUT_INFINITE"));
         }
         check_private_data(connect.private_data, provider.max_private_data_size)
-            .map_err(|error| error.with_subtype(Subtype::InvalidArg5))?;
+            .map_err(|error| error.with_subtype(private_data_size))?;
         let excess = connect.qos - provider.qos_supported;
         if !excess.is_empty() {
             return Err(Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)

@@ -4,6 +4,7 @@
 //! downcalls to the queue pair; `control` guards the state and is the only one that upcalls
 //! take, so they may arrive inside a downcall. Lock order: call, control, event dispatcher.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -14,6 +15,7 @@ use super::gate::Gate;
 use super::state::EpState;
 use super::table::{Action, EpEvent, Step, step};
 use super::{Config, EpInner};
+use crate::counters::{EpCounter, IaCounter, Tally};
 use crate::error::{Error, Result, ReturnType};
 use crate::evd::EvdInner;
 use crate::event::{ConnectionEvent, ConnectionEventKind, Event};
@@ -29,10 +31,11 @@ pub(crate) struct EpShared {
     pub(super) id: u64,
     state: AtomicU8,
     pub(super) gate: Gate,
+    pub(super) tally: Arc<Tally<EpCounter>>,
     control: Mutex<Control>,
     owner: OnceLock<Weak<EpInner>>,
     /// Late and impossible events, by the table.
-    ignored: AtomicU64,
+    pub(super) ignored: AtomicU64,
 }
 
 pub(super) struct Control {
@@ -45,6 +48,8 @@ pub(super) struct Control {
     pub(super) peer: Option<Peer>,
     pub(super) local_port: u64,
     private_data: Arc<[u8]>,
+    /// Attempts of an endpoint for datagrams that are under way, with their clocks.
+    pub(super) resolving: BTreeMap<u64, Option<TimerKey>>,
 }
 
 /// Where an endpoint connected to; what dat_ep_dup_connect repeats.
@@ -63,6 +68,7 @@ impl EpShared {
             id,
             state: AtomicU8::new(state as u8),
             gate: Gate::default(),
+            tally: Arc::default(),
             control: Mutex::new(Control {
                 attempt: 0,
                 before_accept: EpState::Unconnected,
@@ -72,6 +78,7 @@ impl EpShared {
                 peer: None,
                 local_port: 0,
                 private_data: Arc::from([]),
+                resolving: BTreeMap::new(),
             }),
             owner: OnceLock::new(),
             ignored: AtomicU64::new(0),
@@ -106,6 +113,9 @@ impl EpShared {
         control.attempt += 1;
         control.connect_evd = None;
         stop_clock(control);
+        for key in std::mem::take(&mut control.resolving).into_values().flatten() {
+            timer::cancel(key);
+        }
     }
 
     /// Takes the step of an event and returns what is left to do: nothing of it yet.
@@ -123,12 +133,17 @@ impl EpShared {
                 {
                     control.attempt += 1;
                 }
-                if next == EpState::Unconnected {
+                if matches!(next, EpState::Unconnected | EpState::UnconfiguredUnconnected) {
                     control.forget_peer();
                 }
                 self.set_state(next);
             }
-            Step::Back => self.set_state(control.before_accept),
+            Step::Back => {
+                if control.before_accept == EpState::Unconnected {
+                    control.forget_peer();
+                }
+                self.set_state(control.before_accept);
+            }
             Step::End => self.end(control),
             Step::Ignore => _ = self.ignored.fetch_add(1, Ordering::Relaxed),
             Step::Stay | Step::Refuse => {}
@@ -140,6 +155,16 @@ impl EpShared {
     pub(super) fn report(&self, event: EpEvent) {
         let mut control = self.control.lock();
         self.report_locked(&mut control, event);
+    }
+
+    /// A request arrived for the endpoint, at that port: it knows its peer from now on
+    /// (dat_ep_query(3DAT)).
+    pub(super) fn report_request(&self, peer: Peer, port: u64) {
+        let mut control = self.control.lock();
+        if let Some((_, Step::Go(..))) = self.transit(&mut control, EpEvent::RequestArrived) {
+            control.peer = Some(peer);
+            control.local_port = port;
+        }
     }
 
     fn report_locked(&self, control: &mut Control, event: EpEvent) {
@@ -173,6 +198,23 @@ impl EpShared {
 
     /// Delivers a connection event, under the lock, so that events keep their order.
     fn raise(&self, control: &mut Control, kind: ConnectionEventKind) {
+        if let Some(owner) = self.owner.get().and_then(Weak::upgrade) {
+            owner.base.ia.tally.count(match kind {
+                ConnectionEventKind::Established if control.remote.is_some() => {
+                    IaCounter::CmActiveEst
+                }
+                ConnectionEventKind::Established => IaCounter::CmPassiveEst,
+                ConnectionEventKind::PeerRejected => IaCounter::CmUserRejRx,
+                ConnectionEventKind::NonPeerRejected => IaCounter::CmErrRefused,
+                ConnectionEventKind::TimedOut => IaCounter::CmErrTimeout,
+                ConnectionEventKind::Disconnected | ConnectionEventKind::Broken => {
+                    IaCounter::CmDreqRx
+                }
+                ConnectionEventKind::AcceptCompletionError | ConnectionEventKind::Unreachable => {
+                    IaCounter::CmErr
+                }
+            });
+        }
         let private_data = match kind {
             ConnectionEventKind::Established | ConnectionEventKind::PeerRejected => {
                 Arc::clone(&control.private_data)
@@ -195,6 +237,9 @@ impl EpShared {
     /// The clock of an attempt ran out.
     pub(crate) fn connect_timed_out(&self, attempt: u64) {
         let Some(owner) = self.owner.get().and_then(Weak::upgrade) else { return };
+        if self.is_datagram() {
+            return self.resolution_timed_out(attempt);
+        }
         let _call = owner.call.lock();
         {
             let mut control = self.control.lock();
@@ -231,6 +276,9 @@ fn stop_clock(control: &mut Control) {
 impl ConnectionSink for EpShared {
     fn connection_event(&self, attempt: u64, event: ConnectionUpcall<'_>) {
         let mut control = self.control.lock();
+        if self.is_datagram() {
+            return self.resolved(&mut control, attempt, event);
+        }
         if control.attempt != attempt {
             self.ignored.fetch_add(1, Ordering::Relaxed);
             return;
@@ -252,6 +300,11 @@ impl ConnectionSink for EpShared {
             ConnectionUpcall::AcceptFailed => EpEvent::AcceptFailed,
             ConnectionUpcall::Disconnected => EpEvent::Disconnected,
             ConnectionUpcall::Broken => EpEvent::Broken,
+            // Of no meaning to a connection.
+            ConnectionUpcall::Resolved { .. } => {
+                self.ignored.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
         };
         self.report_locked(&mut control, event);
     }

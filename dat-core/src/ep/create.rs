@@ -13,9 +13,9 @@ use crate::flags::{CompletionFlags, EvdFlags};
 use crate::ia::{Child, IaInner, InterfaceAdapter};
 use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
-use crate::provider::{ConnectionSink, QueuePairSpec};
+use crate::provider::{ConnectionSink, QueuePairSpec, Service};
 use crate::pz::ProtectionZone;
-use crate::srq::SharedReceiveQueue;
+use crate::srq::{SharedReceiveQueue, SrqInner};
 
 /// What an endpoint is made from (dat_ep_create(3DAT), dat_ep_create_with_srq(3DAT)).
 #[derive(Clone, Debug)]
@@ -93,8 +93,6 @@ impl EpSpec {
     }
 }
 
-const CREATE: &str = "dat_ep_create";
-
 impl InterfaceAdapter {
     /// Makes an endpoint, in the Unconnected state (dat_ep_create(3DAT)).
     ///
@@ -108,14 +106,16 @@ impl InterfaceAdapter {
     /// - `DAT_INSUFFICIENT_RESOURCES` when the adapter has no more.
     pub fn ep_create(&self, spec: &EpSpec) -> Result<Endpoint> {
         let ia = self.inner();
-        let adapter = ia.adapter(CREATE)?;
-        let base = ia.enroll(ObjectKind::Ep, CREATE)?;
-        let config = Config::new(ia, base.id, spec, (0, 0), CREATE)?;
+        let call = if spec.srq.is_some() { Call::CreateWithSrq } else { Call::Create };
+        let create = call.operation();
+        let adapter = ia.adapter(create)?;
+        let base = ia.enroll(ObjectKind::Ep, create)?;
+        let config = Config::new(ia, base.id, spec, (0, 0), call)?;
         let shared = Arc::new(EpShared::new(base.id, spec.unconfigured));
         let sink = Arc::clone(&shared) as Arc<dyn ConnectionSink>;
         let queue_pair = adapter
             .create_queue_pair(config.queue_pair_spec(base.id, sink))
-            .map_err(|error| base.describe(error, CREATE))?;
+            .map_err(|error| base.describe(error, create))?;
         config.publish(&shared);
         let inner = Arc::new(EpInner {
             base,
@@ -125,7 +125,7 @@ impl InterfaceAdapter {
             call: Mutex::new(Some(config)),
         });
         inner.shared.bind(&inner);
-        ia.adopt(inner.base.id, Child::Ep(Arc::downgrade(&inner)), CREATE)?;
+        ia.adopt(inner.base.id, Child::Ep(Arc::downgrade(&inner)), create)?;
         Ok(Endpoint { inner })
     }
 }
@@ -137,8 +137,9 @@ impl Config {
         id: u64,
         spec: &EpSpec,
         reads_before: (u32, u32),
-        operation: &'static str,
+        call: Call,
     ) -> Result<Self> {
+        let operation = call.operation();
         let pz = match &spec.pz {
             Some(pz) => Some(Hold::new(pz.inner(), ia, operation, Subtype::InvalidHandlePz)?),
             None => None,
@@ -150,7 +151,10 @@ impl Config {
             Some(srq) => Some(Hold::new(srq.inner(), ia, operation, Subtype::InvalidHandleSrq)?),
             None => None,
         };
-        let describe = |error: Error| ia.describe(error, operation);
+        let describe = |error: Error| ia.describe(call.relate(error), operation);
+        if let Some(srq) = srq.as_ref().filter(|_| call != Call::Modify) {
+            check_users(ia, srq).map_err(describe)?;
+        }
         if let (Some(pz), Some(srq)) = (&pz, &srq) {
             if pz.base.id != srq.pz_id() && !ia.attributes.provider.srq_ep_pz_difference_supported {
                 let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2)
@@ -164,6 +168,13 @@ impl Config {
             attributes::check(requested, &ia.attributes, srq.is_some()).map_err(describe)?;
         let recv =
             feed(recv, id, Stream::Receive, attributes.recv_completion_flags).map_err(describe)?;
+        if let (Some(recv), Some(request)) = (&recv, &request) {
+            if Arc::ptr_eq(recv.evd.arc(), request.arc()) {
+                let (recv, request) =
+                    (attributes.recv_completion_flags, attributes.request_completion_flags);
+                Feed::check_pair(recv, request).map_err(describe)?;
+            }
+        }
         let request = feed(request, id, Stream::Request, attributes.request_completion_flags)
             .map_err(describe)?;
         let amount = (attributes.max_rdma_read_in, attributes.max_rdma_read_out);
@@ -188,6 +199,10 @@ impl Config {
             |queue: &Option<CompletionUse>| queue.as_ref().and_then(|used| used.evd.completions());
         QueuePairSpec {
             tag,
+            service: match self.attributes.service_type {
+                EpAttributes::SERVICE_DATAGRAM => Service::Datagram,
+                _ => Service::Connection,
+            },
             domain: self.pz.as_ref().map(|pz| Arc::clone(&pz.domain)),
             request_queue: completions(&self.request),
             receive_queue: completions(&self.recv),
@@ -202,6 +217,54 @@ impl Config {
         let zone = self.pz.as_ref().map_or(0, |pz| pz.base.id);
         shared.gate.set(zone, &self.attributes, self.srq.is_some());
         shared.control().connect_evd = self.connect.as_ref().map(|evd| Arc::clone(evd.arc()));
+    }
+}
+
+/// A shared receive queue serves as many endpoints as the adapter says, this one included.
+fn check_users(ia: &IaInner, srq: &SrqInner) -> Result<()> {
+    let most = ia.attributes.ia.max_ep_per_srq;
+    if srq.base.lifecycle.uses() <= most {
+        return Ok(());
+    }
+    Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceSrq)
+        .because(format!("{} serves its maximum of {most} endpoints", srq.base.label()))
+        .advise("use another shared receive queue, or free an endpoint"))
+}
+
+/// The calls that check what an endpoint is to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Call {
+    Create,
+    CreateWithSrq,
+    Modify,
+}
+
+impl Call {
+    pub(super) const fn operation(self) -> &'static str {
+        match self {
+            Self::Create => "dat_ep_create",
+            Self::CreateWithSrq => "dat_ep_create_with_srq",
+            Self::Modify => "dat_ep_modify",
+        }
+    }
+
+    /// The error of attributes, which are the sixth argument of dat_ep_create, as the error of
+    /// this call. To dat_ep_modify(3DAT) what is not supported is an invalid parameter.
+    fn relate(self, error: Error) -> Error {
+        let attributes = match self {
+            Self::Create => return error,
+            Self::CreateWithSrq => Subtype::InvalidArg7,
+            Self::Modify => Subtype::InvalidArg3,
+        };
+        match (error.return_type(), error.subtype()) {
+            (_, Subtype::InvalidArg6) => error.with_subtype(attributes),
+            (ReturnType::ModelNotSupported, _) if self == Self::Modify => {
+                Error::new(ReturnType::InvalidParameter, attributes)
+                    .because(error.reason().to_owned())
+                    .advise(error.advice().to_owned())
+            }
+            _ => error,
+        }
     }
 }
 

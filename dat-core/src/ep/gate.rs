@@ -20,6 +20,7 @@ pub(super) struct Gate {
     /// Flags that a receive may have.
     recv_flags: AtomicU32,
     reads_out: AtomicU32,
+    service_type: AtomicU32,
     shared_receives: AtomicU32,
     pub(super) watermarks: Watermarks,
 }
@@ -71,6 +72,7 @@ impl Gate {
         request_flags: u32,
         recv_flags: u32,
         reads_out: u32,
+        service_type: u32,
     }
 
     #[inline]
@@ -95,6 +97,7 @@ impl Gate {
         self.write_iov.store(attributes.max_rdma_write_iov, relaxed);
         self.request_flags.store(request_flags.bits(), relaxed);
         self.recv_flags.store((attributes.recv_completion_flags & own).bits(), relaxed);
+        self.service_type.store(attributes.service_type, relaxed);
         self.reads_out.store(attributes.max_rdma_read_out, relaxed);
         self.shared_receives.store(u32::from(shared_receives), relaxed);
     }

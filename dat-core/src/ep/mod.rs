@@ -4,6 +4,7 @@ mod attributes;
 mod connect;
 mod control;
 mod create;
+mod datagram;
 mod gate;
 mod modify;
 mod post;
@@ -16,6 +17,7 @@ pub use connect::Connect;
 pub(crate) use connect::check_private_data;
 pub(crate) use control::EpShared;
 pub use create::EpSpec;
+pub use datagram::DatagramAddress;
 pub use modify::EpChange;
 pub(crate) use post::gather;
 pub use state::EpState;
@@ -28,10 +30,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::attr::EpAttributes;
+use crate::counters::{EpCounter, Tally};
 use crate::error::{Error, Result, ReturnType};
 use crate::evd::{EvdInner, EventDispatcher, Feed};
 use crate::lifecycle::{Base, Hold, object_handle};
-use crate::provider::QueuePair;
+use crate::provider::{Peer, QueuePair};
 use crate::pz::{ProtectionZone, PzInner};
 use crate::region_table::RegionTable;
 use crate::srq::{SharedReceiveQueue, SrqInner};
@@ -231,6 +234,15 @@ impl EpInner {
         self.shared.state()
     }
 
+    /// The counters, after the dispatcher of receives was told of them.
+    pub(crate) fn tally_for_receives(&self) -> &Arc<Tally<EpCounter>> {
+        let call = self.call.lock();
+        if let Some(recv) = call.as_ref().and_then(|config| config.recv.as_ref()) {
+            recv.evd.count_receives(self.shared.id, &self.shared.tally);
+        }
+        &self.shared.tally
+    }
+
     /// The number of the zone; 0 for none.
     pub(crate) fn zone(&self) -> u64 {
         self.shared.gate.zone()
@@ -239,6 +251,11 @@ impl EpInner {
     /// An event of the service point or request that decides over the endpoint.
     pub(crate) fn report(&self, event: EpEvent) {
         self.shared.report(event);
+    }
+
+    /// A request arrived for the endpoint, at that port.
+    pub(crate) fn request_arrived(&self, peer: Peer, port: u64) {
+        self.shared.report_request(peer, port);
     }
 
     /// A call that does nothing but a step.

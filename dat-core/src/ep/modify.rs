@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::create::EpSpec;
+use super::create::{Call, EpSpec};
 use super::table::EpEvent;
 use super::{Config, Endpoint, EpInner};
 use crate::attr::EpAttributes;
@@ -85,7 +85,7 @@ impl EpChange {
     }
 }
 
-const MODIFY: &str = "dat_ep_modify";
+const MODIFY: &str = Call::Modify.operation();
 
 impl Endpoint {
     /// Changes the endpoint (dat_ep_modify(3DAT)). All of the change takes place or none of it;
@@ -94,7 +94,8 @@ impl Endpoint {
     /// # Errors
     /// `DAT_INVALID_STATE` when the state does not allow a part of the change, or receives are
     /// posted and their completion flags would change; else as for
-    /// [`ep_create`](crate::InterfaceAdapter::ep_create).
+    /// [`ep_create`](crate::InterfaceAdapter::ep_create), but `DAT_INVALID_PARAMETER` also for
+    /// what the provider doesn't have.
     pub fn modify(&self, change: &EpChange) -> Result<()> {
         let inner = &*self.inner;
         let mut call = inner.call.lock();
@@ -127,7 +128,8 @@ impl Endpoint {
 impl EpInner {
     /// The configuration after a change, with the queue pair changed accordingly.
     fn replacement(&self, config: &Config, spec: &EpSpec) -> Result<Config> {
-        let fresh = Config::new(&self.base.ia, self.base.id, spec, config.reads.amount(), MODIFY)?;
+        let before = config.reads.amount();
+        let fresh = Config::new(&self.base.ia, self.base.id, spec, before, Call::Modify)?;
         let sink = Arc::clone(&self.shared) as Arc<dyn ConnectionSink>;
         self.queue_pair
             .modify(fresh.queue_pair_spec(self.base.id, sink))

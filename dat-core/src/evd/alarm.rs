@@ -1,6 +1,7 @@
 //! Whom an arriving event wakes: the waiter, or else the notification object and whoever
 //! polls the descriptor.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use super::EvdInner;
@@ -17,6 +18,8 @@ pub(super) struct Alarm {
     ia: Weak<IaInner>,
     id: u64,
     evd: OnceLock<Weak<EvdInner>>,
+    /// An overflow was reported, and the queue not drained since.
+    overflowed: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -25,19 +28,18 @@ struct State {
     /// The consumer asked for the descriptor to show arrivals.
     armed: bool,
     enabled: bool,
-    overflowed: bool,
     cno: Option<Arc<CnoInner>>,
 }
 
 impl Alarm {
     pub(super) fn new(ia: &Arc<IaInner>, id: u64) -> Self {
-        let state =
-            State { waiting: false, armed: false, enabled: true, overflowed: false, cno: None };
+        let state = State { waiting: false, armed: false, enabled: true, cno: None };
         Self {
             bell: Bell::default(),
             ia: Arc::downgrade(ia),
             id,
             evd: OnceLock::new(),
+            overflowed: AtomicBool::new(false),
             state: Mutex::new(state),
         }
     }
@@ -64,6 +66,24 @@ impl Alarm {
 
     pub(super) fn set_armed(&self, armed: bool) {
         self.state.lock().armed = armed;
+    }
+
+    /// Reports an overflow, if it is the first since the queue was drained.
+    pub(super) fn overflow(&self) {
+        if self.overflowed.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        if let Some(ia) = self.ia.upgrade() {
+            ia.raise_async(AsyncErrorKind::EvdOverflow, self.id);
+        }
+    }
+
+    /// The queue was seen empty.
+    #[inline]
+    pub(super) fn drained(&self) {
+        if self.overflowed.load(Ordering::Relaxed) {
+            self.overflowed.store(false, Ordering::Release);
+        }
     }
 
     /// An event arrived.
@@ -105,9 +125,6 @@ impl CompletionSink for Alarm {
     }
 
     fn completion_overflow(&self) {
-        let first = !std::mem::replace(&mut self.state.lock().overflowed, true);
-        if let Some(ia) = self.ia.upgrade().filter(|_| first) {
-            ia.raise_async(AsyncErrorKind::EvdOverflow, self.id);
-        }
+        self.overflow();
     }
 }

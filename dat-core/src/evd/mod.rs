@@ -1,6 +1,7 @@
 //! Event dispatchers: queues of events, and the ways to take events from them.
 
 mod alarm;
+mod count;
 mod queue;
 mod streams;
 mod wait;
@@ -14,8 +15,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use crate::cno::{Cno, CnoInner};
+use crate::counters::{EvdCounter, Tally};
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::event::{AsyncErrorKind, Event};
+use crate::event::Event;
 use crate::flags::EvdFlags;
 use crate::ia::{Child, IaInner, InterfaceAdapter};
 use crate::kind::ObjectKind;
@@ -25,6 +27,7 @@ use crate::signal::reserve_always_ready;
 use crate::sync::Mutex;
 
 use alarm::Alarm;
+use count::Receivers;
 use queue::Queue;
 use streams::{Mode, Streams};
 
@@ -61,6 +64,9 @@ pub(crate) struct EvdInner {
     queue: Mutex<Queue>,
     alarm: Arc<Alarm>,
     streams: Mutex<Streams>,
+    tally: Tally<EvdCounter>,
+    /// Endpoints that count the receives taken here, by number.
+    receivers: Receivers,
     /// The use of the notification object; apart from the alarm, which only rings it.
     cno: Mutex<Option<Hold<CnoInner>>>,
 }
@@ -149,6 +155,8 @@ impl InterfaceAdapter {
             queue: Mutex::new(Queue::new(options.min_qlen as usize, poller)),
             alarm,
             streams: Mutex::default(),
+            tally: Tally::default(),
+            receivers: Receivers::default(),
             cno: Mutex::new(None),
         });
         inner.alarm.bind(&inner);
@@ -205,7 +213,15 @@ impl EventDispatcher {
         if queue.is_taken() {
             return Err(self.inner.taken(&queue, DEQUEUE));
         }
-        Ok(queue.take_first(event))
+        let found = queue.take_first(event);
+        if !found {
+            self.inner.alarm.drained();
+        }
+        drop(queue);
+        if self.inner.tally.is_on() || self.inner.receivers.are_there() {
+            self.inner.count_dequeue(found, event);
+        }
+        Ok(found)
     }
 
     /// Posts a software event, whose value is the consumer's own (dat_evd_post_se(3DAT)).
@@ -342,6 +358,10 @@ impl AsFd for EventDispatcher {
 }
 
 impl EvdInner {
+    pub(crate) fn tally(&self) -> &Tally<EvdCounter> {
+        &self.tally
+    }
+
     /// The streams that may feed it.
     pub(crate) fn flags(&self) -> EvdFlags {
         self.flags
@@ -367,10 +387,10 @@ impl EvdInner {
         let (raised, overflow) = {
             let mut queue = self.queue.lock();
             let overflow = queue.is_full();
-            (queue.raise(event, true), overflow && queue.note_overflow())
+            (queue.raise(event, true), overflow)
         };
         if overflow {
-            self.report_overflow();
+            self.alarm.overflow();
         }
         if raised == Raised::Queued {
             self.alarm.sound();
@@ -381,8 +401,8 @@ impl EvdInner {
     /// the request is refused by the caller.
     pub(crate) fn raise_request(&self, event: Event) -> Raised {
         let raised = self.raise_if_room(event);
-        if raised == Raised::Full && self.queue.lock().note_overflow() {
-            self.report_overflow();
+        if raised == Raised::Full {
+            self.alarm.overflow();
         }
         raised
     }
@@ -390,10 +410,6 @@ impl EvdInner {
     /// Queues an asynchronous error if there is room.
     pub(crate) fn raise_async(&self, event: Event) -> Raised {
         self.raise_if_room(event)
-    }
-
-    fn report_overflow(&self) {
-        self.base.ia.raise_async(AsyncErrorKind::EvdOverflow, self.base.id);
     }
 
     fn attach_cno(&self, cno: Option<Hold<CnoInner>>) {

@@ -24,9 +24,9 @@ pub(super) struct Queue {
     capacity: usize,
     waiter: bool,
     unwaitable: bool,
+    /// The waiter was told to go.
+    evicted: bool,
     dead: bool,
-    /// An overflow was reported, and the queue not drained since.
-    overflowed: bool,
 }
 
 impl Queue {
@@ -37,8 +37,8 @@ impl Queue {
             capacity,
             waiter: false,
             unwaitable: false,
+            evicted: false,
             dead: false,
-            overflowed: false,
         }
     }
 
@@ -58,6 +58,12 @@ impl Queue {
 
     pub(super) fn set_waiter(&mut self, waiter: bool) {
         self.waiter = waiter;
+        self.evicted = false;
+    }
+
+    /// Whether the dispatcher became unwaitable while the waiter waited.
+    pub(super) fn is_evicted(&self) -> bool {
+        self.evicted
     }
 
     pub(super) fn is_unwaitable(&self) -> bool {
@@ -66,6 +72,7 @@ impl Queue {
 
     pub(super) fn set_unwaitable(&mut self, unwaitable: bool) {
         self.unwaitable = unwaitable;
+        self.evicted |= unwaitable && self.waiter;
     }
 
     /// Length and whether it can be waited on.
@@ -92,7 +99,6 @@ impl Queue {
             *event = first;
             return true;
         }
-        self.overflowed = false;
         let Some(poller) = &mut self.poller else { return false };
         let mut completion = [Completion::default()];
         if poller.poll(&mut completion) == 0 {
@@ -131,11 +137,6 @@ impl Queue {
         }
         self.events.push_back(event);
         Raised::Queued
-    }
-
-    /// Notes an overflow; whether it is the first since the queue was drained.
-    pub(super) fn note_overflow(&mut self) -> bool {
-        !std::mem::replace(&mut self.overflowed, true)
     }
 
     /// Sets which arrivals ring; whether completions are waiting already.

@@ -75,7 +75,9 @@ impl Streams {
                 mode.name()
             ));
         }
-        let others = self.feeds.iter().filter(|(other, _)| **other != key);
+        // How the two streams of one endpoint go together is the endpoint's own matter: both may
+        // change at once.
+        let others = self.feeds.iter().filter(|((ep, _), _)| *ep != key.0);
         for ((ep, _), other) in others {
             if *other != mode {
                 return Err(format!(
@@ -123,6 +125,22 @@ impl Feed {
         Ok(Self { evd: Arc::clone(evd), key })
     }
 
+    /// Whether the two streams of an endpoint go together on the same dispatcher.
+    pub(crate) fn check_pair(receive: CompletionFlags, request: CompletionFlags) -> Result<()> {
+        let (receive, request) = (Mode::of(receive), Mode::of(request));
+        if receive == request {
+            return Ok(());
+        }
+        Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg6)
+            .because(format!(
+                "request_completion_flags: {} does not go with {} of the receives on the same \
+                 dispatcher",
+                request.name(),
+                receive.name()
+            ))
+            .advise("use another dispatcher for the requests, or the same flags"))
+    }
+
     /// Enters the stream again after another one of the same endpoint and kind has ended.
     pub(crate) fn renew(&self, flags: CompletionFlags) {
         self.evd.streams.lock().feeds.insert(self.key, Mode::of(flags));
@@ -152,6 +170,7 @@ mod tests {
         assert!(admit(&mut streams, 1, Stream::Receive, CompletionFlags::UNSIGNALLED));
         assert!(admit(&mut streams, 1, Stream::Request, CompletionFlags::UNSIGNALLED));
         assert!(!admit(&mut streams, 2, Stream::Receive, CompletionFlags::empty()));
+        assert!(!admit(&mut streams, 2, Stream::Request, CompletionFlags::empty()));
         assert!(!admit(&mut streams, 2, Stream::Receive, CompletionFlags::SOLICITED_WAIT));
         assert_eq!(streams.mode(), Mode::Unsignalled);
     }

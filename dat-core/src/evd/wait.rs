@@ -2,6 +2,7 @@
 
 use super::streams::Mode;
 use super::{EvdInner, EventDispatcher};
+use crate::counters::EvdCounter;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
 use crate::timeout::Timeout;
@@ -45,6 +46,7 @@ impl EventDispatcher {
         let inner = &*self.inner;
         let deadline = timeout.deadline();
         let mode = inner.streams.lock().mode();
+        inner.tally().count(EvdCounter::Wait);
         let mut queue = inner.queue.lock();
         if queue.is_taken() {
             return Err(inner.taken(&queue, WAIT));
@@ -55,6 +57,7 @@ impl EventDispatcher {
         inner.check_threshold(threshold, queue.capacity(), mode)?;
         let threshold = threshold as usize;
         let mut queued = queue.collect();
+        let mut evicted = false;
         if queued < threshold && !timeout.is_zero() {
             queue.set_waiter(true);
             inner.alarm.set_waiting(true);
@@ -66,13 +69,16 @@ impl EventDispatcher {
                     break;
                 }
                 drop(queue);
+                inner.tally().count(EvdCounter::WaitBlocked);
                 let rung = inner.alarm.bell.sleep(deadline);
+                inner.tally().count(EvdCounter::WaitNotify);
                 queue = inner.queue.lock();
                 queued = queue.collect();
-                if queue.is_dead() || queue.is_unwaitable() || queued >= threshold || !rung {
+                if queue.is_dead() || queue.is_evicted() || queued >= threshold || !rung {
                     break;
                 }
             }
+            evicted = queue.is_evicted();
             queue.set_waiter(false);
             inner.alarm.set_waiting(false);
             let _ = queue.notify(inner.alarm.wanted(mode));
@@ -81,10 +87,14 @@ impl EventDispatcher {
             let error = Error::new(ReturnType::Abort, Subtype::NoSubtype);
             return Err(inner.base.describe(error, WAIT));
         }
-        if queue.is_unwaitable() {
+        if evicted {
             return Err(inner.unwaitable());
         }
         if queued >= threshold && queue.take_first(event) {
+            inner.count_receive(event);
+            if queued == 1 {
+                inner.alarm.drained();
+            }
             return Ok(Waited::Event { more: count(queued - 1) });
         }
         Ok(Waited::TimedOut { queued: count(queued) })

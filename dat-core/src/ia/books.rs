@@ -36,6 +36,26 @@ pub(crate) enum Child {
     Srq(Weak<SrqInner>),
 }
 
+impl Child {
+    /// The kind of the object, once it is made.
+    pub(crate) const fn kind(&self) -> Option<ObjectKind> {
+        Some(match self {
+            Self::Unborn => return None,
+            Self::Cno(_) => ObjectKind::Cno,
+            Self::Cr(_) => ObjectKind::Cr,
+            Self::Csp(_) => ObjectKind::Csp,
+            Self::Ep(_) => ObjectKind::Ep,
+            Self::Evd(_) => ObjectKind::Evd,
+            Self::Lmr(_) => ObjectKind::Lmr,
+            Self::Psp(_) => ObjectKind::Psp,
+            Self::Pz(_) => ObjectKind::Pz,
+            Self::Rmr(_) => ObjectKind::Rmr,
+            Self::Rsp(_) => ObjectKind::Rsp,
+            Self::Srq(_) => ObjectKind::Srq,
+        })
+    }
+}
+
 /// The books; guarded by one lock of the adapter's.
 #[derive(Debug, Default)]
 pub(crate) struct Books {
@@ -61,7 +81,9 @@ impl Books {
         if self.counts[kind as usize] >= limit {
             return Err(Error::new(ReturnType::InsufficientResources, subtype)
                 .because(format!("the adapter has its maximum of {limit} {kind} objects"))
-                .advise(format!("free a {kind}, or open an adapter with a higher limit")));
+                .advise(format!(
+                    "free one of them ({kind}), or open an adapter with a higher limit"
+                )));
         }
         self.counts[kind as usize] += 1;
         self.children.insert(id, (kind, Child::Unborn));

@@ -24,7 +24,7 @@ impl InterfaceAdapter {
 }
 
 impl IaInner {
-    fn close(&self, how: Close) -> Result<()> {
+    pub(super) fn close(&self, how: Close) -> Result<()> {
         let own =
             self.async_evd.lock().as_ref().and_then(|evd| evd.own.then(|| evd.hold.base().id));
         let children = {

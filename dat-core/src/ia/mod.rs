@@ -6,18 +6,20 @@ mod open;
 
 pub(crate) use books::Child;
 pub(crate) use open::MAX_SEGMENTS;
-pub use open::{AsyncErrors, IaOptions};
+pub use open::{AsyncErrors, IaOptions, IaQuery};
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
 use crate::attr::{EpAttributes, IaAttributes, ProviderAttributes};
+use crate::counters::{IaCounter, Tally};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdInner, EventDispatcher};
 use crate::event::{AsyncError, AsyncErrorKind, Event};
+use crate::flags::Close;
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Hold};
 use crate::provider::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall};
@@ -38,7 +40,8 @@ use books::Books;
 /// ia.close(Close::Graceful)?;
 /// # Ok::<(), dat_core::Error>(())
 /// ```
-#[derive(Clone)]
+///
+/// When the last handle and the last object are dropped without a close, the adapter closes.
 pub struct InterfaceAdapter {
     inner: Arc<IaInner>,
 }
@@ -50,10 +53,14 @@ pub(crate) struct IaInner {
     /// Contexts of local memory regions; posts read it without a lock.
     pub(crate) regions: Arc<RegionTable>,
     books: Mutex<Books>,
+    /// Handles, and objects but for the dispatcher that the adapter made for itself. It and the
+    /// adapter keep each other; with nobody else left, the adapter is closed.
+    users: AtomicUsize,
     /// Gone once the adapter is closed.
     adapter: Mutex<Option<open::Opened>>,
     async_evd: Mutex<Option<AsyncEvd>>,
     context: AtomicU64,
+    pub(crate) tally: Tally<IaCounter>,
 }
 
 /// The dispatcher of asynchronous errors.
@@ -72,6 +79,7 @@ pub(crate) fn next_id() -> u64 {
 
 impl InterfaceAdapter {
     pub(crate) fn from_inner(inner: &Arc<IaInner>) -> Self {
+        inner.begin_use();
         Self { inner: Arc::clone(inner) }
     }
 
@@ -136,7 +144,32 @@ impl InterfaceAdapter {
     }
 }
 
+impl Clone for InterfaceAdapter {
+    fn clone(&self) -> Self {
+        Self::from_inner(&self.inner)
+    }
+}
+
+impl Drop for InterfaceAdapter {
+    fn drop(&mut self) {
+        self.inner.end_use();
+    }
+}
+
 impl IaInner {
+    /// Counts a handle or an object.
+    pub(crate) fn begin_use(&self) {
+        self.users.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A handle or an object is gone; the last one closes the adapter.
+    pub(crate) fn end_use(&self) {
+        if self.users.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // Nobody is left to tell; closed already, there is nothing to do.
+            let _ = self.close(Close::Abrupt);
+        }
+    }
+
     /// Takes up an object, within the limits of the adapter.
     pub(crate) fn enroll(
         self: &Arc<Self>,
@@ -151,7 +184,12 @@ impl IaInner {
 
     /// Notes where an enrolled object is.
     pub(crate) fn adopt(&self, id: u64, child: Child, operation: &'static str) -> Result<()> {
-        self.books.lock().adopt(id, child).map_err(|error| self.describe(error, operation))
+        let kind = child.kind();
+        self.books.lock().adopt(id, child).map_err(|error| self.describe(error, operation))?;
+        if let Some((made, _)) = kind.and_then(counters_of) {
+            self.tally.count(made);
+        }
+        Ok(())
     }
 
     /// The objects of the adapter that a question picks. It is asked under the lock of the
@@ -162,6 +200,9 @@ impl IaInner {
 
     pub(crate) fn leave(&self, kind: ObjectKind, id: u64) {
         self.books.lock().leave(kind, id);
+        if let Some((_, freed)) = counters_of(kind) {
+            self.tally.count(freed);
+        }
     }
 
     pub(crate) fn reserve_reads(&self, before: (u32, u32), wanted: (u32, u32)) -> Result<()> {
@@ -190,12 +231,28 @@ impl IaInner {
 
     /// Reports an asynchronous error to the consumer, if it listens.
     pub(crate) fn raise_async(&self, kind: AsyncErrorKind, object: u64) {
+        self.tally.count(IaCounter::AsyncError);
         let evd = self.async_evd.lock().as_ref().map(|evd| Arc::clone(evd.hold.arc()));
         if let Some(evd) = evd {
             // When even this dispatcher is full there is nobody left to tell.
             let _ = evd.raise_async(Event::Async(AsyncError { kind, object }));
         }
     }
+}
+
+/// What counts the making and freeing of a kind of object.
+fn counters_of(kind: ObjectKind) -> Option<(IaCounter, IaCounter)> {
+    Some(match kind {
+        ObjectKind::Pz => (IaCounter::PzCreate, IaCounter::PzFree),
+        ObjectKind::Lmr => (IaCounter::LmrCreate, IaCounter::LmrFree),
+        ObjectKind::Rmr => (IaCounter::RmrCreate, IaCounter::RmrFree),
+        ObjectKind::Psp => (IaCounter::PspCreate, IaCounter::PspFree),
+        ObjectKind::Rsp => (IaCounter::RspCreate, IaCounter::RspFree),
+        ObjectKind::Evd => (IaCounter::EvdCreate, IaCounter::EvdFree),
+        ObjectKind::Ep => (IaCounter::EpCreate, IaCounter::EpFree),
+        ObjectKind::Srq => (IaCounter::SrqCreate, IaCounter::SrqFree),
+        ObjectKind::Cr | ObjectKind::Ia | ObjectKind::Cno | ObjectKind::Csp => return None,
+    })
 }
 
 /// Passes the provider's asynchronous events on to the adapter.

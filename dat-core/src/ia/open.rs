@@ -1,10 +1,13 @@
 //! Opening an adapter by name.
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
 use super::{AsyncEvd, IaInner, IaSink, InterfaceAdapter, next_id};
+use crate::attr::{IaAttributes, ProviderAttributes};
+use crate::counters::Tally;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdOptions, EventDispatcher};
 use crate::flags::EvdFlags;
@@ -37,10 +40,10 @@ pub struct IaOptions {
 /// Where asynchronous errors of an adapter go.
 #[derive(Clone, Debug)]
 pub enum AsyncErrors {
-    /// To a dispatcher that the adapter makes, with room for so many events; at least 1.
+    /// To a dispatcher that the adapter makes.
     Make {
-        /// Events that it must hold.
-        min_qlen: u32,
+        /// Events that it must hold, at least 1; without it a length that fits the adapter.
+        min_qlen: Option<u32>,
     },
     /// To a dispatcher of the consumer's, of any open instance. The close leaves it alone.
     To(EventDispatcher),
@@ -50,7 +53,7 @@ pub enum AsyncErrors {
 
 impl Default for IaOptions {
     fn default() -> Self {
-        Self { version: ApiVersion::ANY, async_evd: AsyncErrors::Make { min_qlen: 8 } }
+        Self { version: ApiVersion::ANY, async_evd: AsyncErrors::Make { min_qlen: None } }
     }
 }
 
@@ -83,6 +86,57 @@ impl Registry {
     }
 }
 
+/// An adapter that was opened for a look only (dat_ib_open_query); closes when dropped
+/// (dat_ib_close_query).
+pub struct IaQuery {
+    opened: Opened,
+    attributes: AdapterAttributes,
+}
+
+impl IaQuery {
+    /// What the adapter is and how much it holds.
+    #[must_use]
+    pub fn attributes(&self) -> &IaAttributes {
+        &self.attributes.ia
+    }
+
+    /// What the provider offers.
+    #[must_use]
+    pub fn provider_attributes(&self) -> &ProviderAttributes {
+        &self.attributes.provider
+    }
+}
+
+impl std::fmt::Debug for IaQuery {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let _ = &self.opened;
+        write!(f, "query of IA {:?}", self.attributes.ia.adapter_name)
+    }
+}
+
+impl Registry {
+    /// Opens an adapter for a look at its attributes: nothing can be made on it
+    /// (dat_ib_open_query).
+    ///
+    /// # Errors
+    /// As [`Registry::open`].
+    pub fn open_query(&self, name: &str) -> Result<IaQuery> {
+        let mut failures = Vec::new();
+        for candidate in self.resolve(name, ApiVersion::ANY)? {
+            let sink = Arc::new(IaSink { ia: OnceLock::new() });
+            match candidate.provider.open(candidate.request(sink)) {
+                Ok(adapter) => {
+                    let attributes = within_reach(adapter.attributes());
+                    let opened = Opened { adapter, _in_use: candidate.guard };
+                    return Ok(IaQuery { opened, attributes });
+                }
+                Err(error) => failures.push(error.during("dat_ib_open_query")),
+            }
+        }
+        Err(merge(name, failures))
+    }
+}
+
 fn open_candidate(
     name: &str,
     candidate: Candidate,
@@ -106,10 +160,12 @@ fn open_candidate(
         books: Mutex::default(),
         adapter: Mutex::new(Some(Opened { adapter, _in_use: candidate.guard })),
         async_evd: Mutex::new(None),
+        users: AtomicUsize::new(0),
         context: std::sync::atomic::AtomicU64::new(0),
+        tally: Tally::default(),
     });
     let _ = sink.ia.set(Arc::downgrade(&inner));
-    let ia = InterfaceAdapter { inner };
+    let ia = InterfaceAdapter::from_inner(&inner);
     match &options.async_evd {
         AsyncErrors::Make { min_qlen } => ia.make_async_evd(*min_qlen)?,
         AsyncErrors::To(evd) => ia.use_async_evd(evd, false)?,
@@ -154,7 +210,9 @@ fn merge(name: &str, mut failures: Vec<Error>) -> Error {
 }
 
 impl InterfaceAdapter {
-    fn make_async_evd(&self, min_qlen: u32) -> Result<()> {
+    fn make_async_evd(&self, min_qlen: Option<u32>) -> Result<()> {
+        const USUAL: u32 = 8;
+        let min_qlen = min_qlen.unwrap_or_else(|| USUAL.min(self.attributes().max_evd_qlen));
         let evd =
             self.evd_create(&EvdOptions::new(min_qlen, EvdFlags::ASYNC)).map_err(|error| {
                 if error.is(ReturnType::InvalidParameter) {
@@ -163,7 +221,9 @@ impl InterfaceAdapter {
                     error.during(OPEN)
                 }
             })?;
-        self.use_async_evd(&evd, true)
+        self.use_async_evd(&evd, true)?;
+        evd.inner().base.belong_to_adapter();
+        Ok(())
     }
 
     fn use_async_evd(&self, evd: &EventDispatcher, own: bool) -> Result<()> {

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use super::QueuePair;
 use crate::error::Result;
@@ -32,6 +33,31 @@ pub struct Peer {
     pub port: u64,
 }
 
+/// Where datagrams can be sent to.
+#[derive(Clone)]
+pub struct RemoteAddress {
+    /// The other adapter's address.
+    pub address: IpAddr,
+    /// The number of the other queue pair.
+    pub number: u32,
+    /// What the provider needs to send there.
+    pub handle: Arc<dyn Any + Send + Sync>,
+}
+
+impl fmt::Debug for RemoteAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.address, self.number)
+    }
+}
+
+impl PartialEq for RemoteAddress {
+    fn eq(&self, other: &Self) -> bool {
+        self.address == other.address && self.number == other.number
+    }
+}
+
+impl Eq for RemoteAddress {}
+
 /// An event of a connection.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -44,6 +70,13 @@ pub enum ConnectionUpcall<'a> {
         peer: Peer,
         /// The local port qualifier.
         local_port: u64,
+    },
+    /// Of a queue pair that carries datagrams: the other side accepted, or was accepted.
+    Resolved {
+        /// Where to send to.
+        remote: &'a RemoteAddress,
+        /// What the accepting consumer sent; empty on the accepting side.
+        private_data: &'a [u8],
     },
     /// The other consumer refused.
     PeerRejected {
@@ -99,6 +132,11 @@ pub trait Incoming: Send + Sync {
 
     /// Who asks.
     fn peer(&self) -> Peer;
+
+    /// Whether it asks for datagrams; such a one is accepted on a queue pair that carries them.
+    fn is_datagram(&self) -> bool {
+        false
+    }
 
     /// What the asking consumer sent.
     fn private_data(&self) -> &[u8];

@@ -16,6 +16,7 @@
 mod adapter;
 mod completion;
 mod connection;
+pub mod decorate;
 mod memory;
 mod queue_pair;
 mod shared_receive;
@@ -28,11 +29,12 @@ pub use completion::{
 };
 pub use connection::{
     ConnectRequest, ConnectionSink, ConnectionUpcall, Incoming, ListenSink, Listener, Peer,
+    RemoteAddress,
 };
 pub use memory::{MemoryRegion, MemoryWindow, ProtectionDomain, WindowScope};
 pub use queue_pair::{
-    BindRequest, Outstanding, QueuePair, QueuePairLimits, QueuePairSpec, ReceiveRequest, Request,
-    Segment, Work,
+    BindRequest, DATAGRAM_PREFIX, Outstanding, QueuePair, QueuePairLimits, QueuePairSpec,
+    ReceiveRequest, Request, Segment, Service, Work,
 };
 pub use shared_receive::{SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{
     CompletionQueue, ConnectRequest, ConnectionSink, MemoryRegion, MemoryWindow, ProtectionDomain,
-    SharedReceiveQueue, unsupported,
+    RemoteAddress, SharedReceiveQueue, unsupported,
 };
 use crate::error::Result;
 use crate::flags::{Close, CompletionFlags, Privileges};
@@ -147,6 +147,16 @@ impl std::fmt::Debug for BindRequest<'_> {
     }
 }
 
+/// What a queue pair carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Service {
+    /// A reliable connection with one other queue pair.
+    #[default]
+    Connection,
+    /// Datagrams to and from any number of others, which may be lost.
+    Datagram,
+}
+
 /// How large a queue pair is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueuePairLimits {
@@ -171,6 +181,8 @@ pub struct QueuePairLimits {
 pub struct QueuePairSpec {
     /// Comes back in its completions and asynchronous events.
     pub tag: u64,
+    /// What it carries.
+    pub service: Service,
     /// The domain whose memory it can reach. Absent only before the consumer of a
     /// provider-made endpoint chose one; nothing is posted and nothing connects until then.
     pub domain: Option<Arc<dyn ProtectionDomain>>,
@@ -205,7 +217,11 @@ pub struct Outstanding {
     pub requests: u32,
 }
 
-/// A queue pair with a reliable connection.
+/// The bytes that a received datagram has before its message (the global route header).
+pub const DATAGRAM_PREFIX: u64 = 40;
+
+/// A queue pair with a reliable connection, or one that carries datagrams: that one is never
+/// connected, its attempts end with `Resolved` or a failure, and several may be under way.
 ///
 /// Its life: made unconnected; then connecting, by [`QueuePair::connect`] or
 /// [`Incoming::accept`](super::Incoming::accept); connected; and disconnected, by any failure
@@ -226,6 +242,16 @@ pub trait QueuePair: Send + Sync {
     /// # Errors
     /// `DAT_INSUFFICIENT_RESOURCES` when `max_requests` are outstanding.
     fn post_request(&self, request: &Request<'_>) -> Result<()>;
+
+    /// Posts a datagram, on a queue pair that carries them. The receive that it completes has
+    /// [`DATAGRAM_PREFIX`] bytes of the transport's before the message.
+    ///
+    /// # Errors
+    /// As [`QueuePair::post_request`]; `DAT_MODEL_NOT_SUPPORTED` where there are none (the
+    /// default).
+    fn post_datagram(&self, _to: &RemoteAddress, _request: &Request<'_>) -> Result<()> {
+        Err(unsupported("datagrams"))
+    }
 
     /// Posts a bind and returns the new key of the window; the old one is invalid when the
     /// bind completes. Later requests do not start before it.

@@ -54,11 +54,17 @@ fn unknown(asked: Asked<'_>, found: &[Found]) -> Error {
             names.push(&entry.name);
         }
     }
-    let mut reason = match names.as_slice() {
-        [] => "no adapter is known: no provider found one, and no line names one".to_owned(),
-        names => format!(
-            "no adapter has that name; those known are {}",
-            listing(names.iter().map(|name| shown(name)))
+    let mut usable: Vec<&str> = Vec::new();
+    for Found { entry, .. } in found {
+        if entry.fate.is_usable() && !usable.contains(&entry.name.as_str()) {
+            usable.push(&entry.name);
+        }
+    }
+    let mut reason = match usable.as_slice() {
+        [] => "no adapter has that name, and none can be opened".to_owned(),
+        usable => format!(
+            "no adapter has that name; those that can be opened are {}",
+            listing(usable.iter().map(|name| shown(name)))
         ),
     };
     for Found { entry, .. } in found {

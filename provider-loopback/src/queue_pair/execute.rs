@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dat_core::flags::{CompletionFlags, Privileges};
-use dat_core::provider::{Segment, Work};
+use dat_core::provider::{DATAGRAM_PREFIX, Segment, Work};
 use dat_core::{DtoStatus, Operation, RmrTriplet};
 
 use super::receive::{Arrival, Posted, Receives};
@@ -211,6 +211,35 @@ impl Receives {
         }
         let (&posted, segments) = self.ring.front()?;
         let outcome = message(length, source, posted.length, Local { segments, domain });
+        self.ring.pop();
+        Some((posted, outcome))
+    }
+}
+
+impl Receives {
+    /// As [`fill`](Self::fill), behind the prefix of datagrams.
+    pub(super) fn fill_datagram(
+        &mut self,
+        source: Local<'_>,
+        length: u64,
+        upcalls: &mut Upcalls,
+    ) -> Option<(Posted, Result<(), Option<Fault>>)> {
+        let prefix = DATAGRAM_PREFIX;
+        let put = |room: u64, target: Local<'_>| {
+            if length.saturating_add(prefix) > room {
+                return Err(None);
+            }
+            transfer::datagram(source, target, prefix, length).map_err(Some)
+        };
+        if self.shared.is_some() {
+            let (posted, count) = self.take(upcalls)?;
+            let shared = self.shared.as_ref()?;
+            let domain = shared.queue.domain.id;
+            let segments = &shared.segments[..count];
+            return Some((posted, put(posted.length, Local { segments, domain })));
+        }
+        let (&posted, segments) = self.ring.front()?;
+        let outcome = put(posted.length, Local { segments, domain: self.domain });
         self.ring.pop();
         Some((posted, outcome))
     }

@@ -1,5 +1,6 @@
 //! Queue pairs.
 
+mod datagram;
 mod execute;
 mod receive;
 mod send;
@@ -17,7 +18,8 @@ use std::sync::Arc;
 use dat_core::error::{Result, Subtype};
 use dat_core::flags::Close;
 use dat_core::provider::{
-    BindRequest, ConnectRequest, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest, Request,
+    BindRequest, ConnectRequest, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest,
+    RemoteAddress, Request,
 };
 
 use crate::errors::foreign;
@@ -46,6 +48,10 @@ impl QueuePair for Handle {
 
     fn post_request(&self, request: &Request<'_>) -> Result<()> {
         self.endpoint.post_request(request)
+    }
+
+    fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
+        self.endpoint.post_datagram(to, request)
     }
 
     fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {

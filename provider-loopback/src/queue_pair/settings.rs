@@ -27,6 +27,7 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn Q
         sq: Mutex::new(Sq {
             state: State::Unconnected,
             retired: false,
+            service: spec.service,
             room: requests,
             requests: parts.requests,
             stride: spec.limits.max_request_segments,
@@ -132,6 +133,7 @@ impl Endpoint {
         receives.domain = parts.domain;
         sq.room.max = spec.limits.max_requests;
         sq.stride = spec.limits.max_request_segments;
+        sq.service = spec.service;
         let before = (
             replace(&mut receives.outlet, parts.receives),
             replace(&mut receives.shared, parts.shared),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dat_core::error::{Error, Result, Subtype};
-use dat_core::provider::{ConnectionSink, ConnectionUpcall};
+use dat_core::provider::{ConnectionSink, ConnectionUpcall, Service};
 use parking_lot::Mutex;
 
 use super::receive::Rq;
@@ -26,6 +26,7 @@ pub(crate) struct Sq {
     pub(crate) state: State,
     /// Retired for good: nothing leads back.
     pub(crate) retired: bool,
+    pub(crate) service: Service,
     pub(super) room: Room,
     pub(crate) requests: Requester,
     /// Segments of one request.
@@ -141,6 +142,16 @@ impl Sq {
 }
 
 impl Endpoint {
+    /// Reports an event, unless the queue pair was retired.
+    pub(crate) fn tell(&self, attempt: u64, event: ConnectionUpcall<'_>) {
+        let sq = self.sq.lock();
+        let sink = (!sq.retired).then(|| Arc::clone(&sq.sink));
+        drop(sq);
+        if let Some(sink) = sink {
+            sink.connection_event(attempt, event);
+        }
+    }
+
     /// Passes through the locks under which memory of its domains may be copied.
     pub(crate) fn settle(&self) {
         drop(self.rq.lock());

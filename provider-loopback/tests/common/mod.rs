@@ -340,6 +340,7 @@ impl Side {
             Arc::new(Recorder { poller: Mutex::new(parts.poller), log: Mutex::default() });
         let domain = setup.domain.unwrap_or_else(|| Arc::clone(&world.domain));
         let spec = QueuePairSpec {
+            service: Service::Connection,
             tag: TAGS.fetch_add(1, Ordering::Relaxed),
             domain: Some(domain),
             request_queue: setup.with_requests.then(|| Arc::clone(&parts.queue)),

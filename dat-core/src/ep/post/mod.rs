@@ -9,6 +9,7 @@ pub(crate) use segments::gather;
 
 use super::table::EpEvent;
 use super::{Endpoint, EpInner};
+use crate::counters::EpCounter;
 use crate::error::{Error, Result, Subtype};
 use crate::flags::{CompletionFlags, Privileges};
 use crate::provider::{BindRequest, ReceiveRequest, Request, Work};
@@ -81,6 +82,8 @@ impl Endpoint {
             .queue_pair
             .post_receive(&receive)
             .map_err(|error| inner.base.describe_post(error, RECV))?;
+        inner.shared.tally.count(EpCounter::PostRecv);
+        inner.shared.tally.add(EpCounter::PostRecvData, local.length);
         if gate.watermarks.are_set() {
             inner.check_watermarks();
         }
@@ -118,9 +121,34 @@ impl EpInner {
         }
     }
 
+    #[cold]
+    fn count_request(&self, work: &Work, length: u64) {
+        let tally = &self.shared.tally;
+        let (posted, data, length) = match work {
+            Work::Send | Work::SendInvalidate { .. } => {
+                (EpCounter::PostSend, Some(EpCounter::PostSendData), length)
+            }
+            Work::RdmaWrite { .. } => {
+                (EpCounter::PostWrite, Some(EpCounter::PostWriteData), length)
+            }
+            Work::RdmaWriteImmediate { .. } => {
+                (EpCounter::PostWriteImm, Some(EpCounter::PostWriteImmData), length)
+            }
+            Work::RdmaRead { remote } | Work::RdmaReadToRmr { remote, .. } => {
+                (EpCounter::PostRead, Some(EpCounter::PostReadData), remote.length)
+            }
+            Work::FetchAdd { .. } => (EpCounter::PostFetchAdd, None, 0),
+            Work::CompareSwap { .. } => (EpCounter::PostCmpSwap, None, 0),
+        };
+        tally.count(posted);
+        if let Some(data) = data {
+            tally.add(data, length);
+        }
+    }
+
     /// Whether the operation and the endpoint have the flags.
     #[inline]
-    fn check_flags(
+    pub(super) fn check_flags(
         &self,
         flags: CompletionFlags,
         allowed: u32,
@@ -151,7 +179,7 @@ impl EpInner {
 
     /// Checks local segments as far as that can be done now.
     #[inline]
-    fn gather(
+    pub(super) fn gather(
         &self,
         iov: &[LmrTriplet],
         most: u32,
@@ -178,7 +206,11 @@ impl EpInner {
             Request { work, segments: &local.segments, length: local.length, cookie, flags };
         self.queue_pair
             .post_request(&request)
-            .map_err(|error| self.base.describe_post(error, operation))
+            .map_err(|error| self.base.describe_post(error, operation))?;
+        if self.shared.tally.is_on() {
+            self.count_request(&work, local.length);
+        }
+        Ok(())
     }
 }
 

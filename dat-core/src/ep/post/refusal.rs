@@ -56,7 +56,7 @@ impl EpInner {
     }
 
     #[cold]
-    pub(super) fn too_long(&self, length: u64, most: u64, operation: &'static str) -> Error {
+    pub(in crate::ep) fn too_long(&self, length: u64, most: u64, operation: &'static str) -> Error {
         let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3)
             .because(format!("{length} bytes exceed the endpoint's maximum of {most}"))
             .advise("transfer less at once, or make the endpoint with a higher maximum");

@@ -92,6 +92,7 @@ impl Adapter for StubAdapter {
                 invalidate_supported: false,
                 atomics_supported: false,
                 immediate_data_supported: false,
+                datagrams_supported: false,
                 provider_specific: Vec::new(),
             },
             default_ep: EpAttributes {

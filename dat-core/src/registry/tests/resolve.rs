@@ -69,7 +69,7 @@ fn a_failure_says_what_is_known_of_the_name() {
             name,
             &["IA \"twise\"", "no adapter has that name", "did you mean \"twice\"?"][..],
         ),
-        ("frei?x=1", any, name, &["IA \"frei\"", "\"free\", \"down\"", "did you mean \"free\"?"]),
+        ("frei?x=1", any, name, &["IA \"frei\"", "\"dup\", \"free\"", "did you mean \"free\"?"]),
         ("nothing like it", any, name, &["\"twice\", \"only\"", "`dat list`"]),
         (
             "old",
@@ -150,7 +150,7 @@ fn an_unreadable_configuration_is_part_of_the_reason() {
     let error = resolved(&registry, "ib0", ApiVersion::ANY).expect_err("nothing is there");
     assert_contains(
         &error.to_string(),
-        &["no adapter is known", "/nowhere/dat.conf: DAT_OVERRIDE names a file", "No such file"],
+        &["none can be opened", "/nowhere/dat.conf: DAT_OVERRIDE names a file", "No such file"],
     );
     // What providers find is still there.
     registry.add_provider(Fake::new("fake", &["ib0"])).expect("a new name");

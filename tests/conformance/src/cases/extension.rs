@@ -1,11 +1,13 @@
 //! The InfiniBand extensions of DAT 2.0, and the calls of 2.0 that move data.
 
 use dat_core::{
-    CompletionFlags, ConnectionEventKind, DtoStatus, Memory, MemorySource, Operation, Privileges,
+    Close, CompletionFlags, ConnectionEventKind, DtoStatus, EpCounter, EvdCounter, Event,
+    IaCounter, Memory, MemorySource, Operation, Privileges,
 };
 
 use crate::case::{cases, skip};
-use crate::node::{Buffer, Node};
+use crate::node::{Buffer, Node, link};
+use crate::target::target;
 use crate::wait::{expect_connection, expect_dto, expect_no_event};
 
 cases! {
@@ -13,6 +15,9 @@ cases! {
     "DAT 2.0, IB extension: compare and swap": compare_and_swap_changes_only_what_it_expects;
     "DAT 2.0, IB extension: memory privileges": atomics_need_their_privilege;
     "DAT 2.0, IB extension: RDMA write with immediate data": immediate_data_completes_a_receive;
+    "DAT 2.0, IB extension: counters": counters_count_from_their_start;
+    "DAT 2.0, IB extension: open query, close query":
+        a_query_sees_what_an_open_sees_and_leaves_nothing;
     "DAT 2.0, dat_ep_post_rdma_read_to_rmr": a_read_can_go_to_a_remote_context;
 }
 
@@ -127,4 +132,54 @@ fn a_read_can_go_to_a_remote_context() {
     assert_eq!((done.cookie, done.status), (9, DtoStatus::Success));
     assert_eq!((done.operation, done.length), (Operation::RdmaRead, 32));
     assert_eq!(target.bytes(0, 32), source.bytes(0, 32));
+}
+
+fn counters_count_from_their_start() {
+    let node = Node::new();
+    let (client, server) = (node.ep(), node.ep());
+    for (counted, figures) in [
+        (client.start_counters(), client.counters(false).map(|all| all.values().to_vec())),
+        (server.start_counters(), server.counters(false).map(|all| all.values().to_vec())),
+        (node.recv.start_counters(), node.recv.counters(false).map(|all| all.values().to_vec())),
+    ] {
+        counted.expect("live");
+        assert!(figures.expect("live").iter().all(|figure| *figure == 0));
+    }
+    node.ia.start_counters().expect("live");
+    link(&node, &client, &node, &server);
+    let buffer = node.buffer(32);
+    server.post_recv(&[buffer.piece(0, 16)], 1, NONE).expect("posted");
+    client.post_send(&[buffer.piece(16, 12)], 2, NONE).expect("connected");
+    expect_dto(&node.recv, &[&client, &server]);
+    let mut event = Event::default();
+    assert_eq!(node.recv.dequeue(&mut event), Ok(false));
+
+    let of = client.counters(false).expect("live");
+    assert_eq!((of.get(EpCounter::Connect), of.get(EpCounter::PostSend)), (1, 1));
+    assert_eq!((of.get(EpCounter::PostSendData), of.get(EpCounter::PostRecv)), (12, 0));
+    assert!(of.to_string().contains("DCNT_EP_POST_SEND_DATA 12"), "{of}");
+    let of = server.counters(true).expect("live");
+    assert_eq!((of.get(EpCounter::PostRecv), of.get(EpCounter::PostRecvData)), (1, 16));
+    assert_eq!((of.get(EpCounter::Recv), of.get(EpCounter::RecvData)), (1, 12));
+    assert_eq!(server.counters(false).expect("live").get(EpCounter::Recv), 0, "set back");
+    let of = node.recv.counters(false).expect("live");
+    assert_eq!((of.get(EvdCounter::Wait), of.get(EvdCounter::DequeueNotFound)), (1, 1));
+    let of = node.ia.counters(false).expect("live");
+    assert_eq!((of.get(IaCounter::LmrCreate), of.get(IaCounter::SpCrAccepted)), (1, 1));
+    assert_eq!((of.get(IaCounter::CmActiveEst), of.get(IaCounter::CmPassiveEst)), (1, 1));
+
+    node.ia.stop_counters().expect("live");
+    drop(node.buffer(8));
+    assert_eq!(node.ia.counters(false).expect("live"), of, "stopped");
+}
+
+fn a_query_sees_what_an_open_sees_and_leaves_nothing() {
+    let target = target();
+    let query = target.registry.open_query(&target.name).expect("the adapter under test");
+    let ia = target.registry.open(&target.name).expect("the adapter under test");
+    assert_eq!(query.attributes(), ia.attributes());
+    assert_eq!(query.provider_attributes(), ia.provider_attributes());
+    drop(query);
+    ia.close(Close::Graceful).expect("nothing was made on it");
+    assert!(target.registry.open_query("no such adapter").is_err());
 }

@@ -100,8 +100,10 @@ fn asynchronous_errors_go_where_the_consumer_wants() {
 fn a_bad_queue_length_is_refused() {
     let target = target();
     for min_qlen in [0, u32::MAX] {
-        let options =
-            IaOptions { async_evd: AsyncErrors::Make { min_qlen }, ..IaOptions::default() };
+        let options = IaOptions {
+            async_evd: AsyncErrors::Make { min_qlen: Some(min_qlen) },
+            ..IaOptions::default()
+        };
         let opened = target.registry.open_with(&target.name, &options);
         refused(opened, ReturnType::InvalidParameter, Subtype::InvalidArg2);
     }

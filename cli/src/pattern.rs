@@ -1,0 +1,79 @@
+//! Bytes to send that tell where they belong: every position of every seed has its own value.
+
+use crate::fault::Fault;
+
+/// The bytes of a seed from a position on.
+pub(crate) fn bytes(seed: u64, position: usize, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    let lead = position.wrapping_neg() % 8;
+    let (head, body) = bytes.split_at_mut(lead.min(length));
+    let word = |index: usize| mixed(seed, index as u64).to_le_bytes();
+    head.copy_from_slice(&word(position / 8)[position % 8..][..head.len()]);
+    for (index, chunk) in body.chunks_mut(8).enumerate() {
+        chunk.copy_from_slice(&word(position.div_ceil(8) + index)[..chunk.len()]);
+    }
+    bytes
+}
+
+/// A word whose bits all depend on all bits of the seed and the index.
+fn mixed(seed: u64, index: u64) -> u64 {
+    let mut word = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(!index);
+    for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
+        word = (word ^ (word >> 31)).wrapping_mul(factor);
+    }
+    word ^ (word >> 29)
+}
+
+/// Compares all of what arrived with what should have.
+pub(crate) fn compare(what: &str, expected: &[u8], found: &[u8]) -> Result<(), Fault> {
+    if expected.len() != found.len() {
+        return Err(Fault::data(format!(
+            "{what}: {} bytes arrived, {} were sent",
+            found.len(),
+            expected.len()
+        )));
+    }
+    if expected == found {
+        return Ok(());
+    }
+    let wrong = |(a, b): (&u8, &u8)| a != b;
+    let first = expected.iter().zip(found).position(wrong).unwrap_or(0);
+    let count = expected.iter().zip(found).filter(|(a, b)| a != b).count();
+    Err(Fault::data(format!(
+        "{what}: {count} of {} bytes are wrong, the first at offset {first}: {:#04x} instead of \
+         {:#04x}",
+        expected.len(),
+        found[first],
+        expected[first]
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_a_part_of_the_whole() {
+        let whole = bytes(7, 0, 100);
+        for start in [0, 1, 7, 8, 9, 50] {
+            assert_eq!(bytes(7, start, 100 - start), whole[start..]);
+        }
+        for length in 0..12 {
+            assert_eq!(bytes(7, 3, length), whole[3..][..length]);
+        }
+    }
+
+    #[test]
+    fn neither_another_place_nor_another_seed_looks_the_same() {
+        let whole = bytes(1, 0, 4096);
+        assert!((1..512).all(|shift| whole[shift..shift + 64] != whole[..64]));
+        assert_ne!(bytes(2, 0, 64), whole[..64]);
+    }
+
+    #[test]
+    fn the_first_wrong_byte_is_told() {
+        let fault = compare("x", &[1, 2, 3, 4], &[1, 9, 3, 9]).unwrap_err();
+        assert!(fault.reason.contains("2 of 4 bytes are wrong, the first at offset 1"));
+        assert!(compare("x", &[1], &[]).is_err());
+    }
+}

@@ -1,0 +1,231 @@
+//! What the steps work on, and the steps that make and end it.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use dat_core::{
+    AsyncErrorKind, Close, DtoCompletion, DtoStatus, EpAttributes, Event, InterfaceAdapter,
+    Operation, ProtectionZone,
+};
+
+use super::runner::Done;
+use super::window::Window;
+use crate::fault::Fault;
+use crate::session::{Buffer, DISPATCHERS, Exchanged, Pair};
+use crate::{pattern, providers, units};
+
+/// The longest transfer.
+pub(super) const LONGEST: u64 = 64 << 10;
+
+/// How long the buffers are: the longest transfer and its surroundings.
+const AREA: u64 = LONGEST + (4 << 10);
+
+/// Operations that a side can have outstanding: no step needs more.
+const DEPTH: u32 = 8;
+
+/// Everything that the steps share.
+pub(super) struct Bench {
+    name: String,
+    patience: Duration,
+    pub(super) ia: Option<InterfaceAdapter>,
+    pz: Option<ProtectionZone>,
+    pair: Option<Pair>,
+    buffers: Option<Buffers>,
+    exchanged: Option<Exchanged>,
+    pub(super) window: Option<Window>,
+}
+
+/// The memory of both sides.
+#[derive(Debug)]
+pub(super) struct Buffers {
+    /// How long the making and checking of data took, which is no part of a step's time.
+    pub(super) checking: Cell<Duration>,
+    pub(super) active_out: Buffer,
+    pub(super) active_into: Buffer,
+    pub(super) passive_out: Buffer,
+    pub(super) passive_into: Buffer,
+}
+
+impl Bench {
+    /// Before anything is made.
+    pub(super) fn new(name: String, patience: Duration) -> Self {
+        Self {
+            name,
+            patience,
+            ia: None,
+            pz: None,
+            pair: None,
+            buffers: None,
+            exchanged: None,
+            window: None,
+        }
+    }
+
+    pub(super) fn ia(&self) -> Result<&InterfaceAdapter, Fault> {
+        there(self.ia.as_ref())
+    }
+
+    pub(super) fn pz(&self) -> Result<&ProtectionZone, Fault> {
+        there(self.pz.as_ref())
+    }
+
+    pub(super) fn pair(&self) -> Result<&Pair, Fault> {
+        there(self.pair.as_ref())
+    }
+
+    pub(super) fn buffers(&self) -> Result<&Buffers, Fault> {
+        there(self.buffers.as_ref())
+    }
+
+    /// The attributes of the endpoints, which are alike.
+    pub(super) fn endpoint(&self) -> Result<EpAttributes, Fault> {
+        Ok(self.pair()?.active.ep.query()?.attributes)
+    }
+
+    /// How long the making and checking of data took since this was asked last.
+    pub(super) fn take_checking(&self) -> Duration {
+        self.buffers.as_ref().map(|buffers| buffers.checking.take()).unwrap_or_default()
+    }
+
+    /// How long each wait may take.
+    pub(super) fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    pub(super) fn open(&mut self) -> Result<Done, Fault> {
+        let ia = providers::open(&self.name)?;
+        let (major, minor) = ia.provider_attributes().provider_version;
+        let detail = format!(
+            "{} {major}.{minor}, address {}",
+            ia.provider_attributes().provider_name,
+            ia.attributes().address
+        );
+        self.ia = Some(ia);
+        Ok(Done::Passed(detail))
+    }
+
+    pub(super) fn make_objects(&mut self) -> Result<Done, Fault> {
+        let pz = self.ia()?.pz_create()?;
+        let pair = Pair::create(self.ia()?, &pz, DEPTH, self.patience)?;
+        self.pz = Some(pz);
+        self.pair = Some(pair);
+        Ok(Done::Passed(format!("1 protection zone, {DISPATCHERS} event dispatchers, 2 endpoints")))
+    }
+
+    pub(super) fn register(&mut self) -> Result<Done, Fault> {
+        let (ia, pz) = (self.ia()?, self.pz()?);
+        let length = AREA.min(ia.attributes().max_lmr_block_size) as usize;
+        let buffers = Buffers {
+            checking: Cell::default(),
+            active_out: Buffer::source(ia, pz, length)?,
+            active_into: Buffer::target(ia, pz, length)?,
+            passive_out: Buffer::source(ia, pz, length)?,
+            passive_into: Buffer::target(ia, pz, length)?,
+        };
+        self.buffers = Some(buffers);
+        Ok(Done::Passed(format!("4 regions of {}", units::bytes(length as u64))))
+    }
+
+    pub(super) fn listen(&mut self) -> Result<Done, Fault> {
+        let qualifier = there(self.pair.as_mut())?.listen()?;
+        Ok(Done::Passed(format!("on connection qualifier {qualifier}")))
+    }
+
+    pub(super) fn connect(&mut self) -> Result<Done, Fault> {
+        let (asked, answered) = self.private_data()?;
+        self.exchanged = Some(self.pair()?.connect(&asked, &answered)?);
+        Ok(Done::Passed(String::new()))
+    }
+
+    /// What goes with the request and with the acceptance: of different lengths.
+    fn private_data(&self) -> Result<(Vec<u8>, Vec<u8>), Fault> {
+        let most = self.ia()?.provider_attributes().max_private_data_size.min(4096) as usize;
+        Ok((pattern::bytes(101, 0, most), pattern::bytes(102, 0, most - most / 4)))
+    }
+
+    pub(super) fn check_private_data(&mut self) -> Result<Done, Fault> {
+        let (asked, answered) = self.private_data()?;
+        if asked.is_empty() {
+            return Ok(Done::LeftOut("max_private_data_size is 0".to_owned()));
+        }
+        let exchanged = there(self.exchanged.as_ref())?;
+        pattern::compare("private data of the request", &asked, &exchanged.by_passive)?;
+        pattern::compare("private data of the acceptance", &answered, &exchanged.by_active)?;
+        Ok(Done::Passed(format!(
+            "{} there, {} back",
+            units::bytes(asked.len() as u64),
+            units::bytes(answered.len() as u64)
+        )))
+    }
+
+    /// Ends the connection; a receive that waits on either side must come back flushed.
+    pub(super) fn disconnect(&mut self) -> Result<Done, Fault> {
+        let (pair, buffers) = (self.pair()?, self.buffers()?);
+        let sides = [(&pair.active, &buffers.active_into), (&pair.passive, &buffers.passive_into)];
+        for (cookie, (side, into)) in (1..).zip(sides) {
+            let flags = dat_core::CompletionFlags::empty();
+            side.ep.post_recv(&[into.lmr.triplet(0, 64)?], cookie, flags)?;
+        }
+        pair.disconnect()?;
+        for (cookie, (side, _)) in (1..).zip(sides) {
+            let flushed = DtoCompletion {
+                ep: side.ep.id(),
+                cookie,
+                operation: Operation::Receive,
+                status: DtoStatus::Flushed,
+                ..DtoCompletion::default()
+            };
+            pair.await_completion(&side.recv, &flushed)?;
+        }
+        Ok(Done::Passed("both sides told, waiting receives flushed".to_owned()))
+    }
+
+    /// Frees everything that was made, in an order that leaves nothing in use.
+    pub(super) fn close(&mut self) -> Result<Done, Fault> {
+        let mut first = Ok(());
+        let mut keep = |done: Result<(), Fault>| {
+            if first.is_ok() {
+                first = done;
+            }
+        };
+        if let Some(window) = self.window.take() {
+            keep(window.rmr.free().map_err(Fault::from));
+        }
+        if let Some(pair) = self.pair.take() {
+            keep(pair.free());
+        }
+        if let Some(buffers) = self.buffers.take() {
+            let Buffers { active_out, active_into, passive_out, passive_into, .. } = buffers;
+            for buffer in [active_out, active_into, passive_out, passive_into] {
+                keep(buffer.lmr.free().map_err(Fault::from));
+            }
+        }
+        if let Some(pz) = self.pz.take() {
+            keep(pz.free().map_err(Fault::from));
+        }
+        if let Some(ia) = self.ia.take() {
+            keep(asynchronous_error(&ia));
+            keep(ia.close(Close::Graceful).map_err(Fault::from));
+        }
+        first.map(|()| Done::Passed("gracefully, nothing left".to_owned()))
+    }
+}
+
+/// What an earlier step made.
+fn there<T>(made: Option<T>) -> Result<T, Fault> {
+    made.ok_or_else(|| Fault::unexpected("an earlier step did not make what is needed".to_owned()))
+}
+
+/// An asynchronous error that concerns the whole adapter, if there was one.
+fn asynchronous_error(ia: &InterfaceAdapter) -> Result<(), Fault> {
+    let Some(evd) = ia.async_evd() else { return Ok(()) };
+    let mut event = Event::default();
+    while evd.dequeue(&mut event)? {
+        let Event::Async(error) = &event else { continue };
+        // Endpoints may break: one step makes that happen.
+        if error.kind != AsyncErrorKind::EpBroken {
+            return Err(Fault::asynchronous(error.kind));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,280 @@
+//! The steps that move data, and the proof that every byte went where it belongs.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use dat_core::{CompletionFlags, DtoCompletion, LmrTriplet, Operation, RmrTriplet};
+
+use super::bench::{Bench, Buffers, LONGEST};
+use super::plan::sizes;
+use super::runner::Done;
+use crate::fault::Fault;
+use crate::session::{Buffer, Pair, Side};
+use crate::{pattern, units};
+
+/// A piece of a buffer: where it starts and how long it is.
+pub(super) type Piece = (u64, u64);
+
+/// One direction of a connection: who gives and who takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way<'a> {
+    checking: &'a Cell<Duration>,
+    pair: &'a Pair,
+    giver: &'a Side,
+    out: &'a Buffer,
+    taker: &'a Side,
+    into: &'a Buffer,
+}
+
+impl<'a> Way<'a> {
+    /// From the active side to the passive one.
+    pub(super) fn there(pair: &'a Pair, buffers: &'a Buffers) -> Self {
+        Self {
+            checking: &buffers.checking,
+            pair,
+            giver: &pair.active,
+            out: &buffers.active_out,
+            taker: &pair.passive,
+            into: &buffers.passive_into,
+        }
+    }
+
+    /// From the passive side to the active one.
+    pub(super) fn back(pair: &'a Pair, buffers: &'a Buffers) -> Self {
+        Self {
+            checking: &buffers.checking,
+            pair,
+            giver: &pair.passive,
+            out: &buffers.passive_out,
+            taker: &pair.active,
+            into: &buffers.active_into,
+        }
+    }
+
+    /// Sends a message and checks it.
+    fn send(&self, seed: u64, from: &[Piece], to: &[Piece]) -> Result<(), Fault> {
+        self.prepare(seed)?;
+        let flags = CompletionFlags::empty();
+        let length = total(from);
+        self.taker.ep.post_recv(&triplets(self.into, to)?, seed + 1, flags)?;
+        self.giver.ep.post_send(&triplets(self.out, from)?, seed, flags)?;
+        let received = DtoCompletion {
+            ep: self.taker.ep.id(),
+            cookie: seed + 1,
+            length,
+            operation: Operation::Receive,
+            ..DtoCompletion::default()
+        };
+        // A send in error flushes the receive, so its completion tells the cause.
+        self.finish(self.giver, Operation::Send, seed, length)?;
+        self.pair.await_completion(&self.taker.recv, &received)?;
+        self.check("the message", seed, from, to)
+    }
+
+    /// Writes to a piece of the taker's memory and checks it.
+    pub(super) fn write(
+        &self,
+        seed: u64,
+        from: &[Piece],
+        to: Piece,
+        context: u32,
+    ) -> Result<(), Fault> {
+        self.prepare(seed)?;
+        self.post_write(seed, from, to, context)?;
+        self.finish(self.giver, Operation::RdmaWrite, seed, total(from))?;
+        self.check("what was written", seed, from, &[to])
+    }
+
+    /// Posts a write, for who looks at its completion himself.
+    pub(super) fn post_write(
+        &self,
+        seed: u64,
+        from: &[Piece],
+        to: Piece,
+        context: u32,
+    ) -> Result<(), Fault> {
+        let remote = RmrTriplet { context, ..remote_triplet(self.into, to)? };
+        let local = triplets(self.out, from)?;
+        Ok(self.giver.ep.post_rdma_write(&local, seed, remote, CompletionFlags::empty())?)
+    }
+
+    /// Reads a piece of the giver's memory and checks it.
+    fn read(&self, seed: u64, from: Piece, to: &[Piece]) -> Result<(), Fault> {
+        self.prepare(seed)?;
+        let remote = remote_triplet(self.out, from)?;
+        let local = triplets(self.into, to)?;
+        self.taker.ep.post_rdma_read(&local, seed, remote, CompletionFlags::empty())?;
+        self.finish(self.taker, Operation::RdmaRead, seed, from.1)?;
+        self.check("what was read", seed, &[from], to)
+    }
+
+    /// Waits for the completion of a request.
+    fn finish(
+        &self,
+        side: &Side,
+        operation: Operation,
+        cookie: u64,
+        length: u64,
+    ) -> Result<(), Fault> {
+        let ep = side.ep.id();
+        let expected = DtoCompletion { ep, cookie, length, operation, ..DtoCompletion::default() };
+        self.pair.await_completion(&side.request, &expected)
+    }
+
+    /// Gives both buffers patterns of their own.
+    pub(super) fn prepare(&self, seed: u64) -> Result<(), Fault> {
+        let start = Instant::now();
+        for (buffer, seed) in [(self.out, seed), (self.into, !seed)] {
+            buffer.memory.write(0, &pattern::bytes(seed, 0, buffer.memory.len()))?;
+        }
+        self.checking.set(self.checking.get() + start.elapsed());
+        Ok(())
+    }
+
+    /// Compares all of the taker's buffer with what must be there: the pieces that were
+    /// moved, and between and around them what was there before.
+    pub(super) fn check(
+        &self,
+        what: &str,
+        seed: u64,
+        from: &[Piece],
+        to: &[Piece],
+    ) -> Result<(), Fault> {
+        let start = Instant::now();
+        let length = self.into.memory.len();
+        let moved: Vec<u8> = from
+            .iter()
+            .flat_map(|&(start, length)| pattern::bytes(seed, start as usize, length as usize))
+            .collect();
+        let mut expected = pattern::bytes(!seed, 0, length);
+        let mut rest = moved.as_slice();
+        for &(start, length) in to {
+            let (piece, others) = rest.split_at(rest.len().min(length as usize));
+            expected[start as usize..][..piece.len()].copy_from_slice(piece);
+            rest = others;
+        }
+        let found = self.into.memory.to_vec(0, length)?;
+        let equal = pattern::compare(&format!("{what} and its surroundings"), &expected, &found);
+        self.checking.set(self.checking.get() + start.elapsed());
+        equal
+    }
+}
+
+fn total(pieces: &[Piece]) -> u64 {
+    pieces.iter().map(|piece| piece.1).sum()
+}
+
+fn triplets(buffer: &Buffer, pieces: &[Piece]) -> dat_core::Result<Vec<LmrTriplet>> {
+    pieces.iter().map(|&(start, length)| buffer.lmr.triplet(start, length)).collect()
+}
+
+fn remote_triplet(buffer: &Buffer, (start, length): Piece) -> dat_core::Result<RmrTriplet> {
+    buffer.lmr.remote_triplet(start, length)
+}
+
+/// A length in pieces of growing size with gaps between.
+fn pieces(length: u64, count: u64) -> Vec<Piece> {
+    let weights = count * (count + 1) / 2;
+    let (mut start, mut left) = (5, length);
+    (1..=count)
+        .map(|weight| {
+            let part = if weight == count { left } else { length * weight / weights };
+            let piece = (start, part);
+            start += part + 11 * weight;
+            left -= part;
+            piece
+        })
+        .collect()
+}
+
+/// The length of what is moved in segments.
+const SEGMENTED: u64 = 5000;
+
+impl Bench {
+    fn ways(&self) -> Result<[Way<'_>; 2], Fault> {
+        let (pair, buffers) = (self.pair()?, self.buffers()?);
+        Ok([Way::there(pair, buffers), Way::back(pair, buffers)])
+    }
+
+    /// Sends a message of a size in both directions.
+    pub(super) fn send_both_ways(&self, size: u64) -> Result<Done, Fault> {
+        for (seed, way) in (1..).zip(self.ways()?) {
+            let seed = 1000 + size * 4 + seed * 2;
+            let piece = (64, size);
+            // A message without bytes needs no segment either.
+            let pieces = if size == 0 { &[][..] } else { &[piece][..] };
+            way.send(seed, pieces, pieces)?;
+        }
+        Ok(Done::Passed("both ways".to_owned()))
+    }
+
+    /// Sends a message that is gathered from, and scattered to, several segments.
+    pub(super) fn send_in_segments(&self) -> Result<Done, Fault> {
+        let attributes = self.endpoint()?;
+        let out = attributes.max_request_iov.min(4);
+        let into = attributes.max_recv_iov.min(3);
+        let length = SEGMENTED.min(self.ia()?.attributes().max_message_size);
+        if out.max(into) < 2 || length < 16 {
+            return Ok(Done::LeftOut(format!(
+                "an endpoint has {out} segments to send from, {into} to receive into"
+            )));
+        }
+        for (seed, way) in [2001, 2003].into_iter().zip(self.ways()?) {
+            way.send(seed, &pieces(length, out.into()), &pieces(length, into.into()))?;
+        }
+        Ok(Done::Passed(format!("{out} segments into {into}, both ways")))
+    }
+
+    /// Writes in all sizes and from several segments, in both directions.
+    pub(super) fn rdma_writes(&self) -> Result<Done, Fault> {
+        let segments = self.endpoint()?.max_rdma_write_iov.min(4);
+        self.rdma(3000, segments, |way, seed, pieces, whole| {
+            way.write(seed, pieces, whole, way.into.lmr.rmr_context())
+        })
+    }
+
+    /// Reads in all sizes and into several segments, in both directions.
+    pub(super) fn rdma_reads(&self) -> Result<Done, Fault> {
+        let attributes = self.endpoint()?;
+        let (out, into) = (attributes.max_rdma_read_out, attributes.max_rdma_read_in);
+        if out == 0 || into == 0 {
+            return Ok(Done::LeftOut(format!(
+                "max_rdma_read_out is {out}, max_rdma_read_in is {into}"
+            )));
+        }
+        let segments = attributes.max_rdma_read_iov.min(4);
+        self.rdma(4000, segments, |way, seed, pieces, whole| way.read(seed, whole, pieces))
+    }
+
+    /// Does an RDMA operation in all sizes and with several segments, in both directions.
+    fn rdma(
+        &self,
+        first_seed: u64,
+        segments: u32,
+        act: impl Fn(&Way<'_>, u64, &[Piece], Piece) -> Result<(), Fault>,
+    ) -> Result<Done, Fault> {
+        let limit = self.ia()?.attributes().max_rdma_size;
+        let sizes: Vec<u64> =
+            sizes(limit).into_iter().filter(|size| (1..=limit).contains(size)).collect();
+        for (index, way) in (0..).zip(self.ways()?) {
+            for &size in &sizes {
+                let seed = first_seed + index + 2 * size;
+                act(&way, seed, &[(256, size)], (32, size))?;
+            }
+            let length = SEGMENTED.min(limit);
+            if segments > 1 && length >= 16 {
+                let seed = first_seed + index + 500;
+                act(&way, seed, &pieces(length, segments.into()), (99, length))?;
+            }
+        }
+        let mut detail: Vec<String> = sizes.iter().map(|size| units::bytes(*size)).collect();
+        if segments > 1 {
+            detail.push(format!("{segments} segments"));
+        }
+        let mut detail = format!("{}; both ways", detail.join(", "));
+        if limit < LONGEST {
+            detail.push_str(&format!("; no more: max_rdma_size is {}", units::bytes(limit)));
+        }
+        Ok(Done::Passed(detail))
+    }
+}

@@ -1,0 +1,47 @@
+//! `dat conformance`.
+
+use crate::common::run;
+
+#[test]
+fn the_listing_names_cases_with_their_sources() {
+    let listing = run(&["conformance", "loopback", "--list", "extension::fetch"]);
+    assert_eq!(listing.code, Some(0), "{}", listing.err);
+    let text = listing.out;
+    assert!(text.contains("extension::fetch_and_add_returns_the_value_before  (DAT 2.0"), "{text}");
+}
+
+#[test]
+fn a_run_ends_with_its_totals_and_writes_junit() {
+    let report = std::env::temp_dir().join(format!("dat-junit-{}.xml", std::process::id()));
+    let path = report.to_str().expect("a plain path");
+    let ran = run(&["conformance", "loopback", "extension", "--junit", path]);
+    let text = ran.out;
+    assert_eq!(ran.code, Some(0), "{text}");
+    let last = text.trim_end().lines().last().unwrap_or_default();
+    assert!(last.ends_with("passed, 0 failed, 0 skipped"), "{last}");
+    let xml = std::fs::read_to_string(&report).expect("the report");
+    std::fs::remove_file(&report).expect("written by the run");
+    assert!(xml.contains("<testcase classname=\"extension\""), "{xml}");
+    assert!(xml.contains("failures=\"0\""), "{xml}");
+}
+
+#[test]
+fn tap_has_a_plan_and_a_line_for_each_case() {
+    let text = run(&["conformance", "loopback", "extension", "--tap"]).out;
+    let plan = text.lines().find_map(|line| line.strip_prefix("1..")).expect("a plan");
+    let cases = text.lines().filter(|line| line.starts_with("ok ")).count();
+    assert_eq!(plan.parse(), Ok(cases), "{text}");
+}
+
+#[test]
+fn what_can_not_be_run_is_said_with_an_exit_code() {
+    for arguments in [
+        &["conformance", "nothing-like-it"][..],
+        &["conformance", "loopback", "no case is called so"],
+        &["conformance", "loopback", "--exclude", "/nonexistent/file"],
+    ] {
+        let ran = run(arguments);
+        assert_eq!(ran.code, Some(1), "{arguments:?}");
+        assert!(!ran.err.is_empty(), "{arguments:?}");
+    }
+}

@@ -1,0 +1,120 @@
+//! What can be opened, why the rest can't, and what it is.
+
+use crate::common::{run, run_with};
+use serde_json::json;
+
+const LINES: &str = "\
+# a comment
+rack u2.0 threadsafe default loopback dapl.1.2 \"max_eps=4\" \"\"
+broken u2.0 threadsafe nodefault loopback dapl.1.2 \"\" \"\"
+ofa-v2-ib0 u2.0 threadsafe default libdaplofa.so.2 dapl.2.0 \"ib0 0\" \"\"
+rack u2.0 threadsafe nondefault loopback dapl.1.2 \"\" \"\"
+";
+
+#[test]
+fn what_can_be_opened_is_shown_with_its_place_and_the_rest_with_its_reason() {
+    let (ran, file) = run_with(LINES, &["list"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(ran.err, "");
+    let row = |name: &str| {
+        let starts = |line: &&str| line.split_whitespace().next() == Some(name);
+        ran.out.lines().find(starts).unwrap_or_else(|| panic!("{name}: {}", ran.out)).to_owned()
+    };
+    let rack = row("rack");
+    for part in [&format!("{file}:2"), "loopback", "dapl.1.2", "u2.0", "max_eps=4"] {
+        assert!(rack.contains(part), "{part}: {rack}");
+    }
+    assert!(row("loopback").contains("found"));
+    assert!(ran.out.contains(&format!("{file}:2 goes before it")), "{}", ran.out);
+    assert!(ran.out.contains("libdat2"), "{}", ran.out);
+}
+
+#[test]
+fn a_broken_line_is_shown_with_a_caret_under_the_column() {
+    let (ran, file) = run_with(LINES, &["list"]);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    let title = format!("{file}:3");
+    let at = lines.iter().position(|line| line.ends_with(&title)).expect("the line is listed");
+    let column = lines[at + 1].find("nodefault").expect("the line itself");
+    assert_eq!(lines[at + 2].find('^'), Some(column), "{}", ran.out);
+    assert!(ran.out.contains("did you mean \"nondefault\"?"));
+}
+
+#[test]
+fn the_list_is_json_when_asked() {
+    let (ran, file) = run_with(LINES, &["list", "--json"]);
+    let list = ran.json();
+    let entries = list["entries"].as_array().expect("entries");
+    let fates: Vec<_> = entries.iter().map(|entry| entry["fate"].as_str().unwrap()).collect();
+    assert_eq!(fates, ["usable", "unusable", "unusable", "shadowed", "usable"]);
+    assert_eq!(entries[0]["origin"], json!({ "found": false, "file": file, "line": 2 }));
+    assert_eq!(entries[0]["parameters"], "max_eps=4");
+    assert_eq!(entries[1]["syntax_error"]["column"], 24);
+    assert!(entries[2]["error"]["advice"].as_str().is_some_and(|text| !text.is_empty()));
+    assert_eq!(entries[3]["shadowed_by"]["line"], 2);
+    assert_eq!(entries[4]["origin"]["found"], true);
+}
+
+#[test]
+fn a_configuration_that_is_not_there_is_told_and_hides_nothing() {
+    let ran = run(&["list"]);
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.out.contains("/nonexistent/dat.conf"), "{}", ran.out);
+    assert!(ran.out.contains("loopback"), "{}", ran.out);
+}
+
+#[test]
+fn a_line_that_is_suggested_can_be_used() {
+    let ran = run(&["list", "--line", "loopback?max_eps=7"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let (ran, _) = run_with(&ran.out.replacen("loopback", "seven", 1), &["info", "seven"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("7 endpoints"), "{}", ran.out);
+    let ran = run(&["list", "--line", "loopbak"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
+    assert!(ran.err.contains("did you mean \"loopback\"?"), "{}", ran.err);
+}
+
+#[test]
+fn escapes_in_a_configuration_reach_no_terminal() {
+    let line = "\"a\x1b[31mb\" u2.0 threadsafe default loopback dapl.1.2 \"max_eps=\x1b4\" \"\"";
+    let (ran, _) = run_with(line, &["list"]);
+    assert_eq!(ran.code, Some(0));
+    assert!(!ran.out.contains('\x1b'), "{:?}", ran.out);
+}
+
+#[test]
+fn attributes_have_units() {
+    let ran = run(&["info", "loopback?max_message_size=65536"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for (key, value) in [
+        ("max_message_size", "65536 bytes (64 KiB)"),
+        ("max_evd_qlen", "1048576 events per dispatcher"),
+        ("rmr_supported", "yes"),
+        ("max_recv_dtos", "64 receives"),
+    ] {
+        let row = ran.out.lines().find(|line| line.trim_start().starts_with(key));
+        let row = row.unwrap_or_else(|| panic!("{key}: {}", ran.out));
+        assert!(row.ends_with(value), "{row}");
+    }
+}
+
+#[test]
+fn attributes_are_json_when_asked() {
+    let info = run(&["info", "loopback?max_eps=9", "--json"]).json();
+    assert_eq!(info["ia"]["max_eps"], 9);
+    assert_eq!(info["ia"]["ia_address"], "127.0.0.1");
+    assert_eq!(info["provider"]["srq_supported"], true);
+    assert_eq!(info["default_ep"]["max_request_iov"], 4);
+}
+
+#[test]
+fn an_adapter_that_cannot_be_opened_is_told_with_advice() {
+    let ran = run(&["info", "loopbakc"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
+    assert!(ran.err.contains("DAT_NAME_NOT_REGISTERED"), "{}", ran.err);
+    assert!(ran.err.contains("did you mean \"loopback\"?"), "{}", ran.err);
+    let ran = run(&["info", "loopback?max_ep=1", "--json"]);
+    assert_eq!(ran.code, Some(1));
+    assert_eq!(ran.json()["error"]["advice"], "did you mean max_eps=1?");
+}

@@ -1,0 +1,9 @@
+//! The command as those see it who run it.
+
+mod common;
+mod conformance;
+mod explain;
+mod list_and_info;
+mod manners;
+mod perf;
+mod ping;

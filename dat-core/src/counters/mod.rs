@@ -1,0 +1,72 @@
+//! Counters of adapters, endpoints and event dispatchers (the InfiniBand extension of DAT 2.0:
+//! dat_ib_query_counters, dat_ib_print_counters, dat_ib_start_counter, dat_ib_stop_counter).
+//!
+//! An object counts from its start on, and until then pays nothing for it.
+
+mod ids;
+mod tally;
+
+pub use ids::{EpCounter, EvdCounter, IaCounter};
+pub(crate) use tally::Tally;
+pub use tally::{CounterId, Counters};
+
+use crate::error::Result;
+use crate::{Endpoint, EventDispatcher, InterfaceAdapter};
+
+/// Gives a handle its counters; the object's own check of being live comes first.
+macro_rules! counted {
+    ($handle:ident, $counter:ident, $this:ident => $tally:expr, $operation:ident => $check:expr) => {
+        impl $handle {
+            /// Begins to count; what was counted before goes on from there.
+            ///
+            /// # Errors
+            /// `DAT_INVALID_HANDLE` when the object is gone.
+            pub fn start_counters(&self) -> Result<()> {
+                let ($this, $operation) = (self, "dat_ib_start_counter");
+                $check?;
+                $tally.start();
+                Ok(())
+            }
+
+            /// Stops to count; the figures stay.
+            ///
+            /// # Errors
+            /// `DAT_INVALID_HANDLE` when the object is gone.
+            pub fn stop_counters(&self) -> Result<()> {
+                let ($this, $operation) = (self, "dat_ib_stop_counter");
+                $check?;
+                $tally.stop();
+                Ok(())
+            }
+
+            /// The figures, set back to 0 if asked; all 0 before the first start.
+            ///
+            /// # Errors
+            /// `DAT_INVALID_HANDLE` when the object is gone.
+            pub fn counters(&self, reset: bool) -> Result<Counters<$counter>> {
+                let ($this, $operation) = (self, "dat_ib_query_counters");
+                $check?;
+                Ok($tally.read(reset))
+            }
+        }
+    };
+}
+
+counted!(
+    InterfaceAdapter,
+    IaCounter,
+    ia => ia.inner().tally,
+    operation => ia.inner().adapter(operation).map(|_| ())
+);
+counted!(
+    Endpoint,
+    EpCounter,
+    ep => ep.inner().tally_for_receives(),
+    operation => ep.inner().base.check_live(operation)
+);
+counted!(
+    EventDispatcher,
+    EvdCounter,
+    evd => evd.inner().tally(),
+    operation => evd.inner().base.check_live(operation)
+);

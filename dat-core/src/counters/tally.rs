@@ -1,0 +1,114 @@
+//! Counting, where it was asked for.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// The counters of one kind of object.
+pub trait CounterId: Copy + 'static {
+    /// Every counter, in the order of its number in the C API.
+    const ALL: &'static [Self];
+
+    /// Its number in the C API.
+    fn index(self) -> usize;
+
+    /// Its name in the C headers.
+    fn name(self) -> &'static str;
+}
+
+/// The counters of one object. Until they are started an event costs a load, and no memory.
+pub(crate) struct Tally<C> {
+    on: AtomicBool,
+    cells: OnceLock<Box<[AtomicU64]>>,
+    kind: PhantomData<fn(C)>,
+}
+
+impl<C> Default for Tally<C> {
+    fn default() -> Self {
+        Self { on: AtomicBool::new(false), cells: OnceLock::new(), kind: PhantomData }
+    }
+}
+
+impl<C: CounterId> Tally<C> {
+    pub(crate) fn start(&self) {
+        self.cells.get_or_init(|| C::ALL.iter().map(|_| AtomicU64::new(0)).collect());
+        self.on.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn stop(&self) {
+        self.on.store(false, Ordering::Release);
+    }
+
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.on.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn count(&self, counter: C) {
+        self.add(counter, 1);
+    }
+
+    #[inline]
+    pub(crate) fn add(&self, counter: C, amount: u64) {
+        if self.is_on() {
+            self.add_now(counter, amount);
+        }
+    }
+
+    #[cold]
+    fn add_now(&self, counter: C, amount: u64) {
+        if let Some(cell) = self.cells.get().and_then(|cells| cells.get(counter.index())) {
+            cell.fetch_add(amount, Ordering::Relaxed);
+        }
+    }
+
+    /// All counters, in the order of their numbers; set back to 0 if asked.
+    pub(crate) fn read(&self, reset: bool) -> Counters<C> {
+        let value = |cell: &AtomicU64| {
+            if reset { cell.swap(0, Ordering::Relaxed) } else { cell.load(Ordering::Relaxed) }
+        };
+        let values = match self.cells.get() {
+            Some(cells) => cells.iter().map(value).collect(),
+            None => vec![0; C::ALL.len()],
+        };
+        Counters { values, kind: PhantomData }
+    }
+}
+
+impl<C> fmt::Debug for Tally<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tally({})", if self.on.load(Ordering::Relaxed) { "on" } else { "off" })
+    }
+}
+
+/// The counters of an object at one time. Prints as a line for each that is not 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counters<C> {
+    values: Vec<u64>,
+    kind: PhantomData<fn(C)>,
+}
+
+impl<C: CounterId> Counters<C> {
+    /// One of them.
+    #[must_use]
+    pub fn get(&self, counter: C) -> u64 {
+        self.values.get(counter.index()).copied().unwrap_or(0)
+    }
+
+    /// All of them, in the order of their numbers in the C API.
+    #[must_use]
+    pub fn values(&self) -> &[u64] {
+        &self.values
+    }
+}
+
+impl<C: CounterId> fmt::Display for Counters<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for counter in C::ALL.iter().filter(|counter| self.get(**counter) != 0) {
+            writeln!(f, "{} {}", counter.name(), self.get(*counter))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,203 @@
+//! Endpoints for datagrams (the InfiniBand extension of DAT 2.0).
+//!
+//! Such an endpoint is never connected: its state stays Unconnected. "Connecting" it resolves
+//! the address of another one, "accepting" answers that, and both sides get an address to send
+//! to. Any number of attempts may be under way.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::control::{Control, EpShared};
+use super::{Endpoint, EpInner};
+use crate::attr::EpAttributes;
+use crate::ep::connect::Connect;
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::event::{DatagramEvent, DatagramEventKind, Event};
+use crate::flags::{CompletionFlags, Privileges};
+use crate::provider::{
+    ConnectRequest, ConnectionUpcall, DATAGRAM_PREFIX, Incoming, RemoteAddress, Request, Work,
+};
+use crate::timer::{self, Job};
+use crate::triplet::LmrTriplet;
+
+const SEND: &str = "dat_ib_post_send_ud";
+
+/// Where datagrams can be sent to (`DAT_IB_ADDR_HANDLE`); dropping it frees it
+/// (dat_ib_ud_ah_free).
+#[derive(Clone, PartialEq, Eq)]
+pub struct DatagramAddress {
+    remote: RemoteAddress,
+}
+
+impl DatagramAddress {
+    /// The bytes that a received datagram has before its message.
+    pub const PREFIX: u64 = DATAGRAM_PREFIX;
+
+    /// The adapter's address.
+    #[must_use]
+    pub fn address(&self) -> IpAddr {
+        self.remote.address
+    }
+
+    /// The number of the queue pair there.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.remote.number
+    }
+}
+
+impl fmt::Debug for DatagramAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.remote.fmt(f)
+    }
+}
+
+impl Endpoint {
+    /// Posts a datagram (dat_ib_post_send_ud). It may be lost; what is received has
+    /// [`DatagramAddress::PREFIX`] bytes of the transport's before the message.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_STATE` for an endpoint that does not carry datagrams; else as
+    /// [`Endpoint::post_send`].
+    pub fn post_send_datagram(
+        &self,
+        iov: &[LmrTriplet],
+        to: &DatagramAddress,
+        cookie: u64,
+        flags: CompletionFlags,
+    ) -> Result<()> {
+        let inner = &*self.inner;
+        inner.base.check_live(SEND)?;
+        if !inner.shared.is_datagram() {
+            return Err(inner.wrong_service(SEND));
+        }
+        let gate = &inner.shared.gate;
+        inner.check_flags(flags, gate.request_flags(), Subtype::InvalidArg5, SEND)?;
+        let local = inner.gather(iov, gate.request_iov(), Privileges::LOCAL_READ, SEND)?;
+        if local.length > gate.max_message_size() {
+            return Err(inner.too_long(local.length, gate.max_message_size(), SEND));
+        }
+        let (segments, length) = (&local.segments[..], local.length);
+        let request = Request { work: Work::Send, segments, length, cookie, flags };
+        inner
+            .queue_pair
+            .post_datagram(&to.remote, &request)
+            .map_err(|error| inner.base.describe_post(error, SEND))
+    }
+}
+
+impl EpInner {
+    /// Resolves the address of another endpoint; the caller holds `call`.
+    pub(super) fn resolve(&self, connect: &Connect<'_>, operation: &'static str) -> Result<()> {
+        let attempt = {
+            let mut control = self.shared.control();
+            control.attempt += 1;
+            let attempt = control.attempt;
+            let key = connect.timeout.deadline().and_then(|at| {
+                timer::schedule(at, Arc::downgrade(&self.shared), Job::EndAttempt(attempt))
+            });
+            control.resolving.insert(attempt, key);
+            attempt
+        };
+        let request = ConnectRequest {
+            attempt,
+            address: connect.address,
+            qualifier: connect.qualifier,
+            private_data: connect.private_data,
+            qos: connect.qos,
+        };
+        self.queue_pair.connect(&request).map_err(|error| {
+            self.shared.control().resolving.remove(&attempt);
+            self.base.describe(error, operation)
+        })
+    }
+
+    /// Answers a request for datagrams; the caller holds `call`.
+    pub(super) fn accept_datagrams(
+        &self,
+        incoming: &dyn Incoming,
+        private_data: &[u8],
+        operation: &'static str,
+    ) -> Result<()> {
+        let attempt = {
+            let mut control = self.shared.control();
+            control.attempt += 1;
+            let attempt = control.attempt;
+            control.resolving.insert(attempt, None);
+            attempt
+        };
+        incoming.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
+            self.shared.control().resolving.remove(&attempt);
+            self.base.describe(error, operation)
+        })
+    }
+
+    /// The error of a call for the other kind of endpoint.
+    #[cold]
+    pub(super) fn wrong_service(&self, operation: &'static str) -> Error {
+        let kind = if self.shared.is_datagram() { "datagrams" } else { "a reliable connection" };
+        let error = Error::new(ReturnType::InvalidState, Subtype::InvalidStateEpNotready)
+            .because(format!("the endpoint was made for {kind}"))
+            .advise("make one with the other service_type");
+        self.base.describe(error, operation)
+    }
+}
+
+impl EpShared {
+    /// Whether the endpoint carries datagrams.
+    #[inline]
+    pub(super) fn is_datagram(&self) -> bool {
+        self.gate.service_type() == EpAttributes::SERVICE_DATAGRAM
+    }
+
+    /// The transport's word on an attempt.
+    pub(super) fn resolved(
+        &self,
+        control: &mut Control,
+        attempt: u64,
+        event: ConnectionUpcall<'_>,
+    ) {
+        let Some(clock) = control.resolving.remove(&attempt) else {
+            self.ignored.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        if let Some(key) = clock {
+            timer::cancel(key);
+        }
+        let (kind, remote, private_data) = match event {
+            ConnectionUpcall::Resolved { remote, private_data } => {
+                (DatagramEventKind::Established, Some(remote.clone()), private_data)
+            }
+            ConnectionUpcall::PeerRejected { private_data } => {
+                (DatagramEventKind::Rejected, None, private_data)
+            }
+            _ => (DatagramEventKind::Error, None, &[][..]),
+        };
+        let remote = remote.map(|remote| DatagramAddress { remote });
+        self.raise_datagram(control, kind, remote, private_data);
+    }
+
+    /// The clock of an attempt ran out.
+    pub(super) fn resolution_timed_out(&self, attempt: u64) {
+        let mut control = self.control();
+        if control.resolving.remove(&attempt).is_some() {
+            self.raise_datagram(&mut control, DatagramEventKind::Error, None, &[]);
+        }
+    }
+
+    fn raise_datagram(
+        &self,
+        control: &mut Control,
+        kind: DatagramEventKind,
+        remote: Option<DatagramAddress>,
+        private_data: &[u8],
+    ) {
+        if let Some(evd) = &control.connect_evd {
+            let private_data = Arc::from(private_data);
+            let event = DatagramEvent { kind, ep: self.id, remote, private_data };
+            evd.raise_connection(Event::Datagram(event));
+        }
+    }
+}

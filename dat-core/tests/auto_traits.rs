@@ -1,0 +1,183 @@
+//! What the types promise by themselves: that every handle goes to any thread, how large they
+//! are, and what takes no allocation.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::fmt::{Debug, Display};
+use std::mem::size_of;
+
+use dat_core::registry::Registry;
+use dat_core::{
+    AsyncError, Bind, Cno, CompletionFlags, Connect, ConnectionEvent, ConnectionRequest, CrArrival,
+    CrParam, DtoCompletion, Endpoint, EpAttributes, EpChange, EpParam, EpSpec, EpStatus, Error,
+    EvdFlags, EvdOptions, EvdParam, Event, EventDispatcher, IaOptions, InterfaceAdapter, Lmr,
+    LmrParam, LmrTriplet, Memory, MemorySource, Privileges, ProtectionZone, ProxyAgent, Psp,
+    PspMaker, PspParam, ReturnType, Rmr, RmrBindCompletion, RmrParam, RmrTriplet, Rsp, RspParam,
+    SharedReceiveQueue, SrqAttributes, SrqParam, Subtype, Timeout, Waited,
+};
+
+const fn any_thread<T: Send + Sync + Unpin>() {}
+const fn handle<T: Clone + Debug + Eq + Send + Sync + Unpin + 'static>() {}
+const fn error<T: std::error::Error + Clone + Debug + Display + Send + Sync + 'static>() {}
+
+// Checked by the compiler: a type that loses a trait does not build.
+const _: () = {
+    handle::<InterfaceAdapter>();
+    handle::<ProtectionZone>();
+    handle::<Lmr>();
+    handle::<Rmr>();
+    handle::<EventDispatcher>();
+    handle::<Cno>();
+    handle::<Endpoint>();
+    handle::<Psp>();
+    handle::<Rsp>();
+    handle::<ConnectionRequest>();
+    handle::<SharedReceiveQueue>();
+    error::<Error>();
+    any_thread::<dat_core::Result<Endpoint>>();
+    any_thread::<Registry>();
+    any_thread::<Memory>();
+    any_thread::<MemorySource<'_>>();
+    any_thread::<ProxyAgent>();
+    any_thread::<Event>();
+    any_thread::<(AsyncError, ConnectionEvent, CrArrival, DtoCompletion, RmrBindCompletion)>();
+    any_thread::<(Bind<'_>, Connect<'_>, EpAttributes, EpChange, EpSpec, EvdOptions, IaOptions)>();
+    any_thread::<(CrParam, EpParam, EpStatus, EvdParam, LmrParam, PspParam, RmrParam, RspParam)>();
+    any_thread::<(SrqAttributes, SrqParam, LmrTriplet, RmrTriplet, Timeout, Waited)>();
+};
+
+#[test]
+fn a_handle_is_a_pointer() {
+    let pointer = size_of::<usize>();
+    assert_eq!(size_of::<InterfaceAdapter>(), pointer);
+    assert_eq!(size_of::<Endpoint>(), pointer);
+    assert_eq!(size_of::<Option<Endpoint>>(), pointer);
+    assert_eq!(size_of::<EventDispatcher>(), pointer);
+    assert_eq!(size_of::<Lmr>(), pointer);
+}
+
+#[test]
+fn an_error_is_small_and_its_result_not_larger() {
+    assert!(size_of::<Error>() <= 4 * size_of::<usize>(), "{}", size_of::<Error>());
+    assert_eq!(size_of::<dat_core::Result<()>>(), size_of::<Error>());
+}
+
+/// Counts the allocations of each thread.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: everything is left to the system's allocator; counting touches no memory of others.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller answers for the layout.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the block came from the same allocator with that layout.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// How many allocations this thread makes in some work.
+fn allocations<T>(work: impl FnOnce() -> T) -> (u64, T) {
+    let before = ALLOCATIONS.with(Cell::get);
+    let value = work();
+    (ALLOCATIONS.with(Cell::get) - before, value)
+}
+
+#[test]
+fn allocations_are_counted() {
+    assert_eq!(allocations(|| Box::new(7_u64)).0, 1);
+    assert_eq!(allocations(|| 7_u64).0, 0);
+}
+
+#[test]
+fn an_error_without_words_takes_no_allocation() {
+    let (count, error) = allocations(|| {
+        let error = Error::new(ReturnType::QueueFull, Subtype::NoSubtype).during("dat_evd_post_se");
+        error.clone()
+    });
+    assert_eq!(count, 0);
+    assert!(!error.reason().is_empty() && !error.advice().is_empty(), "and has words all the same");
+    let (count, _) = allocations(|| Error::new(ReturnType::QueueFull, Subtype::NoSubtype).on("EP"));
+    assert!(count > 0, "words of its own do");
+}
+
+fn adapter(parameters: &str) -> InterfaceAdapter {
+    let registry = Registry::new();
+    registry.add_provider(provider_loopback::provider()).expect("an empty registry");
+    registry.open(&format!("loopback?{parameters}")).expect("the loopback adapter")
+}
+
+#[test]
+fn a_full_or_empty_queue_costs_the_poster_no_allocation() {
+    let ia = adapter("address=127.0.3.1");
+    let evd = ia.evd_create(&EvdOptions::new(2, EvdFlags::SOFTWARE)).expect("a dispatcher");
+    for value in 0..2 {
+        evd.post_se(value).expect("room");
+    }
+    let (count, error) = allocations(|| evd.post_se(2).expect_err("full"));
+    assert_eq!((count, error.return_type()), (0, ReturnType::QueueFull));
+    let mut event = Event::default();
+    while evd.dequeue(&mut event).expect("live") {}
+    let (count, found) = allocations(|| evd.dequeue(&mut event).expect("live"));
+    assert_eq!((count, found), (0, false));
+    let (count, waited) = allocations(|| evd.wait(Timeout::ZERO, 1, &mut event).expect("live"));
+    assert_eq!((count, waited), (0, Waited::TimedOut { queued: 0 }));
+    let cno = ia.cno_create(None).expect("made");
+    // A thread that sleeps for the first time is noted once.
+    cno.wait(Timeout::ZERO).expect_err("not triggered");
+    let (count, error) = allocations(|| cno.wait(Timeout::ZERO).expect_err("not triggered"));
+    assert_eq!((count, error.return_type()), (0, ReturnType::QueueEmpty));
+}
+
+#[test]
+fn posting_and_dequeueing_take_no_allocation() {
+    let ia = adapter("address=127.0.3.2");
+    let pz = ia.pz_create().expect("made");
+    let evd = |flags| ia.evd_create(&EvdOptions::new(64, flags)).expect("a dispatcher");
+    let (recv, request) = (evd(EvdFlags::DTO), evd(EvdFlags::DTO));
+    let requests = evd(EvdFlags::CONNECTION_REQUEST);
+    let mut attributes = ia.default_ep_attributes().clone();
+    attributes.max_request_dtos = 2;
+    let spec = EpSpec::new(&pz).recv_evd(&recv).request_evd(&request).attributes(&attributes);
+    let client = ia.ep_create(&spec).expect("made");
+    let server = ia.ep_create(&spec).expect("made");
+    let psp = ia.psp_create_any(&requests, PspMaker::Consumer).expect("made");
+    client.connect(&Connect::to(ia.attributes().address, psp.qualifier())).expect("unconnected");
+    let mut event = Event::default();
+    assert!(requests.dequeue(&mut event).expect("live"));
+    let Event::ConnectionRequest(arrival) = &event else { panic!("{event:?}") };
+    arrival.request.accept(Some(&server), b"").expect("unconnected");
+    let memory = Memory::zeroed(64).expect("memory");
+    let lmr = ia.lmr_create(MemorySource::Memory(&memory), &pz, Privileges::ALL).expect("made");
+    let local = [lmr.triplet(0, 8).expect("inside")];
+    let remote = lmr.remote_triplet(32, 8).expect("inside");
+    let none = CompletionFlags::empty();
+    let mut round = || {
+        server.post_recv(&local, 1, none).expect("connected");
+        client.post_send(&local, 2, none).expect("connected");
+        client.post_rdma_write(&local, 3, remote, none).expect("connected");
+        let full = client.post_rdma_read(&local, 4, remote, none).expect_err("two are outstanding");
+        assert_eq!(full.subtype(), Subtype::ResourceCredits);
+        let mut seen = 0;
+        for evd in [&recv, &request] {
+            while evd.dequeue(&mut event).expect("live") {
+                seen += 1;
+            }
+        }
+        assert_eq!(seen, 3);
+    };
+    // The first round may still find its place.
+    round();
+    let (count, ()) = allocations(|| (0..100).for_each(|_| round()));
+    assert_eq!(count, 0);
+}

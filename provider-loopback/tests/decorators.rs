@@ -1,0 +1,440 @@
+//! Tracing and counting, and decorators over decorators.
+
+mod common;
+mod dat;
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use common::bounded;
+use dat::{End, LONG, Site, drain, next, poll};
+use dat_core::provider::decorate::count::{Count, CountingProvider, Posts};
+use dat_core::provider::decorate::faults::{FaultPlan, FaultyProvider};
+use dat_core::provider::decorate::trace::{TraceRing, TraceSink, TraceWriter, TracingProvider};
+use dat_core::provider::decorate::{Kind, trace::Record};
+use dat_core::provider::{AsyncUpcall, Provider};
+use dat_core::{
+    Bind, Close, CompletionFlags, ConnectionEventKind, DtoStatus, EpSpec, Event, MemorySource,
+    Operation, Privileges, SrqAttributes,
+};
+use {DtoStatus::*, Operation::*};
+
+const NONE: CompletionFlags = CompletionFlags::empty();
+
+fn traced(sink: Arc<dyn TraceSink>) -> Arc<dyn Provider> {
+    Arc::new(TracingProvider::new(provider_loopback::provider(), sink))
+}
+
+/// The lines about objects of a kind, without the adapter's name.
+fn of(kind: Kind, lines: &[String]) -> Vec<&str> {
+    let kind = format!(" {kind} ");
+    lines
+        .iter()
+        .filter(|line| line.contains(&kind))
+        .map(|line| line.strip_prefix("loopback ").expect("the adapter's name first"))
+        .collect()
+}
+
+#[test]
+fn each_call_and_upcall_is_a_line() {
+    bounded(|| {
+        let ring = Arc::new(TraceRing::new(1000));
+        let site = Site::over(traced(Arc::clone(&ring) as _));
+        let lines = ring.take();
+        let address = site.ia.attributes().address;
+        let opened = &of(Kind::Adapter, &lines)[0];
+        assert!(opened.ends_with(&format!("open parameters=\"address={address} \": ok")));
+        assert_eq!(of(Kind::Domain, &lines), ["-> domain 1 create: ok"]);
+        let region = of(Kind::Region, &lines);
+        assert_eq!(region.len(), 1);
+        assert!(region[0].contains("register bytes=4096 privileges="), "{region:?}");
+        assert!(of(Kind::Listener, &lines)[0].ends_with("listen qualifier=any: ok"));
+
+        let (a, b) = site.pair();
+        let (a_id, b_id) = (a.ep.id(), b.ep.id());
+        let lines = ring.take();
+        let pairs = of(Kind::QueuePair, &lines);
+        let created = format!("-> queue pair {a_id} create max_receives=");
+        assert!(pairs[0].starts_with(&created) && pairs[0].ends_with(": ok"), "{pairs:?}");
+        let qualifier = site.psp.qualifier();
+        let connect = format!(
+            "-> queue pair {a_id} connect attempt=1 address={address} qualifier={qualifier} \
+             private_data=0: ok"
+        );
+        assert_eq!(pairs[2], connect);
+        // The accept made both upcalls, and returned after them.
+        assert_eq!(
+            pairs[3..],
+            [
+                format!("<- queue pair {b_id} connection_event attempt=1 Established"),
+                format!("<- queue pair {a_id} connection_event attempt=1 Established"),
+            ]
+        );
+        let requests = of(Kind::Request, &lines);
+        assert!(requests[0].contains("connection_request peer=127."), "{requests:?}");
+        assert!(requests[1].ends_with("accept attempt=1 private_data=0: ok"), "{requests:?}");
+        assert_eq!(requests.len(), 2);
+
+        b.ep.post_recv(&site.iov(0, 10), 5, NONE).unwrap();
+        a.ep.post_send(&site.iov(100, 8), 6, NONE).unwrap();
+        assert!(poll(&a.dto).is_some() && poll(&b.dto).is_some());
+        assert!(poll(&a.dto).is_none());
+        let lines = ring.take();
+        assert_eq!(
+            of(Kind::QueuePair, &lines),
+            [
+                format!("-> queue pair {b_id} post_receive cookie=5 segments=1 bytes=10: ok"),
+                format!("-> queue pair {a_id} post_send cookie=6 segments=1 bytes=8: ok"),
+            ]
+        );
+        let polls = of(Kind::CompletionQueue, &lines);
+        assert_eq!(polls.len(), 2, "none of the one in vain");
+        let found = format!("poll [tag={a_id} Send cookie=6 length=8 DAT_DTO_SUCCESS]: ok");
+        assert!(polls[0].ends_with(&found), "{polls:?}");
+        let found = format!("poll [tag={b_id} Receive cookie=5 length=8 DAT_DTO_SUCCESS]: ok");
+        assert!(polls[1].ends_with(&found), "{polls:?}");
+    });
+}
+
+#[test]
+fn a_failure_is_recorded_with_its_error() {
+    bounded(|| {
+        let ring = Arc::new(TraceRing::new(1000));
+        let faulty = FaultyProvider::new(provider_loopback::provider(), FaultPlan::new());
+        let faults = faulty.faults();
+        let traced = TracingProvider::new(Arc::new(faulty), Arc::clone(&ring) as _);
+        let site = Site::over(Arc::new(traced));
+        let end = site.end();
+        faults.set(FaultPlan::new().post_nth(1));
+        let _ = ring.take();
+        end.receive(1).unwrap_err();
+        faults.raise(AsyncUpcall::ProviderInternal);
+        let lines = ring.take();
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(lines[0].contains("post_receive cookie=1 segments=0 bytes=0: "), "{lines:?}");
+        assert!(lines[0].contains("DAT_INSUFFICIENT_RESOURCES"), "{lines:?}");
+        // Raised below, on nobody's call, and seen as it passes.
+        assert!(lines[1].contains("async_event ProviderInternal"), "{lines:?}");
+        assert!(site.async_error().is_some());
+    });
+}
+
+#[test]
+fn the_ring_is_bounded_and_can_be_switched_off() {
+    bounded(|| {
+        let ring = Arc::new(TraceRing::new(3));
+        let site = Site::over(traced(Arc::clone(&ring) as _));
+        let end = site.end();
+        let before = ring.lost();
+        for cookie in 0..5 {
+            end.receive(cookie).unwrap();
+        }
+        assert_eq!(ring.lost(), before + 5);
+        let lines = ring.lines();
+        assert_eq!(lines.len(), 3);
+        for (line, cookie) in lines.iter().zip(2..) {
+            assert!(line.contains(&format!("cookie={cookie} ")), "{line}");
+        }
+        ring.switch(false);
+        end.receive(9).unwrap();
+        assert_eq!(ring.lines(), lines);
+        ring.switch(true);
+        end.receive(10).unwrap();
+        assert!(ring.lines()[2].contains("cookie=10 "));
+    });
+}
+
+/// A writer that can be read, and that can fail.
+#[derive(Clone, Default)]
+struct Paper(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Paper {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut paper = self.0.lock().unwrap();
+        if paper.len() > 400 {
+            return Err(io::Error::other("full"));
+        }
+        paper.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_writer_gets_whole_lines_and_its_failures_hurt_nobody() {
+    bounded(|| {
+        let paper = Paper::default();
+        let writer = Arc::new(TraceWriter::new(paper.clone()));
+        let site = Site::over(traced(Arc::clone(&writer) as _));
+        let end = site.end();
+        end.receive(1).unwrap();
+        assert!(writer.failures() > 0, "the paper is short");
+        let text = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
+        assert!(text.ends_with('\n') && text.lines().count() > 2);
+        assert!(text.lines().all(|line| line.starts_with("loopback -> ")), "{text}");
+    });
+}
+
+#[test]
+fn a_sink_sees_the_parts_of_a_record() {
+    #[derive(Default)]
+    struct Sends(Mutex<Vec<(u64, &'static str, String, bool)>>);
+    impl TraceSink for Sends {
+        fn record(&self, record: &Record<'_>) {
+            if record.object.kind == Kind::QueuePair && record.operation().contains("send") {
+                let failed = record.error.is_some();
+                assert!(!record.is_upcall() && record.adapter == "loopback");
+                let entry = (record.object.number, record.operation(), record.figures(), failed);
+                self.0.lock().unwrap().push(entry);
+            }
+        }
+    }
+    bounded(|| {
+        let sends = Arc::new(Sends::default());
+        let site = Site::over(traced(Arc::clone(&sends) as _));
+        let (a, _b) = site.pair();
+        a.send(4).unwrap();
+        let figures = "cookie=4 segments=0 bytes=0".to_owned();
+        assert_eq!(*sends.0.lock().unwrap(), [(a.ep.id(), "post_send", figures, false)]);
+    });
+}
+
+#[test]
+fn counters_match_what_was_done() {
+    bounded(|| {
+        let provider = CountingProvider::new(provider_loopback::provider());
+        let counters = provider.counters();
+        let site = Site::over(Arc::new(provider));
+        let (a, b) = site.pair();
+        let made = counters.reset();
+        for (count, times) in [
+            (Count::Opens, 1),
+            (Count::Domains, 1),
+            (Count::CompletionQueues, 2),
+            (Count::QueuePairs, 2),
+            (Count::Listeners, 1),
+            (Count::Registrations, 1),
+            (Count::RegisteredBytes, 4096),
+            (Count::Connects, 1),
+            (Count::Requests, 1),
+            (Count::Accepts, 1),
+            (Count::Established, 2),
+            (Count::Failures, 0),
+        ] {
+            assert_eq!(made.get(count), times, "{count:?}");
+        }
+
+        for cookie in 0..3 {
+            b.ep.post_recv(&site.iov(0, 100), cookie, NONE).unwrap();
+        }
+        a.ep.post_send(&site.iov(0, 10), 1, NONE).unwrap();
+        a.ep.post_send(&site.iov(0, 15), 2, NONE).unwrap();
+        let remote = site.lmr.remote_triplet(2048, 20).unwrap();
+        a.ep.post_rdma_write(&site.iov(0, 20), 3, remote, NONE).unwrap();
+        a.ep.post_rdma_read(&site.iov(0, 20), 4, remote, NONE).unwrap();
+        assert_eq!((drain(&a.dto).len(), drain(&b.dto).len()), (4, 2));
+        b.disconnect();
+        assert_eq!(a.event(), ConnectionEventKind::Disconnected);
+        assert_eq!(drain(&b.dto).len(), 1);
+        let counts = counters.snapshot();
+        for (operation, count, bytes) in
+            [(Receive, 3, 300), (Send, 2, 25), (RdmaWrite, 1, 20), (RdmaRead, 1, 20), (Bind, 0, 0)]
+        {
+            assert_eq!(counts.posts(operation), Posts { count, bytes }, "{operation:?}");
+        }
+        assert_eq!((counts.completions(Success), counts.completions(Flushed)), (6, 1));
+        assert_eq!(counts.all_completions(), 7);
+        assert_eq!(counts.get(Count::Disconnects), 1);
+        assert_eq!((counts.get(Count::Disconnected), counts.get(Count::Broken)), (2, 0));
+        assert_eq!(counts.get(Count::Polls) - counts.get(Count::EmptyPolls), 7);
+
+        // A rejected attempt, a protection error that breaks, a refused post, the ends.
+        let (c, d) = (site.end(), site.end());
+        site.connect(&c, LONG);
+        site.request().reject(b"").unwrap();
+        assert_eq!(c.event(), ConnectionEventKind::PeerRejected);
+        c.ep.reset().unwrap();
+        site.join(&c, &d);
+        counters.reset();
+        let mut bad = remote;
+        bad.context = 0;
+        c.ep.post_rdma_write(&site.iov(0, 20), 3, bad, NONE).unwrap();
+        assert_eq!(
+            (c.event(), d.event()),
+            (ConnectionEventKind::Broken, ConnectionEventKind::Broken)
+        );
+        assert_eq!(c.done(), [(RdmaWrite, 3, RemoteAccess)]);
+        c.ep.reset().unwrap();
+        while c.receive(1).is_ok() {}
+        c.ep.free().unwrap();
+        site.lmr.free().unwrap();
+        let counts = counters.snapshot();
+        assert_eq!(counts.completions(RemoteAccess), 1);
+        assert_eq!((counts.get(Count::Broken), counts.get(Count::Resets)), (2, 1));
+        assert_eq!((counts.get(Count::Failures), counts.get(Count::RefusedPosts)), (1, 1));
+        assert_eq!((counts.get(Count::Retires), counts.get(Count::Deregistrations)), (1, 1));
+        assert_eq!(counters.reset(), counts);
+        assert_eq!(counters.snapshot().all_completions(), 0);
+    });
+}
+
+/// Everything that endpoints can do, with the objects of all layers in it.
+fn exchange(site: &Site) {
+    let srq = SrqAttributes { max_recv_dtos: 8, max_recv_iov: 1, low_watermark: 2 };
+    let srq = site.ia.srq_create(&site.pz, srq).unwrap();
+    let dto = site.evd(dat_core::EvdFlags::COMPLETIONS);
+    let (a, b) = (site.end(), site.end_from(EpSpec::new(&site.pz).srq(&srq), &dto));
+    site.join(&a, &b);
+    site.memory.write(0, b"by a send").unwrap();
+    srq.post_recv(&site.iov(100, 9), 1).unwrap();
+    srq.post_recv(&site.iov(200, 9), 2).unwrap();
+    a.ep.post_send(&site.iov(0, 9), 3, NONE).unwrap();
+    assert!(matches!(next(&b.dto), Event::Dto(one) if (one.cookie, one.length) == (1, 9)));
+    assert!(matches!(next(&a.dto), Event::Dto(one) if one.cookie == 3));
+    assert_eq!(site.memory.to_vec(100, 9).unwrap(), b"by a send");
+    assert_eq!(srq.query().unwrap().available_dto_count, 1);
+    assert!(site.async_error().is_some(), "the low watermark");
+    srq.resize(16).unwrap();
+
+    // A window, used by the peer and made invalid by it.
+    let rmr = site.ia.rmr_create(&site.pz).unwrap();
+    let triplet = site.lmr.triplet(1000, 100).unwrap();
+    let privileges = Privileges::REMOTE;
+    let bind = Bind { lmr: &site.lmr, triplet, privileges, cookie: 4, flags: NONE };
+    let context = rmr.bind(&b.ep, &bind).unwrap();
+    assert!(
+        matches!(next(&b.dto), Event::RmrBind(one) if (one.cookie, one.status) == (4, Success))
+    );
+    let mut window = site.lmr.remote_triplet(1000, 8).unwrap();
+    window.context = context;
+    a.ep.post_rdma_write(&site.iov(0, 8), 5, window, NONE).unwrap();
+    a.ep.post_rdma_read(&site.iov(300, 8), 6, window, NONE).unwrap();
+    a.ep.post_fetch_and_add(0, site.iov(400, 8)[0], 7, window, NONE).unwrap();
+    a.ep.post_rdma_write_immediate(&site.iov(0, 8), 8, window, 77, NONE).unwrap();
+    for cookie in 5..=8 {
+        let Event::Dto(one) = next(&a.dto) else { panic!("a bind?") };
+        assert_eq!((one.cookie, one.status), (cookie, Success));
+    }
+    assert!(matches!(next(&b.dto), Event::Dto(one) if one.immediate() == Some(77)));
+    assert_eq!(site.memory.to_vec(1000, 8).unwrap(), b"by a sen");
+    assert_eq!(site.memory.to_vec(300, 8).unwrap(), b"by a sen");
+    srq.post_recv(&site.iov(200, 9), 9).unwrap();
+    a.ep.post_send_with_invalidate(&[], 10, NONE, context).unwrap();
+    assert!(matches!(next(&b.dto), Event::Dto(one) if one.invalidated() == Some(context)));
+
+    // Other dispatchers and attributes, before a connection of their own.
+    let c = site.end();
+    let other = site.evd(dat_core::EvdFlags::COMPLETIONS);
+    let change = dat_core::EpChange::new().recv_evd(Some(&other)).request_evd(Some(&other));
+    c.ep.modify(&change).unwrap();
+    let c = End { dto: other, ..c };
+    let d = site.end();
+    site.join(&c, &d);
+    d.receive(11).unwrap();
+    c.send(12).unwrap();
+    assert!(matches!(next(&c.dto), Event::Dto(one) if one.cookie == 12));
+
+    // Datagrams.
+    let (e, f) = (site.datagram_end(), site.datagram_end());
+    site.connect(&e, LONG);
+    let request = site.request();
+    request.accept(Some(&f.ep), b"").unwrap();
+    let to = e.datagram_event().remote.unwrap();
+    assert!(f.datagram_event().remote.is_some());
+    f.ep.post_recv(&site.iov(500, 100), 13, NONE).unwrap();
+    e.ep.post_send_datagram(&site.iov(0, 9), &to, 14, NONE).unwrap();
+    assert!(matches!(next(&f.dto), Event::Dto(one) if (one.cookie, one.length) == (13, 49)));
+    assert!(matches!(next(&e.dto), Event::Dto(one) if one.cookie == 14));
+    assert_eq!(site.memory.to_vec(540, 9).unwrap(), b"by a send");
+
+    a.ep.disconnect(Close::Graceful).unwrap();
+    for end in [&a, &b] {
+        assert_eq!(end.event(), ConnectionEventKind::Disconnected);
+        end.ep.reset().unwrap();
+    }
+    site.join(&b, &a);
+    site.connect(&site.end(), LONG);
+    drop(site.request());
+    let again = MemorySource::Memory(&site.memory);
+    let lmr = site.ia.lmr_create(again, &site.pz, Privileges::ALL).unwrap();
+    lmr.free().unwrap();
+    for end in [&a, &b, &c, &d, &e, &f] {
+        end.ep.free().unwrap();
+    }
+    srq.free().unwrap();
+    rmr.free().unwrap();
+}
+
+#[test]
+fn decorators_stack_in_any_order_and_depth() {
+    bounded(|| {
+        let ring = Arc::new(TraceRing::new(10_000));
+        let sink = || Arc::clone(&ring) as Arc<dyn TraceSink>;
+        let faulty = |inner, plan| Arc::new(FaultyProvider::new(inner, plan)) as Arc<dyn Provider>;
+        let traced = |inner| Arc::new(TracingProvider::new(inner, sink())) as Arc<dyn Provider>;
+        let counting = |inner| {
+            let provider = CountingProvider::new(inner);
+            (provider.counters(), Arc::new(provider) as Arc<dyn Provider>)
+        };
+        let loopback = provider_loopback::provider;
+
+        let (counters, stack) =
+            counting(traced(faulty(loopback(), FaultPlan::new().delay(5).reorder(7))));
+        exchange(&Site::over(stack));
+        let counts = counters.snapshot();
+        let lines = ring.take();
+        let seen = |words: &str| lines.iter().filter(|line| line.contains(words)).count() as u64;
+        assert_eq!(counts.get(Count::Established), 6);
+        assert_eq!(counts.get(Count::Established), seen(" Established"));
+        assert_eq!(counts.posts(Send).count, seen(" post_send"));
+        assert_eq!((counts.posts(Bind).count, seen(" post_bind ")), (1, 1));
+        assert_eq!((counts.get(Count::Resolved), seen(" Resolved")), (2, 2));
+        assert_eq!((counts.posts(SendDatagram).count, seen(" post_datagram ")), (1, 1));
+        assert_eq!(counts.get(Count::Retires), seen(" retire"));
+        assert_eq!(counts.get(Count::WatermarksReached), seen(" low_watermark_reached"));
+
+        // One over itself, twice, and the other way round.
+        let (outer, stack) = counting(counting(counting(loopback()).1).1);
+        exchange(&Site::over(stack));
+        let (inner, stack) = counting(loopback());
+        let stack = faulty(traced(faulty(stack, FaultPlan::new())), FaultPlan::new());
+        exchange(&Site::over(stack));
+        for operation in
+            [Send, RdmaWrite, RdmaRead, Bind, FetchAdd, RdmaWriteImmediate, Receive, SendDatagram]
+        {
+            let posts = counts.posts(operation);
+            assert!(posts.count > 0, "{operation:?}");
+            assert_eq!(outer.snapshot().posts(operation), posts);
+            assert_eq!(inner.snapshot().posts(operation), posts);
+        }
+    });
+}
+
+#[test]
+fn faults_below_are_traced_and_counted_above() {
+    bounded(|| {
+        let faulty =
+            FaultyProvider::new(provider_loopback::provider(), FaultPlan::new().break_after(1));
+        let counting = CountingProvider::new(Arc::new(faulty));
+        let counters = counting.counters();
+        let site = Site::over(Arc::new(counting));
+        let (a, b) = site.pair();
+        b.receive(1).unwrap();
+        a.send(2).unwrap();
+        assert_eq!(b.event(), ConnectionEventKind::Broken);
+        assert_eq!(counters.snapshot().get(Count::Broken), 2);
+        // Below the faults there is an abrupt disconnect instead.
+        let counting = CountingProvider::new(provider_loopback::provider());
+        let counters = counting.counters();
+        let plan = FaultPlan::new().break_after(1);
+        let site = Site::over(Arc::new(FaultyProvider::new(Arc::new(counting), plan)));
+        let (a, _b) = site.pair();
+        a.send(2).unwrap();
+        assert_eq!(a.event(), ConnectionEventKind::Broken);
+        let counts = counters.snapshot();
+        assert_eq!((counts.get(Count::Disconnects), counts.get(Count::Disconnected)), (1, 2));
+    });
+}

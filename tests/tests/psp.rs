@@ -1,0 +1,273 @@
+//! Public service points (dat_psp_create(3DAT), dat_psp_create_any(3DAT), dat_psp_free(3DAT)).
+
+use std::sync::atomic::Ordering;
+
+use dat_core::attr::EpCreator;
+use dat_core::{
+    Close, Connect, ConnectionEventKind, Endpoint, EpChange, EpState, EvdFlags, EvdOptions, Event,
+    PspMaker, ReturnType, ServicePoint, Subtype,
+};
+use dat_tests::{
+    Node, altered, drain, expect_connection, expect_connections, expect_no_event, expect_request,
+    open, refused, state,
+};
+
+/// An endpoint that asks for a connection.
+#[track_caller]
+fn ask(node: &Node, qualifier: u64) -> Endpoint {
+    let ep = node.ep();
+    ep.connect(&Connect::to(node.address(), qualifier)).expect("unconnected");
+    ep
+}
+
+#[test]
+fn it_listens_where_it_was_told_and_tells_where() {
+    let node = Node::new();
+    let psp = node.ia.psp_create(1234, &node.requests, PspMaker::Consumer).expect("made");
+    assert_eq!(psp.qualifier(), 1234);
+    let param = psp.query().expect("live");
+    assert_eq!((param.qualifier, &param.evd), (1234, &node.requests));
+    assert_eq!(param.maker, PspMaker::Consumer);
+    refused(node.requests.free(), ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
+    let _client = ask(&node, 1234);
+    let arrival = expect_request(&node.requests);
+    assert_eq!(arrival.service_point, ServicePoint::Public(psp.id()));
+    assert_eq!(arrival.qualifier, 1234);
+}
+
+#[test]
+fn what_can_not_be_made_is_refused_and_leaves_nothing_in_use() {
+    let node = Node::new();
+    let other = Node::new();
+    let handle = ReturnType::InvalidHandle;
+    let make = |evd| node.ia.psp_create(7, evd, PspMaker::Consumer);
+    refused(make(&node.connect), handle, Subtype::InvalidHandleEvdCr);
+    refused(make(&other.requests), handle, Subtype::InvalidHandleEvdCr);
+    let freed = node.evd(EvdFlags::CONNECTION_REQUEST);
+    freed.free().expect("unused");
+    refused(make(&freed), handle, Subtype::InvalidHandleEvdCr);
+    let psp = make(&node.requests).expect("made");
+    for _ in 0..2 {
+        refused(make(&node.requests), ReturnType::ConnQualInUse, Subtype::NoSubtype);
+    }
+    let reserved = node.ia.rsp_create(7, None, &node.requests);
+    refused(reserved, ReturnType::ConnQualInUse, Subtype::NoSubtype);
+    let elsewhere = other.ia.psp_create(7, &other.requests, PspMaker::Consumer);
+    elsewhere.expect("at another address").free().expect("live");
+    psp.free().expect("live");
+    make(&node.requests).expect("the qualifier is free again").free().expect("live");
+    node.finish();
+    other.finish();
+}
+
+#[test]
+fn a_failure_below_leaves_nothing_in_use() {
+    let (ia, faults) = altered::open_faulty("", |_| {});
+    let node = Node::on(ia);
+    faults.no_listeners.store(true, Ordering::Relaxed);
+    let made = node.ia.psp_create(7, &node.requests, PspMaker::Provider);
+    refused(made, ReturnType::InsufficientResources, Subtype::ResourceDevice);
+    node.finish();
+}
+
+#[test]
+fn the_adapter_chooses_qualifiers_that_nobody_has() {
+    let node = Node::new();
+    let psps = [0, 1, 2, 3]
+        .map(|_| node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("one is free"));
+    let mut qualifiers = psps.clone().map(|psp| psp.qualifier()).to_vec();
+    qualifiers.sort_unstable();
+    qualifiers.dedup();
+    assert_eq!(qualifiers.len(), 4);
+    for psp in &psps {
+        assert_eq!(psp.query().expect("live").qualifier, psp.qualifier());
+        let client = ask(&node, psp.qualifier());
+        let arrival = expect_request(&node.requests);
+        assert_eq!(arrival.service_point, ServicePoint::Public(psp.id()));
+        client.free().expect("any state");
+    }
+}
+
+#[test]
+fn makers_that_the_provider_does_not_have_are_not_supported() {
+    for (creator, maker) in
+        [(EpCreator::Never, PspMaker::Provider), (EpCreator::Always, PspMaker::Consumer)]
+    {
+        let node = Node::on(match creator {
+            EpCreator::Never => altered::open("", |it| it.provider.ep_creator = EpCreator::Never),
+            _ => altered::open("", |it| it.provider.ep_creator = EpCreator::Always),
+        });
+        let made = node.ia.psp_create(7, &node.requests, maker);
+        refused(made, ReturnType::ModelNotSupported, Subtype::NoSubtype);
+        let other = match maker {
+            PspMaker::Provider => PspMaker::Consumer,
+            PspMaker::Consumer => PspMaker::Provider,
+        };
+        node.ia.psp_create(7, &node.requests, other).expect("has it").free().expect("live");
+        node.finish();
+    }
+}
+
+#[test]
+fn it_takes_any_number_of_requests() {
+    let node = Node::new();
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
+    let clients: Vec<Endpoint> = (0..20).map(|_| ask(&node, psp.qualifier())).collect();
+    for client in &clients {
+        let server = node.ep();
+        expect_request(&node.requests).request.accept(Some(&server), b"").expect("unconnected");
+        expect_connections(&node.connect, &[client, &server], ConnectionEventKind::Established);
+        server.free().expect("connected");
+        expect_connection(&node.connect, client, ConnectionEventKind::Disconnected);
+    }
+    let (rejected, _next) = (ask(&node, psp.qualifier()), ());
+    expect_request(&node.requests).request.reject(b"").expect("live");
+    expect_connection(&node.connect, &rejected, ConnectionEventKind::PeerRejected);
+}
+
+#[test]
+fn it_is_freed_once_and_requests_that_arrived_stay_valid() {
+    let node = Node::new();
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
+    let (client, server) = (ask(&node, psp.qualifier()), node.ep());
+    let clone = psp.clone();
+    psp.free().expect("live");
+    let (handle, subtype) = (ReturnType::InvalidHandle, Subtype::InvalidHandlePsp);
+    refused(clone.free(), handle, subtype);
+    refused(clone.query(), handle, subtype);
+    let late = ask(&node, psp.qualifier());
+    expect_connection(&node.connect, &late, ConnectionEventKind::NonPeerRejected);
+    let request = expect_request(&node.requests).request;
+    assert!(request.is_live());
+    request.accept(Some(&server), b"").expect("unconnected");
+    expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Established);
+    expect_no_event(&node.requests);
+}
+
+#[test]
+fn dropping_it_stops_to_listen() {
+    let node = Node::new();
+    let psp = node.ia.psp_create(5, &node.requests, PspMaker::Consumer).expect("made");
+    drop(psp);
+    let client = ask(&node, 5);
+    expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
+    node.ia.psp_create(5, &node.requests, PspMaker::Consumer).expect("free").free().expect("live");
+    client.free().expect("disconnected");
+    node.finish();
+}
+
+#[test]
+fn the_queue_of_the_dispatcher_is_the_backlog() {
+    let node = Node::new();
+    let options = EvdOptions::new(2, EvdFlags::CONNECTION_REQUEST);
+    let evd = node.ia.evd_create(&options).expect("made");
+    for maker in [PspMaker::Consumer, PspMaker::Provider] {
+        let psp = node.ia.psp_create_any(&evd, maker).expect("made");
+        let qlen = evd.query().expect("live").qlen;
+        let waiting: Vec<Endpoint> = (0..qlen).map(|_| ask(&node, psp.qualifier())).collect();
+        let refused = ask(&node, psp.qualifier());
+        expect_connection(&node.connect, &refused, ConnectionEventKind::NonPeerRejected);
+        assert_eq!(state(&refused), EpState::Disconnected);
+        // Answering one makes room for the next.
+        expect_request(&evd).request.reject(b"").expect("live");
+        expect_connection(&node.connect, &waiting[0], ConnectionEventKind::PeerRejected);
+        let next = ask(&node, psp.qualifier());
+        assert_eq!(state(&next), EpState::ActiveConnectionPending);
+        for arrival in drain(&evd) {
+            let Event::ConnectionRequest(arrival) = arrival else { panic!("{arrival:?}") };
+            arrival.request.reject(b"").expect("live");
+        }
+        drain(&node.connect);
+        psp.free().expect("live");
+        for ep in waiting.into_iter().chain([refused, next]) {
+            ep.free().expect("disconnected");
+        }
+    }
+    // No endpoint of the provider's is left from those that were refused.
+    evd.free().expect("unused");
+    node.finish();
+}
+
+#[test]
+fn an_endpoint_of_the_providers_has_neither_zone_nor_dispatchers_until_it_is_given_them() {
+    let node = Node::new();
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("made");
+    assert_eq!(psp.query().expect("live").maker, PspMaker::Provider);
+    let client = ask(&node, psp.qualifier());
+    let request = expect_request(&node.requests).request;
+    let ep = request.query().expect("live").local_ep.expect("made by the provider");
+    let param = ep.query().expect("live");
+    assert_eq!(param.state, EpState::TentativeConnectionPending);
+    assert_eq!((&param.pz, &param.recv_evd), (&None, &None));
+    assert_eq!((&param.request_evd, &param.connect_evd), (&None, &None));
+    assert_eq!(param.remote_address, Some(node.address()));
+    assert_eq!(param.remote_port, Some(request.query().expect("live").remote_port));
+    // Not without a zone, and nothing has changed.
+    let error = request.accept(None, b"").expect_err("no zone");
+    assert_eq!(error.return_type(), ReturnType::InvalidState);
+    assert_eq!(state(&ep), EpState::TentativeConnectionPending);
+    assert_eq!(state(&client), EpState::ActiveConnectionPending);
+    let change = EpChange::new().pz(&node.pz).connect_evd(Some(&node.connect));
+    ep.modify(&change).expect("tentative");
+    request.accept(None, b"").expect("complete now");
+    expect_connections(&node.connect, &[&client, &ep], ConnectionEventKind::Established);
+    // It is the consumer's, who frees it.
+    refused(node.ia.close(Close::Graceful), ReturnType::InvalidState, Subtype::InvalidStateIaInUse);
+    ep.free().expect("connected");
+    client.free().expect("disconnected");
+    psp.free().expect("live");
+    node.finish();
+}
+
+#[test]
+fn an_endpoint_of_the_providers_is_gone_with_the_refusal() {
+    let node = Node::new();
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("made");
+    for dropped in [false, true] {
+        let client = ask(&node, psp.qualifier());
+        let request = expect_request(&node.requests).request;
+        let ep = request.query().expect("live").local_ep.expect("made by the provider");
+        let tentative = Subtype::InvalidStateEpTentconnpending;
+        refused(ep.free(), ReturnType::InvalidState, tentative);
+        if dropped {
+            drop(request);
+        } else {
+            request.reject(b"").expect("live");
+        }
+        assert!(!ep.is_live());
+        refused(ep.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+        refused(ep.free(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+        assert_eq!(state(&client), EpState::Disconnected);
+        client.free().expect("disconnected");
+    }
+    psp.free().expect("live");
+    node.finish();
+}
+
+#[test]
+fn without_room_for_the_providers_endpoint_the_request_is_refused() {
+    let node = Node::with("max_eps=1");
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("made");
+    let client = ask(&node, psp.qualifier());
+    expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
+    expect_no_event(&node.requests);
+    client.free().expect("disconnected");
+    psp.free().expect("live");
+    node.finish();
+}
+
+#[test]
+fn a_closed_adapter_does_not_listen() {
+    let (near, far) = (Node::new(), Node::new());
+    let psp = far.ia.psp_create_any(&far.requests, PspMaker::Consumer).expect("made");
+    let client = near.ep();
+    client.connect(&Connect::to(far.address(), psp.qualifier())).expect("unconnected");
+    far.ia.close(Close::Abrupt).expect("always possible");
+    // The request that nobody answered is refused.
+    expect_connection(&near.connect, &client, ConnectionEventKind::NonPeerRejected);
+    refused(psp.free(), ReturnType::InvalidHandle, Subtype::InvalidHandlePsp);
+    let ia = open("");
+    ia.close(Close::Graceful).expect("nothing is on it");
+    let made = ia.psp_create(1, &near.requests, PspMaker::Consumer);
+    refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandleIa);
+}
