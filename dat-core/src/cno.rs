@@ -4,14 +4,13 @@ use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Weak};
 
-use parking_lot::{Condvar, Mutex};
-
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdInner, EventDispatcher};
 use crate::ia::{Child, InterfaceAdapter};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, object_handle};
 use crate::signal::Bell;
+use crate::sync::{Condvar, Mutex};
 use crate::timeout::Timeout;
 
 /// A consumer notification object (dat_cno_create(3DAT)): the event dispatchers attached to it

@@ -39,6 +39,8 @@ mod ia;
 mod kind;
 mod lifecycle;
 mod lmr;
+#[cfg(all(test, loom))]
+mod loom_models;
 pub mod mem;
 pub mod provider;
 mod psp;
@@ -51,6 +53,7 @@ mod service_point;
 mod signal;
 mod srq;
 mod status;
+mod sync;
 mod timeout;
 mod timer;
 mod triplet;

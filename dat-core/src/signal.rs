@@ -11,7 +11,8 @@ use std::time::Instant;
 
 use nix::errno::Errno;
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use parking_lot::{Condvar, Mutex};
+
+use crate::sync::{Condvar, LateInit, Mutex};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -19,7 +20,7 @@ pub(crate) struct Bell {
     state: Mutex<State>,
     condvar: Condvar,
     /// Made when a consumer first asks for it.
-    fd: OnceLock<EventFd>,
+    fd: LateInit<EventFd>,
 }
 
 #[derive(Debug, Default)]
@@ -125,7 +126,7 @@ fn always_ready() -> BorrowedFd<'static> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use std::sync::Arc;
     use std::time::Duration;

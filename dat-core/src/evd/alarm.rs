@@ -4,8 +4,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use parking_lot::Mutex;
-
 use super::EvdInner;
 use super::streams::Mode;
 use crate::cno::CnoInner;
@@ -13,6 +11,7 @@ use crate::event::AsyncErrorKind;
 use crate::ia::IaInner;
 use crate::provider::{CompletionSink, Notify};
 use crate::signal::Bell;
+use crate::sync::Mutex;
 
 pub(super) struct Alarm {
     pub(super) bell: Bell,

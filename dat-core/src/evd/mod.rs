@@ -14,8 +14,6 @@ use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use crate::cno::{Cno, CnoInner};
 use crate::counters::{EvdCounter, Tally};
 use crate::error::{Error, Result, ReturnType, Subtype};
@@ -26,6 +24,7 @@ use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Hold, object_handle};
 use crate::provider::{CompletionQueue, CompletionSink};
 use crate::signal::reserve_always_ready;
+use crate::sync::Mutex;
 
 use alarm::Alarm;
 use count::Receivers;

@@ -1,14 +1,14 @@
 //! Sends that make a remote memory region of the peer's invalid (DAT 2.0).
 
 use dat_core::{
-    Bind, CompletionFlags, ConnectionEventKind, DtoStatus, Endpoint, EpState, Operation,
+    Bind, Close, CompletionFlags, ConnectionEventKind, DtoStatus, Endpoint, EpState, Operation,
     Privileges, ReturnType, Rmr, Subtype,
 };
 
 use crate::case::{cases, skip};
 use crate::check::refused;
 use crate::node::{Buffer, Node, link};
-use crate::wait::{expect_bind, expect_connection, expect_dto, state};
+use crate::wait::{expect_bind, expect_connection, expect_connections, expect_dto, state, until};
 
 cases! {
     "DAT 2.0, dat_ep_post_send_with_invalidate": the_receive_says_which_context_it_was,
@@ -83,7 +83,7 @@ fn breaks(node: &Node, client: &Endpoint, server: &Endpoint, context: u32) {
     let done = expect_dto(&node.request, &[client, server]);
     assert_eq!((done.cookie, done.status), (42, DtoStatus::RemoteAccess));
     expect_dto_failure(node, 41, &[client, server]);
-    crate::wait::until("both ends are disconnected", || {
+    until("both ends are disconnected", || {
         state(client) == EpState::Disconnected && state(server) == EpState::Disconnected
     });
 }
@@ -182,15 +182,14 @@ fn a_disconnected_endpoint_flushes_it() {
     let memory = node.buffer(16);
     let rmr = node.ia.rmr_create(&node.pz).expect("a region");
     let context = open(&node, &server, &rmr, &memory);
-    client.disconnect(dat_core::Close::Abrupt).expect("connected");
-    crate::wait::until("the end", || state(&client) == EpState::Disconnected);
+    client.disconnect(Close::Abrupt).expect("connected");
+    let ends = [&client, &server];
+    expect_connections(&node.connect, &ends, ConnectionEventKind::Disconnected);
     client.post_send_with_invalidate(&[], 9, NONE, context).expect("posted and flushed");
     let done = expect_dto(&node.request, &[&client, &server]);
     assert_eq!((done.cookie, done.status), (9, DtoStatus::Flushed));
     // It never got there: another connection of the zone still uses the context.
     let (other, peer) = (node.ep(), node.ep());
-    crate::wait::until("the other end", || state(&server) == EpState::Disconnected);
-    crate::wait::drain(&node.connect);
     link(&node, &other, &node, &peer);
     assert_eq!(write(&node, &other, &memory, context), DtoStatus::Success);
 }

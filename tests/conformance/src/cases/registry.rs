@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use dat_core::provider::stub::StubProvider;
+use dat_core::provider::{
+    Adapter, CONTRACT_VERSION, Description, Discovered, OpenRequest, Provider,
+};
 use dat_core::registry::{Configuration, Fate, MAX_NAME, Origin};
 use dat_core::{
-    ApiVersion, AsyncErrors, Close, EvdFlags, IaOptions, Registry, ReturnType, Subtype,
+    ApiVersion, AsyncErrors, Close, Error, EvdFlags, IaOptions, Registry, ReturnType, Subtype,
 };
 
 use crate::case::cases;
@@ -22,7 +25,8 @@ cases! {
         a_provider_comes_once_and_goes_when_unused;
     "dat_ia_openv; reading: the name in dat.conf and its version": a_name_is_looked_up_with_its_version,
         a_line_in_error_hides_no_other, a_default_line_goes_before_the_others,
-        a_kernel_line_is_not_usable_here, a_line_goes_before_what_is_discovered;
+        a_kernel_line_is_not_usable_here, a_line_goes_before_what_is_discovered,
+        every_line_of_a_name_is_tried;
     "reading: names that nothing has": the_nearest_name_is_suggested, a_name_has_bounds;
 }
 
@@ -198,6 +202,48 @@ fn a_line_goes_before_what_is_discovered() {
     // Only one that can be used does.
     let registry = with("stub k2.0 threadsafe default stub stub.0.1 \"line=1\" \"\"\n");
     assert_eq!(parameters(&registry, "stub", ApiVersion::ANY).as_deref(), Ok(""));
+}
+
+/// A provider that opens nothing but what it is asked for by the parameter `good`.
+struct Choosy;
+
+impl Provider for Choosy {
+    fn describe(&self) -> Description {
+        Description {
+            name: "choosy",
+            vendor: "the conformance suite",
+            version: (1, 0),
+            contract: CONTRACT_VERSION,
+        }
+    }
+
+    fn discover(&self) -> Vec<Discovered> {
+        Vec::new()
+    }
+
+    fn open(&self, request: OpenRequest<'_>) -> dat_core::Result<Arc<dyn Adapter>> {
+        if request.parameters == "good" {
+            return StubProvider.open(request);
+        }
+        let error = Error::new(ReturnType::InternalError, Subtype::NoSubtype);
+        Err(error.because(format!("{} is not good", request.parameters)))
+    }
+}
+
+fn every_line_of_a_name_is_tried() {
+    let line = |name, parameters| {
+        format!("{name} u2.0 threadsafe default choosy choosy.1.0 \"{parameters}\" \"\"\n")
+    };
+    let lines = line("it", "first") + &line("it", "second") + &line("it", "good");
+    let lines = lines + &line("other", "third") + &line("other", "fourth");
+    let registry = with(&lines);
+    registry.add_provider(Arc::new(Choosy)).expect("another name");
+    registry.open("it").expect("its third line").close(Close::Graceful).expect("empty");
+    let error = registry.open("other").expect_err("none of its lines");
+    assert!(error.is(ReturnType::InternalError), "the code of the first: {error}");
+    for reason in ["third is not good", "fourth is not good"] {
+        assert!(error.reason().contains(reason), "the reason of each: {error}");
+    }
 }
 
 fn the_nearest_name_is_suggested() {

@@ -25,6 +25,7 @@ cases! {
         a_provider_without_it_says_so;
     "reading: a watermark is one that can be reached":
         more_than_an_endpoint_can_have_is_refused;
+    "reading: the hard watermark has no end but another setting": the_hard_one_stays_set;
 }
 
 const NONE: CompletionFlags = CompletionFlags::empty();
@@ -60,20 +61,30 @@ fn expect_no_soft(node: &Node) {
     expect_no_event(&node.ia.async_evd().expect("a dispatcher of the adapter's own"));
 }
 
-/// The end of an endpoint whose connection its hard watermark breaks.
+/// The next events of an endpoint, after which both ends are disconnected and no more come of it.
 #[track_caller]
-fn expect_break(node: &Node, ep: &Endpoint, peer: &Endpoint, cookies: std::ops::Range<u64>) {
+fn expect_kinds(node: &Node, ep: &Endpoint, peer: &Endpoint, expected: &[ConnectionEventKind]) {
+    let mut kinds = Vec::new();
+    while kinds.len() < expected.len() {
+        match expect_event(&node.connect, &[ep, peer]) {
+            Event::Connection(event) if event.ep == ep.id() => kinds.push(event.kind),
+            Event::Connection(_) => {}
+            other => panic!("connection events expected: {other:?}"),
+        }
+    }
+    assert_eq!(kinds, expected, "of {ep:?}");
     until("both ends are disconnected", || {
         state(ep) == EpState::Disconnected && state(peer) == EpState::Disconnected
     });
-    let kinds: Vec<_> = drain(&node.connect)
-        .into_iter()
-        .filter_map(|event| match event {
-            Event::Connection(event) if event.ep == ep.id() => Some(event.kind),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(kinds, [ConnectionEventKind::Broken], "of {ep:?}");
+    for event in drain(&node.connect) {
+        assert!(matches!(&event, Event::Connection(event) if event.ep == peer.id()), "{event:?}");
+    }
+}
+
+/// The end of an endpoint whose connection its hard watermark breaks.
+#[track_caller]
+fn expect_break(node: &Node, ep: &Endpoint, peer: &Endpoint, cookies: std::ops::Range<u64>) {
+    expect_kinds(node, ep, peer, &[ConnectionEventKind::Broken]);
     for cookie in cookies {
         let flushed = expect_dto(&node.recv, &[ep]);
         assert_eq!((flushed.cookie, flushed.status), (cookie, DtoStatus::Flushed));
@@ -213,21 +224,37 @@ fn the_hard_one_waits_for_a_connection() {
     server.set_watermark(None, Some(1)).expect("supported");
     receive(&server, 0..2);
     assert_eq!(state(&server), EpState::Unconnected, "there is nothing to break");
+    stands_and_breaks(&node, &client, &server);
+}
+
+/// Connects to an endpoint that has too many receives already.
+fn stands_and_breaks(node: &Node, client: &Endpoint, server: &Endpoint) {
+    use ConnectionEventKind::{Broken, Established};
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
     client.connect(&Connect::to(node.address(), psp.qualifier())).expect("an attempt");
-    expect_request(&node.requests).request.accept(Some(&server), b"").expect("unconnected");
-    let mut kinds = Vec::new();
-    while kinds.len() < 2 {
-        match expect_event(&node.connect, &[&server, &client]) {
-            Event::Connection(event) if event.ep == server.id() => kinds.push(event.kind),
-            Event::Connection(_) => {}
-            other => panic!("connection events expected: {other:?}"),
-        }
+    expect_request(&node.requests).request.accept(Some(server), b"").expect("unconnected");
+    expect_kinds(node, server, client, &[Established, Broken]);
+}
+
+fn the_hard_one_stays_set() {
+    let node = node();
+    let (client, server) = node.pair();
+    server.set_watermark(None, Some(1)).expect("supported");
+    receive(&server, 0..2);
+    expect_break(&node, &server, &client, 0..2);
+    for _ in 0..2 {
+        client.reset().expect("disconnected");
+        server.reset().expect("disconnected");
+        drain(&node.connect);
+        receive(&server, 0..2);
+        stands_and_breaks(&node, &client, &server);
     }
-    assert_eq!(kinds, [ConnectionEventKind::Established, ConnectionEventKind::Broken]);
-    until("both ends are disconnected", || {
-        state(&server) == EpState::Disconnected && state(&client) == EpState::Disconnected
-    });
+    client.reset().expect("disconnected");
+    server.reset().expect("disconnected");
+    drain(&node.connect);
+    server.set_watermark(None, None).expect("supported");
+    receive(&server, 0..2);
+    link(&node, &client, &node, &server);
 }
 
 fn the_two_are_independent() {

@@ -1,0 +1,157 @@
+//! Event dispatchers: queue, alarm, bell and the completion queue below, as they are.
+
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use loom::thread;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use super::provider::{dispatcher, open};
+use super::{large_model, model};
+use crate::{Close, EvdFlags, EvdOptions, Event, EventDispatcher, ReturnType, Timeout, Waited};
+
+/// A time-out that passes at once in a model, but not before the waiter fell asleep.
+const SHORT: Timeout = Timeout::After(Duration::from_secs(3600));
+
+fn is_readable(fd: BorrowedFd<'_>) -> bool {
+    poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], PollTimeout::ZERO) == Ok(1)
+}
+
+fn wait(evd: &EventDispatcher, timeout: Timeout, threshold: u32) -> crate::Result<Waited> {
+    evd.wait(timeout, threshold, &mut Event::default())
+}
+
+fn left(evd: &EventDispatcher) -> u32 {
+    let mut count = 0;
+    while evd.dequeue(&mut Event::default()).expect("nobody waits") {
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn a_wait_hears_an_event() {
+    model(|| {
+        let (evd, _) = dispatcher();
+        let poster = {
+            let evd = evd.clone();
+            thread::spawn(move || evd.post_se(1).expect("room"))
+        };
+        assert_eq!(wait(&evd, Timeout::Infinite, 1), Ok(Waited::Event { more: 0 }));
+        poster.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_wait_hears_a_completion() {
+    model(|| {
+        let (evd, completions) = dispatcher();
+        let device = thread::spawn(move || completions.arrive(1));
+        assert_eq!(wait(&evd, Timeout::Infinite, 1), Ok(Waited::Event { more: 0 }));
+        device.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_threshold_counts_events_of_both_kinds() {
+    large_model(|| {
+        let (evd, completions) = dispatcher();
+        let poster = {
+            let evd = evd.clone();
+            thread::spawn(move || evd.post_se(1).expect("room"))
+        };
+        let device = thread::spawn(move || completions.arrive(1));
+        assert_eq!(wait(&evd, Timeout::Infinite, 2), Ok(Waited::Event { more: 1 }));
+        assert_eq!(left(&evd), 1);
+        poster.join().expect("no panic");
+        device.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_wait_that_ends_at_the_deadline_leaves_the_event() {
+    model(|| {
+        let (evd, completions) = dispatcher();
+        let device = thread::spawn(move || completions.arrive(1));
+        let waited = wait(&evd, SHORT, 1).expect("an event or the time-out");
+        device.join().expect("no panic");
+        assert_eq!(left(&evd), u32::from(!waited.is_event()));
+    });
+}
+
+/// Arms, while something arrives: what arrived is seen at once, or the descriptor shows it.
+fn armed(arrive: fn(&EventDispatcher, &super::provider::Completions), descriptor_first: bool) {
+    let (evd, completions) = dispatcher();
+    if descriptor_first {
+        evd.fd().expect("a descriptor");
+    }
+    let arrival = {
+        let evd = evd.clone();
+        thread::spawn(move || arrive(&evd, &completions))
+    };
+    let ready = evd.arm().expect("nobody waits");
+    let fd = evd.fd().expect("a descriptor");
+    arrival.join().expect("no panic");
+    assert!(ready || is_readable(fd), "an event that nobody hears of");
+    assert_eq!(left(&evd), 1);
+}
+
+#[test]
+fn an_armed_descriptor_shows_an_event() {
+    for descriptor_first in [false, true] {
+        model(move || armed(|evd, _| evd.post_se(1).expect("room"), descriptor_first));
+    }
+}
+
+#[test]
+fn an_armed_descriptor_shows_a_completion() {
+    for descriptor_first in [false, true] {
+        model(move || armed(|_, completions| completions.arrive(1), descriptor_first));
+    }
+}
+
+#[test]
+fn an_event_is_the_waiters_or_triggers() {
+    model(|| {
+        let (ia, _) = open();
+        let cno = ia.cno_create(None).expect("a notification object");
+        let options = EvdOptions::new(4, EvdFlags::SOFTWARE).with_cno(&cno);
+        let evd = ia.evd_create(&options).expect("a dispatcher");
+        let poster = {
+            let evd = evd.clone();
+            thread::spawn(move || evd.post_se(1).expect("room"))
+        };
+        let waited = wait(&evd, SHORT, 1).expect("an event or the time-out");
+        poster.join().expect("no panic");
+        if !waited.is_event() {
+            assert_eq!(cno.wait(Timeout::ZERO), Ok(Some(evd.clone())), "nobody was told");
+            assert_eq!(left(&evd), 1);
+        }
+    });
+}
+
+#[test]
+fn a_waiter_goes_when_it_is_told_to() {
+    model(|| {
+        let (evd, _) = dispatcher();
+        let other = {
+            let evd = evd.clone();
+            thread::spawn(move || evd.set_unwaitable().expect("live"))
+        };
+        let error = wait(&evd, Timeout::Infinite, 1).expect_err("no event comes");
+        assert!(error.is(ReturnType::InvalidState), "{error}");
+        other.join().expect("no panic");
+    });
+}
+
+#[test]
+fn the_close_of_the_adapter_wakes_the_waiter() {
+    model(|| {
+        let (evd, _) = dispatcher();
+        let ia = evd.adapter();
+        let closer = thread::spawn(move || ia.close(Close::Abrupt).expect("open"));
+        let error = wait(&evd, Timeout::Infinite, 1).expect_err("no event comes");
+        assert!(error.is(ReturnType::Abort) || error.is(ReturnType::InvalidHandle), "{error}");
+        closer.join().expect("no panic");
+    });
+}

@@ -1,0 +1,123 @@
+//! The locks of the models, with as much of the API as the crate uses.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use loom::sync::atomic::{AtomicBool, Ordering};
+
+/// A mutex that no panic poisons: a model ends with the first.
+#[derive(Debug, Default)]
+pub(crate) struct Mutex<T> {
+    inner: loom::sync::Mutex<T>,
+}
+
+/// The lock is held; the guard is away only while a condition is waited for.
+pub(crate) struct MutexGuard<'a, T> {
+    lock: &'a Mutex<T>,
+    guard: Option<loom::sync::MutexGuard<'a, T>>,
+}
+
+const HELD: &str = "the lock is held outside of waits";
+const NO_PANIC: &str = "no model goes on after a panic";
+
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self { inner: loom::sync::Mutex::new(value) }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        MutexGuard { lock: self, guard: Some(self.acquire()) }
+    }
+
+    fn acquire(&self) -> loom::sync::MutexGuard<'_, T> {
+        self.inner.lock().expect(NO_PANIC)
+    }
+}
+
+impl<T> Deref for MutexGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.guard.as_ref().expect(HELD)
+    }
+}
+
+impl<T> DerefMut for MutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.guard.as_mut().expect(HELD)
+    }
+}
+
+/// A condition variable.
+#[derive(Debug, Default)]
+pub(crate) struct Condvar {
+    inner: loom::sync::Condvar,
+}
+
+/// How a wait with a deadline ended.
+pub(crate) struct WaitTimeoutResult;
+
+impl WaitTimeoutResult {
+    /// Always: see [`Condvar::wait_until`].
+    #[expect(clippy::unused_self, reason = "the API that it stands in for")]
+    pub(crate) fn timed_out(&self) -> bool {
+        true
+    }
+}
+
+impl Condvar {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn notify_one(&self) {
+        self.inner.notify_one();
+    }
+
+    pub(crate) fn notify_all(&self) {
+        self.inner.notify_all();
+    }
+
+    pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
+        let held = guard.guard.take().expect(HELD);
+        guard.guard = Some(self.inner.wait(held).expect(NO_PANIC));
+    }
+
+    /// A model has no clock: the deadline passes at once, which is when a waker that comes at the
+    /// same time is easiest to miss. Others may take the lock before that.
+    pub(crate) fn wait_until<T>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        _deadline: Instant,
+    ) -> WaitTimeoutResult {
+        drop(guard.guard.take().expect(HELD));
+        guard.guard = Some(guard.lock.acquire());
+        WaitTimeoutResult
+    }
+}
+
+/// A value that is made once, under a lock of its user's, and looked at without it.
+#[derive(Debug)]
+pub(crate) struct LateInit<T> {
+    is_there: AtomicBool,
+    value: OnceLock<T>,
+}
+
+impl<T> Default for LateInit<T> {
+    fn default() -> Self {
+        Self { is_there: AtomicBool::new(false), value: OnceLock::new() }
+    }
+}
+
+impl<T> LateInit<T> {
+    pub(crate) fn get(&self) -> Option<&T> {
+        if self.is_there.load(Ordering::Acquire) { self.value.get() } else { None }
+    }
+
+    pub(crate) fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
+        let value = self.value.get_or_init(make);
+        self.is_there.store(true, Ordering::Release);
+        value
+    }
+}
