@@ -9,6 +9,7 @@ use std::fmt::Write;
 use dat_conformance::all;
 
 const CALLS: &str = include_str!("../data/calls.csv");
+const READINGS: &str = include_str!("../../../docs/readings.md");
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/coverage.md");
 
 /// Whether a source names a call: the call's name, not as a part of a longer one.
@@ -69,6 +70,26 @@ fn every_call_has_a_case_and_the_table_is_up_to_date() {
     }
     let committed = std::fs::read_to_string(TABLE).expect("docs/coverage.md");
     assert_eq!(committed, text, "docs/coverage.md is out of date: run with DAT_BLESS=1");
+}
+
+#[test]
+fn every_case_that_a_reading_names_exists() {
+    let cases: BTreeSet<String> = all().iter().map(|case| case.short_name().to_owned()).collect();
+    let named: Vec<&str> = READINGS
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|quoted| {
+            quoted.split("::").count() == 2
+                && quoted.bytes().all(|byte| {
+                    byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_:".contains(&byte)
+                })
+        })
+        .filter(|quoted| *quoted != "noun::rule")
+        .collect();
+    assert!(named.len() > 50, "{named:?}");
+    let missing: Vec<_> = named.iter().filter(|name| !cases.contains(**name)).collect();
+    assert!(missing.is_empty(), "docs/readings.md names cases that do not exist: {missing:?}");
 }
 
 #[test]
