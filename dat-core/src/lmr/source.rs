@@ -59,10 +59,7 @@ impl InterfaceAdapter {
                 (inner.span, inner._memory.clone(), MemoryTypes::LMR)
             }
             MemorySource::Span(span) => (*span, None, MemoryTypes::VIRTUAL),
-            MemorySource::Shared { span, .. } => {
-                self.check_shared(*span)?;
-                (*span, None, MemoryTypes::SHARED_VIRTUAL)
-            }
+            MemorySource::Shared { span, .. } => (*span, None, MemoryTypes::SHARED_VIRTUAL),
         })
     }
 
@@ -92,7 +89,7 @@ impl InterfaceAdapter {
                 ),
             ));
         }
-        Ok(())
+        if memory_type == MemoryTypes::SHARED_VIRTUAL { self.check_shared(span) } else { Ok(()) }
     }
 
     /// Shared memory must be memory that the platform shares.

@@ -1,6 +1,7 @@
 //! Posting atomic operations (the InfiniBand extension of DAT 2.0).
 
 use super::super::{Endpoint, EpInner};
+use super::rdma::READ_ARGUMENTS;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::{CompletionFlags, Privileges};
 use crate::provider::Work;
@@ -62,7 +63,7 @@ impl EpInner {
     ) -> Result<()> {
         self.check_requests(operation)?;
         self.check_offered(self.offers().atomics_supported, "atomic operations", operation)?;
-        self.check_read(remote.length, local.length, flags, Subtype::InvalidArg6, operation)?;
+        self.check_read(remote.length, local.length, flags, READ_ARGUMENTS, operation)?;
         let gathered = self.gather(&[local], 1, Privileges::LOCAL_WRITE, operation)?;
         if remote.length != WORD || local.length != WORD || remote.address % WORD != 0 {
             let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg5)

@@ -9,6 +9,10 @@ use super::super::{Endpoint, EpInner};
 
 const READ: &str = "dat_ep_post_rdma_read";
 const READ_TO_RMR: &str = "dat_ep_post_rdma_read_to_rmr";
+
+/// The remote buffer and the flags among the arguments of a read.
+pub(super) const READ_ARGUMENTS: [Subtype; 2] = [Subtype::InvalidArg5, Subtype::InvalidArg6];
+const TO_RMR_ARGUMENTS: [Subtype; 2] = [Subtype::InvalidArg4, Subtype::InvalidArg5];
 const WRITE: &str = "dat_ep_post_rdma_write";
 const WRITE_IMMEDIATE: &str = "dat_ib_post_rdma_write_immed";
 
@@ -69,7 +73,7 @@ impl Endpoint {
         inner.check_requests(READ)?;
         let most = inner.shared.gate.read_iov();
         let local = inner.gather(iov, most, Privileges::LOCAL_WRITE, READ)?;
-        inner.check_read(remote.length, local.length, flags, Subtype::InvalidArg6, READ)?;
+        inner.check_read(remote.length, local.length, flags, READ_ARGUMENTS, READ)?;
         inner.post(Work::RdmaRead { remote }, &local, cookie, flags, READ)
     }
 
@@ -90,7 +94,7 @@ impl Endpoint {
         inner.check_requests(READ_TO_RMR)?;
         let offered = inner.offers().invalidate_supported;
         inner.check_offered(offered, "RDMA read to a remote context", READ_TO_RMR)?;
-        inner.check_read(remote.length, local.length, flags, Subtype::InvalidArg5, READ_TO_RMR)?;
+        inner.check_read(remote.length, local.length, flags, TO_RMR_ARGUMENTS, READ_TO_RMR)?;
         let nothing = inner.gather(&[], 0, Privileges::empty(), READ_TO_RMR)?;
         inner.post(Work::RdmaReadToRmr { local, remote }, &nothing, cookie, flags, READ_TO_RMR)
     }
@@ -120,21 +124,22 @@ impl EpInner {
         self.post(work, &local, cookie, flags, operation)
     }
 
-    /// What every read is checked for.
+    /// What every read is checked for; `arguments` are those of the remote buffer and the flags.
     #[inline]
     pub(super) fn check_read(
         &self,
         length: u64,
         room: u64,
         flags: CompletionFlags,
-        argument: Subtype,
+        [buffer, argument]: [Subtype; 2],
         operation: &'static str,
     ) -> Result<()> {
         let gate = &self.shared.gate;
         let allowed = gate.request_flags() & !CompletionFlags::SOLICITED_WAIT.bits();
         self.check_flags(flags, allowed, argument, operation)?;
         if length > gate.max_rdma_size() {
-            return Err(self.too_long(length, gate.max_rdma_size(), operation));
+            let error = self.too_long(length, gate.max_rdma_size(), operation);
+            return Err(error.with_subtype(buffer));
         }
         if length > room {
             return Err(self.too_short(length, room, operation));

@@ -386,6 +386,7 @@ fn reads_reach_the_bound() {
     let bytes = pattern(len);
     from.fill(0, &bytes);
     let long = client.post_rdma_read(&[to.piece(0, len + 1)], 1, from.remote(0, len + 1), NONE);
+    assert_eq!(long.as_ref().expect_err("too long").subtype(), Subtype::InvalidArg5);
     out_of_bounds(long, &[&(len + 1), &bound]);
     let short = client.post_rdma_read(&[to.piece(0, len - 1)], 1, from.remote(0, len), NONE);
     refused(short, ReturnType::LengthError, Subtype::NoSubtype);
