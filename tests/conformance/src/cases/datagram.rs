@@ -66,6 +66,7 @@ fn both_sides_get_an_address_and_messages_carry_a_prefix() {
     let (to_server, to_client) = resolve(&node, &client, &server);
     assert_eq!(to_server.address(), node.address());
     assert_ne!(to_server, to_client);
+    assert_ne!(format!("{to_server:?}"), format!("{to_client:?}"), "logs tell them apart");
     assert_eq!((state(&client), state(&server)), (EpState::Unconnected, EpState::Unconnected));
     let buffer = node.buffer(256);
     for (from, to, address, text) in

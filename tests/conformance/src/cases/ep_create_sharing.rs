@@ -121,6 +121,10 @@ fn unsignalled_requests_decide_over_receives_too() {
     for flags in [DEFAULT, THRESHOLD, SOLICITED] {
         no_match(receiving(&node, &evd, flags), "recv_completion_flags");
     }
+    let error = receiving(&node, &evd, SOLICITED).expect_err("another mode");
+    for name in ["DAT_COMPLETION_SOLICITED_WAIT_FLAG", "DAT_COMPLETION_UNSIGNALLED_FLAG"] {
+        assert!(error.reason().contains(name), "{name} is to be named: {error}");
+    }
     receiving(&node, &evd, UNSIGNALLED).expect("the same mode").free().expect("unconnected");
     first.free().expect("unconnected");
     node.finish_with([evd]);
