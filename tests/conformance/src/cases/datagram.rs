@@ -18,6 +18,7 @@ cases! {
         a_receive_too_short_for_a_datagram_ends_with_a_length_error,
         a_refusal_and_a_missing_listener_are_told,
         the_two_services_do_not_mix;
+    "DAT 2.0, IB extension: dat_ib_ud_ah_free, dat_ib_ud_cm_free": an_address_keeps_nothing_in_use;
 }
 
 const NONE: CompletionFlags = CompletionFlags::empty();
@@ -177,4 +178,24 @@ fn the_two_services_do_not_mix() {
     let arrival = expect_request(&node.requests);
     refused(arrival.request.accept(Some(&connection), b""), state, Subtype::InvalidStateEpNotready);
     arrival.request.accept(Some(&other), b"").expect("the request still waits");
+}
+
+fn an_address_keeps_nothing_in_use() {
+    let node = Node::new();
+    let (client, server) = (datagram_endpoint(&node), datagram_endpoint(&node));
+    let (to_server, to_client) = resolve(&node, &client, &server);
+    let kept = to_server.clone();
+    drop(to_server);
+    let buffer = node.buffer(8);
+    let piece = [buffer.piece(0, 8)];
+    client.post_send_datagram(&piece, &kept, 1, NONE).expect("a clone is an address too");
+    assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::Success);
+    server.free().expect("held by no address");
+    // Nobody is there any more: the datagram is lost, and the sender can not tell.
+    client.post_send_datagram(&piece, &kept, 2, NONE).expect("posted");
+    assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::Success);
+    client.free().expect("held by no address");
+    buffer.lmr.free().expect("unused");
+    node.finish();
+    drop((kept, to_client));
 }

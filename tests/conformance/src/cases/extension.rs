@@ -15,7 +15,7 @@ cases! {
     "DAT 2.0, IB extension: dat_ib_post_cmp_and_swap": compare_and_swap_changes_only_what_it_expects;
     "DAT 2.0, IB extension: memory privileges": atomics_need_their_privilege;
     "DAT 2.0, IB extension: dat_ib_post_rdma_write_immed": immediate_data_completes_a_receive;
-    "DAT 2.0, IB extension: dat_ib_start_counter, dat_ib_query_counters, dat_ib_stop_counter": counters_count_from_their_start;
+    "DAT 2.0, IB extension: dat_ib_start_counter, dat_ib_query_counters, dat_ib_print_counters, dat_ib_stop_counter": counters_count_from_their_start;
     "DAT 2.0, IB extension: dat_ib_open_query, dat_ib_close_query":
         a_query_sees_what_an_open_sees_and_leaves_nothing;
     "DAT 2.0, dat_ep_post_rdma_read_to_rmr": a_read_can_go_to_a_remote_context;
