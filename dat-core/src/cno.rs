@@ -1,6 +1,5 @@
 //! Consumer notification objects: one place to wait for many event dispatchers.
 
-use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Weak};
 
@@ -242,11 +241,5 @@ impl AsFd for Cno {
     /// its user polls and loses nothing.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.inner.bell.fd_or_always_ready()
-    }
-}
-
-impl fmt::Debug for CnoInner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.base.label())
     }
 }

@@ -1,6 +1,5 @@
 //! Connection requests.
 
-use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -246,11 +245,5 @@ impl CrInner {
 impl Drop for CrInner {
     fn drop(&mut self) {
         self.abandon();
-    }
-}
-
-impl fmt::Debug for CrInner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.base.label())
     }
 }

@@ -1,20 +1,16 @@
 //! Common service points: where requests arrive for an address and port, as sockets have them.
 
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use parking_lot::Mutex;
-
-use crate::counters::IaCounter;
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::evd::{EvdInner, EventDispatcher};
+use crate::evd::EventDispatcher;
 use crate::event::ServicePoint;
 use crate::ia::{Child, InterfaceAdapter};
 use crate::kind::ObjectKind;
-use crate::lifecycle::{Base, Hold, object_handle};
-use crate::provider::{Incoming, ListenSink, Listener};
-use crate::psp::{deliver, hold_cr_evd};
+use crate::lifecycle::{Base, object_handle};
+use crate::provider::Incoming;
+use crate::service_point::{Arrived, Receiving, Reception, deliver, listen};
 
 /// A common service point (dat_csp_create of DAT 2.0). Its port is the connection qualifier on
 /// which requests of [`Endpoint::common_connect`](crate::Endpoint::common_connect) arrive.
@@ -27,9 +23,7 @@ pub(crate) struct CspInner {
     pub(crate) base: Base,
     comm: Comm,
     address: SocketAddr,
-    /// Both gone once the service point is freed.
-    evd: Mutex<Option<Hold<EvdInner>>>,
-    listener: Mutex<Option<Box<dyn Listener>>>,
+    reception: Reception,
 }
 
 object_handle!(Csp, CspInner);
@@ -114,18 +108,11 @@ impl InterfaceAdapter {
                     .advise("listen on the adapter's own or the unspecified address"),
             );
         }
-        let evd = hold_cr_evd(ia, evd, CREATE)?;
+        let reception = Reception::new(ia, evd, CREATE)?;
         let base = ia.enroll(ObjectKind::Csp, CREATE)?;
-        let inner = Arc::new(CspInner {
-            base,
-            comm,
-            address,
-            evd: Mutex::new(Some(evd)),
-            listener: Mutex::new(None),
-        });
+        let inner = Arc::new(CspInner { base, comm, address, reception });
         ia.adopt(inner.base.id, Child::Csp(Arc::downgrade(&inner)), CREATE)?;
-        let sink = Arc::new(CspSink { csp: Arc::downgrade(&inner) });
-        let listener = adapter.listen(Some(u64::from(address.port())), sink).map_err(|error| {
+        listen(&inner, &*adapter, Some(u64::from(address.port()))).map_err(|error| {
             let error = if error.is(ReturnType::ConnQualInUse) {
                 Error::new(ReturnType::PortInUse, Subtype::NoSubtype)
                     .because(format!("something listens on {address}"))
@@ -134,8 +121,6 @@ impl InterfaceAdapter {
             };
             inner.base.describe(error, CREATE)
         })?;
-        *inner.listener.lock() = Some(listener);
-        ia.tally.count(IaCounter::CmListen);
         Ok(Csp { inner })
     }
 }
@@ -146,12 +131,10 @@ impl Csp {
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.
     pub fn query(&self) -> Result<CspParam> {
-        let evd = self.inner.evd.lock();
-        let evd = evd.as_ref().ok_or_else(|| self.inner.base.freed("dat_csp_query"))?;
         Ok(CspParam {
             comm: self.inner.comm,
             address: self.inner.address,
-            evd: EventDispatcher::from_inner(evd.arc()),
+            evd: self.inner.dispatcher("dat_csp_query")?,
         })
     }
 
@@ -166,52 +149,22 @@ impl Csp {
     }
 }
 
-impl CspInner {
-    pub(crate) fn listens_on(&self, qualifier: u64) -> bool {
-        self.base.lifecycle.is_live() && u64::from(self.address.port()) == qualifier
+impl Receiving for CspInner {
+    fn reception(&self) -> &Reception {
+        &self.reception
     }
 
-    pub(crate) fn arrived(
-        &self,
-        incoming: Box<dyn Incoming>,
-    ) -> std::result::Result<(), Box<dyn Incoming>> {
-        let evd = self.evd.lock().as_ref().map(|evd| Arc::clone(evd.arc()));
-        let Some(evd) = evd.filter(|_| self.base.lifecycle.is_live()) else {
-            return Err(incoming);
-        };
+    fn arrived(&self, incoming: Box<dyn Incoming>) -> Arrived {
+        let Some(evd) = self.recipient() else { return Err(incoming) };
         let point = ServicePoint::Common(self.base.id);
         deliver(&self.base.ia, &evd, incoming, None, point, u64::from(self.address.port()))
     }
+}
 
+impl CspInner {
     pub(crate) fn abandon(&self) {
         self.base.lifecycle.force();
-        let listener = self.listener.lock().take();
-        drop(listener);
-        let evd = self.evd.lock().take();
-        drop(evd);
+        drop(self.reception.close());
         self.base.leave();
-    }
-}
-
-/// What the listener reports to. It must not keep the service point alive.
-struct CspSink {
-    csp: Weak<CspInner>,
-}
-
-impl ListenSink for CspSink {
-    fn connection_request(
-        &self,
-        incoming: Box<dyn Incoming>,
-    ) -> std::result::Result<(), Box<dyn Incoming>> {
-        match self.csp.upgrade() {
-            Some(csp) => csp.arrived(incoming),
-            None => Err(incoming),
-        }
-    }
-}
-
-impl fmt::Debug for CspInner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.base.label())
     }
 }

@@ -261,6 +261,12 @@ macro_rules! object_handle {
             }
         }
 
+        impl std::fmt::Debug for $inner {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.base.label())
+            }
+        }
+
         impl PartialEq for $handle {
             fn eq(&self, other: &Self) -> bool {
                 std::sync::Arc::ptr_eq(&self.inner, &other.inner)

@@ -1,22 +1,18 @@
 //! Public service points: where any number of requests for connections arrive.
 
-use std::fmt;
-use std::sync::{Arc, OnceLock, Weak};
-
-use parking_lot::Mutex;
+use std::sync::Arc;
 
 use crate::attr::EpCreator;
-use crate::counters::IaCounter;
-use crate::cr::{ConnectionRequest, OwnEndpoint};
+use crate::cr::OwnEndpoint;
 use crate::ep::{Endpoint, EpSpec};
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::evd::{EvdInner, EventDispatcher, Raised};
-use crate::event::{CrArrival, Event, ServicePoint};
-use crate::flags::EvdFlags;
-use crate::ia::{Child, IaInner, InterfaceAdapter};
+use crate::evd::EventDispatcher;
+use crate::event::ServicePoint;
+use crate::ia::{Child, InterfaceAdapter};
 use crate::kind::ObjectKind;
-use crate::lifecycle::{Base, Hold, object_handle};
-use crate::provider::{Incoming, ListenSink, Listener, Peer};
+use crate::lifecycle::{Base, object_handle};
+use crate::provider::{Incoming, Peer};
+use crate::service_point::{Arrived, Receiving, Reception, deliver, listen};
 
 /// A public service point (dat_psp_create(3DAT)).
 #[derive(Clone)]
@@ -27,10 +23,7 @@ pub struct Psp {
 pub(crate) struct PspInner {
     pub(crate) base: Base,
     maker: PspMaker,
-    qualifier: OnceLock<u64>,
-    /// Both gone once the service point is freed.
-    evd: Mutex<Option<Hold<EvdInner>>>,
-    listener: Mutex<Option<Box<dyn Listener>>>,
+    reception: Reception,
 }
 
 object_handle!(Psp, PspInner);
@@ -57,22 +50,6 @@ pub struct PspParam {
 
 const CREATE: &str = "dat_psp_create";
 const CREATE_ANY: &str = "dat_psp_create_any";
-
-/// Checks and holds the dispatcher of a service point.
-pub(crate) fn hold_cr_evd(
-    ia: &Arc<IaInner>,
-    evd: &EventDispatcher,
-    operation: &'static str,
-) -> Result<Hold<EvdInner>> {
-    let hold = Hold::new(evd.inner(), ia, operation, Subtype::InvalidHandleEvdCr)?;
-    if !hold.flags().contains(EvdFlags::CONNECTION_REQUEST) {
-        let error = Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleEvdCr)
-            .because(format!("the dispatcher was made for {:?}", hold.flags()))
-            .advise("make it with DAT_EVD_CR_FLAG");
-        return Err(ia.describe(error, operation));
-    }
-    Ok(hold)
-}
 
 impl InterfaceAdapter {
     /// Listens on a connection qualifier (dat_psp_create(3DAT)). The queue of the dispatcher is
@@ -120,26 +97,12 @@ impl InterfaceAdapter {
                 .advise("use the other psp_flags");
             return Err(ia.describe(error, operation));
         }
-        let evd = hold_cr_evd(ia, evd, operation)?;
+        let reception = Reception::new(ia, evd, operation)?;
         let base = ia.enroll(ObjectKind::Psp, operation)?;
-        let inner = Arc::new(PspInner {
-            base,
-            maker,
-            qualifier: OnceLock::new(),
-            evd: Mutex::new(Some(evd)),
-            listener: Mutex::new(None),
-        });
+        let inner = Arc::new(PspInner { base, maker, reception });
         ia.adopt(inner.base.id, Child::Psp(Arc::downgrade(&inner)), operation)?;
-        let sink = Arc::new(PspSink { psp: Arc::downgrade(&inner) });
-        // Held over the call, so that a request that arrives meanwhile finds the qualifier.
-        let mut place = inner.listener.lock();
-        let listener = adapter
-            .listen(qualifier, sink)
+        listen(&inner, &*adapter, qualifier)
             .map_err(|error| inner.base.describe(error, operation))?;
-        let _ = inner.qualifier.set(listener.qualifier());
-        *place = Some(listener);
-        drop(place);
-        ia.tally.count(IaCounter::CmListen);
         Ok(Psp { inner })
     }
 }
@@ -148,7 +111,7 @@ impl Psp {
     /// The connection qualifier that it listens on.
     #[must_use]
     pub fn qualifier(&self) -> u64 {
-        self.inner.qualifier.get().copied().unwrap_or(0)
+        self.inner.reception.qualifier()
     }
 
     /// What the service point is (dat_psp_query(3DAT)).
@@ -156,11 +119,9 @@ impl Psp {
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.
     pub fn query(&self) -> Result<PspParam> {
-        let evd = self.inner.evd.lock();
-        let evd = evd.as_ref().ok_or_else(|| self.inner.base.freed("dat_psp_query"))?;
         Ok(PspParam {
             qualifier: self.qualifier(),
-            evd: EventDispatcher::from_inner(evd.arc()),
+            evd: self.inner.dispatcher("dat_psp_query")?,
             maker: self.inner.maker,
         })
     }
@@ -176,21 +137,15 @@ impl Psp {
     }
 }
 
-impl PspInner {
-    pub(crate) fn listens_on(&self, qualifier: u64) -> bool {
-        self.base.lifecycle.is_live() && self.qualifier.get() == Some(&qualifier)
+impl Receiving for PspInner {
+    fn reception(&self) -> &Reception {
+        &self.reception
     }
 
     /// Makes a request for the consumer out of what arrived.
-    pub(crate) fn arrived(
-        &self,
-        incoming: Box<dyn Incoming>,
-    ) -> std::result::Result<(), Box<dyn Incoming>> {
-        let evd = self.evd.lock().as_ref().map(|evd| Arc::clone(evd.arc()));
-        let Some(evd) = evd.filter(|_| self.base.lifecycle.is_live()) else {
-            return Err(incoming);
-        };
-        let qualifier = self.qualifier.get().copied().unwrap_or(0);
+    fn arrived(&self, incoming: Box<dyn Incoming>) -> Arrived {
+        let Some(evd) = self.recipient() else { return Err(incoming) };
+        let qualifier = self.reception.qualifier();
         let endpoint = match self.maker {
             PspMaker::Consumer => None,
             PspMaker::Provider => match self.make_endpoint(incoming.peer(), qualifier) {
@@ -198,16 +153,12 @@ impl PspInner {
                 None => return Err(incoming),
             },
         };
-        deliver(
-            &self.base.ia,
-            &evd,
-            incoming,
-            endpoint,
-            ServicePoint::Public(self.base.id),
-            qualifier,
-        )
+        let point = ServicePoint::Public(self.base.id);
+        deliver(&self.base.ia, &evd, incoming, endpoint, point, qualifier)
     }
+}
 
+impl PspInner {
     fn make_endpoint(&self, peer: Peer, port: u64) -> Option<Endpoint> {
         let ia = InterfaceAdapter::from_inner(&self.base.ia);
         let endpoint = ia.ep_create(&EpSpec::made_by_provider()).ok()?;
@@ -217,64 +168,7 @@ impl PspInner {
 
     pub(crate) fn abandon(&self) {
         self.base.lifecycle.force();
-        let listener = self.listener.lock().take();
-        drop(listener);
-        let evd = self.evd.lock().take();
-        drop(evd);
+        drop(self.reception.close());
         self.base.leave();
-    }
-}
-
-/// Delivers a request to a dispatcher; gives it back when there is no room.
-pub(crate) fn deliver(
-    ia: &Arc<IaInner>,
-    evd: &EvdInner,
-    incoming: Box<dyn Incoming>,
-    endpoint: Option<OwnEndpoint>,
-    service_point: ServicePoint,
-    qualifier: u64,
-) -> std::result::Result<(), Box<dyn Incoming>> {
-    let own = endpoint.clone();
-    let datagram = incoming.is_datagram();
-    let request = ConnectionRequest::new(ia, incoming, endpoint, qualifier)?;
-    let arrival = CrArrival { service_point, qualifier, datagram, request: request.clone() };
-    match evd.raise_request(Event::ConnectionRequest(arrival)) {
-        Raised::Queued => {
-            ia.tally.count(IaCounter::SpCr);
-            ia.tally.count(IaCounter::CmReqRx);
-            Ok(())
-        }
-        Raised::Full | Raised::Dead => match request.give_back() {
-            Some(incoming) => {
-                if let Some(own) = own.filter(|own| own.provider_made) {
-                    own.endpoint.inner().abandon();
-                }
-                Err(incoming)
-            }
-            None => Ok(()),
-        },
-    }
-}
-
-/// What the listener reports to. It must not keep the service point alive.
-struct PspSink {
-    psp: Weak<PspInner>,
-}
-
-impl ListenSink for PspSink {
-    fn connection_request(
-        &self,
-        incoming: Box<dyn Incoming>,
-    ) -> std::result::Result<(), Box<dyn Incoming>> {
-        match self.psp.upgrade() {
-            Some(psp) => psp.arrived(incoming),
-            None => Err(incoming),
-        }
-    }
-}
-
-impl fmt::Debug for PspInner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.base.label())
     }
 }

@@ -67,9 +67,3 @@ impl PzInner {
         self.base.leave();
     }
 }
-
-impl std::fmt::Debug for PzInner {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.base.label())
-    }
-}

@@ -1,6 +1,5 @@
 //! Remote memory regions: windows onto local memory that the peer may use.
 
-use std::fmt;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -255,11 +254,5 @@ impl RmrInner {
         let state = self.state.lock().take();
         drop(state);
         self.base.leave();
-    }
-}
-
-impl fmt::Debug for RmrInner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.base.label())
     }
 }

@@ -1,23 +1,19 @@
 //! Reserved service points: where one request arrives, for one endpoint.
 
-use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
 
-use parking_lot::Mutex;
-
-use crate::counters::IaCounter;
 use crate::cr::OwnEndpoint;
 use crate::ep::table::EpEvent;
 use crate::ep::{Endpoint, EpSpec, EpState};
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::evd::{EvdInner, EventDispatcher};
+use crate::evd::EventDispatcher;
 use crate::event::ServicePoint;
 use crate::ia::{Child, InterfaceAdapter};
 use crate::kind::ObjectKind;
-use crate::lifecycle::{Base, Hold, object_handle};
-use crate::provider::{Incoming, ListenSink, Listener};
-use crate::psp::{deliver, hold_cr_evd};
+use crate::lifecycle::{Base, object_handle};
+use crate::provider::Incoming;
+use crate::service_point::{Arrived, Receiving, Reception, deliver, listen};
 
 /// A reserved service point (dat_rsp_create(3DAT)).
 #[derive(Clone)]
@@ -28,12 +24,9 @@ pub struct Rsp {
 pub(crate) struct RspInner {
     pub(crate) base: Base,
     endpoint: OwnEndpoint,
-    qualifier: OnceLock<u64>,
     /// The one request arrived.
     taken: AtomicBool,
-    /// Both gone once the service point is freed.
-    evd: Mutex<Option<Hold<EvdInner>>>,
-    listener: Mutex<Option<Box<dyn Listener>>>,
+    reception: Reception,
 }
 
 object_handle!(Rsp, RspInner);
@@ -68,7 +61,7 @@ impl InterfaceAdapter {
     ) -> Result<Rsp> {
         let ia = self.inner();
         let adapter = ia.adapter(CREATE)?;
-        let evd = hold_cr_evd(ia, evd, CREATE)?;
+        let reception = Reception::new(ia, evd, CREATE)?;
         let endpoint = match endpoint {
             Some(endpoint) if endpoint.adapter() == *self => {
                 OwnEndpoint { endpoint: endpoint.clone(), provider_made: false }
@@ -85,24 +78,11 @@ impl InterfaceAdapter {
         };
         let base = ia.enroll(ObjectKind::Rsp, CREATE)?;
         endpoint.endpoint.inner().call(EpEvent::Reserve, CREATE)?;
-        let inner = Arc::new(RspInner {
-            base,
-            endpoint,
-            qualifier: OnceLock::new(),
-            taken: AtomicBool::new(false),
-            evd: Mutex::new(Some(evd)),
-            listener: Mutex::new(None),
-        });
+        let taken = AtomicBool::new(false);
+        let inner = Arc::new(RspInner { base, endpoint, taken, reception });
         ia.adopt(inner.base.id, Child::Rsp(Arc::downgrade(&inner)), CREATE)?;
-        let sink = Arc::new(RspSink { rsp: Arc::downgrade(&inner) });
-        let mut place = inner.listener.lock();
-        let listener = adapter
-            .listen(Some(qualifier), sink)
+        listen(&inner, &*adapter, Some(qualifier))
             .map_err(|error| inner.base.describe(error, CREATE))?;
-        let _ = inner.qualifier.set(listener.qualifier());
-        *place = Some(listener);
-        drop(place);
-        ia.tally.count(IaCounter::CmListen);
         Ok(Rsp { inner })
     }
 }
@@ -111,7 +91,7 @@ impl Rsp {
     /// The connection qualifier that it listens on.
     #[must_use]
     pub fn qualifier(&self) -> u64 {
-        self.inner.qualifier.get().copied().unwrap_or(0)
+        self.inner.reception.qualifier()
     }
 
     /// What the service point is (dat_rsp_query(3DAT)).
@@ -119,11 +99,9 @@ impl Rsp {
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.
     pub fn query(&self) -> Result<RspParam> {
-        let evd = self.inner.evd.lock();
-        let evd = evd.as_ref().ok_or_else(|| self.inner.base.freed("dat_rsp_query"))?;
         Ok(RspParam {
             qualifier: self.qualifier(),
-            evd: EventDispatcher::from_inner(evd.arc()),
+            evd: self.inner.dispatcher("dat_rsp_query")?,
             ep: self.inner.endpoint.endpoint.clone(),
         })
     }
@@ -140,24 +118,18 @@ impl Rsp {
     }
 }
 
-impl RspInner {
-    pub(crate) fn listens_on(&self, qualifier: u64) -> bool {
-        self.base.lifecycle.is_live() && self.qualifier.get() == Some(&qualifier)
+impl Receiving for RspInner {
+    fn reception(&self) -> &Reception {
+        &self.reception
     }
 
-    pub(crate) fn arrived(
-        &self,
-        incoming: Box<dyn Incoming>,
-    ) -> std::result::Result<(), Box<dyn Incoming>> {
-        let evd = self.evd.lock().as_ref().map(|evd| Arc::clone(evd.arc()));
-        let Some(evd) = evd.filter(|_| self.base.lifecycle.is_live()) else {
-            return Err(incoming);
-        };
+    fn arrived(&self, incoming: Box<dyn Incoming>) -> Arrived {
+        let Some(evd) = self.recipient() else { return Err(incoming) };
         if self.taken.swap(true, Ordering::AcqRel) {
             return Err(incoming);
         }
         let endpoint = self.endpoint.endpoint.inner();
-        let qualifier = self.qualifier.get().copied().unwrap_or(0);
+        let qualifier = self.reception.qualifier();
         endpoint.request_arrived(incoming.peer(), qualifier);
         let delivered = deliver(
             &self.base.ia,
@@ -178,12 +150,12 @@ impl RspInner {
         }
         delivered
     }
+}
 
+impl RspInner {
     pub(crate) fn abandon(&self) {
         self.base.lifecycle.force();
-        let listener = self.listener.lock().take();
-        drop(listener);
-        let evd = self.evd.lock().take();
+        let evd = self.reception.close();
         if evd.is_some() {
             self.release();
         }
@@ -209,28 +181,5 @@ impl RspInner {
 impl Drop for RspInner {
     fn drop(&mut self) {
         self.abandon();
-    }
-}
-
-/// What the listener reports to. It must not keep the service point alive.
-struct RspSink {
-    rsp: Weak<RspInner>,
-}
-
-impl ListenSink for RspSink {
-    fn connection_request(
-        &self,
-        incoming: Box<dyn Incoming>,
-    ) -> std::result::Result<(), Box<dyn Incoming>> {
-        match self.rsp.upgrade() {
-            Some(rsp) => rsp.arrived(incoming),
-            None => Err(incoming),
-        }
-    }
-}
-
-impl fmt::Debug for RspInner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.base.label())
     }
 }

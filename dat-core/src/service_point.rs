@@ -1,44 +1,160 @@
-//! Service points of every kind, as connection requests see them.
+//! What service points of every kind have in common: they listen, and requests arrive.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
-use crate::csp::CspInner;
+use parking_lot::Mutex;
+
+use crate::counters::IaCounter;
+use crate::cr::{ConnectionRequest, OwnEndpoint};
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::evd::{EvdInner, EventDispatcher, Raised};
+use crate::event::{CrArrival, Event, ServicePoint};
+use crate::flags::EvdFlags;
 use crate::ia::{Child, IaInner};
-use crate::provider::Incoming;
-use crate::psp::PspInner;
-use crate::rsp::RspInner;
+use crate::lifecycle::{Based, Hold};
+use crate::provider::{Adapter, Incoming, ListenSink, Listener};
 
-/// A service point that listens.
-pub(crate) enum Listening {
-    Public(Arc<PspInner>),
-    Reserved(Arc<RspInner>),
-    Common(Arc<CspInner>),
+/// A request that arrived, or came back because it can't be delivered.
+pub(crate) type Arrived = std::result::Result<(), Box<dyn Incoming>>;
+
+/// Where a service point listens, and the dispatcher that its requests go to.
+pub(crate) struct Reception {
+    /// Known once it listens.
+    qualifier: OnceLock<u64>,
+    /// Both gone once the service point is freed.
+    evd: Mutex<Option<Hold<EvdInner>>>,
+    listener: Mutex<Option<Box<dyn Listener>>>,
 }
 
-impl Listening {
-    /// Lets a request arrive; gives it back when it can't be delivered.
-    pub(crate) fn arrived(&self, incoming: Box<dyn Incoming>) -> Result<(), Box<dyn Incoming>> {
-        match self {
-            Self::Public(psp) => psp.arrived(incoming),
-            Self::Reserved(rsp) => rsp.arrived(incoming),
-            Self::Common(csp) => csp.arrived(incoming),
+impl Reception {
+    /// Checks and holds the dispatcher.
+    pub(crate) fn new(
+        ia: &Arc<IaInner>,
+        evd: &EventDispatcher,
+        operation: &'static str,
+    ) -> Result<Self> {
+        let hold = Hold::new(evd.inner(), ia, operation, Subtype::InvalidHandleEvdCr)?;
+        if !hold.flags().contains(EvdFlags::CONNECTION_REQUEST) {
+            let error = Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleEvdCr)
+                .because(format!("the dispatcher was made for {:?}", hold.flags()))
+                .advise("make it with DAT_EVD_CR_FLAG");
+            return Err(ia.describe(error, operation));
         }
+        let (qualifier, listener) = (OnceLock::new(), Mutex::new(None));
+        Ok(Self { qualifier, evd: Mutex::new(Some(hold)), listener })
+    }
+
+    /// The connection qualifier that it listens on; 0 before it does.
+    pub(crate) fn qualifier(&self) -> u64 {
+        self.qualifier.get().copied().unwrap_or(0)
+    }
+
+    /// Stops to listen; gives the dispatcher back, the first time.
+    pub(crate) fn close(&self) -> Option<Hold<EvdInner>> {
+        let listener = self.listener.lock().take();
+        drop(listener);
+        self.evd.lock().take()
+    }
+}
+
+/// A service point, as connection requests see it.
+pub(crate) trait Receiving: Based + Send + Sync {
+    fn reception(&self) -> &Reception;
+
+    /// Lets a request arrive; gives it back when it can't be delivered.
+    fn arrived(&self, incoming: Box<dyn Incoming>) -> Arrived;
+
+    /// Whether it is live and listens on a qualifier.
+    fn listens_on(&self, qualifier: u64) -> bool {
+        self.base().lifecycle.is_live() && self.reception().qualifier.get() == Some(&qualifier)
+    }
+
+    /// The dispatcher that a request goes to, while the service point is live.
+    fn recipient(&self) -> Option<Arc<EvdInner>> {
+        let evd = self.reception().evd.lock().as_ref().map(|evd| Arc::clone(evd.arc()));
+        evd.filter(|_| self.base().lifecycle.is_live())
+    }
+
+    /// The dispatcher, as a query tells it.
+    fn dispatcher(&self, operation: &'static str) -> Result<EventDispatcher> {
+        let evd = self.reception().evd.lock();
+        let evd = evd.as_ref().ok_or_else(|| self.base().freed(operation))?;
+        Ok(EventDispatcher::from_inner(evd.arc()))
+    }
+}
+
+/// Starts to listen for a service point.
+pub(crate) fn listen<P: Receiving + 'static>(
+    point: &Arc<P>,
+    adapter: &dyn Adapter,
+    qualifier: Option<u64>,
+) -> Result<()> {
+    let sink = Arc::new(Sink(Arc::downgrade(point)));
+    let reception = point.reception();
+    // Held over the call, so that a close meanwhile finds the listener.
+    let mut place = reception.listener.lock();
+    let listener = adapter.listen(qualifier, sink)?;
+    let _ = reception.qualifier.set(listener.qualifier());
+    *place = Some(listener);
+    drop(place);
+    point.base().ia.tally.count(IaCounter::CmListen);
+    Ok(())
+}
+
+/// What the listener reports to. It must not keep the service point alive.
+struct Sink<P>(Weak<P>);
+
+impl<P: Receiving> ListenSink for Sink<P> {
+    fn connection_request(&self, incoming: Box<dyn Incoming>) -> Arrived {
+        match self.0.upgrade() {
+            Some(point) => point.arrived(incoming),
+            None => Err(incoming),
+        }
+    }
+}
+
+/// Delivers a request to a dispatcher; gives it back when there is no room.
+pub(crate) fn deliver(
+    ia: &Arc<IaInner>,
+    evd: &EvdInner,
+    incoming: Box<dyn Incoming>,
+    endpoint: Option<OwnEndpoint>,
+    service_point: ServicePoint,
+    qualifier: u64,
+) -> Arrived {
+    let own = endpoint.clone();
+    let datagram = incoming.is_datagram();
+    let request = ConnectionRequest::new(ia, incoming, endpoint, qualifier)?;
+    let arrival = CrArrival { service_point, qualifier, datagram, request: request.clone() };
+    match evd.raise_request(Event::ConnectionRequest(arrival)) {
+        Raised::Queued => {
+            ia.tally.count(IaCounter::SpCr);
+            ia.tally.count(IaCounter::CmReqRx);
+            Ok(())
+        }
+        Raised::Full | Raised::Dead => match request.give_back() {
+            Some(incoming) => {
+                if let Some(own) = own.filter(|own| own.provider_made) {
+                    own.endpoint.inner().abandon();
+                }
+                Err(incoming)
+            }
+            None => Ok(()),
+        },
     }
 }
 
 impl IaInner {
     /// The service point of the adapter that listens on a qualifier.
-    pub(crate) fn service_point(&self, qualifier: u64) -> Option<Listening> {
-        let all = self.children(|child| match child {
-            Child::Psp(psp) => psp.upgrade().map(Listening::Public),
-            Child::Rsp(rsp) => rsp.upgrade().map(Listening::Reserved),
-            Child::Csp(csp) => csp.upgrade().map(Listening::Common),
-            _ => None,
+    pub(crate) fn service_point(&self, qualifier: u64) -> Option<Arc<dyn Receiving>> {
+        let all = self.children(|child| -> Option<Arc<dyn Receiving>> {
+            match child {
+                Child::Psp(psp) => Some(psp.upgrade()?),
+                Child::Rsp(rsp) => Some(rsp.upgrade()?),
+                Child::Csp(csp) => Some(csp.upgrade()?),
+                _ => None,
+            }
         });
-        all.into_iter().find(|point| match point {
-            Listening::Public(psp) => psp.listens_on(qualifier),
-            Listening::Reserved(rsp) => rsp.listens_on(qualifier),
-            Listening::Common(csp) => csp.listens_on(qualifier),
-        })
+        all.into_iter().find(|point| point.listens_on(qualifier))
     }
 }

@@ -1,6 +1,5 @@
 //! Shared receive queues.
 
-use std::fmt;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -287,11 +286,5 @@ impl SharedReceiveSink for Watermark {
         if let Some(ia) = self.ia.upgrade() {
             ia.raise_async(AsyncErrorKind::SrqLowWatermark, self.srq);
         }
-    }
-}
-
-impl fmt::Debug for SrqInner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.base.label())
     }
 }

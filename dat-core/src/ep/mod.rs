@@ -23,7 +23,6 @@ pub(crate) use post::gather;
 pub use state::EpState;
 pub use watermark::RecvBuffers;
 
-use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -277,11 +276,5 @@ impl EpInner {
 impl Drop for EpInner {
     fn drop(&mut self) {
         self.abandon();
-    }
-}
-
-impl fmt::Debug for EpInner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.base.label())
     }
 }

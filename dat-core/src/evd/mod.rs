@@ -10,7 +10,6 @@ pub(crate) use queue::Raised;
 pub(crate) use streams::{Feed, Stream};
 pub use wait::Waited;
 
-use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
@@ -464,11 +463,5 @@ impl EvdInner {
 impl Drop for EvdInner {
     fn drop(&mut self) {
         self.leave_cno();
-    }
-}
-
-impl fmt::Debug for EvdInner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.base.label())
     }
 }

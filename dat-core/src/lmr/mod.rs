@@ -5,7 +5,6 @@ mod sync;
 
 pub use source::MemorySource;
 
-use std::fmt;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -272,11 +271,5 @@ impl LmrInner {
 impl Drop for LmrInner {
     fn drop(&mut self) {
         self.abandon();
-    }
-}
-
-impl fmt::Debug for LmrInner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:?}", self.base.label(), self.span)
     }
 }

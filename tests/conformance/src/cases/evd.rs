@@ -560,22 +560,25 @@ fn count_by_poll(evd: &EventDispatcher, expected: u64) {
     assert_eq!(seen, expected);
 }
 
+/// Posts software events 0, 1, 2 and so on from a thread of its own, waiting for room.
+fn produce(evd: &EventDispatcher, events: u64) -> Background<()> {
+    let evd = evd.clone();
+    Background::run(move || {
+        for value in 0..events {
+            while evd.post_se(value).is_err() {
+                std::thread::yield_now();
+            }
+            if value % 7 == 0 {
+                std::thread::yield_now();
+            }
+        }
+    })
+}
+
 fn no_wake_up_is_lost_to_a_producer_of_software_events() {
     const EVENTS: u64 = 20_000;
     let evd = software(64);
-    let producer = {
-        let evd = evd.clone();
-        Background::run(move || {
-            for value in 0..EVENTS {
-                while evd.post_se(value).is_err() {
-                    std::thread::yield_now();
-                }
-                if value % 7 == 0 {
-                    std::thread::yield_now();
-                }
-            }
-        })
-    };
+    let producer = produce(&evd, EVENTS);
     count_by_poll(&evd, EVENTS);
     producer.join();
 }
@@ -619,19 +622,7 @@ fn no_wake_up_is_lost_to_a_producer_of_completions() {
 fn no_wake_up_is_lost_to_a_waiter() {
     const EVENTS: u64 = 20_000;
     let evd = software(64);
-    let producer = {
-        let evd = evd.clone();
-        Background::run(move || {
-            for value in 0..EVENTS {
-                while evd.post_se(value).is_err() {
-                    std::thread::yield_now();
-                }
-                if value % 7 == 0 {
-                    std::thread::yield_now();
-                }
-            }
-        })
-    };
+    let producer = produce(&evd, EVENTS);
     for value in 0..EVENTS {
         assert_eq!(expect_event(&evd, &[]), Event::Software(value));
     }
