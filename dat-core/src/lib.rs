@@ -42,6 +42,7 @@ mod lmr;
 #[cfg(all(test, loom))]
 mod loom_models;
 pub mod mem;
+mod numbering;
 pub mod provider;
 mod psp;
 mod pz;
@@ -78,6 +79,7 @@ pub use ia::{AsyncErrors, IaOptions, IaQuery, InterfaceAdapter};
 pub use kind::ObjectKind;
 pub use lmr::{Lmr, LmrParam, MemorySource};
 pub use mem::Memory;
+pub use numbering::Numbering;
 pub use psp::{Psp, PspMaker, PspParam};
 pub use pz::ProtectionZone;
 pub use registry::{ApiVersion, Registry};

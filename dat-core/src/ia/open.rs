@@ -5,13 +5,15 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use super::{AsyncEvd, IaInner, IaSink, InterfaceAdapter, next_id};
+use super::{AsyncEvd, IaInner, IaSink, InterfaceAdapter};
 use crate::attr::{IaAttributes, ProviderAttributes};
 use crate::counters::Tally;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdOptions, EventDispatcher};
 use crate::flags::EvdFlags;
+use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
+use crate::numbering::Numbering;
 use crate::provider::{Adapter, AdapterAttributes, AdapterSink, OpenRequest};
 use crate::region_table::RegionTable;
 use crate::registry::{ApiVersion, Candidate, ProviderUse, Registry};
@@ -77,7 +79,7 @@ impl Registry {
     pub fn open_with(&self, name: &str, options: &IaOptions) -> Result<InterfaceAdapter> {
         let mut failures = Vec::new();
         for candidate in self.resolve(name, options.version)? {
-            match open_candidate(name, candidate, options) {
+            match open_candidate(name, candidate, options, self.numbering()) {
                 Ok(ia) => return Ok(ia),
                 Err(error) => failures.push(error),
             }
@@ -141,6 +143,7 @@ fn open_candidate(
     name: &str,
     candidate: Candidate,
     options: &IaOptions,
+    numbering: &Arc<dyn Numbering>,
 ) -> Result<InterfaceAdapter> {
     let sink = Arc::new(IaSink { ia: OnceLock::new() });
     let adapter = candidate.provider.open(OpenRequest {
@@ -152,8 +155,10 @@ fn open_candidate(
         error.during(OPEN).on(format_args!("IA {name:?}, {}", candidate.origin))
     })?;
     let attributes = within_reach(adapter.attributes());
+    let id = numbering.issue(ObjectKind::Ia).map_err(|error| error.during(OPEN))?;
     let inner = Arc::new(IaInner {
-        id: next_id(),
+        id,
+        numbering: Arc::clone(numbering),
         name: candidate.adapter_name,
         attributes,
         regions: Arc::new(RegionTable::new()),

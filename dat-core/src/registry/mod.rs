@@ -50,6 +50,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::numbering::{Numbering, Sequence};
 use crate::provider::{CONTRACT_VERSION, Provider};
 use lookup::{Asked, Found, Survey, shadow};
 use uses::Registered;
@@ -67,14 +68,15 @@ const REMOVE: &str = "dat_registry_remove_provider";
 ///
 /// A clone is the same registry. Providers come and go at any time, from any thread; no
 /// provider is called with a lock held.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Registry {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
     configuration: Configuration,
+    numbering: Arc<dyn Numbering>,
     providers: RwLock<Vec<Arc<Registered>>>,
 }
 
@@ -82,7 +84,7 @@ impl Registry {
     /// A registry that reads no configuration.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self::with_configuration(Configuration::default())
     }
 
     /// A registry that reads the configuration files as they are now, see
@@ -95,7 +97,18 @@ impl Registry {
     /// A registry of that configuration.
     #[must_use]
     pub fn with_configuration(configuration: Configuration) -> Self {
-        Self { shared: Arc::new(Shared { configuration, providers: RwLock::default() }) }
+        Self::numbered_by(configuration, Arc::new(Sequence))
+    }
+
+    /// A registry of that configuration, whose objects get their numbers from the consumer.
+    #[must_use]
+    pub fn numbered_by(configuration: Configuration, numbering: Arc<dyn Numbering>) -> Self {
+        let providers = RwLock::default();
+        Self { shared: Arc::new(Shared { configuration, numbering, providers }) }
+    }
+
+    pub(crate) fn numbering(&self) -> &Arc<dyn Numbering> {
+        &self.shared.numbering
     }
 
     /// The configuration that the registry was made with.
@@ -249,5 +262,11 @@ impl Registry {
             })
         };
         picked.map(take).collect()
+    }
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self::new()
     }
 }
