@@ -16,3 +16,17 @@ mod registry;
 mod rmr;
 mod rsp;
 mod srq;
+
+pub use cno::*;
+pub use cr::*;
+pub use ep::*;
+pub use evd::*;
+pub use generic::*;
+pub use ia::*;
+pub use lmr::*;
+pub use post::*;
+pub use psp::*;
+pub use pz::*;
+pub use rmr::*;
+pub use rsp::*;
+pub use srq::*;

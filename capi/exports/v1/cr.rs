@@ -8,5 +8,5 @@ use crate::guard;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dat_cr_reject(cr_handle: DAT_CR_HANDLE) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::cr::reject(cr_handle) })
+    guard(|| unsafe { call::cr::reject(cr_handle, 0, core::ptr::null_mut()) })
 }

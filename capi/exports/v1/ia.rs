@@ -13,5 +13,5 @@ pub unsafe extern "C" fn dats_get_ia_handle(
     ia_handle_out: *mut DAT_IA_HANDLE,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::ia::get_ia_handle(handle, ia_handle_out) })
+    guard(|| unsafe { call::ia::get_ia_handle(handle as DAT_IA_HANDLE, ia_handle_out) })
 }

@@ -1,7 +1,7 @@
 //! The calls for local memory regions, as DAT 1.2 has them.
 
 use crate::abi::*;
-use crate::call;
+use crate::dialect;
 use crate::guard;
 
 /// Registers memory (dat_lmr_create(3DAT)).
@@ -21,7 +21,7 @@ pub unsafe extern "C" fn dat_lmr_create(
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe {
-        call::lmr::create(
+        dialect::lmr_create(
             ia_handle,
             mem_type,
             region_desc,

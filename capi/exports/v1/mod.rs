@@ -9,3 +9,8 @@ mod cr;
 mod ia;
 mod lmr;
 mod rmr;
+
+pub use common::*;
+pub use cr::*;
+pub use lmr::*;
+pub use rmr::*;

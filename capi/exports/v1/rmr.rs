@@ -1,7 +1,7 @@
 //! The calls for remote memory regions, as DAT 1.2 has them.
 
 use crate::abi::*;
-use crate::call;
+use crate::dialect;
 use crate::guard;
 
 /// Posts a bind of a remote region to memory (dat_rmr_bind(3DAT)).
@@ -17,7 +17,7 @@ pub unsafe extern "C" fn dat_rmr_bind(
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe {
-        call::rmr::bind(
+        dialect::rmr_bind(
             rmr_handle,
             lmr_triplet,
             mem_priv,

@@ -1,7 +1,7 @@
 //! The calls for notification objects, as DAT 2.0 has them.
 
 use crate::abi::*;
-use crate::call;
+use crate::call2;
 use crate::guard;
 
 /// Creates a notification object that a file descriptor shows (dat_cno_fd_create(3DAT)).
@@ -12,7 +12,7 @@ pub unsafe extern "C" fn dat_cno_fd_create(
     cno_handle: *mut DAT_CNO_HANDLE,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::cno::fd_create(ia_handle, fd, cno_handle) })
+    guard(|| unsafe { call2::cno::fd_create(ia_handle, fd, cno_handle) })
 }
 
 /// Triggers a notification object by hand (dat_cno_trigger(3DAT)).
@@ -22,5 +22,5 @@ pub unsafe extern "C" fn dat_cno_trigger(
     evd_handle: *mut DAT_EVD_HANDLE,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::cno::trigger(cno_handle, evd_handle) })
+    guard(|| unsafe { call2::cno::trigger(cno_handle, evd_handle) })
 }

@@ -1,7 +1,7 @@
 //! The calls for endpoints, as DAT 2.0 has them.
 
 use crate::abi::*;
-use crate::call;
+use crate::call2;
 use crate::guard;
 
 /// Starts a connection to a common service point (dat_ep_common_connect(3DAT)).
@@ -15,7 +15,7 @@ pub unsafe extern "C" fn dat_ep_common_connect(
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe {
-        call::ep::common_connect(
+        call2::ep::common_connect(
             ep_handle,
             remote_ia_address,
             timeout,

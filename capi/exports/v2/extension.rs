@@ -1,7 +1,7 @@
 //! Extended operations.
 
 use crate::abi::*;
-use crate::call;
+use crate::call2;
 use crate::guard;
 
 /// Does an extended operation: dat_extension_op(3DAT) after its arguments have become a list.
@@ -12,5 +12,5 @@ pub unsafe extern "C" fn dats_extension_opv(
     args: va_list,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::extension::opv(handle, ext_op, args) })
+    guard(|| unsafe { call2::extension::opv(handle, ext_op, args) })
 }

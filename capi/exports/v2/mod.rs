@@ -15,3 +15,13 @@ mod lmr;
 mod post;
 mod registry;
 mod rmr;
+
+pub use cno::*;
+pub use common::*;
+pub use cr::*;
+pub use csp::*;
+pub use ep::*;
+pub use extension::*;
+pub use lmr::*;
+pub use post::*;
+pub use rmr::*;

@@ -1,7 +1,7 @@
 //! The calls for posts of data transfer operations, as DAT 2.0 has them.
 
 use crate::abi::*;
-use crate::call;
+use crate::call2;
 use crate::guard;
 
 /// Posts a send that makes a context of the peer's invalid (dat_ep_post_send_with_invalidate(3DAT)).
@@ -17,7 +17,7 @@ pub unsafe extern "C" fn dat_ep_post_send_with_invalidate(
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe {
-        call::post::send_with_invalidate(
+        call2::post::send_with_invalidate(
             ep_handle,
             num_segments,
             local_iov,
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn dat_ep_post_rdma_read_to_rmr(
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe {
-        call::post::rdma_read_to_rmr(
+        call2::post::rdma_read_to_rmr(
             ep_handle,
             local_iov,
             user_cookie,

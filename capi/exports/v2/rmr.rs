@@ -1,7 +1,8 @@
 //! The calls for remote memory regions, as DAT 2.0 has them.
 
 use crate::abi::*;
-use crate::call;
+use crate::call2;
+use crate::dialect;
 use crate::guard;
 
 /// Creates a remote region for the peer of one endpoint (dat_rmr_create_for_ep(3DAT)).
@@ -11,7 +12,7 @@ pub unsafe extern "C" fn dat_rmr_create_for_ep(
     rmr_handle: *mut DAT_RMR_HANDLE,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::rmr::create_for_ep(pz_handle, rmr_handle) })
+    guard(|| unsafe { call2::rmr::create_for_ep(pz_handle, rmr_handle) })
 }
 
 /// Posts a bind of a remote region to memory (dat_rmr_bind(3DAT)).
@@ -29,7 +30,7 @@ pub unsafe extern "C" fn dat_rmr_bind(
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe {
-        call::rmr::bind(
+        dialect::rmr_bind(
             rmr_handle,
             lmr_handle,
             lmr_triplet,

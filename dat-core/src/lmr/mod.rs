@@ -145,6 +145,19 @@ impl InterfaceAdapter {
     }
 }
 
+impl InterfaceAdapter {
+    /// The live region of the adapter that has a context, for consumers that name it by nothing
+    /// else (dat_rmr_bind(3DAT) of DAT 1.2).
+    #[must_use]
+    pub fn lmr_of_context(&self, context: u32) -> Option<Lmr> {
+        let found = self.inner().children(|child| match child {
+            Child::Lmr(lmr) => lmr.upgrade().filter(|lmr| lmr.context() == context),
+            _ => None,
+        });
+        found.into_iter().next().map(|inner| Lmr { inner })
+    }
+}
+
 impl Lmr {
     pub(crate) fn inner(&self) -> &Arc<LmrInner> {
         &self.inner

@@ -1,0 +1,59 @@
+//! The registry.
+
+use crate::abi::*;
+use crate::answer::{Answer, DONE};
+use crate::argument::{count, given, invalid, out};
+use crate::{convert, foreign, registry};
+
+pub(crate) unsafe fn list_providers(
+    max_to_return: DAT_COUNT,
+    entries_returned: *mut DAT_COUNT,
+    provider_list: *mut *mut DAT_PROVIDER_INFO,
+) -> Answer {
+    let most = count(max_to_return, 1)?;
+    // SAFETY: as the caller promises.
+    let number_place = unsafe { out(entries_returned, 2) }?;
+    let found = registry::providers();
+    let shown = found.len().min(most as usize);
+    if shown > 0 {
+        // SAFETY: an array of so many addresses, as the caller promises.
+        let list = unsafe { given(provider_list.cast_const(), 3) }?;
+        // SAFETY: as above.
+        let list = unsafe { std::slice::from_raw_parts(list, shown) };
+        let mut places = Vec::with_capacity(shown);
+        for place in list {
+            // SAFETY: each the address of an entry, as the caller promises.
+            places.push(unsafe { out(*place, 3) }?);
+        }
+        for (place, info) in places.into_iter().zip(&found) {
+            place.write(*info);
+        }
+    }
+    number_place.write(convert::count(shown));
+    DONE
+}
+
+pub(crate) unsafe fn add_provider(
+    provider: *const DAT_PROVIDER,
+    provider_info: *const DAT_PROVIDER_INFO,
+) -> Answer {
+    // SAFETY: as the caller promises.
+    unsafe { given(provider, 1) }?;
+    // SAFETY: as the caller promises.
+    let info = unsafe { given(provider_info, 2) }?;
+    foreign::add(provider, info)?;
+    DONE
+}
+
+pub(crate) unsafe fn remove_provider(
+    provider: *const DAT_PROVIDER,
+    provider_info: *const DAT_PROVIDER_INFO,
+) -> Answer {
+    if provider.is_null() {
+        return Err(invalid(1, "argument 1 is NULL"));
+    }
+    // SAFETY: as the caller promises.
+    let info = unsafe { given(provider_info, 2) }?;
+    foreign::remove(provider, info)?;
+    DONE
+}
