@@ -29,12 +29,12 @@ struct Pending {
 
 impl Endpoint {
     pub(crate) fn connect(self: &Arc<Self>, request: &ConnectRequest<'_>) -> Result<()> {
-        let link = fabric::number();
+        let (link, port) = (fabric::number(), fabric::ephemeral_port());
         let mut sq = self.sq.lock();
         sq.check_connectable()?;
         let datagram = (sq.service == Service::Datagram).then_some(request.attempt);
         if datagram.is_none() {
-            sq.state = State::Connecting { link, attempt: request.attempt };
+            sq.state = State::Connecting { link, attempt: request.attempt, port };
             self.rq.lock().inbound = Inbound::Expecting(link);
         }
         drop(sq);
@@ -56,7 +56,7 @@ impl Endpoint {
         let pending = Pending {
             link,
             connecting: Arc::clone(self),
-            peer: Peer { address: self.host.address(), port: fabric::ephemeral_port() },
+            peer: Peer { address: self.host.address(), port },
             address: request.address,
             qualifier: request.qualifier,
             private_data: request.private_data.into(),
@@ -66,6 +66,13 @@ impl Endpoint {
         // One that comes back is refused by its drop.
         drop(sink.connection_request(Box::new(pending)));
         Ok(())
+    }
+
+    pub(crate) fn connecting_port(&self) -> Option<u64> {
+        match self.sq.lock().state {
+            State::Connecting { port, .. } => Some(port),
+            _ => None,
+        }
     }
 
     /// The accepting side: takes its place, before the other side is asked for.
@@ -86,7 +93,7 @@ impl Endpoint {
     ) -> Linked {
         let mut sq = self.sq.lock();
         let attempt = match sq.state {
-            State::Connecting { link: number, attempt } if number == link => attempt,
+            State::Connecting { link: number, attempt, .. } if number == link => attempt,
             _ => return Linked::GivenUp,
         };
         let outbound = sq.source(link, self);

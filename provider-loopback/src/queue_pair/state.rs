@@ -52,6 +52,7 @@ pub(crate) enum State {
     Connecting {
         link: u64,
         attempt: u64,
+        port: u64,
     },
     Connected(Connection),
     Disconnected,

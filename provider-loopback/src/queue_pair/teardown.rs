@@ -113,7 +113,7 @@ impl Endpoint {
     pub(crate) fn fail_attempt(&self, number: u64, event: Option<ConnectionUpcall<'_>>) {
         let mut sq = self.sq.lock();
         let attempt = match sq.state {
-            State::Connecting { link, attempt } if link == number => attempt,
+            State::Connecting { link, attempt, .. } if link == number => attempt,
             _ => return,
         };
         sq.state = State::Disconnected;

@@ -47,6 +47,7 @@ cases! {
         the_marker_of_the_page_is_the_last_to_be_flushed,
         late_events_of_a_connection_are_ignored_after_the_reset,
         an_endpoint_without_a_zone_does_not_connect;
+    "dat_ep_query(3DAT)": the_ports_are_known_as_soon_as_it_connects;
 }
 
 const NONE: CompletionFlags = CompletionFlags::empty();
@@ -202,6 +203,24 @@ fn accepted_it_stands_on_both_sides_with_one_event_each() {
         expect_no_event(&node.recv);
         expect_no_event(&node.connect);
     }
+}
+
+fn the_ports_are_known_as_soon_as_it_connects() {
+    let node = Node::new();
+    let psp = listen(&node);
+    let (client, server) = (node.ep(), node.ep());
+    client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+    let asking = client.query().expect("live");
+    assert_eq!(asking.state, EpState::ActiveConnectionPending);
+    assert_eq!(asking.remote_address, Some(node.address()));
+    assert_eq!(asking.remote_port, Some(psp.qualifier()));
+    let request = expect_request(&node.requests).request;
+    let port = request.query().expect("live").remote_port;
+    assert_ne!(port, 0);
+    assert_eq!(asking.local_port, port, "what the request says of its peer");
+    request.accept(Some(&server), b"").expect("unconnected");
+    expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Established);
+    assert_eq!(client.query().expect("live").local_port, port);
 }
 
 fn arguments_that_can_not_be_are_refused_and_change_nothing() {
