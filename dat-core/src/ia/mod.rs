@@ -22,6 +22,7 @@ use crate::event::{AsyncError, AsyncErrorKind, Event};
 use crate::flags::Close;
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Hold};
+use crate::lmr::SharedNames;
 use crate::numbering::Numbering;
 use crate::provider::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall};
 use crate::region_table::RegionTable;
@@ -54,6 +55,8 @@ pub(crate) struct IaInner {
     pub(crate) attributes: AdapterAttributes,
     /// Contexts of local memory regions; posts read it without a lock.
     pub(crate) regions: Arc<RegionTable>,
+    /// What the consumers of the provider call their shared memory.
+    pub(crate) shared_names: Arc<SharedNames>,
     books: Mutex<Books>,
     /// Handles, and objects but for the dispatcher that the adapter made for itself. It and the
     /// adapter keep each other; with nobody else left, the adapter is closed.

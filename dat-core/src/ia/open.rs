@@ -162,6 +162,7 @@ fn open_candidate(
         name: candidate.adapter_name,
         attributes,
         regions: Arc::new(RegionTable::new()),
+        shared_names: Arc::clone(candidate.guard.shared_names()),
         books: Mutex::default(),
         adapter: Mutex::new(Some(Opened { adapter, _in_use: candidate.guard })),
         async_evd: Mutex::new(None),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::entry::Origin;
+use crate::lmr::SharedNames;
 use crate::provider::{AdapterSink, Description, OpenRequest, Provider};
 
 /// A provider in the registry, with how many use it.
@@ -12,11 +13,12 @@ pub(super) struct Registered {
     pub(super) provider: Arc<dyn Provider>,
     pub(super) description: Description,
     uses: AtomicUsize,
+    shared_names: Arc<SharedNames>,
 }
 
 impl Registered {
     pub(super) fn new(provider: Arc<dyn Provider>, description: Description) -> Self {
-        Self { provider, description, uses: AtomicUsize::new(0) }
+        Self { provider, description, uses: AtomicUsize::new(0), shared_names: Arc::default() }
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -51,6 +53,11 @@ impl ProviderUse {
     #[must_use]
     pub fn description(&self) -> &Description {
         &self.0.description
+    }
+
+    /// The names that its consumers gave to shared memory.
+    pub(crate) fn shared_names(&self) -> &Arc<SharedNames> {
+        &self.0.shared_names
     }
 }
 
