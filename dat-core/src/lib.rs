@@ -27,6 +27,7 @@
 
 pub mod attr;
 mod cno;
+mod collective;
 pub mod counters;
 mod cr;
 mod csp;
@@ -61,6 +62,7 @@ mod triplet;
 
 pub use attr::EpAttributes;
 pub use cno::{Cno, ProxyAgent};
+pub use collective::Collective;
 pub use counters::{Counters, EpCounter, EvdCounter, IaCounter};
 pub use cr::{ConnectionRequest, CrParam};
 pub use csp::{Comm, Csp, CspParam};

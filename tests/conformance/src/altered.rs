@@ -30,9 +30,11 @@ pub struct Faults {
     pub while_listening: Meanwhile,
 }
 
+type Happening = Box<dyn FnOnce(u64) + Send>;
+
 /// Something that happens once, and is told the qualifier that is listened on.
 #[derive(Default)]
-pub struct Meanwhile(Mutex<Option<Box<dyn FnOnce(u64) + Send>>>);
+pub struct Meanwhile(Mutex<Option<Happening>>);
 
 impl Meanwhile {
     /// Has it happen the next time.
