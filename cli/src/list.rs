@@ -143,6 +143,7 @@ fn print_fate(entry: &Entry, output: &mut Output) {
 fn origin(origin: &Origin) -> String {
     match origin {
         Origin::Discovered => "found".to_owned(),
+        Origin::Registered => "registered".to_owned(),
         origin => origin.to_string(),
     }
 }
@@ -219,6 +220,7 @@ impl Place {
             }
             Origin::File(file) => Self { found: false, file: shown(file), line: None },
             Origin::Discovered => Self { found: true, file: None, line: None },
+            Origin::Registered => Self { found: false, file: None, line: None },
         }
     }
 }

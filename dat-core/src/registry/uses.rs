@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::entry::Origin;
 use crate::lmr::SharedNames;
+use crate::numbering::Numbering;
 use crate::provider::{AdapterSink, Description, OpenRequest, Provider};
 
 /// A provider in the registry, with how many use it.
@@ -92,6 +93,8 @@ pub struct Candidate {
     pub parameters: String,
     /// Where the candidate comes from.
     pub origin: Origin,
+    /// What numbers the objects of the registry.
+    pub(crate) numbering: Arc<dyn Numbering>,
 }
 
 impl Candidate {
