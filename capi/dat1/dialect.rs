@@ -110,6 +110,9 @@ pub(crate) fn more_of_provider(_from: &ProviderAttributes, _to: &mut DAT_PROVIDE
 /// The function table has nothing besides.
 pub(crate) fn more_functions(_to: &mut DAT_PROVIDER) {}
 
+/// C was told of an adapter nothing that outlives its close.
+pub(crate) fn adapter_closed(_number: u64) {}
+
 /// What an endpoint is.
 pub(crate) fn endpoint_param(
     endpoint: &Endpoint,

@@ -137,6 +137,11 @@ pub(crate) fn more_functions(to: &mut DAT_PROVIDER) {
     to.handle_extendedop_func = Some(dats_extension_opv);
 }
 
+/// Forgets what C was told of an adapter that closed.
+pub(crate) fn adapter_closed(number: u64) {
+    call2::adapter_closed(number);
+}
+
 /// What an endpoint is.
 pub(crate) fn endpoint_param(
     endpoint: &Endpoint,

@@ -255,6 +255,8 @@ pub struct DatagramEvent {
     pub kind: DatagramEventKind,
     /// The endpoint.
     pub ep: EndpointId,
+    /// Whether the endpoint answered the request of another (`DAT_IB_UD_PASSIVE_REMOTE_AH`).
+    pub passive: bool,
     /// Where to send to, once established.
     pub remote: Option<DatagramAddress>,
     /// What the other consumer sent with its accept or reject; else empty.

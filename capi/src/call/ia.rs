@@ -162,7 +162,9 @@ pub(crate) unsafe fn close(ia_handle: DAT_IA_HANDLE, close_flags: DAT_CLOSE_FLAG
     let how = close_how(close_flags)?;
     match adapters::find(ia_handle) {
         Some((number, adapter @ Adapter::Own(_))) => {
-            adapters::own(number)?.close(how)?;
+            let ia = adapters::own(number)?;
+            ia.close(how)?;
+            dialect::adapter_closed(ia.id());
             adapters::remove(number, adapter);
             handle::reclaim_all();
             DONE

@@ -13,7 +13,7 @@ use crate::argument;
 #[derive(Clone, Copy)]
 pub(crate) union SocketAddress {
     v4: libc::sockaddr_in,
-    v6: libc::sockaddr_in6,
+    pub(crate) v6: libc::sockaddr_in6,
 }
 
 /// The address as C has it.

@@ -98,17 +98,22 @@ fn request(arrival: &CrArrival, to: &mut DAT_EVENT) {
 }
 
 fn connection(event: &ConnectionEvent, to: &mut DAT_EVENT) {
-    let ep_handle = of_number(event.ep);
-    let data = Lasting::bytes(&event.private_data);
-    let (size, address) = (event.private_data.len(), data.as_ptr());
+    to.event_data.connect_event_data = connection_data(event.ep, &event.private_data);
+}
+
+/// What an event of a connection tells; the private data stays with the endpoint.
+pub(crate) fn connection_data(endpoint: u64, private_data: &[u8]) -> DAT_CONNECTION_EVENT_DATA {
+    let ep_handle = of_number(endpoint);
+    let data = Lasting::bytes(private_data);
+    let (size, address) = (private_data.len(), data.as_ptr());
     let kept = handle::keep(ep_handle, |kept| kept.private_data = Some(data));
     // The data of an endpoint that was freed meanwhile went with it.
     let (size, address) = kept.map_or((0, std::ptr::null_mut()), |()| (size, address));
-    to.event_data.connect_event_data = DAT_CONNECTION_EVENT_DATA {
+    DAT_CONNECTION_EVENT_DATA {
         ep_handle,
         private_data_size: count(size),
         private_data: address.cast(),
-    };
+    }
 }
 
 fn asynchronous(error: &AsyncError, to: &mut DAT_EVENT) {
