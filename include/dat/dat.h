@@ -544,43 +544,43 @@ typedef enum dat_event_number {
 } DAT_EVENT_NUMBER;
 
 /* Why an adapter has failed. */
-typedef enum dat_ia_async_error_reason {
+typedef enum ia_async_error_reason {
     DAT_IA_CATASTROPHIC_ERROR = 0,
     DAT_IA_OTHER_ERROR = 1
 } DAT_IA_ASYNC_ERROR_REASON;
 
 /* Why an endpoint has failed. */
-typedef enum dat_ep_async_error_reason {
+typedef enum ep_async_error_reason {
     DAT_EP_TRANSFER_TO_ERROR = 0,
     DAT_EP_OTHER_ERROR = 1,
     DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT = 2
 } DAT_EP_ASYNC_ERROR_REASON;
 
 /* Why an event dispatcher has failed. */
-typedef enum dat_evd_async_error_reason {
+typedef enum evd_async_error_reason {
     DAT_EVD_OVERFLOW_ERROR = 0,
     DAT_EVD_OTHER_ERROR = 1
 } DAT_EVD_ASYNC_ERROR_REASON;
 
 /* Why a shared receive queue has failed. */
-typedef enum dat_srq_async_error_reason {
+typedef enum srq_async_error_reason {
     DAT_SRQ_TRANSFER_TO_ERROR = 0,
     DAT_SRQ_OTHER_ERROR = 1,
     DAT_SRQ_LOW_WATERMARK_EVENT = 2
 } DAT_SRQ_ASYNC_ERROR_REASON;
 
 /* Why a local region has failed. */
-typedef enum dat_lmr_async_error_reason {
+typedef enum lmr_async_error_reason {
     DAT_LMR_OTHER_ERROR = 0
 } DAT_LMR_ASYNC_ERROR_REASON;
 
 /* Why a remote region has failed. */
-typedef enum dat_rmr_async_error_reason {
+typedef enum rmr_async_error_reason {
     DAT_RMR_OTHER_ERROR = 0
 } DAT_RMR_ASYNC_ERROR_REASON;
 
 /* Why a protection zone has failed. */
-typedef enum dat_pz_async_error_reason {
+typedef enum pz_async_error_reason {
     DAT_PZ_OTHER_ERROR = 0
 } DAT_PZ_ASYNC_ERROR_REASON;
 

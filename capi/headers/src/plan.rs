@@ -244,17 +244,18 @@ pub(crate) const HEADERS: &[Header] = &[
     Header {
         name: "dat_redirection.h",
         about: "Calls that go straight to the provider of a handle, with no check.",
-        includes: &["dat.h"],
-        parts: &[Part::Fragment("redirection"), Part::Redirections],
+        includes: &["<stdarg.h>", "udat.h"],
+        parts: &[
+            Part::Types { title: "Functions of a provider.", nouns: SLOT_NOUNS, pick: Pick::Slots },
+            Part::Fragment("redirection"),
+            Part::Redirections,
+        ],
     },
     Header {
         name: "udat_redirection.h",
         about: "The table of functions that a provider has.",
-        includes: &["<stdarg.h>", "udat.h", "dat_redirection.h"],
-        parts: &[
-            Part::Types { title: "Functions of a provider.", nouns: SLOT_NOUNS, pick: Pick::Slots },
-            Part::Types { title: "The table.", nouns: &["provider"], pick: Pick::Rest },
-        ],
+        includes: &["udat.h", "dat_redirection.h"],
+        parts: &[Part::Types { title: "The table.", nouns: &["provider"], pick: Pick::Rest }],
     },
     Header {
         name: "dat_registry.h",

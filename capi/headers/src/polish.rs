@@ -78,8 +78,7 @@ impl Block {
             let name = self.lines.last().and_then(|last| last.strip_prefix("} "));
             let name = name.and_then(|name| name.strip_suffix(';'));
             if let (Some("{"), Some(name)) = (line.strip_prefix(start).map(str::trim), name) {
-                // The tags of other DAT libraries, which programs may use.
-                return format!("{start} {} {{", name.to_lowercase());
+                return format!("{start} {} {{", tag(name));
             }
         }
         if line.starts_with("typedef unsigned long long ") {
@@ -101,7 +100,7 @@ impl Block {
         let mut rest: Vec<&Constant> = constants.to_vec();
         match name {
             Some(name) if !enumerators.is_empty() => {
-                line(out, &format!("typedef enum {} {{", name.to_lowercase()));
+                line(out, &format!("typedef enum {} {{", tag(name)));
                 let last = enumerators.len() - 1;
                 for (i, constant) in enumerators.iter().enumerate() {
                     let comma = if i == last { "" } else { "," };
@@ -155,6 +154,13 @@ fn write_comment(out: &mut String, comment: &[String]) {
 fn line(out: &mut String, text: &str) {
     // Writing to a string can't fail.
     let _ = writeln!(out, "{text}");
+}
+
+/// The tag that other DAT libraries give a type: programs may use it.
+fn tag(name: &str) -> String {
+    let name =
+        if name.ends_with("_ASYNC_ERROR_REASON") { name.trim_start_matches("DAT_") } else { name };
+    name.to_lowercase()
 }
 
 /// The identifiers of a text.
