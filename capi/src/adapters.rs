@@ -4,7 +4,7 @@
 //! expect. A provider's own calls, reached through the redirection macros, know an adapter by its
 //! address instead: that of its cell, or what a foreign provider gave. Either way leads here.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
 use std::ptr::{null_mut, without_provenance_mut};
 
@@ -117,10 +117,9 @@ pub(crate) fn table(ia: &InterfaceAdapter) -> *mut DAT_PROVIDER {
     }
     // SAFETY: the table points to functions and to the name beside it.
     unsafe impl Send for Table {}
-    static TABLES: Mutex<Option<HashMap<String, Table>>> = Mutex::new(None);
+    static TABLES: Mutex<BTreeMap<String, Table>> = Mutex::new(BTreeMap::new());
 
     let mut tables = TABLES.lock();
-    let tables = tables.get_or_insert_default();
     if let Some(table) = tables.get_mut(ia.name()) {
         return &raw mut *table.functions;
     }

@@ -1,6 +1,6 @@
 //! What the whole process shares: hosts, listeners, memory contexts, numbers.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -44,8 +44,8 @@ pub(crate) fn ephemeral_port() -> u64 {
 #[derive(Default)]
 struct Hosts {
     /// How many adapters are open at each address.
-    adapters: HashMap<IpAddr, usize>,
-    listeners: HashMap<(IpAddr, u64), Arc<dyn ListenSink>>,
+    adapters: BTreeMap<IpAddr, usize>,
+    listeners: BTreeMap<(IpAddr, u64), Arc<dyn ListenSink>>,
     /// How many qualifiers were tried for listeners without one.
     chosen: u64,
 }
