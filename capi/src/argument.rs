@@ -22,7 +22,8 @@ pub(crate) fn invalid(argument: u32, reason: impl Into<String>) -> Error {
     Error::new(ReturnType::InvalidParameter, subtype(argument)).because(reason.into())
 }
 
-fn check<T>(pointer: *const T, argument: u32) -> Result<()> {
+/// Refuses what can't be the address of a `T`.
+pub(crate) fn check<T>(pointer: *const T, argument: u32) -> Result<()> {
     if USER.contains(&pointer.addr()) && pointer.is_aligned() {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::answer::{Answer, DONE};
-use crate::argument::{count, given, invalid, out};
+use crate::argument::{check, count, given, out};
 use crate::{convert, foreign, registry};
 
 pub(crate) unsafe fn list_providers(
@@ -49,9 +49,7 @@ pub(crate) unsafe fn remove_provider(
     provider: *const DAT_PROVIDER,
     provider_info: *const DAT_PROVIDER_INFO,
 ) -> Answer {
-    if provider.is_null() {
-        return Err(invalid(1, "argument 1 is NULL"));
-    }
+    check(provider, 1)?;
     // SAFETY: as the caller promises.
     let info = unsafe { given(provider_info, 2) }?;
     foreign::remove(provider, info)?;
