@@ -58,6 +58,9 @@ pub(crate) enum Argument {
 /// Words of the memory that an argument can point to: more than any struct of the API has.
 const WORDS: usize = 128;
 
+/// Provider descriptions that there is room for: more than a call asks for, as a rule.
+const LISTED: usize = 10;
+
 /// Memory for an argument.
 pub(crate) type Room = Box<[u64; WORDS]>;
 
@@ -120,14 +123,14 @@ impl Argument {
                 pointer(values, rooms, random, &words);
             }
             Self::Iov => {
-                let mut words = Vec::new();
+                let mut words = Vec::with_capacity(WORDS);
                 for _ in 0..40 {
                     layout.segment(&mut words, pool, random);
                 }
                 pointer(values, rooms, random, &words);
             }
             Self::Remote => {
-                let mut words = Vec::new();
+                let mut words = Vec::with_capacity(WORDS);
                 layout.segment(&mut words, pool, random);
                 pointer(values, rooms, random, &words);
             }
@@ -172,8 +175,8 @@ impl Argument {
                 pointer(values, rooms, random, &words);
             }
             Self::List => {
-                let mut addresses = Vec::new();
-                for _ in 0..16 {
+                let mut addresses = Vec::with_capacity(LISTED);
+                for _ in 0..LISTED {
                     pointer(&mut addresses, rooms, random, &[]);
                 }
                 pointer(values, rooms, random, &addresses);

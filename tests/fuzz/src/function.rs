@@ -75,7 +75,7 @@ impl Function {
 
     /// Chooses the arguments of a call.
     pub(crate) fn prepare(&self, pool: &Pool, random: &mut Random) -> Call {
-        let (mut values, mut rooms) = (Vec::with_capacity(MOST), Vec::new());
+        let (mut values, mut rooms) = (Vec::with_capacity(MOST), Vec::with_capacity(MOST));
         for argument in &self.arguments {
             argument.make(pool, self.layout, random, &mut values, &mut rooms);
         }
@@ -88,6 +88,7 @@ fn weight(name: &str) -> u64 {
     match name {
         "dat_ia_close" => 1,
         "dat_ia_openv" => 3,
+        "dat_registry_list_providers" => 5,
         _ if name.ends_with("_free") => 8,
         "dat_ep_disconnect" | "dat_evd_set_unwaitable" | "dat_evd_resize" => 8,
         _ if name.contains("_create") => 80,

@@ -46,7 +46,10 @@ struct Options {
 }
 
 /// So many random calls come between two scenarios.
-const SCENE: u64 = 200;
+const SCENE: u64 = 1000;
+
+/// About so many adapters are open at a time.
+const OPEN: u64 = 8;
 
 /// What a thread saw.
 #[derive(Default)]
@@ -60,7 +63,7 @@ fn run(library: &Library, pool: &Pool, options: &Options, thread: u64) -> Seen {
     let mut seen = Seen::default();
     for at in 0..options.calls {
         if at % SCENE == 0 {
-            Scenario::new(library, pool).play(1000 + random.below(3));
+            Scenario::new(library, pool).play(1000 + random.below(3), 1 + random.below(OPEN));
         }
         let function = library.choose(&mut random);
         let call = function.prepare(pool, &mut random);

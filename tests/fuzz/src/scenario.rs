@@ -32,8 +32,10 @@ impl<'a> Scenario<'a> {
         left
     }
 
-    /// Opens an adapter and connects two endpoints on it.
-    pub(crate) fn play(&self, qualifier: u64) {
+    /// Opens an adapter and connects two endpoints on it. One that was opened before is closed,
+    /// so that there are never many.
+    pub(crate) fn play(&self, qualifier: u64, close: u64) {
+        self.library.call_by_name("dat_ia_close", &[close, 0]);
         let (mut evd, mut ia) = (0_u64, 0_u64);
         let evd_place = (&raw mut evd).expose_provenance() as u64;
         let ia_place = (&raw mut ia).expose_provenance() as u64;
