@@ -26,6 +26,7 @@
 #![deny(unsafe_code)]
 
 pub mod attr;
+pub mod biased;
 mod cno;
 mod collective;
 pub mod counters;
