@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, const_mutex};
 
 /// What a context stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,9 @@ impl Region {
     }
 }
 
+/// One cache line, since regions in random order are found by as many misses.
 #[derive(Debug, Default)]
+#[repr(align(64))]
 struct Slot {
     /// The context that is valid for the slot, or 0.
     context: AtomicU32,
@@ -60,7 +62,7 @@ pub struct RegionTable {
     free: Mutex<FreeList>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct FreeList {
     /// Contexts to hand out next, oldest first; each with the generation it will have.
     retired: VecDeque<u32>,
@@ -71,7 +73,7 @@ struct FreeList {
 
 impl Default for RegionTable {
     fn default() -> Self {
-        Self { chunks: std::array::from_fn(|_| OnceLock::new()), free: Mutex::default() }
+        Self::new()
     }
 }
 
@@ -83,8 +85,9 @@ impl RegionTable {
 
     /// An empty table.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        let free = FreeList { retired: VecDeque::new(), fresh: 0, live: 0 };
+        Self { chunks: [const { OnceLock::new() }; CHUNKS], free: const_mutex(free) }
     }
 
     /// How many regions it holds.
@@ -127,6 +130,25 @@ impl RegionTable {
         // The slot may have been freed and reused while it was read: then the context changed.
         fence(Ordering::Acquire);
         (slot.context.load(Ordering::Relaxed) == context).then_some(region)
+    }
+
+    /// The value of a valid context whose region is that owner's, allows all of `access` and
+    /// contains the range.
+    #[inline]
+    #[must_use]
+    pub fn find(
+        &self,
+        context: u32,
+        owner: u64,
+        access: u32,
+        address: u64,
+        length: u64,
+    ) -> Option<u64> {
+        let region = self.get(context)?;
+        let fits = region.owner == owner
+            && region.access & access == access
+            && region.contains(address, length);
+        fits.then_some(region.value)
     }
 
     /// Whether a context was ever handed out for the slot that it names, valid or not any more.

@@ -80,6 +80,7 @@ impl Endpoint {
         let mut sq = self.sq.lock();
         sq.check_connectable()?;
         sq.state = State::Connected(Connection::new(link, attempt, peer));
+        self.set_peer(Some(peer));
         self.rq.lock().inbound = Inbound::Expecting(link);
         Ok(sq.source(link, self))
     }
@@ -96,6 +97,7 @@ impl Endpoint {
             State::Connecting { link: number, attempt, .. } if number == link => attempt,
             _ => return Linked::GivenUp,
         };
+        self.set_peer(Some(accepting));
         let outbound = sq.source(link, self);
         {
             let mut rq = accepting.rq.lock();

@@ -10,7 +10,7 @@ use dat_core::provider::{ListenSink, Listener};
 use dat_core::region_table::RegionTable;
 use parking_lot::Mutex;
 
-static REGIONS: LazyLock<RegionTable> = LazyLock::new(RegionTable::new);
+static REGIONS: RegionTable = RegionTable::new();
 static HOSTS: LazyLock<Mutex<Hosts>> = LazyLock::new(Mutex::default);
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 static PORTS: AtomicU64 = AtomicU64::new(FIRST_EPHEMERAL);

@@ -34,6 +34,7 @@
 
 mod adapter;
 mod completion_queue;
+mod completion_ring;
 mod connection;
 mod domain;
 mod errors;
@@ -42,8 +43,10 @@ mod outlet;
 mod parameters;
 mod provider;
 mod queue_pair;
+mod receive_ring;
 mod ring;
 mod shared_receive;
+mod sync;
 mod transfer;
 mod window;
 

@@ -30,14 +30,12 @@ pub(crate) enum Fault {
     Target,
 }
 
-/// Moves a message of `length` bytes into the segments of a receive.
+/// Moves a message of `length` bytes, whose source was found readable under the lock that is
+/// held, into the segments of a receive.
 #[inline]
 pub(crate) fn message(source: Local<'_>, target: Local<'_>, length: u64) -> Result<(), Fault> {
     if length == 0 {
         return Ok(());
-    }
-    if !source.permits(Privileges::LOCAL_READ) {
-        return Err(Fault::Source);
     }
     if !target.permits(Privileges::LOCAL_WRITE) {
         return Err(Fault::Target);
@@ -158,11 +156,15 @@ impl Local<'_> {
     pub(crate) fn permits(self, privilege: Privileges) -> bool {
         self.segments.iter().all(|segment| {
             segment.length == 0
-                || regions().get(segment.key).is_some_and(|region| {
-                    region.owner == self.domain
-                        && region.access & privilege.bits() != 0
-                        && region.contains(segment.address, segment.length)
-                })
+                || regions()
+                    .find(
+                        segment.key,
+                        self.domain,
+                        privilege.bits(),
+                        segment.address,
+                        segment.length,
+                    )
+                    .is_some()
         })
     }
 }
@@ -171,15 +173,9 @@ impl Remote<'_> {
     /// The memory, when it may be used so. A window lies on a region, which must still be there.
     fn segment(self, length: u64, privilege: Privileges) -> Option<Segment> {
         let RmrTriplet { address, context: key, .. } = *self.place;
-        let region = regions().get(key)?;
-        let inside = region.owner == self.domain
-            && region.access & privilege.bits() != 0
-            && region.contains(address, length);
-        if !inside {
-            return None;
-        }
-        if region.value != 0 {
-            let below = Below::unpack(region.value);
+        let value = regions().find(key, self.domain, privilege.bits(), address, length)?;
+        if value != 0 {
+            let below = Below::unpack(value);
             if below.queue_pair != 0 && below.queue_pair != self.queue_pair {
                 return None;
             }
@@ -193,7 +189,11 @@ impl Remote<'_> {
 }
 
 /// Copies up to `left` bytes from checked segments to checked segments, in order.
+#[inline]
 fn copy(from: &[Segment], to: &[Segment], left: u64) {
+    if let ([from], [to]) = (from, to) {
+        return copy_bytes(from.address, to.address, left.min(from.length).min(to.length));
+    }
     copy_from(&mut from.iter().copied(), to, left);
 }
 

@@ -19,6 +19,8 @@ use serde_json::json;
 use crate::fault::Fault;
 use crate::output::{Output, Progress, complain};
 use crate::{EXIT_CODES, Verdict, units};
+use clap::ValueEnum;
+use floor::Group;
 use lane::Lane;
 use plan::Plan;
 use report::Report;
@@ -87,6 +89,9 @@ pub(crate) struct Args {
     /// Prints each figure beside the floor that the machine sets, measured in the same run
     #[arg(long, conflicts_with_all = ["sizes", "op", "plot"])]
     floor: bool,
+    /// The rows beside their floors to measure; all, when none are named
+    #[arg(long, value_name = "GROUPS", value_delimiter = ',', value_enum, requires = "floor")]
+    rows: Vec<Group>,
     /// Draws latency and bandwidth over the size
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
@@ -157,7 +162,8 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
 }
 
 fn run_floor(args: &Args, progress: &mut Progress, output: &mut Output) -> Verdict {
-    let report = floor::measure(&args.name, args.time(), args.timeout, progress);
+    let groups = if args.rows.is_empty() { Group::value_variants() } else { &args.rows };
+    let report = floor::measure(&args.name, groups, args.time(), args.timeout, progress);
     progress.clear();
     match report {
         Err(fault) => return failed(args, &fault, output),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::control::{Control, EpShared, Resolving};
-use super::{Endpoint, EpInner};
+use super::{Endpoint, EpInner, Gathered};
 use crate::attr::EpAttributes;
 use crate::ep::connect::Connect;
 use crate::error::{Error, Result, ReturnType, Subtype};
@@ -75,7 +75,8 @@ impl Endpoint {
         }
         let gate = &inner.shared.gate;
         inner.check_flags(flags, gate.request_flags(), Subtype::InvalidArg5, SEND)?;
-        let local = inner.gather(iov, gate.request_iov(), Privileges::LOCAL_READ, SEND)?;
+        let mut local = Gathered::new();
+        inner.gather(&mut local, iov, gate.request_iov(), Privileges::LOCAL_READ, SEND)?;
         if local.length > gate.max_message_size() {
             return Err(inner.too_long(local.length, gate.max_message_size(), SEND));
         }

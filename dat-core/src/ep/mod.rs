@@ -19,7 +19,7 @@ pub(crate) use control::EpShared;
 pub use create::EpSpec;
 pub use datagram::DatagramAddress;
 pub use modify::EpChange;
-pub(crate) use post::gather;
+pub(crate) use post::{Gathered, gather};
 pub use state::EpState;
 pub use watermark::RecvBuffers;
 

@@ -83,7 +83,7 @@ impl Rq {
             return DtoStatus::LocalProtection;
         }
         let receives = &mut self.receives;
-        if !matches!(self.inbound, Inbound::Idle) || !receives.has_receive() {
+        if !matches!(self.inbound, Inbound::Idle) || !receives.has_receive_now() {
             return DtoStatus::Success;
         }
         let total = request.length.saturating_add(DATAGRAM_PREFIX);

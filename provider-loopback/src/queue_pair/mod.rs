@@ -2,13 +2,14 @@
 
 mod datagram;
 mod execute;
+mod lookout;
 mod receive;
 mod send;
 mod settings;
 mod state;
 mod teardown;
 
-pub(crate) use receive::{Inbound, Posted, Source};
+pub(crate) use receive::{Inbound, Source};
 pub(crate) use settings::create;
 pub(crate) use state::{Announced, Connection, Endpoint, State};
 
@@ -79,9 +80,8 @@ impl QueuePair for Handle {
     }
 
     fn outstanding(&self) -> Outstanding {
-        // One after the other: within one expression both locks would be held, in the wrong order.
         let requests = self.endpoint.sq.lock().waiting();
-        let receives = self.endpoint.rq.lock().receives.posted();
+        let receives = self.endpoint.posted();
         Outstanding { receives, requests }
     }
 

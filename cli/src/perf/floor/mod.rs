@@ -28,6 +28,68 @@ struct Bench<'a> {
     round: Duration,
 }
 
+/// Rows that are measured together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Group {
+    /// One thread that posts and polls
+    Alone,
+    /// Two threads that poll for each other's messages
+    Polling,
+    /// Two threads that sleep until the other's message
+    Blocking,
+    /// Messages from one thread to another
+    OneWay,
+    /// Two threads on endpoints of their own
+    Apart,
+    /// Transfers of 4 KiB to 1 MiB
+    Bulk,
+    /// Many endpoints, many regions, idle endpoints
+    Scale,
+    /// Connections that come and go
+    Connect,
+}
+
+impl Group {
+    fn title(self) -> &'static str {
+        match self {
+            Self::Alone => "one thread",
+            Self::Polling => "two threads that poll",
+            Self::Blocking => "two threads that sleep",
+            Self::OneWay => "one way",
+            Self::Apart => "two threads apart",
+            Self::Bulk => "large transfers",
+            Self::Scale => "many objects",
+            Self::Connect => "connections",
+        }
+    }
+
+    /// Parts of the time that its rounds take.
+    fn shares(self) -> u32 {
+        match self {
+            Self::Alone => 10,
+            Self::Polling => 3,
+            Self::Blocking | Self::OneWay => 4,
+            Self::Apart => 2,
+            Self::Bulk => 14,
+            Self::Scale => 9,
+            Self::Connect => 1,
+        }
+    }
+
+    fn measure(self, bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> {
+        match self {
+            Self::Alone => alone::rows(bench, rows),
+            Self::Polling => threads::polling(bench, rows),
+            Self::Blocking => threads::blocking(bench, rows),
+            Self::OneWay => threads::one_way(bench, rows),
+            Self::Apart => threads::apart(bench, rows),
+            Self::Bulk => bulk::rows(bench, rows),
+            Self::Scale => scale::rows(bench, rows),
+            Self::Connect => connect::rows(bench, rows),
+        }
+    }
+}
+
 /// Values of the rounds of one measurement.
 struct Samples(Vec<f64>);
 
@@ -51,29 +113,18 @@ impl Samples {
 /// Measures every row that the adapter has.
 pub(super) fn measure(
     name: &str,
+    groups: &[Group],
     seconds: Duration,
     patience: Duration,
     progress: &mut Progress,
 ) -> Result<Report, Fault> {
-    type Group = fn(&Bench<'_>, &mut Vec<Row>) -> Result<(), Fault>;
-    const GROUPS: [(&str, Group); 8] = [
-        ("one thread", alone::rows),
-        ("two threads that poll", threads::polling),
-        ("two threads that sleep", threads::blocking),
-        ("one way", threads::one_way),
-        ("two threads apart", threads::apart),
-        ("large transfers", bulk::rows),
-        ("many objects", scale::rows),
-        ("connections", connect::rows),
-    ];
-    /// Measurements that share the time: rows and floors.
-    const SHARES: u32 = 44;
-    let round = seconds / (SHARES * ROUNDS as u32);
+    let shares: u32 = groups.iter().map(|group| group.shares()).sum();
+    let round = seconds / (shares * ROUNDS as u32);
     let bench = Bench { name, patience, round };
     let mut rows = Vec::new();
-    for (index, (title, group)) in GROUPS.into_iter().enumerate() {
-        progress.show(&format!("{}/{}  {title}", index + 1, GROUPS.len()));
-        group(&bench, &mut rows)?;
+    for (index, group) in groups.iter().enumerate() {
+        progress.show(&format!("{}/{}  {}", index + 1, groups.len(), group.title()));
+        group.measure(&bench, &mut rows)?;
     }
     let rig = Rig::new(name, patience)?;
     let report = Report::new(name, &rig, rows);

@@ -72,16 +72,13 @@ impl Skeleton {
     /// Receive, send, and both completions taken.
     #[inline]
     pub(super) fn cycle(&mut self, cookie: u64) -> bool {
-        let posted = self.receives.push(black_box((cookie, MESSAGE, 1)));
-        posted && self.send(cookie) && {
-            let sent = black_box(self.sent.pop()).is_some();
-            sent && black_box(self.received.pop()).is_some()
-        }
+        let posted = self.receives.push((black_box(cookie), black_box(MESSAGE), black_box(1)));
+        posted && self.send(cookie) && Self::reap(&mut self.sent) && Self::reap(&mut self.received)
     }
 
     #[inline]
     fn send(&mut self, cookie: u64) -> bool {
-        let (cookie, from, key) = black_box((cookie, 0, 0));
+        let (cookie, from, key) = (black_box(cookie), black_box(0), black_box(0));
         let Some((receive, to, other)) = self.receives.pop() else { return false };
         if !self.permits(key, from) || !self.permits(other, to) {
             return false;
@@ -93,12 +90,22 @@ impl Skeleton {
     /// A write, and its completion taken.
     #[inline]
     pub(super) fn write(&mut self, cookie: u64) -> bool {
-        let (cookie, from, key, to, other) = black_box((cookie, 0, 0, MESSAGE, 1));
+        let (cookie, from, key) = (black_box(cookie), black_box(0), black_box(0));
+        let (to, other) = (black_box(MESSAGE), black_box(1));
         if !self.permits(key, from) || !self.permits(other, to) {
             return false;
         }
         self.memory.copy_within(from..from + MESSAGE, to);
-        self.sent.push((cookie, MESSAGE, 0)) && black_box(self.sent.pop()).is_some()
+        self.sent.push((cookie, MESSAGE, 0)) && Self::reap(&mut self.sent)
+    }
+
+    /// Takes a completion, all of it.
+    #[inline]
+    fn reap(ring: &mut Ring) -> bool {
+        let Some((cookie, length, status)) = ring.pop() else { return false };
+        black_box(cookie);
+        black_box(length);
+        black_box(status) == 0
     }
 }
 
