@@ -38,10 +38,10 @@ impl Region {
 }
 
 /// One cache line, since regions in random order are found by as many misses.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(align(64))]
 struct Slot {
-    /// The context that is valid for the slot, or 0.
+    /// The context that is valid for the slot, or [`VACANT`].
     context: AtomicU32,
     access: AtomicU32,
     address: AtomicU64,
@@ -49,6 +49,9 @@ struct Slot {
     owner: AtomicU64,
     value: AtomicU64,
 }
+
+/// The context of a slot without a region; its index is beyond the table, so nobody finds it.
+const VACANT: u32 = u32::MAX;
 
 /// Chunk `n` holds `FIRST << n` slots.
 const FIRST: usize = 64;
@@ -123,7 +126,7 @@ impl RegionTable {
     #[must_use]
     pub fn get(&self, context: u32) -> Option<Region> {
         let slot = self.slot(context >> GENERATION_BITS)?;
-        if slot.context.load(Ordering::Acquire) != context || context == 0 {
+        if slot.context.load(Ordering::Acquire) != context {
             return None;
         }
         let region = slot.load();
@@ -134,7 +137,7 @@ impl RegionTable {
 
     /// The value of a valid context whose region is that owner's, allows all of `access` and
     /// contains the range.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn find(
         &self,
@@ -144,10 +147,20 @@ impl RegionTable {
         address: u64,
         length: u64,
     ) -> Option<u64> {
-        let region = self.get(context)?;
-        let fits = region.owner == owner
-            && region.access & access == access
-            && region.contains(address, length);
+        let slot = self.slot(context >> GENERATION_BITS)?;
+        if slot.context.load(Ordering::Acquire) != context {
+            return None;
+        }
+        let region = slot.load();
+        fence(Ordering::Acquire);
+        // One jump for all: each alone is never taken.
+        let offset = address.wrapping_sub(region.address);
+        let fits = (slot.context.load(Ordering::Relaxed) == context)
+            & (region.owner == owner)
+            & (region.access & access == access)
+            & (address >= region.address)
+            & (offset <= region.length)
+            & (length <= region.length.wrapping_sub(offset));
         fits.then_some(region.value)
     }
 
@@ -163,11 +176,11 @@ impl RegionTable {
     pub fn renew(&self, context: u32, region: Region) -> Option<u32> {
         let _free = self.free.lock();
         let slot = self.slot(context >> GENERATION_BITS)?;
-        if context == 0 || slot.context.load(Ordering::Relaxed) != context {
+        if slot.context.load(Ordering::Relaxed) != context {
             return None;
         }
         let next = next_generation(context);
-        slot.context.store(0, Ordering::Relaxed);
+        slot.context.store(VACANT, Ordering::Relaxed);
         fence(Ordering::Release);
         slot.store(region);
         slot.context.store(next, Ordering::Release);
@@ -178,10 +191,10 @@ impl RegionTable {
     pub fn remove(&self, context: u32) -> bool {
         let mut free = self.free.lock();
         let Some(slot) = self.slot(context >> GENERATION_BITS) else { return false };
-        if context == 0 || slot.context.load(Ordering::Relaxed) != context {
+        if slot.context.load(Ordering::Relaxed) != context {
             return false;
         }
-        slot.context.store(0, Ordering::Relaxed);
+        slot.context.store(VACANT, Ordering::Relaxed);
         fence(Ordering::Release);
         free.retired.push_back(next_generation(context));
         free.live -= 1;
@@ -204,12 +217,23 @@ impl RegionTable {
     fn make_slot(&self, index: u32) -> &Slot {
         let (chunk, offset) = Self::locate(index);
         let slots = self.chunks[chunk]
-            .get_or_init(|| (0..FIRST << chunk).map(|_| Slot::default()).collect());
+            .get_or_init(|| (0..FIRST << chunk).map(|_| Slot::vacant()).collect());
         &slots[offset]
     }
 }
 
 impl Slot {
+    fn vacant() -> Self {
+        Self {
+            context: AtomicU32::new(VACANT),
+            access: AtomicU32::new(0),
+            address: AtomicU64::new(0),
+            length: AtomicU64::new(0),
+            owner: AtomicU64::new(0),
+            value: AtomicU64::new(0),
+        }
+    }
+
     fn store(&self, region: Region) {
         self.access.store(region.access, Ordering::Relaxed);
         self.address.store(region.address, Ordering::Relaxed);

@@ -12,7 +12,7 @@ use dat_core::provider::{
 };
 
 use crate::completion_ring::{Entry, Slots};
-use crate::outlet::{Credits, Upcall};
+use crate::outlet::{Credits, Upcalls};
 use crate::sync::BiasedLock;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -145,31 +145,37 @@ impl Queue {
     #[inline(always)]
     pub(crate) fn push(
         self: &Arc<Self>,
+        known: &AtomicBool,
         source: u32,
         completion: Completion,
         features: CompletionFeatures,
-        upcall: &mut Upcall,
+        upcalls: &mut Upcalls,
     ) {
         let mut producer = self.producer.lock();
         if producer.tail == producer.limit && !self.find_room(&mut producer) {
-            // Nobody will poll it, so it frees its room now.
-            if let Some(credits) = &producer.sources[source as usize].credits {
-                credits.drop_one();
-            }
-            if !producer.closed {
-                upcall.overflow(self);
-            }
-            return;
+            return self.refuse(&producer, source, upcalls);
         }
-        let news = !producer.sources[source as usize].known;
+        let news = !known.load(Ordering::Relaxed);
         if news {
+            known.store(true, Ordering::Relaxed);
             producer.introduce(source);
         }
         let position = producer.tail;
         producer.slots.fill(position, &Entry { completion, source, news });
         producer.tail = position + 1;
-        if producer.notify.wants(features) {
-            upcall.ready(self);
+        if producer.notify != Notify::Off && producer.notify.wants(features) {
+            upcalls.ready(self);
+        }
+    }
+
+    /// Nobody will poll a completion, so it frees its room now.
+    #[cold]
+    fn refuse(self: &Arc<Self>, producer: &Producer, source: u32, upcalls: &mut Upcalls) {
+        if let Some(credits) = &producer.sources[source as usize].credits {
+            credits.drop_one();
+        }
+        if !producer.closed {
+            upcalls.overflow(self);
         }
     }
 
@@ -239,7 +245,7 @@ impl CompletionPoller for Poller {
             }
             return false;
         };
-        *event = Event::from(completion);
+        event.complete(completion);
         self.finish(source, news);
         self.queue.poller.taken.store(self.head, Ordering::Release);
         true

@@ -39,6 +39,8 @@ mod connection;
 mod domain;
 mod errors;
 mod fabric;
+#[cfg(all(test, loom))]
+mod loom_models;
 mod outlet;
 mod parameters;
 mod provider;

@@ -8,7 +8,7 @@ use dat_core::{Error, Subtype};
 use crate::completion_queue::{Handle, Queue};
 use crate::errors::foreign;
 use crate::shared_receive::Shared;
-use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// How many operations of a work queue left through one outlet, ever, modulo 2^32.
 #[derive(Default)]
@@ -145,6 +145,8 @@ pub(crate) struct Outlet {
     queue: Option<Arc<Queue>>,
     /// What the queue knows the credits by.
     source: u32,
+    /// Whether anything ever completed here; read and written under the queue's lock.
+    known: AtomicBool,
 }
 
 impl Outlet {
@@ -163,7 +165,7 @@ impl Outlet {
             },
         };
         let source = queue.as_ref().map_or(0, |queue| queue.attach(Arc::clone(&credits)));
-        Ok(Arc::new(Self { tag, credits, queue, source }))
+        Ok(Arc::new(Self { tag, credits, queue, source, known: AtomicBool::new(false) }))
     }
 
     /// The credits of what leaves here.
@@ -177,12 +179,12 @@ impl Outlet {
         &self,
         completion: Completion,
         features: CompletionFeatures,
-        upcall: &mut Upcall,
+        upcalls: &mut Upcalls,
     ) {
         match &self.queue {
             Some(queue) => {
                 let completion = Completion { tag: self.tag, ..completion };
-                queue.push(self.source, completion, features, upcall);
+                queue.push(&self.known, self.source, completion, features, upcalls);
             }
             None => self.skip(),
         }
@@ -202,57 +204,66 @@ impl Drop for Outlet {
     }
 }
 
-/// What a completion queue must be told once the locks are released.
+/// The upcalls that some work calls for; kept until the locks are released. Mostly there are
+/// none, and then it is no more than an empty word.
 #[derive(Default)]
-pub(crate) struct Upcall {
-    queue: Option<Arc<Queue>>,
+#[must_use]
+pub(crate) struct Upcalls(Option<Box<Noted>>);
+
+#[derive(Default)]
+struct Noted {
+    /// Completion queues, each once.
+    queues: Vec<Told>,
+    /// The shared receive queue that fell below its watermark.
+    watermark: Option<Arc<Shared>>,
+}
+
+/// What a completion queue must be told.
+struct Told {
+    queue: Arc<Queue>,
     ready: bool,
     overflow: bool,
 }
 
-impl Upcall {
+impl Upcalls {
     #[cold]
     pub(crate) fn ready(&mut self, queue: &Arc<Queue>) {
-        self.ready = true;
-        self.queue.get_or_insert_with(|| Arc::clone(queue));
+        self.told(queue).ready = true;
     }
 
     #[cold]
     pub(crate) fn overflow(&mut self, queue: &Arc<Queue>) {
-        self.overflow = true;
-        self.queue.get_or_insert_with(|| Arc::clone(queue));
-    }
-}
-
-/// The upcalls that the work on one direction calls for; kept until the locks are released.
-#[derive(Default)]
-#[must_use]
-pub(crate) struct Upcalls {
-    /// The completion queue of the requester.
-    pub(crate) requests: Upcall,
-    /// The completion queue of the responder.
-    pub(crate) receives: Upcall,
-    /// The shared receive queue that fell below its watermark.
-    pub(crate) watermark: Option<Arc<Shared>>,
-}
-
-impl Upcalls {
-    #[inline]
-    pub(crate) fn deliver(self) {
-        if self.requests.queue.is_some()
-            || self.receives.queue.is_some()
-            || self.watermark.is_some()
-        {
-            self.deliver_all();
-        }
+        self.told(queue).overflow = true;
     }
 
     #[cold]
-    fn deliver_all(self) {
-        for upcall in [self.requests, self.receives] {
-            if let Some(queue) = upcall.queue {
-                queue.report(upcall.ready, upcall.overflow);
-            }
+    pub(crate) fn watermark(&mut self, shared: &Arc<Shared>) {
+        self.0.get_or_insert_with(Box::default).watermark = Some(Arc::clone(shared));
+    }
+
+    fn told(&mut self, queue: &Arc<Queue>) -> &mut Told {
+        let queues = &mut self.0.get_or_insert_with(Box::default).queues;
+        let known = queues.iter().position(|told| Arc::ptr_eq(&told.queue, queue));
+        let index = known.unwrap_or(queues.len());
+        if index == queues.len() {
+            queues.push(Told { queue: Arc::clone(queue), ready: false, overflow: false });
+        }
+        &mut queues[index]
+    }
+
+    #[inline]
+    pub(crate) fn deliver(self) {
+        if let Some(noted) = self.0 {
+            noted.deliver();
+        }
+    }
+}
+
+impl Noted {
+    #[cold]
+    fn deliver(self: Box<Self>) {
+        for told in self.queues {
+            told.queue.report(told.ready, told.overflow);
         }
         if let Some(shared) = self.watermark {
             shared.report_watermark();

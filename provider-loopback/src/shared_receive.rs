@@ -101,7 +101,7 @@ impl Shared {
         buffers.ring.pop();
         if buffers.is_low() {
             buffers.watermark = 0;
-            upcalls.watermark = Some(Arc::clone(self));
+            upcalls.watermark(self);
         }
         Some((posted, count))
     }

@@ -44,6 +44,49 @@ pub(crate) fn message(source: Local<'_>, target: Local<'_>, length: u64) -> Resu
     Ok(())
 }
 
+/// Moves a message from one segment into one segment, if it may; a message is there.
+#[inline(always)]
+pub(crate) fn direct(
+    (source, from): (&Segment, u64),
+    (target, to): (&Segment, u64),
+    length: u64,
+) -> bool {
+    let permits = |segment: &Segment, domain, privilege: Privileges| {
+        let Segment { address, length, key } = *segment;
+        regions().find(key, domain, privilege.bits(), address, length).is_some()
+    };
+    if !permits(source, from, Privileges::LOCAL_READ)
+        || !permits(target, to, Privileges::LOCAL_WRITE)
+    {
+        return false;
+    }
+    copy_bytes(source.address, target.address, length);
+    true
+}
+
+/// Moves bytes between a segment and remote memory that is no window, if it may; there are some.
+#[inline(always)]
+pub(crate) fn direct_remote(
+    (segment, domain, privilege): (&Segment, u64, Privileges),
+    remote: Remote<'_>,
+    length: u64,
+) -> bool {
+    let RmrTriplet { address, context, .. } = *remote.place;
+    let (there, from, to) = if privilege.contains(Privileges::LOCAL_READ) {
+        (Privileges::REMOTE_WRITE, segment.address, address)
+    } else {
+        (Privileges::REMOTE_READ, address, segment.address)
+    };
+    let Segment { address: own, length: all, key } = *segment;
+    if regions().find(key, domain, privilege.bits(), own, all).is_none()
+        || regions().find(context, remote.domain, there.bits(), address, length) != Some(0)
+    {
+        return false;
+    }
+    copy_bytes(from, to, length);
+    true
+}
+
 /// Whether local memory may be read.
 pub(crate) fn is_readable(source: Local<'_>) -> bool {
     source.permits(Privileges::LOCAL_READ)

@@ -21,6 +21,7 @@ pub use imp::{heavy, is_available};
 mod imp {
     use loom::sync::atomic::{Ordering, fence};
 
+    /// It is, in models.
     pub fn is_available() -> bool {
         true
     }

@@ -48,27 +48,27 @@ fn the_bias_goes_from_hand_to_hand() {
 
 #[test]
 fn who_passes_has_seen_the_end_of_every_section_that_missed_the_announcement() {
-    use loom::sync::atomic::{AtomicBool, Ordering};
+    use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
     large_model(|| {
         let lock = Arc::new(BiasedLock::new(()));
         let removed = Arc::new(AtomicBool::new(false));
-        let memory = Arc::new(Cell::new(0));
+        let memory = Arc::new(AtomicU32::new(0));
         drop(lock.lock());
         drop(lock.lock());
         let remover = {
-            let (lock, removed, memory) = (lock.clone(), removed.clone(), Shared(memory.clone()));
+            let (lock, removed, memory) = (lock.clone(), removed.clone(), memory.clone());
             thread::spawn(move || {
                 removed.store(true, Ordering::Relaxed);
                 fence::heavy();
                 lock.pass();
                 // Nobody uses it any more.
-                memory.0.set(1);
+                memory.store(1, Ordering::Relaxed);
             })
         };
         for _ in 0..2 {
             let guard = lock.lock();
             if !removed.load(Ordering::Relaxed) {
-                assert_eq!(memory.get(), 0);
+                assert_eq!(memory.load(Ordering::Relaxed), 0);
             }
             drop(guard);
         }

@@ -93,7 +93,7 @@ pub trait CompletionPoller: Send {
         let mut completion = [Completion::default()];
         let found = self.poll(&mut completion) > 0;
         if found {
-            *event = Event::from(completion[0]);
+            event.complete(completion[0]);
         }
         found
     }

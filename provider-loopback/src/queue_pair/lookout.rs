@@ -22,7 +22,7 @@ const FIRST_PATIENCE: u32 = if cfg!(all(test, loom)) { 1 } else { 64 };
 const LONGEST_PATIENCE: u32 = 1 << 16;
 
 impl Lookout {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             asked: AtomicBool::new(true),
             idle: AtomicU32::new(0),
@@ -32,13 +32,13 @@ impl Lookout {
 
     /// Whether to look, after a slot was filled.
     #[inline]
-    pub(super) fn is_asked_for(&self) -> bool {
+    pub(crate) fn is_asked_for(&self) -> bool {
         fence::light();
         self.asked.load(Ordering::Relaxed)
     }
 
     /// Every slot is looked after that is not seen filled after this returns.
-    pub(super) fn demand(&self) {
+    pub(crate) fn demand(&self) {
         self.idle.store(0, Ordering::Relaxed);
         if !self.asked.load(Ordering::Relaxed) {
             self.asked.store(true, Ordering::Relaxed);
@@ -49,7 +49,7 @@ impl Lookout {
     }
 
     /// A look found nothing to do, and nothing to expect.
-    pub(super) fn found_nothing(&self) {
+    pub(crate) fn found_nothing(&self) {
         let idle = self.idle.load(Ordering::Relaxed).saturating_add(1);
         self.idle.store(idle, Ordering::Relaxed);
         if idle >= self.patience.load(Ordering::Relaxed) && fence::is_available() {

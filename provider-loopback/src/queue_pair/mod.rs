@@ -9,6 +9,8 @@ mod settings;
 mod state;
 mod teardown;
 
+#[cfg(all(test, loom))]
+pub(crate) use lookout::Lookout;
 pub(crate) use receive::{Inbound, Source};
 pub(crate) use settings::create;
 pub(crate) use state::{Announced, Connection, Endpoint, State};

@@ -17,7 +17,7 @@ use super::send::Pending;
 use super::state::{End, Endpoint, Requester};
 use super::teardown::Finish;
 use crate::errors::{no_room, wrong_state};
-use crate::outlet::{Outlet, Room, Upcall, Upcalls};
+use crate::outlet::{Outlet, Room, Upcalls};
 use crate::receive_ring::{Posted, ReceiveRing};
 use crate::ring::Ring;
 use crate::shared_receive::Shared;
@@ -178,14 +178,14 @@ impl Receives {
         posted: Posted,
         (length, status): (u64, DtoStatus),
         arrival: Arrival,
-        upcall: &mut Upcall,
+        upcalls: &mut Upcalls,
     ) {
         let Arrival { operation, extra, solicited } = arrival;
         let completion =
             Completion { tag: 0, cookie: posted.cookie, length, extra, operation, status };
         let failed = status != DtoStatus::Success;
         let features = CompletionFeatures { unsignalled: posted.unsignalled, solicited, failed };
-        self.outlet.complete(completion, features, upcall);
+        self.outlet.complete(completion, features, upcalls);
     }
 }
 
@@ -194,7 +194,7 @@ impl Rq {
     pub(super) fn flush(&mut self, upcalls: &mut Upcalls) {
         while let Some(posted) = self.receives.pop() {
             let status = DtoStatus::Flushed;
-            self.receives.finish(posted, (0, status), Arrival::NONE, &mut upcalls.receives);
+            self.receives.finish(posted, (0, status), Arrival::NONE, upcalls);
         }
     }
 

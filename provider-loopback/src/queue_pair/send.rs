@@ -7,12 +7,12 @@ use dat_core::flags::CompletionFlags;
 use dat_core::provider::{BindRequest, Completion, CompletionFeatures, Request, Segment, Work};
 use dat_core::{DtoStatus, Operation};
 
-use super::execute::{Step, execute};
-use super::receive::Inbound;
+use super::execute::{Step, execute, execute_directly};
+use super::receive::{Inbound, Rq};
 use super::state::{Announced, End, Endpoint, Requester, Sq, State};
 use super::teardown::Finish;
 use crate::errors::no_room;
-use crate::outlet::{Upcall, Upcalls};
+use crate::outlet::Upcalls;
 use crate::window::Bind;
 
 /// A request that was posted; its segments are beside it.
@@ -75,14 +75,29 @@ impl Job<'_> {
 }
 
 impl Requester {
-    /// Reports a request that ended.
+    /// Reports a request that succeeded.
     #[inline(always)]
+    pub(super) fn succeed(&self, request: &Request<'_>, length: u64, upcalls: &mut Upcalls) {
+        let completion = Completion {
+            tag: 0,
+            cookie: request.cookie,
+            length,
+            extra: 0,
+            operation: request.work.operation(),
+            status: DtoStatus::Success,
+        };
+        let unsignalled = request.flags.contains(CompletionFlags::UNSIGNALLED);
+        let features = CompletionFeatures { unsignalled, solicited: false, failed: false };
+        self.outlet.complete(completion, features, upcalls);
+    }
+
+    /// Reports a request that ended.
     pub(super) fn finish(
         &self,
         job: &Job<'_>,
         length: u64,
         status: DtoStatus,
-        upcall: &mut Upcall,
+        upcalls: &mut Upcalls,
     ) {
         let failed = status != DtoStatus::Success;
         let (operation, extra) = match job.task {
@@ -93,12 +108,26 @@ impl Requester {
             Completion { tag: 0, cookie: job.cookie, length, extra, operation, status };
         let unsignalled = job.flags.contains(CompletionFlags::UNSIGNALLED);
         let features = CompletionFeatures { unsignalled, solicited: false, failed };
-        self.outlet.complete(completion, features, upcall);
+        self.outlet.complete(completion, features, upcalls);
     }
 }
 
 impl Endpoint {
+    #[inline]
     pub(super) fn post_request(&self, request: &Request<'_>) -> Result<()> {
+        let mut upcalls = Upcalls::default();
+        let mut sq = self.sq.lock();
+        if sq.post_directly(request, &mut upcalls) {
+            drop(sq);
+            upcalls.deliver();
+            return Ok(());
+        }
+        drop(sq);
+        self.post_work(request)
+    }
+
+    #[inline(never)]
+    fn post_work(&self, request: &Request<'_>) -> Result<()> {
         let Request { work, segments, length, cookie, flags } = request;
         let task = Doing::Work(work);
         self.post(&Job { task, segments, length: *length, cookie: *cookie, flags: *flags })
@@ -131,6 +160,29 @@ impl Endpoint {
 }
 
 impl Sq {
+    /// Executes a request if all is as it mostly is; otherwise nothing has happened.
+    #[inline(always)]
+    fn post_directly(&mut self, request: &Request<'_>, upcalls: &mut Upcalls) -> bool {
+        let State::Connected(connection) = &self.state else { return false };
+        if connection.closing || !self.room.take() {
+            return false;
+        }
+        let mut rq = connection.peer.rq.lock();
+        let Rq { inbound, receives } = &mut *rq;
+        let step = match inbound {
+            Inbound::Open(source)
+                if source.link == connection.link && source.waiting.is_empty() =>
+            {
+                execute_directly(request, &self.requests, receives, upcalls)
+            }
+            _ => None,
+        };
+        if !matches!(step, Some(Step::Done)) {
+            self.room.undo();
+        }
+        step.is_some()
+    }
+
     /// Executes the request, or stores it at the peer, or flushes it when there is none.
     #[inline]
     fn post(&mut self, job: &Job<'_>, upcalls: &mut Upcalls) -> Result<Option<Finish>> {
@@ -148,7 +200,7 @@ impl Sq {
             Inbound::Open(source) if source.link == connection.link => source,
             // The connection just ended, and all that was posted before has been flushed.
             _ => {
-                self.requests.finish(job, 0, DtoStatus::Flushed, &mut upcalls.requests);
+                self.requests.finish(job, 0, DtoStatus::Flushed, upcalls);
                 return Ok(None);
             }
         };
@@ -178,7 +230,7 @@ impl Sq {
         if !self.room.take() {
             return Err(no_room());
         }
-        self.requests.finish(job, 0, DtoStatus::Flushed, &mut upcalls.requests);
+        self.requests.finish(job, 0, DtoStatus::Flushed, upcalls);
         Ok(())
     }
 

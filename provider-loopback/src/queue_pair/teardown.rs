@@ -55,7 +55,7 @@ impl Rq {
             Inbound::Open(mut source) => {
                 while let Some(pending) = source.waiting.pop() {
                     let status = DtoStatus::Flushed;
-                    source.requester.finish(&pending.job(&[]), 0, status, &mut upcalls.requests);
+                    source.requester.finish(&pending.job(&[]), 0, status, upcalls);
                 }
                 Some(source)
             }

@@ -93,7 +93,7 @@ impl Endpoint {
 }
 
 impl EpInner {
-    #[inline]
+    #[inline(always)]
     fn send(
         &self,
         work: Work,
@@ -114,7 +114,7 @@ impl EpInner {
     }
 
     /// Whether requests may be posted now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn check_requests(&self, operation: &'static str) -> Result<()> {
         match self.shared.state() {
             Some(state) if state.takes_requests() => Ok(()),
@@ -180,7 +180,7 @@ impl EpInner {
     }
 
     /// Checks local segments as far as that can be done now.
-    #[inline]
+    #[inline(always)]
     pub(super) fn gather(
         &self,
         local: &mut Gathered,
@@ -196,7 +196,7 @@ impl EpInner {
             .map_err(|error| self.base.describe(error, operation))
     }
 
-    #[inline]
+    #[inline(always)]
     fn post(
         &self,
         work: Work,

@@ -103,7 +103,7 @@ impl Endpoint {
 }
 
 impl EpInner {
-    #[inline]
+    #[inline(always)]
     fn write(
         &self,
         work: Work,

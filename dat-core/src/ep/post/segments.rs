@@ -24,7 +24,7 @@ impl Gathered {
 }
 
 /// Checks local segments against the regions of an adapter and a zone, and adds them.
-#[inline]
+#[inline(always)]
 pub(crate) fn gather(
     gathered: &mut Gathered,
     regions: &RegionTable,
