@@ -164,7 +164,7 @@ impl Queue {
         producer.slots.fill(position, &Entry { completion, source, news });
         producer.tail = position + 1;
         if producer.notify != Notify::Off && producer.notify.wants(features) {
-            upcalls.ready(self);
+            upcalls.ready(self, source);
         }
     }
 
@@ -175,7 +175,7 @@ impl Queue {
             credits.drop_one();
         }
         if !producer.closed {
-            upcalls.overflow(self);
+            upcalls.overflow(self, source);
         }
     }
 

@@ -212,7 +212,7 @@ pub(crate) struct Upcalls(Option<Box<Noted>>);
 
 #[derive(Default)]
 struct Noted {
-    /// Completion queues, each once.
+    /// Completion queues, each once for every work queue that completed something.
     queues: Vec<Told>,
     /// The shared receive queue that fell below its watermark.
     watermark: Option<Arc<Shared>>,
@@ -221,19 +221,20 @@ struct Noted {
 /// What a completion queue must be told.
 struct Told {
     queue: Arc<Queue>,
+    source: u32,
     ready: bool,
     overflow: bool,
 }
 
 impl Upcalls {
     #[cold]
-    pub(crate) fn ready(&mut self, queue: &Arc<Queue>) {
-        self.told(queue).ready = true;
+    pub(crate) fn ready(&mut self, queue: &Arc<Queue>, source: u32) {
+        self.told(queue, source).ready = true;
     }
 
     #[cold]
-    pub(crate) fn overflow(&mut self, queue: &Arc<Queue>) {
-        self.told(queue).overflow = true;
+    pub(crate) fn overflow(&mut self, queue: &Arc<Queue>, source: u32) {
+        self.told(queue, source).overflow = true;
     }
 
     #[cold]
@@ -241,12 +242,13 @@ impl Upcalls {
         self.0.get_or_insert_with(Box::default).watermark = Some(Arc::clone(shared));
     }
 
-    fn told(&mut self, queue: &Arc<Queue>) -> &mut Told {
+    fn told(&mut self, queue: &Arc<Queue>, source: u32) -> &mut Told {
         let queues = &mut self.0.get_or_insert_with(Box::default).queues;
-        let known = queues.iter().position(|told| Arc::ptr_eq(&told.queue, queue));
+        let known =
+            queues.iter().position(|told| told.source == source && Arc::ptr_eq(&told.queue, queue));
         let index = known.unwrap_or(queues.len());
         if index == queues.len() {
-            queues.push(Told { queue: Arc::clone(queue), ready: false, overflow: false });
+            queues.push(Told { queue: Arc::clone(queue), source, ready: false, overflow: false });
         }
         &mut queues[index]
     }
@@ -261,7 +263,7 @@ impl Upcalls {
 
 impl Noted {
     #[cold]
-    fn deliver(self: Box<Self>) {
+    fn deliver(self) {
         for told in self.queues {
             told.queue.report(told.ready, told.overflow);
         }

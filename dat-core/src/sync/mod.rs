@@ -25,9 +25,11 @@ pub(crate) fn pause(turn: &mut u32) {
     const AWAKE: u32 = 64;
     const YIELDING: u32 = AWAKE + 16;
     *turn = turn.saturating_add(1);
-    match *turn {
-        ..=AWAKE => std::hint::spin_loop(),
-        ..=YIELDING => std::thread::yield_now(),
-        _ => std::thread::sleep(std::time::Duration::from_micros(50)),
+    if *turn <= AWAKE {
+        std::hint::spin_loop();
+    } else if *turn <= YIELDING {
+        std::thread::yield_now();
+    } else {
+        std::thread::sleep(std::time::Duration::from_micros(50));
     }
 }

@@ -8,7 +8,8 @@ pub(super) const MESSAGE: usize = 64;
 
 const SLOTS: usize = 64;
 
-/// A receive ring, two completion queues, a table of keys and a copy, for one thread.
+/// A receive ring, two completion queues, a table of keys and a copy, for one thread. What an
+/// API would have as calls are calls here.
 pub(super) struct Skeleton {
     memory: Vec<u8>,
     /// First byte and length, by key.
@@ -72,11 +73,18 @@ impl Skeleton {
     /// Receive, send, and both completions taken.
     #[inline]
     pub(super) fn cycle(&mut self, cookie: u64) -> bool {
-        let posted = self.receives.push((black_box(cookie), black_box(MESSAGE), black_box(1)));
-        posted && self.send(cookie) && Self::reap(&mut self.sent) && Self::reap(&mut self.received)
+        self.receive(cookie)
+            && self.send(cookie)
+            && Self::reap(&mut self.sent)
+            && Self::reap(&mut self.received)
     }
 
-    #[inline]
+    #[inline(never)]
+    fn receive(&mut self, cookie: u64) -> bool {
+        self.receives.push((black_box(cookie), black_box(MESSAGE), black_box(1)))
+    }
+
+    #[inline(never)]
     fn send(&mut self, cookie: u64) -> bool {
         let (cookie, from, key) = (black_box(cookie), black_box(0), black_box(0));
         let Some((receive, to, other)) = self.receives.pop() else { return false };
@@ -90,17 +98,22 @@ impl Skeleton {
     /// A write, and its completion taken.
     #[inline]
     pub(super) fn write(&mut self, cookie: u64) -> bool {
+        self.post_write(cookie) && Self::reap(&mut self.sent)
+    }
+
+    #[inline(never)]
+    fn post_write(&mut self, cookie: u64) -> bool {
         let (cookie, from, key) = (black_box(cookie), black_box(0), black_box(0));
         let (to, other) = (black_box(MESSAGE), black_box(1));
         if !self.permits(key, from) || !self.permits(other, to) {
             return false;
         }
         self.memory.copy_within(from..from + MESSAGE, to);
-        self.sent.push((cookie, MESSAGE, 0)) && Self::reap(&mut self.sent)
+        self.sent.push((cookie, MESSAGE, 0))
     }
 
     /// Takes a completion, all of it.
-    #[inline]
+    #[inline(never)]
     fn reap(ring: &mut Ring) -> bool {
         let Some((cookie, length, status)) = ring.pop() else { return false };
         black_box(cookie);
