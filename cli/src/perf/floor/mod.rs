@@ -31,6 +31,8 @@ struct Bench<'a> {
 /// Rows that are measured together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Group {
+    /// Memory of endpoints that do nothing; first, while no memory was freed to be used again
+    Idle,
     /// One thread that posts and polls
     Alone,
     /// Two threads that poll for each other's messages
@@ -43,7 +45,7 @@ pub(super) enum Group {
     Apart,
     /// Transfers of 4 KiB to 1 MiB
     Bulk,
-    /// Many endpoints, many regions, idle endpoints
+    /// Many endpoints, many regions
     Scale,
     /// Connections that come and go
     Connect,
@@ -52,6 +54,7 @@ pub(super) enum Group {
 impl Group {
     fn title(self) -> &'static str {
         match self {
+            Self::Idle => "idle endpoints",
             Self::Alone => "one thread",
             Self::Polling => "two threads that poll",
             Self::Blocking => "two threads that sleep",
@@ -66,6 +69,7 @@ impl Group {
     /// Parts of the time that its rounds take.
     fn shares(self) -> u32 {
         match self {
+            Self::Idle => 0,
             Self::Alone => 10,
             Self::Polling => 3,
             Self::Blocking | Self::OneWay => 4,
@@ -78,6 +82,7 @@ impl Group {
 
     fn measure(self, bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> {
         match self {
+            Self::Idle => scale::idle(bench, rows),
             Self::Alone => alone::rows(bench, rows),
             Self::Polling => threads::polling(bench, rows),
             Self::Blocking => threads::blocking(bench, rows),
@@ -119,7 +124,7 @@ pub(super) fn measure(
     progress: &mut Progress,
 ) -> Result<Report, Fault> {
     let shares: u32 = groups.iter().map(|group| group.shares()).sum();
-    let round = seconds / (shares * ROUNDS as u32);
+    let round = seconds / (shares.max(1) * ROUNDS as u32);
     let bench = Bench { name, patience, round };
     let mut rows = Vec::new();
     for (index, group) in groups.iter().enumerate() {

@@ -18,7 +18,6 @@ pub(super) fn rows(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> 
     let rig = Rig::new(bench.name, bench.patience)?;
     endpoints(bench, &rig, rows)?;
     regions(bench, &rig, rows)?;
-    idle(&rig, rows)?;
     rig.end()
 }
 
@@ -203,9 +202,10 @@ fn allocating(budget: Duration) -> f64 {
 }
 
 /// What endpoints that do nothing keep in memory.
-fn idle(rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Fault> {
+pub(super) fn idle(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> {
     const ENDPOINTS: usize = 4000;
-    let meeting = Meeting::new(rig)?;
+    let rig = Rig::new(bench.name, bench.patience)?;
+    let meeting = Meeting::new(&rig)?;
     let evd = rig.ia.evd_create(&EvdOptions::new(64, EvdFlags::DTO))?;
     let spec =
         EpSpec::new(&rig.pz).recv_evd(&evd).request_evd(&evd).connect_evd(&meeting.connection);
@@ -228,7 +228,8 @@ fn idle(rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Fault> {
         rows.push(Row::new(key, what, Unit::Bytes, &size, aim, Some(1.0)));
     }
     few.iter().chain(&many).try_for_each(Endpoint::free)?;
-    Ok(evd.free()?)
+    evd.free()?;
+    rig.end()
 }
 
 /// The memory of this process, in bytes.
