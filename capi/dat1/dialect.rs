@@ -291,7 +291,16 @@ pub(crate) unsafe fn rmr_bind(
         arguments: (2, 7),
     };
     // SAFETY: as the caller promises.
-    unsafe { call.post() }
+    unsafe { call.post() }.map_err(|error| {
+        // The core counts the arguments of DAT 2.0: the local region stands before the triplet
+        // there, and the type of addresses before the endpoint.
+        let subtype = match error.subtype() {
+            Subtype::InvalidArg3 => Subtype::InvalidArg2,
+            Subtype::InvalidArg8 => Subtype::InvalidArg6,
+            other => other,
+        };
+        error.with_subtype(subtype)
+    })
 }
 
 /// Lets a foreign provider refuse a request.
