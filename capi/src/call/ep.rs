@@ -1,5 +1,7 @@
 //! Endpoints: their making, connection and end. Posts are in `post`.
 
+use std::ptr::null;
+
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::flags::{Close, ConnectFlags, Qos};
 use dat_core::{
@@ -131,7 +133,11 @@ pub(crate) unsafe fn create_with_srq(
     let parts = Parts::new(pz_handle, recv_evd_handle, request_evd_handle, connect_evd_handle)?;
     let srq = object(srq_handle, Subtype::InvalidHandleSrq)?;
     // SAFETY: as the caller promises.
-    let attributes = unsafe { attributes(ep_attr, 7) }?;
+    let given = unsafe { argument::optional(ep_attr, 7) }?;
+    // The page says that this one is ignored, whatever it holds: the segments are on the queue.
+    let given = given.map(|it| DAT_EP_ATTR { max_recv_iov: 0, ..*it });
+    // SAFETY: as the caller promises.
+    let attributes = unsafe { attributes(given.as_ref().map_or(null(), |it| it), 7) }?;
     // SAFETY: as the caller promises.
     let place = unsafe { out(ep_handle, 8) }?;
     place.write(parts.make(&ia, Some(&srq), attributes.as_ref())?);
