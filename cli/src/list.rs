@@ -172,8 +172,9 @@ struct Listing {
     entries: Vec<Item>,
 }
 
+/// An entry for programs.
 #[derive(Serialize)]
-struct Item {
+pub(crate) struct Item {
     name: String,
     origin: Place,
     usable: bool,
@@ -226,7 +227,8 @@ impl Place {
 }
 
 impl Item {
-    fn new(entry: &Entry) -> Self {
+    /// All that is known of an entry.
+    pub(crate) fn new(entry: &Entry) -> Self {
         Self {
             name: entry.name.clone(),
             origin: Place::new(&entry.origin),
