@@ -137,6 +137,9 @@ pub(crate) fn endpoint_param(
     }
 }
 
+/// An adapter of a provider in C was opened: nothing is to be found out of it.
+pub(crate) fn foreign_opened(_table: &DAT_PROVIDER, _ia: DAT_IA_HANDLE) {}
+
 /// The parts of an endpoint that are not changed by dat_ep_modify.
 pub(crate) const EP_FIXED: DAT_EP_PARAM_MASK = DAT_EP_FIELD_IA_HANDLE
     | DAT_EP_FIELD_EP_STATE

@@ -30,6 +30,8 @@ mod debug;
 mod detail;
 #[path = "../src/handle/mod.rs"]
 mod handle;
+#[path = "../src/image.rs"]
+mod image;
 #[path = "../src/mapped.rs"]
 mod mapped;
 #[path = "../src/registry.rs"]

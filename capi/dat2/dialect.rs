@@ -168,6 +168,11 @@ pub(crate) fn endpoint_param(
     }
 }
 
+/// An adapter of a provider in C was opened: it may have extensions.
+pub(crate) fn foreign_opened(table: &DAT_PROVIDER, ia: DAT_IA_HANDLE) {
+    call2::foreign_extension::look_for(table, ia);
+}
+
 /// The parts of an endpoint that are not changed by dat_ep_modify.
 pub(crate) const EP_FIXED: DAT_EP_PARAM_MASK = DAT_EP_FIELD_IA_HANDLE
     | DAT_EP_FIELD_EP_STATE

@@ -22,9 +22,15 @@ pub(crate) fn invalid(argument: u32, reason: impl Into<String>) -> Error {
     Error::new(ReturnType::InvalidParameter, subtype(argument)).because(reason.into())
 }
 
+/// Whether a value can be the address of a `T`.
+#[inline]
+pub(crate) fn is_address_of<T>(address: usize) -> bool {
+    USER.contains(&address) && address % align_of::<T>() == 0
+}
+
 /// Refuses what can't be the address of a `T`.
 pub(crate) fn check<T>(pointer: *const T, argument: u32) -> Result<()> {
-    if USER.contains(&pointer.addr()) && pointer.is_aligned() {
+    if is_address_of::<T>(pointer.addr()) {
         return Ok(());
     }
     let what = match pointer.addr() {

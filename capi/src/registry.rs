@@ -1,30 +1,21 @@
 //! The one registry of the process: names, and what opens them.
 
+use std::collections::HashSet;
+use std::path::Path;
 use std::sync::LazyLock;
 
-use dat_core::error::Result;
-use dat_core::registry::Configuration;
+use dat_core::registry::{Configuration, Demand};
 use dat_core::{ApiVersion, Registry};
 
 use crate::abi::DAT_PROVIDER_INFO;
-use crate::call::ia::Opened;
 use crate::convert::{boolean, name};
-use crate::{dialect, handle};
-
-/// What a name can be opened with.
-pub(crate) enum Choice<'a> {
-    /// A provider of ours.
-    Own,
-    /// A shared object in C.
-    #[expect(dead_code, reason = "until the loader is there")]
-    Foreign(&'a str),
-}
+use crate::{debug, dialect, handle, image};
 
 /// The registry, with the configuration as it was at its first use.
 pub(crate) fn shared() -> &'static Registry {
     static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
-        let registry =
-            Registry::numbered_by(Configuration::from_environment(), handle::numbering());
+        debug::take_panics();
+        let registry = Registry::numbered_by(configuration(), handle::numbering()).hosting();
         // The first provider of the name is always taken.
         let _ = registry.add_provider(provider_loopback::provider());
         registry
@@ -32,25 +23,34 @@ pub(crate) fn shared() -> &'static Registry {
     &REGISTRY
 }
 
-/// Opens a name with the first of its choices that does not fail.
-pub(crate) fn open(
-    _name: &str,
-    _version: ApiVersion,
-    mut attempt: impl FnMut(Choice<'_>) -> Result<Opened>,
-) -> Result<Opened> {
-    attempt(Choice::Own)
+/// What the environment says goes, but not for who would get more rights by it: the
+/// configuration names code to load.
+fn configuration() -> Configuration {
+    if image::is_privileged() {
+        return Configuration::from_places(None, Path::new("/etc"));
+    }
+    Configuration::from_environment()
 }
 
-/// Everything that can be opened, as the API lists it.
+/// Everything that can be opened by this library, as the API lists it. A provider that is safe
+/// for threads is listed for who asks for that and for who does not, since either opens it.
 pub(crate) fn providers() -> Vec<DAT_PROVIDER_INFO> {
     let (dapl_version_major, dapl_version_minor) = dialect::VERSION;
-    let usable = shared().list().into_iter().filter(|entry| entry.fate.is_usable());
-    usable
-        .map(|entry| DAT_PROVIDER_INFO {
-            ia_name: name(&entry.name),
-            dapl_version_major,
-            dapl_version_minor,
-            is_thread_safe: boolean(entry.thread_safe),
-        })
-        .collect()
+    let version = ApiVersion::new(dapl_version_major, dapl_version_minor);
+    let mut listed = Vec::new();
+    // The headers ask for no thread safety: what they open comes first.
+    for thread_safe in [false, true] {
+        let mut names = HashSet::new();
+        for entry in shared().list_for(Demand { version, thread_safe: Some(thread_safe) }) {
+            if entry.fate.is_usable() && names.insert(entry.name.clone()) {
+                listed.push(DAT_PROVIDER_INFO {
+                    ia_name: name(&entry.name),
+                    dapl_version_major,
+                    dapl_version_minor,
+                    is_thread_safe: boolean(thread_safe),
+                });
+            }
+        }
+    }
+    listed
 }

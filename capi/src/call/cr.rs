@@ -10,7 +10,7 @@ use crate::argument::{object, optional_object, out};
 use crate::convert::address::adapter_to_c;
 use crate::convert::count;
 use crate::handle::Lasting;
-use crate::{adapters, dialect, handle};
+use crate::{adapters, dialect, foreign, handle};
 
 const HANDLE: Subtype = Subtype::InvalidHandleCr;
 
@@ -63,9 +63,11 @@ pub(crate) unsafe fn reject(
     private_data_size: DAT_COUNT,
     private_data: DAT_PVOID,
 ) -> Answer {
-    if let Some(table) = crate::foreign::table_of(cr_handle) {
+    if let Some(table) = foreign::table_of(cr_handle) {
         // SAFETY: as the caller promises.
-        return unsafe { dialect::reject(table, cr_handle, private_data_size, private_data) };
+        let answer = unsafe { dialect::reject(table, cr_handle, private_data_size, private_data) };
+        foreign::ended(cr_handle, &answer);
+        return answer;
     }
     let request: ConnectionRequest = object(cr_handle, HANDLE)?;
     // SAFETY: as the caller promises.

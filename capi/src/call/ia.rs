@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_core::registry::{Candidate, Choice, Demand};
 use dat_core::{ApiVersion, AsyncErrors, EventDispatcher, IaOptions, InterfaceAdapter};
 
 use super::ep::close as close_how;
@@ -11,6 +12,7 @@ use crate::adapters::{self, Adapter};
 use crate::answer::{Answer, DONE, invalid_handle};
 use crate::argument::{self, count, object, out};
 use crate::convert::interface;
+use crate::debug::{self, Kind};
 use crate::{dialect, foreign, handle, registry};
 
 const HANDLE: Subtype = Subtype::InvalidHandleIa;
@@ -42,26 +44,27 @@ pub(crate) unsafe fn openv(
     let mut evd_place = unsafe { out(async_evd_handle, 3) }?;
     // SAFETY: as the caller promises.
     let place = unsafe { out(ia_handle, 4) }?;
-    let asked = foreign::Asked {
-        name: ia_name,
-        async_evd_min_qlen,
-        version: (dat_major, dat_minor),
-        thread_safe: thread_safety != DAT_FALSE,
-    };
+    debug::say(Kind::Consumer, || {
+        format!("dat_ia_openv ({name:?}, {dat_major}.{dat_minor}, {thread_safety})")
+    });
     let version = version(dat_major, dat_minor)?;
-    let mut evd = *evd_place.fields();
-    // Every failure of a candidate is kept; the first that opens is taken.
-    let opened = registry::open(&name, version, |candidate| match candidate {
-        registry::Choice::Own => open_own(&name, version, evd, async_evd_min_qlen),
-        registry::Choice::Foreign(library) => foreign::open(library, &asked, &mut evd),
+    let demand = Demand { version, thread_safe: Some(thread_safety != DAT_FALSE) };
+    let asked =
+        foreign::Asked { name: ia_name, async_evd_min_qlen, async_evd: *evd_place.fields() };
+    let opened = registry::shared().find(&name, demand, |choice| match choice {
+        Choice::Provider(candidate) => Ok(open_own(candidate, version, &asked)?),
+        Choice::Library(library) => foreign::open_library(&library, &asked),
+        Choice::Registered(registration) => foreign::open_registered(&registration, &asked),
     })?;
-    let handle = match opened {
+    let (handle, evd) = match opened {
         Opened::Own(ia) => {
-            evd = async_evd(&ia);
+            let evd = async_evd(&ia);
             let cell = handle::attach(ia.clone(), adapters::table(&ia));
-            adapters::add(Adapter::Own(cell.addr()))
+            (adapters::add(Adapter::Own(cell.addr())), evd)
         }
-        Opened::Foreign(address) => adapters::add(Adapter::Foreign(address)),
+        Opened::Foreign { address, async_evd } => {
+            (adapters::add(Adapter::Foreign(address)), async_evd)
+        }
     };
     evd_place.write(evd);
     place.write(handle);
@@ -85,24 +88,23 @@ fn version(major: u32, minor: u32) -> Result<ApiVersion> {
 /// An adapter that was opened.
 pub(crate) enum Opened {
     Own(InterfaceAdapter),
-    /// As the foreign provider knows it.
-    #[expect(dead_code, reason = "until the loader is there")]
-    Foreign(usize),
+    Foreign {
+        /// What its provider knows it by.
+        address: usize,
+        /// The dispatcher of asynchronous errors, as the provider gave it.
+        async_evd: DAT_EVD_HANDLE,
+    },
 }
 
-fn open_own(
-    name: &str,
-    version: ApiVersion,
-    evd: DAT_EVD_HANDLE,
-    min_qlen: DAT_COUNT,
-) -> Result<Opened> {
-    let async_evd = match evd {
-        DAT_HANDLE_NULL => AsyncErrors::Make { min_qlen: Some(count(min_qlen, 2)?) },
+fn open_own(candidate: Candidate, version: ApiVersion, asked: &foreign::Asked) -> Result<Opened> {
+    let async_evd = match asked.async_evd {
+        DAT_HANDLE_NULL => {
+            AsyncErrors::Make { min_qlen: Some(count(asked.async_evd_min_qlen, 2)?) }
+        }
         DAT_EVD_ASYNC_EXISTS => AsyncErrors::Elsewhere,
         evd => AsyncErrors::To(object(evd, Subtype::InvalidHandleEvdAsync)?),
     };
-    let options = IaOptions { version, async_evd };
-    registry::shared().open_with(name, &options).map(Opened::Own)
+    candidate.open(&IaOptions { version, async_evd }).map(Opened::Own)
 }
 
 /// The handle of the dispatcher of asynchronous errors.
@@ -159,11 +161,11 @@ pub(crate) unsafe fn query(
 }
 
 pub(crate) unsafe fn close(ia_handle: DAT_IA_HANDLE, close_flags: DAT_CLOSE_FLAGS) -> Answer {
-    let how = close_how(close_flags)?;
+    debug::say(Kind::Consumer, || format!("dat_ia_close ({ia_handle:p})"));
     match adapters::find(ia_handle) {
         Some((number, adapter @ Adapter::Own(_))) => {
             let ia = adapters::own(number)?;
-            ia.close(how)?;
+            ia.close(close_how(close_flags)?)?;
             dialect::adapter_closed(ia.id());
             adapters::remove(number, adapter);
             handle::reclaim_all();

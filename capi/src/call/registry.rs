@@ -10,10 +10,21 @@ pub(crate) unsafe fn list_providers(
     entries_returned: *mut DAT_COUNT,
     provider_list: *mut *mut DAT_PROVIDER_INFO,
 ) -> Answer {
-    let most = count(max_to_return, 1)?;
     // SAFETY: as the caller promises.
     let number_place = unsafe { out(entries_returned, 2) }?;
     let found = registry::providers();
+    let most = match count(max_to_return, 1) {
+        Ok(most) if most > 0 && !provider_list.is_null() => most,
+        refused => {
+            // How many there are, for who asks again with a list of that length.
+            number_place.write(convert::count(found.len()));
+            refused?;
+            let (argument, what) = if max_to_return == 0 { (1, "0") } else { (3, "NULL") };
+            return Err(invalid(argument, format!("argument {argument} is {what}"))
+                .during("dat_registry_list_providers")
+                .advise(format!("give a list of {} addresses of entries", found.len())));
+        }
+    };
     let shown = found.len().min(most as usize);
     if shown > 0 {
         // SAFETY: an array of so many addresses, as the caller promises.
@@ -41,7 +52,8 @@ pub(crate) unsafe fn add_provider(
     unsafe { given(provider, 1) }?;
     // SAFETY: as the caller promises.
     let info = unsafe { given(provider_info, 2) }?;
-    foreign::add(provider, info)?;
+    // SAFETY: as the caller promises.
+    unsafe { foreign::add(provider, info) }?;
     DONE
 }
 
@@ -52,6 +64,7 @@ pub(crate) unsafe fn remove_provider(
     check(provider, 1)?;
     // SAFETY: as the caller promises.
     let info = unsafe { given(provider_info, 2) }?;
-    foreign::remove(provider, info)?;
+    // As others do: what the registry knows a provider by counts, and not where its table is.
+    foreign::remove(info)?;
     DONE
 }

@@ -4,7 +4,7 @@ use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::{Collective, Endpoint};
 
 use super::arguments::Arguments;
-use super::{address_handle, counters, open_query};
+use super::{address_handle, counters, foreign_extension, open_query};
 use crate::abi::*;
 use crate::adapters;
 use crate::answer::{Answer, DONE, invalid_handle};
@@ -32,8 +32,10 @@ const OPEN_QUERY: DAT_EXTENDED_OP = number(DAT_IB_OPEN_QUERY_OP);
 const CLOSE_QUERY: DAT_EXTENDED_OP = number(DAT_IB_CLOSE_QUERY_OP);
 
 pub(crate) unsafe fn opv(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP, args: va_list) -> Answer {
-    foreign_adapter!(handle, |ia| handle_extendedop_func(ia, ext_op, args));
-    foreign!(handle, handle_extendedop_func(handle, ext_op, args));
+    // SAFETY: as the caller promises.
+    if let Some(answer) = unsafe { foreign_extension::op(handle, ext_op, args) } {
+        return answer;
+    }
     // SAFETY: as the caller promises.
     let arguments = unsafe { Arguments::of(args) };
     match ext_op {

@@ -8,6 +8,7 @@ pub(crate) mod csp;
 pub(crate) mod ep;
 pub(crate) mod extension;
 pub(crate) mod extension_event;
+pub(crate) mod foreign_extension;
 mod open_query;
 pub(crate) mod post;
 pub(crate) mod registry;

@@ -1,11 +1,22 @@
 //! Providers in C: shared objects that bring their own function table.
+//!
+//! Their objects are their own: a handle is passed on untouched, with all other arguments, to the
+//! function of the table that its first word points to. [`handles`] tells their handles from
+//! anything else, [`registered`] holds what they registered, [`line`](mod@line) loads what the
+//! configuration names, and [`adapter`](mod@adapter) opens and closes.
 
 /// Lets the provider of a foreign handle answer.
 macro_rules! foreign {
     ($handle:expr, $slot:ident($($argument:expr),* $(,)?)) => {
         if let Some(table) = $crate::foreign::table_of($handle) {
+            const ENDS: bool = $crate::foreign::ends_object(stringify!($slot));
             // SAFETY: the table of a loaded provider, and the arguments that the caller gave.
-            return $crate::foreign::answer(table.$slot.map(|it| unsafe { it($($argument),*) }));
+            let answered = table.$slot.map(|it| unsafe { it($($argument),*) });
+            let answer = $crate::foreign::answer(answered);
+            if ENDS {
+                $crate::foreign::ended($handle, &answer);
+            }
+            return answer;
         }
     };
 }
@@ -20,42 +31,25 @@ macro_rules! foreign_adapter {
     };
 }
 
-use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, Ordering};
+mod adapter;
+mod handles;
+mod library;
+mod line;
+mod peek;
+mod registered;
+mod tables;
+
+pub(crate) use adapter::{Asked, close, open_library, open_registered};
+pub(crate) use handles::{adapter, ended, ends_object, table_of};
+
+use std::ffi::CStr;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_core::registry::{LineVersion, Registration, Space};
 
 use crate::abi::*;
-use crate::adapters::{self, Adapter};
 use crate::answer::Answer;
-use crate::call::ia::Opened;
-
-/// Whether any provider in C is loaded; while none is, no handle is foreign.
-static ANY: AtomicBool = AtomicBool::new(false);
-
-/// The table of the provider that a foreign handle belongs to.
-#[inline]
-pub(crate) fn table_of(handle: DAT_HANDLE) -> Option<&'static DAT_PROVIDER> {
-    if !ANY.load(Ordering::Relaxed) {
-        return None;
-    }
-    find_table(handle)
-}
-
-fn find_table(_handle: DAT_HANDLE) -> Option<&'static DAT_PROVIDER> {
-    None
-}
-
-/// The table of a foreign adapter, and what its provider knows it by.
-#[inline]
-pub(crate) fn adapter(handle: DAT_IA_HANDLE) -> Option<(&'static DAT_PROVIDER, DAT_IA_HANDLE)> {
-    if !ANY.load(Ordering::Relaxed) {
-        return None;
-    }
-    let (_, Adapter::Foreign(address)) = adapters::find(handle)? else { return None };
-    let own = crate::handle::of_number(address as u64);
-    Some((find_table(own)?, own))
-}
+use crate::argument::invalid;
 
 /// What a slot of a foreign table answered; a slot may be empty.
 pub(crate) fn answer(answered: Option<DAT_RETURN>) -> Answer {
@@ -65,37 +59,32 @@ pub(crate) fn answer(answered: Option<DAT_RETURN>) -> Answer {
     })
 }
 
-/// How a program asks for an adapter.
-pub(crate) struct Asked {
-    pub(crate) name: DAT_NAME_PTR,
-    pub(crate) async_evd_min_qlen: DAT_COUNT,
-    pub(crate) version: (u32, u32),
-    pub(crate) thread_safe: bool,
-}
-
-/// Opens an adapter of a provider in C.
-pub(crate) fn open(
-    library: &str,
-    asked: &Asked,
-    _async_evd: &mut DAT_EVD_HANDLE,
-) -> Result<Opened> {
-    let _ = (asked.name, asked.async_evd_min_qlen, asked.version, asked.thread_safe);
-    Err(Error::new(ReturnType::ProviderNotFound, Subtype::NameNotRegistered)
-        .because(format!("{library} is not loaded")))
-}
-
-/// Closes an adapter of a provider in C.
-pub(crate) fn close(_number: DAT_IA_HANDLE, _adapter: Adapter, _how: DAT_CLOSE_FLAGS) -> Answer {
-    Err(crate::answer::invalid_handle(Subtype::InvalidHandleIa))
-}
-
 /// Takes up a provider that registers itself.
-pub(crate) fn add(_table: *const DAT_PROVIDER, _info: &DAT_PROVIDER_INFO) -> Result<()> {
-    let _: *mut c_void;
-    Err(Error::new(ReturnType::InternalError, Subtype::NoSubtype))
+///
+/// # Safety
+/// The table stays until the provider is removed.
+pub(crate) unsafe fn add(table: *const DAT_PROVIDER, info: &DAT_PROVIDER_INFO) -> Result<()> {
+    let registration = registration(info)?;
+    // SAFETY: as the caller promises.
+    unsafe { registered::add(table.expose_provenance(), registration) }
 }
 
 /// Lets go of a provider that leaves.
-pub(crate) fn remove(_table: *const DAT_PROVIDER, _info: &DAT_PROVIDER_INFO) -> Result<()> {
-    Err(Error::new(ReturnType::ProviderNotFound, Subtype::NameNotRegistered))
+pub(crate) fn remove(info: &DAT_PROVIDER_INFO) -> Result<()> {
+    registered::remove(&registration(info)?)
+}
+
+fn registration(info: &DAT_PROVIDER_INFO) -> Result<Registration> {
+    let bytes = info.ia_name.map(|byte| byte as u8);
+    let name = CStr::from_bytes_until_nul(&bytes)
+        .map_err(|_| invalid(2, "the name of argument 2 has no end"))?;
+    Ok(Registration {
+        name: name.to_string_lossy().into_owned(),
+        version: LineVersion {
+            space: Space::User,
+            major: info.dapl_version_major,
+            minor: info.dapl_version_minor,
+        },
+        thread_safe: info.is_thread_safe != DAT_FALSE,
+    })
 }

@@ -34,6 +34,12 @@ pub(crate) fn kind_of(handle: DAT_HANDLE) -> Option<ObjectKind> {
     chunks::locate(handle.addr())?.live_kind()
 }
 
+/// Whether a value is the address of a cell, whatever is in it.
+#[inline]
+pub(crate) fn is_cell(address: usize) -> bool {
+    chunks::locate(address).is_some()
+}
+
 /// Lends the live object behind a handle to a call that does not block.
 #[inline]
 pub(crate) fn with<T: Object, R>(handle: DAT_HANDLE, call: impl FnOnce(&T) -> R) -> Option<R> {

@@ -221,13 +221,19 @@ impl Registry {
     /// usable until an attempt has shown why not.
     #[must_use]
     pub fn list(&self) -> Vec<Entry> {
+        self.list_for(Demand::ANY)
+    }
+
+    /// As [`Registry::list`], with the fates of a consumer that asks for that much.
+    #[must_use]
+    pub fn list_for(&self, demand: Demand) -> Vec<Entry> {
         let (providers, registrations) = (self.providers(), self.registrations());
         let unusable = self.shared.unusable.read().clone();
         let survey = Survey {
             configuration: &self.shared.configuration,
             providers: &providers,
             registrations: &registrations,
-            demand: Demand::ANY,
+            demand,
             loadable: self.hosts().then_some(&unusable),
         };
         let mut found = survey.named();
