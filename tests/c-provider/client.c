@@ -74,6 +74,8 @@ int client(int argc, char **argv)
     test_failures();
     test_registration();
     test_threads();
+    /* Whenever a library was ended, nobody used its provider any more. */
+    CHECK(getenv("C_PROVIDER_STAYS") == NULL);
     if (failures != 0)
         printf("%d checks failed\n", failures);
     return failures != 0;

@@ -194,6 +194,8 @@ void dat_provider_fini(const DAT_PROVIDER_INFO *info)
     /* The one place that is left when the library is gone. */
     snprintf(after, sizeof after, "%d", (before ? atoi(before) : 0) + 1);
     setenv("C_PROVIDER_FINIS", after, 1);
-    if (!is("forgetful"))
-        dat_registry_remove_provider(&table, info);
+    if (is("forgetful") || is("silent") || is("other") || is("gone"))
+        return;
+    if (dat_registry_remove_provider(&table, info) != DAT_SUCCESS)
+        setenv("C_PROVIDER_STAYS", record.info.ia_name, 1);
 }

@@ -25,14 +25,20 @@ pub(crate) struct Asked {
     pub(crate) async_evd: DAT_EVD_HANDLE,
 }
 
-/// An open adapter. What it needs is let go of in this order.
+/// A provider that is in use, and the library of a line that it came with. They are let go of in
+/// this order: a library that ends takes back a provider that nobody uses.
+struct Server {
+    provider: Use,
+    _library: Option<Loaded>,
+}
+
+/// An open adapter.
 struct Open {
     /// What its provider knows it by.
     address: usize,
-    /// The table that its first word points to.
+    /// The table that its first word points to; known for as long as its library is loaded.
     table: Table,
-    _provider: Use,
-    _library: Option<Loaded>,
+    _server: Server,
 }
 
 static OPEN: Mutex<Vec<Open>> = Mutex::new(Vec::new());
@@ -46,7 +52,8 @@ pub(crate) fn open_library(library: &Library, asked: &Asked) -> Result<Opened, R
         let reason = format!("{}: the provider removed itself", library.line.library);
         return Err(Refusal::Unusable(library.unusable(reason)));
     };
-    open(provider, Some(loaded), asked, &what).map_err(Refusal::Refused)
+    let server = Server { provider, _library: Some(loaded) };
+    open(server, asked, &what).map_err(Refusal::Refused)
 }
 
 /// Opens an adapter of a provider that registered itself.
@@ -62,15 +69,10 @@ pub(crate) fn open_registered(
         Some(line) => Some(Loaded::again(line).ok_or_else(gone)?),
         None => None,
     };
-    open(provider, loaded, asked, &what).map_err(Refusal::Refused)
+    open(Server { provider, _library: loaded }, asked, &what).map_err(Refusal::Refused)
 }
 
-fn open(
-    provider: Use,
-    library: Option<Loaded>,
-    asked: &Asked,
-    what: &str,
-) -> Result<Opened, Error> {
+fn open(server: Server, asked: &Asked, what: &str) -> Result<Opened, Error> {
     let mut evd = asked.async_evd;
     if handle::is_cell(evd.addr()) {
         return Err(invalid_handle(Subtype::InvalidHandleEvdAsync)
@@ -78,7 +80,7 @@ fn open(
             .because("the dispatcher of asynchronous errors belongs to another provider"));
     }
     // SAFETY: the table of a provider that is registered, and in use.
-    let functions = unsafe { tables::at(provider.table()) };
+    let functions = unsafe { tables::at(server.provider.table()) };
     let Some(open) = functions.ia_open_func else {
         return Err(refused(what, "has no function to open adapters"));
     };
@@ -95,7 +97,7 @@ fn open(
         return Err(refused(what, &format!("opened an adapter ({address:#x}) that is none")));
     };
     dialect::foreign_opened(table.functions(), ia);
-    OPEN.lock().push(Open { address, table, _provider: provider, _library: library });
+    OPEN.lock().push(Open { address, table, _server: server });
     Ok(Opened::Foreign { address, async_evd: evd })
 }
 
@@ -132,8 +134,11 @@ fn answered(code: DAT_RETURN, what: &str) -> Error {
     Error::new(return_type, subtype)
         .during("dat_ia_open")
         .on(what)
-        .because(format!("the provider was loaded and answered {code:#010x}, {name}"))
-        .advise("the device of its line may be missing; see what the provider itself can log")
+        .because(format!("the provider answered {code:#010x}, {name}"))
+        .advise(
+            "see that the device of its line is there; providers of OpenFabrics print more with \
+             DAPL_DBG_TYPE=0xffff",
+        )
 }
 
 /// Closes an adapter, and ends its library with the last.
