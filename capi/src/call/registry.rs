@@ -1,8 +1,10 @@
 //! The registry.
 
+use dat_core::error::Result;
+
 use crate::abi::*;
 use crate::answer::{Answer, DONE};
-use crate::argument::{check, count, given, out};
+use crate::argument::{check, count, given, invalid, out};
 use crate::{convert, foreign, registry};
 
 pub(crate) unsafe fn list_providers(
@@ -13,19 +15,15 @@ pub(crate) unsafe fn list_providers(
     // SAFETY: as the caller promises.
     let number_place = unsafe { out(entries_returned, 2) }?;
     let found = registry::providers();
-    let most = match count(max_to_return, 1) {
-        Ok(most) if most > 0 && !provider_list.is_null() => most,
-        refused => {
+    let most = match room(max_to_return, provider_list, found.len()) {
+        Ok(most) => most,
+        Err(error) => {
             // How many there are, for who asks again with a list of that length.
             number_place.write(convert::count(found.len()));
-            refused?;
-            let (argument, what) = if max_to_return == 0 { (1, "0") } else { (3, "NULL") };
-            return Err(invalid(argument, format!("argument {argument} is {what}"))
-                .during("dat_registry_list_providers")
-                .advise(format!("give a list of {} addresses of entries", found.len())));
+            return Err(error);
         }
     };
-    let shown = found.len().min(most as usize);
+    let shown = found.len().min(most);
     if shown > 0 {
         // SAFETY: an array of so many addresses, as the caller promises.
         let list = unsafe { given(provider_list.cast_const(), 3) }?;
@@ -42,6 +40,18 @@ pub(crate) unsafe fn list_providers(
     }
     number_place.write(convert::count(shown));
     DONE
+}
+
+/// How many entries the list of a caller has room for: at least one.
+fn room(max: DAT_COUNT, list: *mut *mut DAT_PROVIDER_INFO, found: usize) -> Result<usize> {
+    let most = count(max, 1)? as usize;
+    if most == 0 {
+        return Err(invalid(1, "argument 1 is 0")
+            .during("dat_registry_list_providers")
+            .advise(format!("give a list with the addresses of {found} entries")));
+    }
+    check(list.cast_const(), 3)?;
+    Ok(most)
 }
 
 pub(crate) unsafe fn add_provider(

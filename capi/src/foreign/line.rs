@@ -1,9 +1,8 @@
 //! Lines of the configuration whose libraries are loaded and started: once for all adapters of a
 //! line, until the last of them is closed.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
-use std::sync::LazyLock;
 use std::thread::{self, ThreadId};
 
 use dat_core::Error;
@@ -28,7 +27,7 @@ enum State {
     },
 }
 
-static LINES: LazyLock<Mutex<HashMap<Origin, State>>> = LazyLock::new(Mutex::default);
+static LINES: Mutex<BTreeMap<Origin, State>> = Mutex::new(BTreeMap::new());
 static CHANGED: Condvar = Condvar::new();
 
 /// A thread's right to start or end the library of a line.

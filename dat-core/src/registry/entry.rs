@@ -11,7 +11,7 @@ use super::version::{LineVersion, ProviderVersion, Space};
 use crate::error::Error;
 
 /// Where an entry comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Origin {
     /// A line of a configuration file.
     Line {

@@ -1,6 +1,6 @@
 //! From a name to what opens it: the choices in their order, tried until one opens.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::entry::Origin;
 use super::foreign::{Demand, Library, Registration};
@@ -71,7 +71,7 @@ impl Registry {
         demand: Demand,
         mut attempt: impl FnMut(Choice) -> std::result::Result<T, Refusal>,
     ) -> Result<T> {
-        let mut unusable: HashMap<Origin, Error> = HashMap::new();
+        let mut unusable: BTreeMap<Origin, Error> = BTreeMap::new();
         loop {
             let loadable = self.hosts().then_some(&unusable);
             let choices = self.choices(name, demand, loadable)?;

@@ -1,7 +1,7 @@
 //! From the configuration and the providers to entries with a fate, and from a name to those
 //! of them that can be opened.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::entry::{Entry, Fate, Origin};
@@ -63,7 +63,7 @@ pub(super) struct Survey<'a> {
     pub(super) registrations: &'a [Registration],
     pub(super) demand: Demand,
     /// What is known against the libraries of C; nothing where none can be loaded.
-    pub(super) loadable: Option<&'a HashMap<Origin, Error>>,
+    pub(super) loadable: Option<&'a BTreeMap<Origin, Error>>,
 }
 
 impl Survey<'_> {

@@ -53,7 +53,7 @@ pub use syntax::SyntaxError;
 pub use uses::{Candidate, ProviderUse};
 pub use version::{ApiVersion, LineVersion, ProviderVersion, Space};
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -92,7 +92,7 @@ struct Shared {
     hosting: AtomicBool,
     registrations: RwLock<Vec<Registration>>,
     /// Why the libraries of lines could not be used the last time.
-    unusable: RwLock<HashMap<Origin, Error>>,
+    unusable: RwLock<BTreeMap<Origin, Error>>,
 }
 
 impl Registry {
@@ -270,7 +270,7 @@ impl Registry {
         &self,
         name: &str,
         demand: Demand,
-        loadable: Option<&HashMap<Origin, Error>>,
+        loadable: Option<&BTreeMap<Origin, Error>>,
     ) -> Result<Vec<Choice>> {
         let asked = Asked::new(name);
         if let Some(error) = refusal::bad_name(asked) {
