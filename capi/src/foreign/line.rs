@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
-use std::thread::{self, ThreadId};
 
 use dat_core::Error;
 use dat_core::registry::{Library, Line, Origin, Registration};
@@ -20,7 +19,7 @@ use crate::debug::{self, Kind};
 
 enum State {
     /// A thread starts or ends the library, with nothing locked.
-    Changing(ThreadId),
+    Changing(libc::pthread_t),
     Started {
         library: Started,
         uses: usize,
@@ -29,6 +28,12 @@ enum State {
 
 static LINES: Mutex<BTreeMap<Origin, State>> = Mutex::new(BTreeMap::new());
 static CHANGED: Condvar = Condvar::new();
+
+/// The calling thread. Rust's own name of it would be made for it, and never freed.
+fn this_thread() -> libc::pthread_t {
+    // SAFETY: asks for a number.
+    unsafe { libc::pthread_self() }
+}
 
 /// A thread's right to start or end the library of a line.
 struct Change(Origin);
@@ -57,7 +62,7 @@ impl Loaded {
                     *uses += 1;
                     return Ok(Self(origin.clone()));
                 }
-                Some(State::Changing(by)) if *by == thread::current().id() => {
+                Some(State::Changing(by)) if *by == this_thread() => {
                     let file = &library.line.library;
                     return Err(library.unusable(format!("{file} opens itself in its own start")));
                 }
@@ -65,7 +70,7 @@ impl Loaded {
                 None => break,
             }
         }
-        lines.insert(origin.clone(), State::Changing(thread::current().id()));
+        lines.insert(origin.clone(), State::Changing(this_thread()));
         drop(lines);
         let change = Change(origin.clone());
         let started = Started::new(library).map_err(|reason| library.unusable(reason))?;
@@ -95,7 +100,7 @@ impl Drop for Loaded {
         if *uses > 0 {
             return;
         }
-        let last = std::mem::replace(state, State::Changing(thread::current().id()));
+        let last = std::mem::replace(state, State::Changing(this_thread()));
         drop(lines);
         let change = Change(self.0.clone());
         if let State::Started { library, .. } = last {
