@@ -57,3 +57,17 @@ pub(crate) fn promote() {
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_of_a_test_is_in_its_program() {
+        assert!(!is_shared_object());
+        let own = own().unwrap();
+        assert!(!own.path.is_empty());
+        let of_libc = around(libc::malloc as *const c_void).unwrap();
+        assert_ne!(own.base, of_libc.base);
+    }
+}

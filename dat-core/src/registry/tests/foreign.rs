@@ -9,6 +9,7 @@ use super::super::{
 };
 use super::{Fake, assert_contains, short};
 use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::provider::Relationship;
 
 const TEXT: &str = r#"
 twice u2.0 threadsafe    default    liba.so  p.1.2 "first"  ""
@@ -310,4 +311,28 @@ fn many_threads_search_at_once() {
         }
     });
     assert_eq!(lost.load(Ordering::Relaxed), 400);
+}
+
+#[test]
+fn a_library_is_related_to_itself_and_otherwise_unknown() {
+    let registry = hosting();
+    let related = |one, other| registry.providers_related(one, other).expect("both are there");
+    assert_eq!(related("twice", "twice"), Relationship::Related);
+    assert_eq!(related("twice", "bare"), Relationship::Unknown);
+    assert_eq!(related("twice", "free"), Relationship::Unknown);
+    assert!(registry.providers_related("twice", "nobody").is_err());
+}
+
+#[test]
+fn a_list_has_the_fates_for_what_is_asked() {
+    let registry = hosting();
+    let fates = |name: &str, demand| -> Vec<bool> {
+        let entries = registry.list_for(demand).into_iter().filter(|entry| entry.name == name);
+        entries.map(|entry| entry.fate.is_usable()).collect()
+    };
+    assert_eq!(fates("old", TWO), [false, true]);
+    assert_eq!(fates("old", Demand { version: ApiVersion::V1_2, ..TWO }), [true, false]);
+    // The line that goes first for who wants thread safety is not the one for the others.
+    assert_eq!(fates("both", Demand { thread_safe: Some(true), ..TWO }), [true, false]);
+    assert_eq!(fates("both", TWO), [false, true]);
 }
