@@ -6,6 +6,10 @@
  */
 
 #include "client.h"
+#include <string.h>
+#if API == 2
+#include <dat2/dat_ib_extensions.h>
+#endif
 
 /* An address that nobody follows: the libraries hand it on. */
 #define PLACE(n) ((void *)(WORD)(0x7a0000000000 + 16 * (n)))
@@ -215,6 +219,27 @@ static void on_what_2_0_added(void)
     ON1(78, dat_cno_trigger, PLACE(1));
 }
 
+/* A look at an adapter that is not opened: the provider gets the name in place of a handle, and
+ * its own handle back. */
+static void looked(void)
+{
+    DAT_IA_ATTR attr;
+    DAT_HANDLE look = DAT_HANDLE_NULL;
+
+    CHECK(dat_ib_open_query("extended", &look, 5, &attr, 0, NULL) == DAT_SUCCESS);
+    CHECK(look != DAT_HANDLE_NULL && record->calls[80] == 1 && record->words[0] == 5);
+    CHECK(strcmp(record->name, "extended") == 0);
+    CHECK(dat_ib_close_query(look) == DAT_SUCCESS && record->calls[80] == 2);
+    CHECK(dat_ib_close_query(look) ==
+          (DAT_CLASS_ERROR | DAT_INVALID_HANDLE | DAT_INVALID_HANDLE_IA));
+    CHECK(dat_ib_open_query("nobody", &look, 0, NULL, 0, NULL) ==
+          (DAT_CLASS_ERROR | DAT_PROVIDER_NOT_FOUND | DAT_NAME_NOT_REGISTERED));
+    CHECK(dat_ib_open_query("loopback", &look, 1, &attr, 0, NULL) == DAT_SUCCESS);
+    CHECK(strcmp(attr.adapter_name, "loopback") == 0);
+    CHECK(dat_ib_close_query(look) == DAT_SUCCESS && record->calls[80] == 2);
+    record->calls[80] = 0;
+}
+
 /* The slot of extended operations is used only when an adapter says that it has some. */
 static void extended(void)
 {
@@ -228,6 +253,7 @@ static void extended(void)
     CHECK(dat_extension_op(ia, 7, PLACE(1)) == ANSWER(80) && record->words[0] == own_ia);
     CHECK(dat_ia_close(other, DAT_CLOSE_ABRUPT_FLAG) == DAT_SUCCESS);
     record->calls[80] = 0;
+    looked();
     covered[80] = 1;
 }
 #endif

@@ -141,6 +141,29 @@ ALL(RECORDER)
 ALL_2(RECORDER)
 #endif
 
+#if API == 2
+/* Looks are opened by name and closed by an address of the provider's; of other operations it is
+ * recorded how they arrive. */
+static DAT_RETURN extended(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
+{
+    if (op == DAT_OPEN_EXTENSION_BASE) {
+        DAT_HANDLE *look = va_arg(args, DAT_HANDLE *);
+
+        record.calls[80]++;
+        record.words[0] = (WORD)va_arg(args, DAT_IA_ATTR_MASK);
+        snprintf(record.name, sizeof record.name, "%s", (const char *)handle);
+        *look = make_object();
+        return DAT_SUCCESS;
+    }
+    if (op == DAT_CLOSE_EXTENSION_BASE) {
+        record.calls[80]++;
+        munmap(handle, 4096);
+        return DAT_SUCCESS;
+    }
+    return slot_80((WORD)handle, (WORD)op, (WORD)args, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+}
+#endif
+
 static void fill_table(const char *name)
 {
     void **slots = (void **)&table;
@@ -155,6 +178,9 @@ static void fill_table(const char *name)
     table.ia_close_func = ia_close;
     table.pz_create_func = pz_create;
     table.pz_free_func = pz_free;
+#if API == 2
+    table.handle_extendedop_func = extended;
+#endif
 }
 
 static void enter(const char *name)

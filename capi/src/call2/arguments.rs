@@ -9,9 +9,21 @@ use crate::abi::va_list;
 /// The arguments, in their order.
 pub(crate) struct Arguments(*mut List);
 
+/// The arguments that were left at a time, to be passed on.
+#[derive(Clone)]
+pub(crate) struct Rest(List);
+
+impl Rest {
+    /// The list as C passes it.
+    pub(crate) fn as_list(&mut self) -> va_list {
+        (&raw mut self.0).cast()
+    }
+}
+
 /// `va_list` of x86-64 (System V ABI, 3.5.7).
 #[cfg(target_arch = "x86_64")]
 #[repr(C)]
+#[derive(Clone, Copy)]
 struct List {
     /// Where the next general register was saved, from `saved` on.
     general: u32,
@@ -23,6 +35,7 @@ struct List {
 /// `va_list` of 64-bit Arm (AAPCS64, appendix B).
 #[cfg(target_arch = "aarch64")]
 #[repr(C)]
+#[derive(Clone, Copy)]
 struct List {
     stack: *mut u64,
     general_end: *mut u8,
@@ -42,6 +55,12 @@ impl Arguments {
     /// The list is one of C's, with all the arguments that are taken.
     pub(crate) unsafe fn of(list: va_list) -> Self {
         Self(list.cast())
+    }
+
+    /// The arguments that are left; they can be taken here all the same.
+    pub(crate) fn rest(&self) -> Rest {
+        // SAFETY: the list is there, as the maker of this promised.
+        Rest(unsafe { *self.0 })
     }
 
     /// Takes the next argument.

@@ -32,6 +32,13 @@ const OPEN_QUERY: DAT_EXTENDED_OP = number(DAT_IB_OPEN_QUERY_OP);
 const CLOSE_QUERY: DAT_EXTENDED_OP = number(DAT_IB_CLOSE_QUERY_OP);
 
 pub(crate) unsafe fn opv(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP, args: va_list) -> Answer {
+    match ext_op {
+        // SAFETY: as the caller promises.
+        OPEN_QUERY => return unsafe { open_query::open(args) },
+        // SAFETY: as the caller promises.
+        CLOSE_QUERY => return unsafe { open_query::close(handle, args) },
+        _ => {}
+    }
     // SAFETY: as the caller promises.
     if let Some(answer) = unsafe { foreign_extension::op(handle, ext_op, args) } {
         return answer;
@@ -51,9 +58,6 @@ pub(crate) unsafe fn opv(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP, args: va_l
         STOP_COUNTERS => counters::stop(handle),
         FREE_REQUEST => free_request(handle, arguments),
         FREE_ADDRESS => free_address(handle, arguments),
-        // SAFETY: as the caller promises.
-        OPEN_QUERY => unsafe { open_query::open(arguments) },
-        CLOSE_QUERY => open_query::close(handle),
         other => collective(handle, other),
     }
 }

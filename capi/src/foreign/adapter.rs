@@ -27,9 +27,40 @@ pub(crate) struct Asked {
 
 /// A provider that is in use, and the library of a line that it came with. They are let go of in
 /// this order: a library that ends takes back a provider that nobody uses.
-struct Server {
+pub(crate) struct Server {
     provider: Use,
     _library: Option<Loaded>,
+}
+
+impl Server {
+    /// The provider that the library of a line brings.
+    pub(crate) fn of_library(library: &Library) -> Result<Self, Refusal> {
+        let loaded = Loaded::get(library).map_err(Refusal::Unusable)?;
+        let Some(provider) = Use::take(&line::registration(&library.line)) else {
+            let reason = format!("{}: the provider removed itself", library.line.library);
+            return Err(Refusal::Unusable(library.unusable(reason)));
+        };
+        Ok(Self { provider, _library: Some(loaded) })
+    }
+
+    /// A provider that registered itself.
+    pub(crate) fn of_registration(registration: &Registration) -> Result<Self, Refusal> {
+        let gone =
+            || refused(&format!("the registered {registration}"), "removed itself meanwhile");
+        let provider = Use::take(registration).ok_or_else(gone)?;
+        // Its library may be that of a line of another name, which must stay loaded.
+        let loaded = match provider.line() {
+            Some(line) => Some(Loaded::again(line).ok_or_else(gone)?),
+            None => None,
+        };
+        Ok(Self { provider, _library: loaded })
+    }
+
+    /// The provider's table, which stays as long as this.
+    pub(crate) fn functions(&self) -> &DAT_PROVIDER {
+        // SAFETY: the table of a provider that is registered, and in use.
+        unsafe { tables::at(self.provider.table()) }
+    }
 }
 
 /// An open adapter.
@@ -45,15 +76,8 @@ static OPEN: Mutex<Vec<Open>> = Mutex::new(Vec::new());
 
 /// Opens an adapter with the library of a line.
 pub(crate) fn open_library(library: &Library, asked: &Asked) -> Result<Opened, Refusal> {
-    let loaded = Loaded::get(library).map_err(Refusal::Unusable)?;
-    let registration = line::registration(&library.line);
     let what = format!("{} ({})", library.line.library, library.origin);
-    let Some(provider) = Use::take(&registration) else {
-        let reason = format!("{}: the provider removed itself", library.line.library);
-        return Err(Refusal::Unusable(library.unusable(reason)));
-    };
-    let server = Server { provider, _library: Some(loaded) };
-    open(server, asked, &what).map_err(Refusal::Refused)
+    open(Server::of_library(library)?, asked, &what).map_err(Refusal::Refused)
 }
 
 /// Opens an adapter of a provider that registered itself.
@@ -62,14 +86,7 @@ pub(crate) fn open_registered(
     asked: &Asked,
 ) -> Result<Opened, Refusal> {
     let what = format!("the registered {registration}");
-    let gone = || refused(&what, "removed itself meanwhile");
-    let provider = Use::take(registration).ok_or_else(gone)?;
-    // Its library may be that of a line of another name, which must stay loaded.
-    let loaded = match provider.line() {
-        Some(line) => Some(Loaded::again(line).ok_or_else(gone)?),
-        None => None,
-    };
-    open(Server { provider, _library: loaded }, asked, &what).map_err(Refusal::Refused)
+    open(Server::of_registration(registration)?, asked, &what).map_err(Refusal::Refused)
 }
 
 fn open(server: Server, asked: &Asked, what: &str) -> Result<Opened, Error> {
@@ -79,9 +96,7 @@ fn open(server: Server, asked: &Asked, what: &str) -> Result<Opened, Error> {
             .on(what)
             .because("the dispatcher of asynchronous errors belongs to another provider"));
     }
-    // SAFETY: the table of a provider that is registered, and in use.
-    let functions = unsafe { tables::at(server.provider.table()) };
-    let Some(open) = functions.ia_open_func else {
+    let Some(open) = server.functions().ia_open_func else {
         return Err(refused(what, "has no function to open adapters"));
     };
     let mut ia = null_mut::<c_void>();
@@ -122,7 +137,7 @@ fn refused(what: &str, how: &str) -> Error {
 }
 
 /// The error of a provider that was asked for an adapter, and answered that.
-fn answered(code: DAT_RETURN, what: &str) -> Error {
+pub(crate) fn answered(code: DAT_RETURN, what: &str) -> Error {
     let (return_type, subtype) =
         dialect::decode(code).unwrap_or((ReturnType::InternalError, Subtype::NoSubtype));
     let name = match words::of(code) {

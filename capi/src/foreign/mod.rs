@@ -31,7 +31,7 @@ macro_rules! foreign_adapter {
     };
 }
 
-mod adapter;
+pub(crate) mod adapter;
 mod handles;
 mod library;
 mod line;
