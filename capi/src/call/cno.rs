@@ -1,9 +1,8 @@
 //! Consumer notification objects.
 
-use std::ffi::c_void;
 use std::sync::Arc;
 
-use dat_core::error::Subtype;
+use dat_core::error::{ReturnType, Subtype};
 use dat_core::{Cno, EventDispatcher, ProxyAgent, Timeout};
 
 use crate::abi::*;
@@ -80,8 +79,15 @@ pub(crate) unsafe fn wait(
     let cno: Cno = object(cno_handle, HANDLE)?;
     // SAFETY: as the caller promises.
     let place = unsafe { out(evd_handle, 3) }?;
-    let evd = cno.wait(Timeout::from_micros(timeout))?;
-    place.write(evd.map_or(std::ptr::null_mut::<c_void>(), |evd| handle::of_number(evd.id())));
+    let waited = cno.wait(Timeout::from_micros(timeout));
+    match &waited {
+        Ok(Some(evd)) => place.write(handle::of_number(evd.id())),
+        Ok(None) => place.write(DAT_HANDLE_NULL),
+        // A result of a call that fails: no dispatcher has woken the waiter (dat_cno_wait(3DAT)).
+        Err(error) if error.is(ReturnType::QueueEmpty) => place.write(DAT_HANDLE_NULL),
+        Err(_) => {}
+    }
+    waited?;
     DONE
 }
 

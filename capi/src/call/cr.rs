@@ -9,7 +9,6 @@ use crate::answer::{Answer, DONE};
 use crate::argument::{object, optional_object, out};
 use crate::convert::address::adapter_to_c;
 use crate::convert::count;
-use crate::handle::Lasting;
 use crate::{adapters, dialect, foreign, handle};
 
 const HANDLE: Subtype = Subtype::InvalidHandleCr;
@@ -26,8 +25,7 @@ pub(crate) unsafe fn query(
     let param = request.query()?;
     let shown = handle::keep(cr_handle, |kept| {
         let address = kept.remote_address.set(adapter_to_c(param.remote_address));
-        let data = kept.private_data.get_or_insert_with(|| Lasting::bytes(&param.private_data));
-        (address, data.as_ptr())
+        (address, kept.private_data.write(&param.private_data))
     });
     let (address, data) = shown.ok_or_else(|| crate::answer::invalid_handle(HANDLE))?;
     let table = adapters::table(&request.adapter());

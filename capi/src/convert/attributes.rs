@@ -1,13 +1,13 @@
 //! Lists of named attributes.
 
-use std::ffi::{CStr, CString};
-use std::ptr::null_mut;
+use std::ffi::{CStr, CString, c_char};
 
 use dat_core::attr::NamedAttr;
 use dat_core::error::Result;
 
 use crate::abi::{DAT_COUNT, DAT_NAMED_ATTR};
 use crate::argument;
+use crate::handle::Lasting;
 
 /// The most attributes that a consumer may name in one list.
 const MOST: u64 = 1024;
@@ -15,35 +15,32 @@ const MOST: u64 = 1024;
 /// A list of attributes in memory that C knows the address of.
 #[derive(Default)]
 pub(crate) struct NamedAttributes {
-    shown: Vec<NamedAttr>,
     /// Names and values, which the entries point to.
-    _texts: Vec<CString>,
-    entries: Vec<DAT_NAMED_ATTR>,
+    texts: Vec<Lasting<[u8]>>,
+    entries: Lasting<[DAT_NAMED_ATTR]>,
 }
 
 // SAFETY: the entries point to the texts beside them.
 unsafe impl Send for NamedAttributes {}
 
 impl NamedAttributes {
-    /// Shows a list; its number and address. What C was told before stays as long as the
-    /// list is the same.
+    /// Shows a list; its number and address. What C was told before stays where it is as long as
+    /// the list is the same.
     pub(crate) fn show(&mut self, list: &[NamedAttr]) -> (DAT_COUNT, *mut DAT_NAMED_ATTR) {
-        if self.shown != list {
-            *self = Self::of(list);
-        }
-        let address = if list.is_empty() { null_mut() } else { self.entries.as_mut_ptr() };
-        (super::count(list.len()), address)
-    }
-
-    fn of(list: &[NamedAttr]) -> Self {
-        let text = |text: &str| CString::new(text.replace('\0', "")).unwrap_or_default();
-        let pairs = list.iter().map(|it| [text(&it.name), text(&it.value)]);
-        let texts: Vec<CString> = pairs.flatten().collect();
-        let entries = texts
-            .chunks_exact(2)
-            .map(|pair| DAT_NAMED_ATTR { name: pair[0].as_ptr(), value: pair[1].as_ptr() })
+        self.texts.resize_with(2 * list.len(), Lasting::default);
+        let words = list.iter().flat_map(|it| [&it.name, &it.value]);
+        let places = self.texts.iter_mut().zip(words);
+        let places: Vec<*const c_char> = places
+            .map(|(place, word)| {
+                let text = CString::new(word.replace('\0', "")).unwrap_or_default();
+                place.write(text.as_bytes_with_nul()).cast_const().cast()
+            })
             .collect();
-        Self { shown: list.to_vec(), _texts: texts, entries }
+        let entries: Vec<DAT_NAMED_ATTR> = places
+            .chunks_exact(2)
+            .map(|pair| DAT_NAMED_ATTR { name: pair[0], value: pair[1] })
+            .collect();
+        (super::count(list.len()), self.entries.write(&entries))
     }
 }
 

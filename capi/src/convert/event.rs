@@ -8,7 +8,7 @@ use dat_core::{
 use super::address::adapter_to_c;
 use super::count;
 use crate::abi::*;
-use crate::handle::{self, Lasting, of_number};
+use crate::handle::{self, of_number};
 use crate::{adapters, dialect};
 
 /// Writes an event of a dispatcher where C wants it. Nothing but the fields of that event is
@@ -104,11 +104,10 @@ fn connection(event: &ConnectionEvent, to: &mut DAT_EVENT) {
 /// What an event of a connection tells; the private data stays with the endpoint.
 pub(crate) fn connection_data(endpoint: u64, private_data: &[u8]) -> DAT_CONNECTION_EVENT_DATA {
     let ep_handle = of_number(endpoint);
-    let data = Lasting::bytes(private_data);
-    let (size, address) = (private_data.len(), data.as_ptr());
-    let kept = handle::keep(ep_handle, |kept| kept.private_data = Some(data));
+    let kept = handle::keep(ep_handle, |kept| kept.private_data.write(private_data));
     // The data of an endpoint that was freed meanwhile went with it.
-    let (size, address) = kept.map_or((0, std::ptr::null_mut()), |()| (size, address));
+    let (size, address) =
+        kept.map_or((0, std::ptr::null_mut()), |address| (private_data.len(), address));
     DAT_CONNECTION_EVENT_DATA {
         ep_handle,
         private_data_size: count(size),

@@ -2,7 +2,7 @@
 //! lists of attributes. Each query writes them anew, so that a caller that scribbles over them
 //! spoils nothing but what it was told.
 
-use std::ptr::null_mut;
+use std::ptr::{null_mut, slice_from_raw_parts_mut};
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -36,15 +36,25 @@ impl<T> Lasting<T> {
     }
 }
 
-impl Lasting<[u8]> {
-    /// A copy of bytes.
-    pub(crate) fn bytes(bytes: &[u8]) -> Self {
-        Self(Box::into_raw(Box::from(bytes)))
+impl<T> Default for Lasting<[T]> {
+    fn default() -> Self {
+        Self(slice_from_raw_parts_mut(null_mut(), 0))
     }
+}
 
-    /// Where they are; NULL where there are none.
-    pub(crate) fn as_ptr(&self) -> *mut u8 {
-        if self.0.len() == 0 { null_mut() } else { self.0.cast() }
+impl<T: Copy> Lasting<[T]> {
+    /// Writes values, in the same place as before where they are as many; NULL for none.
+    pub(crate) fn write(&mut self, values: &[T]) -> *mut T {
+        if values.is_empty() {
+            return null_mut();
+        }
+        if self.0.len() == values.len() {
+            // SAFETY: room for as many values, made below; no reference to it exists here.
+            unsafe { self.0.cast::<T>().copy_from(values.as_ptr(), values.len()) };
+        } else {
+            *self = Self(Box::into_raw(Box::from(values)));
+        }
+        self.0.cast()
     }
 }
 
@@ -65,7 +75,7 @@ pub(crate) struct Kept {
     /// The address of the other adapter.
     pub(crate) remote_address: Lasting<SocketAddress>,
     /// What the other consumer sent last.
-    pub(crate) private_data: Option<Lasting<[u8]>>,
+    pub(crate) private_data: Lasting<[u8]>,
     /// Lists of attributes, by their place in the struct that was asked for.
     pub(crate) attributes: [NamedAttributes; 3],
     /// What a local memory region was made from.

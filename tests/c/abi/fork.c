@@ -1,0 +1,112 @@
+/*
+ * A process that used the library and forks: its child can exit, and can use the library anew on
+ * an adapter of its own, whatever the parent had open; the parent goes on.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+
+#define _POSIX_C_SOURCE 200809L
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../objects.h"
+
+/* Runs something in a child, which must end by itself and be content. */
+static void in_child(const char *what, void (*run)(void), void (*leave)(int))
+{
+    int status = -1;
+    pid_t child;
+
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        checks = failures = 0;
+        run();
+        fflush(stdout);
+        leave(failures != 0);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child, "%s: no child", what);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: status %#x", what, (unsigned)status);
+}
+
+static void nothing(void)
+{
+}
+
+/* An adapter on which an endpoint asks for a connection; where the answer comes. */
+static DAT_EVD_HANDLE begin(DAT_HANDLE *set, DAT_TIMEOUT timeout)
+{
+    DAT_IA_ATTR attributes;
+    DAT_CONN_QUAL qualifier;
+    DAT_EVD_HANDLE answers;
+
+    open_adapter(set);
+    MUST(dat_ia_query(set[KIND_IA], NULL, DAT_IA_FIELD_ALL, &attributes, 0, NULL));
+    MUST(dat_pz_create(set[KIND_IA], &set[KIND_PZ]));
+    MUST(dat_evd_create(set[KIND_IA], 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &set[KIND_EVD]));
+    MUST(dat_evd_create(set[KIND_IA], 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &answers));
+    MUST(dat_psp_create_any(set[KIND_IA], &qualifier, set[KIND_EVD], DAT_PSP_CONSUMER_FLAG,
+                            &set[KIND_PSP]));
+    MUST(dat_ep_create(set[KIND_IA], set[KIND_PZ], DAT_HANDLE_NULL, DAT_HANDLE_NULL, answers, NULL,
+                       &set[KIND_EP]));
+    MUST(dat_ep_connect(set[KIND_EP], attributes.ia_address_ptr, qualifier, timeout, 0, NULL,
+                        DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+    return answers;
+}
+
+/* A request arrives and is refused. */
+static void use(void)
+{
+    DAT_HANDLE set[KINDS];
+    DAT_EVD_HANDLE answers = begin(set, DAT_TIMEOUT_INFINITE);
+    DAT_EVENT event;
+    DAT_COUNT more;
+
+    MUST(dat_evd_wait(set[KIND_EVD], 10000000, 1, &event, &more));
+    set[KIND_CR] = event.event_data.cr_arrival_event_data.cr_handle;
+#ifdef DAT_1_2
+    MUST(dat_cr_reject(set[KIND_CR]));
+#else
+    MUST(dat_cr_reject(set[KIND_CR], 0, NULL));
+#endif
+    MUST(dat_evd_wait(answers, 10000000, 1, &event, &more));
+    CHECK(event.event_number == DAT_CONNECTION_EVENT_PEER_REJECTED, "event %#x",
+          (unsigned)event.event_number);
+    CHECK(DAT_GET_TYPE(dat_evd_wait(answers, 1000, 1, &event, &more)) == DAT_TIMEOUT_EXPIRED,
+          "an event from nowhere");
+    MUST(dat_ia_close(set[KIND_IA], DAT_CLOSE_ABRUPT_FLAG));
+}
+
+/* A request that nobody answers in time: a clock is needed for it. */
+static void use_clock(void)
+{
+    DAT_HANDLE set[KINDS];
+    DAT_EVD_HANDLE answers = begin(set, 1000);
+    DAT_EVENT event;
+    DAT_COUNT more;
+
+    MUST(dat_evd_wait(answers, 10000000, 1, &event, &more));
+    CHECK(event.event_number == DAT_CONNECTION_EVENT_TIMED_OUT, "event %#x",
+          (unsigned)event.event_number);
+    MUST(dat_ia_close(set[KIND_IA], DAT_CLOSE_ABRUPT_FLAG));
+}
+
+int main(void)
+{
+    DAT_HANDLE set[KINDS];
+
+    open_adapter(set);
+    make(set);
+    in_child("a child that exits", nothing, exit);
+    in_child("a child that leaves at once", nothing, _exit);
+    in_child("a child with an adapter of its own", use, exit);
+    in_child("a child with a clock of its own", use_clock, exit);
+    use_clock();
+    in_child("a child of a process with a clock", use, exit);
+    in_child("a child with a clock of its own, of a process with one", use_clock, exit);
+    use();
+    destroy(set);
+    MUST(dat_ia_close(set[KIND_IA], DAT_CLOSE_GRACEFUL_FLAG));
+    return verdict();
+}
