@@ -1,12 +1,13 @@
 //! The clock of connection attempts: one thread for the process, started by the first attempt
-//! with a finite time-out.
+//! with a finite time-out. A process that was forked has another clock than its parent, whose
+//! thread it does not have.
 
 use std::collections::BTreeMap;
-use std::sync::{OnceLock, Weak};
+use std::process;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
 use nix::sys::signal::SigSet;
-use parking_lot::{Condvar, Mutex};
 
 use crate::ep::EpShared;
 
@@ -22,6 +23,9 @@ pub(crate) enum Job {
 /// When an attempt is over, and which entry it is.
 pub(crate) type TimerKey = (Instant, u64);
 
+/// The table and its thread. The locks are those of std, of which a sleeper leaves nothing in the
+/// memory of a forked process.
+#[derive(Default)]
 struct Timer {
     state: Mutex<State>,
     condvar: Condvar,
@@ -34,18 +38,36 @@ struct State {
     running: bool,
 }
 
+impl Timer {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The clock of this process. That of a parent is left alone: its lock may have been held when
+/// the process was forked. The thread of the clock never comes here, so it can't hold this one.
 fn timer() -> &'static Timer {
-    static TIMER: OnceLock<Timer> = OnceLock::new();
-    TIMER.get_or_init(|| Timer { state: Mutex::default(), condvar: Condvar::new() })
+    static TIMER: Mutex<Option<(u32, &'static Timer)>> = Mutex::new(None);
+    let mut current = TIMER.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = process::id();
+    match *current {
+        Some((owner, timer)) if owner == process => timer,
+        _ => {
+            let timer = Box::leak(Box::default());
+            *current = Some((process, timer));
+            timer
+        }
+    }
 }
 
 /// Has a job done for an endpoint at a time, unless cancelled. Nothing when the thread can't
 /// be started: an attempt then has no time-out but the transport's.
 pub(crate) fn schedule(deadline: Instant, endpoint: Weak<EpShared>, job: Job) -> Option<TimerKey> {
     let timer = timer();
-    let mut state = timer.state.lock();
+    let mut state = timer.lock();
     if !state.running {
-        std::thread::Builder::new().name("dat-timer".to_owned()).spawn(run).ok()?;
+        let thread = std::thread::Builder::new().name("dat-timer".to_owned());
+        thread.spawn(|| run(timer)).ok()?;
         state.running = true;
     }
     state.next += 1;
@@ -60,20 +82,20 @@ pub(crate) fn schedule(deadline: Instant, endpoint: Weak<EpShared>, job: Job) ->
 
 /// Forgets an entry; nothing when it was due already.
 pub(crate) fn cancel(key: TimerKey) {
-    timer().state.lock().entries.remove(&key);
+    timer().lock().entries.remove(&key);
 }
 
-fn run() {
+fn run(timer: &Timer) {
     // Signals are the business of the host program's threads.
     let _ = SigSet::all().thread_block();
-    let timer = timer();
-    let mut state = timer.state.lock();
+    let mut state = timer.lock();
     loop {
         let now = Instant::now();
-        match state.entries.first_key_value() {
-            None => timer.condvar.wait(&mut state),
+        state = match state.entries.first_key_value() {
+            None => timer.condvar.wait(state).unwrap_or_else(PoisonError::into_inner),
             Some((&(deadline, _), _)) if deadline > now => {
-                timer.condvar.wait_until(&mut state, deadline);
+                let waited = timer.condvar.wait_timeout(state, deadline - now);
+                waited.unwrap_or_else(PoisonError::into_inner).0
             }
             Some(_) => {
                 let Some((_, (endpoint, job))) = state.entries.pop_first() else { continue };
@@ -84,8 +106,8 @@ fn run() {
                         Job::CheckWatermark => endpoint.check_watermark_later(),
                     }
                 }
-                state = timer.state.lock();
+                timer.lock()
             }
-        }
+        };
     }
 }
