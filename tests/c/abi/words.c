@@ -5,6 +5,8 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
 
+#define _POSIX_C_SOURCE 200809L
+
 #include <pthread.h>
 
 #include "../objects.h"

@@ -141,8 +141,9 @@ CALL(dat_srq_resize, (P(0), V(1)), SRQ, VALUE(8))
 CALL(dat_srq_set_lw, (P(0), V(1)), SRQ, VALUE(1))
 CALL(dat_srq_free, (P(0)), SRQ)
 
+/* The number is told on failure as well: of how many entries the list must have room for. */
 CALL(dat_registry_list_providers, (V(0), P(1), P(2)),
-     VALUE(1), RESULT(DAT_COUNT), GIVEN(DAT_PROVIDER_INFO *, provider_list))
+     VALUE(1), GIVEN(DAT_COUNT, &provider_count), GIVEN(DAT_PROVIDER_INFO *, provider_list))
 CALL(dat_registry_add_provider, (P(0), P(1)),
      GIVEN(DAT_PROVIDER, &provider), GIVEN(DAT_PROVIDER_INFO, &provider_info))
 CALL(dat_registry_remove_provider, (P(0), P(1)),

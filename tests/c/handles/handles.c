@@ -16,6 +16,7 @@ static DAT_RMR_TRIPLET remote;
 static DAT_EVENT software_event;
 static DAT_EP_PARAM ep_param;
 static DAT_PROVIDER provider;
+static DAT_COUNT provider_count;
 static DAT_PROVIDER_INFO provider_info, provider_place;
 static DAT_PROVIDER_INFO *provider_list[] = {&provider_place};
 static uint64_t result[256]; /* more than any struct needs */
