@@ -1,1 +1,7 @@
-//! A DAT provider over libibverbs and librdmacm; its contents come with a later version.
+//! A DAT provider over libibverbs and librdmacm: InfiniBand, RoCE and iWARP adapters.
+//!
+//! # Layers
+//! - `sys`: layouts and functions of the two C libraries, opened at run time.
+#![allow(dead_code, reason = "the layers above come with the next commits")]
+
+mod sys;
