@@ -2,6 +2,7 @@
 //!
 //! # Layers
 //! - `sys`: layouts and functions of the two C libraries, opened at run time.
-#![allow(dead_code, reason = "the layers above come with the next commits")]
+#![allow(dead_code, unused_imports, reason = "the layers above come with the next commits")]
 
 mod sys;
+mod verbs;

@@ -1,0 +1,235 @@
+//! Protection domains, memory regions and windows, address handles.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::{Context, Failure, Result, library};
+use crate::sys::dispatch;
+use crate::sys::verbs::{self as sys, ibv_ah, ibv_ah_attr, ibv_mr, ibv_mw, ibv_pd};
+
+/// An object of the library behind a pointer; `Send` and `Sync`, since the library's calls are
+/// thread safe.
+macro_rules! handle {
+    ($(#[$doc:meta])* $name:ident($raw:ident) { $($field:ident: $type:ty),* $(,)? }) => {
+        $(#[$doc])*
+        pub(crate) struct $name {
+            raw: NonNull<$raw>,
+            $($field: $type,)*
+        }
+
+        // SAFETY: the library's calls on it are thread safe, and what is read of it directly
+        // never changes, or changes under a lock of its owner's.
+        unsafe impl Send for $name {}
+        // SAFETY: as for Send.
+        unsafe impl Sync for $name {}
+
+        impl $name {
+            #[inline]
+            pub(crate) fn raw(&self) -> *mut $raw {
+                self.raw.as_ptr()
+            }
+        }
+    };
+}
+pub(super) use handle;
+
+handle! {
+    /// A protection domain (ibv_alloc_pd(3)).
+    ProtectionDomain(ibv_pd) { context: Context, owned: bool }
+}
+
+impl ProtectionDomain {
+    pub(crate) fn new(context: &Context) -> Result<Arc<Self>> {
+        // SAFETY: the context is open.
+        let raw = unsafe { (library!(verbs).ibv_alloc_pd)(context.raw()) };
+        match NonNull::new(raw) {
+            Some(raw) => Ok(Arc::new(Self { raw, context: context.clone(), owned: true })),
+            None => Err(Failure::last("ibv_alloc_pd")),
+        }
+    }
+
+    /// A domain that librdmacm made.
+    ///
+    /// # Safety
+    /// It must live as long as the result.
+    pub(crate) unsafe fn lent(raw: NonNull<ibv_pd>, context: &Context) -> Arc<Self> {
+        Arc::new(Self { raw, context: context.clone(), owned: false })
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
+    }
+}
+
+impl Drop for ProtectionDomain {
+    fn drop(&mut self) {
+        if self.owned {
+            // SAFETY: it is ours, what was made in it keeps it and so is gone; freed once.
+            let _ = unsafe { (library!(verbs).ibv_dealloc_pd)(self.raw()) };
+        }
+    }
+}
+
+/// Registered memory (ibv_reg_mr(3)).
+pub(crate) struct MemoryRegion {
+    /// Nothing once it is deregistered.
+    raw: Mutex<Option<RegionPointer>>,
+    local_key: u32,
+    remote_key: u32,
+    domain: Arc<ProtectionDomain>,
+}
+
+#[derive(Clone, Copy)]
+struct RegionPointer(NonNull<ibv_mr>);
+
+// SAFETY: the library's calls on it are thread safe.
+unsafe impl Send for RegionPointer {}
+
+impl MemoryRegion {
+    /// Registers memory; `access` is a set of `IBV_ACCESS_…`.
+    ///
+    /// # Safety
+    /// The memory must stay until the region is deregistered, and nothing may rely on its not
+    /// changing as far as `access` lets the device write it.
+    pub(crate) unsafe fn new(
+        domain: &Arc<ProtectionDomain>,
+        address: u64,
+        length: usize,
+        access: u32,
+    ) -> Result<Self> {
+        let place = std::ptr::with_exposed_provenance_mut(address as usize);
+        // SAFETY: the domain is alive; what is at the address the kernel looks at itself.
+        let raw = unsafe {
+            (library!(verbs).ibv_reg_mr)(domain.raw(), place, length, access.cast_signed())
+        };
+        let Some(raw) = NonNull::new(raw) else { return Err(Failure::last("ibv_reg_mr")) };
+        // SAFETY: it was just made, and its keys never change.
+        let mr = unsafe { raw.as_ref() };
+        Ok(Self {
+            raw: Mutex::new(Some(RegionPointer(raw))),
+            local_key: mr.lkey,
+            remote_key: mr.rkey,
+            domain: Arc::clone(domain),
+        })
+    }
+
+    pub(crate) fn local_key(&self) -> u32 {
+        self.local_key
+    }
+
+    pub(crate) fn remote_key(&self) -> u32 {
+        self.remote_key
+    }
+
+    pub(crate) fn domain(&self) -> &Arc<ProtectionDomain> {
+        &self.domain
+    }
+
+    /// Does something with the region unless it is deregistered, which waits meanwhile.
+    pub(super) fn with<R>(&self, use_it: impl FnOnce(*mut ibv_mr) -> R) -> Option<R> {
+        let raw = self.raw.lock();
+        raw.map(|raw| use_it(raw.0.as_ptr()))
+    }
+
+    /// Deregisters the memory: when this returns well the device does not touch it any more
+    /// (ibv_dereg_mr(3)). A second call does nothing.
+    pub(crate) fn deregister(&self) -> Result<()> {
+        let mut place = self.raw.lock();
+        let Some(raw) = *place else { return Ok(()) };
+        // SAFETY: it is alive, as the place says, and is no more after a success.
+        let code = unsafe { (library!(verbs).ibv_dereg_mr)(raw.0.as_ptr()) };
+        Failure::check("ibv_dereg_mr", code)?;
+        *place = None;
+        Ok(())
+    }
+}
+
+impl Drop for MemoryRegion {
+    fn drop(&mut self) {
+        // One that the device does not give up stays registered: nothing better can be done.
+        let _ = self.deregister();
+    }
+}
+
+/// The two kinds of memory windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WindowKind {
+    /// Usable over every queue pair of the domain; its keys are the device's.
+    One,
+    /// Usable over the queue pair it was bound on; the low byte of its key is the consumer's.
+    Two,
+}
+
+handle! {
+    /// A memory window (ibv_alloc_mw(3)).
+    MemoryWindow(ibv_mw) { domain: Arc<ProtectionDomain>, kind: WindowKind }
+}
+
+impl MemoryWindow {
+    pub(crate) fn new(domain: &Arc<ProtectionDomain>, kind: WindowKind) -> Result<Self> {
+        let value = match kind {
+            WindowKind::One => sys::IBV_MW_TYPE_1,
+            WindowKind::Two => sys::IBV_MW_TYPE_2,
+        };
+        // SAFETY: the domain is alive.
+        let raw = unsafe { dispatch::alloc_mw(domain.raw(), value) };
+        match NonNull::new(raw) {
+            Some(raw) => Ok(Self { raw, domain: Arc::clone(domain), kind }),
+            None => Err(Failure::last("ibv_alloc_mw")),
+        }
+    }
+
+    pub(crate) fn kind(&self) -> WindowKind {
+        self.kind
+    }
+
+    pub(crate) fn domain(&self) -> &Arc<ProtectionDomain> {
+        &self.domain
+    }
+
+    /// The key as the library knows it. Only binds change it, which the owner must not do at
+    /// the same time.
+    pub(crate) fn key(&self) -> u32 {
+        // SAFETY: it is alive; reading is volatile, as a bind of another thread's would be a
+        // fault of the owner's that must give a wrong number and nothing worse.
+        unsafe { (&raw const (*self.raw()).rkey).read_volatile() }
+    }
+}
+
+impl Drop for MemoryWindow {
+    fn drop(&mut self) {
+        // SAFETY: it is alive and freed once, which ends its binding.
+        let _ = unsafe { dispatch::dealloc_mw(self.raw()) };
+    }
+}
+
+handle! {
+    /// Where datagrams go (ibv_create_ah(3)).
+    AddressHandle(ibv_ah) { domain: Arc<ProtectionDomain> }
+}
+
+impl AddressHandle {
+    pub(crate) fn new(domain: &Arc<ProtectionDomain>, attributes: &ibv_ah_attr) -> Result<Self> {
+        let mut attributes = *attributes;
+        // SAFETY: the domain is alive and the attributes are a copy.
+        let raw = unsafe { (library!(verbs).ibv_create_ah)(domain.raw(), &raw mut attributes) };
+        match NonNull::new(raw) {
+            Some(raw) => Ok(Self { raw, domain: Arc::clone(domain) }),
+            None => Err(Failure::last("ibv_create_ah")),
+        }
+    }
+
+    /// Whether it belongs to that domain.
+    pub(crate) fn is_of(&self, domain: &Arc<ProtectionDomain>) -> bool {
+        Arc::ptr_eq(&self.domain, domain)
+    }
+}
+
+impl Drop for AddressHandle {
+    fn drop(&mut self) {
+        // SAFETY: it is alive and destroyed once; no post uses it any more, as posts borrow it.
+        let _ = unsafe { (library!(verbs).ibv_destroy_ah)(self.raw()) };
+    }
+}
