@@ -4,14 +4,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::memory::handle;
+use super::memory::{Lender, Lent, handle};
 use super::{Context, Failure, Result, WorkCompletion, key_to_pointer, library, pointer_to_key};
 use crate::sys::dispatch;
 use crate::sys::verbs::{ibv_comp_channel, ibv_cq};
 
 handle! {
     /// A channel that tells when armed queues have completions (ibv_create_comp_channel(3)).
-    CompletionChannel(ibv_comp_channel) { context: Context }
+    CompletionChannel(ibv_comp_channel) { _context: Context, lender: Lender }
 }
 
 impl CompletionChannel {
@@ -19,9 +19,21 @@ impl CompletionChannel {
         // SAFETY: the context is open.
         let raw = unsafe { (library!(verbs).ibv_create_comp_channel)(context.raw()) };
         match NonNull::new(raw) {
-            Some(raw) => Ok(Arc::new(Self { raw, context: context.clone() })),
+            Some(raw) => Ok(Arc::new(Self { raw, _context: context.clone(), lender: None })),
             None => Err(Failure::last("ibv_create_comp_channel")),
         }
+    }
+
+    /// A channel of the lender's.
+    ///
+    /// # Safety
+    /// It must live as long as its lender.
+    pub(crate) unsafe fn lent(
+        raw: NonNull<ibv_comp_channel>,
+        context: Context,
+        lender: Lent,
+    ) -> Arc<Self> {
+        Arc::new(Self { raw, _context: context, lender: Some(lender) })
     }
 
     /// Takes an event and returns the key of its queue; the event is acknowledged at once, so
@@ -52,14 +64,20 @@ impl AsFd for CompletionChannel {
 
 impl Drop for CompletionChannel {
     fn drop(&mut self) {
-        // SAFETY: its queues keep it and so are gone; destroyed once.
-        let _ = unsafe { (library!(verbs).ibv_destroy_comp_channel)(self.raw()) };
+        if self.lender.is_none() {
+            // SAFETY: it is ours, its queues keep it and so are gone; destroyed once.
+            let _ = unsafe { (library!(verbs).ibv_destroy_comp_channel)(self.raw()) };
+        }
     }
 }
 
 handle! {
     /// A completion queue (ibv_create_cq(3)).
-    CompletionQueue(ibv_cq) { context: Context, _channel: Option<Arc<CompletionChannel>> }
+    CompletionQueue(ibv_cq) {
+        context: Context,
+        _channel: Option<Arc<CompletionChannel>>,
+        lender: Lender,
+    }
 }
 
 impl CompletionQueue {
@@ -78,7 +96,16 @@ impl CompletionQueue {
             (library!(verbs).ibv_create_cq)(context.raw(), depth, key_to_pointer(key), told, 0)
         };
         let Some(raw) = NonNull::new(raw) else { return Err(Failure::last("ibv_create_cq")) };
-        Ok(Arc::new(Self { raw, context: context.clone(), _channel: channel.cloned() }))
+        let (context, channel) = (context.clone(), channel.cloned());
+        Ok(Arc::new(Self { raw, context, _channel: channel, lender: None }))
+    }
+
+    /// A queue of the lender's.
+    ///
+    /// # Safety
+    /// It must live as long as its lender.
+    pub(crate) unsafe fn lent(raw: NonNull<ibv_cq>, context: Context, lender: Lent) -> Arc<Self> {
+        Arc::new(Self { raw, context, _channel: None, lender: Some(lender) })
     }
 
     /// How many completions it holds.
@@ -122,8 +149,10 @@ impl CompletionQueue {
 
 impl Drop for CompletionQueue {
     fn drop(&mut self) {
-        // SAFETY: its queue pairs keep it and so are gone; events are acknowledged as they are
-        // taken, so this does not wait; destroyed once.
-        let _ = unsafe { (library!(verbs).ibv_destroy_cq)(self.raw()) };
+        if self.lender.is_none() {
+            // SAFETY: it is ours, its queue pairs keep it and so are gone; events are
+            // acknowledged as they are taken, so this does not wait; destroyed once.
+            let _ = unsafe { (library!(verbs).ibv_destroy_cq)(self.raw()) };
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Protection domains, memory regions and windows, address handles.
 
+use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -35,9 +36,14 @@ macro_rules! handle {
 }
 pub(super) use handle;
 
+/// Who destroys an object that is not ours; holding it keeps the object alive.
+pub(crate) type Lent = Arc<dyn Any + Send + Sync>;
+/// Nothing for an object of our own.
+pub(super) type Lender = Option<Lent>;
+
 handle! {
     /// A protection domain (ibv_alloc_pd(3)).
-    ProtectionDomain(ibv_pd) { context: Context, owned: bool }
+    ProtectionDomain(ibv_pd) { context: Context, lender: Lender }
 }
 
 impl ProtectionDomain {
@@ -45,17 +51,17 @@ impl ProtectionDomain {
         // SAFETY: the context is open.
         let raw = unsafe { (library!(verbs).ibv_alloc_pd)(context.raw()) };
         match NonNull::new(raw) {
-            Some(raw) => Ok(Arc::new(Self { raw, context: context.clone(), owned: true })),
+            Some(raw) => Ok(Arc::new(Self { raw, context: context.clone(), lender: None })),
             None => Err(Failure::last("ibv_alloc_pd")),
         }
     }
 
-    /// A domain that librdmacm made.
+    /// A domain of the lender's.
     ///
     /// # Safety
-    /// It must live as long as the result.
-    pub(crate) unsafe fn lent(raw: NonNull<ibv_pd>, context: &Context) -> Arc<Self> {
-        Arc::new(Self { raw, context: context.clone(), owned: false })
+    /// It must live as long as its lender.
+    pub(crate) unsafe fn lent(raw: NonNull<ibv_pd>, context: Context, lender: Lent) -> Arc<Self> {
+        Arc::new(Self { raw, context, lender: Some(lender) })
     }
 
     pub(crate) fn context(&self) -> &Context {
@@ -65,7 +71,7 @@ impl ProtectionDomain {
 
 impl Drop for ProtectionDomain {
     fn drop(&mut self) {
-        if self.owned {
+        if self.lender.is_none() {
             // SAFETY: it is ours, what was made in it keeps it and so is gone; freed once.
             let _ = unsafe { (library!(verbs).ibv_dealloc_pd)(self.raw()) };
         }

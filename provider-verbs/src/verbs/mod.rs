@@ -16,7 +16,9 @@ mod shared_receive;
 
 pub(crate) use completion::{CompletionChannel, CompletionQueue};
 pub(crate) use device::{AsyncEvent, Context, DeviceEntry, devices, firmware};
-pub(crate) use memory::{AddressHandle, MemoryRegion, MemoryWindow, ProtectionDomain, WindowKind};
+pub(crate) use memory::{
+    AddressHandle, Lent, MemoryRegion, MemoryWindow, ProtectionDomain, WindowKind,
+};
 pub(crate) use post::{Post, What};
 pub(crate) use queue_pair::{QueuePair, QueuePairInit, QueuePairKind, WindowBind};
 pub(crate) use shared_receive::SharedReceiveQueue;

@@ -3,7 +3,7 @@
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
-use super::memory::handle;
+use super::memory::{Lender, Lent, handle};
 use super::{
     CompletionQueue, Context, Failure, MemoryRegion, MemoryWindow, Post, ProtectionDomain, Result,
     Sge, SharedReceiveQueue, WindowKind, key_to_pointer, library,
@@ -58,8 +58,9 @@ handle! {
         number: u32,
         capabilities: ibv_qp_cap,
         domain: Arc<ProtectionDomain>,
-        _queues: [Arc<CompletionQueue>; 2],
+        _queues: Vec<Arc<CompletionQueue>>,
         _shared: Option<Arc<SharedReceiveQueue>>,
+        lender: Lender,
     }
 }
 
@@ -77,9 +78,26 @@ impl QueuePair {
             number,
             capabilities: attributes.cap,
             domain: Arc::clone(domain),
-            _queues: [Arc::clone(init.send_queue), Arc::clone(init.receive_queue)],
+            _queues: vec![Arc::clone(init.send_queue), Arc::clone(init.receive_queue)],
             _shared: init.shared.cloned(),
+            lender: None,
         })
+    }
+
+    /// A queue pair of the lender's.
+    ///
+    /// # Safety
+    /// It must live as long as its lender.
+    pub(crate) unsafe fn lent(
+        raw: NonNull<ibv_qp>,
+        capabilities: ibv_qp_cap,
+        domain: Arc<ProtectionDomain>,
+        lender: Lent,
+    ) -> Self {
+        // SAFETY: the caller answers for it; its number never changes.
+        let number = unsafe { raw.as_ref() }.qp_num;
+        let lender = Some(lender);
+        Self { raw, number, capabilities, domain, _queues: Vec::new(), _shared: None, lender }
     }
 
     /// Its number on the wire.
@@ -214,8 +232,10 @@ pub(crate) struct WindowBind<'a> {
 
 impl Drop for QueuePair {
     fn drop(&mut self) {
-        // SAFETY: it is alive and destroyed once; events are acknowledged as they are taken, so
-        // this does not wait.
-        let _ = unsafe { (library!(verbs).ibv_destroy_qp)(self.raw()) };
+        if self.lender.is_none() {
+            // SAFETY: it is ours and destroyed once; events are acknowledged as they are taken,
+            // so this does not wait.
+            let _ = unsafe { (library!(verbs).ibv_destroy_qp)(self.raw()) };
+        }
     }
 }

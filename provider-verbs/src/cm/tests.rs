@@ -1,0 +1,1 @@
+//! The layer against the manual pages, on a device of this machine.
