@@ -41,9 +41,21 @@ impl CAddress {
 }
 
 /// The address in such a place; nothing when there is none of a known family.
-pub(super) fn from_c(storage: &sockaddr_storage) -> Option<SocketAddr> {
-    let place = &raw const *storage;
-    match i32::from(storage.ss_family) {
+pub(super) fn from_storage(storage: &sockaddr_storage) -> Option<SocketAddr> {
+    // SAFETY: the storage is as large and as aligned as every kind of address.
+    unsafe { from_c((&raw const *storage).cast()) }
+}
+
+/// The address at that place; nothing when it is null or of no known family.
+///
+/// # Safety
+/// There must be an address of the kind that its family says.
+pub(crate) unsafe fn from_c(place: *const sockaddr) -> Option<SocketAddr> {
+    if place.is_null() {
+        return None;
+    }
+    // SAFETY: every address begins with its family.
+    match i32::from(unsafe { (*place).sa_family }) {
         libc::AF_INET => {
             // SAFETY: the family says which kind of address is there.
             let v4 = unsafe { &*place.cast::<sockaddr_in>() };
@@ -69,15 +81,15 @@ mod tests {
     fn addresses_come_back_as_they_went() {
         for text in ["10.1.2.3:1234", "[fe80::1]:9", "[2001:db8::7]:65535", "0.0.0.0:0"] {
             let address: SocketAddr = text.parse().expect("an address");
-            assert_eq!(from_c(&CAddress::new(address).0), Some(address));
+            assert_eq!(from_storage(&CAddress::new(address).0), Some(address));
         }
         let scoped = SocketAddrV6::new("fe80::2".parse().expect("an address"), 1, 0, 5).into();
-        assert_eq!(from_c(&CAddress::new(scoped).0), Some(scoped));
+        assert_eq!(from_storage(&CAddress::new(scoped).0), Some(scoped));
     }
 
     #[test]
     fn no_family_is_no_address() {
         // SAFETY: zeros are a value of the type.
-        assert_eq!(from_c(&unsafe { MaybeUninit::zeroed().assume_init() }), None);
+        assert_eq!(from_storage(&unsafe { MaybeUninit::zeroed().assume_init() }), None);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::address::{CAddress, from_c};
+use super::address::{CAddress, from_storage};
 use super::{Channel, event};
 use crate::sys::rdma_cma::{self as sys, rdma_cm_id, rdma_conn_param};
 use crate::sys::verbs::ibv_qp_attr;
@@ -373,13 +373,13 @@ impl Id {
     /// The local address (rdma_get_local_addr(3)).
     pub(crate) fn local_address(&self) -> Option<SocketAddr> {
         // SAFETY: as above; the addresses are a copy.
-        from_c(&unsafe { (&raw const (*self.raw()).route.addr.src).read_volatile() })
+        from_storage(&unsafe { (&raw const (*self.raw()).route.addr.src).read_volatile() })
     }
 
     /// The other side's address (rdma_get_peer_addr(3)).
     pub(crate) fn peer_address(&self) -> Option<SocketAddr> {
         // SAFETY: as above.
-        from_c(&unsafe { (&raw const (*self.raw()).route.addr.dst).read_volatile() })
+        from_storage(&unsafe { (&raw const (*self.raw()).route.addr.dst).read_volatile() })
     }
 
     /// The GIDs of this side and the other.

@@ -12,6 +12,7 @@ mod id;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use address::from_c;
 pub(crate) use channel::Channel;
 pub(crate) use endpoint::{AddressInfo, Hints, IdQueuePairInit};
 pub(crate) use event::{Event, EventKind, Parameters};
