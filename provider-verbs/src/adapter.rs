@@ -84,13 +84,22 @@ impl Adapter for VerbsAdapter {
 }
 
 impl VerbsAdapter {
+    /// Outstanding operations: as many as the device holds, and as can complete.
     fn max_posts(&self) -> u32 {
-        self.device.limits.max_qp_wr.saturating_sub(INTERNAL_REQUESTS).max(1)
+        let limits = &self.device.limits;
+        limits.max_qp_wr.min(limits.max_cqe).saturating_sub(INTERNAL_REQUESTS).max(1)
+    }
+
+    /// Segments of a post: DAT has one figure for endpoints and shared receive queues.
+    fn max_segments(&self) -> u32 {
+        let limits = &self.device.limits;
+        let shared = if limits.max_srq > 0 { limits.max_srq_sge } else { u32::MAX };
+        limits.max_sge.min(shared).clamp(1, MOST_SEGMENTS)
     }
 
     fn interface(&self) -> IaAttributes {
         let limits = &self.device.limits;
-        let segments = limits.max_sge.min(MOST_SEGMENTS);
+        let segments = self.max_segments();
         let message = u64::from(limits.max_message);
         IaAttributes {
             adapter_name: self.name.clone(),
@@ -115,7 +124,7 @@ impl VerbsAdapter {
             max_rmr_target_address: u64::MAX,
             max_srqs: limits.max_srq,
             max_ep_per_srq: limits.max_qp,
-            max_recv_per_srq: limits.max_srq_wr,
+            max_recv_per_srq: limits.max_srq_wr.min(limits.max_cqe),
             max_iov_segments_per_rdma_read: limits.max_sge_rd.clamp(1, segments),
             max_iov_segments_per_rdma_write: segments,
             max_rdma_read_in: limits.max_reads_in.saturating_mul(limits.max_qp),
@@ -171,7 +180,7 @@ impl VerbsAdapter {
     fn default_ep(&self) -> EpAttributes {
         let limits = &self.device.limits;
         let operations = self.max_posts().min(64);
-        let segments = limits.max_sge.min(4);
+        let segments = self.max_segments().min(4);
         EpAttributes {
             max_message_size: u64::from(limits.max_message),
             max_rdma_size: u64::from(limits.max_message),

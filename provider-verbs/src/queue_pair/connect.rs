@@ -49,6 +49,9 @@ impl Endpoint {
             let _ = id.set_type_of_service(tos);
         }
         let to = device.reach(request.address, qualifier::to_port(request.qualifier));
+        // The kernel finds a way to the host's own loopback addresses, on which no RDMA device
+        // of another address answers.
+        let is_elsewhere = to.ip().is_loopback() && !device.address.ip().is_loopback();
         let mut link = self.link.lock();
         link.connectable()?;
         engine.register(value, Target::Endpoint(self.me.clone()));
@@ -63,7 +66,7 @@ impl Endpoint {
             closing: false,
         });
         drop(link);
-        if id.resolve_address(Some(device.at_port(0)), to, RESOLVE_TIME).is_err() {
+        if is_elsewhere || id.resolve_address(Some(device.at_port(0)), to, RESOLVE_TIME).is_err() {
             let event = ConnectionUpcall::Unreachable;
             engine.send(Command::Fail(self.me.clone(), value, event));
         }

@@ -21,7 +21,11 @@ impl Endpoint {
     pub(super) fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         let mut receiver = self.receiver.lock();
         if !receiver.ledger.take_room() {
-            return Err(no_room());
+            // Where nobody polls, the room of what has completed is free now.
+            receiver.attachment.queue.collect_quietly();
+            if !receiver.ledger.take_room() {
+                return Err(no_room());
+            }
         }
         let record = Record {
             cookie: receive.cookie,
@@ -140,11 +144,8 @@ impl Endpoint {
         let mut sender = self.sender.lock();
         if !sender.ledger.take_room() {
             // Requests that complete in silence may have done so by now.
-            let queue = Arc::clone(&sender.attachment.queue);
-            queue.collect_quietly();
+            sender.attachment.queue.collect_quietly();
             if !sender.ledger.take_room() {
-                drop(sender);
-                queue.collect();
                 return Err(no_room());
             }
         }

@@ -105,6 +105,13 @@ impl QueuePair {
         self.number
     }
 
+    /// The state that the library last brought it into.
+    #[cfg(test)]
+    pub(crate) fn state(&self) -> u32 {
+        // SAFETY: it is alive; reading is volatile since a change by another thread may write it.
+        unsafe { (&raw const (*self.raw()).state).read_volatile() }
+    }
+
     /// What it has, which may be more than was asked for.
     pub(crate) fn capabilities(&self) -> &ibv_qp_cap {
         &self.capabilities

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::case::cases;
 use crate::stage::{STATES, stage};
+use crate::wait::arrived;
 use crate::{
     Background, Node, altered, drain, expect_connection, expect_connections, expect_dto,
     expect_no_event, expect_request, link, refused, state, until,
@@ -145,7 +146,10 @@ fn an_answer_in_time_stops_the_clock() {
         }
         (client, server)
     });
-    drain(&node.connect);
+    let [(accepted, server), (rejected, _)] = &eps;
+    expect_connection(&node.connect, accepted, ConnectionEventKind::Established);
+    expect_connection(&node.connect, server, ConnectionEventKind::Established);
+    expect_connection(&node.connect, rejected, ConnectionEventKind::PeerRejected);
     std::thread::sleep(Duration::from_millis(300));
     expect_no_event(&node.connect);
     assert_eq!(state(&eps[0].0), EpState::Connected);
@@ -175,7 +179,7 @@ fn when_the_consumer_there_refuses_it_is_rejected_by_the_peer() {
     client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
     expect_request(&node.requests).request.reject(b"not today").expect("live");
     let event = expect_connection(&node.connect, &client, ConnectionEventKind::PeerRejected);
-    assert_eq!(*event.private_data, *b"not today");
+    arrived(&event.private_data, b"not today");
     assert_eq!(state(&client), EpState::Disconnected);
     assert_eq!(flushed(&node.recv, &client), [0, 1, 2]);
     expect_no_event(&node.connect);
@@ -194,7 +198,7 @@ fn accepted_it_stands_on_both_sides_with_one_event_each() {
     request.accept(Some(&server), b"welcome").expect("unconnected");
     expect_connection(&far.connect, &server, ConnectionEventKind::Established);
     let event = expect_connection(&near.connect, &client, ConnectionEventKind::Established);
-    assert_eq!(*event.private_data, *b"welcome");
+    arrived(&event.private_data, b"welcome");
     for (node, ep, peer) in [(&near, &client, &far), (&far, &server, &near)] {
         assert_eq!(state(ep), EpState::Connected);
         assert_eq!(ep.query().expect("live").remote_address, Some(peer.address()));
@@ -269,7 +273,7 @@ fn a_duplicate_goes_where_the_original_went() {
     dup(&twin, &client, Timeout::Infinite, b"again").expect("connected");
     let arrival = expect_request(&far.requests);
     assert_eq!(arrival.qualifier, psp.qualifier());
-    assert_eq!(*arrival.request.query().expect("live").private_data, *b"again");
+    arrived(&arrival.request.query().expect("live").private_data, b"again");
     arrival.request.accept(Some(&twin_server), b"").expect("unconnected");
     expect_connection(&near.connect, &twin, ConnectionEventKind::Established);
     client.disconnect(Close::Abrupt).expect("connected");
@@ -339,11 +343,11 @@ fn giving_an_attempt_up_flushes_the_receives_and_voids_the_request() {
         let (client, server) = (node.ep(), node.ep());
         post_receives(&client);
         client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+        let request: ConnectionRequest = expect_request(&node.requests).request;
         client.disconnect(how).expect("pending");
         assert_eq!(state(&client), EpState::Disconnected);
         expect_connection(&node.connect, &client, ConnectionEventKind::Disconnected);
         assert_eq!(flushed(&node.recv, &client), [0, 1, 2]);
-        let request: ConnectionRequest = expect_request(&node.requests).request;
         request.accept(Some(&server), b"").expect("only the transport can see it");
         expect_connection(&node.connect, &server, ConnectionEventKind::AcceptCompletionError);
         assert_eq!(state(&client), EpState::Disconnected, "nothing comes of it");
@@ -579,9 +583,10 @@ fn freeing_an_endpoint_that_connects_gives_the_attempt_up() {
     let psp = listen(&node);
     let client = node.ep();
     client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+    let request = expect_request(&node.requests).request;
     client.free().expect("pending");
     let server = node.ep();
-    expect_request(&node.requests).request.accept(Some(&server), b"").expect("unconnected");
+    request.accept(Some(&server), b"").expect("unconnected");
     expect_connection(&node.connect, &server, ConnectionEventKind::AcceptCompletionError);
     expect_no_event(&node.connect);
 }
