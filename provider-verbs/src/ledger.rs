@@ -95,7 +95,8 @@ impl Ledger {
         self.used.fetch_sub(count, Ordering::Release);
     }
 
-    pub(crate) fn used(&self) -> u32 {
+    #[cfg(test)]
+    fn used(&self) -> u32 {
         self.used.load(Ordering::Acquire)
     }
 
@@ -144,7 +145,7 @@ impl Ledger {
 
     /// Whether every post before that number has completed.
     pub(crate) fn has_reached(&self, number: u32) -> bool {
-        self.head.load(Ordering::Acquire).wrapping_sub(number).cast_signed() >= 0
+        self.head.load(Ordering::Acquire).wrapping_sub(number) as i32 >= 0
     }
 
     /// What is kept of the post of that number, which is outstanding.

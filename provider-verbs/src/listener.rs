@@ -20,7 +20,8 @@ const BACKLOG: i32 = 128;
 pub(crate) struct Listening {
     device: Arc<Device>,
     key: Key,
-    id: Id,
+    /// Nothing once it does not listen any more.
+    id: Mutex<Option<Id>>,
     qualifier: u64,
     sink: Arc<dyn ListenSink>,
 }
@@ -59,9 +60,10 @@ pub(crate) fn listen(
     let qualifier = wanted.unwrap_or_else(|| id.local_port().into());
     let listening = Arc::new_cyclic(|me: &Weak<Listening>| {
         engine.register(value, Target::Listener(Weak::clone(me)));
-        Listening { device: Arc::clone(device), key, id, qualifier, sink }
+        let (device, id) = (Arc::clone(device), Mutex::new(Some(id.clone())));
+        Listening { device, key, id, qualifier, sink }
     });
-    listening.id.listen(BACKLOG).map_err(|failure| qualifier::refused(failure, wanted))?;
+    id.listen(BACKLOG).map_err(|failure| qualifier::refused(failure, wanted))?;
     Ok(Box::new(Handle(listening)))
 }
 
@@ -74,6 +76,8 @@ impl Listener for Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         self.0.device.engine.forget(self.0.key.value());
+        // Here and not when the thread is done with it: the port is free at once.
+        drop(self.0.id.lock().take());
     }
 }
 

@@ -2,17 +2,19 @@
 //!
 //! One for a whole domain is a window of type 1, whose key changes with each bind. One for a
 //! single queue pair is of type 2; such a window has to be free before it is bound again, so
-//! each bind takes a new one, and the one before ends with it.
+//! each bind takes a new one, and the one before ends with it. To close a window of either type
+//! is to free it: not every library takes a bind of nothing.
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_core::error::{Result, Subtype};
 use dat_core::provider::{BindRequest, MemoryWindow, WindowScope, unsupported};
 use parking_lot::Mutex;
 
 use crate::domain::{self, Domain, remote_access};
-use crate::errors::{exhausted, foreign, internal};
+use crate::errors::{exhausted, foreign, internal, no_room};
 use crate::sys::dispatch::inc_rkey;
 use crate::verbs::{self, QueuePair, WindowBind, WindowKind};
 
@@ -21,6 +23,8 @@ pub(crate) struct Window {
     domain: Arc<Domain>,
     kind: WindowKind,
     current: Mutex<Option<verbs::MemoryWindow>>,
+    /// Whether the current one was bound; under the lock.
+    bound: AtomicBool,
 }
 
 struct Handle(Arc<Window>);
@@ -38,12 +42,15 @@ pub(crate) fn create(
         WindowScope::QueuePair if limits.has_windows_two => WindowKind::Two,
         _ => return Err(unsupported(NONE)),
     };
-    let current = match kind {
-        WindowKind::One => Some(allocate(domain, kind)?),
-        WindowKind::Two => None,
-    };
+    let current = Mutex::new(Some(allocate(domain, kind)?));
     let domain = Arc::clone(domain);
-    Ok(Arc::new(Handle(Arc::new(Window { tag, domain, kind, current: Mutex::new(current) }))))
+    Ok(Arc::new(Handle(Arc::new(Window {
+        tag,
+        domain,
+        kind,
+        current,
+        bound: AtomicBool::new(false),
+    }))))
 }
 
 fn allocate(domain: &Arc<Domain>, kind: WindowKind) -> Result<verbs::MemoryWindow> {
@@ -78,35 +85,39 @@ impl Window {
         let closes = bind.length == 0;
         let region = match bind.region {
             Some(region) if !closes => Some(domain::region(region)?),
-            _ => None,
+            _ if closes => None,
+            _ => return Err(foreign("memory region", Subtype::InvalidHandleLmr)),
         };
-        if self.kind == WindowKind::Two {
-            // The one before ends now: its key is invalid before this bind completes.
+        let was_bound = self.bound.load(Ordering::Relaxed);
+        if closes || was_bound && self.kind == WindowKind::Two {
+            // It ends now: its key is invalid before this bind completes.
             *current = None;
-            if closes {
-                return self.post_nothing(queue_pair, id, flags);
-            }
-            *current = Some(allocate(&self.domain, self.kind)?);
+            self.bound.store(false, Ordering::Relaxed);
         }
-        let Some(window) = &*current else {
-            return Err(Error::new(ReturnType::InternalError, Subtype::NoSubtype)
-                .because("the window is gone"));
+        if closes {
+            return self.post_nothing(queue_pair, id, flags);
+        }
+        let window = match &mut *current {
+            Some(window) => window,
+            none => none.insert(allocate(&self.domain, self.kind)?),
         };
         let request = WindowBind {
             id,
             flags,
             window,
             region,
-            address: if closes { 0 } else { bind.address },
+            address: bind.address,
             length: bind.length,
-            access: if closes { 0 } else { remote_access(bind.privileges) },
+            access: remote_access(bind.privileges),
             key: inc_rkey(window.key()),
         };
         let posted = queue_pair.post_bind(&request);
-        posted.map_err(|failure| match failure.errno {
-            libc::ENOMEM => crate::errors::no_room(),
+        let key = posted.map_err(|failure| match failure.errno {
+            libc::ENOMEM => no_room(),
             _ => internal(failure, "the bind was not posted"),
-        })
+        })?;
+        self.bound.store(true, Ordering::Relaxed);
+        Ok(key)
     }
 
     /// Completes a bind that has nothing to do for the device: an empty write of nothing.

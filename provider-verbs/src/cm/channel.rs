@@ -46,9 +46,10 @@ impl Channel {
         Failure::check("rdma_get_cm_event", code)?;
         let raw =
             NonNull::new(raw).ok_or(Failure { call: "rdma_get_cm_event", errno: libc::EPROTO })?;
-        // SAFETY: the event is valid until it is acknowledged, and with it its identifiers,
-        // whose destruction waits for that.
-        let copy = unsafe { event::copy(raw.as_ref(), self) };
+        // SAFETY: the event is valid until it is acknowledged.
+        let event = unsafe { raw.as_ref() };
+        // SAFETY: its identifiers live until then as well: their destruction waits for it.
+        let copy = unsafe { event::copy(event, self) };
         // SAFETY: it was taken and is acknowledged once.
         let code = unsafe { (library!(cm).rdma_ack_cm_event)(raw.as_ptr()) };
         Failure::check("rdma_ack_cm_event", code)?;

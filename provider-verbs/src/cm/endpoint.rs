@@ -11,12 +11,13 @@ use std::net::SocketAddr;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
-use super::{Id, PortSpace};
+use super::address::from_storage;
+use super::{Channel, Id, PortSpace, event};
 use crate::sys::rdma_cma::{RAI_PASSIVE, rdma_addrinfo};
 use crate::sys::verbs::{self as sys, ibv_qp_cap, ibv_qp_init_attr};
 use crate::verbs::{
     CompletionChannel, CompletionQueue, Failure, Lent, ProtectionDomain, QueuePair, QueuePairKind,
-    Result, SharedReceiveQueue, library,
+    Result, SharedReceiveQueue, field, library,
 };
 
 /// What an identifier makes its queue pair from; queues that are not given are made with it.
@@ -65,6 +66,10 @@ impl Id {
         domain: Option<&Arc<ProtectionDomain>>,
         init: &IdQueuePairInit<'_>,
     ) -> Result<ibv_qp_cap> {
+        if self.context().is_none() {
+            // The library takes the binding for granted.
+            return Err(Failure { call: "rdma_create_qp", errno: libc::EINVAL });
+        }
         let mut attributes = init.to_c();
         self.keep(init.parts(domain));
         let domain = domain.map_or(null_mut(), |domain| domain.raw());
@@ -78,7 +83,7 @@ impl Id {
     }
 
     fn lender(&self) -> Lent {
-        self.keeper()
+        Arc::clone(self.keeper()) as Lent
     }
 
     /// The queue pair that was made with it.
@@ -156,6 +161,48 @@ impl Id {
     }
 }
 
+/// What only synchronous identifiers have, and what the provider has no need of.
+impl Id {
+    /// Moves the identifier to another channel, or makes it synchronous; its events that were
+    /// not taken move as well (rdma_migrate_id(3)).
+    pub(crate) fn migrate(&self, channel: Option<&Arc<Channel>>) -> Result<()> {
+        let mut place = self.keeper().channel.lock();
+        let to = channel.map_or(null_mut(), |channel| channel.raw());
+        // SAFETY: the identifier and the channel, if there is one, are alive.
+        let code = unsafe { (library!(cm).rdma_migrate_id)(self.raw(), to) };
+        Failure::check("rdma_migrate_id", code)?;
+        *place = channel.cloned();
+        Ok(())
+    }
+
+    /// Whether its operations block.
+    pub(crate) fn is_synchronous(&self) -> bool {
+        self.keeper().channel.lock().is_none()
+    }
+
+    /// The event that a synchronous identifier keeps, that of its last operation.
+    pub(crate) fn kept_event(&self) -> Option<event::Event> {
+        let _turn = self.turn()?;
+        // SAFETY: the identifier is alive, and its event does not change during the turn.
+        let kept = NonNull::new(unsafe { (*self.raw()).event })?;
+        // SAFETY: it is valid until it is acknowledged, at the next operation.
+        let kept = unsafe { kept.as_ref() };
+        // SAFETY: as above.
+        Some(unsafe { event::copy_kept(kept) })
+    }
+
+    /// The local address (rdma_get_local_addr(3)).
+    pub(crate) fn local_address(&self) -> Option<SocketAddr> {
+        from_storage(&field!(self.raw(), route.addr.src))
+    }
+
+    /// The other side's port number (rdma_get_dst_port(3)).
+    pub(crate) fn peer_port(&self) -> u16 {
+        // SAFETY: the identifier is alive.
+        u16::from_be(unsafe { (library!(cm).rdma_get_dst_port)(self.raw()) })
+    }
+}
+
 /// A completion queue of an identifier's, with its channel where that was made with it.
 pub(crate) struct IdQueue {
     pub(crate) queue: Arc<CompletionQueue>,
@@ -186,10 +233,10 @@ impl AddressInfo {
         // SAFETY: zeros are a value of the type that asks for nothing.
         let mut wanted: rdma_addrinfo = unsafe { MaybeUninit::zeroed().assume_init() };
         wanted.ai_flags = if hints.passive { RAI_PASSIVE } else { 0 };
-        wanted.ai_port_space = hints.space.value().cast_signed();
+        wanted.ai_port_space = hints.space.value() as i32;
         wanted.ai_qp_type = match hints.space {
-            PortSpace::Udp => sys::IBV_QPT_UD.cast_signed(),
-            PortSpace::Tcp | PortSpace::Ib => sys::IBV_QPT_RC.cast_signed(),
+            PortSpace::Udp => sys::IBV_QPT_UD as i32,
+            PortSpace::Tcp | PortSpace::Ib => sys::IBV_QPT_RC as i32,
         };
         let mut found = null_mut();
         // SAFETY: the texts end with a zero byte and the places are valid.

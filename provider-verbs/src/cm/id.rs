@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 
+use super::Channel;
 use super::address::{CAddress, from_storage};
-use super::{Channel, event};
 use crate::sys::rdma_cma::{self as sys, rdma_cm_id, rdma_conn_param};
 use crate::sys::verbs::ibv_qp_attr;
-use crate::verbs::{Context, Failure, Lent, Result, key_to_pointer, library};
+use crate::verbs::{Context, Failure, Lent, Result, field, key_to_pointer, library};
 
 /// What an identifier is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(test), allow(dead_code, reason = "the provider has connections only"))]
 pub(crate) enum PortSpace {
     /// Reliable connections, by TCP port numbers.
     Tcp,
@@ -92,7 +93,7 @@ pub(crate) struct Id {
 pub(super) struct Inner {
     raw: NonNull<rdma_cm_id>,
     /// The channel of an asynchronous identifier.
-    channel: Mutex<Option<Arc<Channel>>>,
+    pub(super) channel: Mutex<Option<Arc<Channel>>>,
     /// Whose turn it is on a synchronous one: its operations exchange the event that it keeps.
     turn: Mutex<()>,
     /// What its queue pair was made from, and so has to outlive it.
@@ -194,8 +195,8 @@ impl Id {
         self.inner.raw.as_ptr()
     }
 
-    pub(super) fn keeper(&self) -> Arc<Inner> {
-        Arc::clone(&self.inner)
+    pub(super) fn keeper(&self) -> &Arc<Inner> {
+        &self.inner
     }
 
     pub(super) fn is_endpoint(&self) -> bool {
@@ -209,9 +210,11 @@ impl Id {
 
     /// Gives the events of the identifier that come from now on that key.
     pub(crate) fn set_key(&self, key: u64) {
-        // SAFETY: alive; the library only hands the word on. It is written before events that
-        // the caller expects under the key can come.
-        unsafe { (&raw mut (*self.raw()).context).write_volatile(key_to_pointer(key)) };
+        // SAFETY: the identifier is alive.
+        let place = unsafe { &raw mut (*self.raw()).context };
+        // SAFETY: as above; the library only hands the word on. It is written before events
+        // that the caller expects under the key can come.
+        unsafe { place.write_volatile(key_to_pointer(key)) };
     }
 
     /// Binds to a local address, and so to a device unless it is a wildcard (rdma_bind_addr(3)).
@@ -329,78 +332,28 @@ impl Id {
         Failure::check("rdma_set_option", code)
     }
 
-    /// Moves the identifier to another channel, or makes it synchronous; its events that were
-    /// not taken move as well (rdma_migrate_id(3)).
-    pub(crate) fn migrate(&self, channel: Option<&Arc<Channel>>) -> Result<()> {
-        let mut place = self.inner.channel.lock();
-        let to = channel.map_or(null_mut(), |channel| channel.raw());
-        // SAFETY: the identifier and the channel, if there is one, are alive.
-        let code = unsafe { (library!(cm).rdma_migrate_id)(self.raw(), to) };
-        Failure::check("rdma_migrate_id", code)?;
-        *place = channel.cloned();
-        Ok(())
-    }
-
-    /// Whether its operations block.
-    pub(crate) fn is_synchronous(&self) -> bool {
-        self.inner.channel.lock().is_none()
-    }
-
-    /// The event that a synchronous identifier keeps, that of its last operation.
-    pub(crate) fn kept_event(&self) -> Option<event::Event> {
-        let _turn = self.turn()?;
-        // SAFETY: the identifier is alive, and its event does not change during the turn.
-        let kept = NonNull::new(unsafe { (*self.raw()).event })?;
-        // SAFETY: it is not acknowledged before the next operation.
-        Some(unsafe { event::copy_kept(kept.as_ref()) })
-    }
-
     /// The device that it is bound to.
     pub(crate) fn context(&self) -> Option<Context> {
-        // SAFETY: the identifier is alive; the word is written before the event or return that
-        // tells of the binding.
-        let context = unsafe { (&raw const (*self.raw()).verbs).read_volatile() };
+        // It is written before the event or return that tells of the binding.
+        let context = field!(self.raw(), verbs);
         // SAFETY: the library keeps its devices open as long as the process.
         NonNull::new(context).map(|context| unsafe { Context::lent(context) })
     }
 
     /// The port of the device that it is bound to, or 0.
     pub(crate) fn port(&self) -> u8 {
-        // SAFETY: as above.
-        unsafe { (&raw const (*self.raw()).port_num).read_volatile() }
-    }
-
-    /// The local address (rdma_get_local_addr(3)).
-    pub(crate) fn local_address(&self) -> Option<SocketAddr> {
-        // SAFETY: as above; the addresses are a copy.
-        from_storage(&unsafe { (&raw const (*self.raw()).route.addr.src).read_volatile() })
+        field!(self.raw(), port_num)
     }
 
     /// The other side's address (rdma_get_peer_addr(3)).
     pub(crate) fn peer_address(&self) -> Option<SocketAddr> {
-        // SAFETY: as above.
-        from_storage(&unsafe { (&raw const (*self.raw()).route.addr.dst).read_volatile() })
-    }
-
-    /// The GIDs of this side and the other.
-    pub(crate) fn gids(&self) -> ([u8; 16], [u8; 16]) {
-        // SAFETY: as above.
-        let local = unsafe { (&raw const (*self.raw()).route.addr.ib.sgid).read_volatile() };
-        // SAFETY: as above.
-        let peer = unsafe { (&raw const (*self.raw()).route.addr.ib.dgid).read_volatile() };
-        (local.raw, peer.raw)
+        from_storage(&field!(self.raw(), route.addr.dst))
     }
 
     /// The local port number (rdma_get_src_port(3)).
     pub(crate) fn local_port(&self) -> u16 {
         // SAFETY: the identifier is alive.
         u16::from_be(unsafe { (library!(cm).rdma_get_src_port)(self.raw()) })
-    }
-
-    /// The other side's port number (rdma_get_dst_port(3)).
-    pub(crate) fn peer_port(&self) -> u16 {
-        // SAFETY: the identifier is alive.
-        u16::from_be(unsafe { (library!(cm).rdma_get_dst_port)(self.raw()) })
     }
 }
 

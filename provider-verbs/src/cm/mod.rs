@@ -14,6 +14,7 @@ mod tests;
 
 pub(crate) use address::from_c;
 pub(crate) use channel::Channel;
+#[cfg(test)]
 pub(crate) use endpoint::{AddressInfo, Hints, IdQueuePairInit};
 pub(crate) use event::{Event, EventKind, Parameters};
 pub(crate) use id::{ConnectParameters, Id, PortSpace};

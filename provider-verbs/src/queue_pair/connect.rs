@@ -101,7 +101,7 @@ impl Endpoint {
             Parameters::Connection { responder_resources, initiator_depth } => {
                 (responder_resources, initiator_depth)
             }
-            Parameters::Datagram { .. } => (0, 0),
+            Parameters::Datagram => (0, 0),
         };
         let mut answer = connection(&link, &hardware, &private_data);
         answer.responder_resources = answer.responder_resources.min(asked_in);
@@ -198,7 +198,7 @@ impl Endpoint {
                     })
                 }
                 (EventKind::Unreachable, _) if is_connecting => {
-                    Outcome::Failed(match event.status.cast_signed() {
+                    Outcome::Failed(match event.status as i32 {
                         libc::ETIMEDOUT => ConnectionUpcall::TimedOut,
                         _ => ConnectionUpcall::Unreachable,
                     })
@@ -213,6 +213,12 @@ impl Endpoint {
                     | EventKind::Disconnected,
                     _,
                 ) if !is_connected => Outcome::Failed(ConnectionUpcall::AcceptFailed),
+                // A queue pair that is in error by itself says why the other side left.
+                (EventKind::Disconnected, Some(hardware))
+                    if hardware.query_state() == Ok(sys::IBV_QPS_ERR) =>
+                {
+                    Outcome::Ended(End::Broken)
+                }
                 (EventKind::Disconnected, _) => Outcome::Ended(End::Disconnected),
                 (EventKind::Rejected | EventKind::Unreachable | EventKind::ConnectError, _) => {
                     Outcome::Ended(End::Broken)

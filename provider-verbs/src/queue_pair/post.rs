@@ -87,9 +87,18 @@ impl Endpoint {
             }
             _ => return Err(unsupported("such a request")),
         };
+        // A read brings what the remote side has, into as much as it needs of the local one.
+        let (cut, read);
+        let (segments, length) = match request.work {
+            Work::RdmaRead { remote } if remote.length < request.length => {
+                (cut, read) = segments::first(request.segments, remote.length);
+                (&cut[..read], remote.length)
+            }
+            _ => (request.segments, request.length),
+        };
         let record = Record {
             cookie: request.cookie,
-            length: request.length,
+            length,
             flags: request.flags,
             operation: request.work.operation(),
             ..Record::default()
@@ -102,10 +111,10 @@ impl Endpoint {
                 | Work::RdmaWriteImmediate { .. }
         );
         self.submit(&record, |sender, hardware, id, mut flags| {
-            if inline && request.length <= sender.inline {
+            if inline && length <= sender.inline {
                 flags |= sys::IBV_SEND_INLINE;
             }
-            segments::with(request.segments, |segments| {
+            segments::with(segments, |segments| {
                 // SAFETY: the core checked the segments against their regions, whose memory
                 // can be read (`Span::new`).
                 unsafe { hardware.post(&Post { id, flags, segments, what }) }

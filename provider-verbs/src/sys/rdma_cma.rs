@@ -1,5 +1,6 @@
 //! Layouts and constants of `rdma/rdma_cma.h`.
 #![allow(non_camel_case_types, reason = "the names are those of the header")]
+#![allow(dead_code, reason = "a layout has every field, used or not")]
 
 use std::ffi::{c_char, c_int, c_void};
 

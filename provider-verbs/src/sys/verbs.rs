@@ -1,6 +1,7 @@
 //! Layouts and constants of `infiniband/verbs.h`. Enumerations of the device's are plain
 //! integers here: one that this version does not know must not be a broken value.
 #![allow(non_camel_case_types, reason = "the names are those of the header")]
+#![allow(dead_code, reason = "a layout has every field, used or not")]
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 

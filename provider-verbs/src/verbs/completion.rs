@@ -5,7 +5,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::memory::{Lender, Lent, handle};
-use super::{Context, Failure, Result, WorkCompletion, key_to_pointer, library, pointer_to_key};
+use super::{
+    Context, Failure, Result, WorkCompletion, field, key_to_pointer, library, pointer_to_key,
+};
 use crate::sys::dispatch;
 use crate::sys::verbs::{ibv_comp_channel, ibv_cq};
 
@@ -74,7 +76,7 @@ impl Drop for CompletionChannel {
 handle! {
     /// A completion queue (ibv_create_cq(3)).
     CompletionQueue(ibv_cq) {
-        context: Context,
+        _context: Context,
         _channel: Option<Arc<CompletionChannel>>,
         lender: Lender,
     }
@@ -97,7 +99,7 @@ impl CompletionQueue {
         };
         let Some(raw) = NonNull::new(raw) else { return Err(Failure::last("ibv_create_cq")) };
         let (context, channel) = (context.clone(), channel.cloned());
-        Ok(Arc::new(Self { raw, context, _channel: channel, lender: None }))
+        Ok(Arc::new(Self { raw, _context: context, _channel: channel, lender: None }))
     }
 
     /// A queue of the lender's.
@@ -105,18 +107,12 @@ impl CompletionQueue {
     /// # Safety
     /// It must live as long as its lender.
     pub(crate) unsafe fn lent(raw: NonNull<ibv_cq>, context: Context, lender: Lent) -> Arc<Self> {
-        Arc::new(Self { raw, context, _channel: None, lender: Some(lender) })
+        Arc::new(Self { raw, _context: context, _channel: None, lender: Some(lender) })
     }
 
     /// How many completions it holds.
     pub(crate) fn depth(&self) -> u32 {
-        // SAFETY: it is alive; reading is volatile since a resize by another thread may change it.
-        let depth = unsafe { (&raw const (*self.raw()).cqe).read_volatile() };
-        u32::try_from(depth).unwrap_or(0)
-    }
-
-    pub(crate) fn context(&self) -> &Context {
-        &self.context
+        u32::try_from(field!(self.raw(), cqe)).unwrap_or(0)
     }
 
     /// Takes completions into the slice (ibv_poll_cq(3)).

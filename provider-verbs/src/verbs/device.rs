@@ -12,7 +12,7 @@ use crate::sys::{LoadFailure, libraries};
 
 /// A device of this machine.
 pub(crate) struct DeviceEntry {
-    list: Arc<List>,
+    _list: Arc<List>,
     raw: NonNull<ibv_device>,
     pub(crate) name: String,
 }
@@ -55,7 +55,7 @@ pub(crate) fn devices() -> std::result::Result<Result<Vec<DeviceEntry>>, &'stati
         let raw = NonNull::new(unsafe { *place })?;
         // SAFETY: as above; the name is never changed.
         let name = text(unsafe { &raw.as_ref().name });
-        Some(DeviceEntry { list: Arc::clone(&list), raw, name })
+        Some(DeviceEntry { _list: Arc::clone(&list), raw, name })
     });
     Ok(Ok(entries.collect()))
 }
@@ -170,16 +170,6 @@ impl Context {
         Failure::check("ibv_query_port", code)?;
         // SAFETY: as for the device.
         Ok(unsafe { attributes.assume_init() })
-    }
-
-    /// An entry of a port's table of GIDs (ibv_query_gid(3)).
-    pub(crate) fn query_gid(&self, port: u8, index: i32) -> Result<[u8; 16]> {
-        let mut gid = sys::ibv_gid::default();
-        // SAFETY: the context is open and the place valid.
-        let code =
-            unsafe { (library!(verbs).ibv_query_gid)(self.raw(), port, index, &raw mut gid) };
-        Failure::check("ibv_query_gid", code)?;
-        Ok(gid.raw)
     }
 
     /// The descriptor that is readable when there is an asynchronous event.

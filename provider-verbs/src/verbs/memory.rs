@@ -1,4 +1,4 @@
-//! Protection domains, memory regions and windows, address handles.
+//! Protection domains, memory regions and windows.
 
 use std::any::Any;
 use std::ptr::NonNull;
@@ -6,18 +6,20 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{Context, Failure, Result, library};
+use super::{Context, Failure, Result, field, library};
 use crate::sys::dispatch;
-use crate::sys::verbs::{self as sys, ibv_ah, ibv_ah_attr, ibv_mr, ibv_mw, ibv_pd};
+use crate::sys::verbs::{self as sys, ibv_mr, ibv_mw, ibv_pd};
 
 /// An object of the library behind a pointer; `Send` and `Sync`, since the library's calls are
 /// thread safe.
 macro_rules! handle {
-    ($(#[$doc:meta])* $name:ident($raw:ident) { $($field:ident: $type:ty),* $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident($raw:ident) {
+        $($(#[$attribute:meta])* $field:ident: $type:ty),* $(,)?
+    }) => {
         $(#[$doc])*
         pub(crate) struct $name {
             raw: NonNull<$raw>,
-            $($field: $type,)*
+            $($(#[$attribute])* $field: $type,)*
         }
 
         // SAFETY: the library's calls on it are thread safe, and what is read of it directly
@@ -43,7 +45,7 @@ pub(super) type Lender = Option<Lent>;
 
 handle! {
     /// A protection domain (ibv_alloc_pd(3)).
-    ProtectionDomain(ibv_pd) { context: Context, lender: Lender }
+    ProtectionDomain(ibv_pd) { _context: Context, lender: Lender }
 }
 
 impl ProtectionDomain {
@@ -51,7 +53,7 @@ impl ProtectionDomain {
         // SAFETY: the context is open.
         let raw = unsafe { (library!(verbs).ibv_alloc_pd)(context.raw()) };
         match NonNull::new(raw) {
-            Some(raw) => Ok(Arc::new(Self { raw, context: context.clone(), lender: None })),
+            Some(raw) => Ok(Arc::new(Self { raw, _context: context.clone(), lender: None })),
             None => Err(Failure::last("ibv_alloc_pd")),
         }
     }
@@ -61,11 +63,7 @@ impl ProtectionDomain {
     /// # Safety
     /// It must live as long as its lender.
     pub(crate) unsafe fn lent(raw: NonNull<ibv_pd>, context: Context, lender: Lent) -> Arc<Self> {
-        Arc::new(Self { raw, context, lender: Some(lender) })
-    }
-
-    pub(crate) fn context(&self) -> &Context {
-        &self.context
+        Arc::new(Self { raw, _context: context, lender: Some(lender) })
     }
 }
 
@@ -107,9 +105,8 @@ impl MemoryRegion {
     ) -> Result<Self> {
         let place = std::ptr::with_exposed_provenance_mut(address as usize);
         // SAFETY: the domain is alive; what is at the address the kernel looks at itself.
-        let raw = unsafe {
-            (library!(verbs).ibv_reg_mr)(domain.raw(), place, length, access.cast_signed())
-        };
+        let raw =
+            unsafe { (library!(verbs).ibv_reg_mr)(domain.raw(), place, length, access as i32) };
         let Some(raw) = NonNull::new(raw) else { return Err(Failure::last("ibv_reg_mr")) };
         // SAFETY: it was just made, and its keys never change.
         let mr = unsafe { raw.as_ref() };
@@ -198,9 +195,7 @@ impl MemoryWindow {
     /// The key as the library knows it. Only binds change it, which the owner must not do at
     /// the same time.
     pub(crate) fn key(&self) -> u32 {
-        // SAFETY: it is alive; reading is volatile, as a bind of another thread's would be a
-        // fault of the owner's that must give a wrong number and nothing worse.
-        unsafe { (&raw const (*self.raw()).rkey).read_volatile() }
+        field!(self.raw(), rkey)
     }
 }
 
@@ -208,34 +203,5 @@ impl Drop for MemoryWindow {
     fn drop(&mut self) {
         // SAFETY: it is alive and freed once, which ends its binding.
         let _ = unsafe { dispatch::dealloc_mw(self.raw()) };
-    }
-}
-
-handle! {
-    /// Where datagrams go (ibv_create_ah(3)).
-    AddressHandle(ibv_ah) { domain: Arc<ProtectionDomain> }
-}
-
-impl AddressHandle {
-    pub(crate) fn new(domain: &Arc<ProtectionDomain>, attributes: &ibv_ah_attr) -> Result<Self> {
-        let mut attributes = *attributes;
-        // SAFETY: the domain is alive and the attributes are a copy.
-        let raw = unsafe { (library!(verbs).ibv_create_ah)(domain.raw(), &raw mut attributes) };
-        match NonNull::new(raw) {
-            Some(raw) => Ok(Self { raw, domain: Arc::clone(domain) }),
-            None => Err(Failure::last("ibv_create_ah")),
-        }
-    }
-
-    /// Whether it belongs to that domain.
-    pub(crate) fn is_of(&self, domain: &Arc<ProtectionDomain>) -> bool {
-        Arc::ptr_eq(&self.domain, domain)
-    }
-}
-
-impl Drop for AddressHandle {
-    fn drop(&mut self) {
-        // SAFETY: it is alive and destroyed once; no post uses it any more, as posts borrow it.
-        let _ = unsafe { (library!(verbs).ibv_destroy_ah)(self.raw()) };
     }
 }

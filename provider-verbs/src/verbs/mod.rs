@@ -15,10 +15,8 @@ mod queue_pair;
 mod shared_receive;
 
 pub(crate) use completion::{CompletionChannel, CompletionQueue};
-pub(crate) use device::{AsyncEvent, Context, DeviceEntry, devices, firmware};
-pub(crate) use memory::{
-    AddressHandle, Lent, MemoryRegion, MemoryWindow, ProtectionDomain, WindowKind,
-};
+pub(crate) use device::{AsyncEvent, Context, devices, firmware};
+pub(crate) use memory::{Lent, MemoryRegion, MemoryWindow, ProtectionDomain, WindowKind};
 pub(crate) use post::{Post, What};
 pub(crate) use queue_pair::{QueuePair, QueuePairInit, QueuePairKind, WindowBind};
 pub(crate) use shared_receive::SharedReceiveQueue;
@@ -73,6 +71,18 @@ macro_rules! library {
     };
 }
 pub(crate) use library;
+
+/// A field of an object of the library's that is alive, which the library may write in another
+/// thread meanwhile: the read is volatile, and gives the value before or after.
+macro_rules! field {
+    ($object:expr, $($field:ident).+) => {{
+        // SAFETY: the object is alive, so the place lies in it.
+        let place = unsafe { &raw const (*$object).$($field).+ };
+        // SAFETY: as above; what is read is a value of the type at any time.
+        unsafe { place.read_volatile() }
+    }};
+}
+pub(crate) use field;
 
 /// Keys that objects are known by in events: an integer where C has a pointer.
 pub(crate) fn key_to_pointer(key: u64) -> *mut std::ffi::c_void {

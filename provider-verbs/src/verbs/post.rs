@@ -2,7 +2,7 @@
 
 use std::ptr::null_mut;
 
-use super::{AddressHandle, Sge};
+use super::Sge;
 use crate::sys::verbs::{self as sys, ibv_send_wr, ibv_send_wr_wr, rdma_wr};
 
 /// A request (ibv_post_send(3)).
@@ -14,48 +14,19 @@ pub(crate) struct Post<'a> {
     /// The local side.
     pub(crate) segments: &'a [Sge],
     /// What it does.
-    pub(crate) what: What<'a>,
+    pub(crate) what: What,
 }
 
 /// What a request does. Addresses and keys are the peer's.
-pub(crate) enum What<'a> {
+#[derive(Clone, Copy)]
+pub(crate) enum What {
     Send,
-    SendInvalidate {
-        key: u32,
-    },
-    Write {
-        address: u64,
-        key: u32,
-    },
-    WriteImmediate {
-        address: u64,
-        key: u32,
-        data: u32,
-    },
-    Read {
-        address: u64,
-        key: u32,
-    },
-    FetchAdd {
-        address: u64,
-        key: u32,
-        add: u64,
-    },
-    CompareSwap {
-        address: u64,
-        key: u32,
-        compare: u64,
-        swap: u64,
-    },
-    Datagram {
-        to: &'a AddressHandle,
-        number: u32,
-        queue_key: u32,
-    },
-    /// Ends the binding of a window of type 2 of this side.
-    LocalInvalidate {
-        key: u32,
-    },
+    SendInvalidate { key: u32 },
+    Write { address: u64, key: u32 },
+    WriteImmediate { address: u64, key: u32, data: u32 },
+    Read { address: u64, key: u32 },
+    FetchAdd { address: u64, key: u32, add: u64 },
+    CompareSwap { address: u64, key: u32, compare: u64, swap: u64 },
 }
 
 impl Post<'_> {
@@ -79,11 +50,6 @@ impl Post<'_> {
             What::CompareSwap { address, key, compare, swap } => {
                 (sys::IBV_WR_ATOMIC_CMP_AND_SWP, 0, atomic(address, key, compare, swap))
             }
-            What::Datagram { to, number, queue_key } => {
-                let ud = sys::ud_wr { ah: to.raw(), remote_qpn: number, remote_qkey: queue_key };
-                (sys::IBV_WR_SEND, 0, ibv_send_wr_wr { ud })
-            }
-            What::LocalInvalidate { key } => (sys::IBV_WR_LOCAL_INV, key, none),
         };
         ibv_send_wr {
             wr_id: self.id,

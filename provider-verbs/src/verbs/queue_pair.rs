@@ -1,12 +1,13 @@
 //! Queue pairs.
 
+use std::mem::MaybeUninit;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
 use super::memory::{Lender, Lent, handle};
 use super::{
-    CompletionQueue, Context, Failure, MemoryRegion, MemoryWindow, Post, ProtectionDomain, Result,
-    Sge, SharedReceiveQueue, WindowKind, key_to_pointer, library,
+    CompletionQueue, Failure, MemoryRegion, MemoryWindow, Post, ProtectionDomain, Result, Sge,
+    SharedReceiveQueue, WindowKind, key_to_pointer, library,
 };
 use crate::sys::dispatch;
 use crate::sys::verbs::{
@@ -20,6 +21,7 @@ pub(crate) enum QueuePairKind {
     /// A reliable connection.
     Connected,
     /// Datagrams.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the provider has connections only"))]
     Datagram,
 }
 
@@ -57,6 +59,7 @@ handle! {
     QueuePair(ibv_qp) {
         number: u32,
         capabilities: ibv_qp_cap,
+        #[cfg_attr(not(test), expect(dead_code, reason = "it is kept alive"))]
         domain: Arc<ProtectionDomain>,
         _queues: Vec<Arc<CompletionQueue>>,
         _shared: Option<Arc<SharedReceiveQueue>>,
@@ -105,24 +108,14 @@ impl QueuePair {
         self.number
     }
 
-    /// The state that the library last brought it into.
-    #[cfg(test)]
-    pub(crate) fn state(&self) -> u32 {
-        // SAFETY: it is alive; reading is volatile since a change by another thread may write it.
-        unsafe { (&raw const (*self.raw()).state).read_volatile() }
-    }
-
     /// What it has, which may be more than was asked for.
     pub(crate) fn capabilities(&self) -> &ibv_qp_cap {
         &self.capabilities
     }
 
+    #[cfg(test)]
     pub(crate) fn domain(&self) -> &Arc<ProtectionDomain> {
         &self.domain
-    }
-
-    pub(crate) fn context(&self) -> &Context {
-        self.domain.context()
     }
 
     /// Changes its attributes, those of the mask (ibv_modify_qp(3)).
@@ -132,6 +125,19 @@ impl QueuePair {
         let code =
             unsafe { (library!(verbs).ibv_modify_qp)(self.raw(), &raw mut attributes, mask) };
         Failure::check("ibv_modify_qp", code)
+    }
+
+    /// The state that the device says (ibv_query_qp(3)).
+    pub(crate) fn query_state(&self) -> Result<u32> {
+        let mut attributes = ibv_qp_attr::default();
+        let mut init = MaybeUninit::<ibv_qp_init_attr>::zeroed();
+        // SAFETY: the queue pair is alive and the places valid.
+        let code = unsafe {
+            let call = library!(verbs).ibv_query_qp;
+            call(self.raw(), &raw mut attributes, sys::IBV_QP_STATE, init.as_mut_ptr())
+        };
+        Failure::check("ibv_query_qp", code)?;
+        Ok(attributes.qp_state)
     }
 
     /// Ends all use: what is outstanding is flushed.
@@ -183,7 +189,7 @@ impl QueuePair {
     pub(crate) fn post_bind(&self, bind: &WindowBind<'_>) -> Result<u32> {
         const CALL: &str = "ibv_bind_mw";
         let invalid = Failure { call: CALL, errno: libc::EINVAL };
-        let Some(region) = bind.region else { return self.post_bind_raw(bind, null_mut()) };
+        let region = bind.region.ok_or(invalid)?;
         if !Arc::ptr_eq(region.domain(), bind.window.domain()) {
             return Err(Failure { call: CALL, errno: libc::EPERM });
         }
@@ -227,7 +233,7 @@ pub(crate) struct WindowBind<'a> {
     pub(crate) id: u64,
     pub(crate) flags: u32,
     pub(crate) window: &'a MemoryWindow,
-    /// Nothing, with a length of 0, closes a window of type 1.
+    /// Without one there is no bind: some libraries take it for granted.
     pub(crate) region: Option<&'a MemoryRegion>,
     pub(crate) address: u64,
     pub(crate) length: u64,

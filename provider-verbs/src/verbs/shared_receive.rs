@@ -12,7 +12,7 @@ use crate::sys::verbs::{
 
 handle! {
     /// A shared receive queue (ibv_create_srq(3)).
-    SharedReceiveQueue(ibv_srq) { domain: Arc<ProtectionDomain> }
+    SharedReceiveQueue(ibv_srq) { _domain: Arc<ProtectionDomain> }
 }
 
 impl SharedReceiveQueue {
@@ -29,13 +29,9 @@ impl SharedReceiveQueue {
         // SAFETY: the domain is alive and the place valid.
         let raw = unsafe { (library!(verbs).ibv_create_srq)(domain.raw(), &raw mut init) };
         match NonNull::new(raw) {
-            Some(raw) => Ok(Arc::new(Self { raw, domain: Arc::clone(domain) })),
+            Some(raw) => Ok(Arc::new(Self { raw, _domain: Arc::clone(domain) })),
             None => Err(Failure::last("ibv_create_srq")),
         }
-    }
-
-    pub(crate) fn domain(&self) -> &Arc<ProtectionDomain> {
-        &self.domain
     }
 
     /// Adds a receive (ibv_post_srq_recv(3)).

@@ -5,7 +5,7 @@ use dat_core::{
 };
 
 use crate::node::{Node, link};
-use crate::wait::{expect_request, state};
+use crate::wait::{becomes, expect_request};
 
 /// The states that an endpoint can be kept in. Missing are the multi-path ones, which the
 /// transport does not have, and Completion Pending, which it leaves within the accept.
@@ -114,6 +114,6 @@ pub fn stage(node: &Node, wanted: EpState) -> Staged {
         }
         other => panic!("no way to {other}"),
     };
-    assert_eq!(state(&staged.ep), wanted);
+    becomes(&staged.ep, wanted);
     staged
 }

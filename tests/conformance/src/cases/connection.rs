@@ -677,10 +677,10 @@ fn a_reset_drops_nothing_that_was_not_dequeued() {
         client.post_send(&[], cookie, NONE).expect("connected");
     }
     client.disconnect(Close::Abrupt).expect("connected");
+    expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Disconnected);
     client.reset().expect("disconnected");
     assert_eq!(flushed(&node.recv, &client), [0, 1, 2, 3, 4]);
     assert_eq!(flushed(&node.request, &client), [0, 1, 2, 3, 4]);
-    expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Disconnected);
     client.post_recv(&[], 9, NONE).expect("unconnected");
     assert!(!client.status().expect("live").recv_idle, "and receives wait again");
 }
@@ -693,6 +693,7 @@ fn the_marker_of_the_page_is_the_last_to_be_flushed() {
         client.post_send(&[], cookie, NONE).expect("connected");
     }
     client.disconnect(Close::Abrupt).expect("connected");
+    expect_connection(&node.connect, &client, ConnectionEventKind::Disconnected);
     client.post_recv(&[], 99, NONE).expect("disconnected");
     client.post_send(&[], 99, NONE).expect("disconnected");
     assert_eq!(flushed(&node.recv, &client), [0, 1, 2, 3, 4, 99]);

@@ -52,6 +52,7 @@ fn it_tells_who_asks_and_what_was_sent() {
         assert_eq!(param.local_ep, None);
         let server = node.ep();
         request.accept(Some(&server), b"").expect("unconnected");
+        becomes(&client, EpState::Connected);
         let found = client.query().expect("live");
         assert_eq!(found.local_port, param.remote_port, "the port that was passed to the peer");
         assert_eq!(server.query().expect("live").remote_port, Some(param.remote_port));
@@ -210,6 +211,7 @@ fn the_established_event_of_the_passive_side_has_no_private_data() {
     arrived(&event.private_data, b"accepted");
     let kept: Arc<[u8]> = event.private_data;
     client.disconnect(Close::Abrupt).expect("connected");
+    expect_connection(&node.connect, &client, ConnectionEventKind::Disconnected);
     client.reset().expect("disconnected");
     // What was delivered is the consumer's own.
     arrived(&kept, b"accepted");
