@@ -163,7 +163,7 @@ impl VerbsAdapter {
             evd_stream_merging: StreamMatrix::ALL,
             srq_supported: limits.max_srq > 0,
             srq_watermarks_supported: limits.max_srq > 0,
-            srq_ep_pz_difference_supported: true,
+            srq_ep_pz_difference_supported: !limits.is_soft_roce(),
             lmr_sync_required: false,
             rmr_supported: limits.has_windows_one,
             rmr_scope_ep_supported: limits.has_windows_two,

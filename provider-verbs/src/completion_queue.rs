@@ -166,8 +166,6 @@ impl Queue {
             sink,
         });
         engine.register(key, Target::Queue(Arc::downgrade(&queue)));
-        // Failures are told of even while nobody waits: a connection may have broken by them.
-        queue.inner.lock().arm(&queue.hardware);
         Ok(queue)
     }
 
@@ -199,6 +197,11 @@ impl Queue {
         entry.ledger = Some(Arc::clone(ledger));
         entry.shared = shared.cloned();
         let generation = entry.generation;
+        if let Some(shared) = shared {
+            shared.serve(self);
+        }
+        // Failures are told of even while nobody waits: a connection may have broken by them.
+        inner.arm(&self.hardware);
         drop(inner);
         Ok(Attachment { queue: Arc::clone(self), index, generation, room })
     }
@@ -243,13 +246,16 @@ impl Queue {
     /// The device told of completions.
     pub(crate) fn channel_event(&self) {
         let mut inner = self.inner.lock();
-        let solicited = inner.armed == Armed::Solicited;
+        // One that was armed for everything before only solicited ones counted may be either.
+        let solicited = inner.armed == Armed::Solicited || inner.notify == Notify::Solicited;
         inner.armed = Armed::Nothing;
         let mut upcalls = Upcalls::default();
-        inner.collect(self, solicited, &mut upcalls);
+        let mut found = inner.collect(self, solicited, &mut upcalls);
         inner.arm(&self.hardware);
         // What came before the arming is told by nobody else.
-        inner.collect(self, solicited, &mut upcalls);
+        found += inner.collect(self, solicited, &mut upcalls);
+        // An arrival that somebody polled before this counts all the same.
+        upcalls.ready |= found == 0 && inner.notify != Notify::Off;
         drop(inner);
         self.report(upcalls);
     }
@@ -283,6 +289,11 @@ impl Queue {
 impl Inner {
     /// Has the device tell of what is of interest now; failures always are.
     fn arm(&mut self, hardware: &verbs::CompletionQueue) {
+        // With nothing that completes here there is nothing to tell, and an arming can't be
+        // taken back.
+        if self.entries.iter().all(|entry| entry.ledger.is_none()) {
+            return;
+        }
         let wanted = match self.notify {
             Notify::Off | Notify::Solicited => Armed::Solicited,
             Notify::Signalled => Armed::Everything,
@@ -295,9 +306,10 @@ impl Inner {
         }
     }
 
-    /// Moves all completions of the device's to those that wait.
-    fn collect(&mut self, queue: &Queue, solicited: bool, upcalls: &mut Upcalls) {
+    /// Moves all completions of the device's to those that wait, and returns how many there were.
+    fn collect(&mut self, queue: &Queue, solicited: bool, upcalls: &mut Upcalls) -> usize {
         let mut batch = [WorkCompletion::default(); BATCH];
+        let mut found = 0;
         loop {
             let count = queue.hardware.poll(&mut batch).unwrap_or(0);
             for entry in &batch[..count] {
@@ -305,8 +317,9 @@ impl Inner {
                     self.keep(done, room, solicited, upcalls);
                 }
             }
+            found += count;
             if count < batch.len() {
-                return;
+                return found;
             }
         }
     }
@@ -479,7 +492,7 @@ impl CompletionPoller for Poller {
         let queue = &*self.0;
         let mut guard = queue.inner.lock();
         let inner = &mut *guard;
-        let mut count = 0;
+        let (mut count, mut more) = (0, false);
         while count < into.len() {
             if let Some(taken) = inner.taken.pop_front() {
                 taken.room.release();
@@ -496,12 +509,17 @@ impl CompletionPoller for Poller {
                     into[count] = done.completion;
                     count += 1;
                 } else {
+                    more |= inner.notify.wants(done.features);
                     inner.taken.push_back(Taken { completion: done.completion, room });
                 }
             }
             if got < batch.len() {
                 break;
             }
+        }
+        if more {
+            // They arrived unseen by the thread that tells of arrivals.
+            queue.device.engine.send(Command::Report(queue.key, true, false));
         }
         count
     }

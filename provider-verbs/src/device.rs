@@ -99,6 +99,15 @@ impl Limits {
     }
 }
 
+impl Limits {
+    /// Whether it is Linux's soft-RoCE, which knows the zone of a queue pair only: the buffers
+    /// of a shared receive queue have to be of that.
+    pub(crate) fn is_soft_roce(&self) -> bool {
+        const VENDOR: u32 = 0xff_ffff;
+        self.vendor == VENDOR && self.part == 0
+    }
+}
+
 impl Device {
     pub(crate) fn open(
         context: Context,

@@ -151,8 +151,11 @@ impl Incoming for Pending {
 
     fn reject(&self, private_data: &[u8]) -> Result<()> {
         let Waiting { id, .. } = self.answer()?;
-        id.reject(&refusal::compose(private_data))
-            .map_err(|failure| internal(failure, "the refusal was not sent"))
+        match id.reject(&refusal::compose(private_data)) {
+            // The other side gave up before: there is nobody to refuse.
+            Err(failure) if failure.errno == libc::EINVAL => Ok(()),
+            sent => sent.map_err(|failure| internal(failure, "the refusal was not sent")),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use dat_core::provider::{
 use dat_core::{DtoStatus, Operation};
 use parking_lot::Mutex;
 
-use crate::completion_queue::shared_identifier;
+use crate::completion_queue::{Queue, shared_identifier};
 use crate::device::Device;
 use crate::domain;
 use crate::engine::Target;
@@ -26,6 +26,8 @@ pub(crate) struct Shared {
     key: u64,
     pub(crate) hardware: Arc<verbs::SharedReceiveQueue>,
     places: Mutex<Places>,
+    /// The completion queues of the queue pairs that take from it.
+    served: Mutex<Vec<Weak<Queue>>>,
     sink: Arc<dyn SharedReceiveSink>,
 }
 
@@ -76,7 +78,8 @@ pub(crate) fn create(
     };
     let shared = Arc::new_cyclic(|me: &Weak<Shared>| {
         device.engine.register(key, Target::Shared(Weak::clone(me)));
-        Shared { device: Arc::clone(device), key, hardware, places: Mutex::new(places), sink }
+        let (device, places) = (Arc::clone(device), Mutex::new(places));
+        Shared { device, key, hardware, places, served: Mutex::default(), sink }
     });
     Ok(Arc::new(Handle(shared)))
 }
@@ -113,6 +116,13 @@ impl Shared {
             completion,
             features: CompletionFeatures { unsignalled, solicited: false, failed },
         })
+    }
+
+    /// A queue pair takes from it that completes there.
+    pub(crate) fn serve(&self, queue: &Arc<Queue>) {
+        let mut served = self.served.lock();
+        served.retain(|one| one.strong_count() > 0 && one.as_ptr() != Arc::as_ptr(queue));
+        served.push(Arc::downgrade(queue));
     }
 
     /// Buffers that may be outstanding.
@@ -188,6 +198,11 @@ impl SharedReceiveQueue for Handle {
     }
 
     fn counts(&self) -> (u32, u32) {
+        // What arrived is known only where it completes.
+        let served: Vec<_> = self.0.served.lock().iter().filter_map(Weak::upgrade).collect();
+        for queue in served {
+            queue.collect_quietly();
+        }
         let places = self.0.places.lock();
         (places.queued, places.outstanding)
     }

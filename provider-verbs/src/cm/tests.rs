@@ -374,7 +374,10 @@ fn the_passive_side_keeps_domain_and_attributes_for_each_request() {
             queue_pair.post_receive(1, &[]).expect("posted before it is accepted");
             request.accept(&ConnectParameters::default()).expect("connected when it returns");
             let active = active.join().expect("the active side");
-            active.disconnect().expect("connected");
+            // It waits for the answer of the other side, which the release gives.
+            let active = std::thread::spawn(move || active.disconnect());
+            drop((queue_pair, request));
+            active.join().expect("the active side").expect("connected");
         }
     });
 }
@@ -392,8 +395,10 @@ fn it_is_synchronous_until_it_is_migrated_to_a_channel() {
         assert!(!active.is_synchronous());
         active.connect(&ConnectParameters::default()).expect("it begins, and returns at once");
         let request = passive.take_request().expect("a request");
-        request.accept(&ConnectParameters::default()).expect("connected");
+        // It waits for the other side's last word, which that sends as it takes the event.
+        let passive = std::thread::spawn(move || request.accept(&ConnectParameters::default()));
         expect(&channel, EventKind::Established);
+        passive.join().expect("the passive side").expect("connected");
     });
 }
 

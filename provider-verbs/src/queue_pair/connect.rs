@@ -219,8 +219,11 @@ impl Endpoint {
                 {
                     Outcome::Ended(End::Broken)
                 }
-                (EventKind::Disconnected, _) => Outcome::Ended(End::Disconnected),
-                (EventKind::Rejected | EventKind::Unreachable | EventKind::ConnectError, _) => {
+                // A refusal that late is that of a side which went before it was told.
+                (EventKind::Disconnected | EventKind::Rejected, _) => {
+                    Outcome::Ended(End::Disconnected)
+                }
+                (EventKind::Unreachable | EventKind::ConnectError, _) => {
                     Outcome::Ended(End::Broken)
                 }
                 (EventKind::DeviceRemoval, _) => Outcome::Removed(is_connected),

@@ -115,5 +115,8 @@ pub fn stage(node: &Node, wanted: EpState) -> Staged {
         other => panic!("no way to {other}"),
     };
     becomes(&staged.ep, wanted);
+    if let (EpState::Disconnected, Some(peer)) = (wanted, &staged.peer) {
+        becomes(peer, wanted);
+    }
     staged
 }

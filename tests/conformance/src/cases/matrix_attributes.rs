@@ -493,6 +493,7 @@ fn segments_reach_the_bound() {
         max_request_iov: dto as u32,
         max_rdma_write_iov: writes as u32,
         max_rdma_read_iov: reads as u32,
+        max_rdma_read_in: u32::from(has_reads),
         max_rdma_read_out: u32::from(has_reads),
         ..modest(&node)
     };

@@ -217,7 +217,7 @@ fn the_end_of_a_connection_leaves_the_buffers_to_the_others() {
         srq.post_recv(&[], cookie).expect("room");
     }
     first.disconnect(Close::Abrupt).expect("connected");
-    assert_eq!(crate::state(&first_server), dat_core::EpState::Disconnected);
+    crate::wait::becomes(&first_server, dat_core::EpState::Disconnected);
     expect_no_event(&node.recv);
     assert_eq!(srq.query().expect("live").available_dto_count, 2);
     second.post_send(&[], 0, NONE).expect("connected");
