@@ -1,7 +1,9 @@
 //! Listening, and requests for a connection.
 
 use std::any::Any;
+use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use dat_core::error::{Result, Subtype};
 use dat_core::provider::{Incoming, ListenSink, Listener, Peer, QueuePair};
@@ -12,10 +14,17 @@ use crate::device::Device;
 use crate::engine::Target;
 use crate::errors::{exhausted, internal, wrong_state};
 use crate::queue_pair::{self, Accepted, Key};
+use crate::verbs::Failure;
 use crate::{qualifier, refusal};
 
 /// Requests that may wait in the kernel; those in the dispatcher have left it.
 const BACKLOG: i32 = 128;
+
+/// How often a port that is in use is tried again.
+const BIND_TRIES: u32 = 10;
+
+/// The pause before that.
+const BIND_PAUSE: Duration = Duration::from_millis(5);
 
 pub(crate) struct Listening {
     device: Arc<Device>,
@@ -56,7 +65,7 @@ pub(crate) fn listen(
         exhausted(failure, Subtype::ResourceDevice, "communication identifier")
     })?;
     let address = device.at_port(wanted.map_or(0, qualifier::to_port));
-    id.bind(address).map_err(|failure| qualifier::refused(failure, wanted))?;
+    bind(&id, address).map_err(|failure| qualifier::refused(failure, wanted))?;
     let qualifier = wanted.unwrap_or_else(|| id.local_port().into());
     let listening = Arc::new_cyclic(|me: &Weak<Listening>| {
         engine.register(value, Target::Listener(Weak::clone(me)));
@@ -65,6 +74,21 @@ pub(crate) fn listen(
     });
     id.listen(BACKLOG).map_err(|failure| qualifier::refused(failure, wanted))?;
     Ok(Box::new(Handle(listening)))
+}
+
+/// Binds to an address. A port that is in use may be so by a service point whose last reference
+/// a thread is just letting go of, after an upcall: that is waited for, shortly.
+fn bind(id: &Id, address: SocketAddr) -> std::result::Result<(), Failure> {
+    let mut tries = BIND_TRIES;
+    loop {
+        match id.bind(address) {
+            Err(failure) if failure.errno == libc::EADDRINUSE && tries > 0 => {
+                tries -= 1;
+                std::thread::sleep(BIND_PAUSE);
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 impl Listener for Handle {

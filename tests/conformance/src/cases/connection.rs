@@ -277,6 +277,7 @@ fn a_duplicate_goes_where_the_original_went() {
     arrival.request.accept(Some(&twin_server), b"").expect("unconnected");
     expect_connection(&near.connect, &twin, ConnectionEventKind::Established);
     client.disconnect(Close::Abrupt).expect("connected");
+    expect_connection(&near.connect, &client, ConnectionEventKind::Disconnected);
     let disconnected = dup(&lonely, &client, Timeout::Infinite, b"");
     refused(disconnected, ReturnType::InvalidState, Subtype::InvalidStateEpDisconnected);
     let connected = dup(&twin, &twin, Timeout::Infinite, b"");

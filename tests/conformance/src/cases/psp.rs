@@ -246,7 +246,7 @@ fn an_endpoint_of_the_providers_is_gone_with_the_refusal() {
         assert!(!ep.is_live());
         refused(ep.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
         refused(ep.free(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
-        assert_eq!(state(&client), EpState::Disconnected);
+        crate::wait::becomes(&client, EpState::Disconnected);
         client.free().expect("disconnected");
     }
     psp.free().expect("live");
