@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use dat_core::registry::Configuration;
 use dat_core::{
     CompletionFlags, Connect, ConnectionEventKind, DtoStatus, Endpoint, EpSpec, EpState, EvdFlags,
     EvdOptions, Event, EventDispatcher, InterfaceAdapter, ProtectionZone, PspMaker, Registry,
@@ -32,10 +33,11 @@ struct Side {
 impl Side {
     /// An instance of the adapter of that address, named as a line of dat.conf names it.
     fn open(address: IpAddr) -> Self {
-        let registry = Registry::new();
+        let name = VerbsProvider::NAME;
+        let line = format!("here u2.0 threadsafe default {name} {name}.0.1 \"{address} 0\" \"\"");
+        let registry = Registry::with_configuration(Configuration::from_text("dat.conf", &line));
         registry.add_provider(provider_verbs::provider()).expect("an empty registry");
-        let name = format!("{}?{address} 0", VerbsProvider::NAME);
-        let ia = registry.open(&name).expect("the adapter of DAT_TEST_RDMA");
+        let ia = registry.open("here").expect("the adapter of DAT_TEST_RDMA");
         let evd = |flags| ia.evd_create(&EvdOptions::new(256, flags)).expect("a dispatcher");
         Self {
             pz: ia.pz_create().expect("a zone"),

@@ -44,8 +44,11 @@ impl Staged {
     }
 }
 
-/// The qualifier of the reserved service points; every adapter has an address of its own.
-const QUALIFIER: u64 = 77;
+/// The qualifier of the reserved service points: of this process alone, since others may try
+/// their cases at the same address.
+fn qualifier() -> u64 {
+    20_000 + u64::from(std::process::id() % 10_000)
+}
 
 /// An endpoint of the node in that state. A zone is given to one that the provider made, unless
 /// the state is that it has none.
@@ -61,12 +64,12 @@ pub fn stage(node: &Node, wanted: EpState) -> Staged {
         (client, expect_request(&node.requests).request)
     };
     let reserve = |ep: Option<&Endpoint>| {
-        let rsp = node.ia.rsp_create(QUALIFIER, ep, &node.requests).expect("a service point");
+        let rsp = node.ia.rsp_create(qualifier(), ep, &node.requests).expect("a service point");
         let ep = rsp.query().expect("a live service point").ep;
         Staged { rsp: Some(rsp), ..Staged::alone(ep) }
     };
     let arrived = |mut staged: Staged| {
-        let (peer, request) = ask(QUALIFIER);
+        let (peer, request) = ask(qualifier());
         (staged.peer, staged.request) = (Some(peer), Some(request));
         staged
     };
