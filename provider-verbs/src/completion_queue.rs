@@ -36,9 +36,7 @@ pub(crate) struct Queue {
 }
 
 struct Inner {
-    entries: Vec<Entry>,
-    /// Queue pairs with a shared receive queue, by number: their completions name a buffer.
-    by_number: HashMap<u32, usize>,
+    routes: Routes,
     taken: VecDeque<Taken>,
     /// How many completions may wait.
     depth: usize,
@@ -48,6 +46,13 @@ struct Inner {
     armed: Armed,
     /// Nobody will poll any more.
     closed: bool,
+}
+
+/// Where completions of the device's belong.
+struct Routes {
+    entries: Vec<Entry>,
+    /// Queue pairs with a shared receive queue, by number: their completions name a buffer.
+    by_number: HashMap<u32, usize>,
 }
 
 /// What the device was asked to tell of.
@@ -72,7 +77,6 @@ struct Taken {
     room: Room,
 }
 
-#[derive(Clone)]
 enum Room {
     Ledger(Arc<Ledger>),
     Shared(Arc<Shared>),
@@ -80,9 +84,37 @@ enum Room {
 
 impl Room {
     fn release(&self) {
+        self.borrow().release();
+    }
+
+    fn borrow(&self) -> RoomRef<'_> {
+        match self {
+            Self::Ledger(ledger) => RoomRef::Ledger(ledger),
+            Self::Shared(shared) => RoomRef::Shared(shared),
+        }
+    }
+}
+
+/// The same for a completion that nobody has to keep.
+#[derive(Clone, Copy)]
+enum RoomRef<'a> {
+    Ledger(&'a Arc<Ledger>),
+    Shared(&'a Arc<Shared>),
+}
+
+impl RoomRef<'_> {
+    #[inline]
+    fn release(self) {
         match self {
             Self::Ledger(ledger) => ledger.release(1),
             Self::Shared(shared) => shared.release(),
+        }
+    }
+
+    fn keep(self) -> Room {
+        match self {
+            Self::Ledger(ledger) => Room::Ledger(Arc::clone(ledger)),
+            Self::Shared(shared) => Room::Shared(Arc::clone(shared)),
         }
     }
 }
@@ -149,8 +181,7 @@ impl Queue {
             verbs::CompletionQueue::new(&engine.context, wanted, key, Some(&engine.completions))
                 .map_err(|failure| exhausted(failure, Subtype::ResourceTevd, "completion queue"))?;
         let inner = Inner {
-            entries: Vec::new(),
-            by_number: HashMap::new(),
+            routes: Routes { entries: Vec::new(), by_number: HashMap::new() },
             taken: VecDeque::new(),
             depth,
             needed: 0,
@@ -187,12 +218,12 @@ impl Queue {
             )?;
         }
         inner.needed = needed;
-        let index = inner.entries.iter().position(|entry| entry.ledger.is_none());
+        let index = inner.routes.entries.iter().position(|entry| entry.ledger.is_none());
         let index = index.unwrap_or_else(|| {
-            inner.entries.push(Entry { generation: 0, ledger: None, shared: None });
-            inner.entries.len() - 1
+            inner.routes.entries.push(Entry { generation: 0, ledger: None, shared: None });
+            inner.routes.entries.len() - 1
         });
-        let entry = &mut inner.entries[index];
+        let entry = &mut inner.routes.entries[index];
         entry.generation = entry.generation.wrapping_add(1);
         entry.ledger = Some(Arc::clone(ledger));
         entry.shared = shared.cloned();
@@ -291,7 +322,7 @@ impl Inner {
     fn arm(&mut self, hardware: &verbs::CompletionQueue) {
         // With nothing that completes here there is nothing to tell, and an arming can't be
         // taken back.
-        if self.entries.iter().all(|entry| entry.ledger.is_none()) {
+        if self.routes.entries.iter().all(|entry| entry.ledger.is_none()) {
             return;
         }
         let wanted = match self.notify {
@@ -313,7 +344,8 @@ impl Inner {
         loop {
             let count = queue.hardware.poll(&mut batch).unwrap_or(0);
             for entry in &batch[..count] {
-                if let Some((done, room)) = self.translate(queue, entry) {
+                if let Some((done, room)) = self.routes.translate(queue, entry) {
+                    let room = room.keep();
                     self.keep(done, room, solicited, upcalls);
                 }
             }
@@ -336,10 +368,12 @@ impl Inner {
         upcalls.ready |= self.notify.wants(features);
         self.taken.push_back(Taken { completion: done.completion, room });
     }
+}
 
+impl Routes {
     /// What a completion of the device's means; nothing of one that nobody is to hear of.
     #[inline]
-    fn translate(&self, queue: &Queue, from: &WorkCompletion) -> Option<(Done, Room)> {
+    fn translate(&self, queue: &Queue, from: &WorkCompletion) -> Option<(Done, RoomRef<'_>)> {
         let status = status(from.status);
         let id = Identifier::unpack(from.wr_id);
         if let Some(place) = id.shared_place() {
@@ -354,7 +388,7 @@ impl Inner {
         if status == DtoStatus::Success && !done.completion.operation.is_request() {
             received(&mut done.completion, from);
         }
-        Some((done, Room::Ledger(Arc::clone(ledger))))
+        Some((done, RoomRef::Ledger(ledger)))
     }
 
     fn translate_shared(
@@ -363,7 +397,7 @@ impl Inner {
         from: &WorkCompletion,
         place: u32,
         status: DtoStatus,
-    ) -> Option<(Done, Room)> {
+    ) -> Option<(Done, RoomRef<'_>)> {
         let entry = self.entries.get(*self.by_number.get(&from.qp_num)?)?;
         let (ledger, shared) = (entry.ledger.as_ref()?, entry.shared.as_ref()?);
         if status != DtoStatus::Success {
@@ -373,7 +407,7 @@ impl Inner {
         if status == DtoStatus::Success {
             received(&mut done.completion, from);
         }
-        Some((done, Room::Shared(Arc::clone(shared))))
+        Some((done, RoomRef::Shared(shared)))
     }
 }
 
@@ -405,12 +439,12 @@ impl Attachment {
     pub(crate) fn renumber(&self, before: Option<u32>, now: Option<u32>) {
         let mut inner = self.queue.inner.lock();
         if let Some(before) = before {
-            if inner.by_number.get(&before) == Some(&self.index) {
-                inner.by_number.remove(&before);
+            if inner.routes.by_number.get(&before) == Some(&self.index) {
+                inner.routes.by_number.remove(&before);
             }
         }
         if let Some(now) = now {
-            inner.by_number.insert(now, self.index);
+            inner.routes.by_number.insert(now, self.index);
         }
     }
 }
@@ -419,9 +453,9 @@ impl Drop for Attachment {
     fn drop(&mut self) {
         let mut inner = self.queue.inner.lock();
         let index = self.index;
-        inner.by_number.retain(|_, other| *other != index);
+        inner.routes.by_number.retain(|_, other| *other != index);
         inner.needed = inner.needed.saturating_sub(self.room);
-        if let Some(entry) = inner.entries.get_mut(index) {
+        if let Some(entry) = inner.routes.entries.get_mut(index) {
             let before = (entry.ledger.take(), entry.shared.take());
             drop(inner);
             drop(before);
@@ -503,13 +537,14 @@ impl CompletionPoller for Poller {
             let mut batch = [WorkCompletion::default(); BATCH];
             let got = queue.hardware.poll(&mut batch).unwrap_or(0);
             for entry in &batch[..got] {
-                let Some((done, room)) = inner.translate(queue, entry) else { continue };
+                let Some((done, room)) = inner.routes.translate(queue, entry) else { continue };
                 if count < into.len() {
                     room.release();
                     into[count] = done.completion;
                     count += 1;
                 } else {
                     more |= inner.notify.wants(done.features);
+                    let room = room.keep();
                     inner.taken.push_back(Taken { completion: done.completion, room });
                 }
             }

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Weak};
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{AdapterSink, AsyncUpcall, ConnectionUpcall};
@@ -31,7 +32,7 @@ use crate::listener::Listening;
 use crate::queue_pair::Endpoint;
 use crate::shared_receive::Shared;
 use crate::sys::verbs as sys;
-use crate::verbs::{AsyncEvent, CompletionChannel, Context};
+use crate::verbs::{AsyncEvent, CompletionChannel, Context, Failure};
 
 /// How long the thread sleeps while a graceful disconnect waits for requests, in milliseconds.
 const CLOSING_TICK: u16 = 2;
@@ -47,6 +48,7 @@ pub(crate) struct Engine {
     /// Whether the stop was asked for.
     stopping: AtomicBool,
     keys: AtomicU64,
+    removed: AtomicBool,
     sink: Arc<dyn AdapterSink>,
 }
 
@@ -105,6 +107,7 @@ impl Engine {
             stop: descriptor(quick)?,
             stopping: AtomicBool::new(false),
             keys: AtomicU64::new(1),
+            removed: AtomicBool::new(false),
             sink,
         });
         for fd in [engine.channel.as_fd(), engine.completions.as_fd(), engine.context.as_fd()] {
@@ -149,8 +152,10 @@ impl Engine {
                 match self.channel.take_event() {
                     Ok(event) => self.send(Command::Event(event)),
                     Err(failure) if failure.errno == libc::EINTR => {}
-                    // There is none, or none that can be read: the next sleep tells.
-                    Err(_) => break,
+                    Err(failure) => {
+                        pause_unless_empty(failure);
+                        break;
+                    }
                 }
             }
         }
@@ -182,8 +187,14 @@ impl Engine {
                     }
                 }
             }
-            while let Ok(event) = self.context.take_async_event() {
-                self.handle_async(event);
+            loop {
+                match self.context.take_async_event() {
+                    Ok(event) => self.handle_async(event),
+                    Err(failure) => {
+                        pause_unless_empty(failure);
+                        break;
+                    }
+                }
             }
         }
     }
@@ -268,7 +279,7 @@ impl Engine {
                 }
             }
             AsyncEvent::Device { event: sys::IBV_EVENT_DEVICE_FATAL } => {
-                self.sink.async_event(AsyncUpcall::Catastrophic);
+                self.device_removed();
             }
             AsyncEvent::Port { event: sys::IBV_EVENT_PORT_ERR, .. } => {
                 self.sink.async_event(AsyncUpcall::ProviderInternal);
@@ -277,9 +288,19 @@ impl Engine {
         }
     }
 
-    /// The device was removed: nothing of it works any more.
+    /// The device was removed: nothing of it works any more, which is told once.
     pub(crate) fn device_removed(&self) {
-        self.sink.async_event(AsyncUpcall::Catastrophic);
+        if !self.removed.swap(true, Ordering::Relaxed) {
+            self.sink.async_event(AsyncUpcall::Catastrophic);
+        }
+    }
+}
+
+/// After a failure to take an event for another reason than that there is none: a descriptor of
+/// a device that is gone stays readable for ever.
+fn pause_unless_empty(failure: Failure) {
+    if failure.errno != libc::EAGAIN {
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

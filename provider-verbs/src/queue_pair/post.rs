@@ -166,7 +166,7 @@ impl Endpoint {
             sender.ledger.release(1);
             return Err(no_room());
         };
-        match (sender.mode, sender.hardware.clone()) {
+        match (sender.mode, &sender.hardware) {
             (Mode::Live, Some(hardware)) => {
                 let quiet = record.flags.contains(CompletionFlags::SUPPRESS)
                     && sender.quiet < sender.most_quiet;
@@ -178,7 +178,7 @@ impl Endpoint {
                     flags |= sys::IBV_SEND_FENCE;
                 }
                 let id = sender.attachment.identifier(number);
-                if let Err(error) = post(&sender, &hardware, id, flags) {
+                if let Err(error) = post(&sender, hardware, id, flags) {
                     sender.ledger.unwrite();
                     sender.ledger.release(1);
                     return Err(error);
