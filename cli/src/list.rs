@@ -143,6 +143,7 @@ fn print_fate(entry: &Entry, output: &mut Output) {
 fn origin(origin: &Origin) -> String {
     match origin {
         Origin::Discovered => "found".to_owned(),
+        Origin::Registered => "registered".to_owned(),
         origin => origin.to_string(),
     }
 }
@@ -171,8 +172,9 @@ struct Listing {
     entries: Vec<Item>,
 }
 
+/// An entry for programs.
 #[derive(Serialize)]
-struct Item {
+pub(crate) struct Item {
     name: String,
     origin: Place,
     usable: bool,
@@ -219,12 +221,14 @@ impl Place {
             }
             Origin::File(file) => Self { found: false, file: shown(file), line: None },
             Origin::Discovered => Self { found: true, file: None, line: None },
+            Origin::Registered => Self { found: false, file: None, line: None },
         }
     }
 }
 
 impl Item {
-    fn new(entry: &Entry) -> Self {
+    /// All that is known of an entry.
+    pub(crate) fn new(entry: &Entry) -> Self {
         Self {
             name: entry.name.clone(),
             origin: Place::new(&entry.origin),

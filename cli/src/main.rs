@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod conformance;
+mod doctor;
 mod explain;
 mod fault;
 mod info;
@@ -27,7 +28,8 @@ use output::Output;
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  success
-  1  the thing asked about failed: an IA can't be opened, a step of ping failed
+  1  the thing asked about failed: an IA can't be opened, a step of ping failed, doctor
+     found a problem
   2  the command line is wrong";
 
 /// Lists, checks, measures and explains DAT interface adapters (IAs).
@@ -39,6 +41,7 @@ Exit codes:
     after_help = format!("\
 Examples:
   dat list                 what can be opened, and why the rest can't
+  dat doctor               is this machine fit for use, and what to do if not
   dat ping loopback        does it work, step by step
   dat perf loopback        how fast is it
   dat explain 0x8005000b   what did the program mean
@@ -57,6 +60,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     List(list::Args),
+    Doctor(doctor::Args),
     Info(info::Args),
     Ping(ping::Args),
     Perf(perf::Args),
@@ -78,6 +82,7 @@ fn main() -> ExitCode {
     let mut output = Output::stdout();
     let verdict = match &cli.command {
         Command::List(args) => list::run(args, &mut output),
+        Command::Doctor(args) => doctor::run(args, &mut output),
         Command::Info(args) => info::run(args, &mut output),
         Command::Ping(args) => ping::run(args, &mut output),
         Command::Perf(args) => perf::run(args, &mut output),

@@ -67,6 +67,25 @@ impl Event {
     }
 }
 
+impl Event {
+    /// Becomes the event of a completion, in place. It is what an assignment does, and mostly
+    /// less: what was there before mostly owns nothing.
+    #[inline(always)]
+    pub fn complete(&mut self, completion: Completion) {
+        if !matches!(self, Self::None | Self::Dto(_) | Self::RmrBind(_)) {
+            self.clear();
+        }
+        let before = std::mem::replace(self, Self::from(completion));
+        // It is one of the three, and has nothing to drop.
+        let _ = std::mem::ManuallyDrop::new(before);
+    }
+
+    #[cold]
+    fn clear(&mut self) {
+        *self = Self::None;
+    }
+}
+
 impl From<Completion> for Event {
     #[inline]
     fn from(completion: Completion) -> Self {
@@ -255,6 +274,8 @@ pub struct DatagramEvent {
     pub kind: DatagramEventKind,
     /// The endpoint.
     pub ep: EndpointId,
+    /// Whether the endpoint answered the request of another (`DAT_IB_UD_PASSIVE_REMOTE_AH`).
+    pub passive: bool,
     /// Where to send to, once established.
     pub remote: Option<DatagramAddress>,
     /// What the other consumer sent with its accept or reject; else empty.

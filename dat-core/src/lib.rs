@@ -26,7 +26,9 @@
 #![deny(unsafe_code)]
 
 pub mod attr;
+pub mod biased;
 mod cno;
+mod collective;
 pub mod counters;
 mod cr;
 mod csp;
@@ -42,6 +44,7 @@ mod lmr;
 #[cfg(all(test, loom))]
 mod loom_models;
 pub mod mem;
+mod numbering;
 pub mod provider;
 mod psp;
 mod pz;
@@ -60,6 +63,7 @@ mod triplet;
 
 pub use attr::EpAttributes;
 pub use cno::{Cno, ProxyAgent};
+pub use collective::Collective;
 pub use counters::{Counters, EpCounter, EvdCounter, IaCounter};
 pub use cr::{ConnectionRequest, CrParam};
 pub use csp::{Comm, Csp, CspParam};
@@ -78,6 +82,7 @@ pub use ia::{AsyncErrors, IaOptions, IaQuery, InterfaceAdapter};
 pub use kind::ObjectKind;
 pub use lmr::{Lmr, LmrParam, MemorySource};
 pub use mem::Memory;
+pub use numbering::Numbering;
 pub use psp::{Psp, PspMaker, PspParam};
 pub use pz::ProtectionZone;
 pub use registry::{ApiVersion, Registry};

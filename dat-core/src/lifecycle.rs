@@ -225,7 +225,7 @@ impl<T: Based> Drop for Hold<T> {
 macro_rules! object_handle {
     ($handle:ident, $inner:ty) => {
         impl $handle {
-            /// The number of the object, unique in the process.
+            /// The number of the object, unique among live objects of the process.
             #[must_use]
             pub fn id(&self) -> u64 {
                 self.inner.base.id

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, const_mutex};
 
 /// What a context stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +37,11 @@ impl Region {
     }
 }
 
-#[derive(Debug, Default)]
+/// One cache line, since regions in random order are found by as many misses.
+#[derive(Debug)]
+#[repr(align(64))]
 struct Slot {
-    /// The context that is valid for the slot, or 0.
+    /// The context that is valid for the slot, or [`VACANT`].
     context: AtomicU32,
     access: AtomicU32,
     address: AtomicU64,
@@ -47,6 +49,9 @@ struct Slot {
     owner: AtomicU64,
     value: AtomicU64,
 }
+
+/// The context of a slot without a region; its index is beyond the table, so nobody finds it.
+const VACANT: u32 = u32::MAX;
 
 /// Chunk `n` holds `FIRST << n` slots.
 const FIRST: usize = 64;
@@ -60,7 +65,7 @@ pub struct RegionTable {
     free: Mutex<FreeList>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct FreeList {
     /// Contexts to hand out next, oldest first; each with the generation it will have.
     retired: VecDeque<u32>,
@@ -71,7 +76,7 @@ struct FreeList {
 
 impl Default for RegionTable {
     fn default() -> Self {
-        Self { chunks: std::array::from_fn(|_| OnceLock::new()), free: Mutex::default() }
+        Self::new()
     }
 }
 
@@ -83,8 +88,9 @@ impl RegionTable {
 
     /// An empty table.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        let free = FreeList { retired: VecDeque::new(), fresh: 0, live: 0 };
+        Self { chunks: [const { OnceLock::new() }; CHUNKS], free: const_mutex(free) }
     }
 
     /// How many regions it holds.
@@ -120,13 +126,42 @@ impl RegionTable {
     #[must_use]
     pub fn get(&self, context: u32) -> Option<Region> {
         let slot = self.slot(context >> GENERATION_BITS)?;
-        if slot.context.load(Ordering::Acquire) != context || context == 0 {
+        if slot.context.load(Ordering::Acquire) != context {
             return None;
         }
         let region = slot.load();
         // The slot may have been freed and reused while it was read: then the context changed.
         fence(Ordering::Acquire);
         (slot.context.load(Ordering::Relaxed) == context).then_some(region)
+    }
+
+    /// The value of a valid context whose region is that owner's, allows all of `access` and
+    /// contains the range.
+    #[inline(always)]
+    #[must_use]
+    pub fn find(
+        &self,
+        context: u32,
+        owner: u64,
+        access: u32,
+        address: u64,
+        length: u64,
+    ) -> Option<u64> {
+        let slot = self.slot(context >> GENERATION_BITS)?;
+        if slot.context.load(Ordering::Acquire) != context {
+            return None;
+        }
+        let region = slot.load();
+        fence(Ordering::Acquire);
+        // One jump for all: each alone is never taken.
+        let offset = address.wrapping_sub(region.address);
+        let fits = (slot.context.load(Ordering::Relaxed) == context)
+            & (region.owner == owner)
+            & (region.access & access == access)
+            & (address >= region.address)
+            & (offset <= region.length)
+            & (length <= region.length.wrapping_sub(offset));
+        fits.then_some(region.value)
     }
 
     /// Whether a context was ever handed out for the slot that it names, valid or not any more.
@@ -141,11 +176,11 @@ impl RegionTable {
     pub fn renew(&self, context: u32, region: Region) -> Option<u32> {
         let _free = self.free.lock();
         let slot = self.slot(context >> GENERATION_BITS)?;
-        if context == 0 || slot.context.load(Ordering::Relaxed) != context {
+        if slot.context.load(Ordering::Relaxed) != context {
             return None;
         }
         let next = next_generation(context);
-        slot.context.store(0, Ordering::Relaxed);
+        slot.context.store(VACANT, Ordering::Relaxed);
         fence(Ordering::Release);
         slot.store(region);
         slot.context.store(next, Ordering::Release);
@@ -156,10 +191,10 @@ impl RegionTable {
     pub fn remove(&self, context: u32) -> bool {
         let mut free = self.free.lock();
         let Some(slot) = self.slot(context >> GENERATION_BITS) else { return false };
-        if context == 0 || slot.context.load(Ordering::Relaxed) != context {
+        if slot.context.load(Ordering::Relaxed) != context {
             return false;
         }
-        slot.context.store(0, Ordering::Relaxed);
+        slot.context.store(VACANT, Ordering::Relaxed);
         fence(Ordering::Release);
         free.retired.push_back(next_generation(context));
         free.live -= 1;
@@ -182,12 +217,23 @@ impl RegionTable {
     fn make_slot(&self, index: u32) -> &Slot {
         let (chunk, offset) = Self::locate(index);
         let slots = self.chunks[chunk]
-            .get_or_init(|| (0..FIRST << chunk).map(|_| Slot::default()).collect());
+            .get_or_init(|| (0..FIRST << chunk).map(|_| Slot::vacant()).collect());
         &slots[offset]
     }
 }
 
 impl Slot {
+    fn vacant() -> Self {
+        Self {
+            context: AtomicU32::new(VACANT),
+            access: AtomicU32::new(0),
+            address: AtomicU64::new(0),
+            length: AtomicU64::new(0),
+            owner: AtomicU64::new(0),
+            value: AtomicU64::new(0),
+        }
+    }
+
     fn store(&self, region: Region) {
         self.access.store(region.access, Ordering::Relaxed);
         self.address.store(region.address, Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! What service points of every kind have in common: they listen, and requests arrive.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
@@ -24,6 +25,9 @@ pub(crate) struct Reception {
     /// Both gone once the service point is freed.
     evd: Mutex<Option<Hold<EvdInner>>>,
     listener: Mutex<Option<Box<dyn Listener>>>,
+    /// Requests that came while the call that listens was under way: they can't be told their
+    /// qualifier yet. None once they were delivered.
+    early: Mutex<Option<VecDeque<Box<dyn Incoming>>>>,
 }
 
 impl Reception {
@@ -40,8 +44,12 @@ impl Reception {
                 .advise("make it with DAT_EVD_CR_FLAG");
             return Err(ia.describe(error, operation));
         }
-        let (qualifier, listener) = (OnceLock::new(), Mutex::new(None));
-        Ok(Self { qualifier, evd: Mutex::new(Some(hold)), listener })
+        Ok(Self {
+            qualifier: OnceLock::new(),
+            evd: Mutex::new(Some(hold)),
+            listener: Mutex::new(None),
+            early: Mutex::new(Some(VecDeque::new())),
+        })
     }
 
     /// The connection qualifier that it listens on; 0 before it does.
@@ -54,6 +62,27 @@ impl Reception {
         let listener = self.listener.lock().take();
         drop(listener);
         self.evd.lock().take()
+    }
+
+    /// Keeps a request that came too early; gives any other one back to be delivered.
+    fn keep_early(&self, incoming: Box<dyn Incoming>) -> Option<Box<dyn Incoming>> {
+        match &mut *self.early.lock() {
+            Some(early) => {
+                early.push_back(incoming);
+                None
+            }
+            None => Some(incoming),
+        }
+    }
+
+    /// The next request that came too early; after the last one, none is kept any more.
+    fn next_early(&self) -> Option<Box<dyn Incoming>> {
+        let mut early = self.early.lock();
+        let next = early.as_mut().and_then(VecDeque::pop_front);
+        if next.is_none() {
+            *early = None;
+        }
+        next
     }
 }
 
@@ -98,6 +127,10 @@ pub(crate) fn listen<P: Receiving + 'static>(
     *place = Some(listener);
     drop(place);
     point.base().ia.tally.count(IaCounter::CmListen);
+    while let Some(incoming) = reception.next_early() {
+        // One that can't be delivered is refused by its drop.
+        drop(point.arrived(incoming));
+    }
     Ok(())
 }
 
@@ -107,7 +140,10 @@ struct Sink<P>(Weak<P>);
 impl<P: Receiving> ListenSink for Sink<P> {
     fn connection_request(&self, incoming: Box<dyn Incoming>) -> Arrived {
         match self.0.upgrade() {
-            Some(point) => point.arrived(incoming),
+            Some(point) => match point.reception().keep_early(incoming) {
+                Some(incoming) => point.arrived(incoming),
+                None => Ok(()),
+            },
             None => Err(incoming),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use crate::ep::gather;
+use crate::ep::{Gathered, gather};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::AsyncErrorKind;
 use crate::flags::{CompletionFlags, Privileges};
@@ -167,7 +167,8 @@ impl SharedReceiveQueue {
             return Err(inner.base.describe(error, POST));
         }
         let regions = &inner.base.ia.regions;
-        let local = gather(regions, inner.pz_id, iov, Privileges::LOCAL_WRITE)
+        let mut local = Gathered::new();
+        gather(&mut local, regions, inner.pz_id, iov, Privileges::LOCAL_WRITE)
             .map_err(|error| inner.base.describe(error, POST))?;
         let flags = CompletionFlags::empty();
         let receive = ReceiveRequest { segments: &local.segments, cookie, flags };

@@ -1,124 +1,192 @@
-//! Completion queues: a ring under a lock of its own, always the last one taken.
+//! Completion queues: producers under a lock of their own, always the last one taken, and one
+//! poller that takes no lock.
 
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use dat_core::Event;
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{
     Completion, CompletionFeatures, CompletionPoller, CompletionQueue, CompletionQueueParts,
     CompletionSink, Notify,
 };
-use parking_lot::Mutex;
 
-use crate::outlet::{Credits, Upcall};
+use crate::completion_ring::{Entry, Slots};
+use crate::outlet::{Credits, Upcalls};
+use crate::sync::BiasedLock;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub(crate) struct Queue {
-    /// As many as are waiting, so that polling an empty queue takes no lock.
-    waiting: AtomicUsize,
-    ring: Mutex<Ring>,
+    producer: BiasedLock<Producer>,
+    poller: Progress,
     sink: Arc<dyn CompletionSink>,
 }
 
-struct Ring {
-    slots: Box<[Slot]>,
-    head: usize,
-    len: usize,
+/// What the poller writes, apart from what producers write.
+#[repr(align(64))]
+struct Progress {
+    /// How many completions it took, ever.
+    taken: AtomicU64,
+    /// Whether there are news for it that no completion tells.
+    news: AtomicBool,
+}
+
+struct Producer {
+    slots: Arc<Slots>,
+    depth: u64,
+    /// The next position to fill.
+    tail: u64,
+    /// Up to where there is room; more may have been taken since.
+    limit: u64,
     notify: Notify,
     /// The poller is gone: nobody will take completions any more.
     closed: bool,
     sources: Vec<Source>,
     /// Entries of `sources` that are free.
-    vacant: Vec<usize>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Slot {
-    completion: Completion,
-    source: usize,
+    vacant: Vec<u32>,
+    /// What the poller does not know yet.
+    news: Vec<News>,
 }
 
 /// A work queue that completes here.
 struct Source {
-    /// Absent when the entry is free.
+    /// Absent when it is gone.
     credits: Option<Arc<Credits>>,
-    /// Completions on the queue; the entry stays as long as there are any.
-    waiting: u32,
-    attached: bool,
+    /// Whether it ever completed something here, so that the poller knows it or is about to.
+    known: bool,
+}
+
+enum News {
+    Known {
+        source: u32,
+        credits: Arc<Credits>,
+    },
+    /// The source is gone when everything up to that position was taken.
+    Gone {
+        source: u32,
+        after: u64,
+    },
 }
 
 /// The half that queue pairs are made with.
 pub(crate) struct Handle(pub(crate) Arc<Queue>);
 
-struct Poller(Arc<Queue>);
+struct Poller {
+    queue: Arc<Queue>,
+    slots: Arc<Slots>,
+    /// The next position to take.
+    head: u64,
+    /// What was told to the producers.
+    notify: Notify,
+    /// The credits of the sources that completed something.
+    sources: Vec<Option<Arc<Credits>>>,
+}
 
 pub(crate) fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> CompletionQueueParts {
-    let ring = Ring {
-        slots: vec![Slot::default(); depth.max(1)].into(),
-        head: 0,
-        len: 0,
+    let slots = Arc::new(Slots::new(depth));
+    let depth = depth.max(1) as u64;
+    let producer = BiasedLock::new(Producer {
+        slots: Arc::clone(&slots),
+        depth,
+        tail: 0,
+        limit: depth,
         notify: Notify::Off,
         closed: false,
         sources: Vec::new(),
         vacant: Vec::new(),
-    };
-    let queue = Arc::new(Queue { waiting: AtomicUsize::new(0), ring: Mutex::new(ring), sink });
+        news: Vec::new(),
+    });
+    let poller = Progress { taken: AtomicU64::new(0), news: AtomicBool::new(false) };
+    let queue = Arc::new(Queue { producer, poller, sink });
     CompletionQueueParts {
         queue: Arc::new(Handle(Arc::clone(&queue))),
-        poller: Box::new(Poller(queue)),
+        poller: Box::new(Poller {
+            queue,
+            slots,
+            head: 0,
+            notify: Notify::Off,
+            sources: Vec::new(),
+        }),
     }
 }
 
 impl Queue {
     /// Makes a work queue known; its credits are released as its completions are polled.
-    pub(crate) fn attach(&self, credits: Arc<Credits>) -> usize {
-        let mut ring = self.ring.lock();
-        let source = Source { credits: Some(credits), waiting: 0, attached: true };
-        match ring.vacant.pop() {
+    pub(crate) fn attach(&self, credits: Arc<Credits>) -> u32 {
+        let mut producer = self.producer.lock();
+        let source = Source { credits: Some(credits), known: false };
+        match producer.vacant.pop() {
             Some(free) => {
-                ring.sources[free] = source;
+                producer.sources[free as usize] = source;
                 free
             }
             None => {
-                ring.sources.push(source);
-                ring.sources.len() - 1
+                producer.sources.push(source);
+                (producer.sources.len() - 1) as u32
             }
         }
     }
 
     /// The work queue completes nothing here any more; what waits stays.
-    pub(crate) fn detach(&self, source: usize) {
-        let mut ring = self.ring.lock();
-        ring.sources[source].attached = false;
-        ring.release(source, 0);
+    pub(crate) fn detach(&self, source: u32) {
+        let mut producer = self.producer.lock();
+        let entry = &mut producer.sources[source as usize];
+        entry.credits = None;
+        if entry.known && !producer.closed {
+            let after = producer.tail;
+            producer.news.push(News::Gone { source, after });
+            self.poller.news.store(true, Ordering::Release);
+        } else {
+            producer.vacant.push(source);
+        }
     }
 
     /// Stores a completion, or notes that there was no room.
+    #[inline(always)]
     pub(crate) fn push(
         self: &Arc<Self>,
-        source: usize,
+        known: &AtomicBool,
+        source: u32,
         completion: Completion,
         features: CompletionFeatures,
-        upcall: &mut Upcall,
+        upcalls: &mut Upcalls,
     ) {
-        let mut ring = self.ring.lock();
-        let ring = &mut *ring;
-        ring.sources[source].waiting += 1;
-        if ring.closed || ring.len == ring.slots.len() {
-            // Nobody will poll it, so it frees its room now.
-            ring.release(source, 1);
-            if !ring.closed {
-                upcall.overflow(self);
-            }
-            return;
+        let mut producer = self.producer.lock();
+        if producer.tail == producer.limit && !self.find_room(&mut producer) {
+            return self.refuse(&producer, source, upcalls);
         }
-        let index = wrap(ring.head + ring.len, ring.slots.len());
-        ring.slots[index] = Slot { completion, source };
-        ring.len += 1;
-        self.waiting.store(ring.len, Ordering::Release);
-        if ring.notify.wants(features) {
-            upcall.ready(self);
+        let news = !known.load(Ordering::Relaxed);
+        if news {
+            known.store(true, Ordering::Relaxed);
+            producer.introduce(source);
         }
+        let position = producer.tail;
+        producer.slots.fill(position, &Entry { completion, source, news });
+        producer.tail = position + 1;
+        if producer.notify != Notify::Off && producer.notify.wants(features) {
+            upcalls.ready(self, source);
+        }
+    }
+
+    /// Nobody will poll a completion, so it frees its room now.
+    #[cold]
+    fn refuse(self: &Arc<Self>, producer: &Producer, source: u32, upcalls: &mut Upcalls) {
+        if let Some(credits) = &producer.sources[source as usize].credits {
+            credits.drop_one();
+        }
+        if !producer.closed {
+            upcalls.overflow(self, source);
+        }
+    }
+
+    /// Looks again how far the poller is.
+    #[cold]
+    fn find_room(&self, producer: &mut Producer) -> bool {
+        if !producer.closed {
+            // Acquire: the poller has read what is about to be overwritten.
+            producer.limit = self.poller.taken.load(Ordering::Acquire) + producer.depth;
+        }
+        producer.tail < producer.limit
     }
 
     /// Makes the upcalls that were noted; no lock is held.
@@ -132,6 +200,18 @@ impl Queue {
     }
 }
 
+impl Producer {
+    /// Has the poller told of a source.
+    #[cold]
+    fn introduce(&mut self, source: u32) {
+        let entry = &mut self.sources[source as usize];
+        entry.known = true;
+        if let Some(credits) = entry.credits.clone() {
+            self.news.push(News::Known { source, credits });
+        }
+    }
+}
+
 impl CompletionQueue for Handle {
     fn as_any(&self) -> &dyn Any {
         self
@@ -139,84 +219,116 @@ impl CompletionQueue for Handle {
 }
 
 impl CompletionPoller for Poller {
+    #[inline]
     fn poll(&mut self, into: &mut [Completion]) -> usize {
-        if self.0.waiting.load(Ordering::Acquire) == 0 {
-            return 0;
+        let mut count = 0;
+        for place in into {
+            let Some(Entry { completion, source, news }) = self.slots.get(self.head) else { break };
+            *place = completion;
+            self.finish(source, news);
+            count += 1;
         }
-        let mut ring = self.0.ring.lock();
-        let count = ring.take(into);
-        self.0.waiting.store(ring.len, Ordering::Release);
+        if count > 0 {
+            // Release: the slots were read.
+            self.queue.poller.taken.store(self.head, Ordering::Release);
+        } else if self.queue.poller.news.load(Ordering::Relaxed) {
+            self.learn();
+        }
         count
     }
 
+    #[inline]
+    fn take(&mut self, event: &mut Event) -> bool {
+        let Some(Entry { completion, source, news }) = self.slots.get(self.head) else {
+            if self.queue.poller.news.load(Ordering::Relaxed) {
+                self.learn();
+            }
+            return false;
+        };
+        event.complete(completion);
+        self.finish(source, news);
+        self.queue.poller.taken.store(self.head, Ordering::Release);
+        true
+    }
+
     fn notify(&mut self, mode: Notify) -> bool {
-        let mut ring = self.0.ring.lock();
-        ring.notify = mode;
-        ring.len > 0
+        // Any arrival since the mode was set has looked at it.
+        if mode != self.notify {
+            self.notify = mode;
+            self.queue.producer.lock().notify = mode;
+        }
+        self.slots.is_filled(self.head)
     }
 
     fn resize(&mut self, depth: usize) -> Result<()> {
-        let mut ring = self.0.ring.lock();
-        if ring.len > depth {
+        let mut producer = self.queue.producer.lock();
+        let waiting = producer.tail - self.head;
+        if waiting > depth as u64 {
             return Err(Error::new(ReturnType::InvalidState, Subtype::NoSubtype)
-                .because(format!("{} completions are waiting, {depth} would fit", ring.len))
+                .because(format!("{waiting} completions are waiting, {depth} would fit"))
                 .advise("dequeue completions first, or ask for a longer queue"));
         }
-        let mut slots = vec![Slot::default(); depth.max(1)].into_boxed_slice();
-        for (offset, slot) in slots.iter_mut().enumerate().take(ring.len) {
-            *slot = ring.slots[wrap(ring.head + offset, ring.slots.len())];
+        let slots = Arc::new(Slots::new(depth));
+        for position in self.head..producer.tail {
+            if let Some(entry) = self.slots.get(position) {
+                slots.fill(position, &entry);
+            }
         }
-        ring.slots = slots;
-        ring.head = 0;
+        producer.depth = depth.max(1) as u64;
+        producer.limit = self.head + producer.depth;
+        producer.slots = Arc::clone(&slots);
+        self.slots = slots;
         Ok(())
+    }
+}
+
+impl Poller {
+    /// The completion at the head was read.
+    #[inline]
+    fn finish(&mut self, source: u32, news: bool) {
+        if news {
+            self.learn();
+        }
+        if let Some(Some(credits)) = self.sources.get(source as usize) {
+            credits.release();
+        }
+        // Last: its source is not gone before.
+        self.head += 1;
+    }
+
+    /// Takes up what the producers have to tell.
+    #[cold]
+    fn learn(&mut self) {
+        let mut producer = self.queue.producer.lock();
+        for news in std::mem::take(&mut producer.news) {
+            match news {
+                News::Known { source, credits } => {
+                    let index = source as usize;
+                    if self.sources.len() <= index {
+                        self.sources.resize(index + 1, None);
+                    }
+                    self.sources[index] = Some(credits);
+                }
+                News::Gone { source, after } if after <= self.head => {
+                    self.sources[source as usize] = None;
+                    producer.vacant.push(source);
+                }
+                later @ News::Gone { .. } => producer.news.push(later),
+            }
+        }
+        let more = !producer.news.is_empty();
+        self.queue.poller.news.store(more, Ordering::Relaxed);
     }
 }
 
 impl Drop for Poller {
     fn drop(&mut self) {
-        let mut ring = self.0.ring.lock();
-        ring.closed = true;
-        while ring.take(&mut [Completion::default(); 16]) > 0 {}
-    }
-}
-
-impl Ring {
-    /// Takes the oldest completions and releases their credits, runs of one source at once.
-    fn take(&mut self, into: &mut [Completion]) -> usize {
-        let count = into.len().min(self.len);
-        let (mut source, mut run) = (0, 0);
-        for place in &mut into[..count] {
-            let slot = self.slots[self.head];
-            *place = slot.completion;
-            if slot.source != source && run > 0 {
-                self.release(source, run);
-                run = 0;
-            }
-            source = slot.source;
-            run += 1;
-            self.head = wrap(self.head + 1, self.slots.len());
+        {
+            let mut producer = self.queue.producer.lock();
+            producer.closed = true;
+            producer.limit = producer.tail;
+            producer.notify = Notify::Off;
         }
-        if run > 0 {
-            self.release(source, run);
-        }
-        self.len -= count;
-        count
+        while self.poll(&mut [Completion::default(); 16]) > 0 {}
     }
-
-    /// Completions of a source have left; its entry goes with the last after its end.
-    fn release(&mut self, index: usize, count: u32) {
-        let source = &mut self.sources[index];
-        source.waiting -= count;
-        let Some(credits) = &source.credits else { return };
-        credits.release(count);
-        if !source.attached && source.waiting == 0 {
-            source.credits = None;
-            self.vacant.push(index);
-        }
-    }
-}
-
-#[inline]
-fn wrap(index: usize, capacity: usize) -> usize {
-    if index >= capacity { index - capacity } else { index }
 }

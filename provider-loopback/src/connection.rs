@@ -29,12 +29,12 @@ struct Pending {
 
 impl Endpoint {
     pub(crate) fn connect(self: &Arc<Self>, request: &ConnectRequest<'_>) -> Result<()> {
-        let link = fabric::number();
+        let (link, port) = (fabric::number(), fabric::ephemeral_port());
         let mut sq = self.sq.lock();
         sq.check_connectable()?;
         let datagram = (sq.service == Service::Datagram).then_some(request.attempt);
         if datagram.is_none() {
-            sq.state = State::Connecting { link, attempt: request.attempt };
+            sq.state = State::Connecting { link, attempt: request.attempt, port };
             self.rq.lock().inbound = Inbound::Expecting(link);
         }
         drop(sq);
@@ -56,7 +56,7 @@ impl Endpoint {
         let pending = Pending {
             link,
             connecting: Arc::clone(self),
-            peer: Peer { address: self.host.address(), port: fabric::ephemeral_port() },
+            peer: Peer { address: self.host.address(), port },
             address: request.address,
             qualifier: request.qualifier,
             private_data: request.private_data.into(),
@@ -68,11 +68,19 @@ impl Endpoint {
         Ok(())
     }
 
+    pub(crate) fn connecting_port(&self) -> Option<u64> {
+        match self.sq.lock().state {
+            State::Connecting { port, .. } => Some(port),
+            _ => None,
+        }
+    }
+
     /// The accepting side: takes its place, before the other side is asked for.
     fn begin_accept(self: &Arc<Self>, link: u64, attempt: u64, peer: &Arc<Self>) -> Result<Source> {
         let mut sq = self.sq.lock();
         sq.check_connectable()?;
         sq.state = State::Connected(Connection::new(link, attempt, peer));
+        self.set_peer(Some(peer));
         self.rq.lock().inbound = Inbound::Expecting(link);
         Ok(sq.source(link, self))
     }
@@ -86,9 +94,10 @@ impl Endpoint {
     ) -> Linked {
         let mut sq = self.sq.lock();
         let attempt = match sq.state {
-            State::Connecting { link: number, attempt } if number == link => attempt,
+            State::Connecting { link: number, attempt, .. } if number == link => attempt,
             _ => return Linked::GivenUp,
         };
+        self.set_peer(Some(accepting));
         let outbound = sq.source(link, self);
         {
             let mut rq = accepting.rq.lock();

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use crate::errors::{foreign, no_region};
 use crate::fabric::{number, regions};
 use crate::queue_pair::Endpoint;
+use crate::sync::fence;
 use crate::window;
 
 /// A domain: a number, and who may be copying its memory.
@@ -72,6 +73,7 @@ impl Domain {
     /// their peers are all there are. One that joins, or connects, later has seen what was
     /// removed before this.
     fn settle(&self) {
+        fence::heavy();
         let users: Vec<_> = self.users.lock().values().filter_map(Weak::upgrade).collect();
         for user in users {
             user.settle();

@@ -1,6 +1,6 @@
 //! What the whole process shares: hosts, listeners, memory contexts, numbers.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -10,7 +10,7 @@ use dat_core::provider::{ListenSink, Listener};
 use dat_core::region_table::RegionTable;
 use parking_lot::Mutex;
 
-static REGIONS: LazyLock<RegionTable> = LazyLock::new(RegionTable::new);
+static REGIONS: RegionTable = RegionTable::new();
 static HOSTS: LazyLock<Mutex<Hosts>> = LazyLock::new(Mutex::default);
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 static PORTS: AtomicU64 = AtomicU64::new(FIRST_EPHEMERAL);
@@ -44,8 +44,8 @@ pub(crate) fn ephemeral_port() -> u64 {
 #[derive(Default)]
 struct Hosts {
     /// How many adapters are open at each address.
-    adapters: HashMap<IpAddr, usize>,
-    listeners: HashMap<(IpAddr, u64), Arc<dyn ListenSink>>,
+    adapters: BTreeMap<IpAddr, usize>,
+    listeners: BTreeMap<(IpAddr, u64), Arc<dyn ListenSink>>,
     /// How many qualifiers were tried for listeners without one.
     chosen: u64,
 }

@@ -1,7 +1,6 @@
 //! Where finished operations go, and the room that they free.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use dat_core::provider::{Completion, CompletionFeatures, CompletionQueue};
 use dat_core::{Error, Subtype};
@@ -9,46 +8,131 @@ use dat_core::{Error, Subtype};
 use crate::completion_queue::{Handle, Queue};
 use crate::errors::foreign;
 use crate::shared_receive::Shared;
+use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// How many operations of a work queue were polled or dropped, ever, modulo 2^32.
+/// How many operations of a work queue left through one outlet, ever, modulo 2^32.
 #[derive(Default)]
-pub(crate) struct Credits(AtomicU32);
+pub(crate) struct Credits {
+    /// Those that were polled. Written by the poller of one completion queue, unless shared.
+    polled: AtomicU32,
+    /// Those that nobody will poll.
+    dropped: AtomicU32,
+    /// Several completion queues release them.
+    shared: bool,
+}
 
 impl Credits {
+    /// Credits that several completion queues release.
+    pub(crate) fn shared() -> Arc<Self> {
+        Arc::new(Self { shared: true, ..Self::default() })
+    }
+
+    /// An operation was polled.
     #[inline]
-    pub(crate) fn release(&self, count: u32) {
+    pub(crate) fn release(&self) {
         // Release: what the poller read comes before the next use of the room.
-        self.0.fetch_add(count, Ordering::Release);
+        if self.shared {
+            self.polled.fetch_add(1, Ordering::Release);
+        } else {
+            let polled = self.polled.load(Ordering::Relaxed);
+            self.polled.store(polled.wrapping_add(1), Ordering::Release);
+        }
+    }
+
+    /// An operation ended that nobody will poll.
+    pub(crate) fn drop_one(&self) {
+        self.dropped.fetch_add(1, Ordering::Release);
+    }
+
+    fn released(&self) -> u32 {
+        let dropped = self.dropped.load(Ordering::Acquire);
+        self.polled.load(Ordering::Acquire).wrapping_add(dropped)
     }
 }
 
-/// The room of a work queue: operations posted and not yet polled.
+/// The room of a work queue: operations posted and not yet polled. The lock of the queue
+/// guards it.
 pub(crate) struct Room {
-    /// How many were posted, ever, modulo 2^32; the lock of the queue guards it.
+    /// How many were posted, ever, modulo 2^32.
     posted: u32,
-    pub(crate) max: u32,
-    pub(crate) credits: Arc<Credits>,
+    /// Up to which there is room; more may have been released since.
+    limit: u32,
+    max: u32,
+    /// What left through outlets that are gone.
+    before: u32,
+    credits: Vec<Arc<Credits>>,
 }
 
 impl Room {
     pub(crate) fn new(max: u32) -> Self {
-        Self { posted: 0, max, credits: Arc::default() }
+        Self { posted: 0, limit: max, max, before: 0, credits: Vec::new() }
     }
 
-    #[inline]
-    pub(crate) fn used(&self) -> u32 {
-        self.posted.wrapping_sub(self.credits.0.load(Ordering::Acquire))
+    /// As [`new`](Self::new), with credits that several outlets share.
+    pub(crate) fn with_credits(max: u32, credits: &Arc<Credits>) -> Self {
+        Self { credits: vec![Arc::clone(credits)], ..Self::new(max) }
+    }
+
+    /// The outlet that operations leave by from now on, beside those that they left by before.
+    pub(crate) fn add(&mut self, credits: &Arc<Credits>) {
+        self.credits.push(Arc::clone(credits));
+    }
+
+    fn released(&mut self) -> u32 {
+        if self.credits.len() > 1 {
+            self.settle();
+        }
+        let each = self.credits.iter().map(|credits| credits.released());
+        each.fold(self.before, u32::wrapping_add)
+    }
+
+    /// Adds up what is over.
+    #[cold]
+    fn settle(&mut self) {
+        let before = &mut self.before;
+        self.credits.retain_mut(|credits| match Arc::get_mut(credits) {
+            // Neither an outlet nor a poller has it any more.
+            Some(last) => {
+                *before = before.wrapping_add(last.released());
+                false
+            }
+            None => true,
+        });
+    }
+
+    pub(crate) fn used(&mut self) -> u32 {
+        self.posted.wrapping_sub(self.released())
+    }
+
+    pub(crate) fn max(&self) -> u32 {
+        self.max
+    }
+
+    /// Changes the size; there is room for what is used.
+    pub(crate) fn resize(&mut self, max: u32) {
+        self.max = max;
+        self.limit = self.posted;
     }
 
     /// Takes room for one operation, if there is any.
     #[inline]
     pub(crate) fn take(&mut self) -> bool {
-        let free = self.used() < self.max;
-        self.posted = self.posted.wrapping_add(u32::from(free));
-        free
+        if self.posted == self.limit && !self.find() {
+            return false;
+        }
+        self.posted = self.posted.wrapping_add(1);
+        true
     }
 
-    /// Takes back the last `take`, whose operation was not posted after all.
+    #[cold]
+    fn find(&mut self) -> bool {
+        let free = self.max.saturating_sub(self.used());
+        self.limit = self.posted.wrapping_add(free);
+        free > 0
+    }
+
+    /// Gives back the room of the last `take`, whose operation is over or was never posted.
+    #[inline]
     pub(crate) fn undo(&mut self) {
         self.posted = self.posted.wrapping_sub(1);
     }
@@ -60,7 +144,9 @@ pub(crate) struct Outlet {
     credits: Arc<Credits>,
     queue: Option<Arc<Queue>>,
     /// What the queue knows the credits by.
-    source: usize,
+    source: u32,
+    /// Whether anything ever completed here; read and written under the queue's lock.
+    known: AtomicBool,
 }
 
 impl Outlet {
@@ -79,30 +165,34 @@ impl Outlet {
             },
         };
         let source = queue.as_ref().map_or(0, |queue| queue.attach(Arc::clone(&credits)));
-        Ok(Arc::new(Self { tag, credits, queue, source }))
+        Ok(Arc::new(Self { tag, credits, queue, source, known: AtomicBool::new(false) }))
+    }
+
+    /// The credits of what leaves here.
+    pub(crate) fn credits(&self) -> &Arc<Credits> {
+        &self.credits
     }
 
     /// Reports a finished operation; the outlet sets the tag.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn complete(
         &self,
         completion: Completion,
         features: CompletionFeatures,
-        upcall: &mut Upcall,
+        upcalls: &mut Upcalls,
     ) {
         match &self.queue {
             Some(queue) => {
                 let completion = Completion { tag: self.tag, ..completion };
-                queue.push(self.source, completion, features, upcall);
+                queue.push(&self.known, self.source, completion, features, upcalls);
             }
             None => self.skip(),
         }
     }
 
     /// Frees the room of an operation that is not reported.
-    #[inline]
     pub(crate) fn skip(&self) {
-        self.credits.release(1);
+        self.credits.drop_one();
     }
 }
 
@@ -114,45 +204,68 @@ impl Drop for Outlet {
     }
 }
 
-/// What a completion queue must be told once the locks are released.
+/// The upcalls that some work calls for; kept until the locks are released. Mostly there are
+/// none, and then it is no more than an empty word.
 #[derive(Default)]
-pub(crate) struct Upcall {
-    queue: Option<Arc<Queue>>,
+#[must_use]
+pub(crate) struct Upcalls(Option<Box<Noted>>);
+
+#[derive(Default)]
+struct Noted {
+    /// Completion queues, each once for every work queue that completed something.
+    queues: Vec<Told>,
+    /// The shared receive queue that fell below its watermark.
+    watermark: Option<Arc<Shared>>,
+}
+
+/// What a completion queue must be told.
+struct Told {
+    queue: Arc<Queue>,
+    source: u32,
     ready: bool,
     overflow: bool,
 }
 
-impl Upcall {
-    pub(crate) fn ready(&mut self, queue: &Arc<Queue>) {
-        self.ready = true;
-        self.queue.get_or_insert_with(|| Arc::clone(queue));
-    }
-
-    pub(crate) fn overflow(&mut self, queue: &Arc<Queue>) {
-        self.overflow = true;
-        self.queue.get_or_insert_with(|| Arc::clone(queue));
-    }
-}
-
-/// The upcalls that the work on one direction calls for; kept until the locks are released.
-#[derive(Default)]
-#[must_use]
-pub(crate) struct Upcalls {
-    /// The completion queue of the requester.
-    pub(crate) requests: Upcall,
-    /// The completion queue of the responder.
-    pub(crate) receives: Upcall,
-    /// The shared receive queue that fell below its watermark.
-    pub(crate) watermark: Option<Arc<Shared>>,
-}
-
 impl Upcalls {
+    #[cold]
+    pub(crate) fn ready(&mut self, queue: &Arc<Queue>, source: u32) {
+        self.told(queue, source).ready = true;
+    }
+
+    #[cold]
+    pub(crate) fn overflow(&mut self, queue: &Arc<Queue>, source: u32) {
+        self.told(queue, source).overflow = true;
+    }
+
+    #[cold]
+    pub(crate) fn watermark(&mut self, shared: &Arc<Shared>) {
+        self.0.get_or_insert_with(Box::default).watermark = Some(Arc::clone(shared));
+    }
+
+    fn told(&mut self, queue: &Arc<Queue>, source: u32) -> &mut Told {
+        let queues = &mut self.0.get_or_insert_with(Box::default).queues;
+        let known =
+            queues.iter().position(|told| told.source == source && Arc::ptr_eq(&told.queue, queue));
+        let index = known.unwrap_or(queues.len());
+        if index == queues.len() {
+            queues.push(Told { queue: Arc::clone(queue), source, ready: false, overflow: false });
+        }
+        &mut queues[index]
+    }
+
     #[inline]
     pub(crate) fn deliver(self) {
-        for upcall in [self.requests, self.receives] {
-            if let Some(queue) = upcall.queue {
-                queue.report(upcall.ready, upcall.overflow);
-            }
+        if let Some(noted) = self.0 {
+            noted.deliver();
+        }
+    }
+}
+
+impl Noted {
+    #[cold]
+    fn deliver(self) {
+        for told in self.queues {
+            told.queue.report(told.ready, told.overflow);
         }
         if let Some(shared) = self.watermark {
             shared.report_watermark();

@@ -1,8 +1,10 @@
-//! A queue of fixed length whose entries have segments: all memory is there from the start.
+//! A queue of fixed length whose entries have segments: all memory is there from the first on.
 
 use dat_core::provider::Segment;
 
 pub(crate) struct Ring<T> {
+    capacity: usize,
+    /// Empty before the first entry, as most rings stay.
     slots: Box<[Slot<T>]>,
     /// `stride` segments for each slot.
     segments: Box<[Segment]>,
@@ -20,13 +22,7 @@ struct Slot<T> {
 impl<T: Default> Ring<T> {
     pub(crate) fn new(capacity: u32, stride: u32) -> Self {
         let (capacity, stride) = (capacity as usize, stride as usize);
-        Self {
-            slots: (0..capacity).map(|_| Slot::default()).collect(),
-            segments: vec![Segment::default(); capacity * stride].into(),
-            stride,
-            head: 0,
-            len: 0,
-        }
+        Self { capacity, slots: Box::default(), segments: Box::default(), stride, head: 0, len: 0 }
     }
 
     #[inline]
@@ -47,8 +43,11 @@ impl<T: Default> Ring<T> {
     /// Appends an entry; gives it back when it doesn't fit.
     #[inline]
     pub(crate) fn push(&mut self, entry: T, segments: &[Segment]) -> Result<(), T> {
-        if self.len == self.slots.len() || segments.len() > self.stride {
+        if self.len == self.capacity || segments.len() > self.stride {
             return Err(entry);
+        }
+        if self.slots.is_empty() {
+            self.allocate();
         }
         let index = self.index(self.len);
         let start = index * self.stride;
@@ -87,6 +86,9 @@ impl<T: Default> Ring<T> {
         let capacity = capacity.max(u32::try_from(self.len).unwrap_or(u32::MAX));
         let stride = stride.max(u32::try_from(used).unwrap_or(u32::MAX));
         let mut next = Self::new(capacity, stride);
+        if self.len > 0 {
+            next.allocate();
+        }
         while let Some((_, segments)) = self.front() {
             let start = next.len * next.stride;
             next.segments[start..start + segments.len()].copy_from_slice(segments);
@@ -95,6 +97,12 @@ impl<T: Default> Ring<T> {
             next.len += 1;
         }
         *self = next;
+    }
+
+    #[cold]
+    fn allocate(&mut self) {
+        self.slots = (0..self.capacity).map(|_| Slot::default()).collect();
+        self.segments = vec![Segment::default(); self.capacity * self.stride].into();
     }
 
     #[inline]

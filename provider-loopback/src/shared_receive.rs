@@ -4,24 +4,25 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
+use crate::sync::BiasedLock;
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{
     ProtectionDomain, ReceiveRequest, Segment, SharedReceiveLimits, SharedReceiveQueue,
     SharedReceiveSink,
 };
-use parking_lot::Mutex;
 
 use crate::domain::{self, Domain};
 use crate::errors::{foreign, no_room};
 use crate::outlet::{Credits, Room, Upcalls};
-use crate::queue_pair::{Endpoint, Posted};
+use crate::queue_pair::Endpoint;
+use crate::receive_ring::Posted;
 use crate::ring::Ring;
 
 pub(crate) struct Shared {
     pub(crate) domain: Arc<Domain>,
     pub(crate) max_segments: u32,
     pub(crate) credits: Arc<Credits>,
-    buffers: Mutex<Buffers>,
+    buffers: BiasedLock<Buffers>,
     sink: Arc<dyn SharedReceiveSink>,
 }
 
@@ -41,12 +42,13 @@ pub(crate) fn create(
     limits: SharedReceiveLimits,
     sink: Arc<dyn SharedReceiveSink>,
 ) -> Result<Arc<dyn SharedReceiveQueue>> {
-    let room = Room::new(limits.max_receives);
+    let credits = Credits::shared();
+    let room = Room::with_credits(limits.max_receives, &credits);
     Ok(Arc::new(Handle(Arc::new(Shared {
         domain: domain::find(domain)?,
         max_segments: limits.max_segments,
-        credits: Arc::clone(&room.credits),
-        buffers: Mutex::new(Buffers {
+        credits,
+        buffers: BiasedLock::new(Buffers {
             ring: Ring::new(limits.max_receives, limits.max_segments),
             room,
             watermark: 0,
@@ -99,7 +101,7 @@ impl Shared {
         buffers.ring.pop();
         if buffers.is_low() {
             buffers.watermark = 0;
-            upcalls.watermark = Some(Arc::clone(self));
+            upcalls.watermark(self);
         }
         Some((posted, count))
     }
@@ -160,12 +162,12 @@ impl SharedReceiveQueue for Handle {
                 .because(format!("{used} buffers are outstanding, {max_receives} would fit")));
         }
         buffers.ring.relay(max_receives, self.0.max_segments);
-        buffers.room.max = max_receives;
+        buffers.room.resize(max_receives);
         Ok(())
     }
 
     fn counts(&self) -> (u32, u32) {
-        let buffers = self.0.buffers.lock();
+        let mut buffers = self.0.buffers.lock();
         (u32::try_from(buffers.ring.len()).unwrap_or(u32::MAX), buffers.room.used())
     }
 

@@ -30,20 +30,61 @@ pub(crate) enum Fault {
     Target,
 }
 
-/// Moves a message of `length` bytes into the segments of a receive.
+/// Moves a message of `length` bytes, whose source was found readable under the lock that is
+/// held, into the segments of a receive.
 #[inline]
 pub(crate) fn message(source: Local<'_>, target: Local<'_>, length: u64) -> Result<(), Fault> {
     if length == 0 {
         return Ok(());
-    }
-    if !source.permits(Privileges::LOCAL_READ) {
-        return Err(Fault::Source);
     }
     if !target.permits(Privileges::LOCAL_WRITE) {
         return Err(Fault::Target);
     }
     copy(source.segments, target.segments, length);
     Ok(())
+}
+
+/// Moves a message from one segment into one segment, if it may; a message is there.
+#[inline(always)]
+pub(crate) fn direct(
+    (source, from): (&Segment, u64),
+    (target, to): (&Segment, u64),
+    length: u64,
+) -> bool {
+    let permits = |segment: &Segment, domain, privilege: Privileges| {
+        let Segment { address, length, key } = *segment;
+        regions().find(key, domain, privilege.bits(), address, length).is_some()
+    };
+    if !permits(source, from, Privileges::LOCAL_READ)
+        || !permits(target, to, Privileges::LOCAL_WRITE)
+    {
+        return false;
+    }
+    copy_bytes(source.address, target.address, length);
+    true
+}
+
+/// Moves bytes between a segment and remote memory that is no window, if it may; there are some.
+#[inline(always)]
+pub(crate) fn direct_remote(
+    (segment, domain, privilege): (&Segment, u64, Privileges),
+    remote: Remote<'_>,
+    length: u64,
+) -> bool {
+    let RmrTriplet { address, context, .. } = *remote.place;
+    let (there, from, to) = if privilege.contains(Privileges::LOCAL_READ) {
+        (Privileges::REMOTE_WRITE, segment.address, address)
+    } else {
+        (Privileges::REMOTE_READ, address, segment.address)
+    };
+    let Segment { address: own, length: all, key } = *segment;
+    if regions().find(key, domain, privilege.bits(), own, all).is_none()
+        || regions().find(context, remote.domain, there.bits(), address, length) != Some(0)
+    {
+        return false;
+    }
+    copy_bytes(from, to, length);
+    true
 }
 
 /// Whether local memory may be read.
@@ -158,11 +199,15 @@ impl Local<'_> {
     pub(crate) fn permits(self, privilege: Privileges) -> bool {
         self.segments.iter().all(|segment| {
             segment.length == 0
-                || regions().get(segment.key).is_some_and(|region| {
-                    region.owner == self.domain
-                        && region.access & privilege.bits() != 0
-                        && region.contains(segment.address, segment.length)
-                })
+                || regions()
+                    .find(
+                        segment.key,
+                        self.domain,
+                        privilege.bits(),
+                        segment.address,
+                        segment.length,
+                    )
+                    .is_some()
         })
     }
 }
@@ -171,15 +216,9 @@ impl Remote<'_> {
     /// The memory, when it may be used so. A window lies on a region, which must still be there.
     fn segment(self, length: u64, privilege: Privileges) -> Option<Segment> {
         let RmrTriplet { address, context: key, .. } = *self.place;
-        let region = regions().get(key)?;
-        let inside = region.owner == self.domain
-            && region.access & privilege.bits() != 0
-            && region.contains(address, length);
-        if !inside {
-            return None;
-        }
-        if region.value != 0 {
-            let below = Below::unpack(region.value);
+        let value = regions().find(key, self.domain, privilege.bits(), address, length)?;
+        if value != 0 {
+            let below = Below::unpack(value);
             if below.queue_pair != 0 && below.queue_pair != self.queue_pair {
                 return None;
             }
@@ -193,7 +232,11 @@ impl Remote<'_> {
 }
 
 /// Copies up to `left` bytes from checked segments to checked segments, in order.
+#[inline]
 fn copy(from: &[Segment], to: &[Segment], left: u64) {
+    if let ([from], [to]) = (from, to) {
+        return copy_bytes(from.address, to.address, left.min(from.length).min(to.length));
+    }
     copy_from(&mut from.iter().copied(), to, left);
 }
 

@@ -118,6 +118,11 @@ impl Bind {
         Ok(Self { window, key: Cell::new(key) })
     }
 
+    /// The same bind to keep; this one is left without its key.
+    pub(crate) fn hand_over(&self) -> Self {
+        Self { window: Arc::clone(&self.window), key: Cell::new(self.key.take()) }
+    }
+
     pub(crate) fn key(&self) -> u32 {
         self.key.get()
     }

@@ -55,7 +55,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 /// Keeps the window full until the budget is used up, then lets it run empty: bytes in a
 /// second. A send is posted only for a receive that waits.
-fn round(lane: &Lane<'_>, budget: Duration) -> Result<f64, Fault> {
+pub(super) fn round(lane: &Lane<'_>, budget: Duration) -> Result<f64, Fault> {
     let window = lane.window();
     let sends = lane.op == Op::Send;
     let flags = CompletionFlags::empty();

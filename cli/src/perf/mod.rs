@@ -1,6 +1,7 @@
 //! `dat perf`: how long transfers take, and how much they move.
 
 mod bandwidth;
+mod floor;
 mod lane;
 mod latency;
 mod memcpy;
@@ -18,6 +19,8 @@ use serde_json::json;
 use crate::fault::Fault;
 use crate::output::{Output, Progress, complain};
 use crate::{EXIT_CODES, Verdict, units};
+use clap::ValueEnum;
+use floor::Group;
 use lane::Lane;
 use plan::Plan;
 use report::Report;
@@ -31,6 +34,7 @@ Examples:
   dat perf loopback --quick
   dat perf loopback --sizes 64,1M --op send,write
   dat perf loopback --seconds 60 --plot loopback.svg
+  dat perf loopback --floor
   dat perf 'loopback?max_message_size=65536' --json
 
 How it is measured, by one thread that polls:
@@ -82,6 +86,12 @@ pub(crate) struct Args {
     /// Takes about a second
     #[arg(long)]
     quick: bool,
+    /// Prints each figure beside the floor that the machine sets, measured in the same run
+    #[arg(long, conflicts_with_all = ["sizes", "op", "plot"])]
+    floor: bool,
+    /// The rows beside their floors to measure; all, when none are named
+    #[arg(long, value_name = "GROUPS", value_delimiter = ',', value_enum, requires = "floor")]
+    rows: Vec<Group>,
     /// Draws latency and bandwidth over the size
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
@@ -128,18 +138,14 @@ fn transfer_size(text: &str) -> Result<u64, String> {
 /// Does what the command is for.
 pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
     let mut progress = Progress::new();
+    if args.floor {
+        return run_floor(args, &mut progress, output);
+    }
     let report = measure(args, &mut progress);
     progress.clear();
     let report = match report {
         Ok(report) => report,
-        Err(fault) => {
-            if args.json {
-                output.json(&json!({ "name": args.name, "error": fault }));
-            } else {
-                complain(&format!("{} can't be measured: {}", args.name, fault.text()));
-            }
-            return Verdict::Failed;
-        }
+        Err(fault) => return failed(args, &fault, output),
     };
     if args.json {
         output.json(&report);
@@ -155,11 +161,38 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
     if report.latency.is_empty() { Verdict::Failed } else { Verdict::Well }
 }
 
+fn run_floor(args: &Args, progress: &mut Progress, output: &mut Output) -> Verdict {
+    let groups = if args.rows.is_empty() { Group::value_variants() } else { &args.rows };
+    let report = floor::measure(&args.name, groups, args.time(), args.timeout, progress);
+    progress.clear();
+    match report {
+        Err(fault) => return failed(args, &fault, output),
+        Ok(report) if args.json => output.json(&report),
+        Ok(report) => report.print(output),
+    }
+    Verdict::Well
+}
+
+fn failed(args: &Args, fault: &Fault, output: &mut Output) -> Verdict {
+    if args.json {
+        output.json(&json!({ "name": args.name, "error": fault }));
+    } else {
+        complain(&format!("{} can't be measured: {}", args.name, fault.text()));
+    }
+    Verdict::Failed
+}
+
+impl Args {
+    /// How long all measurements take together.
+    fn time(&self) -> Duration {
+        if self.quick { Duration::from_secs(1) } else { self.seconds }
+    }
+}
+
 fn measure(args: &Args, progress: &mut Progress) -> Result<Report, Fault> {
     let rig = Rig::new(&args.name, args.timeout)?;
     let plan = Plan::new(&rig, &args.op, &args.sizes);
-    let seconds = if args.quick { Duration::from_secs(1) } else { args.seconds };
-    let budget = seconds / u32::try_from(plan.cells.len().max(1)).unwrap_or(u32::MAX);
+    let budget = args.time() / u32::try_from(plan.cells.len().max(1)).unwrap_or(u32::MAX);
     let mut report = Report::new(&args.name, &rig, plan.left_out);
     let total = plan.cells.len();
     for (index, (op, size)) in plan.cells.into_iter().enumerate() {

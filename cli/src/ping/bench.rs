@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use dat_core::{
     AsyncErrorKind, Close, DtoCompletion, DtoStatus, EpAttributes, Event, InterfaceAdapter,
-    Operation, ProtectionZone,
+    Operation, ProtectionZone, Registry,
 };
 
 use super::runner::Done;
 use super::window::Window;
 use crate::fault::Fault;
 use crate::session::{Buffer, DISPATCHERS, Exchanged, Pair};
-use crate::{pattern, providers, units};
+use crate::{pattern, units};
 
 /// The longest transfer.
 pub(super) const LONGEST: u64 = 64 << 10;
@@ -25,6 +25,7 @@ const DEPTH: u32 = 8;
 
 /// Everything that the steps share.
 pub(super) struct Bench {
+    registry: Registry,
     name: String,
     patience: Duration,
     pub(super) ia: Option<InterfaceAdapter>,
@@ -48,8 +49,9 @@ pub(super) struct Buffers {
 
 impl Bench {
     /// Before anything is made.
-    pub(super) fn new(name: String, patience: Duration) -> Self {
+    pub(super) fn new(registry: Registry, name: String, patience: Duration) -> Self {
         Self {
+            registry,
             name,
             patience,
             ia: None,
@@ -93,7 +95,7 @@ impl Bench {
     }
 
     pub(super) fn open(&mut self) -> Result<Done, Fault> {
-        let ia = providers::open(&self.name)?;
+        let ia = self.registry.open(&self.name)?;
         let (major, minor) = ia.provider_attributes().provider_version;
         let detail = format!(
             "{} {major}.{minor}, address {}",

@@ -8,10 +8,12 @@ mod window;
 
 use std::time::Duration;
 
+use dat_core::Registry;
 use serde_json::json;
 
+use crate::fault::Fault;
 use crate::output::Output;
-use crate::{EXIT_CODES, Verdict, units};
+use crate::{EXIT_CODES, Verdict, providers, units};
 use bench::Bench;
 use runner::Runner;
 
@@ -43,12 +45,8 @@ pub(crate) struct Args {
 
 /// Does what the command is for.
 pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
-    let mut bench = Bench::new(args.name.clone(), args.timeout);
-    let mut runner = Runner::new(!args.json);
-    runner.step(plan::open(), &mut bench, output);
-    for step in plan::rest(&bench) {
-        runner.step(step, &mut bench, output);
-    }
+    let bench = Bench::new(providers::registry(), args.name.clone(), args.timeout);
+    let runner = walk(bench, !args.json, output);
     let summary = runner.summary();
     if args.json {
         output.json(&json!({
@@ -61,4 +59,34 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
         runner.print_summary(output);
     }
     if summary.failed == 0 { Verdict::Well } else { Verdict::Failed }
+}
+
+/// What trying every step gave, for who shows something else.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// How many steps passed.
+    pub(crate) passed: usize,
+    /// The first step that failed, and why.
+    pub(crate) failure: Option<(String, Fault)>,
+}
+
+/// Tries every step on an adapter and prints nothing.
+pub(crate) fn try_quietly(
+    registry: Registry,
+    name: &str,
+    patience: Duration,
+    output: &mut Output,
+) -> Outcome {
+    let runner = walk(Bench::new(registry, name.to_owned(), patience), false, output);
+    Outcome { passed: runner.summary().passed, failure: runner.first_failure() }
+}
+
+/// Runs the steps that the adapter's limits ask for.
+fn walk(mut bench: Bench, shown: bool, output: &mut Output) -> Runner {
+    let mut runner = Runner::new(shown);
+    runner.step(plan::open(), &mut bench, output);
+    for step in plan::rest(&bench) {
+        runner.step(step, &mut bench, output);
+    }
+    runner
 }

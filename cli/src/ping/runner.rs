@@ -142,6 +142,12 @@ impl Runner {
         &self.records
     }
 
+    /// The first step that failed, and why.
+    pub(super) fn first_failure(&self) -> Option<(String, Fault)> {
+        let failure = |record: &Record| Some((record.step.clone(), record.fault.clone()?));
+        self.records.iter().find_map(failure)
+    }
+
     /// How many steps went how.
     pub(super) fn summary(&self) -> Summary {
         let count = |mark| self.records.iter().filter(|record| record.verdict == mark).count();

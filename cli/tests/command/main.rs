@@ -2,6 +2,7 @@
 
 mod common;
 mod conformance;
+mod doctor;
 mod explain;
 mod list_and_info;
 mod manners;

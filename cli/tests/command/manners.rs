@@ -19,6 +19,7 @@ fn a_wrong_command_line_is_2() {
         &["perf", "loopback", "--quick", "--seconds", "3"],
         &["ping", "loopback", "--timeout", "0"],
         &["ping", "loopback", "--timeout", "nan"],
+        &["doctor", "loopback"],
         &["explain"],
         &["explain", ""],
         &["explain", "--all", "5"],
@@ -31,7 +32,7 @@ fn a_wrong_command_line_is_2() {
 
 #[test]
 fn help_has_examples_and_exit_codes() {
-    for command in ["list", "info", "ping", "perf", "explain"] {
+    for command in ["list", "doctor", "info", "ping", "perf", "explain"] {
         let ran = run(&[command, "--help"]);
         assert_eq!(ran.code, Some(0));
         for part in ["Usage: dat ", "Examples:\n  dat ", "Exit codes:\n  0  success"] {
@@ -46,6 +47,7 @@ fn help_has_examples_and_exit_codes() {
 fn what_no_terminal_reads_is_plain_ascii() {
     for arguments in [
         &["list"][..],
+        &["doctor"],
         &["info", "loopback"],
         &["ping", "loopback"],
         &["ping", "loopback?max_eps=1"],

@@ -48,8 +48,16 @@ pub(super) struct Control {
     pub(super) peer: Option<Peer>,
     pub(super) local_port: u64,
     private_data: Arc<[u8]>,
-    /// Attempts of an endpoint for datagrams that are under way, with their clocks.
-    pub(super) resolving: BTreeMap<u64, Option<TimerKey>>,
+    /// Attempts of an endpoint for datagrams that are under way.
+    pub(super) resolving: BTreeMap<u64, Resolving>,
+}
+
+/// An attempt of an endpoint for datagrams.
+#[derive(Default)]
+pub(super) struct Resolving {
+    pub(super) clock: Option<TimerKey>,
+    /// It answers the request of another endpoint.
+    pub(super) passive: bool,
 }
 
 /// Where an endpoint connected to; what dat_ep_dup_connect repeats.
@@ -113,7 +121,8 @@ impl EpShared {
         control.attempt += 1;
         control.connect_evd = None;
         stop_clock(control);
-        for key in std::mem::take(&mut control.resolving).into_values().flatten() {
+        let resolving = std::mem::take(&mut control.resolving);
+        for key in resolving.into_values().filter_map(|it| it.clock) {
             timer::cancel(key);
         }
     }

@@ -9,8 +9,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::control::{Control, EpShared};
-use super::{Endpoint, EpInner};
+use super::control::{Control, EpShared, Resolving};
+use super::{Endpoint, EpInner, Gathered};
 use crate::attr::EpAttributes;
 use crate::ep::connect::Connect;
 use crate::error::{Error, Result, ReturnType, Subtype};
@@ -75,7 +75,8 @@ impl Endpoint {
         }
         let gate = &inner.shared.gate;
         inner.check_flags(flags, gate.request_flags(), Subtype::InvalidArg5, SEND)?;
-        let local = inner.gather(iov, gate.request_iov(), Privileges::LOCAL_READ, SEND)?;
+        let mut local = Gathered::new();
+        inner.gather(&mut local, iov, gate.request_iov(), Privileges::LOCAL_READ, SEND)?;
         if local.length > gate.max_message_size() {
             return Err(inner.too_long(local.length, gate.max_message_size(), SEND));
         }
@@ -95,10 +96,10 @@ impl EpInner {
             let mut control = self.shared.control();
             control.attempt += 1;
             let attempt = control.attempt;
-            let key = connect.timeout.deadline().and_then(|at| {
+            let clock = connect.timeout.deadline().and_then(|at| {
                 timer::schedule(at, Arc::downgrade(&self.shared), Job::EndAttempt(attempt))
             });
-            control.resolving.insert(attempt, key);
+            control.resolving.insert(attempt, Resolving { clock, passive: false });
             attempt
         };
         let request = ConnectRequest {
@@ -125,7 +126,7 @@ impl EpInner {
             let mut control = self.shared.control();
             control.attempt += 1;
             let attempt = control.attempt;
-            control.resolving.insert(attempt, None);
+            control.resolving.insert(attempt, Resolving { clock: None, passive: true });
             attempt
         };
         incoming.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
@@ -159,7 +160,7 @@ impl EpShared {
         attempt: u64,
         event: ConnectionUpcall<'_>,
     ) {
-        let Some(clock) = control.resolving.remove(&attempt) else {
+        let Some(Resolving { clock, passive }) = control.resolving.remove(&attempt) else {
             self.ignored.fetch_add(1, Ordering::Relaxed);
             return;
         };
@@ -176,14 +177,15 @@ impl EpShared {
             _ => (DatagramEventKind::Error, None, &[][..]),
         };
         let remote = remote.map(|remote| DatagramAddress { remote });
-        self.raise_datagram(control, kind, remote, private_data);
+        self.raise_datagram(control, kind, passive, remote, private_data);
     }
 
     /// The clock of an attempt ran out.
     pub(super) fn resolution_timed_out(&self, attempt: u64) {
         let mut control = self.control();
-        if control.resolving.remove(&attempt).is_some() {
-            self.raise_datagram(&mut control, DatagramEventKind::Error, None, &[]);
+        if let Some(attempt) = control.resolving.remove(&attempt) {
+            let kind = DatagramEventKind::Error;
+            self.raise_datagram(&mut control, kind, attempt.passive, None, &[]);
         }
     }
 
@@ -191,12 +193,13 @@ impl EpShared {
         &self,
         control: &mut Control,
         kind: DatagramEventKind,
+        passive: bool,
         remote: Option<DatagramAddress>,
         private_data: &[u8],
     ) {
         if let Some(evd) = &control.connect_evd {
             let private_data = Arc::from(private_data);
-            let event = DatagramEvent { kind, ep: self.id, remote, private_data };
+            let event = DatagramEvent { kind, ep: self.id, passive, remote, private_data };
             evd.raise_connection(Event::Datagram(event));
         }
     }

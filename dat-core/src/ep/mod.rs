@@ -19,7 +19,7 @@ pub(crate) use control::EpShared;
 pub use create::EpSpec;
 pub use datagram::DatagramAddress;
 pub use modify::EpChange;
-pub(crate) use post::gather;
+pub(crate) use post::{Gathered, gather};
 pub use state::EpState;
 pub use watermark::RecvBuffers;
 
@@ -189,11 +189,16 @@ impl Endpoint {
         let state = inner.shared.state().ok_or_else(freed)?;
         let remote = control.remote.map(|remote| (remote.address, remote.qualifier));
         let peer = control.peer.map(|peer| (peer.address, peer.port)).or(remote);
+        drop(control);
+        let connecting = match state {
+            EpState::ActiveConnectionPending => inner.queue_pair.connecting_port(),
+            _ => None,
+        };
         let evd = |hold: &Hold<EvdInner>| EventDispatcher::from_inner(hold.arc());
         Ok(EpParam {
             state,
             local_address: inner.base.ia.attributes.ia.address,
-            local_port: control.local_port,
+            local_port: connecting.unwrap_or_else(|| inner.shared.control().local_port),
             remote_address: peer.map(|peer| peer.0),
             remote_port: peer.map(|peer| peer.1),
             pz: config.pz.as_ref().map(|pz| ProtectionZone::from_inner(pz.arc())),

@@ -23,7 +23,7 @@ use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Hold, object_handle};
 use crate::provider::{CompletionQueue, CompletionSink};
 use crate::signal::reserve_always_ready;
-use crate::sync::Mutex;
+use crate::sync::{BiasedLock, Mutex};
 
 use alarm::Alarm;
 use count::Receivers;
@@ -60,7 +60,7 @@ pub(crate) struct EvdInner {
     flags: EvdFlags,
     /// The completion queue for endpoints to complete into, if the flags ask for one.
     completions: Option<Arc<dyn CompletionQueue>>,
-    queue: Mutex<Queue>,
+    queue: BiasedLock<Queue>,
     alarm: Arc<Alarm>,
     streams: Mutex<Streams>,
     tally: Tally<EvdCounter>,
@@ -151,7 +151,7 @@ impl InterfaceAdapter {
             base,
             flags: options.flags,
             completions,
-            queue: Mutex::new(Queue::new(options.min_qlen as usize, poller)),
+            queue: BiasedLock::new(Queue::new(options.min_qlen as usize, poller)),
             alarm,
             streams: Mutex::default(),
             tally: Tally::default(),

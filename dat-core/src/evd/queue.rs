@@ -95,17 +95,16 @@ impl Queue {
     /// Takes the first event; completions that were never queued go straight to the caller.
     #[inline]
     pub(super) fn take_first(&mut self, event: &mut Event) -> bool {
-        if let Some(first) = self.events.pop_front() {
-            *event = first;
-            return true;
+        if !self.events.is_empty() {
+            return self.take_queued(event);
         }
         let Some(poller) = &mut self.poller else { return false };
-        let mut completion = [Completion::default()];
-        if poller.poll(&mut completion) == 0 {
-            return false;
-        }
-        *event = Event::from(completion[0]);
-        true
+        poller.take(event)
+    }
+
+    fn take_queued(&mut self, event: &mut Event) -> bool {
+        let first = self.events.pop_front();
+        first.map(|first| *event = first).is_some()
     }
 
     /// Moves the provider's completions into the queue and returns how many events it has.

@@ -61,6 +61,7 @@ impl IaInner {
         }
         // Gone when the last object that was made on it is.
         *self.adapter.lock() = None;
+        self.numbering.retire(ObjectKind::Ia, self.id);
         Ok(())
     }
 }

@@ -22,6 +22,8 @@ use crate::event::{AsyncError, AsyncErrorKind, Event};
 use crate::flags::Close;
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Hold};
+use crate::lmr::SharedNames;
+use crate::numbering::Numbering;
 use crate::provider::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall};
 use crate::region_table::RegionTable;
 
@@ -49,9 +51,12 @@ pub struct InterfaceAdapter {
 pub(crate) struct IaInner {
     pub(crate) id: u64,
     pub(crate) name: String,
+    numbering: Arc<dyn Numbering>,
     pub(crate) attributes: AdapterAttributes,
     /// Contexts of local memory regions; posts read it without a lock.
     pub(crate) regions: Arc<RegionTable>,
+    /// What the consumers of the provider call their shared memory.
+    pub(crate) shared_names: Arc<SharedNames>,
     books: Mutex<Books>,
     /// Handles, and objects but for the dispatcher that the adapter made for itself. It and the
     /// adapter keep each other; with nobody else left, the adapter is closed.
@@ -71,12 +76,6 @@ struct AsyncEvd {
     own: bool,
 }
 
-/// Numbers of objects, unique in the process and never 0.
-pub(crate) fn next_id() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
 impl InterfaceAdapter {
     pub(crate) fn from_inner(inner: &Arc<IaInner>) -> Self {
         inner.begin_use();
@@ -87,7 +86,7 @@ impl InterfaceAdapter {
         &self.inner
     }
 
-    /// The number of the instance, unique in the process.
+    /// The number of the instance, unique among live objects of the process.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.inner.id
@@ -176,9 +175,12 @@ impl IaInner {
         kind: ObjectKind,
         operation: &'static str,
     ) -> Result<Base> {
-        let id = next_id();
+        let id = self.numbering.issue(kind).map_err(|error| self.describe(error, operation))?;
         let taken = self.books.lock().enroll(id, kind, &self.attributes.ia);
-        taken.map_err(|error| self.describe(error, operation))?;
+        if let Err(error) = taken {
+            self.numbering.retire(kind, id);
+            return Err(self.describe(error, operation));
+        }
         Ok(Base::new(id, kind, Arc::clone(self)))
     }
 
@@ -200,6 +202,7 @@ impl IaInner {
 
     pub(crate) fn leave(&self, kind: ObjectKind, id: u64) {
         self.books.lock().leave(kind, id);
+        self.numbering.retire(kind, id);
         if let Some((_, freed)) = counters_of(kind) {
             self.tally.count(freed);
         }

@@ -5,16 +5,17 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use super::{AsyncEvd, IaInner, IaSink, InterfaceAdapter, next_id};
+use super::{AsyncEvd, IaInner, IaSink, InterfaceAdapter};
 use crate::attr::{IaAttributes, ProviderAttributes};
 use crate::counters::Tally;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdOptions, EventDispatcher};
 use crate::flags::EvdFlags;
+use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
-use crate::provider::{Adapter, AdapterAttributes, AdapterSink, OpenRequest};
+use crate::provider::{Adapter, AdapterAttributes, AdapterSink};
 use crate::region_table::RegionTable;
-use crate::registry::{ApiVersion, Candidate, ProviderUse, Registry};
+use crate::registry::{ApiVersion, Candidate, ProviderUse, Registry, merge};
 
 const OPEN: &str = "dat_ia_open";
 
@@ -77,7 +78,7 @@ impl Registry {
     pub fn open_with(&self, name: &str, options: &IaOptions) -> Result<InterfaceAdapter> {
         let mut failures = Vec::new();
         for candidate in self.resolve(name, options.version)? {
-            match open_candidate(name, candidate, options) {
+            match candidate.open(options) {
                 Ok(ia) => return Ok(ia),
                 Err(error) => failures.push(error),
             }
@@ -123,55 +124,67 @@ impl Registry {
     pub fn open_query(&self, name: &str) -> Result<IaQuery> {
         let mut failures = Vec::new();
         for candidate in self.resolve(name, ApiVersion::ANY)? {
-            let sink = Arc::new(IaSink { ia: OnceLock::new() });
-            match candidate.provider.open(candidate.request(sink)) {
-                Ok(adapter) => {
-                    let attributes = within_reach(adapter.attributes());
-                    let opened = Opened { adapter, _in_use: candidate.guard };
-                    return Ok(IaQuery { opened, attributes });
-                }
-                Err(error) => failures.push(error.during("dat_ib_open_query")),
+            match candidate.open_query() {
+                Ok(query) => return Ok(query),
+                Err(error) => failures.push(error),
             }
         }
         Err(merge(name, failures))
     }
 }
 
-fn open_candidate(
-    name: &str,
-    candidate: Candidate,
-    options: &IaOptions,
-) -> Result<InterfaceAdapter> {
-    let sink = Arc::new(IaSink { ia: OnceLock::new() });
-    let adapter = candidate.provider.open(OpenRequest {
-        name: &candidate.adapter_name,
-        parameters: &candidate.parameters,
-        sink: Arc::clone(&sink) as Arc<dyn AdapterSink>,
-    });
-    let adapter = adapter.map_err(|error| {
-        error.during(OPEN).on(format_args!("IA {name:?}, {}", candidate.origin))
-    })?;
-    let attributes = within_reach(adapter.attributes());
-    let inner = Arc::new(IaInner {
-        id: next_id(),
-        name: candidate.adapter_name,
-        attributes,
-        regions: Arc::new(RegionTable::new()),
-        books: Mutex::default(),
-        adapter: Mutex::new(Some(Opened { adapter, _in_use: candidate.guard })),
-        async_evd: Mutex::new(None),
-        users: AtomicUsize::new(0),
-        context: std::sync::atomic::AtomicU64::new(0),
-        tally: Tally::default(),
-    });
-    let _ = sink.ia.set(Arc::downgrade(&inner));
-    let ia = InterfaceAdapter::from_inner(&inner);
-    match &options.async_evd {
-        AsyncErrors::Make { min_qlen } => ia.make_async_evd(*min_qlen)?,
-        AsyncErrors::To(evd) => ia.use_async_evd(evd, false)?,
-        AsyncErrors::Elsewhere => {}
+impl Candidate {
+    /// Opens the adapter (dat_ia_open(3DAT)). The version of the options was a matter of the
+    /// look-up.
+    ///
+    /// # Errors
+    /// As [`Registry::open_with`].
+    pub fn open(self, options: &IaOptions) -> Result<InterfaceAdapter> {
+        let sink = Arc::new(IaSink { ia: OnceLock::new() });
+        let adapter = self.provider.open(self.request(Arc::clone(&sink) as Arc<dyn AdapterSink>));
+        let adapter = adapter.map_err(|error| self.describe(error, OPEN))?;
+        let attributes = within_reach(adapter.attributes());
+        let id = self.numbering.issue(ObjectKind::Ia).map_err(|error| error.during(OPEN))?;
+        let inner = Arc::new(IaInner {
+            id,
+            numbering: self.numbering,
+            name: self.adapter_name,
+            attributes,
+            regions: Arc::new(RegionTable::new()),
+            shared_names: Arc::clone(self.guard.shared_names()),
+            books: Mutex::default(),
+            adapter: Mutex::new(Some(Opened { adapter, _in_use: self.guard })),
+            async_evd: Mutex::new(None),
+            users: AtomicUsize::new(0),
+            context: std::sync::atomic::AtomicU64::new(0),
+            tally: Tally::default(),
+        });
+        let _ = sink.ia.set(Arc::downgrade(&inner));
+        let ia = InterfaceAdapter::from_inner(&inner);
+        match &options.async_evd {
+            AsyncErrors::Make { min_qlen } => ia.make_async_evd(*min_qlen)?,
+            AsyncErrors::To(evd) => ia.use_async_evd(evd, false)?,
+            AsyncErrors::Elsewhere => {}
+        }
+        Ok(ia)
     }
-    Ok(ia)
+
+    /// Opens the adapter for a look at its attributes (dat_ib_open_query).
+    ///
+    /// # Errors
+    /// As [`Registry::open`].
+    pub fn open_query(self) -> Result<IaQuery> {
+        let sink = Arc::new(IaSink { ia: OnceLock::new() });
+        let adapter = self.provider.open(self.request(sink));
+        let adapter = adapter.map_err(|error| self.describe(error, "dat_ib_open_query"))?;
+        let attributes = within_reach(adapter.attributes());
+        let opened = Opened { adapter, _in_use: self.guard };
+        Ok(IaQuery { opened, attributes })
+    }
+
+    fn describe(&self, error: Error, operation: &'static str) -> Error {
+        error.during(operation).on(format_args!("IA {:?}, {}", self.adapter_name, self.origin))
+    }
 }
 
 /// Keeps the attributes within what the core itself can do.
@@ -187,26 +200,6 @@ fn within_reach(mut attributes: AdapterAttributes) -> AdapterAttributes {
     }
     ia.max_lmrs = ia.max_lmrs.min(RegionTable::CAPACITY);
     attributes
-}
-
-/// One error out of those of all candidates: a single one as it is, several in one text.
-fn merge(name: &str, mut failures: Vec<Error>) -> Error {
-    match failures.len() {
-        1 => failures.remove(0),
-        _ => {
-            let texts: Vec<String> = failures.iter().map(ToString::to_string).collect();
-            let code = failures
-                .first()
-                .map_or((ReturnType::ProviderNotFound, Subtype::NameNotRegistered), |error| {
-                    (error.return_type(), error.subtype())
-                });
-            Error::new(code.0, code.1).during(OPEN).on(format!("IA {name:?}")).because(format!(
-                "none of {} entries opened: {}",
-                texts.len(),
-                texts.join(" | ")
-            ))
-        }
-    }
 }
 
 impl InterfaceAdapter {

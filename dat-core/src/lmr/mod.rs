@@ -1,8 +1,10 @@
 //! Local memory regions: memory registered with an adapter.
 
+mod shared;
 mod source;
 mod sync;
 
+pub(crate) use shared::SharedNames;
 pub use source::MemorySource;
 
 use std::sync::Arc;
@@ -19,6 +21,7 @@ use crate::provider::MemoryRegion;
 use crate::pz::{ProtectionZone, PzInner};
 use crate::region_table::Region;
 use crate::triplet::{LmrTriplet, RmrTriplet};
+use shared::NameUse;
 
 /// A local memory region (dat_lmr_create(3DAT)).
 ///
@@ -48,6 +51,8 @@ pub(crate) struct LmrInner {
     pz_id: u64,
     /// Gone once the region is freed, so that the zone can be.
     pz: Mutex<Option<Hold<PzInner>>>,
+    /// The name of shared memory, until the region is freed.
+    name: Mutex<Option<NameUse>>,
     /// Keeps owned memory until the registration is gone.
     _memory: Option<Memory>,
     span: Span,
@@ -85,7 +90,8 @@ impl InterfaceAdapter {
     ///
     /// # Errors
     /// `DAT_INVALID_PARAMETER` for an empty range, one beyond the adapter's block size or
-    /// outside its memory; `DAT_INVALID_HANDLE` for a zone or region that was freed or is of
+    /// outside its memory, or for a name that stands for other shared memory;
+    /// `DAT_INVALID_STATE` for memory that is not shared as it should be; `DAT_INVALID_HANDLE` for a zone or region that was freed or is of
     /// another adapter; `DAT_MODEL_NOT_SUPPORTED` for a kind of memory that the provider
     /// doesn't register; `DAT_INSUFFICIENT_RESOURCES` with the limit that was met.
     pub fn lmr_create(
@@ -111,6 +117,7 @@ impl InterfaceAdapter {
             return Err(ia.describe(error, CREATE));
         }
         let pz = Hold::new(pz.inner(), ia, CREATE, Subtype::InvalidHandlePz)?;
+        let name = self.take_name(&source)?;
         let base = ia.enroll(ObjectKind::Lmr, CREATE)?;
         let region = pz
             .domain
@@ -133,6 +140,7 @@ impl InterfaceAdapter {
             base,
             pz_id: pz.base.id,
             pz: Mutex::new(Some(pz)),
+            name: Mutex::new(name),
             _memory: memory,
             span,
             memory_type,
@@ -142,6 +150,19 @@ impl InterfaceAdapter {
         });
         ia.adopt(inner.base.id, Child::Lmr(Arc::downgrade(&inner)), CREATE)?;
         Ok(Lmr { inner })
+    }
+}
+
+impl InterfaceAdapter {
+    /// The live region of the adapter that has a context, for consumers that name it by nothing
+    /// else (dat_rmr_bind(3DAT) of DAT 1.2).
+    #[must_use]
+    pub fn lmr_of_context(&self, context: u32) -> Option<Lmr> {
+        let found = self.inner().children(|child| match child {
+            Child::Lmr(lmr) => lmr.upgrade().filter(|lmr| lmr.context() == context),
+            _ => None,
+        });
+        found.into_iter().next().map(|inner| Lmr { inner })
     }
 }
 
@@ -256,6 +277,7 @@ impl LmrInner {
         self.base.ia.regions.remove(self.context);
         let done = self.region.deregister();
         *self.pz.lock() = None;
+        *self.name.lock() = None;
         done
     }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::shared::{Backing, NameUse};
 use super::{CREATE, Lmr};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::MemoryTypes;
@@ -24,6 +25,7 @@ pub enum MemorySource<'a> {
     /// Memory that the platform shares between processes (`DAT_MEM_TYPE_SHARED_VIRTUAL`).
     Shared {
         /// What all consumers of the memory call it; all 40 bytes count (`DAT_LMR_COOKIE`).
+        /// While it is registered, it stands for that memory and length with its provider.
         id: [u8; 40],
         /// Where it is in this process; the maker of the span answers for its life.
         span: Span,
@@ -89,47 +91,14 @@ impl InterfaceAdapter {
                 ),
             ));
         }
-        if memory_type == MemoryTypes::SHARED_VIRTUAL { self.check_shared(span) } else { Ok(()) }
+        Ok(())
     }
 
-    /// Shared memory must be memory that the platform shares.
-    fn check_shared(&self, span: Span) -> Result<()> {
-        let end = span.address().saturating_add(span.len() as u64);
-        // Where the system can't tell, the consumer is believed.
-        let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return Ok(()) };
-        let mut next = span.address();
-        for (first, last, shared) in maps.lines().filter_map(mapping) {
-            if shared && first <= next && next < last {
-                next = last;
-            }
-        }
-        if next >= end {
-            return Ok(());
-        }
-        let error = Error::new(ReturnType::InvalidState, Subtype::NoSubtype)
-            .because(format!("the memory at {next:#x} was not mapped as shared"))
-            .advise("map it with MAP_SHARED, or attach it with shmat(2)");
-        Err(self.inner().describe(error, CREATE))
-    }
-}
-
-/// First and last address of a line of the process's memory map, and whether it is shared.
-fn mapping(line: &str) -> Option<(u64, u64, bool)> {
-    let mut words = line.split_ascii_whitespace();
-    let (first, last) = words.next()?.split_once('-')?;
-    let shared = words.next()?.ends_with('s');
-    Some((u64::from_str_radix(first, 16).ok()?, u64::from_str_radix(last, 16).ok()?, shared))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::mapping;
-
-    #[test]
-    fn a_line_of_the_memory_map_is_read() {
-        let line = "7f00-7fff rw-s 00000000 00:05 12 /dev/zero (deleted)";
-        assert_eq!(mapping(line), Some((0x7f00, 0x7fff, true)));
-        assert_eq!(mapping("10-20 r-xp 0 0:0 0"), Some((0x10, 0x20, false)));
-        assert_eq!(mapping("nonsense"), None);
+    /// Uses the name of shared memory, which must be memory that the platform shares.
+    pub(super) fn take_name(&self, source: &MemorySource<'_>) -> Result<Option<NameUse>> {
+        let MemorySource::Shared { id, span } = source else { return Ok(None) };
+        let taken = Backing::of(*span)
+            .and_then(|backing| self.inner().shared_names.take(*id, span.len() as u64, backing));
+        taken.map(Some).map_err(|error| self.inner().describe(error, CREATE))
     }
 }

@@ -2,6 +2,7 @@
 //! gets lost leaves a thread asleep, which ends the model with an error. `.ci/loom` runs them.
 
 mod bell;
+mod biased;
 mod dispatcher;
 mod notification;
 mod provider;

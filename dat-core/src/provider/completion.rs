@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use crate::error::Result;
+use crate::event::Event;
 use crate::status::{DtoStatus, Operation};
 
 /// One finished operation.
@@ -84,6 +85,18 @@ impl Notify {
 pub trait CompletionPoller: Send {
     /// Takes the oldest completions into the slice and returns how many.
     fn poll(&mut self, into: &mut [Completion]) -> usize;
+
+    /// Takes the oldest completion into an event; whether there was one. A provider that has the
+    /// parts of a completion at hand saves a copy by making the event from them; the default
+    /// does what [`poll`](Self::poll) does.
+    fn take(&mut self, event: &mut Event) -> bool {
+        let mut completion = [Completion::default()];
+        let found = self.poll(&mut completion) > 0;
+        if found {
+            event.complete(completion[0]);
+        }
+        found
+    }
 
     /// Sets which arrivals make an upcall from now on. Returns whether completions are
     /// waiting already: an arrival either is seen by that answer or makes its upcall.

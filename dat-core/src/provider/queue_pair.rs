@@ -269,6 +269,13 @@ pub trait QueuePair: Send + Sync {
     /// What kept it from starting; the queue pair is then as before and no event comes.
     fn connect(&self, request: &ConnectRequest<'_>) -> Result<()>;
 
+    /// The port qualifier of the attempt to connect that is under way: what the peer's request
+    /// names as [`Peer::port`](super::Peer::port). `Established` tells it again. None while there
+    /// is no attempt, or where the transport chooses later (the default).
+    fn connecting_port(&self) -> Option<u64> {
+        None
+    }
+
     /// Ends the connection or the attempt. Gracefully, requests posted before finish first.
     /// What is outstanding is flushed, then `Disconnected` is reported on both sides; an
     /// attempt ends with no event on this side. Disconnected already, nothing happens.

@@ -4,13 +4,14 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::foreign::Registration;
 use super::line::Line;
 use super::syntax::SyntaxError;
 use super::version::{LineVersion, ProviderVersion, Space};
 use crate::error::Error;
 
 /// Where an entry comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Origin {
     /// A line of a configuration file.
     Line {
@@ -23,6 +24,8 @@ pub enum Origin {
     File(Arc<Path>),
     /// A provider that found the adapter on this machine.
     Discovered,
+    /// A provider of C that registered itself, see [`Registration`].
+    Registered,
 }
 
 impl fmt::Display for Origin {
@@ -32,6 +35,7 @@ impl fmt::Display for Origin {
             Self::File(file) if file.as_os_str().is_empty() => f.write_str("DAT_OVERRIDE"),
             Self::File(file) => write!(f, "{}", file.display()),
             Self::Discovered => f.write_str("discovered"),
+            Self::Registered => f.write_str("registered by the program"),
         }
     }
 }
@@ -77,7 +81,8 @@ pub struct Entry {
     pub thread_safe: bool,
     /// Whether it goes before `nondefault` entries of the same name.
     pub is_default: bool,
-    /// The provider that serves it, or the shared object of C that its line names.
+    /// The provider that serves it, or the shared object of C that its line names; empty where
+    /// a provider of C registered itself.
     pub library: String,
     /// The version of the provider: what the line says, or the provider itself.
     pub provider_version: Option<ProviderVersion>,
@@ -111,8 +116,24 @@ impl Entry {
         })
     }
 
+    /// An entry of a provider of C that registered itself.
+    pub(super) fn of_registration(registration: &Registration, fate: Fate) -> Self {
+        Self {
+            name: registration.name.clone(),
+            api_version: Some(registration.version),
+            thread_safe: registration.thread_safe,
+            is_default: true,
+            fate,
+            ..Self::blank(Origin::Registered)
+        }
+    }
+
     /// An entry of which nothing but the origin and the reason is known.
     pub(super) fn unusable(origin: Origin, reason: Error) -> Self {
+        Self { fate: Fate::Unusable(reason), ..Self::blank(origin) }
+    }
+
+    fn blank(origin: Origin) -> Self {
         Self {
             name: String::new(),
             origin,
@@ -125,7 +146,7 @@ impl Entry {
             platform_parameters: String::new(),
             summary: String::new(),
             syntax_error: None,
-            fate: Fate::Unusable(reason),
+            fate: Fate::Usable,
         }
     }
 

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use super::LISTING;
 use super::entry::Origin;
+use super::foreign::{Registration, safety};
 use super::line::Line;
 use super::scan::shown;
 use super::suggest::nearest;
 use super::syntax::SyntaxError;
 use super::uses::Registered;
-use super::version::ApiVersion;
+use super::version::{ApiVersion, LineVersion};
 use crate::error::{Error, ReturnType, Subtype};
 
 /// How many words an error lists before it says how many more there are.
@@ -37,15 +38,12 @@ pub(super) fn kernel(origin: &Origin, line: &Line) -> Error {
 }
 
 /// A line for consumers of another version.
-pub(super) fn other_version(origin: &Origin, line: &Line, asked: ApiVersion) -> Error {
-    let subtype = if asked.accepts_major(line.api_version) {
-        Subtype::MinorNotFound
-    } else {
-        Subtype::MajorNotFound
-    };
+pub(super) fn other_version(origin: &Origin, offered: LineVersion, asked: ApiVersion) -> Error {
+    let subtype =
+        if asked.accepts_major(offered) { Subtype::MinorNotFound } else { Subtype::MajorNotFound };
     listed(origin)
         .with_subtype(subtype)
-        .because(format!("registered for {}, asked for {asked}", line.api_version))
+        .because(format!("registered for {offered}, asked for {asked}"))
 }
 
 /// A line whose library is no provider that was added.
@@ -66,6 +64,29 @@ pub(super) fn foreign(origin: &Origin, line: &Line, providers: &[Arc<Registered>
              and the C library (libdat2) loads such lines"
         ))
         .advise(advice)
+}
+
+/// A provider of C that was not made for threads, for a consumer that has some.
+pub(super) fn unsafe_for_threads(origin: &Origin) -> Error {
+    let (is, asked) = (safety(false), safety(true));
+    listed(origin)
+        .with_subtype(Subtype::ThreadSafetyNotFound)
+        .because(format!("registered as {is}, asked for {asked}"))
+        .advise("open it as nonthreadsafe and use it from one thread at a time")
+}
+
+/// A name with IA parameters, for a library that gets its own once, when it is loaded.
+pub(super) fn parameters_for_c(origin: &Origin, line: &Line) -> Error {
+    listed(origin)
+        .because(format!("{} takes no parameters with the name", shown(&line.library)))
+        .advise("leave out the ? and what follows; the line has a field for its parameters")
+}
+
+/// A provider that registered itself with the C library, for a consumer of the Rust API.
+pub(super) fn registered_for_c(registration: &Registration) -> Error {
+    listed(Origin::Registered)
+        .because(format!("the {registration} is of C, and the C library (libdat2) opens it"))
+        .advise("open it through libdat2")
 }
 
 /// Words with commas between, and a number in place of those that are too many.

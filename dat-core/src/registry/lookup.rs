@@ -1,41 +1,76 @@
 //! From the configuration and the providers to entries with a fate, and from a name to those
 //! of them that can be opened.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::entry::{Entry, Fate, Origin};
 use super::failure;
+use super::foreign::{Demand, Registration};
 use super::line::Line;
 use super::source::{Configuration, Record};
 use super::uses::Registered;
-use super::version::{ApiVersion, ProviderVersion, Space};
+use super::version::{ProviderVersion, Space};
+use crate::error::{Error, Result};
 
-/// An entry, and the provider that would open it.
+/// An entry, and what would open it.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) entry: Entry,
-    pub(super) server: Option<Arc<Registered>>,
+    pub(super) server: Option<Server>,
+    /// Of C, and not registered for what was asked for, but for more.
+    exceeding: bool,
+}
+
+/// What opens an entry.
+#[derive(Debug)]
+pub(super) enum Server {
+    /// A provider of ours.
+    Provider(Arc<Registered>),
+    /// The library of a line.
+    Library(Line),
+    /// A provider of C that registered itself.
+    Registered(Registration),
 }
 
 impl Found {
+    /// One that serves as asked for, or not at all.
+    fn new(entry: Entry, server: Option<Server>) -> Self {
+        Self { entry, server, exceeding: false }
+    }
+
     fn is_usable_as(&self, name: &str) -> bool {
         self.entry.fate.is_usable() && self.entry.name == name
     }
+
+    /// Its standing among the usable entries of its name: the lowest goes first.
+    fn rank(&self) -> u8 {
+        let class = match (&self.entry.origin, self.entry.is_default) {
+            (Origin::Discovered, _) => return u8::MAX,
+            (Origin::Registered, _) => 0,
+            (_, true) => 1,
+            (_, false) => 2,
+        };
+        class + if self.exceeding { 3 } else { 0 }
+    }
 }
 
-/// A look at everything that is there, for a consumer of some version.
+/// A look at everything that is there, for a demand.
 #[derive(Debug)]
 pub(super) struct Survey<'a> {
     pub(super) configuration: &'a Configuration,
     pub(super) providers: &'a [Arc<Registered>],
-    pub(super) version: ApiVersion,
+    pub(super) registrations: &'a [Registration],
+    pub(super) demand: Demand,
+    /// What is known against the libraries of C; nothing where none can be loaded.
+    pub(super) loadable: Option<&'a BTreeMap<Origin, Error>>,
 }
 
 impl Survey<'_> {
-    /// What the configuration says, in file order.
-    pub(super) fn lines(&self) -> Vec<Found> {
-        self.configuration.records().iter().map(|record| self.record(record)).collect()
+    /// What registered itself, then what the configuration says, in file order.
+    pub(super) fn named(&self) -> Vec<Found> {
+        let registered = self.registrations.iter().map(|it| self.registered(it));
+        registered.chain(self.configuration.records().iter().map(|it| self.record(it))).collect()
     }
 
     /// What the providers find, in the order in which they were added.
@@ -43,11 +78,33 @@ impl Survey<'_> {
         self.providers.iter().flat_map(discover).collect()
     }
 
+    fn registered(&self, registration: &Registration) -> Found {
+        let served = self.serve_registered(registration);
+        let (server, fate) = match served {
+            Ok(()) => (Some(Server::Registered(registration.clone())), Fate::Usable),
+            Err(reason) => (None, Fate::Unusable(reason)),
+        };
+        let mut found = Found::new(Entry::of_registration(registration, fate), server);
+        found.exceeding = self.exceeds(registration.thread_safe);
+        found
+    }
+
+    fn serve_registered(&self, registration: &Registration) -> Result<()> {
+        let (origin, version) = (&Origin::Registered, registration.version);
+        if !self.demand.version.accepts(version) {
+            return Err(failure::other_version(origin, version, self.demand.version));
+        }
+        if self.loadable.is_none() {
+            return Err(failure::registered_for_c(registration));
+        }
+        self.check_threads(origin, registration.thread_safe)
+    }
+
     fn record(&self, record: &Record) -> Found {
         let (file, number, content) = match record {
             Record::File { file, reason } => {
                 let entry = Entry::unusable(Origin::File(Arc::clone(file)), reason.clone());
-                return Found { entry, server: None };
+                return Found::new(entry, None);
             }
             Record::Line { file, number, content } => (file, *number, content),
         };
@@ -58,35 +115,59 @@ impl Survey<'_> {
                     Ok(server) => (Some(server), Fate::Usable),
                     Err(reason) => (None, Fate::Unusable(reason)),
                 };
-                Found { entry: Entry::of_line(origin, line, fate), server }
+                let exceeding =
+                    matches!(server, Some(Server::Library(_))) && self.exceeds(line.thread_safe);
+                Found { entry: Entry::of_line(origin, line, fate), server, exceeding }
             }
             Err(error) => {
                 let mut entry = Entry::unusable(origin, failure::corrupt(file, error));
                 error.name().unwrap_or_default().clone_into(&mut entry.name);
                 entry.syntax_error = Some(error.clone());
-                Found { entry, server: None }
+                Found::new(entry, None)
             }
         }
     }
 
-    /// The provider that a line names.
-    fn serve(&self, origin: &Origin, line: &Line) -> crate::Result<Arc<Registered>> {
+    /// What opens a line.
+    fn serve(&self, origin: &Origin, line: &Line) -> Result<Server> {
         if line.api_version.space == Space::Kernel {
             return Err(failure::kernel(origin, line));
         }
-        if !self.version.accepts(line.api_version) {
-            return Err(failure::other_version(origin, line, self.version));
+        if !self.demand.version.accepts(line.api_version) {
+            return Err(failure::other_version(origin, line.api_version, self.demand.version));
         }
         let server = self.providers.iter().find(|provider| provider.name() == line.library);
-        server.cloned().ok_or_else(|| failure::foreign(origin, line, self.providers))
+        if let Some(server) = server {
+            return Ok(Server::Provider(Arc::clone(server)));
+        }
+        let Some(unusable) = self.loadable else {
+            return Err(failure::foreign(origin, line, self.providers));
+        };
+        self.check_threads(origin, line.thread_safe)?;
+        match unusable.get(origin) {
+            Some(reason) => Err(reason.clone()),
+            None => Ok(Server::Library(line.clone())),
+        }
+    }
+
+    /// Refuses what is not safe for threads to who needs that, of C only: ours is.
+    fn check_threads(&self, origin: &Origin, thread_safe: bool) -> Result<()> {
+        if self.demand.thread_safe == Some(true) && !thread_safe {
+            return Err(failure::unsafe_for_threads(origin));
+        }
+        Ok(())
+    }
+
+    fn exceeds(&self, thread_safe: bool) -> bool {
+        self.demand.thread_safe == Some(false) && thread_safe
     }
 }
 
 fn discover(server: &Arc<Registered>) -> Vec<Found> {
     let (major, minor) = server.description.version;
     let version = ProviderVersion { id: server.name().to_owned(), major, minor };
-    let found = |adapter: crate::provider::Discovered| Found {
-        entry: Entry {
+    let found = |adapter: crate::provider::Discovered| {
+        let entry = Entry {
             name: adapter.name,
             origin: Origin::Discovered,
             api_version: None,
@@ -99,31 +180,28 @@ fn discover(server: &Arc<Registered>) -> Vec<Found> {
             summary: adapter.summary,
             syntax_error: None,
             fate: adapter.unusable.map_or(Fate::Usable, Fate::Unusable),
-        },
-        server: Some(Arc::clone(server)),
+        };
+        Found::new(entry, Some(Server::Provider(Arc::clone(server))))
     };
     server.provider.discover().into_iter().map(found).collect()
 }
 
-/// Marks what others go before: `nondefault` lines where a `default` one of the name can be
-/// used, and discovered adapters where any line of the name can.
+/// Marks what others go before: of the usable entries of a name only those of the first rank
+/// are tried.
 pub(super) fn shadow(found: &mut [Found]) {
-    let mut defaults: HashMap<String, Origin> = HashMap::new();
-    let mut others: HashMap<String, Origin> = HashMap::new();
-    for Found { entry, .. } in found.iter() {
-        if entry.fate.is_usable() && entry.origin != Origin::Discovered {
-            let lines = if entry.is_default { &mut defaults } else { &mut others };
-            lines.entry(entry.name.clone()).or_insert_with(|| entry.origin.clone());
+    let mut first: HashMap<String, (u8, Origin)> = HashMap::new();
+    for found in found.iter().filter(|found| found.entry.fate.is_usable()) {
+        let (name, rank) = (&found.entry.name, found.rank());
+        if first.get(name).is_none_or(|(least, _)| rank < *least) {
+            first.insert(name.clone(), (rank, found.entry.origin.clone()));
         }
     }
-    for Found { entry, .. } in found.iter_mut().filter(|found| found.entry.fate.is_usable()) {
-        let earlier = match entry.origin {
-            Origin::Discovered => defaults.get(&entry.name).or_else(|| others.get(&entry.name)),
-            _ if entry.is_default => None,
-            _ => defaults.get(&entry.name),
-        };
-        if let Some(earlier) = earlier {
-            entry.fate = Fate::Shadowed(earlier.clone());
+    for found in found.iter_mut().filter(|found| found.entry.fate.is_usable()) {
+        match first.get(&found.entry.name) {
+            Some((least, origin)) if *least < found.rank() => {
+                found.entry.fate = Fate::Shadowed(origin.clone());
+            }
+            _ => {}
         }
     }
 }

@@ -5,6 +5,9 @@
 //! is shown, with its place and reason, and hides no other. Only a line that can be used goes
 //! before a discovered adapter of its name.
 //!
+//! Lines may also name shared objects of C. This crate loads none; the owner of a registry that
+//! can asks [`Registry::find`].
+//!
 //! ```
 //! use dat_core::provider::stub::StubProvider;
 //! use dat_core::registry::{ApiVersion, Configuration, Registry};
@@ -24,6 +27,8 @@
 
 mod entry;
 mod failure;
+mod find;
+mod foreign;
 mod line;
 mod lookup;
 mod refusal;
@@ -38,6 +43,9 @@ mod uses;
 mod version;
 
 pub use entry::{Entry, Fate, Origin};
+pub(crate) use find::merge;
+pub use find::{Choice, Refusal};
+pub use foreign::{Demand, Library, Registration};
 pub use line::Line;
 pub use source::{Configuration, Record};
 pub use suggest::nearest;
@@ -45,13 +53,16 @@ pub use syntax::SyntaxError;
 pub use uses::{Candidate, ProviderUse};
 pub use version::{ApiVersion, LineVersion, ProviderVersion, Space};
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
 
 use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::numbering::{Numbering, Sequence};
 use crate::provider::{CONTRACT_VERSION, Provider};
-use lookup::{Asked, Found, Survey, shadow};
+use lookup::{Asked, Found, Server, Survey, shadow};
 use uses::Registered;
 
 /// The longest name of an interface adapter, in bytes.
@@ -67,22 +78,28 @@ const REMOVE: &str = "dat_registry_remove_provider";
 ///
 /// A clone is the same registry. Providers come and go at any time, from any thread; no
 /// provider is called with a lock held.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Registry {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
     configuration: Configuration,
+    numbering: Arc<dyn Numbering>,
     providers: RwLock<Vec<Arc<Registered>>>,
+    /// Whether the owner can load and open what is written in C.
+    hosting: AtomicBool,
+    registrations: RwLock<Vec<Registration>>,
+    /// Why the libraries of lines could not be used the last time.
+    unusable: RwLock<BTreeMap<Origin, Error>>,
 }
 
 impl Registry {
     /// A registry that reads no configuration.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self::with_configuration(Configuration::default())
     }
 
     /// A registry that reads the configuration files as they are now, see
@@ -95,7 +112,34 @@ impl Registry {
     /// A registry of that configuration.
     #[must_use]
     pub fn with_configuration(configuration: Configuration) -> Self {
-        Self { shared: Arc::new(Shared { configuration, providers: RwLock::default() }) }
+        Self::numbered_by(configuration, Arc::new(Sequence))
+    }
+
+    /// A registry of that configuration, whose objects get their numbers from the consumer.
+    #[must_use]
+    pub fn numbered_by(configuration: Configuration, numbering: Arc<dyn Numbering>) -> Self {
+        let shared = Shared {
+            configuration,
+            numbering,
+            providers: RwLock::default(),
+            hosting: AtomicBool::new(false),
+            registrations: RwLock::default(),
+            unusable: RwLock::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The registry, whose owner can load and open what is written in C: such lines are listed
+    /// as usable, and [`Registry::find`] hands them out. Opening by the calls of this crate
+    /// refuses them all the same.
+    #[must_use]
+    pub fn hosting(self) -> Self {
+        self.shared.hosting.store(true, Ordering::Relaxed);
+        self
+    }
+
+    fn hosts(&self) -> bool {
+        self.shared.hosting.load(Ordering::Relaxed)
     }
 
     /// The configuration that the registry was made with.
@@ -171,20 +215,34 @@ impl Registry {
         Ok(())
     }
 
-    /// Everything that could be opened, in the order of look-up: what the configuration says,
-    /// then what the providers discover now. The fates are those of a consumer that asks for
-    /// [`ApiVersion::ANY`].
+    /// Everything that could be opened, in the order of look-up: what registered itself, what
+    /// the configuration says, then what the providers discover now. The fates are those of a
+    /// consumer that asks for [`Demand::ANY`]. Nothing is loaded for it: a library of C is
+    /// usable until an attempt has shown why not.
     #[must_use]
     pub fn list(&self) -> Vec<Entry> {
-        let providers = self.providers();
-        let survey = self.survey(&providers, ApiVersion::ANY);
-        let mut found = survey.lines();
+        self.list_for(Demand::ANY)
+    }
+
+    /// As [`Registry::list`], with the fates of a consumer that asks for that much.
+    #[must_use]
+    pub fn list_for(&self, demand: Demand) -> Vec<Entry> {
+        let (providers, registrations) = (self.providers(), self.registrations());
+        let unusable = self.shared.unusable.read().clone();
+        let survey = Survey {
+            configuration: &self.shared.configuration,
+            providers: &providers,
+            registrations: &registrations,
+            demand,
+            loadable: self.hosts().then_some(&unusable),
+        };
+        let mut found = survey.named();
         found.extend(survey.discovered());
         shadow(&mut found);
         found.into_iter().map(|found| found.entry).collect()
     }
 
-    /// What to open a name with, to be tried in order; never empty.
+    /// Which providers of ours to open a name with, to be tried in order; never empty.
     ///
     /// What follows a `?` in the name is not looked up but goes to the provider, after the IA
     /// parameters of the line. Providers are asked what they discover only where no line of the
@@ -198,14 +256,36 @@ impl Registry {
     /// - the reason of the provider when all that has the name is an adapter that the provider
     ///   discovered and that can't be opened now.
     pub fn resolve(&self, name: &str, version: ApiVersion) -> Result<Vec<Candidate>> {
+        let choices = self.choices(name, Demand { version, ..Demand::ANY }, None)?;
+        let own = choices.into_iter().filter_map(|choice| match choice {
+            Choice::Provider(candidate) => Some(candidate),
+            Choice::Library(_) | Choice::Registered(_) => None,
+        });
+        Ok(own.collect())
+    }
+
+    /// What to try for a name now; never empty. What is written in C is part of it only with
+    /// what is known against its libraries.
+    fn choices(
+        &self,
+        name: &str,
+        demand: Demand,
+        loadable: Option<&BTreeMap<Origin, Error>>,
+    ) -> Result<Vec<Choice>> {
         let asked = Asked::new(name);
         if let Some(error) = refusal::bad_name(asked) {
             return Err(error);
         }
         loop {
-            let providers = self.providers();
-            let survey = self.survey(&providers, version);
-            let mut found = survey.lines();
+            let (providers, registrations) = (self.providers(), self.registrations());
+            let survey = Survey {
+                configuration: &self.shared.configuration,
+                providers: &providers,
+                registrations: &registrations,
+                demand,
+                loadable,
+            };
+            let mut found = survey.named();
             shadow(&mut found);
             let mut picked = Asked::pick(name, &found);
             if picked.is_none() {
@@ -213,11 +293,11 @@ impl Registry {
                 picked = Asked::pick(name, &found);
             }
             let Some((asked, picked)) = picked else {
-                return Err(refusal::nothing_usable(asked, version, &found));
+                return Err(refusal::nothing_usable(asked, demand.version, &found));
             };
             // A provider that went away meanwhile may leave the name to another.
-            if let Some(candidates) = self.take(asked, picked.iter().map(|&at| &found[at])) {
-                return Ok(candidates);
+            if let Some(choices) = self.take(asked, picked.iter().map(|&at| &found[at])) {
+                return Ok(choices);
             }
         }
     }
@@ -226,8 +306,8 @@ impl Registry {
         self.shared.providers.read().clone()
     }
 
-    fn survey<'a>(&'a self, providers: &'a [Arc<Registered>], version: ApiVersion) -> Survey<'a> {
-        Survey { configuration: &self.shared.configuration, providers, version }
+    fn registrations(&self) -> Vec<Registration> {
+        self.shared.registrations.read().clone()
     }
 
     /// Takes a use of each provider; none where one of them was removed.
@@ -235,19 +315,33 @@ impl Registry {
         &self,
         asked: Asked<'_>,
         picked: impl Iterator<Item = &'a Found>,
-    ) -> Option<Vec<Candidate>> {
+    ) -> Option<Vec<Choice>> {
         let providers = self.shared.providers.read();
-        let take = |Found { entry, server }: &Found| {
-            let server = server.as_ref()?;
-            let registered = providers.iter().find(|it| Arc::ptr_eq(it, server))?;
-            Some(Candidate {
-                provider: Arc::clone(&registered.provider),
-                guard: ProviderUse::take(registered),
-                adapter_name: entry.name.clone(),
-                parameters: asked.parameters(&entry.parameters),
+        let take = |Found { entry, server, .. }: &Found| match server.as_ref()? {
+            Server::Provider(server) => {
+                let registered = providers.iter().find(|it| Arc::ptr_eq(it, server))?;
+                Some(Choice::Provider(Candidate {
+                    provider: Arc::clone(&registered.provider),
+                    guard: ProviderUse::take(registered),
+                    numbering: Arc::clone(&self.shared.numbering),
+                    adapter_name: entry.name.clone(),
+                    parameters: asked.parameters(&entry.parameters),
+                    origin: entry.origin.clone(),
+                }))
+            }
+            Server::Library(line) => Some(Choice::Library(Library {
+                line: line.clone(),
                 origin: entry.origin.clone(),
-            })
+                suffix: asked.suffix.to_owned(),
+            })),
+            Server::Registered(registration) => Some(Choice::Registered(registration.clone())),
         };
         picked.map(take).collect()
+    }
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self::new()
     }
 }

@@ -11,17 +11,20 @@ use crate::error::{Error, ReturnType, Subtype};
 
 /// The error of a name that no look-up can find.
 pub(super) fn bad_name(asked: Asked<'_>) -> Option<Error> {
-    let reason = match asked.name.len() {
+    let error = bad_length(asked.name)?;
+    Some(named(error, asked).advise("`dat list` shows the names that can be opened"))
+}
+
+/// The error of a name that nothing can have.
+pub(super) fn bad_length(name: &str) -> Option<Error> {
+    let reason = match name.len() {
         0 => "the name is empty".to_owned(),
         length if length > MAX_NAME => {
             format!("the name has {length} bytes, and {MAX_NAME} are the most")
         }
         _ => return None,
     };
-    let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1);
-    Some(
-        named(error, asked).because(reason).advise("`dat list` shows the names that can be opened"),
-    )
+    Some(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1).because(reason))
 }
 
 /// The error of a name under which nothing that was found can be opened.
@@ -82,8 +85,15 @@ fn unknown(asked: Asked<'_>, found: &[Found]) -> Error {
 /// The name is there, and every entry of it has its own reason.
 fn unusable(entries: &[&Entry]) -> Error {
     let reasons = listing(entries.iter().map(|entry| reason_of(entry)));
-    let error = not_found(Subtype::NameNotRegistered)
-        .because(format!("nothing of that name can be used here: {reasons}"));
+    let threads = |entry: &&Entry| {
+        entry.fate.reason().is_some_and(|it| it.subtype() == Subtype::ThreadSafetyNotFound)
+    };
+    let subtype = match entries.iter().all(threads) {
+        true => Subtype::ThreadSafetyNotFound,
+        false => Subtype::NameNotRegistered,
+    };
+    let error =
+        not_found(subtype).because(format!("nothing of that name can be used here: {reasons}"));
     match entries.iter().find_map(|entry| entry.fate.reason()) {
         Some(reason) => error.advise(reason.advice().to_owned()),
         None => error,

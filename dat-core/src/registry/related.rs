@@ -2,35 +2,50 @@
 
 use std::sync::Arc;
 
-use super::{ApiVersion, Registry};
+use super::{Candidate, Choice, Demand, Registry};
 use crate::error::Result;
 use crate::provider::Relationship;
 
 impl Registry {
     /// Whether two adapters can take over from one another (dat_registry_providers_related of
     /// DAT 2.0). An adapter is related to itself; for adapters of two providers both are
-    /// asked.
+    /// asked. A provider of C can't be asked, so of its adapters nothing more is known.
     ///
     /// # Errors
     /// `DAT_PROVIDER_NOT_FOUND` for a name that nothing has.
     pub fn providers_related(&self, one: &str, other: &str) -> Result<Relationship> {
         let describe = |error: crate::Error| error.during("dat_registry_providers_related");
-        let first = self.resolve(one, ApiVersion::ANY).map_err(describe)?;
-        let second = self.resolve(other, ApiVersion::ANY).map_err(describe)?;
-        let (first, second) = (&first[0], &second[0]);
-        let same_provider = Arc::ptr_eq(&first.provider, &second.provider);
-        if same_provider && first.adapter_name == second.adapter_name {
-            return Ok(Relationship::Related);
-        }
-        let forth = first.provider.related(&first.adapter_name, &second.adapter_name);
-        if same_provider {
-            return Ok(forth);
-        }
-        let back = second.provider.related(&second.adapter_name, &first.adapter_name);
-        Ok(match (forth, back) {
-            (Relationship::Unknown, known) | (known, Relationship::Unknown) => known,
-            (forth, back) if forth == back => forth,
-            _ => Relationship::Conflicting,
-        })
+        let first = self.first_choice(one).map_err(describe)?;
+        let second = self.first_choice(other).map_err(describe)?;
+        let (Choice::Provider(first), Choice::Provider(second)) = (&first, &second) else {
+            return Ok(if one == other { Relationship::Related } else { Relationship::Unknown });
+        };
+        Ok(compare(first, second))
+    }
+
+    /// What is tried first for a name, under any version.
+    fn first_choice(&self, name: &str) -> Result<Choice> {
+        let unusable = self.shared.unusable.read().clone();
+        let loadable = self.hosts().then_some(&unusable);
+        let mut choices = self.choices(name, Demand::ANY, loadable)?;
+        Ok(choices.swap_remove(0))
+    }
+}
+
+/// What the providers of two adapters say.
+fn compare(first: &Candidate, second: &Candidate) -> Relationship {
+    let same_provider = Arc::ptr_eq(&first.provider, &second.provider);
+    if same_provider && first.adapter_name == second.adapter_name {
+        return Relationship::Related;
+    }
+    let forth = first.provider.related(&first.adapter_name, &second.adapter_name);
+    if same_provider {
+        return forth;
+    }
+    let back = second.provider.related(&second.adapter_name, &first.adapter_name);
+    match (forth, back) {
+        (Relationship::Unknown, known) | (known, Relationship::Unknown) => known,
+        (forth, back) if forth == back => forth,
+        _ => Relationship::Conflicting,
     }
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::entry::Origin;
+use crate::lmr::SharedNames;
+use crate::numbering::Numbering;
 use crate::provider::{AdapterSink, Description, OpenRequest, Provider};
 
 /// A provider in the registry, with how many use it.
@@ -12,11 +14,12 @@ pub(super) struct Registered {
     pub(super) provider: Arc<dyn Provider>,
     pub(super) description: Description,
     uses: AtomicUsize,
+    shared_names: Arc<SharedNames>,
 }
 
 impl Registered {
     pub(super) fn new(provider: Arc<dyn Provider>, description: Description) -> Self {
-        Self { provider, description, uses: AtomicUsize::new(0) }
+        Self { provider, description, uses: AtomicUsize::new(0), shared_names: Arc::default() }
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -52,6 +55,11 @@ impl ProviderUse {
     pub fn description(&self) -> &Description {
         &self.0.description
     }
+
+    /// The names that its consumers gave to shared memory.
+    pub(crate) fn shared_names(&self) -> &Arc<SharedNames> {
+        &self.0.shared_names
+    }
 }
 
 impl Clone for ProviderUse {
@@ -85,6 +93,8 @@ pub struct Candidate {
     pub parameters: String,
     /// Where the candidate comes from.
     pub origin: Origin,
+    /// What numbers the objects of the registry.
+    pub(crate) numbering: Arc<dyn Numbering>,
 }
 
 impl Candidate {

@@ -6,9 +6,30 @@
 #[cfg(all(test, loom))]
 mod modelled;
 
-#[cfg(all(test, loom))]
-pub(crate) use modelled::{Condvar, LateInit, Mutex};
 #[cfg(not(all(test, loom)))]
-pub(crate) use parking_lot::{Condvar, Mutex};
+pub(crate) use crate::biased::BiasedLock;
+/// In the models of its users it is what it stands for; it has a model of its own.
+#[cfg(all(test, loom))]
+pub(crate) use modelled::Mutex as BiasedLock;
+#[cfg(all(test, loom))]
+pub(crate) use modelled::{Condvar, LateInit, Mutex, MutexGuard, pause};
+#[cfg(not(all(test, loom)))]
+pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
 #[cfg(not(all(test, loom)))]
 pub(crate) use std::sync::OnceLock as LateInit;
+
+/// Lets another thread get on that this one waits for without a lock: shortly awake, then asleep.
+#[cfg(not(all(test, loom)))]
+#[cold]
+pub(crate) fn pause(turn: &mut u32) {
+    const AWAKE: u32 = 64;
+    const YIELDING: u32 = AWAKE + 16;
+    *turn = turn.saturating_add(1);
+    if *turn <= AWAKE {
+        std::hint::spin_loop();
+    } else if *turn <= YIELDING {
+        std::thread::yield_now();
+    } else {
+        std::thread::sleep(std::time::Duration::from_micros(50));
+    }
+}

@@ -121,3 +121,8 @@ impl<T> LateInit<T> {
         value
     }
 }
+
+/// Lets another thread get on that this one waits for without a lock.
+pub(crate) fn pause(_turn: &mut u32) {
+    loom::thread::yield_now();
+}

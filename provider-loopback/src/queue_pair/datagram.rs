@@ -63,7 +63,7 @@ impl Endpoint {
             };
             let unsignalled = request.flags.contains(CompletionFlags::UNSIGNALLED);
             let features = CompletionFeatures { unsignalled, solicited: false, failed };
-            sq.requests.outlet.complete(completion, features, &mut upcalls.requests);
+            sq.requests.outlet.complete(completion, features, &mut upcalls);
         }
         drop(sq);
         upcalls.deliver();
@@ -83,7 +83,7 @@ impl Rq {
             return DtoStatus::LocalProtection;
         }
         let receives = &mut self.receives;
-        if !matches!(self.inbound, Inbound::Idle) || !receives.has_receive() {
+        if !matches!(self.inbound, Inbound::Idle) || !receives.has_receive_now() {
             return DtoStatus::Success;
         }
         let total = request.length.saturating_add(DATAGRAM_PREFIX);
@@ -98,7 +98,7 @@ impl Rq {
         };
         let solicited = request.flags.contains(CompletionFlags::SOLICITED_WAIT);
         let arrival = Arrival { operation: Operation::ReceiveDatagram, extra: 0, solicited };
-        receives.finish(posted, (total, received), arrival, &mut upcalls.receives);
+        receives.finish(posted, (total, received), arrival, upcalls);
         DtoStatus::Success
     }
 }

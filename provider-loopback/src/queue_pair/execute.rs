@@ -3,19 +3,22 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dat_core::flags::{CompletionFlags, Privileges};
-use dat_core::provider::{DATAGRAM_PREFIX, Segment, Work};
+use dat_core::provider::{DATAGRAM_PREFIX, Request, Segment, Work};
 use dat_core::{DtoStatus, Operation, RmrTriplet};
 
-use super::receive::{Arrival, Posted, Receives};
-use super::send::{Pending, Task};
+use super::receive::{Arrival, Receives};
+use super::send::{Doing, Job};
 use super::state::Requester;
 use crate::outlet::Upcalls;
+use crate::receive_ring::Posted;
 use crate::transfer::{self, Fault, Local, Remote};
 use crate::window;
 
 /// What became of a request.
 pub(super) enum Step {
     Done,
+    /// It is done, and nobody wants to know: its room is still to be freed.
+    Silent,
     /// Nothing happened: there is no receive for it.
     Stalled,
     /// It failed, and the connection with it.
@@ -23,53 +26,108 @@ pub(super) enum Step {
 }
 
 /// Executes a request of the requester on the responder's receives and memory.
-#[inline]
 pub(super) fn execute(
-    pending: &Pending,
-    segments: &[Segment],
+    job: &Job<'_>,
     from: &Requester,
     to: &mut Receives,
     upcalls: &mut Upcalls,
 ) -> Step {
-    let local = Local { segments, domain: from.domain };
-    let outcome = match &pending.task {
-        Task::Work(work) => work_on(*work, pending, local, from, to, upcalls),
-        Task::Bind(bind) => {
+    let outcome = match job.task {
+        Doing::Work(work) => work_on(work, job, from, to, upcalls),
+        Doing::Bind(bind) => {
             let bound = bind.execute(from.domain);
             Some((0, if bound { DtoStatus::Success } else { DtoStatus::RmrFailed }))
         }
     };
     let Some((length, status)) = outcome else { return Step::Stalled };
-    from.finish(pending, length, status, &mut upcalls.requests);
-    if status == DtoStatus::Success { Step::Done } else { Step::Broken }
+    let succeeded = status == DtoStatus::Success;
+    if succeeded && job.flags.contains(CompletionFlags::SUPPRESS) {
+        return Step::Silent;
+    }
+    from.finish(job, length, status, upcalls);
+    if succeeded { Step::Done } else { Step::Broken }
+}
+
+/// Executes what most requests are, if all is as it mostly is; otherwise nothing has happened.
+#[inline(always)]
+pub(super) fn execute_directly(
+    request: &Request<'_>,
+    from: &Requester,
+    to: &mut Receives,
+    upcalls: &mut Upcalls,
+) -> Option<Step> {
+    let [segment] = request.segments else { return None };
+    let (local, length) = (segment.length, request.length);
+    let moved = match &request.work {
+        Work::Send => {
+            if to.shared.is_some() || length == 0 {
+                return None;
+            }
+            let (posted, 1, target) = to.ring.as_ref()?.get(to.head)? else { return None };
+            if length > target.length
+                || !transfer::direct((segment, from.domain), (&target, to.domain), length)
+            {
+                return None;
+            }
+            to.head += 1;
+            let solicited = request.flags.contains(CompletionFlags::SOLICITED_WAIT);
+            let arrival = Arrival { solicited, ..Arrival::NONE };
+            to.finish(posted, (length, DtoStatus::Success), arrival, upcalls);
+            length
+        }
+        Work::RdmaWrite { remote } => {
+            let side = (segment, from.domain, Privileges::LOCAL_READ);
+            if length == 0 || !transfer::direct_remote(side, to.remote(remote), length) {
+                return None;
+            }
+            length
+        }
+        Work::RdmaRead { remote } => {
+            let side = (segment, from.domain, Privileges::LOCAL_WRITE);
+            let length = remote.length;
+            if length == 0
+                || length > local
+                || !transfer::direct_remote(side, to.remote(remote), length)
+            {
+                return None;
+            }
+            length
+        }
+        _ => return None,
+    };
+    if request.flags.contains(CompletionFlags::SUPPRESS) {
+        return Some(Step::Silent);
+    }
+    from.succeed(request, moved, upcalls);
+    Some(Step::Done)
 }
 
 /// Length and status of a piece of work; nothing when there is no receive for it.
 #[inline]
 fn work_on(
-    work: Work,
-    pending: &Pending,
-    local: Local<'_>,
+    work: &Work,
+    job: &Job<'_>,
     from: &Requester,
     to: &mut Receives,
     upcalls: &mut Upcalls,
 ) -> Option<(u64, DtoStatus)> {
-    let length = pending.length;
-    let done = match work {
+    let length = job.length;
+    let local = Local { segments: job.segments, domain: from.domain };
+    let done = match *work {
         Work::Send => {
-            let arrival = Arrival { operation: Operation::Receive, extra: 0, ..pending.arrival() };
-            (length, send(pending, local, arrival, to, upcalls)?)
+            let arrival = Arrival { operation: Operation::Receive, extra: 0, ..job.arrival() };
+            (length, send(job, local, arrival, to, upcalls)?)
         }
         Work::SendInvalidate { key } => {
             if !window::is_bound(key, to.domain, to.number) {
                 return Some((0, DtoStatus::RemoteAccess));
             }
             let operation = Operation::ReceiveWithInvalidate;
-            let arrival = Arrival { operation, extra: key.into(), ..pending.arrival() };
+            let arrival = Arrival { operation, extra: key.into(), ..job.arrival() };
             // Invalid before the receive completes: its consumer may count on that.
             (
                 length,
-                send_then(pending, local, arrival, to, upcalls, |to| {
+                send_then(job, local, arrival, to, upcalls, |to| {
                     window::invalidate(key, to.domain, to.number);
                 })?,
             )
@@ -86,9 +144,9 @@ fn work_on(
             let status = status(outcome, Fault::Source, DtoStatus::RemoteAccess);
             if status == DtoStatus::Success {
                 let operation = Operation::ReceiveImmediate;
-                let arrival = Arrival { operation, extra: immediate.into(), ..pending.arrival() };
+                let arrival = Arrival { operation, extra: immediate.into(), ..job.arrival() };
                 let (posted, _) = to.take(upcalls)?;
-                to.finish(posted, (length, status), arrival, &mut upcalls.receives);
+                to.finish(posted, (length, status), arrival, upcalls);
             }
             (length, status)
         }
@@ -120,7 +178,7 @@ fn work_on(
     Some(done)
 }
 
-impl Pending {
+impl Job<'_> {
     /// What the receive is told in any case.
     fn arrival(&self) -> Arrival {
         let solicited = self.flags.contains(CompletionFlags::SOLICITED_WAIT);
@@ -146,13 +204,13 @@ fn status(outcome: Result<(), Fault>, own: Fault, remote: DtoStatus) -> DtoStatu
 
 #[inline]
 fn send(
-    pending: &Pending,
+    job: &Job<'_>,
     source: Local<'_>,
     arrival: Arrival,
     to: &mut Receives,
     upcalls: &mut Upcalls,
 ) -> Option<DtoStatus> {
-    send_then(pending, source, arrival, to, upcalls, |_| ())
+    send_then(job, source, arrival, to, upcalls, |_| ())
 }
 
 /// Moves a message into the next receive and reports that; returns the sender's status, or
@@ -160,7 +218,7 @@ fn send(
 /// is there, `then` is done before the receive is reported.
 #[inline]
 fn send_then(
-    pending: &Pending,
+    job: &Job<'_>,
     source: Local<'_>,
     arrival: Arrival,
     to: &mut Receives,
@@ -171,10 +229,10 @@ fn send_then(
         return None;
     }
     // A buffer that was taken can't be put back, so the sender's side is looked at first.
-    if pending.length > 0 && !source.permits(Privileges::LOCAL_READ) {
+    if job.length > 0 && !source.permits(Privileges::LOCAL_READ) {
         return Some(DtoStatus::LocalProtection);
     }
-    let (posted, outcome) = to.fill(pending.length, source, upcalls)?;
+    let (posted, outcome) = to.fill(job.length, source, upcalls)?;
     let (received, sent) = match outcome {
         Ok(()) => (DtoStatus::Success, DtoStatus::Success),
         Err(None) => (DtoStatus::LocalLength, DtoStatus::RemoteResponder),
@@ -188,7 +246,7 @@ fn send_then(
     } else {
         Arrival { operation: Operation::Receive, extra: 0, ..arrival }
     };
-    to.finish(posted, (pending.length, received), arrival, &mut upcalls.receives);
+    to.finish(posted, (job.length, received), arrival, upcalls);
     Some(sent)
 }
 
@@ -201,18 +259,41 @@ impl Receives {
         source: Local<'_>,
         upcalls: &mut Upcalls,
     ) -> Option<(Posted, Result<(), Option<Fault>>)> {
+        self.fill_with(upcalls, |room, target| message(length, source, room, target))
+    }
+
+    /// Takes the next receive and has its memory filled.
+    #[inline]
+    fn fill_with(
+        &mut self,
+        upcalls: &mut Upcalls,
+        put: impl FnOnce(u64, Local<'_>) -> Result<(), Option<Fault>>,
+    ) -> Option<(Posted, Result<(), Option<Fault>>)> {
         let domain = self.domain;
         if self.shared.is_some() {
             let (posted, count) = self.take(upcalls)?;
             let shared = self.shared.as_ref()?;
             let domain = shared.queue.domain.id;
             let target = Local { segments: &shared.segments[..count], domain };
-            return Some((posted, message(length, source, posted.length, target)));
+            return Some((posted, put(posted.length, target)));
         }
-        let (&posted, segments) = self.ring.front()?;
-        let outcome = message(length, source, posted.length, Local { segments, domain });
-        self.ring.pop();
+        let (posted, count, first) = self.ring.as_ref()?.get(self.head)?;
+        let outcome = if count == 1 {
+            put(posted.length, Local { segments: &[first], domain })
+        } else {
+            put(posted.length, Local { segments: self.collect(count), domain })
+        };
+        self.head += 1;
         Some((posted, outcome))
+    }
+
+    /// The segments of the next receive.
+    fn collect(&mut self, count: usize) -> &[Segment] {
+        self.segments.clear();
+        if let Some(ring) = &self.ring {
+            ring.collect(self.head, count, &mut self.segments);
+        }
+        &self.segments
     }
 }
 
@@ -231,17 +312,7 @@ impl Receives {
             }
             transfer::datagram(source, target, prefix, length).map_err(Some)
         };
-        if self.shared.is_some() {
-            let (posted, count) = self.take(upcalls)?;
-            let shared = self.shared.as_ref()?;
-            let domain = shared.queue.domain.id;
-            let segments = &shared.segments[..count];
-            return Some((posted, put(posted.length, Local { segments, domain })));
-        }
-        let (&posted, segments) = self.ring.front()?;
-        let outcome = put(posted.length, Local { segments, domain: self.domain });
-        self.ring.pop();
-        Some((posted, outcome))
+        self.fill_with(upcalls, put)
     }
 }
 

@@ -2,13 +2,16 @@
 
 mod datagram;
 mod execute;
+mod lookout;
 mod receive;
 mod send;
 mod settings;
 mod state;
 mod teardown;
 
-pub(crate) use receive::{Inbound, Posted, Source};
+#[cfg(all(test, loom))]
+pub(crate) use lookout::Lookout;
+pub(crate) use receive::{Inbound, Source};
 pub(crate) use settings::create;
 pub(crate) use state::{Announced, Connection, Endpoint, State};
 
@@ -62,6 +65,10 @@ impl QueuePair for Handle {
         self.endpoint.connect(request)
     }
 
+    fn connecting_port(&self) -> Option<u64> {
+        self.endpoint.connecting_port()
+    }
+
     fn disconnect(&self, how: Close) {
         self.endpoint.disconnect(how);
     }
@@ -75,9 +82,8 @@ impl QueuePair for Handle {
     }
 
     fn outstanding(&self) -> Outstanding {
-        // One after the other: within one expression both locks would be held, in the wrong order.
         let requests = self.endpoint.sq.lock().waiting();
-        let receives = self.endpoint.rq.lock().receives.posted();
+        let receives = self.endpoint.posted();
         Outstanding { receives, requests }
     }
 

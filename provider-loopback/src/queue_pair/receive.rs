@@ -1,31 +1,29 @@
 //! The receive side: posted receives, and the inbound direction of the connection.
+//!
+//! Who posts receives and who sends share a ring and no lock. The poster looks at the direction
+//! itself only where it is told to: when requests wait for a receive, or when receives are to be
+//! flushed. Telling takes a heavy fence, so that not being told takes none; see [`Lookout`].
 
 use std::sync::{Arc, Weak};
 
-use dat_core::error::{Result, Subtype};
+use dat_core::error::{Error, Result, Subtype};
 use dat_core::flags::CompletionFlags;
 use dat_core::provider::{Completion, CompletionFeatures, ReceiveRequest, Segment};
 use dat_core::{DtoStatus, Operation};
 
 use super::execute::{Step, execute};
+use super::lookout::Lookout;
 use super::send::Pending;
 use super::state::{End, Endpoint, Requester};
 use super::teardown::Finish;
 use crate::errors::{no_room, wrong_state};
-use crate::outlet::{Outlet, Room, Upcall, Upcalls};
+use crate::outlet::{Outlet, Room, Upcalls};
+use crate::receive_ring::{Posted, ReceiveRing};
 use crate::ring::Ring;
 use crate::shared_receive::Shared;
 
-/// A posted receive; its segments are in the ring beside it.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Posted {
-    pub(super) cookie: u64,
-    /// The bytes of all segments together.
-    pub(super) length: u64,
-    pub(super) unsignalled: bool,
-}
-
 impl Posted {
+    #[inline]
     pub(crate) fn new(receive: &ReceiveRequest<'_>) -> Self {
         Self {
             cookie: receive.cookie,
@@ -33,6 +31,19 @@ impl Posted {
             unsignalled: receive.flags.contains(CompletionFlags::UNSIGNALLED),
         }
     }
+}
+
+/// Where receives are posted.
+pub(crate) struct Post {
+    pub(super) room: Room,
+    /// The most segments of a receive.
+    pub(super) segments: u32,
+    /// The next position to fill.
+    pub(super) tail: u64,
+    /// Absent before the first receive.
+    pub(super) ring: Option<Arc<ReceiveRing>>,
+    /// Receives are taken from a shared queue instead.
+    pub(super) is_shared: bool,
 }
 
 /// The receive side of a queue pair.
@@ -74,10 +85,15 @@ impl Inbound {
     }
 }
 
-/// Posted receives and where they complete.
+/// Posted receives, as they are taken, and where they complete.
 pub(crate) struct Receives {
-    pub(super) ring: Ring<Posted>,
-    pub(super) room: Room,
+    /// The ring of [`Post`].
+    pub(super) ring: Option<Arc<ReceiveRing>>,
+    /// The next position to take.
+    pub(super) head: u64,
+    /// Place for the segments of the receive in hand.
+    pub(super) segments: Vec<Segment>,
+    pub(super) lookout: Arc<Lookout>,
     pub(super) outlet: Arc<Outlet>,
     pub(super) domain: u64,
     /// The number of the queue pair.
@@ -111,76 +127,105 @@ pub(super) struct SharedReceives {
 }
 
 impl Receives {
-    /// Whether there is a receive; if not, a shared queue remembers who wants one.
+    /// Whether there is a receive. If not, who posts the next one will look at the direction.
     #[inline]
     pub(super) fn has_receive(&mut self) -> bool {
         match &mut self.shared {
-            None => !self.ring.is_empty(),
+            None => self.is_filled() || self.stall(),
             Some(shared) => shared.queue.has_buffer(&mut shared.stalled, &self.me),
         }
+    }
+
+    /// As [`has_receive`](Self::has_receive), for one that does not wait.
+    pub(super) fn has_receive_now(&mut self) -> bool {
+        if self.shared.is_some() { self.has_receive() } else { self.is_filled() }
+    }
+
+    #[inline]
+    fn is_filled(&self) -> bool {
+        self.ring.as_ref().is_some_and(|ring| ring.is_filled(self.head))
+    }
+
+    /// Has who posts the next receive look at the direction; whether one came meanwhile.
+    #[cold]
+    fn stall(&mut self) -> bool {
+        self.lookout.demand();
+        self.is_filled()
     }
 
     /// Takes the next receive; the segments of one from a shared queue are then at hand.
     #[inline]
     pub(super) fn take(&mut self, upcalls: &mut Upcalls) -> Option<(Posted, usize)> {
         match &mut self.shared {
-            None => self.ring.pop().map(|posted| (posted, 0)),
+            None => self.pop().map(|posted| (posted, 0)),
             Some(shared) => {
                 shared.queue.take(&mut shared.segments, &mut shared.stalled, &self.me, upcalls)
             }
         }
     }
 
-    /// How many receives are posted here; those of a shared queue are not.
-    pub(super) fn posted(&self) -> u32 {
-        self.ring.count()
+    /// Takes the next receive that was posted here.
+    pub(super) fn pop(&mut self) -> Option<Posted> {
+        let (posted, ..) = self.ring.as_ref()?.get(self.head)?;
+        self.head += 1;
+        Some(posted)
     }
 
     /// Reports a receive that ended.
+    #[inline(always)]
     pub(super) fn finish(
         &self,
         posted: Posted,
         (length, status): (u64, DtoStatus),
         arrival: Arrival,
-        upcall: &mut Upcall,
+        upcalls: &mut Upcalls,
     ) {
         let Arrival { operation, extra, solicited } = arrival;
         let completion =
             Completion { tag: 0, cookie: posted.cookie, length, extra, operation, status };
         let failed = status != DtoStatus::Success;
         let features = CompletionFeatures { unsignalled: posted.unsignalled, solicited, failed };
-        self.outlet.complete(completion, features, upcall);
+        self.outlet.complete(completion, features, upcalls);
     }
 }
 
 impl Rq {
-    fn post(&mut self, receive: &ReceiveRequest<'_>, upcalls: &mut Upcalls) -> Result<()> {
-        let receives = &mut self.receives;
-        if receives.shared.is_some() {
-            return Err(wrong_state(Subtype::InvalidStateSrqInUse)
-                .because("the queue pair takes its receives from a shared receive queue"));
+    /// Flushes the own receives, when the direction is shut.
+    pub(super) fn flush(&mut self, upcalls: &mut Upcalls) {
+        while let Some(posted) = self.receives.pop() {
+            let status = DtoStatus::Flushed;
+            self.receives.finish(posted, (0, status), Arrival::NONE, upcalls);
         }
-        if !receives.room.take() {
-            return Err(no_room());
+    }
+
+    /// Goes on with the direction after a receive was posted.
+    fn look(&mut self, upcalls: &mut Upcalls) -> Option<Finish> {
+        match &self.inbound {
+            Inbound::Shut => {
+                self.flush(upcalls);
+                None
+            }
+            Inbound::Open(source) if source.waiting.is_empty() && !source.closing => {
+                self.receives.lookout.found_nothing();
+                None
+            }
+            Inbound::Open(_) => self.progress(upcalls),
+            Inbound::Idle | Inbound::Expecting(_) => None,
         }
-        let posted = Posted::new(receive);
-        if matches!(self.inbound, Inbound::Shut) {
-            let upcall = &mut upcalls.receives;
-            receives.finish(posted, (0, DtoStatus::Flushed), Arrival::NONE, upcall);
-        } else if receives.ring.push(posted, receive.segments).is_err() {
-            receives.room.undo();
-            return Err(no_room());
-        }
-        Ok(())
     }
 
     /// Executes the peer's waiting requests as far as they get.
     fn progress(&mut self, upcalls: &mut Upcalls) -> Option<Finish> {
         let Inbound::Open(source) = &mut self.inbound else { return None };
         while let Some((pending, segments)) = source.waiting.front() {
-            match execute(pending, segments, &source.requester, &mut self.receives, upcalls) {
+            let job = pending.job(segments);
+            match execute(&job, &source.requester, &mut self.receives, upcalls) {
                 Step::Stalled => return None,
                 Step::Done => drop(source.waiting.pop()),
+                Step::Silent => {
+                    source.waiting.pop();
+                    source.requester.outlet.skip();
+                }
                 Step::Broken => {
                     source.waiting.pop();
                     return self.shut(upcalls).map(|source| source.finish(End::Broken));
@@ -202,17 +247,58 @@ impl Source {
 }
 
 impl Endpoint {
+    #[inline]
     pub(super) fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
+        self.fill(receive)?;
+        if self.lookout.is_asked_for() {
+            self.look();
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn fill(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
+        let mut post = self.post.lock();
+        let post = &mut *post;
+        if post.is_shared {
+            return Err(is_shared());
+        }
+        let ring = match &post.ring {
+            Some(ring) => ring,
+            None => self.first_receive(&mut post.ring, post.room.max(), post.segments),
+        };
+        if receive.segments.len() > ring.segments() || !post.room.take() {
+            return Err(no_room());
+        }
+        ring.fill(post.tail, Posted::new(receive), receive.segments);
+        post.tail += 1;
+        Ok(())
+    }
+
+    /// Makes the ring.
+    #[cold]
+    fn first_receive<'a>(
+        &self,
+        place: &'a mut Option<Arc<ReceiveRing>>,
+        most: u32,
+        segments: u32,
+    ) -> &'a ReceiveRing {
+        let ring = Arc::new(ReceiveRing::new(most, segments));
+        self.rq.lock().receives.ring = Some(Arc::clone(&ring));
+        place.insert(ring)
+    }
+
+    /// Looks at the direction, after a receive was posted.
+    #[cold]
+    fn look(&self) {
         let mut upcalls = Upcalls::default();
         let mut rq = self.rq.lock();
-        rq.post(receive, &mut upcalls)?;
-        let finish = rq.progress(&mut upcalls);
+        let finish = rq.look(&mut upcalls);
         drop(rq);
         upcalls.deliver();
         if let Some(finish) = finish {
             finish.run(self);
         }
-        Ok(())
     }
 
     /// Goes on after the shared receive queue got a buffer.
@@ -229,4 +315,10 @@ impl Endpoint {
             finish.run(self);
         }
     }
+}
+
+#[cold]
+fn is_shared() -> Error {
+    wrong_state(Subtype::InvalidStateSrqInUse)
+        .because("the queue pair takes its receives from a shared receive queue")
 }

@@ -7,12 +7,12 @@ use dat_core::flags::CompletionFlags;
 use dat_core::provider::{BindRequest, Completion, CompletionFeatures, Request, Segment, Work};
 use dat_core::{DtoStatus, Operation};
 
-use super::execute::{Step, execute};
-use super::receive::Inbound;
+use super::execute::{Step, execute, execute_directly};
+use super::receive::{Inbound, Rq};
 use super::state::{Announced, End, Endpoint, Requester, Sq, State};
 use super::teardown::Finish;
 use crate::errors::no_room;
-use crate::outlet::{Upcall, Upcalls};
+use crate::outlet::Upcalls;
 use crate::window::Bind;
 
 /// A request that was posted; its segments are beside it.
@@ -36,81 +36,159 @@ impl Default for Task {
     }
 }
 
-impl Task {
-    fn operation(&self) -> Operation {
-        match self {
-            Self::Work(work) => work.operation(),
-            Self::Bind(_) => Operation::Bind,
-        }
+impl Pending {
+    /// The request with its segments, to execute or to end.
+    pub(super) fn job<'a>(&'a self, segments: &'a [Segment]) -> Job<'a> {
+        let task = match &self.task {
+            Task::Work(work) => Doing::Work(work),
+            Task::Bind(bind) => Doing::Bind(bind),
+        };
+        Job { task, segments, length: self.length, cookie: self.cookie, flags: self.flags }
+    }
+}
+
+/// A request in hand.
+pub(super) struct Job<'a> {
+    pub(super) task: Doing<'a>,
+    pub(super) segments: &'a [Segment],
+    pub(super) length: u64,
+    pub(super) cookie: u64,
+    pub(super) flags: CompletionFlags,
+}
+
+/// As [`Task`], of someone else.
+#[derive(Clone, Copy)]
+pub(super) enum Doing<'a> {
+    Work(&'a Work),
+    Bind(&'a Bind),
+}
+
+impl Job<'_> {
+    /// The request, to be stored.
+    fn keep(&self) -> Pending {
+        let task = match self.task {
+            Doing::Work(work) => Task::Work(*work),
+            Doing::Bind(bind) => Task::Bind(bind.hand_over()),
+        };
+        Pending { task, length: self.length, cookie: self.cookie, flags: self.flags }
     }
 }
 
 impl Requester {
-    /// Reports a request that ended, unless it succeeded and is not to be reported.
-    #[inline]
-    pub(super) fn finish(
-        &self,
-        pending: &Pending,
-        length: u64,
-        status: DtoStatus,
-        upcall: &mut Upcall,
-    ) {
-        let failed = status != DtoStatus::Success;
-        if !failed && pending.flags.contains(CompletionFlags::SUPPRESS) {
-            return self.outlet.skip();
-        }
+    /// Reports a request that succeeded.
+    #[inline(always)]
+    pub(super) fn succeed(&self, request: &Request<'_>, length: u64, upcalls: &mut Upcalls) {
         let completion = Completion {
             tag: 0,
-            cookie: pending.cookie,
+            cookie: request.cookie,
             length,
-            extra: if let Task::Bind(bind) = &pending.task { bind.tag() } else { 0 },
-            operation: pending.task.operation(),
-            status,
+            extra: 0,
+            operation: request.work.operation(),
+            status: DtoStatus::Success,
         };
-        let unsignalled = pending.flags.contains(CompletionFlags::UNSIGNALLED);
+        let unsignalled = request.flags.contains(CompletionFlags::UNSIGNALLED);
+        let features = CompletionFeatures { unsignalled, solicited: false, failed: false };
+        self.outlet.complete(completion, features, upcalls);
+    }
+
+    /// Reports a request that ended.
+    pub(super) fn finish(
+        &self,
+        job: &Job<'_>,
+        length: u64,
+        status: DtoStatus,
+        upcalls: &mut Upcalls,
+    ) {
+        let failed = status != DtoStatus::Success;
+        let (operation, extra) = match job.task {
+            Doing::Work(work) => (work.operation(), 0),
+            Doing::Bind(bind) => (Operation::Bind, bind.tag()),
+        };
+        let completion =
+            Completion { tag: 0, cookie: job.cookie, length, extra, operation, status };
+        let unsignalled = job.flags.contains(CompletionFlags::UNSIGNALLED);
         let features = CompletionFeatures { unsignalled, solicited: false, failed };
-        self.outlet.complete(completion, features, upcall);
+        self.outlet.complete(completion, features, upcalls);
     }
 }
 
 impl Endpoint {
+    #[inline]
     pub(super) fn post_request(&self, request: &Request<'_>) -> Result<()> {
-        let Request { work, length, cookie, flags, .. } = *request;
-        self.post(Pending { task: Task::Work(work), length, cookie, flags }, request.segments)
+        let mut upcalls = Upcalls::default();
+        let mut sq = self.sq.lock();
+        if sq.post_directly(request, &mut upcalls) {
+            drop(sq);
+            upcalls.deliver();
+            return Ok(());
+        }
+        drop(sq);
+        self.post_work(request)
+    }
+
+    #[inline(never)]
+    fn post_work(&self, request: &Request<'_>) -> Result<()> {
+        let Request { work, segments, length, cookie, flags } = request;
+        let task = Doing::Work(work);
+        self.post(&Job { task, segments, length: *length, cookie: *cookie, flags: *flags })
     }
 
     pub(super) fn post_bind(&self, request: &BindRequest<'_>) -> Result<u32> {
         let bind = Bind::new(request, self.number)?;
         let key = bind.key();
         let BindRequest { cookie, flags, .. } = *request;
-        self.post(Pending { task: Task::Bind(bind), length: 0, cookie, flags }, &[])?;
+        self.post(&Job { task: Doing::Bind(&bind), segments: &[], length: 0, cookie, flags })?;
         Ok(key)
     }
 
-    fn post(&self, pending: Pending, segments: &[Segment]) -> Result<()> {
+    #[inline]
+    fn post(&self, job: &Job<'_>) -> Result<()> {
         let mut upcalls = Upcalls::default();
         let mut sq = self.sq.lock();
-        let posted = sq.post(pending, segments, &mut upcalls);
+        let posted = sq.post(job, &mut upcalls);
         drop(sq);
         upcalls.deliver();
-        if let Some(finish) = posted? {
-            finish.run(self);
+        match posted {
+            Ok(None) => Ok(()),
+            Ok(Some(finish)) => {
+                finish.run(self);
+                Ok(())
+            }
+            Err(error) => Err(error),
         }
-        Ok(())
     }
 }
 
 impl Sq {
+    /// Executes a request if all is as it mostly is; otherwise nothing has happened.
+    #[inline(always)]
+    fn post_directly(&mut self, request: &Request<'_>, upcalls: &mut Upcalls) -> bool {
+        let State::Connected(connection) = &self.state else { return false };
+        if connection.closing || !self.room.take() {
+            return false;
+        }
+        let mut rq = connection.peer.rq.lock();
+        let Rq { inbound, receives } = &mut *rq;
+        let step = match inbound {
+            Inbound::Open(source)
+                if source.link == connection.link && source.waiting.is_empty() =>
+            {
+                execute_directly(request, &self.requests, receives, upcalls)
+            }
+            _ => None,
+        };
+        if !matches!(step, Some(Step::Done)) {
+            self.room.undo();
+        }
+        step.is_some()
+    }
+
     /// Executes the request, or stores it at the peer, or flushes it when there is none.
-    fn post(
-        &mut self,
-        pending: Pending,
-        segments: &[Segment],
-        upcalls: &mut Upcalls,
-    ) -> Result<Option<Finish>> {
+    #[inline]
+    fn post(&mut self, job: &Job<'_>, upcalls: &mut Upcalls) -> Result<Option<Finish>> {
         let connection = match &self.state {
             State::Connected(connection) if !connection.closing => connection,
-            State::Disconnected => return self.post_flushed(&pending, upcalls).map(|()| None),
+            State::Disconnected => return self.post_flushed(job, upcalls).map(|()| None),
             state => return Err(state.refusal()),
         };
         if !self.room.take() {
@@ -122,13 +200,17 @@ impl Sq {
             Inbound::Open(source) if source.link == connection.link => source,
             // The connection just ended, and all that was posted before has been flushed.
             _ => {
-                self.requests.finish(&pending, 0, DtoStatus::Flushed, &mut upcalls.requests);
+                self.requests.finish(job, 0, DtoStatus::Flushed, upcalls);
                 return Ok(None);
             }
         };
         if source.waiting.is_empty() {
-            match execute(&pending, segments, &self.requests, &mut rq.receives, upcalls) {
+            match execute(job, &self.requests, &mut rq.receives, upcalls) {
                 Step::Done => return Ok(None),
+                Step::Silent => {
+                    self.room.undo();
+                    return Ok(None);
+                }
                 Step::Stalled => {}
                 Step::Broken => {
                     rq.shut(upcalls);
@@ -137,18 +219,18 @@ impl Sq {
                 }
             }
         }
-        if source.waiting.push(pending, segments).is_err() {
+        if source.waiting.push(job.keep(), job.segments).is_err() {
             self.room.undo();
             return Err(no_room());
         }
         Ok(None)
     }
 
-    fn post_flushed(&mut self, pending: &Pending, upcalls: &mut Upcalls) -> Result<()> {
+    fn post_flushed(&mut self, job: &Job<'_>, upcalls: &mut Upcalls) -> Result<()> {
         if !self.room.take() {
             return Err(no_room());
         }
-        self.requests.finish(pending, 0, DtoStatus::Flushed, &mut upcalls.requests);
+        self.requests.finish(job, 0, DtoStatus::Flushed, upcalls);
         Ok(())
     }
 

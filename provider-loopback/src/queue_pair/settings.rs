@@ -5,26 +5,34 @@ use std::sync::{Arc, Weak};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{QueuePair, QueuePairSpec, Segment};
-use parking_lot::Mutex;
 
-use super::receive::{Inbound, Receives, Rq, SharedReceives};
+use super::lookout::Lookout;
+use super::receive::{Inbound, Post, Receives, Rq, SharedReceives};
 use super::state::{Endpoint, Requester, Sq, State};
 use super::{Handle, Source};
+use parking_lot::Mutex;
+
 use crate::domain::{self, Membership};
 use crate::fabric::{self, Host};
-use crate::outlet::{Credits, Outlet, Room};
+use crate::outlet::{Outlet, Room};
 use crate::ring::Ring;
 use crate::shared_receive;
+use crate::sync::BiasedLock;
 
 pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
-    let requests = Room::new(spec.limits.max_requests);
-    let receives = Room::new(spec.limits.max_receives);
     let number = fabric::serial();
-    let parts = Parts::new(spec, number, &requests.credits, &receives.credits)?;
+    let parts = Parts::new(spec, number)?;
+    let mut requests = Room::new(spec.limits.max_requests);
+    requests.add(parts.requests.outlet.credits());
+    let mut room = Room::new(spec.limits.max_receives);
+    if parts.shared.is_none() {
+        room.add(parts.receives.credits());
+    }
+    let lookout = Arc::new(Lookout::new());
     let endpoint = Arc::new_cyclic(|me| Endpoint {
         number,
         host: Arc::clone(host),
-        sq: Mutex::new(Sq {
+        sq: BiasedLock::new(Sq {
             state: State::Unconnected,
             retired: false,
             service: spec.service,
@@ -34,11 +42,22 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn Q
             sink: Arc::clone(&spec.sink),
             memberships: parts.domains.iter().map(|one| Membership::new(one, me)).collect(),
         }),
-        rq: Mutex::new(Rq {
+        post: BiasedLock::new(Post {
+            room,
+            segments: spec.limits.max_receive_segments,
+            tail: 0,
+            ring: None,
+            is_shared: parts.shared.is_some(),
+        }),
+        lookout: Arc::clone(&lookout),
+        peer: Mutex::default(),
+        rq: BiasedLock::new(Rq {
             inbound: Inbound::Idle,
             receives: Receives {
-                ring: Ring::new(spec.limits.max_receives, spec.limits.max_receive_segments),
-                room: receives,
+                ring: None,
+                head: 0,
+                segments: Vec::new(),
+                lookout,
                 outlet: parts.receives,
                 domain: parts.domain,
                 number,
@@ -60,32 +79,27 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(
-        spec: &QueuePairSpec,
-        number: u32,
-        requests: &Arc<Credits>,
-        own: &Arc<Credits>,
-    ) -> Result<Self> {
+    fn new(spec: &QueuePairSpec, number: u32) -> Result<Self> {
         let mut domains = Vec::new();
         if let Some(domain) = &spec.domain {
             domains.push(domain::find(&**domain)?);
         }
         let domain = domains.first().map_or(0, |domain| domain.id);
-        let mut receive_credits = own;
+        let mut receive_credits = Arc::default();
         let shared = match &spec.shared_receives {
             Some(queue) => Some(shared_receive::find(&**queue)?),
             None => None,
         };
         if let Some(queue) = &shared {
             queue.expect_user();
-            receive_credits = &queue.credits;
+            receive_credits = Arc::clone(&queue.credits);
             if queue.domain.id != domain {
                 domains.push(Arc::clone(&queue.domain));
             }
         }
         let outlet = Outlet::new(
             spec.tag,
-            Arc::clone(requests),
+            Arc::default(),
             spec.request_queue.as_deref(),
             Subtype::InvalidHandleEvdRequest,
         )?;
@@ -93,7 +107,7 @@ impl Parts {
             requests: Requester { outlet, domain, number },
             receives: Outlet::new(
                 spec.tag,
-                Arc::clone(receive_credits),
+                receive_credits,
                 spec.receive_queue.as_deref(),
                 Subtype::InvalidHandleEvdRecv,
             )?,
@@ -114,12 +128,13 @@ impl Endpoint {
         if sq.retired || !matches!(sq.state, State::Unconnected) {
             return Err(sq.state.refusal());
         }
+        let mut post = self.post.lock();
         let mut rq = self.rq.lock();
         let receives = &mut rq.receives;
-        let parts = Parts::new(spec, self.number, &sq.room.credits, &receives.room.credits)?;
+        let parts = Parts::new(spec, self.number)?;
         for (used, max) in [
             (sq.room.used(), spec.limits.max_requests),
-            (receives.room.used(), spec.limits.max_receives),
+            (post.room.used(), spec.limits.max_receives),
         ] {
             if used > max {
                 return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceTep)
@@ -128,10 +143,21 @@ impl Endpoint {
         }
         let memberships =
             parts.domains.iter().map(|one| Membership::new(one, &receives.me)).collect();
-        receives.ring.relay(spec.limits.max_receives, spec.limits.max_receive_segments);
-        receives.room.max = spec.limits.max_receives;
+        let size = (spec.limits.max_receives, spec.limits.max_receive_segments);
+        if let Some(ring) = &post.ring {
+            let ring = Arc::new(ring.enlarged(receives.head..post.tail, size));
+            receives.ring = Some(Arc::clone(&ring));
+            post.ring = Some(ring);
+        }
+        post.segments = spec.limits.max_receive_segments;
+        post.is_shared = parts.shared.is_some();
+        post.room.resize(spec.limits.max_receives);
+        if parts.shared.is_none() {
+            post.room.add(parts.receives.credits());
+        }
         receives.domain = parts.domain;
-        sq.room.max = spec.limits.max_requests;
+        sq.room.resize(spec.limits.max_requests);
+        sq.room.add(parts.requests.outlet.credits());
         sq.stride = spec.limits.max_request_segments;
         sq.service = spec.service;
         let before = (
@@ -142,6 +168,7 @@ impl Endpoint {
             replace(&mut sq.sink, Arc::clone(&spec.sink)),
         );
         drop(rq);
+        drop(post);
         drop(sq);
         // Sinks may own more than this provider knows of, so they go without the locks.
         drop(before);
@@ -156,7 +183,7 @@ impl Sq {
             link,
             peer: Arc::clone(me),
             requester: self.requests.clone(),
-            waiting: Ring::new(self.room.max, self.stride),
+            waiting: Ring::new(self.room.max(), self.stride),
             closing: false,
         }
     }

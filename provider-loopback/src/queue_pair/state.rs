@@ -1,24 +1,31 @@
 //! What a queue pair consists of, and the states of its connection.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use dat_core::error::{Error, Result, Subtype};
 use dat_core::provider::{ConnectionSink, ConnectionUpcall, Service};
+
+use super::lookout::Lookout;
+use super::receive::{Post, Rq};
 use parking_lot::Mutex;
 
-use super::receive::Rq;
 use crate::domain::Membership;
 use crate::errors::wrong_state;
 use crate::fabric::Host;
 use crate::outlet::{Outlet, Room};
+use crate::sync::BiasedLock;
 
-/// A queue pair. The two locks are taken in the order of the fields.
+/// A queue pair. The locks are taken in the order of the fields.
 pub(crate) struct Endpoint {
     /// What windows confined to this queue pair know it by; never 0.
     pub(super) number: u32,
     pub(crate) host: Arc<Host>,
-    pub(crate) sq: Mutex<Sq>,
-    pub(crate) rq: Mutex<Rq>,
+    pub(crate) sq: BiasedLock<Sq>,
+    pub(super) post: BiasedLock<Post>,
+    pub(crate) rq: BiasedLock<Rq>,
+    pub(super) lookout: Arc<Lookout>,
+    /// Who this one is or was connected to last; whose `rq` the own requests execute under.
+    pub(super) peer: Mutex<Weak<Endpoint>>,
 }
 
 /// The state of the connection, and what requests need.
@@ -52,6 +59,7 @@ pub(crate) enum State {
     Connecting {
         link: u64,
         attempt: u64,
+        port: u64,
     },
     Connected(Connection),
     Disconnected,
@@ -152,15 +160,27 @@ impl Endpoint {
         }
     }
 
-    /// Passes through the locks under which memory of its domains may be copied.
+    /// Notes who the other side is, before anything is copied on its behalf.
+    pub(crate) fn set_peer(&self, peer: Option<&Arc<Self>>) {
+        *self.peer.lock() = peer.map_or_else(Weak::new, Arc::downgrade);
+    }
+
+    /// Passes through the locks under which memory of its domains may be copied, after a heavy
+    /// fence: the own requests are posted under `sq`, or executed later under the `rq` of the
+    /// peer, and those of the peer under the own `rq`.
     pub(crate) fn settle(&self) {
-        drop(self.rq.lock());
-        let peer = match &self.sq.lock().state {
-            State::Connected(connection) => Some(Arc::clone(&connection.peer)),
-            _ => None,
-        };
+        self.sq.pass();
+        self.rq.pass();
+        let peer = self.peer.lock().upgrade();
         if let Some(peer) = peer {
-            drop(peer.rq.lock());
+            peer.rq.pass();
         }
+    }
+
+    /// How many receives are posted here; those of a shared queue are not.
+    pub(super) fn posted(&self) -> u32 {
+        let post = self.post.lock();
+        let rq = self.rq.lock();
+        u32::try_from(post.tail - rq.receives.head).unwrap_or(u32::MAX)
     }
 }

@@ -12,7 +12,7 @@ use dat_core::error::Result;
 use dat_core::flags::Close;
 use dat_core::provider::ConnectionUpcall;
 
-use super::receive::{Arrival, Inbound, Rq, Source};
+use super::receive::{Inbound, Rq, Source};
 use super::state::{Announced, End, Endpoint, State};
 use crate::outlet::Upcalls;
 
@@ -55,16 +55,15 @@ impl Rq {
             Inbound::Open(mut source) => {
                 while let Some(pending) = source.waiting.pop() {
                     let status = DtoStatus::Flushed;
-                    source.requester.finish(&pending, 0, status, &mut upcalls.requests);
+                    source.requester.finish(&pending.job(&[]), 0, status, upcalls);
                 }
                 Some(source)
             }
             _ => None,
         };
-        while let Some(posted) = self.receives.ring.pop() {
-            let status = DtoStatus::Flushed;
-            self.receives.finish(posted, (0, status), Arrival::NONE, &mut upcalls.receives);
-        }
+        // Those that are posted from now on are flushed by who posts them.
+        self.receives.lookout.demand();
+        self.flush(upcalls);
         source
     }
 }
@@ -113,7 +112,7 @@ impl Endpoint {
     pub(crate) fn fail_attempt(&self, number: u64, event: Option<ConnectionUpcall<'_>>) {
         let mut sq = self.sq.lock();
         let attempt = match sq.state {
-            State::Connecting { link, attempt } if link == number => attempt,
+            State::Connecting { link, attempt, .. } if link == number => attempt,
             _ => return,
         };
         sq.state = State::Disconnected;
@@ -190,6 +189,7 @@ impl Endpoint {
             return Err(sq.state.refusal());
         }
         sq.state = State::Unconnected;
+        self.set_peer(None);
         self.rq.lock().inbound = Inbound::Idle;
         Ok(())
     }

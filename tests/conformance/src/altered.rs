@@ -1,5 +1,6 @@
 //! The adapter under test with other attributes: for what it may never lack.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,6 +10,8 @@ use dat_core::provider::{
     QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
 };
 use dat_core::{ApiVersion, Error, InterfaceAdapter, Registry, Result, ReturnType, Subtype};
+
+use parking_lot::Mutex;
 
 use crate::case::skip;
 use crate::target::{self, takes_parameters, target};
@@ -23,6 +26,34 @@ pub struct Faults {
     pub no_queue_pairs: AtomicBool,
     /// Nothing can listen.
     pub no_listeners: AtomicBool,
+    /// What happens between the begin of the next listening and the return of that call.
+    pub while_listening: Meanwhile,
+}
+
+type Happening = Box<dyn FnOnce(u64) + Send>;
+
+/// Something that happens once, and is told the qualifier that is listened on.
+#[derive(Default)]
+pub struct Meanwhile(Mutex<Option<Happening>>);
+
+impl Meanwhile {
+    /// Has it happen the next time.
+    pub fn set(&self, happening: impl FnOnce(u64) + Send + 'static) {
+        *self.0.lock() = Some(Box::new(happening));
+    }
+
+    fn happen(&self, qualifier: u64) {
+        let happening = self.0.lock().take();
+        if let Some(happening) = happening {
+            happening(qualifier);
+        }
+    }
+}
+
+impl fmt::Debug for Meanwhile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Meanwhile({})", if self.0.lock().is_some() { "set" } else { "nothing" })
+    }
 }
 
 impl Faults {
@@ -150,6 +181,8 @@ impl Adapter for AlteredAdapter {
         sink: Arc<dyn ListenSink>,
     ) -> Result<Box<dyn Listener>> {
         Faults::check(&self.faults.no_listeners, "listener")?;
-        self.inner.listen(qualifier, sink)
+        let listener = self.inner.listen(qualifier, sink)?;
+        self.faults.while_listening.happen(listener.qualifier());
+        Ok(listener)
     }
 }

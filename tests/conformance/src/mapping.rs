@@ -4,12 +4,14 @@
 //! spans are freed, and where it does not, the memory is never unmapped at all.
 #![allow(unsafe_code, reason = "memory is mapped and reached by address here, and only here")]
 
+use std::fs::File;
 use std::io;
 use std::num::NonZeroUsize;
 use std::ptr::NonNull;
 
 use dat_core::mem::{Span, copy};
-use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous};
 
 /// A multiple of the size of a page on every machine that the cases run on.
 pub const PAGE: usize = 64 << 10;
@@ -29,6 +31,17 @@ impl Mapping {
     /// What the system said.
     pub fn shared(len: usize) -> io::Result<Self> {
         Ok(Self { base: map(None, len, MapFlags::MAP_SHARED)?, len })
+    }
+
+    /// The same memory at two places, as two processes would have it.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn shared_twice(len: usize) -> io::Result<[Self; 2]> {
+        let object = File::from(memfd_create("dat-conformance", MFdFlags::MFD_CLOEXEC)?);
+        object.set_len(len as u64)?;
+        let one = || Ok::<_, io::Error>(Self { base: map_object(&object, len)?, len });
+        Ok([one()?, one()?])
     }
 
     /// Two pages, of which the first is shared and the second is not.
@@ -100,5 +113,13 @@ fn map(place: Option<NonZeroUsize>, len: usize, flags: MapFlags) -> io::Result<N
     // SAFETY: without a fixed place the mapping is at a place of the system's choice, where
     // nothing else is; the one caller with a fixed place owns what is mapped there.
     let base = unsafe { mmap_anonymous(place, len, protection, flags) };
+    Ok(base?.cast())
+}
+
+fn map_object(object: &File, len: usize) -> io::Result<NonNull<u8>> {
+    let len = NonZeroUsize::new(len).ok_or(io::ErrorKind::InvalidInput)?;
+    let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+    // SAFETY: the mapping is at a place of the system's choice, where nothing else is.
+    let base = unsafe { mmap(None, len, protection, MapFlags::MAP_SHARED, object, 0) };
     Ok(base?.cast())
 }

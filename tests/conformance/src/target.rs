@@ -8,6 +8,15 @@ use parking_lot::RwLock;
 
 use crate::case::skip;
 
+/// The largest count that the API under test can say: a `DAT_COUNT` of C is signed.
+pub const MOST: u32 = if cfg!(feature = "c") { i32::MAX as u32 } else { u32::MAX };
+
+/// The longest length that the API under test can say: one of DAT 2.0 in C has 32 bits.
+pub const LONGEST: u64 = if cfg!(feature = "c") { u32::MAX as u64 } else { u64::MAX };
+
+/// Whether the API under test has the calls that DAT 2.0 added.
+pub const HAS_2_0: bool = !cfg!(feature = "c-1-2");
+
 /// The adapter under test.
 #[derive(Clone, Debug)]
 pub struct Target {

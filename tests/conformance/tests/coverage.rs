@@ -25,7 +25,9 @@ fn table() -> (String, Vec<&'static str>) {
         "# Coverage\n\n\
          Every call of DAT 2.0 and its InfiniBand extensions, and the conformance cases that hold \
          its rules. Made from the cases by `DAT_BLESS=1 cargo test -p dat-conformance --test \
-         coverage`.\n\n## Calls\n\n| call | cases |\n| --- | --- |\n",
+         coverage`.\n\nThe same cases run through both C libraries; \
+         `tests/conformance-c/exclude` names those that their APIs can't express, each with its \
+         reason.\n\n## Calls\n\n| call | cases |\n| --- | --- |\n",
     );
     let mut empty = Vec::new();
     let mut used = BTreeSet::new();

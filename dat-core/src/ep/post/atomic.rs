@@ -1,6 +1,7 @@
 //! Posting atomic operations (the InfiniBand extension of DAT 2.0).
 
 use super::super::{Endpoint, EpInner};
+use super::Gathered;
 use super::rdma::READ_ARGUMENTS;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::{CompletionFlags, Privileges};
@@ -64,7 +65,8 @@ impl EpInner {
         self.check_requests(operation)?;
         self.check_offered(self.offers().atomics_supported, "atomic operations", operation)?;
         self.check_read(remote.length, local.length, flags, READ_ARGUMENTS, operation)?;
-        let gathered = self.gather(&[local], 1, Privileges::LOCAL_WRITE, operation)?;
+        let mut gathered = Gathered::new();
+        self.gather(&mut gathered, &[local], 1, Privileges::LOCAL_WRITE, operation)?;
         if remote.length != WORD || local.length != WORD || remote.address % WORD != 0 {
             let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg5)
                 .because(format!(

@@ -5,7 +5,7 @@ mod rdma;
 mod refusal;
 mod segments;
 
-pub(crate) use segments::gather;
+pub(crate) use segments::{Gathered, gather};
 
 use super::table::EpEvent;
 use super::{Endpoint, EpInner};
@@ -14,8 +14,6 @@ use crate::error::{Error, Result, Subtype};
 use crate::flags::{CompletionFlags, Privileges};
 use crate::provider::{BindRequest, ReceiveRequest, Request, Work};
 use crate::triplet::LmrTriplet;
-
-use segments::Gathered;
 
 const SEND: &str = "dat_ep_post_send";
 const SEND_INVALIDATE: &str = "dat_ep_post_send_with_invalidate";
@@ -76,14 +74,17 @@ impl Endpoint {
             Some(_) => {}
         }
         inner.check_flags(flags, gate.recv_flags(), Subtype::InvalidArg5, RECV)?;
-        let local = inner.gather(iov, gate.recv_iov(), Privileges::LOCAL_WRITE, RECV)?;
+        let mut local = Gathered::new();
+        inner.gather(&mut local, iov, gate.recv_iov(), Privileges::LOCAL_WRITE, RECV)?;
         let receive = ReceiveRequest { segments: &local.segments, cookie, flags };
         inner
             .queue_pair
             .post_receive(&receive)
             .map_err(|error| inner.base.describe_post(error, RECV))?;
-        inner.shared.tally.count(EpCounter::PostRecv);
-        inner.shared.tally.add(EpCounter::PostRecvData, local.length);
+        if inner.shared.tally.is_on() {
+            inner.shared.tally.count(EpCounter::PostRecv);
+            inner.shared.tally.add(EpCounter::PostRecvData, local.length);
+        }
         if gate.watermarks.are_set() {
             inner.check_watermarks();
         }
@@ -92,7 +93,7 @@ impl Endpoint {
 }
 
 impl EpInner {
-    #[inline]
+    #[inline(always)]
     fn send(
         &self,
         work: Work,
@@ -104,7 +105,8 @@ impl EpInner {
         self.check_requests(operation)?;
         let gate = &self.shared.gate;
         self.check_flags(flags, gate.request_flags(), Subtype::InvalidArg5, operation)?;
-        let local = self.gather(iov, gate.request_iov(), Privileges::LOCAL_READ, operation)?;
+        let mut local = Gathered::new();
+        self.gather(&mut local, iov, gate.request_iov(), Privileges::LOCAL_READ, operation)?;
         if local.length > gate.max_message_size() {
             return Err(self.too_long(local.length, gate.max_message_size(), operation));
         }
@@ -112,7 +114,7 @@ impl EpInner {
     }
 
     /// Whether requests may be posted now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn check_requests(&self, operation: &'static str) -> Result<()> {
         match self.shared.state() {
             Some(state) if state.takes_requests() => Ok(()),
@@ -178,22 +180,23 @@ impl EpInner {
     }
 
     /// Checks local segments as far as that can be done now.
-    #[inline]
+    #[inline(always)]
     pub(super) fn gather(
         &self,
+        local: &mut Gathered,
         iov: &[LmrTriplet],
         most: u32,
         needed: Privileges,
         operation: &'static str,
-    ) -> Result<Gathered> {
+    ) -> Result<()> {
         if iov.len() > most as usize {
             return Err(self.too_many(iov.len(), most, operation));
         }
-        gather(&self.regions, self.shared.gate.zone(), iov, needed)
+        gather(local, &self.regions, self.shared.gate.zone(), iov, needed)
             .map_err(|error| self.base.describe(error, operation))
     }
 
-    #[inline]
+    #[inline(always)]
     fn post(
         &self,
         work: Work,

@@ -6,6 +6,7 @@ use crate::provider::Work;
 use crate::triplet::{LmrTriplet, RmrTriplet};
 
 use super::super::{Endpoint, EpInner};
+use super::Gathered;
 
 const READ: &str = "dat_ep_post_rdma_read";
 const READ_TO_RMR: &str = "dat_ep_post_rdma_read_to_rmr";
@@ -72,7 +73,8 @@ impl Endpoint {
         let inner = &*self.inner;
         inner.check_requests(READ)?;
         let most = inner.shared.gate.read_iov();
-        let local = inner.gather(iov, most, Privileges::LOCAL_WRITE, READ)?;
+        let mut local = Gathered::new();
+        inner.gather(&mut local, iov, most, Privileges::LOCAL_WRITE, READ)?;
         inner.check_read(remote.length, local.length, flags, READ_ARGUMENTS, READ)?;
         inner.post(Work::RdmaRead { remote }, &local, cookie, flags, READ)
     }
@@ -95,13 +97,13 @@ impl Endpoint {
         let offered = inner.offers().invalidate_supported;
         inner.check_offered(offered, "RDMA read to a remote context", READ_TO_RMR)?;
         inner.check_read(remote.length, local.length, flags, TO_RMR_ARGUMENTS, READ_TO_RMR)?;
-        let nothing = inner.gather(&[], 0, Privileges::empty(), READ_TO_RMR)?;
-        inner.post(Work::RdmaReadToRmr { local, remote }, &nothing, cookie, flags, READ_TO_RMR)
+        let work = Work::RdmaReadToRmr { local, remote };
+        inner.post(work, &Gathered::new(), cookie, flags, READ_TO_RMR)
     }
 }
 
 impl EpInner {
-    #[inline]
+    #[inline(always)]
     fn write(
         &self,
         work: Work,
@@ -114,7 +116,8 @@ impl EpInner {
         self.check_requests(operation)?;
         let gate = &self.shared.gate;
         self.check_flags(flags, gate.request_flags(), Subtype::InvalidArg6, operation)?;
-        let local = self.gather(iov, gate.write_iov(), Privileges::LOCAL_READ, operation)?;
+        let mut local = Gathered::new();
+        self.gather(&mut local, iov, gate.write_iov(), Privileges::LOCAL_READ, operation)?;
         if local.length > gate.max_rdma_size() {
             return Err(self.too_long(local.length, gate.max_rdma_size(), operation));
         }

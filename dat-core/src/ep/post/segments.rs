@@ -6,36 +6,38 @@ use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::Privileges;
 use crate::ia::MAX_SEGMENTS;
 use crate::provider::Segment;
-use crate::region_table::{Region, RegionTable};
+use crate::region_table::RegionTable;
 use crate::triplet::LmrTriplet;
 
-/// Local segments as the provider takes them, and their length together.
+/// Local segments as the provider takes them, and their length together. It is large, so it is
+/// filled where it stands and never moved.
 pub(crate) struct Gathered {
     pub(crate) segments: ArrayVec<Segment, MAX_SEGMENTS>,
     pub(crate) length: u64,
 }
 
-/// Checks local segments against the regions of an adapter and a zone.
-#[inline]
+impl Gathered {
+    #[inline]
+    pub(crate) fn new() -> Self {
+        Self { segments: ArrayVec::new(), length: 0 }
+    }
+}
+
+/// Checks local segments against the regions of an adapter and a zone, and adds them.
+#[inline(always)]
 pub(crate) fn gather(
+    gathered: &mut Gathered,
     regions: &RegionTable,
     zone: u64,
     iov: &[LmrTriplet],
     needed: Privileges,
-) -> Result<Gathered> {
-    let mut gathered = Gathered { segments: ArrayVec::new(), length: 0 };
+) -> Result<()> {
     for triplet in iov {
-        let region = regions.get(triplet.context);
-        let key = match region {
-            Some(region)
-                if region.owner == zone
-                    && region.access & needed.bits() == needed.bits()
-                    && region.contains(triplet.address, triplet.length) =>
-            {
-                region.value as u32
-            }
-            _ => return Err(bad_segment(regions, region, zone, triplet, needed)),
+        let &LmrTriplet { context, address, length, .. } = triplet;
+        let Some(value) = regions.find(context, zone, needed.bits(), address, length) else {
+            return Err(bad_segment(regions, zone, triplet, needed));
         };
+        let key = value as u32;
         gathered.length = gathered.length.saturating_add(triplet.length);
         let segment = Segment { address: triplet.address, length: triplet.length, key };
         if gathered.segments.try_push(segment).is_err() {
@@ -43,18 +45,18 @@ pub(crate) fn gather(
                 .because(format!("{} segments exceed the maximum of {MAX_SEGMENTS}", iov.len())));
         }
     }
-    Ok(gathered)
+    Ok(())
 }
 
 /// Why a segment can't be used (RETURN VALUES of dat_ep_post_send(3DAT), dat_lmr_free(3DAT)).
 #[cold]
 fn bad_segment(
     regions: &RegionTable,
-    region: Option<Region>,
     zone: u64,
     triplet: &LmrTriplet,
     needed: Privileges,
 ) -> Error {
+    let region = regions.get(triplet.context);
     let write = needed.contains(Privileges::LOCAL_WRITE);
     let context = triplet.context;
     match region {

@@ -109,6 +109,10 @@ impl<H: Hooks> QueuePair for Pair<H> {
         })
     }
 
+    fn connecting_port(&self) -> Option<u64> {
+        self.inner.connecting_port()
+    }
+
     fn disconnect(&self, how: Close) {
         self.layer.hooks.disconnect(&self.kept, &*self.inner, how);
         self.layer.note(self.object, &Call::Disconnect { how });

@@ -1,5 +1,6 @@
 //! Tests of the registry, with a provider that moves no bytes.
 
+mod foreign;
 mod listing;
 mod properties;
 mod providers;

@@ -386,6 +386,11 @@ fn the_descriptor_is_readable_while_a_trigger_waits_to_be_taken() {
     let limit = PollTimeout::try_from(LIMIT).expect("within range");
     assert!(readable(&cno, limit));
     producer.join().expect("room");
+    // And a trigger that comes before the descriptor is asked for is shown by it.
+    let late = ia.cno_create(None).expect("made");
+    evd.modify_cno(Some(&late)).expect("live");
+    evd.post_se(3).expect("room");
+    assert!(readable(&late, PollTimeout::ZERO));
 }
 
 fn it_belongs_to_its_adapter() {

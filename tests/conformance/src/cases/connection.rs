@@ -48,6 +48,7 @@ cases! {
         the_marker_of_the_page_is_the_last_to_be_flushed,
         late_events_of_a_connection_are_ignored_after_the_reset,
         an_endpoint_without_a_zone_does_not_connect;
+    "dat_ep_query(3DAT)": the_ports_are_known_as_soon_as_it_connects;
 }
 
 const NONE: CompletionFlags = CompletionFlags::empty();
@@ -208,6 +209,24 @@ fn accepted_it_stands_on_both_sides_with_one_event_each() {
     }
 }
 
+fn the_ports_are_known_as_soon_as_it_connects() {
+    let node = Node::new();
+    let psp = listen(&node);
+    let (client, server) = (node.ep(), node.ep());
+    client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+    let asking = client.query().expect("live");
+    assert_eq!(asking.state, EpState::ActiveConnectionPending);
+    assert_eq!(asking.remote_address, Some(node.address()));
+    assert_eq!(asking.remote_port, Some(psp.qualifier()));
+    let request = expect_request(&node.requests).request;
+    let port = request.query().expect("live").remote_port;
+    assert_ne!(port, 0);
+    assert_eq!(asking.local_port, port, "what the request says of its peer");
+    request.accept(Some(&server), b"").expect("unconnected");
+    expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Established);
+    assert_eq!(client.query().expect("live").local_port, port);
+}
+
 fn arguments_that_can_not_be_are_refused_and_change_nothing() {
     let node = Node::on(altered::open("max_private_data_size=4", |attributes| {
         attributes.provider.qos_supported = Qos::empty();
@@ -323,14 +342,14 @@ fn a_disconnect_is_refused_without_effect_or_the_end_as_the_state_says() {
                 }
                 Some(true) => {
                     result.expect("there is something to end");
-                    until("the end", || state(&staged.ep) == EpState::Disconnected);
-                    let mut events = 0;
+                    let disconnected = ConnectionEventKind::Disconnected;
+                    expect_connection(&node.connect, &staged.ep, disconnected);
+                    assert_eq!(state(&staged.ep), EpState::Disconnected);
                     for event in drain(&node.connect) {
                         let Event::Connection(event) = event else { panic!("{event:?}") };
-                        assert_eq!(event.kind, ConnectionEventKind::Disconnected);
-                        events += u32::from(event.ep == staged.ep.id());
+                        assert_eq!(event.kind, disconnected);
+                        assert_ne!(event.ep, staged.ep.id(), "one event in {wanted}");
                     }
-                    assert_eq!(events, 1, "one event in {wanted}");
                 }
             }
         }

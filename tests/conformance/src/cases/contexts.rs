@@ -7,6 +7,7 @@ use dat_core::{Close, Comm, EvdFlags, PspMaker, ReturnType, SrqAttributes};
 use crate::case::cases;
 use crate::node::Node;
 use crate::stage::stage;
+use crate::target::HAS_2_0;
 use crate::wait::expect_no_event;
 
 cases! {
@@ -36,11 +37,13 @@ fn every_kind_of_object_keeps_one() {
     let request = staged.request.as_ref().expect("a request that waits");
     let psp = staged.psp.as_ref().expect("the point that it came to");
     let rsp = node.ia.rsp_create(7101, Some(&node.ep()), &node.requests).expect("a point");
-    let place = SocketAddr::new(node.address(), 20_998);
-    let comm = Comm::for_address(place.ip());
-    let csp = node.ia.csp_create(comm, place, &node.requests).expect("a point");
     let cno = node.ia.cno_create(None).expect("a notification object");
-    keeps!(node.ia, node.pz, buffer.lmr, node.recv, cno, staged.ep, psp, rsp, csp, request,);
+    keeps!(node.ia, node.pz, buffer.lmr, node.recv, cno, staged.ep, psp, rsp, request,);
+    if HAS_2_0 {
+        let place = SocketAddr::new(node.address(), 20_998);
+        let comm = Comm::for_address(place.ip());
+        keeps!(node.ia.csp_create(comm, place, &node.requests).expect("a point"));
+    }
     let offers = node.ia.provider_attributes();
     if offers.rmr_supported {
         keeps!(node.ia.rmr_create(&node.pz).expect("a region"));

@@ -94,8 +94,8 @@ fn the_unspecified_address_listens() {
     let client = ask(&node, SocketAddr::new(node.address(), port));
     let arrival = expect_request(&node.requests);
     assert_eq!(arrival.service_point, ServicePoint::Common(csp.id()));
-    drop(arrival);
-    expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
+    arrival.request.reject(b"").expect("it waits for an answer");
+    expect_connection(&node.connect, &client, ConnectionEventKind::PeerRejected);
 }
 
 fn a_port_has_one_listener() {

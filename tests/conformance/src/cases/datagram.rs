@@ -55,8 +55,10 @@ fn resolve(
     arrival.request.accept(Some(server), b"answer").expect("carries datagrams");
     psp.free().expect("live");
     let passive = expect_datagram(node, server, DatagramEventKind::Established);
+    assert!(passive.passive, "the side that answered");
     assert!(passive.private_data.is_empty());
     let active = expect_datagram(node, client, DatagramEventKind::Established);
+    assert!(!active.passive, "the side that asked");
     arrived(&active.private_data, b"answer");
     (active.remote.expect("an address"), passive.remote.expect("an address"))
 }

@@ -1,6 +1,7 @@
 //! The attributes of dat_ep_create(3DAT): left out, asked for one by one, and in combination.
 
 use crate::case::cases;
+use crate::target::MOST;
 use crate::{Node, altered, expect_dto, refused};
 use dat_core::attr::NamedAttr;
 use dat_core::{
@@ -449,7 +450,7 @@ fn with_a_shared_receive_queue_the_iov_of_receives_is_ignored() {
     let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
     let srq = node.ia.srq_create(&node.pz, attributes).expect("a queue");
     let mut wanted = node.ia.default_ep_attributes().clone();
-    wanted.max_recv_iov = u32::MAX;
+    wanted.max_recv_iov = MOST;
     let ep = node.ia.ep_create(&node.spec().srq(&srq).attributes(&wanted)).expect("ignored");
     assert_eq!(ep.query().expect("a live endpoint").srq.as_ref(), Some(&srq));
     invalid(&node, &wanted, "max_recv_iov");

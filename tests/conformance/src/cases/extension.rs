@@ -1,11 +1,12 @@
 //! The InfiniBand extensions of DAT 2.0, and the calls of 2.0 that move data.
 
 use dat_core::{
-    Close, CompletionFlags, ConnectionEventKind, DtoStatus, EpCounter, EvdCounter, Event,
-    IaCounter, Memory, MemorySource, Operation, Privileges,
+    Close, Collective, CompletionFlags, ConnectionEventKind, DtoStatus, EpCounter, EvdCounter,
+    Event, IaCounter, Memory, MemorySource, Operation, Privileges, ReturnType, Subtype,
 };
 
 use crate::case::{cases, skip};
+use crate::check::refused;
 use crate::node::{Buffer, Node, link};
 use crate::target::target;
 use crate::wait::{expect_connection, expect_dto, expect_no_event};
@@ -18,6 +19,8 @@ cases! {
     "DAT 2.0, IB extension: dat_ib_start_counter, dat_ib_query_counters, dat_ib_print_counters, dat_ib_stop_counter": counters_count_from_their_start;
     "DAT 2.0, IB extension: dat_ib_open_query, dat_ib_close_query":
         a_query_sees_what_an_open_sees_and_leaves_nothing;
+    "DAT 2.0, IB extension: dat_ib_collective_create_member, dat_ib_collective_free_member, dat_ib_collective_create_group, dat_ib_collective_free_group, dat_ib_collective_set_clock, dat_ib_collective_read_clock, dat_ib_collective_scatter, dat_ib_collective_scatterv, dat_ib_collective_gather, dat_ib_collective_gatherv, dat_ib_collective_allgather, dat_ib_collective_allgatherv, dat_ib_collective_alltoall, dat_ib_collective_alltoallv, dat_ib_collective_reduce, dat_ib_collective_allreduce, dat_ib_collective_reduce_scatter, dat_ib_collective_scan, dat_ib_collective_broadcast, dat_ib_collective_barrier":
+        collectives_are_not_supported_and_say_why;
     "DAT 2.0, dat_ep_post_rdma_read_to_rmr": a_read_can_go_to_a_remote_context;
 }
 
@@ -171,6 +174,23 @@ fn counters_count_from_their_start() {
     node.ia.stop_counters().expect("live");
     drop(node.buffer(8));
     assert_eq!(node.ia.counters(false).expect("live"), of, "stopped");
+}
+
+fn collectives_are_not_supported_and_say_why() {
+    let node = Node::new();
+    // The numbers are those of the extension header.
+    assert!(Collective::ALL.iter().map(|operation| operation.number()).eq(6..=25));
+    for &operation in Collective::ALL {
+        let error = node.ia.collective(operation);
+        let error = refused(error, ReturnType::ModelNotSupported, Subtype::NoSubtype);
+        assert_eq!(error.operation(), operation.name());
+        assert!(error.reason().contains("offload engine"), "{error}");
+        assert_eq!(Collective::from_number(operation.number()), Some(operation));
+    }
+    let ia = node.ia.clone();
+    ia.close(Close::Abrupt).expect("open");
+    let closed = ia.collective(Collective::Barrier);
+    refused(closed, ReturnType::InvalidHandle, Subtype::InvalidHandleIa);
 }
 
 fn a_query_sees_what_an_open_sees_and_leaves_nothing() {

@@ -15,7 +15,7 @@ use dat_core::{
 use crate::case::{cases, skip};
 use crate::check::refused;
 use crate::node::{Node, link};
-use crate::target::takes_parameters;
+use crate::target::{HAS_2_0, LONGEST, MOST, takes_parameters};
 use crate::wait::{
     arrived, drain, expect_connection, expect_dto, expect_event, expect_no_event, expect_request,
     state, until,
@@ -175,7 +175,7 @@ impl Bounded {
     fn bad(&self, node: &Node) -> Vec<u64> {
         let bound = (self.bound)(node.ia.attributes());
         let is_count = !self.name.ends_with("_size");
-        let most = if is_count { u64::from(u32::MAX) } else { u64::MAX };
+        let most = if is_count { MOST.into() } else { LONGEST };
         let mut values = vec![bound.saturating_add(1), most];
         values.retain(|value| (bound + 1..=most).contains(value));
         values
@@ -553,7 +553,7 @@ fn dispatchers_reach_the_bound() {
     let node = small();
     let most = longest_queue(&node);
     for flags in [EvdFlags::SOFTWARE, EvdFlags::COMPLETIONS, EvdFlags::CONNECTION] {
-        for qlen in [0, most + 1, u32::MAX] {
+        for qlen in [0, most + 1, MOST] {
             let made = node.ia.evd_create(&EvdOptions::new(qlen, flags));
             let error = refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg2);
             names(&error, &[&"evd_min_qlen", &qlen, &most]);
@@ -580,7 +580,7 @@ fn a_resize_has_the_same_bounds() {
     let most = longest_queue(&node);
     let evd = node.ia.evd_create(&EvdOptions::new(2, EvdFlags::SOFTWARE)).expect("a dispatcher");
     evd.post_se(7).expect("room");
-    for qlen in [0, most + 1, u32::MAX] {
+    for qlen in [0, most + 1, MOST] {
         let before = evd.query();
         let error = refused(evd.resize(qlen), ReturnType::InvalidParameter, Subtype::InvalidArg2);
         names(&error, &[&"evd_min_qlen", &qlen, &most]);
@@ -603,7 +603,7 @@ fn thresholds_reach_the_queue_length() {
     let evd = node.ia.evd_create(&EvdOptions::new(5, EvdFlags::SOFTWARE)).expect("a dispatcher");
     let qlen = evd.query().expect("live").qlen;
     let mut event = Event::default();
-    for threshold in [0, qlen + 1, u32::MAX] {
+    for threshold in [0, qlen + 1, MOST] {
         for timeout in [Timeout::ZERO, Timeout::Infinite] {
             let waited = evd.wait(timeout, threshold, &mut event);
             let error = refused(waited, ReturnType::InvalidParameter, Subtype::InvalidArg3);
@@ -633,11 +633,11 @@ fn shared_queues_reach_the_bounds() {
         let error = refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg3);
         names(&error, words);
     };
-    for max_recv_dtos in [0, most + 1, u32::MAX] {
+    for max_recv_dtos in [0, most + 1, MOST] {
         let words: [&dyn std::fmt::Display; 3] = [&"max_recv_dtos", &max_recv_dtos, &most];
         bad(SrqAttributes { max_recv_dtos, ..good }, &words);
     }
-    for max_recv_iov in [segments + 1, u32::MAX] {
+    for max_recv_iov in [segments + 1, MOST] {
         let words: [&dyn std::fmt::Display; 3] = [&"max_recv_iov", &max_recv_iov, &segments];
         bad(SrqAttributes { max_recv_iov, ..good }, &words);
     }
@@ -673,7 +673,7 @@ fn a_resize_of_a_shared_queue_has_the_same_bounds() {
     for cookie in 0..2 {
         srq.post_recv(&[], cookie).expect("within the queue");
     }
-    for wanted in [0, most + 1, u32::MAX] {
+    for wanted in [0, most + 1, MOST] {
         let before = srq.query();
         let error = refused(srq.resize(wanted), ReturnType::InvalidParameter, Subtype::InvalidArg2);
         names(&error, &[&"srq_max_recv_dto", &wanted, &most]);
@@ -700,7 +700,7 @@ fn low_watermarks_reach_the_queue_length() {
     for cookie in 0..room {
         srq.post_recv(&[], cookie.into()).expect("within the queue");
     }
-    for watermark in [room + 1, u32::MAX] {
+    for watermark in [room + 1, MOST] {
         let before = srq.query();
         let set = srq.set_lw(watermark);
         let error = refused(set, ReturnType::InvalidParameter, Subtype::InvalidArg2);
@@ -770,8 +770,10 @@ fn private_data_of_a_request_reach_the_bound() {
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
     let address = node.address();
     let socket = SocketAddr::new(address, 5_151);
-    let csp = node.ia.csp_create(Comm::for_address(address), socket, &node.requests);
-    let csp = csp.expect("a port");
+    let csp = HAS_2_0.then(|| {
+        let csp = node.ia.csp_create(Comm::for_address(address), socket, &node.requests);
+        csp.expect("a port")
+    });
     let to = Connect::to(address, psp.qualifier());
     let base = node.ep();
     base.connect(&to).expect("an attempt");
@@ -787,7 +789,7 @@ fn private_data_of_a_request_reach_the_bound() {
         ),
         (&|ep, data| ep.common_connect(socket, Timeout::Infinite, data), Subtype::InvalidArg4),
     ];
-    for (call, argument) in calls {
+    for (call, argument) in calls.into_iter().take(if HAS_2_0 { 3 } else { 2 }) {
         let ep = node.ep();
         let error = refused(call(&ep, &data), ReturnType::InvalidParameter, argument);
         names(&error, &[&"private data", &(most + 1), &most]);
@@ -820,6 +822,9 @@ fn private_data_of_an_answer_reach_the_bound() {
     request.accept(Some(&server), &data[..most]).expect("within the bound");
     let event = expect_connection(&node.connect, &client, ConnectionEventKind::Established);
     arrived(&event.private_data, &data[..most]);
+    if !HAS_2_0 {
+        return;
+    }
     let (client, request) = ask();
     let error = refused(request.reject(&data), ReturnType::InvalidParameter, Subtype::InvalidArg2);
     names(&error, &[&"private data", &(most + 1), &most]);
@@ -838,10 +843,13 @@ fn a_timeout_is_positive() {
     let ep = node.ep();
     let zero = Timeout::ZERO;
     for (result, argument) in [
-        (ep.connect(&to.clone().timeout(zero)), Subtype::InvalidArg4),
-        (ep.dup_connect(&base, zero, b"", Default::default()), Subtype::InvalidArg3),
-        (ep.common_connect(socket, zero, b""), Subtype::InvalidArg3),
-    ] {
+        Some((ep.connect(&to.clone().timeout(zero)), Subtype::InvalidArg4)),
+        Some((ep.dup_connect(&base, zero, b"", Default::default()), Subtype::InvalidArg3)),
+        HAS_2_0.then(|| (ep.common_connect(socket, zero, b""), Subtype::InvalidArg3)),
+    ]
+    .into_iter()
+    .flatten()
+    {
         let error = refused(result, ReturnType::InvalidParameter, argument);
         names(&error, &[&"time-out", &0]);
         assert_eq!(state(&ep), EpState::Unconnected);

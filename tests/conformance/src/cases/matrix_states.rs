@@ -18,6 +18,7 @@ use crate::case::{cases, skip};
 use crate::check::refused;
 use crate::node::{Buffer, Node};
 use crate::stage::{STATES, Staged, stage};
+use crate::target::HAS_2_0;
 use crate::wait::{
     drain, expect_bind, expect_connection, expect_dto, expect_no_event, expect_request, state,
     until,
@@ -141,7 +142,7 @@ struct Scene {
     spare: Endpoint,
     /// Where nobody answers.
     psp: Psp,
-    csp: Csp,
+    csp: Option<Csp>,
     /// A request of another endpoint, which brought none along.
     request: ConnectionRequest,
     asking: Endpoint,
@@ -193,17 +194,17 @@ impl Scene {
         let staged = stage(&node, wanted);
         let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
         let address = node.address();
-        let csp = node.ia.csp_create(
-            Comm::for_address(address),
-            SocketAddr::new(address, PORT),
-            &node.requests,
-        );
+        let csp = HAS_2_0.then(|| {
+            let (comm, socket) = (Comm::for_address(address), SocketAddr::new(address, PORT));
+            let csp = node.ia.csp_create(comm, socket, &node.requests);
+            csp.expect("a port of the adapter's")
+        });
         let asking = node.ep();
         asking.connect(&Connect::to(address, psp.qualifier())).expect("an attempt");
         let request = expect_request(&node.requests).request;
         let scene = Self {
             spare: node.ep(),
-            csp: csp.expect("a port of the adapter's"),
+            csp,
             zone: node.ia.pz_create().expect("a zone"),
             evds: [
                 node.evd(EvdFlags::DTO),
@@ -267,6 +268,13 @@ impl Scene {
         assert_eq!(&self.snapshot(), before, "{what}");
         for evd in self.dispatchers() {
             expect_no_event(evd);
+        }
+    }
+
+    fn csp(&self) -> &Csp {
+        match &self.csp {
+            Some(csp) => csp,
+            None => skip("the API has no common service points"),
         }
     }
 
@@ -385,7 +393,7 @@ fn dup_connect_of_the_passive_side() {
 
 fn common_connect() {
     let call = |scene: &Scene| {
-        let address = scene.csp.query().expect("live").address;
+        let address = scene.csp().query().expect("live").address;
         scene.ep().common_connect(address, Timeout::Infinite, b"")
     };
     try_everywhere(table::CONNECT, call, a_request_arrived);

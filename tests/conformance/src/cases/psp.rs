@@ -26,6 +26,7 @@ cases! {
         an_endpoint_of_the_providers_has_neither_zone_nor_dispatchers_until_it_is_given_them,
         an_endpoint_of_the_providers_is_gone_with_the_refusal,
         without_room_for_the_providers_endpoint_the_request_is_refused,
+        a_request_that_comes_while_it_begins_to_listen_is_as_any_other,
         a_closed_adapter_does_not_listen;
     "dat_psp_create(3DAT), dat_psp_query(3DAT)": it_listens_where_it_was_told_and_tells_where;
 }
@@ -50,6 +51,37 @@ fn it_listens_where_it_was_told_and_tells_where() {
     let arrival = expect_request(&node.requests);
     assert_eq!(arrival.service_point, ServicePoint::Public(psp.id()));
     assert_eq!(arrival.qualifier, 1234);
+}
+
+fn a_request_that_comes_while_it_begins_to_listen_is_as_any_other() {
+    let (ia, faults) = altered::open_faulty("", |_| {});
+    let node = Node::on(ia);
+    for asked in [Some(77), None] {
+        let (first, second) = (node.ep(), node.ep());
+        let (address, early) = (node.address(), first.clone());
+        faults.while_listening.set(move |qualifier| {
+            early.connect(&Connect::to(address, qualifier)).expect("unconnected");
+        });
+        let psp = match asked {
+            Some(qualifier) => node.ia.psp_create(qualifier, &node.requests, PspMaker::Consumer),
+            None => node.ia.psp_create_any(&node.requests, PspMaker::Consumer),
+        };
+        let psp = psp.expect("made");
+        second.connect(&Connect::to(address, psp.qualifier())).expect("unconnected");
+        // In the order in which they came.
+        let servers = [(&first, node.ep()), (&second, node.ep())];
+        for (client, server) in &servers {
+            let arrival = expect_request(&node.requests);
+            assert_eq!(arrival.qualifier, psp.qualifier());
+            assert_eq!(arrival.service_point, ServicePoint::Public(psp.id()));
+            arrival.request.accept(Some(server), b"").expect("unconnected");
+            expect_connections(&node.connect, &[client, server], ConnectionEventKind::Established);
+            assert_eq!(server.query().expect("live").local_port, psp.qualifier());
+        }
+        drop(servers);
+        drain(&node.connect);
+        psp.free().expect("live");
+    }
 }
 
 fn what_can_not_be_made_is_refused_and_leaves_nothing_in_use() {

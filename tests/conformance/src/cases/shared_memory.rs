@@ -1,8 +1,8 @@
 //! Local memory regions of memory that processes share.
 
 use dat_core::{
-    CompletionFlags, DtoStatus, LmrTriplet, Memory, MemorySource, Privileges, ReturnType, Subtype,
-    flags::MemoryTypes,
+    Close, CompletionFlags, DtoStatus, Lmr, LmrTriplet, Memory, MemorySource, Privileges, Result,
+    ReturnType, Subtype, flags::MemoryTypes, mem::Span,
 };
 
 use crate::case::{cases, skip};
@@ -15,6 +15,9 @@ cases! {
     "dat_lmr_create(3DAT)": memory_that_is_not_shared_is_refused,
         memory_that_is_shared_in_part_is_refused, shared_memory_carries_messages,
         a_query_names_the_memory_type, several_may_share_it,
+        it_is_the_same_memory_wherever_it_is_mapped, a_memory_may_have_two_names,
+        a_name_stands_for_one_memory, a_name_stands_for_all_of_the_memory,
+        every_byte_of_a_name_counts, a_name_is_free_once_nobody_uses_it,
         a_provider_without_it_says_so;
 }
 
@@ -98,9 +101,9 @@ fn several_may_share_it() {
     let source = || MemorySource::Shared { id: id(5), span: mapping.span(0, PAGE) };
     let mine = node.ia.lmr_create(source(), &node.pz, Privileges::ALL).expect("shared memory");
     let theirs = other.ia.lmr_create(source(), &other.pz, Privileges::ALL).expect("again");
-    // The same address under another name is other shared memory.
-    let renamed = MemorySource::Shared { id: id(6), span: mapping.span(0, PAGE) };
-    let third = node.ia.lmr_create(renamed, &node.pz, Privileges::ALL).expect("and again");
+    let narrow = node.ia.lmr_create(source(), &node.pz, Privileges::LOCAL_READ);
+    let narrow = narrow.expect("with other privileges");
+    assert_ne!(narrow.context(), mine.context(), "regions of their own");
     mine.free().expect("live");
     // One consumer's end leaves the others their memory.
     let (client, server) = other.pair();
@@ -109,9 +112,106 @@ fn several_may_share_it() {
     client.post_send(&[theirs.triplet(0, 5).expect("inside")], 2, NONE).expect("connected");
     assert_eq!(expect_dto(&other.recv, &[&client, &server]).status, DtoStatus::Success);
     assert_eq!(mapping.read(100, 5), b"still");
-    for lmr in [theirs, third] {
+    for lmr in [theirs, narrow] {
         lmr.free().expect("live");
     }
+}
+
+/// Registers shared memory.
+fn register(node: &Node, id: [u8; 40], span: Span) -> Result<Lmr> {
+    node.ia.lmr_create(MemorySource::Shared { id, span }, &node.pz, Privileges::ALL)
+}
+
+fn it_is_the_same_memory_wherever_it_is_mapped() {
+    let (node, other) = (node(), Node::new());
+    let [here, there] = Mapping::shared_twice(PAGE).expect("two mappings");
+    let mine = register(&node, id(8), here.span(0, PAGE)).expect("shared memory");
+    let theirs = register(&other, id(8), there.span(0, PAGE)).expect("the same memory");
+    let (client, server) = other.pair();
+    there.write(0, b"shared");
+    server.post_recv(&[theirs.triplet(100, 6).expect("inside")], 1, NONE).expect("posted");
+    client.post_send(&[theirs.triplet(0, 6).expect("inside")], 2, NONE).expect("connected");
+    assert_eq!(expect_dto(&other.recv, &[&client, &server]).status, DtoStatus::Success);
+    assert_eq!(here.read(100, 6), b"shared");
+    for lmr in [mine, theirs] {
+        lmr.free().expect("live");
+    }
+}
+
+fn a_memory_may_have_two_names() {
+    let node = node();
+    let mapping = Mapping::shared(PAGE).expect("a mapping");
+    let lmrs = [id(9), id(10)].map(|id| register(&node, id, mapping.span(0, PAGE)));
+    for lmr in lmrs {
+        lmr.expect("shared memory").free().expect("live");
+    }
+    node.finish();
+}
+
+fn a_name_stands_for_one_memory() {
+    let (node, other) = (node(), Node::new());
+    let [here, there] = [(); 2].map(|()| Mapping::shared(2 * PAGE).expect("a mapping"));
+    let lmr = register(&node, id(11), here.span(0, PAGE)).expect("shared memory");
+    // Another memory, and another part of the same.
+    for span in [there.span(0, PAGE), here.span(PAGE, PAGE)] {
+        for node in [&node, &other] {
+            let made = register(node, id(11), span);
+            refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+        }
+    }
+    lmr.free().expect("live");
+    node.finish();
+    other.finish();
+}
+
+fn a_name_stands_for_all_of_the_memory() {
+    let node = node();
+    let mapping = Mapping::shared(2 * PAGE).expect("a mapping");
+    let lmr = register(&node, id(12), mapping.span(0, PAGE)).expect("shared memory");
+    for length in [1, PAGE - 1, PAGE + 1, 2 * PAGE] {
+        let made = register(&node, id(12), mapping.span(0, length));
+        refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg4);
+    }
+    lmr.free().expect("live");
+    node.finish();
+}
+
+fn every_byte_of_a_name_counts() {
+    let node = node();
+    let [one, two] = [(); 2].map(|()| Mapping::shared(PAGE).expect("a mapping"));
+    // No byte ends the name, not even a zero.
+    let first = register(&node, [0; 40], one.span(0, PAGE)).expect("shared memory");
+    for place in 0..40 {
+        let mut id = [0; 40];
+        id[place] = 1;
+        let other = register(&node, id, two.span(0, PAGE)).expect("another name");
+        other.free().expect("live");
+    }
+    first.free().expect("live");
+    node.finish();
+}
+
+fn a_name_is_free_once_nobody_uses_it() {
+    let (node, other) = (node(), Node::new());
+    let [one, two] = [(); 2].map(|()| Mapping::shared(PAGE).expect("a mapping"));
+    let first = register(&node, id(13), one.span(0, PAGE)).expect("shared memory");
+    let second = register(&other, id(13), one.span(0, PAGE)).expect("the same");
+    first.free().expect("live");
+    let made = register(&node, id(13), two.span(0, PAGE));
+    refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+    // The handle outlives the region, and keeps nothing.
+    other.ia.close(Close::Abrupt).expect("open");
+    let third = register(&node, id(13), two.span(0, PAGE)).expect("the name is free");
+    third.free().expect("live");
+    drop((first, second));
+    // A registration that failed for another reason used no name.
+    let freed = node.ia.pz_create().expect("a zone");
+    freed.free().expect("unused");
+    let source = MemorySource::Shared { id: id(13), span: one.span(0, PAGE) };
+    let made = node.ia.lmr_create(source, &freed, Privileges::ALL);
+    refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandlePz);
+    register(&node, id(13), two.span(0, PAGE)).expect("still free").free().expect("live");
+    node.finish();
 }
 
 fn a_provider_without_it_says_so() {

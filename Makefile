@@ -1,0 +1,93 @@
+# The C libraries: libdat.so.1 (DAT 1.2) and libdat2.so.2 (DAT 2.0).
+#
+#   make                     builds both, shared and static, into target/capi/lib
+#   make check               installs them into a temporary prefix and tests what is there
+#   make install             respects DESTDIR, PREFIX, LIBDIR and INCLUDEDIR
+#   make uninstall           removes what install put there
+#
+# CARGO, CARGOFLAGS (--offline), RUSTFLAGS, CC, CPPFLAGS, CFLAGS and LDFLAGS are respected.
+# Symbols for debuggers lie beside the libraries in target/capi/lib and are not installed.
+
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+CARGO ?= cargo
+CARGOFLAGS ?= --locked
+CFLAGS ?= -O2 -g
+INSTALL ?= install
+OBJCOPY ?= objcopy
+STRIP ?= strip
+export CC AR OBJCOPY STRIP LDFLAGS
+
+# The first number of a version is that of the soname; all of it is in the name of the file.
+VERSION_dat = 1.2.0
+VERSION_dat2 = 2.0.0
+PACKAGE_dat = dat1
+PACKAGE_dat2 = dat2
+DESCRIPTION_dat = DAT 1.2 (uDAPL): RDMA for programs
+DESCRIPTION_dat2 = DAT 2.0 (uDAPL): RDMA for programs
+
+TARGET = $(or $(CARGO_TARGET_DIR),target)
+BUILD = $(TARGET)$(addprefix /,$(CARGO_BUILD_TARGET))/capi
+OUT = $(TARGET)/capi/lib
+NAMES = dat dat2
+SHARED = $(foreach name,$(NAMES),$(OUT)/lib$(name).so.$(VERSION_$(name)))
+
+.PHONY: all check install uninstall clean FORCE
+.SECONDARY:
+.DELETE_ON_ERROR:
+
+all: $(SHARED)
+
+# Cargo knows what is new. Where it can't be found (sudo make install), what was built will do.
+$(BUILD)/lib%.a: FORCE
+	@if command -v $(CARGO) >/dev/null; then \
+	    $(CARGO) rustc --profile capi $(CARGOFLAGS) -p $* --lib --crate-type staticlib -- \
+	        --print native-static-libs=$(abspath $(BUILD))/$*.libs; \
+	elif test -e $@; then echo "$(CARGO) is not found: $@ is taken as it is"; \
+	else echo "$(CARGO) is not found: install Rust (https://rustup.rs)" >&2; exit 1; fi
+
+$(OUT)/%.o: capi/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -Iinclude $(CFLAGS) -fPIC -c -o $@ $<
+
+# What differs between the two libraries.
+define library
+$(OUT)/lib$(1).so.$(VERSION_$(1)): $(BUILD)/lib$(PACKAGE_$(1)).a capi/$(PACKAGE_$(1))/lib$(1).map \
+        capi/link/library $(patsubst capi/%.c,$(OUT)/%.o,$(wildcard capi/$(PACKAGE_$(1))/*.c))
+	capi/link/library $(1) $(VERSION_$(1)) capi/$(PACKAGE_$(1))/lib$(1).map \
+	    $$< $(BUILD)/$(PACKAGE_$(1)).libs $(OUT) $$(filter %.o,$$^)
+
+.PHONY: install-$(1)
+install-$(1): all
+	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/$(1)
+	$(INSTALL) -m 644 include/$(1)/*.h $(DESTDIR)$(INCLUDEDIR)/$(1)
+	$(INSTALL) -m 755 $(OUT)/lib$(1).so.$(VERSION_$(1)) $(DESTDIR)$(LIBDIR)
+	cp -Pf $(OUT)/lib$(1).so $(OUT)/lib$(1).so.$(firstword $(subst ., ,$(VERSION_$(1)))) $(DESTDIR)$(LIBDIR)
+	$(INSTALL) -m 644 $(OUT)/lib$(1).a $(DESTDIR)$(LIBDIR)
+	sed -e 's|@PREFIX@|$(PREFIX)|;s|@NAME@|$(1)|;s|@VERSION@|$(VERSION_$(1))|' \
+	    -e 's|@LIBDIR@|$(patsubst $(PREFIX)/%,$$$${prefix}/%,$(LIBDIR))|' \
+	    -e 's|@INCLUDEDIR@|$(patsubst $(PREFIX)/%,$$$${prefix}/%,$(INCLUDEDIR))|' \
+	    -e 's|@DESCRIPTION@|$(DESCRIPTION_$(1))|' \
+	    -e "s|@PRIVATE@|$$$$(sed 's/-lgcc_s *//;s/ *-lc *$$$$//' $(BUILD)/$(PACKAGE_$(1)).libs)|" \
+	    capi/link/dat.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/$(1).pc
+	chmod 644 $(DESTDIR)$(LIBDIR)/pkgconfig/$(1).pc
+
+.PHONY: uninstall-$(1)
+uninstall-$(1):
+	rm -f $(DESTDIR)$(LIBDIR)/lib$(1).a $(DESTDIR)$(LIBDIR)/lib$(1).so \
+	    $(DESTDIR)$(LIBDIR)/lib$(1).so.$(firstword $(subst ., ,$(VERSION_$(1)))) \
+	    $(DESTDIR)$(LIBDIR)/lib$(1).so.$(VERSION_$(1)) $(DESTDIR)$(LIBDIR)/pkgconfig/$(1).pc
+	rm -f $(patsubst include/%,$(DESTDIR)$(INCLUDEDIR)/%,$(wildcard include/$(1)/*.h))
+	@rmdir $(DESTDIR)$(INCLUDEDIR)/$(1) 2>/dev/null || true
+endef
+$(foreach name,$(NAMES),$(eval $(call library,$(name))))
+
+install: $(addprefix install-,$(NAMES))
+uninstall: $(addprefix uninstall-,$(NAMES))
+
+check:
+	.ci/capi
+
+clean:
+	rm -rf $(OUT)

@@ -1,0 +1,57 @@
+//! Numbers, names and the words that all calls use.
+
+use core::ffi::{c_char, c_int, c_ulonglong, c_void};
+
+/// Room for a name, its final zero included.
+pub const DAT_NAME_MAX_LENGTH: usize = 256;
+
+pub type DAT_UINT32 = u32;
+pub const DAT_OPTIMAL_ALIGNMENT: DAT_UINT32 = 256;
+
+pub type DAT_UINT64 = u64;
+pub type DAT_UVERYLONG = c_ulonglong;
+pub type DAT_PVOID = *mut c_void;
+
+/// A number of things, signed.
+pub type DAT_COUNT = c_int;
+
+/// A physical address; carried, never used.
+pub type DAT_PADDR = DAT_UINT64;
+
+/// The name of an adapter.
+pub type DAT_NAME_PTR = *mut c_char;
+
+/// An attribute that has a name: two strings.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct DAT_NAMED_ATTR {
+    pub name: *const c_char,
+    pub value: *const c_char,
+}
+
+/// False is zero, anything else is true.
+pub type DAT_BOOLEAN = u32;
+pub const DAT_FALSE: DAT_BOOLEAN = 0;
+pub const DAT_TRUE: DAT_BOOLEAN = 1;
+pub const DAT_THREADSAFE: DAT_BOOLEAN = DAT_FALSE;
+
+/// A word that belongs to the consumer.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union DAT_CONTEXT {
+    pub as_ptr: DAT_PVOID,
+    pub as_64: DAT_UINT64,
+    pub as_index: DAT_UVERYLONG,
+}
+
+/// A time-out in microseconds.
+pub type DAT_TIMEOUT = DAT_UINT32;
+
+/// Never gives up.
+pub const DAT_TIMEOUT_INFINITE: DAT_TIMEOUT = 0xffff_ffff_u32;
+
+/// A length of memory in bytes.
+pub type DAT_VLEN = DAT_UINT64;
+
+/// An address in memory.
+pub type DAT_VADDR = DAT_UINT64;

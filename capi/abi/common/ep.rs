@@ -1,0 +1,163 @@
+//! The endpoint.
+
+use super::*;
+
+pub const DAT_WATERMARK_INFINITE: DAT_COUNT = -1;
+pub const DAT_HW_DEFAULT: DAT_COUNT = DAT_WATERMARK_INFINITE;
+
+/// How a connection is made.
+pub type DAT_CONNECT_FLAGS = u32;
+pub const DAT_CONNECT_DEFAULT_FLAG: DAT_CONNECT_FLAGS = 0x0;
+pub const DAT_CONNECT_MULTIPATH_FLAG: DAT_CONNECT_FLAGS = 0x1;
+
+/// How a connection or an adapter is closed.
+pub type DAT_CLOSE_FLAGS = u32;
+pub const DAT_CLOSE_ABRUPT_FLAG: DAT_CLOSE_FLAGS = 0x0;
+pub const DAT_CLOSE_GRACEFUL_FLAG: DAT_CLOSE_FLAGS = 0x1;
+pub const DAT_CLOSE_DEFAULT: DAT_CLOSE_FLAGS = DAT_CLOSE_ABRUPT_FLAG;
+
+/// What an endpoint promises about what it carries.
+pub type DAT_SERVICE_TYPE = u32;
+pub const DAT_SERVICE_TYPE_RC: DAT_SERVICE_TYPE = 0;
+
+/// State of an endpoint.
+pub type DAT_EP_STATE = u32;
+pub const DAT_EP_STATE_UNCONNECTED: DAT_EP_STATE = 0;
+pub const DAT_EP_STATE_UNCONFIGURED_UNCONNECTED: DAT_EP_STATE = 1;
+pub const DAT_EP_STATE_RESERVED: DAT_EP_STATE = 2;
+pub const DAT_EP_STATE_UNCONFIGURED_RESERVED: DAT_EP_STATE = 3;
+pub const DAT_EP_STATE_PASSIVE_CONNECTION_PENDING: DAT_EP_STATE = 4;
+pub const DAT_EP_STATE_UNCONFIGURED_PASSIVE: DAT_EP_STATE = 5;
+pub const DAT_EP_STATE_ACTIVE_CONNECTION_PENDING: DAT_EP_STATE = 6;
+pub const DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING: DAT_EP_STATE = 7;
+pub const DAT_EP_STATE_UNCONFIGURED_TENTATIVE: DAT_EP_STATE = 8;
+pub const DAT_EP_STATE_CONNECTED: DAT_EP_STATE = 9;
+pub const DAT_EP_STATE_DISCONNECT_PENDING: DAT_EP_STATE = 10;
+pub const DAT_EP_STATE_DISCONNECTED: DAT_EP_STATE = 11;
+pub const DAT_EP_STATE_COMPLETION_PENDING: DAT_EP_STATE = 12;
+pub const DAT_EP_STATE_ERROR: DAT_EP_STATE = DAT_EP_STATE_DISCONNECTED;
+
+/// Which members of DAT_EP_PARAM are meant.
+pub type DAT_EP_PARAM_MASK = DAT_UINT64;
+pub const DAT_EP_FIELD_IA_HANDLE: DAT_EP_PARAM_MASK = 0x1_u64;
+pub const DAT_EP_FIELD_EP_STATE: DAT_EP_PARAM_MASK = 0x2_u64;
+pub const DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE: DAT_EP_PARAM_MASK = 0x1000_u64;
+pub const DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE: DAT_EP_PARAM_MASK = 0x2000_u64;
+pub const DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE: DAT_EP_PARAM_MASK = 0x4000_u64;
+pub const DAT_EP_FIELD_EP_ATTR_QOS: DAT_EP_PARAM_MASK = 0x8000_u64;
+pub const DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS: DAT_EP_PARAM_MASK = 0x1_0000_u64;
+pub const DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS: DAT_EP_PARAM_MASK = 0x2_0000_u64;
+pub const DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS: DAT_EP_PARAM_MASK = 0x4_0000_u64;
+pub const DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS: DAT_EP_PARAM_MASK = 0x8_0000_u64;
+pub const DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV: DAT_EP_PARAM_MASK = 0x10_0000_u64;
+pub const DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV: DAT_EP_PARAM_MASK = 0x20_0000_u64;
+pub const DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN: DAT_EP_PARAM_MASK = 0x40_0000_u64;
+pub const DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT: DAT_EP_PARAM_MASK = 0x80_0000_u64;
+pub const DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW: DAT_EP_PARAM_MASK = 0x100_0000_u64;
+pub const DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV: DAT_EP_PARAM_MASK = 0x200_0000_u64;
+pub const DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV: DAT_EP_PARAM_MASK = 0x400_0000_u64;
+pub const DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR: DAT_EP_PARAM_MASK = 0x800_0000_u64;
+pub const DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR: DAT_EP_PARAM_MASK = 0x1000_0000_u64;
+pub const DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR: DAT_EP_PARAM_MASK = 0x2000_0000_u64;
+pub const DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR: DAT_EP_PARAM_MASK = 0x4000_0000_u64;
+pub const DAT_EP_FIELD_EP_ATTR_ALL: DAT_EP_PARAM_MASK = 0x7fff_f000_u64;
+
+// Slots of DAT_PROVIDER.
+
+pub type DAT_EP_CREATE_FUNC = Option<
+    unsafe extern "C" fn(
+        ia_handle: DAT_IA_HANDLE,
+        pz_handle: DAT_PZ_HANDLE,
+        recv_evd_handle: DAT_EVD_HANDLE,
+        request_evd_handle: DAT_EVD_HANDLE,
+        connect_evd_handle: DAT_EVD_HANDLE,
+        ep_attr: *const DAT_EP_ATTR,
+        ep_handle: *mut DAT_EP_HANDLE,
+    ) -> DAT_RETURN,
+>;
+
+pub type DAT_EP_CREATE_WITH_SRQ_FUNC = Option<
+    unsafe extern "C" fn(
+        ia_handle: DAT_IA_HANDLE,
+        pz_handle: DAT_PZ_HANDLE,
+        recv_evd_handle: DAT_EVD_HANDLE,
+        request_evd_handle: DAT_EVD_HANDLE,
+        connect_evd_handle: DAT_EVD_HANDLE,
+        srq_handle: DAT_SRQ_HANDLE,
+        ep_attr: *const DAT_EP_ATTR,
+        ep_handle: *mut DAT_EP_HANDLE,
+    ) -> DAT_RETURN,
+>;
+
+pub type DAT_EP_QUERY_FUNC = Option<
+    unsafe extern "C" fn(
+        ep_handle: DAT_EP_HANDLE,
+        ep_param_mask: DAT_EP_PARAM_MASK,
+        ep_param: *mut DAT_EP_PARAM,
+    ) -> DAT_RETURN,
+>;
+
+pub type DAT_EP_MODIFY_FUNC = Option<
+    unsafe extern "C" fn(
+        ep_handle: DAT_EP_HANDLE,
+        ep_param_mask: DAT_EP_PARAM_MASK,
+        ep_param: *const DAT_EP_PARAM,
+    ) -> DAT_RETURN,
+>;
+
+pub type DAT_EP_CONNECT_FUNC = Option<
+    unsafe extern "C" fn(
+        ep_handle: DAT_EP_HANDLE,
+        remote_ia_address: DAT_IA_ADDRESS_PTR,
+        remote_conn_qual: DAT_CONN_QUAL,
+        timeout: DAT_TIMEOUT,
+        private_data_size: DAT_COUNT,
+        private_data: DAT_PVOID,
+        qos: DAT_QOS,
+        connect_flags: DAT_CONNECT_FLAGS,
+    ) -> DAT_RETURN,
+>;
+
+pub type DAT_EP_DUP_CONNECT_FUNC = Option<
+    unsafe extern "C" fn(
+        ep_handle: DAT_EP_HANDLE,
+        dup_ep_handle: DAT_EP_HANDLE,
+        timeout: DAT_TIMEOUT,
+        private_data_size: DAT_COUNT,
+        private_data: DAT_PVOID,
+        qos: DAT_QOS,
+    ) -> DAT_RETURN,
+>;
+
+pub type DAT_EP_DISCONNECT_FUNC = Option<
+    unsafe extern "C" fn(ep_handle: DAT_EP_HANDLE, close_flags: DAT_CLOSE_FLAGS) -> DAT_RETURN,
+>;
+
+pub type DAT_EP_GET_STATUS_FUNC = Option<
+    unsafe extern "C" fn(
+        ep_handle: DAT_EP_HANDLE,
+        ep_state: *mut DAT_EP_STATE,
+        recv_idle: *mut DAT_BOOLEAN,
+        request_idle: *mut DAT_BOOLEAN,
+    ) -> DAT_RETURN,
+>;
+
+pub type DAT_EP_FREE_FUNC = Option<unsafe extern "C" fn(ep_handle: DAT_EP_HANDLE) -> DAT_RETURN>;
+
+pub type DAT_EP_RESET_FUNC = Option<unsafe extern "C" fn(ep_handle: DAT_EP_HANDLE) -> DAT_RETURN>;
+
+pub type DAT_EP_RECV_QUERY_FUNC = Option<
+    unsafe extern "C" fn(
+        ep_handle: DAT_EP_HANDLE,
+        nbufs_allocated: *mut DAT_COUNT,
+        bufs_alloc_span: *mut DAT_COUNT,
+    ) -> DAT_RETURN,
+>;
+
+pub type DAT_EP_SET_WATERMARK_FUNC = Option<
+    unsafe extern "C" fn(
+        ep_handle: DAT_EP_HANDLE,
+        soft_high_watermark: DAT_COUNT,
+        hard_high_watermark: DAT_COUNT,
+    ) -> DAT_RETURN,
+>;

@@ -1,0 +1,68 @@
+//! Events.
+
+use super::*;
+
+/// A bind of a remote region has completed.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct DAT_RMR_BIND_COMPLETION_EVENT_DATA {
+    pub rmr_handle: DAT_RMR_HANDLE,
+    pub user_cookie: DAT_RMR_COOKIE,
+    pub status: DAT_DTO_COMPLETION_STATUS,
+}
+
+/// A connection has changed.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct DAT_CONNECTION_EVENT_DATA {
+    pub ep_handle: DAT_EP_HANDLE,
+    pub private_data_size: DAT_COUNT,
+    pub private_data: DAT_PVOID,
+}
+
+/// Something has gone wrong outside of any call.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct DAT_ASYNCH_ERROR_EVENT_DATA {
+    pub dat_handle: DAT_HANDLE,
+    pub reason: DAT_COUNT,
+}
+
+/// The consumer has posted an event itself.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct DAT_SOFTWARE_EVENT_DATA {
+    pub pointer: DAT_PVOID,
+}
+
+/// What an event tells.
+pub type DAT_EVENT_NUMBER = u32;
+pub const DAT_DTO_COMPLETION_EVENT: DAT_EVENT_NUMBER = 0x1;
+pub const DAT_RMR_BIND_COMPLETION_EVENT: DAT_EVENT_NUMBER = 0x1001;
+pub const DAT_CONNECTION_REQUEST_EVENT: DAT_EVENT_NUMBER = 0x2001;
+pub const DAT_CONNECTION_EVENT_ESTABLISHED: DAT_EVENT_NUMBER = 0x4001;
+pub const DAT_CONNECTION_EVENT_PEER_REJECTED: DAT_EVENT_NUMBER = 0x4002;
+pub const DAT_CONNECTION_EVENT_NON_PEER_REJECTED: DAT_EVENT_NUMBER = 0x4003;
+pub const DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR: DAT_EVENT_NUMBER = 0x4004;
+pub const DAT_CONNECTION_EVENT_DISCONNECTED: DAT_EVENT_NUMBER = 0x4005;
+pub const DAT_CONNECTION_EVENT_BROKEN: DAT_EVENT_NUMBER = 0x4006;
+pub const DAT_CONNECTION_EVENT_TIMED_OUT: DAT_EVENT_NUMBER = 0x4007;
+pub const DAT_CONNECTION_EVENT_UNREACHABLE: DAT_EVENT_NUMBER = 0x4008;
+pub const DAT_ASYNC_ERROR_EVD_OVERFLOW: DAT_EVENT_NUMBER = 0x8001;
+pub const DAT_ASYNC_ERROR_IA_CATASTROPHIC: DAT_EVENT_NUMBER = 0x8002;
+pub const DAT_ASYNC_ERROR_EP_BROKEN: DAT_EVENT_NUMBER = 0x8003;
+pub const DAT_ASYNC_ERROR_TIMED_OUT: DAT_EVENT_NUMBER = 0x8004;
+pub const DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR: DAT_EVENT_NUMBER = 0x8005;
+pub const DAT_SOFTWARE_EVENT: DAT_EVENT_NUMBER = 0x1_0001;
+
+/// The part of an event that depends on its number.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union DAT_EVENT_DATA {
+    pub dto_completion_event_data: DAT_DTO_COMPLETION_EVENT_DATA,
+    pub rmr_completion_event_data: DAT_RMR_BIND_COMPLETION_EVENT_DATA,
+    pub cr_arrival_event_data: DAT_CR_ARRIVAL_EVENT_DATA,
+    pub connect_event_data: DAT_CONNECTION_EVENT_DATA,
+    pub asynch_error_event_data: DAT_ASYNCH_ERROR_EVENT_DATA,
+    pub software_event_data: DAT_SOFTWARE_EVENT_DATA,
+}

@@ -1,0 +1,86 @@
+//! The interface adapter.
+
+use core::ptr;
+
+use super::*;
+
+/// Given to dat_ia_open: there is a dispatcher of asynchronous errors already.
+pub const DAT_EVD_ASYNC_EXISTS: DAT_EVD_HANDLE = ptr::without_provenance_mut(1);
+
+/// Told by dat_ia_query: the dispatcher of asynchronous errors is another process's.
+pub const DAT_EVD_OUT_OF_SCOPE: DAT_EVD_HANDLE = ptr::without_provenance_mut(2);
+
+/// Which members of DAT_IA_ATTR are asked for.
+pub type DAT_IA_ATTR_MASK = DAT_UINT64;
+pub const DAT_IA_FIELD_IA_MAX_MTU_SIZE: DAT_IA_ATTR_MASK = DAT_IA_FIELD_IA_MAX_MESSAGE_SIZE;
+pub const DAT_IA_FIELD_IA_ADAPTER_NAME: DAT_IA_ATTR_MASK = 0x1_u64;
+pub const DAT_IA_FIELD_IA_VENDOR_NAME: DAT_IA_ATTR_MASK = 0x2_u64;
+pub const DAT_IA_FIELD_IA_HARDWARE_MAJOR_VERSION: DAT_IA_ATTR_MASK = 0x4_u64;
+pub const DAT_IA_FIELD_IA_HARDWARE_MINOR_VERSION: DAT_IA_ATTR_MASK = 0x8_u64;
+pub const DAT_IA_FIELD_IA_FIRMWARE_MAJOR_VERSION: DAT_IA_ATTR_MASK = 0x10_u64;
+pub const DAT_IA_FIELD_IA_FIRMWARE_MINOR_VERSION: DAT_IA_ATTR_MASK = 0x20_u64;
+pub const DAT_IA_FIELD_IA_ADDRESS_PTR: DAT_IA_ATTR_MASK = 0x40_u64;
+pub const DAT_IA_FIELD_IA_MAX_EPS: DAT_IA_ATTR_MASK = 0x80_u64;
+pub const DAT_IA_FIELD_IA_MAX_DTO_PER_EP: DAT_IA_ATTR_MASK = 0x100_u64;
+pub const DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_IN: DAT_IA_ATTR_MASK = 0x200_u64;
+pub const DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_OUT: DAT_IA_ATTR_MASK = 0x400_u64;
+pub const DAT_IA_FIELD_IA_MAX_EVDS: DAT_IA_ATTR_MASK = 0x800_u64;
+pub const DAT_IA_FIELD_IA_MAX_EVD_QLEN: DAT_IA_ATTR_MASK = 0x1000_u64;
+pub const DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_DTO: DAT_IA_ATTR_MASK = 0x2000_u64;
+pub const DAT_IA_FIELD_IA_MAX_LMRS: DAT_IA_ATTR_MASK = 0x4000_u64;
+pub const DAT_IA_FIELD_IA_MAX_LMR_BLOCK_SIZE: DAT_IA_ATTR_MASK = 0x8000_u64;
+pub const DAT_IA_FIELD_IA_MAX_LMR_VIRTUAL_ADDRESS: DAT_IA_ATTR_MASK = 0x1_0000_u64;
+pub const DAT_IA_FIELD_IA_MAX_PZS: DAT_IA_ATTR_MASK = 0x2_0000_u64;
+pub const DAT_IA_FIELD_IA_MAX_MESSAGE_SIZE: DAT_IA_ATTR_MASK = 0x4_0000_u64;
+pub const DAT_IA_FIELD_IA_MAX_RDMA_SIZE: DAT_IA_ATTR_MASK = 0x8_0000_u64;
+pub const DAT_IA_FIELD_IA_MAX_RMRS: DAT_IA_ATTR_MASK = 0x10_0000_u64;
+pub const DAT_IA_FIELD_IA_MAX_RMR_TARGET_ADDRESS: DAT_IA_ATTR_MASK = 0x20_0000_u64;
+pub const DAT_IA_FIELD_IA_MAX_SRQS: DAT_IA_ATTR_MASK = 0x40_0000_u64;
+pub const DAT_IA_FIELD_IA_MAX_EP_PER_SRQ: DAT_IA_ATTR_MASK = 0x80_0000_u64;
+pub const DAT_IA_FIELD_IA_MAX_RECV_PER_SRQ: DAT_IA_ATTR_MASK = 0x100_0000_u64;
+pub const DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_RDMA_READ: DAT_IA_ATTR_MASK = 0x200_0000_u64;
+pub const DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_RDMA_WRITE: DAT_IA_ATTR_MASK = 0x400_0000_u64;
+pub const DAT_IA_FIELD_IA_MAX_RDMA_READ_IN: DAT_IA_ATTR_MASK = 0x800_0000_u64;
+pub const DAT_IA_FIELD_IA_MAX_RDMA_READ_OUT: DAT_IA_ATTR_MASK = 0x1000_0000_u64;
+pub const DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_IN_GUARANTEED: DAT_IA_ATTR_MASK = 0x2000_0000_u64;
+pub const DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_OUT_GUARANTEED: DAT_IA_ATTR_MASK = 0x4000_0000_u64;
+pub const DAT_IA_ALL: DAT_IA_ATTR_MASK = DAT_IA_FIELD_ALL;
+pub const DAT_IA_FIELD_NONE: DAT_IA_ATTR_MASK = 0x0_u64;
+
+// Slots of DAT_PROVIDER.
+
+pub type DAT_IA_OPEN_FUNC = Option<
+    unsafe extern "C" fn(
+        ia_name: DAT_NAME_PTR,
+        async_evd_min_qlen: DAT_COUNT,
+        async_evd_handle: *mut DAT_EVD_HANDLE,
+        ia_handle: *mut DAT_IA_HANDLE,
+    ) -> DAT_RETURN,
+>;
+
+pub type DAT_IA_OPENV_FUNC = Option<
+    unsafe extern "C" fn(
+        ia_name: DAT_NAME_PTR,
+        async_evd_min_qlen: DAT_COUNT,
+        async_evd_handle: *mut DAT_EVD_HANDLE,
+        ia_handle: *mut DAT_IA_HANDLE,
+        dat_major: DAT_UINT32,
+        dat_minor: DAT_UINT32,
+        thread_safety: DAT_BOOLEAN,
+    ) -> DAT_RETURN,
+>;
+
+pub type DAT_IA_CLOSE_FUNC = Option<
+    unsafe extern "C" fn(ia_handle: DAT_IA_HANDLE, close_flags: DAT_CLOSE_FLAGS) -> DAT_RETURN,
+>;
+
+pub type DAT_IA_QUERY_FUNC = Option<
+    unsafe extern "C" fn(
+        ia_handle: DAT_IA_HANDLE,
+        async_evd_handle: *mut DAT_EVD_HANDLE,
+        ia_attr_mask: DAT_IA_ATTR_MASK,
+        ia_attr: *mut DAT_IA_ATTR,
+        provider_attr_mask: DAT_PROVIDER_ATTR_MASK,
+        provider_attr: *mut DAT_PROVIDER_ATTR,
+    ) -> DAT_RETURN,
+>;

@@ -1,0 +1,46 @@
+//! What both versions of the API have in common, in the C sense: the same text.
+//!
+//! A type that is the same in text can still differ in layout, since `use super::*` finds the
+//! members' types of the version that mounts this module.
+
+use super::*;
+
+mod address;
+mod async_error;
+mod base;
+mod cno;
+mod cr;
+mod dto;
+mod ep;
+mod error;
+mod evd;
+mod event;
+mod handle;
+mod ia;
+mod lmr;
+mod provider_attr;
+mod pz;
+mod registry;
+mod rmr;
+mod service_point;
+mod srq;
+
+pub use address::*;
+pub use async_error::*;
+pub use base::*;
+pub use cno::*;
+pub use cr::*;
+pub use dto::*;
+pub use ep::*;
+pub use error::*;
+pub use evd::*;
+pub use event::*;
+pub use handle::*;
+pub use ia::*;
+pub use lmr::*;
+pub use provider_attr::*;
+pub use pz::*;
+pub use registry::*;
+pub use rmr::*;
+pub use service_point::*;
+pub use srq::*;

@@ -1,0 +1,27 @@
+//! The registry.
+
+use core::ffi::{CStr, c_char};
+
+use super::*;
+
+/// What the registry knows a provider by.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct DAT_PROVIDER_INFO {
+    pub ia_name: [c_char; DAT_NAME_MAX_LENGTH],
+    pub dapl_version_major: DAT_UINT32,
+    pub dapl_version_minor: DAT_UINT32,
+    pub is_thread_safe: DAT_BOOLEAN,
+}
+
+pub const DAT_PROVIDER_INIT_FUNC_STR: &CStr = c"dat_provider_init";
+pub const DAT_PROVIDER_FINI_FUNC_STR: &CStr = c"dat_provider_fini";
+
+/// dat_provider_init: what a provider's library is started with.
+pub type DAT_PROVIDER_INIT_FUNC = Option<
+    unsafe extern "C" fn(provider_info: *const DAT_PROVIDER_INFO, instance_data: *const c_char),
+>;
+
+/// dat_provider_fini: what a provider's library is ended with.
+pub type DAT_PROVIDER_FINI_FUNC =
+    Option<unsafe extern "C" fn(provider_info: *const DAT_PROVIDER_INFO)>;

@@ -1,0 +1,96 @@
+//! Public, reserved and common service points.
+
+use super::*;
+
+/// Who makes the endpoint of an arriving connection.
+pub type DAT_PSP_FLAGS = u32;
+pub const DAT_PSP_CONSUMER_FLAG: DAT_PSP_FLAGS = 0x0;
+pub const DAT_PSP_PROVIDER_FLAG: DAT_PSP_FLAGS = 0x1;
+
+/// What dat_psp_query tells about a public service point.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct DAT_PSP_PARAM {
+    pub ia_handle: DAT_IA_HANDLE,
+    pub conn_qual: DAT_CONN_QUAL,
+    pub evd_handle: DAT_EVD_HANDLE,
+    pub psp_flags: DAT_PSP_FLAGS,
+}
+
+/// Which members of DAT_PSP_PARAM are asked for.
+pub type DAT_PSP_PARAM_MASK = u32;
+pub const DAT_PSP_FIELD_IA_HANDLE: DAT_PSP_PARAM_MASK = 0x1;
+pub const DAT_PSP_FIELD_CONN_QUAL: DAT_PSP_PARAM_MASK = 0x2;
+pub const DAT_PSP_FIELD_EVD_HANDLE: DAT_PSP_PARAM_MASK = 0x4;
+pub const DAT_PSP_FIELD_PSP_FLAGS: DAT_PSP_PARAM_MASK = 0x8;
+pub const DAT_PSP_FIELD_ALL: DAT_PSP_PARAM_MASK = 0xf;
+
+/// What dat_rsp_query tells about a reserved service point.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct DAT_RSP_PARAM {
+    pub ia_handle: DAT_IA_HANDLE,
+    pub conn_qual: DAT_CONN_QUAL,
+    pub evd_handle: DAT_EVD_HANDLE,
+    pub ep_handle: DAT_EP_HANDLE,
+}
+
+/// Which members of DAT_RSP_PARAM are asked for.
+pub type DAT_RSP_PARAM_MASK = u32;
+pub const DAT_RSP_FIELD_IA_HANDLE: DAT_RSP_PARAM_MASK = 0x1;
+pub const DAT_RSP_FIELD_CONN_QUAL: DAT_RSP_PARAM_MASK = 0x2;
+pub const DAT_RSP_FIELD_EVD_HANDLE: DAT_RSP_PARAM_MASK = 0x4;
+pub const DAT_RSP_FIELD_EP_HANDLE: DAT_RSP_PARAM_MASK = 0x8;
+pub const DAT_RSP_FIELD_ALL: DAT_RSP_PARAM_MASK = 0xf;
+
+// Slots of DAT_PROVIDER.
+
+pub type DAT_PSP_CREATE_FUNC = Option<
+    unsafe extern "C" fn(
+        ia_handle: DAT_IA_HANDLE,
+        conn_qual: DAT_CONN_QUAL,
+        evd_handle: DAT_EVD_HANDLE,
+        psp_flags: DAT_PSP_FLAGS,
+        psp_handle: *mut DAT_PSP_HANDLE,
+    ) -> DAT_RETURN,
+>;
+
+pub type DAT_PSP_CREATE_ANY_FUNC = Option<
+    unsafe extern "C" fn(
+        ia_handle: DAT_IA_HANDLE,
+        conn_qual: *mut DAT_CONN_QUAL,
+        evd_handle: DAT_EVD_HANDLE,
+        psp_flags: DAT_PSP_FLAGS,
+        psp_handle: *mut DAT_PSP_HANDLE,
+    ) -> DAT_RETURN,
+>;
+
+pub type DAT_PSP_QUERY_FUNC = Option<
+    unsafe extern "C" fn(
+        psp_handle: DAT_PSP_HANDLE,
+        psp_param_mask: DAT_PSP_PARAM_MASK,
+        psp_param: *mut DAT_PSP_PARAM,
+    ) -> DAT_RETURN,
+>;
+
+pub type DAT_PSP_FREE_FUNC = Option<unsafe extern "C" fn(psp_handle: DAT_PSP_HANDLE) -> DAT_RETURN>;
+
+pub type DAT_RSP_CREATE_FUNC = Option<
+    unsafe extern "C" fn(
+        ia_handle: DAT_IA_HANDLE,
+        conn_qual: DAT_CONN_QUAL,
+        ep_handle: DAT_EP_HANDLE,
+        evd_handle: DAT_EVD_HANDLE,
+        rsp_handle: *mut DAT_RSP_HANDLE,
+    ) -> DAT_RETURN,
+>;
+
+pub type DAT_RSP_QUERY_FUNC = Option<
+    unsafe extern "C" fn(
+        rsp_handle: DAT_RSP_HANDLE,
+        rsp_param_mask: DAT_RSP_PARAM_MASK,
+        rsp_param: *mut DAT_RSP_PARAM,
+    ) -> DAT_RETURN,
+>;
+
+pub type DAT_RSP_FREE_FUNC = Option<unsafe extern "C" fn(rsp_handle: DAT_RSP_HANDLE) -> DAT_RETURN>;

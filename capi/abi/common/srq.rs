@@ -1,0 +1,81 @@
+//! The shared receive queue.
+
+use super::*;
+
+pub const DAT_SRQ_LW_DEFAULT: DAT_COUNT = 0;
+
+/// The provider can't tell.
+pub const DAT_VALUE_UNKNOWN: DAT_COUNT = -2;
+
+/// What a consumer asks of a shared receive queue.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct DAT_SRQ_ATTR {
+    pub max_recv_dtos: DAT_COUNT,
+    pub max_recv_iov: DAT_COUNT,
+    pub low_watermark: DAT_COUNT,
+}
+
+/// What dat_srq_query tells about a shared receive queue.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct DAT_SRQ_PARAM {
+    pub ia_handle: DAT_IA_HANDLE,
+    pub srq_state: DAT_SRQ_STATE,
+    pub pz_handle: DAT_PZ_HANDLE,
+    pub max_recv_dtos: DAT_COUNT,
+    pub max_recv_iov: DAT_COUNT,
+    pub low_watermark: DAT_COUNT,
+    pub available_dto_count: DAT_COUNT,
+    pub outstanding_dto_count: DAT_COUNT,
+}
+
+/// Which members of DAT_SRQ_PARAM are asked for.
+pub type DAT_SRQ_PARAM_MASK = u32;
+pub const DAT_SRQ_FIELD_IA_HANDLE: DAT_SRQ_PARAM_MASK = 0x1;
+pub const DAT_SRQ_FIELD_SRQ_STATE: DAT_SRQ_PARAM_MASK = 0x2;
+pub const DAT_SRQ_FIELD_PZ_HANDLE: DAT_SRQ_PARAM_MASK = 0x4;
+pub const DAT_SRQ_FIELD_MAX_RECV_DTO: DAT_SRQ_PARAM_MASK = 0x8;
+pub const DAT_SRQ_FIELD_MAX_RECV_IOV: DAT_SRQ_PARAM_MASK = 0x10;
+pub const DAT_SRQ_FIELD_LOW_WATERMARK: DAT_SRQ_PARAM_MASK = 0x20;
+pub const DAT_SRQ_FIELD_AVAILABLE_DTO_COUNT: DAT_SRQ_PARAM_MASK = 0x40;
+pub const DAT_SRQ_FIELD_OUTSTANDING_DTO_COUNT: DAT_SRQ_PARAM_MASK = 0x80;
+pub const DAT_SRQ_FIELD_ALL: DAT_SRQ_PARAM_MASK = 0xff;
+
+// Slots of DAT_PROVIDER.
+
+pub type DAT_SRQ_CREATE_FUNC = Option<
+    unsafe extern "C" fn(
+        ia_handle: DAT_IA_HANDLE,
+        pz_handle: DAT_PZ_HANDLE,
+        srq_attr: *mut DAT_SRQ_ATTR,
+        srq_handle: *mut DAT_SRQ_HANDLE,
+    ) -> DAT_RETURN,
+>;
+
+pub type DAT_SRQ_SET_LW_FUNC = Option<
+    unsafe extern "C" fn(srq_handle: DAT_SRQ_HANDLE, low_watermark: DAT_COUNT) -> DAT_RETURN,
+>;
+
+pub type DAT_SRQ_FREE_FUNC = Option<unsafe extern "C" fn(srq_handle: DAT_SRQ_HANDLE) -> DAT_RETURN>;
+
+pub type DAT_SRQ_QUERY_FUNC = Option<
+    unsafe extern "C" fn(
+        srq_handle: DAT_SRQ_HANDLE,
+        srq_param_mask: DAT_SRQ_PARAM_MASK,
+        srq_param: *mut DAT_SRQ_PARAM,
+    ) -> DAT_RETURN,
+>;
+
+pub type DAT_SRQ_RESIZE_FUNC = Option<
+    unsafe extern "C" fn(srq_handle: DAT_SRQ_HANDLE, max_recv_dtos: DAT_COUNT) -> DAT_RETURN,
+>;
+
+pub type DAT_SRQ_POST_RECV_FUNC = Option<
+    unsafe extern "C" fn(
+        srq_handle: DAT_SRQ_HANDLE,
+        num_segments: DAT_COUNT,
+        local_iov: *mut DAT_LMR_TRIPLET,
+        user_cookie: DAT_DTO_COOKIE,
+    ) -> DAT_RETURN,
+>;

@@ -1,0 +1,53 @@
+//! The consumer notification object: what DAT 2.0 has of its own.
+
+use core::ffi::c_int;
+
+use super::*;
+
+/// A file descriptor.
+pub type DAT_FD = c_int;
+
+/// What a notification object wakes.
+pub type DAT_PROXY_TYPE = u32;
+pub const DAT_PROXY_TYPE_NONE: DAT_PROXY_TYPE = 0;
+pub const DAT_PROXY_TYPE_AGENT: DAT_PROXY_TYPE = 1;
+pub const DAT_PROXY_TYPE_FD: DAT_PROXY_TYPE = 2;
+
+/// What a notification object wakes; its DAT_PROXY_TYPE says which member counts.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union DAT_CNO_PROXY {
+    pub agent: DAT_OS_WAIT_PROXY_AGENT,
+    pub fd: DAT_FD,
+    pub none: DAT_PVOID,
+}
+
+/// What dat_cno_query tells about a notification object.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct DAT_CNO_PARAM {
+    pub ia_handle: DAT_IA_HANDLE,
+    pub proxy_type: DAT_PROXY_TYPE,
+    pub proxy: DAT_CNO_PROXY,
+}
+
+/// Which members of DAT_CNO_PARAM are asked for.
+pub type DAT_CNO_PARAM_MASK = u32;
+pub const DAT_CNO_FIELD_IA_HANDLE: DAT_CNO_PARAM_MASK = 0x1;
+pub const DAT_CNO_FIELD_PROXY_TYPE: DAT_CNO_PARAM_MASK = 0x2;
+pub const DAT_CNO_FIELD_PROXY: DAT_CNO_PARAM_MASK = 0x3;
+pub const DAT_CNO_FIELD_ALL: DAT_CNO_PARAM_MASK = 0x4;
+
+// Slots of DAT_PROVIDER.
+
+pub type DAT_CNO_FD_CREATE_FUNC = Option<
+    unsafe extern "C" fn(
+        ia_handle: DAT_IA_HANDLE,
+        fd: *mut DAT_FD,
+        cno_handle: *mut DAT_CNO_HANDLE,
+    ) -> DAT_RETURN,
+>;
+
+pub type DAT_CNO_TRIGGER_FUNC = Option<
+    unsafe extern "C" fn(cno_handle: DAT_CNO_HANDLE, evd_handle: *mut DAT_EVD_HANDLE) -> DAT_RETURN,
+>;

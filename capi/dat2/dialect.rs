@@ -1,0 +1,375 @@
+//! What DAT 2.0 says in another way than DAT 1.2, and what only it has.
+
+use std::os::fd::AsRawFd;
+
+use dat_core::attr::{IaAttributes, ProviderAttributes};
+use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_core::flags::MemoryTypes;
+use dat_core::{
+    Cno, Comm, CrArrival, DatagramEvent, DtoCompletion, Endpoint, EpParam, LmrParam, RmrParam,
+    RmrScope, RmrTriplet,
+};
+
+use crate::abi::*;
+use crate::answer::Answer;
+use crate::argument::{invalid, object};
+use crate::call::ep::Handles;
+use crate::call::lmr::CreateCall;
+use crate::call::rmr::BindCall;
+use crate::call2;
+use crate::convert::{Narrow, boolean};
+use crate::exports::*;
+use crate::handle::{Lasting, Region, of_number};
+
+/// The version of the API.
+pub(crate) const VERSION: (u32, u32) = (DAT_VERSION_MAJOR, DAT_VERSION_MINOR);
+
+/// What C was told of by address, besides that of both versions.
+#[derive(Default)]
+pub(crate) struct MoreKept {
+    /// The kind of communication of a common service point.
+    pub(crate) comm: Lasting<[i32; 3]>,
+    /// Whether a notification object was made with a descriptor.
+    pub(crate) has_fd: bool,
+}
+
+/// The value of a failure.
+pub(crate) fn code(return_type: ReturnType, subtype: Subtype) -> DAT_RETURN {
+    Error::CLASS | return_type.value() | subtype.value()
+}
+
+/// The return type and subtype that a value stands for.
+pub(crate) fn decode(value: DAT_RETURN) -> Option<(ReturnType, Subtype)> {
+    let return_type = ReturnType::from_value(value & DAT_TYPE_MASK)?;
+    Some((return_type, Subtype::from_value(value & 0xffff)?))
+}
+
+/// A remote segment.
+#[inline]
+pub(crate) fn remote_from_c(from: &DAT_RMR_TRIPLET) -> RmrTriplet {
+    RmrTriplet {
+        address: from.virtual_address,
+        length: from.segment_length.into(),
+        context: from.rmr_context,
+    }
+}
+
+/// The data of a completion.
+#[inline]
+pub(crate) fn completion(done: &DtoCompletion) -> DAT_DTO_COMPLETION_EVENT_DATA {
+    DAT_DTO_COMPLETION_EVENT_DATA {
+        ep_handle: of_number(done.ep),
+        user_cookie: DAT_CONTEXT { as_64: done.cookie },
+        status: done.status.value(),
+        transfered_length: Narrow::narrow(done.length),
+        operation: done.operation as DAT_DTOS,
+        rmr_context: done.invalidated().unwrap_or(0),
+    }
+}
+
+/// The data of a request that arrived.
+pub(crate) fn arrival(
+    sp_handle: DAT_SP_HANDLE,
+    local_ia_address_ptr: DAT_IA_ADDRESS_PTR,
+    conn_qual: DAT_CONN_QUAL,
+    cr_handle: DAT_CR_HANDLE,
+) -> DAT_CR_ARRIVAL_EVENT_DATA {
+    DAT_CR_ARRIVAL_EVENT_DATA {
+        sp_handle,
+        local_ia_address_ptr,
+        conn_qual,
+        cr_handle,
+        truncate_flag: DAT_FALSE,
+    }
+}
+
+/// A common service point, where requests arrived.
+pub(crate) fn common_service_point(number: u64) -> DAT_SP_HANDLE {
+    DAT_SP_HANDLE { csp_handle: of_number(number) }
+}
+
+/// A completion of an operation of the extensions.
+pub(crate) fn extended_completion(done: &DtoCompletion, to: &mut DAT_EVENT) {
+    call2::extension_event::completion(done, to);
+}
+
+/// A request for datagrams.
+pub(crate) fn datagram_request(arrival: &CrArrival, to: &mut DAT_EVENT) {
+    call2::extension_event::request(arrival, to);
+}
+
+/// An event of datagrams.
+pub(crate) fn datagram(event: &DatagramEvent, to: &mut DAT_EVENT) {
+    call2::extension_event::datagram(event, to);
+}
+
+/// What the attributes of an adapter have besides those of DAT 1.2.
+pub(crate) fn more_of_adapter(from: &IaAttributes, to: &mut DAT_IA_ATTR) {
+    to.zb_supported = boolean(from.zero_based_supported);
+    to.extension_supported = DAT_EXTENSION_IB;
+    to.extension_version = DAT_IB_EXTENSION_VERSION;
+}
+
+/// What the attributes of a provider have besides those of DAT 1.2.
+pub(crate) fn more_of_provider(from: &ProviderAttributes, to: &mut DAT_PROVIDER_ATTR) {
+    to.rdma_read_lmr_rmr_context_exposure = DAT_FALSE;
+    to.rmr_scope_supported = match (from.rmr_supported, from.rmr_scope_ep_supported) {
+        (true, true) => DAT_RMR_SCOPE_ANY,
+        (_, false) => DAT_RMR_SCOPE_PZ,
+        (false, true) => DAT_RMR_SCOPE_EP,
+    };
+    to.is_signal_safe = DAT_FALSE;
+    to.ha_supported = boolean(from.supports_multipath);
+    to.ha_loadbalancing = DAT_HA_LB_NONE;
+}
+
+/// The function table of DAT 2.0 has these besides.
+pub(crate) fn more_functions(to: &mut DAT_PROVIDER) {
+    to.csp_create_func = Some(dat_csp_create);
+    to.csp_query_func = Some(dat_csp_query);
+    to.csp_free_func = Some(dat_csp_free);
+    to.ep_common_connect_func = Some(dat_ep_common_connect);
+    to.rmr_create_for_ep_func = Some(dat_rmr_create_for_ep);
+    to.ep_post_send_with_invalidate_func = Some(dat_ep_post_send_with_invalidate);
+    to.ep_post_rdma_read_to_rmr_func = Some(dat_ep_post_rdma_read_to_rmr);
+    to.cno_fd_create_func = Some(dat_cno_fd_create);
+    to.cno_trigger_func = Some(dat_cno_trigger);
+    to.handle_extendedop_func = Some(dats_extension_opv);
+}
+
+/// Forgets what C was told of an adapter that closed.
+pub(crate) fn adapter_closed(number: u64) {
+    call2::adapter_closed(number);
+}
+
+/// What an endpoint is.
+pub(crate) fn endpoint_param(
+    endpoint: &Endpoint,
+    param: &EpParam,
+    (local, remote): (DAT_IA_ADDRESS_PTR, DAT_IA_ADDRESS_PTR),
+    ep_attr: DAT_EP_ATTR,
+) -> DAT_EP_PARAM {
+    let handles = Handles::of(endpoint, param);
+    let comm = Comm::for_address(param.local_address);
+    DAT_EP_PARAM {
+        ia_handle: handles.ia,
+        ep_state: param.state as DAT_EP_STATE,
+        comm: DAT_COMM { domain: comm.domain, r#type: comm.kind, protocol: comm.protocol },
+        local_ia_address_ptr: local,
+        local_port_qual: param.local_port,
+        remote_ia_address_ptr: remote,
+        remote_port_qual: param.remote_port.unwrap_or(0),
+        pz_handle: handles.pz,
+        recv_evd_handle: handles.recv_evd,
+        request_evd_handle: handles.request_evd,
+        connect_evd_handle: handles.connect_evd,
+        srq_handle: handles.srq,
+        ep_attr,
+    }
+}
+
+/// An adapter of a provider in C was opened: it may have extensions.
+pub(crate) fn foreign_opened(table: &DAT_PROVIDER, ia: DAT_IA_HANDLE) {
+    call2::foreign_extension::look_for(table, ia);
+}
+
+/// The parts of an endpoint that are not changed by dat_ep_modify.
+pub(crate) const EP_FIXED: DAT_EP_PARAM_MASK = DAT_EP_FIELD_IA_HANDLE
+    | DAT_EP_FIELD_EP_STATE
+    | DAT_EP_FIELD_COMM
+    | DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR
+    | DAT_EP_FIELD_LOCAL_PORT_QUAL
+    | DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR
+    | DAT_EP_FIELD_REMOTE_PORT_QUAL
+    | DAT_EP_FIELD_SRQ_HANDLE;
+
+/// What a local memory region is.
+pub(crate) fn lmr_param(
+    ia_handle: DAT_IA_HANDLE,
+    region: Region,
+    param: &LmrParam,
+) -> DAT_LMR_PARAM {
+    DAT_LMR_PARAM {
+        ia_handle,
+        mem_type: memory_type(param.memory_type),
+        region_desc: region.description,
+        length: region.length,
+        pz_handle: of_number(param.pz.id()),
+        mem_priv: param.privileges.bits(),
+        va_type: DAT_VA_TYPE_VA,
+        lmr_context: param.lmr_context,
+        rmr_context: param.rmr_context,
+        registered_size: param.registered_size,
+        registered_address: param.registered_address,
+    }
+}
+
+fn memory_type(memory_type: MemoryTypes) -> DAT_MEM_TYPE {
+    match memory_type {
+        MemoryTypes::LMR => DAT_MEM_TYPE_LMR,
+        MemoryTypes::SHARED_VIRTUAL => DAT_MEM_TYPE_SHARED_VIRTUAL,
+        _ => DAT_MEM_TYPE_VIRTUAL,
+    }
+}
+
+/// What a remote memory region is.
+pub(crate) fn rmr_param(
+    ia_handle: DAT_IA_HANDLE,
+    pz_handle: DAT_PZ_HANDLE,
+    param: &RmrParam,
+) -> DAT_RMR_PARAM {
+    let triplet = param.lmr_triplet.unwrap_or_default();
+    DAT_RMR_PARAM {
+        ia_handle,
+        pz_handle,
+        lmr_triplet: DAT_LMR_TRIPLET {
+            virtual_address: triplet.address,
+            segment_length: Narrow::narrow(triplet.length),
+            lmr_context: triplet.context,
+        },
+        mem_priv: param.privileges.bits(),
+        rmr_context: param.rmr_context,
+        rmr_scope: match param.scope {
+            RmrScope::Ep => DAT_RMR_SCOPE_EP,
+            RmrScope::Pz => DAT_RMR_SCOPE_PZ,
+        },
+        va_type: DAT_VA_TYPE_VA,
+    }
+}
+
+/// What a notification object is.
+pub(crate) fn cno_param(
+    ia_handle: DAT_IA_HANDLE,
+    cno: &Cno,
+    agent: Option<DAT_OS_WAIT_PROXY_AGENT>,
+    more: &MoreKept,
+) -> Result<DAT_CNO_PARAM> {
+    let (proxy_type, proxy) = match agent.filter(|agent| agent.proxy_agent_func.is_some()) {
+        Some(agent) => (DAT_PROXY_TYPE_AGENT, DAT_CNO_PROXY { agent }),
+        None if more.has_fd => (DAT_PROXY_TYPE_FD, DAT_CNO_PROXY { fd: cno.fd()?.as_raw_fd() }),
+        None => (DAT_PROXY_TYPE_NONE, DAT_CNO_PROXY { none: DAT_HANDLE_NULL }),
+    };
+    Ok(DAT_CNO_PARAM { ia_handle, proxy_type, proxy })
+}
+
+fn check_va_type(va_type: DAT_VA_TYPE, argument: u32) -> Result<()> {
+    match va_type {
+        DAT_VA_TYPE_VA => Ok(()),
+        DAT_VA_TYPE_ZB => Err(Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
+            .because("no provider here has zero-based addresses")
+            .advise("use DAT_VA_TYPE_VA; zb_supported of the adapter says so")),
+        other => Err(invalid(argument, format!("{other:#x} is no DAT_VA_TYPE"))),
+    }
+}
+
+/// Registers memory.
+///
+/// # Safety
+/// As dat_lmr_create(3DAT) says.
+pub(crate) unsafe fn lmr_create(
+    ia_handle: DAT_IA_HANDLE,
+    mem_type: DAT_MEM_TYPE,
+    region_desc: DAT_REGION_DESCRIPTION,
+    length: DAT_VLEN,
+    pz_handle: DAT_PZ_HANDLE,
+    mem_priv: DAT_MEM_PRIV_FLAGS,
+    va_type: DAT_VA_TYPE,
+    lmr_handle: *mut DAT_LMR_HANDLE,
+    lmr_context: *mut DAT_LMR_CONTEXT,
+    rmr_context: *mut DAT_RMR_CONTEXT,
+    registered_length: *mut DAT_VLEN,
+    registered_address: *mut DAT_VADDR,
+) -> Answer {
+    foreign_adapter!(ia_handle, |ia| lmr_create_func(
+        ia,
+        mem_type,
+        region_desc,
+        length,
+        pz_handle,
+        mem_priv,
+        va_type,
+        lmr_handle,
+        lmr_context,
+        rmr_context,
+        registered_length,
+        registered_address
+    ));
+    check_va_type(va_type, 7)?;
+    let call = CreateCall {
+        ia_handle,
+        mem_type,
+        region_desc,
+        length,
+        pz_handle,
+        mem_priv,
+        lmr_handle,
+        lmr_context,
+        rmr_context,
+        registered_length,
+        registered_address,
+        first_out: 8,
+    };
+    // SAFETY: as the caller promises.
+    unsafe { call.make() }
+}
+
+/// Binds a remote memory region.
+///
+/// # Safety
+/// As dat_rmr_bind(3DAT) says.
+pub(crate) unsafe fn rmr_bind(
+    rmr_handle: DAT_RMR_HANDLE,
+    lmr_handle: DAT_LMR_HANDLE,
+    lmr_triplet: *const DAT_LMR_TRIPLET,
+    mem_priv: DAT_MEM_PRIV_FLAGS,
+    va_type: DAT_VA_TYPE,
+    ep_handle: DAT_EP_HANDLE,
+    user_cookie: DAT_RMR_COOKIE,
+    completion_flags: DAT_COMPLETION_FLAGS,
+    rmr_context: *mut DAT_RMR_CONTEXT,
+) -> Answer {
+    foreign!(
+        rmr_handle,
+        rmr_bind_func(
+            rmr_handle,
+            lmr_handle,
+            lmr_triplet,
+            mem_priv,
+            va_type,
+            ep_handle,
+            user_cookie,
+            completion_flags,
+            rmr_context
+        )
+    );
+    check_va_type(va_type, 5)?;
+    let call = BindCall {
+        rmr_handle,
+        lmr: Some(object(lmr_handle, Subtype::InvalidHandleLmr)?),
+        lmr_triplet,
+        mem_priv,
+        ep_handle,
+        user_cookie,
+        completion_flags,
+        rmr_context,
+        arguments: (3, 9),
+    };
+    // SAFETY: as the caller promises.
+    unsafe { call.post() }
+}
+
+/// Lets a foreign provider refuse a request.
+///
+/// # Safety
+/// As dat_cr_reject(3DAT) says.
+pub(crate) unsafe fn reject(
+    table: &DAT_PROVIDER,
+    cr_handle: DAT_CR_HANDLE,
+    private_data_size: DAT_COUNT,
+    private_data: DAT_PVOID,
+) -> Answer {
+    let slot = table.cr_reject_func;
+    // SAFETY: the table of a loaded provider, and the arguments that the caller gave.
+    let answered = slot.map(|it| unsafe { it(cr_handle, private_data_size, private_data) });
+    crate::foreign::answer(answered)
+}

@@ -1,0 +1,119 @@
+//! The calls for event dispatchers.
+
+use crate::abi::*;
+use crate::call;
+use crate::guard;
+
+/// Changes how many events a dispatcher holds (dat_evd_resize(3DAT)).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dat_evd_resize(
+    evd_handle: DAT_EVD_HANDLE,
+    evd_min_qlen: DAT_COUNT,
+) -> DAT_RETURN {
+    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+    guard(|| unsafe { call::evd::resize(evd_handle, evd_min_qlen) })
+}
+
+/// Posts a software event (dat_evd_post_se(3DAT)).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dat_evd_post_se(
+    evd_handle: DAT_EVD_HANDLE,
+    event: *const DAT_EVENT,
+) -> DAT_RETURN {
+    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+    guard(|| unsafe { call::evd::post_se(evd_handle, event) })
+}
+
+/// Takes the next event, if there is one (dat_evd_dequeue(3DAT)).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dat_evd_dequeue(
+    evd_handle: DAT_EVD_HANDLE,
+    event: *mut DAT_EVENT,
+) -> DAT_RETURN {
+    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+    guard(|| unsafe { call::evd::dequeue(evd_handle, event) })
+}
+
+/// Tells about an event dispatcher (dat_evd_query(3DAT)).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dat_evd_query(
+    evd_handle: DAT_EVD_HANDLE,
+    evd_param_mask: DAT_EVD_PARAM_MASK,
+    evd_param: *mut DAT_EVD_PARAM,
+) -> DAT_RETURN {
+    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+    guard(|| unsafe { call::evd::query(evd_handle, evd_param_mask, evd_param) })
+}
+
+/// Frees an event dispatcher (dat_evd_free(3DAT)).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dat_evd_free(evd_handle: DAT_EVD_HANDLE) -> DAT_RETURN {
+    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+    guard(|| unsafe { call::evd::free(evd_handle) })
+}
+
+/// Creates an event dispatcher (dat_evd_create(3DAT)).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dat_evd_create(
+    ia_handle: DAT_IA_HANDLE,
+    evd_min_qlen: DAT_COUNT,
+    cno_handle: DAT_CNO_HANDLE,
+    evd_flags: DAT_EVD_FLAGS,
+    evd_handle: *mut DAT_EVD_HANDLE,
+) -> DAT_RETURN {
+    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+    guard(|| unsafe {
+        call::evd::create(ia_handle, evd_min_qlen, cno_handle, evd_flags, evd_handle)
+    })
+}
+
+/// Changes the notification object of a dispatcher (dat_evd_modify_cno(3DAT)).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dat_evd_modify_cno(
+    evd_handle: DAT_EVD_HANDLE,
+    cno_handle: DAT_CNO_HANDLE,
+) -> DAT_RETURN {
+    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+    guard(|| unsafe { call::evd::modify_cno(evd_handle, cno_handle) })
+}
+
+/// Lets a dispatcher trigger its notification object (dat_evd_enable(3DAT)).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dat_evd_enable(evd_handle: DAT_EVD_HANDLE) -> DAT_RETURN {
+    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+    guard(|| unsafe { call::evd::enable(evd_handle) })
+}
+
+/// Waits for events (dat_evd_wait(3DAT)).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dat_evd_wait(
+    evd_handle: DAT_EVD_HANDLE,
+    timeout: DAT_TIMEOUT,
+    threshold: DAT_COUNT,
+    event: *mut DAT_EVENT,
+    n_more: *mut DAT_COUNT,
+) -> DAT_RETURN {
+    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+    guard(|| unsafe { call::evd::wait(evd_handle, timeout, threshold, event, n_more) })
+}
+
+/// Keeps a dispatcher from triggering its notification object (dat_evd_disable(3DAT)).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dat_evd_disable(evd_handle: DAT_EVD_HANDLE) -> DAT_RETURN {
+    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+    guard(|| unsafe { call::evd::disable(evd_handle) })
+}
+
+/// Makes waiting impossible and ends the wait under way (dat_evd_set_unwaitable(3DAT)).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dat_evd_set_unwaitable(evd_handle: DAT_EVD_HANDLE) -> DAT_RETURN {
+    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+    guard(|| unsafe { call::evd::set_unwaitable(evd_handle) })
+}
+
+/// Makes waiting possible again (dat_evd_clear_unwaitable(3DAT)).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dat_evd_clear_unwaitable(evd_handle: DAT_EVD_HANDLE) -> DAT_RETURN {
+    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+    guard(|| unsafe { call::evd::clear_unwaitable(evd_handle) })
+}

@@ -1,0 +1,63 @@
+//! The calls for interface adapters.
+
+use crate::abi::*;
+use crate::call;
+use crate::guard;
+
+/// Opens an adapter by its name, for a version of the API; dat_ia_open of the headers calls it (dat_ia_openv(3DAT)).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dat_ia_openv(
+    ia_name: DAT_NAME_PTR,
+    async_evd_min_qlen: DAT_COUNT,
+    async_evd_handle: *mut DAT_EVD_HANDLE,
+    ia_handle: *mut DAT_IA_HANDLE,
+    dat_major: DAT_UINT32,
+    dat_minor: DAT_UINT32,
+    thread_safety: DAT_BOOLEAN,
+) -> DAT_RETURN {
+    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+    guard(|| unsafe {
+        call::ia::openv(
+            ia_name,
+            async_evd_min_qlen,
+            async_evd_handle,
+            ia_handle,
+            dat_major,
+            dat_minor,
+            thread_safety,
+        )
+    })
+}
+
+/// Tells what an adapter and its provider are (dat_ia_query(3DAT)).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dat_ia_query(
+    ia_handle: DAT_IA_HANDLE,
+    async_evd_handle: *mut DAT_EVD_HANDLE,
+    ia_attr_mask: DAT_IA_ATTR_MASK,
+    ia_attr: *mut DAT_IA_ATTR,
+    provider_attr_mask: DAT_PROVIDER_ATTR_MASK,
+    provider_attr: *mut DAT_PROVIDER_ATTR,
+) -> DAT_RETURN {
+    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+    guard(|| unsafe {
+        call::ia::query(
+            ia_handle,
+            async_evd_handle,
+            ia_attr_mask,
+            ia_attr,
+            provider_attr_mask,
+            provider_attr,
+        )
+    })
+}
+
+/// Closes an adapter (dat_ia_close(3DAT)).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dat_ia_close(
+    ia_handle: DAT_IA_HANDLE,
+    close_flags: DAT_CLOSE_FLAGS,
+) -> DAT_RETURN {
+    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+    guard(|| unsafe { call::ia::close(ia_handle, close_flags) })
+}

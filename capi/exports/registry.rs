@@ -1,0 +1,38 @@
+//! The calls for the registry.
+
+use crate::abi::*;
+use crate::call;
+use crate::guard;
+
+/// Lists the providers (dat_registry_list_providers(3DAT)).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dat_registry_list_providers(
+    max_to_return: DAT_COUNT,
+    entries_returned: *mut DAT_COUNT,
+    provider_list: *mut *mut DAT_PROVIDER_INFO,
+) -> DAT_RETURN {
+    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+    guard(|| unsafe {
+        call::registry::list_providers(max_to_return, entries_returned, provider_list)
+    })
+}
+
+/// Adds a provider; called by its library (dat_registry_add_provider(3DAT)).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dat_registry_add_provider(
+    provider: *const DAT_PROVIDER,
+    provider_info: *const DAT_PROVIDER_INFO,
+) -> DAT_RETURN {
+    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+    guard(|| unsafe { call::registry::add_provider(provider, provider_info) })
+}
+
+/// Takes a provider out; called by its library (dat_registry_remove_provider(3DAT)).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dat_registry_remove_provider(
+    provider: *const DAT_PROVIDER,
+    provider_info: *const DAT_PROVIDER_INFO,
+) -> DAT_RETURN {
+    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+    guard(|| unsafe { call::registry::remove_provider(provider, provider_info) })
+}

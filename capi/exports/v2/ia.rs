@@ -1,0 +1,15 @@
+//! The calls for interface adapters, as DAT 2.0 has them.
+
+use crate::abi::*;
+use crate::call;
+use crate::guard;
+
+/// Turns the handle of an adapter that a program has into the provider's own, and back.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dats_get_ia_handle(
+    handle: DAT_IA_HANDLE,
+    ia_handle_out: *mut DAT_IA_HANDLE,
+) -> DAT_RETURN {
+    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+    guard(|| unsafe { call::ia::get_ia_handle(handle, ia_handle_out) })
+}

@@ -1,0 +1,16 @@
+//! The calls for the registry, as DAT 2.0 has them.
+
+use crate::abi::*;
+use crate::call2;
+use crate::guard;
+
+/// Tells whether two adapters lead to the same port (dat_registry_providers_related(3DAT)).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dat_registry_providers_related(
+    ia_name_1: DAT_NAME_PTR,
+    ia_name_2: DAT_NAME_PTR,
+    relationship: *mut DAT_HA_RELATIONSHIP,
+) -> DAT_RETURN {
+    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+    guard(|| unsafe { call2::registry::providers_related(ia_name_1, ia_name_2, relationship) })
+}

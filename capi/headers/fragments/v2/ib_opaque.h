@@ -1,0 +1,2 @@
+/* An address handle of libibverbs. */
+struct ibv_ah;

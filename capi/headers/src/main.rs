@@ -1,0 +1,49 @@
+//! Makes the C headers of include/ from the Rust sources in capi/abi and capi/exports:
+//! `dat-headers FOLDER` writes `FOLDER/dat` (DAT 1.2) and `FOLDER/dat2` (DAT 2.0).
+//!
+//! What cbindgen can express comes from it. Strings, pointers and the macros that reach a provider
+//! through its table are made here from the same sources; the few things that only C has are in
+//! `fragments`.
+
+mod generate;
+mod header;
+mod plan;
+mod polish;
+mod redirect;
+mod source;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{env, fs};
+
+use plan::{HEADERS, Version};
+
+fn main() -> ExitCode {
+    let Some(folder) = env::args_os().nth(1) else {
+        eprintln!("usage: dat-headers FOLDER");
+        return ExitCode::from(2);
+    };
+    match write_all(Path::new(&folder)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("dat-headers: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn write_all(folder: &Path) -> Result<(), Box<dyn Error>> {
+    let capi = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    for version in [Version::V1, Version::V2] {
+        let place = folder.join(version.folder());
+        fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
+        for header in HEADERS.iter().filter(|header| header.exists_in(version)) {
+            let text = header::text(&capi, version, header)
+                .map_err(|e| format!("{}/{}: {e}", version.folder(), header.name))?;
+            let path = place.join(header.name);
+            fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! What a call answers: a `DAT_RETURN`, with the detail of a failure kept for the thread.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use dat_core::error::{Error, ReturnType, Subtype};
+
+use crate::abi::{DAT_RETURN, DAT_SUCCESS};
+use crate::{detail, dialect};
+
+/// The code that a call answers, or the error that becomes one. Codes of foreign providers pass
+/// through as they are.
+pub(crate) type Answer = Result<DAT_RETURN, Error>;
+
+/// What a call answers that did what it was asked to do.
+pub(crate) const DONE: Answer = Ok(DAT_SUCCESS);
+
+/// Runs a call on behalf of C: no panic leaves it, and an error leaves its detail.
+#[inline]
+pub(crate) fn guard(call: impl FnOnce() -> Answer) -> DAT_RETURN {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(code)) => code,
+        Ok(Err(error)) => failed(error),
+        Err(panic) => failed(panicked(&*panic)),
+    }
+}
+
+#[cold]
+fn failed(error: Error) -> DAT_RETURN {
+    let code = dialect::code(error.return_type(), error.subtype());
+    detail::keep(error);
+    code
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> Error {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    Error::new(ReturnType::InternalError, Subtype::NoSubtype)
+        .because(format!("a defect of the library: {}", text.unwrap_or("a panic without words")))
+}
+
+/// The answer of a poll that found nothing: no detail, so that polling costs nothing.
+pub(crate) fn plain(return_type: ReturnType) -> Answer {
+    Ok(dialect::code(return_type, Subtype::NoSubtype))
+}
+
+/// The error of a handle that is no live object of its kind.
+#[cold]
+pub(crate) fn invalid_handle(subtype: Subtype) -> Error {
+    Error::new(ReturnType::InvalidHandle, subtype)
+}

@@ -1,0 +1,149 @@
+//! Arguments from C, checked before use.
+
+use std::ptr::NonNull;
+
+use dat_core::error::{Error, Result, ReturnType, Subtype};
+
+use crate::abi::DAT_HANDLE;
+use crate::answer::invalid_handle;
+use crate::handle::{self, Object};
+
+/// Addresses of a process end here, and begin above the page that is never mapped.
+const USER: std::ops::Range<usize> = 0x1000..0x7fff_ffff_f000;
+
+/// The subtype that names an argument by its number, from 1.
+pub(crate) fn subtype(argument: u32) -> Subtype {
+    Subtype::from_value(Subtype::InvalidArg1.value() + argument - 1).unwrap_or(Subtype::NoSubtype)
+}
+
+/// The error of an argument, by its number.
+#[cold]
+pub(crate) fn invalid(argument: u32, reason: impl Into<String>) -> Error {
+    Error::new(ReturnType::InvalidParameter, subtype(argument)).because(reason.into())
+}
+
+/// Whether a value can be the address of a `T`.
+#[inline]
+pub(crate) fn is_address_of<T>(address: usize) -> bool {
+    USER.contains(&address) && address % align_of::<T>() == 0
+}
+
+/// Refuses what can't be the address of a `T`.
+pub(crate) fn check<T>(pointer: *const T, argument: u32) -> Result<()> {
+    if is_address_of::<T>(pointer.addr()) {
+        return Ok(());
+    }
+    let what = match pointer.addr() {
+        0 => "is NULL".to_owned(),
+        address if !USER.contains(&address) => format!("({address:#x}) is no address"),
+        address => format!("({address:#x}) is not aligned to {} bytes", align_of::<T>()),
+    };
+    Err(invalid(argument, format!("argument {argument} {what}"))
+        .advise("pass the address of a variable of the argument's type"))
+}
+
+/// Where a result goes; written on success only.
+pub(crate) struct Out<T>(NonNull<T>);
+
+impl<T> Out<T> {
+    /// Writes the result.
+    pub(crate) fn write(self, value: T) {
+        // SAFETY: checked, and memory for a `T` as the maker of this promised.
+        unsafe { self.0.write(value) };
+    }
+
+    /// The caller's struct, to write some fields of it. Every pattern of bits is a value of the
+    /// structs of C.
+    pub(crate) fn fields(&mut self) -> &mut T {
+        // SAFETY: as for `write`.
+        unsafe { self.0.as_mut() }
+    }
+}
+
+/// Where a result must go.
+///
+/// # Safety
+/// Unless it is recognised as no address of a `T`, the address is that of memory for one, which
+/// is the call's until it returns.
+#[inline]
+pub(crate) unsafe fn out<T>(pointer: *mut T, argument: u32) -> Result<Out<T>> {
+    check(pointer, argument)?;
+    NonNull::new(pointer).map(Out).ok_or_else(|| invalid(argument, "NULL"))
+}
+
+/// Where a result may go.
+///
+/// # Safety
+/// As [`out`], where not NULL.
+pub(crate) unsafe fn optional_out<T>(pointer: *mut T, argument: u32) -> Result<Option<Out<T>>> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: as the caller promises.
+    unsafe { out(pointer, argument) }.map(Some)
+}
+
+/// Lends a struct that the caller gives by its address.
+///
+/// # Safety
+/// The address is that of a readable `T`, which nobody writes during the call.
+pub(crate) unsafe fn given<'a, T>(pointer: *const T, argument: u32) -> Result<&'a T> {
+    check(pointer, argument)?;
+    // SAFETY: as the caller promises.
+    Ok(unsafe { &*pointer })
+}
+
+/// Lends a struct that the caller may leave out.
+///
+/// # Safety
+/// As [`given`], where not NULL.
+pub(crate) unsafe fn optional<'a, T>(pointer: *const T, argument: u32) -> Result<Option<&'a T>> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: as the caller promises.
+    unsafe { given(pointer, argument) }.map(Some)
+}
+
+/// Lends an array; NULL will do for none.
+///
+/// # Safety
+/// The address is that of `count` readable elements, which nobody writes during the call.
+#[inline]
+pub(crate) unsafe fn array<'a, T>(
+    pointer: *const T,
+    count: u64,
+    most: u64,
+    arguments: (u32, u32),
+) -> Result<&'a [T]> {
+    let (count_argument, pointer_argument) = arguments;
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if count > most {
+        return Err(invalid(count_argument, format!("{count} elements are more than {most}")));
+    }
+    check(pointer, pointer_argument)?;
+    // SAFETY: as the caller promises; the count is bounded.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, count as usize) })
+}
+
+/// A count of C's, which is signed: none is below 0.
+pub(crate) fn count(value: i32, argument: u32) -> Result<u32> {
+    u32::try_from(value)
+        .map_err(|_| invalid(argument, format!("argument {argument} is {value}, below 0")))
+}
+
+/// The object behind a handle that must be given.
+#[inline]
+pub(crate) fn object<T: Object>(handle: DAT_HANDLE, subtype: Subtype) -> Result<T> {
+    handle::get(handle).ok_or_else(|| invalid_handle(subtype))
+}
+
+/// The object behind a handle that may be `DAT_HANDLE_NULL`.
+pub(crate) fn optional_object<T: Object>(
+    handle: DAT_HANDLE,
+    subtype: Subtype,
+) -> Result<Option<T>> {
+    if handle.is_null() { Ok(None) } else { object(handle, subtype).map(Some) }
+}

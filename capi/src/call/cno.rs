@@ -1,0 +1,93 @@
+//! Consumer notification objects.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use dat_core::error::Subtype;
+use dat_core::{Cno, EventDispatcher, ProxyAgent, Timeout};
+
+use crate::abi::*;
+use crate::answer::{Answer, DONE, invalid_handle};
+use crate::argument::{object, out};
+use crate::handle::{self, Agent};
+use crate::{adapters, dialect};
+
+const HANDLE: Subtype = Subtype::InvalidHandleCno;
+
+/// The core's agent that runs C's; none where C gives none.
+fn proxy(agent: DAT_OS_WAIT_PROXY_AGENT) -> Option<ProxyAgent> {
+    let run = agent.proxy_agent_func?;
+    let agent = Agent(agent);
+    Some(Arc::new(move |evd: Option<EventDispatcher>| {
+        // The whole agent moves here, for it may go to any thread and its address may not.
+        let Agent(agent) = &agent;
+        let evd = evd.map_or(DAT_HANDLE_NULL, |evd| handle::of_number(evd.id()));
+        // SAFETY: the consumer gave the function to be run with its data, from any thread.
+        unsafe { run(agent.instance_data, evd) };
+    }))
+}
+
+pub(crate) unsafe fn create(
+    ia_handle: DAT_IA_HANDLE,
+    agent: DAT_OS_WAIT_PROXY_AGENT,
+    cno_handle: *mut DAT_CNO_HANDLE,
+) -> Answer {
+    foreign_adapter!(ia_handle, |ia| cno_create_func(ia, agent, cno_handle));
+    let ia = adapters::own(ia_handle)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(cno_handle, 3) }?;
+    let cno = ia.cno_create(proxy(agent))?;
+    let handle = handle::attach(cno, adapters::table(&ia));
+    handle::keep(handle, |kept| kept.agent = Some(Agent(agent)));
+    place.write(handle);
+    DONE
+}
+
+pub(crate) unsafe fn modify_agent(
+    cno_handle: DAT_CNO_HANDLE,
+    agent: DAT_OS_WAIT_PROXY_AGENT,
+) -> Answer {
+    foreign!(cno_handle, cno_modify_agent_func(cno_handle, agent));
+    object::<Cno>(cno_handle, HANDLE)?.modify_agent(proxy(agent))?;
+    handle::keep(cno_handle, |kept| kept.agent = Some(Agent(agent)));
+    DONE
+}
+
+pub(crate) unsafe fn query(
+    cno_handle: DAT_CNO_HANDLE,
+    cno_param_mask: DAT_CNO_PARAM_MASK,
+    cno_param: *mut DAT_CNO_PARAM,
+) -> Answer {
+    foreign!(cno_handle, cno_query_func(cno_handle, cno_param_mask, cno_param));
+    let cno: Cno = object(cno_handle, HANDLE)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(cno_param, 3) }?;
+    let ia_handle = adapters::handle_of(&cno.adapter());
+    let param = handle::keep(cno_handle, |kept| {
+        let agent = kept.agent.map(|Agent(agent)| agent);
+        dialect::cno_param(ia_handle, &cno, agent, &kept.more)
+    });
+    place.write(param.ok_or_else(|| invalid_handle(HANDLE))??);
+    DONE
+}
+
+pub(crate) unsafe fn wait(
+    cno_handle: DAT_CNO_HANDLE,
+    timeout: DAT_TIMEOUT,
+    evd_handle: *mut DAT_EVD_HANDLE,
+) -> Answer {
+    foreign!(cno_handle, cno_wait_func(cno_handle, timeout, evd_handle));
+    let cno: Cno = object(cno_handle, HANDLE)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(evd_handle, 3) }?;
+    let evd = cno.wait(Timeout::from_micros(timeout))?;
+    place.write(evd.map_or(std::ptr::null_mut::<c_void>(), |evd| handle::of_number(evd.id())));
+    DONE
+}
+
+pub(crate) unsafe fn free(cno_handle: DAT_CNO_HANDLE) -> Answer {
+    foreign!(cno_handle, cno_free_func(cno_handle));
+    object::<Cno>(cno_handle, HANDLE)?.free()?;
+    handle::reclaim();
+    DONE
+}

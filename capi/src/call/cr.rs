@@ -1,0 +1,85 @@
+//! Connection requests.
+
+use dat_core::error::Subtype;
+use dat_core::{ConnectionRequest, Endpoint};
+
+use super::ep::private_data;
+use crate::abi::*;
+use crate::answer::{Answer, DONE};
+use crate::argument::{object, optional_object, out};
+use crate::convert::address::adapter_to_c;
+use crate::convert::count;
+use crate::handle::Lasting;
+use crate::{adapters, dialect, foreign, handle};
+
+const HANDLE: Subtype = Subtype::InvalidHandleCr;
+
+pub(crate) unsafe fn query(
+    cr_handle: DAT_CR_HANDLE,
+    cr_param_mask: DAT_CR_PARAM_MASK,
+    cr_param: *mut DAT_CR_PARAM,
+) -> Answer {
+    foreign!(cr_handle, cr_query_func(cr_handle, cr_param_mask, cr_param));
+    let request: ConnectionRequest = object(cr_handle, HANDLE)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(cr_param, 3) }?;
+    let param = request.query()?;
+    let shown = handle::keep(cr_handle, |kept| {
+        let address = kept.remote_address.set(adapter_to_c(param.remote_address));
+        let data = kept.private_data.get_or_insert_with(|| Lasting::bytes(&param.private_data));
+        (address, data.as_ptr())
+    });
+    let (address, data) = shown.ok_or_else(|| crate::answer::invalid_handle(HANDLE))?;
+    let table = adapters::table(&request.adapter());
+    place.write(DAT_CR_PARAM {
+        remote_ia_address_ptr: address.cast(),
+        remote_port_qual: param.remote_port,
+        private_data_size: count(param.private_data.len()),
+        private_data: data.cast(),
+        local_ep_handle: param.local_ep.map_or(DAT_HANDLE_NULL, |ep| handle::attach(ep, table)),
+    });
+    DONE
+}
+
+pub(crate) unsafe fn accept(
+    cr_handle: DAT_CR_HANDLE,
+    ep_handle: DAT_EP_HANDLE,
+    private_data_size: DAT_COUNT,
+    private_data: DAT_PVOID,
+) -> Answer {
+    foreign!(cr_handle, cr_accept_func(cr_handle, ep_handle, private_data_size, private_data));
+    let request: ConnectionRequest = object(cr_handle, HANDLE)?;
+    let endpoint: Option<Endpoint> = optional_object(ep_handle, Subtype::InvalidHandleEp)?;
+    // SAFETY: as the caller promises.
+    let data = unsafe { self::private_data(private_data_size, private_data, (3, 4)) }?;
+    request.accept(endpoint.as_ref(), data)?;
+    handle::reclaim();
+    DONE
+}
+
+/// Refuses a request; DAT 1.2 has no private data here.
+pub(crate) unsafe fn reject(
+    cr_handle: DAT_CR_HANDLE,
+    private_data_size: DAT_COUNT,
+    private_data: DAT_PVOID,
+) -> Answer {
+    if let Some(table) = foreign::table_of(cr_handle) {
+        // SAFETY: as the caller promises.
+        let answer = unsafe { dialect::reject(table, cr_handle, private_data_size, private_data) };
+        foreign::ended(cr_handle, &answer);
+        return answer;
+    }
+    let request: ConnectionRequest = object(cr_handle, HANDLE)?;
+    // SAFETY: as the caller promises.
+    let data = unsafe { self::private_data(private_data_size, private_data, (2, 3)) }?;
+    request.reject(data)?;
+    handle::reclaim();
+    DONE
+}
+
+pub(crate) unsafe fn handoff(cr_handle: DAT_CR_HANDLE, conn_qual: DAT_CONN_QUAL) -> Answer {
+    foreign!(cr_handle, cr_handoff_func(cr_handle, conn_qual));
+    object::<ConnectionRequest>(cr_handle, HANDLE)?.handoff(conn_qual)?;
+    handle::reclaim();
+    DONE
+}

@@ -1,0 +1,427 @@
+//! Endpoints: their making, connection and end. Posts are in `post`.
+
+use std::ptr::null;
+
+use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_core::flags::{Close, ConnectFlags, Qos};
+use dat_core::{
+    Connect, Endpoint, EpAttributes, EpChange, EpParam, EpSpec, EventDispatcher, InterfaceAdapter,
+    ProtectionZone, SharedReceiveQueue, Timeout,
+};
+
+use crate::abi::*;
+use crate::answer::{Answer, DONE};
+use crate::argument::{self, array, count, given, invalid, object, optional_object, out};
+use crate::convert::address::{self, adapter_to_c};
+use crate::convert::{self, boolean, endpoint};
+use crate::{adapters, dialect, handle};
+
+const HANDLE: Subtype = Subtype::InvalidHandleEp;
+
+/// The most private data that a call may name; providers take less.
+const PRIVATE_DATA: u64 = 1 << 20;
+
+/// What an endpoint is made from, but for its attributes and shared queue.
+struct Parts {
+    pz: ProtectionZone,
+    recv_evd: Option<EventDispatcher>,
+    request_evd: Option<EventDispatcher>,
+    connect_evd: Option<EventDispatcher>,
+}
+
+impl Parts {
+    fn new(
+        pz: DAT_PZ_HANDLE,
+        recv: DAT_EVD_HANDLE,
+        request: DAT_EVD_HANDLE,
+        connect: DAT_EVD_HANDLE,
+    ) -> Result<Self> {
+        Ok(Self {
+            pz: object(pz, Subtype::InvalidHandlePz)?,
+            recv_evd: optional_object(recv, Subtype::InvalidHandleEvdRecv)?,
+            request_evd: optional_object(request, Subtype::InvalidHandleEvdRequest)?,
+            connect_evd: optional_object(connect, Subtype::InvalidHandleEvdConn)?,
+        })
+    }
+
+    fn make(
+        &self,
+        ia: &InterfaceAdapter,
+        srq: Option<&SharedReceiveQueue>,
+        attributes: Option<&EpAttributes>,
+    ) -> Result<DAT_EP_HANDLE> {
+        let mut spec = EpSpec::new(&self.pz);
+        if let Some(evd) = &self.recv_evd {
+            spec = spec.recv_evd(evd);
+        }
+        if let Some(evd) = &self.request_evd {
+            spec = spec.request_evd(evd);
+        }
+        if let Some(evd) = &self.connect_evd {
+            spec = spec.connect_evd(evd);
+        }
+        if let Some(srq) = srq {
+            spec = spec.srq(srq);
+        }
+        if let Some(attributes) = attributes {
+            spec = spec.attributes(attributes);
+        }
+        Ok(handle::attach(ia.ep_create(&spec)?, adapters::table(ia)))
+    }
+}
+
+/// The attributes that an endpoint is asked for; NULL for the provider's defaults.
+///
+/// # Safety
+/// The address is that of attributes, where not NULL.
+unsafe fn attributes(ep_attr: *const DAT_EP_ATTR, argument: u32) -> Result<Option<EpAttributes>> {
+    // SAFETY: as the caller promises.
+    let given = unsafe { argument::optional(ep_attr, argument) }?;
+    // SAFETY: as the caller promises.
+    given.map(|it| unsafe { endpoint::attributes_from_c(it, argument) }).transpose()
+}
+
+pub(crate) unsafe fn create(
+    ia_handle: DAT_IA_HANDLE,
+    pz_handle: DAT_PZ_HANDLE,
+    recv_evd_handle: DAT_EVD_HANDLE,
+    request_evd_handle: DAT_EVD_HANDLE,
+    connect_evd_handle: DAT_EVD_HANDLE,
+    ep_attr: *const DAT_EP_ATTR,
+    ep_handle: *mut DAT_EP_HANDLE,
+) -> Answer {
+    foreign_adapter!(ia_handle, |ia| ep_create_func(
+        ia,
+        pz_handle,
+        recv_evd_handle,
+        request_evd_handle,
+        connect_evd_handle,
+        ep_attr,
+        ep_handle
+    ));
+    let ia = adapters::own(ia_handle)?;
+    let parts = Parts::new(pz_handle, recv_evd_handle, request_evd_handle, connect_evd_handle)?;
+    // SAFETY: as the caller promises.
+    let attributes = unsafe { attributes(ep_attr, 6) }?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(ep_handle, 7) }?;
+    place.write(parts.make(&ia, None, attributes.as_ref())?);
+    DONE
+}
+
+pub(crate) unsafe fn create_with_srq(
+    ia_handle: DAT_IA_HANDLE,
+    pz_handle: DAT_PZ_HANDLE,
+    recv_evd_handle: DAT_EVD_HANDLE,
+    request_evd_handle: DAT_EVD_HANDLE,
+    connect_evd_handle: DAT_EVD_HANDLE,
+    srq_handle: DAT_SRQ_HANDLE,
+    ep_attr: *const DAT_EP_ATTR,
+    ep_handle: *mut DAT_EP_HANDLE,
+) -> Answer {
+    foreign_adapter!(ia_handle, |ia| ep_create_with_srq_func(
+        ia,
+        pz_handle,
+        recv_evd_handle,
+        request_evd_handle,
+        connect_evd_handle,
+        srq_handle,
+        ep_attr,
+        ep_handle
+    ));
+    let ia = adapters::own(ia_handle)?;
+    let parts = Parts::new(pz_handle, recv_evd_handle, request_evd_handle, connect_evd_handle)?;
+    let srq = object(srq_handle, Subtype::InvalidHandleSrq)?;
+    // SAFETY: as the caller promises.
+    let given = unsafe { argument::optional(ep_attr, 7) }?;
+    // The page says that this one is ignored, whatever it holds: the segments are on the queue.
+    let given = given.map(|it| DAT_EP_ATTR { max_recv_iov: 0, ..*it });
+    // SAFETY: as the caller promises.
+    let attributes = unsafe { attributes(given.as_ref().map_or(null(), |it| it), 7) }?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(ep_handle, 8) }?;
+    place.write(parts.make(&ia, Some(&srq), attributes.as_ref())?);
+    DONE
+}
+
+pub(crate) unsafe fn query(
+    ep_handle: DAT_EP_HANDLE,
+    ep_param_mask: DAT_EP_PARAM_MASK,
+    ep_param: *mut DAT_EP_PARAM,
+) -> Answer {
+    foreign!(ep_handle, ep_query_func(ep_handle, ep_param_mask, ep_param));
+    let endpoint: Endpoint = object(ep_handle, HANDLE)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(ep_param, 3) }?;
+    let param = endpoint.query()?;
+    let shown = handle::keep(ep_handle, |kept| {
+        let local = kept.local_address.set(adapter_to_c(param.local_address)).cast();
+        let remote = match param.remote_address {
+            Some(address) => kept.remote_address.set(adapter_to_c(address)).cast(),
+            None => std::ptr::null_mut(),
+        };
+        (local, remote, endpoint::attributes_to_c(&param.attributes, kept))
+    });
+    let (local, remote, attributes) = shown.ok_or_else(|| gone("dat_ep_query"))?;
+    place.write(dialect::endpoint_param(&endpoint, &param, (local, remote), attributes));
+    DONE
+}
+
+/// The handles in what an endpoint is, as C has them.
+pub(crate) struct Handles {
+    pub(crate) ia: DAT_IA_HANDLE,
+    pub(crate) pz: DAT_PZ_HANDLE,
+    pub(crate) recv_evd: DAT_EVD_HANDLE,
+    pub(crate) request_evd: DAT_EVD_HANDLE,
+    pub(crate) connect_evd: DAT_EVD_HANDLE,
+    pub(crate) srq: DAT_SRQ_HANDLE,
+}
+
+impl Handles {
+    pub(crate) fn of(endpoint: &Endpoint, param: &EpParam) -> Self {
+        let evd = |evd: &Option<EventDispatcher>| {
+            evd.as_ref().map_or(DAT_HANDLE_NULL, |evd| handle::of_number(evd.id()))
+        };
+        Self {
+            ia: adapters::handle_of(&endpoint.adapter()),
+            pz: param.pz.as_ref().map_or(DAT_HANDLE_NULL, |pz| handle::of_number(pz.id())),
+            recv_evd: evd(&param.recv_evd),
+            request_evd: evd(&param.request_evd),
+            connect_evd: evd(&param.connect_evd),
+            srq: param.srq.as_ref().map_or(DAT_HANDLE_NULL, |srq| handle::of_number(srq.id())),
+        }
+    }
+}
+
+#[cold]
+fn gone(operation: &'static str) -> Error {
+    Error::new(ReturnType::InvalidHandle, HANDLE)
+        .during(operation)
+        .because("the endpoint was freed by another thread meanwhile")
+}
+
+/// The parts of an endpoint that `dat_ep_modify` never changes (dat_ep_modify(3DAT)).
+const FIXED: DAT_EP_PARAM_MASK = dialect::EP_FIXED;
+
+pub(crate) unsafe fn modify(
+    ep_handle: DAT_EP_HANDLE,
+    ep_param_mask: DAT_EP_PARAM_MASK,
+    ep_param: *const DAT_EP_PARAM,
+) -> Answer {
+    foreign!(ep_handle, ep_modify_func(ep_handle, ep_param_mask, ep_param));
+    let endpoint: Endpoint = object(ep_handle, HANDLE)?;
+    // SAFETY: as the caller promises.
+    let param = unsafe { given(ep_param, 3) }?;
+    if ep_param_mask & (FIXED | !DAT_EP_FIELD_ALL) != 0 {
+        return Err(invalid(2, format!("{ep_param_mask:#x} names what can't be changed"))
+            .during("dat_ep_modify")
+            .advise("name the zone, dispatchers and attributes only"));
+    }
+    let mut change = EpChange::new();
+    if ep_param_mask & DAT_EP_FIELD_PZ_HANDLE != 0 {
+        change = change.pz(&object(param.pz_handle, Subtype::InvalidHandlePz)?);
+    }
+    let evd = |bit, handle, subtype| -> Result<Option<Option<EventDispatcher>>> {
+        if ep_param_mask & bit == 0 { Ok(None) } else { optional_object(handle, subtype).map(Some) }
+    };
+    let recv =
+        evd(DAT_EP_FIELD_RECV_EVD_HANDLE, param.recv_evd_handle, Subtype::InvalidHandleEvdRecv)?;
+    let request = evd(
+        DAT_EP_FIELD_REQUEST_EVD_HANDLE,
+        param.request_evd_handle,
+        Subtype::InvalidHandleEvdRequest,
+    )?;
+    let connect = evd(
+        DAT_EP_FIELD_CONNECT_EVD_HANDLE,
+        param.connect_evd_handle,
+        Subtype::InvalidHandleEvdConn,
+    )?;
+    if let Some(evd) = recv {
+        change = change.recv_evd(evd.as_ref());
+    }
+    if let Some(evd) = request {
+        change = change.request_evd(evd.as_ref());
+    }
+    if let Some(evd) = connect {
+        change = change.connect_evd(evd.as_ref());
+    }
+    if ep_param_mask & DAT_EP_FIELD_EP_ATTR_ALL != 0 {
+        let mut attributes = endpoint.query()?.attributes;
+        // SAFETY: the lists that the mask names are as long as they say.
+        unsafe { endpoint::change_attributes(&mut attributes, ep_param_mask, &param.ep_attr) }?;
+        change = change.attributes(&attributes);
+    }
+    endpoint.modify(&change)?;
+    DONE
+}
+
+/// What a connection is asked for with, but for its target.
+///
+/// # Safety
+/// The private data is as long as it says.
+pub(crate) unsafe fn private_data<'a>(
+    size: DAT_COUNT,
+    data: DAT_PVOID,
+    arguments: (u32, u32),
+) -> Result<&'a [u8]> {
+    let size = count(size, arguments.0)?;
+    // SAFETY: as the caller promises.
+    unsafe { array(data.cast::<u8>().cast_const(), size.into(), PRIVATE_DATA, arguments) }
+}
+
+pub(crate) unsafe fn connect(
+    ep_handle: DAT_EP_HANDLE,
+    remote_ia_address: DAT_IA_ADDRESS_PTR,
+    remote_conn_qual: DAT_CONN_QUAL,
+    timeout: DAT_TIMEOUT,
+    private_data_size: DAT_COUNT,
+    private_data: DAT_PVOID,
+    qos: DAT_QOS,
+    connect_flags: DAT_CONNECT_FLAGS,
+) -> Answer {
+    foreign!(
+        ep_handle,
+        ep_connect_func(
+            ep_handle,
+            remote_ia_address,
+            remote_conn_qual,
+            timeout,
+            private_data_size,
+            private_data,
+            qos,
+            connect_flags
+        )
+    );
+    let endpoint: Endpoint = object(ep_handle, HANDLE)?;
+    // SAFETY: as the caller promises.
+    let remote = unsafe { address::from_c(remote_ia_address, 2) }?;
+    // SAFETY: as the caller promises.
+    let private_data = unsafe { self::private_data(private_data_size, private_data, (5, 6)) }?;
+    endpoint.connect(&Connect {
+        address: remote.ip(),
+        qualifier: remote_conn_qual,
+        timeout: Timeout::from_micros(timeout),
+        private_data,
+        qos: Qos::from_bits_retain(qos),
+        flags: ConnectFlags::from_bits_retain(connect_flags),
+    })?;
+    DONE
+}
+
+pub(crate) unsafe fn dup_connect(
+    ep_handle: DAT_EP_HANDLE,
+    dup_ep_handle: DAT_EP_HANDLE,
+    timeout: DAT_TIMEOUT,
+    private_data_size: DAT_COUNT,
+    private_data: DAT_PVOID,
+    qos: DAT_QOS,
+) -> Answer {
+    foreign!(
+        ep_handle,
+        ep_dup_connect_func(
+            ep_handle,
+            dup_ep_handle,
+            timeout,
+            private_data_size,
+            private_data,
+            qos
+        )
+    );
+    let endpoint: Endpoint = object(ep_handle, HANDLE)?;
+    let original: Endpoint = object(dup_ep_handle, HANDLE)?;
+    // SAFETY: as the caller promises.
+    let private_data = unsafe { self::private_data(private_data_size, private_data, (4, 5)) }?;
+    let timeout = Timeout::from_micros(timeout);
+    endpoint.dup_connect(&original, timeout, private_data, Qos::from_bits_retain(qos))?;
+    DONE
+}
+
+/// How an object is closed, as C says it.
+pub(super) fn close(flags: DAT_CLOSE_FLAGS) -> Result<Close> {
+    match flags {
+        DAT_CLOSE_ABRUPT_FLAG => Ok(Close::Abrupt),
+        DAT_CLOSE_GRACEFUL_FLAG => Ok(Close::Graceful),
+        other => Err(invalid(2, format!("{other:#x} is no DAT_CLOSE_FLAGS"))),
+    }
+}
+
+pub(crate) unsafe fn disconnect(ep_handle: DAT_EP_HANDLE, close_flags: DAT_CLOSE_FLAGS) -> Answer {
+    foreign!(ep_handle, ep_disconnect_func(ep_handle, close_flags));
+    object::<Endpoint>(ep_handle, HANDLE)?.disconnect(close(close_flags)?)?;
+    DONE
+}
+
+pub(crate) unsafe fn get_status(
+    ep_handle: DAT_EP_HANDLE,
+    ep_state: *mut DAT_EP_STATE,
+    recv_idle: *mut DAT_BOOLEAN,
+    request_idle: *mut DAT_BOOLEAN,
+) -> Answer {
+    foreign!(ep_handle, ep_get_status_func(ep_handle, ep_state, recv_idle, request_idle));
+    let endpoint: Endpoint = object(ep_handle, HANDLE)?;
+    // SAFETY: as the caller promises.
+    let state_place = unsafe { argument::optional_out(ep_state, 2) }?;
+    // SAFETY: as the caller promises.
+    let recv_place = unsafe { argument::optional_out(recv_idle, 3) }?;
+    // SAFETY: as the caller promises.
+    let request_place = unsafe { argument::optional_out(request_idle, 4) }?;
+    let status = endpoint.status()?;
+    if let Some(place) = state_place {
+        place.write(status.state as DAT_EP_STATE);
+    }
+    if let Some(place) = recv_place {
+        place.write(boolean(status.recv_idle));
+    }
+    if let Some(place) = request_place {
+        place.write(boolean(status.request_idle));
+    }
+    DONE
+}
+
+pub(crate) unsafe fn recv_query(
+    ep_handle: DAT_EP_HANDLE,
+    nbufs_allocated: *mut DAT_COUNT,
+    bufs_alloc_span: *mut DAT_COUNT,
+) -> Answer {
+    foreign!(ep_handle, ep_recv_query_func(ep_handle, nbufs_allocated, bufs_alloc_span));
+    let endpoint: Endpoint = object(ep_handle, HANDLE)?;
+    // SAFETY: as the caller promises.
+    let allocated_place = unsafe { argument::optional_out(nbufs_allocated, 2) }?;
+    // SAFETY: as the caller promises.
+    let span_place = unsafe { argument::optional_out(bufs_alloc_span, 3) }?;
+    let buffers = endpoint.recv_query()?;
+    if let Some(place) = allocated_place {
+        place.write(convert::count(buffers.allocated));
+    }
+    if let Some(place) = span_place {
+        place.write(convert::count(buffers.span));
+    }
+    DONE
+}
+
+pub(crate) unsafe fn set_watermark(
+    ep_handle: DAT_EP_HANDLE,
+    soft_high_watermark: DAT_COUNT,
+    hard_high_watermark: DAT_COUNT,
+) -> Answer {
+    foreign!(ep_handle, ep_set_watermark_func(ep_handle, soft_high_watermark, hard_high_watermark));
+    let endpoint: Endpoint = object(ep_handle, HANDLE)?;
+    // DAT_WATERMARK_INFINITE and DAT_HW_DEFAULT, both -1 as a count.
+    let mark =
+        |value, argument| if value == -1 { Ok(None) } else { count(value, argument).map(Some) };
+    endpoint.set_watermark(mark(soft_high_watermark, 2)?, mark(hard_high_watermark, 3)?)?;
+    DONE
+}
+
+pub(crate) unsafe fn reset(ep_handle: DAT_EP_HANDLE) -> Answer {
+    foreign!(ep_handle, ep_reset_func(ep_handle));
+    object::<Endpoint>(ep_handle, HANDLE)?.reset()?;
+    DONE
+}
+
+pub(crate) unsafe fn free(ep_handle: DAT_EP_HANDLE) -> Answer {
+    foreign!(ep_handle, ep_free_func(ep_handle));
+    object::<Endpoint>(ep_handle, HANDLE)?.free()?;
+    handle::reclaim();
+    DONE
+}

@@ -1,0 +1,28 @@
+//! Errors in words.
+
+use std::ffi::c_char;
+
+use crate::abi::*;
+use crate::answer::{Answer, DONE};
+use crate::argument::{invalid, out};
+use crate::{detail, words};
+
+pub(crate) unsafe fn strerror(
+    value: DAT_RETURN,
+    major_message: *mut *const c_char,
+    minor_message: *mut *const c_char,
+) -> Answer {
+    // SAFETY: as the caller promises.
+    let major = unsafe { out(major_message, 2) }?;
+    // SAFETY: as the caller promises.
+    let minor = unsafe { out(minor_message, 3) }?;
+    let (major_text, minor_text) = words::of(value)
+        .ok_or_else(|| invalid(1, format!("{value:#010x} is no DAT_RETURN of this API")))?;
+    major.write(major_text.as_ptr());
+    minor.write(minor_text.as_ptr());
+    DONE
+}
+
+pub(crate) fn detail() -> *const c_char {
+    detail::text()
+}

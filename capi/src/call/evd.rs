@@ -1,0 +1,180 @@
+//! Event dispatchers.
+
+use dat_core::error::{ReturnType, Subtype};
+use dat_core::{EvdFlags, EvdOptions, EvdParam, Event, EventDispatcher, Timeout, Waited};
+
+use crate::abi::*;
+use crate::answer::{Answer, DONE, invalid_handle, plain};
+use crate::argument::{count, given, invalid, object, optional_object, out};
+use crate::convert::{self, event};
+use crate::{adapters, handle};
+
+const HANDLE: Subtype = Subtype::InvalidHandleEvdRequest;
+
+pub(crate) unsafe fn create(
+    ia_handle: DAT_IA_HANDLE,
+    evd_min_qlen: DAT_COUNT,
+    cno_handle: DAT_CNO_HANDLE,
+    evd_flags: DAT_EVD_FLAGS,
+    evd_handle: *mut DAT_EVD_HANDLE,
+) -> Answer {
+    foreign_adapter!(ia_handle, |ia| evd_create_func(
+        ia,
+        evd_min_qlen,
+        cno_handle,
+        evd_flags,
+        evd_handle
+    ));
+    let ia = adapters::own(ia_handle)?;
+    let min_qlen = count(evd_min_qlen, 2)?;
+    let cno = optional_object(cno_handle, Subtype::InvalidHandleCno)?;
+    let flags = EvdFlags::from_bits(evd_flags)
+        .ok_or_else(|| invalid(4, format!("{evd_flags:#x} has bits that are no streams")))?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(evd_handle, 5) }?;
+    let evd = ia.evd_create(&EvdOptions { min_qlen, flags, cno })?;
+    place.write(handle::attach(evd, adapters::table(&ia)));
+    DONE
+}
+
+pub(crate) unsafe fn query(
+    evd_handle: DAT_EVD_HANDLE,
+    evd_param_mask: DAT_EVD_PARAM_MASK,
+    evd_param: *mut DAT_EVD_PARAM,
+) -> Answer {
+    foreign!(evd_handle, evd_query_func(evd_handle, evd_param_mask, evd_param));
+    let evd: EventDispatcher = object(evd_handle, HANDLE)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(evd_param, 3) }?;
+    let param = evd.query()?;
+    place.write(DAT_EVD_PARAM {
+        ia_handle: adapters::handle_of(&evd.adapter()),
+        evd_qlen: convert::count(param.qlen),
+        evd_state: state(&param),
+        cno_handle: param.cno.map_or(DAT_HANDLE_NULL, |cno| handle::of_number(cno.id())),
+        evd_flags: param.flags.bits(),
+    });
+    DONE
+}
+
+fn state(param: &EvdParam) -> DAT_EVD_STATE {
+    let enabled = if param.enabled { DAT_EVD_STATE_ENABLED } else { DAT_EVD_STATE_DISABLED };
+    let waitable = if param.waitable { DAT_EVD_STATE_WAITABLE } else { DAT_EVD_STATE_UNWAITABLE };
+    let notify = if param.config_notify { DAT_EVD_STATE_CONFIG_NOTIFY } else { 0 };
+    let solicited = if param.config_solicited { DAT_EVD_STATE_CONFIG_SOLICITED } else { 0 };
+    enabled | waitable | notify | solicited
+}
+
+pub(crate) unsafe fn modify_cno(evd_handle: DAT_EVD_HANDLE, cno_handle: DAT_CNO_HANDLE) -> Answer {
+    foreign!(evd_handle, evd_modify_cno_func(evd_handle, cno_handle));
+    let evd: EventDispatcher = object(evd_handle, HANDLE)?;
+    let cno = optional_object(cno_handle, Subtype::InvalidHandleCno)?;
+    evd.modify_cno(cno.as_ref())?;
+    DONE
+}
+
+pub(crate) unsafe fn enable(evd_handle: DAT_EVD_HANDLE) -> Answer {
+    foreign!(evd_handle, evd_enable_func(evd_handle));
+    object::<EventDispatcher>(evd_handle, HANDLE)?.enable()?;
+    DONE
+}
+
+pub(crate) unsafe fn disable(evd_handle: DAT_EVD_HANDLE) -> Answer {
+    foreign!(evd_handle, evd_disable_func(evd_handle));
+    object::<EventDispatcher>(evd_handle, HANDLE)?.disable()?;
+    DONE
+}
+
+pub(crate) unsafe fn set_unwaitable(evd_handle: DAT_EVD_HANDLE) -> Answer {
+    foreign!(evd_handle, evd_set_unwaitable_func(evd_handle));
+    object::<EventDispatcher>(evd_handle, HANDLE)?.set_unwaitable()?;
+    DONE
+}
+
+pub(crate) unsafe fn clear_unwaitable(evd_handle: DAT_EVD_HANDLE) -> Answer {
+    foreign!(evd_handle, evd_clear_unwaitable_func(evd_handle));
+    object::<EventDispatcher>(evd_handle, HANDLE)?.clear_unwaitable()?;
+    DONE
+}
+
+pub(crate) unsafe fn resize(evd_handle: DAT_EVD_HANDLE, evd_min_qlen: DAT_COUNT) -> Answer {
+    foreign!(evd_handle, evd_resize_func(evd_handle, evd_min_qlen));
+    let evd: EventDispatcher = object(evd_handle, HANDLE)?;
+    evd.resize(count(evd_min_qlen, 2)?)?;
+    DONE
+}
+
+pub(crate) unsafe fn post_se(evd_handle: DAT_EVD_HANDLE, event: *const DAT_EVENT) -> Answer {
+    foreign!(evd_handle, evd_post_se_func(evd_handle, event));
+    let evd: EventDispatcher = object(evd_handle, HANDLE)?;
+    // SAFETY: as the caller promises.
+    let event = unsafe { given(event, 2) }?;
+    if event.event_number != DAT_SOFTWARE_EVENT {
+        let number = event.event_number;
+        return Err(invalid(2, format!("event number {number:#x} is not DAT_SOFTWARE_EVENT"))
+            .during("dat_evd_post_se")
+            .advise("set event_number to DAT_SOFTWARE_EVENT: consumers post no other events"));
+    }
+    // SAFETY: software events have this data; any bits are a value of it.
+    let data = unsafe { event.event_data.software_event_data };
+    evd.post_se(data.pointer.expose_provenance() as u64)?;
+    DONE
+}
+
+#[inline]
+pub(crate) unsafe fn dequeue(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -> Answer {
+    foreign!(evd_handle, evd_dequeue_func(evd_handle, event));
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(event, 2) };
+    let mut taken = Event::None;
+    let found = handle::with(evd_handle, |evd: &EventDispatcher| match place {
+        Ok(mut place) => {
+            let found = evd.dequeue(&mut taken)?;
+            if found {
+                event::deliver(&taken, evd_handle, place.fields());
+            }
+            Ok(found)
+        }
+        Err(error) => Err(error),
+    });
+    match found.ok_or_else(|| invalid_handle(HANDLE))?? {
+        true => DONE,
+        false => plain(ReturnType::QueueEmpty),
+    }
+}
+
+pub(crate) unsafe fn wait(
+    evd_handle: DAT_EVD_HANDLE,
+    timeout: DAT_TIMEOUT,
+    threshold: DAT_COUNT,
+    event: *mut DAT_EVENT,
+    n_more: *mut DAT_COUNT,
+) -> Answer {
+    foreign!(evd_handle, evd_wait_func(evd_handle, timeout, threshold, event, n_more));
+    let evd: EventDispatcher = object(evd_handle, HANDLE)?;
+    let threshold = count(threshold, 3)?;
+    // SAFETY: as the caller promises.
+    let mut place = unsafe { out(event, 4) }?;
+    // SAFETY: as the caller promises.
+    let more_place = unsafe { out(n_more, 5) }?;
+    let mut taken = Event::None;
+    match evd.wait(Timeout::from_micros(timeout), threshold, &mut taken)? {
+        Waited::Event { more } => {
+            event::deliver(&taken, evd_handle, place.fields());
+            more_place.write(convert::count(more));
+            DONE
+        }
+        Waited::TimedOut { queued } => {
+            // The one result of a call that fails: how many events wait (dat_evd_wait(3DAT)).
+            more_place.write(convert::count(queued));
+            plain(ReturnType::TimeoutExpired)
+        }
+    }
+}
+
+pub(crate) unsafe fn free(evd_handle: DAT_EVD_HANDLE) -> Answer {
+    foreign!(evd_handle, evd_free_func(evd_handle));
+    object::<EventDispatcher>(evd_handle, HANDLE)?.free()?;
+    handle::reclaim();
+    DONE
+}

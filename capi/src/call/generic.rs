@@ -1,0 +1,47 @@
+//! Calls for objects of any kind.
+
+use dat_core::error::Subtype;
+
+use crate::abi::*;
+use crate::adapters;
+use crate::answer::{Answer, DONE, invalid_handle};
+use crate::argument::out;
+use crate::handle::{self, AnyObject};
+
+const HANDLE: Subtype = Subtype::InvalidHandle1;
+
+fn any(handle: DAT_HANDLE) -> Result<AnyObject, dat_core::Error> {
+    AnyObject::get(adapters::to_cell(handle)).ok_or_else(|| invalid_handle(HANDLE))
+}
+
+pub(crate) unsafe fn set_consumer_context(handle: DAT_HANDLE, context: DAT_CONTEXT) -> Answer {
+    foreign_adapter!(handle, |ia| set_consumer_context_func(ia, context));
+    foreign!(handle, set_consumer_context_func(handle, context));
+    // SAFETY: every member of the union has eight bytes, and any bits are a value.
+    any(handle)?.set_consumer_context(unsafe { context.as_64 });
+    DONE
+}
+
+pub(crate) unsafe fn get_consumer_context(handle: DAT_HANDLE, context: *mut DAT_CONTEXT) -> Answer {
+    foreign_adapter!(handle, |ia| get_consumer_context_func(ia, context));
+    foreign!(handle, get_consumer_context_func(handle, context));
+    let object = any(handle)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(context, 2) }?;
+    place.write(DAT_CONTEXT { as_64: object.consumer_context() });
+    DONE
+}
+
+pub(crate) unsafe fn get_handle_type(
+    handle: DAT_HANDLE,
+    handle_type: *mut DAT_HANDLE_TYPE,
+) -> Answer {
+    foreign_adapter!(handle, |ia| get_handle_type_func(ia, handle_type));
+    foreign!(handle, get_handle_type_func(handle, handle_type));
+    let kind = handle::kind_of(adapters::to_cell(handle)).ok_or_else(|| invalid_handle(HANDLE))?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(handle_type, 2) }?;
+    // The kinds of the core are numbered as those of the API.
+    place.write(kind as DAT_HANDLE_TYPE);
+    DONE
+}

@@ -1,0 +1,228 @@
+//! Interface adapters.
+
+use std::ffi::CStr;
+
+use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_core::registry::{Candidate, Choice, Demand};
+use dat_core::{ApiVersion, AsyncErrors, EventDispatcher, IaOptions, InterfaceAdapter};
+
+use super::ep::close as close_how;
+use crate::abi::*;
+use crate::adapters::{self, Adapter};
+use crate::answer::{Answer, DONE, invalid_handle};
+use crate::argument::{self, count, object, out};
+use crate::convert::interface;
+use crate::debug::{self, Kind};
+use crate::{dialect, foreign, handle, registry};
+
+const HANDLE: Subtype = Subtype::InvalidHandleIa;
+const OPEN: &str = "dat_ia_open";
+
+/// The name of an adapter, bytes as they are but for what is no text.
+///
+/// # Safety
+/// The address is NULL or that of a string.
+pub(crate) unsafe fn name(name: DAT_NAME_PTR, argument: u32) -> Result<String> {
+    // SAFETY: as the caller promises.
+    unsafe { argument::given(name.cast_const(), argument) }?;
+    // SAFETY: not NULL; ends with a zero, as the caller promises.
+    Ok(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
+}
+
+pub(crate) unsafe fn openv(
+    ia_name: DAT_NAME_PTR,
+    async_evd_min_qlen: DAT_COUNT,
+    async_evd_handle: *mut DAT_EVD_HANDLE,
+    ia_handle: *mut DAT_IA_HANDLE,
+    dat_major: DAT_UINT32,
+    dat_minor: DAT_UINT32,
+    thread_safety: DAT_BOOLEAN,
+) -> Answer {
+    // SAFETY: as the caller promises.
+    let name = unsafe { name(ia_name, 1) }?;
+    // SAFETY: as the caller promises.
+    let mut evd_place = unsafe { out(async_evd_handle, 3) }?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(ia_handle, 4) }?;
+    debug::say(Kind::Consumer, || {
+        format!("dat_ia_openv ({name:?}, {dat_major}.{dat_minor}, {thread_safety})")
+    });
+    let version = version(dat_major, dat_minor)?;
+    let demand = Demand { version, thread_safe: Some(thread_safety != DAT_FALSE) };
+    let asked =
+        foreign::Asked { name: ia_name, async_evd_min_qlen, async_evd: *evd_place.fields() };
+    let opened = registry::shared().find(&name, demand, |choice| match choice {
+        Choice::Provider(candidate) => Ok(open_own(candidate, version, &asked)?),
+        Choice::Library(library) => foreign::open_library(&library, &asked),
+        Choice::Registered(registration) => foreign::open_registered(&registration, &asked),
+    })?;
+    let (handle, evd) = match opened {
+        Opened::Own(ia) => {
+            let evd = async_evd(&ia);
+            let cell = handle::attach(ia.clone(), adapters::table(&ia));
+            (adapters::add(Adapter::Own(cell.addr())), evd)
+        }
+        Opened::Foreign { address, async_evd } => {
+            (adapters::add(Adapter::Foreign(address)), async_evd)
+        }
+    };
+    evd_place.write(evd);
+    place.write(handle);
+    DONE
+}
+
+/// The version of the API that a program asks for, which must be this library's.
+fn version(major: u32, minor: u32) -> Result<ApiVersion> {
+    let (own_major, own_minor) = dialect::VERSION;
+    let subtype = match () {
+        () if major != own_major => Subtype::MajorNotFound,
+        () if minor != own_minor => Subtype::MinorNotFound,
+        () => return Ok(ApiVersion::new(major, minor)),
+    };
+    Err(Error::new(ReturnType::ProviderNotFound, subtype)
+        .during(OPEN)
+        .because(format!("the program asks for DAT {major}.{minor}"))
+        .advise(format!("this library speaks DAT {own_major}.{own_minor}; link the other one")))
+}
+
+/// An adapter that was opened.
+pub(crate) enum Opened {
+    Own(InterfaceAdapter),
+    Foreign {
+        /// What its provider knows it by.
+        address: usize,
+        /// The dispatcher of asynchronous errors, as the provider gave it.
+        async_evd: DAT_EVD_HANDLE,
+    },
+}
+
+fn open_own(candidate: Candidate, version: ApiVersion, asked: &foreign::Asked) -> Result<Opened> {
+    let async_evd = match asked.async_evd {
+        DAT_HANDLE_NULL => {
+            AsyncErrors::Make { min_qlen: Some(count(asked.async_evd_min_qlen, 2)?) }
+        }
+        DAT_EVD_ASYNC_EXISTS => AsyncErrors::Elsewhere,
+        evd => AsyncErrors::To(object(evd, Subtype::InvalidHandleEvdAsync)?),
+    };
+    candidate.open(&IaOptions { version, async_evd }).map(Opened::Own)
+}
+
+/// The handle of the dispatcher of asynchronous errors.
+fn async_evd(ia: &InterfaceAdapter) -> DAT_EVD_HANDLE {
+    match ia.async_evd() {
+        Some(evd) => handle::attach::<EventDispatcher>(evd, adapters::table(ia)),
+        None => DAT_EVD_OUT_OF_SCOPE,
+    }
+}
+
+pub(crate) unsafe fn query(
+    ia_handle: DAT_IA_HANDLE,
+    async_evd_handle: *mut DAT_EVD_HANDLE,
+    ia_attr_mask: DAT_IA_ATTR_MASK,
+    ia_attr: *mut DAT_IA_ATTR,
+    provider_attr_mask: DAT_PROVIDER_ATTR_MASK,
+    provider_attr: *mut DAT_PROVIDER_ATTR,
+) -> Answer {
+    foreign_adapter!(ia_handle, |ia| ia_query_func(
+        ia,
+        async_evd_handle,
+        ia_attr_mask,
+        ia_attr,
+        provider_attr_mask,
+        provider_attr
+    ));
+    let ia = adapters::own(ia_handle)?;
+    // SAFETY: as the caller promises.
+    let evd_place = unsafe { argument::optional_out(async_evd_handle, 2) }?;
+    let wanted = |mask: u64| mask != 0;
+    let ia_place = match wanted(ia_attr_mask) {
+        // SAFETY: as the caller promises.
+        true => Some(unsafe { out(ia_attr, 4) }?),
+        false => None,
+    };
+    let provider_place = match wanted(provider_attr_mask) {
+        // SAFETY: as the caller promises.
+        true => Some(unsafe { out(provider_attr, 6) }?),
+        false => None,
+    };
+    let shown = handle::keep(handle::of_number(ia.id()), |kept| {
+        if let Some(place) = ia_place {
+            place.write(interface::adapter_to_attributes(ia.attributes(), kept));
+        }
+        if let Some(place) = provider_place {
+            place.write(interface::provider_to_attributes(ia.provider_attributes(), kept));
+        }
+    });
+    shown.ok_or_else(|| invalid_handle(HANDLE))?;
+    if let Some(place) = evd_place {
+        place.write(async_evd(&ia));
+    }
+    DONE
+}
+
+pub(crate) unsafe fn close(ia_handle: DAT_IA_HANDLE, close_flags: DAT_CLOSE_FLAGS) -> Answer {
+    debug::say(Kind::Consumer, || format!("dat_ia_close ({ia_handle:p})"));
+    match adapters::find(ia_handle) {
+        Some((number, adapter @ Adapter::Own(_))) => {
+            let ia = adapters::own(number)?;
+            ia.close(close_how(close_flags)?)?;
+            dialect::adapter_closed(ia.id());
+            adapters::remove(number, adapter);
+            handle::reclaim_all();
+            DONE
+        }
+        Some((number, adapter @ Adapter::Foreign(_))) => {
+            foreign::close(number, adapter, close_flags)
+        }
+        None => Err(invalid_handle(HANDLE)),
+    }
+}
+
+/// Leads from the number of an adapter to its address, and back.
+pub(crate) unsafe fn get_ia_handle(
+    handle: DAT_IA_HANDLE,
+    ia_handle_out: *mut DAT_IA_HANDLE,
+) -> Answer {
+    let other = match adapters::by_number(handle) {
+        Some(Adapter::Own(address) | Adapter::Foreign(address)) => {
+            Some(handle::of_number(address as u64))
+        }
+        None => adapters::by_address(handle.addr()).map(|(number, _)| number),
+    };
+    let other = other.ok_or_else(|| invalid_handle(HANDLE))?;
+    // SAFETY: as the caller promises.
+    unsafe { out(ia_handle_out, 2) }?.write(other);
+    DONE
+}
+
+/// Opens an adapter of ours for a caller of the function table, who has no numbers.
+pub(crate) unsafe fn open_by_table(
+    ia_name: DAT_NAME_PTR,
+    async_evd_min_qlen: DAT_COUNT,
+    async_evd_handle: *mut DAT_EVD_HANDLE,
+    ia_handle: *mut DAT_IA_HANDLE,
+) -> Answer {
+    let (major, minor) = dialect::VERSION;
+    let mut number = DAT_HANDLE_NULL;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(ia_handle, 4) }?;
+    // SAFETY: as the caller promises.
+    unsafe {
+        openv(
+            ia_name,
+            async_evd_min_qlen,
+            async_evd_handle,
+            &raw mut number,
+            major,
+            minor,
+            DAT_TRUE,
+        )
+    }?;
+    match adapters::by_number(number) {
+        Some(Adapter::Own(address) | Adapter::Foreign(address)) => {
+            place.write(handle::of_number(address as u64));
+            DONE
+        }
+        None => Err(Error::new(ReturnType::InternalError, Subtype::NoSubtype).during(OPEN)),
+    }
+}

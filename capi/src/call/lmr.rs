@@ -1,0 +1,201 @@
+//! Local memory regions.
+
+use std::ptr::NonNull;
+
+use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_core::mem::Span;
+use dat_core::{InterfaceAdapter, Lmr, LmrTriplet, MemorySource, Privileges};
+
+use crate::abi::*;
+use crate::answer::{Answer, DONE, invalid_handle};
+use crate::argument::{array, given, invalid, object, optional_out, out};
+use crate::convert::memory::local_from_c;
+use crate::handle::{self, Region};
+use crate::{adapters, dialect, mapped};
+
+const HANDLE: Subtype = Subtype::InvalidHandleLmr;
+const CREATE: &str = "dat_lmr_create";
+
+/// A registration as either version of the API asks for it.
+pub(crate) struct CreateCall {
+    pub(crate) ia_handle: DAT_IA_HANDLE,
+    pub(crate) mem_type: DAT_MEM_TYPE,
+    pub(crate) region_desc: DAT_REGION_DESCRIPTION,
+    pub(crate) length: DAT_VLEN,
+    pub(crate) pz_handle: DAT_PZ_HANDLE,
+    pub(crate) mem_priv: DAT_MEM_PRIV_FLAGS,
+    pub(crate) lmr_handle: *mut DAT_LMR_HANDLE,
+    pub(crate) lmr_context: *mut DAT_LMR_CONTEXT,
+    pub(crate) rmr_context: *mut DAT_RMR_CONTEXT,
+    pub(crate) registered_length: *mut DAT_VLEN,
+    pub(crate) registered_address: *mut DAT_VADDR,
+    /// The number of the first out-argument; the others follow.
+    pub(crate) first_out: u32,
+}
+
+impl CreateCall {
+    /// Registers the memory.
+    ///
+    /// # Safety
+    /// The out-pointers are NULL or addresses of such; the memory stays until the region is
+    /// freed.
+    pub(crate) unsafe fn make(self) -> Answer {
+        let ia = adapters::own(self.ia_handle)?;
+        let pz = object(self.pz_handle, Subtype::InvalidHandlePz)?;
+        let at = self.first_out;
+        // SAFETY: as the caller promises.
+        let handle_place = unsafe { out(self.lmr_handle, at) }?;
+        // SAFETY: as the caller promises.
+        let context_place = unsafe { optional_out(self.lmr_context, at + 1) }?;
+        // SAFETY: as the caller promises.
+        let remote_place = unsafe { optional_out(self.rmr_context, at + 2) }?;
+        // SAFETY: as the caller promises.
+        let length_place = unsafe { optional_out(self.registered_length, at + 3) }?;
+        // SAFETY: as the caller promises.
+        let address_place = unsafe { optional_out(self.registered_address, at + 4) }?;
+        let privileges = Privileges::from_bits_retain(self.mem_priv);
+        // SAFETY: as the caller promises.
+        let lmr = unsafe { self.register(&ia, &pz, privileges) }?;
+        let param = lmr.query()?;
+        let handle = handle::attach(lmr, adapters::table(&ia));
+        let region = Region { description: self.region_desc, length: self.length };
+        handle::keep(handle, |kept| kept.region = Some(region));
+        handle_place.write(handle);
+        if let Some(place) = context_place {
+            place.write(param.lmr_context);
+        }
+        if let Some(place) = remote_place {
+            place.write(param.rmr_context);
+        }
+        if let Some(place) = length_place {
+            place.write(param.registered_size);
+        }
+        if let Some(place) = address_place {
+            place.write(param.registered_address);
+        }
+        DONE
+    }
+
+    /// # Safety
+    /// The description is what the type says.
+    unsafe fn register(
+        &self,
+        ia: &InterfaceAdapter,
+        pz: &dat_core::ProtectionZone,
+        privileges: Privileges,
+    ) -> Result<Lmr> {
+        match self.mem_type {
+            DAT_MEM_TYPE_VIRTUAL => {
+                // SAFETY: every member has an address first, and any bits are a value.
+                let address = unsafe { self.region_desc.for_va };
+                let span = self.span(ia, address, privileges)?;
+                ia.lmr_create(MemorySource::Span(span), pz, privileges)
+            }
+            DAT_MEM_TYPE_LMR => {
+                // SAFETY: every member has an address first, and any bits are a value.
+                let original = unsafe { self.region_desc.for_lmr_handle };
+                ia.lmr_create(MemorySource::Lmr(&object(original, HANDLE)?), pz, privileges)
+            }
+            DAT_MEM_TYPE_SHARED_VIRTUAL => {
+                // SAFETY: any bits are a value.
+                let shared = unsafe { self.region_desc.for_shared_memory };
+                // SAFETY: as the caller promises.
+                let id = unsafe { given(shared.shared_memory_id.cast_const(), 3) }?;
+                let span = self.span(ia, shared.virtual_address, privileges)?;
+                ia.lmr_create(
+                    MemorySource::Shared { id: id.map(|it| it as u8), span },
+                    pz,
+                    privileges,
+                )
+            }
+            other => Err(invalid(2, format!("{other:#x} is no DAT_MEM_TYPE"))),
+        }
+    }
+
+    /// The memory, if it is there.
+    fn span(&self, ia: &InterfaceAdapter, address: DAT_PVOID, access: Privileges) -> Result<Span> {
+        let fail = |argument, reason: String| Err(invalid(argument, reason).during(CREATE));
+        let base = NonNull::new(address.cast::<u8>());
+        let (Some(base), Ok(length)) = (base, usize::try_from(self.length)) else {
+            return fail(3, format!("there is no memory of {} bytes at {address:p}", self.length));
+        };
+        let most = ia.attributes().max_lmr_block_size;
+        if self.length == 0 || self.length > most {
+            return fail(4, format!("the length {} is not within 1 to {most}", self.length));
+        }
+        let writes = Privileges::LOCAL_WRITE | Privileges::REMOTE_WRITE | Privileges::REMOTE_ATOMIC;
+        if let Err(errno) = mapped::check(address.addr(), length, access.intersects(writes)) {
+            let end = address.addr().saturating_add(length);
+            return Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3)
+                .during(CREATE)
+                .because(format!(
+                    "not all memory from {address:p} to {end:#x} is there with the access asked for"
+                ))
+                .advise("register memory that is mapped, and writable where it may be written")
+                .errno(errno));
+        }
+        // SAFETY: it was there a moment ago, and the consumer answers for it from here on.
+        Ok(unsafe { Span::new(base, length) })
+    }
+}
+
+pub(crate) unsafe fn query(
+    lmr_handle: DAT_LMR_HANDLE,
+    lmr_param_mask: DAT_LMR_PARAM_MASK,
+    lmr_param: *mut DAT_LMR_PARAM,
+) -> Answer {
+    foreign!(lmr_handle, lmr_query_func(lmr_handle, lmr_param_mask, lmr_param));
+    let lmr: Lmr = object(lmr_handle, HANDLE)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(lmr_param, 3) }?;
+    let param = lmr.query()?;
+    let region = handle::keep(lmr_handle, |kept| kept.region).flatten();
+    let region = region.ok_or_else(|| invalid_handle(HANDLE))?;
+    place.write(dialect::lmr_param(adapters::handle_of(&lmr.adapter()), region, &param));
+    DONE
+}
+
+pub(crate) unsafe fn free(lmr_handle: DAT_LMR_HANDLE) -> Answer {
+    foreign!(lmr_handle, lmr_free_func(lmr_handle));
+    object::<Lmr>(lmr_handle, HANDLE)?.free()?;
+    handle::reclaim();
+    DONE
+}
+
+/// The most segments of one synchronisation.
+const MOST: u64 = 1 << 20;
+
+/// # Safety
+/// The address is that of so many segments.
+unsafe fn segments(
+    local_segments: *const DAT_LMR_TRIPLET,
+    num_segments: DAT_VLEN,
+) -> Result<Vec<LmrTriplet>> {
+    // SAFETY: as the caller promises.
+    let segments = unsafe { array(local_segments, num_segments, MOST, (3, 2)) }?;
+    Ok(segments.iter().map(local_from_c).collect())
+}
+
+pub(crate) unsafe fn sync_rdma_read(
+    ia_handle: DAT_IA_HANDLE,
+    local_segments: *const DAT_LMR_TRIPLET,
+    num_segments: DAT_VLEN,
+) -> Answer {
+    foreign_adapter!(ia_handle, |ia| lmr_sync_rdma_read_func(ia, local_segments, num_segments));
+    let ia = adapters::own(ia_handle)?;
+    // SAFETY: as the caller promises.
+    ia.lmr_sync_rdma_read(&unsafe { segments(local_segments, num_segments) }?)?;
+    DONE
+}
+
+pub(crate) unsafe fn sync_rdma_write(
+    ia_handle: DAT_IA_HANDLE,
+    local_segments: *const DAT_LMR_TRIPLET,
+    num_segments: DAT_VLEN,
+) -> Answer {
+    foreign_adapter!(ia_handle, |ia| lmr_sync_rdma_write_func(ia, local_segments, num_segments));
+    let ia = adapters::own(ia_handle)?;
+    // SAFETY: as the caller promises.
+    ia.lmr_sync_rdma_write(&unsafe { segments(local_segments, num_segments) }?)?;
+    DONE
+}

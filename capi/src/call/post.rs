@@ -1,0 +1,123 @@
+//! Posts on endpoints.
+
+use dat_core::error::{Result, Subtype};
+use dat_core::{CompletionFlags, Endpoint};
+
+use crate::abi::*;
+use crate::answer::{Answer, DONE, invalid_handle};
+use crate::convert::memory::{remote, segments};
+use crate::handle;
+
+/// Lends the endpoint to a post.
+#[inline]
+pub(crate) fn on(ep_handle: DAT_EP_HANDLE, post: impl FnOnce(&Endpoint) -> Result<()>) -> Answer {
+    handle::with(ep_handle, post).ok_or_else(|| invalid_handle(Subtype::InvalidHandleEp))??;
+    DONE
+}
+
+#[inline]
+pub(crate) fn flags(bits: DAT_COMPLETION_FLAGS) -> CompletionFlags {
+    CompletionFlags::from_bits_retain(bits)
+}
+
+#[inline]
+pub(crate) fn cookie(cookie: DAT_DTO_COOKIE) -> u64 {
+    // SAFETY: every member of the union has eight bytes, and any bits are a value.
+    unsafe { cookie.as_64 }
+}
+
+#[inline]
+pub(crate) unsafe fn send(
+    ep_handle: DAT_EP_HANDLE,
+    num_segments: DAT_COUNT,
+    local_iov: *mut DAT_LMR_TRIPLET,
+    user_cookie: DAT_DTO_COOKIE,
+    completion_flags: DAT_COMPLETION_FLAGS,
+) -> Answer {
+    foreign!(
+        ep_handle,
+        ep_post_send_func(ep_handle, num_segments, local_iov, user_cookie, completion_flags)
+    );
+    on(ep_handle, |ep| {
+        // SAFETY: as the caller promises.
+        let iov = unsafe { segments(num_segments, local_iov) }?;
+        ep.post_send(&iov, cookie(user_cookie), flags(completion_flags))
+    })
+}
+
+#[inline]
+pub(crate) unsafe fn recv(
+    ep_handle: DAT_EP_HANDLE,
+    num_segments: DAT_COUNT,
+    local_iov: *mut DAT_LMR_TRIPLET,
+    user_cookie: DAT_DTO_COOKIE,
+    completion_flags: DAT_COMPLETION_FLAGS,
+) -> Answer {
+    foreign!(
+        ep_handle,
+        ep_post_recv_func(ep_handle, num_segments, local_iov, user_cookie, completion_flags)
+    );
+    on(ep_handle, |ep| {
+        // SAFETY: as the caller promises.
+        let iov = unsafe { segments(num_segments, local_iov) }?;
+        ep.post_recv(&iov, cookie(user_cookie), flags(completion_flags))
+    })
+}
+
+#[inline]
+pub(crate) unsafe fn rdma_read(
+    ep_handle: DAT_EP_HANDLE,
+    num_segments: DAT_COUNT,
+    local_iov: *mut DAT_LMR_TRIPLET,
+    user_cookie: DAT_DTO_COOKIE,
+    remote_iov: *const DAT_RMR_TRIPLET,
+    completion_flags: DAT_COMPLETION_FLAGS,
+) -> Answer {
+    foreign!(
+        ep_handle,
+        ep_post_rdma_read_func(
+            ep_handle,
+            num_segments,
+            local_iov,
+            user_cookie,
+            remote_iov,
+            completion_flags
+        )
+    );
+    on(ep_handle, |ep| {
+        // SAFETY: as the caller promises.
+        let iov = unsafe { segments(num_segments, local_iov) }?;
+        // SAFETY: as the caller promises.
+        let from = unsafe { remote(remote_iov, 5) }?;
+        ep.post_rdma_read(&iov, cookie(user_cookie), from, flags(completion_flags))
+    })
+}
+
+#[inline]
+pub(crate) unsafe fn rdma_write(
+    ep_handle: DAT_EP_HANDLE,
+    num_segments: DAT_COUNT,
+    local_iov: *mut DAT_LMR_TRIPLET,
+    user_cookie: DAT_DTO_COOKIE,
+    remote_iov: *const DAT_RMR_TRIPLET,
+    completion_flags: DAT_COMPLETION_FLAGS,
+) -> Answer {
+    foreign!(
+        ep_handle,
+        ep_post_rdma_write_func(
+            ep_handle,
+            num_segments,
+            local_iov,
+            user_cookie,
+            remote_iov,
+            completion_flags
+        )
+    );
+    on(ep_handle, |ep| {
+        // SAFETY: as the caller promises.
+        let iov = unsafe { segments(num_segments, local_iov) }?;
+        // SAFETY: as the caller promises.
+        let to = unsafe { remote(remote_iov, 5) }?;
+        ep.post_rdma_write(&iov, cookie(user_cookie), to, flags(completion_flags))
+    })
+}

@@ -1,0 +1,91 @@
+//! Public service points.
+
+use dat_core::error::{Result, Subtype};
+use dat_core::{Psp, PspMaker};
+
+use crate::abi::*;
+use crate::answer::{Answer, DONE};
+use crate::argument::{invalid, object, out};
+use crate::{adapters, handle};
+
+const HANDLE: Subtype = Subtype::InvalidHandlePsp;
+
+fn maker(flags: DAT_PSP_FLAGS) -> Result<PspMaker> {
+    match flags {
+        DAT_PSP_CONSUMER_FLAG => Ok(PspMaker::Consumer),
+        DAT_PSP_PROVIDER_FLAG => Ok(PspMaker::Provider),
+        other => Err(invalid(4, format!("{other:#x} is no DAT_PSP_FLAGS"))),
+    }
+}
+
+pub(crate) unsafe fn create(
+    ia_handle: DAT_IA_HANDLE,
+    conn_qual: DAT_CONN_QUAL,
+    evd_handle: DAT_EVD_HANDLE,
+    psp_flags: DAT_PSP_FLAGS,
+    psp_handle: *mut DAT_PSP_HANDLE,
+) -> Answer {
+    foreign_adapter!(ia_handle, |ia| psp_create_func(
+        ia, conn_qual, evd_handle, psp_flags, psp_handle
+    ));
+    let ia = adapters::own(ia_handle)?;
+    let evd = object(evd_handle, Subtype::InvalidHandleEvdCr)?;
+    let maker = maker(psp_flags)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(psp_handle, 5) }?;
+    let psp = ia.psp_create(conn_qual, &evd, maker)?;
+    place.write(handle::attach(psp, adapters::table(&ia)));
+    DONE
+}
+
+pub(crate) unsafe fn create_any(
+    ia_handle: DAT_IA_HANDLE,
+    conn_qual: *mut DAT_CONN_QUAL,
+    evd_handle: DAT_EVD_HANDLE,
+    psp_flags: DAT_PSP_FLAGS,
+    psp_handle: *mut DAT_PSP_HANDLE,
+) -> Answer {
+    foreign_adapter!(ia_handle, |ia| psp_create_any_func(
+        ia, conn_qual, evd_handle, psp_flags, psp_handle
+    ));
+    let ia = adapters::own(ia_handle)?;
+    // SAFETY: as the caller promises.
+    let qualifier_place = unsafe { out(conn_qual, 2) }?;
+    let evd = object(evd_handle, Subtype::InvalidHandleEvdCr)?;
+    let maker = maker(psp_flags)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(psp_handle, 5) }?;
+    let psp = ia.psp_create_any(&evd, maker)?;
+    qualifier_place.write(psp.qualifier());
+    place.write(handle::attach(psp, adapters::table(&ia)));
+    DONE
+}
+
+pub(crate) unsafe fn query(
+    psp_handle: DAT_PSP_HANDLE,
+    psp_param_mask: DAT_PSP_PARAM_MASK,
+    psp_param: *mut DAT_PSP_PARAM,
+) -> Answer {
+    foreign!(psp_handle, psp_query_func(psp_handle, psp_param_mask, psp_param));
+    let psp: Psp = object(psp_handle, HANDLE)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(psp_param, 3) }?;
+    let param = psp.query()?;
+    place.write(DAT_PSP_PARAM {
+        ia_handle: adapters::handle_of(&psp.adapter()),
+        conn_qual: param.qualifier,
+        evd_handle: handle::of_number(param.evd.id()),
+        psp_flags: match param.maker {
+            PspMaker::Consumer => DAT_PSP_CONSUMER_FLAG,
+            PspMaker::Provider => DAT_PSP_PROVIDER_FLAG,
+        },
+    });
+    DONE
+}
+
+pub(crate) unsafe fn free(psp_handle: DAT_PSP_HANDLE) -> Answer {
+    foreign!(psp_handle, psp_free_func(psp_handle));
+    object::<Psp>(psp_handle, HANDLE)?.free()?;
+    handle::reclaim();
+    DONE
+}

@@ -1,0 +1,40 @@
+//! Protection zones.
+
+use dat_core::ProtectionZone;
+use dat_core::error::Subtype;
+
+use crate::abi::*;
+use crate::answer::{Answer, DONE};
+use crate::argument::{object, out};
+use crate::{adapters, handle};
+
+const HANDLE: Subtype = Subtype::InvalidHandlePz;
+
+pub(crate) unsafe fn create(ia_handle: DAT_IA_HANDLE, pz_handle: *mut DAT_PZ_HANDLE) -> Answer {
+    foreign_adapter!(ia_handle, |ia| pz_create_func(ia, pz_handle));
+    let ia = adapters::own(ia_handle)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(pz_handle, 2) }?;
+    place.write(handle::attach(ia.pz_create()?, adapters::table(&ia)));
+    DONE
+}
+
+pub(crate) unsafe fn query(
+    pz_handle: DAT_PZ_HANDLE,
+    pz_param_mask: DAT_PZ_PARAM_MASK,
+    pz_param: *mut DAT_PZ_PARAM,
+) -> Answer {
+    foreign!(pz_handle, pz_query_func(pz_handle, pz_param_mask, pz_param));
+    let pz: ProtectionZone = object(pz_handle, HANDLE)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(pz_param, 3) }?;
+    place.write(DAT_PZ_PARAM { ia_handle: adapters::handle_of(&pz.adapter()) });
+    DONE
+}
+
+pub(crate) unsafe fn free(pz_handle: DAT_PZ_HANDLE) -> Answer {
+    foreign!(pz_handle, pz_free_func(pz_handle));
+    object::<ProtectionZone>(pz_handle, HANDLE)?.free()?;
+    handle::reclaim();
+    DONE
+}

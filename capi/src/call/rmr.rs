@@ -1,0 +1,110 @@
+//! Remote memory regions.
+
+use dat_core::error::{Result, Subtype};
+use dat_core::{
+    Bind, CompletionFlags, Endpoint, InterfaceAdapter, Lmr, Privileges, ProtectionZone, Rmr,
+};
+
+use crate::abi::*;
+use crate::answer::{Answer, DONE};
+use crate::argument::{invalid, object, out};
+use crate::convert::memory::local_from_c;
+use crate::{adapters, dialect, handle};
+
+const HANDLE: Subtype = Subtype::InvalidHandleRmr;
+
+pub(crate) unsafe fn create(pz_handle: DAT_PZ_HANDLE, rmr_handle: *mut DAT_RMR_HANDLE) -> Answer {
+    foreign!(pz_handle, rmr_create_func(pz_handle, rmr_handle));
+    // SAFETY: as the caller promises.
+    unsafe { create_with(pz_handle, rmr_handle, InterfaceAdapter::rmr_create) }
+}
+
+/// Makes a remote memory region of either scope.
+///
+/// # Safety
+/// As for [`create`].
+pub(crate) unsafe fn create_with(
+    pz_handle: DAT_PZ_HANDLE,
+    rmr_handle: *mut DAT_RMR_HANDLE,
+    make: impl FnOnce(&InterfaceAdapter, &ProtectionZone) -> Result<Rmr>,
+) -> Answer {
+    let pz: ProtectionZone = object(pz_handle, Subtype::InvalidHandlePz)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(rmr_handle, 2) }?;
+    let ia = pz.adapter();
+    place.write(handle::attach(make(&ia, &pz)?, adapters::table(&ia)));
+    DONE
+}
+
+pub(crate) unsafe fn query(
+    rmr_handle: DAT_RMR_HANDLE,
+    rmr_param_mask: DAT_RMR_PARAM_MASK,
+    rmr_param: *mut DAT_RMR_PARAM,
+) -> Answer {
+    foreign!(rmr_handle, rmr_query_func(rmr_handle, rmr_param_mask, rmr_param));
+    let rmr: Rmr = object(rmr_handle, HANDLE)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(rmr_param, 3) }?;
+    let ia_handle = adapters::handle_of(&rmr.adapter());
+    let param = rmr.query()?;
+    place.write(dialect::rmr_param(ia_handle, handle::of_number(param.pz.id()), &param));
+    DONE
+}
+
+/// A bind as either version of the API asks for it.
+pub(crate) struct BindCall {
+    pub(crate) rmr_handle: DAT_RMR_HANDLE,
+    /// The local region; DAT 1.2 names it by its context only.
+    pub(crate) lmr: Option<Lmr>,
+    pub(crate) lmr_triplet: *const DAT_LMR_TRIPLET,
+    pub(crate) mem_priv: DAT_MEM_PRIV_FLAGS,
+    pub(crate) ep_handle: DAT_EP_HANDLE,
+    pub(crate) user_cookie: DAT_RMR_COOKIE,
+    pub(crate) completion_flags: DAT_COMPLETION_FLAGS,
+    pub(crate) rmr_context: *mut DAT_RMR_CONTEXT,
+    /// The numbers of the triplet's and the context's argument.
+    pub(crate) arguments: (u32, u32),
+}
+
+impl BindCall {
+    /// Posts the bind.
+    ///
+    /// # Safety
+    /// The triplet and the context are addresses of such.
+    pub(crate) unsafe fn post(self) -> Answer {
+        let rmr: Rmr = object(self.rmr_handle, HANDLE)?;
+        let endpoint: Endpoint = object(self.ep_handle, Subtype::InvalidHandleEp)?;
+        // SAFETY: as the caller promises.
+        let triplet = unsafe { crate::argument::given(self.lmr_triplet, self.arguments.0) }?;
+        // SAFETY: as the caller promises.
+        let place = unsafe { out(self.rmr_context, self.arguments.1) }?;
+        let triplet = local_from_c(triplet);
+        let lmr = match self.lmr {
+            Some(lmr) => lmr,
+            None => rmr
+                .adapter()
+                .lmr_of_context(triplet.context)
+                .ok_or_else(|| invalid(self.arguments.0, "the context is that of no region"))?,
+        };
+        let context = rmr.bind(
+            &endpoint,
+            &Bind {
+                lmr: &lmr,
+                triplet,
+                privileges: Privileges::from_bits_retain(self.mem_priv),
+                // SAFETY: every member of the union has eight bytes, and any bits are a value.
+                cookie: unsafe { self.user_cookie.as_64 },
+                flags: CompletionFlags::from_bits_retain(self.completion_flags),
+            },
+        )?;
+        place.write(context);
+        DONE
+    }
+}
+
+pub(crate) unsafe fn free(rmr_handle: DAT_RMR_HANDLE) -> Answer {
+    foreign!(rmr_handle, rmr_free_func(rmr_handle));
+    object::<Rmr>(rmr_handle, HANDLE)?.free()?;
+    handle::reclaim();
+    DONE
+}

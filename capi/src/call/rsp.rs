@@ -1,0 +1,59 @@
+//! Reserved service points.
+
+use dat_core::Rsp;
+use dat_core::error::Subtype;
+
+use crate::abi::*;
+use crate::answer::{Answer, DONE};
+use crate::argument::{object, optional_object, out};
+use crate::{adapters, handle};
+
+const HANDLE: Subtype = Subtype::InvalidHandleRsp;
+
+pub(crate) unsafe fn create(
+    ia_handle: DAT_IA_HANDLE,
+    conn_qual: DAT_CONN_QUAL,
+    ep_handle: DAT_EP_HANDLE,
+    evd_handle: DAT_EVD_HANDLE,
+    rsp_handle: *mut DAT_RSP_HANDLE,
+) -> Answer {
+    foreign_adapter!(ia_handle, |ia| rsp_create_func(
+        ia, conn_qual, ep_handle, evd_handle, rsp_handle
+    ));
+    let ia = adapters::own(ia_handle)?;
+    let endpoint = optional_object(ep_handle, Subtype::InvalidHandleEp)?;
+    let evd = object(evd_handle, Subtype::InvalidHandleEvdCr)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(rsp_handle, 5) }?;
+    let rsp = ia.rsp_create(conn_qual, endpoint.as_ref(), &evd)?;
+    place.write(handle::attach(rsp, adapters::table(&ia)));
+    DONE
+}
+
+pub(crate) unsafe fn query(
+    rsp_handle: DAT_RSP_HANDLE,
+    rsp_param_mask: DAT_RSP_PARAM_MASK,
+    rsp_param: *mut DAT_RSP_PARAM,
+) -> Answer {
+    foreign!(rsp_handle, rsp_query_func(rsp_handle, rsp_param_mask, rsp_param));
+    let rsp: Rsp = object(rsp_handle, HANDLE)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(rsp_param, 3) }?;
+    let param = rsp.query()?;
+    let ia = rsp.adapter();
+    place.write(DAT_RSP_PARAM {
+        ia_handle: adapters::handle_of(&ia),
+        conn_qual: param.qualifier,
+        evd_handle: handle::of_number(param.evd.id()),
+        // The provider may have made it, and C sees it here first.
+        ep_handle: handle::attach(param.ep, adapters::table(&ia)),
+    });
+    DONE
+}
+
+pub(crate) unsafe fn free(rsp_handle: DAT_RSP_HANDLE) -> Answer {
+    foreign!(rsp_handle, rsp_free_func(rsp_handle));
+    object::<Rsp>(rsp_handle, HANDLE)?.free()?;
+    handle::reclaim();
+    DONE
+}

@@ -1,0 +1,96 @@
+//! Shared receive queues.
+
+use dat_core::error::Subtype;
+use dat_core::{SharedReceiveQueue, SrqAttributes};
+
+use crate::abi::*;
+use crate::answer::{Answer, DONE, invalid_handle};
+use crate::argument::{self, given, object, out};
+use crate::convert::{count, memory};
+use crate::{adapters, handle};
+
+const HANDLE: Subtype = Subtype::InvalidHandleSrq;
+
+pub(crate) unsafe fn create(
+    ia_handle: DAT_IA_HANDLE,
+    pz_handle: DAT_PZ_HANDLE,
+    srq_attr: *mut DAT_SRQ_ATTR,
+    srq_handle: *mut DAT_SRQ_HANDLE,
+) -> Answer {
+    foreign_adapter!(ia_handle, |ia| srq_create_func(ia, pz_handle, srq_attr, srq_handle));
+    let ia = adapters::own(ia_handle)?;
+    let pz = object(pz_handle, Subtype::InvalidHandlePz)?;
+    // SAFETY: as the caller promises.
+    let from = unsafe { given(srq_attr, 3) }?;
+    let attributes = SrqAttributes {
+        max_recv_dtos: argument::count(from.max_recv_dtos, 3)?,
+        max_recv_iov: argument::count(from.max_recv_iov, 3)?,
+        low_watermark: argument::count(from.low_watermark, 3)?,
+    };
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(srq_handle, 4) }?;
+    place.write(handle::attach(ia.srq_create(&pz, attributes)?, adapters::table(&ia)));
+    DONE
+}
+
+pub(crate) unsafe fn query(
+    srq_handle: DAT_SRQ_HANDLE,
+    srq_param_mask: DAT_SRQ_PARAM_MASK,
+    srq_param: *mut DAT_SRQ_PARAM,
+) -> Answer {
+    foreign!(srq_handle, srq_query_func(srq_handle, srq_param_mask, srq_param));
+    let srq: SharedReceiveQueue = object(srq_handle, HANDLE)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(srq_param, 3) }?;
+    let param = srq.query()?;
+    place.write(DAT_SRQ_PARAM {
+        ia_handle: adapters::handle_of(&srq.adapter()),
+        srq_state: DAT_SRQ_STATE_OPERATIONAL,
+        pz_handle: handle::of_number(param.pz.id()),
+        max_recv_dtos: count(param.attributes.max_recv_dtos),
+        max_recv_iov: count(param.attributes.max_recv_iov),
+        low_watermark: count(param.attributes.low_watermark),
+        available_dto_count: count(param.available_dto_count),
+        outstanding_dto_count: count(param.outstanding_dto_count),
+    });
+    DONE
+}
+
+#[inline]
+pub(crate) unsafe fn post_recv(
+    srq_handle: DAT_SRQ_HANDLE,
+    num_segments: DAT_COUNT,
+    local_iov: *mut DAT_LMR_TRIPLET,
+    user_cookie: DAT_DTO_COOKIE,
+) -> Answer {
+    foreign!(srq_handle, srq_post_recv_func(srq_handle, num_segments, local_iov, user_cookie));
+    let posted = handle::with(srq_handle, |srq: &SharedReceiveQueue| {
+        // SAFETY: as the caller promises.
+        let iov = unsafe { memory::segments(num_segments, local_iov) }?;
+        // SAFETY: every member of the union has eight bytes, and any bits are a value.
+        srq.post_recv(&iov, unsafe { user_cookie.as_64 })
+    });
+    posted.ok_or_else(|| invalid_handle(HANDLE))??;
+    DONE
+}
+
+pub(crate) unsafe fn resize(srq_handle: DAT_SRQ_HANDLE, max_recv_dtos: DAT_COUNT) -> Answer {
+    foreign!(srq_handle, srq_resize_func(srq_handle, max_recv_dtos));
+    let srq: SharedReceiveQueue = object(srq_handle, HANDLE)?;
+    srq.resize(argument::count(max_recv_dtos, 2)?)?;
+    DONE
+}
+
+pub(crate) unsafe fn set_lw(srq_handle: DAT_SRQ_HANDLE, low_watermark: DAT_COUNT) -> Answer {
+    foreign!(srq_handle, srq_set_lw_func(srq_handle, low_watermark));
+    let srq: SharedReceiveQueue = object(srq_handle, HANDLE)?;
+    srq.set_lw(argument::count(low_watermark, 2)?)?;
+    DONE
+}
+
+pub(crate) unsafe fn free(srq_handle: DAT_SRQ_HANDLE) -> Answer {
+    foreign!(srq_handle, srq_free_func(srq_handle));
+    object::<SharedReceiveQueue>(srq_handle, HANDLE)?.free()?;
+    handle::reclaim();
+    DONE
+}

@@ -1,0 +1,43 @@
+//! Notification objects with a descriptor.
+
+use std::os::fd::AsRawFd;
+
+use dat_core::Cno;
+use dat_core::error::Subtype;
+
+use crate::abi::*;
+use crate::answer::{Answer, DONE};
+use crate::argument::{object, out};
+use crate::{adapters, handle};
+
+pub(crate) unsafe fn fd_create(
+    ia_handle: DAT_IA_HANDLE,
+    fd: *mut DAT_FD,
+    cno_handle: *mut DAT_CNO_HANDLE,
+) -> Answer {
+    foreign_adapter!(ia_handle, |ia| cno_fd_create_func(ia, fd, cno_handle));
+    let ia = adapters::own(ia_handle)?;
+    // SAFETY: as the caller promises.
+    let fd_place = unsafe { out(fd, 2) }?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(cno_handle, 3) }?;
+    let cno = ia.cno_fd_create()?;
+    fd_place.write(cno.fd()?.as_raw_fd());
+    let handle = handle::attach(cno, adapters::table(&ia));
+    handle::keep(handle, |kept| kept.more.has_fd = true);
+    place.write(handle);
+    DONE
+}
+
+pub(crate) unsafe fn trigger(
+    cno_handle: DAT_CNO_HANDLE,
+    evd_handle: *mut DAT_EVD_HANDLE,
+) -> Answer {
+    foreign!(cno_handle, cno_trigger_func(cno_handle, evd_handle));
+    let cno: Cno = object(cno_handle, Subtype::InvalidHandleCno)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(evd_handle, 2) }?;
+    let evd = cno.trigger()?;
+    place.write(evd.map_or(DAT_HANDLE_NULL, |evd| handle::of_number(evd.id())));
+    DONE
+}

@@ -1,0 +1,101 @@
+//! Counters of adapters, endpoints and event dispatchers.
+
+use dat_core::error::{Error, Result, ReturnType, Subtype};
+
+use super::arguments::Arguments;
+use crate::abi::*;
+use crate::adapters;
+use crate::answer::{Answer, DONE, invalid_handle};
+use crate::argument::{invalid, out};
+use crate::handle::AnyObject;
+
+/// The figures of an object, and the text that shows those that are not 0.
+fn read(object: &AnyObject, reset: bool) -> Result<(Vec<u64>, String)> {
+    macro_rules! figures {
+        ($object:expr) => {{
+            let counters = $object.counters(reset)?;
+            Ok((counters.values().to_vec(), counters.to_string()))
+        }};
+    }
+    match object {
+        AnyObject::Ia(ia) => figures!(ia),
+        AnyObject::Ep(endpoint) => figures!(endpoint),
+        AnyObject::Evd(evd) => figures!(evd),
+        _ => Err(not_counted()),
+    }
+}
+
+fn not_counted() -> Error {
+    invalid_handle(Subtype::InvalidHandle1)
+        .because("only adapters, endpoints and event dispatchers count")
+}
+
+fn object(handle: DAT_HANDLE) -> Result<AnyObject> {
+    AnyObject::get(adapters::to_cell(handle)).ok_or_else(|| invalid_handle(Subtype::InvalidHandle1))
+}
+
+/// Which of the figures are asked for: one by its number, or all by the number behind the last.
+fn chosen(counter: i32, figures: &[u64]) -> Result<std::ops::Range<usize>> {
+    match usize::try_from(counter) {
+        Ok(all) if all == figures.len() => Ok(0..all),
+        Ok(one) if one < figures.len() => Ok(one..one + 1),
+        _ => Err(invalid(3, format!("{counter} is not the number of a counter of the object"))),
+    }
+}
+
+pub(super) unsafe fn query(handle: DAT_HANDLE, mut arguments: Arguments) -> Answer {
+    let object = object(handle)?;
+    let counter: i32 = arguments.next();
+    let place: *mut DAT_UINT64 = arguments.next();
+    let reset: i32 = arguments.next();
+    // A reset must not happen before everything is checked.
+    let wanted = chosen(counter, &read(&object, false)?.0)?;
+    // SAFETY: as the caller promises.
+    unsafe { out(place, 4) }?;
+    let (figures, _) = read(&object, reset != 0)?;
+    // SAFETY: an array for as many figures as are asked for, as the caller promises.
+    let places = unsafe { std::slice::from_raw_parts_mut(place, wanted.len()) };
+    places.copy_from_slice(&figures[wanted]);
+    DONE
+}
+
+/// Prints the figures on standard output: that is what the call is for.
+pub(super) unsafe fn print(handle: DAT_HANDLE, mut arguments: Arguments) -> Answer {
+    let object = object(handle)?;
+    let counter: i32 = arguments.next();
+    let reset: i32 = arguments.next();
+    let wanted = chosen(counter, &read(&object, false)?.0)?;
+    let (figures, text) = read(&object, reset != 0)?;
+    let text = match wanted.len() {
+        1 => format!("counter {counter} {}\n", figures[wanted.start]),
+        _ => text,
+    };
+    let mut output = std::io::stdout().lock();
+    std::io::Write::write_all(&mut output, text.as_bytes()).map_err(|error| {
+        Error::new(ReturnType::InsufficientResources, Subtype::NoSubtype)
+            .during("dat_ib_print_counters")
+            .because("standard output can't be written")
+            .errno(error.raw_os_error().unwrap_or(0))
+    })?;
+    DONE
+}
+
+pub(super) fn start(handle: DAT_HANDLE) -> Answer {
+    match object(handle)? {
+        AnyObject::Ia(ia) => ia.start_counters()?,
+        AnyObject::Ep(endpoint) => endpoint.start_counters()?,
+        AnyObject::Evd(evd) => evd.start_counters()?,
+        _ => return Err(not_counted()),
+    }
+    DONE
+}
+
+pub(super) fn stop(handle: DAT_HANDLE) -> Answer {
+    match object(handle)? {
+        AnyObject::Ia(ia) => ia.stop_counters()?,
+        AnyObject::Ep(endpoint) => endpoint.stop_counters()?,
+        AnyObject::Evd(evd) => evd.stop_counters()?,
+        _ => return Err(not_counted()),
+    }
+    DONE
+}

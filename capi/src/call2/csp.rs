@@ -1,0 +1,73 @@
+//! Common service points.
+
+use dat_core::error::Subtype;
+use dat_core::{Comm, Csp};
+
+use crate::abi::*;
+use crate::answer::{Answer, DONE, invalid_handle};
+use crate::argument::{given, object, out};
+use crate::convert::address;
+use crate::{adapters, handle};
+
+const HANDLE: Subtype = Subtype::InvalidHandleCsp;
+
+pub(crate) unsafe fn create(
+    ia_handle: DAT_IA_HANDLE,
+    comm: *mut DAT_COMM,
+    address_ptr: DAT_IA_ADDRESS_PTR,
+    evd_handle: DAT_EVD_HANDLE,
+    csp_handle: *mut DAT_CSP_HANDLE,
+) -> Answer {
+    foreign_adapter!(ia_handle, |ia| csp_create_func(
+        ia,
+        comm,
+        address_ptr,
+        evd_handle,
+        csp_handle
+    ));
+    let ia = adapters::own(ia_handle)?;
+    // SAFETY: as the caller promises.
+    let comm = unsafe { given(comm.cast_const(), 2) }?;
+    // SAFETY: as the caller promises.
+    let address = unsafe { address::from_c(address_ptr, 3) }?;
+    let evd = object(evd_handle, Subtype::InvalidHandleEvdCr)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(csp_handle, 5) }?;
+    let comm = Comm { domain: comm.domain, kind: comm.r#type, protocol: comm.protocol };
+    let csp = ia.csp_create(comm, address, &evd)?;
+    place.write(handle::attach(csp, adapters::table(&ia)));
+    DONE
+}
+
+pub(crate) unsafe fn query(
+    csp_handle: DAT_CSP_HANDLE,
+    csp_param_mask: DAT_CSP_PARAM_MASK,
+    csp_param: *mut DAT_CSP_PARAM,
+) -> Answer {
+    foreign!(csp_handle, csp_query_func(csp_handle, csp_param_mask, csp_param));
+    let csp: Csp = object(csp_handle, HANDLE)?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(csp_param, 3) }?;
+    let param = csp.query()?;
+    let shown = handle::keep(csp_handle, |kept| {
+        let comm = param.comm;
+        let comm = kept.more.comm.set([comm.domain, comm.kind, comm.protocol]);
+        (comm, kept.local_address.set(address::to_c(param.address)))
+    });
+    let (comm, address) = shown.ok_or_else(|| invalid_handle(HANDLE))?;
+    place.write(DAT_CSP_PARAM {
+        ia_handle: adapters::handle_of(&csp.adapter()),
+        // Three numbers in that order.
+        comm: comm.cast(),
+        address_ptr: address.cast(),
+        evd_handle: handle::of_number(param.evd.id()),
+    });
+    DONE
+}
+
+pub(crate) unsafe fn free(csp_handle: DAT_CSP_HANDLE) -> Answer {
+    foreign!(csp_handle, csp_free_func(csp_handle));
+    object::<Csp>(csp_handle, HANDLE)?.free()?;
+    handle::reclaim();
+    DONE
+}

@@ -1,0 +1,36 @@
+//! Connecting to a common service point.
+
+use dat_core::error::Subtype;
+use dat_core::{Endpoint, Timeout};
+
+use crate::abi::*;
+use crate::answer::{Answer, DONE};
+use crate::argument::object;
+use crate::call::ep::private_data;
+use crate::convert::address;
+
+pub(crate) unsafe fn common_connect(
+    ep_handle: DAT_EP_HANDLE,
+    remote_ia_address: DAT_IA_ADDRESS_PTR,
+    timeout: DAT_TIMEOUT,
+    private_data_size: DAT_COUNT,
+    private_data: DAT_PVOID,
+) -> Answer {
+    foreign!(
+        ep_handle,
+        ep_common_connect_func(
+            ep_handle,
+            remote_ia_address,
+            timeout,
+            private_data_size,
+            private_data
+        )
+    );
+    let endpoint: Endpoint = object(ep_handle, Subtype::InvalidHandleEp)?;
+    // SAFETY: as the caller promises.
+    let remote = unsafe { address::from_c(remote_ia_address, 2) }?;
+    // SAFETY: as the caller promises.
+    let data = unsafe { self::private_data(private_data_size, private_data, (4, 5)) }?;
+    endpoint.common_connect(remote, Timeout::from_micros(timeout), data)?;
+    DONE
+}

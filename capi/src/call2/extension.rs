@@ -1,0 +1,171 @@
+//! The operations of the InfiniBand extension (dat_extension_op).
+
+use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_core::{Collective, Endpoint};
+
+use super::arguments::Arguments;
+use super::{address_handle, counters, foreign_extension, open_query};
+use crate::abi::*;
+use crate::adapters;
+use crate::answer::{Answer, DONE, invalid_handle};
+use crate::argument::{given, invalid, object};
+use crate::call::post::{cookie, flags, on};
+use crate::convert::memory::{local_from_c, remote, segments};
+use crate::handle::AnyObject;
+
+/// An operation by the number that C passes.
+const fn number(operation: DAT_IB_OP) -> DAT_EXTENDED_OP {
+    operation as DAT_EXTENDED_OP
+}
+
+const FETCH_AND_ADD: DAT_EXTENDED_OP = number(DAT_IB_FETCH_AND_ADD_OP);
+const CMP_AND_SWAP: DAT_EXTENDED_OP = number(DAT_IB_CMP_AND_SWAP_OP);
+const WRITE_IMMEDIATE: DAT_EXTENDED_OP = number(DAT_IB_RDMA_WRITE_IMMED_OP);
+const SEND_DATAGRAM: DAT_EXTENDED_OP = number(DAT_IB_UD_SEND_OP);
+const QUERY_COUNTERS: DAT_EXTENDED_OP = number(DAT_IB_QUERY_COUNTERS_OP);
+const PRINT_COUNTERS: DAT_EXTENDED_OP = number(DAT_IB_PRINT_COUNTERS_OP);
+const START_COUNTERS: DAT_EXTENDED_OP = number(DAT_IB_START_COUNTERS_OP);
+const STOP_COUNTERS: DAT_EXTENDED_OP = number(DAT_IB_STOP_COUNTERS_OP);
+const FREE_REQUEST: DAT_EXTENDED_OP = number(DAT_IB_UD_CM_FREE_OP);
+const FREE_ADDRESS: DAT_EXTENDED_OP = number(DAT_IB_UD_AH_FREE_OP);
+const OPEN_QUERY: DAT_EXTENDED_OP = number(DAT_IB_OPEN_QUERY_OP);
+const CLOSE_QUERY: DAT_EXTENDED_OP = number(DAT_IB_CLOSE_QUERY_OP);
+
+pub(crate) unsafe fn opv(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP, args: va_list) -> Answer {
+    // SAFETY: as the caller promises.
+    if let Some(answer) = unsafe { foreign_extension::op(handle, ext_op, args) } {
+        return answer;
+    }
+    // SAFETY: as the caller promises.
+    let arguments = unsafe { Arguments::of(args) };
+    match ext_op {
+        FETCH_AND_ADD => fetch_and_add(handle, arguments),
+        CMP_AND_SWAP => compare_and_swap(handle, arguments),
+        WRITE_IMMEDIATE => write_immediate(handle, arguments),
+        SEND_DATAGRAM => send_datagram(handle, arguments),
+        // SAFETY: as the caller promises.
+        QUERY_COUNTERS => unsafe { counters::query(handle, arguments) },
+        // SAFETY: as the caller promises.
+        PRINT_COUNTERS => unsafe { counters::print(handle, arguments) },
+        START_COUNTERS => counters::start(handle),
+        STOP_COUNTERS => counters::stop(handle),
+        FREE_REQUEST => free_request(handle, arguments),
+        FREE_ADDRESS => free_address(handle, arguments),
+        // SAFETY: as the caller promises.
+        OPEN_QUERY => unsafe { open_query::open(arguments) },
+        CLOSE_QUERY => open_query::close(handle),
+        other => collective(handle, other),
+    }
+}
+
+/// One local segment, of an atomic operation.
+fn local(arguments: &mut Arguments, argument: u32) -> Result<dat_core::LmrTriplet> {
+    let segment: *mut DAT_LMR_TRIPLET = arguments.next();
+    // SAFETY: as the caller of the operation promises.
+    unsafe { given(segment.cast_const(), argument) }.map(local_from_c)
+}
+
+fn context(arguments: &mut Arguments) -> u64 {
+    cookie(DAT_CONTEXT { as_64: arguments.next() })
+}
+
+fn fetch_and_add(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
+    on(handle, |ep| {
+        let add = arguments.next();
+        let local = local(&mut arguments, 4)?;
+        let cookie = context(&mut arguments);
+        let target: *mut DAT_RMR_TRIPLET = arguments.next();
+        // SAFETY: as the caller of the operation promises.
+        let target = unsafe { remote(target, 6) }?;
+        ep.post_fetch_and_add(add, local, cookie, target, flags(arguments.next()))
+    })
+}
+
+fn compare_and_swap(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
+    on(handle, |ep| {
+        let compare = arguments.next();
+        let swap = arguments.next();
+        let local = local(&mut arguments, 5)?;
+        let cookie = context(&mut arguments);
+        let target: *mut DAT_RMR_TRIPLET = arguments.next();
+        // SAFETY: as the caller of the operation promises.
+        let target = unsafe { remote(target, 7) }?;
+        let flags = flags(arguments.next());
+        ep.post_compare_and_swap((compare, swap), local, cookie, target, flags)
+    })
+}
+
+fn write_immediate(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
+    on(handle, |ep| {
+        let count: DAT_COUNT = arguments.next();
+        let iov: *mut DAT_LMR_TRIPLET = arguments.next();
+        // SAFETY: as the caller of the operation promises.
+        let iov = unsafe { segments(count, iov) }?;
+        let cookie = context(&mut arguments);
+        let target: *mut DAT_RMR_TRIPLET = arguments.next();
+        // SAFETY: as the caller of the operation promises.
+        let target = unsafe { remote(target, 6) }?;
+        let immediate = arguments.next();
+        ep.post_rdma_write_immediate(&iov, cookie, target, immediate, flags(arguments.next()))
+    })
+}
+
+fn send_datagram(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
+    on(handle, |ep| {
+        let count: DAT_COUNT = arguments.next();
+        let iov: *mut DAT_LMR_TRIPLET = arguments.next();
+        // SAFETY: as the caller of the operation promises.
+        let iov = unsafe { segments(count, iov) }?;
+        let to = address_handle::get(ep.adapter().id(), address(&mut arguments, 5)?)
+            .ok_or_else(|| unknown_address(5))?;
+        let cookie = context(&mut arguments);
+        ep.post_send_datagram(&iov, &to, cookie, flags(arguments.next()))
+    })
+}
+
+fn address<'a>(arguments: &mut Arguments, argument: u32) -> Result<&'a DAT_IB_ADDR_HANDLE> {
+    let address: *mut DAT_IB_ADDR_HANDLE = arguments.next();
+    // SAFETY: as the caller of the operation promises.
+    unsafe { given(address.cast_const(), argument) }
+}
+
+#[cold]
+fn unknown_address(argument: u32) -> Error {
+    invalid(argument, "the address handle was freed, or is of another adapter")
+        .advise("use the remote_ah of an established event, as long as its adapter is open")
+}
+
+fn free_address(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
+    let endpoint: Endpoint = object(handle, Subtype::InvalidHandleEp)?;
+    match address_handle::free(endpoint.adapter().id(), address(&mut arguments, 3)?) {
+        true => DONE,
+        false => Err(unknown_address(3)),
+    }
+}
+
+/// Frees what is left of an attempt: nothing, since it ends with its event. The event's context
+/// says so by being 0.
+fn free_request(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
+    object::<Endpoint>(handle, Subtype::InvalidHandleEp)?;
+    match context(&mut arguments) {
+        0 => DONE,
+        other => Err(invalid(3, format!("{other:#x} is not the context of any event"))),
+    }
+}
+
+fn collective(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP) -> Answer {
+    let operation = u32::try_from(ext_op).ok().and_then(Collective::from_number);
+    let object = AnyObject::get(adapters::to_cell(handle));
+    match (operation, object) {
+        (Some(operation), Some(AnyObject::Ia(ia))) => ia.collective(operation)?,
+        (Some(operation), Some(AnyObject::Evd(evd))) => evd.adapter().collective(operation)?,
+        (_, None) => return Err(invalid_handle(Subtype::InvalidHandle1)),
+        (operation, Some(_)) => {
+            let name = operation.map_or("the operation", Collective::name);
+            return Err(Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
+                .during("dat_extension_op")
+                .because(format!("{name} ({ext_op:#x}) is not one of a provider here")));
+        }
+    }
+    DONE
+}

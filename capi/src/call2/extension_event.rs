@@ -1,0 +1,72 @@
+//! Events of the InfiniBand extension: what `event_extension_data` tells.
+
+use dat_core::{
+    CrArrival, DatagramEvent, DatagramEventKind, DtoCompletion, DtoStatus, Endpoint, Operation,
+};
+
+use super::address_handle;
+use crate::abi::*;
+use crate::convert::event::connection_data;
+use crate::handle::{self, of_number};
+
+/// The extension data of an event, with nothing in it but its type and status.
+fn extension(r#type: DAT_IB_EXT_TYPE, status: DAT_IB_STATUS) -> DAT_IB_EXTENSION_EVENT_DATA {
+    // SAFETY: numbers and addresses, for which zero is a value.
+    let empty: DAT_IB_EXTENSION_EVENT_DATA = unsafe { std::mem::zeroed() };
+    DAT_IB_EXTENSION_EVENT_DATA { r#type, status, ..empty }
+}
+
+fn write(data: DAT_IB_EXTENSION_EVENT_DATA, to: &mut DAT_EVENT) {
+    const { assert!(size_of::<DAT_IB_EXTENSION_EVENT_DATA>() == 64) };
+    let place = to.event_extension_data.as_mut_ptr().cast::<DAT_IB_EXTENSION_EVENT_DATA>();
+    // SAFETY: eight words of eight bytes, aligned as the data is.
+    unsafe { place.write(data) };
+}
+
+/// A completion of an operation of the extension.
+pub(crate) fn completion(done: &DtoCompletion, to: &mut DAT_EVENT) {
+    to.event_number = DAT_IB_DTO_EVENT;
+    let r#type = match done.operation {
+        Operation::FetchAdd => DAT_IB_FETCH_AND_ADD,
+        Operation::CompareSwap => DAT_IB_CMP_AND_SWAP,
+        Operation::RdmaWriteImmediate => DAT_IB_RDMA_WRITE_IMMED,
+        Operation::ReceiveImmediate => DAT_IB_RDMA_WRITE_IMMED_DATA,
+        Operation::SendDatagram => DAT_IB_UD_SEND,
+        Operation::ReceiveDatagram => DAT_IB_UD_RECV,
+        _ => return,
+    };
+    let status = match done.status {
+        DtoStatus::Success => DAT_OP_SUCCESS,
+        _ => DAT_IB_OP_ERR,
+    };
+    let mut data = extension(r#type, status);
+    if let Some(immediate) = done.immediate() {
+        data.val.immed = DAT_IB_IMMED_DATA { data: immediate };
+    }
+    write(data, to);
+}
+
+/// A request for datagrams.
+pub(crate) fn request(_arrival: &CrArrival, to: &mut DAT_EVENT) {
+    to.event_number = DAT_IB_UD_CONNECTION_REQUEST_EVENT;
+    write(extension(DAT_IB_UD_CONNECT_REQUEST, DAT_OP_SUCCESS), to);
+}
+
+/// What came of an attempt to send datagrams.
+pub(crate) fn datagram(event: &DatagramEvent, to: &mut DAT_EVENT) {
+    to.event_data.connect_event_data = connection_data(event.ep, &event.private_data);
+    let (r#type, status) = match event.kind {
+        DatagramEventKind::Established if event.passive => {
+            (DAT_IB_UD_PASSIVE_REMOTE_AH, DAT_OP_SUCCESS)
+        }
+        DatagramEventKind::Established => (DAT_IB_UD_REMOTE_AH, DAT_OP_SUCCESS),
+        DatagramEventKind::Rejected => (DAT_IB_UD_CONNECT_REJECT, DAT_IB_OP_ERR),
+        _ => (DAT_IB_UD_CONNECT_ERROR, DAT_IB_OP_ERR),
+    };
+    let mut data = extension(r#type, status);
+    let endpoint = handle::get::<Endpoint>(of_number(event.ep));
+    if let (Some(remote), Some(endpoint)) = (&event.remote, endpoint) {
+        data.peer.remote_ah = address_handle::make(endpoint.adapter().id(), remote);
+    }
+    write(data, to);
+}

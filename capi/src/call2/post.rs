@@ -1,0 +1,64 @@
+//! The posts that only DAT 2.0 has.
+
+use crate::abi::*;
+use crate::answer::Answer;
+use crate::call::post::{cookie, flags, on};
+use crate::convert::memory::{remote, segments};
+
+pub(crate) unsafe fn send_with_invalidate(
+    ep_handle: DAT_EP_HANDLE,
+    num_segments: DAT_COUNT,
+    local_iov: *mut DAT_LMR_TRIPLET,
+    user_cookie: DAT_DTO_COOKIE,
+    completion_flags: DAT_COMPLETION_FLAGS,
+    invalidate_flag: DAT_BOOLEAN,
+    rmr_context: DAT_RMR_CONTEXT,
+) -> Answer {
+    foreign!(
+        ep_handle,
+        ep_post_send_with_invalidate_func(
+            ep_handle,
+            num_segments,
+            local_iov,
+            user_cookie,
+            completion_flags,
+            invalidate_flag,
+            rmr_context
+        )
+    );
+    on(ep_handle, |ep| {
+        // SAFETY: as the caller promises.
+        let iov = unsafe { segments(num_segments, local_iov) }?;
+        let (cookie, flags) = (cookie(user_cookie), flags(completion_flags));
+        match invalidate_flag {
+            DAT_FALSE => ep.post_send(&iov, cookie, flags),
+            _ => ep.post_send_with_invalidate(&iov, cookie, flags, rmr_context),
+        }
+    })
+}
+
+pub(crate) unsafe fn rdma_read_to_rmr(
+    ep_handle: DAT_EP_HANDLE,
+    local_iov: *const DAT_RMR_TRIPLET,
+    user_cookie: DAT_DTO_COOKIE,
+    remote_iov: *const DAT_RMR_TRIPLET,
+    completion_flags: DAT_COMPLETION_FLAGS,
+) -> Answer {
+    foreign!(
+        ep_handle,
+        ep_post_rdma_read_to_rmr_func(
+            ep_handle,
+            local_iov,
+            user_cookie,
+            remote_iov,
+            completion_flags
+        )
+    );
+    on(ep_handle, |ep| {
+        // SAFETY: as the caller promises.
+        let to = unsafe { remote(local_iov, 2) }?;
+        // SAFETY: as the caller promises.
+        let from = unsafe { remote(remote_iov, 4) }?;
+        ep.post_rdma_read_to_rmr(to, cookie(user_cookie), from, flags(completion_flags))
+    })
+}

@@ -1,0 +1,29 @@
+//! Whether adapters are related.
+
+use dat_core::provider::Relationship;
+
+use crate::abi::*;
+use crate::answer::{Answer, DONE};
+use crate::argument::out;
+use crate::call::ia::name;
+use crate::registry;
+
+pub(crate) unsafe fn providers_related(
+    ia_name_1: DAT_NAME_PTR,
+    ia_name_2: DAT_NAME_PTR,
+    relationship: *mut DAT_HA_RELATIONSHIP,
+) -> Answer {
+    // SAFETY: as the caller promises.
+    let one = unsafe { name(ia_name_1, 1) }?;
+    // SAFETY: as the caller promises.
+    let other = unsafe { name(ia_name_2, 2) }?;
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(relationship, 3) }?;
+    place.write(match registry::shared().providers_related(&one, &other)? {
+        Relationship::Related => DAT_HA_TRUE,
+        Relationship::Unrelated => DAT_HA_FALSE,
+        Relationship::Unknown => DAT_HA_UNKNOWN,
+        Relationship::Conflicting => DAT_HA_CONFLICTING,
+    });
+    DONE
+}

@@ -1,0 +1,16 @@
+//! Remote memory regions for one endpoint.
+
+use dat_core::InterfaceAdapter;
+
+use crate::abi::*;
+use crate::answer::Answer;
+use crate::call::rmr::create_with;
+
+pub(crate) unsafe fn create_for_ep(
+    pz_handle: DAT_PZ_HANDLE,
+    rmr_handle: *mut DAT_RMR_HANDLE,
+) -> Answer {
+    foreign!(pz_handle, rmr_create_for_ep_func(pz_handle, rmr_handle));
+    // SAFETY: as the caller promises.
+    unsafe { create_with(pz_handle, rmr_handle, InterfaceAdapter::rmr_create_for_ep) }
+}

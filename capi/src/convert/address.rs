@@ -1,0 +1,69 @@
+//! Socket addresses.
+
+use std::mem;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use dat_core::error::{Error, Result, ReturnType, Subtype};
+
+use crate::abi::DAT_IA_ADDRESS_PTR;
+use crate::argument;
+
+/// Room for an address of either family.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) union SocketAddress {
+    v4: libc::sockaddr_in,
+    pub(crate) v6: libc::sockaddr_in6,
+}
+
+/// The address as C has it.
+pub(crate) fn to_c(address: SocketAddr) -> SocketAddress {
+    // SAFETY: all fields are numbers, for which zero is a value.
+    let mut to: SocketAddress = unsafe { mem::zeroed() };
+    match address {
+        SocketAddr::V4(from) => {
+            to.v4.sin_family = libc::AF_INET as libc::sa_family_t;
+            to.v4.sin_port = from.port().to_be();
+            to.v4.sin_addr.s_addr = u32::from_ne_bytes(from.ip().octets());
+        }
+        SocketAddr::V6(from) => {
+            to.v6.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+            to.v6.sin6_port = from.port().to_be();
+            to.v6.sin6_flowinfo = from.flowinfo();
+            to.v6.sin6_addr.s6_addr = from.ip().octets();
+            to.v6.sin6_scope_id = from.scope_id();
+        }
+    }
+    to
+}
+
+/// The address of an adapter as C has it: without a port.
+pub(crate) fn adapter_to_c(address: IpAddr) -> SocketAddress {
+    to_c(SocketAddr::new(address, 0))
+}
+
+/// The address that C gives.
+///
+/// # Safety
+/// It points to a socket address of the family that its first bytes say.
+pub(crate) unsafe fn from_c(pointer: DAT_IA_ADDRESS_PTR, argument: u32) -> Result<SocketAddr> {
+    // SAFETY: as the caller promises; every family has at least this much.
+    let family = unsafe { argument::given(pointer.cast::<libc::sa_family_t>(), argument) }?;
+    match i32::from(*family) {
+        libc::AF_INET => {
+            // SAFETY: an address of that family, wherever it is aligned.
+            let from = unsafe { pointer.cast::<libc::sockaddr_in>().read_unaligned() };
+            let ip = Ipv4Addr::from(from.sin_addr.s_addr.to_ne_bytes());
+            Ok(SocketAddr::from((ip, u16::from_be(from.sin_port))))
+        }
+        libc::AF_INET6 => {
+            // SAFETY: an address of that family, wherever it is aligned.
+            let from = unsafe { pointer.cast::<libc::sockaddr_in6>().read_unaligned() };
+            let ip = Ipv6Addr::from(from.sin6_addr.s6_addr);
+            Ok(SocketAddr::from((ip, u16::from_be(from.sin6_port))))
+        }
+        other => Err(Error::new(ReturnType::InvalidAddress, Subtype::InvalidAddressUnsupported)
+            .because(format!("the address is of family {other}"))
+            .advise("give a sockaddr_in (AF_INET) or a sockaddr_in6 (AF_INET6)")),
+    }
+}

@@ -1,0 +1,140 @@
+//! Attributes of endpoints.
+
+use dat_core::error::Result;
+use dat_core::{CompletionFlags, EpAttributes, Qos};
+
+use super::{Narrow, attributes, count};
+use crate::abi::*;
+use crate::argument;
+use crate::handle::Kept;
+
+/// The attributes as C has them; the lists stay with the object.
+pub(crate) fn attributes_to_c(from: &EpAttributes, kept: &mut Kept) -> DAT_EP_ATTR {
+    let [transport, provider, _] = &mut kept.attributes;
+    let (ep_transport_specific_count, ep_transport_specific) =
+        transport.show(&from.transport_specific);
+    let (ep_provider_specific_count, ep_provider_specific) = provider.show(&from.provider_specific);
+    DAT_EP_ATTR {
+        service_type: from.service_type,
+        max_message_size: Narrow::narrow(from.max_message_size),
+        max_rdma_size: Narrow::narrow(from.max_rdma_size),
+        qos: from.qos.bits(),
+        recv_completion_flags: from.recv_completion_flags.bits(),
+        request_completion_flags: from.request_completion_flags.bits(),
+        max_recv_dtos: count(from.max_recv_dtos),
+        max_request_dtos: count(from.max_request_dtos),
+        max_recv_iov: count(from.max_recv_iov),
+        max_request_iov: count(from.max_request_iov),
+        max_rdma_read_in: count(from.max_rdma_read_in),
+        max_rdma_read_out: count(from.max_rdma_read_out),
+        srq_soft_hw: from.srq_soft_hw as _,
+        max_rdma_read_iov: count(from.max_rdma_read_iov),
+        max_rdma_write_iov: count(from.max_rdma_write_iov),
+        ep_transport_specific_count,
+        ep_transport_specific,
+        ep_provider_specific_count,
+        ep_provider_specific,
+    }
+}
+
+/// The attributes that C gives, as one of its arguments.
+///
+/// # Safety
+/// The lists in it are as long as they say.
+pub(crate) unsafe fn attributes_from_c(from: &DAT_EP_ATTR, argument: u32) -> Result<EpAttributes> {
+    let count = |value| argument::count(value, argument);
+    Ok(EpAttributes {
+        service_type: from.service_type,
+        max_message_size: from.max_message_size.widen(),
+        max_rdma_size: from.max_rdma_size.widen(),
+        qos: Qos::from_bits_retain(from.qos),
+        recv_completion_flags: CompletionFlags::from_bits_retain(from.recv_completion_flags),
+        request_completion_flags: CompletionFlags::from_bits_retain(from.request_completion_flags),
+        max_recv_dtos: count(from.max_recv_dtos)?,
+        max_request_dtos: count(from.max_request_dtos)?,
+        max_recv_iov: count(from.max_recv_iov)?,
+        max_request_iov: count(from.max_request_iov)?,
+        max_rdma_read_in: count(from.max_rdma_read_in)?,
+        max_rdma_read_out: count(from.max_rdma_read_out)?,
+        srq_soft_hw: from.srq_soft_hw as _,
+        max_rdma_read_iov: count(from.max_rdma_read_iov)?,
+        max_rdma_write_iov: count(from.max_rdma_write_iov)?,
+        // SAFETY: as the caller promises.
+        transport_specific: unsafe {
+            attributes::from_c(
+                from.ep_transport_specific_count,
+                from.ep_transport_specific,
+                argument,
+            )
+        }?,
+        // SAFETY: as the caller promises.
+        provider_specific: unsafe {
+            attributes::from_c(from.ep_provider_specific_count, from.ep_provider_specific, argument)
+        }?,
+    })
+}
+
+/// Changes the attributes that a mask names.
+///
+/// # Safety
+/// The lists that the mask names are as long as they say.
+pub(crate) unsafe fn change_attributes(
+    to: &mut EpAttributes,
+    mask: DAT_EP_PARAM_MASK,
+    from: &DAT_EP_ATTR,
+) -> Result<()> {
+    const ARGUMENT: u32 = 3;
+    let named = |bit| mask & bit != 0;
+    let count = |value| argument::count(value, ARGUMENT);
+    if named(DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE) {
+        to.service_type = from.service_type;
+    }
+    if named(DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE) {
+        to.max_message_size = from.max_message_size.widen();
+    }
+    if named(DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE) {
+        to.max_rdma_size = from.max_rdma_size.widen();
+    }
+    if named(DAT_EP_FIELD_EP_ATTR_QOS) {
+        to.qos = Qos::from_bits_retain(from.qos);
+    }
+    if named(DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS) {
+        to.recv_completion_flags = CompletionFlags::from_bits_retain(from.recv_completion_flags);
+    }
+    if named(DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS) {
+        to.request_completion_flags =
+            CompletionFlags::from_bits_retain(from.request_completion_flags);
+    }
+    for (bit, place, value) in [
+        (DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &mut to.max_recv_dtos, from.max_recv_dtos),
+        (DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, &mut to.max_request_dtos, from.max_request_dtos),
+        (DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV, &mut to.max_recv_iov, from.max_recv_iov),
+        (DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV, &mut to.max_request_iov, from.max_request_iov),
+        (DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN, &mut to.max_rdma_read_in, from.max_rdma_read_in),
+        (DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT, &mut to.max_rdma_read_out, from.max_rdma_read_out),
+        (DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV, &mut to.max_rdma_read_iov, from.max_rdma_read_iov),
+        (
+            DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV,
+            &mut to.max_rdma_write_iov,
+            from.max_rdma_write_iov,
+        ),
+    ] {
+        if named(bit) {
+            *place = count(value)?;
+        }
+    }
+    if named(DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW) {
+        to.srq_soft_hw = from.srq_soft_hw as _;
+    }
+    if named(DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR) {
+        let (number, list) = (from.ep_transport_specific_count, from.ep_transport_specific);
+        // SAFETY: as the caller promises.
+        to.transport_specific = unsafe { attributes::from_c(number, list, ARGUMENT) }?;
+    }
+    if named(DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR) {
+        let (number, list) = (from.ep_provider_specific_count, from.ep_provider_specific);
+        // SAFETY: as the caller promises.
+        to.provider_specific = unsafe { attributes::from_c(number, list, ARGUMENT) }?;
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! Events, from the core's to C's.
+
+use dat_core::{
+    AsyncError, AsyncErrorKind, ConnectionEvent, CrArrival, DtoCompletion, Event, Operation,
+    RmrBindCompletion, ServicePoint,
+};
+
+use super::address::adapter_to_c;
+use super::count;
+use crate::abi::*;
+use crate::handle::{self, Lasting, of_number};
+use crate::{adapters, dialect};
+
+/// Writes an event of a dispatcher where C wants it. Nothing but the fields of that event is
+/// written.
+#[inline]
+pub(crate) fn deliver(event: &Event, evd: DAT_EVD_HANDLE, to: &mut DAT_EVENT) {
+    to.evd_handle = evd;
+    match event {
+        Event::Dto(done) => completion(done, to),
+        Event::RmrBind(done) => bind(done, to),
+        other => rare(other, to),
+    }
+}
+
+#[inline]
+fn completion(done: &DtoCompletion, to: &mut DAT_EVENT) {
+    to.event_number = DAT_DTO_COMPLETION_EVENT;
+    to.event_data = DAT_EVENT_DATA { dto_completion_event_data: dialect::completion(done) };
+    if !is_basic(done.operation) {
+        dialect::extended_completion(done, to);
+    }
+}
+
+/// Whether an operation is one of DAT itself, and not of an extension.
+const fn is_basic(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::Send
+            | Operation::RdmaWrite
+            | Operation::RdmaRead
+            | Operation::Receive
+            | Operation::ReceiveWithInvalidate
+    )
+}
+
+fn bind(done: &RmrBindCompletion, to: &mut DAT_EVENT) {
+    to.event_number = DAT_RMR_BIND_COMPLETION_EVENT;
+    to.event_data.rmr_completion_event_data = DAT_RMR_BIND_COMPLETION_EVENT_DATA {
+        rmr_handle: of_number(done.rmr),
+        user_cookie: DAT_CONTEXT { as_64: done.cookie },
+        status: done.status.value(),
+    };
+}
+
+#[cold]
+fn rare(event: &Event, to: &mut DAT_EVENT) {
+    to.event_number = event.number();
+    match event {
+        Event::ConnectionRequest(arrival) => {
+            request(arrival, to);
+            if arrival.datagram {
+                dialect::datagram_request(arrival, to);
+            }
+        }
+        Event::Connection(event) => connection(event, to),
+        Event::Datagram(event) => dialect::datagram(event, to),
+        Event::Async(error) => asynchronous(error, to),
+        Event::Software(value) => {
+            to.event_data.software_event_data =
+                DAT_SOFTWARE_EVENT_DATA { pointer: of_number(*value) };
+        }
+        _ => {}
+    }
+}
+
+fn request(arrival: &CrArrival, to: &mut DAT_EVENT) {
+    let ia = arrival.request.adapter();
+    let table = adapters::table(&ia);
+    // From here on C knows the request, and the endpoint that it brought.
+    let cr_handle = handle::attach(arrival.request.clone(), table);
+    if let Some(endpoint) = arrival.request.query().ok().and_then(|it| it.local_ep) {
+        handle::attach(endpoint, table);
+    }
+    let address = adapter_to_c(ia.attributes().address);
+    let local = handle::keep(cr_handle, |kept| kept.local_address.set(address));
+    let sp_handle = match arrival.service_point {
+        ServicePoint::Public(number) => DAT_SP_HANDLE { psp_handle: of_number(number) },
+        ServicePoint::Reserved(number) => DAT_SP_HANDLE { rsp_handle: of_number(number) },
+        ServicePoint::Common(number) => dialect::common_service_point(number),
+    };
+    to.event_data.cr_arrival_event_data = dialect::arrival(
+        sp_handle,
+        local.map_or(std::ptr::null_mut(), <*mut _>::cast),
+        arrival.qualifier,
+        cr_handle,
+    );
+}
+
+fn connection(event: &ConnectionEvent, to: &mut DAT_EVENT) {
+    to.event_data.connect_event_data = connection_data(event.ep, &event.private_data);
+}
+
+/// What an event of a connection tells; the private data stays with the endpoint.
+pub(crate) fn connection_data(endpoint: u64, private_data: &[u8]) -> DAT_CONNECTION_EVENT_DATA {
+    let ep_handle = of_number(endpoint);
+    let data = Lasting::bytes(private_data);
+    let (size, address) = (private_data.len(), data.as_ptr());
+    let kept = handle::keep(ep_handle, |kept| kept.private_data = Some(data));
+    // The data of an endpoint that was freed meanwhile went with it.
+    let (size, address) = kept.map_or((0, std::ptr::null_mut()), |()| (size, address));
+    DAT_CONNECTION_EVENT_DATA {
+        ep_handle,
+        private_data_size: count(size),
+        private_data: address.cast(),
+    }
+}
+
+fn asynchronous(error: &AsyncError, to: &mut DAT_EVENT) {
+    let (dat_handle, reason) = match error.kind {
+        AsyncErrorKind::IaCatastrophic => {
+            (adapters::of_number(error.object), DAT_IA_CATASTROPHIC_ERROR)
+        }
+        AsyncErrorKind::ProviderInternal => (adapters::of_number(error.object), DAT_IA_OTHER_ERROR),
+        AsyncErrorKind::EvdOverflow => (of_number(error.object), DAT_EVD_OVERFLOW_ERROR),
+        AsyncErrorKind::SrqLowWatermark => (of_number(error.object), DAT_SRQ_LOW_WATERMARK_EVENT),
+        AsyncErrorKind::EpSoftHighWatermark => {
+            (of_number(error.object), DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT)
+        }
+        _ => (of_number(error.object), DAT_EP_TRANSFER_TO_ERROR),
+    };
+    to.event_data.asynch_error_event_data =
+        DAT_ASYNCH_ERROR_EVENT_DATA { dat_handle, reason: count(reason) };
+}

@@ -1,0 +1,109 @@
+//! Attributes of adapters and providers.
+
+use std::mem;
+
+use dat_core::attr::{EpCreator, IaAttributes, IovOwnership, ProviderAttributes, PzSupport};
+use dat_core::flags::MemoryTypes;
+
+use super::address::adapter_to_c;
+use super::{Narrow, boolean, count, name};
+use crate::abi::*;
+use crate::dialect;
+use crate::handle::Kept;
+
+/// The attributes of an adapter as C has them; addresses and lists stay with the object.
+pub(crate) fn adapter_to_attributes(from: &IaAttributes, kept: &mut Kept) -> DAT_IA_ATTR {
+    // SAFETY: numbers and addresses, for which zero is a value.
+    let mut to: DAT_IA_ATTR = unsafe { mem::zeroed() };
+    to.adapter_name = name(&from.adapter_name);
+    to.vendor_name = name(&from.vendor_name);
+    (to.hardware_version_major, to.hardware_version_minor) = from.hardware_version;
+    (to.firmware_version_major, to.firmware_version_minor) = from.firmware_version;
+    to.ia_address_ptr = kept.local_address.set(adapter_to_c(from.address)).cast();
+    to.max_eps = count(from.max_eps);
+    to.max_dto_per_ep = count(from.max_dto_per_ep);
+    to.max_rdma_read_per_ep_in = count(from.max_rdma_read_per_ep_in);
+    to.max_rdma_read_per_ep_out = count(from.max_rdma_read_per_ep_out);
+    to.max_evds = count(from.max_evds);
+    to.max_evd_qlen = count(from.max_evd_qlen);
+    to.max_iov_segments_per_dto = count(from.max_iov_segments_per_dto);
+    to.max_lmrs = count(from.max_lmrs);
+    to.max_lmr_block_size = Narrow::narrow(from.max_lmr_block_size);
+    to.max_lmr_virtual_address = from.max_lmr_virtual_address;
+    to.max_pzs = count(from.max_pzs);
+    to.max_message_size = Narrow::narrow(from.max_message_size);
+    to.max_rdma_size = Narrow::narrow(from.max_rdma_size);
+    to.max_rmrs = count(from.max_rmrs);
+    to.max_rmr_target_address = from.max_rmr_target_address;
+    to.max_srqs = count(from.max_srqs);
+    to.max_ep_per_srq = count(from.max_ep_per_srq);
+    to.max_recv_per_srq = count(from.max_recv_per_srq);
+    to.max_iov_segments_per_rdma_read = count(from.max_iov_segments_per_rdma_read);
+    to.max_iov_segments_per_rdma_write = count(from.max_iov_segments_per_rdma_write);
+    to.max_rdma_read_in = count(from.max_rdma_read_in);
+    to.max_rdma_read_out = count(from.max_rdma_read_out);
+    to.max_rdma_read_per_ep_in_guaranteed = boolean(from.max_rdma_read_per_ep_in_guaranteed);
+    to.max_rdma_read_per_ep_out_guaranteed = boolean(from.max_rdma_read_per_ep_out_guaranteed);
+    let [transport, vendor, _] = &mut kept.attributes;
+    (to.num_transport_attr, to.transport_attr) = transport.show(&from.transport);
+    (to.num_vendor_attr, to.vendor_attr) = vendor.show(&from.vendor);
+    dialect::more_of_adapter(from, &mut to);
+    to
+}
+
+/// The attributes of a provider as C has them; the list stays with the object.
+pub(crate) fn provider_to_attributes(
+    from: &ProviderAttributes,
+    kept: &mut Kept,
+) -> DAT_PROVIDER_ATTR {
+    // SAFETY: numbers and addresses, for which zero is a value.
+    let mut to: DAT_PROVIDER_ATTR = unsafe { mem::zeroed() };
+    to.provider_name = name(&from.provider_name);
+    (to.provider_version_major, to.provider_version_minor) = from.provider_version;
+    (to.dapl_version_major, to.dapl_version_minor) = dialect::VERSION;
+    to.lmr_mem_types_supported = memory_types(from.lmr_mem_types);
+    to.iov_ownership_on_return = match from.iov_ownership {
+        IovOwnership::Consumer => DAT_IOV_CONSUMER,
+        IovOwnership::ProviderNoModify => DAT_IOV_PROVIDER_NOMOD,
+        IovOwnership::ProviderModify => DAT_IOV_PROVIDER_MOD,
+    };
+    to.dat_qos_supported = from.qos_supported.bits();
+    to.completion_flags_supported = from.completion_flags_supported.bits();
+    to.is_thread_safe = DAT_TRUE;
+    to.max_private_data_size = count(from.max_private_data_size);
+    to.supports_multipath = boolean(from.supports_multipath);
+    to.ep_creator = match from.ep_creator {
+        EpCreator::Never => DAT_PSP_CREATES_EP_NEVER,
+        EpCreator::IfAsked => DAT_PSP_CREATES_EP_IFASKED,
+        EpCreator::Always => DAT_PSP_CREATES_EP_ALWAYS,
+    };
+    to.pz_support = match from.pz_support {
+        PzSupport::Unique => DAT_PZ_UNIQUE,
+        PzSupport::Shareable => DAT_PZ_SHAREABLE,
+    };
+    to.optimal_buffer_alignment = from.optimal_buffer_alignment;
+    to.evd_stream_merging_supported = from.evd_stream_merging.0.map(|row| row.map(boolean));
+    to.srq_supported = boolean(from.srq_supported);
+    to.srq_watermarks_supported = count(u32::from(from.srq_watermarks_supported));
+    to.srq_ep_pz_difference_supported = boolean(from.srq_ep_pz_difference_supported);
+    // Both counts of a queue and of an endpoint's receives can be queried.
+    to.srq_info_supported = 1;
+    to.ep_recv_info_supported = 1;
+    to.lmr_sync_req = boolean(from.lmr_sync_required);
+    to.dto_async_return_guaranteed = DAT_FALSE;
+    to.rdma_write_for_rdma_read_req = DAT_FALSE;
+    let [_, _, provider] = &mut kept.attributes;
+    (to.num_provider_specific_attr, to.provider_specific_attr) =
+        provider.show(&from.provider_specific);
+    dialect::more_of_provider(from, &mut to);
+    to
+}
+
+/// The kinds of memory as an API without a mask names them: the highest.
+fn memory_types(types: MemoryTypes) -> DAT_MEM_TYPE {
+    match types {
+        types if types.contains(MemoryTypes::SHARED_VIRTUAL) => DAT_MEM_TYPE_SHARED_VIRTUAL,
+        types if types.contains(MemoryTypes::LMR) => DAT_MEM_TYPE_LMR,
+        _ => DAT_MEM_TYPE_VIRTUAL,
+    }
+}

@@ -1,0 +1,133 @@
+//! What is printed when the environment asks for it; nothing otherwise.
+//!
+//! `DAT_DBG_TYPE` is the sum of the kinds to print, and `DAT_DBG_DEST` of the places to print
+//! to; decimal, octal or hexadecimal as in C. Without the first nothing is printed, without the
+//! second to standard output.
+
+use std::ffi::{CStr, CString, c_char, c_long};
+use std::os::unix::ffi::OsStringExt;
+use std::sync::LazyLock;
+
+use dat_core::Error;
+
+use crate::image;
+
+/// Kinds of lines.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    /// Calls that failed, with the reason.
+    Error = 0x01,
+    /// The configuration: what is loaded for it, and what can't be.
+    Static = 0x04,
+    /// Providers that come and go.
+    Dynamic = 0x08,
+    /// Calls of providers.
+    Provider = 0x10,
+    /// Calls of programs that open and close adapters.
+    Consumer = 0x20,
+}
+
+impl Kind {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Static => "configuration",
+            Self::Dynamic => "providers",
+            Self::Provider => "provider call",
+            Self::Consumer => "program call",
+        }
+    }
+}
+
+const STDOUT: c_long = 0x1;
+const SYSLOG: c_long = 0x2;
+
+struct Settings {
+    kinds: c_long,
+    places: c_long,
+}
+
+static SETTINGS: LazyLock<Settings> = LazyLock::new(|| Settings {
+    kinds: number("DAT_DBG_TYPE").unwrap_or(0),
+    places: number("DAT_DBG_DEST").unwrap_or(STDOUT),
+});
+
+fn number(variable: &str) -> Option<c_long> {
+    let text = CString::new(std::env::var_os(variable)?.into_vec()).ok()?;
+    Some(parse(&text))
+}
+
+/// A number as C reads it, with the base that its beginning says; 0 where it is none.
+fn parse(text: &CStr) -> c_long {
+    // SAFETY: the text ends with a zero, and nobody asks for the end of the number.
+    unsafe { libc::strtol(text.as_ptr(), std::ptr::null_mut(), 0) }
+}
+
+/// Prints a line if lines of its kind are asked for.
+#[inline]
+pub(crate) fn say(kind: Kind, text: impl FnOnce() -> String) {
+    let settings = &*SETTINGS;
+    if settings.kinds & kind as c_long != 0 {
+        print(settings.places, &line(kind, &text()));
+    }
+}
+
+/// One line, whatever is in the text.
+fn line(kind: Kind, text: &str) -> String {
+    let text = text.replace(|c: char| c.is_control(), " ");
+    format!("DAT {}: {text}", kind.word())
+}
+
+fn print(places: c_long, line: &str) {
+    if places & STDOUT != 0 {
+        let line = format!("{line}\n");
+        // One write, so that lines of several threads do not mix; a line that can't be written
+        // is lost, for there is nobody to tell.
+        // SAFETY: the buffer is as long as that.
+        let _ = unsafe { libc::write(libc::STDOUT_FILENO, line.as_ptr().cast(), line.len()) };
+    }
+    if places & SYSLOG != 0 {
+        let Ok(line) = CString::new(line) else { return };
+        const FORMAT: *const c_char = c"%s".as_ptr();
+        // SAFETY: the format takes one string.
+        unsafe { libc::syslog(libc::LOG_USER | libc::LOG_DEBUG, FORMAT, line.as_ptr()) };
+    }
+}
+
+/// An error that a call answers.
+pub(crate) fn failed(error: &Error) {
+    say(Kind::Error, || error.to_string());
+}
+
+/// Sends the words of a panic, which no call lets out, here and not to somebody's standard error.
+/// Only where the standard library is our own: that of a Rust program belongs to the program.
+pub(crate) fn take_panics() {
+    if !cfg!(test) && image::is_shared_object() {
+        std::panic::set_hook(Box::new(|panic| say(Kind::Error, || panic.to_string())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_in_c() {
+        for (text, value) in [
+            (c"0xff", 255),
+            (c"12", 12),
+            (c"010", 8),
+            (c" 3 4", 3),
+            (c"-1", -1),
+            (c"all", 0),
+            (c"", 0),
+        ] {
+            assert_eq!(parse(text), value, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_one_line() {
+        assert_eq!(line(Kind::Error, "two\nlines\u{1b}[1m"), "DAT error: two lines [1m");
+    }
+}

@@ -1,0 +1,168 @@
+//! Adapters of providers of C: opened through the provider's table, closed through their own.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+use dat_core::error::{Error, ReturnType, Subtype};
+use dat_core::registry::{Library, Refusal, Registration};
+use parking_lot::Mutex;
+
+use super::line::{self, Loaded};
+use super::registered::Use;
+use super::tables::{self, Table};
+use super::{handles, peek};
+use crate::abi::*;
+use crate::adapters::{self, Adapter};
+use crate::answer::{Answer, invalid_handle};
+use crate::call::ia::Opened;
+use crate::debug::{self, Kind};
+use crate::{argument, dialect, handle, words};
+
+/// How a program asks for an adapter.
+pub(crate) struct Asked {
+    pub(crate) name: DAT_NAME_PTR,
+    pub(crate) async_evd_min_qlen: DAT_COUNT,
+    pub(crate) async_evd: DAT_EVD_HANDLE,
+}
+
+/// A provider that is in use, and the library of a line that it came with. They are let go of in
+/// this order: a library that ends takes back a provider that nobody uses.
+struct Server {
+    provider: Use,
+    _library: Option<Loaded>,
+}
+
+/// An open adapter.
+struct Open {
+    /// What its provider knows it by.
+    address: usize,
+    /// The table that its first word points to; known for as long as its library is loaded.
+    table: Table,
+    _server: Server,
+}
+
+static OPEN: Mutex<Vec<Open>> = Mutex::new(Vec::new());
+
+/// Opens an adapter with the library of a line.
+pub(crate) fn open_library(library: &Library, asked: &Asked) -> Result<Opened, Refusal> {
+    let loaded = Loaded::get(library).map_err(Refusal::Unusable)?;
+    let registration = line::registration(&library.line);
+    let what = format!("{} ({})", library.line.library, library.origin);
+    let Some(provider) = Use::take(&registration) else {
+        let reason = format!("{}: the provider removed itself", library.line.library);
+        return Err(Refusal::Unusable(library.unusable(reason)));
+    };
+    let server = Server { provider, _library: Some(loaded) };
+    open(server, asked, &what).map_err(Refusal::Refused)
+}
+
+/// Opens an adapter of a provider that registered itself.
+pub(crate) fn open_registered(
+    registration: &Registration,
+    asked: &Asked,
+) -> Result<Opened, Refusal> {
+    let what = format!("the registered {registration}");
+    let gone = || refused(&what, "removed itself meanwhile");
+    let provider = Use::take(registration).ok_or_else(gone)?;
+    // Its library may be that of a line of another name, which must stay loaded.
+    let loaded = match provider.line() {
+        Some(line) => Some(Loaded::again(line).ok_or_else(gone)?),
+        None => None,
+    };
+    open(Server { provider, _library: loaded }, asked, &what).map_err(Refusal::Refused)
+}
+
+fn open(server: Server, asked: &Asked, what: &str) -> Result<Opened, Error> {
+    let mut evd = asked.async_evd;
+    if handle::is_cell(evd.addr()) {
+        return Err(invalid_handle(Subtype::InvalidHandleEvdAsync)
+            .on(what)
+            .because("the dispatcher of asynchronous errors belongs to another provider"));
+    }
+    // SAFETY: the table of a provider that is registered, and in use.
+    let functions = unsafe { tables::at(server.provider.table()) };
+    let Some(open) = functions.ia_open_func else {
+        return Err(refused(what, "has no function to open adapters"));
+    };
+    let mut ia = null_mut::<c_void>();
+    debug::say(Kind::Provider, || format!("{what}: ia_open_func"));
+    // SAFETY: the name that the program gave, and places for the results.
+    let code = unsafe { open(asked.name, asked.async_evd_min_qlen, &raw mut evd, &raw mut ia) };
+    if code != DAT_SUCCESS {
+        return Err(answered(code, what));
+    }
+    // From now on others find the adapter, whatever made its address.
+    let address = ia.expose_provenance();
+    let Some(table) = table_of(address) else {
+        return Err(refused(what, &format!("opened an adapter ({address:#x}) that is none")));
+    };
+    dialect::foreign_opened(table.functions(), ia);
+    OPEN.lock().push(Open { address, table, _server: server });
+    Ok(Opened::Foreign { address, async_evd: evd })
+}
+
+/// The table that the first word of an adapter points to.
+fn table_of(address: usize) -> Option<Table> {
+    let is_address = argument::is_address_of::<usize>(address) && !handle::is_cell(address);
+    let table = if is_address { peek::word(address)? } else { return None };
+    let last = table.checked_add(size_of::<DAT_PROVIDER>() - size_of::<usize>())?;
+    let is_table = argument::is_address_of::<DAT_PROVIDER>(table)
+        && peek::word(table).is_some()
+        && peek::word(last).is_some();
+    // SAFETY: the provider says that its adapter begins with the address of its table.
+    is_table.then(|| unsafe { Table::know(table) })
+}
+
+fn refused(what: &str, how: &str) -> Error {
+    Error::new(ReturnType::InternalError, Subtype::NoSubtype)
+        .during("dat_ia_open")
+        .on(what)
+        .because(format!("the provider {how}"))
+        .advise("this is a defect of the provider: ask who made it")
+}
+
+/// The error of a provider that was asked for an adapter, and answered that.
+fn answered(code: DAT_RETURN, what: &str) -> Error {
+    let (return_type, subtype) =
+        dialect::decode(code).unwrap_or((ReturnType::InternalError, Subtype::NoSubtype));
+    let name = match words::of(code) {
+        Some((major, minor)) => {
+            format!("{} {}", major.to_string_lossy(), minor.to_string_lossy())
+        }
+        None => "which is no code of this API".to_owned(),
+    };
+    Error::new(return_type, subtype)
+        .during("dat_ia_open")
+        .on(what)
+        .because(format!("the provider answered {code:#010x}, {name}"))
+        .advise(
+            "see that the device of its line is there; providers of OpenFabrics print more with \
+             DAPL_DBG_TYPE=0xffff",
+        )
+}
+
+/// Closes an adapter, and ends its library with the last.
+pub(crate) fn close(number: DAT_IA_HANDLE, adapter: Adapter, how: DAT_CLOSE_FLAGS) -> Answer {
+    let Adapter::Foreign(address) = adapter else {
+        return Err(invalid_handle(Subtype::InvalidHandleIa));
+    };
+    // Who takes it out closes it: the provider sees one close, however many threads try.
+    let mut open = OPEN.lock();
+    let place = open.iter().position(|it| it.address == address);
+    let place = place.ok_or_else(|| invalid_handle(Subtype::InvalidHandleIa))?;
+    let closing = open.swap_remove(place);
+    drop(open);
+    let ia = handle::of_number(address as u64);
+    debug::say(Kind::Provider, || format!("ia_close_func ({address:#x})"));
+    // SAFETY: the adapter is open, and the flags are the caller's.
+    let code = closing.table.functions().ia_close_func.map(|it| unsafe { it(ia, how) });
+    if code != Some(DAT_SUCCESS) {
+        OPEN.lock().push(closing);
+        return super::answer(code);
+    }
+    adapters::remove(number, adapter);
+    // An abrupt close ends objects that nobody names.
+    handles::forget_all();
+    drop(closing);
+    super::answer(code)
+}

@@ -1,0 +1,133 @@
+//! Handles of providers of C: addresses of their objects, whose first word is the address of a
+//! table that is known.
+//!
+//! A value that no call has seen yet may be anything, so the kernel reads its first word. What
+//! was found to be a handle is remembered until its object is freed, so that a post costs a look
+//! at one slot and at the object, which the provider looks at anyway.
+
+use std::ptr::with_exposed_provenance;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{peek, tables};
+use crate::abi::{DAT_HANDLE, DAT_IA_HANDLE, DAT_PROVIDER, DAT_SUCCESS};
+use crate::adapters::{self, Adapter};
+use crate::answer::Answer;
+use crate::{argument, handle};
+
+/// A handle that was found, and the table of its object.
+struct Slot {
+    handle: AtomicUsize,
+    table: AtomicUsize,
+}
+
+const SLOTS: usize = 1024;
+
+/// A handle has one slot that it can be in.
+static FOUND: [Slot; SLOTS] =
+    [const { Slot { handle: AtomicUsize::new(0), table: AtomicUsize::new(0) } }; SLOTS];
+
+fn slot(handle: usize) -> &'static Slot {
+    // Fibonacci hashing: objects of one size, side by side, spread.
+    let hash = (handle as u64 >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    &FOUND[(hash >> (u64::BITS - SLOTS.ilog2())) as usize]
+}
+
+/// The table of the provider that a foreign handle belongs to.
+#[inline]
+pub(crate) fn table_of(handle: DAT_HANDLE) -> Option<&'static DAT_PROVIDER> {
+    if !tables::any() {
+        return None;
+    }
+    find(handle.addr())
+}
+
+fn find(address: usize) -> Option<&'static DAT_PROVIDER> {
+    if !argument::is_address_of::<usize>(address) || handle::is_cell(address) {
+        return None;
+    }
+    let slot = slot(address);
+    if slot.handle.load(Ordering::Acquire) == address {
+        // SAFETY: a handle that was found and not freed since; the provider writes the word
+        // once, before it gives the handle out.
+        let word = unsafe { with_exposed_provenance::<usize>(address).read() };
+        // Another thread may have put another handle into the slot; then the tables may differ.
+        if word == slot.table.load(Ordering::Relaxed) {
+            // SAFETY: only known tables are in slots, and all slots are cleared when one goes.
+            return Some(unsafe { tables::at(word) });
+        }
+    }
+    let word = peek::word(address).filter(|&word| tables::contains(word))?;
+    slot.table.store(word, Ordering::Relaxed);
+    slot.handle.store(address, Ordering::Release);
+    // SAFETY: it is known, and stays so while its provider has objects.
+    Some(unsafe { tables::at(word) })
+}
+
+/// The table of a foreign adapter, and what its provider knows it by.
+#[inline]
+pub(crate) fn adapter(handle: DAT_IA_HANDLE) -> Option<(&'static DAT_PROVIDER, DAT_IA_HANDLE)> {
+    if !tables::any() {
+        return None;
+    }
+    let (_, Adapter::Foreign(address)) = adapters::find(handle)? else { return None };
+    Some((find(address)?, handle::of_number(address as u64)))
+}
+
+/// Whether a call ends the object that it is made on, by its slot of the table.
+pub(crate) const fn ends_object(slot: &str) -> bool {
+    const ENDS: [&[u8]; 4] =
+        [b"_free_func", b"cr_accept_func", b"cr_reject_func", b"cr_handoff_func"];
+    let mut at = 0;
+    while at < ENDS.len() {
+        if ends_with(slot.as_bytes(), ENDS[at]) {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+const fn ends_with(text: &[u8], end: &[u8]) -> bool {
+    if text.len() < end.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < end.len() {
+        if text[text.len() - end.len() + at] != end[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+/// Forgets a handle whose object a call has ended.
+pub(crate) fn ended(handle: DAT_HANDLE, answer: &Answer) {
+    if matches!(answer, Ok(DAT_SUCCESS)) {
+        let slot = slot(handle.addr());
+        let _ =
+            slot.handle.compare_exchange(handle.addr(), 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+/// Forgets all handles: objects ended that nobody names.
+pub(super) fn forget_all() {
+    for slot in &FOUND {
+        slot.handle.store(0, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ends_object;
+
+    #[test]
+    fn calls_that_end_an_object_are_told_by_their_slot() {
+        for slot in ["ep_free_func", "srq_free_func", "cr_accept_func", "cr_handoff_func"] {
+            assert!(ends_object(slot), "{slot}");
+        }
+        for slot in ["ep_reset_func", "evd_dequeue_func", "ia_close_func", "free_func"] {
+            assert!(!ends_object(slot), "{slot}");
+        }
+    }
+}

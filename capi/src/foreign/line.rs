@@ -1,0 +1,224 @@
+//! Lines of the configuration whose libraries are loaded and started: once for all adapters of a
+//! line, until the last of them is closed.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString};
+
+use dat_core::Error;
+use dat_core::registry::{Library, Line, Origin, Registration};
+use parking_lot::{Condvar, Mutex};
+
+use super::library::SharedObject;
+use super::registered::{self, Report};
+use crate::abi::{
+    DAT_PROVIDER_FINI_FUNC, DAT_PROVIDER_FINI_FUNC_STR, DAT_PROVIDER_INFO, DAT_PROVIDER_INIT_FUNC,
+    DAT_PROVIDER_INIT_FUNC_STR,
+};
+use crate::convert::{boolean, name};
+use crate::debug::{self, Kind};
+
+enum State {
+    /// A thread starts or ends the library, with nothing locked.
+    Changing(libc::pthread_t),
+    Started {
+        library: Started,
+        uses: usize,
+    },
+}
+
+static LINES: Mutex<BTreeMap<Origin, State>> = Mutex::new(BTreeMap::new());
+static CHANGED: Condvar = Condvar::new();
+
+/// The calling thread. Rust's own name of it would be made for it, and never freed.
+fn this_thread() -> libc::pthread_t {
+    // SAFETY: asks for a number.
+    unsafe { libc::pthread_self() }
+}
+
+/// A thread's right to start or end the library of a line.
+struct Change(Origin);
+
+impl Drop for Change {
+    fn drop(&mut self) {
+        let mut lines = LINES.lock();
+        if matches!(lines.get(&self.0), Some(State::Changing(_))) {
+            lines.remove(&self.0);
+        }
+        CHANGED.notify_all();
+    }
+}
+
+/// Keeps the library of a line loaded; the last one ends and unloads it.
+pub(super) struct Loaded(Origin);
+
+impl Loaded {
+    /// Loads and starts the library of a line, unless it is. Fails with what a listing shows.
+    pub(super) fn get(library: &Library) -> Result<Self, Error> {
+        let origin = &library.origin;
+        let mut lines = LINES.lock();
+        loop {
+            match lines.get_mut(origin) {
+                Some(State::Started { uses, .. }) => {
+                    *uses += 1;
+                    return Ok(Self(origin.clone()));
+                }
+                Some(State::Changing(by)) if *by == this_thread() => {
+                    let file = &library.line.library;
+                    return Err(library.unusable(format!("{file} opens itself in its own start")));
+                }
+                Some(State::Changing(_)) => CHANGED.wait(&mut lines),
+                None => break,
+            }
+        }
+        lines.insert(origin.clone(), State::Changing(this_thread()));
+        drop(lines);
+        let change = Change(origin.clone());
+        let started = Started::new(library).map_err(|reason| library.unusable(reason))?;
+        LINES.lock().insert(origin.clone(), State::Started { library: started, uses: 1 });
+        drop(change);
+        Ok(Self(origin.clone()))
+    }
+
+    /// The library of a line, if it is loaded.
+    pub(super) fn again(origin: &Origin) -> Option<Self> {
+        match LINES.lock().get_mut(origin)? {
+            State::Started { uses, .. } => {
+                *uses += 1;
+                Some(Self(origin.clone()))
+            }
+            State::Changing(_) => None,
+        }
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        let mut lines = LINES.lock();
+        let Some(state) = lines.get_mut(&self.0) else { return };
+        let State::Started { uses, .. } = state else { return };
+        *uses -= 1;
+        if *uses > 0 {
+            return;
+        }
+        let last = std::mem::replace(state, State::Changing(this_thread()));
+        drop(lines);
+        let change = Change(self.0.clone());
+        if let State::Started { library, .. } = last {
+            library.end(&self.0);
+        }
+        drop(change);
+    }
+}
+
+/// What a provider of a line must register itself as.
+pub(super) fn registration(line: &Line) -> Registration {
+    Registration {
+        name: line.name.clone(),
+        version: line.api_version,
+        thread_safe: line.thread_safe,
+    }
+}
+
+/// A library that was started. It is unloaded before the rest goes, which it may point to.
+struct Started {
+    _object: SharedObject,
+    fini: DAT_PROVIDER_FINI_FUNC,
+    info: Box<DAT_PROVIDER_INFO>,
+    _instance_data: CString,
+}
+
+impl Started {
+    /// Loads a library and starts it. Fails with the reason.
+    fn new(library: &Library) -> Result<Self, String> {
+        let line = &library.line;
+        let file = &line.library;
+        let expected = registration(line);
+        let instance_data = CString::new(line.parameters.as_str())
+            .map_err(|_| "the IA parameters have a NUL".to_owned())?;
+        let info = Box::new(DAT_PROVIDER_INFO {
+            ia_name: name(&line.name),
+            dapl_version_major: line.api_version.major,
+            dapl_version_minor: line.api_version.minor,
+            is_thread_safe: boolean(line.thread_safe),
+        });
+        debug::say(Kind::Static, || format!("{}: loading {file}", library.origin));
+        let (started, report) = registered::starting(&library.origin, &expected, || {
+            let object = SharedObject::load(file)?;
+            // SAFETY: the entry of a provider has this type.
+            let init = unsafe { init(&object) };
+            let Some(init) = init else {
+                registered::remove_of(&library.origin);
+                let entry = text(DAT_PROVIDER_INIT_FUNC_STR);
+                return Err(format!("{file} is no provider: it has no {entry}"));
+            };
+            // SAFETY: the entry of a provider has this type.
+            let fini = unsafe { fini(&object) };
+            debug::say(Kind::Provider, || {
+                let entry = text(DAT_PROVIDER_INIT_FUNC_STR);
+                format!("{file}: {entry} ({expected}, {:?})", line.parameters)
+            });
+            // SAFETY: a string and a struct, which stay until the library is ended.
+            unsafe { init(&raw const *info, instance_data.as_ptr()) };
+            Ok(Self { _object: object, fini, info, _instance_data: instance_data })
+        });
+        let started = started.inspect_err(|_| registered::remove_of(&library.origin))?;
+        if report.registered.contains(&expected) && registered::contains(&expected) {
+            return Ok(started);
+        }
+        started.end(&library.origin);
+        Err(missing(file, &expected, &report))
+    }
+
+    /// Ends and unloads the library.
+    fn end(self, line: &Origin) {
+        if let Some(fini) = self.fini {
+            debug::say(Kind::Provider, || format!("{line}: {}", text(DAT_PROVIDER_FINI_FUNC_STR)));
+            // SAFETY: what the library was started with; no adapter of it is open.
+            unsafe { fini(&raw const *self.info) };
+        }
+        registered::remove_of(line);
+        debug::say(Kind::Static, || format!("{line}: unloading the library"));
+    }
+}
+
+/// Why a library that was started is no provider of its line.
+fn missing(file: &str, expected: &Registration, report: &Report) -> String {
+    let entry = text(DAT_PROVIDER_INIT_FUNC_STR);
+    let did = match (report.registered.as_slice(), report.refusals.as_slice()) {
+        ([], []) => "registered nothing".to_owned(),
+        ([], refusals) => format!("could not register: {}", joined(refusals)),
+        (others, []) => format!("registered {}", joined(others)),
+        (others, refusals) => {
+            format!("registered {}, and could not: {}", joined(others), joined(refusals))
+        }
+    };
+    format!("{file}: {entry} {did}; the line needs the {expected}")
+}
+
+fn joined(items: &[impl ToString]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn text(name: &CStr) -> std::borrow::Cow<'_, str> {
+    name.to_string_lossy()
+}
+
+/// The first entry of a provider.
+///
+/// # Safety
+/// The symbol, if it is there, is a function of that type.
+unsafe fn init(object: &SharedObject) -> DAT_PROVIDER_INIT_FUNC {
+    let symbol = object.symbol(DAT_PROVIDER_INIT_FUNC_STR);
+    // SAFETY: as the caller promises; a missing one is an empty option.
+    unsafe { std::mem::transmute(symbol) }
+}
+
+/// The last entry of a provider.
+///
+/// # Safety
+/// As for [`init`].
+unsafe fn fini(object: &SharedObject) -> DAT_PROVIDER_FINI_FUNC {
+    let symbol = object.symbol(DAT_PROVIDER_FINI_FUNC_STR);
+    // SAFETY: as the caller promises; a missing one is an empty option.
+    unsafe { std::mem::transmute(symbol) }
+}

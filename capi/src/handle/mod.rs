@@ -1,0 +1,75 @@
+//! Handles: what C programs hold in place of the core's objects.
+//!
+//! A handle is the address of a [`Cell`], whose first word is the address of the provider's
+//! function table, as the redirection macros of the DAT headers expect. Cells live in chunks that
+//! are never given back, so that any value at all can be looked up: what is no address of a cell,
+//! or a cell without a live object of the right kind, is not found. The core gets the addresses
+//! of cells as the numbers of its objects.
+//!
+//! A look-up costs no lock and no locked instruction: [`hazard`] says how a freed object outlives
+//! the calls that still use it. Freed cells are used again oldest first, so that a stale handle
+//! is caught for as long as possible.
+
+mod cell;
+mod chunks;
+mod hazard;
+mod keep;
+mod object;
+mod store;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use keep::{Agent, Kept, Lasting, Region};
+pub(crate) use object::{AnyObject, Object};
+pub(crate) use store::{attach, numbering, reclaim, reclaim_all};
+
+use std::ffi::c_void;
+
+use dat_core::ObjectKind;
+
+use crate::abi::DAT_HANDLE;
+
+/// The kind of the live object behind a handle.
+pub(crate) fn kind_of(handle: DAT_HANDLE) -> Option<ObjectKind> {
+    chunks::locate(handle.addr())?.live_kind()
+}
+
+/// Whether a value is the address of a cell, whatever is in it.
+#[inline]
+pub(crate) fn is_cell(address: usize) -> bool {
+    chunks::locate(address).is_some()
+}
+
+/// Lends the live object behind a handle to a call that does not block.
+#[inline]
+pub(crate) fn with<T: Object, R>(handle: DAT_HANDLE, call: impl FnOnce(&T) -> R) -> Option<R> {
+    let cell = chunks::locate(handle.addr())?;
+    let Some(_pin) = hazard::pin(cell) else {
+        return store::get_locked::<T>(cell).map(|object| call(&object));
+    };
+    cell.is_live(T::KIND).then(|| {
+        // SAFETY: it is live and of that kind, looked at after the cell was pinned: whoever frees
+        // it sees the pin and leaves the object in place.
+        call(unsafe { cell.object::<T>() })
+    })
+}
+
+/// Another handle of the live object behind a handle, for calls that may block.
+#[inline]
+pub(crate) fn get<T: Object>(handle: DAT_HANDLE) -> Option<T> {
+    with(handle, T::clone)
+}
+
+/// The handle of an object of the core's.
+pub(crate) fn of_number(number: u64) -> DAT_HANDLE {
+    std::ptr::with_exposed_provenance_mut::<c_void>(number as usize)
+}
+
+/// Works on what C was told about a live object by address.
+pub(crate) fn keep<R>(handle: DAT_HANDLE, work: impl FnOnce(&mut Kept) -> R) -> Option<R> {
+    let cell = chunks::locate(handle.addr())?;
+    let _pin = hazard::pin(cell)?;
+    cell.live_kind()?;
+    // SAFETY: live, looked at after the cell was pinned.
+    Some(work(&mut unsafe { cell.keep() }.lock()))
+}

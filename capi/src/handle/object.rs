@@ -1,0 +1,89 @@
+//! Which objects of the core a handle can stand for.
+
+use dat_core::{
+    Cno, ConnectionRequest, Csp, Endpoint, EventDispatcher, InterfaceAdapter, Lmr, ObjectKind,
+    ProtectionZone, Psp, Rmr, Rsp, SharedReceiveQueue,
+};
+
+use super::cell::Cell;
+
+/// An object of the core, as a cell holds it.
+pub(crate) trait Object: Clone + Send + Sync + 'static {
+    /// What C calls it.
+    const KIND: ObjectKind;
+
+    /// The number that the core knows it by: the address of its cell.
+    fn number(&self) -> u64;
+
+    /// Whether it was not freed yet.
+    fn is_live(&self) -> bool;
+}
+
+macro_rules! objects {
+    ($($type:ident = $kind:ident;)+) => {
+        $(impl Object for $type {
+            const KIND: ObjectKind = ObjectKind::$kind;
+
+            fn number(&self) -> u64 {
+                self.id()
+            }
+
+            fn is_live(&self) -> bool {
+                self.is_live()
+            }
+        })+
+
+        /// An object of any kind.
+        #[derive(Clone, Debug)]
+        pub(crate) enum AnyObject {
+            $(#[doc = concat!("A ", stringify!($type), ".")] $kind($type),)+
+        }
+
+        impl AnyObject {
+            /// The live object behind a handle.
+            pub(crate) fn get(handle: crate::abi::DAT_HANDLE) -> Option<Self> {
+                Some(match super::kind_of(handle)? {
+                    $(ObjectKind::$kind => Self::$kind(super::get(handle)?),)+
+                })
+            }
+
+            pub(crate) fn consumer_context(&self) -> u64 {
+                match self {
+                    $(Self::$kind(object) => object.consumer_context(),)+
+                }
+            }
+
+            pub(crate) fn set_consumer_context(&self, context: u64) {
+                match self {
+                    $(Self::$kind(object) => object.set_consumer_context(context),)+
+                }
+            }
+        }
+
+        /// Drops the object of a cell.
+        ///
+        /// # Safety
+        /// An object of that kind is in place, and nobody uses it any more.
+        pub(super) unsafe fn drop_object(cell: &Cell, kind: ObjectKind) {
+            match kind {
+                // SAFETY: as the caller promises.
+                $(ObjectKind::$kind => drop(unsafe { cell.take::<$type>() }),)+
+            }
+        }
+    };
+}
+
+objects! {
+    ConnectionRequest = Cr;
+    Endpoint = Ep;
+    EventDispatcher = Evd;
+    InterfaceAdapter = Ia;
+    Lmr = Lmr;
+    Psp = Psp;
+    ProtectionZone = Pz;
+    Rmr = Rmr;
+    Rsp = Rsp;
+    Cno = Cno;
+    SharedReceiveQueue = Srq;
+    Csp = Csp;
+}

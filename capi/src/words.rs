@@ -1,0 +1,27 @@
+//! Return values in words.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString};
+use std::sync::LazyLock;
+
+use dat_core::error::{ReturnType, Subtype};
+
+use crate::abi::{DAT_NOT_IMPLEMENTED, DAT_RETURN};
+use crate::dialect;
+
+/// The names that C is told, by the core's.
+static NAMES: LazyLock<BTreeMap<&str, CString>> = LazyLock::new(|| {
+    let types = ReturnType::ALL.iter().map(|it| it.name());
+    let subtypes = Subtype::ALL.iter().map(|it| it.name());
+    types.chain(subtypes).map(|name| (name, CString::new(name).unwrap_or_default())).collect()
+});
+
+/// What a value says: its return type and its subtype.
+pub(crate) fn of(value: DAT_RETURN) -> Option<(&'static CStr, &'static CStr)> {
+    let name = |name| NAMES.get(name).map(CString::as_c_str);
+    if value == DAT_NOT_IMPLEMENTED {
+        return Some((c"DAT_NOT_IMPLEMENTED", name(Subtype::NoSubtype.name())?));
+    }
+    let (return_type, subtype) = dialect::decode(value)?;
+    Some((name(return_type.name())?, name(subtype.name())?))
+}

@@ -1,0 +1,146 @@
+//! dat.conf: where it was read from, and what becomes of each line.
+
+use std::ffi::OsStr;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use dat_core::registry::{Configuration, Entry, Fate, Origin, Record, Space};
+
+use super::interface;
+use super::libraries;
+use super::loader::Loader;
+use super::machine::Machine;
+use super::report::{Check, Finding, plural};
+use super::system::System;
+use crate::fault::Fault;
+use crate::list::Item;
+use crate::providers;
+
+/// Reads the configuration that the system has.
+pub(super) fn read(system: &System, overriding: Option<&OsStr>) -> Configuration {
+    let file = overriding.map(|file| match system.is_copy() {
+        true if !file.is_empty() => system.place(file).into_os_string(),
+        _ => file.to_owned(),
+    });
+    let etc = if system.is_copy() { system.place("/etc") } else { PathBuf::from("/etc") };
+    Configuration::from_places(file.as_deref(), &etc)
+}
+
+/// Tells the fate of each line.
+pub(super) fn check(
+    machine: &Machine,
+    loader: &Loader<'_>,
+    configuration: &Configuration,
+    entries: &[Entry],
+    overriding: Option<&OsStr>,
+) -> Check {
+    let mut findings = vec![source(configuration, overriding)];
+    let of_file = |entry: &&Entry| matches!(entry.origin, Origin::Line { .. } | Origin::File(_));
+    for entry in entries.iter().filter(of_file) {
+        findings.push(judge(machine, loader, entry).fact("entry", Item::new(entry)));
+    }
+    Check { key: "configuration", title: "Configuration (dat.conf)", findings }
+}
+
+/// Where lines come from.
+fn source(configuration: &Configuration, overriding: Option<&OsStr>) -> Finding {
+    let mut files: Vec<&Path> = Vec::new();
+    let mut lines = 0;
+    for record in configuration.records() {
+        if let Record::Line { file, .. } = record {
+            lines += 1;
+            if files.last() != Some(&file.as_ref()) {
+                files.push(file);
+            }
+        }
+    }
+    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    let mut found = match files.as_slice() {
+        [] => "no lines, and none are needed: adapters are found by themselves".to_owned(),
+        files => format!("{lines} line{} in {}", plural(lines), files.join(", ")),
+    };
+    if let Some(file) = overriding {
+        found = format!("{found}; DAT_OVERRIDE names {}", file.to_string_lossy());
+    }
+    Finding::ok("dat.conf", found)
+        .fact("files", files)
+        .fact("lines", lines)
+        .fact("override", overriding.map(OsStr::to_string_lossy))
+}
+
+fn judge(machine: &Machine, loader: &Loader<'_>, entry: &Entry) -> Finding {
+    let name = if entry.name.is_empty() { "a line" } else { &entry.name };
+    let name = if matches!(entry.origin, Origin::File(_)) { "a file" } else { name };
+    let place = &entry.origin;
+    match &entry.fate {
+        Fate::Usable => {
+            let mut words = vec![entry.library.clone()];
+            words.extend(entry.provider_version.as_ref().map(ToString::to_string));
+            words.extend(entry.api_version.map(|version| version.to_string()));
+            if !entry.parameters.is_empty() {
+                words.push(format!("with {}", entry.parameters));
+            }
+            Finding::ok(name, format!("{place}: {}", words.join(", ")))
+        }
+        Fate::Shadowed(earlier) => {
+            Finding::note(name, format!("{place}: not used, since {earlier} goes before it"))
+                .advise("nothing to do, unless this one was meant")
+        }
+        Fate::Unusable(reason) => {
+            let fault = Fault::from(reason.clone());
+            if let Some(error) = &entry.syntax_error {
+                let found = format!("{place}:{}: {}", error.column(), fault.reason);
+                return Finding::problem(name, found).excerpt(&error.caret()).advise(fault.advice);
+            }
+            if entry.api_version.is_some_and(|version| version.space == Space::Kernel) {
+                return Finding::note(name, format!("{place}: {}", fault.reason));
+            }
+            let of_c = !matches!(entry.origin, Origin::File(_))
+                && !providers::all().iter().any(|it| it.describe().name == entry.library);
+            if of_c {
+                return library(machine, loader, entry);
+            }
+            Finding::problem(name, format!("{place}: {}", fault.reason)).advise(fault.advice)
+        }
+    }
+}
+
+/// A line that the C libraries load a shared object for.
+fn library(machine: &Machine, loader: &Loader<'_>, entry: &Entry) -> Finding {
+    let (name, place, library) = (entry.name.as_str(), &entry.origin, &entry.library);
+    // Packages come with lines for every device that there is; those for others do no harm.
+    if let Some(device) = absent(machine, &entry.parameters) {
+        let found = format!("{place}: for {device:?}, which is no device or interface here");
+        return Finding::note(name, found).advise("take such lines away, unless they name a host");
+    }
+    let object = match loader.find(library) {
+        Ok(object) => object,
+        Err(reason) => {
+            let names = providers::all().map(|it| it.describe().name).join(", ");
+            return Finding::problem(name, format!("{place}: {library}: {reason}")).advise(
+                format!(
+                    "install the package that has it, take the line away, or name a provider that \
+                 is built in: {names}"
+                ),
+            );
+        }
+    };
+    let missing = loader.missing(library, &object);
+    if !missing.is_empty() {
+        let missing = libraries::list(&missing);
+        let found = format!("{place}: {library} can't be loaded without {missing}");
+        return Finding::problem(name, found)
+            .advise("install the packages with these libraries, then as root: ldconfig");
+    }
+    let found = format!("{place}: for programs in C, through {}", object.path.display());
+    Finding::ok(name, found)
+}
+
+/// The device or interface that the parameters begin with, if it isn't there.
+fn absent(machine: &Machine, parameters: &str) -> Option<String> {
+    let word = parameters.split_whitespace().next()?;
+    let there = word.parse::<IpAddr>().is_ok()
+        || machine.devices.iter().any(|device| device.name == word)
+        || interface::exists(&machine.system, word);
+    (!there).then(|| word.to_owned())
+}

@@ -1,0 +1,135 @@
+//! RDMA devices and their ports, as the kernel shows them in `/sys/class/infiniband`.
+
+use std::net::Ipv6Addr;
+use std::path::{Path, PathBuf};
+
+use super::system::System;
+
+const CLASS: &str = "/sys/class/infiniband";
+/// The tables of the largest ports have fewer.
+const MAX_GIDS: usize = 1024;
+
+/// An RDMA device.
+#[derive(Debug)]
+pub(super) struct Device {
+    pub(super) name: String,
+    /// The name of its node in `/dev/infiniband`, where ib_uverbs made one.
+    pub(super) uverbs: Option<String>,
+    pub(super) ports: Vec<Port>,
+}
+
+/// A port of an RDMA device. What can't be read is absent.
+#[derive(Debug)]
+pub(super) struct Port {
+    pub(super) number: String,
+    /// `ACTIVE`, `DOWN` and so on.
+    pub(super) state: Option<String>,
+    /// `LinkUp`, `Polling`, `Disabled` and so on.
+    pub(super) physical: Option<String>,
+    /// `InfiniBand` or `Ethernet`.
+    pub(super) link_layer: Option<String>,
+    pub(super) rate: Option<String>,
+    /// Those that are set.
+    pub(super) gids: Vec<Ipv6Addr>,
+    /// The network interfaces that belong to it.
+    pub(super) interfaces: Vec<String>,
+}
+
+impl Device {
+    /// All devices, by name.
+    pub(super) fn all(system: &System) -> Vec<Self> {
+        let folder = Path::new(CLASS);
+        system.names(folder).into_iter().map(|name| Self::read(system, folder, name)).collect()
+    }
+
+    fn read(system: &System, class: &Path, name: String) -> Self {
+        let folder = class.join(&name);
+        let ports = system.names(folder.join("ports"));
+        let port = |number| Port::read(system, &folder, number);
+        Self { uverbs: uverbs(system, &name), ports: ports.into_iter().map(port).collect(), name }
+    }
+}
+
+/// The node of a device: its class entry names the device.
+fn uverbs(system: &System, device: &str) -> Option<String> {
+    let class = Path::new("/sys/class/infiniband_verbs");
+    let serves = |name: &String| {
+        system.text(class.join(name).join("ibdev")).is_some_and(|serves| serves == device)
+    };
+    system.names(class).into_iter().find(serves)
+}
+
+impl Port {
+    fn read(system: &System, device: &Path, number: String) -> Self {
+        let folder = device.join("ports").join(&number);
+        // "4: ACTIVE"
+        let word = |file| {
+            let text: String = system.text(folder.join(file))?;
+            let word = text.split_once(':').map_or(text.as_str(), |(_, word)| word);
+            Some(word.trim().to_owned()).filter(|word| !word.is_empty())
+        };
+        let mut port = Self {
+            state: word("state"),
+            physical: word("phys_state"),
+            link_layer: system.text(folder.join("link_layer")).filter(|text| !text.is_empty()),
+            rate: system.text(folder.join("rate")).filter(|text| !text.is_empty()),
+            gids: Vec::new(),
+            interfaces: Vec::new(),
+            number,
+        };
+        for index in system.names(folder.join("gids")).iter().take(MAX_GIDS) {
+            let gid = system.text(folder.join("gids").join(index));
+            let Some(gid) = gid.and_then(|text| text.parse::<Ipv6Addr>().ok()) else { continue };
+            // A subnet prefix without an identifier is no address of the port.
+            if gid.segments()[4..] == [0; 4] {
+                continue;
+            }
+            port.gids.push(gid);
+            let owner = system.text(folder.join("gid_attrs/ndevs").join(index));
+            port.interfaces.extend(owner.filter(|name| is_name(name)));
+        }
+        if port.interfaces.is_empty() {
+            port.interfaces = siblings(system, device, &port.number);
+        }
+        port.interfaces.sort();
+        port.interfaces.dedup();
+        port
+    }
+
+    /// The IPv4 addresses that the table of GIDs holds: all that the interfaces of a port with
+    /// Ethernet have.
+    pub(super) fn mapped_addresses(&self) -> impl Iterator<Item = std::net::Ipv4Addr> + '_ {
+        self.gids.iter().filter_map(Ipv6Addr::to_ipv4_mapped)
+    }
+
+    pub(super) fn is_active(&self) -> bool {
+        self.state.as_deref() == Some("ACTIVE")
+    }
+
+    pub(super) fn is_ethernet(&self) -> bool {
+        self.link_layer.as_deref() == Some("Ethernet")
+    }
+}
+
+/// The interfaces of the same hardware, or the one that a software device was put upon.
+fn siblings(system: &System, device: &Path, port: &str) -> Vec<String> {
+    if let Some(parent) = system.text(device.join("parent")).filter(|name| is_name(name)) {
+        return vec![parent];
+    }
+    let folder: PathBuf = device.join("device/net");
+    let of_port = |name: &String| {
+        // Numbered from 0 where ports are from 1.
+        let number = |text: &str| text.parse::<u32>().ok();
+        let there = system.text(folder.join(name).join("dev_port"));
+        match (there.as_deref().and_then(number), number(port)) {
+            (Some(there), Some(port)) => there + 1 == port,
+            _ => true,
+        }
+    };
+    system.names(&folder).into_iter().filter(of_port).collect()
+}
+
+/// Whether it can be a name in a folder.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && !text.contains('/') && text != ".."
+}

@@ -1,0 +1,35 @@
+//! What more than one check asks for.
+
+use super::container::Container;
+use super::device::Device;
+use super::interface::Interfaces;
+use super::system::System;
+use super::user::User;
+
+/// The system with what was read of it once.
+#[derive(Debug)]
+pub(super) struct Machine {
+    pub(super) system: System,
+    pub(super) user: Option<User>,
+    pub(super) container: Option<Container>,
+    pub(super) devices: Vec<Device>,
+    pub(super) interfaces: Interfaces,
+}
+
+impl Machine {
+    /// Reads it.
+    pub(super) fn read(system: System) -> Self {
+        Self {
+            user: User::read(&system),
+            container: Container::detect(&system),
+            devices: Device::all(&system),
+            interfaces: Interfaces::read(&system),
+            system,
+        }
+    }
+
+    /// Whether there is something that needs more than this program.
+    pub(super) fn has_devices(&self) -> bool {
+        !self.devices.is_empty()
+    }
+}

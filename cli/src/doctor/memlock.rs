@@ -1,0 +1,78 @@
+//! How much memory may be locked: registered memory is.
+
+use super::container;
+use super::machine::Machine;
+use super::report::{Check, Finding};
+use super::user::User;
+use crate::units;
+
+/// Below this a few connections with their queues and buffers use it up.
+const LITTLE: u64 = 64 << 20;
+
+/// A limit of bytes; none where there is no limit.
+type Limit = Option<u64>;
+
+/// Looks at the limits of this process.
+pub(super) fn check(machine: &Machine) -> Check {
+    let limits = machine.system.text("/proc/self/limits");
+    let finding = match limits.as_deref().and_then(parse) {
+        Some((soft, hard)) => judge(machine, soft, hard)
+            .fact("known", true)
+            .fact("soft_bytes", soft)
+            .fact("hard_bytes", hard),
+        None => Finding::note("memlock", "the limit can't be read from /proc/self/limits")
+            .advise("ulimit -l shows it in KiB")
+            .fact("known", false),
+    };
+    Check { key: "memlock", title: "Memory that may be locked", findings: vec![finding] }
+}
+
+fn judge(machine: &Machine, soft: Limit, hard: Limit) -> Finding {
+    let shown = |limit: Limit| limit.map_or_else(|| "no limit".to_owned(), units::bytes);
+    let found = if soft == hard {
+        shown(soft)
+    } else {
+        format!("{} (soft limit), {} (hard limit)", shown(soft), shown(hard))
+    };
+    let Some(bytes) = soft else { return Finding::ok("memlock", found) };
+    if machine.user.as_ref().is_some_and(User::locks_freely) {
+        let found = format!("{found}, which does not hold for this user (CAP_IPC_LOCK)");
+        return Finding::ok("memlock", found);
+    }
+    if !machine.has_devices() {
+        return Finding::ok("memlock", format!("{found}; only RDMA adapters need more"));
+    }
+    let finding = if bytes < LITTLE {
+        Finding::problem("memlock", format!("{found}: registering memory will soon fail"))
+    } else {
+        Finding::note("memlock", format!("{found}: no more memory than that can be registered"))
+    };
+    let finding = match hard {
+        None => finding.advise("for this shell: ulimit -l unlimited"),
+        Some(hard) if hard > bytes => {
+            finding.advise(format!("for this shell: ulimit -l {}", hard / 1024))
+        }
+        Some(_) => finding,
+    };
+    if machine.container.is_some() {
+        return finding.advise(container::LIMIT);
+    }
+    finding
+        .advise(
+            "for logins: the line \"* - memlock unlimited\" in /etc/security/limits.d/rdma.conf, \
+             then log in again",
+        )
+        .advise("for a service of systemd: LimitMEMLOCK=infinity in its unit")
+        .advise(container::LIMIT)
+}
+
+/// The soft and the hard limit in bytes.
+fn parse(limits: &str) -> Option<(Limit, Limit)> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
+    let mut fields = line.split_whitespace();
+    let mut limit = || match fields.next()? {
+        "unlimited" => Some(None),
+        bytes => bytes.parse().ok().map(Some),
+    };
+    Some((limit()?, limit()?))
+}

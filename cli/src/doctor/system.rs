@@ -1,0 +1,132 @@
+//! The system to look at: this machine, or the copy of one below a folder.
+
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+/// No text that is asked for is longer.
+const MAX_TEXT: u64 = 1 << 20;
+/// How many links the kernel follows for one path.
+const MAX_LINKS: usize = 40;
+
+/// Files by the paths that they have in the system. Links are followed inside it, so that those
+/// of a copy lead to the copy.
+#[derive(Debug)]
+pub(super) struct System {
+    root: PathBuf,
+    copy: bool,
+}
+
+impl System {
+    /// This machine.
+    pub(super) fn here() -> Self {
+        Self { root: PathBuf::from("/"), copy: false }
+    }
+
+    /// The copy of a system below that folder.
+    pub(super) fn below(root: &Path) -> Self {
+        Self { root: root.to_owned(), copy: true }
+    }
+
+    /// Whether it is a copy, so that nothing of it can be tried.
+    pub(super) fn is_copy(&self) -> bool {
+        self.copy
+    }
+
+    /// The folder that holds the copy.
+    pub(super) fn root(&self) -> Option<&Path> {
+        self.copy.then_some(self.root.as_path())
+    }
+
+    /// Where a path of the system is for this program.
+    pub(super) fn place(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.host(&self.resolve(path.as_ref()))
+    }
+
+    /// A path with its links followed as far as they lead. In a copy all paths start at its root.
+    pub(super) fn resolve(&self, path: &Path) -> PathBuf {
+        let mut pending = parts(path);
+        if path.is_relative() && !self.copy {
+            // Where this can't be told, nothing can be found from there either.
+            pending.extend(parts(&std::env::current_dir().unwrap_or_default()));
+        }
+        let mut done = PathBuf::from("/");
+        let mut links = 0;
+        while let Some(part) = pending.pop() {
+            if part == ".." {
+                done.pop();
+                continue;
+            }
+            let next = done.join(part);
+            match fs::read_link(self.host(&next)) {
+                Ok(target) if links < MAX_LINKS => {
+                    links += 1;
+                    if target.is_absolute() {
+                        done = PathBuf::from("/");
+                    }
+                    pending.extend(parts(&target));
+                }
+                _ => done = next,
+            }
+        }
+        done
+    }
+
+    /// What a path is, with its links followed.
+    pub(super) fn metadata(&self, path: impl AsRef<Path>) -> io::Result<Metadata> {
+        fs::symlink_metadata(self.place(path))
+    }
+
+    /// Whether something is there.
+    pub(super) fn has(&self, path: impl AsRef<Path>) -> bool {
+        self.metadata(path).is_ok()
+    }
+
+    /// The bytes of a plain file that is not longer than so much. Nothing else is opened: a pipe
+    /// would wait for its writer.
+    pub(super) fn bytes(&self, path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
+        let place = self.place(path);
+        if !fs::symlink_metadata(&place)?.is_file() {
+            return Err(io::Error::other("it is no plain file"));
+        }
+        let mut bytes = Vec::new();
+        File::open(place)?.take(most + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > most {
+            return Err(io::Error::other(format!("it is longer than {most} bytes")));
+        }
+        Ok(bytes)
+    }
+
+    /// The text of a file without the blanks around it; none where it can't be read.
+    pub(super) fn text(&self, path: impl AsRef<Path>) -> Option<String> {
+        let bytes = self.bytes(path, MAX_TEXT).ok()?;
+        Some(String::from_utf8_lossy(&bytes).trim().to_owned())
+    }
+
+    /// The names in a folder, numbers in them in the order of numbers; none where it can't be
+    /// read.
+    pub(super) fn names(&self, folder: impl AsRef<Path>) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.place(folder)) else { return Vec::new() };
+        let name = |entry: io::Result<fs::DirEntry>| entry.ok()?.file_name().into_string().ok();
+        let mut names: Vec<String> = entries.filter_map(name).collect();
+        names.sort_by_cached_key(|name| {
+            let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
+            (letters.to_owned(), name[letters.len()..].parse::<u64>().ok(), name.clone())
+        });
+        names
+    }
+
+    fn host(&self, path: &Path) -> PathBuf {
+        self.root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+}
+
+/// The parts of a path that matter, the last first.
+fn parts(path: &Path) -> Vec<OsString> {
+    let part = |component: Component<'_>| match component {
+        Component::Normal(_) | Component::ParentDir => Some(component.as_os_str().to_owned()),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir => None,
+    };
+    path.components().rev().filter_map(part).collect()
+}

@@ -1,0 +1,150 @@
+//! The rows of `dat perf --floor`, for people and for programs.
+
+use serde::Serialize;
+
+use super::super::rig::Rig;
+use super::Samples;
+use crate::output::{Align, Output, Paint, Table};
+use crate::units;
+
+/// What a row counts in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(super) enum Unit {
+    /// Nanoseconds: fewer are better.
+    #[serde(rename = "ns")]
+    Nanos,
+    /// Millions in a second: more are better.
+    #[serde(rename = "M/s")]
+    Millions,
+    /// Gigabytes in a second: more are better.
+    #[serde(rename = "GB/s")]
+    Gigabytes,
+    /// Bytes: fewer are better.
+    #[serde(rename = "B")]
+    Bytes,
+}
+
+impl Unit {
+    fn is_rate(self) -> bool {
+        matches!(self, Self::Millions | Self::Gigabytes)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Nanos => "ns",
+            Self::Millions => "M/s",
+            Self::Gigabytes => "GB/s",
+            Self::Bytes => "B",
+        }
+    }
+}
+
+/// One figure beside its floor.
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    /// For programs: it stays when the words change.
+    key: &'static str,
+    what: String,
+    unit: Unit,
+    /// The best round, and the one in the middle.
+    best: f64,
+    median: f64,
+    floor: String,
+    floor_best: f64,
+    floor_median: f64,
+    /// The best round as a part or a multiple of the floor's best.
+    ratio: f64,
+    /// What the ratio is to be, at most or, of rates, at least.
+    target: Option<f64>,
+    reached: Option<bool>,
+}
+
+impl Row {
+    /// A row from the rounds of a measurement and of its floor.
+    pub(super) fn new(
+        key: &'static str,
+        what: impl Into<String>,
+        unit: Unit,
+        rounds: &Samples,
+        (floor, floor_rounds): (&str, &Samples),
+        target: Option<f64>,
+    ) -> Self {
+        let best = |rounds: &Samples| if unit.is_rate() { rounds.most() } else { rounds.least() };
+        let (value, under) = (best(rounds), best(floor_rounds));
+        let ratio = value / under;
+        let reached =
+            target.map(|target| if unit.is_rate() { ratio >= target } else { ratio <= target });
+        Self {
+            key,
+            what: what.into(),
+            unit,
+            best: value,
+            median: rounds.median(),
+            floor: floor.to_owned(),
+            floor_best: under,
+            floor_median: floor_rounds.median(),
+            ratio,
+            target,
+            reached,
+        }
+    }
+}
+
+/// All rows of a run.
+#[derive(Debug, Serialize)]
+pub(in super::super) struct Report {
+    name: String,
+    provider: String,
+    /// How many processors this process may use.
+    processors: usize,
+    rows: Vec<Row>,
+}
+
+impl Report {
+    pub(super) fn new(name: &str, rig: &Rig, rows: Vec<Row>) -> Self {
+        let provider = rig.ia.provider_attributes();
+        let (major, minor) = provider.provider_version;
+        Self {
+            name: name.to_owned(),
+            provider: format!("{} {major}.{minor}", provider.provider_name),
+            processors: std::thread::available_parallelism().map_or(1, usize::from),
+            rows,
+        }
+    }
+
+    /// Prints the table.
+    pub(in super::super) fn print(&self, output: &mut Output) {
+        output.line(format!("{}: {}, {} processors", self.name, self.provider, self.processors));
+        output.line("");
+        let mut table = Table::new(&[
+            ("WHAT", Align::Left),
+            ("BEST", Align::Right),
+            ("MEDIAN", Align::Right),
+            ("", Align::Left),
+            ("FLOOR", Align::Right),
+            ("RATIO", Align::Right),
+            ("TARGET", Align::Right),
+            ("OF WHAT", Align::Left),
+        ]);
+        for row in &self.rows {
+            let target = row.target.map_or(String::new(), |target| format!("{target:.2}"));
+            table.row(vec![
+                row.what.clone(),
+                units::figures(row.best),
+                units::figures(row.median),
+                row.unit.name().to_owned(),
+                units::figures(row.floor_best),
+                format!("{:.2}", row.ratio),
+                target,
+                row.floor.clone(),
+            ]);
+        }
+        table.print("  ", output);
+        let judged = self.rows.iter().filter_map(|row| row.reached);
+        let (reached, all) = (judged.clone().filter(|reached| *reached).count(), judged.count());
+        output.line("");
+        let line = format!("{reached} of {all} targets are reached");
+        let paint = if reached == all { Paint::Good } else { Paint::Mark };
+        output.line(output.paint(paint, line));
+    }
+}

@@ -1,0 +1,242 @@
+//! Rows of many endpoints and many regions, and of what one more costs.
+
+use std::time::{Duration, Instant};
+
+use dat_core::{
+    CompletionFlags, DtoStatus, Endpoint, EpSpec, EvdFlags, EvdOptions, Event, EventDispatcher,
+    Lmr, Memory, MemorySource, Privileges,
+};
+
+use super::super::rig::Rig;
+use super::connect::Meeting;
+use super::skeleton::MESSAGE;
+use super::{Bench, Row, Samples, Unit};
+use crate::fault::Fault;
+use crate::session::{Buffer, Side};
+
+pub(super) fn rows(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> {
+    let rig = Rig::new(bench.name, bench.patience)?;
+    endpoints(bench, &rig, rows)?;
+    regions(bench, &rig, rows)?;
+    rig.end()
+}
+
+/// A row of numbers that jumps about: the same each time.
+struct Jumps(u64);
+
+impl Jumps {
+    #[inline]
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % limit
+    }
+}
+
+/// Connected endpoints that share dispatchers and memory.
+struct Crowd {
+    pairs: Vec<(Endpoint, Endpoint)>,
+    recv: EventDispatcher,
+    request: EventDispatcher,
+    source: Buffer,
+    target: Buffer,
+}
+
+impl Crowd {
+    fn new(rig: &Rig, pairs: usize) -> Result<Self, Fault> {
+        let meeting = Meeting::new(rig)?;
+        let evd = || rig.ia.evd_create(&EvdOptions::new(64, EvdFlags::DTO));
+        let (recv, request) = (evd()?, evd()?);
+        let mut attributes = rig.ia.default_ep_attributes().clone();
+        attributes.max_recv_dtos = 4;
+        attributes.max_request_dtos = 4;
+        let spec = EpSpec::new(&rig.pz)
+            .recv_evd(&recv)
+            .request_evd(&request)
+            .connect_evd(&meeting.connection)
+            .attributes(&attributes);
+        let pairs = (0..pairs)
+            .map(|_| {
+                let pair = (rig.ia.ep_create(&spec)?, rig.ia.ep_create(&spec)?);
+                meeting.connect(&pair.0, &pair.1)?;
+                Ok(pair)
+            })
+            .collect::<Result<Vec<_>, Fault>>()?;
+        let source = Buffer::source(&rig.ia, &rig.pz, MESSAGE)?;
+        let target = Buffer::target(&rig.ia, &rig.pz, MESSAGE)?;
+        Ok(Self { pairs, recv, request, source, target })
+    }
+
+    /// Send cycles on endpoints in random order.
+    fn cycles(&self, jumps: &mut Jumps, count: u32, event: &mut Event) -> Result<(), Fault> {
+        let from = [self.source.lmr.triplet(0, MESSAGE as u64)?];
+        let to = [self.target.lmr.triplet(0, MESSAGE as u64)?];
+        for _ in 0..count {
+            let (a, b) = &self.pairs[jumps.below(self.pairs.len())];
+            b.post_recv(&to, 1, CompletionFlags::empty())?;
+            a.post_send(&from, 2, CompletionFlags::empty())?;
+            for evd in [&self.request, &self.recv] {
+                take(evd, event)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn free(self) -> Result<(), Fault> {
+        for (a, b) in &self.pairs {
+            a.free()?;
+            b.free()?;
+        }
+        self.recv.free()?;
+        Ok(self.request.free()?)
+    }
+}
+
+#[inline]
+fn take(evd: &EventDispatcher, event: &mut Event) -> Result<(), Fault> {
+    match (evd.dequeue(event)?, &*event) {
+        (true, Event::Dto(done)) if done.status == DtoStatus::Success => Ok(()),
+        (true, other) => Err(Fault::unexpected(format!("{other:?} came for a completion"))),
+        (false, _) => Err(Fault::unexpected("no completion came".into())),
+    }
+}
+
+fn endpoints(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Fault> {
+    let one = Crowd::new(rig, 1)?;
+    for (key, count, target) in [("endpoints_100", 100, 1.05), ("endpoints_10000", 10_000, 1.5)] {
+        let crowd = Crowd::new(rig, count / 2)?;
+        let (mut event, mut other) = (Event::default(), Event::default());
+        let (mut jumps, mut steps) = (Jumps(1), Jumps(1));
+        let (time, floor) = bench.both(
+            || bench.time(|count| crowd.cycles(&mut jumps, count, &mut event)),
+            || bench.time(|count| one.cycles(&mut steps, count, &mut other)),
+        )?;
+        let what = format!("send cycle, {count} connected endpoints in random order");
+        let floor = ("the same with two endpoints", &floor);
+        rows.push(Row::new(key, what, Unit::Nanos, &time, floor, Some(target)));
+        crowd.free()?;
+    }
+    one.free()
+}
+
+fn regions(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Fault> {
+    let memory = Memory::zeroed(MESSAGE)?;
+    let register = |_| rig.ia.lmr_create(MemorySource::Memory(&memory), &rig.pz, Privileges::ALL);
+    let one = [register(0)?];
+    let (mut event, mut other) = (Event::default(), Event::default());
+    for (key, count, target) in [("regions_1000", 1_000, 1.06), ("regions_100000", 100_000, 1.4)] {
+        let many = (0..count).map(register).collect::<Result<Vec<_>, _>>()?;
+        let (mut jumps, mut steps) = (Jumps(1), Jumps(1));
+        let side = &rig.pair.active;
+        let (time, floor) = bench.both(
+            || bench.time(|count| writes(side, &many, &mut jumps, count, &mut event)),
+            || bench.time(|count| writes(side, &one, &mut steps, count, &mut other)),
+        )?;
+        let what = format!("RDMA write, {count} regions in random order");
+        let floor = ("the same with one region", &floor);
+        rows.push(Row::new(key, what, Unit::Nanos, &time, floor, Some(target)));
+        let (time, floor) =
+            bench.both(|| registering(bench, rig, &memory), || Ok(allocating(bench.round / 4)))?;
+        let what = format!("registering a region beside {count} others");
+        let key = if count == 1_000 { "register_1000" } else { "register_100000" };
+        rows.push(Row::new(key, what, Unit::Nanos, &time, ("an allocation", &floor), Some(4.0)));
+        many.iter().try_for_each(Lmr::free)?;
+    }
+    Ok(one[0].free()?)
+}
+
+/// Writes from and to regions in random order.
+fn writes(
+    side: &Side,
+    regions: &[Lmr],
+    jumps: &mut Jumps,
+    count: u32,
+    event: &mut Event,
+) -> Result<(), Fault> {
+    let length = MESSAGE as u64;
+    for _ in 0..count {
+        let (from, to) = (jumps.below(regions.len()), jumps.below(regions.len()));
+        let from = [regions[from].triplet(0, length)?];
+        let to = regions[to].remote_triplet(0, length)?;
+        side.ep.post_rdma_write(&from, 1, to, CompletionFlags::empty())?;
+        take(&side.request, event)?;
+    }
+    Ok(())
+}
+
+/// Registers so many regions at a time, and frees them outside of the time.
+fn registering(bench: &Bench<'_>, rig: &Rig, memory: &Memory) -> Result<f64, Fault> {
+    const AT_ONCE: usize = 64;
+    let (mut spent, mut done) = (Duration::ZERO, 0);
+    let mut fresh = Vec::with_capacity(AT_ONCE);
+    let source = || MemorySource::Memory(memory);
+    while spent < bench.round / 4 {
+        let start = Instant::now();
+        for _ in 0..AT_ONCE {
+            fresh.push(rig.ia.lmr_create(source(), &rig.pz, Privileges::ALL)?);
+        }
+        spent += start.elapsed();
+        done += AT_ONCE;
+        for region in fresh.drain(..) {
+            region.free()?;
+        }
+    }
+    Ok(spent.as_secs_f64() * 1e9 / done as f64)
+}
+
+/// What it takes to allocate a small block: nanoseconds.
+fn allocating(budget: Duration) -> f64 {
+    const AT_ONCE: usize = 64;
+    let (mut spent, mut done) = (Duration::ZERO, 0);
+    let mut blocks: Vec<Box<[u64; 16]>> = Vec::with_capacity(AT_ONCE);
+    while spent < budget {
+        let start = Instant::now();
+        for number in 0..AT_ONCE {
+            blocks.push(std::hint::black_box(Box::new([number as u64; 16])));
+        }
+        spent += start.elapsed();
+        done += AT_ONCE;
+        blocks.clear();
+    }
+    spent.as_secs_f64() * 1e9 / done as f64
+}
+
+/// What endpoints that do nothing keep in memory.
+pub(super) fn idle(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> {
+    const ENDPOINTS: usize = 4000;
+    let rig = Rig::new(bench.name, bench.patience)?;
+    let meeting = Meeting::new(&rig)?;
+    let evd = rig.ia.evd_create(&EvdOptions::new(64, EvdFlags::DTO))?;
+    let spec =
+        EpSpec::new(&rig.pz).recv_evd(&evd).request_evd(&evd).connect_evd(&meeting.connection);
+    let all = |count| (0..count).map(|_| rig.ia.ep_create(&spec)).collect::<Result<Vec<_>, _>>();
+    // The first ones warm the allocator up.
+    let few = all(ENDPOINTS / 8)?;
+    let start = resident()?;
+    let many = all(ENDPOINTS)?;
+    let made = resident()?;
+    for pair in many.chunks_exact(2) {
+        meeting.connect(&pair[0], &pair[1])?;
+    }
+    let connected = resident()?;
+    for (key, what, size, aim) in [
+        ("idle", "memory of an idle endpoint", made - start, 768.0),
+        ("idle_connected", "memory of an idle connected endpoint", connected - start, 2048.0),
+    ] {
+        let size = Samples(vec![size / ENDPOINTS as f64]);
+        let aim = ("the aim", &Samples(vec![aim]));
+        rows.push(Row::new(key, what, Unit::Bytes, &size, aim, Some(1.0)));
+    }
+    few.iter().chain(&many).try_for_each(Endpoint::free)?;
+    evd.free()?;
+    rig.end()
+}
+
+/// The memory of this process, in bytes.
+fn resident() -> Result<f64, Fault> {
+    let unknown = || Fault::unexpected("/proc/self/smaps_rollup can't be read".into());
+    let text = std::fs::read_to_string("/proc/self/smaps_rollup").map_err(|_| unknown())?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Rss:")).ok_or_else(unknown)?;
+    let kilobytes = line.trim().trim_end_matches("kB").trim().parse::<f64>();
+    Ok(kilobytes.map_err(|_| unknown())? * 1024.0)
+}

@@ -1,0 +1,395 @@
+//! Rows of two threads: polling, asleep, one way, and apart from one another.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dat_core::{CompletionFlags, Event, Timeout};
+
+use super::super::Op;
+use super::super::lane::Lane;
+use super::super::rig::Rig;
+use super::skeleton::{Channel, MESSAGE};
+use super::{Bench, Row, Samples, Unit};
+use crate::fault::Fault;
+
+/// Messages between two looks at the clock.
+const BATCH: u64 = 256;
+
+/// How two threads wait for each other's messages.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    Awake,
+    Asleep,
+}
+
+pub(super) fn polling(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> {
+    let rig = Rig::new(bench.name, bench.patience)?;
+    let (time, floor) =
+        bench.both(|| ping_pong(&rig, bench.round, Wait::Awake), || Ok(channels(bench.round)))?;
+    let floors = ("rings across, with the same message", &floor);
+    let what = "half a round trip, both poll";
+    rows.push(Row::new("polling", what, Unit::Nanos, &time, floors, Some(1.3)));
+    let line = Samples((0..super::ROUNDS).map(|_| cache_line(bench.round / 2)).collect());
+    let what = "the floor above beside a cache line alone";
+    rows.push(Row::new("line", what, Unit::Nanos, &floor, ("a cache line across", &line), None));
+    rig.end()
+}
+
+pub(super) fn blocking(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> {
+    let rig = Rig::new(bench.name, bench.patience)?;
+    let (time, floor) = bench
+        .both(|| ping_pong(&rig, bench.round * 2, Wait::Asleep), || Ok(parking(bench.round * 2)))?;
+    let floors = ("a futex to sleep and to wake", &floor);
+    let what = "half a round trip, both in dat_evd_wait";
+    rows.push(Row::new("blocking", what, Unit::Nanos, &time, floors, Some(1.05)));
+    rig.end()
+}
+
+pub(super) fn one_way(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> {
+    let rig = Rig::new(bench.name, bench.patience)?;
+    for (key, what, every, target) in [
+        ("one_way", "one way, every send completes", 1, 25.0 / 85.0),
+        ("one_way_suppressed", "one way, sends suppressed", rig.signal_every, 35.0 / 85.0),
+    ] {
+        let (rate, floor) =
+            bench.both(|| stream(&rig, bench.round, every), || Ok(channel(bench.round)))?;
+        let floors = ("a ring across, with the same message", &floor);
+        rows.push(Row::new(key, what, Unit::Millions, &rate, floors, Some(target)));
+    }
+    rig.end()
+}
+
+pub(super) fn apart(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> {
+    let rigs = [Rig::new(bench.name, bench.patience)?, Rig::new(bench.name, bench.patience)?];
+    let (two, one) =
+        bench.both(|| cycles(&rigs, bench.round), || cycles(&rigs[..1], bench.round))?;
+    let what = "send cycles of two threads on endpoints of their own";
+    rows.push(Row::new("apart", what, Unit::Millions, &two, ("one thread's", &one), Some(1.9)));
+    rigs.iter().try_for_each(Rig::end)
+}
+
+/// Half of the time of a message and its answer, of two threads.
+fn ping_pong(rig: &Rig, budget: Duration, wait: Wait) -> Result<f64, Fault> {
+    let there = Lane::there(rig, Op::Send, MESSAGE as u64)?;
+    let back = Lane::back(rig, MESSAGE as u64)?;
+    let over = AtomicBool::new(false);
+    there.post_receive(0)?;
+    back.post_receive(0)?;
+    let answer = || -> Result<(), Fault> {
+        let (mut event, mut turn) = (Event::default(), 0);
+        loop {
+            hear(&there, &mut event, wait)?;
+            let last = over.load(Ordering::Acquire);
+            if !last {
+                there.post_receive(0)?;
+            }
+            say(&back, &mut turn, &mut event)?;
+            if last {
+                return Ok(());
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let other = scope.spawn(answer);
+        let (mut event, mut turn) = (Event::default(), 0);
+        let batch = if wait == Wait::Awake { BATCH } else { 8 };
+        let mut done = 0;
+        let start = Instant::now();
+        let mut time = Duration::ZERO;
+        while time < budget {
+            for _ in 0..batch {
+                say(&there, &mut turn, &mut event)?;
+                hear(&back, &mut event, wait)?;
+                back.post_receive(0)?;
+            }
+            done += batch;
+            time = start.elapsed();
+        }
+        over.store(true, Ordering::Release);
+        say(&there, &mut turn, &mut event)?;
+        hear(&back, &mut event, wait)?;
+        other.join().unwrap_or_else(|_| Err(Fault::unexpected("a thread panicked".into())))?;
+        Ok(time.as_secs_f64() * 1e9 / (2 * done) as f64)
+    })
+}
+
+/// Sends; some of the sends make a completion, which is taken at once.
+#[inline]
+fn say(lane: &Lane<'_>, turn: &mut u32, event: &mut Event) -> Result<(), Fault> {
+    *turn = (*turn + 1) % lane.rig.signal_every;
+    if *turn != 0 {
+        return lane.post(0, CompletionFlags::SUPPRESS);
+    }
+    lane.post(0, CompletionFlags::empty())?;
+    lane.finish(event)
+}
+
+#[inline]
+fn hear(lane: &Lane<'_>, event: &mut Event, wait: Wait) -> Result<(), Fault> {
+    if wait == Wait::Awake {
+        return lane.receive(event);
+    }
+    let patience = lane.rig.pair.patience;
+    if !lane.receiver.recv.wait(Timeout::After(patience), 1, event)?.is_event() {
+        return Err(Fault::timed_out("message", patience));
+    }
+    lane.whole(event)
+}
+
+/// As [`ping_pong`], through two rings.
+fn channels(budget: Duration) -> f64 {
+    let (there, back) = (Channel::new(), Channel::new());
+    let last = AtomicU64::new(u64::MAX);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut number, mut room) = (0, 0);
+            while number != last.load(Ordering::Relaxed) {
+                number += 1;
+                there.receive(number);
+                back.send(number, &mut room);
+            }
+        });
+        let (mut number, mut room) = (0, 0);
+        let mut turn = || {
+            number += 1;
+            there.send(number, &mut room);
+            back.receive(number);
+            number
+        };
+        let start = Instant::now();
+        loop {
+            let mut done = 0;
+            for _ in 0..BATCH {
+                done = turn();
+            }
+            let time = start.elapsed();
+            if time >= budget {
+                last.store(done + 1, Ordering::Relaxed);
+                turn();
+                return time.as_secs_f64() * 1e9 / (2 * done) as f64;
+            }
+        }
+    })
+}
+
+/// One cache line across and back: nanoseconds of one way.
+fn cache_line(budget: Duration) -> f64 {
+    #[repr(align(128))]
+    struct Line(AtomicU64);
+    let lines = [Line(AtomicU64::new(0)), Line(AtomicU64::new(0))];
+    let wait = |line: &Line, number| {
+        while line.0.load(Ordering::Acquire) < number {
+            std::hint::spin_loop();
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut number = 1;
+            loop {
+                wait(&lines[0], number);
+                let seen = lines[0].0.load(Ordering::Acquire);
+                lines[1].0.store(seen, Ordering::Release);
+                if seen == u64::MAX {
+                    return;
+                }
+                number = seen + 1;
+            }
+        });
+        let start = Instant::now();
+        let mut number = 0;
+        loop {
+            for _ in 0..BATCH {
+                number += 1;
+                lines[0].0.store(number, Ordering::Release);
+                wait(&lines[1], number);
+            }
+            let time = start.elapsed();
+            if time >= budget {
+                lines[0].0.store(u64::MAX, Ordering::Release);
+                return time.as_secs_f64() * 1e9 / (2 * number) as f64;
+            }
+        }
+    })
+}
+
+/// Two threads that park and unpark each other: nanoseconds of one way.
+fn parking(budget: Duration) -> f64 {
+    const OVER: u32 = u32::MAX;
+    let turn = AtomicU32::new(0);
+    let main = thread::current();
+    let sleep_until = |wanted: &dyn Fn(u32) -> bool| {
+        loop {
+            let now = turn.load(Ordering::Acquire);
+            if wanted(now) || now == OVER {
+                return now;
+            }
+            thread::park();
+        }
+    };
+    thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            loop {
+                let now = sleep_until(&|now| now % 2 == 1);
+                if now == OVER {
+                    return;
+                }
+                turn.store(now + 1, Ordering::Release);
+                main.unpark();
+            }
+        });
+        let (mut number, mut time) = (0, Duration::ZERO);
+        let start = Instant::now();
+        while time < budget {
+            for _ in 0..8 {
+                turn.store(number + 1, Ordering::Release);
+                other.thread().unpark();
+                number = sleep_until(&|now| now == number + 2);
+            }
+            time = start.elapsed();
+        }
+        turn.store(OVER, Ordering::Release);
+        other.thread().unpark();
+        time.as_secs_f64() * 1e9 / f64::from(number)
+    })
+}
+
+/// Millions of messages in a second from one thread to another. The sender is told of receives
+/// as any consumer would have to: now and then, by a number.
+fn stream(rig: &Rig, budget: Duration, every: u32) -> Result<f64, Fault> {
+    let lane = Lane::there(rig, Op::Send, MESSAGE as u64)?;
+    let (depth, step) = (u64::from(rig.pair.depth), u64::from(rig.pair.depth / 4).max(1));
+    let (posted, sent) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
+    for _ in 0..depth {
+        lane.post_receive(0)?;
+    }
+    posted.store(depth, Ordering::Release);
+    let take = || -> Result<(), Fault> {
+        let (mut event, mut taken, mut receives) = (Event::default(), 0, depth);
+        loop {
+            if lane.take(&lane.receiver.recv, &mut event)? {
+                taken += 1;
+                lane.post_receive(0)?;
+                receives += 1;
+                if receives % step == 0 {
+                    posted.store(receives, Ordering::Release);
+                }
+            } else if taken == sent.load(Ordering::Acquire) {
+                return Ok(());
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    };
+    let rate = thread::scope(|scope| {
+        let taker = scope.spawn(take);
+        let (mut event, mut turn) = (Event::default(), 0);
+        let (mut count, mut room, mut out) = (0, 0, 0_u32);
+        let start = Instant::now();
+        let mut time = Duration::ZERO;
+        let mut send = || -> Result<(), Fault> {
+            while time < budget {
+                for _ in 0..BATCH {
+                    while count == room && !taker.is_finished() {
+                        room = posted.load(Ordering::Acquire);
+                        std::hint::spin_loop();
+                    }
+                    turn = (turn + 1) % every;
+                    let flags = if turn == 0 {
+                        out += 1;
+                        CompletionFlags::empty()
+                    } else {
+                        CompletionFlags::SUPPRESS
+                    };
+                    lane.post(0, flags)?;
+                    count += 1;
+                    while out > 0 && lane.take(&lane.requester.request, &mut event)? {
+                        out -= 1;
+                    }
+                }
+                time = start.elapsed();
+            }
+            Ok(())
+        };
+        let outcome = send();
+        sent.store(count, Ordering::Release);
+        taker.join().unwrap_or_else(|_| Err(Fault::unexpected("a thread panicked".into())))?;
+        outcome?;
+        while out > 0 {
+            lane.finish(&mut event)?;
+            out -= 1;
+        }
+        Ok::<_, Fault>(count as f64 / time.as_secs_f64() / 1e6)
+    })?;
+    // What is still posted would take the messages of the next round: they are used up.
+    for _ in 0..depth {
+        lane.post(0, CompletionFlags::empty())?;
+        lane.finish(&mut Event::default())?;
+        lane.receive(&mut Event::default())?;
+    }
+    Ok(rate)
+}
+
+/// As [`stream`], through a ring.
+fn channel(budget: Duration) -> f64 {
+    let ring = Channel::new();
+    let last = AtomicU64::new(u64::MAX);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut number = 0;
+            while number != last.load(Ordering::Relaxed) {
+                number += 1;
+                ring.receive(number);
+            }
+        });
+        let (mut number, mut room) = (0, 0);
+        let start = Instant::now();
+        loop {
+            for _ in 0..BATCH {
+                number += 1;
+                ring.send(number, &mut room);
+            }
+            let time = start.elapsed();
+            if time >= budget {
+                let done = number;
+                last.store(done + 1, Ordering::Relaxed);
+                ring.send(done + 1, &mut room);
+                return done as f64 / time.as_secs_f64() / 1e6;
+            }
+        }
+    })
+}
+
+/// Millions of send cycles in a second of as many threads as there are rigs.
+fn cycles(rigs: &[Rig], budget: Duration) -> Result<f64, Fault> {
+    let start = Barrier::new(rigs.len());
+    let one = |rig: &Rig| -> Result<f64, Fault> {
+        let lane = Lane::there(rig, Op::Send, MESSAGE as u64);
+        start.wait();
+        let (lane, mut event) = (lane?, Event::default());
+        let begin = Instant::now();
+        let (mut done, mut time) = (0, Duration::ZERO);
+        while time < budget {
+            for _ in 0..BATCH {
+                lane.post_receive(0)?;
+                lane.post(0, CompletionFlags::empty())?;
+                lane.finish(&mut event)?;
+                lane.receive(&mut event)?;
+            }
+            done += BATCH;
+            time = begin.elapsed();
+        }
+        Ok(done as f64 / time.as_secs_f64() / 1e6)
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = rigs.iter().map(|rig| scope.spawn(move || one(rig))).collect();
+        let mut total = 0.0;
+        for thread in threads {
+            total += thread
+                .join()
+                .unwrap_or_else(|_| Err(Fault::unexpected("a thread panicked".into())))?;
+        }
+        Ok(total)
+    })
+}

@@ -1,0 +1,9 @@
+//! `dat doctor` over systems that are made up: each verdict, with what it says and advises.
+
+mod configuration;
+mod elf;
+mod hardware;
+mod manners;
+mod rights;
+mod software;
+mod tree;

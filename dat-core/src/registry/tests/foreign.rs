@@ -1,0 +1,338 @@
+//! Libraries of C, which the owner of the registry loads.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::super::{
+    ApiVersion, Choice, Configuration, Demand, Fate, LineVersion, Refusal, Registration, Registry,
+    Space,
+};
+use super::{Fake, assert_contains, short};
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::provider::Relationship;
+
+const TEXT: &str = r#"
+twice u2.0 threadsafe    default    liba.so  p.1.2 "first"  ""
+twice u2.0 threadsafe    default    libb.so  p.1.2 "second" ""
+twice u2.0 threadsafe    nondefault libc.so  p.1.2 "third"  ""
+mixed u2.0 nonthreadsafe default    liba.so  p.1.2 "c"      ""
+mixed u2.0 threadsafe    default    fake     p.1.2 "ours"   ""
+mixed u2.0 nonthreadsafe default    libb.so  p.1.2 "c"      ""
+found u2.0 nonthreadsafe default    liba.so  p.1.2 ""       ""
+old   u1.2 nonthreadsafe default    liba.so  p.1.2 ""       ""
+old   u2.0 nonthreadsafe default    libb.so  p.1.2 ""       ""
+very  u1.2 nonthreadsafe default    liba.so  p.1.2 ""       ""
+both  u2.0 threadsafe    default    liba.so  p.1.2 ""       ""
+both  u2.0 nonthreadsafe nondefault libb.so  p.1.2 ""       ""
+safe  u2.0 threadsafe    default    liba.so  p.1.2 ""       ""
+bare  u2.0 nonthreadsafe default    liba.so  p.1.2 ""       ""
+q?a=1 u2.0 nonthreadsafe default    liba.so  p.1.2 ""       ""
+broke u2.0 threadSafe    default    liba.so  p.1.2 ""       ""
+"#;
+
+const TWO: Demand = Demand { version: ApiVersion::V2_0, thread_safe: Some(false) };
+
+fn hosting() -> Registry {
+    let registry = Registry::with_configuration(Configuration::from_text("conf", TEXT)).hosting();
+    registry.add_provider(Fake::new("fake", &["found", "free"])).expect("a new name");
+    registry
+}
+
+/// What the owner does with a choice: by library or name, else it opens.
+#[derive(Clone, Copy)]
+enum Will {
+    NotLoad,
+    Refuse,
+}
+use Will::{NotLoad, Refuse};
+
+/// Opens a name: what opened, and everything that was tried on the way.
+fn open(
+    registry: &Registry,
+    name: &str,
+    demand: Demand,
+    will: &[(&str, Will)],
+) -> (Result<String>, Vec<String>) {
+    let will: HashMap<_, _> = will.iter().copied().collect();
+    let mut tried = Vec::new();
+    let opened = registry.find(name, demand, |choice| {
+        let (what, key) = match &choice {
+            Choice::Provider(it) => (format!("{} [{}]", it.origin, it.parameters), "ours".into()),
+            Choice::Library(it) => (format!("{}", it.origin), it.line.library.clone()),
+            Choice::Registered(it) => (it.to_string(), it.name.clone()),
+        };
+        tried.push(what.clone());
+        match (will.get(key.as_str()), choice) {
+            (None, _) => Ok(what),
+            (Some(NotLoad), Choice::Library(library)) => {
+                let reason = format!("{key}: cannot open shared object file");
+                Err(Refusal::Unusable(library.unusable(reason)))
+            }
+            (Some(_), _) => {
+                let error = Error::new(ReturnType::InsufficientResources, Subtype::NoSubtype);
+                Err(error.because(format!("{key} has no device")).into())
+            }
+        }
+    });
+    (opened, tried)
+}
+
+#[test]
+fn libraries_are_tried_in_file_order_until_one_opens() {
+    for (name, will, expected) in [
+        ("twice", &[][..], &["conf:2"][..]),
+        ("twice", &[("liba.so", NotLoad)], &["conf:2", "conf:3"]),
+        ("twice", &[("liba.so", Refuse)], &["conf:2", "conf:3"]),
+        // A nondefault line serves only where no default line can be loaded.
+        ("twice", &[("liba.so", NotLoad), ("libb.so", NotLoad)], &["conf:2", "conf:3", "conf:4"]),
+        ("mixed", &[("liba.so", NotLoad)], &["conf:5", "conf:6 [ours]"]),
+        ("mixed", &[("liba.so", Refuse), ("ours", Refuse)], &["conf:5", "conf:6 [ours]", "conf:7"]),
+        ("found", &[("liba.so", NotLoad)], &["conf:8", "discovered []"]),
+        ("q?a=1", &[], &["conf:16"]),
+    ] {
+        let (opened, tried) = open(&hosting(), name, Demand::ANY, will);
+        assert_eq!(tried, expected, "{name}");
+        assert_eq!(opened.expect(name), *expected.last().expect("something opens"));
+    }
+}
+
+#[test]
+fn what_refused_holds_lesser_entries_back() {
+    let will = [("liba.so", NotLoad), ("libb.so", Refuse)];
+    let (opened, tried) = open(&hosting(), "twice", Demand::ANY, &will);
+    assert_eq!(tried, ["conf:2", "conf:3"]);
+    let error = opened.expect_err("neither opened");
+    assert!(error.is(ReturnType::InsufficientResources), "{error}");
+    assert_contains(&error.to_string(), &["libb.so has no device", "liba.so: cannot open"]);
+}
+
+#[test]
+fn a_failure_has_the_reason_of_each_library() {
+    let will = [("liba.so", NotLoad), ("libb.so", NotLoad), ("libc.so", NotLoad)];
+    let (opened, tried) = open(&hosting(), "twice", Demand::ANY, &will);
+    assert_eq!(tried.len(), 3);
+    let error = opened.expect_err("nothing loads");
+    assert!(error.is(ReturnType::ProviderNotFound), "{error}");
+    assert_eq!(error.subtype(), Subtype::NameNotRegistered);
+    assert_contains(
+        &error.to_string(),
+        &["IA \"twice\"", "conf:2: liba.so: cannot open", "conf:3: libb.so", "conf:4: libc.so"],
+    );
+}
+
+#[test]
+fn a_failed_load_is_listed_until_it_works() {
+    let fate = |registry: &Registry| short(&registry.list()[0]);
+    let registry = hosting();
+    assert_eq!(fate(&registry), "conf:2 \"twice\" usable");
+    assert_eq!(short(&registry.list()[2]), "conf:4 \"twice\" shadowed by conf:2");
+    let will = [("liba.so", NotLoad), ("libb.so", NotLoad)];
+    open(&registry, "twice", Demand::ANY, &will).0.expect("the third line");
+    let listed: Vec<String> = registry.list()[..3].iter().map(short).collect();
+    assert_eq!(
+        listed,
+        [
+            "conf:2 \"twice\" unusable: liba.so: cannot open shared object file",
+            "conf:3 \"twice\" unusable: libb.so: cannot open shared object file",
+            "conf:4 \"twice\" usable",
+        ]
+    );
+    // It is tried again, and a library that loads is usable, whatever it says to the open.
+    let (opened, tried) = open(&registry, "twice", Demand::ANY, &[("liba.so", Refuse)]);
+    assert_eq!((opened.expect("the second line").as_str(), tried.len()), ("conf:3", 2));
+    assert_eq!(fate(&registry), "conf:2 \"twice\" usable");
+    // Clones are the same registry, another one is not.
+    assert_eq!(fate(&registry.clone()), fate(&hosting()));
+}
+
+#[test]
+fn nothing_is_loaded_that_was_not_asked_for() {
+    let registry = hosting();
+    drop(registry.list());
+    for name in ["free", "nothing", "broke", ""] {
+        let (_, tried) = open(&registry, name, Demand::ANY, &[]);
+        assert!(tried.iter().all(|it| it.starts_with("discovered")), "{name}: {tried:?}");
+    }
+}
+
+#[test]
+fn the_version_is_matched_exactly() {
+    let demand = |version| Demand { version, ..TWO };
+    for (version, expected) in [(ApiVersion::V1_2, "conf:9"), (ApiVersion::V2_0, "conf:10")] {
+        let (opened, tried) = open(&hosting(), "old", demand(version), &[]);
+        assert_eq!((opened.expect("a line"), tried.len()), (expected.to_owned(), 1));
+    }
+    for (version, subtype, text) in [
+        (ApiVersion::V2_0, Subtype::MajorNotFound, "registered for u1.2, asked for u2.0"),
+        (ApiVersion::new(1, 1), Subtype::MinorNotFound, "registered for u1.2, asked for u1.1"),
+    ] {
+        let (opened, tried) = open(&hosting(), "very", demand(version), &[]);
+        let error = opened.expect_err("another version");
+        assert_eq!((error.subtype(), tried.len()), (subtype, 0), "{error}");
+        assert_contains(&error.to_string(), &[text, "conf:11"]);
+    }
+}
+
+#[test]
+fn threads_are_matched_exactly_unless_only_more_is_there() {
+    let demand = |thread_safe| Demand { thread_safe, ..TWO };
+    for (name, thread_safe, expected) in [
+        ("both", Some(true), &["conf:12"][..]),
+        // What was asked for goes before what is more, even before a default line.
+        ("both", Some(false), &["conf:13"]),
+        ("both", None, &["conf:12"]),
+        ("safe", Some(false), &["conf:14"]),
+        ("bare", Some(false), &["conf:15"]),
+        ("bare", None, &["conf:15"]),
+        // Ours serve both.
+        ("mixed", Some(true), &["conf:6 [ours]"]),
+    ] {
+        let (opened, tried) = open(&hosting(), name, demand(thread_safe), &[]);
+        assert_eq!(tried, expected, "{name}");
+        opened.expect(name);
+    }
+    let (_, tried) = open(&hosting(), "both", TWO, &[("libb.so", NotLoad)]);
+    assert_eq!(tried, ["conf:13", "conf:12"]);
+    let (opened, tried) = open(&hosting(), "bare", demand(Some(true)), &[]);
+    let error = opened.expect_err("it is not safe for threads");
+    assert!(error.is(ReturnType::ProviderNotFound), "{error}");
+    assert_eq!((error.subtype(), tried.len()), (Subtype::ThreadSafetyNotFound, 0));
+    assert_contains(&error.to_string(), &["registered as nonthreadsafe, asked for threadsafe"]);
+}
+
+#[test]
+fn a_library_takes_no_parameters_with_the_name() {
+    let registry = hosting();
+    let (opened, tried) = open(&registry, "bare?n=1", TWO, &[]);
+    let error = opened.expect_err("its parameters are those of the line");
+    assert_contains(&error.to_string(), &["conf:15", "no parameters with the name", "leave out"]);
+    assert!(tried.is_empty());
+    // Nothing is wrong with the library.
+    assert!(registry.list().iter().any(|it| short(it) == "conf:15 \"bare\" usable"));
+    // A provider of ours takes them, and is all that such a name can mean.
+    let (_, tried) = open(&registry, "mixed?n=1", TWO, &[]);
+    assert_eq!(tried, ["conf:6 [ours n=1]"]);
+    let (_, tried) = open(&registry, "found?n=1", TWO, &[]);
+    assert_eq!(tried, ["discovered [n=1]"]);
+    let (_, tried) = open(&registry, "bare?", TWO, &[]);
+    assert_eq!(tried, ["conf:15"]);
+}
+
+#[test]
+fn the_calls_of_this_crate_refuse_them_with_their_reason() {
+    let registry = hosting();
+    let error = registry.open("bare").expect_err("of C");
+    assert!(error.is(ReturnType::ProviderNotFound), "{error}");
+    assert_contains(&error.to_string(), &["conf:15: \"liba.so\" is not the name", "libdat2"]);
+    assert_eq!(registry.resolve("mixed", ApiVersion::ANY).expect("ours").len(), 1);
+    // Who hosts nothing is told the same by the search.
+    let registry = Registry::with_configuration(Configuration::from_text("conf", TEXT));
+    let (opened, tried) = open(&registry, "bare", TWO, &[]);
+    assert_contains(&opened.expect_err("of C").to_string(), &["libdat2"]);
+    assert!(tried.is_empty());
+    let error = registry.add_registration(registration("x", false)).expect_err("nobody opens it");
+    assert!(error.is(ReturnType::ModelNotSupported), "{error}");
+}
+
+fn registration(name: &str, thread_safe: bool) -> Registration {
+    let version = LineVersion { space: Space::User, major: 2, minor: 0 };
+    Registration { name: name.to_owned(), version, thread_safe }
+}
+
+#[test]
+fn a_provider_of_c_that_registered_itself_goes_first() {
+    let registry = hosting();
+    let own = registration("bare", false);
+    registry.add_registration(own.clone()).expect("new");
+    let again = registry.add_registration(own.clone()).expect_err("it is there");
+    assert!(again.is(ReturnType::ProviderAlreadyRegistered), "{again}");
+    registry.add_registration(registration("bare", true)).expect("for threads");
+    let nameless = registry.add_registration(registration("", true)).expect_err("no name");
+    assert!(nameless.is(ReturnType::InvalidParameter), "{nameless}");
+
+    let text = "provider \"bare\" u2.0 nonthreadsafe";
+    let (opened, tried) = open(&registry, "bare", TWO, &[]);
+    assert_eq!((opened.expect("registered"), tried.len()), (text.to_owned(), 1));
+    let (opened, tried) = open(&registry, "bare", TWO, &[("bare", Refuse)]);
+    assert!(opened.expect_err("it refused").is(ReturnType::InsufficientResources));
+    assert_eq!(tried, [text]);
+    let threads = Demand { thread_safe: Some(true), ..TWO };
+    let (_, tried) = open(&registry, "bare", threads, &[]);
+    assert_eq!(tried, ["provider \"bare\" u2.0 threadsafe"]);
+    let one = Demand { version: ApiVersion::V1_2, ..TWO };
+    let error = open(&registry, "bare", one, &[]).0.expect_err("another version");
+    assert_eq!(error.subtype(), Subtype::MajorNotFound, "{error}");
+
+    let entry = &registry.list()[0];
+    assert_eq!(short(entry), "registered by the program \"bare\" usable");
+    assert!(entry.to_line().is_none() && entry.library.is_empty());
+    let error = registry.open("bare").expect_err("of C");
+    assert_contains(&error.to_string(), &[text, "libdat2"]);
+
+    registry.remove_registration(&own).expect("there");
+    let gone = registry.remove_registration(&own).expect_err("gone");
+    assert!(gone.is(ReturnType::ProviderNotFound), "{gone}");
+    let (_, tried) = open(&registry, "bare", TWO, &[]);
+    assert_eq!(tried, ["conf:15"], "the line asks for no more than was asked");
+}
+
+#[test]
+fn an_attempt_may_use_the_registry() {
+    let registry = hosting();
+    let opened = registry.find("bare", TWO, |choice| {
+        let Choice::Library(library) = choice else { panic!("{choice:?}") };
+        // As the initialisation of a library does.
+        let own = registration(&library.line.name, library.line.thread_safe);
+        registry.add_registration(own)?;
+        registry.add_provider(Fake::new("other", &[]))?;
+        Ok(registry.list().len())
+    });
+    assert_eq!(opened.expect("loaded"), registry.list().len());
+}
+
+#[test]
+fn many_threads_search_at_once() {
+    let registry = hosting();
+    let lost = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (registry, lost) = (&registry, &lost);
+            scope.spawn(move || {
+                for round in 0..200 {
+                    let will =
+                        if (thread + round) % 2 == 0 { &[][..] } else { &[("liba.so", NotLoad)] };
+                    let (opened, _) = open(registry, "bare", TWO, will);
+                    lost.fetch_add(usize::from(opened.is_err()), Ordering::Relaxed);
+                    for entry in registry.list() {
+                        assert!(!matches!(entry.fate, Fate::Shadowed(_)) || entry.name != "bare");
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(lost.load(Ordering::Relaxed), 400);
+}
+
+#[test]
+fn a_library_is_related_to_itself_and_otherwise_unknown() {
+    let registry = hosting();
+    let related = |one, other| registry.providers_related(one, other).expect("both are there");
+    assert_eq!(related("twice", "twice"), Relationship::Related);
+    assert_eq!(related("twice", "bare"), Relationship::Unknown);
+    assert_eq!(related("twice", "free"), Relationship::Unknown);
+    assert!(registry.providers_related("twice", "nobody").is_err());
+}
+
+#[test]
+fn a_list_has_the_fates_for_what_is_asked() {
+    let registry = hosting();
+    let fates = |name: &str, demand| -> Vec<bool> {
+        let entries = registry.list_for(demand).into_iter().filter(|entry| entry.name == name);
+        entries.map(|entry| entry.fate.is_usable()).collect()
+    };
+    assert_eq!(fates("old", TWO), [false, true]);
+    assert_eq!(fates("old", Demand { version: ApiVersion::V1_2, ..TWO }), [true, false]);
+    // The line that goes first for who wants thread safety is not the one for the others.
+    assert_eq!(fates("both", Demand { thread_safe: Some(true), ..TWO }), [true, false]);
+    assert_eq!(fates("both", TWO), [false, true]);
+}

@@ -1,0 +1,127 @@
+//! Numbers that the consumer gives: every object carries one, and each comes back once.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use dat_core::registry::Configuration;
+use dat_core::{
+    Close, Connect, EpSpec, Error, EvdFlags, EvdOptions, InterfaceAdapter, Memory, MemorySource,
+    Numbering, ObjectKind, Privileges, PspMaker, Registry, Result, ReturnType, SrqAttributes,
+    Subtype, Timeout,
+};
+
+/// Issues far numbers, and knows which are out.
+#[derive(Default)]
+struct Ledger(Mutex<Books>);
+
+#[derive(Default)]
+struct Books {
+    issued: u64,
+    live: BTreeMap<u64, ObjectKind>,
+    refused: Option<ObjectKind>,
+}
+
+const FIRST: u64 = 0x7f00_0000_0000;
+
+impl Numbering for Ledger {
+    fn issue(&self, kind: ObjectKind) -> Result<u64> {
+        let mut books = self.0.lock().unwrap();
+        if books.refused == Some(kind) {
+            return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceMemory));
+        }
+        books.issued += 1;
+        let number = FIRST + 64 * books.issued;
+        books.live.insert(number, kind);
+        Ok(number)
+    }
+
+    fn retire(&self, kind: ObjectKind, number: u64) {
+        let gone = self.0.lock().unwrap().live.remove(&number);
+        assert_eq!(gone, Some(kind), "{number:#x} was retired twice, or as another kind");
+    }
+}
+
+impl Ledger {
+    fn live(&self, kind: ObjectKind) -> Vec<u64> {
+        let books = self.0.lock().unwrap();
+        books.live.iter().filter(|(_, it)| **it == kind).map(|(number, _)| *number).collect()
+    }
+
+    fn count(&self) -> usize {
+        self.0.lock().unwrap().live.len()
+    }
+}
+
+fn open() -> (Arc<Ledger>, InterfaceAdapter) {
+    let ledger = Arc::new(Ledger::default());
+    let numbering = Arc::clone(&ledger) as Arc<dyn Numbering>;
+    let registry = Registry::numbered_by(Configuration::default(), numbering);
+    registry.add_provider(provider_loopback::provider()).unwrap();
+    let ia = registry.open("loopback").unwrap();
+    (ledger, ia)
+}
+
+/// One object of each kind, with a request that arrived.
+fn populate(ia: &InterfaceAdapter) -> Vec<Box<dyn std::any::Any>> {
+    let pz = ia.pz_create().unwrap();
+    let cno = ia.cno_create(None).unwrap();
+    let all = EvdFlags::DTO | EvdFlags::CONNECTION | EvdFlags::RMR_BIND;
+    let evd = ia.evd_create(&EvdOptions::new(8, all)).unwrap();
+    let requests = ia.evd_create(&EvdOptions::new(8, EvdFlags::CONNECTION_REQUEST)).unwrap();
+    let memory = Memory::zeroed(64).unwrap();
+    let source = MemorySource::Memory(&memory);
+    let lmr = ia.lmr_create(source, &pz, Privileges::all()).unwrap();
+    let rmr = ia.rmr_create(&pz).unwrap();
+    let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
+    let srq = ia.srq_create(&pz, attributes).unwrap();
+    let psp = ia.psp_create_any(&requests, PspMaker::Provider).unwrap();
+    let spec = EpSpec::new(&pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd);
+    let ep = ia.ep_create(&spec).unwrap();
+    let address = ia.attributes().address;
+    ep.connect(&Connect::to(address, psp.qualifier()).timeout(Timeout::Infinite)).unwrap();
+    vec![Box::new((pz, cno, evd, requests, lmr)), Box::new((memory, rmr, srq, psp, ep))]
+}
+
+#[test]
+fn every_object_has_a_number_of_the_consumers() {
+    let (ledger, ia) = open();
+    assert_eq!(ledger.live(ObjectKind::Ia), [ia.id()]);
+    let kept = populate(&ia);
+    for kind in ObjectKind::ALL {
+        let expected = match kind {
+            ObjectKind::Rsp | ObjectKind::Csp => 0,
+            // The adapter's own for asynchronous errors is one; the provider made an endpoint.
+            ObjectKind::Evd => 3,
+            ObjectKind::Ep => 2,
+            _ => 1,
+        };
+        assert_eq!(ledger.live(kind).len(), expected, "{kind}");
+    }
+    ia.close(Close::Abrupt).unwrap();
+    assert_eq!(ledger.count(), 0, "the close retires every number");
+    drop(kept);
+    assert_eq!(ledger.count(), 0);
+}
+
+#[test]
+fn a_free_retires_the_number_at_once() {
+    let (ledger, ia) = open();
+    let pz = ia.pz_create().unwrap();
+    assert_eq!(ledger.live(ObjectKind::Pz), [pz.id()]);
+    pz.free().unwrap();
+    assert_eq!(ledger.live(ObjectKind::Pz), []);
+    ia.close(Close::Graceful).unwrap();
+    assert_eq!(ledger.count(), 0);
+}
+
+#[test]
+fn an_object_that_never_came_to_life_leaves_no_number() {
+    let (ledger, ia) = open();
+    let before = ledger.count();
+    assert!(ia.evd_create(&EvdOptions::new(u32::MAX, EvdFlags::DTO)).is_err());
+    assert_eq!(ledger.count(), before);
+    ledger.0.lock().unwrap().refused = Some(ObjectKind::Pz);
+    let error = ia.pz_create().unwrap_err();
+    assert!(error.is(ReturnType::InsufficientResources));
+    assert_eq!(error.operation(), "dat_pz_create");
+}

@@ -1,0 +1,29 @@
+/*
+ * Words for errors beyond dat_strerror. Only this implementation has this header.
+ *
+ * Part of DAT 2.0. Made by capi/headers: changes go there.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+
+#ifndef DAT2_DAT_DETAIL_H
+#define DAT2_DAT_DETAIL_H
+
+#include <dat2/dat_platform_specific.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Errors. ---- */
+
+/* The words for the calling thread's last error: what was tried, on what, why it failed and what
+ * to do about it. Never NULL, empty if there was no error yet; valid until the thread's next
+ * call. */
+const char *dat_error_detail(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,647 @@
+/*
+ * Calls that go straight to the provider of a handle, with no check.
+ *
+ * Part of DAT 2.0. Made by capi/headers: changes go there.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+
+#ifndef DAT2_DAT_REDIRECTION_H
+#define DAT2_DAT_REDIRECTION_H
+
+#include <stdarg.h>
+#include <dat2/udat.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Functions of a provider. ---- */
+
+typedef DAT_RETURN (*DAT_IA_OPEN_FUNC)(DAT_NAME_PTR ia_name,
+                                       DAT_COUNT async_evd_min_qlen,
+                                       DAT_EVD_HANDLE *async_evd_handle,
+                                       DAT_IA_HANDLE *ia_handle);
+
+typedef DAT_RETURN (*DAT_IA_OPENV_FUNC)(DAT_NAME_PTR ia_name,
+                                        DAT_COUNT async_evd_min_qlen,
+                                        DAT_EVD_HANDLE *async_evd_handle,
+                                        DAT_IA_HANDLE *ia_handle,
+                                        DAT_UINT32 dat_major,
+                                        DAT_UINT32 dat_minor,
+                                        DAT_BOOLEAN thread_safety);
+
+typedef DAT_RETURN (*DAT_IA_CLOSE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags);
+
+typedef DAT_RETURN (*DAT_IA_QUERY_FUNC)(DAT_IA_HANDLE ia_handle,
+                                        DAT_EVD_HANDLE *async_evd_handle,
+                                        DAT_IA_ATTR_MASK ia_attr_mask,
+                                        DAT_IA_ATTR *ia_attr,
+                                        DAT_PROVIDER_ATTR_MASK provider_attr_mask,
+                                        DAT_PROVIDER_ATTR *provider_attr);
+
+typedef DAT_RETURN (*DAT_IA_HA_RELATED_FUNC)(DAT_IA_HANDLE ia_handle,
+                                             DAT_NAME_PTR ia_name,
+                                             DAT_BOOLEAN *related);
+
+typedef DAT_RETURN (*DAT_SET_CONSUMER_CONTEXT_FUNC)(DAT_HANDLE handle, DAT_CONTEXT context);
+
+typedef DAT_RETURN (*DAT_GET_CONSUMER_CONTEXT_FUNC)(DAT_HANDLE handle, DAT_CONTEXT *context);
+
+typedef DAT_RETURN (*DAT_GET_HANDLE_TYPE_FUNC)(DAT_HANDLE handle, DAT_HANDLE_TYPE *handle_type);
+
+typedef DAT_RETURN (*DAT_CNO_CREATE_FUNC)(DAT_IA_HANDLE ia_handle,
+                                          DAT_OS_WAIT_PROXY_AGENT agent,
+                                          DAT_CNO_HANDLE *cno_handle);
+
+typedef DAT_RETURN (*DAT_CNO_MODIFY_AGENT_FUNC)(DAT_CNO_HANDLE cno_handle,
+                                                DAT_OS_WAIT_PROXY_AGENT agent);
+
+typedef DAT_RETURN (*DAT_CNO_QUERY_FUNC)(DAT_CNO_HANDLE cno_handle,
+                                         DAT_CNO_PARAM_MASK cno_param_mask,
+                                         DAT_CNO_PARAM *cno_param);
+
+typedef DAT_RETURN (*DAT_CNO_FREE_FUNC)(DAT_CNO_HANDLE cno_handle);
+
+typedef DAT_RETURN (*DAT_CNO_WAIT_FUNC)(DAT_CNO_HANDLE cno_handle,
+                                        DAT_TIMEOUT timeout,
+                                        DAT_EVD_HANDLE *evd_handle);
+
+typedef DAT_RETURN (*DAT_CNO_FD_CREATE_FUNC)(DAT_IA_HANDLE ia_handle,
+                                             DAT_FD *fd,
+                                             DAT_CNO_HANDLE *cno_handle);
+
+typedef DAT_RETURN (*DAT_CNO_TRIGGER_FUNC)(DAT_CNO_HANDLE cno_handle, DAT_EVD_HANDLE *evd_handle);
+
+typedef DAT_RETURN (*DAT_CR_QUERY_FUNC)(DAT_CR_HANDLE cr_handle,
+                                        DAT_CR_PARAM_MASK cr_param_mask,
+                                        DAT_CR_PARAM *cr_param);
+
+typedef DAT_RETURN (*DAT_CR_ACCEPT_FUNC)(DAT_CR_HANDLE cr_handle,
+                                         DAT_EP_HANDLE ep_handle,
+                                         DAT_COUNT private_data_size,
+                                         DAT_PVOID private_data);
+
+typedef DAT_RETURN (*DAT_CR_HANDOFF_FUNC)(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL conn_qual);
+
+typedef DAT_RETURN (*DAT_CR_REJECT_FUNC)(DAT_CR_HANDLE cr_handle,
+                                         DAT_COUNT private_data_size,
+                                         DAT_PVOID private_data);
+
+typedef DAT_RETURN (*DAT_EVD_CREATE_FUNC)(DAT_IA_HANDLE ia_handle,
+                                          DAT_COUNT evd_min_qlen,
+                                          DAT_CNO_HANDLE cno_handle,
+                                          DAT_EVD_FLAGS evd_flags,
+                                          DAT_EVD_HANDLE *evd_handle);
+
+typedef DAT_RETURN (*DAT_EVD_MODIFY_CNO_FUNC)(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno_handle);
+
+typedef DAT_RETURN (*DAT_EVD_ENABLE_FUNC)(DAT_EVD_HANDLE evd_handle);
+
+typedef DAT_RETURN (*DAT_EVD_WAIT_FUNC)(DAT_EVD_HANDLE evd_handle,
+                                        DAT_TIMEOUT timeout,
+                                        DAT_COUNT threshold,
+                                        DAT_EVENT *event,
+                                        DAT_COUNT *n_more);
+
+typedef DAT_RETURN (*DAT_EVD_DISABLE_FUNC)(DAT_EVD_HANDLE evd_handle);
+
+typedef DAT_RETURN (*DAT_EVD_SET_UNWAITABLE_FUNC)(DAT_EVD_HANDLE evd_handle);
+
+typedef DAT_RETURN (*DAT_EVD_CLEAR_UNWAITABLE_FUNC)(DAT_EVD_HANDLE evd_handle);
+
+typedef DAT_RETURN (*DAT_EVD_RESIZE_FUNC)(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen);
+
+typedef DAT_RETURN (*DAT_EVD_POST_SE_FUNC)(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event);
+
+typedef DAT_RETURN (*DAT_EVD_DEQUEUE_FUNC)(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
+
+typedef DAT_RETURN (*DAT_EVD_FREE_FUNC)(DAT_EVD_HANDLE evd_handle);
+
+typedef DAT_RETURN (*DAT_EVD_QUERY_FUNC)(DAT_EVD_HANDLE evd_handle,
+                                         DAT_EVD_PARAM_MASK evd_param_mask,
+                                         DAT_EVD_PARAM *evd_param);
+
+typedef DAT_RETURN (*DAT_EP_CREATE_FUNC)(DAT_IA_HANDLE ia_handle,
+                                         DAT_PZ_HANDLE pz_handle,
+                                         DAT_EVD_HANDLE recv_evd_handle,
+                                         DAT_EVD_HANDLE request_evd_handle,
+                                         DAT_EVD_HANDLE connect_evd_handle,
+                                         const DAT_EP_ATTR *ep_attr,
+                                         DAT_EP_HANDLE *ep_handle);
+
+typedef DAT_RETURN (*DAT_EP_CREATE_WITH_SRQ_FUNC)(DAT_IA_HANDLE ia_handle,
+                                                  DAT_PZ_HANDLE pz_handle,
+                                                  DAT_EVD_HANDLE recv_evd_handle,
+                                                  DAT_EVD_HANDLE request_evd_handle,
+                                                  DAT_EVD_HANDLE connect_evd_handle,
+                                                  DAT_SRQ_HANDLE srq_handle,
+                                                  const DAT_EP_ATTR *ep_attr,
+                                                  DAT_EP_HANDLE *ep_handle);
+
+typedef DAT_RETURN (*DAT_EP_QUERY_FUNC)(DAT_EP_HANDLE ep_handle,
+                                        DAT_EP_PARAM_MASK ep_param_mask,
+                                        DAT_EP_PARAM *ep_param);
+
+typedef DAT_RETURN (*DAT_EP_MODIFY_FUNC)(DAT_EP_HANDLE ep_handle,
+                                         DAT_EP_PARAM_MASK ep_param_mask,
+                                         const DAT_EP_PARAM *ep_param);
+
+typedef DAT_RETURN (*DAT_EP_CONNECT_FUNC)(DAT_EP_HANDLE ep_handle,
+                                          DAT_IA_ADDRESS_PTR remote_ia_address,
+                                          DAT_CONN_QUAL remote_conn_qual,
+                                          DAT_TIMEOUT timeout,
+                                          DAT_COUNT private_data_size,
+                                          DAT_PVOID private_data,
+                                          DAT_QOS qos,
+                                          DAT_CONNECT_FLAGS connect_flags);
+
+typedef DAT_RETURN (*DAT_EP_DUP_CONNECT_FUNC)(DAT_EP_HANDLE ep_handle,
+                                              DAT_EP_HANDLE dup_ep_handle,
+                                              DAT_TIMEOUT timeout,
+                                              DAT_COUNT private_data_size,
+                                              DAT_PVOID private_data,
+                                              DAT_QOS qos);
+
+typedef DAT_RETURN (*DAT_EP_DISCONNECT_FUNC)(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS close_flags);
+
+typedef DAT_RETURN (*DAT_EP_GET_STATUS_FUNC)(DAT_EP_HANDLE ep_handle,
+                                             DAT_EP_STATE *ep_state,
+                                             DAT_BOOLEAN *recv_idle,
+                                             DAT_BOOLEAN *request_idle);
+
+typedef DAT_RETURN (*DAT_EP_FREE_FUNC)(DAT_EP_HANDLE ep_handle);
+
+typedef DAT_RETURN (*DAT_EP_RESET_FUNC)(DAT_EP_HANDLE ep_handle);
+
+typedef DAT_RETURN (*DAT_EP_RECV_QUERY_FUNC)(DAT_EP_HANDLE ep_handle,
+                                             DAT_COUNT *nbufs_allocated,
+                                             DAT_COUNT *bufs_alloc_span);
+
+typedef DAT_RETURN (*DAT_EP_SET_WATERMARK_FUNC)(DAT_EP_HANDLE ep_handle,
+                                                DAT_COUNT soft_high_watermark,
+                                                DAT_COUNT hard_high_watermark);
+
+typedef DAT_RETURN (*DAT_EP_COMMON_CONNECT_FUNC)(DAT_EP_HANDLE ep_handle,
+                                                 DAT_IA_ADDRESS_PTR remote_ia_address,
+                                                 DAT_TIMEOUT timeout,
+                                                 DAT_COUNT private_data_size,
+                                                 DAT_PVOID private_data);
+
+typedef DAT_RETURN (*DAT_EP_POST_SEND_FUNC)(DAT_EP_HANDLE ep_handle,
+                                            DAT_COUNT num_segments,
+                                            DAT_LMR_TRIPLET *local_iov,
+                                            DAT_DTO_COOKIE user_cookie,
+                                            DAT_COMPLETION_FLAGS completion_flags);
+
+typedef DAT_RETURN (*DAT_EP_POST_RECV_FUNC)(DAT_EP_HANDLE ep_handle,
+                                            DAT_COUNT num_segments,
+                                            DAT_LMR_TRIPLET *local_iov,
+                                            DAT_DTO_COOKIE user_cookie,
+                                            DAT_COMPLETION_FLAGS completion_flags);
+
+typedef DAT_RETURN (*DAT_EP_POST_RDMA_READ_FUNC)(DAT_EP_HANDLE ep_handle,
+                                                 DAT_COUNT num_segments,
+                                                 DAT_LMR_TRIPLET *local_iov,
+                                                 DAT_DTO_COOKIE user_cookie,
+                                                 const DAT_RMR_TRIPLET *remote_iov,
+                                                 DAT_COMPLETION_FLAGS completion_flags);
+
+typedef DAT_RETURN (*DAT_EP_POST_RDMA_WRITE_FUNC)(DAT_EP_HANDLE ep_handle,
+                                                  DAT_COUNT num_segments,
+                                                  DAT_LMR_TRIPLET *local_iov,
+                                                  DAT_DTO_COOKIE user_cookie,
+                                                  const DAT_RMR_TRIPLET *remote_iov,
+                                                  DAT_COMPLETION_FLAGS completion_flags);
+
+typedef DAT_RETURN (*DAT_EP_POST_SEND_WITH_INVALIDATE_FUNC)(DAT_EP_HANDLE ep_handle,
+                                                            DAT_COUNT num_segments,
+                                                            DAT_LMR_TRIPLET *local_iov,
+                                                            DAT_DTO_COOKIE user_cookie,
+                                                            DAT_COMPLETION_FLAGS completion_flags,
+                                                            DAT_BOOLEAN invalidate_flag,
+                                                            DAT_RMR_CONTEXT rmr_context);
+
+typedef DAT_RETURN (*DAT_EP_POST_RDMA_READ_TO_RMR_FUNC)(DAT_EP_HANDLE ep_handle,
+                                                        const DAT_RMR_TRIPLET *local_iov,
+                                                        DAT_DTO_COOKIE user_cookie,
+                                                        const DAT_RMR_TRIPLET *remote_iov,
+                                                        DAT_COMPLETION_FLAGS completion_flags);
+
+typedef DAT_RETURN (*DAT_LMR_QUERY_FUNC)(DAT_LMR_HANDLE lmr_handle,
+                                         DAT_LMR_PARAM_MASK lmr_param_mask,
+                                         DAT_LMR_PARAM *lmr_param);
+
+typedef DAT_RETURN (*DAT_LMR_FREE_FUNC)(DAT_LMR_HANDLE lmr_handle);
+
+typedef DAT_RETURN (*DAT_LMR_SYNC_RDMA_READ_FUNC)(DAT_IA_HANDLE ia_handle,
+                                                  const DAT_LMR_TRIPLET *local_segments,
+                                                  DAT_VLEN num_segments);
+
+typedef DAT_RETURN (*DAT_LMR_SYNC_RDMA_WRITE_FUNC)(DAT_IA_HANDLE ia_handle,
+                                                   const DAT_LMR_TRIPLET *local_segments,
+                                                   DAT_VLEN num_segments);
+
+typedef DAT_RETURN (*DAT_LMR_CREATE_FUNC)(DAT_IA_HANDLE ia_handle,
+                                          DAT_MEM_TYPE mem_type,
+                                          DAT_REGION_DESCRIPTION region_desc,
+                                          DAT_VLEN length,
+                                          DAT_PZ_HANDLE pz_handle,
+                                          DAT_MEM_PRIV_FLAGS mem_priv,
+                                          DAT_VA_TYPE va_type,
+                                          DAT_LMR_HANDLE *lmr_handle,
+                                          DAT_LMR_CONTEXT *lmr_context,
+                                          DAT_RMR_CONTEXT *rmr_context,
+                                          DAT_VLEN *registered_length,
+                                          DAT_VADDR *registered_address);
+
+typedef DAT_RETURN (*DAT_RMR_CREATE_FUNC)(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
+
+typedef DAT_RETURN (*DAT_RMR_QUERY_FUNC)(DAT_RMR_HANDLE rmr_handle,
+                                         DAT_RMR_PARAM_MASK rmr_param_mask,
+                                         DAT_RMR_PARAM *rmr_param);
+
+typedef DAT_RETURN (*DAT_RMR_FREE_FUNC)(DAT_RMR_HANDLE rmr_handle);
+
+typedef DAT_RETURN (*DAT_RMR_CREATE_FOR_EP_FUNC)(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
+
+typedef DAT_RETURN (*DAT_RMR_BIND_FUNC)(DAT_RMR_HANDLE rmr_handle,
+                                        DAT_LMR_HANDLE lmr_handle,
+                                        const DAT_LMR_TRIPLET *lmr_triplet,
+                                        DAT_MEM_PRIV_FLAGS mem_priv,
+                                        DAT_VA_TYPE va_type,
+                                        DAT_EP_HANDLE ep_handle,
+                                        DAT_RMR_COOKIE user_cookie,
+                                        DAT_COMPLETION_FLAGS completion_flags,
+                                        DAT_RMR_CONTEXT *rmr_context);
+
+typedef DAT_RETURN (*DAT_PSP_CREATE_FUNC)(DAT_IA_HANDLE ia_handle,
+                                          DAT_CONN_QUAL conn_qual,
+                                          DAT_EVD_HANDLE evd_handle,
+                                          DAT_PSP_FLAGS psp_flags,
+                                          DAT_PSP_HANDLE *psp_handle);
+
+typedef DAT_RETURN (*DAT_PSP_CREATE_ANY_FUNC)(DAT_IA_HANDLE ia_handle,
+                                              DAT_CONN_QUAL *conn_qual,
+                                              DAT_EVD_HANDLE evd_handle,
+                                              DAT_PSP_FLAGS psp_flags,
+                                              DAT_PSP_HANDLE *psp_handle);
+
+typedef DAT_RETURN (*DAT_PSP_QUERY_FUNC)(DAT_PSP_HANDLE psp_handle,
+                                         DAT_PSP_PARAM_MASK psp_param_mask,
+                                         DAT_PSP_PARAM *psp_param);
+
+typedef DAT_RETURN (*DAT_PSP_FREE_FUNC)(DAT_PSP_HANDLE psp_handle);
+
+typedef DAT_RETURN (*DAT_RSP_CREATE_FUNC)(DAT_IA_HANDLE ia_handle,
+                                          DAT_CONN_QUAL conn_qual,
+                                          DAT_EP_HANDLE ep_handle,
+                                          DAT_EVD_HANDLE evd_handle,
+                                          DAT_RSP_HANDLE *rsp_handle);
+
+typedef DAT_RETURN (*DAT_RSP_QUERY_FUNC)(DAT_RSP_HANDLE rsp_handle,
+                                         DAT_RSP_PARAM_MASK rsp_param_mask,
+                                         DAT_RSP_PARAM *rsp_param);
+
+typedef DAT_RETURN (*DAT_RSP_FREE_FUNC)(DAT_RSP_HANDLE rsp_handle);
+
+typedef DAT_RETURN (*DAT_CSP_CREATE_FUNC)(DAT_IA_HANDLE ia_handle,
+                                          DAT_COMM *comm,
+                                          DAT_IA_ADDRESS_PTR address_ptr,
+                                          DAT_EVD_HANDLE evd_handle,
+                                          DAT_CSP_HANDLE *csp_handle);
+
+typedef DAT_RETURN (*DAT_CSP_QUERY_FUNC)(DAT_CSP_HANDLE csp_handle,
+                                         DAT_CSP_PARAM_MASK csp_param_mask,
+                                         DAT_CSP_PARAM *csp_param);
+
+typedef DAT_RETURN (*DAT_CSP_FREE_FUNC)(DAT_CSP_HANDLE csp_handle);
+
+typedef DAT_RETURN (*DAT_PZ_CREATE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle);
+
+typedef DAT_RETURN (*DAT_PZ_QUERY_FUNC)(DAT_PZ_HANDLE pz_handle,
+                                        DAT_PZ_PARAM_MASK pz_param_mask,
+                                        DAT_PZ_PARAM *pz_param);
+
+typedef DAT_RETURN (*DAT_PZ_FREE_FUNC)(DAT_PZ_HANDLE pz_handle);
+
+typedef DAT_RETURN (*DAT_SRQ_CREATE_FUNC)(DAT_IA_HANDLE ia_handle,
+                                          DAT_PZ_HANDLE pz_handle,
+                                          DAT_SRQ_ATTR *srq_attr,
+                                          DAT_SRQ_HANDLE *srq_handle);
+
+typedef DAT_RETURN (*DAT_SRQ_SET_LW_FUNC)(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark);
+
+typedef DAT_RETURN (*DAT_SRQ_FREE_FUNC)(DAT_SRQ_HANDLE srq_handle);
+
+typedef DAT_RETURN (*DAT_SRQ_QUERY_FUNC)(DAT_SRQ_HANDLE srq_handle,
+                                         DAT_SRQ_PARAM_MASK srq_param_mask,
+                                         DAT_SRQ_PARAM *srq_param);
+
+typedef DAT_RETURN (*DAT_SRQ_RESIZE_FUNC)(DAT_SRQ_HANDLE srq_handle, DAT_COUNT max_recv_dtos);
+
+typedef DAT_RETURN (*DAT_SRQ_POST_RECV_FUNC)(DAT_SRQ_HANDLE srq_handle,
+                                             DAT_COUNT num_segments,
+                                             DAT_LMR_TRIPLET *local_iov,
+                                             DAT_DTO_COOKIE user_cookie);
+
+typedef DAT_RETURN (*DAT_HANDLE_EXTENDEDOP_FUNC)(DAT_HANDLE handle,
+                                                 DAT_EXTENDED_OP ext_op,
+                                                 va_list args);
+
+/* ---- Calls. ---- */
+
+/* An object begins with a pointer to the table of its provider; udat_redirection.h has its type. */
+#ifndef DAT_HANDLE_TO_PROVIDER
+#define DAT_HANDLE_TO_PROVIDER(handle) (*(struct dat_provider **)(handle))
+#endif
+
+#define DAT_IA_QUERY(ia_handle, async_evd_handle, ia_attr_mask, ia_attr, provider_attr_mask, \
+        provider_attr) \
+    DAT_HANDLE_TO_PROVIDER(ia_handle)->ia_query_func((ia_handle), (async_evd_handle), \
+        (ia_attr_mask), (ia_attr), (provider_attr_mask), (provider_attr))
+
+#define DAT_SET_CONSUMER_CONTEXT(handle, context) \
+    DAT_HANDLE_TO_PROVIDER(handle)->set_consumer_context_func((handle), (context))
+
+#define DAT_GET_CONSUMER_CONTEXT(handle, context) \
+    DAT_HANDLE_TO_PROVIDER(handle)->get_consumer_context_func((handle), (context))
+
+#define DAT_GET_HANDLE_TYPE(handle, handle_type) \
+    DAT_HANDLE_TO_PROVIDER(handle)->get_handle_type_func((handle), (handle_type))
+
+#define DAT_CNO_CREATE(ia_handle, agent, cno_handle) \
+    DAT_HANDLE_TO_PROVIDER(ia_handle)->cno_create_func((ia_handle), (agent), (cno_handle))
+
+#define DAT_CNO_MODIFY_AGENT(cno_handle, agent) \
+    DAT_HANDLE_TO_PROVIDER(cno_handle)->cno_modify_agent_func((cno_handle), (agent))
+
+#define DAT_CNO_QUERY(cno_handle, cno_param_mask, cno_param) \
+    DAT_HANDLE_TO_PROVIDER(cno_handle)->cno_query_func((cno_handle), (cno_param_mask), \
+        (cno_param))
+
+#define DAT_CNO_FREE(cno_handle) \
+    DAT_HANDLE_TO_PROVIDER(cno_handle)->cno_free_func((cno_handle))
+
+#define DAT_CNO_WAIT(cno_handle, timeout, evd_handle) \
+    DAT_HANDLE_TO_PROVIDER(cno_handle)->cno_wait_func((cno_handle), (timeout), (evd_handle))
+
+#define DAT_CR_QUERY(cr_handle, cr_param_mask, cr_param) \
+    DAT_HANDLE_TO_PROVIDER(cr_handle)->cr_query_func((cr_handle), (cr_param_mask), (cr_param))
+
+#define DAT_CR_ACCEPT(cr_handle, ep_handle, private_data_size, private_data) \
+    DAT_HANDLE_TO_PROVIDER(cr_handle)->cr_accept_func((cr_handle), (ep_handle), \
+        (private_data_size), (private_data))
+
+#define DAT_CR_REJECT(cr_handle, private_data_size, private_data) \
+    DAT_HANDLE_TO_PROVIDER(cr_handle)->cr_reject_func((cr_handle), (private_data_size), \
+        (private_data))
+
+#define DAT_CR_HANDOFF(cr_handle, conn_qual) \
+    DAT_HANDLE_TO_PROVIDER(cr_handle)->cr_handoff_func((cr_handle), (conn_qual))
+
+#define DAT_EVD_CREATE(ia_handle, evd_min_qlen, cno_handle, evd_flags, evd_handle) \
+    DAT_HANDLE_TO_PROVIDER(ia_handle)->evd_create_func((ia_handle), (evd_min_qlen), (cno_handle), \
+        (evd_flags), (evd_handle))
+
+#define DAT_EVD_QUERY(evd_handle, evd_param_mask, evd_param) \
+    DAT_HANDLE_TO_PROVIDER(evd_handle)->evd_query_func((evd_handle), (evd_param_mask), \
+        (evd_param))
+
+#define DAT_EVD_MODIFY_CNO(evd_handle, cno_handle) \
+    DAT_HANDLE_TO_PROVIDER(evd_handle)->evd_modify_cno_func((evd_handle), (cno_handle))
+
+#define DAT_EVD_ENABLE(evd_handle) \
+    DAT_HANDLE_TO_PROVIDER(evd_handle)->evd_enable_func((evd_handle))
+
+#define DAT_EVD_DISABLE(evd_handle) \
+    DAT_HANDLE_TO_PROVIDER(evd_handle)->evd_disable_func((evd_handle))
+
+#define DAT_EVD_WAIT(evd_handle, timeout, threshold, event, n_more) \
+    DAT_HANDLE_TO_PROVIDER(evd_handle)->evd_wait_func((evd_handle), (timeout), (threshold), \
+        (event), (n_more))
+
+#define DAT_EVD_RESIZE(evd_handle, evd_min_qlen) \
+    DAT_HANDLE_TO_PROVIDER(evd_handle)->evd_resize_func((evd_handle), (evd_min_qlen))
+
+#define DAT_EVD_POST_SE(evd_handle, event) \
+    DAT_HANDLE_TO_PROVIDER(evd_handle)->evd_post_se_func((evd_handle), (event))
+
+#define DAT_EVD_DEQUEUE(evd_handle, event) \
+    DAT_HANDLE_TO_PROVIDER(evd_handle)->evd_dequeue_func((evd_handle), (event))
+
+#define DAT_EVD_FREE(evd_handle) \
+    DAT_HANDLE_TO_PROVIDER(evd_handle)->evd_free_func((evd_handle))
+
+#define DAT_EP_CREATE(ia_handle, pz_handle, recv_evd_handle, request_evd_handle, \
+        connect_evd_handle, ep_attr, ep_handle) \
+    DAT_HANDLE_TO_PROVIDER(ia_handle)->ep_create_func((ia_handle), (pz_handle), \
+        (recv_evd_handle), (request_evd_handle), (connect_evd_handle), (ep_attr), (ep_handle))
+
+#define DAT_EP_QUERY(ep_handle, ep_param_mask, ep_param) \
+    DAT_HANDLE_TO_PROVIDER(ep_handle)->ep_query_func((ep_handle), (ep_param_mask), (ep_param))
+
+#define DAT_EP_MODIFY(ep_handle, ep_param_mask, ep_param) \
+    DAT_HANDLE_TO_PROVIDER(ep_handle)->ep_modify_func((ep_handle), (ep_param_mask), (ep_param))
+
+#define DAT_EP_CONNECT(ep_handle, remote_ia_address, remote_conn_qual, timeout, \
+        private_data_size, private_data, qos, connect_flags) \
+    DAT_HANDLE_TO_PROVIDER(ep_handle)->ep_connect_func((ep_handle), (remote_ia_address), \
+        (remote_conn_qual), (timeout), (private_data_size), (private_data), (qos), \
+        (connect_flags))
+
+#define DAT_EP_DUP_CONNECT(ep_handle, dup_ep_handle, timeout, private_data_size, private_data, \
+        qos) \
+    DAT_HANDLE_TO_PROVIDER(ep_handle)->ep_dup_connect_func((ep_handle), (dup_ep_handle), \
+        (timeout), (private_data_size), (private_data), (qos))
+
+#define DAT_EP_DISCONNECT(ep_handle, close_flags) \
+    DAT_HANDLE_TO_PROVIDER(ep_handle)->ep_disconnect_func((ep_handle), (close_flags))
+
+#define DAT_EP_POST_SEND(ep_handle, num_segments, local_iov, user_cookie, completion_flags) \
+    DAT_HANDLE_TO_PROVIDER(ep_handle)->ep_post_send_func((ep_handle), (num_segments), \
+        (local_iov), (user_cookie), (completion_flags))
+
+#define DAT_EP_POST_RECV(ep_handle, num_segments, local_iov, user_cookie, completion_flags) \
+    DAT_HANDLE_TO_PROVIDER(ep_handle)->ep_post_recv_func((ep_handle), (num_segments), \
+        (local_iov), (user_cookie), (completion_flags))
+
+#define DAT_EP_POST_RDMA_READ(ep_handle, num_segments, local_iov, user_cookie, remote_iov, \
+        completion_flags) \
+    DAT_HANDLE_TO_PROVIDER(ep_handle)->ep_post_rdma_read_func((ep_handle), (num_segments), \
+        (local_iov), (user_cookie), (remote_iov), (completion_flags))
+
+#define DAT_EP_POST_RDMA_WRITE(ep_handle, num_segments, local_iov, user_cookie, remote_iov, \
+        completion_flags) \
+    DAT_HANDLE_TO_PROVIDER(ep_handle)->ep_post_rdma_write_func((ep_handle), (num_segments), \
+        (local_iov), (user_cookie), (remote_iov), (completion_flags))
+
+#define DAT_EP_GET_STATUS(ep_handle, ep_state, recv_idle, request_idle) \
+    DAT_HANDLE_TO_PROVIDER(ep_handle)->ep_get_status_func((ep_handle), (ep_state), (recv_idle), \
+        (request_idle))
+
+#define DAT_EP_FREE(ep_handle) \
+    DAT_HANDLE_TO_PROVIDER(ep_handle)->ep_free_func((ep_handle))
+
+#define DAT_LMR_CREATE(ia_handle, mem_type, region_desc, length, pz_handle, mem_priv, va_type, \
+        lmr_handle, lmr_context, rmr_context, registered_length, registered_address) \
+    DAT_HANDLE_TO_PROVIDER(ia_handle)->lmr_create_func((ia_handle), (mem_type), (region_desc), \
+        (length), (pz_handle), (mem_priv), (va_type), (lmr_handle), (lmr_context), (rmr_context), \
+        (registered_length), (registered_address))
+
+#define DAT_LMR_QUERY(lmr_handle, lmr_param_mask, lmr_param) \
+    DAT_HANDLE_TO_PROVIDER(lmr_handle)->lmr_query_func((lmr_handle), (lmr_param_mask), \
+        (lmr_param))
+
+#define DAT_LMR_FREE(lmr_handle) \
+    DAT_HANDLE_TO_PROVIDER(lmr_handle)->lmr_free_func((lmr_handle))
+
+#define DAT_RMR_CREATE(pz_handle, rmr_handle) \
+    DAT_HANDLE_TO_PROVIDER(pz_handle)->rmr_create_func((pz_handle), (rmr_handle))
+
+#define DAT_RMR_QUERY(rmr_handle, rmr_param_mask, rmr_param) \
+    DAT_HANDLE_TO_PROVIDER(rmr_handle)->rmr_query_func((rmr_handle), (rmr_param_mask), \
+        (rmr_param))
+
+#define DAT_RMR_BIND(rmr_handle, lmr_handle, lmr_triplet, mem_priv, va_type, ep_handle, \
+        user_cookie, completion_flags, rmr_context) \
+    DAT_HANDLE_TO_PROVIDER(rmr_handle)->rmr_bind_func((rmr_handle), (lmr_handle), (lmr_triplet), \
+        (mem_priv), (va_type), (ep_handle), (user_cookie), (completion_flags), (rmr_context))
+
+#define DAT_RMR_FREE(rmr_handle) \
+    DAT_HANDLE_TO_PROVIDER(rmr_handle)->rmr_free_func((rmr_handle))
+
+#define DAT_PSP_CREATE(ia_handle, conn_qual, evd_handle, psp_flags, psp_handle) \
+    DAT_HANDLE_TO_PROVIDER(ia_handle)->psp_create_func((ia_handle), (conn_qual), (evd_handle), \
+        (psp_flags), (psp_handle))
+
+#define DAT_PSP_QUERY(psp_handle, psp_param_mask, psp_param) \
+    DAT_HANDLE_TO_PROVIDER(psp_handle)->psp_query_func((psp_handle), (psp_param_mask), \
+        (psp_param))
+
+#define DAT_PSP_FREE(psp_handle) \
+    DAT_HANDLE_TO_PROVIDER(psp_handle)->psp_free_func((psp_handle))
+
+#define DAT_RSP_CREATE(ia_handle, conn_qual, ep_handle, evd_handle, rsp_handle) \
+    DAT_HANDLE_TO_PROVIDER(ia_handle)->rsp_create_func((ia_handle), (conn_qual), (ep_handle), \
+        (evd_handle), (rsp_handle))
+
+#define DAT_RSP_QUERY(rsp_handle, rsp_param_mask, rsp_param) \
+    DAT_HANDLE_TO_PROVIDER(rsp_handle)->rsp_query_func((rsp_handle), (rsp_param_mask), \
+        (rsp_param))
+
+#define DAT_RSP_FREE(rsp_handle) \
+    DAT_HANDLE_TO_PROVIDER(rsp_handle)->rsp_free_func((rsp_handle))
+
+#define DAT_PZ_CREATE(ia_handle, pz_handle) \
+    DAT_HANDLE_TO_PROVIDER(ia_handle)->pz_create_func((ia_handle), (pz_handle))
+
+#define DAT_PZ_QUERY(pz_handle, pz_param_mask, pz_param) \
+    DAT_HANDLE_TO_PROVIDER(pz_handle)->pz_query_func((pz_handle), (pz_param_mask), (pz_param))
+
+#define DAT_PZ_FREE(pz_handle) \
+    DAT_HANDLE_TO_PROVIDER(pz_handle)->pz_free_func((pz_handle))
+
+#define DAT_PSP_CREATE_ANY(ia_handle, conn_qual, evd_handle, psp_flags, psp_handle) \
+    DAT_HANDLE_TO_PROVIDER(ia_handle)->psp_create_any_func((ia_handle), (conn_qual), \
+        (evd_handle), (psp_flags), (psp_handle))
+
+#define DAT_EP_RESET(ep_handle) \
+    DAT_HANDLE_TO_PROVIDER(ep_handle)->ep_reset_func((ep_handle))
+
+#define DAT_EVD_SET_UNWAITABLE(evd_handle) \
+    DAT_HANDLE_TO_PROVIDER(evd_handle)->evd_set_unwaitable_func((evd_handle))
+
+#define DAT_EVD_CLEAR_UNWAITABLE(evd_handle) \
+    DAT_HANDLE_TO_PROVIDER(evd_handle)->evd_clear_unwaitable_func((evd_handle))
+
+#define DAT_LMR_SYNC_RDMA_READ(ia_handle, local_segments, num_segments) \
+    DAT_HANDLE_TO_PROVIDER(ia_handle)->lmr_sync_rdma_read_func((ia_handle), (local_segments), \
+        (num_segments))
+
+#define DAT_LMR_SYNC_RDMA_WRITE(ia_handle, local_segments, num_segments) \
+    DAT_HANDLE_TO_PROVIDER(ia_handle)->lmr_sync_rdma_write_func((ia_handle), (local_segments), \
+        (num_segments))
+
+#define DAT_EP_CREATE_WITH_SRQ(ia_handle, pz_handle, recv_evd_handle, request_evd_handle, \
+        connect_evd_handle, srq_handle, ep_attr, ep_handle) \
+    DAT_HANDLE_TO_PROVIDER(ia_handle)->ep_create_with_srq_func((ia_handle), (pz_handle), \
+        (recv_evd_handle), (request_evd_handle), (connect_evd_handle), (srq_handle), (ep_attr), \
+        (ep_handle))
+
+#define DAT_EP_RECV_QUERY(ep_handle, nbufs_allocated, bufs_alloc_span) \
+    DAT_HANDLE_TO_PROVIDER(ep_handle)->ep_recv_query_func((ep_handle), (nbufs_allocated), \
+        (bufs_alloc_span))
+
+#define DAT_EP_SET_WATERMARK(ep_handle, soft_high_watermark, hard_high_watermark) \
+    DAT_HANDLE_TO_PROVIDER(ep_handle)->ep_set_watermark_func((ep_handle), (soft_high_watermark), \
+        (hard_high_watermark))
+
+#define DAT_SRQ_CREATE(ia_handle, pz_handle, srq_attr, srq_handle) \
+    DAT_HANDLE_TO_PROVIDER(ia_handle)->srq_create_func((ia_handle), (pz_handle), (srq_attr), \
+        (srq_handle))
+
+#define DAT_SRQ_FREE(srq_handle) \
+    DAT_HANDLE_TO_PROVIDER(srq_handle)->srq_free_func((srq_handle))
+
+#define DAT_SRQ_POST_RECV(srq_handle, num_segments, local_iov, user_cookie) \
+    DAT_HANDLE_TO_PROVIDER(srq_handle)->srq_post_recv_func((srq_handle), (num_segments), \
+        (local_iov), (user_cookie))
+
+#define DAT_SRQ_QUERY(srq_handle, srq_param_mask, srq_param) \
+    DAT_HANDLE_TO_PROVIDER(srq_handle)->srq_query_func((srq_handle), (srq_param_mask), \
+        (srq_param))
+
+#define DAT_SRQ_RESIZE(srq_handle, max_recv_dtos) \
+    DAT_HANDLE_TO_PROVIDER(srq_handle)->srq_resize_func((srq_handle), (max_recv_dtos))
+
+#define DAT_SRQ_SET_LW(srq_handle, low_watermark) \
+    DAT_HANDLE_TO_PROVIDER(srq_handle)->srq_set_lw_func((srq_handle), (low_watermark))
+
+#define DAT_CSP_CREATE(ia_handle, comm, address_ptr, evd_handle, csp_handle) \
+    DAT_HANDLE_TO_PROVIDER(ia_handle)->csp_create_func((ia_handle), (comm), (address_ptr), \
+        (evd_handle), (csp_handle))
+
+#define DAT_CSP_QUERY(csp_handle, csp_param_mask, csp_param) \
+    DAT_HANDLE_TO_PROVIDER(csp_handle)->csp_query_func((csp_handle), (csp_param_mask), \
+        (csp_param))
+
+#define DAT_CSP_FREE(csp_handle) \
+    DAT_HANDLE_TO_PROVIDER(csp_handle)->csp_free_func((csp_handle))
+
+#define DAT_EP_COMMON_CONNECT(ep_handle, remote_ia_address, timeout, private_data_size, \
+        private_data) \
+    DAT_HANDLE_TO_PROVIDER(ep_handle)->ep_common_connect_func((ep_handle), (remote_ia_address), \
+        (timeout), (private_data_size), (private_data))
+
+#define DAT_RMR_CREATE_FOR_EP(pz_handle, rmr_handle) \
+    DAT_HANDLE_TO_PROVIDER(pz_handle)->rmr_create_for_ep_func((pz_handle), (rmr_handle))
+
+#define DAT_EP_POST_SEND_WITH_INVALIDATE(ep_handle, num_segments, local_iov, user_cookie, \
+        completion_flags, invalidate_flag, rmr_context) \
+    DAT_HANDLE_TO_PROVIDER(ep_handle)->ep_post_send_with_invalidate_func((ep_handle), \
+        (num_segments), (local_iov), (user_cookie), (completion_flags), (invalidate_flag), \
+        (rmr_context))
+
+#define DAT_EP_POST_RDMA_READ_TO_RMR(ep_handle, local_iov, user_cookie, remote_iov, \
+        completion_flags) \
+    DAT_HANDLE_TO_PROVIDER(ep_handle)->ep_post_rdma_read_to_rmr_func((ep_handle), (local_iov), \
+        (user_cookie), (remote_iov), (completion_flags))
+
+#define DAT_CNO_FD_CREATE(ia_handle, fd, cno_handle) \
+    DAT_HANDLE_TO_PROVIDER(ia_handle)->cno_fd_create_func((ia_handle), (fd), (cno_handle))
+
+#define DAT_CNO_TRIGGER(cno_handle, evd_handle) \
+    DAT_HANDLE_TO_PROVIDER(cno_handle)->cno_trigger_func((cno_handle), (evd_handle))
+
+#define DAT_IA_HA_RELATED(ia_handle, ia_name, related) \
+    DAT_HANDLE_TO_PROVIDER(ia_handle)->ia_ha_related_func((ia_handle), (ia_name), (related))
+
+#define DAT_HANDLE_EXTENDEDOP(handle, ext_op, args) \
+    DAT_HANDLE_TO_PROVIDER(handle)->handle_extendedop_func((handle), (ext_op), (args))
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

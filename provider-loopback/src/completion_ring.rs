@@ -1,0 +1,185 @@
+//! Completions on their way from one thread to another: a ring whose slots say themselves
+//! whether they are filled, so that a completion costs its taker one cache line.
+//!
+//! There is one producer and one taker at a time, by their locks; the slots are all that they
+//! share. The words of a slot are atomics only to be shared: they are ordered by its number.
+
+use dat_core::provider::Completion;
+use dat_core::{DtoStatus, Operation};
+
+use crate::sync::atomic::{AtomicU64, Ordering};
+
+/// A completion and where it comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) completion: Completion,
+    /// What the queue knows the work queue by.
+    pub(crate) source: u32,
+    /// The taker has to learn of a source before it goes on.
+    pub(crate) news: bool,
+}
+
+/// The slots; positions count from 0 and never wrap.
+pub(crate) struct Slots {
+    slots: Box<[Slot]>,
+    mask: u64,
+}
+
+/// One cache line.
+#[repr(align(64))]
+#[derive(Default)]
+struct Slot {
+    /// The position that the slot is filled for, and 1.
+    filled: AtomicU64,
+    tag: AtomicU64,
+    cookie: AtomicU64,
+    length: AtomicU64,
+    extra: AtomicU64,
+    /// Source, news, operation.
+    origin: AtomicU64,
+    status: AtomicU64,
+}
+
+const NEWS: u64 = 1 << 31;
+const OPERATION: u64 = 0xff;
+
+impl Slots {
+    /// Slots for at least so many completions.
+    pub(crate) fn new(depth: usize) -> Self {
+        let count = depth.max(1).next_power_of_two();
+        Self { slots: (0..count).map(|_| Slot::default()).collect(), mask: count as u64 - 1 }
+    }
+
+    #[inline]
+    fn slot(&self, position: u64) -> &Slot {
+        &self.slots[(position & self.mask) as usize]
+    }
+
+    /// Fills the slot of a position. Only the producer calls this, once for every position in
+    /// turn, and only when what the slot had before was taken.
+    #[inline(always)]
+    pub(crate) fn fill(&self, position: u64, entry: &Entry) {
+        let Entry { completion, source, news } = entry;
+        let origin = u64::from(*source) << 32
+            | if *news { NEWS } else { 0 }
+            | u64::from(completion.operation as u32);
+        let slot = self.slot(position);
+        slot.tag.store(completion.tag, Ordering::Relaxed);
+        slot.cookie.store(completion.cookie, Ordering::Relaxed);
+        slot.length.store(completion.length, Ordering::Relaxed);
+        slot.extra.store(completion.extra, Ordering::Relaxed);
+        slot.origin.store(origin, Ordering::Relaxed);
+        slot.status.store(pack(completion.status), Ordering::Relaxed);
+        // Release: who sees the number sees the words, and all that came before them.
+        slot.filled.store(position + 1, Ordering::Release);
+    }
+
+    /// Whether the slot of a position is filled.
+    #[inline]
+    pub(crate) fn is_filled(&self, position: u64) -> bool {
+        self.slot(position).filled.load(Ordering::Acquire) == position + 1
+    }
+
+    /// What the slot of a position holds, if it is filled. Only the taker calls this.
+    #[inline(always)]
+    pub(crate) fn get(&self, position: u64) -> Option<Entry> {
+        let slot = self.slot(position);
+        if slot.filled.load(Ordering::Acquire) != position + 1 {
+            return None;
+        }
+        let origin = slot.origin.load(Ordering::Relaxed);
+        Some(Entry {
+            completion: Completion {
+                tag: slot.tag.load(Ordering::Relaxed),
+                cookie: slot.cookie.load(Ordering::Relaxed),
+                length: slot.length.load(Ordering::Relaxed),
+                extra: slot.extra.load(Ordering::Relaxed),
+                operation: operation(origin & OPERATION),
+                status: unpack(slot.status.load(Ordering::Relaxed)),
+            },
+            source: (origin >> 32) as u32,
+            news: origin & NEWS != 0,
+        })
+    }
+}
+
+/// The operation of that number.
+#[inline]
+fn operation(number: u64) -> Operation {
+    const ALL: [Operation; 15] = {
+        let mut all = [Operation::Send; 15];
+        let known = [
+            Operation::Send,
+            Operation::RdmaWrite,
+            Operation::RdmaRead,
+            Operation::Receive,
+            Operation::ReceiveWithInvalidate,
+            Operation::Bind,
+            Operation::RdmaWriteImmediate,
+            Operation::ReceiveImmediate,
+            Operation::FetchAdd,
+            Operation::CompareSwap,
+            Operation::SendDatagram,
+            Operation::ReceiveDatagram,
+        ];
+        let mut index = 0;
+        while index < known.len() {
+            all[known[index] as usize] = known[index];
+            index += 1;
+        }
+        all
+    };
+    ALL.get(number as usize).copied().unwrap_or_default()
+}
+
+#[inline]
+fn pack(status: DtoStatus) -> u64 {
+    if status == DtoStatus::Success { 0 } else { status.value().into() }
+}
+
+#[inline]
+fn unpack(value: u64) -> DtoStatus {
+    if value == 0 { DtoStatus::Success } else { failure(value as u32) }
+}
+
+#[cold]
+fn failure(value: u32) -> DtoStatus {
+    DtoStatus::all().find(|status| status.value() == value).unwrap_or(DtoStatus::Unknown(value))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_gives_back_what_it_was_filled_with() {
+        let slots = Slots::new(3);
+        for (position, number) in (0..40).enumerate() {
+            let position = position as u64;
+            assert_eq!(slots.get(position), None, "not filled yet");
+            let status = DtoStatus::all().nth(number % 13).unwrap_or(DtoStatus::Unknown(77));
+            let entry = Entry {
+                completion: Completion {
+                    tag: 1 << 60 | position,
+                    cookie: u64::MAX - position,
+                    length: position,
+                    extra: 5,
+                    operation: operation(position % 15),
+                    status,
+                },
+                source: u32::MAX - number as u32,
+                news: number % 3 == 0,
+            };
+            slots.fill(position, &entry);
+            assert!(slots.is_filled(position));
+            assert_eq!(slots.get(position), Some(entry));
+        }
+    }
+
+    #[test]
+    fn every_operation_keeps_its_number() {
+        for number in [0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 13, 14] {
+            assert_eq!(operation(number) as u64, number);
+        }
+    }
+}

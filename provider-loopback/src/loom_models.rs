@@ -1,0 +1,131 @@
+//! Models of what threads share without a lock: every interleaving is tried by `.ci/loom`.
+
+use std::sync::Arc;
+
+use dat_core::provider::{Completion, Segment};
+use loom::thread;
+
+use crate::completion_ring::{Entry, Slots};
+use crate::queue_pair::Lookout;
+use crate::receive_ring::{Posted, ReceiveRing};
+use crate::sync::BiasedLock;
+use crate::sync::atomic::{AtomicU64, Ordering};
+
+/// A model of so many steps that only interleavings up to a number of preemptions are tried.
+fn large_model(run: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(run);
+}
+
+fn entry(cookie: u64) -> Entry {
+    let completion = Completion { cookie, length: cookie * 3, ..Completion::default() };
+    Entry { completion, source: 1, news: false }
+}
+
+#[test]
+fn a_taker_gets_whole_completions_in_order_and_none_twice() {
+    large_model(|| {
+        const COUNT: u64 = 3;
+        // Two slots, so that one is filled anew.
+        let (slots, taken) = (Arc::new(Slots::new(2)), Arc::new(AtomicU64::new(0)));
+        let producer = {
+            let (slots, taken) = (Arc::clone(&slots), Arc::clone(&taken));
+            thread::spawn(move || {
+                for position in 0..COUNT {
+                    while position >= taken.load(Ordering::Acquire) + 2 {
+                        thread::yield_now();
+                    }
+                    slots.fill(position, &entry(position));
+                }
+            })
+        };
+        for position in 0..COUNT {
+            let found = loop {
+                match slots.get(position) {
+                    Some(found) => break found,
+                    None => thread::yield_now(),
+                }
+            };
+            assert_eq!(found, entry(position));
+            taken.store(position + 1, Ordering::Release);
+        }
+        producer.join().expect("no panic");
+        assert_eq!(slots.get(COUNT), None);
+    });
+}
+
+/// A sender that finds no receive, and who posts one: the direction with its waiting request.
+struct Direction {
+    ring: ReceiveRing,
+    lookout: Lookout,
+    /// The next receive to take, and whether a request waits for it.
+    state: BiasedLock<(u64, u32)>,
+    matched: AtomicU64,
+}
+
+impl Direction {
+    fn new() -> Self {
+        Self {
+            ring: ReceiveRing::new(2, 1),
+            lookout: Lookout::new(),
+            state: BiasedLock::new((0, 0)),
+            matched: AtomicU64::new(0),
+        }
+    }
+
+    /// As a send does.
+    fn send(&self) {
+        let mut state = self.state.lock();
+        if state.1 > 0 {
+            state.1 += 1;
+        } else if self.ring.is_filled(state.0) || self.stall(state.0) {
+            self.take(&mut state.0);
+        } else {
+            state.1 += 1;
+        }
+    }
+
+    fn stall(&self, head: u64) -> bool {
+        self.lookout.demand();
+        self.ring.is_filled(head)
+    }
+
+    fn take(&self, head: &mut u64) {
+        let (posted, count, first) = self.ring.get(*head).expect("it was seen filled");
+        assert_eq!((posted.cookie, count, first.length), (*head, 1, *head + 64));
+        *head += 1;
+        self.matched.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// As the post of a receive does.
+    fn post(&self, position: u64) {
+        let posted = Posted { cookie: position, length: position + 64, unsignalled: false };
+        let segment = Segment { address: 1, length: position + 64, key: 2 };
+        self.ring.fill(position, posted, &[segment]);
+        if self.lookout.is_asked_for() {
+            let mut state = self.state.lock();
+            if state.1 == 0 {
+                return self.lookout.found_nothing();
+            }
+            while state.1 > 0 && self.ring.is_filled(state.0) {
+                state.1 -= 1;
+                self.take(&mut state.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_request_that_waits_gets_the_next_receive() {
+    large_model(|| {
+        let direction = Arc::new(Direction::new());
+        let sender = {
+            let direction = Arc::clone(&direction);
+            thread::spawn(move || (0..2).for_each(|_| direction.send()))
+        };
+        (0..2).for_each(|position| direction.post(position));
+        sender.join().expect("no panic");
+        assert_eq!(direction.matched.load(Ordering::Relaxed), 2, "a request or a receive is lost");
+    });
+}

@@ -1,0 +1,59 @@
+//! Whether who posts a receive has to look at the direction, where something waits for it.
+//!
+//! The poster fills a slot and then reads this; who needs the poster sets this and then looks at
+//! the slots again. One of them sees the other: the poster by a light fence, since it comes often,
+//! and who needs it by a heavy one. To need it again and again is not to pay again and again:
+//! what was asked for stays so until many looks in a row have found nothing to do.
+
+use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use crate::sync::fence;
+
+/// See the module. It is set and cleared under the lock of the direction.
+pub(crate) struct Lookout {
+    asked: AtomicBool,
+    /// Looks in a row that found nothing.
+    idle: AtomicU32,
+    /// How many of them end it.
+    patience: AtomicU32,
+}
+
+/// Nothing ends it that is shorter: so short connections pay for no fence.
+const FIRST_PATIENCE: u32 = if cfg!(all(test, loom)) { 1 } else { 64 };
+const LONGEST_PATIENCE: u32 = 1 << 16;
+
+impl Lookout {
+    pub(crate) fn new() -> Self {
+        Self {
+            asked: AtomicBool::new(true),
+            idle: AtomicU32::new(0),
+            patience: AtomicU32::new(FIRST_PATIENCE),
+        }
+    }
+
+    /// Whether to look, after a slot was filled.
+    #[inline]
+    pub(crate) fn is_asked_for(&self) -> bool {
+        fence::light();
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// Every slot is looked after that is not seen filled after this returns.
+    pub(crate) fn demand(&self) {
+        self.idle.store(0, Ordering::Relaxed);
+        if !self.asked.load(Ordering::Relaxed) {
+            self.asked.store(true, Ordering::Relaxed);
+            let patience = self.patience.load(Ordering::Relaxed) * 2;
+            self.patience.store(patience.min(LONGEST_PATIENCE), Ordering::Relaxed);
+            fence::heavy();
+        }
+    }
+
+    /// A look found nothing to do, and nothing to expect.
+    pub(crate) fn found_nothing(&self) {
+        let idle = self.idle.load(Ordering::Relaxed).saturating_add(1);
+        self.idle.store(idle, Ordering::Relaxed);
+        if idle >= self.patience.load(Ordering::Relaxed) && fence::is_available() {
+            self.asked.store(false, Ordering::Relaxed);
+        }
+    }
+}

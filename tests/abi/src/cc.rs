@@ -1,0 +1,96 @@
+//! The C and C++ compilers of the system.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use crate::include;
+
+/// What a source is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// C89, nothing else.
+    C89,
+    /// C89 as old programs use it: with what GNU adds.
+    Gnu89,
+    /// C11, nothing else.
+    C11,
+    /// C++17, nothing else.
+    Cxx17,
+}
+
+impl Language {
+    fn command(self) -> Command {
+        let (compiler, kind, standard) = match self {
+            Language::C89 => ("cc", "c", "-std=c89"),
+            Language::Gnu89 => ("cc", "c", "-std=gnu89"),
+            Language::C11 => ("cc", "c", "-std=c11"),
+            Language::Cxx17 => ("c++", "c++", "-std=c++17"),
+        };
+        let mut command = Command::new(compiler);
+        command.args(["-x", kind, standard, "-I"]).arg(include());
+        command
+    }
+}
+
+/// Compiles a source, with every warning an error.
+///
+/// # Errors
+///
+/// What the compiler says.
+pub fn check(language: Language, source: &str) -> Result<(), String> {
+    let mut command = language.command();
+    command.args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "-"]);
+    compile(command, source)
+}
+
+/// Compiles a source without warnings, for what it asserts.
+///
+/// # Errors
+///
+/// What the compiler says.
+pub fn assert(source: &str) -> Result<(), String> {
+    let mut command = Language::C11.command();
+    command.args(["-w", "-fsyntax-only", "-fmax-errors=0", "-"]);
+    compile(command, source)
+}
+
+/// Compiles a source to `program` and runs it.
+///
+/// # Errors
+///
+/// What the compiler says, or what the program prints when it fails.
+pub fn run(source: &str, program: &Path) -> Result<String, String> {
+    let mut command = Language::C11.command();
+    command.args(["-w", "-o"]).arg(program).arg("-");
+    compile(command, source)?;
+    let output = Command::new(program)
+        .output()
+        .map_err(|e| format!("{} does not run: {e}", program.display()))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() { Ok(text) } else { Err(format!("{}\n{text}", output.status)) }
+}
+
+fn compile(mut command: Command, source: &str) -> Result<(), String> {
+    let output = fed(&mut command, source).map_err(|e| {
+        format!("{command:?} can't be run: {e}; the tests need cc and c++: apt-get install gcc g++")
+    })?;
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+fn fed(command: &mut Command, source: &str) -> std::io::Result<Output> {
+    let mut child = command
+        .env("LC_ALL", "C")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    if let Some(mut input) = child.stdin.take() {
+        input.write_all(source.as_bytes())?;
+    }
+    child.wait_with_output()
+}

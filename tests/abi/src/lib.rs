@@ -1,0 +1,76 @@
+//! Holds the C headers in include/ and the Rust types in capi/abi against tables of the ABI: every
+//! name, size, alignment, offset, value and prototype that programs and providers were built with.
+//!
+//! The tables were read out of other DAT libraries: DAT 1.2 as Linux programs know it, and DAT 2.0
+//! with the InfiniBand extensions of version 209. They are facts, not sources: a test that differs
+//! from them is wrong unless the incumbent has changed.
+
+#![allow(clippy::duplicate_mod, reason = "each version mounts the text that both have in common")]
+
+use std::path::PathBuf;
+
+#[path = "../../../capi/abi/v1/mod.rs"]
+pub mod abi_v1;
+#[path = "../../../capi/abi/v2/mod.rs"]
+pub mod abi_v2;
+
+pub mod c_checks;
+pub mod c_macros;
+pub mod cc;
+pub mod rust_types;
+pub mod table;
+
+use table::Tables;
+
+/// A version of the API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// DAT 1.2.
+    V1,
+    /// DAT 2.0.
+    V2,
+}
+
+/// Both versions.
+pub const VERSIONS: [Version; 2] = [Version::V1, Version::V2];
+
+impl Version {
+    /// The folder of its headers.
+    #[must_use]
+    pub fn folder(self) -> &'static str {
+        match self {
+            Version::V1 => "dat",
+            Version::V2 => "dat2",
+        }
+    }
+
+    /// Its tables.
+    ///
+    /// # Panics
+    ///
+    /// If they can't be read: nothing can be tested then.
+    #[must_use]
+    pub fn tables(self) -> Tables {
+        let name = match self {
+            Version::V1 => "dat-1.2",
+            Version::V2 => "dat-2.0",
+        };
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tables").join(name);
+        Tables::read(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
+    }
+
+    /// The headers that have all names of the tables between them.
+    #[must_use]
+    pub fn headers(self) -> &'static [&'static str] {
+        match self {
+            Version::V1 => &["dat/udat.h", "dat/dat_registry.h"],
+            Version::V2 => &["dat2/udat.h", "dat2/dat_registry.h", "dat2/dat_ib_extensions.h"],
+        }
+    }
+}
+
+/// The folder of the headers.
+#[must_use]
+pub fn include() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../include")
+}

@@ -1,0 +1,152 @@
+//! What the tables say, held against the Rust types and constants.
+
+use std::collections::BTreeMap;
+
+use crate::Version;
+use crate::table::Tables;
+
+/// A type's size, alignment and, for numbers, whether it has a sign.
+#[derive(Debug, PartialEq, Eq)]
+struct Layout {
+    size: usize,
+    align: usize,
+    signed: Option<bool>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Value {
+    Number(i128),
+    Text(String),
+}
+
+/// What there is.
+#[derive(Debug)]
+pub struct Measured {
+    types: BTreeMap<&'static str, Layout>,
+    /// Offset and size, by type and member.
+    fields: BTreeMap<(&'static str, &'static str), (usize, usize)>,
+    constants: BTreeMap<&'static str, Value>,
+}
+
+impl Measured {
+    /// Measures the types of a version.
+    #[must_use]
+    pub fn of(version: Version) -> Self {
+        match version {
+            Version::V1 => v1::measure(),
+            Version::V2 => v2::measure(),
+        }
+    }
+
+    /// What differs from the tables, in words that name the row.
+    #[must_use]
+    pub fn differences(&self, tables: &Tables) -> Vec<String> {
+        let mut out = Vec::new();
+        for row in &tables.types {
+            let signed = match row.signedness.as_str() {
+                "" => None,
+                sign => Some(sign == "signed"),
+            };
+            let wanted = Layout { size: row.size, align: row.align, signed };
+            compare(&mut out, &format!("type {}", row.name), self.types.get(&*row.name), &wanted);
+        }
+        for row in &tables.fields {
+            let found = self.fields.get(&(&*row.of, &*row.field));
+            let name = format!("member {}.{}", row.of, row.field);
+            compare(&mut out, &name, found, &(row.offset, row.size));
+        }
+        for row in &tables.constants {
+            let wanted = match row.value_dec {
+                Some(value) => Value::Number(value),
+                None => Value::Text(row.string.clone()),
+            };
+            let found = self.constants.get(&*row.name);
+            compare(&mut out, &format!("constant {}", row.name), found, &wanted);
+        }
+        out
+    }
+}
+
+fn compare<T: PartialEq + std::fmt::Debug>(
+    out: &mut Vec<String>,
+    name: &str,
+    found: Option<&T>,
+    wanted: &T,
+) {
+    if found != Some(wanted) {
+        out.push(format!("{name}: {found:?}, but the table has {wanted:?}"));
+    }
+}
+
+/// The size of what a pointer points to.
+const fn size_behind<T>(_: *const T) -> usize {
+    size_of::<T>()
+}
+
+macro_rules! layout {
+    (number $name:ident) => {
+        Layout {
+            size: size_of::<$name>(),
+            align: align_of::<$name>(),
+            signed: Some(i128::from($name::MIN) < 0),
+        }
+    };
+    (other $name:ident) => {
+        Layout { size: size_of::<$name>(), align: align_of::<$name>(), signed: None }
+    };
+}
+
+macro_rules! value {
+    (number $name:ident) => {
+        Value::Number($name as i128)
+    };
+    (pointer $name:ident) => {
+        Value::Number($name.addr() as i128)
+    };
+    (string $name:ident) => {
+        Value::Text($name.to_string_lossy().into_owned())
+    };
+}
+
+macro_rules! measurements {
+    (
+        types { $($form:ident $type:ident;)* }
+        fields { $($field:literal $of:ident ($($path:tt)*);)* }
+        constants { $($kind:ident $constant:ident;)* }
+    ) => {
+        pub(super) fn measure() -> Measured {
+            let types = [$((stringify!($type), layout!($form $type))),*];
+            let fields = [$({
+                let place = MaybeUninit::<$of>::uninit();
+                let start = place.as_ptr();
+                // SAFETY: the address of a member inside of `place`, of which nothing is read.
+                let size = size_behind(unsafe { &raw const (*start).$($path)* });
+                ((stringify!($of), $field), (offset_of!($of, $($path)*), size))
+            }),*];
+            let constants = [$((stringify!($constant), value!($kind $constant))),*];
+            Measured {
+                types: types.into(),
+                fields: fields.into(),
+                constants: constants.into(),
+            }
+        }
+    };
+}
+
+mod v1 {
+    use std::mem::{MaybeUninit, offset_of};
+
+    use super::{Layout, Measured, Value, size_behind};
+    use crate::abi_v1::*;
+
+    include!(concat!(env!("OUT_DIR"), "/v1.rs"));
+}
+
+mod v2 {
+    use std::mem::{MaybeUninit, offset_of};
+
+    use super::{Layout, Measured, Value, size_behind};
+    use crate::abi_v2::*;
+
+    include!(concat!(env!("OUT_DIR"), "/v2.rs"));
+}

@@ -1,0 +1,70 @@
+//! What C programs see in the headers is what the tables say: kind, value, size, alignment,
+//! offset, type, prototype.
+
+use dat_abi_tests::c_checks::{self, Check};
+use dat_abi_tests::table::Tables;
+use dat_abi_tests::{VERSIONS, cc};
+
+#[test]
+fn the_headers_are_what_the_tables_say() {
+    for version in VERSIONS {
+        let checks = c_checks::all(&version.tables());
+        assert!(checks.len() > 2000, "only {} checks of {version:?}", checks.len());
+        if let Err(messages) = cc::assert(&c_checks::program(version, &checks)) {
+            panic!("{version:?}:\n{messages}");
+        }
+    }
+}
+
+/// Every check can fail: with all rows wrong, each one does.
+#[test]
+fn wrong_rows_are_noticed() {
+    for version in VERSIONS {
+        let checks = c_checks::all(&corrupted(version.tables()));
+        let messages = cc::assert(&c_checks::program(version, &checks)).unwrap_err();
+        let asleep: Vec<&str> = checks
+            .iter()
+            .filter(|check| !check.failed_in(&messages))
+            .map(|check: &Check| check.name.as_str())
+            .collect();
+        assert!(asleep.is_empty(), "{version:?}: wrong and not noticed: {asleep:#?}");
+    }
+}
+
+/// The tables with every row wrong in all that it says.
+fn corrupted(mut tables: Tables) -> Tables {
+    for row in &mut tables.constants {
+        // Where ISO C allows an enumerator; where not, the kind isn't looked at.
+        let number = row.value_dec.is_none_or(|value| i32::try_from(value).is_ok());
+        if number || row.kind == "define" {
+            row.kind = if row.kind == "enum" { "define" } else { "enum" }.to_owned();
+        }
+        row.value_dec = row.value_dec.map(|value| value + 1);
+    }
+    for row in &mut tables.types {
+        row.size += 1;
+        row.align *= 2;
+        row.signedness = match row.signedness.as_str() {
+            "signed" => "unsigned".to_owned(),
+            "unsigned" => "signed".to_owned(),
+            _ => String::new(),
+        };
+        row.prototype = row.prototype.replacen("(*)(", "(*)(DAT_UVERYLONG, ", 1);
+        row.underlying = "struct nobody *".to_owned();
+    }
+    for row in &mut tables.fields {
+        row.offset += 1;
+        row.size += 1;
+        if !row.c_type.contains('{') {
+            row.c_type = "struct nobody *".to_owned();
+        }
+    }
+    for row in &mut tables.slots {
+        row.offset += 8;
+        row.c_type = "struct nobody *".to_owned();
+    }
+    for row in &mut tables.arguments {
+        row.return_type = "struct nobody *".to_owned();
+    }
+    tables
+}

@@ -1,0 +1,68 @@
+/*
+ * Opens that fail: each keeps its own reason.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+
+#include <stdlib.h>
+
+#include "client.h"
+
+static void fails(const char *name, DAT_RETURN type, const char *reason)
+{
+    DAT_IA_HANDLE ia;
+    DAT_RETURN code = open_name(name, &ia);
+
+    if (TYPE(code) != type || strstr(dat_error_detail(), reason) == NULL) {
+        printf("NOT OK: %s: %#x, \"%s\" is not in: %s\n", name, code, reason,
+               dat_error_detail());
+        failures++;
+    }
+    if (is_loaded("provider.so")) {
+        printf("NOT OK: %s: the library stays\n", name);
+        failures++;
+    }
+}
+
+void test_failures(void)
+{
+    static const char *const all[] = {"no-such-library.so", "it has no dat_provider_init",
+                                      "nobody_has_this", "registered nothing",
+                                      "somebody-else", "DAT_INSUFFICIENT_RESOURCES",
+                                      "dat.conf:"};
+    DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
+    DAT_IA_HANDLE ia;
+    size_t i;
+
+    fails("missing", DAT_PROVIDER_NOT_FOUND, "no-such-library.so: cannot open shared object file");
+    fails("no-entry", DAT_PROVIDER_NOT_FOUND, "it has no dat_provider_init");
+    fails("undefined", DAT_PROVIDER_NOT_FOUND, "undefined symbol: nobody_has_this");
+    fails("silent", DAT_PROVIDER_NOT_FOUND, "dat_provider_init registered nothing");
+    fails("other", DAT_PROVIDER_NOT_FOUND, "registered provider \"somebody-else\"");
+    fails("gone", DAT_PROVIDER_NOT_FOUND, "gone");
+    fails("null", DAT_INTERNAL_ERROR, "opened an adapter (0x0) that is none");
+    fails("garbage", DAT_INTERNAL_ERROR, "that is none");
+    fails("refuse", DAT_INSUFFICIENT_RESOURCES, "DAT_INSUFFICIENT_RESOURCES DAT_RESOURCE_MEMORY");
+    fails("other-version", DAT_PROVIDER_NOT_FOUND, "asked for u");
+    fails("nobody", DAT_PROVIDER_NOT_FOUND, "no adapter has that name");
+    fails("goood", DAT_PROVIDER_NOT_FOUND, "did you mean \"good\"?");
+    fails("good?option=1", DAT_PROVIDER_NOT_FOUND, "takes no parameters with the name");
+    CHECK(TYPE(dat_ia_openv("good", 8, &evd, &ia, 7, 1, DAT_FALSE)) == DAT_PROVIDER_NOT_FOUND);
+
+    /* Of a name with many lines, every line is explained. */
+    CHECK(open_name("many", &ia) ==
+          (DAT_CLASS_ERROR | DAT_INSUFFICIENT_RESOURCES | DAT_RESOURCE_MEMORY));
+    for (i = 0; i < sizeof all / sizeof *all; i++) {
+        if (strstr(dat_error_detail(), all[i]) == NULL) {
+            printf("NOT OK: many: \"%s\" is not in: %s\n", all[i], dat_error_detail());
+            failures++;
+        }
+    }
+    /* What can't be loaded stands in nobody's way, and neither does what refuses. */
+    CHECK(open_name("rescued", &ia) == DAT_SUCCESS);
+    CHECK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG) == DAT_SUCCESS);
+
+    /* A provider that registers twice is told, and serves. */
+    CHECK(open_name("again", &ia) == DAT_SUCCESS);
+    CHECK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG) == DAT_SUCCESS);
+}

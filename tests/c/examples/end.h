@@ -1,0 +1,184 @@
+/*
+ * One end of a connection: opened, connected and closed in the order that DAT asks for. Both
+ * examples use it. They are for DAT 2.0, and for DAT 1.2 when DAT_1_2 is defined.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+
+#ifndef END_H
+#define END_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What differs between the versions here: the kind of an address is an argument in 2.0 only. */
+#ifdef DAT_1_2
+#include <dat/udat.h>
+#define PRIVILEGES DAT_MEM_PRIV_ALL_FLAG
+#else
+#include <dat2/udat.h>
+#define PRIVILEGES DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA
+#endif
+
+/* What connects the two ends, as a port does in TCP. */
+#define QUALIFIER 4791
+#define TEN_SECONDS 10000000
+
+/* Ends the program unless a call of DAT succeeded. */
+#define CHECK(call) check((call), #call, __LINE__)
+
+static void check(DAT_RETURN result, const char *call, int line)
+{
+    const char *type = "", *subtype = "";
+
+    if (result == DAT_SUCCESS)
+        return;
+    dat_strerror(result, &type, &subtype);
+    fprintf(stderr, "line %d: %s: %s %s\n", line, call, type, subtype);
+    exit(1);
+}
+
+struct end {
+    DAT_IA_HANDLE ia;
+    DAT_IA_ADDRESS_PTR address; /* of the adapter */
+    DAT_PZ_HANDLE pz;
+    DAT_EVD_HANDLE async_evd;   /* what goes wrong with the adapter */
+    DAT_EVD_HANDLE request_evd; /* requests for connections */
+    DAT_EVD_HANDLE connect_evd; /* connections that begin and end */
+    DAT_EVD_HANDLE recv_evd;    /* receives that are done */
+    DAT_EVD_HANDLE send_evd;    /* sends, reads and writes that are done */
+    DAT_EP_HANDLE ep;
+    DAT_LMR_HANDLE lmr;
+    DAT_LMR_CONTEXT lmr_context; /* names the buffer in our own operations */
+    DAT_RMR_CONTEXT rmr_context; /* names the buffer in the peer's */
+    char *buffer;
+};
+
+/* Opens the adapter and makes an endpoint, and registers the buffer. */
+static void end_open(struct end *end, DAT_NAME_PTR adapter, char *buffer, DAT_VLEN length)
+{
+    DAT_REGION_DESCRIPTION region;
+    DAT_IA_ATTR attributes;
+
+    memset(end, 0, sizeof *end);
+    end->async_evd = DAT_HANDLE_NULL; /* have one made */
+    CHECK(dat_ia_open(adapter, 8, &end->async_evd, &end->ia));
+    CHECK(dat_ia_query(end->ia, NULL, DAT_IA_FIELD_ALL, &attributes, 0, NULL));
+    end->address = attributes.ia_address_ptr;
+    CHECK(dat_pz_create(end->ia, &end->pz));
+
+    CHECK(dat_evd_create(end->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &end->request_evd));
+    CHECK(dat_evd_create(end->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &end->connect_evd));
+    CHECK(dat_evd_create(end->ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &end->recv_evd));
+    CHECK(dat_evd_create(end->ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &end->send_evd));
+    CHECK(dat_ep_create(end->ia, end->pz, end->recv_evd, end->send_evd, end->connect_evd, NULL,
+                        &end->ep));
+
+    end->buffer = buffer;
+    region.for_va = buffer;
+    CHECK(dat_lmr_create(end->ia, DAT_MEM_TYPE_VIRTUAL, region, length, end->pz, PRIVILEGES,
+                         &end->lmr, &end->lmr_context, &end->rmr_context, NULL, NULL));
+}
+
+/* Waits for the next event, which has to be of one kind. */
+static void end_wait(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER expected, DAT_EVENT *event)
+{
+    DAT_COUNT more;
+
+    CHECK(dat_evd_wait(evd, TEN_SECONDS, 1, event, &more));
+    if (event->event_number != expected) {
+        fprintf(stderr, "event %#x instead of %#x\n", (unsigned)event->event_number,
+                (unsigned)expected);
+        exit(1);
+    }
+}
+
+/* Waits for the end of an operation, which is told apart from others by its cookie. */
+static void end_wait_done(DAT_EVD_HANDLE evd, DAT_UINT64 cookie)
+{
+    const DAT_DTO_COMPLETION_EVENT_DATA *done;
+    DAT_EVENT event;
+
+    end_wait(evd, DAT_DTO_COMPLETION_EVENT, &event);
+    done = &event.event_data.dto_completion_event_data;
+    if (done->status != DAT_DTO_SUCCESS || done->user_cookie.as_64 != cookie) {
+        fprintf(stderr, "operation %llu: status %d\n",
+                (unsigned long long)done->user_cookie.as_64, (int)done->status);
+        exit(1);
+    }
+}
+
+/* A part of the buffer, as operations want it. */
+static DAT_LMR_TRIPLET end_part(const struct end *end, DAT_VLEN offset, DAT_VLEN length)
+{
+    DAT_LMR_TRIPLET triplet;
+
+    memset(&triplet, 0, sizeof triplet);
+    triplet.lmr_context = end->lmr_context;
+    triplet.virtual_address = (DAT_VADDR)(uintptr_t)(end->buffer + offset);
+    triplet.segment_length = length;
+    return triplet;
+}
+
+static DAT_DTO_COOKIE cookie_of(DAT_UINT64 number)
+{
+    DAT_DTO_COOKIE cookie;
+
+    cookie.as_64 = number;
+    return cookie;
+}
+
+/* Posts a receive. The peer's sends fill receives in the order of their posting. */
+static void end_post_recv(struct end *end, DAT_VLEN offset, DAT_VLEN length, DAT_UINT64 cookie)
+{
+    DAT_LMR_TRIPLET part = end_part(end, offset, length);
+
+    CHECK(dat_ep_post_recv(end->ep, 1, &part, cookie_of(cookie), DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+/* Posts a send. The buffer must stay as it is until the send is done. */
+static void end_post_send(struct end *end, DAT_VLEN offset, DAT_VLEN length, DAT_UINT64 cookie)
+{
+    DAT_LMR_TRIPLET part = end_part(end, offset, length);
+
+    CHECK(dat_ep_post_send(end->ep, 1, &part, cookie_of(cookie), DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+/* Connects to the other end, and gives the event with what that end said about itself. */
+static void end_connect(struct end *end, DAT_EVENT *event)
+{
+    CHECK(dat_ep_connect(end->ep, end->address, QUALIFIER, TEN_SECONDS, 0, NULL,
+                         DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+    end_wait(end->connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, event);
+}
+
+/* Accepts the request that comes next, and tells the other end something. */
+static void end_accept(struct end *end, void *words, DAT_COUNT length)
+{
+    DAT_EVENT event;
+
+    end_wait(end->request_evd, DAT_CONNECTION_REQUEST_EVENT, &event);
+    CHECK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, end->ep, length, words));
+    end_wait(end->connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
+}
+
+/* Ends the connection and gives everything back: what is used by something else goes after it. */
+static void end_close(struct end *end)
+{
+    DAT_EVENT event;
+
+    CHECK(dat_ep_disconnect(end->ep, DAT_CLOSE_GRACEFUL_FLAG));
+    end_wait(end->connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, &event);
+    CHECK(dat_ep_free(end->ep));
+    CHECK(dat_lmr_free(end->lmr));
+    CHECK(dat_evd_free(end->send_evd));
+    CHECK(dat_evd_free(end->recv_evd));
+    CHECK(dat_evd_free(end->connect_evd));
+    CHECK(dat_evd_free(end->request_evd));
+    CHECK(dat_pz_free(end->pz));
+    CHECK(dat_ia_close(end->ia, DAT_CLOSE_GRACEFUL_FLAG));
+}
+
+#endif

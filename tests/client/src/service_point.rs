@@ -1,0 +1,259 @@
+//! Service points: public, reserved and common.
+
+use std::collections::HashMap;
+use std::mem;
+use std::net::SocketAddr;
+use std::ptr::null_mut;
+use std::sync::LazyLock;
+
+use parking_lot::Mutex;
+use real::error::Result;
+use real::{Comm, PspMaker, ServicePoint};
+
+use super::library::call;
+use super::object::{handle, number};
+use super::{Endpoint, EventDispatcher, InterfaceAdapter};
+use crate::abi::*;
+use crate::dialect;
+
+handle! {
+    /// A public service point (dat_psp_create(3DAT)).
+    Psp = Psp
+}
+
+handle! {
+    /// A reserved service point (dat_rsp_create(3DAT)).
+    Rsp = Rsp
+}
+
+handle! {
+    /// A common service point (dat_csp_create of DAT 2.0).
+    Csp = Csp
+}
+
+/// What a public service point is (dat_psp_query(3DAT)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PspParam {
+    /// The connection qualifier that it listens on.
+    pub qualifier: u64,
+    /// Where requests arrive.
+    pub evd: EventDispatcher,
+    /// Who makes endpoints.
+    pub maker: PspMaker,
+}
+
+/// What a reserved service point is (dat_rsp_query(3DAT)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RspParam {
+    /// The connection qualifier that it listens on.
+    pub qualifier: u64,
+    /// Where the request arrives.
+    pub evd: EventDispatcher,
+    /// The endpoint that the request is for.
+    pub ep: Endpoint,
+}
+
+/// What a common service point is (dat_csp_query of DAT 2.0).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CspParam {
+    /// The kind of communication.
+    pub comm: Comm,
+    /// The address and port that it listens on.
+    pub address: SocketAddr,
+    /// Where requests arrive.
+    pub evd: EventDispatcher,
+}
+
+/// Which kind of point each handle stands for, or stood for: the union in an event does not say,
+/// and the point may be gone when the event is read.
+static KINDS: LazyLock<Mutex<HashMap<usize, Kind>>> = LazyLock::new(Mutex::default);
+
+/// What a number of a kind of point stands for.
+type Kind = fn(u64) -> ServicePoint;
+
+/// What was asked for, by handle: the qualifier is told by a query only while the point lives.
+static QUALIFIERS: LazyLock<Mutex<HashMap<usize, u64>>> = LazyLock::new(Mutex::default);
+
+fn note(handle: DAT_HANDLE, kind: Kind, qualifier: u64) {
+    KINDS.lock().insert(number(handle), kind);
+    QUALIFIERS.lock().insert(number(handle), qualifier);
+}
+
+fn noted_qualifier(id: u64) -> u64 {
+    QUALIFIERS.lock().get(&(id as usize)).copied().unwrap_or(0)
+}
+
+/// The service point of an event.
+pub(crate) fn of_handle(handle: DAT_HANDLE) -> ServicePoint {
+    let kind = KINDS.lock().get(&number(handle)).copied();
+    kind.expect("requests arrive at points that were made")(number(handle) as u64)
+}
+
+const fn flags(maker: PspMaker) -> DAT_PSP_FLAGS {
+    match maker {
+        PspMaker::Consumer => DAT_PSP_CONSUMER_FLAG,
+        PspMaker::Provider => DAT_PSP_PROVIDER_FLAG,
+    }
+}
+
+impl InterfaceAdapter {
+    /// dat_psp_create(3DAT).
+    ///
+    /// # Errors
+    /// As the call.
+    pub fn psp_create(
+        &self,
+        qualifier: u64,
+        evd: &EventDispatcher,
+        maker: PspMaker,
+    ) -> Result<Psp> {
+        let mut psp = null_mut();
+        let (handle, flags) = (self.handle(), flags(maker));
+        call!(table.psp_create_func(handle, qualifier, evd.handle(), flags, &raw mut psp))?;
+        note(psp, ServicePoint::Public, qualifier);
+        Ok(Psp::made_of(psp, self.adapter()))
+    }
+
+    /// dat_psp_create_any(3DAT).
+    ///
+    /// # Errors
+    /// As the call.
+    pub fn psp_create_any(&self, evd: &EventDispatcher, maker: PspMaker) -> Result<Psp> {
+        let (mut psp, mut qualifier) = (null_mut(), 0);
+        call!(table.psp_create_any_func(
+            self.handle(),
+            &raw mut qualifier,
+            evd.handle(),
+            flags(maker),
+            &raw mut psp,
+        ))?;
+        note(psp, ServicePoint::Public, qualifier);
+        Ok(Psp::made_of(psp, self.adapter()))
+    }
+
+    /// dat_rsp_create(3DAT).
+    ///
+    /// # Errors
+    /// As the call.
+    pub fn rsp_create(
+        &self,
+        qualifier: u64,
+        endpoint: Option<&Endpoint>,
+        evd: &EventDispatcher,
+    ) -> Result<Rsp> {
+        let mut rsp = null_mut();
+        let (handle, ep) = (self.handle(), endpoint.map_or(null_mut(), Endpoint::handle));
+        call!(table.rsp_create_func(handle, qualifier, ep, evd.handle(), &raw mut rsp))?;
+        note(rsp, ServicePoint::Reserved, qualifier);
+        let rsp = Rsp::made_of(rsp, self.adapter());
+        // The point keeps its endpoint, whoever made it.
+        let endpoint = rsp.query()?.ep;
+        rsp.object.keep(|keep| keep.endpoint = Some(endpoint.object));
+        Ok(rsp)
+    }
+
+    /// dat_csp_create of DAT 2.0.
+    ///
+    /// # Errors
+    /// As the call.
+    pub fn csp_create(
+        &self,
+        comm: Comm,
+        address: SocketAddr,
+        evd: &EventDispatcher,
+    ) -> Result<Csp> {
+        let csp = dialect::csp_create(self.handle(), comm, address, evd.handle())?;
+        note(csp, ServicePoint::Common, address.port().into());
+        Ok(Csp::made_of(csp, self.adapter()))
+    }
+}
+
+impl Psp {
+    /// The connection qualifier that it listens on, as its making told.
+    #[must_use]
+    pub fn qualifier(&self) -> u64 {
+        noted_qualifier(self.id())
+    }
+
+    /// dat_psp_query(3DAT).
+    ///
+    /// # Errors
+    /// As the call.
+    pub fn query(&self) -> Result<PspParam> {
+        // SAFETY: numbers and addresses, for which zero is a value.
+        let mut param: DAT_PSP_PARAM = unsafe { mem::zeroed() };
+        call!(table.psp_query_func(self.handle(), DAT_PSP_FIELD_ALL, &raw mut param))?;
+        assert_eq!(param.ia_handle, self.adapter().handle());
+        Ok(PspParam {
+            qualifier: param.conn_qual,
+            evd: EventDispatcher::named(param.evd_handle, self.object.ia()).expect("every point"),
+            maker: match param.psp_flags {
+                DAT_PSP_CONSUMER_FLAG => PspMaker::Consumer,
+                DAT_PSP_PROVIDER_FLAG => PspMaker::Provider,
+                other => panic!("{other} is no DAT_PSP_FLAGS"),
+            },
+        })
+    }
+
+    /// dat_psp_free(3DAT).
+    ///
+    /// # Errors
+    /// As the call.
+    pub fn free(&self) -> Result<()> {
+        self.object.free()
+    }
+}
+
+impl Rsp {
+    /// The connection qualifier that it listens on, as it was asked for.
+    #[must_use]
+    pub fn qualifier(&self) -> u64 {
+        noted_qualifier(self.id())
+    }
+
+    /// dat_rsp_query(3DAT).
+    ///
+    /// # Errors
+    /// As the call.
+    pub fn query(&self) -> Result<RspParam> {
+        // SAFETY: numbers and addresses, for which zero is a value.
+        let mut param: DAT_RSP_PARAM = unsafe { mem::zeroed() };
+        call!(table.rsp_query_func(self.handle(), DAT_RSP_FIELD_ALL, &raw mut param))?;
+        let ia = self.object.ia();
+        assert_eq!(param.ia_handle, self.adapter().handle());
+        Ok(RspParam {
+            qualifier: param.conn_qual,
+            evd: EventDispatcher::named(param.evd_handle, ia).expect("every point"),
+            ep: Endpoint::named(param.ep_handle, ia).expect("every reserved point"),
+        })
+    }
+
+    /// dat_rsp_free(3DAT).
+    ///
+    /// # Errors
+    /// As the call.
+    pub fn free(&self) -> Result<()> {
+        self.object.free()
+    }
+}
+
+impl Csp {
+    /// dat_csp_query of DAT 2.0.
+    ///
+    /// # Errors
+    /// As the call.
+    pub fn query(&self) -> Result<CspParam> {
+        let (ia, comm, address, evd) = dialect::csp_query(self.handle())?;
+        assert_eq!(ia, self.adapter().handle());
+        let evd = EventDispatcher::named(evd, self.object.ia()).expect("every point");
+        Ok(CspParam { comm, address, evd })
+    }
+
+    /// dat_csp_free of DAT 2.0.
+    ///
+    /// # Errors
+    /// As the call.
+    pub fn free(&self) -> Result<()> {
+        self.object.free()
+    }
+}

@@ -1,0 +1,275 @@
+//! What an argument can be, and a random value of it.
+
+use crate::pool::{ARENA, Kind, Pool};
+use crate::random::Random;
+
+/// An argument of a function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Argument {
+    Handle(Kind),
+    /// A handle that the call takes, or `DAT_HANDLE_NULL`.
+    OptionalHandle(Kind),
+    /// Where the call leaves a handle.
+    OutHandle(Kind),
+    /// Where the call leaves anything else.
+    Out,
+    /// A struct, with small numbers in it.
+    In,
+    /// A struct, or NULL for defaults.
+    OptionalIn,
+    /// An array of local segments; the argument before it says how many.
+    Iov,
+    /// A remote segment.
+    Remote,
+    /// Bytes; the argument before it says how many.
+    Bytes,
+    /// Memory to register, and how much of it: two arguments.
+    Region,
+    /// A socket address.
+    Address,
+    /// The name of an adapter.
+    Name,
+    /// An array of addresses of provider descriptions.
+    List,
+    /// A small number.
+    Small,
+    /// How long a queue is to be: seldom 0.
+    Size,
+    /// A small choice: the first, as a rule.
+    Type,
+    /// The streams of an event dispatcher.
+    Streams,
+    /// Flags.
+    Flags,
+    /// A connection qualifier.
+    Qualifier,
+    /// A time-out in microseconds: never long.
+    Timeout,
+    /// A time-out in microseconds for what does not block.
+    Patience,
+    /// A version of the API.
+    Version,
+    /// Anything.
+    Any,
+    /// A proxy agent: two arguments.
+    Agent,
+}
+
+/// Words of the memory that an argument can point to: more than any struct of the API has.
+const WORDS: usize = 128;
+
+/// Provider descriptions that there is room for: more than a call asks for, as a rule.
+const LISTED: usize = 10;
+
+/// Memory for an argument.
+pub(crate) type Room = Box<[u64; WORDS]>;
+
+/// The width of a local segment, in words, and where its context and length are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Layout {
+    /// DAT 1.2.
+    One,
+    /// DAT 2.0.
+    Two,
+}
+
+impl Layout {
+    /// A segment of the arena.
+    fn segment(self, to: &mut Vec<u64>, pool: &Pool, random: &mut Random) {
+        let context = pool.handle(Kind::Context, random) & 0xffff_ffff;
+        let length = random.below(64);
+        let address = match random.percent(90) {
+            true => pool.arena() + random.below(ARENA as u64),
+            false => random.next(),
+        };
+        match self {
+            Self::One => to.extend([context, address, length]),
+            Self::Two => to.extend([address, context << 32 | length]),
+        }
+    }
+}
+
+/// The agent of notification objects: sees that its data arrived.
+extern "C" fn agent(data: *mut libc::c_void, _evd: *mut libc::c_void) {
+    assert_eq!(data.addr(), AGENT_DATA as usize, "the agent's data");
+}
+
+const AGENT_DATA: u64 = 0x5eed;
+
+impl Argument {
+    /// Adds a random value of the argument to a call, and the memory that it points to.
+    pub(crate) fn make(
+        self,
+        pool: &Pool,
+        layout: Layout,
+        random: &mut Random,
+        values: &mut Vec<u64>,
+        rooms: &mut Vec<Room>,
+    ) {
+        match self {
+            Self::Handle(kind) => values.push(pool.handle(kind, random)),
+            Self::OptionalHandle(kind) => {
+                let is_given = random.percent(70);
+                values.push(if is_given { pool.handle(kind, random) } else { 0 });
+            }
+            Self::Out | Self::OutHandle(_) => pointer(values, rooms, random, &[]),
+            Self::OptionalIn if random.percent(60) => values.push(0),
+            Self::In | Self::OptionalIn => {
+                let mut words: Vec<u64> = (0..WORDS).map(|_| small_words(random)).collect();
+                if random.percent(30) {
+                    // The number of a software event.
+                    words[0] = 0x1_0001;
+                }
+                pointer(values, rooms, random, &words);
+            }
+            Self::Iov => {
+                let mut words = Vec::with_capacity(WORDS);
+                for _ in 0..40 {
+                    layout.segment(&mut words, pool, random);
+                }
+                pointer(values, rooms, random, &words);
+            }
+            Self::Remote => {
+                let mut words = Vec::with_capacity(WORDS);
+                layout.segment(&mut words, pool, random);
+                pointer(values, rooms, random, &words);
+            }
+            Self::Bytes => {
+                let words: Vec<u64> = (0..WORDS).map(|_| random.next()).collect();
+                pointer(values, rooms, random, &words);
+            }
+            Self::Region => {
+                let start = random.below(ARENA as u64);
+                let address = match random.below(100) {
+                    0..90 => pool.arena() + start,
+                    90..93 => 0,
+                    93..97 => random.next() & 0x7fff_ffff_ffff,
+                    _ => random.next(),
+                };
+                values.extend([address, 0]);
+                values.push(match random.percent(90) {
+                    true => random.below(ARENA as u64 - start + 1),
+                    false => random.next(),
+                });
+            }
+            Self::Address => {
+                let family = *random.pick(&[2_u64, 2, 2, 2, 10, 0, 77]);
+                let address = if random.percent(80) { 0x0100_007f_u64 } else { random.next() };
+                let words = [family | address << 32, random.below(2), 0, 0];
+                pointer(values, rooms, random, &words);
+            }
+            Self::Name => {
+                let name = *random.pick::<&[u8]>(&[
+                    b"loopback\0",
+                    b"loopback\0",
+                    b"loopback\0",
+                    b"loopback?delay=1\0",
+                    b"\0",
+                    b"nothing of that name\0",
+                    b"\xff\xfe\x01\0",
+                ]);
+                let mut words = [0_u64; WORDS];
+                for (at, byte) in name.iter().enumerate() {
+                    words[at / 8] |= u64::from(*byte) << (at % 8 * 8);
+                }
+                pointer(values, rooms, random, &words);
+            }
+            Self::List => {
+                let mut addresses = Vec::with_capacity(LISTED);
+                for _ in 0..LISTED {
+                    pointer(&mut addresses, rooms, random, &[]);
+                }
+                pointer(values, rooms, random, &addresses);
+            }
+            Self::Small => values.push(match random.below(20) {
+                0 => u64::from(u32::MAX),
+                1 => random.next() & 0xffff_ffff,
+                _ => random.below(10),
+            }),
+            Self::Size => values.push(match random.below(20) {
+                0 => 0,
+                1 => random.next() & 0xffff_ffff,
+                _ => 1 + random.below(40),
+            }),
+            Self::Type => values.push(match random.below(10) {
+                0 => random.next() & 0xffff_ffff,
+                1..4 => 1 + random.below(3),
+                _ => u64::from(random.percent(50)),
+            }),
+            Self::Streams => values.push(match random.below(10) {
+                0 => random.next() & 0xffff_ffff,
+                1..3 => random.below(512),
+                _ => 0x1f0,
+            }),
+            Self::Flags => values.push(match random.below(10) {
+                0 => random.next() & 0xffff_ffff,
+                1..3 => random.below(512),
+                3..5 => 0x1f0,
+                5..8 => 0x33,
+                _ => 0,
+            }),
+            Self::Qualifier => values.push(match random.below(20) {
+                0 => random.next(),
+                _ => 1000 + random.below(3),
+            }),
+            Self::Patience => values.push(match random.below(4) {
+                0 => random.below(200),
+                1 => u64::from(u32::MAX),
+                _ => 1_000_000,
+            }),
+            Self::Timeout => values.push(random.below(200)),
+            Self::Version => values.push(match (random.percent(5), layout, values.len()) {
+                (true, ..) => random.below(3),
+                (false, Layout::One, 4) => 1,
+                (false, Layout::Two, 5) => 0,
+                (false, ..) => 2,
+            }),
+            Self::Any => values.push(random.next()),
+            Self::Agent => match random.percent(50) {
+                true => values.extend([AGENT_DATA, agent as *const () as usize as u64]),
+                false => values.extend([0, 0]),
+            },
+        }
+    }
+}
+
+/// A word of a struct: small numbers, never what could be an address that is mapped.
+fn small_words(random: &mut Random) -> u64 {
+    let mut half = || match random.below(4) {
+        0 => 0,
+        1 => random.below(8),
+        2 => random.below(1 << 11),
+        _ => 1,
+    };
+    // Two halves, but seldom: most structs have a pointer somewhere.
+    let low = half();
+    if low == 1 { low | half() << 32 & 0x7_0000_0000 } else { low }
+}
+
+/// An address of memory that holds the words, as a rule; else one that can be told to be bad.
+fn pointer(values: &mut Vec<u64>, rooms: &mut Vec<Room>, random: &mut Random, words: &[u64]) {
+    let mut room: Room = Box::new([0; WORDS]);
+    for (place, word) in room.iter_mut().zip(words) {
+        *place = *word;
+    }
+    let address = room.as_mut_ptr().expose_provenance() as u64;
+    rooms.push(room);
+    values.push(match random.below(40) {
+        0 => 0,
+        1 => address + 1 + random.below(3),
+        2 => random.below(4096),
+        3 => random.next() | 1 << 63,
+        _ => address,
+    });
+}
+
+impl Argument {
+    /// How many words the argument takes.
+    pub(crate) const fn words(self) -> usize {
+        match self {
+            Self::Region => 3,
+            Self::Agent => 2,
+            _ => 1,
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The handles and contexts that calls gave out, by kind; freed ones stay.
+
+use std::sync::Mutex;
+
+use crate::random::Random;
+
+/// What a handle is of. Contexts of memory regions are kept like handles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Ia,
+    Pz,
+    Lmr,
+    Rmr,
+    Evd,
+    Cno,
+    Ep,
+    Psp,
+    Rsp,
+    Csp,
+    Cr,
+    Srq,
+    /// A context for triplets.
+    Context,
+}
+
+const KINDS: usize = Kind::Context as usize + 1;
+
+/// So many of a kind are remembered, the last ones.
+const REMEMBERED: usize = 32;
+
+/// Memory that calls may register and read and write in.
+pub(crate) const ARENA: usize = 1 << 16;
+
+pub(crate) struct Pool {
+    known: Mutex<[Vec<u64>; KINDS]>,
+    arena: Box<[u64]>,
+}
+
+impl Pool {
+    pub(crate) fn new() -> Self {
+        Self { known: Mutex::default(), arena: vec![0; ARENA / 8].into_boxed_slice() }
+    }
+
+    /// The address of the arena. It is the library's to write, from any thread; nothing here
+    /// reads it.
+    pub(crate) fn arena(&self) -> u64 {
+        self.arena.as_ptr().expose_provenance() as u64
+    }
+
+    pub(crate) fn learn(&self, kind: Kind, handle: u64) {
+        let mut known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let list = &mut known[kind as usize];
+        if list.len() == REMEMBERED {
+            list.remove(0);
+        }
+        list.push(handle);
+    }
+
+    /// One of a kind, as a rule, live or freed; else any value at all.
+    pub(crate) fn handle(&self, kind: Kind, random: &mut Random) -> u64 {
+        let known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let list = &known[kind as usize];
+        match random.below(100) {
+            // The newest, as a rule: those that it goes with are live too.
+            0..60 if !list.is_empty() => {
+                list[list.len() - 1 - random.below(4).min(list.len() as u64 - 1) as usize]
+            }
+            60..85 if !list.is_empty() => *random.pick(list),
+            0..90 => {
+                let other = &known[random.below(KINDS as u64) as usize];
+                if other.is_empty() { 0 } else { *random.pick(other) }
+            }
+            90..93 => 0,
+            // Off by some bytes, into a cell or the one behind it.
+            93..95 => list.last().map_or(1, |last| last.wrapping_add(random.below(64))),
+            95..97 => random.below(16),
+            97..98 => self.arena() + random.below(ARENA as u64),
+            98..99 => random.next() & 0x7fff_ffff_fff8,
+            _ => random.next(),
+        }
+    }
+}
