@@ -52,6 +52,11 @@ impl Endpoint {
         // The kernel finds a way to the host's own loopback addresses, on which no RDMA device
         // of another address answers.
         let is_elsewhere = to.ip().is_loopback() && !device.address.ip().is_loopback();
+        // Bound first, so that the port is known from now on.
+        id.bind(device.at_port(0)).map_err(|failure| {
+            exhausted(failure, Subtype::ResourceDevice, "port to connect from")
+        })?;
+        let local_port = Some(id.local_port().into());
         let mut link = self.link.lock();
         link.connectable()?;
         engine.register(value, Target::Endpoint(self.me.clone()));
@@ -61,16 +66,24 @@ impl Endpoint {
             key,
             private_data: request.private_data.to_vec(),
             peer: Peer { address: request.address, port: request.qualifier },
-            local_port: None,
+            local_port,
             troubled: false,
             closing: false,
         });
         drop(link);
-        if is_elsewhere || id.resolve_address(Some(device.at_port(0)), to, RESOLVE_TIME).is_err() {
+        if is_elsewhere || id.resolve_address(None, to, RESOLVE_TIME).is_err() {
             let event = ConnectionUpcall::Unreachable;
             engine.send(Command::Fail(self.me.clone(), value, event));
         }
         Ok(())
+    }
+
+    /// The port that it connects from, while it waits for the answer.
+    pub(super) fn connecting_port(&self) -> Option<u64> {
+        match &self.link.lock().state {
+            State::Connecting(attempt) => attempt.local_port,
+            _ => None,
+        }
     }
 
     /// Accepts a request; what keeps it from being tried gives it back.

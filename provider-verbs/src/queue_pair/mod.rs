@@ -57,6 +57,10 @@ impl QueuePair for Handle {
         self.endpoint.connect(request)
     }
 
+    fn connecting_port(&self) -> Option<u64> {
+        self.endpoint.connecting_port()
+    }
+
     fn disconnect(&self, how: Close) {
         self.endpoint.disconnect(how);
     }

@@ -64,7 +64,7 @@ pub(super) struct Attempt {
     pub(super) key: Key,
     pub(super) private_data: Vec<u8>,
     pub(super) peer: Peer,
-    /// The local port, where the consumer chose it.
+    /// The local port: that of the service point, or that the attempt is made from.
     pub(super) local_port: Option<u64>,
     /// Something failed before the connection stood.
     pub(super) troubled: bool,
