@@ -24,6 +24,14 @@ fn mixed(seed: u64, index: u64) -> u64 {
     word ^ (word >> 29)
 }
 
+/// Private data without the zeros with which a transport pads them.
+pub(crate) fn unpadded(found: &[u8], sent: usize) -> &[u8] {
+    match found.split_at_checked(sent) {
+        Some((data, padding)) if padding.iter().all(|byte| *byte == 0) => data,
+        _ => found,
+    }
+}
+
 /// Compares all of what arrived with what should have.
 pub(crate) fn compare(what: &str, expected: &[u8], found: &[u8]) -> Result<(), Fault> {
     if expected.len() != found.len() {

@@ -12,8 +12,8 @@ use crate::output;
 pub(crate) const BUILT_IN: &str = "loopback";
 
 /// Every provider that is built in.
-pub(crate) fn all() -> [Arc<dyn Provider>; 1] {
-    [provider_loopback::provider()]
+pub(crate) fn all() -> [Arc<dyn Provider>; 2] {
+    [provider_loopback::provider(), provider_verbs::provider()]
 }
 
 /// The configuration files of this machine and every provider.

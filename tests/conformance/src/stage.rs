@@ -5,7 +5,7 @@ use dat_core::{
 };
 
 use crate::node::{Node, link};
-use crate::wait::{expect_request, state};
+use crate::wait::{becomes, expect_request};
 
 /// The states that an endpoint can be kept in. Missing are the multi-path ones, which the
 /// transport does not have, and Completion Pending, which it leaves within the accept.
@@ -44,8 +44,11 @@ impl Staged {
     }
 }
 
-/// The qualifier of the reserved service points; every adapter has an address of its own.
-const QUALIFIER: u64 = 77;
+/// The qualifier of the reserved service points: of this process alone, since others may try
+/// their cases at the same address.
+fn qualifier() -> u64 {
+    20_000 + u64::from(std::process::id() % 10_000)
+}
 
 /// An endpoint of the node in that state. A zone is given to one that the provider made, unless
 /// the state is that it has none.
@@ -61,12 +64,12 @@ pub fn stage(node: &Node, wanted: EpState) -> Staged {
         (client, expect_request(&node.requests).request)
     };
     let reserve = |ep: Option<&Endpoint>| {
-        let rsp = node.ia.rsp_create(QUALIFIER, ep, &node.requests).expect("a service point");
+        let rsp = node.ia.rsp_create(qualifier(), ep, &node.requests).expect("a service point");
         let ep = rsp.query().expect("a live service point").ep;
         Staged { rsp: Some(rsp), ..Staged::alone(ep) }
     };
     let arrived = |mut staged: Staged| {
-        let (peer, request) = ask(QUALIFIER);
+        let (peer, request) = ask(qualifier());
         (staged.peer, staged.request) = (Some(peer), Some(request));
         staged
     };
@@ -114,6 +117,9 @@ pub fn stage(node: &Node, wanted: EpState) -> Staged {
         }
         other => panic!("no way to {other}"),
     };
-    assert_eq!(state(&staged.ep), wanted);
+    becomes(&staged.ep, wanted);
+    if let (EpState::Disconnected, Some(peer)) = (wanted, &staged.peer) {
+        becomes(peer, wanted);
+    }
     staged
 }

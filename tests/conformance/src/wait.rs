@@ -1,6 +1,7 @@
 //! Waits, all of which end: with what was waited for, or after [`LIMIT`] with a panic that says
 //! how things stand.
 
+use std::cell::RefCell;
 use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
@@ -21,6 +22,37 @@ pub const LIMIT: Duration = Duration::from_secs(10);
 /// When it does not come, with the state of the dispatcher and of the endpoints.
 #[track_caller]
 pub fn expect_event(evd: &EventDispatcher, watched: &[&Endpoint]) -> Event {
+    match set_aside(evd, |_| true) {
+        Some(event) => event,
+        None => fresh_event(evd, watched),
+    }
+}
+
+/// Connection events of other endpoints that came before the one that was expected: the two
+/// sides of a connection are told in no order that any page would promise.
+struct Aside {
+    evd: u64,
+    event: Event,
+}
+
+thread_local! {
+    static ASIDE: RefCell<Vec<Aside>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Takes the first event of a dispatcher that was set aside and is wanted.
+fn set_aside(evd: &EventDispatcher, wanted: impl Fn(&Event) -> bool) -> Option<Event> {
+    ASIDE.with_borrow_mut(|aside| {
+        let at = aside.iter().position(|one| one.evd == evd.id() && wanted(&one.event))?;
+        Some(aside.remove(at).event)
+    })
+}
+
+fn is_of(event: &Event, ep: u64) -> bool {
+    matches!(event, Event::Connection(event) if event.ep == ep)
+}
+
+#[track_caller]
+fn fresh_event(evd: &EventDispatcher, watched: &[&Endpoint]) -> Event {
     let mut event = Event::default();
     match evd.wait(LIMIT.into(), 1, &mut event) {
         Ok(Waited::Event { .. }) => event,
@@ -28,7 +60,8 @@ pub fn expect_event(evd: &EventDispatcher, watched: &[&Endpoint]) -> Event {
     }
 }
 
-/// The next event, which must be of that connection event's kind.
+/// The next event of an endpoint, which must be of that connection event's kind. Connection
+/// events of other endpoints that come before it are set aside for whoever expects them.
 ///
 /// # Panics
 /// When it does not come or is another one.
@@ -38,9 +71,17 @@ pub fn expect_connection(
     ep: &Endpoint,
     kind: ConnectionEventKind,
 ) -> ConnectionEvent {
-    match expect_event(evd, &[ep]) {
-        Event::Connection(event) if event.kind == kind && event.ep == ep.id() => event,
-        other => panic!("{kind:?} of {ep:?} expected: {other:?}\n{}", dump(evd, &[ep])),
+    let mut found = set_aside(evd, |event| is_of(event, ep.id()));
+    loop {
+        match found.unwrap_or_else(|| fresh_event(evd, &[ep])) {
+            Event::Connection(event) if event.kind == kind && event.ep == ep.id() => return event,
+            Event::Connection(event) if event.ep != ep.id() => {
+                let aside = Aside { evd: evd.id(), event: Event::Connection(event) };
+                ASIDE.with_borrow_mut(|all| all.push(aside));
+            }
+            other => panic!("{kind:?} of {ep:?} expected: {other:?}\n{}", dump(evd, &[ep])),
+        }
+        found = None;
     }
 }
 
@@ -50,14 +91,8 @@ pub fn expect_connection(
 /// When they do not come or others do.
 #[track_caller]
 pub fn expect_connections(evd: &EventDispatcher, eps: &[&Endpoint], kind: ConnectionEventKind) {
-    let mut left: Vec<u64> = eps.iter().map(|ep| ep.id()).collect();
-    while !left.is_empty() {
-        match expect_event(evd, eps) {
-            Event::Connection(event) if event.kind == kind && left.contains(&event.ep) => {
-                left.retain(|id| *id != event.ep);
-            }
-            other => panic!("{kind:?} of {left:?} expected: {other:?}\n{}", dump(evd, eps)),
-        }
+    for ep in eps {
+        expect_connection(evd, ep, kind);
     }
 }
 
@@ -103,6 +138,8 @@ pub fn expect_request(evd: &EventDispatcher) -> CrArrival {
 /// When something is.
 #[track_caller]
 pub fn expect_no_event(evd: &EventDispatcher) {
+    let before = set_aside(evd, |_| true);
+    assert!(before.is_none(), "an event that nobody expects: {before:?}");
     let mut event = Event::default();
     let found = evd.dequeue(&mut event);
     assert_eq!(found, Ok(false), "an event that nobody expects: {event:?}\n{}", dump(evd, &[]));
@@ -114,7 +151,7 @@ pub fn expect_no_event(evd: &EventDispatcher) {
 /// When the dispatcher can't be read.
 #[track_caller]
 pub fn drain(evd: &EventDispatcher) -> Vec<Event> {
-    let mut events = Vec::new();
+    let mut events: Vec<Event> = std::iter::from_fn(|| set_aside(evd, |_| true)).collect();
     let mut event = Event::default();
     while evd.dequeue(&mut event).expect("a dispatcher that can be read") {
         events.push(std::mem::take(&mut event));
@@ -133,6 +170,26 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "never happened: {what}");
         std::thread::sleep(Duration::from_micros(100));
     }
+}
+
+/// Waits until an endpoint is in a state.
+///
+/// # Panics
+/// When it is not within [`LIMIT`].
+#[track_caller]
+pub fn becomes(ep: &Endpoint, wanted: EpState) {
+    until(&format!("{ep:?} is {wanted}"), || state(ep) == wanted);
+}
+
+/// Checks that private data arrived: as sent, or padded with zeros to what the transport
+/// carries.
+///
+/// # Panics
+/// When they did not.
+#[track_caller]
+pub fn arrived(data: &[u8], sent: &[u8]) {
+    assert!(data.starts_with(sent), "{data:?} is not {sent:?}");
+    assert!(data[sent.len()..].iter().all(|byte| *byte == 0), "{data:?}");
 }
 
 /// Waits until a thread waits on a notification object, which must be one that a dispatcher

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::case::cases;
 use crate::stage::{STATES, stage};
+use crate::wait::arrived;
 use crate::{
     Background, Node, altered, drain, expect_connection, expect_connections, expect_dto,
     expect_no_event, expect_request, link, refused, state, until,
@@ -146,7 +147,10 @@ fn an_answer_in_time_stops_the_clock() {
         }
         (client, server)
     });
-    drain(&node.connect);
+    let [(accepted, server), (rejected, _)] = &eps;
+    expect_connection(&node.connect, accepted, ConnectionEventKind::Established);
+    expect_connection(&node.connect, server, ConnectionEventKind::Established);
+    expect_connection(&node.connect, rejected, ConnectionEventKind::PeerRejected);
     std::thread::sleep(Duration::from_millis(300));
     expect_no_event(&node.connect);
     assert_eq!(state(&eps[0].0), EpState::Connected);
@@ -176,7 +180,7 @@ fn when_the_consumer_there_refuses_it_is_rejected_by_the_peer() {
     client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
     expect_request(&node.requests).request.reject(b"not today").expect("live");
     let event = expect_connection(&node.connect, &client, ConnectionEventKind::PeerRejected);
-    assert_eq!(*event.private_data, *b"not today");
+    arrived(&event.private_data, b"not today");
     assert_eq!(state(&client), EpState::Disconnected);
     assert_eq!(flushed(&node.recv, &client), [0, 1, 2]);
     expect_no_event(&node.connect);
@@ -195,7 +199,7 @@ fn accepted_it_stands_on_both_sides_with_one_event_each() {
     request.accept(Some(&server), b"welcome").expect("unconnected");
     expect_connection(&far.connect, &server, ConnectionEventKind::Established);
     let event = expect_connection(&near.connect, &client, ConnectionEventKind::Established);
-    assert_eq!(*event.private_data, *b"welcome");
+    arrived(&event.private_data, b"welcome");
     for (node, ep, peer) in [(&near, &client, &far), (&far, &server, &near)] {
         assert_eq!(state(ep), EpState::Connected);
         assert_eq!(ep.query().expect("live").remote_address, Some(peer.address()));
@@ -288,10 +292,11 @@ fn a_duplicate_goes_where_the_original_went() {
     dup(&twin, &client, Timeout::Infinite, b"again").expect("connected");
     let arrival = expect_request(&far.requests);
     assert_eq!(arrival.qualifier, psp.qualifier());
-    assert_eq!(*arrival.request.query().expect("live").private_data, *b"again");
+    arrived(&arrival.request.query().expect("live").private_data, b"again");
     arrival.request.accept(Some(&twin_server), b"").expect("unconnected");
     expect_connection(&near.connect, &twin, ConnectionEventKind::Established);
     client.disconnect(Close::Abrupt).expect("connected");
+    expect_connection(&near.connect, &client, ConnectionEventKind::Disconnected);
     let disconnected = dup(&lonely, &client, Timeout::Infinite, b"");
     refused(disconnected, ReturnType::InvalidState, Subtype::InvalidStateEpDisconnected);
     let connected = dup(&twin, &twin, Timeout::Infinite, b"");
@@ -337,14 +342,14 @@ fn a_disconnect_is_refused_without_effect_or_the_end_as_the_state_says() {
                 }
                 Some(true) => {
                     result.expect("there is something to end");
-                    until("the end", || state(&staged.ep) == EpState::Disconnected);
-                    let mut events = 0;
+                    let disconnected = ConnectionEventKind::Disconnected;
+                    expect_connection(&node.connect, &staged.ep, disconnected);
+                    assert_eq!(state(&staged.ep), EpState::Disconnected);
                     for event in drain(&node.connect) {
                         let Event::Connection(event) = event else { panic!("{event:?}") };
-                        assert_eq!(event.kind, ConnectionEventKind::Disconnected);
-                        events += u32::from(event.ep == staged.ep.id());
+                        assert_eq!(event.kind, disconnected);
+                        assert_ne!(event.ep, staged.ep.id(), "one event in {wanted}");
                     }
-                    assert_eq!(events, 1, "one event in {wanted}");
                 }
             }
         }
@@ -358,11 +363,11 @@ fn giving_an_attempt_up_flushes_the_receives_and_voids_the_request() {
         let (client, server) = (node.ep(), node.ep());
         post_receives(&client);
         client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+        let request: ConnectionRequest = expect_request(&node.requests).request;
         client.disconnect(how).expect("pending");
         assert_eq!(state(&client), EpState::Disconnected);
         expect_connection(&node.connect, &client, ConnectionEventKind::Disconnected);
         assert_eq!(flushed(&node.recv, &client), [0, 1, 2]);
-        let request: ConnectionRequest = expect_request(&node.requests).request;
         request.accept(Some(&server), b"").expect("only the transport can see it");
         expect_connection(&node.connect, &server, ConnectionEventKind::AcceptCompletionError);
         assert_eq!(state(&client), EpState::Disconnected, "nothing comes of it");
@@ -598,9 +603,10 @@ fn freeing_an_endpoint_that_connects_gives_the_attempt_up() {
     let psp = listen(&node);
     let client = node.ep();
     client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+    let request = expect_request(&node.requests).request;
     client.free().expect("pending");
     let server = node.ep();
-    expect_request(&node.requests).request.accept(Some(&server), b"").expect("unconnected");
+    request.accept(Some(&server), b"").expect("unconnected");
     expect_connection(&node.connect, &server, ConnectionEventKind::AcceptCompletionError);
     expect_no_event(&node.connect);
 }
@@ -691,10 +697,10 @@ fn a_reset_drops_nothing_that_was_not_dequeued() {
         client.post_send(&[], cookie, NONE).expect("connected");
     }
     client.disconnect(Close::Abrupt).expect("connected");
+    expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Disconnected);
     client.reset().expect("disconnected");
     assert_eq!(flushed(&node.recv, &client), [0, 1, 2, 3, 4]);
     assert_eq!(flushed(&node.request, &client), [0, 1, 2, 3, 4]);
-    expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Disconnected);
     client.post_recv(&[], 9, NONE).expect("unconnected");
     assert!(!client.status().expect("live").recv_idle, "and receives wait again");
 }
@@ -707,6 +713,7 @@ fn the_marker_of_the_page_is_the_last_to_be_flushed() {
         client.post_send(&[], cookie, NONE).expect("connected");
     }
     client.disconnect(Close::Abrupt).expect("connected");
+    expect_connection(&node.connect, &client, ConnectionEventKind::Disconnected);
     client.post_recv(&[], 99, NONE).expect("disconnected");
     client.post_send(&[], 99, NONE).expect("disconnected");
     assert_eq!(flushed(&node.recv, &client), [0, 1, 2, 3, 4, 99]);

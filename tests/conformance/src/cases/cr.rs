@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::case::cases;
 use crate::stage::{STATES, stage};
+use crate::wait::{arrived, becomes};
 use crate::{
     Background, Node, drain, expect_connection, expect_connections, expect_request, refused, state,
 };
@@ -42,15 +43,16 @@ fn asked(node: &Node, private_data: &[u8]) -> (Psp, Endpoint, ConnectionRequest)
 fn it_tells_who_asks_and_what_was_sent() {
     let node = Node::new();
     let most = node.ia.provider_attributes().max_private_data_size as usize;
-    for length in [0, 1, 77, most] {
+    for length in [0, 1, most / 2, most] {
         let data: Vec<u8> = (0..length).map(|at| at as u8).collect();
         let (_psp, client, request) = asked(&node, &data);
         let param = request.query().expect("live");
-        assert_eq!(*param.private_data, *data, "exactly as long as sent");
+        arrived(&param.private_data, &data);
         assert_eq!(param.remote_address, node.address());
         assert_eq!(param.local_ep, None);
         let server = node.ep();
         request.accept(Some(&server), b"").expect("unconnected");
+        becomes(&client, EpState::Connected);
         let found = client.query().expect("live");
         assert_eq!(found.local_port, param.remote_port, "the port that was passed to the peer");
         assert_eq!(server.query().expect("live").remote_port, Some(param.remote_port));
@@ -77,7 +79,7 @@ fn too_much_private_data_is_refused_and_changes_nothing() {
     request.accept(Some(&server), &nine[..8]).expect("unconnected");
     expect_connection(&node.connect, &server, ConnectionEventKind::Established);
     let event = expect_connection(&node.connect, &client, ConnectionEventKind::Established);
-    assert_eq!(*event.private_data, nine[..8]);
+    arrived(&event.private_data, &nine[..8]);
 }
 
 fn it_is_answered_once() {
@@ -116,9 +118,9 @@ fn two_threads_that_answer_at_once_answer_once() {
         assert_eq!(answers.iter().filter(|(accepted, _)| *accepted).count(), 1);
         for (accepted, server) in &answers {
             let wanted = if *accepted { EpState::Connected } else { EpState::Unconnected };
-            assert_eq!(state(server), wanted);
+            becomes(server, wanted);
         }
-        assert_eq!(state(&client), EpState::Connected);
+        becomes(&client, EpState::Connected);
     }
 }
 
@@ -138,7 +140,7 @@ fn an_endpoint_in_any_other_state_than_unconnected_is_refused_without_effect() {
         assert_eq!(state(&client), EpState::ActiveConnectionPending);
         let server = node.ep();
         request.accept(Some(&server), b"").expect("unconnected");
-        assert_eq!(state(&server), EpState::Connected);
+        becomes(&server, EpState::Connected);
     }
 }
 
@@ -168,7 +170,7 @@ fn a_refusal_carries_private_data() {
     let (_psp, client, request) = asked(&node, b"please");
     request.reject(b"no").expect("live");
     let event = expect_connection(&node.connect, &client, ConnectionEventKind::PeerRejected);
-    assert_eq!(*event.private_data, *b"no");
+    arrived(&event.private_data, b"no");
     assert_eq!(state(&client), EpState::Disconnected);
 }
 
@@ -206,11 +208,13 @@ fn the_established_event_of_the_passive_side_has_no_private_data() {
     let event = expect_connection(&node.connect, &server, ConnectionEventKind::Established);
     assert_eq!(*event.private_data, *b"");
     let event = expect_connection(&node.connect, &client, ConnectionEventKind::Established);
-    assert_eq!(*event.private_data, *b"accepted");
+    arrived(&event.private_data, b"accepted");
     let kept: Arc<[u8]> = event.private_data;
     client.disconnect(Close::Abrupt).expect("connected");
+    expect_connection(&node.connect, &client, ConnectionEventKind::Disconnected);
     client.reset().expect("disconnected");
-    assert_eq!(*kept, *b"accepted", "what was delivered is the consumer's own");
+    // What was delivered is the consumer's own.
+    arrived(&kept, b"accepted");
 }
 
 fn an_accept_after_the_other_side_gave_up_ends_in_an_error_event() {
@@ -253,5 +257,5 @@ fn an_endpoint_without_dispatchers_accepts_too() {
     let server = node.ia.ep_create(&EpSpec::new(&node.pz)).expect("made");
     request.accept(Some(&server), b"").expect("unconnected");
     expect_connections(&node.connect, &[&client], ConnectionEventKind::Established);
-    assert_eq!(state(&server), EpState::Connected);
+    becomes(&server, EpState::Connected);
 }

@@ -213,8 +213,9 @@ fn connects_and_exchanges_messages() {
     exchange(&node, &client, &server);
     exchange(&node, &server, &client);
     // The service point takes more than one.
-    drop(ask(&node, place));
+    let another = ask(&node, place);
     assert_eq!(expect_request(&node.requests).service_point, ServicePoint::Common(csp.id()));
+    drop(another);
 }
 
 fn a_refusal_comes_back() {

@@ -8,7 +8,7 @@ use dat_core::{
 use crate::case::{cases, skip};
 use crate::check::refused;
 use crate::node::Node;
-use crate::wait::{expect_dto, expect_event, expect_no_event, expect_request, state};
+use crate::wait::{arrived, expect_dto, expect_event, expect_no_event, expect_request, state};
 
 cases! {
     "DAT 2.0, IB extension: dat_ib_post_send_ud, datagram endpoints":
@@ -51,7 +51,7 @@ fn resolve(
     client.connect(&connect).expect("an attempt");
     let arrival = expect_request(&node.requests);
     assert!(arrival.datagram);
-    assert_eq!(&*arrival.request.query().expect("live").private_data, b"ask");
+    arrived(&arrival.request.query().expect("live").private_data, b"ask");
     arrival.request.accept(Some(server), b"answer").expect("carries datagrams");
     psp.free().expect("live");
     let passive = expect_datagram(node, server, DatagramEventKind::Established);
@@ -59,7 +59,7 @@ fn resolve(
     assert!(passive.private_data.is_empty());
     let active = expect_datagram(node, client, DatagramEventKind::Established);
     assert!(!active.passive, "the side that asked");
-    assert_eq!(&*active.private_data, b"answer");
+    arrived(&active.private_data, b"answer");
     (active.remote.expect("an address"), passive.remote.expect("an address"))
 }
 
@@ -147,7 +147,7 @@ fn a_refusal_and_a_missing_listener_are_told() {
     client.connect(&connect).expect("an attempt");
     expect_request(&node.requests).request.reject(b"no").expect("live");
     let event = expect_datagram(&node, &client, DatagramEventKind::Rejected);
-    assert_eq!(&*event.private_data, b"no");
+    arrived(&event.private_data, b"no");
 
     let short = Connect { timeout: Timeout::from_micros(2_000), ..connect.clone() };
     client.connect(&short).expect("an attempt");

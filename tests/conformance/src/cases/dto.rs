@@ -4,8 +4,8 @@
 use crate::case::cases;
 use crate::stage::{STATES, stage};
 use crate::{
-    Background, Buffer, Node, drain, expect_connections, expect_dto, expect_no_event, link,
-    refused, state, until,
+    Background, Buffer, Node, drain, expect_connection, expect_connections, expect_dto,
+    expect_no_event, link, refused, state, until,
 };
 use dat_core::{
     Close, CompletionFlags, ConnectionEventKind, DtoStatus, EpState, Event, LmrTriplet, Memory,
@@ -175,6 +175,7 @@ fn as_many_as_the_endpoint_was_made_for_and_dequeued_completions_make_room() {
     assert_eq!((completion.cookie, completion.status), (0, DtoStatus::Success));
     client.post_send(&[], 3, NONE).expect("room again");
     client.disconnect(Close::Abrupt).expect("connected");
+    expect_connection(&node.connect, &client, ConnectionEventKind::Disconnected);
     drain(&node.recv);
     client.post_recv(&[], 4, NONE).expect("room again");
 }

@@ -135,8 +135,8 @@ fn it_is_the_endpoint_of_a_reserved_service_point() {
     let rsp = node.ia.rsp_create(5, Some(&server), &node.requests).expect("unconnected");
     assert_eq!(state(&server), EpState::Reserved);
     client.connect(&Connect::to(node.address(), rsp.qualifier())).expect("unconnected");
-    assert_eq!(state(&server), EpState::PassiveConnectionPending);
     let request = expect_request(&node.requests).request;
+    assert_eq!(state(&server), EpState::PassiveConnectionPending);
     assert_eq!(request.query().expect("a live request").local_ep.as_ref(), Some(&server));
     request.accept(None, b"").expect("the request brought its endpoint");
     for ep in [&server, &client] {

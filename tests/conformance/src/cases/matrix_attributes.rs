@@ -17,8 +17,8 @@ use crate::check::refused;
 use crate::node::{Node, link};
 use crate::target::{HAS_2_0, LONGEST, MOST, takes_parameters};
 use crate::wait::{
-    drain, expect_connection, expect_dto, expect_event, expect_no_event, expect_request, state,
-    until,
+    arrived, drain, expect_connection, expect_dto, expect_event, expect_no_event, expect_request,
+    state, until,
 };
 
 cases! {
@@ -493,6 +493,7 @@ fn segments_reach_the_bound() {
         max_request_iov: dto as u32,
         max_rdma_write_iov: writes as u32,
         max_rdma_read_iov: reads as u32,
+        max_rdma_read_in: u32::from(has_reads),
         max_rdma_read_out: u32::from(has_reads),
         ..modest(&node)
     };
@@ -762,11 +763,6 @@ fn high_watermarks_reach_the_bound() {
 }
 
 /// Checks that data arrived, followed by nothing but padding.
-fn arrived(data: &[u8], sent: &[u8]) {
-    assert!(data.starts_with(sent), "{data:?} is not {sent:?}");
-    assert!(data[sent.len()..].iter().all(|byte| *byte == 0), "{data:?}");
-}
-
 fn private_data_of_a_request_reach_the_bound() {
     let node = small();
     let most = node.ia.provider_attributes().max_private_data_size as usize;

@@ -100,8 +100,10 @@ fn what_can_not_be_made_is_refused_and_leaves_nothing_in_use() {
     }
     let reserved = node.ia.rsp_create(7, None, &node.requests);
     refused(reserved, ReturnType::ConnQualInUse, Subtype::NoSubtype);
-    let elsewhere = other.ia.psp_create(7, &other.requests, PspMaker::Consumer);
-    elsewhere.expect("at another address").free().expect("live");
+    if other.address() != node.address() {
+        let elsewhere = other.ia.psp_create(7, &other.requests, PspMaker::Consumer);
+        elsewhere.expect("at another address").free().expect("live");
+    }
     psp.free().expect("live");
     make(&node.requests).expect("the qualifier is free again").free().expect("live");
     node.finish();
@@ -173,6 +175,7 @@ fn it_is_freed_once_and_requests_that_arrived_stay_valid() {
     let node = Node::new();
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
     let (client, server) = (ask(&node, psp.qualifier()), node.ep());
+    let request = expect_request(&node.requests).request;
     let clone = psp.clone();
     psp.free().expect("live");
     let (handle, subtype) = (ReturnType::InvalidHandle, Subtype::InvalidHandlePsp);
@@ -180,7 +183,6 @@ fn it_is_freed_once_and_requests_that_arrived_stay_valid() {
     refused(clone.query(), handle, subtype);
     let late = ask(&node, psp.qualifier());
     expect_connection(&node.connect, &late, ConnectionEventKind::NonPeerRejected);
-    let request = expect_request(&node.requests).request;
     assert!(request.is_live());
     request.accept(Some(&server), b"").expect("unconnected");
     expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Established);
@@ -276,7 +278,7 @@ fn an_endpoint_of_the_providers_is_gone_with_the_refusal() {
         assert!(!ep.is_live());
         refused(ep.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
         refused(ep.free(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
-        assert_eq!(state(&client), EpState::Disconnected);
+        crate::wait::becomes(&client, EpState::Disconnected);
         client.free().expect("disconnected");
     }
     psp.free().expect("live");

@@ -182,9 +182,10 @@ fn freeing_it_leaves_a_request_that_arrived_valid() {
     let ep = node.ep();
     let rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &node.requests).expect("unconnected");
     let client = ask(&node, QUALIFIER);
+    let request = expect_request(&node.requests).request;
     rsp.free().expect("live");
     assert_eq!(state(&ep), EpState::PassiveConnectionPending);
-    expect_request(&node.requests).request.accept(None, b"").expect("its own endpoint");
+    request.accept(None, b"").expect("its own endpoint");
     expect_connections(&node.connect, &[&client, &ep], ConnectionEventKind::Established);
     for ep in [client, ep] {
         ep.free().expect("connected");
@@ -209,8 +210,9 @@ fn after_a_refusal_the_endpoint_is_unconnected_and_free_for_other_uses() {
     rsp.free().expect("live");
     assert_eq!(state(&ep), EpState::Reserved);
     let other = ask(&node, QUALIFIER + 1);
+    let request = expect_request(&node.requests).request;
     assert_eq!(state(&ep), EpState::PassiveConnectionPending);
-    expect_request(&node.requests).request.accept(None, b"").expect("its own endpoint");
+    request.accept(None, b"").expect("its own endpoint");
     expect_connections(&node.connect, &[&other, &ep], ConnectionEventKind::Established);
     next.free().expect("live");
     for ep in [client, other, ep] {

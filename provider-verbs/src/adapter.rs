@@ -1,0 +1,214 @@
+//! An open adapter: the maker of every other object.
+
+use std::sync::Arc;
+
+use dat_core::attr::{
+    EpAttributes, EpCreator, IaAttributes, IovOwnership, NamedAttr, ProviderAttributes, PzSupport,
+    StreamMatrix,
+};
+use dat_core::error::Result;
+use dat_core::flags::{CompletionFlags, MemoryTypes, Qos};
+use dat_core::provider::{
+    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, Listener,
+    ProtectionDomain, QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue,
+    SharedReceiveSink,
+};
+
+use crate::device::{Device, INTERNAL_REQUESTS};
+use crate::provider::{VENDOR, version};
+use crate::{completion_queue, domain, listener, queue_pair, refusal, shared_receive};
+
+/// The most segments of a post that the core gathers.
+const MOST_SEGMENTS: u32 = 32;
+
+/// Private data that a request can carry on InfiniBand and RoCE: 92 bytes of the request, less
+/// 36 in which the connection manager has the addresses.
+const PRIVATE_DATA: u32 = 56;
+
+/// Private data of an iWARP request (RFC 5044), less what the connection manager counts in.
+const PRIVATE_DATA_IWARP: u32 = 255;
+
+pub(crate) struct VerbsAdapter {
+    name: String,
+    device: Arc<Device>,
+}
+
+impl VerbsAdapter {
+    pub(crate) fn new(name: &str, device: Arc<Device>) -> Self {
+        Self { name: name.to_owned(), device }
+    }
+}
+
+impl Adapter for VerbsAdapter {
+    fn attributes(&self) -> AdapterAttributes {
+        AdapterAttributes {
+            ia: self.interface(),
+            provider: self.provider(),
+            default_ep: self.default_ep(),
+            max_queue_segments: u64::MAX,
+        }
+    }
+
+    fn create_domain(&self) -> Result<Arc<dyn ProtectionDomain>> {
+        domain::create(&self.device)
+    }
+
+    fn create_completion_queue(
+        &self,
+        depth: usize,
+        sink: Arc<dyn CompletionSink>,
+    ) -> Result<CompletionQueueParts> {
+        completion_queue::create(&self.device, depth, sink)
+    }
+
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+        queue_pair::create(&self.device, &spec)
+    }
+
+    fn create_shared_receive_queue(
+        &self,
+        domain: Arc<dyn ProtectionDomain>,
+        limits: SharedReceiveLimits,
+        sink: Arc<dyn SharedReceiveSink>,
+    ) -> Result<Arc<dyn SharedReceiveQueue>> {
+        shared_receive::create(&self.device, &*domain, limits, sink)
+    }
+
+    fn listen(
+        &self,
+        qualifier: Option<u64>,
+        sink: Arc<dyn ListenSink>,
+    ) -> Result<Box<dyn Listener>> {
+        listener::listen(&self.device, qualifier, sink)
+    }
+}
+
+impl VerbsAdapter {
+    /// Outstanding operations: as many as the device holds, and as can complete.
+    fn max_posts(&self) -> u32 {
+        let limits = &self.device.limits;
+        limits.max_qp_wr.min(limits.max_cqe).saturating_sub(INTERNAL_REQUESTS).max(1)
+    }
+
+    /// Segments of a post: DAT has one figure for endpoints and shared receive queues.
+    fn max_segments(&self) -> u32 {
+        let limits = &self.device.limits;
+        let shared = if limits.max_srq > 0 { limits.max_srq_sge } else { u32::MAX };
+        limits.max_sge.min(shared).clamp(1, MOST_SEGMENTS)
+    }
+
+    fn interface(&self) -> IaAttributes {
+        let limits = &self.device.limits;
+        let segments = self.max_segments();
+        let message = u64::from(limits.max_message);
+        IaAttributes {
+            adapter_name: self.name.clone(),
+            vendor_name: format!("{} {:#x}", self.device.context().name(), limits.vendor),
+            hardware_version: (limits.part, limits.hardware),
+            firmware_version: firmware_version(&limits.firmware),
+            address: self.device.address.ip(),
+            max_eps: limits.max_qp,
+            max_dto_per_ep: self.max_posts(),
+            max_rdma_read_per_ep_in: limits.max_reads_in,
+            max_rdma_read_per_ep_out: limits.max_reads_out,
+            max_evds: limits.max_cq,
+            max_evd_qlen: limits.max_cqe,
+            max_iov_segments_per_dto: segments,
+            max_lmrs: limits.max_mr,
+            max_lmr_block_size: limits.max_mr_size.min(isize::MAX as u64),
+            max_lmr_virtual_address: u64::MAX,
+            max_pzs: limits.max_pd,
+            max_message_size: message,
+            max_rdma_size: message,
+            max_rmrs: limits.max_mw,
+            max_rmr_target_address: u64::MAX,
+            max_srqs: limits.max_srq,
+            max_ep_per_srq: limits.max_qp,
+            max_recv_per_srq: limits.max_srq_wr.min(limits.max_cqe),
+            max_iov_segments_per_rdma_read: limits.max_sge_rd.clamp(1, segments),
+            max_iov_segments_per_rdma_write: segments,
+            max_rdma_read_in: limits.max_reads_in.saturating_mul(limits.max_qp),
+            max_rdma_read_out: limits.max_reads_out.saturating_mul(limits.max_qp),
+            max_rdma_read_per_ep_in_guaranteed: true,
+            max_rdma_read_per_ep_out_guaranteed: true,
+            zero_based_supported: false,
+            transport: vec![
+                NamedAttr::new("DEVICE", self.device.context().name()),
+                NamedAttr::new("PORT", self.device.port.to_string()),
+            ],
+            vendor: vec![NamedAttr::new("FIRMWARE", limits.firmware.clone())],
+        }
+    }
+
+    fn provider(&self) -> ProviderAttributes {
+        let limits = &self.device.limits;
+        ProviderAttributes {
+            provider_name: VENDOR.to_owned(),
+            provider_version: version(),
+            lmr_mem_types: MemoryTypes::all(),
+            // A post copies its segment list before it returns.
+            iov_ownership: IovOwnership::Consumer,
+            qos_supported: Qos::all(),
+            completion_flags_supported: CompletionFlags::all()
+                - CompletionFlags::LMR_INVALIDATE_FENCE,
+            max_private_data_size: if limits.is_iwarp {
+                PRIVATE_DATA_IWARP - refusal::OVERHEAD as u32
+            } else {
+                PRIVATE_DATA
+            },
+            supports_multipath: false,
+            ep_creator: EpCreator::IfAsked,
+            pz_support: PzSupport::Unique,
+            optimal_buffer_alignment: 256,
+            evd_stream_merging: StreamMatrix::ALL,
+            srq_supported: limits.max_srq > 0,
+            srq_watermarks_supported: limits.max_srq > 0,
+            srq_ep_pz_difference_supported: !limits.is_soft_roce(),
+            lmr_sync_required: false,
+            rmr_supported: limits.has_windows_one,
+            rmr_scope_ep_supported: limits.has_windows_two,
+            // Only a window of one queue pair can be made invalid by its peer, and an RDMA read
+            // goes to local keys.
+            invalidate_supported: false,
+            atomics_supported: limits.has_atomics,
+            immediate_data_supported: !limits.is_iwarp,
+            datagrams_supported: false,
+            provider_specific: Vec::new(),
+        }
+    }
+
+    fn default_ep(&self) -> EpAttributes {
+        let limits = &self.device.limits;
+        let operations = self.max_posts().min(64);
+        let segments = self.max_segments().min(4);
+        EpAttributes {
+            max_message_size: u64::from(limits.max_message),
+            max_rdma_size: u64::from(limits.max_message),
+            max_recv_dtos: operations,
+            max_request_dtos: operations,
+            max_recv_iov: segments,
+            max_request_iov: segments,
+            max_rdma_read_in: limits.max_reads_in.min(16),
+            max_rdma_read_out: limits.max_reads_out.min(16),
+            ..EpAttributes::default()
+        }
+    }
+}
+
+/// Major and minor of a firmware version, of which devices give two to four numbers.
+fn firmware_version(text: &str) -> (u32, u32) {
+    let mut numbers = text.split(['.', ' ', '-']).map(|part| part.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn firmware_versions_have_two_numbers() {
+        assert_eq!(firmware_version("20.35.1012"), (20, 35));
+        assert_eq!(firmware_version("7"), (7, 0));
+        assert_eq!(firmware_version(""), (0, 0));
+    }
+}

@@ -1,0 +1,143 @@
+//! An open adapter as its objects know it: the device, its limits, its threads.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use dat_core::error::Result;
+use dat_core::provider::AdapterSink;
+
+use crate::engine::{Engine, Threads};
+use crate::errors::internal;
+use crate::sys::verbs as sys;
+use crate::verbs::{Context, firmware};
+
+/// What every object of an adapter keeps.
+pub(crate) struct Device {
+    pub(crate) engine: Arc<Engine>,
+    /// Ends them when the last object is gone.
+    _threads: Threads,
+    pub(crate) port: u8,
+    /// The address that connections come from and go to; its port is 0.
+    pub(crate) address: SocketAddr,
+    pub(crate) limits: Limits,
+}
+
+/// What the device can do, in the words of this provider.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    pub(crate) vendor: u32,
+    pub(crate) part: u32,
+    pub(crate) hardware: u32,
+    pub(crate) firmware: String,
+    pub(crate) is_iwarp: bool,
+    pub(crate) max_qp: u32,
+    pub(crate) max_qp_wr: u32,
+    pub(crate) max_sge: u32,
+    pub(crate) max_sge_rd: u32,
+    pub(crate) max_cq: u32,
+    pub(crate) max_cqe: u32,
+    pub(crate) max_mr: u32,
+    pub(crate) max_mr_size: u64,
+    pub(crate) max_pd: u32,
+    pub(crate) max_mw: u32,
+    pub(crate) max_srq: u32,
+    pub(crate) max_srq_wr: u32,
+    pub(crate) max_srq_sge: u32,
+    pub(crate) max_reads_in: u32,
+    pub(crate) max_reads_out: u32,
+    pub(crate) max_message: u32,
+    pub(crate) has_windows_one: bool,
+    pub(crate) has_windows_two: bool,
+    pub(crate) has_atomics: bool,
+}
+
+/// Requests of the provider's own that a queue pair has room for.
+pub(crate) const INTERNAL_REQUESTS: u32 = 1;
+
+/// The most that the connection manager can carry as a read depth.
+const MOST_READS: u32 = 128;
+
+impl Limits {
+    fn new(context: &Context, port: u8) -> Result<Self> {
+        let device = context
+            .query()
+            .map_err(|failure| internal(failure, "the limits of the device are unknown"))?;
+        let port = context
+            .query_port(port)
+            .map_err(|failure| internal(failure, "the state of the port is unknown"))?;
+        let positive = |value: i32| u32::try_from(value).unwrap_or(0);
+        let flags = device.device_cap_flags;
+        let has = |bits: u32| flags & bits != 0;
+        let max_mw = positive(device.max_mw);
+        Ok(Self {
+            vendor: device.vendor_id,
+            part: device.vendor_part_id,
+            hardware: device.hw_ver,
+            firmware: firmware(&device),
+            is_iwarp: context.is_iwarp(),
+            max_qp: positive(device.max_qp),
+            max_qp_wr: positive(device.max_qp_wr),
+            max_sge: positive(device.max_sge),
+            max_sge_rd: positive(device.max_sge_rd),
+            max_cq: positive(device.max_cq),
+            max_cqe: positive(device.max_cqe),
+            max_mr: positive(device.max_mr),
+            max_mr_size: device.max_mr_size,
+            max_pd: positive(device.max_pd),
+            max_mw,
+            max_srq: positive(device.max_srq),
+            max_srq_wr: positive(device.max_srq_wr),
+            max_srq_sge: positive(device.max_srq_sge),
+            max_reads_in: positive(device.max_qp_rd_atom).min(MOST_READS),
+            max_reads_out: positive(device.max_qp_init_rd_atom).min(MOST_READS),
+            max_message: port.max_msg_sz,
+            has_windows_one: max_mw > 0 && has(sys::IBV_DEVICE_MEM_WINDOW),
+            has_windows_two: max_mw > 0
+                && has(sys::IBV_DEVICE_MEM_WINDOW_TYPE_2A | sys::IBV_DEVICE_MEM_WINDOW_TYPE_2B),
+            has_atomics: device.atomic_cap != sys::IBV_ATOMIC_NONE,
+        })
+    }
+}
+
+impl Limits {
+    /// Whether it is Linux's soft-RoCE, which knows the zone of a queue pair only: the buffers
+    /// of a shared receive queue have to be of that.
+    pub(crate) fn is_soft_roce(&self) -> bool {
+        const VENDOR: u32 = 0xff_ffff;
+        self.vendor == VENDOR && self.part == 0
+    }
+}
+
+impl Device {
+    pub(crate) fn open(
+        context: Context,
+        port: u8,
+        address: SocketAddr,
+        sink: Arc<dyn AdapterSink>,
+    ) -> Result<Arc<Self>> {
+        let limits = Limits::new(&context, port)?;
+        let threads = Engine::start(context, sink)?;
+        let engine = Arc::clone(threads.engine());
+        Ok(Arc::new(Self { engine, _threads: threads, port, address, limits }))
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        &self.engine.context
+    }
+
+    /// The own address with a port.
+    pub(crate) fn at_port(&self, port: u16) -> SocketAddr {
+        self.reach(self.address.ip(), port)
+    }
+
+    /// An address and port to reach; one of the link is reached over the own network device.
+    pub(crate) fn reach(&self, address: IpAddr, port: u16) -> SocketAddr {
+        let mut to = SocketAddr::new(address, port);
+        if let (SocketAddr::V6(to), SocketAddr::V6(own)) = (&mut to, self.address) {
+            if to.ip().is_unicast_link_local() {
+                to.set_scope_id(own.scope_id());
+            }
+        }
+        to
+    }
+}

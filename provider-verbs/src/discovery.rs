@@ -1,0 +1,218 @@
+//! The ports of the RDMA devices of this machine.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use dat_core::error::{Error, Result, ReturnType, Subtype};
+
+use crate::errors::{internal, not_loaded};
+use crate::network::{self, Interface};
+use crate::provider::no_such;
+use crate::sys::verbs as sys;
+use crate::verbs::{self, Context, Failure};
+
+/// A port, as far as it can be known without opening it for longer than the look.
+pub(crate) struct Port {
+    pub(crate) device: String,
+    pub(crate) number: u8,
+    state: std::result::Result<State, Failure>,
+    /// The network devices that share the port, and their addresses.
+    pub(crate) interfaces: Vec<Interface>,
+    gid: Option<String>,
+}
+
+struct State {
+    is_active: bool,
+    is_up: &'static str,
+    link_layer: &'static str,
+    speed: String,
+}
+
+/// Every port of every device, in the order of the library.
+pub(crate) fn ports() -> Vec<Port> {
+    let Ok(Ok(devices)) = verbs::devices() else { return Vec::new() };
+    let network = network::interfaces();
+    let mut ports = Vec::new();
+    for device in devices {
+        let opened = device.open().and_then(|context| Ok((context.query()?, context)));
+        match opened {
+            Ok((limits, context)) => {
+                for number in 1..=limits.phys_port_cnt {
+                    ports.push(Port::look(&device.name, number, Ok(&context), &network));
+                }
+            }
+            Err(failure) => ports.push(Port::look(&device.name, 1, Err(failure), &network)),
+        }
+    }
+    ports
+}
+
+/// Opens a device by its name.
+pub(crate) fn open(name: &str) -> Result<Context> {
+    let devices = verbs::devices()
+        .map_err(not_loaded)?
+        .map_err(|failure| internal(failure, "the RDMA devices are unknown"))?;
+    let device = devices
+        .iter()
+        .find(|device| device.name == name)
+        .ok_or_else(|| no_such(format!("there is no RDMA device {name}")))?;
+    device.open().map_err(|failure| closed(name, failure))
+}
+
+/// The error of a device that can't be opened.
+fn closed(name: &str, failure: Failure) -> Error {
+    let error = Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
+        .device(name)
+        .because(format!("the device {name} can't be opened"))
+        .errno(failure.errno);
+    match failure.errno {
+        libc::EACCES | libc::EPERM => error
+            .advise("give access to /dev/infiniband/uverbs* (mode 0666 by rdma-core's udev rules)"),
+        _ => error
+            .advise("load the kernel module ib_uverbs, and bind /dev/infiniband into a container"),
+    }
+}
+
+/// Device and port of an adapter's name.
+pub(crate) fn split_name(name: &str) -> Option<(&str, u8)> {
+    let (device, port) = name.rsplit_once('-')?;
+    Some((device, port.parse().ok().filter(|port| *port > 0)?))
+}
+
+impl Port {
+    fn look(
+        device: &str,
+        number: u8,
+        context: std::result::Result<&Context, Failure>,
+        network: &[Interface],
+    ) -> Self {
+        let gids = gids(device, number);
+        let names = network::of_port(device, number, network);
+        let state = context.and_then(|context| {
+            let port = context.query_port(number)?;
+            let link_layer = match port.link_layer {
+                sys::IBV_LINK_LAYER_ETHERNET if context.is_iwarp() => "iWARP",
+                sys::IBV_LINK_LAYER_ETHERNET => "RoCE",
+                sys::IBV_LINK_LAYER_INFINIBAND => "InfiniBand",
+                _ if context.is_iwarp() => "iWARP",
+                _ => "unknown link",
+            };
+            Ok(State {
+                is_active: port.state == sys::IBV_PORT_ACTIVE,
+                is_up: state_name(port.state),
+                link_layer,
+                speed: rate(device, number),
+            })
+        });
+        let interfaces =
+            network.iter().filter(|interface| names.contains(&interface.name)).cloned().collect();
+        Self { device: device.to_owned(), number, state, interfaces, gid: gids.into_iter().next() }
+    }
+
+    /// The name of the adapter.
+    pub(crate) fn name(&self) -> String {
+        format!("{}-{}", self.device, self.number)
+    }
+
+    /// The address that connections use: one of IPv4 before one of IPv6, and one of the link
+    /// last.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        let all = self.interfaces.iter().flat_map(|interface| interface.addresses.iter());
+        all.min_by_key(|address| match address.ip() {
+            IpAddr::V4(_) => 0,
+            IpAddr::V6(v6) if !v6.is_unicast_link_local() => 1,
+            IpAddr::V6(_) => 2,
+        })
+        .copied()
+    }
+
+    /// One line for people.
+    pub(crate) fn summary(&self) -> String {
+        let mut parts = Vec::new();
+        if let Ok(state) = &self.state {
+            parts.push(format!("port {} {}", self.number, state.is_up));
+            parts.push(state.link_layer.to_owned());
+            if !state.speed.is_empty() {
+                parts.push(state.speed.clone());
+            }
+        }
+        let names: Vec<&str> =
+            self.interfaces.iter().map(|interface| interface.name.as_str()).collect();
+        if !names.is_empty() {
+            parts.push(format!("on {}", names.join(" and ")));
+        }
+        if let Some(address) = self.address() {
+            parts.push(format!("address {}", address.ip()));
+        }
+        if let Some(gid) = &self.gid {
+            parts.push(format!("GID {gid}"));
+        }
+        parts.join(", ")
+    }
+
+    /// Why it can't be opened now, if it can't.
+    pub(crate) fn unusable(&self) -> Option<Error> {
+        let resource = Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice);
+        match &self.state {
+            Err(failure) => Some(closed(&self.device, *failure)),
+            Ok(state) if !state.is_active => {
+                Some(resource.because(format!("port {} is {}", self.number, state.is_up)).advise(
+                    "look at the cable, the switch and, for InfiniBand, the subnet manager",
+                ))
+            }
+            Ok(_) if self.address().is_none() => Some(
+                resource
+                    .because("no network device of the port has an IP address")
+                    .advise("connections are made by IP address: `ip addr add ADDRESS dev DEVICE`"),
+            ),
+            Ok(_) => None,
+        }
+    }
+}
+
+/// What a port's state is called (ibv_query_port(3)).
+const fn state_name(state: u32) -> &'static str {
+    match state {
+        1 => "down",
+        2 => "initialising",
+        3 => "armed",
+        4 => "active",
+        5 => "active, deferred",
+        _ => "in no known state",
+    }
+}
+
+fn port_folder(device: &str, port: u8) -> PathBuf {
+    PathBuf::from(format!("/sys/class/infiniband/{device}/ports/{port}"))
+}
+
+/// The speed of a port, as the kernel words it.
+fn rate(device: &str, port: u8) -> String {
+    let text = std::fs::read_to_string(port_folder(device, port).join("rate")).unwrap_or_default();
+    text.split(" (").next().unwrap_or_default().trim().to_owned()
+}
+
+/// The GIDs of a port that are set, the first ones of the table.
+fn gids(device: &str, port: u8) -> Vec<String> {
+    const LOOKED_AT: u32 = 16;
+    let folder = port_folder(device, port).join("gids");
+    (0..LOOKED_AT)
+        .filter_map(|index| std::fs::read_to_string(folder.join(index.to_string())).ok())
+        .map(|gid| gid.trim().to_owned())
+        .filter(|gid| gid.chars().any(|digit| digit != '0' && digit != ':'))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_of_a_device_and_a_port() {
+        assert_eq!(split_name("rxe0-1"), Some(("rxe0", 1)));
+        assert_eq!(split_name("bnxt_re-bond0-2"), Some(("bnxt_re-bond0", 2)));
+        assert_eq!(split_name("rxe0"), None);
+        assert_eq!(split_name("rxe0-0"), None);
+        assert_eq!(split_name("rxe0-x"), None);
+    }
+}

@@ -1,0 +1,169 @@
+//! Protection domains, and the memory registered in them.
+#![allow(unsafe_code, reason = "the owner of a span answers for its memory")]
+
+use std::any::Any;
+use std::sync::Arc;
+
+use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_core::flags::Privileges;
+use dat_core::mem::Span;
+use dat_core::provider::{MemoryRegion, MemoryWindow, ProtectionDomain, WindowScope};
+
+use crate::device::Device;
+use crate::errors::{exhausted, foreign, internal};
+use crate::memlock;
+use crate::sys::verbs as sys;
+use crate::verbs::{self, Failure};
+use crate::window;
+
+pub(crate) struct Domain {
+    pub(crate) device: Arc<Device>,
+    pub(crate) hardware: Arc<verbs::ProtectionDomain>,
+}
+
+struct Handle(Arc<Domain>);
+
+pub(crate) fn create(device: &Arc<Device>) -> Result<Arc<dyn ProtectionDomain>> {
+    let hardware = verbs::ProtectionDomain::new(device.context()).map_err(|failure| {
+        exhausted(failure, Subtype::ResourceProtectionDomain, "protection domain")
+    })?;
+    Ok(Arc::new(Handle(Arc::new(Domain { device: Arc::clone(device), hardware }))))
+}
+
+/// The domain behind a handle of the contract.
+pub(crate) fn find(domain: &dyn ProtectionDomain) -> Result<Arc<Domain>> {
+    match domain.as_any().downcast_ref::<Handle>() {
+        Some(handle) => Ok(Arc::clone(&handle.0)),
+        None => Err(foreign("protection domain", Subtype::InvalidHandlePz)),
+    }
+}
+
+impl ProtectionDomain for Handle {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn register(&self, span: Span, privileges: Privileges) -> Result<Box<dyn MemoryRegion>> {
+        let domain = &self.0;
+        let access = domain.access(privileges);
+        // SAFETY: the maker of the span answers for its memory until the region is
+        // deregistered (`Span::new`), and knows that transfers change it.
+        let region = unsafe {
+            verbs::MemoryRegion::new(&domain.hardware, span.address(), span.len(), access)
+        };
+        let region = region.map_err(|failure| refused(failure, span, privileges))?;
+        let remote = privileges.intersects(Privileges::REMOTE);
+        Ok(Box::new(Registered { region, remote }))
+    }
+
+    fn create_window(&self, tag: u64, scope: WindowScope) -> Result<Arc<dyn MemoryWindow>> {
+        window::create(&self.0, tag, scope)
+    }
+}
+
+impl Domain {
+    /// What the device is to allow. The device refuses a peer's writes to memory that it may
+    /// not write itself; what the consumer may do is checked before.
+    fn access(&self, privileges: Privileges) -> u32 {
+        let limits = &self.device.limits;
+        let mut access = remote_access(privileges);
+        if privileges.contains(Privileges::LOCAL_WRITE)
+            || access & (sys::IBV_ACCESS_REMOTE_WRITE | sys::IBV_ACCESS_REMOTE_ATOMIC) != 0
+        {
+            access |= sys::IBV_ACCESS_LOCAL_WRITE;
+            if limits.is_iwarp {
+                // There the answer to a read arrives as a write of the peer's (RFC 5040).
+                access |= sys::IBV_ACCESS_REMOTE_WRITE;
+            }
+        }
+        if limits.has_windows_one || limits.has_windows_two {
+            access |= sys::IBV_ACCESS_MW_BIND;
+        }
+        access
+    }
+}
+
+/// What a peer may do.
+pub(crate) fn remote_access(privileges: Privileges) -> u32 {
+    [
+        (Privileges::REMOTE_READ, sys::IBV_ACCESS_REMOTE_READ),
+        (Privileges::REMOTE_WRITE, sys::IBV_ACCESS_REMOTE_WRITE),
+        (Privileges::REMOTE_ATOMIC, sys::IBV_ACCESS_REMOTE_ATOMIC),
+    ]
+    .into_iter()
+    .filter(|(privilege, _)| privileges.contains(*privilege))
+    .fold(0, |access, (_, bit)| access | bit)
+}
+
+/// Why memory was not registered, as exactly as the errno allows.
+fn refused(failure: Failure, span: Span, privileges: Privileges) -> Error {
+    let resource = |reason: String, subtype| {
+        Error::new(ReturnType::InsufficientResources, subtype).because(reason)
+    };
+    let invalid = |reason: String| {
+        Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3).because(reason)
+    };
+    let size = span.len();
+    let error = match failure.errno {
+        libc::ENOMEM | libc::EAGAIN => match memlock::shortage(size as u64) {
+            Some(shortage) => resource(
+                format!("{size} bytes can't be locked: {shortage}"),
+                Subtype::ResourceMemory,
+            )
+            .advise(
+                "raise RLIMIT_MEMLOCK: `ulimit -l unlimited`, a file in /etc/security/limits.d, \
+                 LimitMEMLOCK= of the systemd unit, or `--ulimit memlock=-1` of the container",
+            ),
+            None => resource(
+                format!("the device or the host has no memory to register {size} bytes"),
+                Subtype::ResourceMemoryRegion,
+            ),
+        },
+        libc::EFAULT => invalid(format!("{span:?} is not memory of the process, or not all of it"))
+            .advise("register memory that is mapped, and keep it mapped"),
+        libc::EACCES | libc::EPERM => {
+            invalid(format!("{span:?} is mapped without the permission that {privileges:?} needs"))
+                .advise("map the memory writable, or ask for read privileges only")
+        }
+        libc::ENOSPC => resource(
+            format!("the device has no entry left for {size} bytes"),
+            Subtype::ResourceMemoryRegion,
+        ),
+        libc::EINVAL => invalid(format!("the device registers no {span:?} with {privileges:?}")),
+        _ => return internal(failure, "the memory was not registered"),
+    };
+    error.errno(failure.errno)
+}
+
+struct Registered {
+    region: verbs::MemoryRegion,
+    remote: bool,
+}
+
+/// The region behind a handle of the contract.
+pub(crate) fn region(region: &dyn MemoryRegion) -> Result<&verbs::MemoryRegion> {
+    match region.as_any().downcast_ref::<Registered>() {
+        Some(registered) => Ok(&registered.region),
+        None => Err(foreign("memory region", Subtype::InvalidHandleLmr)),
+    }
+}
+
+impl MemoryRegion for Registered {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn local_key(&self) -> u32 {
+        self.region.local_key()
+    }
+
+    fn remote_key(&self) -> u32 {
+        if self.remote { self.region.remote_key() } else { 0 }
+    }
+
+    fn deregister(&self) -> Result<()> {
+        self.region
+            .deregister()
+            .map_err(|failure| internal(failure, "the device keeps the registration"))
+    }
+}

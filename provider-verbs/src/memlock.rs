@@ -1,0 +1,60 @@
+//! The limit of locked memory (RLIMIT_MEMLOCK), which registrations count against.
+
+use std::fmt;
+
+/// A limit that a registration would exceed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shortage {
+    limit: u64,
+    locked: u64,
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RLIMIT_MEMLOCK is {} bytes, of which {} are in use", self.limit, self.locked)
+    }
+}
+
+/// The limit, when that many bytes more would exceed it.
+pub(crate) fn shortage(bytes: u64) -> Option<Shortage> {
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let shortage = Shortage { limit: limit(&limits)?, locked: locked(&status) };
+    (shortage.locked.saturating_add(bytes) > shortage.limit).then_some(shortage)
+}
+
+/// The soft limit; nothing when there is none.
+fn limit(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// The bytes that are locked or pinned now.
+fn locked(status: &str) -> u64 {
+    ["VmLck:", "VmPin:"]
+        .iter()
+        .filter_map(|name| status.lines().find_map(|line| line.strip_prefix(name)))
+        .filter_map(|value| value.split_whitespace().next()?.parse::<u64>().ok())
+        .map(|kib| kib.saturating_mul(1024))
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_is_read() {
+        let limits = "Limit    Soft Limit   Hard Limit   Units\n\
+                      Max locked memory         65536                65536                bytes\n";
+        assert_eq!(limit(limits), Some(65536));
+        assert_eq!(limit("Max locked memory         unlimited            unlimited\n"), None);
+        assert_eq!(locked("VmLck:\t     8 kB\nVmPin:\t    56 kB\n"), 65536);
+    }
+
+    #[test]
+    fn the_figures_are_in_the_words() {
+        let text = Shortage { limit: 65536, locked: 4096 }.to_string();
+        assert!(text.contains("65536") && text.contains("4096"), "{text}");
+    }
+}

@@ -1,0 +1,99 @@
+//! The root of the provider.
+
+use std::sync::Arc;
+
+use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_core::provider::{
+    Adapter, CONTRACT_VERSION, Description, Discovered, OpenRequest, Provider, Relationship,
+};
+
+use crate::adapter::VerbsAdapter;
+use crate::device::Device;
+use crate::discovery;
+use crate::errors::not_loaded;
+use crate::sys;
+use crate::target;
+
+pub(crate) const VENDOR: &str = "DAT verbs";
+
+/// The provider over libibverbs and librdmacm, for InfiniBand, RoCE and iWARP adapters.
+///
+/// Each port of a device is an adapter by itself, named by device and port: `rxe0-1`. Lines of
+/// dat.conf name one by their IA parameters: a network device (`"ib0 0"`), a device and port
+/// (`"mlx5_0 1"`), or an address or host name of this machine (`"10.0.0.1 0"`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct VerbsProvider;
+
+impl VerbsProvider {
+    /// The name of the provider, for the library field of dat.conf.
+    pub const NAME: &'static str = "verbs";
+}
+
+/// The provider, ready to be registered.
+#[must_use]
+pub fn provider() -> Arc<dyn Provider> {
+    Arc::new(VerbsProvider)
+}
+
+/// The version of this crate, major and minor.
+pub(crate) fn version() -> (u32, u32) {
+    let number = |text: &str| text.parse().unwrap_or_default();
+    (number(env!("CARGO_PKG_VERSION_MAJOR")), number(env!("CARGO_PKG_VERSION_MINOR")))
+}
+
+impl Provider for VerbsProvider {
+    fn describe(&self) -> Description {
+        Description {
+            name: Self::NAME,
+            vendor: VENDOR,
+            version: version(),
+            contract: CONTRACT_VERSION,
+        }
+    }
+
+    fn discover(&self) -> Vec<Discovered> {
+        match sys::libraries() {
+            Ok(_) => discovery::ports()
+                .into_iter()
+                .map(|port| Discovered {
+                    name: port.name(),
+                    summary: port.summary(),
+                    unusable: port.unusable(),
+                })
+                .collect(),
+            Err(failure) => vec![Discovered {
+                name: Self::NAME.to_owned(),
+                summary: "RDMA adapters".to_owned(),
+                unusable: Some(not_loaded(failure)),
+            }],
+        }
+    }
+
+    fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
+        let open = || {
+            sys::libraries().map_err(not_loaded)?;
+            let target = target::find(request.name, request.parameters)?;
+            let context = discovery::open(&target.device)?;
+            Device::open(context, target.port, target.address, Arc::clone(&request.sink))
+        };
+        let device = open()
+            .map_err(|error| error.during("dat_ia_open").on(format!("IA {:?}", request.name)))?;
+        Ok(Arc::new(VerbsAdapter::new(request.name, device)))
+    }
+
+    fn related(&self, one: &str, other: &str) -> Relationship {
+        let device = |name: &str| Some(discovery::split_name(name)?.0.to_owned());
+        match (device(one), device(other)) {
+            (Some(one), Some(other)) if one == other => Relationship::Related,
+            (Some(_), Some(_)) => Relationship::Unrelated,
+            _ => Relationship::Unknown,
+        }
+    }
+}
+
+/// No adapter is meant by a name.
+pub(crate) fn no_such(what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+    Error::new(ReturnType::ProviderNotFound, Subtype::NoSubtype)
+        .because(what)
+        .advise("`dat list` shows the adapters of this machine")
+}

@@ -1,0 +1,57 @@
+//! Connection qualifiers as port numbers of the connection manager.
+//!
+//! A port has 16 bits and a qualifier 64. Qualifiers up to 65,535 are ports; those beyond are
+//! folded into the upper part of the range, in the way that the OpenFabrics DAPL does it, so
+//! that both sides of a connection may be either.
+
+use dat_core::error::{Error, ReturnType, Subtype};
+
+use crate::verbs::Failure;
+
+/// Qualifiers beyond the ports are folded to this many numbers.
+const FOLDED: u64 = 32_001;
+/// The first of them.
+const FOLDED_FROM: u64 = 65_535 - FOLDED;
+
+/// The port of a qualifier.
+pub(crate) const fn to_port(qualifier: u64) -> u16 {
+    if qualifier > 0xffff {
+        return (qualifier % FOLDED + FOLDED_FROM) as u16;
+    }
+    qualifier as u16
+}
+
+/// Why nothing listens on a qualifier.
+pub(crate) fn refused(failure: Failure, qualifier: Option<u64>) -> Error {
+    let named = qualifier.map_or_else(
+        || "of the system's choice".to_owned(),
+        |qualifier| format!("{qualifier:#x} (port {})", to_port(qualifier)),
+    );
+    let error = match failure.errno {
+        libc::EADDRINUSE => Error::new(ReturnType::ConnQualInUse, Subtype::NoSubtype)
+            .because(format!("something listens on the qualifier {named} already")),
+        libc::EACCES | libc::EPERM => {
+            Error::new(ReturnType::ConnQualUnavailable, Subtype::NoSubtype)
+                .because(format!("the process may not listen on the qualifier {named}"))
+                .advise("choose one above 1023, or let dat_psp_create_any choose")
+        }
+        libc::EADDRNOTAVAIL => Error::new(ReturnType::ConnQualUnavailable, Subtype::NoSubtype)
+            .because(format!("the qualifier {named} is not to be had at the adapter's address")),
+        _ => Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
+            .because(format!("{} failed for the qualifier {named}", failure.call)),
+    };
+    error.errno(failure.errno)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_stay_and_others_are_folded() {
+        assert_eq!(to_port(45_278), 45_278);
+        assert_eq!(to_port(0xffff), 0xffff);
+        assert_eq!(to_port(0x1_0000), (0x1_0000 % 32_001 + 33_534) as u16);
+        assert!(to_port(u64::MAX) >= 33_534);
+    }
+}

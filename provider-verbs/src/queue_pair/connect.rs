@@ -1,0 +1,362 @@
+//! Connecting and accepting.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use dat_core::error::{Error, Result, Subtype};
+use dat_core::flags::Qos;
+use dat_core::provider::{ConnectRequest, ConnectionUpcall, Peer};
+
+use super::state::{Attempt, End, Endpoint, Key, Link, Mode, State};
+use crate::cm::{self, ConnectParameters, EventKind, Id, Parameters, PortSpace};
+use crate::engine::{Command, Target};
+use crate::errors::exhausted;
+use crate::segments;
+use crate::sys::verbs as sys;
+use crate::verbs::{self, Failure};
+use crate::{qualifier, refusal};
+
+/// How long an address or a route may take to be found.
+const RESOLVE_TIME: Duration = Duration::from_secs(4);
+
+/// How long the other side waits before it sends again what found no receive: 0.64 ms, by the
+/// code of the transport. The kernel's own is 655 ms.
+const RECEIVE_RETRY_TIMER: u8 = 12;
+
+/// A request that was accepted, as the endpoint needs it.
+pub(crate) struct Accepted {
+    pub(crate) id: Id,
+    pub(crate) key: Key,
+    pub(crate) attempt: u64,
+    pub(crate) private_data: Vec<u8>,
+    pub(crate) peer: Peer,
+    pub(crate) qualifier: u64,
+    pub(crate) parameters: Parameters,
+}
+
+impl Endpoint {
+    pub(super) fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
+        let device = &self.device;
+        let engine = &device.engine;
+        let key = Key::new(device);
+        let value = key.value();
+        let id = Id::new(&engine.channel, value, PortSpace::Tcp).map_err(|failure| {
+            exhausted(failure, Subtype::ResourceDevice, "communication identifier")
+        })?;
+        if let Some(tos) = type_of_service(request.qos) {
+            // A quality is a wish: without it the connection is made all the same.
+            let _ = id.set_type_of_service(tos);
+        }
+        let to = device.reach(request.address, qualifier::to_port(request.qualifier));
+        // The kernel finds a way to the host's own loopback addresses, on which no RDMA device
+        // of another address answers.
+        let is_elsewhere = to.ip().is_loopback() && !device.address.ip().is_loopback();
+        // Bound first, so that the port is known from now on.
+        id.bind(device.at_port(0)).map_err(|failure| {
+            exhausted(failure, Subtype::ResourceDevice, "port to connect from")
+        })?;
+        let local_port = Some(id.local_port().into());
+        let mut link = self.link.lock();
+        link.connectable()?;
+        engine.register(value, Target::Endpoint(self.me.clone()));
+        link.state = State::Connecting(Attempt {
+            number: request.attempt,
+            id: id.clone(),
+            key,
+            private_data: request.private_data.to_vec(),
+            peer: Peer { address: request.address, port: request.qualifier },
+            local_port,
+            troubled: false,
+            closing: false,
+        });
+        drop(link);
+        if is_elsewhere || id.resolve_address(None, to, RESOLVE_TIME).is_err() {
+            let event = ConnectionUpcall::Unreachable;
+            engine.send(Command::Fail(self.me.clone(), value, event));
+        }
+        Ok(())
+    }
+
+    /// The port that it connects from, while it waits for the answer.
+    pub(super) fn connecting_port(&self) -> Option<u64> {
+        match &self.link.lock().state {
+            State::Connecting(attempt) => attempt.local_port,
+            _ => None,
+        }
+    }
+
+    /// Accepts a request; what keeps it from being tried gives it back.
+    pub(crate) fn accept(
+        &self,
+        accepted: Accepted,
+    ) -> std::result::Result<(), (Error, Box<Accepted>)> {
+        let engine = &self.device.engine;
+        let mut link = self.link.lock();
+        let hardware = match link.connectable() {
+            Ok(hardware) => hardware,
+            Err(error) => return Err((error, Box::new(accepted))),
+        };
+        let Accepted { id, key, attempt, private_data, peer, qualifier, parameters } = accepted;
+        let value = key.value();
+        engine.register(value, Target::Endpoint(self.me.clone()));
+        link.state = State::Accepting(Attempt {
+            number: attempt,
+            id: id.clone(),
+            key,
+            private_data: Vec::new(),
+            peer,
+            local_port: Some(qualifier),
+            troubled: false,
+            closing: false,
+        });
+        let (asked_in, asked_out) = match parameters {
+            Parameters::Connection { responder_resources, initiator_depth } => {
+                (responder_resources, initiator_depth)
+            }
+            Parameters::Datagram => (0, 0),
+        };
+        let mut answer = connection(&link, &hardware, &private_data);
+        answer.responder_resources = answer.responder_resources.min(asked_in);
+        answer.initiator_depth = answer.initiator_depth.min(asked_out);
+        // The identifier derives the attributes of the queue pair from what it accepts with,
+        // which the kernel learns with the acceptance; so the depths are set here.
+        let depths = (answer.responder_resources, answer.initiator_depth);
+        let opened = self.open(&id, &hardware, Some(depths)).and_then(|()| id.accept(&answer));
+        drop(link);
+        if opened.is_err() {
+            // The other side gave up, most likely.
+            let event = ConnectionUpcall::AcceptFailed;
+            engine.send(Command::Fail(self.me.clone(), value, event));
+        }
+        Ok(())
+    }
+
+    /// Brings the device's queue pair to life and posts the receives that waited.
+    fn open(
+        &self,
+        id: &Id,
+        hardware: &verbs::QueuePair,
+        depths: Option<(u8, u8)>,
+    ) -> std::result::Result<(), Failure> {
+        let (mut attributes, mask) = id.queue_pair_attributes(sys::IBV_QPS_INIT)?;
+        attributes.qp_access_flags = sys::IBV_ACCESS_REMOTE_READ | sys::IBV_ACCESS_REMOTE_WRITE;
+        if self.device.limits.has_atomics {
+            attributes.qp_access_flags |= sys::IBV_ACCESS_REMOTE_ATOMIC;
+        }
+        hardware.modify(&attributes, mask | sys::IBV_QP_ACCESS_FLAGS)?;
+        let mut receiver = self.receiver.lock();
+        for (number, list) in &receiver.early {
+            let identifier = receiver.attachment.identifier(*number);
+            segments::with(list, |list| hardware.post_receive(identifier, list))?;
+        }
+        receiver.early.clear();
+        receiver.mode = Mode::Live;
+        drop(receiver);
+        let (mut attributes, mut mask) = id.queue_pair_attributes(sys::IBV_QPS_RTR)?;
+        if !self.device.limits.is_iwarp {
+            attributes.min_rnr_timer = RECEIVE_RETRY_TIMER;
+            mask |= sys::IBV_QP_MIN_RNR_TIMER;
+            if let Some((incoming, _)) = depths {
+                attributes.max_dest_rd_atomic = incoming;
+            }
+        }
+        modify(hardware, &attributes, mask)?;
+        let (mut attributes, mask) = id.queue_pair_attributes(sys::IBV_QPS_RTS)?;
+        if let Some((_, outgoing)) = depths {
+            attributes.max_rd_atomic = outgoing;
+        }
+        modify(hardware, &attributes, mask)?;
+        self.sender.lock().mode = Mode::Live;
+        Ok(())
+    }
+
+    /// An event of the identifier of an attempt or a connection.
+    pub(crate) fn connection_event(&self, event: cm::Event) {
+        let key = event.key;
+        let outcome = {
+            let mut link = self.link.lock();
+            let hardware = link.hardware.clone();
+            let (is_connecting, is_connected) = (
+                matches!(link.state, State::Connecting(_)),
+                matches!(link.state, State::Connected(_)),
+            );
+            let Some(attempt) = link.state.attempt(key) else { return };
+            let id = attempt.id.clone();
+            match (event.kind, hardware) {
+                (EventKind::AddressResolved, _) if is_connecting => self.address_resolved(&id),
+                (EventKind::RouteResolved, Some(hardware)) if is_connecting => {
+                    let private_data = std::mem::take(&mut attempt.private_data);
+                    let request = connection(&link, &hardware, &private_data);
+                    match id.connect(&request) {
+                        Ok(()) => Outcome::Nothing,
+                        Err(_) => Outcome::Failed(ConnectionUpcall::Unreachable),
+                    }
+                }
+                (EventKind::ConnectResponse, Some(hardware)) if is_connecting => {
+                    let opened = self.open(&id, &hardware, None).and_then(|()| id.establish());
+                    match opened {
+                        Ok(()) => Outcome::Established,
+                        Err(_) => Outcome::Failed(ConnectionUpcall::NonPeerRejected),
+                    }
+                }
+                (EventKind::Established, _) if !is_connected => Outcome::Established,
+                (EventKind::AddressError | EventKind::RouteError, _) if is_connecting => {
+                    Outcome::Failed(ConnectionUpcall::Unreachable)
+                }
+                (EventKind::Rejected, _) if is_connecting => {
+                    Outcome::Failed(match refusal::read(event.status, &event.private_data) {
+                        Some(private_data) => ConnectionUpcall::PeerRejected { private_data },
+                        None => ConnectionUpcall::NonPeerRejected,
+                    })
+                }
+                (EventKind::Unreachable, _) if is_connecting => {
+                    Outcome::Failed(match event.status as i32 {
+                        libc::ETIMEDOUT => ConnectionUpcall::TimedOut,
+                        _ => ConnectionUpcall::Unreachable,
+                    })
+                }
+                (EventKind::ConnectError, _) if is_connecting => {
+                    Outcome::Failed(ConnectionUpcall::NonPeerRejected)
+                }
+                (
+                    EventKind::Rejected
+                    | EventKind::Unreachable
+                    | EventKind::ConnectError
+                    | EventKind::Disconnected,
+                    _,
+                ) if !is_connected => Outcome::Failed(ConnectionUpcall::AcceptFailed),
+                // A queue pair that is in error by itself says why the other side left.
+                (EventKind::Disconnected, Some(hardware))
+                    if hardware.query_state() == Ok(sys::IBV_QPS_ERR) =>
+                {
+                    Outcome::Ended(End::Broken)
+                }
+                // A refusal that late is that of a side which went before it was told.
+                (EventKind::Disconnected | EventKind::Rejected, _) => {
+                    Outcome::Ended(End::Disconnected)
+                }
+                (EventKind::Unreachable | EventKind::ConnectError, _) => {
+                    Outcome::Ended(End::Broken)
+                }
+                (EventKind::DeviceRemoval, _) => Outcome::Removed(is_connected),
+                // Late or of no meaning here.
+                _ => Outcome::Nothing,
+            }
+        };
+        match outcome {
+            Outcome::Nothing => {}
+            Outcome::Established => self.established(key, &event.private_data),
+            Outcome::Failed(upcall) => self.fail_attempt(key, Some(upcall)),
+            Outcome::Ended(end) => self.ended_by_peer(end),
+            Outcome::Removed(connected) => {
+                self.device.engine.device_removed();
+                if connected {
+                    self.ended_by_peer(End::Broken);
+                } else {
+                    self.fail_attempt(key, Some(ConnectionUpcall::Unreachable));
+                }
+            }
+        }
+    }
+
+    fn address_resolved(&self, id: &Id) -> Outcome<'static> {
+        let ours = id.port() == self.device.port
+            && id.context().is_some_and(|context| context.name() == self.device.context().name());
+        if ours && id.resolve_route(RESOLVE_TIME).is_ok() {
+            return Outcome::Nothing;
+        }
+        Outcome::Failed(ConnectionUpcall::Unreachable)
+    }
+
+    /// The connection stands, as far as this side knows.
+    fn established(&self, key: u64, private_data: &[u8]) {
+        let mut link = self.link.lock();
+        let before = std::mem::replace(&mut link.state, State::Unconnected);
+        let (attempt, active) = match before {
+            State::Connecting(attempt) if attempt.key.value() == key => (attempt, true),
+            State::Accepting(attempt) if attempt.key.value() == key => (attempt, false),
+            other => {
+                link.state = other;
+                return;
+            }
+        };
+        let (number, peer, troubled) = (attempt.number, attempt.peer, attempt.troubled);
+        let local_port = attempt.local_port.unwrap_or_else(|| attempt.id.local_port().into());
+        link.state = State::Connected(attempt);
+        let sink = link.listener();
+        drop(link);
+        let private_data = if active { private_data } else { &[] };
+        if let Some(sink) = sink {
+            let event = ConnectionUpcall::Established { private_data, peer, local_port };
+            sink.connection_event(number, event);
+        }
+        // What failed before the connection stood is told after it.
+        let told = self.sender.lock().ledger.told.load(Ordering::Relaxed)
+            || self.receiver.lock().ledger.told.load(Ordering::Relaxed);
+        if troubled || told {
+            self.trouble();
+        }
+    }
+
+    /// Data arrived before the other side's last word: the connection manager is told.
+    pub(crate) fn communication_established(&self) {
+        let link = self.link.lock();
+        if let State::Accepting(attempt) = &link.state {
+            // The last word comes or its absence is reported.
+            let _ = attempt.id.notify(sys::IBV_EVENT_COMM_EST);
+        }
+    }
+}
+
+/// What is to be done after an event, without locks.
+enum Outcome<'a> {
+    Nothing,
+    Established,
+    Failed(ConnectionUpcall<'a>),
+    Ended(End),
+    Removed(bool),
+}
+
+/// What a connection of that queue pair is asked for with.
+fn connection<'a>(
+    link: &Link,
+    hardware: &Arc<verbs::QueuePair>,
+    private_data: &'a [u8],
+) -> ConnectParameters<'a> {
+    let depth = |reads: u32| u8::try_from(reads).unwrap_or(u8::MAX);
+    ConnectParameters {
+        private_data,
+        responder_resources: depth(link.limits.max_reads_in),
+        initiator_depth: depth(link.limits.max_reads_out),
+        queue_pair: Some((hardware.number(), link.shared.is_some())),
+        ..ConnectParameters::default()
+    }
+}
+
+/// Changes a queue pair; some transports have nothing to change on the way.
+fn modify(
+    hardware: &verbs::QueuePair,
+    attributes: &sys::ibv_qp_attr,
+    mask: i32,
+) -> std::result::Result<(), Failure> {
+    if mask & sys::IBV_QP_STATE == 0 {
+        return Ok(());
+    }
+    hardware.modify(attributes, mask)
+}
+
+/// The type of service that stands for a quality, if one was asked for.
+const fn type_of_service(qos: Qos) -> Option<u8> {
+    if qos.contains(Qos::PREMIUM) {
+        Some(0xb8)
+    } else if qos.contains(Qos::LOW_LATENCY) {
+        Some(0x10)
+    } else if qos.contains(Qos::HIGH_THROUGHPUT) {
+        Some(0x08)
+    } else if qos.contains(Qos::ECONOMY) {
+        Some(0x02)
+    } else {
+        None
+    }
+}

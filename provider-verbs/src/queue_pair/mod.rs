@@ -1,0 +1,90 @@
+//! Queue pairs.
+
+mod connect;
+mod parts;
+mod post;
+mod state;
+mod teardown;
+
+pub(crate) use connect::Accepted;
+pub(crate) use parts::create;
+pub(crate) use state::{Endpoint, Key};
+
+use std::any::Any;
+use std::sync::Arc;
+
+use dat_core::error::{Result, Subtype};
+use dat_core::flags::Close;
+use dat_core::provider::{
+    BindRequest, ConnectRequest, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest, Request,
+};
+
+use crate::errors::foreign;
+
+/// What the core holds; the end of it ends the connection.
+pub(crate) struct Handle {
+    endpoint: Arc<Endpoint>,
+}
+
+/// The endpoint behind a handle of the contract.
+pub(crate) fn find(queue_pair: &dyn QueuePair) -> Result<Arc<Endpoint>> {
+    match queue_pair.as_any().downcast_ref::<Handle>() {
+        Some(handle) => Ok(Arc::clone(&handle.endpoint)),
+        None => Err(foreign("queue pair", Subtype::InvalidHandleEp)),
+    }
+}
+
+impl QueuePair for Handle {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    #[inline]
+    fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
+        self.endpoint.post_receive(receive)
+    }
+
+    #[inline]
+    fn post_request(&self, request: &Request<'_>) -> Result<()> {
+        self.endpoint.post_request(request)
+    }
+
+    fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {
+        self.endpoint.post_bind(bind)
+    }
+
+    fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
+        self.endpoint.connect(request)
+    }
+
+    fn connecting_port(&self) -> Option<u64> {
+        self.endpoint.connecting_port()
+    }
+
+    fn disconnect(&self, how: Close) {
+        self.endpoint.disconnect(how);
+    }
+
+    fn reset(&self) -> Result<()> {
+        self.endpoint.reset()
+    }
+
+    fn modify(&self, spec: QueuePairSpec) -> Result<()> {
+        self.endpoint.modify(&spec)
+    }
+
+    fn outstanding(&self) -> Outstanding {
+        self.endpoint.outstanding()
+    }
+
+    fn retire(&self) {
+        self.endpoint.retire();
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.endpoint.retire();
+        self.endpoint.device.engine.forget(self.endpoint.key);
+    }
+}

@@ -1,0 +1,235 @@
+//! Making, changing and resetting a queue pair.
+
+use std::collections::VecDeque;
+use std::mem::replace;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_core::provider::{QueuePair, QueuePairLimits, QueuePairSpec, Service, unsupported};
+use parking_lot::Mutex;
+
+use super::Handle;
+use super::state::{Endpoint, Link, Mode, Receiver, Sender, State};
+use crate::completion_queue::{self, Attachment};
+use crate::device::{Device, INTERNAL_REQUESTS};
+use crate::domain::{self, Domain};
+use crate::engine::Target;
+use crate::errors::exhausted;
+use crate::ledger::Ledger;
+use crate::shared_receive::{self, Shared};
+use crate::sys::verbs::ibv_qp_cap;
+use crate::verbs::{self, QueuePairInit, QueuePairKind};
+
+/// The bytes that a request is asked to carry with itself, where the device can.
+const INLINE: u32 = 128;
+
+/// Makes a queue pair.
+pub(crate) fn create(device: &Arc<Device>, spec: &QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+    let key = device.engine.fresh_key();
+    let parts = Parts::new(device, key, spec)?;
+    let Parts { link, sender, receiver } = parts;
+    let endpoint = Arc::new_cyclic(|me: &Weak<Endpoint>| {
+        device.engine.register(key, Target::Endpoint(Weak::clone(me)));
+        Endpoint {
+            device: Arc::clone(device),
+            key,
+            me: Weak::clone(me),
+            link: Mutex::new(link),
+            sender: Mutex::new(sender),
+            receiver: Mutex::new(receiver),
+        }
+    });
+    Ok(Arc::new(Handle { endpoint }))
+}
+
+/// What a specification leads to.
+struct Parts {
+    link: Link,
+    sender: Sender,
+    receiver: Receiver,
+}
+
+impl Parts {
+    fn new(device: &Arc<Device>, key: u64, spec: &QueuePairSpec) -> Result<Self> {
+        if spec.service != Service::Connection {
+            return Err(unsupported("datagrams"));
+        }
+        let limits = spec.limits;
+        let domain = spec.domain.as_deref().map(domain::find).transpose()?;
+        let shared = spec.shared_receives.as_deref().map(shared_receive::find).transpose()?;
+        let requests = completion_queue::find(
+            device,
+            spec.request_queue.as_deref(),
+            Subtype::InvalidHandleEvdRequest,
+        )?;
+        let receives = completion_queue::find(
+            device,
+            spec.receive_queue.as_deref(),
+            Subtype::InvalidHandleEvdRecv,
+        )?;
+        let (own, of_shared) = match &shared {
+            Some(shared) => (0, shared.max()),
+            None => (limits.max_receives, 0),
+        };
+        let request_ledger =
+            Arc::new(Ledger::new(spec.tag, key, limits.max_requests, INTERNAL_REQUESTS));
+        let receive_ledger = Arc::new(Ledger::new(spec.tag, key, own, 0));
+        let request_room = limits.max_requests.saturating_add(INTERNAL_REQUESTS);
+        let request_place = requests.attach(&request_ledger, None, request_room)?;
+        let receive_place =
+            receives.attach(&receive_ledger, shared.as_ref(), own.saturating_add(of_shared))?;
+        let mut parts = Self {
+            link: Link {
+                state: State::Unconnected,
+                retired: false,
+                domain,
+                shared,
+                limits,
+                sink: Arc::clone(&spec.sink),
+                hardware: None,
+            },
+            sender: Sender {
+                mode: Mode::Early,
+                hardware: None,
+                ledger: request_ledger,
+                attachment: Arc::new(request_place),
+                quiet: 0,
+                most_quiet: (limits.max_requests / 2).saturating_sub(1),
+                inline: 0,
+            },
+            receiver: Receiver {
+                mode: Mode::Early,
+                hardware: None,
+                ledger: receive_ledger,
+                attachment: Arc::new(receive_place),
+                early: VecDeque::new(),
+            },
+        };
+        if let Some(domain) = &parts.link.domain {
+            let attachments = [&*parts.sender.attachment, &*parts.receiver.attachment];
+            let shared = parts.link.shared.as_ref();
+            let hardware = make(domain, key, attachments, shared, &limits)?;
+            install(&mut parts.link, &mut parts.sender, &mut parts.receiver, hardware);
+        }
+        Ok(parts)
+    }
+}
+
+/// Makes the device's queue pair, with room for requests of the provider's own.
+fn make(
+    domain: &Domain,
+    key: u64,
+    [requests, receives]: [&Attachment; 2],
+    shared: Option<&Arc<Shared>>,
+    limits: &QueuePairLimits,
+) -> Result<Arc<verbs::QueuePair>> {
+    let with_inline = |max_inline_data| {
+        let init = QueuePairInit {
+            key,
+            send_queue: &requests.queue.hardware,
+            receive_queue: &receives.queue.hardware,
+            shared: shared.map(|shared| &shared.hardware),
+            capabilities: ibv_qp_cap {
+                max_send_wr: limits.max_requests.saturating_add(INTERNAL_REQUESTS),
+                max_recv_wr: if shared.is_some() { 0 } else { limits.max_receives },
+                max_send_sge: limits.max_request_segments.max(1),
+                max_recv_sge: if shared.is_some() { 0 } else { limits.max_receive_segments.max(1) },
+                max_inline_data,
+            },
+            kind: QueuePairKind::Connected,
+        };
+        verbs::QueuePair::new(&domain.hardware, &init)
+    };
+    // A device may have no room for that with so many segments.
+    with_inline(INLINE)
+        .or_else(|_| with_inline(0))
+        .map(Arc::new)
+        .map_err(|failure| exhausted(failure, Subtype::ResourceTep, "queue pair of that size"))
+}
+
+/// Lets posts go to the device's queue pair, and its completions find their way.
+fn install(
+    link: &mut Link,
+    sender: &mut Sender,
+    receiver: &mut Receiver,
+    hardware: Arc<verbs::QueuePair>,
+) -> Option<Arc<verbs::QueuePair>> {
+    sender.inline = u64::from(hardware.capabilities().max_inline_data);
+    sender.hardware = Some(Arc::clone(&hardware));
+    receiver.hardware = Some(Arc::clone(&hardware));
+    let before = link.hardware.take();
+    if link.shared.is_some() {
+        let number = before.as_ref().map(|before| before.number());
+        receiver.attachment.renumber(number, Some(hardware.number()));
+    }
+    link.hardware = Some(hardware);
+    before
+}
+
+impl Endpoint {
+    pub(super) fn modify(&self, spec: &QueuePairSpec) -> Result<()> {
+        let mut link = self.link.lock();
+        if link.retired || !matches!(link.state, State::Unconnected) {
+            return Err(link.state.refusal());
+        }
+        let mut parts = Parts::new(&self.device, self.key, spec)?;
+        let mut sender = self.sender.lock();
+        let mut receiver = self.receiver.lock();
+        // The receives that wait move over, with new numbers.
+        let posted = receiver.early.len();
+        if posted > spec.limits.max_receives as usize && spec.shared_receives.is_none() {
+            return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceTep)
+                .because(format!(
+                    "{posted} receives are posted, {} would fit",
+                    spec.limits.max_receives
+                )));
+        }
+        for (number, segments) in &receiver.early {
+            let record = receiver.ledger.read(*number);
+            let fresh = &mut parts.receiver;
+            let number = if fresh.ledger.take_room() { fresh.ledger.write(&record) } else { None };
+            let number = number.ok_or_else(crate::errors::no_room)?;
+            fresh.early.push_back((number, segments.clone()));
+        }
+        let before = (
+            replace(&mut *link, parts.link),
+            replace(&mut *sender, parts.sender),
+            replace(&mut *receiver, parts.receiver),
+        );
+        drop((receiver, sender, link));
+        // What it was may be the last of objects that take long to go.
+        drop(before);
+        Ok(())
+    }
+
+    /// Unconnected again: with another queue pair of the device's, since the number of the one
+    /// before stays reserved for its connection for a while.
+    pub(super) fn reset(&self) -> Result<()> {
+        let mut link = self.link.lock();
+        if link.retired || !matches!(link.state, State::Disconnected(_)) {
+            return Err(link.state.refusal());
+        }
+        let mut sender = self.sender.lock();
+        let mut receiver = self.receiver.lock();
+        receiver.attachment.queue.collect_quietly();
+        let before = match &link.domain {
+            None => None,
+            Some(domain) => {
+                let attachments = [&*sender.attachment, &*receiver.attachment];
+                let shared = link.shared.as_ref();
+                let hardware = make(domain, self.key, attachments, shared, &link.limits)?;
+                install(&mut link, &mut sender, &mut receiver, hardware)
+            }
+        };
+        for ledger in [&sender.ledger, &receiver.ledger] {
+            ledger.told.store(false, Ordering::Relaxed);
+        }
+        sender.mode = Mode::Early;
+        receiver.mode = Mode::Early;
+        let state = replace(&mut link.state, State::Unconnected);
+        drop((receiver, sender, link));
+        drop((before, state));
+        Ok(())
+    }
+}

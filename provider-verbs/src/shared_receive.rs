@@ -1,0 +1,230 @@
+//! Shared receive queues.
+
+use std::any::Any;
+use std::sync::{Arc, Weak};
+
+use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_core::flags::CompletionFlags;
+use dat_core::provider::{
+    Completion, CompletionFeatures, ProtectionDomain, ReceiveRequest, SharedReceiveLimits,
+    SharedReceiveQueue, SharedReceiveSink,
+};
+use dat_core::{DtoStatus, Operation};
+use parking_lot::Mutex;
+
+use crate::completion_queue::{Queue, shared_identifier};
+use crate::device::Device;
+use crate::domain;
+use crate::engine::Target;
+use crate::errors::{exhausted, foreign, internal, no_room};
+use crate::ledger::Done;
+use crate::segments;
+use crate::verbs;
+
+pub(crate) struct Shared {
+    device: Arc<Device>,
+    key: u64,
+    pub(crate) hardware: Arc<verbs::SharedReceiveQueue>,
+    places: Mutex<Places>,
+    /// The completion queues of the queue pairs that take from it.
+    served: Mutex<Vec<Weak<Queue>>>,
+    sink: Arc<dyn SharedReceiveSink>,
+}
+
+/// The buffers, by the place that their identifier names.
+struct Places {
+    buffers: Vec<Buffer>,
+    free: Vec<u32>,
+    max: u32,
+    /// Buffers on the queue.
+    queued: u32,
+    /// Buffers posted and not polled.
+    outstanding: u32,
+    /// The watermark that was armed, or 0.
+    watermark: u32,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Buffer {
+    cookie: u64,
+    flags: CompletionFlags,
+    posted: bool,
+}
+
+struct Handle(Arc<Shared>);
+
+pub(crate) fn create(
+    device: &Arc<Device>,
+    domain: &dyn ProtectionDomain,
+    limits: SharedReceiveLimits,
+    sink: Arc<dyn SharedReceiveSink>,
+) -> Result<Arc<dyn SharedReceiveQueue>> {
+    let domain = domain::find(domain)?;
+    let key = device.engine.fresh_key();
+    let hardware = verbs::SharedReceiveQueue::new(
+        &domain.hardware,
+        limits.max_receives,
+        limits.max_segments.max(1),
+        key,
+    )
+    .map_err(|failure| exhausted(failure, Subtype::ResourceSrq, "shared receive queue"))?;
+    let places = Places {
+        buffers: Vec::new(),
+        free: Vec::new(),
+        max: limits.max_receives,
+        queued: 0,
+        outstanding: 0,
+        watermark: 0,
+    };
+    let shared = Arc::new_cyclic(|me: &Weak<Shared>| {
+        device.engine.register(key, Target::Shared(Weak::clone(me)));
+        let (device, places) = (Arc::clone(device), Mutex::new(places));
+        Shared { device, key, hardware, places, served: Mutex::default(), sink }
+    });
+    Ok(Arc::new(Handle(shared)))
+}
+
+/// The queue behind a handle of the contract.
+pub(crate) fn find(queue: &dyn SharedReceiveQueue) -> Result<Arc<Shared>> {
+    match queue.as_any().downcast_ref::<Handle>() {
+        Some(handle) => Ok(Arc::clone(&handle.0)),
+        None => Err(foreign("shared receive queue", Subtype::InvalidHandleSrq)),
+    }
+}
+
+impl Shared {
+    /// The buffer of that place completed on the queue pair of that tag.
+    pub(crate) fn complete(&self, place: u32, tag: u64, status: DtoStatus) -> Option<Done> {
+        let mut places = self.places.lock();
+        let buffer = places.buffers.get_mut(place as usize)?;
+        if !std::mem::take(&mut buffer.posted) {
+            return None;
+        }
+        let Buffer { cookie, flags, .. } = *buffer;
+        places.free.push(place);
+        places.queued -= 1;
+        let failed = status != DtoStatus::Success;
+        let completion = Completion {
+            tag,
+            cookie,
+            operation: Operation::Receive,
+            status,
+            ..Completion::default()
+        };
+        let unsignalled = flags.contains(CompletionFlags::UNSIGNALLED);
+        Some(Done {
+            completion,
+            features: CompletionFeatures { unsignalled, solicited: false, failed },
+        })
+    }
+
+    /// A queue pair takes from it that completes there.
+    pub(crate) fn serve(&self, queue: &Arc<Queue>) {
+        let mut served = self.served.lock();
+        served.retain(|one| one.strong_count() > 0 && one.as_ptr() != Arc::as_ptr(queue));
+        served.push(Arc::downgrade(queue));
+    }
+
+    /// Buffers that may be outstanding.
+    pub(crate) fn max(&self) -> u32 {
+        self.places.lock().max
+    }
+
+    /// A completion of one of its buffers was polled.
+    pub(crate) fn release(&self) {
+        self.places.lock().outstanding -= 1;
+    }
+
+    /// The device told that there are few buffers left.
+    pub(crate) fn limit_reached(&self) {
+        if std::mem::take(&mut self.places.lock().watermark) != 0 {
+            self.sink.low_watermark_reached();
+        }
+    }
+}
+
+impl SharedReceiveQueue for Handle {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
+        let shared = &*self.0;
+        let mut places = shared.places.lock();
+        if places.outstanding >= places.max {
+            return Err(no_room());
+        }
+        let buffer = Buffer { cookie: receive.cookie, flags: receive.flags, posted: true };
+        let place = match places.free.pop() {
+            Some(place) => {
+                places.buffers[place as usize] = buffer;
+                place
+            }
+            None => {
+                places.buffers.push(buffer);
+                u32::try_from(places.buffers.len() - 1).unwrap_or(u32::MAX)
+            }
+        };
+        let posted = segments::with(receive.segments, |segments| {
+            shared.hardware.post(shared_identifier(place), segments)
+        });
+        if let Err(failure) = posted {
+            places.buffers[place as usize].posted = false;
+            places.free.push(place);
+            return Err(match failure.errno {
+                libc::ENOMEM => no_room(),
+                _ => internal(failure, "the receive was not posted"),
+            });
+        }
+        places.queued += 1;
+        places.outstanding += 1;
+        Ok(())
+    }
+
+    fn resize(&self, max_receives: u32) -> Result<()> {
+        let shared = &*self.0;
+        let mut places = shared.places.lock();
+        if places.outstanding > max_receives {
+            return Err(Error::new(ReturnType::InvalidState, Subtype::NoSubtype).because(format!(
+                "{} buffers are outstanding, {max_receives} would fit",
+                places.outstanding
+            )));
+        }
+        shared.hardware.resize(max_receives).map_err(|failure| {
+            exhausted(failure, Subtype::ResourceSrq, "shared receive queue of that length")
+        })?;
+        places.max = max_receives;
+        Ok(())
+    }
+
+    fn counts(&self) -> (u32, u32) {
+        // What arrived is known only where it completes.
+        let served: Vec<_> = self.0.served.lock().iter().filter_map(Weak::upgrade).collect();
+        for queue in served {
+            queue.collect_quietly();
+        }
+        let places = self.0.places.lock();
+        (places.queued, places.outstanding)
+    }
+
+    fn arm_low_watermark(&self, watermark: u32) {
+        let shared = &*self.0;
+        let reached = {
+            let mut places = shared.places.lock();
+            let reached = places.queued < watermark;
+            places.watermark = if reached { 0 } else { watermark };
+            // A device that can't tell leaves the watermark unreached: nothing is lost by it.
+            let _ = shared.hardware.set_limit(places.watermark);
+            reached
+        };
+        if reached {
+            shared.sink.low_watermark_reached();
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.device.engine.forget(self.key);
+    }
+}

@@ -1,0 +1,109 @@
+//! Which port is meant by a name and the IA parameters of a dat.conf line.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+
+use dat_core::error::{Error, Result, ReturnType, Subtype};
+
+use crate::cm::{Id, PortSpace};
+use crate::discovery::{self, Port, split_name};
+use crate::errors::internal;
+use crate::network;
+use crate::provider::no_such;
+
+/// What is to be opened.
+pub(crate) struct Target {
+    pub(crate) device: String,
+    pub(crate) port: u8,
+    pub(crate) address: SocketAddr,
+}
+
+/// Finds the port: by the parameters, or else by the name.
+pub(crate) fn find(name: &str, parameters: &str) -> Result<Target> {
+    let mut words = parameters.split_whitespace();
+    let Some(first) = words.next() else {
+        let (device, port) = split_name(name).ok_or_else(|| {
+            no_such(format!(
+                "{name} is no device and port (as in mlx5_0-1), and no parameters say more"
+            ))
+        })?;
+        return by_device(device, port);
+    };
+    let number = match words.next() {
+        None => 0,
+        Some(word) => word.parse().map_err(|_| {
+            invalid(format!("the second parameter {word:?} is not the number of a port"))
+        })?,
+    };
+    if let Some(more) = words.next() {
+        return Err(invalid(format!("nothing is meant by the parameter {more:?}")));
+    }
+    if let Some((device, port)) = split_name(first) {
+        if let Ok(target) = by_device(device, port) {
+            return Ok(target);
+        }
+    }
+    let ports = discovery::ports();
+    if ports.iter().any(|port| port.device == first) {
+        return by_device(first, number.max(1));
+    }
+    by_address(first, address_of(first)?)
+}
+
+fn invalid(reason: String) -> Error {
+    Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1).because(reason).advise(
+        "IA parameters are a network device, an RDMA device and port, or an address: \"ib0 0\", \
+         \"mlx5_0 1\", \"10.0.0.1 0\"",
+    )
+}
+
+/// A port by its device and number.
+fn by_device(device: &str, number: u8) -> Result<Target> {
+    let ports = discovery::ports();
+    let found = ports.iter().find(|port| port.device == device && port.number == number);
+    let Some(port) = found else {
+        let have: Vec<String> = ports.iter().map(Port::name).collect();
+        return Err(no_such(match have.as_slice() {
+            [] => format!("there is no RDMA device {device}, nor any other"),
+            have => format!("there is no {device}-{number}; there are {}", have.join(", ")),
+        }));
+    };
+    match (port.address(), port.unusable()) {
+        // A port that is down is opened all the same: it may come up.
+        (Some(address), _) => Ok(Target { device: device.to_owned(), port: number, address }),
+        (None, Some(error)) => Err(error),
+        (None, None) => Err(no_such(format!("{device}-{number} has no address"))),
+    }
+}
+
+/// The address of a network device, a literal one, or that of a host name.
+fn address_of(word: &str) -> Result<SocketAddr> {
+    let interfaces = network::interfaces();
+    if let Some(interface) = interfaces.iter().find(|interface| interface.name == word) {
+        let v4 = interface.addresses.iter().find(|address| address.is_ipv4());
+        return v4.or(interface.addresses.first()).copied().ok_or_else(|| {
+            no_such(format!("the network device {word} has no IP address"))
+                .advise(format!("give it one: `ip addr add ADDRESS dev {word}`"))
+        });
+    }
+    if let Ok(address) = word.parse::<IpAddr>() {
+        let known = interfaces.iter().flat_map(|interface| interface.addresses.iter());
+        let own = known.copied().find(|own| own.ip() == address);
+        return Ok(own.unwrap_or(SocketAddr::new(address, 0)));
+    }
+    let found = (word, 0).to_socket_addrs().map_err(|error| {
+        no_such(format!(
+            "{word} is no RDMA device, no network device and no address, and as a host name: {error}"
+        ))
+    })?;
+    found.min_by_key(SocketAddr::is_ipv6).ok_or_else(|| no_such(format!("{word} has no address")))
+}
+
+/// The port that an address of this machine belongs to, as the connection manager says.
+fn by_address(word: &str, address: SocketAddr) -> Result<Target> {
+    let id = Id::new_synchronous(PortSpace::Tcp)
+        .map_err(|failure| internal(failure, "no identifier to look up the address with"))?;
+    let none = || no_such(format!("no RDMA device has the address {} ({word})", address.ip()));
+    id.bind(address).map_err(|failure| none().errno(failure.errno))?;
+    let context = id.context().ok_or_else(none)?;
+    Ok(Target { device: context.name(), port: id.port(), address })
+}

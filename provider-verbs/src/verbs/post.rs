@@ -1,0 +1,78 @@
+//! Requests to post, and their form in C.
+
+use std::ptr::null_mut;
+
+use super::Sge;
+use crate::sys::verbs::{self as sys, ibv_send_wr, ibv_send_wr_wr, rdma_wr};
+
+/// A request (ibv_post_send(3)).
+pub(crate) struct Post<'a> {
+    /// Comes back in the completion.
+    pub(crate) id: u64,
+    /// A set of `IBV_SEND_…`.
+    pub(crate) flags: u32,
+    /// The local side.
+    pub(crate) segments: &'a [Sge],
+    /// What it does.
+    pub(crate) what: What,
+}
+
+/// What a request does. Addresses and keys are the peer's.
+#[derive(Clone, Copy)]
+pub(crate) enum What {
+    Send,
+    SendInvalidate { key: u32 },
+    Write { address: u64, key: u32 },
+    WriteImmediate { address: u64, key: u32, data: u32 },
+    Read { address: u64, key: u32 },
+    FetchAdd { address: u64, key: u32, add: u64 },
+    CompareSwap { address: u64, key: u32, compare: u64, swap: u64 },
+}
+
+impl Post<'_> {
+    /// The form in C; it borrows the segments and the address handle.
+    #[inline]
+    pub(super) fn to_c(&self) -> ibv_send_wr {
+        let rdma =
+            |address, key| ibv_send_wr_wr { rdma: rdma_wr { remote_addr: address, rkey: key } };
+        let none = rdma(0, 0);
+        let (opcode, imm_or_key, wr) = match self.what {
+            What::Send => (sys::IBV_WR_SEND, 0, none),
+            What::SendInvalidate { key } => (sys::IBV_WR_SEND_WITH_INV, key, none),
+            What::Write { address, key } => (sys::IBV_WR_RDMA_WRITE, 0, rdma(address, key)),
+            What::WriteImmediate { address, key, data } => {
+                (sys::IBV_WR_RDMA_WRITE_WITH_IMM, data.to_be(), rdma(address, key))
+            }
+            What::Read { address, key } => (sys::IBV_WR_RDMA_READ, 0, rdma(address, key)),
+            What::FetchAdd { address, key, add } => {
+                (sys::IBV_WR_ATOMIC_FETCH_AND_ADD, 0, atomic(address, key, add, 0))
+            }
+            What::CompareSwap { address, key, compare, swap } => {
+                (sys::IBV_WR_ATOMIC_CMP_AND_SWP, 0, atomic(address, key, compare, swap))
+            }
+        };
+        ibv_send_wr {
+            wr_id: self.id,
+            next: null_mut(),
+            sg_list: self.segments.as_ptr().cast_mut(),
+            num_sge: i32::try_from(self.segments.len()).unwrap_or(i32::MAX),
+            opcode,
+            send_flags: self.flags,
+            imm_or_key,
+            wr,
+            remote_srqn: 0,
+            bind_mw: NO_BIND,
+        }
+    }
+}
+
+fn atomic(address: u64, key: u32, compare_add: u64, swap: u64) -> ibv_send_wr_wr {
+    ibv_send_wr_wr { atomic: sys::atomic_wr { remote_addr: address, compare_add, swap, rkey: key } }
+}
+
+/// What a request that is no bind has in the place of one.
+pub(super) const NO_BIND: sys::bind_mw_wr = sys::bind_mw_wr {
+    mw: null_mut(),
+    rkey: 0,
+    bind_info: sys::ibv_mw_bind_info { mr: null_mut(), addr: 0, length: 0, mw_access_flags: 0 },
+};

@@ -1,0 +1,132 @@
+//! Memory windows.
+//!
+//! One for a whole domain is a window of type 1, whose key changes with each bind. One for a
+//! single queue pair is of type 2; such a window has to be free before it is bound again, so
+//! each bind takes a new one, and the one before ends with it. To close a window of either type
+//! is to free it: not every library takes a bind of nothing.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dat_core::error::{Result, Subtype};
+use dat_core::provider::{BindRequest, MemoryWindow, WindowScope, unsupported};
+use parking_lot::Mutex;
+
+use crate::domain::{self, Domain, remote_access};
+use crate::errors::{exhausted, foreign, internal, no_room};
+use crate::sys::dispatch::inc_rkey;
+use crate::verbs::{self, QueuePair, WindowBind, WindowKind};
+
+pub(crate) struct Window {
+    pub(crate) tag: u64,
+    domain: Arc<Domain>,
+    kind: WindowKind,
+    current: Mutex<Option<verbs::MemoryWindow>>,
+    /// Whether the current one was bound; under the lock.
+    bound: AtomicBool,
+}
+
+struct Handle(Arc<Window>);
+
+const NONE: &str = "memory window, so no remote memory region";
+
+pub(crate) fn create(
+    domain: &Arc<Domain>,
+    tag: u64,
+    scope: WindowScope,
+) -> Result<Arc<dyn MemoryWindow>> {
+    let limits = &domain.device.limits;
+    let kind = match scope {
+        WindowScope::Domain if limits.has_windows_one => WindowKind::One,
+        WindowScope::QueuePair if limits.has_windows_two => WindowKind::Two,
+        _ => return Err(unsupported(NONE)),
+    };
+    let current = Mutex::new(Some(allocate(domain, kind)?));
+    let domain = Arc::clone(domain);
+    Ok(Arc::new(Handle(Arc::new(Window {
+        tag,
+        domain,
+        kind,
+        current,
+        bound: AtomicBool::new(false),
+    }))))
+}
+
+fn allocate(domain: &Arc<Domain>, kind: WindowKind) -> Result<verbs::MemoryWindow> {
+    verbs::MemoryWindow::new(&domain.hardware, kind)
+        .map_err(|failure| exhausted(failure, Subtype::ResourceMemoryRegion, "memory window"))
+}
+
+/// The window behind a handle of the contract.
+pub(crate) fn find(window: &dyn MemoryWindow) -> Result<Arc<Window>> {
+    match window.as_any().downcast_ref::<Handle>() {
+        Some(handle) => Ok(Arc::clone(&handle.0)),
+        None => Err(foreign("memory window", Subtype::InvalidHandleRmr)),
+    }
+}
+
+impl MemoryWindow for Handle {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Window {
+    /// Posts a bind under an identifier, with those flags, and returns the new key.
+    pub(crate) fn post(
+        &self,
+        queue_pair: &QueuePair,
+        bind: &BindRequest<'_>,
+        id: u64,
+        flags: u32,
+    ) -> Result<u32> {
+        let mut current = self.current.lock();
+        let closes = bind.length == 0;
+        let region = match bind.region {
+            Some(region) if !closes => Some(domain::region(region)?),
+            _ if closes => None,
+            _ => return Err(foreign("memory region", Subtype::InvalidHandleLmr)),
+        };
+        let was_bound = self.bound.load(Ordering::Relaxed);
+        if closes || was_bound && self.kind == WindowKind::Two {
+            // It ends now: its key is invalid before this bind completes.
+            *current = None;
+            self.bound.store(false, Ordering::Relaxed);
+        }
+        if closes {
+            return self.post_nothing(queue_pair, id, flags);
+        }
+        let window = match &mut *current {
+            Some(window) => window,
+            none => none.insert(allocate(&self.domain, self.kind)?),
+        };
+        let request = WindowBind {
+            id,
+            flags,
+            window,
+            region,
+            address: bind.address,
+            length: bind.length,
+            access: remote_access(bind.privileges),
+            key: inc_rkey(window.key()),
+        };
+        let posted = queue_pair.post_bind(&request);
+        let key = posted.map_err(|failure| match failure.errno {
+            libc::ENOMEM => no_room(),
+            _ => internal(failure, "the bind was not posted"),
+        })?;
+        self.bound.store(true, Ordering::Relaxed);
+        Ok(key)
+    }
+
+    /// Completes a bind that has nothing to do for the device: an empty write of nothing.
+    #[allow(unsafe_code, reason = "a request without segments")]
+    fn post_nothing(&self, queue_pair: &QueuePair, id: u64, flags: u32) -> Result<u32> {
+        let what = verbs::What::Write { address: 0, key: 0 };
+        let post = verbs::Post { id, flags, segments: &[], what };
+        // SAFETY: there is no segment that could be read.
+        let posted = unsafe { queue_pair.post(&post) };
+        posted.map(|()| 0).map_err(|failure| internal(failure, "the bind was not posted"))
+    }
+}
