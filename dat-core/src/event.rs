@@ -96,15 +96,17 @@ impl From<Completion> for Event {
                 cookie: completion.cookie,
                 status: completion.status,
             }),
-            operation => Self::Dto(DtoCompletion {
-                ep: completion.tag,
-                cookie: completion.cookie,
-                length: completion.length,
-                operation,
-                status: completion.status,
-                extra: completion.extra as u32,
-            }),
+            _ => Self::Dto(completion.into()),
         }
+    }
+}
+
+impl From<Completion> for DtoCompletion {
+    /// That of anything but a bind.
+    #[inline(always)]
+    fn from(completion: Completion) -> Self {
+        let Completion { tag: ep, cookie, length, extra, operation, status } = completion;
+        Self { ep, cookie, length, operation, status, extra: extra as u32 }
     }
 }
 

@@ -102,6 +102,8 @@ impl Base {
     }
 
     /// Adds what every error of this object says.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn describe(&self, error: Error, operation: &'static str) -> Error {
         error.during(operation).on(self.label()).device(format_args!("IA {:?}", self.ia.name))
     }

@@ -53,10 +53,13 @@ struct Slot {
 /// The context of a slot without a region; its index is beyond the table, so nobody finds it.
 const VACANT: u32 = u32::MAX;
 
-/// Chunk `n` holds `FIRST << n` slots.
-const FIRST: usize = 64;
-const CHUNKS: usize = 18;
+/// Chunk `n` holds `1 << n` slots, and its number is that of the highest bit of their positions.
+const CHUNKS: usize = (u32::BITS - GENERATION_BITS) as usize;
 const GENERATION_BITS: u32 = 8;
+/// The first position: there are no chunks so small that they are not worth an allocation.
+const FIRST: u32 = 64;
+/// The last position; that of [`VACANT`] comes after it.
+const LAST: u32 = (VACANT >> GENERATION_BITS) - 1;
 
 /// The table; see the module.
 #[derive(Debug)]
@@ -82,14 +85,14 @@ impl Default for RegionTable {
 
 impl RegionTable {
     /// How many regions a table can hold.
-    pub const CAPACITY: u32 = ((FIRST << CHUNKS) - FIRST) as u32;
+    pub const CAPACITY: u32 = LAST - FIRST + 1;
     /// Freed slots that rest before one is used again while fresh ones are left.
     const REST: usize = 64;
 
     /// An empty table.
     #[must_use]
     pub const fn new() -> Self {
-        let free = FreeList { retired: VecDeque::new(), fresh: 0, live: 0 };
+        let free = FreeList { retired: VecDeque::new(), fresh: FIRST, live: 0 };
         Self { chunks: [const { OnceLock::new() }; CHUNKS], free: const_mutex(free) }
     }
 
@@ -108,7 +111,7 @@ impl RegionTable {
     /// Adds a region and returns its context, or nothing when the table is full.
     pub fn insert(&self, region: Region) -> Option<u32> {
         let mut free = self.free.lock();
-        let context = if free.retired.len() > Self::REST || free.fresh == Self::CAPACITY {
+        let context = if free.retired.len() > Self::REST || free.fresh > LAST {
             free.retired.pop_front()?
         } else {
             free.fresh += 1;
@@ -153,15 +156,18 @@ impl RegionTable {
         }
         let region = slot.load();
         fence(Ordering::Acquire);
-        // One jump for all: each alone is never taken.
+        // One jump for what is equal or not: each alone is never taken.
+        let differs = u64::from(slot.context.load(Ordering::Relaxed) ^ context)
+            | (region.owner ^ owner)
+            | u64::from(!region.access & access);
+        if differs != 0 {
+            return None;
+        }
+        // Regions end before the addresses do (`Slot::store`), so an address below the first is
+        // farther from it than any region is long.
         let offset = address.wrapping_sub(region.address);
-        let fits = (slot.context.load(Ordering::Relaxed) == context)
-            & (region.owner == owner)
-            & (region.access & access == access)
-            & (address >= region.address)
-            & (offset <= region.length)
-            & (length <= region.length.wrapping_sub(offset));
-        fits.then_some(region.value)
+        let left = region.length.checked_sub(offset)?;
+        (length <= left).then_some(region.value)
     }
 
     /// Whether a context was ever handed out for the slot that it names, valid or not any more.
@@ -201,14 +207,14 @@ impl RegionTable {
         true
     }
 
-    #[inline]
-    fn locate(index: u32) -> (usize, usize) {
-        let position = index as usize + FIRST;
-        let chunk = (position.ilog2() - FIRST.ilog2()) as usize;
-        (chunk, position - (FIRST << chunk))
+    /// The chunk of a position, and the place in it.
+    #[inline(always)]
+    fn locate(position: u32) -> (usize, usize) {
+        let chunk = (position | 1).ilog2();
+        (chunk as usize, (position ^ (1 << chunk)) as usize)
     }
 
-    #[inline]
+    #[inline(always)]
     fn slot(&self, index: u32) -> Option<&Slot> {
         let (chunk, offset) = Self::locate(index);
         self.chunks.get(chunk)?.get()?.get(offset)
@@ -217,7 +223,7 @@ impl RegionTable {
     fn make_slot(&self, index: u32) -> &Slot {
         let (chunk, offset) = Self::locate(index);
         let slots = self.chunks[chunk]
-            .get_or_init(|| (0..FIRST << chunk).map(|_| Slot::vacant()).collect());
+            .get_or_init(|| (0..1_usize << chunk).map(|_| Slot::vacant()).collect());
         &slots[offset]
     }
 }
@@ -237,7 +243,9 @@ impl Slot {
     fn store(&self, region: Region) {
         self.access.store(region.access, Ordering::Relaxed);
         self.address.store(region.address, Ordering::Relaxed);
-        self.length.store(region.length, Ordering::Relaxed);
+        // No memory has the last address, and `find` counts on that.
+        let length = region.length.min(u64::MAX - region.address);
+        self.length.store(length, Ordering::Relaxed);
         self.owner.store(region.owner, Ordering::Relaxed);
         self.value.store(region.value, Ordering::Relaxed);
     }

@@ -4,12 +4,12 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use dat_core::Event;
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{
     Completion, CompletionFeatures, CompletionPoller, CompletionQueue, CompletionQueueParts,
     CompletionSink, Notify,
 };
+use dat_core::{Event, Operation};
 
 use crate::completion_ring::{Entry, Slots};
 use crate::outlet::{Credits, Upcalls};
@@ -141,8 +141,30 @@ impl Queue {
         }
     }
 
-    /// Stores a completion, or notes that there was no room.
+    /// Stores the completion of a plain success, if it is one of many: there is room, the poller
+    /// knows the source, and nobody sleeps. Otherwise nothing has happened.
     #[inline(always)]
+    pub(crate) fn push_plain(
+        &self,
+        known: &AtomicBool,
+        source: u32,
+        (tag, cookie, length, operation): (u64, u64, u64, Operation),
+    ) -> bool {
+        let Some(mut producer) = self.producer.lock_as_owner() else { return false };
+        let position = producer.tail;
+        if position == producer.limit
+            || producer.notify != Notify::Off
+            || !known.load(Ordering::Relaxed)
+        {
+            return false;
+        }
+        let filled = producer.slots.fill_plain(position, (tag, cookie, length), operation, source);
+        producer.tail = position + u64::from(filled);
+        filled
+    }
+
+    /// Stores a completion, or notes that there was no room.
+    #[inline]
     pub(crate) fn push(
         self: &Arc<Self>,
         known: &AtomicBool,
@@ -239,14 +261,16 @@ impl CompletionPoller for Poller {
 
     #[inline]
     fn take(&mut self, event: &mut Event) -> bool {
-        let Some(Entry { completion, source, news }) = self.slots.get(self.head) else {
-            if self.queue.poller.news.load(Ordering::Relaxed) {
-                self.learn();
-            }
-            return false;
+        // The event is mostly one of before.
+        let Event::Dto(done) = event else { return self.take_any(event) };
+        let Some((completion, source)) = self.slots.get_plain(self.head) else {
+            return self.take_any(event);
         };
-        event.complete(completion);
-        self.finish(source, news);
+        *done = completion.into();
+        if let Some(Some(credits)) = self.sources.get(source as usize) {
+            credits.release();
+        }
+        self.head += 1;
         self.queue.poller.taken.store(self.head, Ordering::Release);
         true
     }
@@ -283,6 +307,21 @@ impl CompletionPoller for Poller {
 }
 
 impl Poller {
+    /// As [`take`](CompletionPoller::take), in every case.
+    #[inline(never)]
+    fn take_any(&mut self, event: &mut Event) -> bool {
+        let Some(Entry { completion, source, news }) = self.slots.get(self.head) else {
+            if self.queue.poller.news.load(Ordering::Relaxed) {
+                self.learn();
+            }
+            return false;
+        };
+        event.complete(completion);
+        self.finish(source, news);
+        self.queue.poller.taken.store(self.head, Ordering::Release);
+        true
+    }
+
     /// The completion at the head was read.
     #[inline]
     fn finish(&mut self, source: u32, news: bool) {

@@ -41,7 +41,9 @@ struct Slot {
 }
 
 const NEWS: u64 = 1 << 31;
-const OPERATION: u64 = 0xff;
+/// It failed, or is a bind; otherwise the status was not written.
+const SPECIAL: u64 = 1 << 30;
+const OPERATION: u64 = 0xf;
 
 impl Slots {
     /// Slots for at least so many completions.
@@ -60,8 +62,11 @@ impl Slots {
     #[inline(always)]
     pub(crate) fn fill(&self, position: u64, entry: &Entry) {
         let Entry { completion, source, news } = entry;
+        let succeeded = completion.status == DtoStatus::Success;
+        let is_plain = succeeded && completion.operation != Operation::Bind;
         let origin = u64::from(*source) << 32
             | if *news { NEWS } else { 0 }
+            | if is_plain { 0 } else { SPECIAL }
             | u64::from(completion.operation as u32);
         let slot = self.slot(position);
         slot.tag.store(completion.tag, Ordering::Relaxed);
@@ -69,15 +74,61 @@ impl Slots {
         slot.length.store(completion.length, Ordering::Relaxed);
         slot.extra.store(completion.extra, Ordering::Relaxed);
         slot.origin.store(origin, Ordering::Relaxed);
-        slot.status.store(pack(completion.status), Ordering::Relaxed);
+        if !is_plain {
+            slot.status.store(pack(completion.status), Ordering::Relaxed);
+        }
         // Release: who sees the number sees the words, and all that came before them.
         slot.filled.store(position + 1, Ordering::Release);
+    }
+
+    /// As [`fill`](Self::fill), for a success of nobody new that is no bind and has no `extra`.
+    #[inline(always)]
+    pub(crate) fn fill_plain(
+        &self,
+        position: u64,
+        (tag, cookie, length): (u64, u64, u64),
+        operation: Operation,
+        source: u32,
+    ) -> bool {
+        let Some(slot) = self.slots.get((position & self.mask) as usize) else { return false };
+        slot.tag.store(tag, Ordering::Relaxed);
+        slot.cookie.store(cookie, Ordering::Relaxed);
+        slot.length.store(length, Ordering::Relaxed);
+        slot.extra.store(0, Ordering::Relaxed);
+        let origin = u64::from(source) << 32 | u64::from(operation as u32);
+        slot.origin.store(origin, Ordering::Relaxed);
+        // Release: as for `fill`.
+        slot.filled.store(position + 1, Ordering::Release);
+        true
     }
 
     /// Whether the slot of a position is filled.
     #[inline]
     pub(crate) fn is_filled(&self, position: u64) -> bool {
         self.slot(position).filled.load(Ordering::Acquire) == position + 1
+    }
+
+    /// As [`get`](Self::get) and the source, for what is plain: a success of nobody new and no
+    /// bind. Anything else is not taken here.
+    #[inline(always)]
+    pub(crate) fn get_plain(&self, position: u64) -> Option<(Completion, u32)> {
+        let slot = self.slots.get((position & self.mask) as usize)?;
+        if slot.filled.load(Ordering::Acquire) != position + 1 {
+            return None;
+        }
+        let origin = slot.origin.load(Ordering::Relaxed);
+        if origin & (NEWS | SPECIAL) != 0 {
+            return None;
+        }
+        let completion = Completion {
+            tag: slot.tag.load(Ordering::Relaxed),
+            cookie: slot.cookie.load(Ordering::Relaxed),
+            length: slot.length.load(Ordering::Relaxed),
+            extra: slot.extra.load(Ordering::Relaxed),
+            operation: operation(origin & OPERATION),
+            status: DtoStatus::Success,
+        };
+        Some((completion, (origin >> 32) as u32))
     }
 
     /// What the slot of a position holds, if it is filled. Only the taker calls this.
@@ -95,7 +146,11 @@ impl Slots {
                 length: slot.length.load(Ordering::Relaxed),
                 extra: slot.extra.load(Ordering::Relaxed),
                 operation: operation(origin & OPERATION),
-                status: unpack(slot.status.load(Ordering::Relaxed)),
+                status: if origin & SPECIAL == 0 {
+                    DtoStatus::Success
+                } else {
+                    unpack(slot.status.load(Ordering::Relaxed))
+                },
             },
             source: (origin >> 32) as u32,
             news: origin & NEWS != 0,
@@ -103,11 +158,11 @@ impl Slots {
     }
 }
 
-/// The operation of that number.
+/// The operation of that number, of which the last bits are looked at.
 #[inline]
 fn operation(number: u64) -> Operation {
-    const ALL: [Operation; 15] = {
-        let mut all = [Operation::Send; 15];
+    const ALL: [Operation; OPERATION as usize + 1] = {
+        let mut all = [Operation::Send; OPERATION as usize + 1];
         let known = [
             Operation::Send,
             Operation::RdmaWrite,
@@ -129,7 +184,7 @@ fn operation(number: u64) -> Operation {
         }
         all
     };
-    ALL.get(number as usize).copied().unwrap_or_default()
+    ALL[(number & OPERATION) as usize]
 }
 
 #[inline]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dat_core::provider::{Completion, CompletionFeatures, CompletionQueue};
-use dat_core::{Error, Subtype};
+use dat_core::{Error, Operation, Subtype};
 
 use crate::completion_queue::{Handle, Queue};
 use crate::errors::foreign;
@@ -124,6 +124,14 @@ impl Room {
         true
     }
 
+    /// Takes room for one operation, if there is some that is known of.
+    #[inline(always)]
+    pub(crate) fn take_known(&mut self) -> bool {
+        let known = self.posted != self.limit;
+        self.posted = self.posted.wrapping_add(u32::from(known));
+        known
+    }
+
     #[cold]
     fn find(&mut self) -> bool {
         let free = self.max.saturating_sub(self.used());
@@ -173,8 +181,40 @@ impl Outlet {
         &self.credits
     }
 
+    /// Reports an operation that succeeded and has nothing more to say.
+    #[inline(never)]
+    pub(crate) fn succeed(
+        &self,
+        cookie: u64,
+        length: u64,
+        operation: Operation,
+        features: CompletionFeatures,
+        upcalls: &mut Upcalls,
+    ) {
+        if let Some(queue) = &self.queue {
+            let done = (self.tag, cookie, length, operation);
+            if queue.push_plain(&self.known, self.source, done) {
+                return;
+            }
+        }
+        self.succeed_any(cookie, length, operation, features, upcalls);
+    }
+
+    #[inline(never)]
+    fn succeed_any(
+        &self,
+        cookie: u64,
+        length: u64,
+        operation: Operation,
+        features: CompletionFeatures,
+        upcalls: &mut Upcalls,
+    ) {
+        let completion = Completion { cookie, length, operation, ..Completion::default() };
+        self.complete(completion, features, upcalls);
+    }
+
     /// Reports a finished operation; the outlet sets the tag.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn complete(
         &self,
         completion: Completion,

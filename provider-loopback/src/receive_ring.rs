@@ -76,7 +76,7 @@ impl ReceiveRing {
     /// Fills the slot of a position. Only the producer calls this, once for every position in
     /// turn, when what the slot had before is over, and with no more segments than there is
     /// place for.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn fill(&self, position: u64, posted: Posted, segments: &[Segment]) {
         let slot = self.slot(position);
         let unsignalled = if posted.unsignalled { UNSIGNALLED } else { 0 };
@@ -112,7 +112,7 @@ impl ReceiveRing {
 
     /// The receive of a position, how many segments it has, and the first of them, if the slot
     /// is filled.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, position: u64) -> Option<(Posted, usize, Segment)> {
         let slot = self.slot(position);
         if slot.filled.load(Ordering::Acquire) != position + 1 {

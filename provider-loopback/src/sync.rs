@@ -29,6 +29,10 @@ mod modelled {
             self.0.lock().expect("no model goes on after a panic")
         }
 
+        pub(crate) fn lock_as_owner(&self) -> Option<BiasedGuard<'_, T>> {
+            Some(self.lock())
+        }
+
         pub(crate) fn pass(&self) {
             drop(self.lock());
         }

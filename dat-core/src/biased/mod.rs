@@ -76,16 +76,36 @@ impl<T> BiasedLock<T> {
     #[inline]
     pub fn lock(&self) -> BiasedGuard<'_, T> {
         let me = thread::token();
-        // An owner that is inside already, and so would wait for itself, does that below.
+        if self.enter(me) {
+            return BiasedGuard::new(self, None);
+        }
+        self.lock_with_mutex(me)
+    }
+
+    /// Enters if the lock is biased to this thread, which is what a path without calls can do;
+    /// otherwise nothing has happened, and [`lock`](Self::lock) is there for everybody.
+    #[inline(always)]
+    pub fn lock_as_owner(&self) -> Option<OwnerGuard<'_, T>> {
+        // A guard is made only inside: even one that is dropped at once leaves.
+        if self.enter(thread::token()) {
+            return Some(OwnerGuard { lock: self, value: PhantomData });
+        }
+        None
+    }
+
+    /// Enters as the owner; whether this thread is.
+    #[inline(always)]
+    fn enter(&self, me: usize) -> bool {
+        // An owner that is inside already would wait for itself, with the mutex.
         if self.owner.load(Ordering::Relaxed) == me && !self.inside.load(Ordering::Relaxed) {
             self.inside.store(true, Ordering::Relaxed);
             fence::light();
             if self.owner.load(Ordering::Relaxed) == me {
-                return BiasedGuard::new(self, None);
+                return true;
             }
             self.inside.store(false, Ordering::Release);
         }
-        self.lock_with_mutex(me)
+        false
     }
 
     #[cold]
@@ -209,5 +229,44 @@ impl<T> Drop for BiasedGuard<'_, T> {
 impl<T> fmt::Debug for BiasedGuard<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BiasedGuard").finish_non_exhaustive()
+    }
+}
+
+/// Being inside of a [`BiasedLock`] as its owner.
+pub struct OwnerGuard<'a, T> {
+    lock: &'a BiasedLock<T>,
+    /// It gives what an exclusive reference gives, to this thread only.
+    value: PhantomData<(&'a mut T, *const ())>,
+}
+
+impl<T> Deref for OwnerGuard<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: the guard's thread is inside as the owner, and whoever has the mutex waits.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T> DerefMut for OwnerGuard<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as for deref, and the guard is borrowed exclusively.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T> Drop for OwnerGuard<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // Release: what was done inside comes before whoever sees it.
+        self.lock.inside.store(false, Ordering::Release);
+    }
+}
+
+impl<T> fmt::Debug for OwnerGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnerGuard").finish_non_exhaustive()
     }
 }

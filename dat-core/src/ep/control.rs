@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::gate::Gate;
-use super::state::EpState;
+use super::state::{EpState, StateSet};
 use super::table::{Action, EpEvent, Step, step};
 use super::{Config, EpInner};
 use crate::counters::{EpCounter, IaCounter, Tally};
@@ -95,6 +95,12 @@ impl EpShared {
 
     pub(super) fn bind(&self, owner: &Arc<EpInner>) {
         let _ = self.owner.set(Arc::downgrade(owner));
+    }
+
+    /// Whether the state is one of a set; that of a freed endpoint never is.
+    #[inline(always)]
+    pub(super) fn is_in(&self, states: StateSet) -> bool {
+        states.contains(self.state.load(Ordering::Acquire))
     }
 
     /// The state, or nothing when the endpoint was freed.

@@ -2,6 +2,7 @@
 
 mod alarm;
 mod count;
+mod patience;
 mod queue;
 mod streams;
 mod wait;
@@ -207,20 +208,19 @@ impl EventDispatcher {
     /// `DAT_INVALID_HANDLE` when it was freed.
     #[inline]
     pub fn dequeue(&self, event: &mut Event) -> Result<bool> {
-        const DEQUEUE: &str = "dat_evd_dequeue";
-        let mut queue = self.inner.queue.lock();
-        if queue.is_taken() {
-            return Err(self.inner.taken(&queue, DEQUEUE));
+        let inner = &*self.inner;
+        if !inner.tally.is_on() & !inner.receivers.are_there() {
+            if let Some(mut queue) = inner.queue.lock_as_owner() {
+                if let Some(poller) = queue.poller_alone() {
+                    let found = poller.take(event);
+                    if !found {
+                        inner.alarm.drained();
+                    }
+                    return Ok(found);
+                }
+            }
         }
-        let found = queue.take_first(event);
-        if !found {
-            self.inner.alarm.drained();
-        }
-        drop(queue);
-        if self.inner.tally.is_on() || self.inner.receivers.are_there() {
-            self.inner.count_dequeue(found, event);
-        }
-        Ok(found)
+        inner.dequeue_any(event)
     }
 
     /// Posts a software event, whose value is the consumer's own (dat_evd_post_se(3DAT)).
@@ -357,6 +357,24 @@ impl AsFd for EventDispatcher {
 }
 
 impl EvdInner {
+    /// As [`EventDispatcher::dequeue`], in every case.
+    #[inline(never)]
+    fn dequeue_any(&self, event: &mut Event) -> Result<bool> {
+        let mut queue = self.queue.lock();
+        if queue.is_taken() {
+            return Err(self.taken(&queue, "dat_evd_dequeue"));
+        }
+        let found = queue.take_first(event);
+        if !found {
+            self.alarm.drained();
+        }
+        drop(queue);
+        if self.tally.is_on() | self.receivers.are_there() {
+            self.count_dequeue(found, event);
+        }
+        Ok(found)
+    }
+
     pub(crate) fn tally(&self) -> &Tally<EvdCounter> {
         &self.tally
     }

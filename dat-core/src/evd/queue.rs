@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use super::patience::Patience;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
 use crate::provider::{Completion, CompletionPoller, Notify};
@@ -27,6 +28,7 @@ pub(super) struct Queue {
     /// The waiter was told to go.
     evicted: bool,
     dead: bool,
+    pub(super) patience: Patience,
 }
 
 impl Queue {
@@ -39,6 +41,7 @@ impl Queue {
             unwaitable: false,
             evicted: false,
             dead: false,
+            patience: Patience::default(),
         }
     }
 
@@ -64,6 +67,11 @@ impl Queue {
     /// Whether the dispatcher became unwaitable while the waiter waited.
     pub(super) fn is_evicted(&self) -> bool {
         self.evicted
+    }
+
+    /// Whether the waiter has nothing to wait for any more.
+    pub(super) fn has_to_go(&self) -> bool {
+        self.dead || self.evicted
     }
 
     pub(super) fn is_unwaitable(&self) -> bool {
@@ -92,6 +100,15 @@ impl Queue {
         self.poller = None;
     }
 
+    /// The provider's completions, if they are all that there is to take, by anybody.
+    #[inline(always)]
+    pub(super) fn poller_alone(&mut self) -> Option<&mut dyn CompletionPoller> {
+        if self.is_taken() || !self.events.is_empty() {
+            return None;
+        }
+        self.poller.as_deref_mut().map(|poller| poller as _)
+    }
+
     /// Takes the first event; completions that were never queued go straight to the caller.
     #[inline]
     pub(super) fn take_first(&mut self, event: &mut Event) -> bool {
@@ -102,6 +119,8 @@ impl Queue {
         poller.take(event)
     }
 
+    #[cold]
+    #[inline(never)]
     fn take_queued(&mut self, event: &mut Event) -> bool {
         let first = self.events.pop_front();
         first.map(|first| *event = first).is_some()

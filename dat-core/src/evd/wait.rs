@@ -5,6 +5,7 @@ use super::{EvdInner, EventDispatcher};
 use crate::counters::EvdCounter;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
+use crate::sync::pause_shortly;
 use crate::timeout::Timeout;
 
 /// How a wait ended.
@@ -61,7 +62,21 @@ impl EventDispatcher {
         if queued < threshold && !timeout.is_zero() {
             queue.set_waiter(true);
             inner.alarm.set_waiting(true);
-            loop {
+            let turns = queue.patience.turns(mode, timeout);
+            for _ in 0..turns {
+                drop(queue);
+                pause_shortly();
+                queue = inner.queue.lock();
+                queued = queue.collect();
+                if queued >= threshold || queue.has_to_go() {
+                    break;
+                }
+            }
+            if turns > 0 {
+                queue.patience.learn(queued >= threshold);
+            }
+            // The lock was held since the last look, so nobody has rung since.
+            while queued < threshold && !queue.has_to_go() {
                 inner.alarm.bell.silence();
                 let _ = queue.notify(inner.alarm.wanted(mode));
                 queued = queue.collect();
@@ -74,7 +89,7 @@ impl EventDispatcher {
                 inner.tally().count(EvdCounter::WaitNotify);
                 queue = inner.queue.lock();
                 queued = queue.collect();
-                if queue.is_dead() || queue.is_evicted() || queued >= threshold || !rung {
+                if !rung {
                     break;
                 }
             }

@@ -18,6 +18,15 @@ pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
 #[cfg(not(all(test, loom)))]
 pub(crate) use std::sync::OnceLock as LateInit;
 
+/// Lets the processor rest for a moment, between two looks at what another thread changes.
+#[inline]
+pub(crate) fn pause_shortly() {
+    #[cfg(not(all(test, loom)))]
+    std::hint::spin_loop();
+    #[cfg(all(test, loom))]
+    loom::thread::yield_now();
+}
+
 /// Lets another thread get on that this one waits for without a lock: shortly awake, then asleep.
 #[cfg(not(all(test, loom)))]
 #[cold]

@@ -30,6 +30,11 @@ impl<T> Mutex<T> {
         MutexGuard { lock: self, guard: Some(self.acquire()) }
     }
 
+    /// As [`BiasedLock`](crate::biased::BiasedLock), which it stands for.
+    pub(crate) fn lock_as_owner(&self) -> Option<MutexGuard<'_, T>> {
+        Some(self.lock())
+    }
+
     fn acquire(&self) -> loom::sync::MutexGuard<'_, T> {
         self.inner.lock().expect(NO_PANIC)
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dat_core::flags::{CompletionFlags, Privileges};
-use dat_core::provider::{DATAGRAM_PREFIX, Request, Segment, Work};
+use dat_core::provider::{CompletionFeatures, DATAGRAM_PREFIX, Request, Segment, Work};
 use dat_core::{DtoStatus, Operation, RmrTriplet};
 
 use super::receive::{Arrival, Receives};
@@ -71,8 +71,9 @@ pub(super) fn execute_directly(
             }
             to.head += 1;
             let solicited = request.flags.contains(CompletionFlags::SOLICITED_WAIT);
-            let arrival = Arrival { solicited, ..Arrival::NONE };
-            to.finish(posted, (length, DtoStatus::Success), arrival, upcalls);
+            let unsignalled = posted.unsignalled;
+            let features = CompletionFeatures { unsignalled, solicited, failed: false };
+            to.outlet.succeed(posted.cookie, length, Operation::Receive, features, upcalls);
             length
         }
         Work::RdmaWrite { remote } => {

@@ -78,17 +78,10 @@ impl Requester {
     /// Reports a request that succeeded.
     #[inline(always)]
     pub(super) fn succeed(&self, request: &Request<'_>, length: u64, upcalls: &mut Upcalls) {
-        let completion = Completion {
-            tag: 0,
-            cookie: request.cookie,
-            length,
-            extra: 0,
-            operation: request.work.operation(),
-            status: DtoStatus::Success,
-        };
         let unsignalled = request.flags.contains(CompletionFlags::UNSIGNALLED);
         let features = CompletionFeatures { unsignalled, solicited: false, failed: false };
-        self.outlet.complete(completion, features, upcalls);
+        let operation = request.work.operation();
+        self.outlet.succeed(request.cookie, length, operation, features, upcalls);
     }
 
     /// Reports a request that ended.
@@ -115,6 +108,20 @@ impl Requester {
 impl Endpoint {
     #[inline]
     pub(super) fn post_request(&self, request: &Request<'_>) -> Result<()> {
+        let mut upcalls = Upcalls::default();
+        let Some(mut sq) = self.sq.lock_as_owner() else { return self.post_with_mutex(request) };
+        if sq.post_directly(request, &mut upcalls) {
+            drop(sq);
+            upcalls.deliver();
+            return Ok(());
+        }
+        drop(sq);
+        self.post_work(request)
+    }
+
+    /// As [`post_request`](Self::post_request), for any thread.
+    #[inline(never)]
+    fn post_with_mutex(&self, request: &Request<'_>) -> Result<()> {
         let mut upcalls = Upcalls::default();
         let mut sq = self.sq.lock();
         if sq.post_directly(request, &mut upcalls) {

@@ -7,6 +7,7 @@ mod segments;
 
 pub(crate) use segments::{Gathered, gather};
 
+use super::state::StateSet;
 use super::table::EpEvent;
 use super::{Endpoint, EpInner};
 use crate::counters::EpCounter;
@@ -64,14 +65,9 @@ impl Endpoint {
     pub fn post_recv(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
         let inner = &*self.inner;
         let gate = &inner.shared.gate;
-        match inner.shared.state() {
-            None => return Err(inner.base.freed(RECV)),
-            Some(state) if state.is_unconfigured() => {
-                return Err(inner.refused(state, EpEvent::PostReceive, RECV));
-            }
-            Some(_) if gate.zone() == 0 => return Err(inner.without_zone(RECV)),
-            Some(_) if gate.has_shared_receives() => return Err(inner.shares_receives()),
-            Some(_) => {}
+        let is_fit = inner.shared.is_in(StateSet::CONFIGURED) && gate.zone() != 0;
+        if !is_fit || gate.has_shared_receives() {
+            inner.check_receives()?;
         }
         inner.check_flags(flags, gate.recv_flags(), Subtype::InvalidArg5, RECV)?;
         let mut local = Gathered::new();
@@ -116,10 +112,33 @@ impl EpInner {
     /// Whether requests may be posted now.
     #[inline(always)]
     pub(crate) fn check_requests(&self, operation: &'static str) -> Result<()> {
+        if self.shared.is_in(StateSet::TAKING_REQUESTS) {
+            return Ok(());
+        }
+        self.check_requests_now(operation)
+    }
+
+    #[cold]
+    fn check_requests_now(&self, operation: &'static str) -> Result<()> {
         match self.shared.state() {
             Some(state) if state.takes_requests() => Ok(()),
             Some(state) => Err(self.refused(state, EpEvent::PostRequest, operation)),
             None => Err(self.base.freed(operation)),
+        }
+    }
+
+    /// Whether receives may be posted now.
+    #[cold]
+    fn check_receives(&self) -> Result<()> {
+        let gate = &self.shared.gate;
+        match self.shared.state() {
+            None => Err(self.base.freed(RECV)),
+            Some(state) if state.is_unconfigured() => {
+                Err(self.refused(state, EpEvent::PostReceive, RECV))
+            }
+            Some(_) if gate.zone() == 0 => Err(self.without_zone(RECV)),
+            Some(_) if gate.has_shared_receives() => Err(self.shares_receives()),
+            Some(_) => Ok(()),
         }
     }
 

@@ -32,20 +32,45 @@ pub(crate) fn gather(
     iov: &[LmrTriplet],
     needed: Privileges,
 ) -> Result<()> {
-    for triplet in iov {
-        let &LmrTriplet { context, address, length, .. } = triplet;
-        let Some(value) = regions.find(context, zone, needed.bits(), address, length) else {
-            return Err(bad_segment(regions, zone, triplet, needed));
-        };
-        let key = value as u32;
-        gathered.length = gathered.length.saturating_add(triplet.length);
-        let segment = Segment { address: triplet.address, length: triplet.length, key };
-        if gathered.segments.try_push(segment).is_err() {
-            return Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2)
-                .because(format!("{} segments exceed the maximum of {MAX_SEGMENTS}", iov.len())));
-        }
+    // What most posts have, apart from the loop: the compiler sees that it is the first.
+    if let [triplet] = iov {
+        return add(gathered, regions, zone, triplet, needed);
     }
-    Ok(())
+    gather_all(gathered, regions, zone, iov, needed)
+}
+
+#[inline(never)]
+fn gather_all(
+    gathered: &mut Gathered,
+    regions: &RegionTable,
+    zone: u64,
+    iov: &[LmrTriplet],
+    needed: Privileges,
+) -> Result<()> {
+    iov.iter().try_for_each(|triplet| add(gathered, regions, zone, triplet, needed))
+}
+
+#[inline(always)]
+fn add(
+    gathered: &mut Gathered,
+    regions: &RegionTable,
+    zone: u64,
+    triplet: &LmrTriplet,
+    needed: Privileges,
+) -> Result<()> {
+    let &LmrTriplet { context, address, length, .. } = triplet;
+    let Some(value) = regions.find(context, zone, needed.bits(), address, length) else {
+        return Err(bad_segment(regions, zone, triplet, needed));
+    };
+    gathered.length = gathered.length.saturating_add(length);
+    let segment = Segment { address, length, key: value as u32 };
+    gathered.segments.try_push(segment).map_err(|_| too_many())
+}
+
+#[cold]
+fn too_many() -> Error {
+    Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2)
+        .because(format!("there are more segments than the maximum of {MAX_SEGMENTS}"))
 }
 
 /// Why a segment can't be used (RETURN VALUES of dat_ep_post_send(3DAT), dat_lmr_free(3DAT)).
