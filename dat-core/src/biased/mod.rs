@@ -15,7 +15,7 @@
 pub mod fence;
 mod thread;
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -29,45 +29,73 @@ use crate::sync::{Mutex, MutexGuard, pause};
 
 /// A mutual exclusion; see the module.
 pub struct BiasedLock<T> {
-    /// Which thread may enter without the mutex; [`NOBODY`] when none may. Changed under the
-    /// mutex only.
+    /// Which thread may enter without the mutex, and by which place; [`NOBODY`] when none may.
+    /// Changed under the mutex only.
     owner: AtomicUsize,
-    /// Whether the owner is inside without the mutex; nobody else writes it.
-    inside: AtomicBool,
-    habit: Mutex<Habit>,
+    /// Whether the owner is inside without the mutex, by place. A former owner that comes late
+    /// may still write the one that it had, so nobody else gets that one; see [`Habit`].
+    inside: [AtomicBool; PLACES],
+    mutex: Mutex<()>,
+    /// Under the mutex.
+    habit: Cell<Habit>,
     value: UnsafeCell<T>,
 }
 
 const NOBODY: usize = 0;
+/// A power of two: the numbers of threads are multiples of it.
+const PLACES: usize = 2;
 
-/// Who took the mutex lately.
+/// Who took the mutex lately, and who has the places.
+#[derive(Clone, Copy)]
 struct Habit {
-    last: usize,
+    /// Whose each place is: an owner's, or a former owner's who has not taken the mutex since,
+    /// and so may be about to enter as if it still were the owner.
+    places: [usize; PLACES],
+    /// Who took the mutex last, by the end of its number: a mistake gives a bias too early.
+    last: u32,
     /// How many times in a row.
-    streak: u32,
+    streak: u16,
     /// How many it takes for the bias.
-    wanted: u32,
+    wanted: u16,
+}
+
+impl Habit {
+    /// A thread has taken the mutex, and is not the owner: it knows.
+    fn leave_place(&mut self, thread: usize) {
+        for place in self.places.iter_mut().filter(|place| **place == thread) {
+            *place = NOBODY;
+        }
+    }
+
+    /// A place for a thread, unless late former owners have all.
+    fn take_place(&mut self, thread: usize) -> Option<usize> {
+        let place = self.places.iter().position(|place| *place == NOBODY)?;
+        self.places[place] = thread;
+        Some(place)
+    }
 }
 
 /// As many takes in a row give a new lock its first owner. What is made by one thread and used
 /// by another is then not yet biased to its maker.
-const FIRST_STREAK: u32 = if cfg!(all(test, loom)) { 2 } else { 32 };
+const FIRST_STREAK: u16 = if cfg!(all(test, loom)) { 2 } else { 32 };
 /// As many are enough at the most: a revocation costs about as much as 50 takes.
-const LONGEST_STREAK: u32 = 1 << 16;
+const LONGEST_STREAK: u16 = if cfg!(all(test, loom)) { 2 } else { 1 << 15 };
 
 // SAFETY: the lock hands the value to one thread at a time, which may be any.
 unsafe impl<T: Send> Send for BiasedLock<T> {}
-// SAFETY: as for Send; references to the value come only from the guard, one at a time.
+// SAFETY: as for Send; references to the value come only from the guard, one at a time, and the
+// habit is touched by who holds the mutex.
 unsafe impl<T: Send> Sync for BiasedLock<T> {}
 
 impl<T> BiasedLock<T> {
     /// A lock around a value.
     pub fn new(value: T) -> Self {
-        let habit = Habit { last: NOBODY, streak: 0, wanted: FIRST_STREAK };
+        let habit = Habit { places: [NOBODY; PLACES], last: 0, streak: 0, wanted: FIRST_STREAK };
         Self {
             owner: AtomicUsize::new(NOBODY),
-            inside: AtomicBool::new(false),
-            habit: Mutex::new(habit),
+            inside: [AtomicBool::new(false), AtomicBool::new(false)],
+            mutex: Mutex::new(()),
+            habit: Cell::new(habit),
             value: UnsafeCell::new(value),
         }
     }
@@ -76,75 +104,81 @@ impl<T> BiasedLock<T> {
     #[inline]
     pub fn lock(&self) -> BiasedGuard<'_, T> {
         let me = thread::token();
-        if self.enter(me) {
-            return BiasedGuard::new(self, None);
+        match self.enter(me) {
+            Some(inside) => BiasedGuard::new(self, Way::Owner(inside)),
+            None => self.lock_with_mutex(me),
         }
-        self.lock_with_mutex(me)
     }
 
     /// Enters if the lock is biased to this thread, which is what a path without calls can do;
     /// otherwise nothing has happened, and [`lock`](Self::lock) is there for everybody.
     #[inline(always)]
     pub fn lock_as_owner(&self) -> Option<OwnerGuard<'_, T>> {
-        // A guard is made only inside: even one that is dropped at once leaves.
-        if self.enter(thread::token()) {
-            return Some(OwnerGuard { lock: self, value: PhantomData });
-        }
-        None
+        let inside = self.enter(thread::token())?;
+        Some(OwnerGuard { lock: self, inside, value: PhantomData })
     }
 
-    /// Enters as the owner; whether this thread is.
+    /// Enters as the owner, if this thread is; what to clear when it leaves.
     #[inline(always)]
-    fn enter(&self, me: usize) -> bool {
+    fn enter(&self, me: usize) -> Option<&AtomicBool> {
+        let owner = self.owner.load(Ordering::Relaxed);
+        // The place, if it is this thread's.
+        let inside = self.inside.get(owner ^ me)?;
         // An owner that is inside already would wait for itself, with the mutex.
-        if self.owner.load(Ordering::Relaxed) == me && !self.inside.load(Ordering::Relaxed) {
-            self.inside.store(true, Ordering::Relaxed);
-            fence::light();
-            if self.owner.load(Ordering::Relaxed) == me {
-                return true;
-            }
-            self.inside.store(false, Ordering::Release);
+        if inside.load(Ordering::Relaxed) {
+            return None;
         }
-        false
+        inside.store(true, Ordering::Relaxed);
+        fence::light();
+        if self.owner.load(Ordering::Relaxed) == owner {
+            return Some(inside);
+        }
+        inside.store(false, Ordering::Release);
+        None
     }
 
     #[cold]
     #[inline(never)]
     fn lock_with_mutex(&self, me: usize) -> BiasedGuard<'_, T> {
-        let mut habit = self.habit.lock();
-        if self.owner.load(Ordering::Relaxed) != NOBODY {
-            self.revoke(&mut habit);
+        let mutex = self.mutex.lock();
+        let mut habit = self.habit.get();
+        let owner = self.owner.load(Ordering::Relaxed);
+        if owner != NOBODY {
+            self.revoke(owner, &mut habit);
         }
-        if habit.last == me {
-            habit.streak += 1;
-            if habit.streak >= habit.wanted && fence::is_available() {
-                // From here on it is inside as its owner; the mutex shows both to the next.
-                self.inside.store(true, Ordering::Relaxed);
-                self.owner.store(me, Ordering::Relaxed);
-                drop(habit);
-                return BiasedGuard::new(self, None);
-            }
+        habit.leave_place(me);
+        let last = (me / PLACES) as u32;
+        habit.streak = if habit.last == last { habit.streak.saturating_add(1) } else { 1 };
+        habit.last = last;
+        let place = if habit.streak >= habit.wanted && fence::is_available() {
+            habit.take_place(me)
         } else {
-            habit.last = me;
-            habit.streak = 1;
-        }
-        BiasedGuard::new(self, Some(habit))
+            None
+        };
+        self.habit.set(habit);
+        let Some(place) = place else { return BiasedGuard::new(self, Way::Mutex(mutex)) };
+        // From here on it is inside as its owner; the mutex shows both to the next.
+        let inside = &self.inside[place];
+        inside.store(true, Ordering::Relaxed);
+        self.owner.store(me | place, Ordering::Relaxed);
+        drop(mutex);
+        BiasedGuard::new(self, Way::Owner(inside))
     }
 
     /// Takes the bias away, with the mutex held.
-    fn revoke(&self, habit: &mut Habit) {
+    fn revoke(&self, owner: usize, habit: &mut Habit) {
         self.owner.store(NOBODY, Ordering::Relaxed);
         fence::heavy();
-        self.await_owner();
+        self.await_owner(owner);
         habit.streak = 0;
-        habit.wanted = (habit.wanted * 2).min(LONGEST_STREAK);
+        habit.wanted = habit.wanted.saturating_mul(2).min(LONGEST_STREAK);
     }
 
     /// Waits until an owner that was inside before the last heavy fence has left. Acquire: what
     /// it did inside has then happened.
-    fn await_owner(&self) {
+    fn await_owner(&self, owner: usize) {
         let mut turn = 0;
-        while self.inside.load(Ordering::Acquire) {
+        while self.inside[owner % PLACES].load(Ordering::Acquire) {
             pause(&mut turn);
         }
     }
@@ -155,11 +189,12 @@ impl<T> BiasedLock<T> {
     ///
     /// To be called from outside.
     pub fn pass(&self) {
-        let habit = self.habit.lock();
-        if self.owner.load(Ordering::Relaxed) != thread::token() {
-            self.await_owner();
+        let mutex = self.mutex.lock();
+        let owner = self.owner.load(Ordering::Relaxed);
+        if owner != NOBODY && owner ^ thread::token() >= PLACES {
+            self.await_owner(owner);
         }
-        drop(habit);
+        drop(mutex);
     }
 
     /// The value, by the only one who has the lock.
@@ -184,16 +219,22 @@ impl<T> fmt::Debug for BiasedLock<T> {
 /// Being inside of a [`BiasedLock`].
 pub struct BiasedGuard<'a, T> {
     lock: &'a BiasedLock<T>,
-    /// Absent when the owner entered without it.
-    mutex: Option<MutexGuard<'a, Habit>>,
+    way: Way<'a>,
     /// It gives what an exclusive reference gives.
     value: PhantomData<&'a mut T>,
 }
 
+/// How somebody entered.
+enum Way<'a> {
+    /// With what is to be cleared.
+    Owner(&'a AtomicBool),
+    Mutex(#[expect(dead_code, reason = "its drop is what it is for")] MutexGuard<'a, ()>),
+}
+
 impl<'a, T> BiasedGuard<'a, T> {
     #[inline]
-    fn new(lock: &'a BiasedLock<T>, mutex: Option<MutexGuard<'a, Habit>>) -> Self {
-        Self { lock, mutex, value: PhantomData }
+    fn new(lock: &'a BiasedLock<T>, way: Way<'a>) -> Self {
+        Self { lock, way, value: PhantomData }
     }
 }
 
@@ -219,9 +260,9 @@ impl<T> DerefMut for BiasedGuard<'_, T> {
 impl<T> Drop for BiasedGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if self.mutex.is_none() {
+        if let Way::Owner(inside) = self.way {
             // Release: what was done inside comes before whoever sees it.
-            self.lock.inside.store(false, Ordering::Release);
+            inside.store(false, Ordering::Release);
         }
     }
 }
@@ -235,6 +276,7 @@ impl<T> fmt::Debug for BiasedGuard<'_, T> {
 /// Being inside of a [`BiasedLock`] as its owner.
 pub struct OwnerGuard<'a, T> {
     lock: &'a BiasedLock<T>,
+    inside: &'a AtomicBool,
     /// It gives what an exclusive reference gives, to this thread only.
     value: PhantomData<(&'a mut T, *const ())>,
 }
@@ -261,7 +303,7 @@ impl<T> Drop for OwnerGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         // Release: what was done inside comes before whoever sees it.
-        self.lock.inside.store(false, Ordering::Release);
+        self.inside.store(false, Ordering::Release);
     }
 }
 

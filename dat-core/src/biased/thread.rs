@@ -1,6 +1,6 @@
 //! Which thread this is, in one instruction where there is one.
 
-/// A number that no other living thread has, and that is never 0: the address of something of
+/// A number that no other living thread has, that is even, and that is never 0: the address of something of
 /// the thread's own. A thread that comes after one has ended may have the number of that one;
 /// whoever hands out the address again has made sure that the first is over.
 #[inline]
@@ -36,11 +36,11 @@ mod imp {
     #[cfg(all(test, loom))]
     pub(super) fn token() -> usize {
         use std::sync::atomic::{AtomicUsize, Ordering};
-        static NEXT: AtomicUsize = AtomicUsize::new(1);
+        static NEXT: AtomicUsize = AtomicUsize::new(2);
         loom::thread_local!(static OWN: Cell<usize> = Cell::new(0));
         OWN.with(|own| {
             if own.get() == 0 {
-                own.set(NEXT.fetch_add(1, Ordering::Relaxed));
+                own.set(NEXT.fetch_add(2, Ordering::Relaxed));
             }
             own.get()
         })
@@ -49,7 +49,7 @@ mod imp {
     #[cfg(not(all(test, loom)))]
     #[inline]
     pub(super) fn token() -> usize {
-        std::thread_local!(static OWN: Cell<u8> = const { Cell::new(0) });
+        std::thread_local!(static OWN: Cell<u64> = const { Cell::new(0) });
         OWN.with(|own| std::ptr::from_ref(own).addr())
     }
 }
@@ -60,6 +60,7 @@ mod tests {
     fn every_thread_has_a_number_of_its_own() {
         let mine = super::token();
         assert_ne!(mine, 0);
+        assert_eq!(mine % 2, 0);
         assert_eq!(mine, super::token());
         let other = std::thread::spawn(super::token).join().expect("no panic");
         assert_ne!(mine, other);

@@ -37,6 +37,24 @@ fn the_owner_and_another_are_never_inside_at_once() {
     });
 }
 
+/// The owner was about to enter when it lost the bias, and goes on when the other has it: that it
+/// steps back must not let anybody in.
+#[test]
+fn a_former_owner_that_comes_late_disturbs_nobody() {
+    large_model(|| {
+        let lock = Arc::new(BiasedLock::new(Cell::new(0)));
+        add(&lock);
+        add(&lock);
+        let other = {
+            let lock = Arc::clone(&lock);
+            thread::spawn(move || (0..4).for_each(|_| add(&lock)))
+        };
+        add(&lock);
+        other.join().expect("no panic");
+        assert_eq!(lock.lock().get(), 7);
+    });
+}
+
 #[test]
 fn the_bias_goes_from_hand_to_hand() {
     large_model(|| {
