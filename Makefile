@@ -4,6 +4,7 @@
 #   make check               installs them into a temporary prefix and tests what is there
 #   make install             respects DESTDIR, PREFIX, LIBDIR and INCLUDEDIR
 #   make uninstall           removes what install put there
+#   make bench               times calls through the libraries next to the same calls in Rust
 #
 # CARGO, CARGOFLAGS (--offline), RUSTFLAGS, CC, CPPFLAGS, CFLAGS and LDFLAGS are respected.
 # Symbols for debuggers lie beside the libraries in target/capi/lib and are not installed.
@@ -33,7 +34,7 @@ OUT = $(TARGET)/capi/lib
 NAMES = dat dat2
 SHARED = $(foreach name,$(NAMES),$(OUT)/lib$(name).so.$(VERSION_$(name)))
 
-.PHONY: all check install uninstall clean FORCE
+.PHONY: all check install uninstall bench cost clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -88,6 +89,20 @@ uninstall: $(addprefix uninstall-,$(NAMES))
 
 check:
 	.ci/capi
+
+# What is measured, as a C program does it: an object for each library.
+COST = $(TARGET)/capi/cost
+$(COST)/dat.so: VERSION_OF_API = -DDAT_1_2
+$(COST)/%.so: tests/cost/operations.c tests/c/examples/end.h all
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(VERSION_OF_API) -Iinclude $(CFLAGS) -fPIC -shared $(LDFLAGS) -o $@ $< \
+	    -L$(OUT) -l$* -Wl,-rpath,$(abspath $(OUT)) -pthread
+
+cost: $(foreach name,$(NAMES),$(COST)/$(name).so)
+	$(CARGO) build --profile capi $(CARGOFLAGS) -p dat-cost
+
+bench: cost
+	$(BUILD)/dat-cost time $(COST) --json $(COST)/times.json
 
 clean:
 	rm -rf $(OUT)

@@ -1,0 +1,155 @@
+/*
+ * The operations whose cost is measured, as a C program makes them: between two connected
+ * endpoints of the loopback adapter, by one thread. A shared object, for DAT 2.0, or for DAT 1.2
+ * when DAT_1_2 is defined. What a call answers is checked as a program would.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+
+#include <pthread.h>
+
+#include "../c/examples/end.h"
+
+#define SIZE 64
+#define SOURCE_AT 0
+#define TARGET_AT SIZE
+
+#ifdef DAT_1_2
+#define REMOTE_ADDRESS target_address
+#else
+#define REMOTE_ADDRESS virtual_address
+#endif
+
+static char here[2 * SIZE], there[2 * SIZE];
+static struct end near_end, far_end;
+static DAT_PSP_HANDLE listener;
+
+static void unexpected(const char *call, DAT_RETURN result)
+{
+    fprintf(stderr, "%s answers %#x\n", call, (unsigned)result);
+    exit(1);
+}
+
+static void *accept_one(void *unused)
+{
+    end_accept(&far_end, NULL, 0);
+    return unused;
+}
+
+void cost_open(void)
+{
+    char loopback[] = "loopback";
+    DAT_EVENT event;
+    pthread_t thread;
+
+    end_open(&near_end, loopback, here, sizeof here);
+    end_open(&far_end, loopback, there, sizeof there);
+    CHECK(dat_psp_create(far_end.ia, QUALIFIER, far_end.request_evd, DAT_PSP_CONSUMER_FLAG,
+                         &listener));
+    pthread_create(&thread, NULL, accept_one, NULL);
+    end_connect(&near_end, &event);
+    pthread_join(thread, NULL);
+}
+
+void cost_close(void)
+{
+    CHECK(dat_psp_free(listener));
+    end_close(&near_end);
+    end_close(&far_end);
+}
+
+/* Takes the completion that is there. */
+static inline void reap(DAT_EVD_HANDLE evd, DAT_UINT64 cookie)
+{
+    const DAT_DTO_COMPLETION_EVENT_DATA *done;
+    DAT_EVENT event;
+    DAT_RETURN result = dat_evd_dequeue(evd, &event);
+
+    done = &event.event_data.dto_completion_event_data;
+    if (result != DAT_SUCCESS || event.event_number != DAT_DTO_COMPLETION_EVENT ||
+        done->status != DAT_DTO_SUCCESS || done->user_cookie.as_64 != cookie)
+        unexpected("dat_evd_dequeue", result);
+}
+
+static DAT_RMR_TRIPLET remote_part(const struct end *end, DAT_VLEN offset)
+{
+    DAT_RMR_TRIPLET triplet;
+
+    memset(&triplet, 0, sizeof triplet);
+    triplet.rmr_context = end->rmr_context;
+    triplet.REMOTE_ADDRESS = (DAT_VADDR)(uintptr_t)(end->buffer + offset);
+    triplet.segment_length = SIZE;
+    return triplet;
+}
+
+void empty_dequeue(unsigned long times)
+{
+    DAT_EVENT event;
+
+    for (unsigned long at = 0; at < times; at++) {
+        DAT_RETURN result = dat_evd_dequeue(near_end.send_evd, &event);
+
+        if (DAT_GET_TYPE(result) != DAT_QUEUE_EMPTY)
+            unexpected("dat_evd_dequeue", result);
+    }
+}
+
+void send_cycle(unsigned long times)
+{
+    DAT_LMR_TRIPLET source = end_part(&near_end, SOURCE_AT, SIZE);
+    DAT_LMR_TRIPLET target = end_part(&far_end, TARGET_AT, SIZE);
+
+    for (unsigned long at = 0; at < times; at++) {
+        CHECK(dat_ep_post_recv(far_end.ep, 1, &target, cookie_of(at), DAT_COMPLETION_DEFAULT_FLAG));
+        CHECK(dat_ep_post_send(near_end.ep, 1, &source, cookie_of(at), DAT_COMPLETION_DEFAULT_FLAG));
+        reap(far_end.recv_evd, at);
+        reap(near_end.send_evd, at);
+    }
+}
+
+void rdma_write(unsigned long times)
+{
+    DAT_LMR_TRIPLET source = end_part(&near_end, SOURCE_AT, SIZE);
+    DAT_RMR_TRIPLET target = remote_part(&far_end, TARGET_AT);
+
+    for (unsigned long at = 0; at < times; at++) {
+        CHECK(dat_ep_post_rdma_write(near_end.ep, 1, &source, cookie_of(at), &target,
+                                     DAT_COMPLETION_DEFAULT_FLAG));
+        reap(near_end.send_evd, at);
+    }
+}
+
+void rdma_read(unsigned long times)
+{
+    DAT_LMR_TRIPLET target = end_part(&near_end, TARGET_AT, SIZE);
+    DAT_RMR_TRIPLET source = remote_part(&far_end, SOURCE_AT);
+
+    for (unsigned long at = 0; at < times; at++) {
+        CHECK(dat_ep_post_rdma_read(near_end.ep, 1, &target, cookie_of(at), &source,
+                                    DAT_COMPLETION_DEFAULT_FLAG));
+        reap(near_end.send_evd, at);
+    }
+}
+
+void handle_type(unsigned long times)
+{
+    for (unsigned long at = 0; at < times; at++) {
+        DAT_HANDLE_TYPE type;
+
+        CHECK(dat_get_handle_type(near_end.ep, &type));
+        if (type != DAT_HANDLE_TYPE_EP)
+            unexpected("dat_get_handle_type", DAT_SUCCESS);
+    }
+}
+
+void ep_status(unsigned long times)
+{
+    for (unsigned long at = 0; at < times; at++) {
+        DAT_EP_STATE state;
+        DAT_BOOLEAN receives_idle, requests_idle;
+
+        CHECK(dat_ep_get_status(near_end.ep, &state, &receives_idle, &requests_idle));
+        if (state != DAT_EP_STATE_CONNECTED || !receives_idle || !requests_idle)
+            unexpected("dat_ep_get_status", DAT_SUCCESS);
+    }
+}

@@ -1,0 +1,186 @@
+//! Instructions of each operation and call, and the table that bounds them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::native::{Failure, Native};
+use crate::operation::Operation;
+use crate::profile::{Edge, Profile};
+use crate::shared::{Name, Shared};
+
+/// How many times an operation is repeated under callgrind: what only the first one does is
+/// less than one instruction of each.
+const TIMES: u64 = 4000;
+
+/// A count may be so much beyond the table: compilers and systems differ a little.
+const SLACK_PERCENT: u64 = 5;
+const SLACK: u64 = 2;
+
+/// Runs every operation once, in Rust and through a C library; to be run under callgrind.
+pub(crate) fn run(folder: &Path, name: Name) -> Result<(), Failure> {
+    let native = Native::open()?;
+    let shared = Shared::open(folder, name)?;
+    for operation in Operation::ALL {
+        native.run(operation, TIMES)?;
+        shared.repeat(operation)?(TIMES);
+    }
+    shared.close()
+}
+
+/// Which column of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Way {
+    Rust,
+    C(Name),
+}
+
+impl Way {
+    const ALL: [Self; 3] = [Self::Rust, Self::C(Name::Dat), Self::C(Name::Dat2)];
+
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Rust => "rust",
+            Self::C(name) => name.text(),
+        }
+    }
+}
+
+/// Instructions by operation, by call (none for the whole operation with its loop) and by way.
+type Counts = BTreeMap<(String, String), BTreeMap<&'static str, u64>>;
+
+/// The counts of the profiles, one of each library.
+fn counts(profiles: &[(Name, Profile)]) -> Result<Counts, Failure> {
+    let mut counts = Counts::new();
+    let mut set = |operation: Operation, call: &str, way: Way, value| {
+        let key = (operation.name().to_owned(), call.to_owned());
+        counts.entry(key).or_default().insert(way.text(), value);
+    };
+    for (name, profile) in profiles {
+        for operation in Operation::ALL {
+            let native = profile.calls_of(|it| is_native(it, operation));
+            set(operation, "", Way::Rust, each(native, TIMES, operation.name())?);
+            let shared = profile.calls_of(|it| it == operation.name());
+            set(operation, "", Way::C(*name), each(shared, TIMES, operation.name())?);
+            for call in operation.calls() {
+                let edge = profile.between(operation.name(), call);
+                set(operation, call, Way::C(*name), each(edge, edge.calls, call)?);
+            }
+        }
+    }
+    Ok(counts)
+}
+
+/// Whether a function is that of an operation in `native.rs`.
+fn is_native(function: &str, operation: Operation) -> bool {
+    function.contains("native::") && function.split("::").any(|part| part == operation.name())
+}
+
+/// The instructions of one of so many.
+fn each(edge: Edge, times: u64, what: &str) -> Result<u64, Failure> {
+    if edge.calls == 0 || times == 0 {
+        return Err(format!("{what} is not in the profile: are the symbols there?").into());
+    }
+    Ok((edge.instructions + times / 2) / times)
+}
+
+const HEAD: &str = "operation,call,rust,dat,dat2";
+
+fn write(counts: &Counts) -> String {
+    let mut text = format!("{HEAD}\n");
+    for operation in Operation::ALL {
+        for ((_, call), ways) in counts.iter().filter(|((name, _), _)| *name == operation.name()) {
+            let column = |way: Way| ways.get(way.text()).map_or(String::new(), u64::to_string);
+            let columns = Way::ALL.map(column).join(",");
+            let _ = writeln!(text, "{},{call},{columns}", operation.name());
+        }
+    }
+    text
+}
+
+fn read(text: &str) -> Result<Counts, Failure> {
+    let mut lines = text.lines();
+    if lines.next() != Some(HEAD) {
+        return Err(format!("the table does not begin with {HEAD}").into());
+    }
+    let mut counts = Counts::new();
+    for line in lines {
+        let fields: Vec<_> = line.split(',').collect();
+        let [operation, call, columns @ ..] = fields.as_slice() else {
+            return Err(format!("{line:?} is no row of the table").into());
+        };
+        let row = counts.entry(((*operation).to_owned(), (*call).to_owned())).or_default();
+        for (way, value) in Way::ALL.into_iter().zip(columns).filter(|(_, it)| !it.is_empty()) {
+            let value = value.parse().map_err(|error| format!("{line:?}: {error}"))?;
+            row.insert(way.text(), value);
+        }
+    }
+    Ok(counts)
+}
+
+/// Compares profiles with the table, and prints all counts; whether none is beyond its bound.
+/// Blessing writes the table instead.
+pub(crate) fn check(
+    profiles: &[(Name, std::path::PathBuf)],
+    table: &Path,
+    bless: bool,
+) -> Result<bool, Failure> {
+    let profiles = profiles
+        .iter()
+        .map(|(name, path)| Ok((*name, Profile::parse(&std::fs::read_to_string(path)?)?)))
+        .collect::<Result<Vec<_>, Failure>>()?;
+    let counts = counts(&profiles)?;
+    if bless {
+        std::fs::write(table, write(&counts))?;
+        println!("{} is written", table.display());
+        return Ok(true);
+    }
+    let blessed = read(&std::fs::read_to_string(table)?)?;
+    println!("instructions of one operation, or of a call in it, and of the table (in brackets)");
+    let mut good = true;
+    for ((operation, call), ways) in &counts {
+        let what = format!("{operation} {call}");
+        print!("{what:<38}");
+        let mut beyond = Vec::new();
+        for way in Way::ALL {
+            let Some(found) = ways.get(way.text()) else {
+                print!("{:20}", "");
+                continue;
+            };
+            let key = (operation.clone(), call.clone());
+            let wanted = blessed.get(&key).and_then(|row| row.get(way.text())).copied();
+            let shown = wanted.map_or("none".to_owned(), |it| it.to_string());
+            print!("{:>5}{found:>7} {:<7}", way.text(), format!("({shown})"));
+            if wanted.is_none_or(|it| *found > it + it * SLACK_PERCENT / 100 + SLACK) {
+                beyond.push(way.text());
+            }
+        }
+        println!();
+        if !beyond.is_empty() {
+            println!("    NOT OK: beyond the table: {}", beyond.join(", "));
+            good = false;
+        }
+    }
+    Ok(good)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Counts, read, write};
+    use crate::operation::Operation;
+
+    #[test]
+    fn the_table_is_read_as_it_is_written() {
+        let mut counts = Counts::new();
+        let name = Operation::RdmaWrite.name().to_owned();
+        counts.insert((name.clone(), String::new()), [("rust", 90), ("dat2", 200)].into());
+        counts.insert((name, "dat_evd_dequeue".to_owned()), [("dat", 7)].into());
+        assert_eq!(read(&write(&counts)).unwrap(), counts);
+    }
+
+    #[test]
+    fn what_is_no_table_is_refused() {
+        assert!(read("").is_err());
+        assert!(read("operation,call,rust,dat,dat2\nsend_cycle,,many,,\n").is_err());
+    }
+}

@@ -1,0 +1,147 @@
+//! Times, taken in turns: a round runs an operation in Rust and through each C library, one
+//! after the other, so that what slows the machine down slows all of them down.
+
+use std::path::Path;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::native::{Failure, Native};
+use crate::operation::Operation;
+use crate::shared::{Name, Shared};
+
+/// How many times a round repeats the operation: some microseconds.
+const TIMES: u64 = 100;
+
+/// Rounds before those that count.
+const WARM_UP: u32 = 50;
+
+/// Nanoseconds of one operation.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Times {
+    min_ns: f64,
+    median_ns: f64,
+}
+
+impl Times {
+    fn of(mut rounds: Vec<f64>) -> Self {
+        rounds.sort_unstable_by(f64::total_cmp);
+        Self { min_ns: rounds[0], median_ns: rounds[rounds.len() / 2] }
+    }
+}
+
+/// An operation through a C library.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct ThroughC {
+    library: Name,
+    #[serde(flatten)]
+    times: Times,
+    /// What each call costs more than in Rust: of the fastest rounds, and the median of the
+    /// differences within a round.
+    added_per_call_min_ns: f64,
+    added_per_call_median_ns: f64,
+    /// The fastest round over that in Rust.
+    ratio: f64,
+}
+
+/// An operation, whichever way.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Row {
+    operation: Operation,
+    calls: usize,
+    rust: Times,
+    c: Vec<ThroughC>,
+}
+
+/// Times all operations with the C libraries of a folder.
+pub(crate) fn measure(folder: &Path, rounds: u32) -> Result<Vec<Row>, Failure> {
+    let native = Native::open()?;
+    let shared: Vec<_> = Name::ALL
+        .into_iter()
+        .map(|name| Ok((name, Shared::open(folder, name)?)))
+        .collect::<Result<_, Failure>>()?;
+    let rows = Operation::ALL
+        .into_iter()
+        .map(|operation| row(operation, &native, &shared, rounds))
+        .collect::<Result<_, _>>()?;
+    for (_, shared) in shared {
+        shared.close()?;
+    }
+    Ok(rows)
+}
+
+fn row(
+    operation: Operation,
+    native: &Native,
+    shared: &[(Name, Shared)],
+    rounds: u32,
+) -> Result<Row, Failure> {
+    let ways: Vec<_> = shared
+        .iter()
+        .map(|(_, shared)| shared.repeat(operation))
+        .collect::<Result<_, Failure>>()?;
+    let mut rust = Vec::new();
+    let mut c = vec![Vec::new(); ways.len()];
+    for round in 0..WARM_UP + rounds {
+        let start = Instant::now();
+        native.run(operation, TIMES)?;
+        let in_rust = per_operation(start);
+        let through_c = ways.iter().map(|repeat| {
+            let start = Instant::now();
+            repeat(TIMES);
+            per_operation(start)
+        });
+        if round < WARM_UP {
+            through_c.for_each(drop);
+            continue;
+        }
+        rust.push(in_rust);
+        for (all, one) in c.iter_mut().zip(through_c) {
+            all.push(one);
+        }
+    }
+    let calls = operation.calls().len();
+    let of_rust = Times::of(rust.clone());
+    let c = shared.iter().zip(c).map(|((library, _), of_c)| {
+        let added = of_c.iter().zip(&rust).map(|(c, rust)| (c - rust) / calls as f64).collect();
+        let times = Times::of(of_c);
+        ThroughC {
+            library: *library,
+            times,
+            added_per_call_min_ns: (times.min_ns - of_rust.min_ns) / calls as f64,
+            added_per_call_median_ns: Times::of(added).median_ns,
+            ratio: times.min_ns / of_rust.min_ns,
+        }
+    });
+    Ok(Row { operation, calls, rust: of_rust, c: c.collect() })
+}
+
+fn per_operation(start: Instant) -> f64 {
+    start.elapsed().as_nanos() as f64 / TIMES as f64
+}
+
+/// The rows for a person.
+pub(crate) fn print(rows: &[Row]) {
+    println!("nanoseconds of one operation: the fastest round, and the median");
+    println!(
+        "{:<14}{:>6}{:>16}{:>9}{:>16}{:>18}{:>8}",
+        "operation", "calls", "in Rust", "", "through C", "added per call", "ratio"
+    );
+    for row in rows {
+        for c in &row.c {
+            println!(
+                "{:<14}{:>6}{:>8.1}{:>8.1}{:>9}{:>8.1}{:>8.1}{:>9.1}{:>9.1}{:>8.2}",
+                row.operation.name(),
+                row.calls,
+                row.rust.min_ns,
+                row.rust.median_ns,
+                format!("lib{}", c.library.text()),
+                c.times.min_ns,
+                c.times.median_ns,
+                c.added_per_call_min_ns,
+                c.added_per_call_median_ns,
+                c.ratio,
+            );
+        }
+    }
+}
