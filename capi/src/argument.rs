@@ -29,17 +29,24 @@ pub(crate) fn is_address_of<T>(address: usize) -> bool {
 }
 
 /// Refuses what can't be the address of a `T`.
+#[inline]
 pub(crate) fn check<T>(pointer: *const T, argument: u32) -> Result<()> {
     if is_address_of::<T>(pointer.addr()) {
-        return Ok(());
+        Ok(())
+    } else {
+        Err(no_address(pointer.addr(), align_of::<T>(), argument))
     }
-    let what = match pointer.addr() {
+}
+
+#[cold]
+fn no_address(address: usize, align: usize, argument: u32) -> Error {
+    let what = match address {
         0 => "is NULL".to_owned(),
-        address if !USER.contains(&address) => format!("({address:#x}) is no address"),
-        address => format!("({address:#x}) is not aligned to {} bytes", align_of::<T>()),
+        _ if !USER.contains(&address) => format!("({address:#x}) is no address"),
+        _ => format!("({address:#x}) is not aligned to {align} bytes"),
     };
-    Err(invalid(argument, format!("argument {argument} {what}"))
-        .advise("pass the address of a variable of the argument's type"))
+    invalid(argument, format!("argument {argument} {what}"))
+        .advise("pass the address of a variable of the argument's type")
 }
 
 /// Where a result goes; written on success only.
@@ -47,6 +54,7 @@ pub(crate) struct Out<T>(NonNull<T>);
 
 impl<T> Out<T> {
     /// Writes the result.
+    #[inline]
     pub(crate) fn write(self, value: T) {
         // SAFETY: checked, and memory for a `T` as the maker of this promised.
         unsafe { self.0.write(value) };
@@ -54,6 +62,7 @@ impl<T> Out<T> {
 
     /// The caller's struct, to write some fields of it. Every pattern of bits is a value of the
     /// structs of C.
+    #[inline]
     pub(crate) fn fields(&mut self) -> &mut T {
         // SAFETY: as for `write`.
         unsafe { self.0.as_mut() }
@@ -68,13 +77,15 @@ impl<T> Out<T> {
 #[inline]
 pub(crate) unsafe fn out<T>(pointer: *mut T, argument: u32) -> Result<Out<T>> {
     check(pointer, argument)?;
-    NonNull::new(pointer).map(Out).ok_or_else(|| invalid(argument, "NULL"))
+    // SAFETY: no address that passes the check is NULL.
+    Ok(Out(unsafe { NonNull::new_unchecked(pointer) }))
 }
 
 /// Where a result may go.
 ///
 /// # Safety
 /// As [`out`], where not NULL.
+#[inline]
 pub(crate) unsafe fn optional_out<T>(pointer: *mut T, argument: u32) -> Result<Option<Out<T>>> {
     if pointer.is_null() {
         return Ok(None);
@@ -87,6 +98,7 @@ pub(crate) unsafe fn optional_out<T>(pointer: *mut T, argument: u32) -> Result<O
 ///
 /// # Safety
 /// The address is that of a readable `T`, which nobody writes during the call.
+#[inline]
 pub(crate) unsafe fn given<'a, T>(pointer: *const T, argument: u32) -> Result<&'a T> {
     check(pointer, argument)?;
     // SAFETY: as the caller promises.
@@ -121,17 +133,27 @@ pub(crate) unsafe fn array<'a, T>(
         return Ok(&[]);
     }
     if count > most {
-        return Err(invalid(count_argument, format!("{count} elements are more than {most}")));
+        return Err(too_many(count, most, count_argument));
     }
     check(pointer, pointer_argument)?;
     // SAFETY: as the caller promises; the count is bounded.
     Ok(unsafe { std::slice::from_raw_parts(pointer, count as usize) })
 }
 
+#[cold]
+fn too_many(count: u64, most: u64, argument: u32) -> Error {
+    invalid(argument, format!("{count} elements are more than {most}"))
+}
+
 /// A count of C's, which is signed: none is below 0.
+#[inline]
 pub(crate) fn count(value: i32, argument: u32) -> Result<u32> {
-    u32::try_from(value)
-        .map_err(|_| invalid(argument, format!("argument {argument} is {value}, below 0")))
+    u32::try_from(value).map_err(|_| below_0(value, argument))
+}
+
+#[cold]
+fn below_0(value: i32, argument: u32) -> Error {
+    invalid(argument, format!("argument {argument} is {value}, below 0"))
 }
 
 /// The object behind a handle that must be given.

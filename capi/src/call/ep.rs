@@ -12,6 +12,7 @@ use dat_core::{
 use crate::abi::*;
 use crate::answer::{Answer, DONE};
 use crate::argument::{self, array, count, given, invalid, object, optional_object, out};
+use crate::call::post;
 use crate::convert::address::{self, adapter_to_c};
 use crate::convert::{self, boolean, endpoint};
 use crate::{adapters, dialect, handle};
@@ -358,24 +359,25 @@ pub(crate) unsafe fn get_status(
     request_idle: *mut DAT_BOOLEAN,
 ) -> Answer {
     foreign!(ep_handle, ep_get_status_func(ep_handle, ep_state, recv_idle, request_idle));
-    let endpoint: Endpoint = object(ep_handle, HANDLE)?;
-    // SAFETY: as the caller promises.
-    let state_place = unsafe { argument::optional_out(ep_state, 2) }?;
-    // SAFETY: as the caller promises.
-    let recv_place = unsafe { argument::optional_out(recv_idle, 3) }?;
-    // SAFETY: as the caller promises.
-    let request_place = unsafe { argument::optional_out(request_idle, 4) }?;
-    let status = endpoint.status()?;
-    if let Some(place) = state_place {
-        place.write(status.state as DAT_EP_STATE);
-    }
-    if let Some(place) = recv_place {
-        place.write(boolean(status.recv_idle));
-    }
-    if let Some(place) = request_place {
-        place.write(boolean(status.request_idle));
-    }
-    DONE
+    post::on(ep_handle, |endpoint| {
+        // SAFETY: as the caller promises.
+        let state_place = unsafe { argument::optional_out(ep_state, 2) }?;
+        // SAFETY: as the caller promises.
+        let recv_place = unsafe { argument::optional_out(recv_idle, 3) }?;
+        // SAFETY: as the caller promises.
+        let request_place = unsafe { argument::optional_out(request_idle, 4) }?;
+        let status = endpoint.status()?;
+        if let Some(place) = state_place {
+            place.write(status.state as DAT_EP_STATE);
+        }
+        if let Some(place) = recv_place {
+            place.write(boolean(status.recv_idle));
+        }
+        if let Some(place) = request_place {
+            place.write(boolean(status.request_idle));
+        }
+        Ok(())
+    })
 }
 
 pub(crate) unsafe fn recv_query(

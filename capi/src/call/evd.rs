@@ -1,5 +1,7 @@
 //! Event dispatchers.
 
+use std::mem::ManuallyDrop;
+
 use dat_core::error::{ReturnType, Subtype};
 use dat_core::{EvdFlags, EvdOptions, EvdParam, Event, EventDispatcher, Timeout, Waited};
 
@@ -124,18 +126,16 @@ pub(crate) unsafe fn post_se(evd_handle: DAT_EVD_HANDLE, event: *const DAT_EVENT
 #[inline]
 pub(crate) unsafe fn dequeue(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -> Answer {
     foreign!(evd_handle, evd_dequeue_func(evd_handle, event));
-    // SAFETY: as the caller promises.
-    let place = unsafe { out(event, 2) };
-    let mut taken = Event::None;
-    let found = handle::with(evd_handle, |evd: &EventDispatcher| match place {
-        Ok(mut place) => {
-            let found = evd.dequeue(&mut taken)?;
-            if found {
-                event::deliver(&taken, evd_handle, place.fields());
-            }
-            Ok(found)
+    let found = handle::with(evd_handle, |evd: &EventDispatcher| {
+        // SAFETY: as the caller promises.
+        let mut place = unsafe { out(event, 2) }?;
+        // What most events are needs no drop; `deliver` drops the others.
+        let mut taken = ManuallyDrop::new(Event::None);
+        let found = evd.dequeue(&mut taken)?;
+        if found {
+            event::deliver(taken, evd_handle, place.fields());
         }
-        Err(error) => Err(error),
+        Ok(found)
     });
     match found.ok_or_else(|| invalid_handle(HANDLE))?? {
         true => DONE,
@@ -160,7 +160,7 @@ pub(crate) unsafe fn wait(
     let mut taken = Event::None;
     match evd.wait(Timeout::from_micros(timeout), threshold, &mut taken)? {
         Waited::Event { more } => {
-            event::deliver(&taken, evd_handle, place.fields());
+            event::deliver(ManuallyDrop::new(taken), evd_handle, place.fields());
             more_place.write(convert::count(more));
             DONE
         }

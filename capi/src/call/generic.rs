@@ -38,7 +38,9 @@ pub(crate) unsafe fn get_handle_type(
 ) -> Answer {
     foreign_adapter!(handle, |ia| get_handle_type_func(ia, handle_type));
     foreign!(handle, get_handle_type_func(handle, handle_type));
-    let kind = handle::kind_of(adapters::to_cell(handle)).ok_or_else(|| invalid_handle(HANDLE))?;
+    // Only adapters need a look at their numbers.
+    let kind = handle::kind_of(handle).or_else(|| handle::kind_of(adapters::to_cell(handle)));
+    let kind = kind.ok_or_else(|| invalid_handle(HANDLE))?;
     // SAFETY: as the caller promises.
     let place = unsafe { out(handle_type, 2) }?;
     // The kinds of the core are numbered as those of the API.

@@ -5,7 +5,7 @@ use dat_core::{CompletionFlags, Endpoint};
 
 use crate::abi::*;
 use crate::answer::{Answer, DONE, invalid_handle};
-use crate::convert::memory::{remote, segments};
+use crate::convert::memory::{Segments, remote, segments};
 use crate::handle;
 
 /// Lends the endpoint to a post.
@@ -39,9 +39,10 @@ pub(crate) unsafe fn send(
         ep_post_send_func(ep_handle, num_segments, local_iov, user_cookie, completion_flags)
     );
     on(ep_handle, |ep| {
+        let mut room = Segments::new();
         // SAFETY: as the caller promises.
-        let iov = unsafe { segments(num_segments, local_iov) }?;
-        ep.post_send(&iov, cookie(user_cookie), flags(completion_flags))
+        let iov = unsafe { segments(num_segments, local_iov, &mut room) }?;
+        ep.post_send(iov, cookie(user_cookie), flags(completion_flags))
     })
 }
 
@@ -58,9 +59,10 @@ pub(crate) unsafe fn recv(
         ep_post_recv_func(ep_handle, num_segments, local_iov, user_cookie, completion_flags)
     );
     on(ep_handle, |ep| {
+        let mut room = Segments::new();
         // SAFETY: as the caller promises.
-        let iov = unsafe { segments(num_segments, local_iov) }?;
-        ep.post_recv(&iov, cookie(user_cookie), flags(completion_flags))
+        let iov = unsafe { segments(num_segments, local_iov, &mut room) }?;
+        ep.post_recv(iov, cookie(user_cookie), flags(completion_flags))
     })
 }
 
@@ -85,11 +87,12 @@ pub(crate) unsafe fn rdma_read(
         )
     );
     on(ep_handle, |ep| {
+        let mut room = Segments::new();
         // SAFETY: as the caller promises.
-        let iov = unsafe { segments(num_segments, local_iov) }?;
+        let iov = unsafe { segments(num_segments, local_iov, &mut room) }?;
         // SAFETY: as the caller promises.
         let from = unsafe { remote(remote_iov, 5) }?;
-        ep.post_rdma_read(&iov, cookie(user_cookie), from, flags(completion_flags))
+        ep.post_rdma_read(iov, cookie(user_cookie), from, flags(completion_flags))
     })
 }
 
@@ -114,10 +117,11 @@ pub(crate) unsafe fn rdma_write(
         )
     );
     on(ep_handle, |ep| {
+        let mut room = Segments::new();
         // SAFETY: as the caller promises.
-        let iov = unsafe { segments(num_segments, local_iov) }?;
+        let iov = unsafe { segments(num_segments, local_iov, &mut room) }?;
         // SAFETY: as the caller promises.
         let to = unsafe { remote(remote_iov, 5) }?;
-        ep.post_rdma_write(&iov, cookie(user_cookie), to, flags(completion_flags))
+        ep.post_rdma_write(iov, cookie(user_cookie), to, flags(completion_flags))
     })
 }

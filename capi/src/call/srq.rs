@@ -65,10 +65,11 @@ pub(crate) unsafe fn post_recv(
 ) -> Answer {
     foreign!(srq_handle, srq_post_recv_func(srq_handle, num_segments, local_iov, user_cookie));
     let posted = handle::with(srq_handle, |srq: &SharedReceiveQueue| {
+        let mut room = memory::Segments::new();
         // SAFETY: as the caller promises.
-        let iov = unsafe { memory::segments(num_segments, local_iov) }?;
+        let iov = unsafe { memory::segments(num_segments, local_iov, &mut room) }?;
         // SAFETY: every member of the union has eight bytes, and any bits are a value.
-        srq.post_recv(&iov, unsafe { user_cookie.as_64 })
+        srq.post_recv(iov, unsafe { user_cookie.as_64 })
     });
     posted.ok_or_else(|| invalid_handle(HANDLE))??;
     DONE

@@ -10,7 +10,7 @@ use crate::adapters;
 use crate::answer::{Answer, DONE, invalid_handle};
 use crate::argument::{given, invalid, object};
 use crate::call::post::{cookie, flags, on};
-use crate::convert::memory::{local_from_c, remote, segments};
+use crate::convert::memory::{Segments, local_from_c, remote, segments};
 use crate::handle::AnyObject;
 
 /// An operation by the number that C passes.
@@ -103,14 +103,15 @@ fn write_immediate(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
     on(handle, |ep| {
         let count: DAT_COUNT = arguments.next();
         let iov: *mut DAT_LMR_TRIPLET = arguments.next();
+        let mut room = Segments::new();
         // SAFETY: as the caller of the operation promises.
-        let iov = unsafe { segments(count, iov) }?;
+        let iov = unsafe { segments(count, iov, &mut room) }?;
         let cookie = context(&mut arguments);
         let target: *mut DAT_RMR_TRIPLET = arguments.next();
         // SAFETY: as the caller of the operation promises.
         let target = unsafe { remote(target, 6) }?;
         let immediate = arguments.next();
-        ep.post_rdma_write_immediate(&iov, cookie, target, immediate, flags(arguments.next()))
+        ep.post_rdma_write_immediate(iov, cookie, target, immediate, flags(arguments.next()))
     })
 }
 
@@ -118,12 +119,13 @@ fn send_datagram(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
     on(handle, |ep| {
         let count: DAT_COUNT = arguments.next();
         let iov: *mut DAT_LMR_TRIPLET = arguments.next();
+        let mut room = Segments::new();
         // SAFETY: as the caller of the operation promises.
-        let iov = unsafe { segments(count, iov) }?;
+        let iov = unsafe { segments(count, iov, &mut room) }?;
         let to = address_handle::get(ep.adapter().id(), address(&mut arguments, 5)?)
             .ok_or_else(|| unknown_address(5))?;
         let cookie = context(&mut arguments);
-        ep.post_send_datagram(&iov, &to, cookie, flags(arguments.next()))
+        ep.post_send_datagram(iov, &to, cookie, flags(arguments.next()))
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::abi::*;
 use crate::answer::Answer;
 use crate::call::post::{cookie, flags, on};
-use crate::convert::memory::{remote, segments};
+use crate::convert::memory::{Segments, remote, segments};
 
 pub(crate) unsafe fn send_with_invalidate(
     ep_handle: DAT_EP_HANDLE,
@@ -27,12 +27,13 @@ pub(crate) unsafe fn send_with_invalidate(
         )
     );
     on(ep_handle, |ep| {
+        let mut room = Segments::new();
         // SAFETY: as the caller promises.
-        let iov = unsafe { segments(num_segments, local_iov) }?;
+        let iov = unsafe { segments(num_segments, local_iov, &mut room) }?;
         let (cookie, flags) = (cookie(user_cookie), flags(completion_flags));
         match invalidate_flag {
-            DAT_FALSE => ep.post_send(&iov, cookie, flags),
-            _ => ep.post_send_with_invalidate(&iov, cookie, flags, rmr_context),
+            DAT_FALSE => ep.post_send(iov, cookie, flags),
+            _ => ep.post_send_with_invalidate(iov, cookie, flags, rmr_context),
         }
     })
 }

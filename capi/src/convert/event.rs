@@ -1,5 +1,7 @@
 //! Events, from the core's to C's.
 
+use std::mem::ManuallyDrop;
+
 use dat_core::{
     AsyncError, AsyncErrorKind, ConnectionEvent, CrArrival, DtoCompletion, Event, Operation,
     RmrBindCompletion, ServicePoint,
@@ -14,12 +16,12 @@ use crate::{adapters, dialect};
 /// Writes an event of a dispatcher where C wants it. Nothing but the fields of that event is
 /// written.
 #[inline]
-pub(crate) fn deliver(event: &Event, evd: DAT_EVD_HANDLE, to: &mut DAT_EVENT) {
+pub(crate) fn deliver(event: ManuallyDrop<Event>, evd: DAT_EVD_HANDLE, to: &mut DAT_EVENT) {
     to.evd_handle = evd;
-    match event {
+    match &*event {
         Event::Dto(done) => completion(done, to),
         Event::RmrBind(done) => bind(done, to),
-        other => rare(other, to),
+        _ => rare(&ManuallyDrop::into_inner(event), to),
     }
 }
 

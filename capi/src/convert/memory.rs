@@ -24,16 +24,22 @@ pub(crate) fn local_from_c(from: &DAT_LMR_TRIPLET) -> LmrTriplet {
     }
 }
 
-/// The segments that C posts, as the second and third of its arguments.
+/// Gathers the segments that C posts, as the second and third of its arguments, where the caller
+/// has room: they are too much to be passed around.
 ///
 /// # Safety
 /// The address is that of so many segments.
 #[inline]
-pub(crate) unsafe fn segments(count: DAT_COUNT, iov: *const DAT_LMR_TRIPLET) -> Result<Segments> {
+pub(crate) unsafe fn segments<'a>(
+    count: DAT_COUNT,
+    iov: *const DAT_LMR_TRIPLET,
+    room: &'a mut Segments,
+) -> Result<&'a [LmrTriplet]> {
     let count = argument::count(count, 2)?;
     // SAFETY: as the caller promises.
     let iov = unsafe { argument::array(iov, count.into(), SEGMENTS as u64, (2, 3)) }?;
-    Ok(iov.iter().map(local_from_c).collect())
+    room.extend(iov.iter().map(local_from_c));
+    Ok(room)
 }
 
 /// A remote segment from C, as one of its arguments.

@@ -55,21 +55,28 @@ impl Index {
     }
 }
 
+/// The chunk that was made first, the only one of most programs.
+static FIRST: AtomicUsize = AtomicUsize::new(usize::MAX);
+
 static INDEX: AtomicPtr<Index> = AtomicPtr::new(ptr::null_mut());
 
 /// The cell at an address, if there is one.
 #[inline]
 pub(super) fn locate(address: usize) -> Option<&'static Cell> {
-    if address % cell::SIZE != 0 {
-        return None;
-    }
-    // SAFETY: an index that was published is never freed.
-    let index = unsafe { INDEX.load(Ordering::Acquire).as_ref() }?;
-    if !index.contains(address & !(CHUNK - 1)) {
+    let chunk = address & !(CHUNK - 1);
+    // Relaxed: who holds a handle got it from the thread that made the chunk.
+    let is_ours = chunk == FIRST.load(Ordering::Relaxed) || is_indexed(chunk);
+    if address % cell::SIZE != 0 || !is_ours {
         return None;
     }
     // SAFETY: the chunk is ours, made of cells, and never given back.
-    unsafe { ptr::with_exposed_provenance::<Cell>(address).as_ref() }
+    Some(unsafe { &*ptr::with_exposed_provenance::<Cell>(address) })
+}
+
+fn is_indexed(chunk: usize) -> bool {
+    // SAFETY: an index that was published is never freed.
+    let index = unsafe { INDEX.load(Ordering::Acquire).as_ref() };
+    index.is_some_and(|index| index.contains(chunk))
 }
 
 /// All chunks, in the hands of the store.
@@ -103,6 +110,9 @@ impl Chunks {
     }
 
     fn publish(&mut self, chunk: usize) {
+        if self.made.is_empty() {
+            FIRST.store(chunk, Ordering::Release);
+        }
         self.made.push(chunk);
         // SAFETY: an index that was published is never freed.
         let index = unsafe { INDEX.load(Ordering::Relaxed).as_ref() };

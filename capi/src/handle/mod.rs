@@ -30,6 +30,7 @@ use dat_core::ObjectKind;
 use crate::abi::DAT_HANDLE;
 
 /// The kind of the live object behind a handle.
+#[inline]
 pub(crate) fn kind_of(handle: DAT_HANDLE) -> Option<ObjectKind> {
     chunks::locate(handle.addr())?.live_kind()
 }
@@ -44,14 +45,20 @@ pub(crate) fn is_cell(address: usize) -> bool {
 #[inline]
 pub(crate) fn with<T: Object, R>(handle: DAT_HANDLE, call: impl FnOnce(&T) -> R) -> Option<R> {
     let cell = chunks::locate(handle.addr())?;
-    let Some(_pin) = hazard::pin(cell) else {
-        return store::get_locked::<T>(cell).map(|object| call(&object));
-    };
-    cell.is_live(T::KIND).then(|| {
+    let pin = hazard::pin(cell);
+    let held;
+    let object = if pin.is_some() {
+        if !cell.is_live(T::KIND) {
+            return None;
+        }
         // SAFETY: it is live and of that kind, looked at after the cell was pinned: whoever frees
         // it sees the pin and leaves the object in place.
-        call(unsafe { cell.object::<T>() })
-    })
+        unsafe { cell.object::<T>() }
+    } else {
+        held = store::get_locked::<T>(cell)?;
+        &held
+    };
+    Some(call(object))
 }
 
 /// Another handle of the live object behind a handle, for calls that may block.
