@@ -15,7 +15,7 @@ use crate::{adapters, dialect};
 
 /// Writes an event of a dispatcher where C wants it. Nothing but the fields of that event is
 /// written.
-#[inline]
+#[inline(always)]
 pub(crate) fn deliver(event: ManuallyDrop<Event>, evd: DAT_EVD_HANDLE, to: &mut DAT_EVENT) {
     to.evd_handle = evd;
     match &*event {

@@ -1,6 +1,8 @@
 //! Segments of posts.
 
-use arrayvec::ArrayVec;
+use std::mem::MaybeUninit;
+use std::slice;
+
 use dat_core::error::Result;
 use dat_core::{LmrTriplet, RmrTriplet};
 
@@ -11,8 +13,26 @@ use crate::argument;
 /// The most segments of a post that are gathered here; the core allows no more.
 pub(crate) const SEGMENTS: usize = 32;
 
-/// The segments of a post.
-pub(crate) type Segments = ArrayVec<LmrTriplet, SEGMENTS>;
+/// Room for the segments of a post.
+pub(crate) struct Segments([MaybeUninit<LmrTriplet>; SEGMENTS]);
+
+impl Segments {
+    #[inline]
+    pub(crate) const fn new() -> Self {
+        Self([const { MaybeUninit::uninit() }; SEGMENTS])
+    }
+
+    /// The segments of C that there is room for, as the core has them.
+    #[inline]
+    fn fill(&mut self, from: &[DAT_LMR_TRIPLET]) -> &[LmrTriplet] {
+        let count = from.len().min(SEGMENTS);
+        for (place, from) in self.0.iter_mut().zip(from) {
+            place.write(local_from_c(from));
+        }
+        // SAFETY: so many were just written.
+        unsafe { slice::from_raw_parts(self.0.as_ptr().cast(), count) }
+    }
+}
 
 /// A local segment from C.
 #[inline]
@@ -29,17 +49,16 @@ pub(crate) fn local_from_c(from: &DAT_LMR_TRIPLET) -> LmrTriplet {
 ///
 /// # Safety
 /// The address is that of so many segments.
-#[inline]
-pub(crate) unsafe fn segments<'a>(
+#[inline(always)]
+pub(crate) unsafe fn segments(
     count: DAT_COUNT,
     iov: *const DAT_LMR_TRIPLET,
-    room: &'a mut Segments,
-) -> Result<&'a [LmrTriplet]> {
+    room: &mut Segments,
+) -> Result<&[LmrTriplet]> {
     let count = argument::count(count, 2)?;
     // SAFETY: as the caller promises.
     let iov = unsafe { argument::array(iov, count.into(), SEGMENTS as u64, (2, 3)) }?;
-    room.extend(iov.iter().map(local_from_c));
-    Ok(room)
+    Ok(room.fill(iov))
 }
 
 /// A remote segment from C, as one of its arguments.

@@ -73,6 +73,7 @@ pub(super) fn locate(address: usize) -> Option<&'static Cell> {
     Some(unsafe { &*ptr::with_exposed_provenance::<Cell>(address) })
 }
 
+#[cold]
 fn is_indexed(chunk: usize) -> bool {
     // SAFETY: an index that was published is never freed.
     let index = unsafe { INDEX.load(Ordering::Acquire).as_ref() };

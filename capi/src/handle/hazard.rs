@@ -1,107 +1,118 @@
-//! Pins: how a thread says that it uses the object of a cell.
+//! Pins: how a thread says that it uses the object of a cell, and how whoever frees objects
+//! learns of it.
 //!
 //! A call announces the cell in a record of its thread, then looks whether the object is live.
-//! Whoever frees an object first marks the cell dead, then looks for announcements. Both sides
-//! must not see the other's old value; that takes a full fence between the write and the read on
-//! either side. Calls are many and frees are few, so the free pays for both: membarrier(2) makes
-//! every running thread pass a fence, and a call gets by with an order of the compiler's. Where
-//! the system has no membarrier, calls fence themselves.
+//! Whoever frees an object first marks the cell dead, then looks for announcements. One of the two
+//! must see what the other wrote, and so both pass a full fence between their write and their
+//! read; `thread` has the fences of the process, and `.ci/loom` tries every interleaving of this
+//! file with those of the language.
 
-use std::cell::Cell as ThreadCell;
 use std::ptr::{self, null_mut};
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering, compiler_fence, fence};
 
-use super::cell::Cell;
+use super::sync::{AtomicBool, AtomicPtr, Ordering, fence};
 
-/// Cells that a thread can use at once: a call, and one that its proxy agent makes inside.
-const PINS: usize = 2;
-
-/// The announcements of one thread. Records are used again and never freed.
+/// Where one cell is announced at a time. Records are used again and never freed.
 #[repr(align(64))]
-struct Record {
-    pins: [AtomicPtr<Cell>; PINS],
-    taken: AtomicBool,
-    next: *const Record,
+pub(super) struct Record<T: 'static> {
+    pin: AtomicPtr<T>,
+    /// Whether a thread has it for itself.
+    owned: AtomicBool,
+    next: *const Record<T>,
 }
 
-static RECORDS: AtomicPtr<Record> = AtomicPtr::new(null_mut());
+impl<T> Record<T> {
+    fn new(cell: *mut T) -> Self {
+        Self { pin: AtomicPtr::new(cell), owned: AtomicBool::new(true), next: ptr::null() }
+    }
 
-/// Whether frees make the other threads pass a fence. Set before the first handle is issued.
-static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
+    /// Whether its thread announces nothing at the moment.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.pin.load(Ordering::Relaxed).is_null()
+    }
 
-thread_local! {
-    static RECORD: ThreadCell<*const Record> = const { ThreadCell::new(ptr::null()) };
-    static RELEASE: Release = const { Release };
-}
+    /// Announces a cell. Only the thread whose record it is may, while it is idle.
+    #[inline]
+    pub(super) fn announce(&'static self, cell: &'static T, fence: impl FnOnce()) -> Pin<T> {
+        // Release: who sees it also sees what was done with the cell announced before it.
+        self.pin.store(ptr::from_ref(cell).cast_mut(), Ordering::Release);
+        fence();
+        Pin { place: &self.pin }
+    }
 
-/// Gives the record back when the thread ends.
-struct Release;
-
-impl Drop for Release {
-    fn drop(&mut self) {
-        let record = RECORD.replace(ptr::null());
-        // SAFETY: records are never freed.
-        if let Some(record) = unsafe { record.as_ref() } {
-            record.taken.store(false, Ordering::Release);
-        }
+    /// Leaves it to other threads.
+    pub(super) fn leave(&self) {
+        self.owned.store(false, Ordering::Release);
     }
 }
 
 /// A cell that stays as it is for as long as this lives.
-pub(super) struct Pin {
-    place: &'static AtomicPtr<Cell>,
+pub(super) struct Pin<T: 'static> {
+    place: &'static AtomicPtr<T>,
 }
 
-impl Drop for Pin {
+impl<T> Drop for Pin<T> {
     #[inline]
     fn drop(&mut self) {
         self.place.store(null_mut(), Ordering::Release);
     }
 }
 
-/// Announces a cell; not where the thread is at its end, or in too many calls at once.
-#[inline]
-pub(super) fn pin(cell: &'static Cell) -> Option<Pin> {
-    let mut record = RECORD.get();
-    if record.is_null() {
-        record = acquire()?;
+/// All records: those that threads own, and those for a call inside a call or at the end of a
+/// thread.
+pub(super) struct Domain<T: 'static> {
+    owned: AtomicPtr<Record<T>>,
+    spare: AtomicPtr<Record<T>>,
+}
+
+impl<T> Domain<T> {
+    #[cfg(not(all(test, loom)))]
+    pub(super) const fn new() -> Self {
+        Self { owned: AtomicPtr::new(null_mut()), spare: AtomicPtr::new(null_mut()) }
     }
-    // SAFETY: records are never freed.
-    let record: &'static Record = unsafe { &*record };
-    let place = record.pins.iter().find(|pin| pin.load(Ordering::Relaxed).is_null())?;
-    place.store(ptr::from_ref(cell).cast_mut(), Ordering::Relaxed);
-    if ASYMMETRIC.load(Ordering::Relaxed) {
-        compiler_fence(Ordering::SeqCst);
-    } else {
+
+    #[cfg(all(test, loom))]
+    pub(super) fn new() -> Self {
+        Self { owned: AtomicPtr::new(null_mut()), spare: AtomicPtr::new(null_mut()) }
+    }
+
+    /// A record for a thread: one that a thread left, or a new one.
+    pub(super) fn own(&self) -> &'static Record<T> {
+        let left = records(&self.owned).find(|record| {
+            !record.owned.load(Ordering::Relaxed) && !record.owned.swap(true, Ordering::AcqRel)
+        });
+        left.unwrap_or_else(|| add(&self.owned, Record::new(null_mut())))
+    }
+
+    /// Announces a cell on behalf of a thread whose own record is in use, or that has none.
+    pub(super) fn announce(&self, cell: &'static T, fence: impl FnOnce()) -> Pin<T> {
+        let announced = ptr::from_ref(cell).cast_mut();
+        let idle = records(&self.spare).find(|record| {
+            let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
+            record.pin.compare_exchange(null_mut(), announced, success, failure).is_ok()
+        });
+        let record = idle.unwrap_or_else(|| add(&self.spare, Record::new(announced)));
+        fence();
+        Pin { place: &record.pin }
+    }
+
+    /// What is announced, by calls that may have begun before a moment ago. All cells of interest
+    /// are marked dead before.
+    pub(super) fn announced(&self) -> Vec<*const T> {
         fence(Ordering::SeqCst);
+        let all = records(&self.owned).chain(records(&self.spare));
+        let cells = all.map(|record| record.pin.load(Ordering::Acquire).cast_const());
+        cells.filter(|cell| !cell.is_null()).collect()
     }
-    Some(Pin { place })
 }
 
-/// A record for this thread: one that a thread left, or a new one.
-#[cold]
-fn acquire() -> Option<*const Record> {
-    // At the end of a thread nobody would give it back.
-    RELEASE.try_with(|_| ()).ok()?;
-    let left = records().find(|record| {
-        !record.taken.load(Ordering::Relaxed) && !record.taken.swap(true, Ordering::AcqRel)
-    });
-    let record = ptr::from_ref(left.unwrap_or_else(add));
-    RECORD.set(record);
-    Some(record)
-}
-
-fn add() -> &'static Record {
-    let mut record = Box::new(Record {
-        pins: [const { AtomicPtr::new(null_mut()) }; PINS],
-        taken: AtomicBool::new(true),
-        next: ptr::null(),
-    });
-    let mut head = RECORDS.load(Ordering::Acquire);
+fn add<T>(list: &AtomicPtr<Record<T>>, record: Record<T>) -> &'static Record<T> {
+    let mut record = Box::new(record);
+    let mut head = list.load(Ordering::Acquire);
     loop {
         record.next = head;
         let new = Box::into_raw(record);
-        match RECORDS.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
+        match list.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: published, and so never freed.
             Ok(_) => return unsafe { &*new },
             Err(now) => {
@@ -113,57 +124,12 @@ fn add() -> &'static Record {
     }
 }
 
-fn records() -> impl Iterator<Item = &'static Record> {
-    let mut at = RECORDS.load(Ordering::Acquire).cast_const();
+fn records<T>(list: &AtomicPtr<Record<T>>) -> impl Iterator<Item = &'static Record<T>> {
+    let mut at = list.load(Ordering::Acquire).cast_const();
     std::iter::from_fn(move || {
         // SAFETY: records are never freed.
         let record = unsafe { at.as_ref() }?;
         at = record.next;
         Some(record)
     })
-}
-
-/// What threads have announced, for calls that began before a moment ago.
-pub(super) struct Announced(Vec<*const Cell>);
-
-impl Announced {
-    /// Looks at all threads; none where the system refuses the fence, and nothing may be taken.
-    pub(super) fn look() -> Option<Self> {
-        if ASYMMETRIC.load(Ordering::Relaxed) {
-            // A child of fork has to say again that it will use the call.
-            let fenced = membarrier(Command::Fence) || prepare();
-            if !fenced {
-                return None;
-            }
-        }
-        fence(Ordering::SeqCst);
-        let pins = records().flat_map(|record| &record.pins);
-        let announced = pins.map(|pin| pin.load(Ordering::Acquire).cast_const());
-        Some(Self(announced.filter(|cell| !cell.is_null()).collect()))
-    }
-
-    pub(super) fn contains(&self, cell: &'static Cell) -> bool {
-        self.0.contains(&ptr::from_ref(cell))
-    }
-}
-
-/// Before the first handle: finds out which way to fence.
-pub(super) fn start() {
-    ASYMMETRIC.store(prepare(), Ordering::Relaxed);
-}
-
-fn prepare() -> bool {
-    membarrier(Command::Register) && membarrier(Command::Fence)
-}
-
-/// The commands of membarrier(2) that are used.
-#[derive(Clone, Copy)]
-enum Command {
-    Fence = 1 << 3,
-    Register = 1 << 4,
-}
-
-fn membarrier(command: Command) -> bool {
-    // SAFETY: the call takes numbers and touches no memory of the process.
-    unsafe { libc::syscall(libc::SYS_membarrier, command as libc::c_int, 0, 0) == 0 }
 }

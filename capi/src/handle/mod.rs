@@ -14,10 +14,14 @@ mod cell;
 mod chunks;
 mod hazard;
 mod keep;
+#[cfg(all(test, loom))]
+mod loom_models;
 mod object;
 mod store;
+mod sync;
 #[cfg(test)]
 mod tests;
+mod thread;
 
 pub(crate) use keep::{Agent, Kept, Lasting, Region};
 pub(crate) use object::{AnyObject, Object};
@@ -45,20 +49,13 @@ pub(crate) fn is_cell(address: usize) -> bool {
 #[inline]
 pub(crate) fn with<T: Object, R>(handle: DAT_HANDLE, call: impl FnOnce(&T) -> R) -> Option<R> {
     let cell = chunks::locate(handle.addr())?;
-    let pin = hazard::pin(cell);
-    let held;
-    let object = if pin.is_some() {
-        if !cell.is_live(T::KIND) {
-            return None;
-        }
-        // SAFETY: it is live and of that kind, looked at after the cell was pinned: whoever frees
-        // it sees the pin and leaves the object in place.
-        unsafe { cell.object::<T>() }
-    } else {
-        held = store::get_locked::<T>(cell)?;
-        &held
-    };
-    Some(call(object))
+    let _pin = thread::pin(cell);
+    if !cell.is_live(T::KIND) {
+        return None;
+    }
+    // SAFETY: it is live and of that kind, looked at after the cell was pinned: whoever frees it
+    // sees the pin and leaves the object in place.
+    Some(call(unsafe { cell.object::<T>() }))
 }
 
 /// Another handle of the live object behind a handle, for calls that may block.
@@ -75,7 +72,7 @@ pub(crate) fn of_number(number: u64) -> DAT_HANDLE {
 /// Works on what C was told about a live object by address.
 pub(crate) fn keep<R>(handle: DAT_HANDLE, work: impl FnOnce(&mut Kept) -> R) -> Option<R> {
     let cell = chunks::locate(handle.addr())?;
-    let _pin = hazard::pin(cell)?;
+    let _pin = thread::pin(cell);
     cell.live_kind()?;
     // SAFETY: live, looked at after the cell was pinned.
     Some(work(&mut unsafe { cell.keep() }.lock()))

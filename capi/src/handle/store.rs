@@ -1,6 +1,7 @@
 //! Who gets which cell, and when an object that was freed is really gone.
 
 use std::collections::VecDeque;
+use std::ptr;
 use std::sync::{Arc, LazyLock};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
@@ -9,8 +10,8 @@ use parking_lot::Mutex;
 
 use super::cell::{Cell, Phase};
 use super::chunks::{self, Chunks};
-use super::hazard::{self, Announced};
 use super::object::{self, Object};
+use super::thread;
 use crate::abi::{DAT_HANDLE, DAT_PROVIDER};
 
 /// Freed objects that may wait for their end together: the look at all threads costs a fence in
@@ -18,7 +19,7 @@ use crate::abi::{DAT_HANDLE, DAT_PROVIDER};
 const BATCH: usize = 64;
 
 static STORE: LazyLock<Mutex<Store>> = LazyLock::new(|| {
-    hazard::start();
+    thread::start();
     Mutex::default()
 });
 
@@ -51,7 +52,7 @@ impl Numbering for Cells {
             return Err(Error::new(ReturnType::InternalError, Subtype::NoSubtype));
         };
         cell.enter(Phase::Reserved, kind);
-        Ok(std::ptr::from_ref(cell).expose_provenance() as u64)
+        Ok(ptr::from_ref(cell).expose_provenance() as u64)
     }
 
     fn retire(&self, kind: ObjectKind, number: u64) {
@@ -84,16 +85,6 @@ pub(crate) fn attach<T: Object>(object: T, table: *mut DAT_PROVIDER) -> DAT_HAND
     handle
 }
 
-/// Another handle of the object of a cell, for threads that can't pin it.
-#[cold]
-pub(super) fn get_locked<T: Object>(cell: &Cell) -> Option<T> {
-    let _store = STORE.lock();
-    cell.is_live(T::KIND).then(|| {
-        // SAFETY: live, and it takes the lock to end that.
-        unsafe { cell.object::<T>() }.clone()
-    })
-}
-
 /// Ends freed objects that nobody uses any more, if it is time. Objects may be dropped, so
 /// nothing may be locked.
 pub(crate) fn reclaim() {
@@ -108,8 +99,8 @@ pub(crate) fn reclaim_all() {
     if batch.is_empty() {
         return;
     }
-    let announced = Announced::look();
-    let is_used = |cell| announced.as_ref().is_none_or(|announced| announced.contains(cell));
+    let announced = thread::announced();
+    let is_used = |cell| announced.as_ref().is_none_or(|all| all.contains(&ptr::from_ref(cell)));
     let (used, done): (Vec<_>, Vec<_>) = batch.into_iter().partition(|(cell, _)| is_used(cell));
     for (cell, kind) in &done {
         // SAFETY: it was in place when the cell died, and no call that began before is left.

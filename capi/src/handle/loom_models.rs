@@ -1,0 +1,150 @@
+//! Models of pins against frees: every interleaving is tried by `.ci/loom`.
+
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicBool, Ordering, fence};
+use loom::thread;
+
+use super::hazard::{Domain, Pin};
+
+/// A cell of a handle, whose object is looked at while it is live and taken when nobody does.
+struct Model {
+    live: AtomicBool,
+    object: UnsafeCell<u32>,
+}
+
+// SAFETY: loom watches every access to the object, which is what the models are for.
+unsafe impl Sync for Model {}
+
+impl Model {
+    fn leaked() -> &'static Self {
+        Box::leak(Box::new(Self { live: AtomicBool::new(true), object: UnsafeCell::new(1) }))
+    }
+
+    /// What a call does.
+    fn is_used(&'static self, pin: impl FnOnce(&'static Self) -> Pin<Self>) -> bool {
+        let _pin = pin(self);
+        if !self.live.load(Ordering::Acquire) {
+            return false;
+        }
+        // SAFETY: loom says so if it is taken meanwhile.
+        self.object.with(|object| assert_eq!(unsafe { *object }, 1));
+        true
+    }
+
+    /// What a free does: whether the object could be taken.
+    fn is_freed(&'static self, domain: &Domain<Self>) -> bool {
+        self.live.store(false, Ordering::Release);
+        if domain.announced().contains(&std::ptr::from_ref(self)) {
+            return false;
+        }
+        // SAFETY: loom says so if it is looked at meanwhile.
+        self.object.with_mut(|object| unsafe { *object = 0 });
+        true
+    }
+}
+
+fn full_fence() {
+    fence(Ordering::SeqCst);
+}
+
+/// A model of so many steps that only interleavings up to a number of preemptions are tried.
+fn model(run: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(run);
+}
+
+#[test]
+fn what_is_pinned_stays() {
+    model(|| {
+        let (domain, cell) = (Arc::new(Domain::new()), Model::leaked());
+        let reader = {
+            let domain = Arc::clone(&domain);
+            thread::spawn(move || {
+                let record = domain.own();
+                cell.is_used(|cell| record.announce(cell, full_fence));
+                record.leave();
+            })
+        };
+        cell.is_freed(&domain);
+        reader.join().unwrap();
+        assert!(cell.is_freed(&domain), "nobody uses it any more");
+    });
+}
+
+#[test]
+fn another_pin_says_that_the_one_before_it_is_over() {
+    model(|| {
+        let (domain, cells) = (Arc::new(Domain::new()), [Model::leaked(), Model::leaked()]);
+        let reader = {
+            let domain = Arc::clone(&domain);
+            thread::spawn(move || {
+                let record = domain.own();
+                for cell in cells {
+                    cell.is_used(|cell| record.announce(cell, full_fence));
+                }
+            })
+        };
+        cells[0].is_freed(&domain);
+        reader.join().unwrap();
+    });
+}
+
+#[test]
+fn a_call_inside_a_call_pins_too() {
+    model(|| {
+        let (domain, cells) = (Arc::new(Domain::new()), [Model::leaked(), Model::leaked()]);
+        let reader = {
+            let domain = Arc::clone(&domain);
+            thread::spawn(move || {
+                cells[0].is_used(|cell| {
+                    let pin = domain.announce(cell, full_fence);
+                    cells[1].is_used(|cell| domain.announce(cell, full_fence));
+                    pin
+                });
+            })
+        };
+        for cell in cells {
+            cell.is_freed(&domain);
+        }
+        reader.join().unwrap();
+    });
+}
+
+#[test]
+fn threads_share_spare_records() {
+    model(|| {
+        let (domain, cell) = (Arc::new(Domain::new()), Model::leaked());
+        let readers = [(); 2].map(|()| {
+            let domain = Arc::clone(&domain);
+            thread::spawn(move || {
+                cell.is_used(|cell| domain.announce(cell, full_fence));
+            })
+        });
+        cell.is_freed(&domain);
+        for reader in readers {
+            reader.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_record_that_was_left_serves_another_thread() {
+    model(|| {
+        let (domain, cell) = (Arc::new(Domain::new()), Model::leaked());
+        let readers = [(); 2].map(|()| {
+            let domain = Arc::clone(&domain);
+            thread::spawn(move || {
+                let record = domain.own();
+                cell.is_used(|cell| record.announce(cell, full_fence));
+                record.leave();
+            })
+        });
+        cell.is_freed(&domain);
+        for reader in readers {
+            reader.join().unwrap();
+        }
+    });
+}

@@ -1,0 +1,101 @@
+//! The records of this process's threads, and its fences.
+//!
+//! Calls are many and frees are few, so the free pays for both fences: membarrier(2) makes every
+//! running thread pass one, and a call gets by with an order of the compiler's. Where the system
+//! has no membarrier, calls fence themselves.
+
+use std::cell::Cell as ThreadCell;
+use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
+
+use super::cell::Cell;
+use super::hazard::{Domain, Pin, Record};
+
+#[cfg(not(all(test, loom)))]
+static DOMAIN: Domain<Cell> = Domain::new();
+
+#[cfg(all(test, loom))]
+loom::lazy_static! {
+    static ref DOMAIN: Domain<Cell> = Domain::new();
+}
+
+/// Whether frees make the other threads pass a fence. Set before the first handle is issued.
+static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    static RECORD: ThreadCell<Option<&'static Record<Cell>>> = const { ThreadCell::new(None) };
+    static RELEASE: Release = const { Release };
+}
+
+/// Gives the record back when the thread ends.
+struct Release;
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        if let Some(record) = RECORD.take() {
+            record.leave();
+        }
+    }
+}
+
+/// Announces a cell.
+#[inline]
+pub(super) fn pin(cell: &'static Cell) -> Pin<Cell> {
+    match RECORD.get() {
+        Some(record) if record.is_idle() => record.announce(cell, light_fence),
+        _ => pin_elsewhere(cell),
+    }
+}
+
+#[cold]
+fn pin_elsewhere(cell: &'static Cell) -> Pin<Cell> {
+    // At the end of a thread nobody would give a record back.
+    if RECORD.get().is_none() && RELEASE.try_with(|_| ()).is_ok() {
+        let record = DOMAIN.own();
+        RECORD.set(Some(record));
+        return record.announce(cell, light_fence);
+    }
+    DOMAIN.announce(cell, light_fence)
+}
+
+#[inline]
+fn light_fence() {
+    if ASYMMETRIC.load(Ordering::Relaxed) {
+        compiler_fence(Ordering::SeqCst);
+    } else {
+        fence(Ordering::SeqCst);
+    }
+}
+
+/// What all threads have announced; none where the system refuses the fence, and nothing may be
+/// taken.
+pub(super) fn announced() -> Option<Vec<*const Cell>> {
+    if ASYMMETRIC.load(Ordering::Relaxed) {
+        // A child of fork has to say again that it will use the call.
+        let fenced = membarrier(Command::Fence) || prepare();
+        if !fenced {
+            return None;
+        }
+    }
+    Some(DOMAIN.announced())
+}
+
+/// Before the first handle: finds out which way to fence.
+pub(super) fn start() {
+    ASYMMETRIC.store(prepare(), Ordering::Relaxed);
+}
+
+fn prepare() -> bool {
+    membarrier(Command::Register) && membarrier(Command::Fence)
+}
+
+/// The commands of membarrier(2) that are used.
+#[derive(Clone, Copy)]
+enum Command {
+    Fence = 1 << 3,
+    Register = 1 << 4,
+}
+
+fn membarrier(command: Command) -> bool {
+    // SAFETY: the call takes numbers and touches no memory of the process.
+    unsafe { libc::syscall(libc::SYS_membarrier, command as libc::c_int, 0, 0) == 0 }
+}
