@@ -1,5 +1,6 @@
 //! Calls for objects of any kind.
 
+use dat_core::ObjectKind;
 use dat_core::error::Subtype;
 
 use crate::abi::*;
@@ -38,12 +39,17 @@ pub(crate) unsafe fn get_handle_type(
 ) -> Answer {
     foreign_adapter!(handle, |ia| get_handle_type_func(ia, handle_type));
     foreign!(handle, get_handle_type_func(handle, handle_type));
-    // Only adapters need a look at their numbers.
-    let kind = handle::kind_of(handle).or_else(|| handle::kind_of(adapters::to_cell(handle)));
+    let kind = handle::kind_of(handle).or_else(|| kind_of_adapter(handle));
     let kind = kind.ok_or_else(|| invalid_handle(HANDLE))?;
     // SAFETY: as the caller promises.
     let place = unsafe { out(handle_type, 2) }?;
     // The kinds of the core are numbered as those of the API.
     place.write(kind as DAT_HANDLE_TYPE);
     DONE
+}
+
+/// The kind of what has a number for a handle.
+#[cold]
+fn kind_of_adapter(handle: DAT_HANDLE) -> Option<ObjectKind> {
+    handle::kind_of(adapters::to_cell(handle))
 }

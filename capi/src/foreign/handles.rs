@@ -41,6 +41,8 @@ pub(crate) fn table_of(handle: DAT_HANDLE) -> Option<&'static DAT_PROVIDER> {
     find(handle.addr())
 }
 
+// Apart from the calls: programs with our own adapters only never come here.
+#[inline(never)]
 fn find(address: usize) -> Option<&'static DAT_PROVIDER> {
     if !argument::is_address_of::<usize>(address) || handle::is_cell(address) {
         return None;
@@ -69,6 +71,11 @@ pub(crate) fn adapter(handle: DAT_IA_HANDLE) -> Option<(&'static DAT_PROVIDER, D
     if !tables::any() {
         return None;
     }
+    find_adapter(handle)
+}
+
+#[inline(never)]
+fn find_adapter(handle: DAT_IA_HANDLE) -> Option<(&'static DAT_PROVIDER, DAT_IA_HANDLE)> {
     let (_, Adapter::Foreign(address)) = adapters::find(handle)? else { return None };
     Some((find(address)?, handle::of_number(address as u64)))
 }
