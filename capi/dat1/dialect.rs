@@ -2,7 +2,6 @@
 
 use dat_core::attr::{IaAttributes, ProviderAttributes};
 use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::flags::MemoryTypes;
 use dat_core::{
     Cno, CrArrival, DatagramEvent, DtoCompletion, Endpoint, EpParam, LmrParam, RmrParam, RmrTriplet,
 };
@@ -12,6 +11,7 @@ use crate::answer::Answer;
 use crate::call::ep::Handles;
 use crate::call::lmr::CreateCall;
 use crate::call::rmr::BindCall;
+use crate::convert::memory::memory_type;
 use crate::handle::{Region, of_number};
 
 /// The version of the API.
@@ -166,14 +166,6 @@ pub(crate) fn lmr_param(
         rmr_context: param.rmr_context,
         registered_size: param.registered_size,
         registered_address: param.registered_address,
-    }
-}
-
-fn memory_type(memory_type: MemoryTypes) -> DAT_MEM_TYPE {
-    match memory_type {
-        MemoryTypes::LMR => DAT_MEM_TYPE_LMR,
-        MemoryTypes::SHARED_VIRTUAL => DAT_MEM_TYPE_SHARED_VIRTUAL,
-        _ => DAT_MEM_TYPE_VIRTUAL,
     }
 }
 

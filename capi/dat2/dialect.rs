@@ -4,7 +4,6 @@ use std::os::fd::AsRawFd;
 
 use dat_core::attr::{IaAttributes, ProviderAttributes};
 use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::flags::MemoryTypes;
 use dat_core::{
     Cno, Comm, CrArrival, DatagramEvent, DtoCompletion, Endpoint, EpParam, LmrParam, RmrParam,
     RmrScope, RmrTriplet,
@@ -17,6 +16,7 @@ use crate::call::ep::Handles;
 use crate::call::lmr::CreateCall;
 use crate::call::rmr::BindCall;
 use crate::call2;
+use crate::convert::memory::memory_type;
 use crate::convert::{Narrow, boolean};
 use crate::exports::*;
 use crate::handle::{Lasting, Region, of_number};
@@ -201,14 +201,6 @@ pub(crate) fn lmr_param(
         rmr_context: param.rmr_context,
         registered_size: param.registered_size,
         registered_address: param.registered_address,
-    }
-}
-
-fn memory_type(memory_type: MemoryTypes) -> DAT_MEM_TYPE {
-    match memory_type {
-        MemoryTypes::LMR => DAT_MEM_TYPE_LMR,
-        MemoryTypes::SHARED_VIRTUAL => DAT_MEM_TYPE_SHARED_VIRTUAL,
-        _ => DAT_MEM_TYPE_VIRTUAL,
     }
 }
 

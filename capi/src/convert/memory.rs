@@ -1,13 +1,14 @@
-//! Segments of posts.
+//! Segments of posts, and the memory that they lie in.
 
 use std::mem::MaybeUninit;
 use std::slice;
 
 use dat_core::error::Result;
+use dat_core::flags::MemoryTypes;
 use dat_core::{LmrTriplet, RmrTriplet};
 
 use super::Narrow;
-use crate::abi::{DAT_COUNT, DAT_LMR_TRIPLET, DAT_RMR_TRIPLET};
+use crate::abi::*;
 use crate::argument;
 
 /// The most segments of a post that are gathered here; the core allows no more.
@@ -31,6 +32,15 @@ impl Segments {
         }
         // SAFETY: so many were just written.
         unsafe { slice::from_raw_parts(self.0.as_ptr().cast(), count) }
+    }
+}
+
+/// The kind of memory that a region was made from.
+pub(crate) fn memory_type(memory_type: MemoryTypes) -> DAT_MEM_TYPE {
+    match memory_type {
+        MemoryTypes::LMR => DAT_MEM_TYPE_LMR,
+        MemoryTypes::SHARED_VIRTUAL => DAT_MEM_TYPE_SHARED_VIRTUAL,
+        _ => DAT_MEM_TYPE_VIRTUAL,
     }
 }
 
