@@ -7,6 +7,8 @@
 use std::cell::Cell as ThreadCell;
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
 
+use dat_core::biased::fence as barrier;
+
 use super::cell::Cell;
 use super::hazard::{Domain, Pin, Record};
 
@@ -69,33 +71,13 @@ fn light_fence() {
 /// What all threads have announced; none where the system refuses the fence, and nothing may be
 /// taken.
 pub(super) fn announced() -> Option<Vec<*const Cell>> {
-    if ASYMMETRIC.load(Ordering::Relaxed) {
-        // A child of fork has to say again that it will use the call.
-        let fenced = membarrier(Command::Fence) || prepare();
-        if !fenced {
-            return None;
-        }
+    if ASYMMETRIC.load(Ordering::Relaxed) && !barrier::try_heavy() {
+        return None;
     }
     Some(DOMAIN.announced())
 }
 
 /// Before the first handle: finds out which way to fence.
 pub(super) fn start() {
-    ASYMMETRIC.store(prepare(), Ordering::Relaxed);
-}
-
-fn prepare() -> bool {
-    membarrier(Command::Register) && membarrier(Command::Fence)
-}
-
-/// The commands of membarrier(2) that are used.
-#[derive(Clone, Copy)]
-enum Command {
-    Fence = 1 << 3,
-    Register = 1 << 4,
-}
-
-fn membarrier(command: Command) -> bool {
-    // SAFETY: the call takes numbers and touches no memory of the process.
-    unsafe { libc::syscall(libc::SYS_membarrier, command as libc::c_int, 0, 0) == 0 }
+    ASYMMETRIC.store(barrier::is_available(), Ordering::Relaxed);
 }

@@ -15,7 +15,7 @@ pub fn light() {
     loom::sync::atomic::fence(loom::sync::atomic::Ordering::SeqCst);
 }
 
-pub use imp::{heavy, is_available};
+pub use imp::{heavy, is_available, try_heavy};
 
 #[cfg(all(test, loom))]
 mod imp {
@@ -29,6 +29,12 @@ mod imp {
     /// loom has no membarrier(2): both sides pay, which is the same order.
     pub fn heavy() {
         fence(Ordering::SeqCst);
+    }
+
+    /// As [`heavy`], which does not fail here.
+    pub fn try_heavy() -> bool {
+        heavy();
+        true
     }
 }
 
@@ -64,6 +70,18 @@ mod imp {
             std::process::abort();
         }
         fence(Ordering::SeqCst);
+    }
+
+    /// As [`heavy`], for who can do without: whether it worked.
+    #[cold]
+    #[must_use]
+    pub fn try_heavy() -> bool {
+        fence(Ordering::SeqCst);
+        // A child of fork may have to say again that it will use the call.
+        let again = || membarrier(REGISTER_PRIVATE_EXPEDITED) && membarrier(PRIVATE_EXPEDITED);
+        let fenced = membarrier(PRIVATE_EXPEDITED) || again();
+        fence(Ordering::SeqCst);
+        fenced
     }
 
     fn membarrier(command: c_int) -> bool {
