@@ -100,8 +100,8 @@ pub(crate) fn reclaim_all() {
         return;
     }
     let announced = thread::announced();
-    let is_used = |cell| announced.as_ref().is_none_or(|all| all.contains(&ptr::from_ref(cell)));
-    let (used, done): (Vec<_>, Vec<_>) = batch.into_iter().partition(|(cell, _)| is_used(cell));
+    let (used, done): (Vec<_>, Vec<_>) =
+        batch.into_iter().partition(|(cell, _)| announced.contains(&ptr::from_ref(*cell)));
     for (cell, kind) in &done {
         // SAFETY: it was in place when the cell died, and no call that began before is left.
         unsafe { object::drop_object(cell, *kind) };

@@ -68,13 +68,10 @@ fn light_fence() {
     }
 }
 
-/// What all threads have announced; none where the system refuses the fence, and nothing may be
-/// taken.
-pub(super) fn announced() -> Option<Vec<*const Cell>> {
-    if ASYMMETRIC.load(Ordering::Relaxed) && !barrier::try_heavy() {
-        return None;
-    }
-    Some(DOMAIN.announced())
+/// What all threads have announced.
+pub(super) fn announced() -> Vec<*const Cell> {
+    barrier::heavy();
+    DOMAIN.announced()
 }
 
 /// Before the first handle: finds out which way to fence.

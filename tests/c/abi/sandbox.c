@@ -1,0 +1,105 @@
+/*
+ * A process that used the library and then enters a sandbox in which membarrier(2) is forbidden:
+ * threads go on to share objects, nothing is lost, and handles are made and freed as before.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+
+#define _GNU_SOURCE
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../objects.h"
+
+#define EVENTS 2000
+#define OBJECTS 3000
+
+static DAT_EVD_HANDLE events;
+
+static void forbid_membarrier(void)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {sizeof rules / sizeof rules[0], rules};
+
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no new privileges: errno %d", errno);
+    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0, "filter: errno %d", errno);
+    CHECK(syscall(SYS_membarrier, 0, 0, 0) == -1 && errno == EPERM, "membarrier works still");
+}
+
+/* Raises the events from one number up to another, in order. */
+static void raise_events(size_t from, size_t to)
+{
+    DAT_EVENT event = {0};
+    size_t number;
+
+    event.event_number = DAT_SOFTWARE_EVENT;
+    for (number = from; number < to; number++) {
+        event.event_data.software_event_data.pointer = (DAT_PVOID)number;
+        MUST(dat_evd_post_se(events, &event));
+    }
+}
+
+static void *raise_in_thread(void *unused)
+{
+    raise_events(EVENTS, 2 * EVENTS);
+    return unused;
+}
+
+/* Takes as many events as there must be; those of this thread and of the other in their order. */
+static void take_events(size_t from, size_t to)
+{
+    DAT_EVENT event;
+    DAT_COUNT more;
+    size_t number;
+
+    for (number = from; number < to; number++) {
+        MUST(dat_evd_wait(events, 10000000, 1, &event, &more));
+        CHECK((size_t)event.event_data.software_event_data.pointer == number, "event %zu, not %zu",
+              (size_t)event.event_data.software_event_data.pointer, number);
+    }
+}
+
+int main(void)
+{
+    DAT_HANDLE set[KINDS];
+    DAT_EVENT event;
+    DAT_PZ_HANDLE zone;
+    pthread_t other;
+    size_t number;
+
+    open_adapter(set);
+    MUST(dat_evd_create(set[KIND_IA], 2 * EVENTS, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &events));
+    /* For long, by one thread. */
+    raise_events(0, EVENTS);
+    take_events(0, EVENTS);
+
+    forbid_membarrier();
+
+    /* While this thread takes, as it did before, the other one raises. */
+    CHECK(pthread_create(&other, NULL, raise_in_thread, NULL) == 0, "no thread");
+    take_events(EVENTS, 2 * EVENTS);
+    pthread_join(other, NULL);
+    CHECK(DAT_GET_TYPE(dat_evd_dequeue(events, &event)) == DAT_QUEUE_EMPTY, "an event too many");
+
+    for (number = 0; number < OBJECTS; number++) {
+        MUST(dat_pz_create(set[KIND_IA], &zone));
+        MUST(dat_pz_free(zone));
+        CHECK(DAT_GET_TYPE(dat_pz_free(zone)) == DAT_INVALID_HANDLE, "freed twice");
+    }
+
+    MUST(dat_evd_free(events));
+    MUST(dat_ia_close(set[KIND_IA], DAT_CLOSE_GRACEFUL_FLAG));
+    return verdict();
+}
