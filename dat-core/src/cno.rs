@@ -60,7 +60,7 @@ impl InterfaceAdapter {
         let state = Mutex::new(State { agent, ..State::default() });
         let wake = Condvar::new();
         let inner = Arc::new(CnoInner { base, state, wake, bell: Bell::default() });
-        self.inner().adopt(inner.base.id, Child::Cno(Arc::downgrade(&inner)), CREATE)?;
+        self.inner().adopt(&inner.base, Child::Cno(Arc::downgrade(&inner)), CREATE)?;
         Ok(Cno { inner })
     }
 }

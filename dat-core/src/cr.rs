@@ -78,7 +78,7 @@ impl ConnectionRequest {
         });
         let request = Self { inner };
         let child = Child::Cr(Arc::downgrade(&request.inner));
-        match ia.adopt(request.inner.base.id, child, ARRIVAL) {
+        match ia.adopt(&request.inner.base, child, ARRIVAL) {
             Ok(()) => Ok(request),
             Err(_) => request.give_back().map_or(Ok(request), Err),
         }

@@ -111,7 +111,7 @@ impl InterfaceAdapter {
         let reception = Reception::new(ia, evd, CREATE)?;
         let base = ia.enroll(ObjectKind::Csp, CREATE)?;
         let inner = Arc::new(CspInner { base, comm, address, reception });
-        ia.adopt(inner.base.id, Child::Csp(Arc::downgrade(&inner)), CREATE)?;
+        ia.adopt(&inner.base, Child::Csp(Arc::downgrade(&inner)), CREATE)?;
         listen(&inner, &*adapter, Some(u64::from(address.port()))).map_err(|error| {
             let error = if error.is(ReturnType::ConnQualInUse) {
                 Error::new(ReturnType::PortInUse, Subtype::NoSubtype)

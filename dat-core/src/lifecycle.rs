@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::ia::IaInner;
+use crate::ia::{IaInner, Place};
 use crate::kind::ObjectKind;
 
 const FREED: u32 = 1 << 31;
@@ -77,6 +77,7 @@ pub(crate) struct Base {
     pub(crate) lifecycle: Lifecycle,
     context: AtomicU64,
     enrolled: AtomicBool,
+    place: Place,
     /// Whether it counts among the users of its adapter.
     uses_adapter: AtomicBool,
 }
@@ -93,6 +94,7 @@ impl Base {
             lifecycle: Lifecycle::default(),
             context: AtomicU64::new(0),
             enrolled: AtomicBool::new(true),
+            place: Place::default(),
         }
     }
 
@@ -142,8 +144,18 @@ impl Base {
     /// Takes the object off the books of its adapter; once.
     pub(crate) fn leave(&self) {
         if self.enrolled.swap(false, Ordering::AcqRel) {
-            self.ia.leave(self.kind, self.id);
+            self.ia.leave(self.kind, self.id, &self.place);
         }
+    }
+
+    /// Whether the adapter has it on its books.
+    pub(crate) fn is_enrolled(&self) -> bool {
+        self.enrolled.load(Ordering::Acquire)
+    }
+
+    /// Where the books have it.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
     }
 
     pub(crate) fn context(&self) -> u64 {

@@ -100,7 +100,7 @@ impl InterfaceAdapter {
         let reception = Reception::new(ia, evd, operation)?;
         let base = ia.enroll(ObjectKind::Psp, operation)?;
         let inner = Arc::new(PspInner { base, maker, reception });
-        ia.adopt(inner.base.id, Child::Psp(Arc::downgrade(&inner)), operation)?;
+        ia.adopt(&inner.base, Child::Psp(Arc::downgrade(&inner)), operation)?;
         listen(&inner, &*adapter, qualifier)
             .map_err(|error| inner.base.describe(error, operation))?;
         Ok(Psp { inner })

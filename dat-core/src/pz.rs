@@ -35,7 +35,7 @@ impl InterfaceAdapter {
         let domain =
             adapter.create_domain().map_err(|error| self.inner().describe(error, CREATE))?;
         let inner = Arc::new(PzInner { base, domain });
-        self.inner().adopt(inner.base.id, Child::Pz(Arc::downgrade(&inner)), CREATE)?;
+        self.inner().adopt(&inner.base, Child::Pz(Arc::downgrade(&inner)), CREATE)?;
         Ok(ProtectionZone { inner })
     }
 }

@@ -127,7 +127,7 @@ impl InterfaceAdapter {
             .map_err(|error| base.describe(error, CREATE))?;
         let state = Mutex::new(Some(State { pz, window, binding: None }));
         let inner = Arc::new(RmrInner { base, scope, state });
-        ia.adopt(inner.base.id, Child::Rmr(Arc::downgrade(&inner)), CREATE)?;
+        ia.adopt(&inner.base, Child::Rmr(Arc::downgrade(&inner)), CREATE)?;
         Ok(Rmr { inner })
     }
 }

@@ -80,7 +80,7 @@ impl InterfaceAdapter {
         endpoint.endpoint.inner().call(EpEvent::Reserve, CREATE)?;
         let taken = AtomicBool::new(false);
         let inner = Arc::new(RspInner { base, endpoint, taken, reception });
-        ia.adopt(inner.base.id, Child::Rsp(Arc::downgrade(&inner)), CREATE)?;
+        ia.adopt(&inner.base, Child::Rsp(Arc::downgrade(&inner)), CREATE)?;
         listen(&inner, &*adapter, Some(qualifier))
             .map_err(|error| inner.base.describe(error, CREATE))?;
         Ok(Rsp { inner })

@@ -101,7 +101,7 @@ impl InterfaceAdapter {
             pz: Mutex::new(Some(pz)),
             attributes: Mutex::new(attributes),
         });
-        ia.adopt(inner.base.id, Child::Srq(Arc::downgrade(&inner)), CREATE)?;
+        ia.adopt(&inner.base, Child::Srq(Arc::downgrade(&inner)), CREATE)?;
         Ok(SharedReceiveQueue { inner })
     }
 }

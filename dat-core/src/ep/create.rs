@@ -125,7 +125,7 @@ impl InterfaceAdapter {
             call: Mutex::new(Some(config)),
         });
         inner.shared.bind(&inner);
-        ia.adopt(inner.base.id, Child::Ep(Arc::downgrade(&inner)), create)?;
+        ia.adopt(&inner.base, Child::Ep(Arc::downgrade(&inner)), create)?;
         Ok(Endpoint { inner })
     }
 }

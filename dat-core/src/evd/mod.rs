@@ -160,7 +160,7 @@ impl InterfaceAdapter {
             cno: Mutex::new(None),
         });
         inner.alarm.bind(&inner);
-        ia.adopt(inner.base.id, Child::Evd(Arc::downgrade(&inner)), CREATE)?;
+        ia.adopt(&inner.base, Child::Evd(Arc::downgrade(&inner)), CREATE)?;
         inner.attach_cno(cno);
         Ok(EventDispatcher { inner })
     }

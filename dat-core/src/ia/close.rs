@@ -25,16 +25,16 @@ impl InterfaceAdapter {
 
 impl IaInner {
     pub(super) fn close(&self, how: Close) -> Result<()> {
-        let own =
-            self.async_evd.lock().as_ref().and_then(|evd| evd.own.then(|| evd.hold.base().id));
-        let children = {
-            let mut books = self.books.lock();
-            match how {
-                Close::Graceful => books.close_if_empty(own).map(|()| Vec::new()),
-                Close::Abrupt => books.close(),
-            }
-            .map_err(|error| self.describe(error, CLOSE))?
-        };
+        let own = self
+            .async_evd
+            .lock()
+            .as_ref()
+            .is_some_and(|evd| evd.own && evd.hold.base().is_enrolled());
+        let children = match how {
+            Close::Graceful => self.books.close_if_empty(own).map(|()| Vec::new()),
+            Close::Abrupt => self.books.close(),
+        }
+        .map_err(|error| self.describe(error, CLOSE))?;
         // In this order: first what listens and connects, then what it used.
         for kind in [
             ObjectKind::Psp,
@@ -49,7 +49,7 @@ impl IaInner {
             ObjectKind::Cno,
             ObjectKind::Pz,
         ] {
-            for (_, child) in children.iter().filter(|(child_kind, _)| *child_kind == kind) {
+            for child in children.iter().filter(|child| child.kind() == kind) {
                 child.abandon();
             }
         }
@@ -70,7 +70,6 @@ impl Child {
     /// Ends an object whoever uses it.
     fn abandon(&self) {
         match self {
-            Self::Unborn => {}
             Self::Cno(cno) => _ = cno.upgrade().map(|cno| cno.abandon()),
             Self::Cr(cr) => _ = cr.upgrade().map(|cr| cr.abandon()),
             Self::Csp(csp) => _ = csp.upgrade().map(|csp| csp.abandon()),

@@ -4,7 +4,7 @@ mod books;
 mod close;
 mod open;
 
-pub(crate) use books::Child;
+pub(crate) use books::{Child, Place};
 pub(crate) use open::MAX_SEGMENTS;
 pub use open::{AsyncErrors, IaOptions, IaQuery};
 
@@ -57,7 +57,7 @@ pub(crate) struct IaInner {
     pub(crate) regions: Arc<RegionTable>,
     /// What the consumers of the provider call their shared memory.
     pub(crate) shared_names: Arc<SharedNames>,
-    books: Mutex<Books>,
+    books: Books,
     /// Handles, and objects but for the dispatcher that the adapter made for itself. It and the
     /// adapter keep each other; with nobody else left, the adapter is closed.
     users: AtomicUsize,
@@ -101,7 +101,7 @@ impl InterfaceAdapter {
     /// Whether it was not closed yet.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        !self.inner.books.lock().is_closed()
+        !self.inner.books.is_closed()
     }
 
     /// What the adapter is and how much it holds (dat_ia_query(3DAT)).
@@ -176,8 +176,7 @@ impl IaInner {
         operation: &'static str,
     ) -> Result<Base> {
         let id = self.numbering.issue(kind).map_err(|error| self.describe(error, operation))?;
-        let taken = self.books.lock().enroll(id, kind, &self.attributes.ia);
-        if let Err(error) = taken {
+        if let Err(error) = self.books.enroll(kind, &self.attributes.ia) {
             self.numbering.retire(kind, id);
             return Err(self.describe(error, operation));
         }
@@ -185,10 +184,11 @@ impl IaInner {
     }
 
     /// Notes where an enrolled object is.
-    pub(crate) fn adopt(&self, id: u64, child: Child, operation: &'static str) -> Result<()> {
+    pub(crate) fn adopt(&self, base: &Base, child: Child, operation: &'static str) -> Result<()> {
         let kind = child.kind();
-        self.books.lock().adopt(id, child).map_err(|error| self.describe(error, operation))?;
-        if let Some((made, _)) = kind.and_then(counters_of) {
+        let noted = self.books.adopt(base.place(), child);
+        noted.map_err(|error| self.describe(error, operation))?;
+        if let Some((made, _)) = counters_of(kind) {
             self.tally.count(made);
         }
         Ok(())
@@ -197,11 +197,11 @@ impl IaInner {
     /// The objects of the adapter that a question picks. It is asked under the lock of the
     /// books, so it must keep all that it takes: the end of an object needs that lock.
     pub(crate) fn children<T>(&self, pick: impl Fn(&Child) -> Option<T>) -> Vec<T> {
-        self.books.lock().children().filter_map(pick).collect()
+        self.books.pick(pick)
     }
 
-    pub(crate) fn leave(&self, kind: ObjectKind, id: u64) {
-        self.books.lock().leave(kind, id);
+    pub(crate) fn leave(&self, kind: ObjectKind, id: u64, place: &Place) {
+        self.books.leave(kind, place);
         self.numbering.retire(kind, id);
         if let Some((_, freed)) = counters_of(kind) {
             self.tally.count(freed);
@@ -209,11 +209,16 @@ impl IaInner {
     }
 
     pub(crate) fn reserve_reads(&self, before: (u32, u32), wanted: (u32, u32)) -> Result<()> {
-        self.books.lock().reserve_reads(before, wanted, &self.attributes.ia)
+        self.books.reserve_reads(before, wanted, &self.attributes.ia)
     }
 
     pub(crate) fn return_reads(&self, reads: (u32, u32), instead: (u32, u32)) {
-        self.books.lock().return_reads(reads, instead);
+        self.books.return_reads(reads, instead);
+    }
+
+    /// Fails once the adapter is closed.
+    pub(crate) fn check_open(&self, operation: &'static str) -> Result<()> {
+        self.books.check_open().map_err(|error| self.describe(error, operation))
     }
 
     /// The provider's adapter, until the close.

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
+use super::books::Books;
 use super::{AsyncEvd, IaInner, IaSink, InterfaceAdapter};
 use crate::attr::{IaAttributes, ProviderAttributes};
 use crate::counters::Tally;
@@ -152,7 +153,7 @@ impl Candidate {
             attributes,
             regions: Arc::new(RegionTable::new()),
             shared_names: Arc::clone(self.guard.shared_names()),
-            books: Mutex::default(),
+            books: Books::default(),
             adapter: Mutex::new(Some(Opened { adapter, _in_use: self.guard })),
             async_evd: Mutex::new(None),
             users: AtomicUsize::new(0),

@@ -49,10 +49,8 @@ pub struct Lmr {
 pub(crate) struct LmrInner {
     pub(crate) base: Base,
     pz_id: u64,
-    /// Gone once the region is freed, so that the zone can be.
-    pz: Mutex<Option<Hold<PzInner>>>,
-    /// The name of shared memory, until the region is freed.
-    name: Mutex<Option<NameUse>>,
+    /// Gone once the region is freed.
+    uses: Mutex<Option<Uses>>,
     /// Keeps owned memory until the registration is gone.
     _memory: Option<Memory>,
     span: Span,
@@ -60,6 +58,13 @@ pub(crate) struct LmrInner {
     privileges: Privileges,
     context: u32,
     pub(crate) region: Box<dyn MemoryRegion>,
+}
+
+/// What a region uses until it is freed.
+struct Uses {
+    pz: Hold<PzInner>,
+    /// The name of shared memory.
+    _name: Option<Box<NameUse>>,
 }
 
 object_handle!(Lmr, LmrInner);
@@ -101,7 +106,7 @@ impl InterfaceAdapter {
         privileges: Privileges,
     ) -> Result<Lmr> {
         let ia = self.inner();
-        ia.adapter(CREATE)?;
+        ia.check_open(CREATE)?;
         let (span, memory, memory_type) = self.locate(&source)?;
         self.check_memory(span, memory_type)?;
         if !Privileges::all().contains(privileges) {
@@ -139,8 +144,7 @@ impl InterfaceAdapter {
         let inner = Arc::new(LmrInner {
             base,
             pz_id: pz.base.id,
-            pz: Mutex::new(Some(pz)),
-            name: Mutex::new(name),
+            uses: Mutex::new(Some(Uses { pz, _name: name.map(Box::new) })),
             _memory: memory,
             span,
             memory_type,
@@ -148,7 +152,7 @@ impl InterfaceAdapter {
             context,
             region,
         });
-        ia.adopt(inner.base.id, Child::Lmr(Arc::downgrade(&inner)), CREATE)?;
+        ia.adopt(&inner.base, Child::Lmr(Arc::downgrade(&inner)), CREATE)?;
         Ok(Lmr { inner })
     }
 }
@@ -190,11 +194,11 @@ impl Lmr {
     pub fn query(&self) -> Result<LmrParam> {
         const QUERY: &str = "dat_lmr_query";
         self.inner.base.check_live(QUERY)?;
-        let pz = self.inner.pz.lock();
-        let pz = pz.as_ref().ok_or_else(|| self.inner.base.freed(QUERY))?;
+        let uses = self.inner.uses.lock();
+        let uses = uses.as_ref().ok_or_else(|| self.inner.base.freed(QUERY))?;
         Ok(LmrParam {
             memory_type: self.inner.memory_type,
-            pz: ProtectionZone::from_inner(pz.arc()),
+            pz: ProtectionZone::from_inner(uses.pz.arc()),
             privileges: self.inner.privileges,
             lmr_context: self.inner.context,
             rmr_context: self.rmr_context(),
@@ -276,8 +280,7 @@ impl LmrInner {
     fn deregister(&self) -> Result<()> {
         self.base.ia.regions.remove(self.context);
         let done = self.region.deregister();
-        *self.pz.lock() = None;
-        *self.name.lock() = None;
+        *self.uses.lock() = None;
         done
     }
 
