@@ -34,7 +34,7 @@ Examples:
   dat perf loopback --quick
   dat perf loopback --sizes 64,1M --op send,write
   dat perf loopback --seconds 60 --plot loopback.svg
-  dat perf loopback --floor
+  dat perf loopback --floor --plot floor.svg
   dat perf 'loopback?max_message_size=65536' --json
 
 How it is measured, by one thread that polls:
@@ -87,12 +87,12 @@ pub(crate) struct Args {
     #[arg(long)]
     quick: bool,
     /// Prints each figure beside the floor that the machine sets, measured in the same run
-    #[arg(long, conflicts_with_all = ["sizes", "op", "plot"])]
+    #[arg(long, conflicts_with_all = ["sizes", "op"])]
     floor: bool,
     /// The rows beside their floors to measure; all, when none are named
     #[arg(long, value_name = "GROUPS", value_delimiter = ',', value_enum, requires = "floor")]
     rows: Vec<Group>,
-    /// Draws latency and bandwidth over the size
+    /// Draws latency and bandwidth over the size, or the figures beside their floors
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
     /// How long each wait may take
@@ -152,25 +152,36 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
     } else {
         report.print(output);
     }
-    if let Some(file) = &args.plot {
-        if let Err(error) = std::fs::write(file, plot::svg(&report)) {
-            complain(&format!("{} can't be written: {error}", file.display()));
-            return Verdict::Failed;
-        }
+    if !drawn(args, || plot::curves(&report)) || report.latency.is_empty() {
+        return Verdict::Failed;
     }
-    if report.latency.is_empty() { Verdict::Failed } else { Verdict::Well }
+    Verdict::Well
 }
 
 fn run_floor(args: &Args, progress: &mut Progress, output: &mut Output) -> Verdict {
     let groups = if args.rows.is_empty() { Group::value_variants() } else { &args.rows };
     let report = floor::measure(&args.name, groups, args.time(), args.timeout, progress);
     progress.clear();
-    match report {
+    let report = match report {
+        Ok(report) => report,
         Err(fault) => return failed(args, &fault, output),
-        Ok(report) if args.json => output.json(&report),
-        Ok(report) => report.print(output),
+    };
+    if args.json {
+        output.json(&report);
+    } else {
+        report.print(output);
     }
-    Verdict::Well
+    if drawn(args, || plot::bars(&report)) { Verdict::Well } else { Verdict::Failed }
+}
+
+/// Writes the drawing, if there is to be one.
+fn drawn(args: &Args, svg: impl FnOnce() -> String) -> bool {
+    let Some(file) = &args.plot else { return true };
+    let written = std::fs::write(file, svg());
+    if let Err(error) = &written {
+        complain(&format!("{} can't be written: {error}", file.display()));
+    }
+    written.is_ok()
 }
 
 fn failed(args: &Args, fault: &Fault, output: &mut Output) -> Verdict {

@@ -80,6 +80,39 @@ fn the_plot_is_well_formed() {
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
 }
 
+#[test]
+fn figures_beside_their_floors_are_drawn() {
+    let file = Scratch::new("floor.svg");
+    let path = file.0.to_str().expect("text");
+    let groups = "alone,one-way";
+    let ran = run(&[
+        "perf",
+        "loopback",
+        "--seconds",
+        "0.2",
+        "--floor",
+        "--rows",
+        groups,
+        "--plot",
+        path,
+        "--json",
+    ]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    let svg = std::fs::read_to_string(&file.0).expect("the file");
+    assert_well_formed(&svg);
+    let report = ran.json();
+    let rows = report["rows"].as_array().expect("rows");
+    // The sheet is one more.
+    assert_eq!(svg.matches("<rect").count(), rows.len() + 1, "{svg}");
+    let targets = rows.iter().filter(|row| !row["target"].is_null()).count();
+    assert_eq!(svg.matches("stroke-width=\"2\"").count(), targets, "{svg}");
+    for row in rows {
+        let what = row["what"].as_str().expect("text");
+        assert!(svg.contains(&format!(">{what}<")), "{what}");
+    }
+    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+}
+
 /// Every element that begins ends, in order, and there is one root.
 fn assert_well_formed(text: &str) {
     let mut open: Vec<&str> = Vec::new();

@@ -14,8 +14,8 @@ use super::rig::Rig;
 use crate::fault::Fault;
 use crate::output::Progress;
 
-pub(super) use report::Report;
-use report::{Row, Unit};
+use report::Unit;
+pub(super) use report::{Report, Row};
 
 /// Rounds of every row; those of a row and of its floor take turns.
 const ROUNDS: usize = 31;

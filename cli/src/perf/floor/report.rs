@@ -41,7 +41,7 @@ impl Unit {
 
 /// One figure beside its floor.
 #[derive(Debug, Serialize)]
-pub(super) struct Row {
+pub(in super::super) struct Row {
     /// For programs: it stays when the words change.
     key: &'static str,
     what: String,
@@ -90,6 +90,40 @@ impl Row {
     }
 }
 
+/// What a drawing needs of a row.
+impl Row {
+    pub(in super::super) fn what(&self) -> &str {
+        &self.what
+    }
+
+    pub(in super::super) fn unit(&self) -> &'static str {
+        self.unit.name()
+    }
+
+    /// The best round, and the best of the floor.
+    pub(in super::super) fn best(&self) -> (f64, f64) {
+        (self.best, self.floor_best)
+    }
+
+    /// How many times the floor it costs: more is worse, of rates too.
+    pub(in super::super) fn cost(&self) -> f64 {
+        self.cost_of(self.ratio)
+    }
+
+    /// The most that it is to cost.
+    pub(in super::super) fn target_cost(&self) -> Option<f64> {
+        self.target.map(|target| self.cost_of(target))
+    }
+
+    pub(in super::super) fn reached(&self) -> Option<bool> {
+        self.reached
+    }
+
+    fn cost_of(&self, ratio: f64) -> f64 {
+        if self.unit.is_rate() { 1.0 / ratio } else { ratio }
+    }
+}
+
 /// All rows of a run.
 #[derive(Debug, Serialize)]
 pub(in super::super) struct Report {
@@ -110,6 +144,18 @@ impl Report {
             processors: std::thread::available_parallelism().map_or(1, usize::from),
             rows,
         }
+    }
+
+    pub(in super::super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(in super::super) fn provider(&self) -> &str {
+        &self.provider
+    }
+
+    pub(in super::super) fn rows(&self) -> &[Row] {
+        &self.rows
     }
 
     /// Prints the table.

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use super::Op;
-use super::report::Report;
+use super::paper::{FAINT, GREY, INK, sheet, text};
+use crate::perf::Op;
+use crate::perf::report::Report;
 use crate::units;
 
 const WIDTH: f64 = 860.0;
@@ -11,10 +12,6 @@ const HEIGHT: f64 = 900.0;
 const LEFT: f64 = 90.0;
 const RIGHT: f64 = 150.0;
 const PANEL: f64 = 320.0;
-
-const INK: &str = "#222222";
-const FAINT: &str = "#dddddd";
-const GREY: &str = "#777777";
 
 /// Points that belong together.
 struct Line {
@@ -32,7 +29,7 @@ struct Axes {
 }
 
 /// The drawing.
-pub(super) fn svg(report: &Report) -> String {
+pub(in super::super) fn svg(report: &Report) -> String {
     let mut latency = Vec::new();
     let mut bandwidth = Vec::new();
     for (op, colour) in [(Op::Send, "#0072b2"), (Op::Write, "#d55e00"), (Op::Read, "#009e73")] {
@@ -51,14 +48,8 @@ pub(super) fn svg(report: &Report) -> String {
     }
     bandwidth.push(Line { dashed: true, ..line("memcpy", GREY, copies.into_iter()) });
 
-    let mut out = String::new();
-    let _ = writeln!(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
-         viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"Helvetica, Arial, sans-serif\" \
-         fill=\"{INK}\">\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#ffffff\"/>"
-    );
     let title = format!("{} ({})", report.name, report.provider);
+    let mut out = sheet(WIDTH, HEIGHT);
     text(&mut out, (LEFT, 34.0), 18, "start", &title);
     panel(&mut out, 86.0, "Latency, median, in microseconds", &latency);
     panel(&mut out, 506.0, "Bandwidth, in GB/s (1 GB = 10^9 bytes)", &bandwidth);
@@ -194,21 +185,4 @@ impl Axes {
 fn number(value: f64) -> String {
     let decimals = (-value.log10().round()).max(0.0) as usize;
     format!("{value:.decimals$}")
-}
-
-fn text(out: &mut String, (x, y): (f64, f64), size: u32, anchor: &str, words: &str) {
-    let mut escaped = String::new();
-    for c in words.chars() {
-        match c {
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '&' => escaped.push_str("&amp;"),
-            c if c.is_control() => escaped.push(' '),
-            c => escaped.push(c),
-        }
-    }
-    let _ = writeln!(
-        out,
-        "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" text-anchor=\"{anchor}\">{escaped}</text>"
-    );
 }

@@ -1,0 +1,34 @@
+//! What the drawings have in common.
+
+use std::fmt::Write;
+
+pub(super) const INK: &str = "#222222";
+pub(super) const FAINT: &str = "#dddddd";
+pub(super) const GREY: &str = "#777777";
+
+/// The beginning of a drawing on white; the end is `</svg>`.
+pub(super) fn sheet(width: f64, height: f64) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+         viewBox=\"0 0 {width} {height}\" font-family=\"Helvetica, Arial, sans-serif\" \
+         fill=\"{INK}\">\n<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n"
+    )
+}
+
+/// Words at a place; `anchor` is what of them stands there: start, middle or end.
+pub(super) fn text(out: &mut String, (x, y): (f64, f64), size: u32, anchor: &str, words: &str) {
+    let mut escaped = String::new();
+    for c in words.chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            c if c.is_control() => escaped.push(' '),
+            c => escaped.push(c),
+        }
+    }
+    let _ = writeln!(
+        out,
+        "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" text-anchor=\"{anchor}\">{escaped}</text>"
+    );
+}
