@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use dat_core::{
     CompletionFlags, DtoStatus, Endpoint, EpSpec, EvdFlags, EvdOptions, Event, EventDispatcher,
-    Lmr, Memory, MemorySource, Privileges,
+    Lmr, LmrTriplet, Memory, MemorySource, Privileges, RmrTriplet,
 };
 
 use super::super::rig::Rig;
@@ -43,7 +43,8 @@ struct Crowd {
 }
 
 impl Crowd {
-    fn new(rig: &Rig, pairs: usize) -> Result<Self, Fault> {
+    /// So many pairs, in the order in which they were connected, each so many times.
+    fn new(rig: &Rig, pairs: usize, times: usize) -> Result<Self, Fault> {
         let meeting = Meeting::new(rig)?;
         let evd = || rig.ia.evd_create(&EvdOptions::new(64, EvdFlags::DTO));
         let (recv, request) = (evd()?, evd()?);
@@ -62,6 +63,7 @@ impl Crowd {
                 Ok(pair)
             })
             .collect::<Result<Vec<_>, Fault>>()?;
+        let pairs = pairs.into_iter().flat_map(|pair| vec![pair; times]).collect();
         let source = Buffer::source(&rig.ia, &rig.pz, MESSAGE)?;
         let target = Buffer::target(&rig.ia, &rig.pz, MESSAGE)?;
         Ok(Self { pairs, recv, request, source, target })
@@ -83,7 +85,7 @@ impl Crowd {
     }
 
     fn free(self) -> Result<(), Fault> {
-        for (a, b) in &self.pairs {
+        for (a, b) in self.pairs.iter().filter(|(a, _)| a.is_live()) {
             a.free()?;
             b.free()?;
         }
@@ -102,9 +104,10 @@ fn take(evd: &EventDispatcher, event: &mut Event) -> Result<(), Fault> {
 }
 
 fn endpoints(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Fault> {
-    let one = Crowd::new(rig, 1)?;
     for (key, count, target) in [("endpoints_100", 100, 1.05), ("endpoints_10000", 10_000, 1.5)] {
-        let crowd = Crowd::new(rig, count / 2)?;
+        let crowd = Crowd::new(rig, count / 2, 1)?;
+        // As many handles for the floor, so that to have them costs the same.
+        let one = Crowd::new(rig, 1, count / 2)?;
         let (mut event, mut other) = (Event::default(), Event::default());
         let (mut jumps, mut steps) = (Jumps(1), Jumps(1));
         let (time, floor) = bench.both(
@@ -115,22 +118,26 @@ fn endpoints(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Fa
         let floor = ("the same with two endpoints", &floor);
         rows.push(Row::new(key, what, Unit::Nanos, &time, floor, Some(target)));
         crowd.free()?;
+        one.free()?;
     }
-    one.free()
+    Ok(())
 }
 
 fn regions(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Fault> {
     let memory = Memory::zeroed(MESSAGE)?;
     let register = |_| rig.ia.lmr_create(MemorySource::Memory(&memory), &rig.pz, Privileges::ALL);
-    let one = [register(0)?];
+    let one = register(0)?;
     let (mut event, mut other) = (Event::default(), Event::default());
     for (key, count, target) in [("regions_1000", 1_000, 1.06), ("regions_100000", 100_000, 1.4)] {
         let many = (0..count).map(register).collect::<Result<Vec<_>, _>>()?;
         let (mut jumps, mut steps) = (Jumps(1), Jumps(1));
         let side = &rig.pair.active;
+        // As many triplets for the floor, so that to have them costs the same.
+        let all = many.iter().map(both_ends).collect::<Result<Vec<_>, _>>()?;
+        let same = vec![both_ends(&one)?; count];
         let (time, floor) = bench.both(
-            || bench.time(|count| writes(side, &many, &mut jumps, count, &mut event)),
-            || bench.time(|count| writes(side, &one, &mut steps, count, &mut other)),
+            || bench.time(|count| writes(side, &all, &mut jumps, count, &mut event)),
+            || bench.time(|count| writes(side, &same, &mut steps, count, &mut other)),
         )?;
         let what = format!("RDMA write, {count} regions in random order");
         let floor = ("the same with one region", &floor);
@@ -142,23 +149,26 @@ fn regions(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Faul
         rows.push(Row::new(key, what, Unit::Nanos, &time, ("an allocation", &floor), Some(4.0)));
         many.iter().try_for_each(Lmr::free)?;
     }
-    Ok(one[0].free()?)
+    Ok(one.free()?)
+}
+
+/// What names a region, here and from the peer.
+fn both_ends(region: &Lmr) -> Result<(LmrTriplet, RmrTriplet), Fault> {
+    Ok((region.triplet(0, MESSAGE as u64)?, region.remote_triplet(0, MESSAGE as u64)?))
 }
 
 /// Writes from and to regions in random order.
 fn writes(
     side: &Side,
-    regions: &[Lmr],
+    regions: &[(LmrTriplet, RmrTriplet)],
     jumps: &mut Jumps,
     count: u32,
     event: &mut Event,
 ) -> Result<(), Fault> {
-    let length = MESSAGE as u64;
     for _ in 0..count {
-        let (from, to) = (jumps.below(regions.len()), jumps.below(regions.len()));
-        let from = [regions[from].triplet(0, length)?];
-        let to = regions[to].remote_triplet(0, length)?;
-        side.ep.post_rdma_write(&from, 1, to, CompletionFlags::empty())?;
+        let ((from, _), (_, to)) =
+            (&regions[jumps.below(regions.len())], &regions[jumps.below(regions.len())]);
+        side.ep.post_rdma_write(&[*from], 1, *to, CompletionFlags::empty())?;
         take(&side.request, event)?;
     }
     Ok(())
