@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use crate::counters::IaCounter;
 use crate::cr::{ConnectionRequest, OwnEndpoint};
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::evd::{EvdInner, EventDispatcher, Raised};
+use crate::evd::{EvdInner, EventDispatcher};
 use crate::event::{CrArrival, Event, ServicePoint};
 use crate::flags::EvdFlags;
 use crate::ia::{Child, IaInner};
@@ -161,22 +161,22 @@ pub(crate) fn deliver(
     let own = endpoint.clone();
     let datagram = incoming.is_datagram();
     let request = ConnectionRequest::new(ia, incoming, endpoint, qualifier)?;
-    let arrival = CrArrival { service_point, qualifier, datagram, request: request.clone() };
-    match evd.raise_request(Event::ConnectionRequest(arrival)) {
-        Raised::Queued => {
-            ia.tally.count(IaCounter::SpCr);
-            ia.tally.count(IaCounter::CmReqRx);
-            Ok(())
-        }
-        Raised::Full | Raised::Dead => match request.give_back() {
-            Some(incoming) => {
-                if let Some(own) = own.filter(|own| own.provider_made) {
-                    own.endpoint.inner().abandon();
-                }
-                Err(incoming)
+    let delivered = evd.raise_request(request, |request| {
+        Event::ConnectionRequest(CrArrival { service_point, qualifier, datagram, request })
+    });
+    let Err(request) = delivered else {
+        ia.tally.count(IaCounter::SpCr);
+        ia.tally.count(IaCounter::CmReqRx);
+        return Ok(());
+    };
+    match request.give_back() {
+        Some(incoming) => {
+            if let Some(own) = own.filter(|own| own.provider_made) {
+                own.endpoint.inner().abandon();
             }
-            None => Ok(()),
-        },
+            Err(incoming)
+        }
+        None => Ok(()),
     }
 }
 

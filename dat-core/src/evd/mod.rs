@@ -7,7 +7,6 @@ mod queue;
 mod streams;
 mod wait;
 
-pub(crate) use queue::Raised;
 pub(crate) use streams::{Feed, Stream};
 pub use wait::Waited;
 
@@ -16,6 +15,7 @@ use std::sync::Arc;
 
 use crate::cno::{Cno, CnoInner};
 use crate::counters::{EvdCounter, Tally};
+use crate::cr::ConnectionRequest;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
 use crate::flags::EvdFlags;
@@ -28,7 +28,7 @@ use crate::sync::{BiasedLock, Mutex};
 
 use alarm::Alarm;
 use count::Receivers;
-use queue::Queue;
+use queue::{Queue, Raised};
 use streams::{Mode, Streams};
 
 /// An event dispatcher (dat_evd_create): events of the streams that its flags name are queued
@@ -390,7 +390,7 @@ impl EvdInner {
     }
 
     /// Queues an event if there is room.
-    pub(crate) fn raise_if_room(&self, event: Event) -> Raised {
+    fn raise_if_room(&self, event: Event) -> Raised {
         let raised = self.queue.lock().raise(event, false);
         if raised == Raised::Queued {
             self.alarm.sound();
@@ -415,13 +415,26 @@ impl EvdInner {
     }
 
     /// Queues a request for a connection; when there is no room the overflow is reported and
-    /// the request is refused by the caller.
-    pub(crate) fn raise_request(&self, event: Event) -> Raised {
-        let raised = self.raise_if_room(event);
-        if raised == Raised::Full {
-            self.alarm.overflow();
+    /// the request comes back, to be refused by the caller. Nothing of it stays here: once the
+    /// consumer has taken the event, the request ends with the consumer's handles.
+    pub(crate) fn raise_request(
+        &self,
+        request: ConnectionRequest,
+        event: impl FnOnce(ConnectionRequest) -> Event,
+    ) -> std::result::Result<(), ConnectionRequest> {
+        let mut queue = self.queue.lock();
+        if queue.is_dead() || queue.is_full() {
+            let overflow = !queue.is_dead();
+            drop(queue);
+            if overflow {
+                self.alarm.overflow();
+            }
+            return Err(request);
         }
-        raised
+        queue.raise(event(request), true);
+        drop(queue);
+        self.alarm.sound();
+        Ok(())
     }
 
     /// Queues an asynchronous error if there is room.
