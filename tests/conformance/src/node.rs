@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use dat_core::{
-    Close, CompletionFlags, Connect, ConnectionEventKind, DtoStatus, Endpoint, EpSpec, EpState,
-    EvdFlags, EvdOptions, EventDispatcher, InterfaceAdapter, Lmr, LmrTriplet, Memory, MemorySource,
-    Privileges, ProtectionZone, PspMaker, RmrTriplet,
+    Close, CompletionFlags, Connect, ConnectionEventKind, ConnectionRequest, DtoStatus, Endpoint,
+    EpSpec, EpState, EvdFlags, EvdOptions, EventDispatcher, InterfaceAdapter, Lmr, LmrTriplet,
+    Memory, MemorySource, Privileges, ProtectionZone, PspMaker, RmrTriplet,
 };
 
 use crate::target::try_open;
@@ -279,4 +279,17 @@ pub fn link(from: &Node, client: &Endpoint, to: &Node, server: &Endpoint) {
     }
     assert_eq!(state(client), EpState::Connected);
     assert_eq!(state(server), EpState::Connected);
+}
+
+/// The one of those endpoints that a request came from: transports deliver requests that are
+/// under way at the same time in any order.
+///
+/// # Panics
+/// When it came from none of them.
+#[track_caller]
+#[must_use]
+pub fn asker<'a>(clients: &'a [Endpoint], request: &ConnectionRequest) -> &'a Endpoint {
+    let port = request.query().expect("live").remote_port;
+    let is_it = |client: &&Endpoint| client.query().expect("live").local_port == port;
+    clients.iter().find(is_it).expect("one of those that asked")
 }

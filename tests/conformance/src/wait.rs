@@ -47,16 +47,31 @@ fn set_aside(evd: &EventDispatcher, wanted: impl Fn(&Event) -> bool) -> Option<E
     })
 }
 
-fn is_of(event: &Event, ep: u64) -> bool {
-    matches!(event, Event::Connection(event) if event.ep == ep)
-}
-
 #[track_caller]
 fn fresh_event(evd: &EventDispatcher, watched: &[&Endpoint]) -> Event {
     let mut event = Event::default();
     match evd.wait(LIMIT.into(), 1, &mut event) {
         Ok(Waited::Event { .. }) => event,
         other => panic!("no event: {other:?}\n{}", dump(evd, watched)),
+    }
+}
+
+/// The next connection event of one of those endpoints; those of others that come before it are
+/// set aside for whoever expects them.
+#[track_caller]
+fn next_connection(evd: &EventDispatcher, eps: &[&Endpoint]) -> ConnectionEvent {
+    let is_meant = |event: &ConnectionEvent| eps.iter().any(|ep| ep.id() == event.ep);
+    let mut found =
+        set_aside(evd, |event| matches!(event, Event::Connection(event) if is_meant(event)));
+    loop {
+        match found.unwrap_or_else(|| fresh_event(evd, eps)) {
+            Event::Connection(event) if is_meant(&event) => return event,
+            event @ Event::Connection(_) => {
+                ASIDE.with_borrow_mut(|all| all.push(Aside { evd: evd.id(), event }));
+            }
+            other => panic!("a connection event expected: {other:?}\n{}", dump(evd, eps)),
+        }
+        found = None;
     }
 }
 
@@ -71,18 +86,26 @@ pub fn expect_connection(
     ep: &Endpoint,
     kind: ConnectionEventKind,
 ) -> ConnectionEvent {
-    let mut found = set_aside(evd, |event| is_of(event, ep.id()));
-    loop {
-        match found.unwrap_or_else(|| fresh_event(evd, &[ep])) {
-            Event::Connection(event) if event.kind == kind && event.ep == ep.id() => return event,
-            Event::Connection(event) if event.ep != ep.id() => {
-                let aside = Aside { evd: evd.id(), event: Event::Connection(event) };
-                ASIDE.with_borrow_mut(|all| all.push(aside));
-            }
-            other => panic!("{kind:?} of {ep:?} expected: {other:?}\n{}", dump(evd, &[ep])),
-        }
-        found = None;
-    }
+    let event = next_connection(evd, &[ep]);
+    assert_eq!(event.kind, kind, "{event:?} of {ep:?}\n{}", dump(evd, &[ep]));
+    event
+}
+
+/// The next event of one of those endpoints, which must be of that connection event's kind; of
+/// which one. Connection events of other endpoints are set aside.
+///
+/// # Panics
+/// When it does not come or is another one.
+#[track_caller]
+pub fn expect_connection_of<'a>(
+    evd: &EventDispatcher,
+    eps: &'a [Endpoint],
+    kind: ConnectionEventKind,
+) -> &'a Endpoint {
+    let watched: Vec<&Endpoint> = eps.iter().collect();
+    let event = next_connection(evd, &watched);
+    let found = eps.iter().find(|ep| ep.id() == event.ep && event.kind == kind);
+    found.unwrap_or_else(|| panic!("{kind:?} expected: {event:?}\n{}", dump(evd, &watched)))
 }
 
 /// The next events, which must be of that kind, one of each endpoint, in any order.

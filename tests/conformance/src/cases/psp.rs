@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 
 use crate::case::cases;
 use crate::{
-    Node, altered, drain, expect_connection, expect_connections, expect_no_event, expect_request,
-    open, refused, state,
+    Node, altered, asker, drain, expect_connection, expect_connection_of, expect_connections,
+    expect_no_event, expect_request, open, refused, state,
 };
 use dat_core::attr::EpCreator;
 use dat_core::{
@@ -57,8 +57,8 @@ fn a_request_that_comes_while_it_begins_to_listen_is_as_any_other() {
     let (ia, faults) = altered::open_faulty("", |_| {});
     let node = Node::on(ia);
     for asked in [Some(77), None] {
-        let (first, second) = (node.ep(), node.ep());
-        let (address, early) = (node.address(), first.clone());
+        let clients = [node.ep(), node.ep()];
+        let (address, early) = (node.address(), clients[0].clone());
         faults.while_listening.set(move |qualifier| {
             early.connect(&Connect::to(address, qualifier)).expect("unconnected");
         });
@@ -67,13 +67,13 @@ fn a_request_that_comes_while_it_begins_to_listen_is_as_any_other() {
             None => node.ia.psp_create_any(&node.requests, PspMaker::Consumer),
         };
         let psp = psp.expect("made");
-        second.connect(&Connect::to(address, psp.qualifier())).expect("unconnected");
-        // In the order in which they came.
-        let servers = [(&first, node.ep()), (&second, node.ep())];
-        for (client, server) in &servers {
+        clients[1].connect(&Connect::to(address, psp.qualifier())).expect("unconnected");
+        let servers = [node.ep(), node.ep()];
+        for server in &servers {
             let arrival = expect_request(&node.requests);
             assert_eq!(arrival.qualifier, psp.qualifier());
             assert_eq!(arrival.service_point, ServicePoint::Public(psp.id()));
+            let client = asker(&clients, &arrival.request);
             arrival.request.accept(Some(server), b"").expect("unconnected");
             expect_connections(&node.connect, &[client, server], ConnectionEventKind::Established);
             assert_eq!(server.query().expect("live").local_port, psp.qualifier());
@@ -159,9 +159,11 @@ fn it_takes_any_number_of_requests() {
     let node = Node::new();
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
     let clients: Vec<Endpoint> = (0..20).map(|_| ask(&node, psp.qualifier())).collect();
-    for client in &clients {
+    for _ in &clients {
         let server = node.ep();
-        expect_request(&node.requests).request.accept(Some(&server), b"").expect("unconnected");
+        let request = expect_request(&node.requests).request;
+        let client = asker(&clients, &request);
+        request.accept(Some(&server), b"").expect("unconnected");
         expect_connections(&node.connect, &[client, &server], ConnectionEventKind::Established);
         server.free().expect("connected");
         expect_connection(&node.connect, client, ConnectionEventKind::Disconnected);
@@ -207,13 +209,16 @@ fn the_queue_of_the_dispatcher_is_the_backlog() {
     for maker in [PspMaker::Consumer, PspMaker::Provider] {
         let psp = node.ia.psp_create_any(&evd, maker).expect("made");
         let qlen = evd.query().expect("live").qlen;
-        let waiting: Vec<Endpoint> = (0..qlen).map(|_| ask(&node, psp.qualifier())).collect();
-        let refused = ask(&node, psp.qualifier());
-        expect_connection(&node.connect, &refused, ConnectionEventKind::NonPeerRejected);
-        assert_eq!(state(&refused), EpState::Disconnected);
+        let asking: Vec<Endpoint> = (0..=qlen).map(|_| ask(&node, psp.qualifier())).collect();
+        // One is too many: the one that comes last.
+        let refused =
+            expect_connection_of(&node.connect, &asking, ConnectionEventKind::NonPeerRejected);
+        assert_eq!(state(refused), EpState::Disconnected);
         // Answering one makes room for the next.
-        expect_request(&evd).request.reject(b"").expect("live");
-        expect_connection(&node.connect, &waiting[0], ConnectionEventKind::PeerRejected);
+        let request = expect_request(&evd).request;
+        let client = asker(&asking, &request);
+        request.reject(b"").expect("live");
+        expect_connection(&node.connect, client, ConnectionEventKind::PeerRejected);
         let next = ask(&node, psp.qualifier());
         assert_eq!(state(&next), EpState::ActiveConnectionPending);
         for arrival in drain(&evd) {
@@ -222,7 +227,7 @@ fn the_queue_of_the_dispatcher_is_the_backlog() {
         }
         drain(&node.connect);
         psp.free().expect("live");
-        for ep in waiting.into_iter().chain([refused, next]) {
+        for ep in asking.into_iter().chain([next]) {
             ep.free().expect("disconnected");
         }
     }

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use crate::case::cases;
 use crate::stage::{STATES, stage};
 use crate::{
-    Node, altered, expect_connection, expect_connections, expect_no_event, expect_request, refused,
-    state,
+    Node, altered, asker, drain, expect_connection, expect_connection_of, expect_connections,
+    expect_no_event, expect_request, refused, state,
 };
 use dat_core::{
     Close, Connect, ConnectionEventKind, Endpoint, EpChange, EpState, EvdFlags, EvdOptions,
@@ -77,13 +77,15 @@ fn there_is_one_request_at_most() {
     let node = Node::new();
     let ep = node.ep();
     let rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &node.requests).expect("unconnected");
-    let first = ask(&node, QUALIFIER);
-    let second = ask(&node, QUALIFIER);
-    expect_connection(&node.connect, &second, ConnectionEventKind::NonPeerRejected);
+    let clients = [ask(&node, QUALIFIER), ask(&node, QUALIFIER)];
+    let second =
+        expect_connection_of(&node.connect, &clients, ConnectionEventKind::NonPeerRejected);
     let request = expect_request(&node.requests).request;
     expect_no_event(&node.requests);
+    let first = asker(&clients, &request);
+    assert_ne!(first, second);
     request.reject(b"").expect("live");
-    expect_connection(&node.connect, &first, ConnectionEventKind::PeerRejected);
+    expect_connection(&node.connect, first, ConnectionEventKind::PeerRejected);
     // Also after its answer.
     let third = ask(&node, QUALIFIER);
     expect_connection(&node.connect, &third, ConnectionEventKind::NonPeerRejected);
@@ -282,16 +284,15 @@ fn after_a_refusal_an_endpoint_of_the_providers_is_the_consumers_too() {
 
 fn a_full_dispatcher_refuses_the_request_and_the_endpoint_waits_on() {
     let node = Node::new();
-    let evd = node.ia.evd_create(&EvdOptions::new(1, EvdFlags::CONNECTION_REQUEST)).expect("made");
-    let psp = node.ia.psp_create_any(&evd, PspMaker::Consumer).expect("made");
+    let flags = EvdFlags::CONNECTION_REQUEST | EvdFlags::SOFTWARE;
+    let evd = node.ia.evd_create(&EvdOptions::new(1, flags)).expect("made");
     let ep = node.ep();
     let _rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &evd).expect("unconnected");
-    let filler = ask(&node, psp.qualifier());
+    while evd.post_se(1).is_ok() {}
     let client = ask(&node, QUALIFIER);
     expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
     assert_eq!(state(&ep), EpState::Reserved);
-    expect_request(&evd).request.reject(b"").expect("live");
-    expect_connection(&node.connect, &filler, ConnectionEventKind::PeerRejected);
+    drain(&evd);
     let again = ask(&node, QUALIFIER);
     expect_request(&evd).request.accept(None, b"").expect("its own endpoint");
     expect_connections(&node.connect, &[&again, &ep], ConnectionEventKind::Established);
