@@ -167,11 +167,12 @@ impl SharedReceiveQueue {
             return Err(inner.base.describe(error, POST));
         }
         let regions = &inner.base.ia.regions;
-        let mut local = Gathered::new();
+        let mut local = Gathered::new(&inner.base.ia.epochs);
         gather(&mut local, regions, inner.pz_id, iov, Privileges::LOCAL_WRITE)
             .map_err(|error| inner.base.describe(error, POST))?;
         let flags = CompletionFlags::empty();
-        let receive = ReceiveRequest { segments: &local.segments, cookie, flags };
+        let Gathered { segments, checked, .. } = &local;
+        let receive = ReceiveRequest { segments, cookie, flags, checked: *checked };
         inner.queue.post_receive(&receive).map_err(|error| inner.base.describe_post(error, POST))
     }
 

@@ -7,7 +7,9 @@ use std::sync::{Arc, OnceLock};
 
 use common::{Setup, Side, World, bounded};
 use dat_core::flags::CompletionFlags;
-use dat_core::provider::{Completion, CompletionSink, Notify, QueuePair, ReceiveRequest, Work};
+use dat_core::provider::{
+    Completion, CompletionSink, Epoch, Notify, QueuePair, ReceiveRequest, Work,
+};
 use dat_core::{DtoStatus, Operation, ReturnType};
 use {DtoStatus::*, Operation::*};
 
@@ -69,7 +71,13 @@ fn the_mode_decides_which_arrivals_wake() {
         // The receive's own flag.
         notify(&b, Notify::Signalled);
         let flags = CompletionFlags::UNSIGNALLED;
-        b.qp.post_receive(&ReceiveRequest { segments: &[], cookie: 3, flags }).unwrap();
+        b.qp.post_receive(&ReceiveRequest {
+            segments: &[],
+            cookie: 3,
+            flags,
+            checked: Epoch::default(),
+        })
+        .unwrap();
         send_with(&a, 4, none);
         assert_eq!(b.ready.count(), 0);
     });
@@ -184,6 +192,7 @@ fn a_queue_whose_poller_is_gone_swallows() {
                 length: 0,
                 cookie,
                 flags: CompletionFlags::empty(),
+                checked: Epoch::default(),
             };
             c.post_request(&request).unwrap();
             assert_eq!(a.done().len(), 1);

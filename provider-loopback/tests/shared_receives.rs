@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use common::{Buffer, Event, Setup, Side, World, bounded};
 use dat_core::flags::{CompletionFlags, Privileges};
 use dat_core::provider::{
-    ReceiveRequest, Segment, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
+    Epoch, ReceiveRequest, Segment, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
 };
 use dat_core::{DtoStatus, Operation, Result, ReturnType};
 use {DtoStatus::*, Operation::*};
@@ -47,7 +47,12 @@ impl Shared {
 
     fn post(&self, cookie: u64, segments: &[Segment]) -> Result<()> {
         let flags = CompletionFlags::empty();
-        self.queue.post_receive(&ReceiveRequest { segments, cookie, flags })
+        self.queue.post_receive(&ReceiveRequest {
+            segments,
+            cookie,
+            flags,
+            checked: Epoch::default(),
+        })
     }
 
     fn setup(&self) -> Setup {

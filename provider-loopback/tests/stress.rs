@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use common::{Buffer, Entry, Event, Setup, Side, World, bounded, eventually};
 use dat_core::flags::{Close, CompletionFlags, Privileges};
 use dat_core::provider::{
-    Completion, ReceiveRequest, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink, Work,
+    Completion, Epoch, ReceiveRequest, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
+    Work,
 };
 use dat_core::{DtoStatus, ReturnType};
 
@@ -400,7 +401,9 @@ fn a_shared_queue_serves_all_its_senders_to_the_last_message() {
                             let segments = [buffer.segment(0, 8)];
                             let flags = CompletionFlags::empty();
                             let cookie = poster << 32 | count;
-                            let receive = ReceiveRequest { segments: &segments, cookie, flags };
+                            let checked = Epoch::default();
+                            let segments = &segments;
+                            let receive = ReceiveRequest { segments, cookie, flags, checked };
                             count += u64::from(queue.post_receive(&receive).is_ok());
                             for (_, receiver) in pairs {
                                 receiver.recorder.drain();

@@ -15,16 +15,22 @@ use crate::{Endpoint, EventDispatcher, InterfaceAdapter};
 
 /// Gives a handle its counters; the object's own check of being live comes first.
 macro_rules! counted {
-    ($handle:ident, $counter:ident, $this:ident => $tally:expr, $operation:ident => $check:expr) => {
+    (
+        $handle:ident,
+        $counter:ident,
+        $this:ident => $tally:expr,
+        $on:ident => $switch:expr,
+        $operation:ident => $check:expr
+    ) => {
         impl $handle {
             /// Begins to count; what was counted before goes on from there.
             ///
             /// # Errors
             /// `DAT_INVALID_HANDLE` when the object is gone.
             pub fn start_counters(&self) -> Result<()> {
-                let ($this, $operation) = (self, "dat_ib_start_counter");
+                let ($this, $on, $operation) = (self, true, "dat_ib_start_counter");
                 $check?;
-                $tally.start();
+                $switch;
                 Ok(())
             }
 
@@ -33,9 +39,9 @@ macro_rules! counted {
             /// # Errors
             /// `DAT_INVALID_HANDLE` when the object is gone.
             pub fn stop_counters(&self) -> Result<()> {
-                let ($this, $operation) = (self, "dat_ib_stop_counter");
+                let ($this, $on, $operation) = (self, false, "dat_ib_stop_counter");
                 $check?;
-                $tally.stop();
+                $switch;
                 Ok(())
             }
 
@@ -56,17 +62,20 @@ counted!(
     InterfaceAdapter,
     IaCounter,
     ia => ia.inner().tally,
+    on => ia.inner().tally.switch(on),
     operation => ia.inner().adapter(operation).map(|_| ())
 );
 counted!(
     Endpoint,
     EpCounter,
-    ep => ep.inner().tally_for_receives(),
+    ep => ep.inner().tally(),
+    on => ep.inner().set_counted(on),
     operation => ep.inner().base.check_live(operation)
 );
 counted!(
     EventDispatcher,
     EvdCounter,
     evd => evd.inner().tally(),
+    on => evd.inner().set_counted(on),
     operation => evd.inner().base.check_live(operation)
 );

@@ -31,13 +31,12 @@ impl<C> Default for Tally<C> {
 }
 
 impl<C: CounterId> Tally<C> {
-    pub(crate) fn start(&self) {
-        self.cells.get_or_init(|| C::ALL.iter().map(|_| AtomicU64::new(0)).collect());
-        self.on.store(true, Ordering::Release);
-    }
-
-    pub(crate) fn stop(&self) {
-        self.on.store(false, Ordering::Release);
+    /// Begins to count, or stops to.
+    pub(crate) fn switch(&self, on: bool) {
+        if on {
+            self.cells.get_or_init(|| C::ALL.iter().map(|_| AtomicU64::new(0)).collect());
+        }
+        self.on.store(on, Ordering::Release);
     }
 
     #[inline]

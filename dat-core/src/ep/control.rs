@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::gate::Gate;
-use super::state::{EpState, StateSet};
+use super::state::EpState;
 use super::table::{Action, EpEvent, Step, step};
 use super::{Config, EpInner};
 use crate::counters::{EpCounter, IaCounter, Tally};
@@ -72,10 +72,12 @@ impl EpShared {
     pub(super) fn new(id: u64, unconfigured: bool) -> Self {
         let state =
             if unconfigured { EpState::UnconfiguredUnconnected } else { EpState::Unconnected };
+        let gate = Gate::default();
+        gate.set_state(Some(state));
         Self {
             id,
             state: AtomicU8::new(state as u8),
-            gate: Gate::default(),
+            gate,
             tally: Arc::default(),
             control: Mutex::new(Control {
                 attempt: 0,
@@ -97,12 +99,6 @@ impl EpShared {
         let _ = self.owner.set(Arc::downgrade(owner));
     }
 
-    /// Whether the state is one of a set; that of a freed endpoint never is.
-    #[inline(always)]
-    pub(super) fn is_in(&self, states: StateSet) -> bool {
-        states.contains(self.state.load(Ordering::Acquire))
-    }
-
     /// The state, or nothing when the endpoint was freed.
     #[inline]
     pub(super) fn state(&self) -> Option<EpState> {
@@ -117,13 +113,16 @@ impl EpShared {
         self.control.lock()
     }
 
+    /// To be called under the control lock, so that the gate follows.
     fn set_state(&self, state: EpState) {
         self.state.store(state as u8, Ordering::Release);
+        self.gate.set_state(Some(state));
     }
 
     /// Ends the endpoint: nothing that is reported later counts.
     fn end(&self, control: &mut Control) {
         self.state.store(ENDED, Ordering::Release);
+        self.gate.set_state(None);
         control.attempt += 1;
         control.connect_evd = None;
         stop_clock(control);
@@ -349,7 +348,9 @@ impl EpInner {
                     Action::CloseGracefully => self.queue_pair.disconnect(Close::Graceful),
                     Action::ResetQueuePair => {
                         if let Err(error) = self.queue_pair.reset() {
+                            let control = self.shared.control();
                             self.shared.set_state(EpState::Disconnected);
+                            drop(control);
                             return Err(self.base.describe(error, operation));
                         }
                     }

@@ -114,7 +114,7 @@ impl InterfaceAdapter {
         let shared = Arc::new(EpShared::new(base.id, spec.unconfigured));
         let sink = Arc::clone(&shared) as Arc<dyn ConnectionSink>;
         let queue_pair = adapter
-            .create_queue_pair(config.queue_pair_spec(base.id, sink))
+            .create_queue_pair(config.queue_pair_spec(ia, base.id, sink))
             .map_err(|error| base.describe(error, create))?;
         config.publish(&shared);
         let inner = Arc::new(EpInner {
@@ -122,6 +122,7 @@ impl InterfaceAdapter {
             shared,
             queue_pair,
             regions: Arc::clone(&ia.regions),
+            epochs: Arc::clone(&ia.epochs),
             call: Mutex::new(Some(config)),
         });
         inner.shared.bind(&inner);
@@ -194,7 +195,12 @@ impl Config {
     }
 
     /// The specification of the queue pair.
-    pub(super) fn queue_pair_spec(&self, tag: u64, sink: Arc<dyn ConnectionSink>) -> QueuePairSpec {
+    pub(super) fn queue_pair_spec(
+        &self,
+        ia: &IaInner,
+        tag: u64,
+        sink: Arc<dyn ConnectionSink>,
+    ) -> QueuePairSpec {
         let completions =
             |queue: &Option<CompletionUse>| queue.as_ref().and_then(|used| used.evd.completions());
         QueuePairSpec {
@@ -208,6 +214,7 @@ impl Config {
             receive_queue: completions(&self.recv),
             shared_receives: self.srq.as_ref().map(|srq| Arc::clone(&srq.queue)),
             limits: attributes::limits(&self.attributes, self.srq.is_some()),
+            epochs: Arc::clone(&ia.epochs),
             sink,
         }
     }

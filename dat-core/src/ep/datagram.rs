@@ -75,13 +75,14 @@ impl Endpoint {
         }
         let gate = &inner.shared.gate;
         inner.check_flags(flags, gate.request_flags(), Subtype::InvalidArg5, SEND)?;
-        let mut local = Gathered::new();
+        let mut local = Gathered::new(&inner.epochs);
         inner.gather(&mut local, iov, gate.request_iov(), Privileges::LOCAL_READ, SEND)?;
         if local.length > gate.max_message_size() {
             return Err(inner.too_long(local.length, gate.max_message_size(), SEND));
         }
-        let (segments, length) = (&local.segments[..], local.length);
-        let request = Request { work: Work::Send, segments, length, cookie, flags };
+        let Gathered { segments, length, checked } = &local;
+        let (work, length, checked) = (Work::Send, *length, *checked);
+        let request = Request { work, segments, length, cookie, flags, checked };
         inner
             .queue_pair
             .post_datagram(&to.remote, &request)

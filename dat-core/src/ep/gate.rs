@@ -1,13 +1,23 @@
 //! What a post is checked against: a copy of the endpoint's attributes that is read without
 //! a lock. It changes only while nothing but receives can be posted.
+//!
+//! Most posts have one segment, on an endpoint that is connected and does nothing special. Whether
+//! one is of these is a single look at a word of obstacles; all others go the long way, which
+//! looks at one thing after the other and knows why something is refused.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::attr::EpAttributes;
 use crate::flags::CompletionFlags;
 
-#[derive(Debug, Default)]
+use super::state::EpState;
+
+/// In the order of their use, so that a post touches one or two cache lines of it.
+#[derive(Debug)]
+#[repr(C)]
 pub(super) struct Gate {
+    requests: Obstacles,
+    receives: Obstacles,
     zone: AtomicU64,
     max_message_size: AtomicU64,
     max_rdma_size: AtomicU64,
@@ -25,17 +35,101 @@ pub(super) struct Gate {
     pub(super) watermarks: Watermarks,
 }
 
+/// What keeps a post from the short way: the completion flags that it may not have, and above
+/// them an [`Obstacle`] a bit.
+#[derive(Debug)]
+struct Obstacles(AtomicU64);
+
+/// Reasons for the long way.
+struct Obstacle;
+
+impl Obstacle {
+    /// The state of the endpoint.
+    const STATE: u64 = 1 << 32;
+    /// Posts are counted.
+    const COUNTED: u64 = 1 << 33;
+    /// A watermark is set.
+    const WATERMARK: u64 = 1 << 34;
+    /// The endpoint has no such posts of one segment: receives, sends, writes, reads.
+    const RECEIVE: u64 = 1 << 35;
+    const SEND: u64 = 1 << 36;
+    const WRITE: u64 = 1 << 37;
+    const READ: u64 = 1 << 38;
+    /// Any kind of post looks at these.
+    const ALL: u64 = Self::STATE | Self::COUNTED | Self::WATERMARK;
+}
+
+impl Obstacles {
+    /// Those of an endpoint that was not set up.
+    const fn new() -> Self {
+        Self(AtomicU64::new(u64::MAX & !Obstacle::COUNTED & !Obstacle::WATERMARK))
+    }
+
+    /// Whether nothing is in the way of a post with those flags.
+    #[inline(always)]
+    fn admit(&self, flags: CompletionFlags, kind: u64) -> bool {
+        self.0.load(Ordering::Acquire) & (u64::from(flags.bits()) | kind | Obstacle::ALL) == 0
+    }
+
+    fn put(&self, obstacle: u64, there: bool) {
+        if there {
+            self.0.fetch_or(obstacle, Ordering::Release);
+        } else {
+            self.0.fetch_and(!obstacle, Ordering::Release);
+        }
+    }
+
+    /// Allows those flags and no others.
+    fn allow(&self, flags: CompletionFlags) {
+        self.0.fetch_or(u64::from(!flags.bits()), Ordering::Release);
+        self.0.fetch_and(!u64::from(flags.bits()), Ordering::Release);
+    }
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self {
+            requests: Obstacles::new(),
+            receives: Obstacles::new(),
+            zone: AtomicU64::default(),
+            max_message_size: AtomicU64::default(),
+            max_rdma_size: AtomicU64::default(),
+            recv_iov: AtomicU32::default(),
+            request_iov: AtomicU32::default(),
+            read_iov: AtomicU32::default(),
+            write_iov: AtomicU32::default(),
+            request_flags: AtomicU32::default(),
+            recv_flags: AtomicU32::default(),
+            reads_out: AtomicU32::default(),
+            service_type: AtomicU32::default(),
+            shared_receives: AtomicU32::default(),
+            watermarks: Watermarks::default(),
+        }
+    }
+}
+
 /// How many receives may be at the endpoint before that is reported, and before the connection
 /// breaks (dat_ep_set_watermark(3DAT)).
 #[derive(Debug)]
 pub(super) struct Watermarks {
-    pub(super) soft: AtomicU32,
-    pub(super) hard: AtomicU32,
+    soft: AtomicU32,
+    hard: AtomicU32,
 }
 
 impl Watermarks {
     /// No watermark (`DAT_WATERMARK_INFINITE`).
     pub(super) const NONE: u32 = u32::MAX;
+
+    /// The soft one, and the hard one.
+    pub(super) fn get(&self) -> (u32, u32) {
+        (self.soft.load(Ordering::Relaxed), self.hard.load(Ordering::Relaxed))
+    }
+
+    /// Takes the soft one away, if it still is that; whether this call did it.
+    pub(super) fn take_soft(&self, soft: u32) -> bool {
+        let relaxed = Ordering::Relaxed;
+        self.soft.compare_exchange(soft, Self::NONE, relaxed, relaxed).is_ok()
+    }
 
     /// Whether any is set.
     #[inline]
@@ -80,6 +174,52 @@ impl Gate {
         self.shared_receives.load(Ordering::Relaxed) != 0
     }
 
+    /// Whether a receive of one segment goes the short way.
+    #[inline(always)]
+    pub(super) fn admits_receive(&self, flags: CompletionFlags) -> bool {
+        self.receives.admit(flags, Obstacle::RECEIVE)
+    }
+
+    /// Whether a send of one segment goes the short way.
+    #[inline(always)]
+    pub(super) fn admits_send(&self, flags: CompletionFlags) -> bool {
+        self.requests.admit(flags, Obstacle::SEND)
+    }
+
+    /// Whether an RDMA write of one segment goes the short way.
+    #[inline(always)]
+    pub(super) fn admits_write(&self, flags: CompletionFlags) -> bool {
+        self.requests.admit(flags, Obstacle::WRITE)
+    }
+
+    /// Whether an RDMA read to one segment goes the short way.
+    #[inline(always)]
+    pub(super) fn admits_read(&self, flags: CompletionFlags) -> bool {
+        let solicited = flags.contains(CompletionFlags::SOLICITED_WAIT);
+        self.requests.admit(flags, Obstacle::READ) && !solicited
+    }
+
+    /// The endpoint is in that state now; none when it was freed.
+    pub(super) fn set_state(&self, state: Option<EpState>) {
+        let takes_requests = state.is_some_and(EpState::takes_requests);
+        let takes_receives = state.is_some_and(|state| !state.is_unconfigured());
+        self.requests.put(Obstacle::STATE, !takes_requests);
+        self.receives.put(Obstacle::STATE, !takes_receives);
+    }
+
+    /// Posts are counted from now on, or not any more.
+    pub(super) fn set_counted(&self, counted: bool) {
+        self.requests.put(Obstacle::COUNTED, counted);
+        self.receives.put(Obstacle::COUNTED, counted);
+    }
+
+    /// Sets both watermarks.
+    pub(super) fn set_watermarks(&self, soft: Option<u32>, hard: Option<u32>) {
+        self.watermarks.soft.store(soft.unwrap_or(Watermarks::NONE), Ordering::Relaxed);
+        self.watermarks.hard.store(hard.unwrap_or(Watermarks::NONE), Ordering::Relaxed);
+        self.receives.put(Obstacle::WATERMARK, self.watermarks.are_set());
+    }
+
     /// Takes over the zone and the attributes of an endpoint.
     pub(super) fn set(&self, zone: u64, attributes: &EpAttributes, shared_receives: bool) {
         let own = CompletionFlags::UNSIGNALLED;
@@ -100,5 +240,13 @@ impl Gate {
         self.service_type.store(attributes.service_type, relaxed);
         self.reads_out.store(attributes.max_rdma_read_out, relaxed);
         self.shared_receives.store(u32::from(shared_receives), relaxed);
+        self.requests.allow(request_flags);
+        self.receives.allow(attributes.recv_completion_flags & own);
+        let no_receives = zone == 0 || shared_receives || attributes.max_recv_iov == 0;
+        self.receives.put(Obstacle::RECEIVE, no_receives);
+        self.requests.put(Obstacle::SEND, attributes.max_request_iov == 0);
+        self.requests.put(Obstacle::WRITE, attributes.max_rdma_write_iov == 0);
+        let no_reads = attributes.max_rdma_read_iov == 0 || attributes.max_rdma_read_out == 0;
+        self.requests.put(Obstacle::READ, no_reads);
     }
 }

@@ -33,7 +33,7 @@ use crate::counters::{EpCounter, Tally};
 use crate::error::{Error, Result, ReturnType};
 use crate::evd::{EvdInner, EventDispatcher, Feed};
 use crate::lifecycle::{Base, Hold, object_handle};
-use crate::provider::{Peer, QueuePair};
+use crate::provider::{Epochs, Peer, QueuePair};
 use crate::pz::{ProtectionZone, PzInner};
 use crate::region_table::RegionTable;
 use crate::srq::{SharedReceiveQueue, SrqInner};
@@ -92,6 +92,7 @@ pub(crate) struct EpInner {
     shared: Arc<EpShared>,
     queue_pair: Arc<dyn QueuePair>,
     regions: Arc<RegionTable>,
+    epochs: Arc<Epochs>,
     /// Held over control calls; see [`control`]. Empty once the endpoint is freed.
     call: Mutex<Option<Config>>,
 }
@@ -238,13 +239,19 @@ impl EpInner {
         self.shared.state()
     }
 
-    /// The counters, after the dispatcher of receives was told of them.
-    pub(crate) fn tally_for_receives(&self) -> &Arc<Tally<EpCounter>> {
+    pub(crate) fn tally(&self) -> &Tally<EpCounter> {
+        &self.shared.tally
+    }
+
+    /// Begins to count, after the dispatcher of receives was told of it, or stops to.
+    pub(crate) fn set_counted(&self, counted: bool) {
         let call = self.call.lock();
-        if let Some(recv) = call.as_ref().and_then(|config| config.recv.as_ref()) {
+        let recv = call.as_ref().and_then(|config| config.recv.as_ref());
+        if let Some(recv) = recv.filter(|_| counted) {
             recv.evd.count_receives(self.shared.id, &self.shared.tally);
         }
-        &self.shared.tally
+        self.shared.tally.switch(counted);
+        self.shared.gate.set_counted(counted);
     }
 
     /// The number of the zone; 0 for none.

@@ -132,7 +132,7 @@ impl EpInner {
         let fresh = Config::new(&self.base.ia, self.base.id, spec, before, Call::Modify)?;
         let sink = Arc::clone(&self.shared) as Arc<dyn ConnectionSink>;
         self.queue_pair
-            .modify(fresh.queue_pair_spec(self.base.id, sink))
+            .modify(fresh.queue_pair_spec(&self.base.ia, self.base.id, sink))
             .map_err(|error| self.base.describe(error, MODIFY))?;
         Ok(fresh)
     }

@@ -102,43 +102,8 @@ impl EpState {
     }
 
     /// Whether requests may be posted: connected, or disconnected, where they are flushed.
-    #[inline]
     pub(super) const fn takes_requests(self) -> bool {
         self.is_connected() || matches!(self, Self::Disconnected)
-    }
-}
-
-/// States, each a bit at its value: whether one is among them takes no jump for each.
-#[derive(Clone, Copy)]
-pub(super) struct StateSet(u32);
-
-impl StateSet {
-    /// Those in which requests may be posted.
-    pub(super) const TAKING_REQUESTS: Self = {
-        let (mut bits, mut index) = (0, 0);
-        while index < EpState::ALL.len() {
-            let state = EpState::ALL[index];
-            bits |= (state.takes_requests() as u32) << state.value();
-            index += 1;
-        }
-        Self(bits)
-    };
-
-    /// Those with a protection zone.
-    pub(super) const CONFIGURED: Self = {
-        let (mut bits, mut index) = (0, 0);
-        while index < EpState::ALL.len() {
-            let state = EpState::ALL[index];
-            bits |= (!state.is_unconfigured() as u32) << state.value();
-            index += 1;
-        }
-        Self(bits)
-    };
-
-    /// Whether the state of that value is among them; of no other value there is one.
-    #[inline(always)]
-    pub(super) const fn contains(self, value: u8) -> bool {
-        (value as u32) < u32::BITS && self.0 >> value & 1 != 0
     }
 }
 

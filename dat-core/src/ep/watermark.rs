@@ -1,8 +1,5 @@
 //! Receives at an endpoint: how many there are, and how many are too many.
 
-use std::sync::atomic::Ordering;
-
-use super::gate::Watermarks;
 use super::table::EpEvent;
 use super::{Endpoint, EpInner};
 use crate::error::{Error, Result, ReturnType, Subtype};
@@ -66,9 +63,7 @@ impl Endpoint {
                 );
             }
         }
-        let watermarks = &inner.shared.gate.watermarks;
-        watermarks.soft.store(soft.unwrap_or(Watermarks::NONE), Ordering::Relaxed);
-        watermarks.hard.store(hard.unwrap_or(Watermarks::NONE), Ordering::Relaxed);
+        inner.shared.gate.set_watermarks(soft, hard);
         inner.check_watermarks();
         Ok(())
     }
@@ -105,19 +100,10 @@ impl EpInner {
     fn is_above_hard_watermark(&self) -> bool {
         let watermarks = &self.shared.gate.watermarks;
         let receives = self.queue_pair.outstanding().receives;
-        let soft = watermarks.soft.load(Ordering::Relaxed);
-        if receives > soft {
-            let once = watermarks.soft.compare_exchange(
-                soft,
-                Watermarks::NONE,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
-            if once.is_ok() {
-                self.base.ia.raise_async(AsyncErrorKind::EpSoftHighWatermark, self.shared.id);
-            }
+        let (soft, hard) = watermarks.get();
+        if receives > soft && watermarks.take_soft(soft) {
+            self.base.ia.raise_async(AsyncErrorKind::EpSoftHighWatermark, self.shared.id);
         }
-        receives > watermarks.hard.load(Ordering::Relaxed)
-            && self.state().is_some_and(|state| state.is_connected())
+        receives > hard && self.state().is_some_and(|state| state.is_connected())
     }
 }

@@ -46,6 +46,15 @@ impl EvdInner {
         tallies.retain(|_, tally| tally.strong_count() > 0);
         tallies.insert(endpoint, Arc::downgrade(tally));
         self.receivers.some.store(true, Ordering::Relaxed);
+        drop(tallies);
+        self.queue.lock().set_counted(true);
+    }
+
+    /// Begins to count, or stops to.
+    pub(crate) fn set_counted(&self, counted: bool) {
+        let mut queue = self.queue.lock();
+        self.tally.switch(counted);
+        queue.set_counted(counted || self.receivers.are_there());
     }
 
     #[cold]

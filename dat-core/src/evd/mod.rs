@@ -209,15 +209,13 @@ impl EventDispatcher {
     #[inline]
     pub fn dequeue(&self, event: &mut Event) -> Result<bool> {
         let inner = &*self.inner;
-        if !inner.tally.is_on() & !inner.receivers.are_there() {
-            if let Some(mut queue) = inner.queue.lock_as_owner() {
-                if let Some(poller) = queue.poller_alone() {
-                    let found = poller.take(event);
-                    if !found {
-                        inner.alarm.drained();
-                    }
-                    return Ok(found);
+        if let Some(mut queue) = inner.queue.lock_as_owner() {
+            if let Some(poller) = queue.poller_alone() {
+                let found = poller.take(event);
+                if !found {
+                    inner.alarm.drained();
                 }
+                return Ok(found);
             }
         }
         inner.dequeue_any(event)

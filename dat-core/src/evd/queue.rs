@@ -28,11 +28,16 @@ pub(super) struct Queue {
     /// The waiter was told to go.
     evicted: bool,
     dead: bool,
+    /// Somebody counts the events that are taken.
+    counted: bool,
+    /// Nothing of this is the case, and all that there is to take is with the provider.
+    plain: bool,
     pub(super) patience: Patience,
 }
 
 impl Queue {
     pub(super) fn new(capacity: usize, poller: Option<Box<dyn CompletionPoller>>) -> Self {
+        let plain = poller.is_some();
         Self {
             events: VecDeque::new(),
             poller,
@@ -41,12 +46,13 @@ impl Queue {
             unwaitable: false,
             evicted: false,
             dead: false,
+            counted: false,
+            plain,
             patience: Patience::default(),
         }
     }
 
     /// Whether only a waiter, or nobody any more, may take events.
-    #[inline]
     pub(super) fn is_taken(&self) -> bool {
         self.waiter | self.dead
     }
@@ -62,6 +68,7 @@ impl Queue {
     pub(super) fn set_waiter(&mut self, waiter: bool) {
         self.waiter = waiter;
         self.evicted = false;
+        self.look();
     }
 
     /// Whether the dispatcher became unwaitable while the waiter waited.
@@ -98,19 +105,31 @@ impl Queue {
         self.events = VecDeque::new();
         self.notify(Notify::Off);
         self.poller = None;
+        self.look();
+    }
+
+    /// From now on somebody counts the events that are taken, or nobody does.
+    pub(super) fn set_counted(&mut self, counted: bool) {
+        self.counted = counted;
+        self.look();
+    }
+
+    /// Looks whether anything but the provider's completions is of interest.
+    fn look(&mut self) {
+        let special = self.waiter || self.dead || self.counted || self.poller.is_none();
+        self.plain = !special && self.events.is_empty();
     }
 
     /// The provider's completions, if they are all that there is to take, by anybody.
     #[inline(always)]
     pub(super) fn poller_alone(&mut self) -> Option<&mut dyn CompletionPoller> {
-        if self.is_taken() || !self.events.is_empty() {
+        if !self.plain {
             return None;
         }
         self.poller.as_deref_mut().map(|poller| poller as _)
     }
 
     /// Takes the first event; completions that were never queued go straight to the caller.
-    #[inline]
     pub(super) fn take_first(&mut self, event: &mut Event) -> bool {
         if !self.events.is_empty() {
             return self.take_queued(event);
@@ -119,10 +138,9 @@ impl Queue {
         poller.take(event)
     }
 
-    #[cold]
-    #[inline(never)]
     fn take_queued(&mut self, event: &mut Event) -> bool {
         let first = self.events.pop_front();
+        self.look();
         first.map(|first| *event = first).is_some()
     }
 
@@ -138,6 +156,7 @@ impl Queue {
                 }
             }
         }
+        self.look();
         self.events.len()
     }
 
@@ -154,6 +173,7 @@ impl Queue {
             return Raised::Full;
         }
         self.events.push_back(event);
+        self.look();
         Raised::Queued
     }
 

@@ -24,7 +24,7 @@ use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Hold};
 use crate::lmr::SharedNames;
 use crate::numbering::Numbering;
-use crate::provider::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall};
+use crate::provider::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, Epochs};
 use crate::region_table::RegionTable;
 
 use books::Books;
@@ -55,6 +55,8 @@ pub(crate) struct IaInner {
     pub(crate) attributes: AdapterAttributes,
     /// Contexts of local memory regions; posts read it without a lock.
     pub(crate) regions: Arc<RegionTable>,
+    /// Until when what was found there holds.
+    pub(crate) epochs: Arc<Epochs>,
     /// What the consumers of the provider call their shared memory.
     pub(crate) shared_names: Arc<SharedNames>,
     books: Books,

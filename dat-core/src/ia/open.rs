@@ -152,6 +152,7 @@ impl Candidate {
             name: self.adapter_name,
             attributes,
             regions: Arc::new(RegionTable::new()),
+            epochs: Arc::default(),
             shared_names: Arc::clone(self.guard.shared_names()),
             books: Books::default(),
             adapter: Mutex::new(Some(Opened { adapter, _in_use: self.guard })),

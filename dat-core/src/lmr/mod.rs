@@ -279,6 +279,7 @@ impl LmrInner {
 
     fn deregister(&self) -> Result<()> {
         self.base.ia.regions.remove(self.context);
+        self.base.ia.epochs.end();
         let done = self.region.deregister();
         *self.uses.lock() = None;
         done

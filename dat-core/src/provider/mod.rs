@@ -17,6 +17,7 @@ mod adapter;
 mod completion;
 mod connection;
 pub mod decorate;
+mod epoch;
 mod memory;
 mod queue_pair;
 mod shared_receive;
@@ -31,6 +32,7 @@ pub use connection::{
     ConnectRequest, ConnectionSink, ConnectionUpcall, Incoming, ListenSink, Listener, Peer,
     RemoteAddress,
 };
+pub use epoch::{Epoch, Epochs};
 pub use memory::{MemoryRegion, MemoryWindow, ProtectionDomain, WindowScope};
 pub use queue_pair::{
     BindRequest, DATAGRAM_PREFIX, Outstanding, QueuePair, QueuePairLimits, QueuePairSpec,

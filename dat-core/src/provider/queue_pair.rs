@@ -4,8 +4,8 @@ use std::any::Any;
 use std::sync::Arc;
 
 use super::{
-    CompletionQueue, ConnectRequest, ConnectionSink, MemoryRegion, MemoryWindow, ProtectionDomain,
-    RemoteAddress, SharedReceiveQueue, unsupported,
+    CompletionQueue, ConnectRequest, ConnectionSink, Epoch, Epochs, MemoryRegion, MemoryWindow,
+    ProtectionDomain, RemoteAddress, SharedReceiveQueue, unsupported,
 };
 use crate::error::Result;
 use crate::flags::{Close, CompletionFlags, Privileges};
@@ -32,6 +32,8 @@ pub struct ReceiveRequest<'a> {
     pub cookie: u64,
     /// How it completes; `UNSIGNALLED` is the only flag that a receive has.
     pub flags: CompletionFlags,
+    /// When the segments were checked.
+    pub checked: Epoch,
 }
 
 /// What a request does.
@@ -116,6 +118,8 @@ pub struct Request<'a> {
     pub cookie: u64,
     /// How it completes.
     pub flags: CompletionFlags,
+    /// When the segments were checked.
+    pub checked: Epoch,
 }
 
 /// A bind of a memory window to post.
@@ -195,6 +199,8 @@ pub struct QueuePairSpec {
     pub shared_receives: Option<Arc<dyn SharedReceiveQueue>>,
     /// How large it is.
     pub limits: QueuePairLimits,
+    /// Tells how long the checks of what is posted here hold.
+    pub epochs: Arc<Epochs>,
     /// Where it reports connection events.
     pub sink: Arc<dyn ConnectionSink>,
 }

@@ -135,7 +135,7 @@ impl Endpoint {
 
     #[inline(never)]
     fn post_work(&self, request: &Request<'_>) -> Result<()> {
-        let Request { work, segments, length, cookie, flags } = request;
+        let Request { work, segments, length, cookie, flags, .. } = request;
         let task = Doing::Work(work);
         self.post(&Job { task, segments, length: *length, cookie: *cookie, flags: *flags })
     }

@@ -347,6 +347,7 @@ impl Side {
             receive_queue: setup.with_receives.then(|| Arc::clone(&parts.queue)),
             shared_receives: setup.shared,
             limits: setup.limits,
+            epochs: Arc::default(),
             sink: Arc::clone(&recorder) as Arc<dyn ConnectionSink>,
         };
         let qp = world.adapter.create_queue_pair(spec.clone()).expect("queue pair");
@@ -371,7 +372,8 @@ impl Side {
 
     pub(crate) fn try_receive(&self, cookie: u64, segments: &[Segment]) -> Result<()> {
         let flags = CompletionFlags::empty();
-        self.qp.post_receive(&ReceiveRequest { segments, cookie, flags })
+        let checked = Epoch::default();
+        self.qp.post_receive(&ReceiveRequest { segments, cookie, flags, checked })
     }
 
     pub(crate) fn send(&self, cookie: u64, segments: &[Segment]) {
@@ -396,7 +398,8 @@ impl Side {
         flags: CompletionFlags,
     ) -> Result<()> {
         let length = segments.iter().map(|segment| segment.length).sum();
-        self.qp.post_request(&Request { work, segments, length, cookie, flags })
+        let checked = Epoch::default();
+        self.qp.post_request(&Request { work, segments, length, cookie, flags, checked })
     }
 
     pub(crate) fn bind(

@@ -65,7 +65,7 @@ impl EpInner {
         self.check_requests(operation)?;
         self.check_offered(self.offers().atomics_supported, "atomic operations", operation)?;
         self.check_read(remote.length, local.length, flags, READ_ARGUMENTS, operation)?;
-        let mut gathered = Gathered::new();
+        let mut gathered = Gathered::new(&self.epochs);
         self.gather(&mut gathered, &[local], 1, Privileges::LOCAL_WRITE, operation)?;
         if remote.length != WORD || local.length != WORD || remote.address % WORD != 0 {
             let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg5)
@@ -76,6 +76,6 @@ impl EpInner {
                 .advise("use eight bytes on both sides, aligned to eight on the remote one");
             return Err(self.base.describe(error, operation));
         }
-        self.post(work, &gathered, cookie, flags, operation)
+        self.post_gathered(work, &gathered, cookie, flags, operation)
     }
 }

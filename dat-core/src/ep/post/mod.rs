@@ -7,13 +7,12 @@ mod segments;
 
 pub(crate) use segments::{Gathered, gather};
 
-use super::state::StateSet;
 use super::table::EpEvent;
 use super::{Endpoint, EpInner};
 use crate::counters::EpCounter;
 use crate::error::{Error, Result, Subtype};
 use crate::flags::{CompletionFlags, Privileges};
-use crate::provider::{BindRequest, ReceiveRequest, Request, Work};
+use crate::provider::{BindRequest, ReceiveRequest, Request, Segment, Work};
 use crate::triplet::LmrTriplet;
 
 const SEND: &str = "dat_ep_post_send";
@@ -32,7 +31,20 @@ impl Endpoint {
     /// - `DAT_INSUFFICIENT_RESOURCES` when the endpoint's maximum of requests is outstanding.
     #[inline]
     pub fn post_send(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
-        self.inner.send(Work::Send, iov, cookie, flags, SEND)
+        let inner = &*self.inner;
+        let gate = &inner.shared.gate;
+        if let [triplet] = iov {
+            if gate.admits_send(flags) && triplet.length <= gate.max_message_size() {
+                let (length, checked) = (triplet.length, inner.epochs.now());
+                if let Some(segment) = inner.find(triplet, Privileges::LOCAL_READ) {
+                    let segments = &[segment];
+                    let work = Work::Send;
+                    let request = Request { work, segments, length, cookie, flags, checked };
+                    return inner.post(&request, SEND);
+                }
+            }
+        }
+        inner.send(Work::Send, iov, cookie, flags, SEND)
     }
 
     /// Posts a send whose receive makes a remote memory region of the peer's invalid, by its
@@ -64,32 +76,64 @@ impl Endpoint {
     #[inline]
     pub fn post_recv(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
         let inner = &*self.inner;
-        let gate = &inner.shared.gate;
-        let is_fit = inner.shared.is_in(StateSet::CONFIGURED) && gate.zone() != 0;
-        if !is_fit || gate.has_shared_receives() {
-            inner.check_receives()?;
+        if let [triplet] = iov {
+            if inner.shared.gate.admits_receive(flags) {
+                let checked = inner.epochs.now();
+                if let Some(segment) = inner.find(triplet, Privileges::LOCAL_WRITE) {
+                    let segments = &[segment];
+                    let receive = ReceiveRequest { segments, cookie, flags, checked };
+                    return inner.post_receive(&receive);
+                }
+            }
         }
-        inner.check_flags(flags, gate.recv_flags(), Subtype::InvalidArg5, RECV)?;
-        let mut local = Gathered::new();
-        inner.gather(&mut local, iov, gate.recv_iov(), Privileges::LOCAL_WRITE, RECV)?;
-        let receive = ReceiveRequest { segments: &local.segments, cookie, flags };
-        inner
-            .queue_pair
-            .post_receive(&receive)
-            .map_err(|error| inner.base.describe_post(error, RECV))?;
-        if inner.shared.tally.is_on() {
-            inner.shared.tally.count(EpCounter::PostRecv);
-            inner.shared.tally.add(EpCounter::PostRecvData, local.length);
-        }
-        if gate.watermarks.are_set() {
-            inner.check_watermarks();
-        }
-        Ok(())
+        inner.receive(iov, cookie, flags)
     }
 }
 
+// The short way: the gate has nothing against the post, and it has one segment.
 impl EpInner {
+    /// The segment, if it is good. To be called after a look at the epoch.
     #[inline(always)]
+    fn find(&self, triplet: &LmrTriplet, needed: Privileges) -> Option<Segment> {
+        let &LmrTriplet { context, address, length } = triplet;
+        let zone = self.shared.gate.zone();
+        let value = self.regions.find(context, zone, needed.bits(), address, length)?;
+        Some(Segment { address, length, key: value as u32 })
+    }
+
+    #[inline(always)]
+    fn post(&self, request: &Request<'_>, operation: &'static str) -> Result<()> {
+        self.queue_pair
+            .post_request(request)
+            .map_err(|error| self.base.describe_post(error, operation))
+    }
+
+    #[inline(always)]
+    fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
+        self.queue_pair.post_receive(receive).map_err(|error| self.base.describe_post(error, RECV))
+    }
+}
+
+// The long way.
+impl EpInner {
+    #[inline(never)]
+    fn receive(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
+        let gate = &self.shared.gate;
+        self.check_receives()?;
+        self.check_flags(flags, gate.recv_flags(), Subtype::InvalidArg5, RECV)?;
+        let mut local = Gathered::new(&self.epochs);
+        self.gather(&mut local, iov, gate.recv_iov(), Privileges::LOCAL_WRITE, RECV)?;
+        let Gathered { segments, length, checked } = &local;
+        self.post_receive(&ReceiveRequest { segments, cookie, flags, checked: *checked })?;
+        self.shared.tally.count(EpCounter::PostRecv);
+        self.shared.tally.add(EpCounter::PostRecvData, *length);
+        if gate.watermarks.are_set() {
+            self.check_watermarks();
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
     fn send(
         &self,
         work: Work,
@@ -101,25 +145,16 @@ impl EpInner {
         self.check_requests(operation)?;
         let gate = &self.shared.gate;
         self.check_flags(flags, gate.request_flags(), Subtype::InvalidArg5, operation)?;
-        let mut local = Gathered::new();
+        let mut local = Gathered::new(&self.epochs);
         self.gather(&mut local, iov, gate.request_iov(), Privileges::LOCAL_READ, operation)?;
         if local.length > gate.max_message_size() {
             return Err(self.too_long(local.length, gate.max_message_size(), operation));
         }
-        self.post(work, &local, cookie, flags, operation)
+        self.post_gathered(work, &local, cookie, flags, operation)
     }
 
     /// Whether requests may be posted now.
-    #[inline(always)]
     pub(crate) fn check_requests(&self, operation: &'static str) -> Result<()> {
-        if self.shared.is_in(StateSet::TAKING_REQUESTS) {
-            return Ok(());
-        }
-        self.check_requests_now(operation)
-    }
-
-    #[cold]
-    fn check_requests_now(&self, operation: &'static str) -> Result<()> {
         match self.shared.state() {
             Some(state) if state.takes_requests() => Ok(()),
             Some(state) => Err(self.refused(state, EpEvent::PostRequest, operation)),
@@ -128,7 +163,6 @@ impl EpInner {
     }
 
     /// Whether receives may be posted now.
-    #[cold]
     fn check_receives(&self) -> Result<()> {
         let gate = &self.shared.gate;
         match self.shared.state() {
@@ -168,7 +202,6 @@ impl EpInner {
     }
 
     /// Whether the operation and the endpoint have the flags.
-    #[inline]
     pub(super) fn check_flags(
         &self,
         flags: CompletionFlags,
@@ -199,7 +232,6 @@ impl EpInner {
     }
 
     /// Checks local segments as far as that can be done now.
-    #[inline(always)]
     pub(super) fn gather(
         &self,
         local: &mut Gathered,
@@ -215,8 +247,8 @@ impl EpInner {
             .map_err(|error| self.base.describe(error, operation))
     }
 
-    #[inline(always)]
-    fn post(
+    /// Posts what was checked, and counts it.
+    fn post_gathered(
         &self,
         work: Work,
         local: &Gathered,
@@ -224,13 +256,11 @@ impl EpInner {
         flags: CompletionFlags,
         operation: &'static str,
     ) -> Result<()> {
-        let request =
-            Request { work, segments: &local.segments, length: local.length, cookie, flags };
-        self.queue_pair
-            .post_request(&request)
-            .map_err(|error| self.base.describe_post(error, operation))?;
+        let Gathered { segments, length, checked } = local;
+        let (length, checked) = (*length, *checked);
+        self.post(&Request { work, segments, length, cookie, flags, checked }, operation)?;
         if self.shared.tally.is_on() {
-            self.count_request(&work, local.length);
+            self.count_request(&work, length);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crate::error::{Result, Subtype};
 use crate::flags::{CompletionFlags, Privileges};
-use crate::provider::Work;
+use crate::provider::{Request, Work};
 use crate::triplet::{LmrTriplet, RmrTriplet};
 
 use super::super::{Endpoint, EpInner};
@@ -31,7 +31,21 @@ impl Endpoint {
         remote: RmrTriplet,
         flags: CompletionFlags,
     ) -> Result<()> {
-        self.inner.write(Work::RdmaWrite { remote }, remote, iov, cookie, flags, WRITE)
+        let inner = &*self.inner;
+        let gate = &inner.shared.gate;
+        if let [triplet] = iov {
+            let most = gate.max_rdma_size().min(remote.length);
+            if gate.admits_write(flags) && triplet.length <= most {
+                let (length, checked) = (triplet.length, inner.epochs.now());
+                if let Some(segment) = inner.find(triplet, Privileges::LOCAL_READ) {
+                    let segments = &[segment];
+                    let work = Work::RdmaWrite { remote };
+                    let request = Request { work, segments, length, cookie, flags, checked };
+                    return inner.post(&request, WRITE);
+                }
+            }
+        }
+        inner.write(Work::RdmaWrite { remote }, remote, iov, cookie, flags, WRITE)
     }
 
     /// Posts an RDMA write with immediate data (the InfiniBand extension of DAT 2.0): when it
@@ -71,12 +85,20 @@ impl Endpoint {
         flags: CompletionFlags,
     ) -> Result<()> {
         let inner = &*self.inner;
-        inner.check_requests(READ)?;
-        let most = inner.shared.gate.read_iov();
-        let mut local = Gathered::new();
-        inner.gather(&mut local, iov, most, Privileges::LOCAL_WRITE, READ)?;
-        inner.check_read(remote.length, local.length, flags, READ_ARGUMENTS, READ)?;
-        inner.post(Work::RdmaRead { remote }, &local, cookie, flags, READ)
+        let gate = &inner.shared.gate;
+        if let [triplet] = iov {
+            let most = gate.max_rdma_size().min(triplet.length);
+            if gate.admits_read(flags) && remote.length <= most {
+                let (length, checked) = (triplet.length, inner.epochs.now());
+                if let Some(segment) = inner.find(triplet, Privileges::LOCAL_WRITE) {
+                    let segments = &[segment];
+                    let work = Work::RdmaRead { remote };
+                    let request = Request { work, segments, length, cookie, flags, checked };
+                    return inner.post(&request, READ);
+                }
+            }
+        }
+        inner.read(iov, cookie, remote, flags)
     }
 
     /// Posts an RDMA read into memory that is named by a remote context
@@ -98,12 +120,28 @@ impl Endpoint {
         inner.check_offered(offered, "RDMA read to a remote context", READ_TO_RMR)?;
         inner.check_read(remote.length, local.length, flags, TO_RMR_ARGUMENTS, READ_TO_RMR)?;
         let work = Work::RdmaReadToRmr { local, remote };
-        inner.post(work, &Gathered::new(), cookie, flags, READ_TO_RMR)
+        inner.post_gathered(work, &Gathered::new(&inner.epochs), cookie, flags, READ_TO_RMR)
     }
 }
 
 impl EpInner {
-    #[inline(always)]
+    #[inline(never)]
+    fn read(
+        &self,
+        iov: &[LmrTriplet],
+        cookie: u64,
+        remote: RmrTriplet,
+        flags: CompletionFlags,
+    ) -> Result<()> {
+        self.check_requests(READ)?;
+        let most = self.shared.gate.read_iov();
+        let mut local = Gathered::new(&self.epochs);
+        self.gather(&mut local, iov, most, Privileges::LOCAL_WRITE, READ)?;
+        self.check_read(remote.length, local.length, flags, READ_ARGUMENTS, READ)?;
+        self.post_gathered(Work::RdmaRead { remote }, &local, cookie, flags, READ)
+    }
+
+    #[inline(never)]
     fn write(
         &self,
         work: Work,
@@ -116,7 +154,7 @@ impl EpInner {
         self.check_requests(operation)?;
         let gate = &self.shared.gate;
         self.check_flags(flags, gate.request_flags(), Subtype::InvalidArg6, operation)?;
-        let mut local = Gathered::new();
+        let mut local = Gathered::new(&self.epochs);
         self.gather(&mut local, iov, gate.write_iov(), Privileges::LOCAL_READ, operation)?;
         if local.length > gate.max_rdma_size() {
             return Err(self.too_long(local.length, gate.max_rdma_size(), operation));
@@ -124,11 +162,10 @@ impl EpInner {
         if local.length > remote.length {
             return Err(self.too_short(local.length, remote.length, operation));
         }
-        self.post(work, &local, cookie, flags, operation)
+        self.post_gathered(work, &local, cookie, flags, operation)
     }
 
     /// What every read is checked for; `arguments` are those of the remote buffer and the flags.
-    #[inline]
     pub(super) fn check_read(
         &self,
         length: u64,

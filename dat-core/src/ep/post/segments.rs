@@ -5,7 +5,7 @@ use arrayvec::ArrayVec;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::Privileges;
 use crate::ia::MAX_SEGMENTS;
-use crate::provider::Segment;
+use crate::provider::{Epoch, Epochs, Segment};
 use crate::region_table::RegionTable;
 use crate::triplet::LmrTriplet;
 
@@ -14,33 +14,19 @@ use crate::triplet::LmrTriplet;
 pub(crate) struct Gathered {
     pub(crate) segments: ArrayVec<Segment, MAX_SEGMENTS>,
     pub(crate) length: u64,
+    /// When they were checked.
+    pub(crate) checked: Epoch,
 }
 
 impl Gathered {
-    #[inline]
-    pub(crate) fn new() -> Self {
-        Self { segments: ArrayVec::new(), length: 0 }
+    /// None yet; they will have been checked from now on.
+    pub(crate) fn new(epochs: &Epochs) -> Self {
+        Self { segments: ArrayVec::new(), length: 0, checked: epochs.now() }
     }
 }
 
 /// Checks local segments against the regions of an adapter and a zone, and adds them.
-#[inline(always)]
 pub(crate) fn gather(
-    gathered: &mut Gathered,
-    regions: &RegionTable,
-    zone: u64,
-    iov: &[LmrTriplet],
-    needed: Privileges,
-) -> Result<()> {
-    // What most posts have, apart from the loop: the compiler sees that it is the first.
-    if let [triplet] = iov {
-        return add(gathered, regions, zone, triplet, needed);
-    }
-    gather_all(gathered, regions, zone, iov, needed)
-}
-
-#[inline(never)]
-fn gather_all(
     gathered: &mut Gathered,
     regions: &RegionTable,
     zone: u64,
@@ -50,7 +36,6 @@ fn gather_all(
     iov.iter().try_for_each(|triplet| add(gathered, regions, zone, triplet, needed))
 }
 
-#[inline(always)]
 fn add(
     gathered: &mut Gathered,
     regions: &RegionTable,
