@@ -80,6 +80,17 @@ impl Event {
         let _ = std::mem::ManuallyDrop::new(before);
     }
 
+    /// As [`complete`](Self::complete), for a provider that has what the event tells.
+    #[inline(always)]
+    pub fn become_dto(&mut self, completion: DtoCompletion) {
+        if !matches!(self, Self::None | Self::Dto(_) | Self::RmrBind(_)) {
+            self.clear();
+        }
+        let before = std::mem::replace(self, Self::Dto(completion));
+        // As above.
+        let _ = std::mem::ManuallyDrop::new(before);
+    }
+
     #[cold]
     fn clear(&mut self) {
         *self = Self::None;

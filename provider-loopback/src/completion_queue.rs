@@ -2,6 +2,7 @@
 //! poller that takes no lock.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
@@ -16,6 +17,7 @@ use crate::outlet::{Credits, Upcalls};
 use crate::sync::BiasedLock;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+#[repr(C)]
 pub(crate) struct Queue {
     producer: BiasedLock<Producer>,
     poller: Progress,
@@ -31,31 +33,32 @@ struct Progress {
     news: AtomicBool,
 }
 
+/// In the order of its use.
+#[repr(C)]
 struct Producer {
-    slots: Arc<Slots>,
-    depth: u64,
     /// The next position to fill.
     tail: u64,
     /// Up to where there is room; more may have been taken since.
     limit: u64,
+    slots: Slots,
     notify: Notify,
     /// The poller is gone: nobody will take completions any more.
     closed: bool,
-    sources: Vec<Source>,
+    depth: u64,
+    /// The work queues that complete here; absent when one is gone.
+    sources: Vec<Option<Arc<Credits>>>,
     /// Entries of `sources` that are free.
     vacant: Vec<u32>,
     /// What the poller does not know yet.
     news: Vec<News>,
+    /// So much of it is worth a look at what needs no telling.
+    patience: usize,
 }
 
-/// A work queue that completes here.
-struct Source {
-    /// Absent when it is gone.
-    credits: Option<Arc<Credits>>,
-    /// Whether it ever completed something here, so that the poller knows it or is about to.
-    known: bool,
-}
+/// News that are never too many.
+const FEW: usize = 64;
 
+/// News of a source, in the order of what happened.
 enum News {
     Known {
         source: u32,
@@ -71,30 +74,33 @@ enum News {
 /// The half that queue pairs are made with.
 pub(crate) struct Handle(pub(crate) Arc<Queue>);
 
+/// In the order of its use.
+#[repr(C)]
 struct Poller {
-    queue: Arc<Queue>,
-    slots: Arc<Slots>,
     /// The next position to take.
     head: u64,
+    slots: Slots,
+    /// The credits of the sources that it knows.
+    sources: Vec<Option<Arc<Credits>>>,
+    queue: Arc<Queue>,
     /// What was told to the producers.
     notify: Notify,
-    /// The credits of the sources that completed something.
-    sources: Vec<Option<Arc<Credits>>>,
 }
 
 pub(crate) fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> CompletionQueueParts {
-    let slots = Arc::new(Slots::new(depth));
+    let slots = Slots::new(depth);
     let depth = depth.max(1) as u64;
     let producer = BiasedLock::new(Producer {
-        slots: Arc::clone(&slots),
-        depth,
         tail: 0,
         limit: depth,
+        slots: slots.clone(),
         notify: Notify::Off,
         closed: false,
+        depth,
         sources: Vec::new(),
         vacant: Vec::new(),
         news: Vec::new(),
+        patience: FEW,
     });
     let poller = Progress { taken: AtomicU64::new(0), news: AtomicBool::new(false) };
     let queue = Arc::new(Queue { producer, poller, sink });
@@ -114,48 +120,57 @@ impl Queue {
     /// Makes a work queue known; its credits are released as its completions are polled.
     pub(crate) fn attach(&self, credits: Arc<Credits>) -> u32 {
         let mut producer = self.producer.lock();
-        let source = Source { credits: Some(credits), known: false };
-        match producer.vacant.pop() {
+        let source = match producer.vacant.pop() {
             Some(free) => {
-                producer.sources[free as usize] = source;
+                producer.sources[free as usize] = Some(Arc::clone(&credits));
                 free
             }
             None => {
-                producer.sources.push(source);
+                producer.sources.push(Some(Arc::clone(&credits)));
                 (producer.sources.len() - 1) as u32
             }
-        }
+        };
+        self.tell(&mut producer, News::Known { source, credits });
+        source
     }
 
     /// The work queue completes nothing here any more; what waits stays.
     pub(crate) fn detach(&self, source: u32) {
         let mut producer = self.producer.lock();
-        let entry = &mut producer.sources[source as usize];
-        entry.credits = None;
-        if entry.known && !producer.closed {
-            let after = producer.tail;
-            producer.news.push(News::Gone { source, after });
-            self.poller.news.store(true, Ordering::Release);
-        } else {
-            producer.vacant.push(source);
-        }
+        producer.sources[source as usize] = None;
+        let after = producer.tail;
+        self.tell(&mut producer, News::Gone { source, after });
     }
 
-    /// Stores the completion of a plain success, if it is one of many: there is room, the poller
-    /// knows the source, and nobody sleeps. Otherwise nothing has happened.
+    /// Has the poller learn something before it takes what is stored from now on.
+    fn tell(&self, producer: &mut Producer, news: News) {
+        if producer.closed {
+            if let News::Gone { source, .. } = news {
+                producer.vacant.push(source);
+            }
+            return;
+        }
+        producer.news.push(news);
+        if producer.news.len() > producer.patience {
+            producer.forget_vain_news(self.poller.taken.load(Ordering::Acquire));
+        }
+        self.poller.news.store(true, Ordering::Release);
+    }
+
+    /// Stores the completion of a plain success, if it is one of many: there is room, and nobody
+    /// sleeps. Otherwise nothing has happened.
     #[inline(always)]
     pub(crate) fn push_plain(
         &self,
-        known: &AtomicBool,
         source: u32,
         (tag, cookie, length, operation): (u64, u64, u64, Operation),
     ) -> bool {
         let Some(mut producer) = self.producer.lock_as_owner() else { return false };
         let position = producer.tail;
-        if position == producer.limit
-            || producer.notify != Notify::Off
-            || !known.load(Ordering::Relaxed)
-        {
+        if position == producer.limit && !self.find_room(&mut producer) {
+            return false;
+        }
+        if producer.notify != Notify::Off {
             return false;
         }
         let filled = producer.slots.fill_plain(position, (tag, cookie, length), operation, source);
@@ -167,7 +182,6 @@ impl Queue {
     #[inline]
     pub(crate) fn push(
         self: &Arc<Self>,
-        known: &AtomicBool,
         source: u32,
         completion: Completion,
         features: CompletionFeatures,
@@ -177,13 +191,8 @@ impl Queue {
         if producer.tail == producer.limit && !self.find_room(&mut producer) {
             return self.refuse(&producer, source, upcalls);
         }
-        let news = !known.load(Ordering::Relaxed);
-        if news {
-            known.store(true, Ordering::Relaxed);
-            producer.introduce(source);
-        }
         let position = producer.tail;
-        producer.slots.fill(position, &Entry { completion, source, news });
+        producer.slots.fill(position, &Entry { completion, source });
         producer.tail = position + 1;
         if producer.notify != Notify::Off && producer.notify.wants(features) {
             upcalls.ready(self, source);
@@ -193,7 +202,7 @@ impl Queue {
     /// Nobody will poll a completion, so it frees its room now.
     #[cold]
     fn refuse(self: &Arc<Self>, producer: &Producer, source: u32, upcalls: &mut Upcalls) {
-        if let Some(credits) = &producer.sources[source as usize].credits {
+        if let Some(credits) = &producer.sources[source as usize] {
             credits.drop_one();
         }
         if !producer.closed {
@@ -203,6 +212,7 @@ impl Queue {
 
     /// Looks again how far the poller is.
     #[cold]
+    #[inline(never)]
     fn find_room(&self, producer: &mut Producer) -> bool {
         if !producer.closed {
             // Acquire: the poller has read what is about to be overwritten.
@@ -223,14 +233,26 @@ impl Queue {
 }
 
 impl Producer {
-    /// Has the poller told of a source.
+    /// Drops the news of sources that are gone and never completed anything: had the poller taken
+    /// a completion of theirs, it would have learnt of them.
     #[cold]
-    fn introduce(&mut self, source: u32) {
-        let entry = &mut self.sources[source as usize];
-        entry.known = true;
-        if let Some(credits) = entry.credits.clone() {
-            self.news.push(News::Known { source, credits });
-        }
+    fn forget_vain_news(&mut self, taken: u64) {
+        let known = self.news.iter().filter_map(|news| match news {
+            News::Known { source, .. } => Some(*source),
+            News::Gone { .. } => None,
+        });
+        let untold: BTreeSet<u32> = known.collect();
+        let gone = self.news.iter().filter_map(|news| match news {
+            News::Gone { source, after } if *after <= taken => Some(*source),
+            _ => None,
+        });
+        let vain: BTreeSet<u32> = gone.filter(|source| untold.contains(source)).collect();
+        self.news.retain(|news| {
+            let (News::Known { source, .. } | News::Gone { source, .. }) = news;
+            !vain.contains(source)
+        });
+        self.vacant.extend(vain);
+        self.patience = (self.news.len() * 2).max(FEW);
     }
 }
 
@@ -245,9 +267,9 @@ impl CompletionPoller for Poller {
     fn poll(&mut self, into: &mut [Completion]) -> usize {
         let mut count = 0;
         for place in into {
-            let Some(Entry { completion, source, news }) = self.slots.get(self.head) else { break };
+            let Some(Entry { completion, source }) = self.slots.get(self.head) else { break };
             *place = completion;
-            self.finish(source, news);
+            self.finish(source);
             count += 1;
         }
         if count > 0 {
@@ -261,15 +283,14 @@ impl CompletionPoller for Poller {
 
     #[inline]
     fn take(&mut self, event: &mut Event) -> bool {
-        // The event is mostly one of before.
-        let Event::Dto(done) = event else { return self.take_any(event) };
         let Some((completion, source)) = self.slots.get_plain(self.head) else {
             return self.take_any(event);
         };
-        *done = completion.into();
-        if let Some(Some(credits)) = self.sources.get(source as usize) {
-            credits.release();
-        }
+        let Some(Some(credits)) = self.sources.get(source as usize) else {
+            return self.take_any(event);
+        };
+        event.become_dto(completion);
+        credits.release();
         self.head += 1;
         self.queue.poller.taken.store(self.head, Ordering::Release);
         true
@@ -292,7 +313,7 @@ impl CompletionPoller for Poller {
                 .because(format!("{waiting} completions are waiting, {depth} would fit"))
                 .advise("dequeue completions first, or ask for a longer queue"));
         }
-        let slots = Arc::new(Slots::new(depth));
+        let slots = Slots::new(depth);
         for position in self.head..producer.tail {
             if let Some(entry) = self.slots.get(position) {
                 slots.fill(position, &entry);
@@ -300,7 +321,7 @@ impl CompletionPoller for Poller {
         }
         producer.depth = depth.max(1) as u64;
         producer.limit = self.head + producer.depth;
-        producer.slots = Arc::clone(&slots);
+        producer.slots = slots.clone();
         self.slots = slots;
         Ok(())
     }
@@ -310,25 +331,27 @@ impl Poller {
     /// As [`take`](CompletionPoller::take), in every case.
     #[inline(never)]
     fn take_any(&mut self, event: &mut Event) -> bool {
-        let Some(Entry { completion, source, news }) = self.slots.get(self.head) else {
+        let Some(Entry { completion, source }) = self.slots.get(self.head) else {
             if self.queue.poller.news.load(Ordering::Relaxed) {
                 self.learn();
             }
             return false;
         };
         event.complete(completion);
-        self.finish(source, news);
+        self.finish(source);
         self.queue.poller.taken.store(self.head, Ordering::Release);
         true
     }
 
     /// The completion at the head was read.
     #[inline]
-    fn finish(&mut self, source: u32, news: bool) {
-        if news {
+    fn finish(&mut self, source: u32) {
+        let index = source as usize;
+        // Who stored it has told of its source before.
+        if self.sources.get(index).is_none_or(Option::is_none) {
             self.learn();
         }
-        if let Some(Some(credits)) = self.sources.get(source as usize) {
+        if let Some(Some(credits)) = self.sources.get(index) {
             credits.release();
         }
         // Last: its source is not gone before.

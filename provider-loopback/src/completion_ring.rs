@@ -4,8 +4,10 @@
 //! There is one producer and one taker at a time, by their locks; the slots are all that they
 //! share. The words of a slot are atomics only to be shared: they are ordered by its number.
 
+use std::sync::Arc;
+
 use dat_core::provider::Completion;
-use dat_core::{DtoStatus, Operation};
+use dat_core::{DtoCompletion, DtoStatus, Operation};
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,14 +17,13 @@ pub(crate) struct Entry {
     pub(crate) completion: Completion,
     /// What the queue knows the work queue by.
     pub(crate) source: u32,
-    /// The taker has to learn of a source before it goes on.
-    pub(crate) news: bool,
 }
 
-/// The slots; positions count from 0 and never wrap.
+/// The slots; positions count from 0 and never wrap. A clone has the same slots.
+#[derive(Clone)]
 pub(crate) struct Slots {
-    slots: Box<[Slot]>,
-    mask: u64,
+    /// As many as a power of two.
+    slots: Arc<[Slot]>,
 }
 
 /// One cache line.
@@ -35,12 +36,11 @@ struct Slot {
     cookie: AtomicU64,
     length: AtomicU64,
     extra: AtomicU64,
-    /// Source, news, operation.
+    /// Source, whether it is special, operation.
     origin: AtomicU64,
     status: AtomicU64,
 }
 
-const NEWS: u64 = 1 << 31;
 /// It failed, or is a bind; otherwise the status was not written.
 const SPECIAL: u64 = 1 << 30;
 const OPERATION: u64 = 0xf;
@@ -49,23 +49,27 @@ impl Slots {
     /// Slots for at least so many completions.
     pub(crate) fn new(depth: usize) -> Self {
         let count = depth.max(1).next_power_of_two();
-        Self { slots: (0..count).map(|_| Slot::default()).collect(), mask: count as u64 - 1 }
+        Self { slots: (0..count).map(|_| Slot::default()).collect() }
+    }
+
+    #[inline(always)]
+    fn index(&self, position: u64) -> usize {
+        position as usize & (self.slots.len() - 1)
     }
 
     #[inline]
     fn slot(&self, position: u64) -> &Slot {
-        &self.slots[(position & self.mask) as usize]
+        &self.slots[self.index(position)]
     }
 
     /// Fills the slot of a position. Only the producer calls this, once for every position in
     /// turn, and only when what the slot had before was taken.
     #[inline(always)]
     pub(crate) fn fill(&self, position: u64, entry: &Entry) {
-        let Entry { completion, source, news } = entry;
+        let Entry { completion, source } = entry;
         let succeeded = completion.status == DtoStatus::Success;
         let is_plain = succeeded && completion.operation != Operation::Bind;
         let origin = u64::from(*source) << 32
-            | if *news { NEWS } else { 0 }
             | if is_plain { 0 } else { SPECIAL }
             | u64::from(completion.operation as u32);
         let slot = self.slot(position);
@@ -81,7 +85,7 @@ impl Slots {
         slot.filled.store(position + 1, Ordering::Release);
     }
 
-    /// As [`fill`](Self::fill), for a success of nobody new that is no bind and has no `extra`.
+    /// As [`fill`](Self::fill), for a success that is no bind and has no `extra`.
     #[inline(always)]
     pub(crate) fn fill_plain(
         &self,
@@ -90,7 +94,7 @@ impl Slots {
         operation: Operation,
         source: u32,
     ) -> bool {
-        let Some(slot) = self.slots.get((position & self.mask) as usize) else { return false };
+        let Some(slot) = self.slots.get(self.index(position)) else { return false };
         slot.tag.store(tag, Ordering::Relaxed);
         slot.cookie.store(cookie, Ordering::Relaxed);
         slot.length.store(length, Ordering::Relaxed);
@@ -108,23 +112,23 @@ impl Slots {
         self.slot(position).filled.load(Ordering::Acquire) == position + 1
     }
 
-    /// As [`get`](Self::get) and the source, for what is plain: a success of nobody new and no
-    /// bind. Anything else is not taken here.
+    /// As [`get`](Self::get), for a success that is no bind, as the event tells it, and its
+    /// source. Anything else is not taken here.
     #[inline(always)]
-    pub(crate) fn get_plain(&self, position: u64) -> Option<(Completion, u32)> {
-        let slot = self.slots.get((position & self.mask) as usize)?;
+    pub(crate) fn get_plain(&self, position: u64) -> Option<(DtoCompletion, u32)> {
+        let slot = self.slots.get(self.index(position))?;
         if slot.filled.load(Ordering::Acquire) != position + 1 {
             return None;
         }
         let origin = slot.origin.load(Ordering::Relaxed);
-        if origin & (NEWS | SPECIAL) != 0 {
+        if origin & SPECIAL != 0 {
             return None;
         }
-        let completion = Completion {
-            tag: slot.tag.load(Ordering::Relaxed),
+        let completion = DtoCompletion {
+            ep: slot.tag.load(Ordering::Relaxed),
             cookie: slot.cookie.load(Ordering::Relaxed),
             length: slot.length.load(Ordering::Relaxed),
-            extra: slot.extra.load(Ordering::Relaxed),
+            extra: slot.extra.load(Ordering::Relaxed) as u32,
             operation: operation(origin & OPERATION),
             status: DtoStatus::Success,
         };
@@ -153,7 +157,6 @@ impl Slots {
                 },
             },
             source: (origin >> 32) as u32,
-            news: origin & NEWS != 0,
         })
     }
 }
@@ -223,7 +226,6 @@ mod tests {
                     status,
                 },
                 source: u32::MAX - number as u32,
-                news: number % 3 == 0,
             };
             slots.fill(position, &entry);
             assert!(slots.is_filled(position));

@@ -20,7 +20,7 @@ fn large_model(run: impl Fn() + Sync + Send + 'static) {
 
 fn entry(cookie: u64) -> Entry {
     let completion = Completion { cookie, length: cookie * 3, ..Completion::default() };
-    Entry { completion, source: 1, news: false }
+    Entry { completion, source: 1 }
 }
 
 #[test]
@@ -28,9 +28,9 @@ fn a_taker_gets_whole_completions_in_order_and_none_twice() {
     large_model(|| {
         const COUNT: u64 = 3;
         // Two slots, so that one is filled anew.
-        let (slots, taken) = (Arc::new(Slots::new(2)), Arc::new(AtomicU64::new(0)));
+        let (slots, taken) = (Slots::new(2), Arc::new(AtomicU64::new(0)));
         let producer = {
-            let (slots, taken) = (Arc::clone(&slots), Arc::clone(&taken));
+            let (slots, taken) = (slots.clone(), Arc::clone(&taken));
             thread::spawn(move || {
                 for position in 0..COUNT {
                     while position >= taken.load(Ordering::Acquire) + 2 {
@@ -100,7 +100,8 @@ impl Direction {
 
     /// As the post of a receive does.
     fn post(&self, position: u64) {
-        let posted = Posted { cookie: position, length: position + 64, unsignalled: false };
+        let posted =
+            Posted { cookie: position, length: position + 64, unsignalled: false, checked: 9 };
         let segment = Segment { address: 1, length: position + 64, key: 2 };
         self.ring.fill(position, posted, &[segment]);
         if self.lookout.is_asked_for() {

@@ -8,7 +8,7 @@ use dat_core::{Error, Operation, Subtype};
 use crate::completion_queue::{Handle, Queue};
 use crate::errors::foreign;
 use crate::shared_receive::Shared;
-use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use crate::sync::atomic::{AtomicU32, Ordering};
 
 /// How many operations of a work queue left through one outlet, ever, modulo 2^32.
 #[derive(Default)]
@@ -51,7 +51,8 @@ impl Credits {
 }
 
 /// The room of a work queue: operations posted and not yet polled. The lock of the queue
-/// guards it.
+/// guards it. In the order of its use.
+#[repr(C)]
 pub(crate) struct Room {
     /// How many were posted, ever, modulo 2^32.
     posted: u32,
@@ -117,22 +118,27 @@ impl Room {
     /// Takes room for one operation, if there is any.
     #[inline]
     pub(crate) fn take(&mut self) -> bool {
-        if self.posted == self.limit && !self.find() {
-            return false;
+        let is_there = self.is_there();
+        if is_there {
+            self.take_seen();
         }
-        self.posted = self.posted.wrapping_add(1);
-        true
+        is_there
     }
 
-    /// Takes room for one operation, if there is some that is known of.
+    /// Whether there is room for one operation.
     #[inline(always)]
-    pub(crate) fn take_known(&mut self) -> bool {
-        let known = self.posted != self.limit;
-        self.posted = self.posted.wrapping_add(u32::from(known));
-        known
+    pub(crate) fn is_there(&mut self) -> bool {
+        self.posted != self.limit || self.find()
+    }
+
+    /// Takes room that was seen.
+    #[inline(always)]
+    pub(crate) fn take_seen(&mut self) {
+        self.posted = self.posted.wrapping_add(1);
     }
 
     #[cold]
+    #[inline(never)]
     fn find(&mut self) -> bool {
         let free = self.max.saturating_sub(self.used());
         self.limit = self.posted.wrapping_add(free);
@@ -146,15 +152,31 @@ impl Room {
     }
 }
 
-/// Where one work queue of a queue pair completes.
+/// Where one work queue of a queue pair completes: all that a completion needs, at hand. A clone
+/// is the same outlet.
+#[derive(Clone)]
+#[repr(C)]
 pub(crate) struct Outlet {
-    tag: u64,
-    credits: Arc<Credits>,
     queue: Option<Arc<Queue>>,
+    tag: u64,
     /// What the queue knows the credits by.
     source: u32,
-    /// Whether anything ever completed here; read and written under the queue's lock.
-    known: AtomicBool,
+    attachment: Arc<Attachment>,
+}
+
+/// That a completion queue knows a work queue.
+struct Attachment {
+    credits: Arc<Credits>,
+    queue: Option<Arc<Queue>>,
+    source: u32,
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        if let Some(queue) = &self.queue {
+            queue.detach(self.source);
+        }
+    }
 }
 
 impl Outlet {
@@ -164,7 +186,7 @@ impl Outlet {
         credits: Arc<Credits>,
         queue: Option<&dyn CompletionQueue>,
         subtype: Subtype,
-    ) -> Result<Arc<Self>, Error> {
+    ) -> Result<Self, Error> {
         let queue = match queue {
             None => None,
             Some(queue) => match queue.as_any().downcast_ref::<Handle>() {
@@ -173,47 +195,34 @@ impl Outlet {
             },
         };
         let source = queue.as_ref().map_or(0, |queue| queue.attach(Arc::clone(&credits)));
-        Ok(Arc::new(Self { tag, credits, queue, source, known: AtomicBool::new(false) }))
+        let attachment = Arc::new(Attachment { credits, queue: queue.clone(), source });
+        Ok(Self { queue, tag, source, attachment })
     }
 
     /// The credits of what leaves here.
     pub(crate) fn credits(&self) -> &Arc<Credits> {
-        &self.credits
+        &self.attachment.credits
     }
 
     /// Reports an operation that succeeded and has nothing more to say.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn succeed(
         &self,
-        cookie: u64,
-        length: u64,
-        operation: Operation,
+        (cookie, length, operation): (u64, u64, Operation),
         features: CompletionFeatures,
         upcalls: &mut Upcalls,
     ) {
         if let Some(queue) = &self.queue {
-            let done = (self.tag, cookie, length, operation);
-            if queue.push_plain(&self.known, self.source, done) {
+            if queue.push_plain(self.source, (self.tag, cookie, length, operation)) {
                 return;
             }
         }
-        self.succeed_any(cookie, length, operation, features, upcalls);
-    }
-
-    #[inline(never)]
-    fn succeed_any(
-        &self,
-        cookie: u64,
-        length: u64,
-        operation: Operation,
-        features: CompletionFeatures,
-        upcalls: &mut Upcalls,
-    ) {
         let completion = Completion { cookie, length, operation, ..Completion::default() };
         self.complete(completion, features, upcalls);
     }
 
     /// Reports a finished operation; the outlet sets the tag.
+    #[cold]
     #[inline(never)]
     pub(crate) fn complete(
         &self,
@@ -224,7 +233,7 @@ impl Outlet {
         match &self.queue {
             Some(queue) => {
                 let completion = Completion { tag: self.tag, ..completion };
-                queue.push(&self.known, self.source, completion, features, upcalls);
+                queue.push(self.source, completion, features, upcalls);
             }
             None => self.skip(),
         }
@@ -232,15 +241,7 @@ impl Outlet {
 
     /// Frees the room of an operation that is not reported.
     pub(crate) fn skip(&self) {
-        self.credits.drop_one();
-    }
-}
-
-impl Drop for Outlet {
-    fn drop(&mut self) {
-        if let Some(queue) = &self.queue {
-            queue.detach(self.source);
-        }
+        self.attachment.credits.drop_one();
     }
 }
 

@@ -4,6 +4,8 @@
 //! There is one producer and one taker at a time, by their locks; the slots are all that they
 //! share. The words of a slot are atomics only to be shared: they are ordered by its number.
 
+use std::sync::Arc;
+
 use dat_core::provider::Segment;
 
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -15,14 +17,21 @@ pub(crate) struct Posted {
     /// The bytes of all segments together.
     pub(crate) length: u64,
     pub(crate) unsignalled: bool,
+    /// The epoch in which its segments were checked.
+    pub(crate) checked: u64,
 }
 
-/// The slots; positions count from 0 and never wrap.
+/// The slots; positions count from 0 and never wrap. A clone has the same slots.
+#[derive(Clone)]
 pub(crate) struct ReceiveRing {
-    slots: Box<[Slot]>,
-    mask: u64,
-    /// The segments after the first: so many of each slot, in three words each.
-    more: Box<[AtomicU64]>,
+    /// As many as a power of two.
+    slots: Arc<[Slot]>,
+    more: Arc<More>,
+}
+
+/// The segments after the first: so many of each slot, in three words each.
+struct More {
+    words: Box<[AtomicU64]>,
     stride: usize,
 }
 
@@ -34,14 +43,15 @@ struct Slot {
     filled: AtomicU64,
     cookie: AtomicU64,
     length: AtomicU64,
-    /// The number of segments, and whether the receive is unsignalled.
+    /// Twice the number of segments, and whether the receive is unsignalled.
     shape: AtomicU64,
     address: AtomicU64,
     first: AtomicU64,
     key: AtomicU64,
+    checked: AtomicU64,
 }
 
-const UNSIGNALLED: u64 = 1 << 63;
+const UNSIGNALLED: u64 = 1;
 const WORDS: usize = 3;
 
 impl ReceiveRing {
@@ -51,26 +61,33 @@ impl ReceiveRing {
         let stride = (segments as usize).saturating_sub(1);
         Self {
             slots: (0..count).map(|_| Slot::default()).collect(),
-            mask: count as u64 - 1,
-            more: (0..count * stride * WORDS).map(|_| AtomicU64::new(0)).collect(),
-            stride,
+            more: Arc::new(More {
+                words: (0..count * stride * WORDS).map(|_| AtomicU64::new(0)).collect(),
+                stride,
+            }),
         }
     }
 
     /// How many segments a receive can have.
     pub(crate) fn segments(&self) -> usize {
-        self.stride + 1
+        self.more.stride + 1
+    }
+
+    #[inline(always)]
+    fn index(&self, position: u64) -> usize {
+        position as usize & (self.slots.len() - 1)
     }
 
     #[inline]
     fn slot(&self, position: u64) -> &Slot {
-        &self.slots[(position & self.mask) as usize]
+        &self.slots[self.index(position)]
     }
 
     /// The words of the segments after the first.
     fn more(&self, position: u64) -> impl Iterator<Item = &[AtomicU64]> {
-        let start = (position & self.mask) as usize * self.stride * WORDS;
-        self.more[start..start + self.stride * WORDS].chunks_exact(WORDS)
+        let More { words, stride } = &*self.more;
+        let start = self.index(position) * stride * WORDS;
+        words[start..start + stride * WORDS].chunks_exact(WORDS)
     }
 
     /// Fills the slot of a position. Only the producer calls this, once for every position in
@@ -82,7 +99,8 @@ impl ReceiveRing {
         let unsignalled = if posted.unsignalled { UNSIGNALLED } else { 0 };
         slot.cookie.store(posted.cookie, Ordering::Relaxed);
         slot.length.store(posted.length, Ordering::Relaxed);
-        slot.shape.store(segments.len() as u64 | unsignalled, Ordering::Relaxed);
+        slot.shape.store((segments.len() as u64) << 1 | unsignalled, Ordering::Relaxed);
+        slot.checked.store(posted.checked, Ordering::Relaxed);
         if let [first, rest @ ..] = segments {
             slot.address.store(first.address, Ordering::Relaxed);
             slot.first.store(first.length, Ordering::Relaxed);
@@ -114,7 +132,7 @@ impl ReceiveRing {
     /// is filled.
     #[inline(always)]
     pub(crate) fn get(&self, position: u64) -> Option<(Posted, usize, Segment)> {
-        let slot = self.slot(position);
+        let slot = self.slots.get(self.index(position))?;
         if slot.filled.load(Ordering::Acquire) != position + 1 {
             return None;
         }
@@ -123,13 +141,14 @@ impl ReceiveRing {
             cookie: slot.cookie.load(Ordering::Relaxed),
             length: slot.length.load(Ordering::Relaxed),
             unsignalled: shape & UNSIGNALLED != 0,
+            checked: slot.checked.load(Ordering::Relaxed),
         };
         let first = Segment {
             address: slot.address.load(Ordering::Relaxed),
             length: slot.first.load(Ordering::Relaxed),
             key: slot.key.load(Ordering::Relaxed) as u32,
         };
-        Some((posted, (shape & !UNSIGNALLED) as usize, first))
+        Some((posted, (shape >> 1) as usize, first))
     }
 
     /// Puts so many segments of a filled position into a vector that is empty.
@@ -169,8 +188,12 @@ mod tests {
     }
 
     fn receive(number: u64) -> (Posted, Vec<Segment>) {
-        let posted =
-            Posted { cookie: u64::MAX - number, length: number * 3, unsignalled: number % 2 == 0 };
+        let posted = Posted {
+            cookie: u64::MAX - number,
+            length: number * 3,
+            unsignalled: number % 2 == 0,
+            checked: number << 33,
+        };
         (posted, segments(number % 5))
     }
 

@@ -1,9 +1,9 @@
 //! The locks and atomics of the data path; in the models of `.ci/loom` those of loom.
 
 #[cfg(not(all(test, loom)))]
-pub(crate) use dat_core::biased::{BiasedLock, fence};
+pub(crate) use dat_core::biased::{BiasedGuard, BiasedLock, OwnerGuard, fence};
 #[cfg(all(test, loom))]
-pub(crate) use modelled::{BiasedLock, fence};
+pub(crate) use modelled::{BiasedGuard, BiasedLock, OwnerGuard, fence};
 
 pub(crate) mod atomic {
     #[cfg(all(test, loom))]
@@ -19,6 +19,7 @@ mod modelled {
     pub(crate) struct BiasedLock<T>(loom::sync::Mutex<T>);
 
     pub(crate) type BiasedGuard<'a, T> = loom::sync::MutexGuard<'a, T>;
+    pub(crate) type OwnerGuard<'a, T> = loom::sync::MutexGuard<'a, T>;
 
     impl<T> BiasedLock<T> {
         pub(crate) fn new(value: T) -> Self {

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 
 use dat_core::RmrTriplet;
 use dat_core::flags::Privileges;
-use dat_core::provider::Segment;
+use dat_core::provider::{Epochs, Segment};
 
 use crate::fabric::regions;
 use crate::window::Below;
@@ -44,41 +44,61 @@ pub(crate) fn message(source: Local<'_>, target: Local<'_>, length: u64) -> Resu
     Ok(())
 }
 
-/// Moves a message from one segment into one segment, if it may; a message is there.
+/// A segment that the core has checked, and until when that holds.
+#[derive(Clone, Copy)]
+pub(crate) struct Checked<'a> {
+    pub(crate) segment: &'a Segment,
+    /// The domain that it must be of.
+    pub(crate) domain: u64,
+    pub(crate) checked: u64,
+    pub(crate) epochs: &'a Epochs,
+}
+
+impl Checked<'_> {
+    /// Whether it is live memory that may be used so. The core has checked all of that; what it
+    /// has not is done again, and also what may not hold any more.
+    #[inline(always)]
+    fn permits(self, privilege: Privileges) -> bool {
+        self.epochs.is(self.checked) || self.permits_now(privilege)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn permits_now(self, privilege: Privileges) -> bool {
+        let Segment { address, length, key } = *self.segment;
+        regions().find(key, self.domain, privilege.bits(), address, length).is_some()
+    }
+}
+
+/// Moves a message from one segment into one segment, if it may and it fits.
 #[inline(always)]
-pub(crate) fn direct(
-    (source, from): (&Segment, u64),
-    (target, to): (&Segment, u64),
-    length: u64,
-) -> bool {
-    let permits = |segment: &Segment, domain, privilege: Privileges| {
-        let Segment { address, length, key } = *segment;
-        regions().find(key, domain, privilege.bits(), address, length).is_some()
-    };
-    if !permits(source, from, Privileges::LOCAL_READ)
-        || !permits(target, to, Privileges::LOCAL_WRITE)
-    {
+pub(crate) fn direct(from: Checked<'_>, to: Checked<'_>, length: u64) -> bool {
+    let fits = length <= to.segment.length && length <= from.segment.length;
+    if !fits || !from.permits(Privileges::LOCAL_READ) || !to.permits(Privileges::LOCAL_WRITE) {
         return false;
     }
-    copy_bytes(source.address, target.address, length);
+    copy_bytes(from.segment.address, to.segment.address, length);
     true
 }
 
-/// Moves bytes between a segment and remote memory that is no window, if it may; there are some.
+/// Moves bytes to or from remote memory that is no window, as the privilege says that it takes
+/// there, if it may and they fit.
 #[inline(always)]
 pub(crate) fn direct_remote(
-    (segment, domain, privilege): (&Segment, u64, Privileges),
+    here: Checked<'_>,
     remote: Remote<'_>,
     length: u64,
+    there: Privileges,
 ) -> bool {
     let RmrTriplet { address, context, .. } = *remote.place;
-    let (there, from, to) = if privilege.contains(Privileges::LOCAL_READ) {
-        (Privileges::REMOTE_WRITE, segment.address, address)
+    let own = here.segment.address;
+    let (needed, from, to) = if there == Privileges::REMOTE_WRITE {
+        (Privileges::LOCAL_READ, own, address)
     } else {
-        (Privileges::REMOTE_READ, address, segment.address)
+        (Privileges::LOCAL_WRITE, address, own)
     };
-    let Segment { address: own, length: all, key } = *segment;
-    if regions().find(key, domain, privilege.bits(), own, all).is_none()
+    if length > here.segment.length
+        || !here.permits(needed)
         || regions().find(context, remote.domain, there.bits(), address, length) != Some(0)
     {
         return false;

@@ -118,6 +118,8 @@ impl Endpoint {
         drop(old);
         config.renew_feeds();
         config.publish(&inner.shared);
+        // What was checked before was checked for another zone, perhaps.
+        inner.epochs.end();
         if !had_zone && config.pz.is_some() {
             inner.shared.report(EpEvent::Configured);
         }

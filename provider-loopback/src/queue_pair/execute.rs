@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dat_core::flags::{CompletionFlags, Privileges};
-use dat_core::provider::{CompletionFeatures, DATAGRAM_PREFIX, Request, Segment, Work};
+use dat_core::provider::{DATAGRAM_PREFIX, Segment, Work};
 use dat_core::{DtoStatus, Operation, RmrTriplet};
 
 use super::receive::{Arrival, Receives};
@@ -46,61 +46,6 @@ pub(super) fn execute(
     }
     from.finish(job, length, status, upcalls);
     if succeeded { Step::Done } else { Step::Broken }
-}
-
-/// Executes what most requests are, if all is as it mostly is; otherwise nothing has happened.
-#[inline(always)]
-pub(super) fn execute_directly(
-    request: &Request<'_>,
-    from: &Requester,
-    to: &mut Receives,
-    upcalls: &mut Upcalls,
-) -> Option<Step> {
-    let [segment] = request.segments else { return None };
-    let (local, length) = (segment.length, request.length);
-    let moved = match &request.work {
-        Work::Send => {
-            if to.shared.is_some() || length == 0 {
-                return None;
-            }
-            let (posted, 1, target) = to.ring.as_ref()?.get(to.head)? else { return None };
-            if length > target.length
-                || !transfer::direct((segment, from.domain), (&target, to.domain), length)
-            {
-                return None;
-            }
-            to.head += 1;
-            let solicited = request.flags.contains(CompletionFlags::SOLICITED_WAIT);
-            let unsignalled = posted.unsignalled;
-            let features = CompletionFeatures { unsignalled, solicited, failed: false };
-            to.outlet.succeed(posted.cookie, length, Operation::Receive, features, upcalls);
-            length
-        }
-        Work::RdmaWrite { remote } => {
-            let side = (segment, from.domain, Privileges::LOCAL_READ);
-            if length == 0 || !transfer::direct_remote(side, to.remote(remote), length) {
-                return None;
-            }
-            length
-        }
-        Work::RdmaRead { remote } => {
-            let side = (segment, from.domain, Privileges::LOCAL_WRITE);
-            let length = remote.length;
-            if length == 0
-                || length > local
-                || !transfer::direct_remote(side, to.remote(remote), length)
-            {
-                return None;
-            }
-            length
-        }
-        _ => return None,
-    };
-    if request.flags.contains(CompletionFlags::SUPPRESS) {
-        return Some(Step::Silent);
-    }
-    from.succeed(request, moved, upcalls);
-    Some(Step::Done)
 }
 
 /// Length and status of a piece of work; nothing when there is no receive for it.

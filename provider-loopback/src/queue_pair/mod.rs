@@ -1,15 +1,16 @@
 //! Queue pairs.
 
 mod datagram;
+mod direct;
 mod execute;
 mod lookout;
+mod post;
 mod receive;
 mod send;
 mod settings;
 mod state;
 mod teardown;
 
-#[cfg(all(test, loom))]
 pub(crate) use lookout::Lookout;
 pub(crate) use receive::{Inbound, Source};
 pub(crate) use settings::create;
@@ -25,11 +26,16 @@ use dat_core::provider::{
     RemoteAddress, Request,
 };
 
-use crate::errors::foreign;
+use post::Post;
 
-/// What the core holds; the end of it ends the connection.
+use crate::errors::foreign;
+use crate::sync::BiasedLock;
+
+/// What the core holds; the end of it ends the connection. Only who holds it posts receives.
 pub(crate) struct Handle {
     endpoint: Arc<Endpoint>,
+    lookout: Arc<Lookout>,
+    post: BiasedLock<Post>,
 }
 
 /// The endpoint behind a handle of the contract.
@@ -46,7 +52,7 @@ impl QueuePair for Handle {
     }
 
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
-        self.endpoint.post_receive(receive)
+        self.receive(receive)
     }
 
     fn post_request(&self, request: &Request<'_>) -> Result<()> {
@@ -78,12 +84,12 @@ impl QueuePair for Handle {
     }
 
     fn modify(&self, spec: QueuePairSpec) -> Result<()> {
-        self.endpoint.modify(&spec)
+        self.set(&spec)
     }
 
     fn outstanding(&self) -> Outstanding {
         let requests = self.endpoint.sq.lock().waiting();
-        let receives = self.endpoint.posted();
+        let receives = self.posted();
         Outstanding { receives, requests }
     }
 

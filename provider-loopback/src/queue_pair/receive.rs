@@ -1,14 +1,15 @@
 //! The receive side: posted receives, and the inbound direction of the connection.
 //!
-//! Who posts receives and who sends share a ring and no lock. The poster looks at the direction
-//! itself only where it is told to: when requests wait for a receive, or when receives are to be
-//! flushed. Telling takes a heavy fence, so that not being told takes none; see [`Lookout`].
+//! Who posts receives ([`post`](super::post)) and who sends share a ring and no lock. The poster
+//! looks at the direction itself only where it is told to: when requests wait for a receive, or
+//! when receives are to be flushed. Telling takes a heavy fence, so that not being told takes none;
+//! see [`Lookout`].
 
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Weak};
 
-use dat_core::error::{Error, Result, Subtype};
 use dat_core::flags::CompletionFlags;
-use dat_core::provider::{Completion, CompletionFeatures, ReceiveRequest, Segment};
+use dat_core::provider::{Completion, CompletionFeatures, Epochs, ReceiveRequest, Segment};
 use dat_core::{DtoStatus, Operation};
 
 use super::execute::{Step, execute};
@@ -16,11 +17,11 @@ use super::lookout::Lookout;
 use super::send::Pending;
 use super::state::{End, Endpoint, Requester};
 use super::teardown::Finish;
-use crate::errors::{no_room, wrong_state};
-use crate::outlet::{Outlet, Room, Upcalls};
+use crate::outlet::{Outlet, Upcalls};
 use crate::receive_ring::{Posted, ReceiveRing};
 use crate::ring::Ring;
 use crate::shared_receive::Shared;
+use crate::sync::{BiasedGuard, BiasedLock, OwnerGuard};
 
 impl Posted {
     #[inline]
@@ -29,27 +30,79 @@ impl Posted {
             cookie: receive.cookie,
             length: receive.segments.iter().fold(0, |sum, one| sum.saturating_add(one.length)),
             unsignalled: receive.flags.contains(CompletionFlags::UNSIGNALLED),
+            checked: receive.checked.number(),
         }
     }
 }
 
-/// Where receives are posted.
-pub(crate) struct Post {
-    pub(super) room: Room,
-    /// The most segments of a receive.
-    pub(super) segments: u32,
-    /// The next position to fill.
-    pub(super) tail: u64,
-    /// Absent before the first receive.
-    pub(super) ring: Option<Arc<ReceiveRing>>,
-    /// Receives are taken from a shared queue instead.
-    pub(super) is_shared: bool,
+/// The receive side of a queue pair, in the order of its use.
+#[repr(C)]
+pub(crate) struct Rq {
+    /// The connection whose requests can execute here without a further look: the direction is
+    /// open, nothing waits, and receives are not shared. 0 for none. [`Inside`] keeps it.
+    passing: u64,
+    pub(crate) receives: Receives,
+    pub(crate) inbound: Inbound,
 }
 
-/// The receive side of a queue pair.
-pub(crate) struct Rq {
-    pub(crate) inbound: Inbound,
-    pub(crate) receives: Receives,
+/// The lock of a receive side.
+pub(crate) struct Direction(BiasedLock<Rq>);
+
+impl Direction {
+    pub(super) fn new(receives: Receives) -> Self {
+        Self(BiasedLock::new(Rq { passing: 0, receives, inbound: Inbound::Idle }))
+    }
+
+    /// Enters to do anything.
+    pub(crate) fn lock(&self) -> Inside<'_> {
+        Inside(self.0.lock())
+    }
+
+    /// Enters to execute requests that find nothing in their way, and for nothing else.
+    pub(super) fn lock_to_take(&self) -> BiasedGuard<'_, Rq> {
+        self.0.lock()
+    }
+
+    /// As [`lock_to_take`](Self::lock_to_take), for the thread that has the bias.
+    #[inline(always)]
+    pub(super) fn lock_as_owner(&self) -> Option<OwnerGuard<'_, Rq>> {
+        self.0.lock_as_owner()
+    }
+
+    /// Waits until whoever is inside has left.
+    pub(super) fn pass(&self) {
+        self.0.pass();
+    }
+}
+
+/// Being inside of a [`Direction`]; the end of it notes what requests will find.
+pub(crate) struct Inside<'a>(BiasedGuard<'a, Rq>);
+
+impl Deref for Inside<'_> {
+    type Target = Rq;
+
+    fn deref(&self) -> &Rq {
+        &self.0
+    }
+}
+
+impl DerefMut for Inside<'_> {
+    fn deref_mut(&mut self) -> &mut Rq {
+        &mut self.0
+    }
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.0.passing = match &self.0.inbound {
+            Inbound::Open(source)
+                if source.waiting.is_empty() && self.0.receives.shared.is_none() =>
+            {
+                source.link
+            }
+            _ => 0,
+        };
+    }
 }
 
 /// The direction from the peer.
@@ -85,19 +138,21 @@ impl Inbound {
     }
 }
 
-/// Posted receives, as they are taken, and where they complete.
+/// Posted receives, as they are taken, and where they complete, in the order of their use.
+#[repr(C)]
 pub(crate) struct Receives {
-    /// The ring of [`Post`].
-    pub(super) ring: Option<Arc<ReceiveRing>>,
     /// The next position to take.
     pub(super) head: u64,
-    /// Place for the segments of the receive in hand.
-    pub(super) segments: Vec<Segment>,
-    pub(super) lookout: Arc<Lookout>,
-    pub(super) outlet: Arc<Outlet>,
+    /// The ring that they are posted to.
+    pub(super) ring: Option<ReceiveRing>,
+    pub(super) outlet: Outlet,
+    pub(super) epochs: Arc<Epochs>,
     pub(super) domain: u64,
     /// The number of the queue pair.
     pub(super) number: u32,
+    /// Place for the segments of the receive in hand.
+    pub(super) segments: Vec<Segment>,
+    pub(super) lookout: Arc<Lookout>,
     pub(super) shared: Option<SharedReceives>,
     /// The queue pair itself, for shared receive queues to find it again.
     pub(super) me: Weak<Endpoint>,
@@ -172,7 +227,6 @@ impl Receives {
     }
 
     /// Reports a receive that ended.
-    #[inline(always)]
     pub(super) fn finish(
         &self,
         posted: Posted,
@@ -190,6 +244,12 @@ impl Receives {
 }
 
 impl Rq {
+    /// Whether requests of that connection find nothing in their way.
+    #[inline(always)]
+    pub(super) fn passes(&self, link: u64) -> bool {
+        self.passing == link
+    }
+
     /// Flushes the own receives, when the direction is shut.
     pub(super) fn flush(&mut self, upcalls: &mut Upcalls) {
         while let Some(posted) = self.receives.pop() {
@@ -247,70 +307,9 @@ impl Source {
 }
 
 impl Endpoint {
-    #[inline]
-    pub(super) fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
-        if !self.fill_directly(receive) {
-            self.fill(receive)?;
-        }
-        if self.lookout.is_asked_for() {
-            self.look();
-        }
-        Ok(())
-    }
-
-    /// Fills a slot if all is as it mostly is; otherwise nothing has happened.
-    #[inline(always)]
-    fn fill_directly(&self, receive: &ReceiveRequest<'_>) -> bool {
-        let [segment] = receive.segments else { return false };
-        let Some(mut post) = self.post.lock_as_owner() else { return false };
-        let Post { room, tail, ring: Some(ring), is_shared: false, .. } = &mut *post else {
-            return false;
-        };
-        if !room.take_known() {
-            return false;
-        }
-        let unsignalled = receive.flags.contains(CompletionFlags::UNSIGNALLED);
-        let posted = Posted { cookie: receive.cookie, length: segment.length, unsignalled };
-        ring.fill(*tail, posted, &[*segment]);
-        *tail += 1;
-        true
-    }
-
-    #[inline(never)]
-    fn fill(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
-        let mut post = self.post.lock();
-        let post = &mut *post;
-        if post.is_shared {
-            return Err(is_shared());
-        }
-        let ring = match &post.ring {
-            Some(ring) => ring,
-            None => self.first_receive(&mut post.ring, post.room.max(), post.segments),
-        };
-        if receive.segments.len() > ring.segments() || !post.room.take() {
-            return Err(no_room());
-        }
-        ring.fill(post.tail, Posted::new(receive), receive.segments);
-        post.tail += 1;
-        Ok(())
-    }
-
-    /// Makes the ring.
-    #[cold]
-    fn first_receive<'a>(
-        &self,
-        place: &'a mut Option<Arc<ReceiveRing>>,
-        most: u32,
-        segments: u32,
-    ) -> &'a ReceiveRing {
-        let ring = Arc::new(ReceiveRing::new(most, segments));
-        self.rq.lock().receives.ring = Some(Arc::clone(&ring));
-        place.insert(ring)
-    }
-
     /// Looks at the direction, after a receive was posted.
     #[cold]
-    fn look(&self) {
+    pub(super) fn look(&self) {
         let mut upcalls = Upcalls::default();
         let mut rq = self.rq.lock();
         let finish = rq.look(&mut upcalls);
@@ -335,10 +334,4 @@ impl Endpoint {
             finish.run(self);
         }
     }
-}
-
-#[cold]
-fn is_shared() -> Error {
-    wrong_state(Subtype::InvalidStateSrqInUse)
-        .because("the queue pair takes its receives from a shared receive queue")
 }

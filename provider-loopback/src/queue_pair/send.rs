@@ -1,4 +1,4 @@
-//! The request side: posting sends, RDMA and binds.
+//! The request side: posting sends, RDMA and binds, in every case.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use dat_core::flags::CompletionFlags;
 use dat_core::provider::{BindRequest, Completion, CompletionFeatures, Request, Segment, Work};
 use dat_core::{DtoStatus, Operation};
 
-use super::execute::{Step, execute, execute_directly};
-use super::receive::{Inbound, Rq};
+use super::execute::{Step, execute};
+use super::receive::Inbound;
 use super::state::{Announced, End, Endpoint, Requester, Sq, State};
 use super::teardown::Finish;
 use crate::errors::no_room;
@@ -77,11 +77,16 @@ impl Job<'_> {
 impl Requester {
     /// Reports a request that succeeded.
     #[inline(always)]
-    pub(super) fn succeed(&self, request: &Request<'_>, length: u64, upcalls: &mut Upcalls) {
+    pub(super) fn succeed(
+        &self,
+        request: &Request<'_>,
+        length: u64,
+        operation: Operation,
+        upcalls: &mut Upcalls,
+    ) {
         let unsignalled = request.flags.contains(CompletionFlags::UNSIGNALLED);
         let features = CompletionFeatures { unsignalled, solicited: false, failed: false };
-        let operation = request.work.operation();
-        self.outlet.succeed(request.cookie, length, operation, features, upcalls);
+        self.outlet.succeed((request.cookie, length, operation), features, upcalls);
     }
 
     /// Reports a request that ended.
@@ -106,35 +111,10 @@ impl Requester {
 }
 
 impl Endpoint {
-    #[inline]
-    pub(super) fn post_request(&self, request: &Request<'_>) -> Result<()> {
-        let mut upcalls = Upcalls::default();
-        let Some(mut sq) = self.sq.lock_as_owner() else { return self.post_with_mutex(request) };
-        if sq.post_directly(request, &mut upcalls) {
-            drop(sq);
-            upcalls.deliver();
-            return Ok(());
-        }
-        drop(sq);
-        self.post_work(request)
-    }
-
-    /// As [`post_request`](Self::post_request), for any thread.
+    /// The long way.
+    #[cold]
     #[inline(never)]
-    fn post_with_mutex(&self, request: &Request<'_>) -> Result<()> {
-        let mut upcalls = Upcalls::default();
-        let mut sq = self.sq.lock();
-        if sq.post_directly(request, &mut upcalls) {
-            drop(sq);
-            upcalls.deliver();
-            return Ok(());
-        }
-        drop(sq);
-        self.post_work(request)
-    }
-
-    #[inline(never)]
-    fn post_work(&self, request: &Request<'_>) -> Result<()> {
+    pub(super) fn post_work(&self, request: &Request<'_>) -> Result<()> {
         let Request { work, segments, length, cookie, flags, .. } = request;
         let task = Doing::Work(work);
         self.post(&Job { task, segments, length: *length, cookie: *cookie, flags: *flags })
@@ -148,7 +128,6 @@ impl Endpoint {
         Ok(key)
     }
 
-    #[inline]
     fn post(&self, job: &Job<'_>) -> Result<()> {
         let mut upcalls = Upcalls::default();
         let mut sq = self.sq.lock();
@@ -167,31 +146,7 @@ impl Endpoint {
 }
 
 impl Sq {
-    /// Executes a request if all is as it mostly is; otherwise nothing has happened.
-    #[inline(always)]
-    fn post_directly(&mut self, request: &Request<'_>, upcalls: &mut Upcalls) -> bool {
-        let State::Connected(connection) = &self.state else { return false };
-        if connection.closing || !self.room.take() {
-            return false;
-        }
-        let mut rq = connection.peer.rq.lock();
-        let Rq { inbound, receives } = &mut *rq;
-        let step = match inbound {
-            Inbound::Open(source)
-                if source.link == connection.link && source.waiting.is_empty() =>
-            {
-                execute_directly(request, &self.requests, receives, upcalls)
-            }
-            _ => None,
-        };
-        if !matches!(step, Some(Step::Done)) {
-            self.room.undo();
-        }
-        step.is_some()
-    }
-
     /// Executes the request, or stores it at the peer, or flushes it when there is none.
-    #[inline]
     fn post(&mut self, job: &Job<'_>, upcalls: &mut Upcalls) -> Result<Option<Finish>> {
         let connection = match &self.state {
             State::Connected(connection) if !connection.closing => connection,

@@ -7,8 +7,9 @@ use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{QueuePair, QueuePairSpec, Segment};
 
 use super::lookout::Lookout;
-use super::receive::{Inbound, Post, Receives, Rq, SharedReceives};
-use super::state::{Endpoint, Requester, Sq, State};
+use super::post::Post;
+use super::receive::{Direction, Receives, SharedReceives};
+use super::state::{Apart, Endpoint, Requester, Sq, State};
 use super::{Handle, Source};
 use parking_lot::Mutex;
 
@@ -28,51 +29,48 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn Q
     if parts.shared.is_none() {
         room.add(parts.receives.credits());
     }
+    let post = Post {
+        tail: 0,
+        ring: None,
+        room,
+        segments: spec.limits.max_receive_segments,
+        is_shared: parts.shared.is_some(),
+    };
     let lookout = Arc::new(Lookout::new());
     let endpoint = Arc::new_cyclic(|me| Endpoint {
-        number,
-        host: Arc::clone(host),
-        sq: BiasedLock::new(Sq {
+        sq: Apart(BiasedLock::new(Sq {
             state: State::Unconnected,
-            retired: false,
-            service: spec.service,
             room: requests,
             requests: parts.requests,
+            retired: false,
+            service: spec.service,
             stride: spec.limits.max_request_segments,
             sink: Arc::clone(&spec.sink),
             memberships: parts.domains.iter().map(|one| Membership::new(one, me)).collect(),
-        }),
-        post: BiasedLock::new(Post {
-            room,
-            segments: spec.limits.max_receive_segments,
-            tail: 0,
+        })),
+        rq: Apart(Direction::new(Receives {
+            head: 0,
             ring: None,
-            is_shared: parts.shared.is_some(),
-        }),
-        lookout: Arc::clone(&lookout),
+            outlet: parts.receives,
+            epochs: Arc::clone(&spec.epochs),
+            domain: parts.domain,
+            number,
+            segments: Vec::new(),
+            lookout: Arc::clone(&lookout),
+            shared: parts.shared,
+            me: Weak::clone(me),
+        })),
+        number,
+        host: Arc::clone(host),
         peer: Mutex::default(),
-        rq: BiasedLock::new(Rq {
-            inbound: Inbound::Idle,
-            receives: Receives {
-                ring: None,
-                head: 0,
-                segments: Vec::new(),
-                lookout,
-                outlet: parts.receives,
-                domain: parts.domain,
-                number,
-                shared: parts.shared,
-                me: Weak::clone(me),
-            },
-        }),
     });
-    Ok(Arc::new(Handle { endpoint }))
+    Ok(Arc::new(Handle { endpoint, lookout, post: BiasedLock::new(post) }))
 }
 
 /// What a specification stands for in objects of this provider.
 struct Parts {
     requests: Requester,
-    receives: Arc<Outlet>,
+    receives: Outlet,
     shared: Option<SharedReceives>,
     domain: u64,
     domains: Vec<Arc<domain::Domain>>,
@@ -104,7 +102,7 @@ impl Parts {
             Subtype::InvalidHandleEvdRequest,
         )?;
         Ok(Self {
-            requests: Requester { outlet, domain, number },
+            requests: Requester { outlet, domain, epochs: Arc::clone(&spec.epochs), number },
             receives: Outlet::new(
                 spec.tag,
                 receive_credits,
@@ -122,16 +120,18 @@ impl Parts {
     }
 }
 
-impl Endpoint {
-    pub(super) fn modify(&self, spec: &QueuePairSpec) -> Result<()> {
-        let mut sq = self.sq.lock();
+impl Handle {
+    /// Takes over another specification.
+    pub(super) fn set(&self, spec: &QueuePairSpec) -> Result<()> {
+        let endpoint = &self.endpoint;
+        let mut sq = endpoint.sq.lock();
         if sq.retired || !matches!(sq.state, State::Unconnected) {
             return Err(sq.state.refusal());
         }
         let mut post = self.post.lock();
-        let mut rq = self.rq.lock();
+        let mut rq = endpoint.rq.lock();
         let receives = &mut rq.receives;
-        let parts = Parts::new(spec, self.number)?;
+        let parts = Parts::new(spec, endpoint.number)?;
         for (used, max) in [
             (sq.room.used(), spec.limits.max_requests),
             (post.room.used(), spec.limits.max_receives),
@@ -145,8 +145,8 @@ impl Endpoint {
             parts.domains.iter().map(|one| Membership::new(one, &receives.me)).collect();
         let size = (spec.limits.max_receives, spec.limits.max_receive_segments);
         if let Some(ring) = &post.ring {
-            let ring = Arc::new(ring.enlarged(receives.head..post.tail, size));
-            receives.ring = Some(Arc::clone(&ring));
+            let ring = ring.enlarged(receives.head..post.tail, size);
+            receives.ring = Some(ring.clone());
             post.ring = Some(ring);
         }
         post.segments = spec.limits.max_receive_segments;
@@ -156,6 +156,7 @@ impl Endpoint {
             post.room.add(parts.receives.credits());
         }
         receives.domain = parts.domain;
+        receives.epochs = Arc::clone(&spec.epochs);
         sq.room.resize(spec.limits.max_requests);
         sq.room.add(parts.requests.outlet.credits());
         sq.stride = spec.limits.max_request_segments;

@@ -1,41 +1,55 @@
 //! What a queue pair consists of, and the states of its connection.
 
+use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
 use dat_core::error::{Error, Result, Subtype};
-use dat_core::provider::{ConnectionSink, ConnectionUpcall, Service};
+use dat_core::provider::{ConnectionSink, ConnectionUpcall, Epochs, Service};
 
-use super::lookout::Lookout;
-use super::receive::{Post, Rq};
 use parking_lot::Mutex;
 
+use super::receive::Direction;
 use crate::domain::Membership;
 use crate::errors::wrong_state;
 use crate::fabric::Host;
 use crate::outlet::{Outlet, Room};
 use crate::sync::BiasedLock;
 
-/// A queue pair. The locks are taken in the order of the fields.
+/// A queue pair, but for what only its user needs ([`Handle`](super::Handle)). The locks are taken
+/// in the order of the fields; each has cache lines of its own, for they are of different threads.
+#[repr(C)]
 pub(crate) struct Endpoint {
+    pub(crate) sq: Apart<BiasedLock<Sq>>,
+    pub(crate) rq: Apart<Direction>,
     /// What windows confined to this queue pair know it by; never 0.
     pub(super) number: u32,
     pub(crate) host: Arc<Host>,
-    pub(crate) sq: BiasedLock<Sq>,
-    pub(super) post: BiasedLock<Post>,
-    pub(crate) rq: BiasedLock<Rq>,
-    pub(super) lookout: Arc<Lookout>,
     /// Who this one is or was connected to last; whose `rq` the own requests execute under.
     pub(super) peer: Mutex<Weak<Endpoint>>,
 }
 
-/// The state of the connection, and what requests need.
+/// Something at the beginning of a cache line.
+#[repr(align(64))]
+pub(crate) struct Apart<T>(pub(super) T);
+
+impl<T> Deref for Apart<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// The state of the connection, and what requests need, in the order of its use.
+#[repr(C)]
 pub(crate) struct Sq {
     pub(crate) state: State,
+    pub(super) room: Room,
+    pub(crate) requests: Requester,
     /// Retired for good: nothing leads back.
     pub(crate) retired: bool,
     pub(crate) service: Service,
-    pub(super) room: Room,
-    pub(crate) requests: Requester,
     /// Segments of one request.
     pub(super) stride: u32,
     pub(crate) sink: Arc<dyn ConnectionSink>,
@@ -46,9 +60,10 @@ pub(crate) struct Sq {
 /// On whose behalf requests execute.
 #[derive(Clone)]
 pub(crate) struct Requester {
-    pub(super) outlet: Arc<Outlet>,
+    pub(super) outlet: Outlet,
     /// 0 while there is none, which no memory belongs to.
     pub(crate) domain: u64,
+    pub(super) epochs: Arc<Epochs>,
     /// The number of the queue pair.
     pub(super) number: u32,
 }
@@ -175,12 +190,5 @@ impl Endpoint {
         if let Some(peer) = peer {
             peer.rq.pass();
         }
-    }
-
-    /// How many receives are posted here; those of a shared queue are not.
-    pub(super) fn posted(&self) -> u32 {
-        let post = self.post.lock();
-        let rq = self.rq.lock();
-        u32::try_from(post.tail - rq.receives.head).unwrap_or(u32::MAX)
     }
 }
