@@ -12,7 +12,18 @@ use std::time::Instant;
 use nix::errno::Errno;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use crate::sync::{Condvar, LateInit, Mutex};
+use crate::sync::{Condvar, LateInit, Mutex, await_readable};
+
+/// How a sleep ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slept {
+    /// Something rang, or showed at the other descriptor.
+    Woken,
+    /// The deadline passed.
+    Late,
+    /// The other descriptor shows nothing any more, or nothing can be slept on.
+    Useless,
+}
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -49,6 +60,9 @@ impl Bell {
     /// Forgets earlier rings.
     pub(crate) fn silence(&self) {
         let mut state = self.state.lock();
+        if !state.rung {
+            return;
+        }
         state.rung = false;
         if let Some(fd) = self.fd.get() {
             // Nothing to read is as good.
@@ -56,8 +70,8 @@ impl Bell {
         }
     }
 
-    /// Sleeps until the bell is rung, or until the deadline; whether it was rung.
-    pub(crate) fn sleep(&self, deadline: Option<Instant>) -> bool {
+    /// Sleeps until the bell is rung, or until the deadline.
+    pub(crate) fn sleep(&self, deadline: Option<Instant>) -> Slept {
         let mut state = self.state.lock();
         state.sleepers += 1;
         while !state.rung {
@@ -71,10 +85,19 @@ impl Bell {
             }
         }
         state.sleepers -= 1;
-        state.rung
+        if state.rung { Slept::Woken } else { Slept::Late }
     }
 
-    /// Whether a consumer polls the descriptor.
+    /// Sleeps until the bell is rung or the other descriptor is readable, or until the deadline.
+    /// The bell has to have its own descriptor.
+    pub(crate) fn sleep_beside(&self, other: BorrowedFd<'_>, deadline: Option<Instant>) -> Slept {
+        match self.fd.get() {
+            Some(own) => await_readable(own.as_fd(), other, deadline),
+            None => Slept::Useless,
+        }
+    }
+
+    /// Whether somebody may poll the descriptor.
     pub(crate) fn has_fd(&self) -> bool {
         self.fd.get().is_some()
     }
@@ -143,9 +166,9 @@ mod tests {
     fn a_ring_before_the_sleep_is_heard() {
         let bell = Bell::default();
         bell.ring();
-        assert!(bell.sleep(Some(Instant::now())));
+        assert_eq!(bell.sleep(Some(Instant::now())), Slept::Woken);
         bell.silence();
-        assert!(!bell.sleep(Some(Instant::now())));
+        assert_eq!(bell.sleep(Some(Instant::now())), Slept::Late);
     }
 
     #[test]
@@ -157,7 +180,7 @@ mod tests {
         };
         std::thread::sleep(Duration::from_millis(20));
         bell.ring();
-        assert!(sleeper.join().expect("the sleeper does not panic"));
+        assert_eq!(sleeper.join().expect("the sleeper does not panic"), Slept::Woken);
     }
 
     #[test]
@@ -173,6 +196,34 @@ mod tests {
         assert!(readable(fd));
         bell.silence();
         assert!(!readable(fd));
+    }
+
+    #[test]
+    fn a_sleep_beside_a_descriptor_ends_with_either_of_them() {
+        let bell = Bell::default();
+        let other = eventfd().expect("a descriptor");
+        let soon = || Some(Instant::now() + Duration::from_millis(1));
+        assert_eq!(bell.sleep_beside(other.as_fd(), soon()), Slept::Useless, "it has none yet");
+        bell.fd().expect("a descriptor");
+        assert_eq!(bell.sleep_beside(other.as_fd(), soon()), Slept::Late);
+        bell.ring();
+        assert_eq!(bell.sleep_beside(other.as_fd(), None), Slept::Woken);
+        bell.silence();
+        other.write(1).expect("room");
+        assert_eq!(bell.sleep_beside(other.as_fd(), None), Slept::Woken);
+        other.read().expect("readable");
+        assert_eq!(bell.sleep_beside(other.as_fd(), Some(Instant::now())), Slept::Late);
+    }
+
+    #[test]
+    fn a_descriptor_whose_other_end_is_gone_wakes_as_useless() {
+        let bell = Bell::default();
+        bell.fd().expect("a descriptor");
+        let (reader, writer) = nix::unistd::pipe().expect("a pipe");
+        drop(writer);
+        assert_eq!(bell.sleep_beside(reader.as_fd(), None), Slept::Useless);
+        bell.ring();
+        assert_eq!(bell.sleep_beside(reader.as_fd(), None), Slept::Woken);
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::flags::EvdFlags;
 use crate::ia::{Child, IaInner, InterfaceAdapter};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Hold, object_handle};
-use crate::provider::{CompletionQueue, CompletionSink};
+use crate::provider::{CompletionDescriptor, CompletionQueue, CompletionSink};
 use crate::signal::reserve_always_ready;
 use crate::sync::{BiasedLock, Mutex};
 
@@ -62,6 +62,8 @@ pub(crate) struct EvdInner {
     /// The completion queue for endpoints to complete into, if the flags ask for one.
     completions: Option<Arc<dyn CompletionQueue>>,
     queue: BiasedLock<Queue>,
+    /// Where completions show, for a waiter to sleep on itself.
+    descriptor: Option<CompletionDescriptor>,
     alarm: Arc<Alarm>,
     streams: Mutex<Streams>,
     tally: Tally<EvdCounter>,
@@ -139,7 +141,7 @@ impl InterfaceAdapter {
         };
         let base = ia.enroll(ObjectKind::Evd, CREATE)?;
         let alarm = Arc::new(Alarm::new(ia, base.id));
-        let (completions, poller) = if options.flags.intersects(EvdFlags::COMPLETIONS) {
+        let (completions, mut poller) = if options.flags.intersects(EvdFlags::COMPLETIONS) {
             let sink = Arc::clone(&alarm) as Arc<dyn CompletionSink>;
             let parts = adapter
                 .create_completion_queue(options.min_qlen as usize, sink)
@@ -148,11 +150,13 @@ impl InterfaceAdapter {
         } else {
             (None, None)
         };
+        let descriptor = poller.as_mut().and_then(|poller| poller.descriptor());
         let inner = Arc::new(EvdInner {
             base,
             flags: options.flags,
             completions,
             queue: BiasedLock::new(Queue::new(options.min_qlen as usize, poller)),
+            descriptor,
             alarm,
             streams: Mutex::default(),
             tally: Tally::default(),
@@ -444,6 +448,7 @@ impl EvdInner {
         let mut place = self.cno.lock();
         self.alarm.set_cno(cno.as_ref().map(|cno| Arc::clone(cno.arc())));
         *place = cno;
+        drop(place);
         self.refresh_notify();
     }
 
@@ -463,8 +468,13 @@ impl EvdInner {
 
     /// Tells the completion queue which arrivals are of interest now.
     fn refresh_notify(&self) {
-        let mode = self.alarm.wanted(self.streams.lock().mode());
-        let ready = self.queue.lock().notify(mode);
+        let ready = {
+            // What is wanted is looked at under the lock, or a waiter that begins meanwhile would
+            // have its own word undone.
+            let streams = self.streams.lock();
+            let mut queue = self.queue.lock();
+            queue.notify(self.alarm.wanted(streams.mode()))
+        };
         if ready {
             self.alarm.sound();
         }

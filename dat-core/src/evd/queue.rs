@@ -182,6 +182,13 @@ impl Queue {
         self.poller.as_mut().is_some_and(|poller| poller.notify(mode))
     }
 
+    /// Has arrivals show at the descriptor of the completion queue.
+    pub(super) fn watch(&mut self) {
+        if let Some(poller) = &mut self.poller {
+            poller.watch();
+        }
+    }
+
     pub(super) fn resize(&mut self, capacity: usize) -> Result<()> {
         let queued = self.collect();
         if queued > capacity {

@@ -1,10 +1,13 @@
 //! Waiting on an event dispatcher, and arming its descriptor.
 
+use std::os::fd::BorrowedFd;
+
 use super::streams::Mode;
 use super::{EvdInner, EventDispatcher};
 use crate::counters::EvdCounter;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
+use crate::signal::Slept;
 use crate::sync::pause_shortly;
 use crate::timeout::Timeout;
 
@@ -75,22 +78,36 @@ impl EventDispatcher {
             if turns > 0 {
                 queue.patience.learn(queued >= threshold);
             }
+            let mut arrivals = None;
+            if queued < threshold {
+                arrivals = inner.arrivals(mode);
+            }
             // The lock was held since the last look, so nobody has rung since.
             while queued < threshold && !queue.has_to_go() {
                 inner.alarm.bell.silence();
-                let _ = queue.notify(inner.alarm.wanted(mode));
+                if arrivals.is_some() {
+                    queue.watch();
+                } else {
+                    queue.notify(inner.alarm.wanted(mode));
+                }
                 queued = queue.collect();
                 if queued >= threshold {
                     break;
                 }
                 drop(queue);
                 inner.tally().count(EvdCounter::WaitBlocked);
-                let rung = inner.alarm.bell.sleep(deadline);
+                let slept = match arrivals {
+                    Some(arrivals) => inner.alarm.bell.sleep_beside(arrivals, deadline),
+                    None => inner.alarm.bell.sleep(deadline),
+                };
                 inner.tally().count(EvdCounter::WaitNotify);
                 queue = inner.queue.lock();
                 queued = queue.collect();
-                if !rung {
-                    break;
+                match slept {
+                    Slept::Woken => {}
+                    Slept::Late => break,
+                    // Its device is gone, most likely; what is still told is told by upcalls.
+                    Slept::Useless => arrivals = None,
                 }
             }
             evicted = queue.is_evicted();
@@ -182,6 +199,16 @@ impl EventDispatcher {
 }
 
 impl EvdInner {
+    /// Where completions show, when a waiter can sleep on that and on the bell at once.
+    fn arrivals(&self, mode: Mode) -> Option<BorrowedFd<'_>> {
+        if mode != Mode::Threshold {
+            // Not every completion ends the wait there, but any can show.
+            return None;
+        }
+        let descriptor = self.descriptor.as_deref()?.as_fd();
+        self.alarm.bell.fd().is_ok().then_some(descriptor)
+    }
+
     fn check_threshold(&self, threshold: u32, capacity: usize, mode: Mode) -> Result<()> {
         let error = if threshold == 0 || threshold as usize > capacity {
             Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3)

@@ -8,7 +8,7 @@ use loom::thread;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::model;
-use crate::signal::Bell;
+use crate::signal::{Bell, Slept};
 use crate::sync::Mutex;
 
 fn is_readable(fd: BorrowedFd<'_>) -> bool {
@@ -16,7 +16,7 @@ fn is_readable(fd: BorrowedFd<'_>) -> bool {
 }
 
 fn is_rung(bell: &Bell) -> bool {
-    bell.sleep(Some(Instant::now()))
+    bell.sleep(Some(Instant::now())) == Slept::Woken
 }
 
 /// A queue of which only the length counts, with the bell that its pusher rings.
@@ -43,7 +43,7 @@ impl Queue {
                     return;
                 }
             }
-            assert!(self.bell.sleep(None), "only a ring ends a sleep without a deadline");
+            assert_eq!(self.bell.sleep(None), Slept::Woken, "only a ring ends it");
         }
     }
 }
@@ -57,9 +57,9 @@ fn a_ring_before_the_sleep_is_heard() {
             thread::spawn(move || bell.ring())
         };
         // Before, while or after this falls asleep.
-        assert!(bell.sleep(None));
+        assert_eq!(bell.sleep(None), Slept::Woken);
         ringer.join().expect("no panic");
-        assert!(bell.sleep(None), "it stays rung until it is silenced");
+        assert_eq!(bell.sleep(None), Slept::Woken, "it stays rung until it is silenced");
     });
 }
 
@@ -103,7 +103,7 @@ fn one_ring_wakes_two_sleepers() {
         });
         bell.ring();
         for sleeper in sleepers {
-            assert!(sleeper.join().expect("no panic"));
+            assert_eq!(sleeper.join().expect("no panic"), Slept::Woken);
         }
     });
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use loom::thread;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::provider::{dispatcher, open};
+use super::provider::{Completions, dispatcher, open, showing_dispatcher};
 use super::{large_model, model};
 use crate::{Close, EvdFlags, EvdOptions, Event, EventDispatcher, ReturnType, Timeout, Waited};
 
@@ -80,7 +80,7 @@ fn a_wait_that_ends_at_the_deadline_leaves_the_event() {
 }
 
 /// Arms, while something arrives: what arrived is seen at once, or the descriptor shows it.
-fn armed(arrive: fn(&EventDispatcher, &super::provider::Completions), descriptor_first: bool) {
+fn armed(arrive: fn(&EventDispatcher, &Completions), descriptor_first: bool) {
     let (evd, completions) = dispatcher();
     if descriptor_first {
         evd.fd().expect("a descriptor");
@@ -148,6 +148,95 @@ fn a_waiter_goes_when_it_is_told_to() {
 fn the_close_of_the_adapter_wakes_the_waiter() {
     model(|| {
         let (evd, _) = dispatcher();
+        let ia = evd.adapter();
+        let closer = thread::spawn(move || ia.close(Close::Abrupt).expect("open"));
+        let error = wait(&evd, Timeout::Infinite, 1).expect_err("no event comes");
+        assert!(error.is(ReturnType::Abort) || error.is(ReturnType::InvalidHandle), "{error}");
+        closer.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_wait_on_the_descriptor_hears_a_completion() {
+    model(|| {
+        let (evd, completions) = showing_dispatcher();
+        let device = thread::spawn(move || completions.arrive(1));
+        assert_eq!(wait(&evd, Timeout::Infinite, 1), Ok(Waited::Event { more: 0 }));
+        device.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_wait_on_the_descriptor_hears_other_events() {
+    model(|| {
+        let (evd, _) = showing_dispatcher();
+        let poster = {
+            let evd = evd.clone();
+            thread::spawn(move || evd.post_se(1).expect("room"))
+        };
+        assert_eq!(wait(&evd, Timeout::Infinite, 1), Ok(Waited::Event { more: 0 }));
+        poster.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_threshold_counts_what_shows_and_what_rings() {
+    large_model(|| {
+        let (evd, completions) = showing_dispatcher();
+        let poster = {
+            let evd = evd.clone();
+            thread::spawn(move || evd.post_se(1).expect("room"))
+        };
+        let device = thread::spawn(move || completions.arrive(1));
+        assert_eq!(wait(&evd, Timeout::Infinite, 2), Ok(Waited::Event { more: 1 }));
+        assert_eq!(left(&evd), 1);
+        poster.join().expect("no panic");
+        device.join().expect("no panic");
+    });
+}
+
+#[test]
+fn completions_one_after_the_other_show_each_time() {
+    large_model(|| {
+        let (evd, completions) = showing_dispatcher();
+        let device = thread::spawn(move || {
+            completions.arrive(1);
+            completions.arrive(2);
+        });
+        assert!(wait(&evd, Timeout::Infinite, 2).is_ok_and(Waited::is_event));
+        device.join().expect("no panic");
+    });
+}
+
+/// Something else makes the dispatcher say anew which arrivals are of interest, during a wait.
+fn a_change_of_interest(make: fn() -> (EventDispatcher, Completions)) {
+    large_model(move || {
+        let (evd, completions) = make();
+        let other = {
+            let evd = evd.clone();
+            thread::spawn(move || evd.disable().expect("live"))
+        };
+        let device = thread::spawn(move || completions.arrive(1));
+        assert_eq!(wait(&evd, Timeout::Infinite, 1), Ok(Waited::Event { more: 0 }));
+        other.join().expect("no panic");
+        device.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_change_of_what_is_of_interest_loses_nothing_of_a_wait() {
+    a_change_of_interest(dispatcher);
+}
+
+#[test]
+fn a_change_of_what_is_of_interest_loses_nothing_of_a_wait_on_the_descriptor() {
+    a_change_of_interest(showing_dispatcher);
+}
+
+#[test]
+fn the_close_of_the_adapter_wakes_the_waiter_on_the_descriptor() {
+    model(|| {
+        let (evd, _) = showing_dispatcher();
         let ia = evd.adapter();
         let closer = thread::spawn(move || ia.close(Close::Abrupt).expect("open"));
         let error = wait(&evd, Timeout::Infinite, 1).expect_err("no event comes");

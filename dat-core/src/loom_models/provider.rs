@@ -4,12 +4,14 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
 use crate::error::Result;
 use crate::provider::{
-    Adapter, AdapterAttributes, CONTRACT_VERSION, Completion, CompletionFeatures, CompletionPoller,
-    CompletionQueue, CompletionQueueParts, CompletionSink, Description, Discovered, ListenSink,
-    Listener, Notify, OpenRequest, ProtectionDomain, Provider, QueuePair, QueuePairSpec,
-    stub::StubProvider,
+    Adapter, AdapterAttributes, CONTRACT_VERSION, Completion, CompletionDescriptor,
+    CompletionFeatures, CompletionPoller, CompletionQueue, CompletionQueueParts, CompletionSink,
+    Description, Discovered, ListenSink, Listener, Notify, OpenRequest, ProtectionDomain, Provider,
+    QueuePair, QueuePairSpec, stub::StubProvider,
 };
 use crate::sync::Mutex;
 use crate::{AsyncErrors, EvdFlags, EvdOptions, EventDispatcher, IaOptions, InterfaceAdapter};
@@ -20,7 +22,11 @@ struct Made {
     queue: OnceLock<Completions>,
 }
 
-struct ModelProvider(Arc<Made>);
+struct ModelProvider {
+    made: Arc<Made>,
+    /// Whether its completion queues have descriptors.
+    shows: bool,
+}
 
 impl Provider for ModelProvider {
     fn describe(&self) -> Description {
@@ -42,13 +48,15 @@ impl Provider for ModelProvider {
 
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
         let adapter = StubProvider.open(request)?;
-        Ok(Arc::new(ModelAdapter { adapter, made: Arc::clone(&self.0) }))
+        let made = Arc::clone(&self.made);
+        Ok(Arc::new(ModelAdapter { adapter, made, shows: self.shows }))
     }
 }
 
 struct ModelAdapter {
     adapter: Arc<dyn Adapter>,
     made: Arc<Made>,
+    shows: bool,
 }
 
 impl Adapter for ModelAdapter {
@@ -65,7 +73,10 @@ impl Adapter for ModelAdapter {
         _depth: usize,
         sink: Arc<dyn CompletionSink>,
     ) -> Result<CompletionQueueParts> {
-        let shared = Arc::new(Shared { state: Mutex::default(), sink });
+        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        let descriptor =
+            self.shows.then(|| Arc::new(EventFd::from_flags(flags).expect("a descriptor")));
+        let shared = Arc::new(Shared { state: Mutex::default(), descriptor, sink });
         let _ = self.made.queue.set(Completions(Arc::clone(&shared)));
         Ok(CompletionQueueParts { queue: Arc::new(Half), poller: Box::new(Poller(shared)) })
     }
@@ -85,6 +96,7 @@ impl Adapter for ModelAdapter {
 
 struct Shared {
     state: Mutex<State>,
+    descriptor: Option<Arc<EventFd>>,
     sink: Arc<dyn CompletionSink>,
 }
 
@@ -92,6 +104,8 @@ struct Shared {
 struct State {
     waiting: VecDeque<Completion>,
     notify: Notify,
+    /// A waiter sleeps on the descriptor, and was not told since.
+    watched: bool,
 }
 
 struct Half;
@@ -117,7 +131,21 @@ impl CompletionPoller for Poller {
     fn notify(&mut self, mode: Notify) -> bool {
         let mut state = self.0.state.lock();
         state.notify = mode;
+        state.watched = false;
         !state.waiting.is_empty()
+    }
+
+    fn descriptor(&mut self) -> Option<CompletionDescriptor> {
+        self.0.descriptor.clone().map(|descriptor| descriptor as CompletionDescriptor)
+    }
+
+    fn watch(&mut self) {
+        let mut state = self.0.state.lock();
+        state.notify = Notify::Signalled;
+        state.watched = true;
+        if let Some(descriptor) = &self.0.descriptor {
+            let _ = descriptor.read();
+        }
     }
 
     fn resize(&mut self, _depth: usize) -> Result<()> {
@@ -130,12 +158,22 @@ impl CompletionPoller for Poller {
 pub(super) struct Completions(Arc<Shared>);
 
 impl Completions {
-    /// A completion arrives; it makes its upcall where that was asked for.
+    /// A completion arrives; it shows at the descriptor or makes its upcall, where that was asked
+    /// for. As a device does, it shows once.
     pub(super) fn arrive(&self, cookie: u64) {
         let wanted = {
             let mut state = self.0.state.lock();
             state.waiting.push_back(Completion { cookie, ..Completion::default() });
-            state.notify.wants(CompletionFeatures::default())
+            let wanted = state.notify.wants(CompletionFeatures::default());
+            match &self.0.descriptor {
+                Some(descriptor) if wanted && state.watched => {
+                    state.watched = false;
+                    state.notify = Notify::Off;
+                    descriptor.write(1).expect("room");
+                    false
+                }
+                _ => wanted,
+            }
         };
         if wanted {
             self.0.sink.completion_ready();
@@ -145,9 +183,13 @@ impl Completions {
 
 /// An adapter of the model's, and a registry's worth of what it needs.
 pub(super) fn open() -> (InterfaceAdapter, impl FnOnce() -> Completions) {
+    open_with(false)
+}
+
+fn open_with(shows: bool) -> (InterfaceAdapter, impl FnOnce() -> Completions) {
     let made = Arc::new(Made::default());
     let registry = crate::Registry::new();
-    let provider = Arc::new(ModelProvider(Arc::clone(&made)));
+    let provider = Arc::new(ModelProvider { made: Arc::clone(&made), shows });
     registry.add_provider(provider).expect("the first");
     let options = IaOptions { async_evd: AsyncErrors::Elsewhere, ..IaOptions::default() };
     let ia = registry.open_with("model", &options).expect("opens");
@@ -156,7 +198,17 @@ pub(super) fn open() -> (InterfaceAdapter, impl FnOnce() -> Completions) {
 
 /// A dispatcher for software events and completions, and its completion queue.
 pub(super) fn dispatcher() -> (EventDispatcher, Completions) {
-    let (ia, completions) = open();
+    dispatcher_of(open())
+}
+
+/// The same, whose waiter sleeps on the descriptor of the completion queue.
+pub(super) fn showing_dispatcher() -> (EventDispatcher, Completions) {
+    dispatcher_of(open_with(true))
+}
+
+fn dispatcher_of(
+    (ia, completions): (InterfaceAdapter, impl FnOnce() -> Completions),
+) -> (EventDispatcher, Completions) {
     let flags = EvdFlags::SOFTWARE | EvdFlags::DTO;
     let evd = ia.evd_create(&EvdOptions::new(4, flags)).expect("a dispatcher");
     (evd, completions())

@@ -1,6 +1,7 @@
 //! Completion queues.
 
 use std::any::Any;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use crate::error::Result;
@@ -81,6 +82,9 @@ impl Notify {
     }
 }
 
+/// A descriptor that is readable when completions arrived; see [`CompletionPoller::descriptor`].
+pub type CompletionDescriptor = Arc<dyn AsFd + Send + Sync>;
+
 /// The half of a completion queue that its event dispatcher owns.
 pub trait CompletionPoller: Send {
     /// Takes the oldest completions into the slice and returns how many.
@@ -101,6 +105,22 @@ pub trait CompletionPoller: Send {
     /// Sets which arrivals make an upcall from now on. Returns whether completions are
     /// waiting already: an arrival either is seen by that answer or makes its upcall.
     fn notify(&mut self, mode: Notify) -> bool;
+
+    /// The descriptor at which arrivals show, where the transport has one on which a waiter can
+    /// sleep itself: nobody else has to be woken first. Asked once, before anything else; the
+    /// dispatcher may keep it for longer than the poller. None by default.
+    fn descriptor(&mut self) -> Option<CompletionDescriptor> {
+        None
+    }
+
+    /// As [`notify`](Self::notify) of [`Notify::Signalled`], for a waiter that is about to poll
+    /// and then to sleep on the descriptor: until `notify` or this is called again, an arrival
+    /// that the poll did not find makes it readable or makes an upcall. What made it readable
+    /// before this call does so no more; it may be readable in vain. Called only where there is a
+    /// descriptor, and only where any completion ends the sleep.
+    fn watch(&mut self) {
+        self.notify(Notify::Signalled);
+    }
 
     /// Makes room for at least `depth` completions; none is lost.
     ///

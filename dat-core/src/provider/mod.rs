@@ -25,8 +25,8 @@ pub mod stub;
 
 pub use adapter::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall};
 pub use completion::{
-    Completion, CompletionFeatures, CompletionPoller, CompletionQueue, CompletionQueueParts,
-    CompletionSink, Notify,
+    Completion, CompletionDescriptor, CompletionFeatures, CompletionPoller, CompletionQueue,
+    CompletionQueueParts, CompletionSink, Notify,
 };
 pub use connection::{
     ConnectRequest, ConnectionSink, ConnectionUpcall, Incoming, ListenSink, Listener, Peer,

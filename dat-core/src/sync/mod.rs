@@ -5,6 +5,8 @@
 
 #[cfg(all(test, loom))]
 mod modelled;
+#[cfg(not(all(test, loom)))]
+mod readable;
 
 #[cfg(not(all(test, loom)))]
 pub(crate) use crate::biased::BiasedLock;
@@ -12,9 +14,11 @@ pub(crate) use crate::biased::BiasedLock;
 #[cfg(all(test, loom))]
 pub(crate) use modelled::Mutex as BiasedLock;
 #[cfg(all(test, loom))]
-pub(crate) use modelled::{Condvar, LateInit, Mutex, MutexGuard, pause};
+pub(crate) use modelled::{Condvar, LateInit, Mutex, MutexGuard, await_readable, pause};
 #[cfg(not(all(test, loom)))]
 pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
+#[cfg(not(all(test, loom)))]
+pub(crate) use readable::await_readable;
 #[cfg(not(all(test, loom)))]
 pub(crate) use std::sync::OnceLock as LateInit;
 

@@ -1,10 +1,14 @@
 //! The locks of the models, with as much of the API as the crate uses.
 
 use std::ops::{Deref, DerefMut};
+use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;
 use std::time::Instant;
 
 use loom::sync::atomic::{AtomicBool, Ordering};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::signal::Slept;
 
 /// A mutex that no panic poisons: a model ends with the first.
 #[derive(Debug, Default)]
@@ -130,4 +134,26 @@ impl<T> LateInit<T> {
 /// Lets another thread get on that this one waits for without a lock.
 pub(crate) fn pause(_turn: &mut u32) {
     loom::thread::yield_now();
+}
+
+/// Waits until the bell or what is beside it is readable. A deadline passes at once, as that of
+/// [`Condvar::wait_until`] does.
+pub(crate) fn await_readable(
+    bell: BorrowedFd<'_>,
+    beside: BorrowedFd<'_>,
+    deadline: Option<Instant>,
+) -> Slept {
+    // Whoever rings at the same time may come first.
+    loom::thread::yield_now();
+    loop {
+        let mut both = [bell, beside].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        if poll(&mut both, PollTimeout::ZERO).is_ok_and(|found| found > 0) {
+            return Slept::Woken;
+        }
+        if deadline.is_some() {
+            return Slept::Late;
+        }
+        // A wake-up that never comes exceeds what a model may do.
+        loom::thread::yield_now();
+    }
 }

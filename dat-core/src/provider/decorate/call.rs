@@ -78,6 +78,7 @@ pub(super) enum Call<'a> {
     CreateWindow { scope: WindowScope },
     Poll { found: &'a [Completion] },
     Notify { mode: Notify, waiting: bool },
+    Watch,
     Resize { depth: u64 },
     PostReceive(&'a ReceiveRequest<'a>),
     PostRequest(&'a Request<'a>),
@@ -114,6 +115,7 @@ impl Call<'_> {
             Self::Deregister => "deregister",
             Self::Poll { .. } => "poll",
             Self::Notify { .. } => "notify",
+            Self::Watch => "watch",
             Self::Resize { .. } => "resize",
             Self::PostReceive(_) => "post_receive",
             Self::PostRequest(request) => match request.work {
@@ -244,6 +246,7 @@ impl fmt::Display for Call<'_> {
             Self::AsyncEvent(event) => write!(f, " {event:?}"),
             Self::CreateDomain
             | Self::Deregister
+            | Self::Watch
             | Self::Reset
             | Self::Retire
             | Self::CompletionReady

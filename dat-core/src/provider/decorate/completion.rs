@@ -7,7 +7,8 @@ use super::call::{Call, Object};
 use super::hooks::{Hooks, Layer};
 use crate::error::Result;
 use crate::provider::{
-    Completion, CompletionPoller, CompletionQueue, CompletionQueueParts, CompletionSink, Notify,
+    Completion, CompletionDescriptor, CompletionPoller, CompletionQueue, CompletionQueueParts,
+    CompletionSink, Notify,
 };
 
 /// The half that queue pairs are made with.
@@ -61,6 +62,15 @@ impl<H: Hooks> CompletionPoller for Poller<H> {
         let waiting = self.inner.notify(mode);
         self.layer.note(self.object, &Call::Notify { mode, waiting });
         waiting
+    }
+
+    fn descriptor(&mut self) -> Option<CompletionDescriptor> {
+        self.inner.descriptor()
+    }
+
+    fn watch(&mut self) {
+        self.inner.watch();
+        self.layer.note(self.object, &Call::Watch);
     }
 
     fn resize(&mut self, depth: usize) -> Result<()> {

@@ -89,7 +89,7 @@ const fn plain(call: &Call<'_>) -> Option<Count> {
         Call::Reset => Count::Resets,
         Call::Modify { .. } => Count::Modifies,
         Call::Retire => Count::Retires,
-        Call::Notify { .. } => Count::Notifies,
+        Call::Notify { .. } | Call::Watch => Count::Notifies,
         Call::Resize { .. } => Count::Resizes,
         Call::ArmLowWatermark { .. } => Count::WatermarksArmed,
         Call::CompletionReady => Count::ReadyUpcalls,

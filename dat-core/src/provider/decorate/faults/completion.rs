@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::handle::Faults;
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::provider::{Completion, CompletionPoller, Notify};
+use crate::provider::{Completion, CompletionDescriptor, CompletionPoller, Notify};
 
 /// Among how many of the oldest completions reordering picks.
 const WINDOW: usize = 64;
@@ -157,6 +157,18 @@ impl CompletionPoller for Poller {
         state.mode = mode;
         let waiting = state.inner.as_mut().is_some_and(|inner| inner.notify(mode));
         waiting || !state.held.is_empty()
+    }
+
+    fn descriptor(&mut self) -> Option<CompletionDescriptor> {
+        self.0.state.lock().inner.as_mut()?.descriptor()
+    }
+
+    fn watch(&mut self) {
+        let mut state = self.0.state.lock();
+        state.mode = Notify::Signalled;
+        if let Some(inner) = &mut state.inner {
+            inner.watch();
+        }
     }
 
     fn resize(&mut self, depth: usize) -> Result<()> {
