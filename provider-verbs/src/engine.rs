@@ -4,12 +4,13 @@
 //! on. It never does anything else, so nobody who destroys an identifier waits for long
 //! (rdma_destroy_id(3) waits for events that somebody still holds).
 //!
-//! `dat-events` acts on them, on completions that somebody waits for, on asynchronous events of
-//! the device, and on what other threads leave for later. All upcalls that are not made inside
+//! `dat-events` acts on them, on failed completions and on others that are asked for, on
+//! asynchronous events of the device, and on what other threads leave for later. Who waits for
+//! completions asleep is woken by the device itself (`ear`). All upcalls that are not made inside
 //! a downcall are made there. It holds no event, so destroying anything there waits for nobody.
 
 use std::collections::HashMap;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Weak};
@@ -21,6 +22,7 @@ use dat_core::provider::{AdapterSink, AsyncUpcall, ConnectionUpcall};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::SigSet;
 use parking_lot::{Mutex, RwLock};
@@ -37,10 +39,29 @@ use crate::verbs::{AsyncEvent, CompletionChannel, Context, Failure};
 /// How long the thread sleeps while a graceful disconnect waits for requests, in milliseconds.
 const CLOSING_TICK: u16 = 2;
 
+/// How often it looks whether waiters still use the channels that were lent to them, in
+/// milliseconds.
+const LENT_TICK: u16 = 20;
+
+/// Descriptors that one sleep of the thread tells of.
+const BATCH: usize = 32;
+
+/// What a descriptor of the thread's own is known by: below all keys.
+mod source {
+    pub(super) const WAKE: u64 = 0;
+    pub(super) const STOP: u64 = 1;
+    pub(super) const DEVICE: u64 = 2;
+    pub(super) const COMPLETIONS: u64 = 3;
+    pub(super) const FIRST_KEY: u64 = 16;
+}
+
 pub(crate) struct Engine {
     pub(crate) context: Context,
     pub(crate) channel: Arc<cm::Channel>,
+    /// Of the queues that have no channel of their own.
     pub(crate) completions: Arc<CompletionChannel>,
+    /// What the thread `dat-events` sleeps on.
+    sleep: Epoll,
     targets: RwLock<HashMap<u64, Target>>,
     commands: Sender<Command>,
     wake: EventFd,
@@ -73,8 +94,30 @@ pub(crate) enum Command {
     Finish(Arc<Endpoint>),
     /// An endpoint disconnects when its requests have finished.
     Close(Weak<Endpoint>),
+    /// The channel of a queue was lent to a waiter.
+    Lent(Weak<Queue>),
     /// An attempt of an endpoint failed before it was on its way.
     Fail(Weak<Endpoint>, u64, ConnectionUpcall<'static>),
+}
+
+/// What the thread looks after from time to time.
+#[derive(Default)]
+struct Pending {
+    closing: Vec<Weak<Endpoint>>,
+    lent: Vec<Weak<Queue>>,
+}
+
+impl Pending {
+    /// How long the thread may sleep.
+    fn tick(&self) -> EpollTimeout {
+        if !self.closing.is_empty() {
+            EpollTimeout::from(CLOSING_TICK)
+        } else if !self.lent.is_empty() {
+            EpollTimeout::from(LENT_TICK)
+        } else {
+            EpollTimeout::NONE
+        }
+    }
 }
 
 /// The running threads.
@@ -101,17 +144,26 @@ impl Engine {
             context,
             channel,
             completions,
+            sleep: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(no_descriptor)?,
             targets: RwLock::default(),
             commands,
             wake: descriptor(quick)?,
             stop: descriptor(quick)?,
             stopping: AtomicBool::new(false),
-            keys: AtomicU64::new(1),
+            keys: AtomicU64::new(source::FIRST_KEY),
             removed: AtomicBool::new(false),
             sink,
         });
         for fd in [engine.channel.as_fd(), engine.completions.as_fd(), engine.context.as_fd()] {
             fcntl(fd, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map_err(no_descriptor)?;
+        }
+        for (fd, name) in [
+            (engine.wake.as_fd(), source::WAKE),
+            (engine.stop.as_fd(), source::STOP),
+            (engine.context.as_fd(), source::DEVICE),
+            (engine.completions.as_fd(), source::COMPLETIONS),
+        ] {
+            engine.heed(fd, name).map_err(no_descriptor)?;
         }
         let threads = Threads { engine: Arc::clone(&engine), handles: Mutex::default() };
         threads.spawn("dat-cm", Arc::clone(&engine), |engine| engine.take_events())?;
@@ -137,6 +189,16 @@ impl Engine {
         self.targets.read().get(&key).cloned()
     }
 
+    /// Has the thread listen to a descriptor, which it then knows by that key.
+    pub(crate) fn heed(&self, descriptor: BorrowedFd<'_>, key: u64) -> nix::Result<()> {
+        self.sleep.add(descriptor, EpollEvent::new(EpollFlags::EPOLLIN, key))
+    }
+
+    /// Ends that; nothing where it did not listen.
+    pub(crate) fn ignore(&self, descriptor: BorrowedFd<'_>) {
+        let _ = self.sleep.delete(descriptor);
+    }
+
     /// Leaves something for the thread to do; nothing when it has ended.
     pub(crate) fn send(&self, command: Command) {
         if self.commands.send(command).is_ok() {
@@ -147,7 +209,7 @@ impl Engine {
 
     /// The thread `dat-cm`.
     fn take_events(&self) {
-        while self.sleep(&[self.channel.as_fd()], PollTimeout::NONE) {
+        while self.sleep_on(self.channel.as_fd()) {
             loop {
                 match self.channel.take_event() {
                     Ok(event) => self.send(Command::Event(event)),
@@ -163,53 +225,69 @@ impl Engine {
 
     /// The thread `dat-events`.
     fn act(&self, commands: &Receiver<Command>) {
-        let mut closing: Vec<Weak<Endpoint>> = Vec::new();
-        let sources = [self.wake.as_fd(), self.context.as_fd(), self.completions.as_fd()];
+        let mut pending = Pending::default();
+        let mut told = [EpollEvent::empty(); BATCH];
         loop {
-            let timeout = match closing.is_empty() {
-                true => PollTimeout::NONE,
-                false => PollTimeout::from(CLOSING_TICK),
-            };
-            if !self.sleep(&sources, timeout) {
+            // An interruption is as good as a wake-up.
+            let count = self.sleep.wait(&mut told, pending.tick()).unwrap_or(0);
+            if self.stopping.load(Ordering::Acquire) {
                 return;
             }
-            let _ = self.wake.read();
-            while let Ok(command) = commands.try_recv() {
-                self.obey(command, &mut closing);
+            if told[..count].iter().any(|event| event.data() == source::WAKE) {
+                let _ = self.wake.read();
             }
-            closing.retain(|endpoint| {
+            while let Ok(command) = commands.try_recv() {
+                self.obey(command, &mut pending);
+            }
+            pending.closing.retain(|endpoint| {
                 endpoint.upgrade().is_some_and(|endpoint| !endpoint.try_close())
             });
-            while let Ok(key) = self.completions.take_event() {
-                if let Some(Target::Queue(queue)) = self.target(key) {
-                    if let Some(queue) = queue.upgrade() {
-                        queue.channel_event();
-                    }
-                }
+            if count == 0 {
+                pending.lent.retain(|queue| {
+                    queue.upgrade().is_some_and(|queue| queue.is_lent_for_longer())
+                });
             }
-            loop {
-                match self.context.take_async_event() {
-                    Ok(event) => self.handle_async(event),
-                    Err(failure) => {
-                        pause_unless_empty(failure);
-                        break;
+            for event in &told[..count] {
+                match event.data() {
+                    source::WAKE | source::STOP => {}
+                    source::DEVICE => self.take_async_events(),
+                    source::COMPLETIONS => {
+                        while let Ok(key) = self.completions.take_event() {
+                            self.with_queue(key, Queue::channel_event);
+                        }
                     }
+                    key => self.with_queue(key, Queue::own_channel_event),
                 }
             }
         }
     }
 
-    /// Sleeps until a descriptor is readable or the time is over; whether to go on.
-    fn sleep(&self, sources: &[std::os::fd::BorrowedFd<'_>], timeout: PollTimeout) -> bool {
-        let all = sources.iter().copied().chain([self.stop.as_fd()]);
-        let mut polled: Vec<PollFd<'_>> =
-            all.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+    fn with_queue(&self, key: u64, act: impl FnOnce(&Queue)) {
+        if let Some(Target::Queue(queue)) = self.target(key) {
+            if let Some(queue) = queue.upgrade() {
+                act(&queue);
+            }
+        }
+    }
+
+    fn take_async_events(&self) {
+        loop {
+            match self.context.take_async_event() {
+                Ok(event) => self.handle_async(event),
+                Err(failure) => return pause_unless_empty(failure),
+            }
+        }
+    }
+
+    /// Sleeps until the descriptor is readable; whether to go on.
+    fn sleep_on(&self, source: BorrowedFd<'_>) -> bool {
+        let mut polled = [source, self.stop.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
         // An interruption is as good as a wake-up.
-        let _ = poll(&mut polled, timeout);
+        let _ = poll(&mut polled, PollTimeout::NONE);
         !self.stopping.load(Ordering::Acquire)
     }
 
-    fn obey(&self, command: Command, closing: &mut Vec<Weak<Endpoint>>) {
+    fn obey(&self, command: Command, pending: &mut Pending) {
         match command {
             Command::Event(event) => match self.target(event.key) {
                 Some(Target::Endpoint(endpoint)) => {
@@ -233,14 +311,11 @@ impl Engine {
                 }
             }
             Command::Report(key, ready, overflow) => {
-                if let Some(Target::Queue(queue)) = self.target(key) {
-                    if let Some(queue) = queue.upgrade() {
-                        queue.report_later(ready, overflow);
-                    }
-                }
+                self.with_queue(key, |queue| queue.report_later(ready, overflow));
             }
             Command::Finish(endpoint) => endpoint.finish(),
-            Command::Close(endpoint) => closing.push(endpoint),
+            Command::Close(endpoint) => pending.closing.push(endpoint),
+            Command::Lent(queue) => pending.lent.push(queue),
             Command::Fail(endpoint, key, event) => {
                 if let Some(endpoint) = endpoint.upgrade() {
                     endpoint.fail_attempt(key, Some(event));
@@ -262,13 +337,7 @@ impl Engine {
                     _ => {}
                 }
             }
-            AsyncEvent::CompletionQueue { key } => {
-                if let Some(Target::Queue(queue)) = self.target(key) {
-                    if let Some(queue) = queue.upgrade() {
-                        queue.overflowed();
-                    }
-                }
-            }
+            AsyncEvent::CompletionQueue { key } => self.with_queue(key, Queue::overflowed),
             AsyncEvent::SharedReceive { key, event } => {
                 let Some(Target::Shared(shared)) = self.target(key) else { return };
                 let Some(shared) = shared.upgrade() else { return };

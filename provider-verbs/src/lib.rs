@@ -15,7 +15,8 @@
 //!
 //! What was posted is written down in a ring (`ledger`), because the completion of a failure
 //! names nothing but an identifier. Completions stay with the device until they are wanted; two
-//! threads (`engine`) take events, and act on them.
+//! threads (`engine`) take events, and act on them. A thread that waits for completions is woken
+//! by the device itself: it sleeps on the channel of its queue, which is lent to it (`ear`).
 //!
 //! # Locks
 //! In the order in which they may be taken:
@@ -36,6 +37,7 @@ mod completion_queue;
 mod device;
 mod discovery;
 mod domain;
+mod ear;
 mod engine;
 mod errors;
 mod ledger;

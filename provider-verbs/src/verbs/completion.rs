@@ -4,6 +4,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+
 use super::memory::{Lender, Lent, handle};
 use super::{
     Context, Failure, Result, WorkCompletion, field, key_to_pointer, library, pointer_to_key,
@@ -36,6 +38,11 @@ impl CompletionChannel {
         lender: Lent,
     ) -> Arc<Self> {
         Arc::new(Self { raw, _context: context, lender: Some(lender) })
+    }
+
+    /// Has [`take_event`](Self::take_event) return at once.
+    pub(crate) fn set_nonblocking(&self) -> nix::Result<()> {
+        fcntl(self.as_fd(), FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map(|_| ())
     }
 
     /// Takes an event and returns the key of its queue; the event is acknowledged at once, so

@@ -1,0 +1,174 @@
+//! The halves of a queue that the core has.
+
+use std::any::Any;
+use std::sync::{Arc, Weak};
+
+use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_core::provider::{
+    Completion, CompletionDescriptor, CompletionPoller, CompletionQueue, CompletionQueueParts,
+    CompletionSink, Notify,
+};
+
+use super::{BATCH, Queue, Taken, Upcalls};
+use crate::device::Device;
+use crate::engine::Command;
+use crate::errors::{exhausted, foreign, internal};
+use crate::verbs::WorkCompletion;
+
+/// The half that queue pairs are made with.
+struct Handle(Arc<Queue>);
+
+struct Poller(Arc<Queue>);
+
+/// A queue that reports to a dispatcher.
+pub(crate) fn create(
+    device: &Arc<Device>,
+    depth: usize,
+    sink: Arc<dyn CompletionSink>,
+) -> Result<CompletionQueueParts> {
+    let queue = Queue::new(device, depth, Some(sink))?;
+    Ok(CompletionQueueParts {
+        queue: Arc::new(Handle(Arc::clone(&queue))),
+        poller: Box::new(Poller(queue)),
+    })
+}
+
+/// The queue behind a handle of the contract, or one of its own where nobody is interested.
+pub(crate) fn find(
+    device: &Arc<Device>,
+    queue: Option<&dyn CompletionQueue>,
+    subtype: Subtype,
+) -> Result<Arc<Queue>> {
+    match queue {
+        None => Queue::new(device, 1, None),
+        Some(queue) => match queue.as_any().downcast_ref::<Handle>() {
+            Some(handle) => Ok(Arc::clone(&handle.0)),
+            None => Err(foreign("completion queue", subtype)),
+        },
+    }
+}
+
+impl CompletionQueue for Handle {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl CompletionPoller for Poller {
+    fn poll(&mut self, into: &mut [Completion]) -> usize {
+        let queue = &*self.0;
+        let mut guard = queue.inner.lock();
+        let inner = &mut *guard;
+        let (mut count, mut more) = (0, false);
+        while count < into.len() {
+            if let Some(taken) = inner.taken.pop_front() {
+                taken.room.release();
+                into[count] = taken.completion;
+                count += 1;
+                continue;
+            }
+            let mut batch = [WorkCompletion::default(); BATCH];
+            let got = queue.hardware.poll(&mut batch).unwrap_or(0);
+            for entry in &batch[..got] {
+                let Some((done, room)) = inner.routes.translate(queue, entry) else { continue };
+                if count < into.len() {
+                    room.release();
+                    into[count] = done.completion;
+                    count += 1;
+                } else {
+                    more |= inner.notify.wants(done.features);
+                    let room = room.keep();
+                    inner.taken.push_back(Taken { completion: done.completion, room });
+                }
+            }
+            if got < batch.len() {
+                break;
+            }
+        }
+        if more {
+            // They arrived unseen by the thread that tells of arrivals.
+            queue.device.engine.send(Command::Report(queue.key, true, false));
+        }
+        count
+    }
+
+    fn notify(&mut self, mode: Notify) -> bool {
+        let queue = &*self.0;
+        let mut inner = queue.inner.lock();
+        inner.notify = mode;
+        if mode == Notify::Off {
+            if inner.ear.leave() {
+                queue.device.engine.send(Command::Lent(Weak::clone(&queue.me)));
+            }
+            // Failures stay armed; the others tell in vain at most once.
+            return !inner.taken.is_empty();
+        }
+        if inner.ear.take_back() {
+            queue.heed();
+        }
+        inner.arm(&queue.hardware);
+        let mut upcalls = Upcalls::default();
+        inner.collect(queue, false, &mut upcalls);
+        let waiting = !inner.taken.is_empty();
+        drop(inner);
+        // What came is told by the answer; only a lack of room is not.
+        queue.report(Upcalls { ready: false, ..upcalls });
+        waiting
+    }
+
+    fn descriptor(&mut self) -> Option<CompletionDescriptor> {
+        self.0.channel.clone().map(|channel| channel as CompletionDescriptor)
+    }
+
+    fn watch(&mut self) {
+        let queue = &*self.0;
+        let mut inner = queue.inner.lock();
+        inner.notify = Notify::Signalled;
+        if let Some(channel) = &queue.channel {
+            queue.lend(&mut inner, channel);
+        }
+        inner.arm(&queue.hardware);
+    }
+
+    fn resize(&mut self, depth: usize) -> Result<()> {
+        let queue = &*self.0;
+        let mut inner = queue.inner.lock();
+        let mut upcalls = Upcalls::default();
+        inner.collect(queue, false, &mut upcalls);
+        let waiting = inner.taken.len();
+        let outcome = if waiting > depth {
+            Err(Error::new(ReturnType::InvalidState, Subtype::NoSubtype)
+                .because(format!("{waiting} completions are waiting, {depth} would fit"))
+                .advise("dequeue completions first, or ask for a longer queue"))
+        } else {
+            let wanted = u32::try_from(depth).unwrap_or(u32::MAX);
+            if wanted > queue.hardware.depth() {
+                queue.hardware.resize(wanted).map_err(|failure| match failure.errno {
+                    libc::ENOMEM | libc::EINVAL => {
+                        exhausted(failure, Subtype::ResourceTevd, "longer completion queue")
+                    }
+                    _ => internal(failure, "the completion queue keeps its length"),
+                })
+            } else {
+                Ok(())
+            }
+        };
+        if outcome.is_ok() {
+            inner.depth = depth;
+        }
+        drop(inner);
+        queue.report(upcalls);
+        outcome
+    }
+}
+
+impl Drop for Poller {
+    fn drop(&mut self) {
+        let mut inner = self.0.inner.lock();
+        inner.closed = true;
+        inner.notify = Notify::Off;
+        for taken in inner.taken.drain(..) {
+            taken.room.release();
+        }
+    }
+}
