@@ -139,6 +139,8 @@ impl Loopback {
             rmr_supported: true,
             rmr_scope_ep_supported: true,
             invalidate_supported: true,
+            invalidate_scope_pz_supported: true,
+            read_to_rmr_supported: true,
             atomics_supported: true,
             immediate_data_supported: true,
             datagrams_supported: true,

@@ -167,9 +167,11 @@ impl VerbsAdapter {
             lmr_sync_required: false,
             rmr_supported: limits.has_windows_one,
             rmr_scope_ep_supported: limits.has_windows_two,
+            invalidate_supported: limits.has_windows_two && limits.has_invalidate,
             // Only a window of one queue pair can be made invalid by its peer, and an RDMA read
-            // goes to local keys.
-            invalidate_supported: false,
+            // goes to local keys, which windows have none of.
+            invalidate_scope_pz_supported: false,
+            read_to_rmr_supported: false,
             atomics_supported: limits.has_atomics,
             immediate_data_supported: !limits.is_iwarp,
             datagrams_supported: false,

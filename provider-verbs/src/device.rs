@@ -48,6 +48,8 @@ pub(crate) struct Limits {
     pub(crate) max_message: u32,
     pub(crate) has_windows_one: bool,
     pub(crate) has_windows_two: bool,
+    /// Sends that make a window of the peer's invalid.
+    pub(crate) has_invalidate: bool,
     pub(crate) has_atomics: bool,
 }
 
@@ -94,6 +96,7 @@ impl Limits {
             has_windows_one: max_mw > 0 && has(sys::IBV_DEVICE_MEM_WINDOW),
             has_windows_two: max_mw > 0
                 && has(sys::IBV_DEVICE_MEM_WINDOW_TYPE_2A | sys::IBV_DEVICE_MEM_WINDOW_TYPE_2B),
+            has_invalidate: has(sys::IBV_DEVICE_MEM_MGT_EXTENSIONS),
             has_atomics: device.atomic_cap != sys::IBV_ATOMIC_NONE,
         })
     }

@@ -178,6 +178,8 @@ pub(super) fn provider(provider: &ProviderAttributes) -> Section {
         Row::flag("rmr_supported", provider.rmr_supported),
         Row::flag("rmr_scope_ep_supported", provider.rmr_scope_ep_supported),
         Row::flag("invalidate_supported", provider.invalidate_supported),
+        Row::flag("invalidate_scope_pz_supported", provider.invalidate_scope_pz_supported),
+        Row::flag("read_to_rmr_supported", provider.read_to_rmr_supported),
         Row::flag("atomics_supported", provider.atomics_supported),
         Row::flag("datagrams_supported", provider.datagrams_supported),
         Row::flag("immediate_data_supported", provider.immediate_data_supported),

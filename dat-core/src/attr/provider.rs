@@ -108,9 +108,12 @@ pub struct ProviderAttributes {
     pub rmr_supported: bool,
     /// Whether they can be confined to the endpoint that binds them.
     pub rmr_scope_ep_supported: bool,
-    /// Whether a send can make a remote memory region of the peer's invalid, and an RDMA read
-    /// go to memory named by its remote context.
+    /// Whether a send can make a remote memory region of the peer's invalid.
     pub invalidate_supported: bool,
+    /// Whether that goes for regions of the scope of a zone too, not of an endpoint only.
+    pub invalidate_scope_pz_supported: bool,
+    /// Whether an RDMA read can go to memory named by its remote context.
+    pub read_to_rmr_supported: bool,
     /// Whether there are fetch-and-add and compare-and-swap.
     pub atomics_supported: bool,
     /// Whether endpoints can carry datagrams.

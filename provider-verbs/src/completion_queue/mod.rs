@@ -12,7 +12,7 @@ pub(crate) use attachment::Attachment;
 pub(crate) use poller::{create, find};
 pub(crate) use routes::shared_identifier;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -105,7 +105,7 @@ impl Queue {
         let hardware = verbs::CompletionQueue::new(&engine.context, wanted, key, Some(told))
             .map_err(|failure| exhausted(failure, Subtype::ResourceTevd, "completion queue"))?;
         let inner = Inner {
-            routes: Routes { entries: Vec::new(), by_number: HashMap::new() },
+            routes: Routes::new(&device.limits),
             taken: VecDeque::new(),
             depth,
             needed: 0,

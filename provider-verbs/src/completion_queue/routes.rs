@@ -7,6 +7,7 @@ use dat_core::provider::Completion;
 use dat_core::{DtoStatus, Operation};
 
 use super::Queue;
+use crate::device::Limits;
 use crate::ledger::{Done, Ledger};
 use crate::shared_receive::Shared;
 use crate::sys::verbs as sys;
@@ -17,6 +18,8 @@ pub(super) struct Routes {
     pub(super) entries: Vec<Entry>,
     /// Queue pairs with a shared receive queue, by number: their completions name a buffer.
     pub(super) by_number: HashMap<u32, usize>,
+    /// The flags of a completion of which any says that a key was made invalid.
+    invalidated: u32,
 }
 
 /// A work queue that completes here.
@@ -71,6 +74,19 @@ impl RoomRef<'_> {
 }
 
 impl Routes {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            entries: Vec::new(),
+            by_number: HashMap::new(),
+            invalidated: match limits.is_soft_roce() {
+                // It hands out the kernel's own flag, which for a program means something that
+                // no connection has.
+                true => sys::IBV_WC_WITH_INV | sys::IBV_WC_IP_CSUM_OK,
+                false => sys::IBV_WC_WITH_INV,
+            },
+        }
+    }
+
     /// What a completion of the device's means; nothing of one that nobody is to hear of.
     #[inline]
     pub(super) fn translate(
@@ -90,7 +106,7 @@ impl Routes {
         }
         let (_, mut done) = ledger.complete(id.number, status)?;
         if status == DtoStatus::Success && !done.completion.operation.is_request() {
-            received(&mut done.completion, from);
+            received(&mut done.completion, from, self.invalidated);
         }
         Some((done, RoomRef::Ledger(ledger)))
     }
@@ -109,14 +125,14 @@ impl Routes {
         }
         let mut done = shared.complete(place, ledger.tag, status)?;
         if status == DtoStatus::Success {
-            received(&mut done.completion, from);
+            received(&mut done.completion, from, self.invalidated);
         }
         Some((done, RoomRef::Shared(shared)))
     }
 }
 
 /// What only the completion of a receive says.
-fn received(completion: &mut Completion, from: &WorkCompletion) {
+fn received(completion: &mut Completion, from: &WorkCompletion, invalidated: u32) {
     completion.length = u64::from(from.byte_len);
     if completion.operation == Operation::ReceiveDatagram {
         return;
@@ -124,7 +140,7 @@ fn received(completion: &mut Completion, from: &WorkCompletion) {
     if from.opcode == sys::IBV_WC_RECV_RDMA_WITH_IMM {
         completion.operation = Operation::ReceiveImmediate;
         completion.extra = u64::from(u32::from_be(from.imm_or_key));
-    } else if from.wc_flags & sys::IBV_WC_WITH_INV != 0 {
+    } else if from.wc_flags & invalidated != 0 {
         completion.operation = Operation::ReceiveWithInvalidate;
         completion.extra = u64::from(from.imm_or_key);
     }

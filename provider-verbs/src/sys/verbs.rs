@@ -15,6 +15,7 @@ pub(crate) const IBV_LINK_LAYER_ETHERNET: u8 = 2;
 
 pub(crate) const IBV_DEVICE_SRQ_RESIZE: c_uint = 1 << 13;
 pub(crate) const IBV_DEVICE_MEM_WINDOW: c_uint = 1 << 17;
+pub(crate) const IBV_DEVICE_MEM_MGT_EXTENSIONS: c_uint = 1 << 21;
 pub(crate) const IBV_DEVICE_MEM_WINDOW_TYPE_2A: c_uint = 1 << 23;
 pub(crate) const IBV_DEVICE_MEM_WINDOW_TYPE_2B: c_uint = 1 << 24;
 pub(crate) const IBV_ATOMIC_NONE: u32 = 0;
@@ -80,6 +81,7 @@ pub(crate) const IBV_WC_RESP_TIMEOUT_ERR: u32 = 20;
 
 pub(crate) const IBV_WC_RECV_RDMA_WITH_IMM: u32 = 129;
 pub(crate) const IBV_WC_WITH_IMM: c_uint = 1 << 1;
+pub(crate) const IBV_WC_IP_CSUM_OK: c_uint = 1 << 2;
 pub(crate) const IBV_WC_WITH_INV: c_uint = 1 << 3;
 
 pub(crate) const IBV_EVENT_CQ_ERR: u32 = 0;

@@ -113,8 +113,11 @@ fn interface(from: &DAT_IA_ATTR) -> IaAttributes {
 
 fn provider(from: &DAT_PROVIDER_ATTR, ia: &DAT_IA_ATTR) -> ProviderAttributes {
     let has_extensions = dialect::has_extensions(ia);
+    let provider_name = text(&from.provider_name);
+    // C has no attribute for what only providers without a device can do.
+    let over_device = provider_name == "DAT verbs";
     ProviderAttributes {
-        provider_name: text(&from.provider_name),
+        provider_name,
         provider_version: (from.provider_version_major, from.provider_version_minor),
         lmr_mem_types: memory_types(from.lmr_mem_types_supported),
         iov_ownership: match from.iov_ownership_on_return {
@@ -151,6 +154,8 @@ fn provider(from: &DAT_PROVIDER_ATTR, ia: &DAT_IA_ATTR) -> ProviderAttributes {
         rmr_supported: ia.max_rmrs > 0,
         rmr_scope_ep_supported: dialect::has_scope_of_endpoints(from),
         invalidate_supported: dialect::HAS_INVALIDATE,
+        invalidate_scope_pz_supported: dialect::HAS_INVALIDATE && !over_device,
+        read_to_rmr_supported: dialect::HAS_INVALIDATE && !over_device,
         atomics_supported: has_extensions,
         datagrams_supported: has_extensions,
         immediate_data_supported: has_extensions,

@@ -116,7 +116,7 @@ impl Endpoint {
     ) -> Result<()> {
         let inner = &*self.inner;
         inner.check_requests(READ_TO_RMR)?;
-        let offered = inner.offers().invalidate_supported;
+        let offered = inner.offers().read_to_rmr_supported;
         inner.check_offered(offered, "RDMA read to a remote context", READ_TO_RMR)?;
         inner.check_read(remote.length, local.length, flags, TO_RMR_ARGUMENTS, READ_TO_RMR)?;
         let work = Work::RdmaReadToRmr { local, remote };

@@ -90,6 +90,8 @@ impl Adapter for StubAdapter {
                 rmr_supported: false,
                 rmr_scope_ep_supported: false,
                 invalidate_supported: false,
+                invalidate_scope_pz_supported: false,
+                read_to_rmr_supported: false,
                 atomics_supported: false,
                 immediate_data_supported: false,
                 datagrams_supported: false,

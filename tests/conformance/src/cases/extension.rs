@@ -123,7 +123,7 @@ fn immediate_data_completes_a_receive() {
 
 fn a_read_can_go_to_a_remote_context() {
     let node = Node::new();
-    if !node.ia.provider_attributes().invalidate_supported {
+    if !node.ia.provider_attributes().read_to_rmr_supported {
         skip("the provider has no RDMA read to a remote context");
     }
     let (client, server) = node.pair();

@@ -2,7 +2,7 @@
 
 use dat_core::{
     Bind, Close, CompletionFlags, ConnectionEventKind, DtoStatus, Endpoint, EpState, Operation,
-    Privileges, ReturnType, Rmr, Subtype,
+    Privileges, ProtectionZone, ReturnType, Rmr, Subtype,
 };
 
 use crate::case::{cases, skip};
@@ -33,6 +33,13 @@ fn node() -> Node {
         skip("the provider has no remote memory regions");
     }
     node
+}
+
+/// A region of the widest scope of which a peer can make regions invalid.
+pub(super) fn region(node: &Node, pz: &ProtectionZone) -> Rmr {
+    let wide = node.ia.provider_attributes().invalidate_scope_pz_supported;
+    let made = if wide { node.ia.rmr_create(pz) } else { node.ia.rmr_create_for_ep(pz) };
+    made.expect("a region")
 }
 
 /// Opens all of a buffer to the peer of an endpoint.
@@ -100,7 +107,7 @@ fn the_receive_says_which_context_it_was() {
     let node = node();
     let (client, server) = node.pair();
     let (memory, buffer) = (node.buffer(16), node.buffer(16));
-    let rmr = node.ia.rmr_create(&node.pz).expect("a region");
+    let rmr = region(&node, &node.pz);
     let context = open(&node, &server, &rmr, &memory);
     buffer.fill(0, b"no longer");
     server.post_recv(&[buffer.piece(9, 7)], 11, NONE).expect("posted");
@@ -130,7 +137,7 @@ fn the_context_is_invalid_before_the_receive_completes() {
     let node = node();
     let (client, server) = node.pair();
     let memory = node.buffer(16);
-    let rmr = node.ia.rmr_create(&node.pz).expect("a region");
+    let rmr = region(&node, &node.pz);
     let context = open(&node, &server, &rmr, &memory);
     assert_eq!(write(&node, &client, &memory, context), DtoStatus::Success);
     invalidate(&node, &client, &server, context);
@@ -144,7 +151,7 @@ fn a_new_bind_gives_a_new_context() {
     let node = node();
     let (client, server) = node.pair();
     let memory = node.buffer(16);
-    let rmr = node.ia.rmr_create(&node.pz).expect("a region");
+    let rmr = region(&node, &node.pz);
     let first = open(&node, &server, &rmr, &memory);
     invalidate(&node, &client, &server, first);
     let second = open(&node, &server, &rmr, &memory);
@@ -160,7 +167,7 @@ fn a_freed_region_has_no_context_to_invalidate() {
     let node = node();
     let (client, server) = node.pair();
     let memory = node.buffer(16);
-    let rmr = node.ia.rmr_create(&node.pz).expect("a region");
+    let rmr = region(&node, &node.pz);
     let context = open(&node, &server, &rmr, &memory);
     rmr.free().expect("live");
     breaks(&node, &client, &server, context);
@@ -180,7 +187,7 @@ fn a_disconnected_endpoint_flushes_it() {
     let node = node();
     let (client, server) = node.pair();
     let memory = node.buffer(16);
-    let rmr = node.ia.rmr_create(&node.pz).expect("a region");
+    let rmr = region(&node, &node.pz);
     let context = open(&node, &server, &rmr, &memory);
     client.disconnect(Close::Abrupt).expect("connected");
     let ends = [&client, &server];
@@ -188,6 +195,9 @@ fn a_disconnected_endpoint_flushes_it() {
     client.post_send_with_invalidate(&[], 9, NONE, context).expect("posted and flushed");
     let done = expect_dto(&node.request, &[&client, &server]);
     assert_eq!((done.cookie, done.status), (9, DtoStatus::Flushed));
+    if !node.ia.provider_attributes().invalidate_scope_pz_supported {
+        return;
+    }
     // It never got there: another connection of the zone still uses the context.
     let (other, peer) = (node.ep(), node.ep());
     link(&node, &other, &node, &peer);
@@ -225,7 +235,7 @@ fn a_context_of_another_zone_breaks() {
     let peer = node.ep();
     link(&node, &peer, &node, &theirs);
     let memory = Buffer::new(&node.ia, &other, 16);
-    let rmr = node.ia.rmr_create(&other).expect("a region");
+    let rmr = region(&node, &other);
     let context = open(&node, &theirs, &rmr, &memory);
     breaks(&node, &client, &server, context);
     // Where it is at home it is as it was.
@@ -236,7 +246,7 @@ fn a_context_breaks_the_second_time() {
     let node = node();
     let (client, server) = node.pair();
     let memory = node.buffer(16);
-    let rmr = node.ia.rmr_create(&node.pz).expect("a region");
+    let rmr = region(&node, &node.pz);
     let context = open(&node, &server, &rmr, &memory);
     invalidate(&node, &client, &server, context);
     breaks(&node, &client, &server, context);

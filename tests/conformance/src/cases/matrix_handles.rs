@@ -512,7 +512,7 @@ fn offered(call: &str, offers: &ProviderAttributes) -> bool {
         || OF_2_0.iter().any(|word| lacks(word, HAS_2_0))
         || lacks("rmr", offers.rmr_supported)
         || lacks("invalidate", offers.invalidate_supported)
-        || lacks("read_to_rmr", offers.invalidate_supported)
+        || lacks("read_to_rmr", offers.read_to_rmr_supported)
         || lacks("immed", offers.immediate_data_supported)
         || lacks("_and_", offers.atomics_supported))
 }

@@ -14,6 +14,7 @@ use dat_core::{
     RecvBuffers, Result, ReturnType, Rmr, Rsp, Subtype, Timeout,
 };
 
+use super::invalidate::region;
 use crate::case::{cases, skip};
 use crate::check::refused;
 use crate::node::{Buffer, Node};
@@ -493,11 +494,12 @@ fn post_send_with_invalidate() {
     need(|node| node.ia.provider_attributes().rmr_supported, "remote memory regions");
     for (from, outcome) in STATES.into_iter().zip(table::REQUEST) {
         let scene = Scene::new(from);
+        let closable = region(&scene.node, &scene.node.pz);
         let mut context = 0;
         if from == EpState::Connected {
             // The peer opens a piece of its memory, for the send to close.
             let peer = scene.staged.peer.as_ref().expect("two sides");
-            context = scene.rmr().bind(peer, &whole(&scene)).expect("connected");
+            context = closable.bind(peer, &whole(&scene)).expect("connected");
             expect_bind(&scene.node.request, &[peer]);
         }
         let before = scene.snapshot();
@@ -554,7 +556,7 @@ fn post_rdma_read() {
 }
 
 fn post_rdma_read_to_rmr() {
-    need(|node| node.ia.provider_attributes().invalidate_supported, "reads to a remote context");
+    need(|node| node.ia.provider_attributes().read_to_rmr_supported, "reads to a remote context");
     let call = |scene: &Scene| {
         let local = scene.buffer.remote(0, 32);
         scene.ep().post_rdma_read_to_rmr(local, COOKIE, scene.target.remote(0, 32), NONE)

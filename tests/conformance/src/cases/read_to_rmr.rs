@@ -23,7 +23,7 @@ const NONE: CompletionFlags = CompletionFlags::empty();
 
 fn node() -> Node {
     let node = Node::new();
-    if !node.ia.provider_attributes().invalidate_supported {
+    if !node.ia.provider_attributes().read_to_rmr_supported {
         skip("the provider has no RDMA read to a remote context");
     }
     node
