@@ -16,6 +16,7 @@ mod perf;
 mod ping;
 mod providers;
 mod session;
+mod side;
 mod units;
 
 use std::process::ExitCode;

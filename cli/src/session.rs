@@ -6,21 +6,12 @@ use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use dat_core::{
-    Close, Connect, ConnectionEventKind, DtoCompletion, DtoStatus, Endpoint, EpSpec, EvdFlags,
-    EvdOptions, Event, EventDispatcher, InterfaceAdapter, Lmr, Memory, MemorySource, Operation,
-    Privileges, ProtectionZone, Psp, PspMaker, Timeout,
+    Close, Connect, ConnectionEventKind, DtoCompletion, Event, EventDispatcher, InterfaceAdapter,
+    Lmr, Memory, MemorySource, Privileges, ProtectionZone, Psp, PspMaker, Timeout,
 };
 
 use crate::fault::Fault;
-
-/// One endpoint with the dispatchers that its operations complete into.
-#[derive(Debug)]
-pub(crate) struct Side {
-    pub(crate) ep: Endpoint,
-    pub(crate) recv: EventDispatcher,
-    pub(crate) request: EventDispatcher,
-    connection: EventDispatcher,
-}
+use crate::side::{self, Side};
 
 /// Two endpoints of an adapter, to be connected to each other.
 #[derive(Debug)]
@@ -58,30 +49,10 @@ impl Pair {
         depth: u32,
         patience: Duration,
     ) -> Result<Self, Fault> {
-        let limits = ia.attributes();
-        let depth = depth.min(limits.max_dto_per_ep).min(limits.max_evd_qlen);
-        let evd = |flags, least: u32| {
-            let length = least.min(limits.max_evd_qlen);
-            ia.evd_create(&EvdOptions::new(length, flags))
-        };
-        let arrivals = evd(EvdFlags::CONNECTION_REQUEST, 8)?;
-        let requests = request_streams(ia);
-        let mut attributes = ia.default_ep_attributes().clone();
-        attributes.max_message_size = limits.max_message_size;
-        attributes.max_rdma_size = limits.max_rdma_size;
-        attributes.max_recv_dtos = depth;
-        attributes.max_request_dtos = depth;
-        let side = || -> Result<Side, Fault> {
-            let (recv, request) = (evd(EvdFlags::DTO, depth)?, evd(requests, depth)?);
-            let connection = evd(EvdFlags::CONNECTION, 8)?;
-            let spec = EpSpec::new(pz)
-                .recv_evd(&recv)
-                .request_evd(&request)
-                .connect_evd(&connection)
-                .attributes(&attributes);
-            Ok(Side { ep: ia.ep_create(&spec)?, recv, request, connection })
-        };
-        let (active, passive) = (side()?, side()?);
+        let arrivals = side::arrivals(ia)?;
+        let active = Side::create(ia, pz, depth, patience)?;
+        let passive = Side::create(ia, pz, depth, patience)?;
+        let depth = active.depth;
         let ia = ia.clone();
         Ok(Self { ia, active, passive, depth, arrivals, psp: None, patience })
     }
@@ -102,20 +73,9 @@ impl Pair {
         let request = self.arrival()?;
         let by_passive = request.query()?.private_data;
         request.accept(Some(&self.passive.ep), answered)?;
-        let by_active = self.told(&self.active, ConnectionEventKind::Established)?;
-        self.told(&self.passive, ConnectionEventKind::Established)?;
+        let by_active = self.active.told(ConnectionEventKind::Established)?;
+        self.passive.told(ConnectionEventKind::Established)?;
         Ok(Exchanged { by_passive, by_active })
-    }
-
-    /// Waits until a side is told of an event of its connection; returns the private data.
-    fn told(&self, side: &Side, kind: ConnectionEventKind) -> Result<Arc<[u8]>, Fault> {
-        let mut event = Event::default();
-        self.await_event(&side.connection, kind.name(), &mut event)?;
-        match event {
-            Event::Connection(event) if event.kind == kind => Ok(event.private_data),
-            Event::Connection(event) => Err(Fault::connection(event.kind)),
-            other => Err(Fault::unexpected(format!("{other:?} came for a connection"))),
-        }
     }
 
     /// The request that the passive side gets, unless the attempt fails first.
@@ -145,7 +105,7 @@ impl Pair {
     pub(crate) fn disconnect(&self) -> Result<(), Fault> {
         self.active.ep.disconnect(Close::Graceful)?;
         for side in [&self.active, &self.passive] {
-            self.told(side, ConnectionEventKind::Disconnected)?;
+            side.told(ConnectionEventKind::Disconnected)?;
         }
         Ok(())
     }
@@ -153,10 +113,8 @@ impl Pair {
     /// Frees everything; goes on after a failure and returns the first.
     pub(crate) fn free(self) -> Result<(), Fault> {
         let mut done = vec![self.psp.as_ref().map_or(Ok(()), Psp::free)];
-        done.extend([self.active.ep.free(), self.passive.ep.free()]);
-        for side in [&self.active, &self.passive] {
-            done.extend([side.recv.free(), side.request.free(), side.connection.free()]);
-        }
+        done.extend(self.active.free());
+        done.extend(self.passive.free());
         done.push(self.arrivals.free());
         Ok(done.into_iter().collect::<dat_core::Result<()>>()?)
     }
@@ -168,10 +126,7 @@ impl Pair {
         what: &str,
         event: &mut Event,
     ) -> Result<(), Fault> {
-        if evd.wait(Timeout::After(self.patience), 1, event)?.is_event() {
-            return Ok(());
-        }
-        Err(Fault::timed_out(what, self.patience))
+        side::await_event(evd, what, self.patience, event)
     }
 
     /// Waits, asleep, for the completion of one operation and checks all of it.
@@ -180,42 +135,7 @@ impl Pair {
         evd: &EventDispatcher,
         expected: &DtoCompletion,
     ) -> Result<(), Fault> {
-        let mut event = Event::default();
-        let name = operation_name(expected.operation);
-        self.await_event(evd, &format!("completion of the {name}"), &mut event)?;
-        let Event::Dto(found) = event else {
-            return Err(Fault::unexpected(format!("{event:?} came for a {name}")));
-        };
-        if found.status != expected.status && found.status != DtoStatus::Success {
-            return Err(Fault::completion(name, found.status));
-        }
-        // A flushed operation moved nothing that could be counted, and who requests knows
-        // how much that was.
-        let counted = found.status == DtoStatus::Success && !expected.operation.is_request();
-        let length = if counted { found.length } else { expected.length };
-        if (DtoCompletion { length, ..found }) != *expected {
-            return Err(Fault::unexpected(format!("{found:?} came instead of {expected:?}")));
-        }
-        Ok(())
-    }
-}
-
-/// The streams that the requests of an endpoint need, where the provider lets them meet.
-fn request_streams(ia: &InterfaceAdapter) -> EvdFlags {
-    let provider = ia.provider_attributes();
-    let merged = provider.evd_stream_merging.conflict(EvdFlags::COMPLETIONS).is_none();
-    if provider.rmr_supported && merged { EvdFlags::COMPLETIONS } else { EvdFlags::DTO }
-}
-
-/// What an operation is called in a sentence.
-pub(crate) fn operation_name(operation: Operation) -> &'static str {
-    match operation {
-        Operation::Send => "send",
-        Operation::RdmaWrite => "RDMA write",
-        Operation::RdmaRead => "RDMA read",
-        Operation::Receive | Operation::ReceiveWithInvalidate => "receive",
-        Operation::Bind => "bind",
-        _ => "operation",
+        side::await_completion(evd, expected, self.patience)
     }
 }
 

@@ -6,7 +6,8 @@ use super::Op;
 use super::rig::Rig;
 use crate::fault::Fault;
 use crate::pattern;
-use crate::session::{Buffer, Side, operation_name, poll};
+use crate::session::{Buffer, poll};
+use crate::side::{Side, operation_name};
 
 /// Places are at least so far apart, and start where a processor's cache lines do.
 const ALIGN: u64 = 64;

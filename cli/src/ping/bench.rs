@@ -1,6 +1,5 @@
 //! What the steps work on, and the steps that make and end it.
 
-use std::cell::Cell;
 use std::time::Duration;
 
 use dat_core::{
@@ -8,7 +7,8 @@ use dat_core::{
     Operation, ProtectionZone, Registry,
 };
 
-use super::runner::Done;
+use super::pieces::Stopwatch;
+use super::runner::{Done, Subject};
 use super::window::Window;
 use crate::fault::Fault;
 use crate::session::{Buffer, DISPATCHERS, Exchanged, Pair};
@@ -18,7 +18,7 @@ use crate::{pattern, units};
 pub(super) const LONGEST: u64 = 64 << 10;
 
 /// How long the buffers are: the longest transfer and its surroundings.
-const AREA: u64 = LONGEST + (4 << 10);
+pub(super) const AREA: u64 = LONGEST + (4 << 10);
 
 /// Operations that a side can have outstanding: no step needs more.
 const DEPTH: u32 = 8;
@@ -39,8 +39,7 @@ pub(super) struct Bench {
 /// The memory of both sides.
 #[derive(Debug)]
 pub(super) struct Buffers {
-    /// How long the making and checking of data took, which is no part of a step's time.
-    pub(super) checking: Cell<Duration>,
+    pub(super) checking: Stopwatch,
     pub(super) active_out: Buffer,
     pub(super) active_into: Buffer,
     pub(super) passive_out: Buffer,
@@ -84,11 +83,6 @@ impl Bench {
         Ok(self.pair()?.active.ep.query()?.attributes)
     }
 
-    /// How long the making and checking of data took since this was asked last.
-    pub(super) fn take_checking(&self) -> Duration {
-        self.buffers.as_ref().map(|buffers| buffers.checking.take()).unwrap_or_default()
-    }
-
     /// How long each wait may take.
     pub(super) fn patience(&self) -> Duration {
         self.patience
@@ -118,7 +112,7 @@ impl Bench {
         let (ia, pz) = (self.ia()?, self.pz()?);
         let length = AREA.min(ia.attributes().max_lmr_block_size) as usize;
         let buffers = Buffers {
-            checking: Cell::default(),
+            checking: Stopwatch::default(),
             active_out: Buffer::source(ia, pz, length)?,
             active_into: Buffer::target(ia, pz, length)?,
             passive_out: Buffer::source(ia, pz, length)?,
@@ -215,13 +209,19 @@ impl Bench {
     }
 }
 
+impl Subject for Bench {
+    fn take_checking(&self) -> Duration {
+        self.buffers.as_ref().map(|buffers| buffers.checking.take()).unwrap_or_default()
+    }
+}
+
 /// What an earlier step made.
-fn there<T>(made: Option<T>) -> Result<T, Fault> {
+pub(super) fn there<T>(made: Option<T>) -> Result<T, Fault> {
     made.ok_or_else(|| Fault::unexpected("an earlier step did not make what is needed".to_owned()))
 }
 
 /// An asynchronous error that concerns the whole adapter, if there was one.
-fn asynchronous_error(ia: &InterfaceAdapter) -> Result<(), Fault> {
+pub(super) fn asynchronous_error(ia: &InterfaceAdapter) -> Result<(), Fault> {
     let Some(evd) = ia.async_evd() else { return Ok(()) };
     let mut event = Event::default();
     while evd.dequeue(&mut event)? {

@@ -7,17 +7,22 @@ use crate::units;
 /// The sizes of messages.
 const SIZES: [u64; 5] = [0, 1, 64, 4 << 10, LONGEST];
 
-fn step(name: &str, needs: &'static [Stage], gives: Option<Stage>, act: Act) -> Step {
+pub(super) fn step<S>(
+    name: &str,
+    needs: &'static [Stage],
+    gives: Option<Stage>,
+    act: Act<S>,
+) -> Step<S> {
     Step { name: name.to_owned(), needs, gives, act }
 }
 
 /// The first step: the limits of the adapter decide over the others.
-pub(super) fn open() -> Step {
+pub(super) fn open() -> Step<Bench> {
     step("open", &[], Some(Stage::Adapter), Box::new(Bench::open))
 }
 
 /// All other steps.
-pub(super) fn rest(bench: &Bench) -> Vec<Step> {
+pub(super) fn rest(bench: &Bench) -> Vec<Step<Bench>> {
     use Stage::{Adapter, Connection, Listener, Memory, Objects, Window};
     const DATA: &[Stage] = &[Connection, Memory];
     let mut steps = vec![
@@ -44,12 +49,27 @@ pub(super) fn rest(bench: &Bench) -> Vec<Step> {
     }
     let needs_window: &[Stage] = &[Window, Connection, Memory];
     steps.extend([
-        step("send in segments", DATA, None, Box::new(|bench| bench.send_in_segments())),
-        step("RDMA write", DATA, None, Box::new(|bench| bench.rdma_writes())),
-        step("RDMA read", DATA, None, Box::new(|bench| bench.rdma_reads())),
+        step(
+            "send in segments",
+            DATA,
+            None,
+            Box::new(|bench: &mut Bench| bench.send_in_segments()),
+        ),
+        step("RDMA write", DATA, None, Box::new(|bench: &mut Bench| bench.rdma_writes())),
+        step("RDMA read", DATA, None, Box::new(|bench: &mut Bench| bench.rdma_reads())),
         step("bind", DATA, Some(Window), Box::new(Bench::bind)),
-        step("access by the bind", needs_window, None, Box::new(|bench| bench.use_window())),
-        step("old bind is refused", needs_window, None, Box::new(|bench| bench.rebind())),
+        step(
+            "access by the bind",
+            needs_window,
+            None,
+            Box::new(|bench: &mut Bench| bench.use_window()),
+        ),
+        step(
+            "old bind is refused",
+            needs_window,
+            None,
+            Box::new(|bench: &mut Bench| bench.rebind()),
+        ),
         step("disconnect", DATA, None, Box::new(Bench::disconnect)),
         step("close", &[Adapter], None, Box::new(Bench::close)),
     ]);

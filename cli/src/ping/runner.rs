@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::bench::Bench;
 use crate::fault::Fault;
 use crate::output::{Output, Paint, clean};
 use crate::units;
@@ -29,15 +28,21 @@ pub(super) enum Done {
     LeftOut(String),
 }
 
+/// What steps work on.
+pub(super) trait Subject {
+    /// How long the making and checking of data took since this was asked last.
+    fn take_checking(&self) -> Duration;
+}
+
 /// What a step does.
-pub(super) type Act = Box<dyn Fn(&mut Bench) -> Result<Done, Fault>>;
+pub(super) type Act<S> = Box<dyn Fn(&mut S) -> Result<Done, Fault>>;
 
 /// A step to run.
-pub(super) struct Step {
+pub(super) struct Step<S> {
     pub(super) name: String,
     pub(super) needs: &'static [Stage],
     pub(super) gives: Option<Stage>,
-    pub(super) act: Act,
+    pub(super) act: Act<S>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -92,7 +97,7 @@ impl Runner {
     }
 
     /// Runs a step, if what it needs is there.
-    pub(super) fn step(&mut self, step: Step, bench: &mut Bench, output: &mut Output) {
+    pub(super) fn step<S: Subject>(&mut self, step: Step<S>, subject: &mut S, output: &mut Output) {
         let record = match self.lost.iter().find(|lost| step.needs.contains(&lost.stage)) {
             Some(lost) => {
                 let (mark, end) = match lost.mark {
@@ -104,7 +109,7 @@ impl Runner {
                 self.lose(step.gives, root);
                 Record { step: step.name, verdict: mark, microseconds: None, detail, fault: None }
             }
-            None => self.try_step(step, bench),
+            None => self.try_step(step, subject),
         };
         if self.shown {
             record.print(output);
@@ -112,10 +117,10 @@ impl Runner {
         self.records.push(record);
     }
 
-    fn try_step(&mut self, step: Step, bench: &mut Bench) -> Record {
+    fn try_step<S: Subject>(&mut self, step: Step<S>, subject: &mut S) -> Record {
         let start = Instant::now();
-        let done = (step.act)(bench);
-        let time = start.elapsed().saturating_sub(bench.take_checking());
+        let done = (step.act)(subject);
+        let time = start.elapsed().saturating_sub(subject.take_checking());
         let (verdict, detail, fault) = match done {
             Ok(Done::Passed(detail)) => (Mark::Passed, detail, None),
             Ok(Done::LeftOut(detail)) => (Mark::LeftOut, detail, None),

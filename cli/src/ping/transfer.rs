@@ -1,24 +1,20 @@
 //! The steps that move data, and the proof that every byte went where it belongs.
 
-use std::cell::Cell;
-use std::time::{Duration, Instant};
-
-use dat_core::{CompletionFlags, DtoCompletion, LmrTriplet, Operation, RmrTriplet};
+use dat_core::{CompletionFlags, DtoCompletion, Operation, RmrTriplet};
 
 use super::bench::{Bench, Buffers, LONGEST};
+use super::pieces::{Piece, SEGMENTED, Stopwatch, pieces, remote_triplet, total, triplets};
 use super::plan::sizes;
 use super::runner::Done;
 use crate::fault::Fault;
-use crate::session::{Buffer, Pair, Side};
-use crate::{pattern, units};
-
-/// A piece of a buffer: where it starts and how long it is.
-pub(super) type Piece = (u64, u64);
+use crate::session::{Buffer, Pair};
+use crate::side::Side;
+use crate::units;
 
 /// One direction of a connection: who gives and who takes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way<'a> {
-    checking: &'a Cell<Duration>,
+    checking: &'a Stopwatch,
     pair: &'a Pair,
     giver: &'a Side,
     out: &'a Buffer,
@@ -123,16 +119,10 @@ impl<'a> Way<'a> {
 
     /// Gives both buffers patterns of their own.
     pub(super) fn prepare(&self, seed: u64) -> Result<(), Fault> {
-        let start = Instant::now();
-        for (buffer, seed) in [(self.out, seed), (self.into, !seed)] {
-            buffer.memory.write(0, &pattern::bytes(seed, 0, buffer.memory.len()))?;
-        }
-        self.checking.set(self.checking.get() + start.elapsed());
-        Ok(())
+        self.checking.prepare(self.out, self.into, seed)
     }
 
-    /// Compares all of the taker's buffer with what must be there: the pieces that were
-    /// moved, and between and around them what was there before.
+    /// Compares all of the taker's buffer with what must be there.
     pub(super) fn check(
         &self,
         what: &str,
@@ -140,55 +130,9 @@ impl<'a> Way<'a> {
         from: &[Piece],
         to: &[Piece],
     ) -> Result<(), Fault> {
-        let start = Instant::now();
-        let length = self.into.memory.len();
-        let moved: Vec<u8> = from
-            .iter()
-            .flat_map(|&(start, length)| pattern::bytes(seed, start as usize, length as usize))
-            .collect();
-        let mut expected = pattern::bytes(!seed, 0, length);
-        let mut rest = moved.as_slice();
-        for &(start, length) in to {
-            let (piece, others) = rest.split_at(rest.len().min(length as usize));
-            expected[start as usize..][..piece.len()].copy_from_slice(piece);
-            rest = others;
-        }
-        let found = self.into.memory.to_vec(0, length)?;
-        let equal = pattern::compare(&format!("{what} and its surroundings"), &expected, &found);
-        self.checking.set(self.checking.get() + start.elapsed());
-        equal
+        self.checking.check(what, self.into, seed, from, to)
     }
 }
-
-fn total(pieces: &[Piece]) -> u64 {
-    pieces.iter().map(|piece| piece.1).sum()
-}
-
-fn triplets(buffer: &Buffer, pieces: &[Piece]) -> dat_core::Result<Vec<LmrTriplet>> {
-    pieces.iter().map(|&(start, length)| buffer.lmr.triplet(start, length)).collect()
-}
-
-fn remote_triplet(buffer: &Buffer, (start, length): Piece) -> dat_core::Result<RmrTriplet> {
-    buffer.lmr.remote_triplet(start, length)
-}
-
-/// A length in pieces of growing size with gaps between.
-fn pieces(length: u64, count: u64) -> Vec<Piece> {
-    let weights = count * (count + 1) / 2;
-    let (mut start, mut left) = (5, length);
-    (1..=count)
-        .map(|weight| {
-            let part = if weight == count { left } else { length * weight / weights };
-            let piece = (start, part);
-            start += part + 11 * weight;
-            left -= part;
-            piece
-        })
-        .collect()
-}
-
-/// The length of what is moved in segments.
-const SEGMENTED: u64 = 5000;
 
 impl Bench {
     fn ways(&self) -> Result<[Way<'_>; 2], Fault> {

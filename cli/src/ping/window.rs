@@ -5,8 +5,9 @@ use dat_core::{
 };
 
 use super::bench::Bench;
+use super::pieces::Piece;
 use super::runner::Done;
-use super::transfer::{Piece, Way};
+use super::transfer::Way;
 use crate::fault::Fault;
 use crate::session::{Buffer, DISPATCHERS, Pair};
 use crate::units;

@@ -114,3 +114,42 @@ fn a_name_that_is_not_there_fails_the_first_step() {
     assert_eq!(report["steps"][0]["fault"]["number"], "0x800a0064");
     assert!(verdicts(&report)[1..].iter().all(|step| step.1 == "skipped"));
 }
+
+#[test]
+fn the_other_machine_is_named_or_waited_for_and_not_both() {
+    for arguments in [
+        &["ping", "loopback", "127.0.0.1", "--listen"][..],
+        &["ping", "loopback", "--clients", "1"],
+        &["ping", "loopback", "127.0.0.1", "--clients", "1"],
+        &["ping", "loopback", "--listen", "--clients", "0"],
+    ] {
+        assert_eq!(run(arguments).code, Some(2), "{arguments:?}");
+    }
+    let help = run(&["ping", "--help"]).out;
+    for option in ["[HOST]", "--listen", "--port", "--clients", "--timeout", "--json"] {
+        assert!(help.contains(option), "{option}: {help}");
+    }
+}
+
+#[test]
+fn a_machine_that_has_no_address_fails_the_connection() {
+    let ran = run(&["ping", "loopback", "no such host", "--json"]);
+    assert_eq!(ran.code, Some(1));
+    let report = ran.json();
+    assert_eq!((&report["passed"], &report["host"]), (&false.into(), &"no such host".into()));
+    assert_eq!(verdict(&report, "connect"), "failed");
+    assert_eq!(verdict(&report, "RDMA write"), "skipped");
+    assert_eq!(verdict(&report, "close"), "passed");
+}
+
+#[test]
+fn who_cannot_listen_says_why() {
+    let ran = run(&["ping", "nowhere", "--listen"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.out.contains("DAT_PROVIDER_NOT_FOUND"), "{}", ran.out);
+    let report = run(&["ping", "nowhere", "--listen", "--json"]).json();
+    assert_eq!(
+        (&report["name"], &report["fault"]["number"]),
+        (&"nowhere".into(), &"0x800a0064".into())
+    );
+}

@@ -12,7 +12,8 @@ use super::connect::Meeting;
 use super::skeleton::MESSAGE;
 use super::{Bench, Row, Samples, Unit};
 use crate::fault::Fault;
-use crate::session::{Buffer, Side};
+use crate::session::Buffer;
+use crate::side::Side;
 
 pub(super) fn rows(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> {
     let rig = Rig::new(bench.name, bench.patience)?;
