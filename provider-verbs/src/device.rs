@@ -119,7 +119,7 @@ impl Device {
         sink: Arc<dyn AdapterSink>,
     ) -> Result<Arc<Self>> {
         let limits = Limits::new(&context, port)?;
-        let threads = Engine::start(context, sink)?;
+        let threads = Engine::start(context, port, sink)?;
         let engine = Arc::clone(threads.engine());
         Ok(Arc::new(Self { engine, _threads: threads, port, address, limits }))
     }

@@ -33,6 +33,7 @@ use crate::errors::{exhausted, not_loaded};
 use crate::listener::Listening;
 use crate::queue_pair::Endpoint;
 use crate::shared_receive::Shared;
+use crate::standstill::Standstill;
 use crate::sys::verbs as sys;
 use crate::verbs::{AsyncEvent, CompletionChannel, Context, Failure};
 
@@ -57,6 +58,7 @@ mod source {
 
 pub(crate) struct Engine {
     pub(crate) context: Context,
+    port: u8,
     pub(crate) channel: Arc<cm::Channel>,
     /// Of the queues that have no channel of their own.
     pub(crate) completions: Arc<CompletionChannel>,
@@ -105,6 +107,7 @@ pub(crate) enum Command {
 struct Pending {
     closing: Vec<Weak<Endpoint>>,
     lent: Vec<Weak<Queue>>,
+    standstill: Standstill,
 }
 
 impl Pending {
@@ -114,6 +117,9 @@ impl Pending {
             EpollTimeout::from(CLOSING_TICK)
         } else if !self.lent.is_empty() {
             EpollTimeout::from(LENT_TICK)
+        } else if let Some(rest) = self.standstill.rest() {
+            // Rounded up, so that it is not asked in vain.
+            EpollTimeout::try_from(rest + Duration::from_millis(1)).unwrap_or(EpollTimeout::MAX)
         } else {
             EpollTimeout::NONE
         }
@@ -127,8 +133,9 @@ pub(crate) struct Threads {
 }
 
 impl Engine {
-    /// Opens the channels of a device and starts the threads.
-    pub(crate) fn start(context: Context, sink: Arc<dyn AdapterSink>) -> Result<Threads> {
+    /// Opens the channels of a device and starts the threads; asynchronous events of other ports
+    /// are not heard.
+    pub(crate) fn start(context: Context, port: u8, sink: Arc<dyn AdapterSink>) -> Result<Threads> {
         let channel = cm::Channel::new().map_err(not_loaded)?.map_err(|failure| {
             exhausted(failure, Subtype::ResourceDevice, "event channel").advise(
                 "load the kernel module rdma_ucm and look at the permissions of \
@@ -142,6 +149,7 @@ impl Engine {
         let quick = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let engine = Arc::new(Self {
             context,
+            port,
             channel,
             completions,
             sleep: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(no_descriptor)?,
@@ -199,6 +207,16 @@ impl Engine {
         let _ = self.sleep.delete(descriptor);
     }
 
+    /// The queue pairs that there are; one may come twice.
+    fn endpoints(&self) -> Vec<Arc<Endpoint>> {
+        let targets = self.targets.read();
+        let endpoint = |target: &Target| match target {
+            Target::Endpoint(endpoint) => endpoint.upgrade(),
+            _ => None,
+        };
+        targets.values().filter_map(endpoint).collect()
+    }
+
     /// Leaves something for the thread to do; nothing when it has ended.
     pub(crate) fn send(&self, command: Command) {
         if self.commands.send(command).is_ok() {
@@ -250,7 +268,7 @@ impl Engine {
             for event in &told[..count] {
                 match event.data() {
                     source::WAKE | source::STOP => {}
-                    source::DEVICE => self.take_async_events(),
+                    source::DEVICE => self.take_async_events(&mut pending),
                     source::COMPLETIONS => {
                         while let Ok(key) = self.completions.take_event() {
                             self.with_queue(key, Queue::channel_event);
@@ -259,6 +277,7 @@ impl Engine {
                     key => self.with_queue(key, Queue::own_channel_event),
                 }
             }
+            pending.standstill.judge();
         }
     }
 
@@ -270,10 +289,10 @@ impl Engine {
         }
     }
 
-    fn take_async_events(&self) {
+    fn take_async_events(&self, pending: &mut Pending) {
         loop {
             match self.context.take_async_event() {
-                Ok(event) => self.handle_async(event),
+                Ok(event) => self.handle_async(event, pending),
                 Err(failure) => return pause_unless_empty(failure),
             }
         }
@@ -324,7 +343,7 @@ impl Engine {
         }
     }
 
-    fn handle_async(&self, event: AsyncEvent) {
+    fn handle_async(&self, event: AsyncEvent, pending: &mut Pending) {
         match event {
             AsyncEvent::QueuePair { key, event } => {
                 let Some(Target::Endpoint(endpoint)) = self.target(key) else { return };
@@ -350,7 +369,8 @@ impl Engine {
             AsyncEvent::Device { event: sys::IBV_EVENT_DEVICE_FATAL } => {
                 self.device_removed();
             }
-            AsyncEvent::Port { event: sys::IBV_EVENT_PORT_ERR, .. } => {
+            AsyncEvent::Port { event: sys::IBV_EVENT_PORT_ERR, port } if port == self.port => {
+                pending.standstill.watch(self.endpoints());
                 self.sink.async_event(AsyncUpcall::ProviderInternal);
             }
             AsyncEvent::Port { .. } | AsyncEvent::Device { .. } => {}

@@ -136,6 +136,12 @@ impl Ledger {
         self.tail().wrapping_sub(self.head.load(Ordering::Acquire))
     }
 
+    /// The number of the oldest that has not completed.
+    pub(crate) fn oldest(&self) -> Option<u32> {
+        let head = self.head.load(Ordering::Acquire);
+        (head != self.tail()).then_some(head)
+    }
+
     /// How many of the consumer's own have not completed.
     pub(crate) fn pending_of_consumer(&self) -> u32 {
         let (head, tail) = (self.head.load(Ordering::Acquire), self.tail());

@@ -50,6 +50,7 @@ mod queue_pair;
 mod refusal;
 mod segments;
 mod shared_receive;
+mod standstill;
 #[allow(unsafe_code, reason = "bindings of C")]
 mod sys;
 mod target;

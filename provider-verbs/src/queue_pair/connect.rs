@@ -24,6 +24,11 @@ const RESOLVE_TIME: Duration = Duration::from_secs(4);
 /// code of the transport. The kernel's own is 655 ms.
 const RECEIVE_RETRY_TIMER: u8 = 12;
 
+/// How often a request that nobody acknowledges is sent again; then the connection is broken.
+/// Not 7, the most that there is, because soft-RoCE takes that to mean for ever (rdma_rxe counts
+/// it down only below).
+const RETRIES: u8 = 6;
+
 /// A request that was accepted, as the endpoint needs it.
 pub(crate) struct Accepted {
     pub(crate) id: Id,
@@ -166,6 +171,8 @@ impl Endpoint {
         if let Some((_, outgoing)) = depths {
             attributes.max_rd_atomic = outgoing;
         }
+        // Whoever asked for the connection may have asked for more.
+        attributes.retry_cnt = attributes.retry_cnt.min(RETRIES);
         modify(hardware, &attributes, mask)?;
         self.sender.lock().mode = Mode::Live;
         Ok(())
@@ -329,6 +336,7 @@ fn connection<'a>(
         private_data,
         responder_resources: depth(link.limits.max_reads_in),
         initiator_depth: depth(link.limits.max_reads_out),
+        retry_count: RETRIES,
         queue_pair: Some((hardware.number(), link.shared.is_some())),
         ..ConnectParameters::default()
     }

@@ -197,6 +197,18 @@ impl Endpoint {
         }
     }
 
+    /// The number of the oldest request that has not completed.
+    pub(crate) fn oldest_request(&self) -> Option<u32> {
+        let (queue, ledger) = {
+            let mut sender = self.sender.lock();
+            // Without it nobody would know how far those have come that complete in silence.
+            sender.mark();
+            (Arc::clone(&sender.attachment.queue), Arc::clone(&sender.ledger))
+        };
+        queue.collect();
+        ledger.oldest()
+    }
+
     pub(super) fn outstanding(&self) -> Outstanding {
         let requests = {
             let mut sender = self.sender.lock();
