@@ -1,0 +1,346 @@
+//! What happens to one side of a connection when the other is lost in the middle of traffic:
+//! sends, RDMA writes and reads both ways, as many as may be outstanding.
+//!
+//! It needs an RDMA device, whose address `DAT_TEST_RDMA` names: `.ci/guest` has one. Without it
+//! the test says on standard error that it did not run, whatever the test runner captures. Alone
+//! it starts the other side as a process of its own and kills it. Where `DAT_TEST_TRAFFIC` is
+//! `listen PORT` or `connect ADDRESS PORT` it is one side, and who started it sees to it that the
+//! other is lost: tests/guest/two-hosts does, in two guests.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Write};
+use std::net::IpAddr;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use dat_core::registry::Configuration;
+use dat_core::{
+    Close, CompletionFlags, Connect, ConnectionEventKind, DtoStatus, Endpoint, EpSpec, EpState,
+    EvdFlags, EvdOptions, Event, EventDispatcher, InterfaceAdapter, Lmr, Memory, MemorySource,
+    Operation, Privileges, ProtectionZone, PspMaker, Registry, RmrTriplet, Waited,
+};
+use provider_verbs::VerbsProvider;
+
+/// How long anything may take: longer than docs/lost-peers.md says that the end takes.
+const LIMIT: Duration = Duration::from_secs(30);
+const NONE: CompletionFlags = CompletionFlags::empty();
+/// What makes the program one side of the traffic.
+const ROLE: &str = "DAT_TEST_TRAFFIC";
+
+/// Requests that are kept outstanding, and receives.
+const REQUESTS: usize = 12;
+const RECEIVES: usize = 16;
+/// After so many completions of each side the traffic counts as such.
+const ENOUGH: usize = 100;
+
+/// The length of a message, a write and a read.
+const LENGTH: u64 = 4096;
+/// What is in the part of the memory that the other side reads.
+const READ: u8 = 0x5a;
+/// Parts of the memory: to send and write from, to receive into, to read into, to be written by
+/// the other side, to be read by it.
+const PARTS: usize = 5;
+
+/// An open adapter with all that a connection needs.
+struct Side {
+    ia: InterfaceAdapter,
+    pz: ProtectionZone,
+    done: EventDispatcher,
+    connect: EventDispatcher,
+    memory: Memory,
+    lmr: Lmr,
+    ep: Endpoint,
+}
+
+impl Side {
+    /// On the adapter of that address, named as a line of dat.conf names it.
+    fn open(address: IpAddr) -> Self {
+        let name = VerbsProvider::NAME;
+        let line = format!("here u2.0 threadsafe default {name} {name}.0.1 \"{address} 0\" \"\"");
+        let registry = Registry::with_configuration(Configuration::from_text("dat.conf", &line));
+        registry.add_provider(provider_verbs::provider()).expect("an empty registry");
+        let ia = registry.open("here").expect("the adapter of DAT_TEST_RDMA");
+        let evd = |flags| ia.evd_create(&EvdOptions::new(256, flags)).expect("a dispatcher");
+        let (done, connect) = (evd(EvdFlags::DTO), evd(EvdFlags::CONNECTION));
+        let pz = ia.pz_create().expect("a zone");
+        let memory = Memory::zeroed(PARTS * LENGTH as usize).expect("memory");
+        memory.write(4 * LENGTH as usize, &[READ; LENGTH as usize]).expect("in bounds");
+        let source = MemorySource::Memory(&memory);
+        let lmr = ia.lmr_create(source, &pz, Privileges::ALL).expect("a region");
+        let spec = EpSpec::new(&pz).recv_evd(&done).request_evd(&done).connect_evd(&connect);
+        let ep = ia.ep_create(&spec).expect("an endpoint");
+        Self { ia, pz, done, connect, memory, lmr, ep }
+    }
+
+    /// What the other side may use, as private data has it.
+    fn offer(&self) -> Vec<u8> {
+        let remote = self.lmr.remote_triplet(0, PARTS as u64 * LENGTH).expect("in bounds");
+        [&remote.address.to_le_bytes()[..], &remote.context.to_le_bytes()].concat()
+    }
+
+    fn close(self) {
+        self.ep.free().expect("disconnected");
+        self.lmr.free().expect("unused");
+        self.done.free().expect("unused");
+        self.connect.free().expect("unused");
+        self.pz.free().expect("unused");
+        self.ia.close(Close::Graceful).expect("nothing is left");
+    }
+}
+
+#[track_caller]
+fn next(evd: &EventDispatcher) -> Event {
+    let mut event = Event::default();
+    match evd.wait(LIMIT.into(), 1, &mut event) {
+        Ok(Waited::Event { .. }) => event,
+        other => panic!("no event: {other:?}"),
+    }
+}
+
+fn area(private_data: &[u8]) -> (u64, u32) {
+    let address = private_data[..8].try_into().expect("eight bytes");
+    let context = private_data[8..12].try_into().expect("four bytes");
+    (u64::from_le_bytes(address), u32::from_le_bytes(context))
+}
+
+/// A connection with what is outstanding on it.
+struct Traffic<'a> {
+    side: &'a Side,
+    area: (u64, u32),
+    requests: VecDeque<(u64, Operation)>,
+    receives: VecDeque<u64>,
+    cookies: u64,
+    completed: usize,
+}
+
+impl<'a> Traffic<'a> {
+    /// With the receives that are posted before there is a connection.
+    fn new(side: &'a Side) -> Self {
+        let (requests, receives) = (VecDeque::new(), VecDeque::new());
+        let area = (0, 0);
+        let mut traffic = Self { side, area, requests, receives, cookies: 0, completed: 0 };
+        for _ in 0..RECEIVES {
+            traffic.receive();
+        }
+        traffic
+    }
+
+    fn connect(&mut self, address: IpAddr, port: u64) {
+        let offer = self.side.offer();
+        let connect = Connect::to(address, port).timeout(LIMIT).private_data(&offer);
+        self.side.ep.connect(&connect).expect("an attempt");
+        let Event::Connection(event) = next(&self.side.connect) else { panic!("no outcome") };
+        assert_eq!(event.kind, ConnectionEventKind::Established);
+        self.area = area(&event.private_data);
+    }
+
+    /// Listens, has `ready` told of the port, and accepts what comes.
+    fn accept(&mut self, port: Option<u64>, ready: impl FnOnce(u64)) {
+        let ia = &self.side.ia;
+        let options = EvdOptions::new(16, EvdFlags::CONNECTION_REQUEST);
+        let requests = ia.evd_create(&options).expect("a dispatcher");
+        let psp = match port {
+            Some(port) => ia.psp_create(port, &requests, PspMaker::Consumer),
+            None => ia.psp_create_any(&requests, PspMaker::Consumer),
+        };
+        let psp = psp.expect("a service point");
+        ready(psp.qualifier());
+        let Event::ConnectionRequest(arrival) = next(&requests) else { panic!("no request") };
+        self.area = area(&arrival.request.query().expect("it waits").private_data);
+        let offer = self.side.offer();
+        arrival.request.accept(Some(&self.side.ep), &offer).expect("an unconnected endpoint");
+        let Event::Connection(event) = next(&self.side.connect) else { panic!("no outcome") };
+        assert_eq!(event.kind, ConnectionEventKind::Established);
+        psp.free().expect("it listens");
+        requests.free().expect("unused");
+    }
+
+    fn receive(&mut self) {
+        let into = self.side.lmr.triplet(LENGTH, LENGTH).expect("in bounds");
+        self.cookies += 1;
+        self.side.ep.post_recv(&[into], self.cookies, NONE).expect("there is room");
+        self.receives.push_back(self.cookies);
+    }
+
+    fn request(&mut self) {
+        let Self { side: Side { ep, lmr, .. }, area: (address, context), .. } = *self;
+        let local = |part: u64| [lmr.triplet(part * LENGTH, LENGTH).expect("in bounds")];
+        let remote =
+            |part: u64| RmrTriplet { address: address + part * LENGTH, length: LENGTH, context };
+        self.cookies += 1;
+        let cookie = self.cookies;
+        let (posted, operation) = match cookie % 3 {
+            0 => (ep.post_send(&local(0), cookie, NONE), Operation::Send),
+            1 => (ep.post_rdma_write(&local(0), cookie, remote(3), NONE), Operation::RdmaWrite),
+            _ => (ep.post_rdma_read(&local(2), cookie, remote(4), NONE), Operation::RdmaRead),
+        };
+        // While nobody has told of the end posts are taken, and flushed.
+        posted.expect("there is room");
+        self.requests.push_back((cookie, operation));
+    }
+
+    /// Takes a completion, of which each comes once and in the order of the posts.
+    fn complete(&mut self) -> (Operation, DtoStatus) {
+        let Event::Dto(done) = next(&self.side.done) else { panic!("no completion") };
+        if done.operation == Operation::Receive {
+            assert_eq!(self.receives.pop_front(), Some(done.cookie));
+        } else {
+            assert_eq!(self.requests.pop_front(), Some((done.cookie, done.operation)));
+        }
+        (done.operation, done.status)
+    }
+
+    /// Keeps as much outstanding as there may be until something fails. Calls `enough` once.
+    fn run(&mut self, enough: impl FnOnce()) -> Instant {
+        let mut enough = Some(enough);
+        let mut last = Instant::now();
+        loop {
+            while self.requests.len() < REQUESTS {
+                self.request();
+            }
+            let (operation, status) = self.complete();
+            if status != DtoStatus::Success {
+                return last;
+            }
+            last = Instant::now();
+            match operation {
+                Operation::Receive => self.receive(),
+                Operation::RdmaRead => {
+                    let read = self.side.memory.to_vec(2 * LENGTH as usize, LENGTH as usize);
+                    assert!(read.expect("in bounds").iter().all(|byte| *byte == READ));
+                }
+                _ => {}
+            }
+            self.completed += 1;
+            if self.completed >= ENOUGH {
+                if let Some(enough) = enough.take() {
+                    enough();
+                }
+            }
+        }
+    }
+
+    /// All that is outstanding completes, none of it well, and the end is told.
+    fn end(&mut self) -> ConnectionEventKind {
+        while !self.requests.is_empty() || !self.receives.is_empty() {
+            let (operation, status) = self.complete();
+            // What had arrived before the end did arrive.
+            assert!(status != DtoStatus::Success || operation == Operation::Receive);
+        }
+        let Event::Connection(event) = next(&self.side.connect) else { panic!("no end") };
+        assert_eq!(self.side.ep.status().expect("live").state, EpState::Disconnected);
+        event.kind
+    }
+}
+
+/// What this process has open, and its threads.
+#[derive(Debug, PartialEq)]
+struct Belongings {
+    files: Vec<String>,
+    threads: Vec<String>,
+}
+
+impl Belongings {
+    fn now() -> Self {
+        let list = |of| std::fs::read_dir(of).expect("proc is mounted").flatten();
+        let mut files: Vec<String> = list("/proc/self/fd")
+            .filter_map(|entry| std::fs::read_link(entry.path()).ok())
+            .map(|target| target.display().to_string())
+            .filter(|target| !target.starts_with("/proc/"))
+            .collect();
+        let mut threads: Vec<String> = list("/proc/self/task")
+            .filter_map(|entry| std::fs::read_to_string(entry.path().join("comm")).ok())
+            .map(|name| name.trim_end().to_owned())
+            // The clock of attempts stays once there was one (ARCHITECTURE.md).
+            .filter(|name| name != "dat-timer")
+            .collect();
+        files.sort();
+        threads.sort();
+        Self { files, threads }
+    }
+
+    /// These once threads have ended that were told to, or what there is instead.
+    fn settled(&self) -> Self {
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            let now = Self::now();
+            if now == *self || Instant::now() > deadline {
+                return now;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// Starts the other side as a process, connected to a port here, and kills it once both sides
+/// have had enough.
+fn other_side(address: IpAddr, port: u64, enough: Receiver<()>) -> JoinHandle<()> {
+    let mut other = Command::new(std::env::current_exe().expect("this program"))
+        .args(["--nocapture", "nothing_is_left_of_a_connection_whose_other_side_is_lost"])
+        .env(ROLE, format!("connect {address} {port}"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the other process");
+    std::thread::spawn(move || {
+        let told = BufReader::new(other.stdout.take().expect("piped"));
+        let told = told.lines().map_while(Result::ok).any(|line| line.contains("traffic"));
+        let enough = enough.recv_timeout(LIMIT);
+        other.kill().expect("it runs");
+        other.wait().expect("it was killed");
+        assert!(told && enough.is_ok(), "both sides have traffic");
+    })
+}
+
+#[test]
+fn nothing_is_left_of_a_connection_whose_other_side_is_lost() {
+    let Ok(address) = std::env::var("DAT_TEST_RDMA") else {
+        let text = "NOT RUN: no RDMA device is named by DAT_TEST_RDMA";
+        let _ = writeln!(std::io::stderr(), "{text}: what happens when the other side is lost");
+        return;
+    };
+    let address: IpAddr = address.parse().expect("DAT_TEST_RDMA is an address");
+    let role = std::env::var(ROLE).unwrap_or_default();
+    let role: Vec<&str> = role.split(' ').filter(|word| !word.is_empty()).collect();
+    // The libraries keep some things open for as long as the process lives.
+    Side::open(address).close();
+    let before = Belongings::now();
+    let start = Instant::now();
+    let side = Side::open(address);
+    let mut traffic = Traffic::new(&side);
+    let mut other = None;
+    let (enough, had_enough) = channel();
+    match role[..] {
+        ["connect", to, port] => {
+            traffic.connect(to.parse().expect("an address"), port.parse().expect("a port"));
+        }
+        ["listen", port] => traffic.accept(Some(port.parse().expect("a port")), |_| {
+            println!("listening");
+        }),
+        [] => traffic.accept(None, |port| other = Some(other_side(address, port, had_enough))),
+        _ => panic!("{ROLE} is neither listen PORT nor connect ADDRESS PORT"),
+    }
+    let last = traffic.run(|| {
+        println!("traffic after {:.1} s", start.elapsed().as_secs_f64());
+        // Only the side that started the other has somebody to tell.
+        let _ = enough.send(());
+    });
+    let end = traffic.end();
+    let time = last.elapsed();
+    assert!(time < LIMIT, "{time:?}");
+    assert!(
+        matches!(end, ConnectionEventKind::Disconnected | ConnectionEventKind::Broken),
+        "{end:?}"
+    );
+    println!("{} {:.1} s after the last that went well", end.name(), time.as_secs_f64());
+    let completed = traffic.completed;
+    assert!(completed >= ENOUGH, "{completed}");
+    side.ep.reset().expect("disconnected");
+    assert_eq!(side.ep.status().expect("live").state, EpState::Unconnected);
+    side.close();
+    if let Some(other) = other {
+        other.join().expect("the other side had traffic");
+    }
+    assert_eq!(before.settled(), before, "nothing is left open");
+}
