@@ -62,7 +62,7 @@ impl Obstacle {
 impl Obstacles {
     /// Those of an endpoint that was not set up.
     const fn new() -> Self {
-        Self(AtomicU64::new(u64::MAX & !Obstacle::COUNTED & !Obstacle::WATERMARK))
+        Self(AtomicU64::new(!(Obstacle::COUNTED | Obstacle::WATERMARK)))
     }
 
     /// Whether nothing is in the way of a post with those flags.
