@@ -57,6 +57,10 @@ impl Provider for LoopbackProvider {
         }]
     }
 
+    fn may_have(&self, name: &str) -> bool {
+        name == Self::NAME
+    }
+
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
         if FaultyProvider::is_asked_by(request.parameters) {
             // It takes its parameters out, so this comes back here once.

@@ -15,6 +15,8 @@ use crate::verbs::{self, Context, Failure};
 pub(crate) struct Port {
     pub(crate) device: String,
     pub(crate) number: u8,
+    /// The device, opened for the look.
+    pub(crate) context: Option<Context>,
     state: std::result::Result<State, Failure>,
     /// The network devices that share the port, and their addresses.
     pub(crate) interfaces: Vec<Interface>,
@@ -28,12 +30,31 @@ struct State {
     speed: String,
 }
 
+/// Where the kernel shows its devices, to everybody and without any library.
+const DEVICES: &str = "/sys/class/infiniband";
+
+/// Whether the kernel has a device of that name.
+pub(crate) fn is_there(device: &str) -> bool {
+    std::fs::read_dir(DEVICES)
+        .is_ok_and(|devices| devices.flatten().any(|entry| entry.file_name() == device))
+}
+
+/// Whether the kernel has any device.
+pub(crate) fn has_devices() -> bool {
+    std::fs::read_dir(DEVICES).is_ok_and(|mut devices| devices.next().is_some())
+}
+
 /// Every port of every device, in the order of the library.
 pub(crate) fn ports() -> Vec<Port> {
+    ports_of(|_| true)
+}
+
+/// Every port of the devices with such names; the others are left alone.
+pub(crate) fn ports_of(is_wanted: impl Fn(&str) -> bool) -> Vec<Port> {
     let Ok(Ok(devices)) = verbs::devices() else { return Vec::new() };
     let network = network::interfaces();
     let mut ports = Vec::new();
-    for device in devices {
+    for device in devices.into_iter().filter(|device| is_wanted(&device.name)) {
         let opened = device.open().and_then(|context| Ok((context.query()?, context)));
         match opened {
             Ok((limits, context)) => {
@@ -88,6 +109,7 @@ impl Port {
     ) -> Self {
         let gids = gids(device, number);
         let names = network::of_port(device, number, network);
+        let opened = context.ok().cloned();
         let state = context.and_then(|context| {
             let port = context.query_port(number)?;
             let link_layer = match port.link_layer {
@@ -106,7 +128,8 @@ impl Port {
         });
         let interfaces =
             network.iter().filter(|interface| names.contains(&interface.name)).cloned().collect();
-        Self { device: device.to_owned(), number, state, interfaces, gid: gids.into_iter().next() }
+        let gid = gids.into_iter().next();
+        Self { device: device.to_owned(), number, context: opened, state, interfaces, gid }
     }
 
     /// The name of the adapter.
@@ -183,7 +206,7 @@ const fn state_name(state: u32) -> &'static str {
 }
 
 fn port_folder(device: &str, port: u8) -> PathBuf {
-    PathBuf::from(format!("/sys/class/infiniband/{device}/ports/{port}"))
+    PathBuf::from(format!("{DEVICES}/{device}/ports/{port}"))
 }
 
 /// The speed of a port, as the kernel words it.

@@ -52,6 +52,10 @@ impl Provider for VerbsProvider {
     }
 
     fn discover(&self) -> Vec<Discovered> {
+        // Nothing is loaded for a machine without devices.
+        if !discovery::has_devices() {
+            return Vec::new();
+        }
         match sys::libraries() {
             Ok(_) => discovery::ports()
                 .into_iter()
@@ -69,12 +73,15 @@ impl Provider for VerbsProvider {
         }
     }
 
+    fn may_have(&self, name: &str) -> bool {
+        discovery::split_name(name).is_some_and(|(device, _)| discovery::is_there(device))
+    }
+
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
         let open = || {
             sys::libraries().map_err(not_loaded)?;
             let target = target::find(request.name, request.parameters)?;
-            let context = discovery::open(&target.device)?;
-            Device::open(context, target.port, target.address, Arc::clone(&request.sink))
+            Device::open(target.context, target.port, target.address, Arc::clone(&request.sink))
         };
         let device = open()
             .map_err(|error| error.during("dat_ia_open").on(format!("IA {:?}", request.name)))?;
@@ -96,4 +103,16 @@ pub(crate) fn no_such(what: impl Into<std::borrow::Cow<'static, str>>) -> Error 
     Error::new(ReturnType::ProviderNotFound, Subtype::NoSubtype)
         .because(what)
         .advise("`dat list` shows the adapters of this machine")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_others_are_told_by_a_look() {
+        for name in ["loopback", "loopback-1", "", "-1", "no-such-device-1", "no-such-device"] {
+            assert!(!VerbsProvider.may_have(name), "{name:?}");
+        }
+    }
 }

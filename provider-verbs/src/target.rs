@@ -9,10 +9,11 @@ use crate::discovery::{self, Port, split_name};
 use crate::errors::internal;
 use crate::network;
 use crate::provider::no_such;
+use crate::verbs::Context;
 
 /// What is to be opened.
 pub(crate) struct Target {
-    pub(crate) device: String,
+    pub(crate) context: Context,
     pub(crate) port: u8,
     pub(crate) address: SocketAddr,
 }
@@ -42,8 +43,7 @@ pub(crate) fn find(name: &str, parameters: &str) -> Result<Target> {
             return Ok(target);
         }
     }
-    let ports = discovery::ports();
-    if ports.iter().any(|port| port.device == first) {
+    if discovery::is_there(first) {
         return by_device(first, number.max(1));
     }
     by_address(first, address_of(first)?)
@@ -58,20 +58,21 @@ fn invalid(reason: String) -> Error {
 
 /// A port by its device and number.
 fn by_device(device: &str, number: u8) -> Result<Target> {
-    let ports = discovery::ports();
-    let found = ports.iter().find(|port| port.device == device && port.number == number);
-    let Some(port) = found else {
-        let have: Vec<String> = ports.iter().map(Port::name).collect();
+    let mut ports = discovery::ports_of(|name| name == device);
+    let Some(at) = ports.iter().position(|port| port.number == number) else {
+        let have: Vec<String> = discovery::ports().iter().map(Port::name).collect();
         return Err(no_such(match have.as_slice() {
             [] => format!("there is no RDMA device {device}, nor any other"),
             have => format!("there is no {device}-{number}; there are {}", have.join(", ")),
         }));
     };
-    match (port.address(), port.unusable()) {
+    let mut port = ports.swap_remove(at);
+    match (port.context.take(), port.address()) {
         // A port that is down is opened all the same: it may come up.
-        (Some(address), _) => Ok(Target { device: device.to_owned(), port: number, address }),
-        (None, Some(error)) => Err(error),
-        (None, None) => Err(no_such(format!("{device}-{number} has no address"))),
+        (Some(context), Some(address)) => Ok(Target { context, port: number, address }),
+        _ => Err(port
+            .unusable()
+            .unwrap_or_else(|| no_such(format!("{device}-{number} has no address")))),
     }
 }
 
@@ -105,5 +106,6 @@ fn by_address(word: &str, address: SocketAddr) -> Result<Target> {
     let none = || no_such(format!("no RDMA device has the address {} ({word})", address.ip()));
     id.bind(address).map_err(|failure| none().errno(failure.errno))?;
     let context = id.context().ok_or_else(none)?;
-    Ok(Target { device: context.name(), port: id.port(), address })
+    let context = discovery::open(&context.name())?;
+    Ok(Target { context, port: id.port(), address })
 }

@@ -56,6 +56,13 @@ pub trait Provider: Send + Sync {
     /// be quick and must not open anything for longer than the call.
     fn discover(&self) -> Vec<Discovered>;
 
+    /// Whether an adapter of that name may be among those that it discovers: a quick look, that
+    /// loads and opens nothing. Where a name is looked up, only providers that say so are asked
+    /// what they discover, so that nobody pays for hardware that is not meant. True by default.
+    fn may_have(&self, _name: &str) -> bool {
+        true
+    }
+
     /// Opens an adapter by the name that [`Provider::discover`] gave or that a line of
     /// dat.conf gives. Each open is an instance of its own.
     ///

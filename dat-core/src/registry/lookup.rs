@@ -12,6 +12,7 @@ use super::source::{Configuration, Record};
 use super::uses::Registered;
 use super::version::{ProviderVersion, Space};
 use crate::error::{Error, Result};
+use crate::provider::Provider;
 
 /// An entry, and what would open it.
 #[derive(Debug)]
@@ -75,7 +76,17 @@ impl Survey<'_> {
 
     /// What the providers find, in the order in which they were added.
     pub(super) fn discovered(&self) -> Vec<Found> {
-        self.providers.iter().flat_map(discover).collect()
+        self.discovered_by(|_| true)
+    }
+
+    /// What those providers find that may have one of the names, or what the others do.
+    pub(super) fn discovered_for(&self, names: [&str; 2], may_have: bool) -> Vec<Found> {
+        self.discovered_by(|provider| names.iter().any(|name| provider.may_have(name)) == may_have)
+    }
+
+    fn discovered_by(&self, wanted: impl Fn(&dyn Provider) -> bool) -> Vec<Found> {
+        let wanted = |server: &&Arc<Registered>| wanted(&*server.provider);
+        self.providers.iter().filter(wanted).flat_map(discover).collect()
     }
 
     fn registered(&self, registration: &Registration) -> Found {

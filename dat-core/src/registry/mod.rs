@@ -246,7 +246,8 @@ impl Registry {
     ///
     /// What follows a `?` in the name is not looked up but goes to the provider, after the IA
     /// parameters of the line. Providers are asked what they discover only where no line of the
-    /// name can be used.
+    /// name can be used, and those that [can't have it](Provider::may_have) only where nothing
+    /// has it.
     ///
     /// # Errors
     /// - `DAT_INVALID_PARAMETER` when the name is empty or longer than [`MAX_NAME`] bytes;
@@ -288,9 +289,12 @@ impl Registry {
             let mut found = survey.named();
             shadow(&mut found);
             let mut picked = Asked::pick(name, &found);
-            if picked.is_none() {
-                found.extend(survey.discovered());
-                picked = Asked::pick(name, &found);
+            // Those that may have it first; the others are asked for what an error tells.
+            for may_have in [true, false] {
+                if picked.is_none() {
+                    found.extend(survey.discovered_for([name, asked.name], may_have));
+                    picked = Asked::pick(name, &found);
+                }
             }
             let Some((asked, picked)) = picked else {
                 return Err(refusal::nothing_usable(asked, demand.version, &found));

@@ -70,6 +70,10 @@ impl Provider for Probe {
         }))
     }
 
+    fn may_have(&self, name: &str) -> bool {
+        name == "probe"
+    }
+
     fn related(&self, one: &str, other: &str) -> Relationship {
         if one == other { Relationship::Related } else { Relationship::Conflicting }
     }
@@ -121,6 +125,7 @@ fn what_the_provider_says_of_itself_stays() {
     for provider in decorated(&(Arc::clone(&probe) as _)) {
         assert_eq!(provider.describe(), probe.describe());
         assert_eq!(provider.discover()[0].name, "stub");
+        assert!(provider.may_have("probe") && !provider.may_have("other"));
         assert_eq!(provider.related("a", "a"), Relationship::Related);
         assert_eq!(provider.related("a", "b"), Relationship::Conflicting);
         let before = probe.attributes.swap(0, Ordering::Relaxed);

@@ -10,6 +10,7 @@ mod suggest;
 mod syntax;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
@@ -24,17 +25,26 @@ struct Fake {
     name: &'static str,
     contract: u32,
     adapters: Mutex<Vec<Discovered>>,
+    /// It can tell by a name that it has no such adapter.
+    knows: bool,
+    /// How often it was asked what it discovers.
+    looks: AtomicU32,
 }
 
 impl Fake {
     fn new(name: &'static str, adapters: &[&str]) -> Arc<Self> {
+        Arc::new(Self::plain(name, adapters))
+    }
+
+    fn plain(name: &'static str, adapters: &[&str]) -> Self {
         let adapters = adapters.iter().map(|&name| Discovered {
             name: name.to_owned(),
             summary: format!("{name} is up"),
             unusable: None,
         });
         let adapters = Mutex::new(adapters.collect());
-        Arc::new(Self { name, contract: CONTRACT_VERSION, adapters })
+        let (knows, looks) = (false, AtomicU32::new(0));
+        Self { name, contract: CONTRACT_VERSION, adapters, knows, looks }
     }
 
     /// Makes the adapter of that name one that can't be opened.
@@ -52,7 +62,12 @@ impl Provider for Fake {
     }
 
     fn discover(&self) -> Vec<Discovered> {
+        self.looks.fetch_add(1, Ordering::Relaxed);
         self.adapters.lock().clone()
+    }
+
+    fn may_have(&self, name: &str) -> bool {
+        !self.knows || self.adapters.lock().iter().any(|adapter| adapter.name == name)
     }
 
     fn open(&self, _request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {

@@ -1,5 +1,8 @@
 //! From a name to candidates.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use super::super::{ApiVersion, Configuration, Registry};
 use super::{Fake, assert_contains, registry, resolved};
 use crate::error::{ReturnType, Subtype};
@@ -56,6 +59,30 @@ fn candidates_come_in_the_order_of_look_up() {
         let candidates = resolved(&all(), name, version).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(candidates, expected, "{name} {version}");
     }
+}
+
+#[test]
+fn who_can_not_have_a_name_is_not_asked_for_it() {
+    let fake = Fake::new("fake", &["found"]);
+    let knowing =
+        |name, adapters: &[&str]| Arc::new(Fake { knows: true, ..Fake::plain(name, adapters) });
+    let (near, far) = (knowing("near", &["near?", "near"][..]), knowing("far", &["far"][..]));
+    let registry = registry(TEXT, &[Arc::clone(&fake), Arc::clone(&near), Arc::clone(&far)]);
+    for (name, looks) in [
+        ("twice", [0, 0, 0]),
+        ("near", [1, 1, 0]),
+        ("near?x=1", [2, 2, 0]),
+        ("near?", [3, 3, 0]),
+        ("far", [4, 3, 1]),
+    ] {
+        registry.resolve(name, ApiVersion::ANY).unwrap_or_else(|error| panic!("{error}"));
+        let asked = [&fake, &near, &far].map(|it| it.looks.load(Ordering::Relaxed));
+        assert_eq!(asked, looks, "{name}");
+    }
+    // Of what nobody has, everybody tells.
+    let error = registry.resolve("fa", ApiVersion::ANY).expect_err("no such name");
+    assert_contains(&error.to_string(), &["did you mean \"far\"?"]);
+    assert_eq!(far.looks.load(Ordering::Relaxed), 2);
 }
 
 #[test]

@@ -42,6 +42,10 @@ impl Provider for CountingProvider {
         self.inner.discover()
     }
 
+    fn may_have(&self, name: &str) -> bool {
+        self.inner.may_have(name)
+    }
+
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
         adapter::open(&*self.inner, request, CountHooks(Arc::clone(&self.counters)))
     }

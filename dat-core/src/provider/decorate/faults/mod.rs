@@ -107,6 +107,10 @@ impl Provider for FaultyProvider {
         self.inner.discover()
     }
 
+    fn may_have(&self, name: &str) -> bool {
+        self.inner.may_have(name)
+    }
+
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
         let sink = Arc::clone(&request.sink);
         if !Self::is_asked_by(request.parameters) {

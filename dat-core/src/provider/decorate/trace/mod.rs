@@ -103,6 +103,10 @@ impl Provider for TracingProvider {
         self.inner.discover()
     }
 
+    fn may_have(&self, name: &str) -> bool {
+        self.inner.may_have(name)
+    }
+
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
         let hooks = TraceHooks::new(request.name, Arc::clone(&self.sink));
         adapter::open(&*self.inner, request, hooks)
