@@ -16,8 +16,10 @@ pub(crate) fn shared() -> &'static Registry {
     static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         debug::take_panics();
         let registry = Registry::numbered_by(configuration(), handle::numbering()).hosting();
-        // The first provider of the name is always taken.
-        let _ = registry.add_provider(provider_loopback::provider());
+        for provider in [provider_loopback::provider(), provider_verbs::provider()] {
+            // The first provider of a name is always taken.
+            let _ = registry.add_provider(provider);
+        }
         registry
     });
     &REGISTRY
