@@ -22,6 +22,16 @@ pub(super) fn check(
         let most = ia.max_iov_segments_per_rdma_write;
         attributes.max_rdma_write_iov = attributes.max_request_iov.min(most);
     }
+    // One that is not set (dat_ep_create(3DAT)); an endpoint that can carry nothing is of no use.
+    let default = &adapter.default_ep;
+    for (size, usual) in [
+        (&mut attributes.max_message_size, default.max_message_size),
+        (&mut attributes.max_rdma_size, default.max_rdma_size),
+    ] {
+        if *size == 0 {
+            *size = usual;
+        }
+    }
     let wanted = &attributes;
     for (name, value, limit) in [
         ("max_message_size", wanted.max_message_size, ia.max_message_size),

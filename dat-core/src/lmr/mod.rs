@@ -90,6 +90,13 @@ pub struct LmrParam {
 
 const CREATE: &str = "dat_lmr_create";
 
+/// What is given when that much is asked for: remote privileges only as asked (dat_lmr_create(3DAT)),
+/// but what may be written here may be read here as well. No transport keeps the two apart, and
+/// programs send from memory that they registered for local writes.
+fn granted(asked: Privileges) -> Privileges {
+    if asked.contains(Privileges::LOCAL_WRITE) { asked | Privileges::LOCAL_READ } else { asked }
+}
+
 impl InterfaceAdapter {
     /// Registers memory (dat_lmr_create(3DAT)).
     ///
@@ -126,14 +133,14 @@ impl InterfaceAdapter {
         let base = ia.enroll(ObjectKind::Lmr, CREATE)?;
         let region = pz
             .domain
-            .register(span, privileges)
+            .register(span, granted(privileges))
             .map_err(|error| ia.describe(error, CREATE).device(format_args!("memory {span:?}")))?;
         let context = ia.regions.insert(Region {
             address: span.address(),
             length: span.len() as u64,
             owner: pz.base.id,
             value: u64::from(region.local_key()),
-            access: privileges.bits(),
+            access: granted(privileges).bits(),
         });
         let Some(context) = context else {
             let error =
@@ -251,8 +258,9 @@ impl LmrInner {
         self.context
     }
 
+    /// What it may be used for.
     pub(crate) fn privileges(&self) -> Privileges {
-        self.privileges
+        granted(self.privileges)
     }
 
     pub(crate) fn pz_id(&self) -> u64 {

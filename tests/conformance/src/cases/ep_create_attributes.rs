@@ -17,6 +17,7 @@ cases! {
         what_the_attributes_promise_the_endpoint_holds,
         an_iov_of_0_for_rdma_is_that_of_requests,
         an_iov_of_0_for_rdma_stays_within_what_the_adapter_has_for_rdma,
+        sizes_that_are_not_set_are_the_providers,
         completion_flags_that_exclude_one_another_are_refused,
         completion_flags_that_only_a_post_can_have_are_refused,
         every_mode_of_completion_that_the_documents_name_can_be_had,
@@ -68,6 +69,18 @@ fn left_out_they_are_the_providers_and_the_query_returns_them() {
     assert!((1..=ia.max_iov_segments_per_rdma_write).contains(&found.max_rdma_write_iov));
     assert!((1..=ia.max_rdma_read_per_ep_in).contains(&found.max_rdma_read_in));
     assert!((1..=ia.max_rdma_read_per_ep_out).contains(&found.max_rdma_read_out));
+    ep.free().expect("unconnected");
+    node.finish();
+}
+
+fn sizes_that_are_not_set_are_the_providers() {
+    let node = Node::new();
+    let usual = node.ia.default_ep_attributes().clone();
+    let unset = EpAttributes { max_message_size: 0, max_rdma_size: 0, ..usual.clone() };
+    let ep = node.ia.ep_create(&node.spec().attributes(&unset)).expect("within limits");
+    let found = ep.query().expect("a live endpoint").attributes;
+    assert_eq!(found.max_message_size, usual.max_message_size);
+    assert_eq!(found.max_rdma_size, usual.max_rdma_size);
     ep.free().expect("unconnected");
     node.finish();
 }
