@@ -1,6 +1,6 @@
 //! What DAT 1.2 says in another way than DAT 2.0.
 
-use dat_core::attr::{IaAttributes, ProviderAttributes};
+use dat_core::attr::{IaAttributes, NamedAttr, ProviderAttributes};
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::{
     Cno, CrArrival, DatagramEvent, DtoCompletion, Endpoint, EpParam, LmrParam, RmrParam, RmrTriplet,
@@ -106,6 +106,11 @@ pub(crate) fn more_of_adapter(_from: &IaAttributes, _to: &mut DAT_IA_ATTR) {}
 
 /// The attributes of a provider have nothing besides.
 pub(crate) fn more_of_provider(_from: &ProviderAttributes, _to: &mut DAT_PROVIDER_ATTR) {}
+
+/// The attributes of a provider that have a name.
+pub(crate) fn named_of_provider(from: &ProviderAttributes) -> Vec<NamedAttr> {
+    from.provider_specific.clone()
+}
 
 /// The function table has nothing besides.
 pub(crate) fn more_functions(_to: &mut DAT_PROVIDER) {}

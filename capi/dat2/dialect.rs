@@ -1,8 +1,9 @@
 //! What DAT 2.0 says in another way than DAT 1.2, and what only it has.
 
+use std::ffi::CStr;
 use std::os::fd::AsRawFd;
 
-use dat_core::attr::{IaAttributes, ProviderAttributes};
+use dat_core::attr::{IaAttributes, NamedAttr, ProviderAttributes};
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::{
     Cno, Comm, CrArrival, DatagramEvent, DtoCompletion, Endpoint, EpParam, LmrParam, RmrParam,
@@ -121,6 +122,23 @@ pub(crate) fn more_of_provider(from: &ProviderAttributes, to: &mut DAT_PROVIDER_
     to.is_signal_safe = DAT_FALSE;
     to.ha_supported = boolean(from.supports_multipath);
     to.ha_loadbalancing = DAT_HA_LB_NONE;
+}
+
+/// The attributes of a provider that have a name; with them, what of the InfiniBand extensions it
+/// has, since that has no place of its own.
+pub(crate) fn named_of_provider(from: &ProviderAttributes) -> Vec<NamedAttr> {
+    let extensions = [
+        (c"DAT_EXTENSION_INTERFACE", true),
+        (DAT_IB_ATTR_COUNTERS, true),
+        (DAT_IB_ATTR_FETCH_AND_ADD, from.atomics_supported),
+        (DAT_IB_ATTR_CMP_AND_SWAP, from.atomics_supported),
+        (DAT_IB_ATTR_IMMED_DATA, from.immediate_data_supported),
+        (DAT_IB_ATTR_UD, from.datagrams_supported),
+    ];
+    let named = |(name, has): (&CStr, bool)| {
+        NamedAttr::new(name.to_string_lossy(), if has { "TRUE" } else { "FALSE" })
+    };
+    from.provider_specific.iter().cloned().chain(extensions.map(named)).collect()
 }
 
 /// The function table of DAT 2.0 has these besides.

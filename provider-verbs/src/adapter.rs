@@ -175,7 +175,13 @@ impl VerbsAdapter {
             atomics_supported: limits.has_atomics,
             immediate_data_supported: !limits.is_iwarp,
             datagrams_supported: false,
-            provider_specific: Vec::new(),
+            // Under the names that programs look for.
+            provider_specific: vec![
+                NamedAttr::new("DAT_IB_DEVICE_NAME", self.device.context().name()),
+                NamedAttr::new("DAT_IB_PORT_NUMBER", self.device.port.to_string()),
+                NamedAttr::new("DAT_IB_TRANSPORT_MTU", limits.mtu.to_string()),
+                NamedAttr::new("DAT_IB_RDMA_READ", truth(limits.max_reads_out > 0)),
+            ],
         }
     }
 
@@ -195,6 +201,11 @@ impl VerbsAdapter {
             ..EpAttributes::default()
         }
     }
+}
+
+/// A truth as named attributes have it.
+const fn truth(is_so: bool) -> &'static str {
+    if is_so { "TRUE" } else { "FALSE" }
 }
 
 /// Major and minor of a firmware version, of which devices give two to four numbers.

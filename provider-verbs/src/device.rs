@@ -46,6 +46,8 @@ pub(crate) struct Limits {
     pub(crate) max_reads_in: u32,
     pub(crate) max_reads_out: u32,
     pub(crate) max_message: u32,
+    /// The payload of a packet, in bytes, as the port has it now.
+    pub(crate) mtu: u32,
     pub(crate) has_windows_one: bool,
     pub(crate) has_windows_two: bool,
     /// Sends that make a window of the peer's invalid.
@@ -93,6 +95,7 @@ impl Limits {
             max_reads_in: positive(device.max_qp_rd_atom).min(MOST_READS),
             max_reads_out: positive(device.max_qp_init_rd_atom).min(MOST_READS),
             max_message: port.max_msg_sz,
+            mtu: mtu(port.active_mtu),
             has_windows_one: max_mw > 0 && has(sys::IBV_DEVICE_MEM_WINDOW),
             has_windows_two: max_mw > 0
                 && has(sys::IBV_DEVICE_MEM_WINDOW_TYPE_2A | sys::IBV_DEVICE_MEM_WINDOW_TYPE_2B),
@@ -100,6 +103,13 @@ impl Limits {
             has_atomics: device.atomic_cap != sys::IBV_ATOMIC_NONE,
         })
     }
+}
+
+/// The bytes that a port's code of its MTU stands for (`enum ibv_mtu`); the least for one that is
+/// none of them.
+fn mtu(code: u32) -> u32 {
+    const LEAST: u32 = 256;
+    LEAST << code.clamp(1, 5).wrapping_sub(1)
 }
 
 impl Limits {

@@ -94,7 +94,7 @@ pub(crate) fn provider_to_attributes(
     to.rdma_write_for_rdma_read_req = DAT_FALSE;
     let [_, _, provider] = &mut kept.attributes;
     (to.num_provider_specific_attr, to.provider_specific_attr) =
-        provider.show(&from.provider_specific);
+        provider.show(&dialect::named_of_provider(from));
     dialect::more_of_provider(from, &mut to);
     to
 }

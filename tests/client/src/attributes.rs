@@ -112,10 +112,14 @@ fn interface(from: &DAT_IA_ATTR) -> IaAttributes {
 }
 
 fn provider(from: &DAT_PROVIDER_ATTR, ia: &DAT_IA_ATTR) -> ProviderAttributes {
-    let has_extensions = dialect::has_extensions(ia);
     let provider_name = text(&from.provider_name);
     // C has no attribute for what only providers without a device can do.
     let over_device = provider_name == "DAT verbs";
+    let provider_specific = named(from.num_provider_specific_attr, from.provider_specific_attr);
+    let offers = |name: &str| {
+        let is_it = |it: &NamedAttr| it.name == name && it.value == "TRUE";
+        dialect::has_extensions(ia) && provider_specific.iter().any(is_it)
+    };
     ProviderAttributes {
         provider_name,
         provider_version: (from.provider_version_major, from.provider_version_minor),
@@ -156,10 +160,10 @@ fn provider(from: &DAT_PROVIDER_ATTR, ia: &DAT_IA_ATTR) -> ProviderAttributes {
         invalidate_supported: dialect::HAS_INVALIDATE,
         invalidate_scope_pz_supported: dialect::HAS_INVALIDATE && !over_device,
         read_to_rmr_supported: dialect::HAS_INVALIDATE && !over_device,
-        atomics_supported: has_extensions,
-        datagrams_supported: has_extensions,
-        immediate_data_supported: has_extensions,
-        provider_specific: named(from.num_provider_specific_attr, from.provider_specific_attr),
+        atomics_supported: offers("DAT_IB_FETCH_AND_ADD") && offers("DAT_IB_CMP_AND_SWAP"),
+        datagrams_supported: offers("DAT_IB_UD"),
+        immediate_data_supported: offers("DAT_IB_IMMED_DATA"),
+        provider_specific,
     }
 }
 
