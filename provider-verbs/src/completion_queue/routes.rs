@@ -139,7 +139,7 @@ fn received(completion: &mut Completion, from: &WorkCompletion, invalidated: u32
     }
     if from.opcode == sys::IBV_WC_RECV_RDMA_WITH_IMM {
         completion.operation = Operation::ReceiveImmediate;
-        completion.extra = u64::from(u32::from_be(from.imm_or_key));
+        completion.extra = u64::from(from.imm_or_key);
     } else if from.wc_flags & invalidated != 0 {
         completion.operation = Operation::ReceiveWithInvalidate;
         completion.extra = u64::from(from.imm_or_key);

@@ -17,7 +17,9 @@ pub(crate) struct Post<'a> {
     pub(crate) what: What,
 }
 
-/// What a request does. Addresses and keys are the peer's.
+/// What a request does. Addresses and keys are the peer's. Immediate data go as the machine has
+/// them and not in network order: so the OpenFabrics DAPL sends and takes them, and both sides of
+/// a connection may be either.
 #[derive(Clone, Copy)]
 pub(crate) enum What {
     Send,
@@ -41,7 +43,7 @@ impl Post<'_> {
             What::SendInvalidate { key } => (sys::IBV_WR_SEND_WITH_INV, key, none),
             What::Write { address, key } => (sys::IBV_WR_RDMA_WRITE, 0, rdma(address, key)),
             What::WriteImmediate { address, key, data } => {
-                (sys::IBV_WR_RDMA_WRITE_WITH_IMM, data.to_be(), rdma(address, key))
+                (sys::IBV_WR_RDMA_WRITE_WITH_IMM, data, rdma(address, key))
             }
             What::Read { address, key } => (sys::IBV_WR_RDMA_READ, 0, rdma(address, key)),
             What::FetchAdd { address, key, add } => {

@@ -15,12 +15,13 @@ const COMPARE_SWAP: &str = "dat_ib_post_cmp_and_swap";
 const WORD: u64 = 8;
 
 impl Endpoint {
-    /// Posts an atomic addition to eight bytes of the peer's memory; `local` gets their value
-    /// before it, in the order of bytes of this machine (dat_ib_post_fetch_and_add).
+    /// Posts an atomic addition to the first eight bytes of a place of the peer's; those of `local`
+    /// get their value before it, in the order of bytes of this machine
+    /// (dat_ib_post_fetch_and_add).
     ///
     /// # Errors
     /// As [`Endpoint::post_rdma_read`]; `DAT_INVALID_PARAMETER` unless both places have eight
-    /// bytes and the remote one is aligned to eight; `DAT_MODEL_NOT_SUPPORTED` where the
+    /// bytes at least and the remote one is aligned to eight; `DAT_MODEL_NOT_SUPPORTED` where the
     /// provider has no atomics.
     pub fn post_fetch_and_add(
         &self,
@@ -30,11 +31,12 @@ impl Endpoint {
         remote: RmrTriplet,
         flags: CompletionFlags,
     ) -> Result<()> {
+        let (local, remote) = words(local, remote);
         let work = Work::FetchAdd { add, remote };
         self.inner.post_atomic(work, local, cookie, remote, flags, FETCH_ADD)
     }
 
-    /// Posts an atomic exchange: eight bytes of the peer's memory become `swap` if they are
+    /// Posts an atomic exchange: the first eight bytes of a place of the peer's become `swap` if they are
     /// `compare`; `local` gets their value before it (dat_ib_post_cmp_and_swap).
     ///
     /// # Errors
@@ -47,9 +49,16 @@ impl Endpoint {
         remote: RmrTriplet,
         flags: CompletionFlags,
     ) -> Result<()> {
+        let (local, remote) = words(local, remote);
         let work = Work::CompareSwap { compare, swap, remote };
         self.inner.post_atomic(work, local, cookie, remote, flags, COMPARE_SWAP)
     }
+}
+
+/// The first words of places, as far as they have one.
+fn words(local: LmrTriplet, remote: RmrTriplet) -> (LmrTriplet, RmrTriplet) {
+    let local = LmrTriplet { length: local.length.min(WORD), ..local };
+    (local, RmrTriplet { length: remote.length.min(WORD), ..remote })
 }
 
 impl EpInner {
@@ -73,7 +82,9 @@ impl EpInner {
                     "{} bytes at {:#x} with room for {} are no aligned word",
                     remote.length, remote.address, local.length
                 ))
-                .advise("use eight bytes on both sides, aligned to eight on the remote one");
+                .advise(
+                    "use eight bytes or more on both sides, aligned to eight on the remote one",
+                );
             return Err(self.base.describe(error, operation));
         }
         self.post_gathered(work, &gathered, cookie, flags, operation)

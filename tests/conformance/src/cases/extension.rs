@@ -15,6 +15,8 @@ cases! {
     "DAT 2.0, IB extension: dat_ib_post_fetch_and_add": fetch_and_add_returns_the_value_before;
     "DAT 2.0, IB extension: dat_ib_post_cmp_and_swap": compare_and_swap_changes_only_what_it_expects;
     "DAT 2.0, IB extension: memory privileges": atomics_need_their_privilege;
+    "DAT 2.0, IB extension: dat_ib_post_fetch_and_add, dat_ib_post_cmp_and_swap":
+        atomics_use_the_first_word_of_longer_places, atomics_need_a_whole_word_that_is_aligned;
     "DAT 2.0, IB extension: dat_ib_post_rdma_write_immed": immediate_data_completes_a_receive;
     "DAT 2.0, IB extension: dat_ib_start_counter, dat_ib_query_counters, dat_ib_print_counters, dat_ib_stop_counter": counters_count_from_their_start;
     "DAT 2.0, IB extension: dat_ib_open_query, dat_ib_close_query":
@@ -76,6 +78,50 @@ fn compare_and_swap_changes_only_what_it_expects() {
         assert_eq!((done.operation, done.status), (Operation::CompareSwap, DtoStatus::Success));
         assert_eq!((value(&result), value(&target)), (before, after));
     }
+}
+
+fn atomics_use_the_first_word_of_longer_places() {
+    let node = Node::new();
+    need_atomics(&node);
+    let (client, server) = node.pair();
+    let memory = Memory::zeroed(32).expect("memory");
+    let privileges = Privileges::ALL | Privileges::REMOTE_ATOMIC;
+    let source = MemorySource::Memory(&memory);
+    let lmr = node.ia.lmr_create(source, &node.pz, privileges).expect("registered");
+    let target = Buffer { memory, lmr };
+    let result = node.buffer(32);
+    result.fill(0, &[9; 32]);
+    let (local, remote) = (result.piece(0, 32), target.remote(0, 32));
+    client.post_fetch_and_add(3, local, 1, remote, NONE).expect("connected");
+    let done = expect_dto(&node.request, &[&client, &server]);
+    assert_eq!((done.status, done.length), (DtoStatus::Success, 8));
+    client.post_compare_and_swap((3, 4), local, 2, remote, NONE).expect("connected");
+    let done = expect_dto(&node.request, &[&client, &server]);
+    assert_eq!((done.status, done.length), (DtoStatus::Success, 8));
+    assert_eq!((value(&result), value(&target)), (3, 4));
+    assert_eq!((result.bytes(8, 24), target.bytes(8, 24)), (vec![9; 24], vec![0; 24]));
+}
+
+fn atomics_need_a_whole_word_that_is_aligned() {
+    let node = Node::new();
+    need_atomics(&node);
+    let (client, _server) = node.pair();
+    let (target, result) = (word(&node, 0), node.buffer(8));
+    let far = node.buffer(32);
+    let odd = far.remote(if far.memory.address() % 8 == 0 { 4 } else { 0 }, 8);
+    for (local, remote) in [
+        (result.piece(0, 8), target.remote(0, 7)),
+        (result.piece(0, 7), target.remote(0, 7)),
+        (result.piece(0, 8), odd),
+    ] {
+        let posted = client.post_fetch_and_add(1, local, 1, remote, NONE);
+        refused(posted, ReturnType::InvalidParameter, Subtype::InvalidArg5);
+        let posted = client.post_compare_and_swap((0, 1), local, 1, remote, NONE);
+        refused(posted, ReturnType::InvalidParameter, Subtype::InvalidArg5);
+    }
+    let posted = client.post_fetch_and_add(1, result.piece(0, 7), 1, target.remote(0, 8), NONE);
+    refused(posted, ReturnType::LengthError, Subtype::NoSubtype);
+    expect_no_event(&node.request);
 }
 
 fn atomics_need_their_privilege() {
