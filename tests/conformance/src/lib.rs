@@ -28,7 +28,7 @@ pub use check::{refused, same_error};
 pub use exclude::Exclusions;
 pub use node::{Buffer, Node, asker, exchange, link, open};
 pub use runner::{Outcome, Plan, Verdict};
-pub use target::{Target, open_at, set_target, target, try_open};
+pub use target::{Target, open_at, set_target, takes_parameters, target, try_open};
 pub use wait::{
     Background, LIMIT, drain, expect_bind, expect_connection, expect_connection_of,
     expect_connections, expect_dto, expect_event, expect_no_event, expect_request, is_readable,

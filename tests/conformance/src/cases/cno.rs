@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::case::cases;
 use crate::{
     Background, LIMIT, Node, drain, expect_connections, expect_dto, expect_event, expect_no_event,
-    open, refused, until, until_waited_on,
+    open, refused, takes_parameters, until, until_waited_on,
 };
 use dat_core::{
     Close, Cno, ConnectionEventKind, EvdFlags, EvdOptions, Event, EventDispatcher,
@@ -331,7 +331,9 @@ fn an_object_that_lost_its_dispatchers_can_be_used_again() {
 }
 
 fn no_waiter_sleeps_on_when_a_trigger_and_the_end_come_together() {
-    for round in 0..300 {
+    // What races is the same over any adapter, but some take long to open.
+    let rounds = if takes_parameters() { 300 } else { 50 };
+    for round in 0..rounds {
         let ia = open("");
         let cno = ia.cno_create(None).expect("made");
         let evd = attached(&ia, &cno);
