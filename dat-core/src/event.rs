@@ -72,7 +72,7 @@ impl Event {
     /// less: what was there before mostly owns nothing.
     #[inline(always)]
     pub fn complete(&mut self, completion: Completion) {
-        if !matches!(self, Self::None | Self::Dto(_) | Self::RmrBind(_)) {
+        if self.owns_something() {
             self.clear();
         }
         let before = std::mem::replace(self, Self::from(completion));
@@ -80,15 +80,23 @@ impl Event {
         let _ = std::mem::ManuallyDrop::new(before);
     }
 
-    /// As [`complete`](Self::complete), for a provider that has what the event tells.
+    /// Becomes the event of a completion, in place, where that is no more than a store: where
+    /// what was there before owns nothing. Whether it did.
     #[inline(always)]
-    pub fn become_dto(&mut self, completion: DtoCompletion) {
-        if !matches!(self, Self::None | Self::Dto(_) | Self::RmrBind(_)) {
-            self.clear();
+    #[must_use]
+    pub fn become_dto(&mut self, completion: DtoCompletion) -> bool {
+        if self.owns_something() {
+            return false;
         }
         let before = std::mem::replace(self, Self::Dto(completion));
         // As above.
         let _ = std::mem::ManuallyDrop::new(before);
+        true
+    }
+
+    #[inline(always)]
+    const fn owns_something(&self) -> bool {
+        !matches!(self, Self::None | Self::Dto(_) | Self::RmrBind(_))
     }
 
     #[cold]

@@ -237,7 +237,7 @@ impl fmt::Debug for Memory {
 ///
 /// # Safety
 /// Both ranges must be inside live memory.
-#[inline]
+#[inline(always)]
 pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     if len.wrapping_sub(HALF) <= HALF {
         // SAFETY: as for this function, and the length is in the range.
@@ -247,8 +247,14 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     unsafe { std::ptr::copy(from, to, len) };
 }
 
-/// What [`copy_short`] moves at once: two vectors of the oldest processors.
-const HALF: usize = 32;
+/// What one register holds on the oldest processors.
+#[cfg(target_arch = "x86_64")]
+type Piece = std::arch::x86_64::__m128i;
+#[cfg(not(target_arch = "x86_64"))]
+type Piece = [u8; 16];
+
+const PIECE: usize = size_of::<Piece>();
+const HALF: usize = 2 * PIECE;
 
 /// As [`copy`], for one or two halves: the first and the last, which may overlap, without a call.
 ///
@@ -257,12 +263,13 @@ const HALF: usize = 32;
 #[inline(always)]
 unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
     let last = len - HALF;
-    // SAFETY: the first half is inside the range, by its length.
-    let head = unsafe { from.cast::<[u8; HALF]>().read_unaligned() };
-    // SAFETY: the last half is inside the range, by its length.
-    let tail = unsafe { from.wrapping_add(last).cast::<[u8; HALF]>().read_unaligned() };
-    // SAFETY: as for the source; all of it was read before, so overlap does no harm.
-    unsafe { to.cast::<[u8; HALF]>().write_unaligned(head) };
-    // SAFETY: as above.
-    unsafe { to.wrapping_add(last).cast::<[u8; HALF]>().write_unaligned(tail) };
+    let places = [0, PIECE, last, last + PIECE];
+    let pieces = places.map(|at| {
+        // SAFETY: inside the range, by its length.
+        unsafe { from.wrapping_add(at).cast::<Piece>().read_unaligned() }
+    });
+    for (at, piece) in places.into_iter().zip(pieces) {
+        // SAFETY: as for the source; all of it was read before, so overlap does no harm.
+        unsafe { to.wrapping_add(at).cast::<Piece>().write_unaligned(piece) };
+    }
 }

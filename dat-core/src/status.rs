@@ -101,8 +101,14 @@ impl DtoStatus {
     ];
 
     /// The value in the C ABI.
+    #[inline(always)]
     #[must_use]
     pub fn value(self) -> u32 {
+        if self == Self::Success { 0 } else { self.value_of_failure() }
+    }
+
+    #[cold]
+    fn value_of_failure(self) -> u32 {
         match self {
             Self::Unknown(value) => value,
             known => {

@@ -5,14 +5,14 @@ use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use dat_core::Event;
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{
     Completion, CompletionFeatures, CompletionPoller, CompletionQueue, CompletionQueueParts,
     CompletionSink, Notify,
 };
-use dat_core::{Event, Operation};
 
-use crate::completion_ring::{Entry, Slots};
+use crate::completion_ring::{Entry, Plain, Slots};
 use crate::outlet::{Credits, Upcalls};
 use crate::sync::BiasedLock;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -38,9 +38,12 @@ struct Progress {
 struct Producer {
     /// The next position to fill.
     tail: u64,
+    /// Up to where completions can be stored without a further look: there is room, and nobody
+    /// sleeps.
+    plain: u64,
+    slots: Slots,
     /// Up to where there is room; more may have been taken since.
     limit: u64,
-    slots: Slots,
     notify: Notify,
     /// The poller is gone: nobody will take completions any more.
     closed: bool,
@@ -92,8 +95,9 @@ pub(crate) fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> CompletionQ
     let depth = depth.max(1) as u64;
     let producer = BiasedLock::new(Producer {
         tail: 0,
-        limit: depth,
+        plain: depth,
         slots: slots.clone(),
+        limit: depth,
         notify: Notify::Off,
         closed: false,
         depth,
@@ -158,22 +162,16 @@ impl Queue {
     }
 
     /// Stores the completion of a plain success, if it is one of many: there is room, and nobody
-    /// sleeps. Otherwise nothing has happened.
+    /// sleeps. Otherwise nothing has happened. The entry is made at last, for what is loaded
+    /// before occupies registers.
     #[inline(always)]
-    pub(crate) fn push_plain(
-        &self,
-        source: u32,
-        (tag, cookie, length, operation): (u64, u64, u64, Operation),
-    ) -> bool {
+    pub(crate) fn push_plain(&self, entry: impl FnOnce() -> Plain) -> bool {
         let Some(mut producer) = self.producer.lock_as_owner() else { return false };
         let position = producer.tail;
-        if position == producer.limit && !self.find_room(&mut producer) {
+        if position == producer.plain && !self.find_plain_room(&mut producer) {
             return false;
         }
-        if producer.notify != Notify::Off {
-            return false;
-        }
-        let filled = producer.slots.fill_plain(position, (tag, cookie, length), operation, source);
+        let filled = producer.slots.fill_plain(position, &entry());
         producer.tail = position + u64::from(filled);
         filled
     }
@@ -194,6 +192,7 @@ impl Queue {
         let position = producer.tail;
         producer.slots.fill(position, &Entry { completion, source });
         producer.tail = position + 1;
+        producer.plain = producer.tail;
         if producer.notify != Notify::Off && producer.notify.wants(features) {
             upcalls.ready(self, source);
         }
@@ -212,13 +211,21 @@ impl Queue {
 
     /// Looks again how far the poller is.
     #[cold]
-    #[inline(never)]
     fn find_room(&self, producer: &mut Producer) -> bool {
         if !producer.closed {
             // Acquire: the poller has read what is about to be overwritten.
             producer.limit = self.poller.taken.load(Ordering::Acquire) + producer.depth;
         }
         producer.tail < producer.limit
+    }
+
+    /// As [`find_room`](Self::find_room), of which nobody must be told.
+    #[cold]
+    #[inline(never)]
+    fn find_plain_room(&self, producer: &mut Producer) -> bool {
+        let found = producer.notify == Notify::Off && self.find_room(producer);
+        producer.plain = if found { producer.limit } else { producer.tail };
+        found
     }
 
     /// Makes the upcalls that were noted; no lock is held.
@@ -289,7 +296,9 @@ impl CompletionPoller for Poller {
         let Some(Some(credits)) = self.sources.get(source as usize) else {
             return self.take_any(event);
         };
-        event.become_dto(completion);
+        if !event.become_dto(completion) {
+            return self.take_any(event);
+        }
         credits.release();
         self.head += 1;
         self.queue.poller.taken.store(self.head, Ordering::Release);
@@ -300,7 +309,9 @@ impl CompletionPoller for Poller {
         // Any arrival since the mode was set has looked at it.
         if mode != self.notify {
             self.notify = mode;
-            self.queue.producer.lock().notify = mode;
+            let mut producer = self.queue.producer.lock();
+            producer.notify = mode;
+            producer.plain = producer.tail;
         }
         self.slots.is_filled(self.head)
     }
@@ -321,6 +332,7 @@ impl CompletionPoller for Poller {
         }
         producer.depth = depth.max(1) as u64;
         producer.limit = self.head + producer.depth;
+        producer.plain = producer.tail;
         producer.slots = slots.clone();
         self.slots = slots;
         Ok(())
@@ -389,6 +401,7 @@ impl Drop for Poller {
             let mut producer = self.queue.producer.lock();
             producer.closed = true;
             producer.limit = producer.tail;
+            producer.plain = producer.tail;
             producer.notify = Notify::Off;
         }
         while self.poll(&mut [Completion::default(); 16]) > 0 {}

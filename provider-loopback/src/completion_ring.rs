@@ -19,6 +19,16 @@ pub(crate) struct Entry {
     pub(crate) source: u32,
 }
 
+/// The completion of a success that is no bind and has nothing extra.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plain {
+    pub(crate) tag: u64,
+    pub(crate) cookie: u64,
+    pub(crate) length: u64,
+    pub(crate) operation: Operation,
+    pub(crate) source: u32,
+}
+
 /// The slots; positions count from 0 and never wrap. A clone has the same slots.
 #[derive(Clone)]
 pub(crate) struct Slots {
@@ -41,7 +51,7 @@ struct Slot {
     status: AtomicU64,
 }
 
-/// It failed, or is a bind; otherwise the status was not written.
+/// It failed, is a bind, or has something extra; otherwise neither status nor that was written.
 const SPECIAL: u64 = 1 << 30;
 const OPERATION: u64 = 0xf;
 
@@ -68,7 +78,8 @@ impl Slots {
     pub(crate) fn fill(&self, position: u64, entry: &Entry) {
         let Entry { completion, source } = entry;
         let succeeded = completion.status == DtoStatus::Success;
-        let is_plain = succeeded && completion.operation != Operation::Bind;
+        let is_bind = completion.operation == Operation::Bind;
+        let is_plain = succeeded && !is_bind && completion.extra == 0;
         let origin = u64::from(*source) << 32
             | if is_plain { 0 } else { SPECIAL }
             | u64::from(completion.operation as u32);
@@ -76,31 +87,24 @@ impl Slots {
         slot.tag.store(completion.tag, Ordering::Relaxed);
         slot.cookie.store(completion.cookie, Ordering::Relaxed);
         slot.length.store(completion.length, Ordering::Relaxed);
-        slot.extra.store(completion.extra, Ordering::Relaxed);
         slot.origin.store(origin, Ordering::Relaxed);
         if !is_plain {
+            slot.extra.store(completion.extra, Ordering::Relaxed);
             slot.status.store(pack(completion.status), Ordering::Relaxed);
         }
         // Release: who sees the number sees the words, and all that came before them.
         slot.filled.store(position + 1, Ordering::Release);
     }
 
-    /// As [`fill`](Self::fill), for a success that is no bind and has no `extra`.
+    /// As [`fill`](Self::fill), for what is plain; whether there are slots.
     #[inline(always)]
-    pub(crate) fn fill_plain(
-        &self,
-        position: u64,
-        (tag, cookie, length): (u64, u64, u64),
-        operation: Operation,
-        source: u32,
-    ) -> bool {
+    pub(crate) fn fill_plain(&self, position: u64, entry: &Plain) -> bool {
+        let &Plain { tag, cookie, length, operation, source } = entry;
         let Some(slot) = self.slots.get(self.index(position)) else { return false };
         slot.tag.store(tag, Ordering::Relaxed);
         slot.cookie.store(cookie, Ordering::Relaxed);
         slot.length.store(length, Ordering::Relaxed);
-        slot.extra.store(0, Ordering::Relaxed);
-        let origin = u64::from(source) << 32 | u64::from(operation as u32);
-        slot.origin.store(origin, Ordering::Relaxed);
+        slot.origin.store(u64::from(source) << 32 | operation as u64, Ordering::Relaxed);
         // Release: as for `fill`.
         slot.filled.store(position + 1, Ordering::Release);
         true
@@ -112,8 +116,8 @@ impl Slots {
         self.slot(position).filled.load(Ordering::Acquire) == position + 1
     }
 
-    /// As [`get`](Self::get), for a success that is no bind, as the event tells it, and its
-    /// source. Anything else is not taken here.
+    /// As [`get`](Self::get), for what is plain, as the event tells it, and its source. Anything
+    /// else is not taken here.
     #[inline(always)]
     pub(crate) fn get_plain(&self, position: u64) -> Option<(DtoCompletion, u32)> {
         let slot = self.slots.get(self.index(position))?;
@@ -128,7 +132,7 @@ impl Slots {
             ep: slot.tag.load(Ordering::Relaxed),
             cookie: slot.cookie.load(Ordering::Relaxed),
             length: slot.length.load(Ordering::Relaxed),
-            extra: slot.extra.load(Ordering::Relaxed) as u32,
+            extra: 0,
             operation: operation(origin & OPERATION),
             status: DtoStatus::Success,
         };
@@ -143,14 +147,15 @@ impl Slots {
             return None;
         }
         let origin = slot.origin.load(Ordering::Relaxed);
+        let is_plain = origin & SPECIAL == 0;
         Some(Entry {
             completion: Completion {
                 tag: slot.tag.load(Ordering::Relaxed),
                 cookie: slot.cookie.load(Ordering::Relaxed),
                 length: slot.length.load(Ordering::Relaxed),
-                extra: slot.extra.load(Ordering::Relaxed),
+                extra: if is_plain { 0 } else { slot.extra.load(Ordering::Relaxed) },
                 operation: operation(origin & OPERATION),
-                status: if origin & SPECIAL == 0 {
+                status: if is_plain {
                     DtoStatus::Success
                 } else {
                     unpack(slot.status.load(Ordering::Relaxed))
@@ -221,7 +226,7 @@ mod tests {
                     tag: 1 << 60 | position,
                     cookie: u64::MAX - position,
                     length: position,
-                    extra: 5,
+                    extra: number as u64 % 2 * 5,
                     operation: operation(position % 15),
                     status,
                 },

@@ -6,6 +6,7 @@ use dat_core::provider::{Completion, CompletionFeatures, CompletionQueue};
 use dat_core::{Error, Operation, Subtype};
 
 use crate::completion_queue::{Handle, Queue};
+use crate::completion_ring::Plain;
 use crate::errors::foreign;
 use crate::shared_receive::Shared;
 use crate::sync::atomic::{AtomicU32, Ordering};
@@ -131,6 +132,14 @@ impl Room {
         self.posted != self.limit || self.find()
     }
 
+    /// Takes room for one operation, if there is some that is known of.
+    #[inline(always)]
+    pub(crate) fn take_known(&mut self) -> bool {
+        let known = self.posted != self.limit;
+        self.posted = self.posted.wrapping_add(u32::from(known));
+        known
+    }
+
     /// Takes room that was seen.
     #[inline(always)]
     pub(crate) fn take_seen(&mut self) {
@@ -213,7 +222,9 @@ impl Outlet {
         upcalls: &mut Upcalls,
     ) {
         if let Some(queue) = &self.queue {
-            if queue.push_plain(self.source, (self.tag, cookie, length, operation)) {
+            let (tag, source) = (&self.tag, &self.source);
+            let entry = || Plain { tag: *tag, cookie, length, operation, source: *source };
+            if queue.push_plain(entry) {
                 return;
             }
         }

@@ -4,7 +4,7 @@
 //! There is one producer and one taker at a time, by their locks; the slots are all that they
 //! share. The words of a slot are atomics only to be shared: they are ordered by its number.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use dat_core::provider::Segment;
 
@@ -24,7 +24,7 @@ pub(crate) struct Posted {
 /// The slots; positions count from 0 and never wrap. A clone has the same slots.
 #[derive(Clone)]
 pub(crate) struct ReceiveRing {
-    /// As many as a power of two.
+    /// As many as a power of two; or none.
     slots: Arc<[Slot]>,
     more: Arc<More>,
 }
@@ -55,6 +55,21 @@ const UNSIGNALLED: u64 = 1;
 const WORDS: usize = 3;
 
 impl ReceiveRing {
+    /// No ring: there is no receive in it, and no place for one.
+    pub(crate) fn none() -> Self {
+        static NONE: LazyLock<ReceiveRing> = LazyLock::new(|| ReceiveRing {
+            slots: Arc::new([]),
+            more: Arc::new(More { words: Box::new([]), stride: 0 }),
+        });
+        NONE.clone()
+    }
+
+    /// Whether this is none.
+    #[inline(always)]
+    pub(crate) fn is_none(&self) -> bool {
+        self.slots.is_empty()
+    }
+
     /// A ring for so many receives of so many segments.
     pub(crate) fn new(capacity: u32, segments: u32) -> Self {
         let count = (capacity as usize).max(1).next_power_of_two();
@@ -75,12 +90,7 @@ impl ReceiveRing {
 
     #[inline(always)]
     fn index(&self, position: u64) -> usize {
-        position as usize & (self.slots.len() - 1)
-    }
-
-    #[inline]
-    fn slot(&self, position: u64) -> &Slot {
-        &self.slots[self.index(position)]
+        position as usize & self.slots.len().wrapping_sub(1)
     }
 
     /// The words of the segments after the first.
@@ -95,7 +105,7 @@ impl ReceiveRing {
     /// place for.
     #[inline(always)]
     pub(crate) fn fill(&self, position: u64, posted: Posted, segments: &[Segment]) {
-        let slot = self.slot(position);
+        let Some(slot) = self.slots.get(self.index(position)) else { return };
         let unsignalled = if posted.unsignalled { UNSIGNALLED } else { 0 };
         slot.cookie.store(posted.cookie, Ordering::Relaxed);
         slot.length.store(posted.length, Ordering::Relaxed);
@@ -125,7 +135,8 @@ impl ReceiveRing {
     /// Whether the slot of a position is filled.
     #[inline]
     pub(crate) fn is_filled(&self, position: u64) -> bool {
-        self.slot(position).filled.load(Ordering::Acquire) == position + 1
+        let slot = self.slots.get(self.index(position));
+        slot.is_some_and(|slot| slot.filled.load(Ordering::Acquire) == position + 1)
     }
 
     /// The receive of a position, how many segments it has, and the first of them, if the slot

@@ -47,7 +47,7 @@ pub(crate) fn message(source: Local<'_>, target: Local<'_>, length: u64) -> Resu
 /// A segment that the core has checked, and until when that holds.
 #[derive(Clone, Copy)]
 pub(crate) struct Checked<'a> {
-    pub(crate) segment: &'a Segment,
+    pub(crate) segment: Segment,
     /// The domain that it must be of.
     pub(crate) domain: u64,
     pub(crate) checked: u64,
@@ -59,15 +59,16 @@ impl Checked<'_> {
     /// has not is done again, and also what may not hold any more.
     #[inline(always)]
     fn permits(self, privilege: Privileges) -> bool {
-        self.epochs.is(self.checked) || self.permits_now(privilege)
+        let Segment { address, length, key } = self.segment;
+        self.epochs.is(self.checked) || is_there(key, self.domain, privilege, address, length)
     }
+}
 
-    #[cold]
-    #[inline(never)]
-    fn permits_now(self, privilege: Privileges) -> bool {
-        let Segment { address, length, key } = *self.segment;
-        regions().find(key, self.domain, privilege.bits(), address, length).is_some()
-    }
+// By values, which stay in registers.
+#[cold]
+#[inline(never)]
+fn is_there(key: u32, domain: u64, privilege: Privileges, address: u64, length: u64) -> bool {
+    regions().find(key, domain, privilege.bits(), address, length).is_some()
 }
 
 /// Moves a message from one segment into one segment, if it may and it fits.

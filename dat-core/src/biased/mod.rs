@@ -15,6 +15,8 @@
 pub mod fence;
 mod thread;
 
+pub use thread::token;
+
 use std::cell::{Cell, UnsafeCell};
 use std::fmt;
 use std::marker::PhantomData;
@@ -27,7 +29,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::sync::{Mutex, MutexGuard, pause};
 
-/// A mutual exclusion; see the module.
+/// A mutual exclusion; see the module. What its owner uses is side by side with the beginning of
+/// the value.
+#[repr(C)]
 pub struct BiasedLock<T> {
     /// Which thread may enter without the mutex, and by which place; [`NOBODY`] when none may.
     /// Changed under the mutex only.
@@ -36,9 +40,9 @@ pub struct BiasedLock<T> {
     /// may still write the one that it had, so nobody else gets that one; see [`Habit`].
     inside: [AtomicBool; PLACES],
     mutex: Mutex<()>,
+    value: UnsafeCell<T>,
     /// Under the mutex.
     habit: Cell<Habit>,
-    value: UnsafeCell<T>,
 }
 
 const NOBODY: usize = 0;
@@ -103,7 +107,7 @@ impl<T> BiasedLock<T> {
     /// Enters, after whoever is inside has left.
     #[inline]
     pub fn lock(&self) -> BiasedGuard<'_, T> {
-        let me = thread::token();
+        let me = token();
         match self.enter(me) {
             Some(inside) => BiasedGuard::new(self, Way::Owner(inside)),
             None => self.lock_with_mutex(me),
@@ -114,7 +118,7 @@ impl<T> BiasedLock<T> {
     /// otherwise nothing has happened, and [`lock`](Self::lock) is there for everybody.
     #[inline(always)]
     pub fn lock_as_owner(&self) -> Option<OwnerGuard<'_, T>> {
-        let inside = self.enter(thread::token())?;
+        let inside = self.enter(token())?;
         Some(OwnerGuard { lock: self, inside, value: PhantomData })
     }
 
@@ -191,7 +195,7 @@ impl<T> BiasedLock<T> {
     pub fn pass(&self) {
         let mutex = self.mutex.lock();
         let owner = self.owner.load(Ordering::Relaxed);
-        if owner != NOBODY && owner ^ thread::token() >= PLACES {
+        if owner != NOBODY && owner ^ token() >= PLACES {
             self.await_owner(owner);
         }
         drop(mutex);

@@ -1,10 +1,11 @@
 //! Which thread this is, in one instruction where there is one.
 
-/// A number that no other living thread has, that is even, and that is never 0: the address of something of
-/// the thread's own. A thread that comes after one has ended may have the number of that one;
-/// whoever hands out the address again has made sure that the first is over.
-#[inline]
-pub(super) fn token() -> usize {
+/// A number that no other living thread has, that is even, and that is never 0: the address of
+/// something of the thread's own. A thread that comes after one has ended may have the number of
+/// that one; whoever hands out the address again has made sure that the first is over.
+#[inline(always)]
+#[must_use]
+pub fn token() -> usize {
     imp::token()
 }
 
@@ -12,7 +13,7 @@ pub(super) fn token() -> usize {
 mod imp {
     /// The ABI of thread-local storage keeps the address of the thread's block at its start. A
     /// thread-local variable would do as well, by a function call where this is a shared library.
-    #[inline]
+    #[inline(always)]
     pub(super) fn token() -> usize {
         let block: usize;
         // SAFETY: the word at the start of the block that `fs` points to is there in every thread

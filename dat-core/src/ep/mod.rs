@@ -90,7 +90,7 @@ pub struct Endpoint {
 pub(crate) struct EpInner {
     pub(crate) base: Base,
     shared: Arc<EpShared>,
-    queue_pair: Arc<dyn QueuePair>,
+    queue_pair: Box<dyn QueuePair>,
     regions: Arc<RegionTable>,
     epochs: Arc<Epochs>,
     /// Held over control calls; see [`control`]. Empty once the endpoint is freed.

@@ -210,7 +210,7 @@ impl EventDispatcher {
     /// # Errors
     /// `DAT_INVALID_STATE` while a thread waits on the dispatcher and so owns it;
     /// `DAT_INVALID_HANDLE` when it was freed.
-    #[inline]
+    #[inline(always)]
     pub fn dequeue(&self, event: &mut Event) -> Result<bool> {
         let inner = &*self.inner;
         if let Some(mut queue) = inner.queue.lock_as_owner() {

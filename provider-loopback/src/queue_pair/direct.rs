@@ -14,64 +14,53 @@ use super::state::{Connection, Endpoint, Sq, State};
 use crate::outlet::Upcalls;
 use crate::transfer::{self, Checked, Remote};
 
+/// Which way an RDMA operation goes, for each of which there is a function.
+const WRITE: bool = true;
+const READ: bool = false;
+
 impl Endpoint {
     #[inline(always)]
     pub(super) fn post_request(&self, request: &Request<'_>) -> Result<()> {
         match (&request.work, request.segments) {
             (Work::Send, [segment]) => self.send(request, segment),
-            (Work::RdmaWrite { remote }, [segment]) => {
-                self.rdma(request, segment, remote, Privileges::REMOTE_WRITE)
-            }
-            (Work::RdmaRead { remote }, [segment]) => {
-                self.rdma(request, segment, remote, Privileges::REMOTE_READ)
-            }
+            (Work::RdmaWrite { remote }, [segment]) => self.rdma::<WRITE>(request, segment, remote),
+            (Work::RdmaRead { remote }, [segment]) => self.rdma::<READ>(request, segment, remote),
             _ => self.post_work(request),
         }
     }
 
-    // Each a function of its own: together they would need more registers than there are.
-    #[inline(never)]
+    #[inline(always)]
     fn send(&self, request: &Request<'_>, segment: &Segment) -> Result<()> {
-        let Some(mut sq) = self.sq.lock_as_owner() else {
-            return self.post_with_mutex(request, |sq| sq.send(request, segment, enter));
-        };
-        let done = sq.send(request, segment, Direction::lock_as_owner);
-        drop(sq);
-        match done {
-            Some(upcalls) => {
+        if let Some(mut sq) = self.sq.lock_as_owner() {
+            if let Some(upcalls) = sq.send(request, segment, Direction::lock_as_owner) {
+                drop(sq);
                 upcalls.deliver();
-                Ok(())
+                return Ok(());
             }
-            None => self.post_with_mutex(request, |sq| sq.send(request, segment, enter)),
         }
+        self.post_with_mutex(request, |sq| sq.send(request, segment, enter))
     }
 
-    #[inline(never)]
-    fn rdma(
+    #[inline(always)]
+    fn rdma<const WAY: bool>(
         &self,
         request: &Request<'_>,
         segment: &Segment,
         remote: &RmrTriplet,
-        there: Privileges,
     ) -> Result<()> {
-        let Some(mut sq) = self.sq.lock_as_owner() else {
-            return self
-                .post_with_mutex(request, |sq| sq.rdma(request, segment, remote, there, enter));
-        };
-        let done = sq.rdma(request, segment, remote, there, Direction::lock_as_owner);
-        drop(sq);
-        match done {
-            Some(upcalls) => {
+        if let Some(mut sq) = self.sq.lock_as_owner() {
+            let enter = Direction::lock_as_owner;
+            if let Some(upcalls) = sq.rdma::<WAY, _>(request, segment, remote, enter) {
+                drop(sq);
                 upcalls.deliver();
-                Ok(())
-            }
-            None => {
-                self.post_with_mutex(request, |sq| sq.rdma(request, segment, remote, there, enter))
+                return Ok(());
             }
         }
+        self.post_with_mutex(request, |sq| sq.rdma::<WAY, _>(request, segment, remote, enter))
     }
 
     /// The short way for any thread, and then the long way.
+    #[cold]
     #[inline(never)]
     fn post_with_mutex(
         &self,
@@ -123,15 +112,15 @@ impl Sq {
             return None;
         }
         let receives = &mut rq.receives;
-        let (posted, 1, target) = receives.ring.as_ref()?.get(receives.head)? else { return None };
+        let (posted, 1, target) = receives.ring.get(receives.head)? else { return None };
         let from = Checked {
-            segment,
+            segment: *segment,
             domain: self.requests.domain,
             checked: request.checked.number(),
             epochs: &self.requests.epochs,
         };
         let to = Checked {
-            segment: &target,
+            segment: target,
             domain: receives.domain,
             checked: posted.checked,
             epochs: &receives.epochs,
@@ -156,12 +145,11 @@ impl Sq {
 
     /// Moves bytes between one segment and the peer's memory.
     #[inline(always)]
-    fn rdma<'a, G: DerefMut<Target = Rq>>(
+    fn rdma<'a, const WAY: bool, G: DerefMut<Target = Rq>>(
         &'a mut self,
         request: &Request<'_>,
         segment: &Segment,
         remote: &RmrTriplet,
-        there: Privileges,
         enter: impl FnOnce(&'a Direction) -> Option<G>,
     ) -> Option<Upcalls> {
         let connection = Self::open(&self.state)?;
@@ -173,17 +161,16 @@ impl Sq {
             return None;
         }
         let here = Checked {
-            segment,
+            segment: *segment,
             domain: self.requests.domain,
             checked: request.checked.number(),
             epochs: &self.requests.epochs,
         };
         let (domain, queue_pair) = (rq.receives.domain, rq.receives.number);
         let place = Remote { place: remote, domain, queue_pair };
-        let (length, operation) = if there == Privileges::REMOTE_WRITE {
-            (request.length, Operation::RdmaWrite)
-        } else {
-            (remote.length, Operation::RdmaRead)
+        let (length, operation, there) = match WAY {
+            WRITE => (request.length, Operation::RdmaWrite, Privileges::REMOTE_WRITE),
+            READ => (remote.length, Operation::RdmaRead, Privileges::REMOTE_READ),
         };
         if !transfer::direct_remote(here, place, length, there) {
             return None;

@@ -223,7 +223,7 @@ impl Receives {
             let target = Local { segments: &shared.segments[..count], domain };
             return Some((posted, put(posted.length, target)));
         }
-        let (posted, count, first) = self.ring.as_ref()?.get(self.head)?;
+        let (posted, count, first) = self.ring.get(self.head)?;
         let outcome = if count == 1 {
             put(posted.length, Local { segments: &[first], domain })
         } else {
@@ -236,9 +236,7 @@ impl Receives {
     /// The segments of the next receive.
     fn collect(&mut self, count: usize) -> &[Segment] {
         self.segments.clear();
-        if let Some(ring) = &self.ring {
-            ring.collect(self.head, count, &mut self.segments);
-        }
+        self.ring.collect(self.head, count, &mut self.segments);
         &self.segments
     }
 }

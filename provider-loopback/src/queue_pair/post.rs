@@ -14,8 +14,8 @@ use crate::receive_ring::{Posted, ReceiveRing};
 pub(super) struct Post {
     /// The next position to fill.
     pub(super) tail: u64,
-    /// Absent before the first receive.
-    pub(super) ring: Option<ReceiveRing>,
+    /// None before the first receive.
+    pub(super) ring: ReceiveRing,
     pub(super) room: Room,
     /// The most segments of a receive.
     pub(super) segments: u32,
@@ -26,12 +26,30 @@ pub(super) struct Post {
 impl Handle {
     #[inline(always)]
     pub(super) fn receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
+        // Nothing is called but at the end, so that no register is saved.
         if !self.fill_directly(receive) {
-            self.fill(receive)?;
+            return self.receive_any(receive);
         }
         if self.lookout.is_asked_for() {
-            self.endpoint.look();
+            return self.look();
         }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn receive_any(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
+        self.fill(receive)?;
+        if self.lookout.is_asked_for() {
+            return self.look();
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look(&self) -> Result<()> {
+        self.endpoint.look();
         Ok(())
     }
 
@@ -40,13 +58,11 @@ impl Handle {
     fn fill_directly(&self, receive: &ReceiveRequest<'_>) -> bool {
         let [segment] = receive.segments else { return false };
         let Some(mut post) = self.post.lock_as_owner() else { return false };
-        let Post { tail, ring: Some(ring), room, is_shared: false, .. } = &mut *post else {
-            return false;
-        };
-        if !room.is_there() {
+        let Post { tail, ring, room, .. } = &mut *post;
+        // There is no ring where receives are shared.
+        if ring.is_none() || !room.take_known() {
             return false;
         }
-        room.take_seen();
         let posted = Posted {
             cookie: receive.cookie,
             length: segment.length,
@@ -58,36 +74,22 @@ impl Handle {
         true
     }
 
-    #[cold]
-    #[inline(never)]
     fn fill(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         let mut post = self.post.lock();
         let post = &mut *post;
         if post.is_shared {
             return Err(is_shared());
         }
-        let ring = match &post.ring {
-            Some(ring) => ring,
-            None => self.first_receive(&mut post.ring, post.room.max(), post.segments),
-        };
-        if receive.segments.len() > ring.segments() || !post.room.take() {
+        if post.ring.is_none() {
+            post.ring = ReceiveRing::new(post.room.max(), post.segments);
+            self.endpoint.rq.lock().receives.ring = post.ring.clone();
+        }
+        if receive.segments.len() > post.ring.segments() || !post.room.take() {
             return Err(no_room());
         }
-        ring.fill(post.tail, Posted::new(receive), receive.segments);
+        post.ring.fill(post.tail, Posted::new(receive), receive.segments);
         post.tail += 1;
         Ok(())
-    }
-
-    /// Makes the ring.
-    fn first_receive<'a>(
-        &self,
-        place: &'a mut Option<ReceiveRing>,
-        most: u32,
-        segments: u32,
-    ) -> &'a ReceiveRing {
-        let ring = ReceiveRing::new(most, segments);
-        self.endpoint.rq.lock().receives.ring = Some(ring.clone());
-        place.insert(ring)
     }
 
     /// How many receives are posted here; those of a shared queue are not.

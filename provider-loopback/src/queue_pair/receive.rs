@@ -143,8 +143,8 @@ impl Inbound {
 pub(crate) struct Receives {
     /// The next position to take.
     pub(super) head: u64,
-    /// The ring that they are posted to.
-    pub(super) ring: Option<ReceiveRing>,
+    /// The ring that they are posted to; none before the first.
+    pub(super) ring: ReceiveRing,
     pub(super) outlet: Outlet,
     pub(super) epochs: Arc<Epochs>,
     pub(super) domain: u64,
@@ -198,7 +198,7 @@ impl Receives {
 
     #[inline]
     fn is_filled(&self) -> bool {
-        self.ring.as_ref().is_some_and(|ring| ring.is_filled(self.head))
+        self.ring.is_filled(self.head)
     }
 
     /// Has who posts the next receive look at the direction; whether one came meanwhile.
@@ -221,7 +221,7 @@ impl Receives {
 
     /// Takes the next receive that was posted here.
     pub(super) fn pop(&mut self) -> Option<Posted> {
-        let (posted, ..) = self.ring.as_ref()?.get(self.head)?;
+        let (posted, ..) = self.ring.get(self.head)?;
         self.head += 1;
         Some(posted)
     }

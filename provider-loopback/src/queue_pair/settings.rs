@@ -16,11 +16,12 @@ use parking_lot::Mutex;
 use crate::domain::{self, Membership};
 use crate::fabric::{self, Host};
 use crate::outlet::{Outlet, Room};
+use crate::receive_ring::ReceiveRing;
 use crate::ring::Ring;
 use crate::shared_receive;
 use crate::sync::BiasedLock;
 
-pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Box<dyn QueuePair>> {
     let number = fabric::serial();
     let parts = Parts::new(spec, number)?;
     let mut requests = Room::new(spec.limits.max_requests);
@@ -31,7 +32,7 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn Q
     }
     let post = Post {
         tail: 0,
-        ring: None,
+        ring: ReceiveRing::none(),
         room,
         segments: spec.limits.max_receive_segments,
         is_shared: parts.shared.is_some(),
@@ -40,8 +41,8 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn Q
     let endpoint = Arc::new_cyclic(|me| Endpoint {
         sq: Apart(BiasedLock::new(Sq {
             state: State::Unconnected,
-            room: requests,
             requests: parts.requests,
+            room: requests,
             retired: false,
             service: spec.service,
             stride: spec.limits.max_request_segments,
@@ -50,7 +51,7 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn Q
         })),
         rq: Apart(Direction::new(Receives {
             head: 0,
-            ring: None,
+            ring: ReceiveRing::none(),
             outlet: parts.receives,
             epochs: Arc::clone(&spec.epochs),
             domain: parts.domain,
@@ -64,7 +65,7 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn Q
         host: Arc::clone(host),
         peer: Mutex::default(),
     });
-    Ok(Arc::new(Handle { endpoint, lookout, post: BiasedLock::new(post) }))
+    Ok(Box::new(Handle { endpoint, lookout, post: BiasedLock::new(post) }))
 }
 
 /// What a specification stands for in objects of this provider.
@@ -144,11 +145,15 @@ impl Handle {
         let memberships =
             parts.domains.iter().map(|one| Membership::new(one, &receives.me)).collect();
         let size = (spec.limits.max_receives, spec.limits.max_receive_segments);
-        if let Some(ring) = &post.ring {
-            let ring = ring.enlarged(receives.head..post.tail, size);
-            receives.ring = Some(ring.clone());
-            post.ring = Some(ring);
+        if !post.ring.is_none() {
+            post.ring = post.ring.enlarged(receives.head..post.tail, size);
         }
+        if parts.shared.is_some() {
+            // There is no ring then; what was posted is gone with it.
+            post.ring = ReceiveRing::none();
+            receives.head = post.tail;
+        }
+        receives.ring = post.ring.clone();
         post.segments = spec.limits.max_receive_segments;
         post.is_shared = parts.shared.is_some();
         post.room.resize(spec.limits.max_receives);

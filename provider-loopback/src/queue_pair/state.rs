@@ -45,8 +45,8 @@ impl<T> Deref for Apart<T> {
 #[repr(C)]
 pub(crate) struct Sq {
     pub(crate) state: State,
-    pub(super) room: Room,
     pub(crate) requests: Requester,
+    pub(super) room: Room,
     /// Retired for good: nothing leads back.
     pub(crate) retired: bool,
     pub(crate) service: Service,
@@ -57,13 +57,14 @@ pub(crate) struct Sq {
     pub(super) memberships: Vec<Membership>,
 }
 
-/// On whose behalf requests execute.
+/// On whose behalf requests execute, in the order of its use.
 #[derive(Clone)]
+#[repr(C)]
 pub(crate) struct Requester {
     pub(super) outlet: Outlet,
+    pub(super) epochs: Arc<Epochs>,
     /// 0 while there is none, which no memory belongs to.
     pub(crate) domain: u64,
-    pub(super) epochs: Arc<Epochs>,
     /// The number of the queue pair.
     pub(super) number: u32,
 }

@@ -350,7 +350,7 @@ impl Side {
             epochs: Arc::default(),
             sink: Arc::clone(&recorder) as Arc<dyn ConnectionSink>,
         };
-        let qp = world.adapter.create_queue_pair(spec.clone()).expect("queue pair");
+        let qp = Arc::from(world.adapter.create_queue_pair(spec.clone()).expect("queue pair"));
         Self { qp, recorder, ready, spec, attempts: AtomicU64::new(1) }
     }
 

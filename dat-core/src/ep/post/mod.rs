@@ -29,7 +29,7 @@ impl Endpoint {
     /// - `DAT_PRIVILEGES_VIOLATION`, `DAT_PROTECTION_VIOLATION` for a region without local read
     ///   privilege or of another zone;
     /// - `DAT_INSUFFICIENT_RESOURCES` when the endpoint's maximum of requests is outstanding.
-    #[inline]
+    #[inline(always)]
     pub fn post_send(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
         let inner = &*self.inner;
         let gate = &inner.shared.gate;
@@ -73,7 +73,7 @@ impl Endpoint {
     /// # Errors
     /// As [`Endpoint::post_send`], for local write privilege; `DAT_INVALID_STATE` when the
     /// endpoint has no zone or takes its receives from a shared queue.
-    #[inline]
+    #[inline(always)]
     pub fn post_recv(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
         let inner = &*self.inner;
         if let [triplet] = iov {

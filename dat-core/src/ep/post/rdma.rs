@@ -23,7 +23,7 @@ impl Endpoint {
     /// # Errors
     /// As [`Endpoint::post_send`]; `DAT_LENGTH_ERROR` when the remote buffer is shorter than
     /// the local one.
-    #[inline]
+    #[inline(always)]
     pub fn post_rdma_write(
         &self,
         iov: &[LmrTriplet],
@@ -76,7 +76,7 @@ impl Endpoint {
     /// As [`Endpoint::post_send`], for local write privilege; `DAT_LENGTH_ERROR` when the
     /// local buffer is shorter than the remote one; `DAT_INVALID_PARAMETER` when the endpoint
     /// was made for no outgoing RDMA reads.
-    #[inline]
+    #[inline(always)]
     pub fn post_rdma_read(
         &self,
         iov: &[LmrTriplet],
