@@ -15,23 +15,57 @@ pub(crate) type Answer = Result<DAT_RETURN, Error>;
 /// What a call answers that did what it was asked to do.
 pub(crate) const DONE: Answer = Ok(DAT_SUCCESS);
 
+/// What a call may come back with: an [`Answer`], or at once the code of one.
+pub(crate) trait Answered {
+    /// From an answer.
+    fn new(answer: Answer) -> Self;
+
+    /// The code that C gets; the detail of a failure is kept by then.
+    fn code(self) -> DAT_RETURN;
+}
+
+impl Answered for Answer {
+    fn new(answer: Answer) -> Self {
+        answer
+    }
+
+    #[inline(always)]
+    fn code(self) -> DAT_RETURN {
+        self.unwrap_or_else(failed)
+    }
+}
+
+/// For calls of the data path: a code goes through a register, an answer through memory.
+impl Answered for DAT_RETURN {
+    fn new(answer: Answer) -> Self {
+        answer.code()
+    }
+
+    #[inline(always)]
+    fn code(self) -> DAT_RETURN {
+        self
+    }
+}
+
 /// Runs a call on behalf of C: no panic leaves it, and an error leaves its detail.
-#[inline]
-pub(crate) fn guard(call: impl FnOnce() -> Answer) -> DAT_RETURN {
-    match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(Ok(code)) => code,
-        Ok(Err(error)) => failed(error),
+#[inline(always)]
+pub(crate) fn guard<A: Answered>(call: impl FnOnce() -> A) -> DAT_RETURN {
+    match catch_unwind(AssertUnwindSafe(|| call().code())) {
+        Ok(code) => code,
         Err(panic) => failed(panicked(&*panic)),
     }
 }
 
+/// Keeps the detail of an error; its code.
 #[cold]
-fn failed(error: Error) -> DAT_RETURN {
+#[inline(never)]
+pub(crate) fn failed(error: Error) -> DAT_RETURN {
     let code = dialect::code(error.return_type(), error.subtype());
     detail::keep(error);
     code
 }
 
+#[cold]
 fn panicked(panic: &(dyn Any + Send)) -> Error {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

@@ -8,7 +8,8 @@ use crate::abi::DAT_HANDLE;
 use crate::answer::invalid_handle;
 use crate::handle::{self, Object};
 
-/// Addresses of a process end here, and begin above the page that is never mapped.
+/// Addresses of a process end here, and begin above the page that is never mapped; both are
+/// aligned to anything.
 const USER: std::ops::Range<usize> = 0x1000..0x7fff_ffff_f000;
 
 /// The subtype that names an argument by its number, from 1.
@@ -23,9 +24,11 @@ pub(crate) fn invalid(argument: u32, reason: impl Into<String>) -> Error {
 }
 
 /// Whether a value can be the address of a `T`.
-#[inline]
+#[inline(always)]
 pub(crate) fn is_address_of<T>(address: usize) -> bool {
-    USER.contains(&address) && address % align_of::<T>() == 0
+    // In one comparison: bits that are none of an aligned address become the highest.
+    let bits = align_of::<T>().trailing_zeros();
+    address.wrapping_sub(USER.start).rotate_right(bits) < (USER.end - USER.start) >> bits
 }
 
 /// Refuses what can't be the address of a `T`.

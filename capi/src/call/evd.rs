@@ -6,10 +6,10 @@ use dat_core::error::{ReturnType, Subtype};
 use dat_core::{EvdFlags, EvdOptions, EvdParam, Event, EventDispatcher, Timeout, Waited};
 
 use crate::abi::*;
-use crate::answer::{Answer, DONE, invalid_handle, plain};
+use crate::answer::{Answer, DONE, failed, invalid_handle, plain};
 use crate::argument::{count, given, invalid, object, optional_object, out};
 use crate::convert::{self, event};
-use crate::{adapters, handle};
+use crate::{adapters, dialect, handle};
 
 const HANDLE: Subtype = Subtype::InvalidHandleEvdRequest;
 
@@ -123,24 +123,27 @@ pub(crate) unsafe fn post_se(evd_handle: DAT_EVD_HANDLE, event: *const DAT_EVENT
     DONE
 }
 
-#[inline]
-pub(crate) unsafe fn dequeue(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -> Answer {
+#[inline(always)]
+pub(crate) unsafe fn dequeue(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -> DAT_RETURN {
     foreign!(evd_handle, evd_dequeue_func(evd_handle, event));
-    let found = handle::with(evd_handle, |evd: &EventDispatcher| {
+    let taken = handle::with(evd_handle, |evd: &EventDispatcher| {
         // SAFETY: as the caller promises.
-        let mut place = unsafe { out(event, 2) }?;
+        let mut place = match unsafe { out(event, 2) } {
+            Ok(place) => place,
+            Err(error) => return failed(error),
+        };
         // What most events are needs no drop; `deliver` drops the others.
         let mut taken = ManuallyDrop::new(Event::None);
-        let found = evd.dequeue(&mut taken)?;
-        if found {
-            event::deliver(taken, evd_handle, place.fields());
+        match evd.dequeue(&mut taken) {
+            Ok(true) => {
+                event::deliver(&mut taken, evd_handle, place.fields());
+                DAT_SUCCESS
+            }
+            Ok(false) => dialect::code(ReturnType::QueueEmpty, Subtype::NoSubtype),
+            Err(error) => failed(error),
         }
-        Ok(found)
     });
-    match found.ok_or_else(|| invalid_handle(HANDLE))?? {
-        true => DONE,
-        false => plain(ReturnType::QueueEmpty),
-    }
+    taken.unwrap_or_else(|| failed(invalid_handle(HANDLE)))
 }
 
 pub(crate) unsafe fn wait(
@@ -160,7 +163,7 @@ pub(crate) unsafe fn wait(
     let mut taken = Event::None;
     match evd.wait(Timeout::from_micros(timeout), threshold, &mut taken)? {
         Waited::Event { more } => {
-            event::deliver(ManuallyDrop::new(taken), evd_handle, place.fields());
+            event::deliver(&mut ManuallyDrop::new(taken), evd_handle, place.fields());
             more_place.write(convert::count(more));
             DONE
         }

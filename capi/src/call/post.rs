@@ -4,7 +4,7 @@ use dat_core::error::{Result, Subtype};
 use dat_core::{CompletionFlags, Endpoint};
 
 use crate::abi::*;
-use crate::answer::{Answer, DONE, invalid_handle};
+use crate::answer::{Answer, DONE, failed, invalid_handle};
 use crate::convert::memory::{Segments, remote, segments};
 use crate::handle;
 
@@ -26,19 +26,29 @@ pub(crate) fn cookie(cookie: DAT_DTO_COOKIE) -> u64 {
     unsafe { cookie.as_64 }
 }
 
-#[inline]
+/// As [`on`], for posts of the data path.
+#[inline(always)]
+fn code_on(ep_handle: DAT_EP_HANDLE, post: impl FnOnce(&Endpoint) -> Result<()>) -> DAT_RETURN {
+    let posted = handle::with(ep_handle, |endpoint| match post(endpoint) {
+        Ok(()) => DAT_SUCCESS,
+        Err(error) => failed(error),
+    });
+    posted.unwrap_or_else(|| failed(invalid_handle(Subtype::InvalidHandleEp)))
+}
+
+#[inline(always)]
 pub(crate) unsafe fn send(
     ep_handle: DAT_EP_HANDLE,
     num_segments: DAT_COUNT,
     local_iov: *mut DAT_LMR_TRIPLET,
     user_cookie: DAT_DTO_COOKIE,
     completion_flags: DAT_COMPLETION_FLAGS,
-) -> Answer {
+) -> DAT_RETURN {
     foreign!(
         ep_handle,
         ep_post_send_func(ep_handle, num_segments, local_iov, user_cookie, completion_flags)
     );
-    on(ep_handle, |ep| {
+    code_on(ep_handle, |ep| {
         let mut room = Segments::new();
         // SAFETY: as the caller promises.
         let iov = unsafe { segments(num_segments, local_iov, &mut room) }?;
@@ -46,19 +56,19 @@ pub(crate) unsafe fn send(
     })
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn recv(
     ep_handle: DAT_EP_HANDLE,
     num_segments: DAT_COUNT,
     local_iov: *mut DAT_LMR_TRIPLET,
     user_cookie: DAT_DTO_COOKIE,
     completion_flags: DAT_COMPLETION_FLAGS,
-) -> Answer {
+) -> DAT_RETURN {
     foreign!(
         ep_handle,
         ep_post_recv_func(ep_handle, num_segments, local_iov, user_cookie, completion_flags)
     );
-    on(ep_handle, |ep| {
+    code_on(ep_handle, |ep| {
         let mut room = Segments::new();
         // SAFETY: as the caller promises.
         let iov = unsafe { segments(num_segments, local_iov, &mut room) }?;
@@ -66,7 +76,7 @@ pub(crate) unsafe fn recv(
     })
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn rdma_read(
     ep_handle: DAT_EP_HANDLE,
     num_segments: DAT_COUNT,
@@ -74,7 +84,7 @@ pub(crate) unsafe fn rdma_read(
     user_cookie: DAT_DTO_COOKIE,
     remote_iov: *const DAT_RMR_TRIPLET,
     completion_flags: DAT_COMPLETION_FLAGS,
-) -> Answer {
+) -> DAT_RETURN {
     foreign!(
         ep_handle,
         ep_post_rdma_read_func(
@@ -86,7 +96,7 @@ pub(crate) unsafe fn rdma_read(
             completion_flags
         )
     );
-    on(ep_handle, |ep| {
+    code_on(ep_handle, |ep| {
         let mut room = Segments::new();
         // SAFETY: as the caller promises.
         let iov = unsafe { segments(num_segments, local_iov, &mut room) }?;
@@ -96,7 +106,7 @@ pub(crate) unsafe fn rdma_read(
     })
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn rdma_write(
     ep_handle: DAT_EP_HANDLE,
     num_segments: DAT_COUNT,
@@ -104,7 +114,7 @@ pub(crate) unsafe fn rdma_write(
     user_cookie: DAT_DTO_COOKIE,
     remote_iov: *const DAT_RMR_TRIPLET,
     completion_flags: DAT_COMPLETION_FLAGS,
-) -> Answer {
+) -> DAT_RETURN {
     foreign!(
         ep_handle,
         ep_post_rdma_write_func(
@@ -116,7 +126,7 @@ pub(crate) unsafe fn rdma_write(
             completion_flags
         )
     );
-    on(ep_handle, |ep| {
+    code_on(ep_handle, |ep| {
         let mut room = Segments::new();
         // SAFETY: as the caller promises.
         let iov = unsafe { segments(num_segments, local_iov, &mut room) }?;

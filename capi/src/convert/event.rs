@@ -13,19 +13,18 @@ use crate::abi::*;
 use crate::handle::{self, of_number};
 use crate::{adapters, dialect};
 
-/// Writes an event of a dispatcher where C wants it. Nothing but the fields of that event is
-/// written.
+/// Writes an event of a dispatcher where C wants it, and drops it. Nothing but the fields of that
+/// event is written.
 #[inline(always)]
-pub(crate) fn deliver(event: ManuallyDrop<Event>, evd: DAT_EVD_HANDLE, to: &mut DAT_EVENT) {
+pub(crate) fn deliver(event: &mut ManuallyDrop<Event>, evd: DAT_EVD_HANDLE, to: &mut DAT_EVENT) {
     to.evd_handle = evd;
-    match &*event {
-        Event::Dto(done) => completion(done, to),
-        Event::RmrBind(done) => bind(done, to),
-        _ => rare(&ManuallyDrop::into_inner(event), to),
+    if let Event::Dto(done) = &**event {
+        return completion(done, to);
     }
+    rare(std::mem::take(&mut **event), to);
 }
 
-#[inline]
+#[inline(always)]
 fn completion(done: &DtoCompletion, to: &mut DAT_EVENT) {
     to.event_number = DAT_DTO_COMPLETION_EVENT;
     to.event_data = DAT_EVENT_DATA { dto_completion_event_data: dialect::completion(done) };
@@ -47,7 +46,6 @@ const fn is_basic(operation: Operation) -> bool {
 }
 
 fn bind(done: &RmrBindCompletion, to: &mut DAT_EVENT) {
-    to.event_number = DAT_RMR_BIND_COMPLETION_EVENT;
     to.event_data.rmr_completion_event_data = DAT_RMR_BIND_COMPLETION_EVENT_DATA {
         rmr_handle: of_number(done.rmr),
         user_cookie: DAT_CONTEXT { as_64: done.cookie },
@@ -56,9 +54,11 @@ fn bind(done: &RmrBindCompletion, to: &mut DAT_EVENT) {
 }
 
 #[cold]
-fn rare(event: &Event, to: &mut DAT_EVENT) {
+#[inline(never)]
+fn rare(event: Event, to: &mut DAT_EVENT) {
     to.event_number = event.number();
-    match event {
+    match &event {
+        Event::RmrBind(done) => bind(done, to),
         Event::ConnectionRequest(arrival) => {
             request(arrival, to);
             if arrival.datagram {

@@ -65,6 +65,27 @@ pub(crate) unsafe fn segments(
     iov: *const DAT_LMR_TRIPLET,
     room: &mut Segments,
 ) -> Result<&[LmrTriplet]> {
+    // What most posts have.
+    if count == 1 && argument::is_address_of::<DAT_LMR_TRIPLET>(iov.addr()) {
+        // SAFETY: as the caller promises.
+        let only = unsafe { &*iov };
+        return Ok(slice::from_ref(room.0[0].write(local_from_c(only))));
+    }
+    // SAFETY: as the caller promises.
+    unsafe { any_segments(count, iov, room) }
+}
+
+/// As [`segments`], for any number of them.
+///
+/// # Safety
+/// As there.
+#[cold]
+#[inline(never)]
+unsafe fn any_segments(
+    count: DAT_COUNT,
+    iov: *const DAT_LMR_TRIPLET,
+    room: &mut Segments,
+) -> Result<&[LmrTriplet]> {
     let count = argument::count(count, 2)?;
     // SAFETY: as the caller promises.
     let iov = unsafe { argument::array(iov, count.into(), SEGMENTS as u64, (2, 3)) }?;

@@ -16,7 +16,7 @@ macro_rules! foreign {
             if ENDS {
                 $crate::foreign::ended($handle, &answer);
             }
-            return answer;
+            return $crate::answer::Answered::new(answer);
         }
     };
 }

@@ -61,7 +61,7 @@ static FIRST: AtomicUsize = AtomicUsize::new(usize::MAX);
 static INDEX: AtomicPtr<Index> = AtomicPtr::new(ptr::null_mut());
 
 /// The cell at an address, if there is one.
-#[inline]
+#[inline(always)]
 pub(super) fn locate(address: usize) -> Option<&'static Cell> {
     let chunk = address & !(CHUNK - 1);
     // Relaxed: who holds a handle got it from the thread that made the chunk.
@@ -69,8 +69,11 @@ pub(super) fn locate(address: usize) -> Option<&'static Cell> {
     if address % cell::SIZE != 0 || !is_ours {
         return None;
     }
+    let cell = ptr::with_exposed_provenance::<Cell>(address);
+    // SAFETY: no chunk is at address 0. The compiler would look for it, to tell it from `None`.
+    unsafe { std::hint::assert_unchecked(!cell.is_null()) };
     // SAFETY: the chunk is ours, made of cells, and never given back.
-    Some(unsafe { &*ptr::with_exposed_provenance::<Cell>(address) })
+    Some(unsafe { &*cell })
 }
 
 #[cold]

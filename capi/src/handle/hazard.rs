@@ -9,20 +9,54 @@
 
 use std::ptr::{self, null_mut};
 
-use super::sync::{AtomicBool, AtomicPtr, Ordering, fence};
+use super::sync::{AtomicPtr, AtomicUsize, Ordering, fence};
 
 /// Where one cell is announced at a time. Records are used again and never freed.
 #[repr(align(64))]
 pub(super) struct Record<T: 'static> {
     pin: AtomicPtr<T>,
-    /// Whether a thread has it for itself.
-    owned: AtomicBool,
-    next: *const Record<T>,
+    /// The number of the thread that has it for itself; [`NOBODY`] when none has.
+    owner: AtomicUsize,
+    /// The next of its list; never changed once others know it.
+    next: AtomicPtr<Record<T>>,
 }
 
+const NOBODY: usize = 0;
+/// Who has a record of those that nobody has for himself.
+const ANYBODY: usize = usize::MAX;
+
+/// Records that threads find by their number alone, without a look at a variable of the thread.
+const SEATS: usize = if cfg!(all(test, loom)) { 1 } else { 128 };
+
 impl<T> Record<T> {
-    fn new(cell: *mut T) -> Self {
-        Self { pin: AtomicPtr::new(cell), owned: AtomicBool::new(true), next: ptr::null() }
+    fn new(cell: *mut T, owner: usize) -> Self {
+        Self {
+            pin: AtomicPtr::new(cell),
+            owner: AtomicUsize::new(owner),
+            next: AtomicPtr::new(null_mut()),
+        }
+    }
+
+    /// A seat that is free.
+    #[cfg(not(all(test, loom)))]
+    const fn vacant() -> Self {
+        Self {
+            pin: AtomicPtr::new(null_mut()),
+            owner: AtomicUsize::new(NOBODY),
+            next: AtomicPtr::new(null_mut()),
+        }
+    }
+
+    /// Whether the thread of that number has it.
+    #[inline(always)]
+    pub(super) fn is_of(&self, thread: usize) -> bool {
+        self.owner.load(Ordering::Relaxed) == thread
+    }
+
+    /// Takes it for the thread of that number, if nobody has it.
+    fn take(&self, thread: usize) -> bool {
+        let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
+        self.is_of(NOBODY) && self.owner.compare_exchange(NOBODY, thread, success, failure).is_ok()
     }
 
     /// Whether its thread announces nothing at the moment.
@@ -42,7 +76,7 @@ impl<T> Record<T> {
 
     /// Leaves it to other threads.
     pub(super) fn leave(&self) {
-        self.owned.store(false, Ordering::Release);
+        self.owner.store(NOBODY, Ordering::Release);
     }
 }
 
@@ -58,9 +92,10 @@ impl<T> Drop for Pin<T> {
     }
 }
 
-/// All records: those that threads own, and those for a call inside a call or at the end of a
-/// thread.
+/// All records: the seats and those that other threads own, and those for a call inside a call or
+/// at the end of a thread.
 pub(super) struct Domain<T: 'static> {
+    seats: [Record<T>; SEATS],
     owned: AtomicPtr<Record<T>>,
     spare: AtomicPtr<Record<T>>,
 }
@@ -68,20 +103,39 @@ pub(super) struct Domain<T: 'static> {
 impl<T> Domain<T> {
     #[cfg(not(all(test, loom)))]
     pub(super) const fn new() -> Self {
-        Self { owned: AtomicPtr::new(null_mut()), spare: AtomicPtr::new(null_mut()) }
+        Self {
+            seats: [const { Record::vacant() }; SEATS],
+            owned: AtomicPtr::new(null_mut()),
+            spare: AtomicPtr::new(null_mut()),
+        }
     }
 
     #[cfg(all(test, loom))]
     pub(super) fn new() -> Self {
-        Self { owned: AtomicPtr::new(null_mut()), spare: AtomicPtr::new(null_mut()) }
+        Self {
+            seats: std::array::from_fn(|_| Record::new(null_mut(), NOBODY)),
+            owned: AtomicPtr::new(null_mut()),
+            spare: AtomicPtr::new(null_mut()),
+        }
     }
 
-    /// A record for a thread: one that a thread left, or a new one.
-    pub(super) fn own(&self) -> &'static Record<T> {
-        let left = records(&self.owned).find(|record| {
-            !record.owned.load(Ordering::Relaxed) && !record.owned.swap(true, Ordering::AcqRel)
-        });
-        left.unwrap_or_else(|| add(&self.owned, Record::new(null_mut())))
+    /// The seat that the thread of that number can have; somebody else may have it.
+    #[inline(always)]
+    pub(super) fn seat(&'static self, thread: usize) -> &'static Record<T> {
+        // By pages: a stack and the page that guards it are an odd number of them, and mostly as
+        // many as those of the next thread, so that threads that start together sit together.
+        &self.seats[(thread >> 12) % SEATS]
+    }
+
+    /// A record for the thread of that number, which has none: its seat where that is free and
+    /// `seated` says so; or else one that a thread left, or a new one.
+    pub(super) fn own(&'static self, thread: usize, seated: bool) -> &'static Record<T> {
+        let seat = self.seat(thread);
+        if seated && seat.take(thread) {
+            return seat;
+        }
+        let left = records(&self.owned).find(|record| record.take(thread));
+        left.unwrap_or_else(|| add(&self.owned, Record::new(null_mut(), thread)))
     }
 
     /// Announces a cell on behalf of a thread whose own record is in use, or that has none.
@@ -91,17 +145,21 @@ impl<T> Domain<T> {
             let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
             record.pin.compare_exchange(null_mut(), announced, success, failure).is_ok()
         });
-        let record = idle.unwrap_or_else(|| add(&self.spare, Record::new(announced)));
+        let record = idle.unwrap_or_else(|| add(&self.spare, Record::new(announced, ANYBODY)));
         fence();
         Pin { place: &record.pin }
     }
 
     /// What is announced, by calls that may have begun before a moment ago. All cells of interest
     /// are marked dead before.
-    pub(super) fn announced(&self) -> Vec<*const T> {
+    pub(super) fn announced(&'static self) -> Vec<*const T> {
         fence(Ordering::SeqCst);
         let all = records(&self.owned).chain(records(&self.spare));
-        let cells = all.map(|record| record.pin.load(Ordering::Acquire).cast_const());
+        let cells = self
+            .seats
+            .iter()
+            .chain(all)
+            .map(|record| record.pin.load(Ordering::Acquire).cast_const());
         cells.filter(|cell| !cell.is_null()).collect()
     }
 }
@@ -110,7 +168,7 @@ fn add<T>(list: &AtomicPtr<Record<T>>, record: Record<T>) -> &'static Record<T> 
     let mut record = Box::new(record);
     let mut head = list.load(Ordering::Acquire);
     loop {
-        record.next = head;
+        record.next.store(head, Ordering::Relaxed);
         let new = Box::into_raw(record);
         match list.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: published, and so never freed.
@@ -129,7 +187,7 @@ fn records<T>(list: &AtomicPtr<Record<T>>) -> impl Iterator<Item = &'static Reco
     std::iter::from_fn(move || {
         // SAFETY: records are never freed.
         let record = unsafe { at.as_ref() }?;
-        at = record.next;
+        at = record.next.load(Ordering::Relaxed).cast_const();
         Some(record)
     })
 }

@@ -1,7 +1,5 @@
 //! Models of pins against frees: every interleaving is tried by `.ci/loom`.
 
-use std::sync::Arc;
-
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicBool, Ordering, fence};
 use loom::thread;
@@ -34,7 +32,7 @@ impl Model {
     }
 
     /// What a free does: whether the object could be taken.
-    fn is_freed(&'static self, domain: &Domain<Self>) -> bool {
+    fn is_freed(&'static self, domain: &'static Domain<Self>) -> bool {
         self.live.store(false, Ordering::Release);
         if domain.announced().contains(&std::ptr::from_ref(self)) {
             return false;
@@ -44,6 +42,13 @@ impl Model {
         true
     }
 }
+
+fn leaked_domain() -> &'static Domain<Model> {
+    Box::leak(Box::new(Domain::new()))
+}
+
+/// Numbers of threads; in the models there is one seat for all of them.
+const THREADS: [usize; 2] = [2, 4];
 
 fn full_fence() {
     fence(Ordering::SeqCst);
@@ -59,35 +64,29 @@ fn model(run: impl Fn() + Sync + Send + 'static) {
 #[test]
 fn what_is_pinned_stays() {
     model(|| {
-        let (domain, cell) = (Arc::new(Domain::new()), Model::leaked());
-        let reader = {
-            let domain = Arc::clone(&domain);
-            thread::spawn(move || {
-                let record = domain.own();
-                cell.is_used(|cell| record.announce(cell, full_fence));
-                record.leave();
-            })
-        };
-        cell.is_freed(&domain);
+        let (domain, cell) = (leaked_domain(), Model::leaked());
+        let reader = thread::spawn(move || {
+            let record = domain.own(THREADS[0], true);
+            cell.is_used(|cell| record.announce(cell, full_fence));
+            record.leave();
+        });
+        cell.is_freed(domain);
         reader.join().unwrap();
-        assert!(cell.is_freed(&domain), "nobody uses it any more");
+        assert!(cell.is_freed(domain), "nobody uses it any more");
     });
 }
 
 #[test]
 fn another_pin_says_that_the_one_before_it_is_over() {
     model(|| {
-        let (domain, cells) = (Arc::new(Domain::new()), [Model::leaked(), Model::leaked()]);
-        let reader = {
-            let domain = Arc::clone(&domain);
-            thread::spawn(move || {
-                let record = domain.own();
-                for cell in cells {
-                    cell.is_used(|cell| record.announce(cell, full_fence));
-                }
-            })
-        };
-        cells[0].is_freed(&domain);
+        let (domain, cells) = (leaked_domain(), [Model::leaked(), Model::leaked()]);
+        let reader = thread::spawn(move || {
+            let record = domain.own(THREADS[0], true);
+            for cell in cells {
+                cell.is_used(|cell| record.announce(cell, full_fence));
+            }
+        });
+        cells[0].is_freed(domain);
         reader.join().unwrap();
     });
 }
@@ -95,19 +94,16 @@ fn another_pin_says_that_the_one_before_it_is_over() {
 #[test]
 fn a_call_inside_a_call_pins_too() {
     model(|| {
-        let (domain, cells) = (Arc::new(Domain::new()), [Model::leaked(), Model::leaked()]);
-        let reader = {
-            let domain = Arc::clone(&domain);
-            thread::spawn(move || {
-                cells[0].is_used(|cell| {
-                    let pin = domain.announce(cell, full_fence);
-                    cells[1].is_used(|cell| domain.announce(cell, full_fence));
-                    pin
-                });
-            })
-        };
+        let (domain, cells) = (leaked_domain(), [Model::leaked(), Model::leaked()]);
+        let reader = thread::spawn(move || {
+            cells[0].is_used(|cell| {
+                let pin = domain.announce(cell, full_fence);
+                cells[1].is_used(|cell| domain.announce(cell, full_fence));
+                pin
+            });
+        });
         for cell in cells {
-            cell.is_freed(&domain);
+            cell.is_freed(domain);
         }
         reader.join().unwrap();
     });
@@ -116,14 +112,13 @@ fn a_call_inside_a_call_pins_too() {
 #[test]
 fn threads_share_spare_records() {
     model(|| {
-        let (domain, cell) = (Arc::new(Domain::new()), Model::leaked());
-        let readers = [(); 2].map(|()| {
-            let domain = Arc::clone(&domain);
+        let (domain, cell) = (leaked_domain(), Model::leaked());
+        let readers = THREADS.map(|_| {
             thread::spawn(move || {
                 cell.is_used(|cell| domain.announce(cell, full_fence));
             })
         });
-        cell.is_freed(&domain);
+        cell.is_freed(domain);
         for reader in readers {
             reader.join().unwrap();
         }
@@ -133,18 +128,37 @@ fn threads_share_spare_records() {
 #[test]
 fn a_record_that_was_left_serves_another_thread() {
     model(|| {
-        let (domain, cell) = (Arc::new(Domain::new()), Model::leaked());
-        let readers = [(); 2].map(|()| {
-            let domain = Arc::clone(&domain);
+        let (domain, cell) = (leaked_domain(), Model::leaked());
+        let readers = THREADS.map(|number| {
             thread::spawn(move || {
-                let record = domain.own();
+                let record = domain.own(number, true);
                 cell.is_used(|cell| record.announce(cell, full_fence));
                 record.leave();
             })
         });
-        cell.is_freed(&domain);
+        cell.is_freed(domain);
         for reader in readers {
             reader.join().unwrap();
         }
+    });
+}
+
+#[test]
+fn who_finds_its_seat_taken_gets_another_record() {
+    model(|| {
+        let (domain, cell) = (leaked_domain(), Model::leaked());
+        let readers = THREADS.map(|number| {
+            thread::spawn(move || {
+                let record = domain.own(number, true);
+                assert!(record.is_of(number));
+                cell.is_used(|cell| record.announce(cell, full_fence));
+                assert!(record.is_of(number), "nobody else takes it");
+            })
+        });
+        cell.is_freed(domain);
+        for reader in readers {
+            reader.join().unwrap();
+        }
+        assert!(cell.is_freed(domain), "nobody uses it any more");
     });
 }

@@ -1,6 +1,6 @@
 //! The atomics of the pins; in the models of `.ci/loom` those whose every interleaving is tried.
 
 #[cfg(all(test, loom))]
-pub(super) use loom::sync::atomic::{AtomicBool, AtomicPtr, Ordering, fence};
+pub(super) use loom::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
 #[cfg(not(all(test, loom)))]
-pub(super) use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering, fence};
+pub(super) use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};

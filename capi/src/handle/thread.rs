@@ -3,11 +3,14 @@
 //! Calls are many and frees are few, so the free pays for both fences: membarrier(2) makes every
 //! running thread pass one, and a call gets by with an order of the compiler's. Where the system
 //! has no membarrier, calls fence themselves.
+//!
+//! A thread finds its record by its number, which costs one instruction, where it got the seat that
+//! its number leads to; a thread-local variable of a shared library costs a call.
 
 use std::cell::Cell as ThreadCell;
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
 
-use dat_core::biased::fence as barrier;
+use dat_core::biased::{fence as barrier, token};
 
 use super::cell::Cell;
 use super::hazard::{Domain, Pin, Record};
@@ -28,7 +31,8 @@ thread_local! {
     static RELEASE: Release = const { Release };
 }
 
-/// Gives the record back when the thread ends.
+/// Gives the record back when the thread ends; one that comes later and has its number finds the
+/// seat free.
 struct Release;
 
 impl Drop for Release {
@@ -40,23 +44,34 @@ impl Drop for Release {
 }
 
 /// Announces a cell.
-#[inline]
+#[inline(always)]
 pub(super) fn pin(cell: &'static Cell) -> Pin<Cell> {
-    match RECORD.get() {
-        Some(record) if record.is_idle() => record.announce(cell, light_fence),
-        _ => pin_elsewhere(cell),
+    let thread = token();
+    let seat = DOMAIN.seat(thread);
+    if seat.is_of(thread) && seat.is_idle() {
+        // Who has a seat needs no more.
+        return seat.announce(cell, || compiler_fence(Ordering::SeqCst));
     }
+    pin_elsewhere(cell, thread)
 }
 
 #[cold]
-fn pin_elsewhere(cell: &'static Cell) -> Pin<Cell> {
-    // At the end of a thread nobody would give a record back.
-    if RECORD.get().is_none() && RELEASE.try_with(|_| ()).is_ok() {
-        let record = DOMAIN.own();
-        RECORD.set(Some(record));
-        return record.announce(cell, light_fence);
+#[inline(never)]
+fn pin_elsewhere(cell: &'static Cell, thread: usize) -> Pin<Cell> {
+    let record = match RECORD.get() {
+        Some(record) => Some(record),
+        // At the end of a thread nobody would give a record back.
+        None if RELEASE.try_with(|_| ()).is_ok() => {
+            let record = DOMAIN.own(thread, ASYMMETRIC.load(Ordering::Relaxed));
+            RECORD.set(Some(record));
+            Some(record)
+        }
+        None => None,
+    };
+    match record.filter(|record| record.is_idle()) {
+        Some(record) => record.announce(cell, light_fence),
+        None => DOMAIN.announce(cell, light_fence),
     }
-    DOMAIN.announce(cell, light_fence)
 }
 
 #[inline]
