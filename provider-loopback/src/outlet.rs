@@ -62,29 +62,32 @@ pub(crate) struct Room {
     max: u32,
     /// What left through outlets that are gone.
     before: u32,
-    credits: Vec<Arc<Credits>>,
+    /// The outlet that operations leave by; absent where nobody will hear of any.
+    now: Option<Arc<Credits>>,
+    /// Those that they left by before.
+    former: Vec<Arc<Credits>>,
 }
 
 impl Room {
     pub(crate) fn new(max: u32) -> Self {
-        Self { posted: 0, limit: max, max, before: 0, credits: Vec::new() }
+        Self { posted: 0, limit: max, max, before: 0, now: None, former: Vec::new() }
     }
 
     /// As [`new`](Self::new), with credits that several outlets share.
     pub(crate) fn with_credits(max: u32, credits: &Arc<Credits>) -> Self {
-        Self { credits: vec![Arc::clone(credits)], ..Self::new(max) }
+        Self { now: Some(Arc::clone(credits)), ..Self::new(max) }
     }
 
     /// The outlet that operations leave by from now on, beside those that they left by before.
     pub(crate) fn add(&mut self, credits: &Arc<Credits>) {
-        self.credits.push(Arc::clone(credits));
+        self.former.extend(self.now.replace(Arc::clone(credits)));
     }
 
     fn released(&mut self) -> u32 {
-        if self.credits.len() > 1 {
+        if !self.former.is_empty() {
             self.settle();
         }
-        let each = self.credits.iter().map(|credits| credits.released());
+        let each = self.now.iter().chain(&self.former).map(|credits| credits.released());
         each.fold(self.before, u32::wrapping_add)
     }
 
@@ -92,7 +95,7 @@ impl Room {
     #[cold]
     fn settle(&mut self) {
         let before = &mut self.before;
-        self.credits.retain_mut(|credits| match Arc::get_mut(credits) {
+        self.former.retain_mut(|credits| match Arc::get_mut(credits) {
             // Neither an outlet nor a poller has it any more.
             Some(last) => {
                 *before = before.wrapping_add(last.released());

@@ -4,6 +4,7 @@
 mod bell;
 mod biased;
 mod dispatcher;
+mod epoch;
 mod notification;
 mod provider;
 

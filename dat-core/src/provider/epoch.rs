@@ -1,5 +1,8 @@
 //! Epochs: how a provider knows that what the core has checked still holds.
 
+#[cfg(all(test, loom))]
+use loom::sync::atomic::{AtomicU64, Ordering};
+#[cfg(not(all(test, loom)))]
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A time between two deregistrations of an adapter's memory. Posts name the one in which the
@@ -57,7 +60,7 @@ impl Epochs {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -18,7 +18,7 @@ pub(crate) struct Lookout {
 }
 
 /// Nothing ends it that is shorter: so short connections pay for no fence.
-const FIRST_PATIENCE: u32 = if cfg!(all(test, loom)) { 1 } else { 64 };
+const FIRST_PATIENCE: u32 = if cfg!(all(test, loom)) { 1 } else { 16 };
 const LONGEST_PATIENCE: u32 = 1 << 16;
 
 impl Lookout {
