@@ -135,6 +135,7 @@ impl VerbsAdapter {
             transport: vec![
                 NamedAttr::new("DEVICE", self.device.context().name()),
                 NamedAttr::new("PORT", self.device.port.to_string()),
+                NamedAttr::new("MAX_DATAGRAM", limits.mtu.to_string()),
             ],
             vendor: vec![NamedAttr::new("FIRMWARE", limits.firmware.clone())],
         }
@@ -174,7 +175,7 @@ impl VerbsAdapter {
             read_to_rmr_supported: false,
             atomics_supported: limits.has_atomics,
             immediate_data_supported: !limits.is_iwarp,
-            datagrams_supported: false,
+            datagrams_supported: !limits.is_iwarp,
             // Under the names that programs look for.
             provider_specific: vec![
                 NamedAttr::new("DAT_IB_DEVICE_NAME", self.device.context().name()),

@@ -46,7 +46,7 @@ pub(crate) struct Limits {
     pub(crate) max_reads_in: u32,
     pub(crate) max_reads_out: u32,
     pub(crate) max_message: u32,
-    /// The payload of a packet, in bytes, as the port has it now.
+    /// The payload of a packet, in bytes, as the port has it now: the most of a datagram.
     pub(crate) mtu: u32,
     pub(crate) has_windows_one: bool,
     pub(crate) has_windows_two: bool,
@@ -105,11 +105,13 @@ impl Limits {
     }
 }
 
-/// The bytes that a port's code of its MTU stands for (`enum ibv_mtu`); the least for one that is
-/// none of them.
-fn mtu(code: u32) -> u32 {
-    const LEAST: u32 = 256;
-    LEAST << code.clamp(1, 5).wrapping_sub(1)
+/// The payload of a packet, by its code (ibv_query_port(3)).
+const fn mtu(code: u32) -> u32 {
+    match code {
+        1..=5 => 128 << code,
+        // What every port can.
+        _ => 256,
+    }
 }
 
 impl Limits {

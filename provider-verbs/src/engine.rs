@@ -377,6 +377,11 @@ impl Engine {
         }
     }
 
+    /// Tells the consumer of an adapter what concerns no single call.
+    pub(crate) fn report(&self, event: AsyncUpcall) {
+        self.sink.async_event(event);
+    }
+
     /// The device was removed: nothing of it works any more, which is told once.
     pub(crate) fn device_removed(&self) {
         if !self.removed.swap(true, Ordering::Relaxed) {

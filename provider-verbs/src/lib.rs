@@ -13,6 +13,10 @@
 //! (rdma_init_qp_attr(3), rdma_establish(3)); so it exists, and takes receives, before. After a
 //! connection it is replaced: its number stays reserved on the other side for a while.
 //!
+//! A queue pair for datagrams is never connected. Both sides of a request for one ask the fabric
+//! where to send to: the one that answers asks back, which the request makes possible
+//! (`introduction`).
+//!
 //! What was posted is written down in a ring (`ledger`), because the completion of a failure
 //! names nothing but an identifier. Completions stay with the device until they are wanted; two
 //! threads (`engine`) take events, and act on them. A thread that waits for completions is woken
@@ -40,6 +44,7 @@ mod domain;
 mod ear;
 mod engine;
 mod errors;
+mod introduction;
 mod ledger;
 mod listener;
 mod memlock;

@@ -13,6 +13,7 @@ use crate::cm::{self, EventKind, Id, Parameters, PortSpace};
 use crate::device::Device;
 use crate::engine::Target;
 use crate::errors::{exhausted, internal, wrong_state};
+use crate::introduction::Introduction;
 use crate::queue_pair::{self, Accepted, Key};
 use crate::verbs::Failure;
 use crate::{qualifier, refusal};
@@ -29,8 +30,8 @@ const BIND_PAUSE: Duration = Duration::from_millis(5);
 pub(crate) struct Listening {
     device: Arc<Device>,
     key: Key,
-    /// Nothing once it does not listen any more.
-    id: Mutex<Option<Id>>,
+    /// Those for connections and for datagrams; none once it does not listen any more.
+    ids: Mutex<Vec<Id>>,
     qualifier: u64,
     sink: Arc<dyn ListenSink>,
 }
@@ -45,6 +46,8 @@ struct Pending {
     qualifier: u64,
     private_data: Vec<u8>,
     parameters: Parameters,
+    /// Of a request for datagrams: the port at which its endpoint is asked back.
+    introduced: Option<u16>,
 }
 
 struct Waiting {
@@ -61,19 +64,51 @@ pub(crate) fn listen(
     let engine = &device.engine;
     let key = Key::new(device);
     let value = key.value();
-    let id = Id::new(&engine.channel, value, PortSpace::Tcp).map_err(|failure| {
-        exhausted(failure, Subtype::ResourceDevice, "communication identifier")
-    })?;
-    let address = device.at_port(wanted.map_or(0, qualifier::to_port));
-    bind(&id, address).map_err(|failure| qualifier::refused(failure, wanted))?;
-    let qualifier = wanted.unwrap_or_else(|| id.local_port().into());
+    let refused = |failure| qualifier::refused(failure, wanted);
+    let ids = bound(device, value, wanted)?;
+    let qualifier = wanted.unwrap_or_else(|| ids[0].local_port().into());
     let listening = Arc::new_cyclic(|me: &Weak<Listening>| {
         engine.register(value, Target::Listener(Weak::clone(me)));
-        let (device, id) = (Arc::clone(device), Mutex::new(Some(id.clone())));
-        Listening { device, key, id, qualifier, sink }
+        let (device, ids) = (Arc::clone(device), Mutex::new(ids.clone()));
+        Listening { device, key, ids, qualifier, sink }
     });
-    id.listen(BACKLOG).map_err(|failure| qualifier::refused(failure, wanted))?;
+    for id in &ids {
+        id.listen(BACKLOG).map_err(refused)?;
+    }
     Ok(Box::new(Handle(listening)))
+}
+
+/// Identifiers for connections and, where the device has them, for datagrams, bound to the same
+/// port.
+fn bound(device: &Arc<Device>, key: u64, wanted: Option<u64>) -> Result<Vec<Id>> {
+    let new = |space| {
+        Id::new(&device.engine.channel, key, space).map_err(|failure| {
+            exhausted(failure, Subtype::ResourceDevice, "communication identifier")
+        })
+    };
+    let refused = |failure| qualifier::refused(failure, wanted);
+    let mut tries = BIND_TRIES;
+    loop {
+        let connections = new(PortSpace::Tcp)?;
+        let port = wanted.map_or(0, qualifier::to_port);
+        bind(&connections, device.at_port(port)).map_err(refused)?;
+        if device.limits.is_iwarp {
+            return Ok(vec![connections]);
+        }
+        let datagrams = new(PortSpace::Udp)?;
+        let outcome = match wanted {
+            Some(_) => bind(&datagrams, device.at_port(port)),
+            None => datagrams.bind(device.at_port(connections.local_port())),
+        };
+        match outcome {
+            Ok(()) => return Ok(vec![connections, datagrams]),
+            // The system's choice is free for connections only: it chooses again.
+            Err(failure) if failure.errno == libc::EADDRINUSE && wanted.is_none() && tries > 0 => {
+                tries -= 1;
+            }
+            Err(failure) => return Err(refused(failure)),
+        }
+    }
 }
 
 /// Binds to an address. A port that is in use may be so by a service point whose last reference
@@ -101,7 +136,7 @@ impl Drop for Handle {
     fn drop(&mut self) {
         self.0.device.engine.forget(self.0.key.value());
         // Here and not when the thread is done with it: the port is free at once.
-        drop(self.0.id.lock().take());
+        drop(std::mem::take(&mut *self.0.ids.lock()));
     }
 }
 
@@ -120,11 +155,20 @@ impl Listening {
         let Some(address) = id.peer_address() else { return };
         let key = Key::new(&self.device);
         id.set_key(key.value());
+        let (introduced, private_data) = match event.parameters {
+            Parameters::Connection { .. } => (None, event.private_data),
+            Parameters::Datagram { .. } => match Introduction::read(&event.private_data) {
+                Some((Introduction::First { port }, data)) => (Some(port), data.to_vec()),
+                // Of another kind of program, which could not be answered: refused.
+                _ => return,
+            },
+        };
         let pending = Pending {
+            introduced,
             peer: Peer { address: address.ip(), port: address.port().into() },
             waiting: Mutex::new(Some(Waiting { id, key })),
             qualifier: self.qualifier,
-            private_data: event.private_data,
+            private_data,
             parameters: event.parameters,
         };
         // One that comes back is refused by its drop.
@@ -154,6 +198,10 @@ impl Incoming for Pending {
         &self.private_data
     }
 
+    fn is_datagram(&self) -> bool {
+        self.introduced.is_some()
+    }
+
     fn accept(&self, queue_pair: &dyn QueuePair, attempt: u64, private_data: &[u8]) -> Result<()> {
         let endpoint = queue_pair::find(queue_pair)?;
         let Waiting { id, key } = self.answer()?;
@@ -166,7 +214,11 @@ impl Incoming for Pending {
             qualifier: self.qualifier,
             parameters: self.parameters,
         };
-        endpoint.accept(accepted).map_err(|(error, back)| {
+        let outcome = match self.introduced {
+            Some(port) => endpoint.accept_datagrams(accepted, port),
+            None => endpoint.accept(accepted),
+        };
+        outcome.map_err(|(error, back)| {
             let Accepted { id, key, .. } = *back;
             *self.waiting.lock() = Some(Waiting { id, key });
             error

@@ -21,8 +21,13 @@ pub(crate) fn compose(private_data: &[u8]) -> Vec<u8> {
 /// A consumer's data, when it was a consumer that refused.
 pub(crate) fn read(reason: u32, data: &[u8]) -> Option<&[u8]> {
     let by_software = reason == BY_CONSUMER || reason == libc::ECONNREFUSED.unsigned_abs();
+    by_software.then(|| self::data(data)).flatten()
+}
+
+/// A consumer's data, of a refusal by software.
+pub(crate) fn data(data: &[u8]) -> Option<&[u8]> {
     let (mark, rest) = data.split_at_checked(MARK.len())?;
-    (by_software && mark != [0; MARK.len()]).then_some(rest)
+    (mark != [0; MARK.len()]).then_some(rest)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Channel, Id};
 use crate::sys::rdma_cma::{self as sys, rdma_cm_event, rdma_conn_param};
+use crate::sys::verbs::ibv_ah_attr;
 use crate::verbs::pointer_to_key;
 
 /// What happened (rdma_get_cm_event(3)).
@@ -73,8 +74,15 @@ pub(crate) enum Parameters {
         /// How many it may have outstanding itself.
         initiator_depth: u8,
     },
-    /// Of datagrams.
-    Datagram,
+    /// Of datagrams: where the other side takes them; of meaning once it answered.
+    Datagram {
+        /// The way there.
+        way: ibv_ah_attr,
+        /// The number of its queue pair.
+        number: u32,
+        /// What that takes datagrams by.
+        key: u32,
+    },
 }
 
 /// Copies an event.
@@ -122,7 +130,7 @@ unsafe fn contents(event: &rdma_cm_event) -> (Vec<u8>, Parameters) {
         // SAFETY: the event says where its data are.
         return (
             unsafe { bytes(ud.private_data.cast(), ud.private_data_len) },
-            Parameters::Datagram,
+            Parameters::Datagram { way: ud.ah_attr, number: ud.qp_num, key: ud.qkey },
         );
     }
     // SAFETY: events of the other port spaces have this member; zeros where it means nothing.

@@ -15,7 +15,7 @@ use crate::verbs::{Context, Failure, Lent, Result, field, key_to_pointer, librar
 
 /// What an identifier is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(test), allow(dead_code, reason = "the provider has connections only"))]
+#[cfg_attr(not(test), allow(dead_code, reason = "the provider uses IP addresses only"))]
 pub(crate) enum PortSpace {
     /// Reliable connections, by TCP port numbers.
     Tcp,

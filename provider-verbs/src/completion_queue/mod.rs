@@ -133,6 +133,7 @@ impl Queue {
         ledger: &Arc<Ledger>,
         shared: Option<&Arc<Shared>>,
         room: u32,
+        datagrams: bool,
     ) -> Result<Attachment> {
         let mut inner = self.inner.lock();
         let needed = inner.needed.saturating_add(room);
@@ -147,13 +148,14 @@ impl Queue {
         inner.needed = needed;
         let index = inner.routes.entries.iter().position(|entry| entry.ledger.is_none());
         let index = index.unwrap_or_else(|| {
-            inner.routes.entries.push(Entry { generation: 0, ledger: None, shared: None });
+            inner.routes.entries.push(Entry::default());
             inner.routes.entries.len() - 1
         });
         let entry = &mut inner.routes.entries[index];
         entry.generation = entry.generation.wrapping_add(1);
         entry.ledger = Some(Arc::clone(ledger));
         entry.shared = shared.cloned();
+        entry.datagrams = datagrams;
         let generation = entry.generation;
         if let Some(shared) = shared {
             shared.serve(self);

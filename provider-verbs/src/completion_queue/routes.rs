@@ -23,11 +23,14 @@ pub(super) struct Routes {
 }
 
 /// A work queue that completes here.
+#[derive(Default)]
 pub(super) struct Entry {
     /// Distinguishes it from those that had the place before.
     pub(super) generation: u16,
     pub(super) ledger: Option<Arc<Ledger>>,
     pub(super) shared: Option<Arc<Shared>>,
+    /// Its receives are of datagrams.
+    pub(super) datagrams: bool,
 }
 
 /// Where the room of a completion that waits is counted.
@@ -124,6 +127,9 @@ impl Routes {
             queue.trouble(ledger);
         }
         let mut done = shared.complete(place, ledger.tag, status)?;
+        if entry.datagrams {
+            done.completion.operation = Operation::ReceiveDatagram;
+        }
         if status == DtoStatus::Success {
             received(&mut done.completion, from, self.invalidated);
         }

@@ -18,7 +18,7 @@ use crate::verbs::{self, Failure};
 use crate::{qualifier, refusal};
 
 /// How long an address or a route may take to be found.
-const RESOLVE_TIME: Duration = Duration::from_secs(4);
+pub(super) const RESOLVE_TIME: Duration = Duration::from_secs(4);
 
 /// How long the other side waits before it sends again what found no receive: 0.64 ms, by the
 /// code of the transport. The kernel's own is 655 ms.
@@ -42,6 +42,9 @@ pub(crate) struct Accepted {
 
 impl Endpoint {
     pub(super) fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
+        if self.datagrams {
+            return self.resolve(request);
+        }
         let device = &self.device;
         let engine = &device.engine;
         let key = Key::new(device);
@@ -119,7 +122,7 @@ impl Endpoint {
             Parameters::Connection { responder_resources, initiator_depth } => {
                 (responder_resources, initiator_depth)
             }
-            Parameters::Datagram => (0, 0),
+            Parameters::Datagram { .. } => (0, 0),
         };
         let mut answer = connection(&link, &hardware, &private_data);
         answer.responder_resources = answer.responder_resources.min(asked_in);
@@ -150,14 +153,7 @@ impl Endpoint {
             attributes.qp_access_flags |= sys::IBV_ACCESS_REMOTE_ATOMIC;
         }
         hardware.modify(&attributes, mask | sys::IBV_QP_ACCESS_FLAGS)?;
-        let mut receiver = self.receiver.lock();
-        for (number, list) in &receiver.early {
-            let identifier = receiver.attachment.identifier(*number);
-            segments::with(list, |list| hardware.post_receive(identifier, list))?;
-        }
-        receiver.early.clear();
-        receiver.mode = Mode::Live;
-        drop(receiver);
+        self.post_early(hardware)?;
         let (mut attributes, mut mask) = id.queue_pair_attributes(sys::IBV_QPS_RTR)?;
         if !self.device.limits.is_iwarp {
             attributes.min_rnr_timer = RECEIVE_RETRY_TIMER;
@@ -178,8 +174,26 @@ impl Endpoint {
         Ok(())
     }
 
+    /// Posts the receives that waited; those that come now go to the device.
+    pub(super) fn post_early(
+        &self,
+        hardware: &verbs::QueuePair,
+    ) -> std::result::Result<(), Failure> {
+        let mut receiver = self.receiver.lock();
+        for (number, list) in &receiver.early {
+            let identifier = receiver.attachment.identifier(*number);
+            segments::with(list, |list| hardware.post_receive(identifier, list))?;
+        }
+        receiver.early.clear();
+        receiver.mode = Mode::Live;
+        Ok(())
+    }
+
     /// An event of the identifier of an attempt or a connection.
     pub(crate) fn connection_event(&self, event: cm::Event) {
+        if self.datagrams {
+            return self.datagram_event(event);
+        }
         let key = event.key;
         let outcome = {
             let mut link = self.link.lock();
@@ -355,7 +369,7 @@ fn modify(
 }
 
 /// The type of service that stands for a quality, if one was asked for.
-const fn type_of_service(qos: Qos) -> Option<u8> {
+pub(super) const fn type_of_service(qos: Qos) -> Option<u8> {
     if qos.contains(Qos::PREMIUM) {
         Some(0xb8)
     } else if qos.contains(Qos::LOW_LATENCY) {

@@ -1,8 +1,10 @@
 //! Queue pairs.
 
 mod connect;
+mod datagram;
 mod parts;
 mod post;
+mod resolve;
 mod state;
 mod teardown;
 
@@ -16,7 +18,8 @@ use std::sync::Arc;
 use dat_core::error::{Result, Subtype};
 use dat_core::flags::Close;
 use dat_core::provider::{
-    BindRequest, ConnectRequest, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest, Request,
+    BindRequest, ConnectRequest, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest,
+    RemoteAddress, Request,
 };
 
 use crate::errors::foreign;
@@ -47,6 +50,10 @@ impl QueuePair for Handle {
     #[inline]
     fn post_request(&self, request: &Request<'_>) -> Result<()> {
         self.endpoint.post_request(request)
+    }
+
+    fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
+        self.endpoint.post_datagram(to, request)
     }
 
     fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {

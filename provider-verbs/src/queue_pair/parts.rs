@@ -1,5 +1,6 @@
 //! Making, changing and resetting a queue pair.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::mem::replace;
 use std::sync::atomic::Ordering;
@@ -15,7 +16,7 @@ use crate::completion_queue::{self, Attachment};
 use crate::device::{Device, INTERNAL_REQUESTS};
 use crate::domain::{self, Domain};
 use crate::engine::Target;
-use crate::errors::exhausted;
+use crate::errors::{exhausted, wrong_state};
 use crate::ledger::Ledger;
 use crate::shared_receive::{self, Shared};
 use crate::sys::verbs::ibv_qp_cap;
@@ -35,6 +36,7 @@ pub(crate) fn create(device: &Arc<Device>, spec: &QueuePairSpec) -> Result<Box<d
             device: Arc::clone(device),
             key,
             me: Weak::clone(me),
+            datagrams: spec.service == Service::Datagram,
             link: Mutex::new(link),
             sender: Mutex::new(sender),
             receiver: Mutex::new(receiver),
@@ -52,7 +54,8 @@ struct Parts {
 
 impl Parts {
     fn new(device: &Arc<Device>, key: u64, spec: &QueuePairSpec) -> Result<Self> {
-        if spec.service != Service::Connection {
+        let datagrams = spec.service == Service::Datagram;
+        if datagrams && device.limits.is_iwarp {
             return Err(unsupported("datagrams"));
         }
         let limits = spec.limits;
@@ -76,9 +79,13 @@ impl Parts {
             Arc::new(Ledger::new(spec.tag, key, limits.max_requests, INTERNAL_REQUESTS));
         let receive_ledger = Arc::new(Ledger::new(spec.tag, key, own, 0));
         let request_room = limits.max_requests.saturating_add(INTERNAL_REQUESTS);
-        let request_place = requests.attach(&request_ledger, None, request_room)?;
-        let receive_place =
-            receives.attach(&receive_ledger, shared.as_ref(), own.saturating_add(of_shared))?;
+        let request_place = requests.attach(&request_ledger, None, request_room, datagrams)?;
+        let receive_place = receives.attach(
+            &receive_ledger,
+            shared.as_ref(),
+            own.saturating_add(of_shared),
+            datagrams,
+        )?;
         let mut parts = Self {
             link: Link {
                 state: State::Unconnected,
@@ -88,6 +95,7 @@ impl Parts {
                 limits,
                 sink: Arc::clone(&spec.sink),
                 hardware: None,
+                datagrams: None,
             },
             sender: Sender {
                 mode: Mode::Early,
@@ -95,8 +103,13 @@ impl Parts {
                 ledger: request_ledger,
                 attachment: Arc::new(request_place),
                 quiet: 0,
-                most_quiet: (limits.max_requests / 2).saturating_sub(1),
+                // A datagram can't be followed by an empty write that tells of it.
+                most_quiet: match datagrams {
+                    true => 0,
+                    false => (limits.max_requests / 2).saturating_sub(1),
+                },
                 inline: 0,
+                handles: RefCell::default(),
             },
             receiver: Receiver {
                 mode: Mode::Early,
@@ -109,11 +122,15 @@ impl Parts {
         if let Some(domain) = &parts.link.domain {
             let attachments = [&*parts.sender.attachment, &*parts.receiver.attachment];
             let shared = parts.link.shared.as_ref();
-            let hardware = make(domain, key, attachments, shared, &limits)?;
+            let hardware = make(domain, key, attachments, shared, &limits, kind(datagrams))?;
             install(&mut parts.link, &mut parts.sender, &mut parts.receiver, hardware);
         }
         Ok(parts)
     }
+}
+
+const fn kind(datagrams: bool) -> QueuePairKind {
+    if datagrams { QueuePairKind::Datagram } else { QueuePairKind::Connected }
 }
 
 /// Makes the device's queue pair, with room for requests of the provider's own.
@@ -123,6 +140,7 @@ fn make(
     [requests, receives]: [&Attachment; 2],
     shared: Option<&Arc<Shared>>,
     limits: &QueuePairLimits,
+    kind: QueuePairKind,
 ) -> Result<Arc<verbs::QueuePair>> {
     let with_inline = |max_inline_data| {
         let init = QueuePairInit {
@@ -137,7 +155,7 @@ fn make(
                 max_recv_sge: if shared.is_some() { 0 } else { limits.max_receive_segments.max(1) },
                 max_inline_data,
             },
-            kind: QueuePairKind::Connected,
+            kind,
         };
         verbs::QueuePair::new(&domain.hardware, &init)
     };
@@ -172,6 +190,11 @@ impl Endpoint {
         let mut link = self.link.lock();
         if link.retired || !matches!(link.state, State::Unconnected) {
             return Err(link.state.refusal());
+        }
+        if link.datagrams.is_some() {
+            return Err(wrong_state(Subtype::InvalidStateEpNotready)
+                .because("others may know the address of the endpoint by now")
+                .advise("change an endpoint for datagrams before it connects or accepts"));
         }
         let mut parts = Parts::new(&self.device, self.key, spec)?;
         let mut sender = self.sender.lock();
@@ -218,7 +241,8 @@ impl Endpoint {
             Some(domain) => {
                 let attachments = [&*sender.attachment, &*receiver.attachment];
                 let shared = link.shared.as_ref();
-                let hardware = make(domain, self.key, attachments, shared, &link.limits)?;
+                let kind = kind(self.datagrams);
+                let hardware = make(domain, self.key, attachments, shared, &link.limits, kind)?;
                 install(&mut link, &mut sender, &mut receiver, hardware)
             }
         };

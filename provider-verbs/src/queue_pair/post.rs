@@ -30,7 +30,10 @@ impl Endpoint {
         let record = Record {
             cookie: receive.cookie,
             flags: receive.flags,
-            operation: Operation::Receive,
+            operation: match self.datagrams {
+                true => Operation::ReceiveDatagram,
+                false => Operation::Receive,
+            },
             ..Record::default()
         };
         let Some(number) = receiver.ledger.write(&record) else {
@@ -145,7 +148,7 @@ impl Endpoint {
 
     /// Writes a request down and hands it to the device, or to the flushing.
     #[inline]
-    fn submit(
+    pub(super) fn submit(
         &self,
         record: &Record,
         post: impl FnOnce(&Sender, &verbs::QueuePair, u64, u32) -> Result<()>,
@@ -251,7 +254,7 @@ impl Sender {
 
 /// The error of a post that the device refused.
 #[cold]
-fn refused(failure: Failure) -> dat_core::Error {
+pub(super) fn refused(failure: Failure) -> dat_core::Error {
     match failure.errno {
         libc::ENOMEM => no_room(),
         _ => internal(failure, "the device refused the request"),

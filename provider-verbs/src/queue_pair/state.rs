@@ -3,6 +3,7 @@
 //! Locks, in the order in which they may be taken: `link`; `sender` or `receiver`; that of a
 //! completion queue. No upcall is made under any of them.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
@@ -10,6 +11,7 @@ use dat_core::error::{Error, Result, Subtype};
 use dat_core::provider::{ConnectionSink, ConnectionUpcall, Peer, QueuePairLimits, Segment};
 use parking_lot::Mutex;
 
+use super::resolve::Datagrams;
 use crate::cm;
 use crate::completion_queue::Attachment;
 use crate::device::Device;
@@ -17,13 +19,15 @@ use crate::domain::Domain;
 use crate::errors::wrong_state;
 use crate::ledger::Ledger;
 use crate::shared_receive::Shared;
-use crate::verbs;
+use crate::verbs::{self, AddressHandle};
 
 pub(crate) struct Endpoint {
     pub(crate) device: Arc<Device>,
     /// Names it in events of the device's.
     pub(crate) key: u64,
     pub(super) me: Weak<Self>,
+    /// Whether it carries datagrams.
+    pub(super) datagrams: bool,
     pub(super) link: Mutex<Link>,
     pub(super) sender: Mutex<Sender>,
     pub(super) receiver: Mutex<Receiver>,
@@ -40,6 +44,8 @@ pub(super) struct Link {
     pub(super) sink: Arc<dyn ConnectionSink>,
     /// The device's own; nothing while there is no domain.
     pub(super) hardware: Option<Arc<verbs::QueuePair>>,
+    /// What one for datagrams has once it is alive.
+    pub(super) datagrams: Option<Datagrams>,
 }
 
 pub(super) enum State {
@@ -137,6 +143,8 @@ pub(super) struct Sender {
     pub(super) most_quiet: u32,
     /// How many bytes the device takes with the request itself.
     pub(super) inline: u64,
+    /// The address handles of datagrams that are outstanding, with their numbers in the ledger.
+    pub(super) handles: RefCell<VecDeque<(u32, Arc<AddressHandle>)>>,
 }
 
 pub(super) struct Receiver {

@@ -88,6 +88,9 @@ impl Endpoint {
 
     /// Something failed: the connection is broken.
     pub(crate) fn trouble(&self) {
+        if self.datagrams {
+            return self.datagram_trouble();
+        }
         let mut link = self.link.lock();
         match &mut link.state {
             State::Accepting(attempt) | State::Connecting(attempt) => attempt.troubled = true,
@@ -106,6 +109,9 @@ impl Endpoint {
 
     /// Ends an attempt, with an event if there is one.
     pub(crate) fn fail_attempt(&self, key: u64, event: Option<ConnectionUpcall<'_>>) {
+        if let (true, Some(event)) = (self.datagrams, event) {
+            return self.fail_resolution(key, event);
+        }
         {
             let mut link = self.link.lock();
             let pending = matches!(&link.state, State::Connecting(_) | State::Accepting(_));
@@ -177,7 +183,7 @@ impl Endpoint {
         if let State::Connected(attempt) = &link.state {
             let _ = attempt.id.disconnect();
         }
-        let before = replace(&mut link.state, State::Disconnected(None));
+        let before = (replace(&mut link.state, State::Disconnected(None)), link.datagrams.take());
         if let Some(hardware) = &link.hardware {
             let _ = hardware.set_error();
         }

@@ -36,9 +36,11 @@ pub(crate) const IBV_QPS_RESET: u32 = 0;
 pub(crate) const IBV_QPS_INIT: u32 = 1;
 pub(crate) const IBV_QPS_RTR: u32 = 2;
 pub(crate) const IBV_QPS_RTS: u32 = 3;
+pub(crate) const IBV_QPS_SQE: u32 = 5;
 pub(crate) const IBV_QPS_ERR: u32 = 6;
 
 pub(crate) const IBV_QP_STATE: c_int = 1;
+pub(crate) const IBV_QP_CUR_STATE: c_int = 1 << 1;
 pub(crate) const IBV_QP_ACCESS_FLAGS: c_int = 1 << 3;
 pub(crate) const IBV_QP_PKEY_INDEX: c_int = 1 << 4;
 pub(crate) const IBV_QP_PORT: c_int = 1 << 5;

@@ -7,6 +7,7 @@
 //! Two things stay `unsafe`: registering memory, whose owner must keep it, and posting, whose
 //! segments the library may read at once.
 
+mod address_handle;
 mod completion;
 mod device;
 mod memory;
@@ -14,6 +15,7 @@ mod post;
 mod queue_pair;
 mod shared_receive;
 
+pub(crate) use address_handle::AddressHandle;
 pub(crate) use completion::{CompletionChannel, CompletionQueue};
 pub(crate) use device::{AsyncEvent, Context, devices, firmware};
 pub(crate) use memory::{Lent, MemoryRegion, MemoryWindow, ProtectionDomain, WindowKind};

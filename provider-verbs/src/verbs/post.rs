@@ -2,7 +2,7 @@
 
 use std::ptr::null_mut;
 
-use super::Sge;
+use super::{AddressHandle, Sge};
 use crate::sys::verbs::{self as sys, ibv_send_wr, ibv_send_wr_wr, rdma_wr};
 
 /// A request (ibv_post_send(3)).
@@ -14,21 +14,48 @@ pub(crate) struct Post<'a> {
     /// The local side.
     pub(crate) segments: &'a [Sge],
     /// What it does.
-    pub(crate) what: What,
+    pub(crate) what: What<'a>,
 }
 
 /// What a request does. Addresses and keys are the peer's. Immediate data go as the machine has
 /// them and not in network order: so the OpenFabrics DAPL sends and takes them, and both sides of
 /// a connection may be either.
 #[derive(Clone, Copy)]
-pub(crate) enum What {
+pub(crate) enum What<'a> {
     Send,
-    SendInvalidate { key: u32 },
-    Write { address: u64, key: u32 },
-    WriteImmediate { address: u64, key: u32, data: u32 },
-    Read { address: u64, key: u32 },
-    FetchAdd { address: u64, key: u32, add: u64 },
-    CompareSwap { address: u64, key: u32, compare: u64, swap: u64 },
+    SendInvalidate {
+        key: u32,
+    },
+    Write {
+        address: u64,
+        key: u32,
+    },
+    WriteImmediate {
+        address: u64,
+        key: u32,
+        data: u32,
+    },
+    Read {
+        address: u64,
+        key: u32,
+    },
+    FetchAdd {
+        address: u64,
+        key: u32,
+        add: u64,
+    },
+    CompareSwap {
+        address: u64,
+        key: u32,
+        compare: u64,
+        swap: u64,
+    },
+    /// A datagram; the handle has to live until it completes.
+    Datagram {
+        handle: &'a AddressHandle,
+        number: u32,
+        key: u32,
+    },
 }
 
 impl Post<'_> {
@@ -51,6 +78,10 @@ impl Post<'_> {
             }
             What::CompareSwap { address, key, compare, swap } => {
                 (sys::IBV_WR_ATOMIC_CMP_AND_SWP, 0, atomic(address, key, compare, swap))
+            }
+            What::Datagram { handle, number, key } => {
+                let to = sys::ud_wr { ah: handle.raw(), remote_qpn: number, remote_qkey: key };
+                (sys::IBV_WR_SEND, 0, ibv_send_wr_wr { ud: to })
             }
         };
         ibv_send_wr {

@@ -33,6 +33,13 @@ fn datagram_endpoint(node: &Node) -> Endpoint {
     node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint for datagrams")
 }
 
+fn expect_established(node: &Node, eps: &[&Endpoint]) -> DatagramEvent {
+    match expect_event(&node.connect, eps) {
+        Event::Datagram(event) if event.kind == DatagramEventKind::Established => event,
+        other => panic!("an address for one of {eps:?} expected: {other:?}"),
+    }
+}
+
 fn expect_datagram(node: &Node, ep: &Endpoint, kind: DatagramEventKind) -> DatagramEvent {
     match expect_event(&node.connect, &[ep]) {
         Event::Datagram(event) if event.kind == kind && event.ep == ep.id() => event,
@@ -54,11 +61,15 @@ fn resolve(
     arrived(&arrival.request.query().expect("live").private_data, b"ask");
     arrival.request.accept(Some(server), b"answer").expect("carries datagrams");
     psp.free().expect("live");
-    let passive = expect_datagram(node, server, DatagramEventKind::Established);
+    // Each side hears of it as soon as it has an address.
+    let mut told = [(); 2].map(|()| expect_established(node, &[client, server]));
+    told.sort_by_key(|event| event.passive);
+    let [active, passive] = told;
     assert!(passive.passive, "the side that answered");
+    assert_eq!(passive.ep, server.id());
     assert!(passive.private_data.is_empty());
-    let active = expect_datagram(node, client, DatagramEventKind::Established);
     assert!(!active.passive, "the side that asked");
+    assert_eq!(active.ep, client.id());
     arrived(&active.private_data, b"answer");
     (active.remote.expect("an address"), passive.remote.expect("an address"))
 }

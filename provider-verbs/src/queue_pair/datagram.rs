@@ -1,0 +1,175 @@
+//! Datagrams: queue pairs that are never connected, and addresses to send to.
+//!
+//! Such a queue pair comes to life with the first attempt to find an address, or with the first
+//! post to one: its receives wait until then, and a change of it takes them along.
+#![allow(unsafe_code, reason = "the device may read inline segments at once")]
+
+use std::any::Any;
+use std::sync::Arc;
+
+use dat_core::Operation;
+use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_core::provider::{AsyncUpcall, RemoteAddress, Request};
+use parking_lot::Mutex;
+
+use super::resolve::Datagrams;
+use super::state::{Endpoint, Key, Link, Mode, Sender};
+use crate::cm::{Id, PortSpace};
+use crate::device::Device;
+use crate::engine::Target;
+use crate::errors::{exhausted, foreign, internal, wrong_state};
+use crate::ledger::Record;
+use crate::segments;
+use crate::sys::verbs as sys;
+use crate::verbs::{self, AddressHandle, Post, What};
+
+/// Questions of other endpoints that may wait in the kernel.
+const BACKLOG: i32 = 128;
+
+/// Where datagrams can be sent to, from any queue pair of the device.
+pub(super) struct Remote {
+    pub(super) device: Arc<Device>,
+    pub(super) way: sys::ibv_ah_attr,
+    /// The number of the queue pair there.
+    pub(super) number: u32,
+    /// What it takes datagrams by.
+    pub(super) key: u32,
+    /// One for each domain that sends there.
+    pub(super) handles: Mutex<Vec<Arc<AddressHandle>>>,
+}
+
+impl Remote {
+    /// The handle for queue pairs of a domain.
+    fn handle(&self, domain: &Arc<verbs::ProtectionDomain>) -> Result<Arc<AddressHandle>> {
+        let mut handles = self.handles.lock();
+        if let Some(there) = handles.iter().find(|one| Arc::ptr_eq(one.domain(), domain)) {
+            return Ok(Arc::clone(there));
+        }
+        let fresh = AddressHandle::new(domain, &self.way)
+            .map_err(|failure| exhausted(failure, Subtype::ResourceDevice, "address handle"))?;
+        handles.push(Arc::clone(&fresh));
+        Ok(fresh)
+    }
+}
+
+impl Endpoint {
+    pub(super) fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
+        let remote: &dyn Any = &*to.handle;
+        let remote = match remote.downcast_ref::<Remote>() {
+            Some(remote) if Arc::ptr_eq(&remote.device, &self.device) => remote,
+            _ => return Err(foreign("address", Subtype::InvalidArg4)),
+        };
+        if !self.datagrams {
+            return Err(wrong_state(Subtype::InvalidStateEpNotready));
+        }
+        let most = u64::from(self.device.limits.mtu);
+        if request.length > most {
+            return Err(Error::new(ReturnType::LengthError, Subtype::NoSubtype)
+                .because(format!("a datagram of this port has {most} bytes at most"))
+                .advise("send less at once: MAX_DATAGRAM is among the transport's attributes"));
+        }
+        if self.sender.lock().mode == Mode::Early {
+            self.wake_up(&mut self.link.lock())?;
+        }
+        let record = Record {
+            cookie: request.cookie,
+            length: request.length,
+            flags: request.flags,
+            operation: Operation::SendDatagram,
+            ..Record::default()
+        };
+        self.submit(&record, |sender, hardware, id, mut flags| {
+            let handle = remote.handle(hardware.domain())?;
+            if request.length <= sender.inline {
+                flags |= sys::IBV_SEND_INLINE;
+            }
+            let (number, key) = (remote.number, remote.key);
+            let what = What::Datagram { handle: &handle, number, key };
+            segments::with(request.segments, |segments| {
+                // SAFETY: the core checked the segments against their regions, whose memory
+                // can be read (`Span::new`).
+                unsafe { hardware.post(&Post { id, flags, segments, what }) }
+            })
+            .map_err(super::post::refused)?;
+            sender.keep(id as u32, handle);
+            Ok(())
+        })
+    }
+
+    /// Brings the device's queue pair to life, once, with a port at which it can be asked for
+    /// its address.
+    pub(super) fn wake_up(&self, link: &mut Link) -> Result<()> {
+        if link.datagrams.is_some() {
+            return Ok(());
+        }
+        let hardware = link.connectable()?;
+        let device = &self.device;
+        let key = Key::new(device);
+        let id = Id::new(&device.engine.channel, key.value(), PortSpace::Udp)
+            .map_err(|failure| exhausted(failure, Subtype::ResourceDevice, "identifier"))?;
+        let refused = |failure| exhausted(failure, Subtype::ResourceDevice, "port to be asked at");
+        id.bind(device.at_port(0)).map_err(refused)?;
+        device.engine.register(key.value(), Target::Endpoint(self.me.clone()));
+        id.listen(BACKLOG).map_err(refused)?;
+        let state = |failure| internal(failure, "the queue pair does not carry datagrams");
+        let (attributes, mask) = id.queue_pair_attributes(sys::IBV_QPS_INIT).map_err(state)?;
+        hardware.modify(&attributes, mask).map_err(state)?;
+        self.post_early(&hardware).map_err(state)?;
+        let step = |qp_state| sys::ibv_qp_attr { qp_state, ..sys::ibv_qp_attr::default() };
+        hardware.modify(&step(sys::IBV_QPS_RTR), sys::IBV_QP_STATE).map_err(state)?;
+        let sends = sys::IBV_QP_STATE | sys::IBV_QP_SQ_PSN;
+        hardware.modify(&step(sys::IBV_QPS_RTS), sends).map_err(state)?;
+        self.sender.lock().mode = Mode::Live;
+        link.datagrams = Some(Datagrams::new(id, key));
+        Ok(())
+    }
+
+    /// Something failed that is no end of a connection.
+    pub(super) fn datagram_trouble(&self) {
+        let link = self.link.lock();
+        let Some(hardware) = &link.hardware else { return };
+        let is_broken = match hardware.query_state() {
+            // Only sends are stuck, and what they were is known.
+            Ok(sys::IBV_QPS_SQE) => {
+                let mask = sys::IBV_QP_STATE | sys::IBV_QP_CUR_STATE;
+                let attributes = sys::ibv_qp_attr {
+                    qp_state: sys::IBV_QPS_RTS,
+                    cur_qp_state: sys::IBV_QPS_SQE,
+                    ..sys::ibv_qp_attr::default()
+                };
+                hardware.modify(&attributes, mask).is_err()
+            }
+            Ok(sys::IBV_QPS_ERR) | Err(_) => true,
+            Ok(_) => false,
+        };
+        let retired = link.retired;
+        drop(link);
+        let (tag, told) = {
+            let sender = self.sender.lock();
+            (sender.ledger.tag, Arc::clone(&sender.ledger))
+        };
+        let received = Arc::clone(&self.receiver.lock().ledger);
+        if is_broken && !retired {
+            self.device.engine.report(AsyncUpcall::QueuePairBroken { tag });
+        } else {
+            // The next failure is told again.
+            for ledger in [told, received] {
+                ledger.told.store(false, std::sync::atomic::Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl Sender {
+    /// Keeps an address handle until the post of that number is over.
+    fn keep(&self, number: u32, handle: Arc<AddressHandle>) {
+        let mut handles = self.handles.borrow_mut();
+        while handles
+            .front()
+            .is_some_and(|(number, _)| self.ledger.has_reached(number.wrapping_add(1)))
+        {
+            handles.pop_front();
+        }
+        handles.push_back((number, handle));
+    }
+}

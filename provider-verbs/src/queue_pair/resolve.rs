@@ -1,0 +1,248 @@
+//! Finding where datagrams go (the service of rdma_cm(7) for UDP ports).
+//!
+//! The side that asks gets the address of the other with the answer. The other side asks back
+//! before it tells its consumer, at the port that the request named: then both have an address
+//! that the fabric itself gave.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use dat_core::error::{Result, Subtype};
+use dat_core::provider::{ConnectRequest, ConnectionUpcall, Peer, RemoteAddress};
+use parking_lot::Mutex;
+
+use super::connect::{Accepted, RESOLVE_TIME, type_of_service};
+use super::datagram::Remote;
+use super::state::{Endpoint, Key, Link};
+use crate::cm::{self, ConnectParameters, EventKind, Id, Parameters, PortSpace};
+use crate::engine::{Command, Target};
+use crate::errors::{exhausted, wrong_state};
+use crate::introduction::Introduction;
+use crate::{qualifier, refusal};
+
+/// The connection manager's word for a consumer's refusal (`IB_SIDR_REJECT`).
+const REFUSED: u32 = 2;
+
+/// What a queue pair for datagrams has once it is alive.
+pub(super) struct Datagrams {
+    /// Where it is asked for its address.
+    asked: Id,
+    _key: Key,
+    /// The attempts that are under way, by the key of their identifier.
+    resolving: HashMap<u64, Resolution>,
+}
+
+/// An attempt to find an address.
+struct Resolution {
+    id: Id,
+    _key: Key,
+    /// The core's number of it.
+    attempt: u64,
+    peer: Peer,
+    /// What the request carries.
+    request: Vec<u8>,
+    /// The other side asked first.
+    passive: bool,
+}
+
+impl Datagrams {
+    pub(super) fn new(asked: Id, key: Key) -> Self {
+        Self { asked, _key: key, resolving: HashMap::new() }
+    }
+}
+
+impl Endpoint {
+    /// Asks for the address of the endpoint that answers at a qualifier.
+    pub(super) fn resolve(&self, request: &ConnectRequest<'_>) -> Result<()> {
+        let mut link = self.link.lock();
+        self.wake_up(&mut link)?;
+        let port = link.datagrams.as_ref().map_or(0, |own| own.asked.local_port());
+        let data = Introduction::First { port }.compose(request.private_data);
+        let peer = Peer { address: request.address, port: request.qualifier };
+        let id = self.begin(&mut link, request.attempt, peer, data, false)?;
+        if let Some(tos) = type_of_service(request.qos) {
+            // A quality is a wish: without it the address is found all the same.
+            let _ = id.set_type_of_service(tos);
+        }
+        Ok(())
+    }
+
+    /// Begins an attempt; what fails later is told by an event.
+    fn begin(
+        &self,
+        link: &mut Link,
+        attempt: u64,
+        peer: Peer,
+        request: Vec<u8>,
+        passive: bool,
+    ) -> Result<Id> {
+        let Some(own) = &mut link.datagrams else {
+            return Err(wrong_state(Subtype::InvalidStateEpNotready));
+        };
+        let device = &self.device;
+        let key = Key::new(device);
+        let value = key.value();
+        let id = Id::new(&device.engine.channel, value, PortSpace::Udp)
+            .map_err(|failure| exhausted(failure, Subtype::ResourceDevice, "identifier"))?;
+        id.bind(device.at_port(0))
+            .map_err(|failure| exhausted(failure, Subtype::ResourceDevice, "port to ask from"))?;
+        device.engine.register(value, Target::Endpoint(self.me.clone()));
+        let to = device.reach(peer.address, qualifier::to_port(peer.port));
+        let is_elsewhere = to.ip().is_loopback() && !device.address.ip().is_loopback();
+        own.resolving.insert(
+            value,
+            Resolution { id: id.clone(), _key: key, attempt, peer, request, passive },
+        );
+        if is_elsewhere || id.resolve_address(None, to, RESOLVE_TIME).is_err() {
+            let event = ConnectionUpcall::Unreachable;
+            device.engine.send(Command::Fail(self.me.clone(), value, event));
+        }
+        Ok(id)
+    }
+
+    /// Answers a request for datagrams and asks back; what keeps it from being tried gives the
+    /// request back.
+    pub(crate) fn accept_datagrams(
+        &self,
+        accepted: Accepted,
+        port: u16,
+    ) -> std::result::Result<(), (dat_core::Error, Box<Accepted>)> {
+        let mut link = self.link.lock();
+        let number = match self.wake_up(&mut link).and_then(|()| link.connectable()) {
+            Ok(hardware) => hardware.number(),
+            Err(error) => return Err((error, Box::new(accepted))),
+        };
+        let answer = ConnectParameters {
+            private_data: &accepted.private_data,
+            queue_pair: Some((number, link.shared.is_some())),
+            ..ConnectParameters::default()
+        };
+        let Accepted { id, attempt, peer, .. } = &accepted;
+        let asked = Peer { address: peer.address, port: port.into() };
+        let data = Introduction::Back.compose(&[]);
+        let begun = match id.accept(&answer) {
+            Ok(()) => self.begin(&mut link, *attempt, asked, data, true).is_ok(),
+            Err(_) => false,
+        };
+        let sink = link.listener();
+        drop(link);
+        if let (false, Some(sink)) = (begun, sink) {
+            // The other side gave up, most likely.
+            sink.connection_event(*attempt, ConnectionUpcall::AcceptFailed);
+        }
+        Ok(())
+    }
+
+    /// An event of one of its identifiers.
+    pub(super) fn datagram_event(&self, mut event: cm::Event) {
+        let mut link = self.link.lock();
+        let number = link.hardware.as_ref().map_or(0, |hardware| hardware.number());
+        let Some(own) = &mut link.datagrams else { return };
+        if event.kind == EventKind::ConnectRequest {
+            answer(&mut event, number);
+            return;
+        }
+        let Some(resolution) = own.resolving.get(&event.key) else { return };
+        let outcome = match event.kind {
+            EventKind::AddressResolved if self.is_own(&resolution.id) => {
+                resolution.id.resolve_route(RESOLVE_TIME).map_err(|_| Failure::Unreachable)
+            }
+            EventKind::RouteResolved => {
+                let private_data = &resolution.request[..];
+                let request = ConnectParameters { private_data, ..Default::default() };
+                resolution.id.connect(&request).map_err(|_| Failure::Unreachable)
+            }
+            EventKind::Established => return self.resolved(link, event),
+            EventKind::Unreachable | EventKind::Rejected => Err(Failure::of(&event)),
+            EventKind::DeviceRemoval => {
+                self.device.engine.device_removed();
+                Err(Failure::Unreachable)
+            }
+            EventKind::AddressResolved
+            | EventKind::AddressError
+            | EventKind::RouteError
+            | EventKind::ConnectError => Err(Failure::Unreachable),
+            // Of no meaning here.
+            _ => Ok(()),
+        };
+        drop(link);
+        if let Err(failure) = outcome {
+            let upcall = match failure {
+                Failure::Unreachable => ConnectionUpcall::Unreachable,
+                Failure::TimedOut => ConnectionUpcall::TimedOut,
+                Failure::Transport => ConnectionUpcall::NonPeerRejected,
+                Failure::Consumer => ConnectionUpcall::PeerRejected {
+                    private_data: refusal::data(&event.private_data).unwrap_or_default(),
+                },
+            };
+            self.fail_resolution(event.key, upcall);
+        }
+    }
+
+    fn is_own(&self, id: &Id) -> bool {
+        id.port() == self.device.port
+            && id.context().is_some_and(|context| context.name() == self.device.context().name())
+    }
+
+    /// The answer came.
+    fn resolved(&self, mut link: parking_lot::MutexGuard<'_, Link>, event: cm::Event) {
+        let Some(own) = &mut link.datagrams else { return };
+        let Some(resolution) = own.resolving.remove(&event.key) else { return };
+        let Parameters::Datagram { way, number, key } = event.parameters else { return };
+        let sink = link.listener();
+        drop(link);
+        let device = Arc::clone(&self.device);
+        let remote = Remote { device, way, number, key, handles: Mutex::default() };
+        let address = resolution.peer.address;
+        let remote = RemoteAddress { address, number, handle: Arc::new(remote) };
+        let private_data = if resolution.passive { &[][..] } else { &event.private_data };
+        if let Some(sink) = sink {
+            let event = ConnectionUpcall::Resolved { remote: &remote, private_data };
+            sink.connection_event(resolution.attempt, event);
+        }
+    }
+
+    /// Ends an attempt without an address.
+    pub(super) fn fail_resolution(&self, key: u64, event: ConnectionUpcall<'_>) {
+        let mut link = self.link.lock();
+        let Some(own) = &mut link.datagrams else { return };
+        let Some(resolution) = own.resolving.remove(&key) else { return };
+        let sink = link.listener();
+        drop(link);
+        if let Some(sink) = sink {
+            sink.connection_event(resolution.attempt, event);
+        }
+    }
+}
+
+/// Answers another endpoint that asks back; anything else is refused by the drop of its request.
+fn answer(event: &mut cm::Event, number: u32) {
+    let is_question =
+        matches!(Introduction::read(&event.private_data), Some((Introduction::Back, _)));
+    if let (Some(request), true) = (event.request.take(), is_question) {
+        let queue_pair = Some((number, false));
+        // Who asks in vain asks again, or its time runs out.
+        let _ = request.accept(&ConnectParameters { queue_pair, ..Default::default() });
+    }
+}
+
+/// Why there is no address.
+enum Failure {
+    Unreachable,
+    TimedOut,
+    /// Nobody listens, or not for datagrams.
+    Transport,
+    /// The other consumer refused.
+    Consumer,
+}
+
+impl Failure {
+    fn of(event: &cm::Event) -> Self {
+        match event.status {
+            REFUSED if refusal::data(&event.private_data).is_some() => Self::Consumer,
+            status if status == libc::ETIMEDOUT.unsigned_abs() => Self::TimedOut,
+            status if status == libc::EHOSTUNREACH.unsigned_abs() => Self::Unreachable,
+            _ => Self::Transport,
+        }
+    }
+}

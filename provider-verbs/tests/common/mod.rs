@@ -1,0 +1,105 @@
+//! One side of a connection, over the device that `DAT_TEST_RDMA` names by its address:
+//! `.ci/guest` has one.
+
+// Each test program uses some of it.
+#![allow(dead_code, reason = "a module of several programs")]
+
+use std::io::Write;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use dat_core::registry::Configuration;
+use dat_core::{
+    CompletionFlags, Connect, ConnectionEventKind, Endpoint, EpSpec, EvdFlags, EvdOptions, Event,
+    EventDispatcher, InterfaceAdapter, Lmr, Memory, MemorySource, Privileges, ProtectionZone,
+    PspMaker, Registry, Waited,
+};
+use provider_verbs::VerbsProvider;
+
+/// How long anything may take.
+pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const NONE: CompletionFlags = CompletionFlags::empty();
+
+/// The address of the device. Without one the test says on standard error that it did not run,
+/// whatever the test runner captures.
+pub(crate) fn device(test: &str) -> Option<IpAddr> {
+    let Ok(address) = std::env::var("DAT_TEST_RDMA") else {
+        let text = "NOT RUN: no RDMA device is named by DAT_TEST_RDMA";
+        let _ = writeln!(std::io::stderr(), "{text}: {test}");
+        return None;
+    };
+    Some(address.parse().expect("DAT_TEST_RDMA is an address"))
+}
+
+#[derive(Clone)]
+pub(crate) struct Side {
+    pub(crate) ia: InterfaceAdapter,
+    pub(crate) pz: ProtectionZone,
+    pub(crate) done: EventDispatcher,
+    pub(crate) connect: EventDispatcher,
+}
+
+impl Side {
+    /// An instance of the adapter of that address, named as a line of dat.conf names it.
+    pub(crate) fn open(address: IpAddr) -> Self {
+        let name = VerbsProvider::NAME;
+        let line = format!("here u2.0 threadsafe default {name} {name}.0.1 \"{address} 0\" \"\"");
+        let registry = Registry::with_configuration(Configuration::from_text("dat.conf", &line));
+        registry.add_provider(provider_verbs::provider()).expect("an empty registry");
+        let ia = registry.open("here").expect("the adapter of DAT_TEST_RDMA");
+        let evd = |flags| ia.evd_create(&EvdOptions::new(256, flags)).expect("a dispatcher");
+        Self {
+            pz: ia.pz_create().expect("a zone"),
+            done: evd(EvdFlags::DTO),
+            connect: evd(EvdFlags::CONNECTION),
+            ia,
+        }
+    }
+
+    pub(crate) fn ep(&self) -> Endpoint {
+        let spec = EpSpec::new(&self.pz).recv_evd(&self.done).request_evd(&self.done);
+        self.ia.ep_create(&spec.connect_evd(&self.connect)).expect("an endpoint")
+    }
+}
+
+#[track_caller]
+pub(crate) fn next(evd: &EventDispatcher) -> Event {
+    let mut event = Event::default();
+    match evd.wait(LIMIT.into(), 1, &mut event) {
+        Ok(Waited::Event { .. }) => event,
+        other => panic!("no event: {other:?}"),
+    }
+}
+
+#[track_caller]
+pub(crate) fn connection(evd: &EventDispatcher) -> ConnectionEventKind {
+    match next(evd) {
+        Event::Connection(event) => event.kind,
+        other => panic!("no event of a connection: {other:?}"),
+    }
+}
+
+impl Side {
+    /// Connects two endpoints of this side.
+    pub(crate) fn link(&self, active: &Endpoint, passive: &Endpoint) {
+        let requests = EvdOptions::new(16, EvdFlags::CONNECTION_REQUEST);
+        let requests = self.ia.evd_create(&requests).expect("a dispatcher");
+        let psp = self.ia.psp_create_any(&requests, PspMaker::Consumer).expect("a service point");
+        let to = Connect::to(self.ia.attributes().address, psp.qualifier());
+        active.connect(&to).expect("an attempt");
+        let Event::ConnectionRequest(arrival) = next(&requests) else { panic!("no request") };
+        arrival.request.accept(Some(passive), b"").expect("an unconnected endpoint");
+        for _ in 0..2 {
+            assert_eq!(connection(&self.connect), ConnectionEventKind::Established);
+        }
+        psp.free().expect("live");
+    }
+
+    /// Memory with its registration, for everything.
+    pub(crate) fn memory(&self, length: usize) -> (Memory, Lmr) {
+        let memory = Memory::zeroed(length).expect("memory");
+        let source = MemorySource::Memory(&memory);
+        let lmr = self.ia.lmr_create(source, &self.pz, Privileges::ALL).expect("registered");
+        (memory, lmr)
+    }
+}

@@ -1,0 +1,90 @@
+//! Waits that the device itself ends: who else hears of completions then.
+
+mod common;
+
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use common::{LIMIT, NONE, Side, device, next};
+use dat_core::{EpSpec, EvdFlags, EvdOptions, Event};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+/// How often a thread of this process of that name gave the processor up to wait.
+fn waits_of(name: &str) -> u64 {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("a process has threads");
+    let of_name = tasks.flatten().filter(|task| {
+        let comm = std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+        comm.trim() == name
+    });
+    let count = |text: String| {
+        let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        line.and_then(|number| number.trim().parse::<u64>().ok()).unwrap_or_default()
+    };
+    of_name.map(|task| count(std::fs::read_to_string(task.path().join("status")).unwrap())).sum()
+}
+
+#[test]
+fn no_thread_is_woken_for_a_waiter() {
+    let Some(address) = device("no thread is woken for a waiter") else { return };
+    const ROUNDS: u32 = 300;
+    let side = Side::open(address);
+    let evd = || side.ia.evd_create(&EvdOptions::new(64, EvdFlags::DTO)).expect("a dispatcher");
+    let (here, there) = (evd(), evd());
+    let ep = |received: &dat_core::EventDispatcher| {
+        let spec = EpSpec::new(&side.pz).recv_evd(received).connect_evd(&side.connect);
+        side.ia.ep_create(&spec).expect("an endpoint")
+    };
+    let (one, other) = (ep(&here), ep(&there));
+    for cookie in 0..ROUNDS.min(8) {
+        one.post_recv(&[], cookie.into(), NONE).expect("posted");
+        other.post_recv(&[], cookie.into(), NONE).expect("posted");
+    }
+    side.link(&one, &other);
+    let (before, start) = (waits_of("dat-events"), Instant::now());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..ROUNDS {
+                next(&there);
+                other.post_recv(&[], 0, NONE).expect("connected");
+                // Long enough that the other side sleeps.
+                std::thread::sleep(Duration::from_millis(2));
+                other.post_send(&[], 0, dat_core::CompletionFlags::SUPPRESS).expect("connected");
+            }
+        });
+        for _ in 0..ROUNDS {
+            one.post_send(&[], 0, dat_core::CompletionFlags::SUPPRESS).expect("connected");
+            next(&here);
+            one.post_recv(&[], 0, NONE).expect("connected");
+        }
+    });
+    // It looks every 20 ms whether the channels are still used.
+    let looks = start.elapsed().as_millis() as u64 / 20;
+    let woken = waits_of("dat-events") - before;
+    assert!(woken <= looks + 60, "{woken} times for {ROUNDS} waits on each side, {looks} looks");
+}
+
+#[test]
+fn an_armed_descriptor_works_after_a_wait() {
+    let Some(address) = device("an armed descriptor after a wait") else { return };
+    let side = Side::open(address);
+    let (one, other) = (side.ep(), side.ep());
+    side.link(&one, &other);
+    for cookie in 0..20 {
+        other.post_recv(&[], cookie, NONE).expect("connected");
+        one.post_send(&[], cookie, NONE).expect("connected");
+        for _ in 0..2 {
+            assert!(matches!(next(&side.done), Event::Dto(_)));
+        }
+        other.post_recv(&[], 100, NONE).expect("connected");
+        if !side.done.arm().expect("nobody waits") {
+            one.post_send(&[], 101, NONE).expect("connected");
+            let mut readable = [PollFd::new(side.done.as_fd(), PollFlags::POLLIN)];
+            let limit = PollTimeout::try_from(LIMIT).expect("some seconds");
+            assert_eq!(poll(&mut readable, limit), Ok(1), "round {cookie}");
+        }
+        for _ in 0..2 {
+            assert!(matches!(next(&side.done), Event::Dto(_)));
+        }
+        side.done.disarm();
+    }
+}
