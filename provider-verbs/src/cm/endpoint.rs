@@ -66,10 +66,7 @@ impl Id {
         domain: Option<&Arc<ProtectionDomain>>,
         init: &IdQueuePairInit<'_>,
     ) -> Result<ibv_qp_cap> {
-        if self.context().is_none() {
-            // The library takes the binding for granted.
-            return Err(Failure { call: "rdma_create_qp", errno: libc::EINVAL });
-        }
+        self.check_bound("rdma_create_qp")?;
         let mut attributes = init.to_c();
         self.keep(init.parts(domain));
         let domain = domain.map_or(null_mut(), |domain| domain.raw());

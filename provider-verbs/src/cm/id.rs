@@ -247,6 +247,7 @@ impl Id {
 
     /// Finds the route to the address that was resolved (rdma_resolve_route(3)).
     pub(crate) fn resolve_route(&self, timeout: Duration) -> Result<()> {
+        self.check_bound("rdma_resolve_route")?;
         let _turn = self.turn();
         // SAFETY: the identifier is alive.
         let code = unsafe { (library!(cm).rdma_resolve_route)(self.raw(), milliseconds(timeout)) };
@@ -262,6 +263,7 @@ impl Id {
 
     /// Asks for a connection (rdma_connect(3)).
     pub(crate) fn connect(&self, parameters: &ConnectParameters<'_>) -> Result<()> {
+        self.check_bound("rdma_connect")?;
         let mut parameters = parameters.to_c();
         let _turn = self.turn();
         // SAFETY: the identifier is alive; the library copies the private data.
@@ -278,6 +280,7 @@ impl Id {
 
     /// Accepts a request (rdma_accept(3)).
     pub(crate) fn accept(&self, parameters: &ConnectParameters<'_>) -> Result<()> {
+        self.check_bound("rdma_accept")?;
         let mut parameters = parameters.to_c();
         let _turn = self.turn();
         // SAFETY: as for connect.
@@ -330,6 +333,14 @@ impl Id {
             call(self.raw(), sys::RDMA_OPTION_ID, sys::RDMA_OPTION_ID_TOS, value, 1)
         };
         Failure::check("rdma_set_option", code)
+    }
+
+    /// Some calls of the library take the binding to a device for granted.
+    pub(super) fn check_bound(&self, call: &'static str) -> Result<()> {
+        match self.context() {
+            Some(_) => Ok(()),
+            None => Err(Failure { call, errno: libc::EINVAL }),
+        }
     }
 
     /// The device that it is bound to.

@@ -153,7 +153,7 @@ fn many_dispatchers_trigger_one_object() {
     let psp = node.ia.psp_create_any(&node.requests, dat_core::PspMaker::Consumer).expect("made");
     let ep = node.ep();
     ep.connect(&dat_core::Connect::to(node.address(), psp.qualifier())).expect("unconnected");
-    triggered_by(&cno, &node.requests);
+    until("the trigger", || cno.wait(LIMIT.into()) == Ok(Some(node.requests.clone())));
 }
 
 fn a_waiter_of_the_dispatcher_comes_first() {
