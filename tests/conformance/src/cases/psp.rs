@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use crate::case::cases;
 use crate::{
     Node, altered, asker, drain, expect_connection, expect_connection_of, expect_connections,
-    expect_no_event, expect_request, open, refused, state,
+    expect_no_event, expect_request, open, refused, state, until,
 };
 use dat_core::attr::EpCreator;
 use dat_core::{
@@ -221,12 +221,20 @@ fn the_queue_of_the_dispatcher_is_the_backlog() {
         expect_connection(&node.connect, client, ConnectionEventKind::PeerRejected);
         let next = ask(&node, psp.qualifier());
         assert_eq!(state(&next), EpState::ActiveConnectionPending);
-        for arrival in drain(&evd) {
-            let Event::ConnectionRequest(arrival) = arrival else { panic!("{arrival:?}") };
-            arrival.request.reject(b"").expect("live");
-        }
-        drain(&node.connect);
+        let refuse_all = || {
+            for arrival in drain(&evd) {
+                let Event::ConnectionRequest(arrival) = arrival else { panic!("{arrival:?}") };
+                arrival.request.reject(b"").expect("live");
+            }
+        };
+        refuse_all();
         psp.free().expect("live");
+        // The next one may have arrived just before.
+        until("nobody waits for an answer", || {
+            refuse_all();
+            state(&next) == EpState::Disconnected
+        });
+        drain(&node.connect);
         for ep in asking.into_iter().chain([next]) {
             ep.free().expect("disconnected");
         }
