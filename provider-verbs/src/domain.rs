@@ -11,6 +11,7 @@ use dat_core::provider::{MemoryRegion, MemoryWindow, ProtectionDomain, WindowSco
 
 use crate::device::Device;
 use crate::errors::{exhausted, foreign, internal};
+use crate::mapping::{self, Fault};
 use crate::memlock;
 use crate::sys::verbs as sys;
 use crate::verbs::{self, Failure};
@@ -51,7 +52,7 @@ impl ProtectionDomain for Handle {
         let region = unsafe {
             verbs::MemoryRegion::new(&domain.hardware, span.address(), span.len(), access)
         };
-        let region = region.map_err(|failure| refused(failure, span, privileges))?;
+        let region = region.map_err(|failure| refused(failure, span, privileges, access))?;
         let remote = privileges.intersects(Privileges::REMOTE);
         Ok(Box::new(Registered { region, remote }))
     }
@@ -96,7 +97,7 @@ pub(crate) fn remote_access(privileges: Privileges) -> u32 {
 }
 
 /// Why memory was not registered, as exactly as the errno allows.
-fn refused(failure: Failure, span: Span, privileges: Privileges) -> Error {
+fn refused(failure: Failure, span: Span, privileges: Privileges, access: u32) -> Error {
     let resource = |reason: String, subtype| {
         Error::new(ReturnType::InsufficientResources, subtype).because(reason)
     };
@@ -119,11 +120,20 @@ fn refused(failure: Failure, span: Span, privileges: Privileges) -> Error {
                 Subtype::ResourceMemoryRegion,
             ),
         },
-        libc::EFAULT => invalid(format!("{span:?} is not memory of the process, or not all of it"))
-            .advise("register memory that is mapped, and keep it mapped"),
-        libc::EACCES | libc::EPERM => {
-            invalid(format!("{span:?} is mapped without the permission that {privileges:?} needs"))
-                .advise("map the memory writable, or ask for read privileges only")
+        libc::EFAULT | libc::EACCES | libc::EPERM => {
+            let range = span.address()..span.address().saturating_add(size as u64);
+            match mapping::fault(range, access & sys::IBV_ACCESS_LOCAL_WRITE != 0) {
+                Some(Fault::Unmapped(at)) => {
+                    invalid(format!("of {span:?} nothing is mapped at {at:#x}"))
+                        .advise("register memory that is mapped, and keep it mapped")
+                }
+                Some(Fault::Forbidden(at)) => invalid(format!(
+                    "{span:?} is mapped at {at:#x} without the permission that {privileges:?} needs"
+                ))
+                .advise("map the memory writable, or ask for read privileges only"),
+                None => invalid(format!("{span:?} is of a kind that no device can reach"))
+                    .advise("register memory of the process, not that of a device"),
+            }
         }
         libc::ENOSPC => resource(
             format!("the device has no entry left for {size} bytes"),

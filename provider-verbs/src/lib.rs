@@ -47,6 +47,7 @@ mod errors;
 mod introduction;
 mod ledger;
 mod listener;
+mod mapping;
 mod memlock;
 mod network;
 mod provider;
