@@ -382,3 +382,19 @@ pub(super) const fn type_of_service(qos: Qos) -> Option<u8> {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_quality_has_a_type_of_service_and_the_strongest_counts() {
+        assert_eq!(type_of_service(Qos::empty()), None, "best effort is what there is anyway");
+        let alone = [Qos::PREMIUM, Qos::LOW_LATENCY, Qos::HIGH_THROUGHPUT, Qos::ECONOMY];
+        let mut types: Vec<u8> = alone.into_iter().filter_map(type_of_service).collect();
+        assert_eq!(types.len(), alone.len());
+        types.dedup();
+        assert_eq!(types.len(), alone.len(), "no two are the same");
+        assert_eq!(type_of_service(Qos::all()), type_of_service(Qos::PREMIUM));
+    }
+}

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use dat_core::error::{Result, Subtype};
+use dat_core::flags::Qos;
 use dat_core::provider::{ConnectRequest, ConnectionUpcall, Peer, RemoteAddress};
 use parking_lot::Mutex;
 
@@ -59,23 +60,18 @@ impl Endpoint {
         let port = link.datagrams.as_ref().map_or(0, |own| own.asked.local_port());
         let data = Introduction::First { port }.compose(request.private_data);
         let peer = Peer { address: request.address, port: request.qualifier };
-        let id = self.begin(&mut link, request.attempt, peer, data, false)?;
-        if let Some(tos) = type_of_service(request.qos) {
-            // A quality is a wish: without it the address is found all the same.
-            let _ = id.set_type_of_service(tos);
-        }
-        Ok(())
+        self.begin(&mut link, (request.attempt, false), peer, data, request.qos)
     }
 
     /// Begins an attempt; what fails later is told by an event.
     fn begin(
         &self,
         link: &mut Link,
-        attempt: u64,
+        (attempt, passive): (u64, bool),
         peer: Peer,
         request: Vec<u8>,
-        passive: bool,
-    ) -> Result<Id> {
+        qos: Qos,
+    ) -> Result<()> {
         let Some(own) = &mut link.datagrams else {
             return Err(wrong_state(Subtype::InvalidStateEpNotready));
         };
@@ -86,6 +82,10 @@ impl Endpoint {
             .map_err(|failure| exhausted(failure, Subtype::ResourceDevice, "identifier"))?;
         id.bind(device.at_port(0))
             .map_err(|failure| exhausted(failure, Subtype::ResourceDevice, "port to ask from"))?;
+        if let Some(tos) = type_of_service(qos) {
+            // A quality is a wish: without it the address is found all the same.
+            let _ = id.set_type_of_service(tos);
+        }
         device.engine.register(value, Target::Endpoint(self.me.clone()));
         let to = device.reach(peer.address, qualifier::to_port(peer.port));
         let is_elsewhere = to.ip().is_loopback() && !device.address.ip().is_loopback();
@@ -97,7 +97,7 @@ impl Endpoint {
             let event = ConnectionUpcall::Unreachable;
             device.engine.send(Command::Fail(self.me.clone(), value, event));
         }
-        Ok(id)
+        Ok(())
     }
 
     /// Answers a request for datagrams and asks back; what keeps it from being tried gives the
@@ -121,7 +121,7 @@ impl Endpoint {
         let asked = Peer { address: peer.address, port: port.into() };
         let data = Introduction::Back.compose(&[]);
         let begun = match id.accept(&answer) {
-            Ok(()) => self.begin(&mut link, *attempt, asked, data, true).is_ok(),
+            Ok(()) => self.begin(&mut link, (*attempt, true), asked, data, Qos::empty()).is_ok(),
             Err(_) => false,
         };
         let sink = link.listener();

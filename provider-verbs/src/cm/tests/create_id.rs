@@ -186,6 +186,7 @@ fn the_udp_port_space_carries_datagrams_without_a_connection() {
         let number = answering.queue_pair(CAPABILITIES).expect("made").number();
         let at = SocketAddr::new(address.ip(), answering.local_port());
         let asking = Id::new(&channel, 2, PortSpace::Udp).expect("an identifier");
+        asking.set_type_of_service(0xb8).expect("a byte");
         asking.resolve_address(None, at, LIMIT).expect("it begins");
         expect(&channel, EventKind::AddressResolved);
         asking.resolve_route(LIMIT).expect("it begins");
@@ -202,6 +203,7 @@ fn the_udp_port_space_carries_datagrams_without_a_connection() {
             panic!("no address")
         };
         assert_eq!((event.key, told), (2, number));
+        assert_eq!(way.grh.traffic_class, 0xb8, "the type of service");
         let source = asking.queue_pair(CAPABILITIES).expect("made");
         let target = answering.queue_pair(CAPABILITIES).expect("made");
         let handle = AddressHandle::new(source.domain(), &way).expect("a way");
