@@ -5,8 +5,8 @@ mod common;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use common::{LIMIT, NONE, Side, device, next};
-use dat_core::{EpSpec, EvdFlags, EvdOptions, Event};
+use common::{LIMIT, NONE, Side, connection, device, next};
+use dat_core::{ConnectionEventKind, EpSpec, EvdFlags, EvdOptions, Event, RmrTriplet};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// How often a thread of this process of that name gave the processor up to wait.
@@ -87,4 +87,24 @@ fn an_armed_descriptor_works_after_a_wait() {
         }
         side.done.disarm();
     }
+}
+
+#[test]
+fn a_failure_is_heard_where_nobody_takes_completions() {
+    let Some(address) = device("a failure that nobody takes") else { return };
+    let side = Side::open(address);
+    // It has no dispatcher for its requests.
+    let spec = EpSpec::new(&side.pz).recv_evd(&side.done).connect_evd(&side.connect);
+    let one = side.ia.ep_create(&spec).expect("an endpoint");
+    let other = side.ep();
+    side.link(&one, &other);
+    let (_memory, lmr) = side.memory(64);
+    let piece = [lmr.triplet(0, 8).expect("inside")];
+    let there = lmr.remote_triplet(8, 8).expect("inside");
+    for cookie in 0..100 {
+        one.post_rdma_write(&piece, cookie, there, NONE).expect("there is room again and again");
+    }
+    let nowhere = RmrTriplet { context: 0x7fff_fff1, ..there };
+    one.post_rdma_write(&piece, 100, nowhere, NONE).expect("only the other side can see it");
+    assert_eq!(connection(&side.connect), ConnectionEventKind::Broken);
 }

@@ -57,6 +57,8 @@ struct Inner {
     ear: Ear,
     /// Nobody will poll any more.
     closed: bool,
+    /// What to ask for so as to be told of failures while nobody polls ever.
+    unpolled: Armed,
 }
 
 /// What the device was asked to tell of.
@@ -113,6 +115,11 @@ impl Queue {
             armed: Armed::Nothing,
             ear: Ear::default(),
             closed: sink.is_none(),
+            // Soft-RoCE tells of failures only whoever asks for everything.
+            unpolled: match device.limits.is_soft_roce() {
+                true => Armed::Everything,
+                false => Armed::Solicited,
+            },
         };
         let queue = Arc::new_cyclic(|me| Self {
             device: Arc::clone(device),
@@ -312,6 +319,7 @@ impl Inner {
             return;
         }
         let wanted = match self.notify {
+            Notify::Off if self.closed => self.unpolled,
             Notify::Off | Notify::Solicited => Armed::Solicited,
             Notify::Signalled => Armed::Everything,
         };
