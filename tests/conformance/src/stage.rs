@@ -1,11 +1,12 @@
 //! Endpoints in every state that can be kept.
 
 use dat_core::{
-    Close, Connect, ConnectionRequest, Endpoint, EpChange, EpState, Psp, PspMaker, Rsp,
+    Close, Connect, ConnectionEventKind, ConnectionRequest, Endpoint, EpChange, EpState, Psp,
+    PspMaker, Rsp,
 };
 
 use crate::node::{Node, link};
-use crate::wait::{becomes, expect_request};
+use crate::wait::{becomes, expect_connection, expect_request};
 
 /// The states that an endpoint can be kept in. Missing are the multi-path ones, which the
 /// transport does not have, and Completion Pending, which it leaves within the accept.
@@ -82,6 +83,10 @@ pub fn stage(node: &Node, wanted: EpState) -> Staged {
         EpState::UnconfiguredUnconnected => {
             let staged = arrived(reserve(None));
             staged.request.as_ref().map(|request| request.reject(b"")).transpose().expect("live");
+            if let Some(peer) = &staged.peer {
+                // Its event would come in the middle of a case.
+                expect_connection(&node.connect, peer, ConnectionEventKind::PeerRejected);
+            }
             Staged { request: None, ..staged }
         }
         EpState::ActiveConnectionPending => {
