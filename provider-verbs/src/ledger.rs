@@ -155,6 +155,7 @@ impl Ledger {
     }
 
     /// What is kept of the post of that number, which is outstanding.
+    #[inline(always)]
     pub(crate) fn read(&self, number: u32) -> Record {
         let place = self.place(number);
         let traits = place.traits.load(Ordering::Relaxed);
@@ -171,7 +172,7 @@ impl Ledger {
     /// The post of that number completed, and with it all before it that were to complete in
     /// silence. What there is to tell; nothing of an internal or silent one, or of a number
     /// that is not outstanding. The caller holds the lock of the completion queue.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn complete(&self, number: u32, status: DtoStatus) -> Option<(Record, Done)> {
         let head = self.head.load(Ordering::Relaxed);
         let ahead = number.wrapping_sub(head);
@@ -184,7 +185,7 @@ impl Ledger {
         }
         let record = self.read(number);
         self.head.store(number.wrapping_add(1), Ordering::Release);
-        let failed = status != DtoStatus::Success;
+        let failed = !matches!(status, DtoStatus::Success);
         let quiet = !failed && record.flags.contains(CompletionFlags::SUPPRESS);
         if quiet && !record.internal {
             silent += 1;
@@ -214,8 +215,9 @@ impl Ledger {
         }
     }
 
+    #[inline(always)]
     fn done(&self, record: &Record, status: DtoStatus) -> Done {
-        let failed = status != DtoStatus::Success;
+        let failed = !matches!(status, DtoStatus::Success);
         Done {
             completion: Completion {
                 tag: self.tag,
@@ -235,7 +237,12 @@ impl Ledger {
 }
 
 /// The operation with that value, of those that this provider posts.
+#[inline]
 const fn operation(value: u32) -> Operation {
+    BY_VALUE[value as usize % BY_VALUE.len()]
+}
+
+const BY_VALUE: [Operation; 16] = {
     const KNOWN: [Operation; 9] = [
         Operation::RdmaWrite,
         Operation::RdmaRead,
@@ -247,15 +254,14 @@ const fn operation(value: u32) -> Operation {
         Operation::SendDatagram,
         Operation::ReceiveDatagram,
     ];
+    let mut table = [Operation::Send; 16];
     let mut at = 0;
     while at < KNOWN.len() {
-        if KNOWN[at] as u32 == value {
-            return KNOWN[at];
-        }
+        table[KNOWN[at] as usize] = KNOWN[at];
         at += 1;
     }
-    Operation::Send
-}
+    table
+};
 
 #[cfg(test)]
 mod tests {

@@ -3,22 +3,21 @@
 use std::sync::Arc;
 
 use super::Queue;
-use super::routes::Identifier;
 
 /// The place of a work queue on its completion queue; given back when dropped.
 pub(crate) struct Attachment {
     pub(crate) queue: Arc<Queue>,
     pub(super) index: usize,
-    pub(super) generation: u16,
+    /// What identifiers have in front of the number.
+    pub(super) place: u64,
     pub(super) room: u32,
 }
 
 impl Attachment {
     /// The identifier under which a post of that number completes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn identifier(&self, number: u32) -> u64 {
-        let index = u16::try_from(self.index).unwrap_or(u16::MAX);
-        Identifier { index, generation: self.generation, number }.pack()
+        self.place | u64::from(number)
     }
 
     /// Lets completions of buffers from a shared queue find this work queue by the number of

@@ -2,9 +2,11 @@
 //!
 //! Completions stay with the device until somebody wants them: the dispatcher that polls, a
 //! post that needs room, the end of a connection. What the latter two take waits in `taken`,
-//! so that the order is kept.
+//! so that the order is kept. The dispatcher takes several at once, which wait in `batch` as the
+//! device gave them, behind those in `taken`; all others that take completions move them there.
 
 mod attachment;
+mod batch;
 mod poller;
 mod routes;
 
@@ -21,7 +23,8 @@ use dat_core::error::{Result, Subtype};
 use dat_core::provider::{Completion, CompletionSink, Notify};
 use parking_lot::{Mutex, MutexGuard};
 
-use routes::{Entry, Room, Routes};
+use batch::Batch;
+use routes::{Entry, Identifier, Room, Routes};
 
 use crate::device::Device;
 use crate::ear::{Ear, Look};
@@ -29,7 +32,7 @@ use crate::engine::{Command, Engine, Target};
 use crate::errors::exhausted;
 use crate::ledger::{Done, Ledger};
 use crate::shared_receive::Shared;
-use crate::verbs::{self, CompletionChannel, WorkCompletion};
+use crate::verbs::{self, CompletionChannel};
 
 /// Completions that are taken from the device at once.
 const BATCH: usize = 16;
@@ -48,6 +51,7 @@ pub(crate) struct Queue {
 struct Inner {
     routes: Routes,
     taken: VecDeque<Taken>,
+    batch: Batch,
     /// How many completions may wait.
     depth: usize,
     /// What the device's queue must hold for all that may complete here.
@@ -109,6 +113,7 @@ impl Queue {
         let inner = Inner {
             routes: Routes::new(&device.limits),
             taken: VecDeque::new(),
+            batch: Batch::new(),
             depth,
             needed: 0,
             notify: Notify::Off,
@@ -163,14 +168,15 @@ impl Queue {
         entry.ledger = Some(Arc::clone(ledger));
         entry.shared = shared.cloned();
         entry.datagrams = datagrams;
-        let generation = entry.generation;
+        let short = u16::try_from(index).unwrap_or(u16::MAX);
+        let place = Identifier { index: short, generation: entry.generation, number: 0 }.pack();
         if let Some(shared) = shared {
             shared.serve(self);
         }
         // Failures are told of even while nobody waits: a connection may have broken by them.
         inner.arm(&self.hardware);
         drop(inner);
-        Ok(Attachment { queue: Arc::clone(self), index, generation, room })
+        Ok(Attachment { queue: Arc::clone(self), index, place, room })
     }
 
     /// Takes all completions from the device; wakes who waits for them.
@@ -204,7 +210,8 @@ impl Queue {
         let mut upcalls = Upcalls::default();
         inner.collect(self, false, &mut upcalls);
         while let Some(done) = ledger.flush_one() {
-            inner.keep(done, Room::Ledger(Arc::clone(ledger)), false, &mut upcalls);
+            let depth = inner.depth;
+            inner.keep(done, Room::Ledger(Arc::clone(ledger)), depth, false, &mut upcalls);
         }
         drop(inner);
         self.report(upcalls);
@@ -333,26 +340,49 @@ impl Inner {
 
     /// Moves all completions of the device's to those that wait, and returns how many there were.
     fn collect(&mut self, queue: &Queue, solicited: bool, upcalls: &mut Upcalls) -> usize {
-        let mut batch = [WorkCompletion::default(); BATCH];
-        let mut found = 0;
+        // They came earlier, and were told of then.
+        self.unpack(queue, usize::MAX, false, upcalls);
+        let (mut found, depth) = (0, self.depth);
         loop {
-            let count = queue.hardware.poll(&mut batch).unwrap_or(0);
-            for entry in &batch[..count] {
-                if let Some((done, room)) = self.routes.translate(queue, entry) {
-                    let room = room.keep();
-                    self.keep(done, room, solicited, upcalls);
-                }
-            }
+            self.batch.fill(&queue.hardware);
+            let count = self.unpack(queue, depth, solicited, upcalls);
             found += count;
-            if count < batch.len() {
+            if count < BATCH {
                 return found;
             }
         }
     }
 
+    /// Moves what the batch has to those that wait, of which there may be so many then, and
+    /// returns how many there were.
+    fn unpack(
+        &mut self,
+        queue: &Queue,
+        depth: usize,
+        solicited: bool,
+        upcalls: &mut Upcalls,
+    ) -> usize {
+        let mut found = 0;
+        while let Some(&entry) = self.batch.next() {
+            if let Some((done, room)) = self.routes.translate(queue, &entry) {
+                let room = room.keep();
+                self.keep(done, room, depth, solicited, upcalls);
+            }
+            found += 1;
+        }
+        found
+    }
+
     /// Lets a completion wait, or drops it when there is no room or nobody to poll.
-    fn keep(&mut self, done: Done, room: Room, solicited: bool, upcalls: &mut Upcalls) {
-        if self.closed || self.taken.len() >= self.depth {
+    fn keep(
+        &mut self,
+        done: Done,
+        room: Room,
+        depth: usize,
+        solicited: bool,
+        upcalls: &mut Upcalls,
+    ) {
+        if self.closed || self.taken.len() >= depth {
             room.release();
             upcalls.overflow |= !self.closed;
             return;

@@ -9,11 +9,11 @@ use dat_core::provider::{
     CompletionSink, Notify,
 };
 
-use super::{BATCH, Queue, Taken, Upcalls};
+use super::{Inner, Queue, Upcalls};
 use crate::device::Device;
 use crate::engine::Command;
 use crate::errors::{exhausted, foreign, internal};
-use crate::verbs::WorkCompletion;
+use dat_core::Event;
 
 /// The half that queue pairs are made with.
 struct Handle(Arc<Queue>);
@@ -54,42 +54,83 @@ impl CompletionQueue for Handle {
     }
 }
 
+impl Inner {
+    /// Takes completions from the device, when none is left that was; whether there are any now,
+    /// in the batch or, where one of them has to be looked at, among those that wait.
+    fn refill(&mut self, queue: &Queue) -> bool {
+        if self.batch.fill(&queue.hardware) {
+            self.reveal(queue);
+        }
+        !self.batch.is_empty() || !self.taken.is_empty()
+    }
+
+    /// Looks at what the batch has; whoever waits for it is woken soon, by the thread.
+    #[cold]
+    fn reveal(&mut self, queue: &Queue) {
+        let mut upcalls = Upcalls::default();
+        self.unpack(queue, usize::MAX, false, &mut upcalls);
+        let Upcalls { ready, overflow } = upcalls;
+        if ready || overflow {
+            queue.device.engine.send(Command::Report(queue.key, ready, overflow));
+        }
+    }
+}
+
 impl CompletionPoller for Poller {
     fn poll(&mut self, into: &mut [Completion]) -> usize {
         let queue = &*self.0;
         let mut guard = queue.inner.lock();
         let inner = &mut *guard;
-        let (mut count, mut more) = (0, false);
+        let mut count = 0;
         while count < into.len() {
             if let Some(taken) = inner.taken.pop_front() {
                 taken.room.release();
                 into[count] = taken.completion;
                 count += 1;
-                continue;
-            }
-            let mut batch = [WorkCompletion::default(); BATCH];
-            let got = queue.hardware.poll(&mut batch).unwrap_or(0);
-            for entry in &batch[..got] {
-                let Some((done, room)) = inner.routes.translate(queue, entry) else { continue };
-                if count < into.len() {
-                    room.release();
-                    into[count] = done.completion;
-                    count += 1;
-                } else {
-                    more |= inner.notify.wants(done.features);
-                    let room = room.keep();
-                    inner.taken.push_back(Taken { completion: done.completion, room });
-                }
-            }
-            if got < batch.len() {
+            } else if let Some(&entry) = inner.batch.next() {
+                let Some((done, room)) = inner.routes.translate(queue, &entry) else { continue };
+                room.release();
+                into[count] = done.completion;
+                count += 1;
+            } else if !inner.refill(queue) {
                 break;
             }
         }
-        if more {
+        if inner.notify != Notify::Off && !inner.batch.is_empty() {
             // They arrived unseen by the thread that tells of arrivals.
-            queue.device.engine.send(Command::Report(queue.key, true, false));
+            inner.reveal(queue);
         }
         count
+    }
+
+    fn take(&mut self, event: &mut Event) -> bool {
+        let queue = &*self.0;
+        let mut guard = queue.inner.lock();
+        let inner = &mut *guard;
+        if inner.taken.is_empty() && inner.notify == Notify::Off {
+            loop {
+                while let Some(entry) = inner.batch.next() {
+                    if let Some((completion, ledger)) = inner.routes.succeeded(entry) {
+                        ledger.release(1);
+                        event.complete(completion);
+                        return true;
+                    }
+                }
+                if !inner.refill(queue) {
+                    return false;
+                }
+                if !inner.taken.is_empty() {
+                    break;
+                }
+            }
+        }
+        drop(guard);
+        let mut completion = [Completion::default()];
+        let found = self.poll(&mut completion) > 0;
+        if found {
+            event.complete(completion[0]);
+        }
+        found
     }
 
     fn notify(&mut self, mode: Notify) -> bool {
@@ -101,7 +142,7 @@ impl CompletionPoller for Poller {
                 queue.device.engine.send(Command::Lent(Weak::clone(&queue.me)));
             }
             // Failures stay armed; the others tell in vain at most once.
-            return !inner.taken.is_empty();
+            return !inner.taken.is_empty() || !inner.batch.is_empty();
         }
         if inner.ear.take_back() {
             queue.heed();
@@ -167,6 +208,8 @@ impl Drop for Poller {
         let mut inner = self.0.inner.lock();
         inner.closed = true;
         inner.notify = Notify::Off;
+        // Nothing is kept any more, so that there is nothing to tell.
+        let _ = inner.unpack(&self.0, usize::MAX, false, &mut Upcalls::default());
         for taken in inner.taken.drain(..) {
             taken.room.release();
         }

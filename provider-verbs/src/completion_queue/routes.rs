@@ -90,8 +90,24 @@ impl Routes {
         }
     }
 
+    /// What a successful completion of the device's means, and the work queue that has its room
+    /// back; nothing of one that nobody is to hear of, or of a shared receive queue.
+    #[inline(always)]
+    pub(super) fn succeeded(&self, from: &WorkCompletion) -> Option<(Completion, &Ledger)> {
+        let id = Identifier::unpack(from.wr_id);
+        let entry = self.entries.get(usize::from(id.index))?;
+        let ledger = entry.ledger.as_deref()?;
+        if entry.generation != id.generation {
+            return None;
+        }
+        let (_, mut done) = ledger.complete(id.number, DtoStatus::Success)?;
+        if !done.completion.operation.is_request() {
+            received(&mut done.completion, from, self.invalidated);
+        }
+        Some((done.completion, ledger))
+    }
+
     /// What a completion of the device's means; nothing of one that nobody is to hear of.
-    #[inline]
     pub(super) fn translate(
         &self,
         queue: &Queue,
@@ -114,6 +130,7 @@ impl Routes {
         Some((done, RoomRef::Ledger(ledger)))
     }
 
+    #[cold]
     fn translate_shared(
         &self,
         queue: &Queue,
@@ -138,6 +155,7 @@ impl Routes {
 }
 
 /// What only the completion of a receive says.
+#[inline(always)]
 fn received(completion: &mut Completion, from: &WorkCompletion, invalidated: u32) {
     completion.length = u64::from(from.byte_len);
     if completion.operation == Operation::ReceiveDatagram {
@@ -175,6 +193,11 @@ impl Identifier {
     fn shared_place(&self) -> Option<u32> {
         (self.index == SHARED).then_some(self.number)
     }
+}
+
+/// Whether an identifier is that of a buffer of a shared receive queue.
+pub(super) fn is_shared(identifier: u64) -> bool {
+    Identifier::unpack(identifier).shared_place().is_some()
 }
 
 /// The identifier of a buffer of a shared receive queue.
