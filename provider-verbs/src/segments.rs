@@ -8,18 +8,27 @@ use crate::verbs::Sge;
 const MOST: usize = 32;
 
 /// Does something with the segments in the device's form, which stand on the stack.
-#[inline]
+#[inline(always)]
 pub(crate) fn with<R>(segments: &[Segment], use_them: impl FnOnce(&[Sge]) -> R) -> R {
+    let (one, many);
     // One segment, or none, is what most posts have.
-    if let [] | [_] = segments {
-        let list = segments.first().map(convert).unwrap_or_default();
-        return use_them(&[list][..segments.len()]);
-    }
+    let list = if let [] | [_] = segments {
+        one = [segments.first().map(convert).unwrap_or_default()];
+        &one[..segments.len()]
+    } else {
+        many = convert_all(segments);
+        &many[..segments.len().min(MOST)]
+    };
+    use_them(list)
+}
+
+#[inline(never)]
+fn convert_all(segments: &[Segment]) -> [Sge; MOST] {
     let mut list = [Sge::default(); MOST];
     for (place, segment) in list.iter_mut().zip(segments) {
         *place = convert(segment);
     }
-    use_them(&list[..segments.len().min(MOST)])
+    list
 }
 
 /// The first segments, as far as that many bytes go.

@@ -7,6 +7,7 @@ use dat_core::Operation;
 use dat_core::error::{Result, Subtype};
 use dat_core::flags::CompletionFlags;
 use dat_core::provider::{BindRequest, Outstanding, ReceiveRequest, Request, Work, unsupported};
+use parking_lot::MutexGuard;
 
 use super::state::{Endpoint, Mode, Sender};
 use crate::errors::{internal, no_room, wrong_state};
@@ -68,62 +69,76 @@ impl Endpoint {
 
     #[inline]
     pub(super) fn post_request(&self, request: &Request<'_>) -> Result<()> {
-        let what = match request.work {
-            Work::Send => What::Send,
-            Work::SendInvalidate { key } => What::SendInvalidate { key },
+        // Those that are posted most are compiled each by itself.
+        match request.work {
+            Work::Send => self.post_as(request, Operation::Send, What::Send),
             Work::RdmaWrite { remote } => {
-                What::Write { address: remote.address, key: remote.context }
+                let what = What::Write { address: remote.address, key: remote.context };
+                self.post_as(request, Operation::RdmaWrite, what)
             }
-            Work::RdmaWriteImmediate { remote, immediate } => What::WriteImmediate {
-                address: remote.address,
-                key: remote.context,
-                data: immediate,
-            },
+            Work::RdmaRead { remote } if remote.length >= request.length => {
+                let what = What::Read { address: remote.address, key: remote.context };
+                self.post_as(request, Operation::RdmaRead, what)
+            }
+            _ => self.post_seldom(request),
+        }
+    }
+
+    /// The requests that are posted less.
+    #[inline(never)]
+    fn post_seldom(&self, request: &Request<'_>) -> Result<()> {
+        let operation = request.work.operation();
+        match request.work {
+            Work::SendInvalidate { key } => {
+                self.post_any(request, operation, What::SendInvalidate { key })
+            }
+            Work::RdmaWriteImmediate { remote, immediate } => {
+                let (address, key) = (remote.address, remote.context);
+                let what = What::WriteImmediate { address, key, data: immediate };
+                self.post_any(request, operation, what)
+            }
             Work::RdmaRead { remote } => {
-                What::Read { address: remote.address, key: remote.context }
+                // It brings what the remote side has, into as much as it needs of the local one.
+                let (cut, count) = segments::first(request.segments, remote.length);
+                let cut = Request { segments: &cut[..count], length: remote.length, ..*request };
+                let what = What::Read { address: remote.address, key: remote.context };
+                self.post_any(&cut, operation, what)
             }
             Work::FetchAdd { add, remote } => {
-                What::FetchAdd { address: remote.address, key: remote.context, add }
+                let (address, key) = (remote.address, remote.context);
+                self.post_any(request, operation, What::FetchAdd { address, key, add })
             }
             Work::CompareSwap { compare, swap, remote } => {
-                What::CompareSwap { address: remote.address, key: remote.context, compare, swap }
+                let (address, key) = (remote.address, remote.context);
+                let what = What::CompareSwap { address, key, compare, swap };
+                self.post_any(request, operation, what)
             }
-            _ => return Err(unsupported("such a request")),
-        };
-        // A read brings what the remote side has, into as much as it needs of the local one.
-        let (cut, read);
-        let (segments, length) = match request.work {
-            Work::RdmaRead { remote } if remote.length < request.length => {
-                (cut, read) = segments::first(request.segments, remote.length);
-                (&cut[..read], remote.length)
-            }
-            _ => (request.segments, request.length),
-        };
-        let record = Record {
-            cookie: request.cookie,
-            length,
-            flags: request.flags,
-            operation: request.work.operation(),
-            ..Record::default()
-        };
-        let inline = matches!(
-            request.work,
-            Work::Send
-                | Work::SendInvalidate { .. }
-                | Work::RdmaWrite { .. }
-                | Work::RdmaWriteImmediate { .. }
-        );
-        self.submit(&record, |sender, hardware, id, mut flags| {
-            if inline && length <= sender.inline {
-                flags |= sys::IBV_SEND_INLINE;
-            }
-            segments::with(segments, |segments| {
-                // SAFETY: the core checked the segments against their regions, whose memory
-                // can be read (`Span::new`).
-                unsafe { hardware.post(&Post { id, flags, segments, what }) }
-            })
-            .map_err(refused)
-        })
+            _ => Err(unsupported("such a request")),
+        }
+    }
+
+    #[inline(never)]
+    fn post_any(&self, request: &Request<'_>, operation: Operation, what: What) -> Result<()> {
+        self.post_as(request, operation, what)
+    }
+
+    #[inline(always)]
+    fn post_as(&self, request: &Request<'_>, operation: Operation, what: What) -> Result<()> {
+        let length = request.length;
+        let (cookie, flags) = (request.cookie, request.flags);
+        let record = Record { cookie, length, flags, operation, ..Record::default() };
+        let Some(written) = self.write(&record)? else { return Ok(()) };
+        let Some(hardware) = &written.sender.hardware else { return Ok(()) };
+        let (id, mut flags) = (written.id, written.flags);
+        if what.takes_along() && length <= written.sender.inline {
+            flags |= sys::IBV_SEND_INLINE;
+        }
+        let posted = segments::with(request.segments, |segments| {
+            // SAFETY: the core checked the segments against their regions, whose memory can be
+            // read (`Span::new`).
+            unsafe { hardware.post(&Post { id, flags, segments, what }) }
+        });
+        written.end(posted.map_err(refused))
     }
 
     pub(super) fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {
@@ -153,51 +168,63 @@ impl Endpoint {
         record: &Record,
         post: impl FnOnce(&Sender, &verbs::QueuePair, u64, u32) -> Result<()>,
     ) -> Result<()> {
-        let mut sender = self.sender.lock();
+        let Some(written) = self.write(record)? else { return Ok(()) };
+        let Some(hardware) = &written.sender.hardware else { return Ok(()) };
+        let posted = post(&written.sender, hardware, written.id, written.flags);
+        written.end(posted)
+    }
+
+    /// Writes a request down; what has to be handed to the device then.
+    #[inline(always)]
+    fn write(&self, record: &Record) -> Result<Option<Written<'_>>> {
+        let sender = self.sender.lock();
         if !sender.ledger.take_room() {
-            // Requests that complete in silence may have done so by now.
-            sender.attachment.queue.collect_quietly();
-            if !sender.ledger.take_room() {
-                return Err(no_room());
-            }
+            make_room(&sender)?;
         }
-        if sender.mode == Mode::Early {
-            sender.ledger.release(1);
-            return Err(wrong_state(Subtype::InvalidStateEpNotready));
+        if sender.mode != Mode::Live {
+            self.write_late(sender, record)?;
+            return Ok(None);
         }
         let Some(number) = sender.ledger.write(record) else {
             sender.ledger.release(1);
             return Err(no_room());
         };
-        match (sender.mode, &sender.hardware) {
-            (Mode::Live, Some(hardware)) => {
-                let quiet = record.flags.contains(CompletionFlags::SUPPRESS)
-                    && sender.quiet < sender.most_quiet;
-                let mut flags = if quiet { 0 } else { sys::IBV_SEND_SIGNALED };
-                if record.flags.contains(CompletionFlags::SOLICITED_WAIT) {
-                    flags |= sys::IBV_SEND_SOLICITED;
-                }
-                if record.flags.contains(CompletionFlags::BARRIER_FENCE) {
-                    flags |= sys::IBV_SEND_FENCE;
-                }
-                let id = sender.attachment.identifier(number);
-                if let Err(error) = post(&sender, hardware, id, flags) {
-                    sender.ledger.unwrite();
-                    sender.ledger.release(1);
-                    return Err(error);
-                }
-                sender.quiet = if quiet { sender.quiet + 1 } else { 0 };
-                Ok(())
+        let mut flags = sys::IBV_SEND_SIGNALED;
+        let mut quiet = 0;
+        if !record.flags.is_empty() {
+            if record.flags.contains(CompletionFlags::SUPPRESS) && sender.quiet < sender.most_quiet
+            {
+                (flags, quiet) = (0, sender.quiet + 1);
             }
-            (Mode::Flushed, _) => {
-                let (queue, ledger) =
-                    (Arc::clone(&sender.attachment.queue), Arc::clone(&sender.ledger));
-                drop(sender);
-                queue.flush(&ledger);
-                Ok(())
+            if record.flags.contains(CompletionFlags::SOLICITED_WAIT) {
+                flags |= sys::IBV_SEND_SOLICITED;
             }
-            _ => Ok(()),
+            if record.flags.contains(CompletionFlags::BARRIER_FENCE) {
+                flags |= sys::IBV_SEND_FENCE;
+            }
         }
+        let id = sender.attachment.identifier(number);
+        Ok(Some(Written { sender, id, flags, quiet }))
+    }
+
+    /// The same where there is no connection, or no more.
+    #[cold]
+    fn write_late(&self, sender: MutexGuard<'_, Sender>, record: &Record) -> Result<()> {
+        if sender.mode == Mode::Early {
+            sender.ledger.release(1);
+            return Err(wrong_state(Subtype::InvalidStateEpNotready));
+        }
+        if sender.ledger.write(record).is_none() {
+            sender.ledger.release(1);
+            return Err(no_room());
+        }
+        if sender.mode == Mode::Flushed {
+            let (queue, ledger) =
+                (Arc::clone(&sender.attachment.queue), Arc::clone(&sender.ledger));
+            drop(sender);
+            queue.flush(&ledger);
+        }
+        Ok(())
     }
 
     /// The number of the oldest request that has not completed.
@@ -250,6 +277,38 @@ impl Sender {
         }
         self.quiet = 0;
     }
+}
+
+/// A request that is written down and not posted yet, under the lock.
+struct Written<'a> {
+    sender: MutexGuard<'a, Sender>,
+    /// What it completes under.
+    id: u64,
+    /// How it is posted.
+    flags: u32,
+    /// Requests that complete in silence, with it.
+    quiet: u32,
+}
+
+impl Written<'_> {
+    /// It was posted, or is taken back.
+    #[inline(always)]
+    fn end(mut self, posted: Result<()>) -> Result<()> {
+        if posted.is_err() {
+            self.sender.ledger.unwrite();
+            self.sender.ledger.release(1);
+        } else {
+            self.sender.quiet = self.quiet;
+        }
+        posted
+    }
+}
+
+/// Takes the room of a request: those that complete in silence may have done so by now.
+#[cold]
+fn make_room(sender: &Sender) -> Result<()> {
+    sender.attachment.queue.collect_quietly();
+    if sender.ledger.take_room() { Ok(()) } else { Err(no_room()) }
 }
 
 /// The error of a post that the device refused.

@@ -58,9 +58,23 @@ pub(crate) enum What<'a> {
     },
 }
 
+impl What<'_> {
+    /// Whether the device may take the bytes with the request itself.
+    #[inline(always)]
+    pub(crate) const fn takes_along(self) -> bool {
+        matches!(
+            self,
+            Self::Send
+                | Self::SendInvalidate { .. }
+                | Self::Write { .. }
+                | Self::WriteImmediate { .. }
+        )
+    }
+}
+
 impl Post<'_> {
     /// The form in C; it borrows the segments and the address handle.
-    #[inline]
+    #[inline(always)]
     pub(super) fn to_c(&self) -> ibv_send_wr {
         let rdma =
             |address, key| ibv_send_wr_wr { rdma: rdma_wr { remote_addr: address, rkey: key } };

@@ -164,7 +164,7 @@ impl QueuePair {
     ///
     /// # Safety
     /// The segments of an inline request must lie in memory that can be read during the call.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn post(&self, post: &Post<'_>) -> Result<()> {
         let mut request = post.to_c();
         // SAFETY: the request is well formed and what it borrows lives over the call; the
