@@ -5,6 +5,8 @@
 #   make install             respects DESTDIR, PREFIX, LIBDIR and INCLUDEDIR
 #   make uninstall           removes what install put there
 #   make bench               times calls through the libraries next to the same calls in Rust
+#   make bench-verbs         RDMA on soft-RoCE in a guest: libdat2 next to the incumbent's, and to
+#                            raw verbs; ROUNDS=5 of each, into target/capi/cost/verbs/*.csv
 #
 # CARGO, CARGOFLAGS (--offline), RUSTFLAGS, CC, CPPFLAGS, CFLAGS and LDFLAGS are respected.
 # Symbols for debuggers lie beside the libraries in target/capi/lib and are not installed.
@@ -34,7 +36,7 @@ OUT = $(TARGET)/capi/lib
 NAMES = dat dat2
 SHARED = $(foreach name,$(NAMES),$(OUT)/lib$(name).so.$(VERSION_$(name)))
 
-.PHONY: all check install uninstall bench cost clean FORCE
+.PHONY: all check install uninstall bench bench-verbs cost clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -103,6 +105,16 @@ cost: $(foreach name,$(NAMES),$(COST)/$(name).so)
 
 bench: cost
 	$(BUILD)/dat-cost time $(COST) --json $(COST)/times.json
+
+# The same program over both libraries: it takes the libdat2 that the environment names.
+$(COST)/verbs/dat: tests/guest/bench/dat.c all
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -Iinclude $(CFLAGS) $(LDFLAGS) -o $@ $< -L$(OUT) -ldat2
+
+ROUNDS ?= 5
+bench-verbs: $(COST)/verbs/dat
+	.ci/guest run --seconds 3600 --share $(COST)/verbs -- $(abspath tests/guest/bench/bench) \
+	    $(abspath $(OUT)) $(abspath $<) $(ROUNDS)
 
 clean:
 	rm -rf $(OUT)
