@@ -58,6 +58,8 @@ struct Inner {
     needed: u32,
     notify: Notify,
     armed: Armed,
+    /// Somebody polled arrivals of interest that no upcall has told of yet.
+    untold: bool,
     ear: Ear,
     /// Nobody will poll any more.
     closed: bool,
@@ -118,6 +120,7 @@ impl Queue {
             needed: 0,
             notify: Notify::Off,
             armed: Armed::Nothing,
+            untold: false,
             ear: Ear::default(),
             closed: sink.is_none(),
             // Soft-RoCE tells of failures only whoever asks for everything.
@@ -247,8 +250,10 @@ impl Queue {
         inner.arm(&self.hardware);
         // What came before the arming is told by nobody else.
         found += inner.collect(self, solicited, &mut upcalls);
-        // An arrival that somebody polled before this counts all the same.
-        upcalls.ready |= found == 0 && inner.notify != Notify::Off;
+        // An arrival that somebody polled before this counts all the same. What tells of none is
+        // old: a waiter had the channel, or took what was told in another way.
+        let untold = std::mem::take(&mut inner.untold);
+        upcalls.ready |= found == 0 && untold && inner.notify != Notify::Off;
         drop(inner);
         self.report(upcalls);
     }
@@ -288,6 +293,7 @@ impl Queue {
         // Without an arming there is nothing to be told of.
         if inner.armed != Armed::Nothing && channel.take_event().is_ok() {
             inner.armed = Armed::Nothing;
+            inner.untold = false;
         }
     }
 

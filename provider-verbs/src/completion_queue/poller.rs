@@ -92,6 +92,7 @@ impl CompletionPoller for Poller {
                 room.release();
                 into[count] = done.completion;
                 count += 1;
+                inner.untold |= inner.notify != Notify::Off;
             } else if !inner.refill(queue) {
                 break;
             }
