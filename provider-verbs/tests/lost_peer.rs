@@ -7,6 +7,8 @@
 //! `listen PORT` or `connect ADDRESS PORT` it is one side, and who started it sees to it that the
 //! other is lost: tests/guest/two-hosts does, in two guests.
 
+mod common;
+
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::net::IpAddr;
@@ -15,13 +17,11 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use dat_core::registry::Configuration;
 use dat_core::{
     Close, CompletionFlags, Connect, ConnectionEventKind, DtoStatus, Endpoint, EpSpec, EpState,
     EvdFlags, EvdOptions, Event, EventDispatcher, InterfaceAdapter, Lmr, Memory, MemorySource,
-    Operation, Privileges, ProtectionZone, PspMaker, Registry, RmrTriplet, Waited,
+    Operation, Privileges, ProtectionZone, PspMaker, RmrTriplet, Waited,
 };
-use provider_verbs::VerbsProvider;
 
 /// How long anything may take: longer than docs/lost-peers.md says that the end takes.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -55,13 +55,9 @@ struct Side {
 }
 
 impl Side {
-    /// On the adapter of that address, named as a line of dat.conf names it.
+    /// On the adapter of that address.
     fn open(address: IpAddr) -> Self {
-        let name = VerbsProvider::NAME;
-        let line = format!("here u2.0 threadsafe default {name} {name}.0.1 \"{address} 0\" \"\"");
-        let registry = Registry::with_configuration(Configuration::from_text("dat.conf", &line));
-        registry.add_provider(provider_verbs::provider()).expect("an empty registry");
-        let ia = registry.open("here").expect("the adapter of DAT_TEST_RDMA");
+        let ia = common::open(address);
         let evd = |flags| ia.evd_create(&EvdOptions::new(256, flags)).expect("a dispatcher");
         let (done, connect) = (evd(EvdFlags::DTO), evd(EvdFlags::CONNECTION));
         let pz = ia.pz_create().expect("a zone");

@@ -29,43 +29,58 @@ fn left(evd: &EventDispatcher) -> u32 {
     count
 }
 
-#[test]
-fn a_wait_hears_an_event() {
-    model(|| {
-        let (evd, _) = dispatcher();
-        let poster = {
-            let evd = evd.clone();
-            thread::spawn(move || evd.post_se(1).expect("room"))
-        };
+/// A dispatcher of the model, whose waiters sleep on its bell or on a descriptor as well.
+type Make = fn() -> (EventDispatcher, Completions);
+
+/// Posts a software event in a thread of its own.
+fn post(evd: &EventDispatcher) -> thread::JoinHandle<()> {
+    let evd = evd.clone();
+    thread::spawn(move || evd.post_se(1).expect("room"))
+}
+
+fn hears_an_event(make: Make) {
+    model(move || {
+        let (evd, _) = make();
+        let poster = post(&evd);
         assert_eq!(wait(&evd, Timeout::Infinite, 1), Ok(Waited::Event { more: 0 }));
         poster.join().expect("no panic");
     });
 }
 
-#[test]
-fn a_wait_hears_a_completion() {
-    model(|| {
-        let (evd, completions) = dispatcher();
+fn hears_a_completion(make: Make) {
+    model(move || {
+        let (evd, completions) = make();
         let device = thread::spawn(move || completions.arrive(1));
         assert_eq!(wait(&evd, Timeout::Infinite, 1), Ok(Waited::Event { more: 0 }));
         device.join().expect("no panic");
     });
 }
 
-#[test]
-fn a_threshold_counts_events_of_both_kinds() {
-    large_model(|| {
-        let (evd, completions) = dispatcher();
-        let poster = {
-            let evd = evd.clone();
-            thread::spawn(move || evd.post_se(1).expect("room"))
-        };
+fn counts_both_kinds(make: Make) {
+    large_model(move || {
+        let (evd, completions) = make();
+        let poster = post(&evd);
         let device = thread::spawn(move || completions.arrive(1));
         assert_eq!(wait(&evd, Timeout::Infinite, 2), Ok(Waited::Event { more: 1 }));
         assert_eq!(left(&evd), 1);
         poster.join().expect("no panic");
         device.join().expect("no panic");
     });
+}
+
+#[test]
+fn a_wait_hears_an_event() {
+    hears_an_event(dispatcher);
+}
+
+#[test]
+fn a_wait_hears_a_completion() {
+    hears_a_completion(dispatcher);
+}
+
+#[test]
+fn a_threshold_counts_events_of_both_kinds() {
+    counts_both_kinds(dispatcher);
 }
 
 #[test]
@@ -117,10 +132,7 @@ fn an_event_is_the_waiters_or_triggers() {
         let cno = ia.cno_create(None).expect("a notification object");
         let options = EvdOptions::new(4, EvdFlags::SOFTWARE).with_cno(&cno);
         let evd = ia.evd_create(&options).expect("a dispatcher");
-        let poster = {
-            let evd = evd.clone();
-            thread::spawn(move || evd.post_se(1).expect("room"))
-        };
+        let poster = post(&evd);
         let waited = wait(&evd, SHORT, 1).expect("an event or the time-out");
         poster.join().expect("no panic");
         if !waited.is_event() {
@@ -158,41 +170,17 @@ fn the_close_of_the_adapter_wakes_the_waiter() {
 
 #[test]
 fn a_wait_on_the_descriptor_hears_a_completion() {
-    model(|| {
-        let (evd, completions) = showing_dispatcher();
-        let device = thread::spawn(move || completions.arrive(1));
-        assert_eq!(wait(&evd, Timeout::Infinite, 1), Ok(Waited::Event { more: 0 }));
-        device.join().expect("no panic");
-    });
+    hears_a_completion(showing_dispatcher);
 }
 
 #[test]
 fn a_wait_on_the_descriptor_hears_other_events() {
-    model(|| {
-        let (evd, _) = showing_dispatcher();
-        let poster = {
-            let evd = evd.clone();
-            thread::spawn(move || evd.post_se(1).expect("room"))
-        };
-        assert_eq!(wait(&evd, Timeout::Infinite, 1), Ok(Waited::Event { more: 0 }));
-        poster.join().expect("no panic");
-    });
+    hears_an_event(showing_dispatcher);
 }
 
 #[test]
 fn a_threshold_counts_what_shows_and_what_rings() {
-    large_model(|| {
-        let (evd, completions) = showing_dispatcher();
-        let poster = {
-            let evd = evd.clone();
-            thread::spawn(move || evd.post_se(1).expect("room"))
-        };
-        let device = thread::spawn(move || completions.arrive(1));
-        assert_eq!(wait(&evd, Timeout::Infinite, 2), Ok(Waited::Event { more: 1 }));
-        assert_eq!(left(&evd), 1);
-        poster.join().expect("no panic");
-        device.join().expect("no panic");
-    });
+    counts_both_kinds(showing_dispatcher);
 }
 
 #[test]
@@ -209,7 +197,7 @@ fn completions_one_after_the_other_show_each_time() {
 }
 
 /// Something else makes the dispatcher say anew which arrivals are of interest, during a wait.
-fn a_change_of_interest(make: fn() -> (EventDispatcher, Completions)) {
+fn a_change_of_interest(make: Make) {
     large_model(move || {
         let (evd, completions) = make();
         let other = {

@@ -31,6 +31,15 @@ pub(crate) fn device(test: &str) -> Option<IpAddr> {
     Some(address.parse().expect("DAT_TEST_RDMA is an address"))
 }
 
+/// An instance of the adapter of that address, named as a line of dat.conf names it.
+pub(crate) fn open(address: IpAddr) -> InterfaceAdapter {
+    let name = VerbsProvider::NAME;
+    let line = format!("here u2.0 threadsafe default {name} {name}.0.1 \"{address} 0\" \"\"");
+    let registry = Registry::with_configuration(Configuration::from_text("dat.conf", &line));
+    registry.add_provider(provider_verbs::provider()).expect("an empty registry");
+    registry.open("here").expect("the adapter of DAT_TEST_RDMA")
+}
+
 #[derive(Clone)]
 pub(crate) struct Side {
     pub(crate) ia: InterfaceAdapter,
@@ -40,13 +49,9 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// An instance of the adapter of that address, named as a line of dat.conf names it.
+    /// On an instance of the adapter of that address.
     pub(crate) fn open(address: IpAddr) -> Self {
-        let name = VerbsProvider::NAME;
-        let line = format!("here u2.0 threadsafe default {name} {name}.0.1 \"{address} 0\" \"\"");
-        let registry = Registry::with_configuration(Configuration::from_text("dat.conf", &line));
-        registry.add_provider(provider_verbs::provider()).expect("an empty registry");
-        let ia = registry.open("here").expect("the adapter of DAT_TEST_RDMA");
+        let ia = open(address);
         let evd = |flags| ia.evd_create(&EvdOptions::new(256, flags)).expect("a dispatcher");
         Self {
             pz: ia.pz_create().expect("a zone"),
