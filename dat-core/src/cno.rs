@@ -55,7 +55,6 @@ impl InterfaceAdapter {
     /// `DAT_INVALID_HANDLE` when the adapter was closed.
     pub fn cno_create(&self, agent: Option<ProxyAgent>) -> Result<Cno> {
         const CREATE: &str = "dat_cno_create";
-        self.inner().adapter(CREATE)?;
         let base = self.inner().enroll(ObjectKind::Cno, CREATE)?;
         let state = Mutex::new(State { agent, ..State::default() });
         let wake = Condvar::new();

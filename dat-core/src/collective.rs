@@ -73,7 +73,7 @@ impl InterfaceAdapter {
     /// here drives; `DAT_INVALID_HANDLE` when the adapter was closed.
     pub fn collective(&self, operation: Collective) -> Result<()> {
         let call = operation.name();
-        self.inner().adapter(call)?;
+        self.inner().check_open(call)?;
         let error = Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
             .because("collective operations need an offload engine, and no provider has one")
             .advise("use a message passing library, which makes them from sends and RDMA");

@@ -108,7 +108,7 @@ impl InterfaceAdapter {
 
     fn make_rmr(&self, pz: &ProtectionZone, scope: RmrScope) -> Result<Rmr> {
         let ia = self.inner();
-        ia.adapter(CREATE)?;
+        ia.check_open(CREATE)?;
         let provider = &ia.attributes.provider;
         let (offered, window_scope) = match scope {
             RmrScope::Pz => (provider.rmr_supported, WindowScope::Domain),

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use dat_core::{LmrTriplet, RmrTriplet};
+use dat_core::{EpAttributes, LmrTriplet, RmrTriplet};
 
 use crate::fault::Fault;
 use crate::pattern;
@@ -87,6 +87,27 @@ pub(super) fn remote_triplet(
 
 /// The length of what is moved in segments.
 pub(super) const SEGMENTED: u64 = 5000;
+
+/// A message that is gathered from several segments, and scattered to several.
+pub(super) struct Scattered {
+    pub(super) from: Vec<Piece>,
+    pub(super) into: Vec<Piece>,
+}
+
+impl Scattered {
+    /// As much of one as an endpoint can have, within the longest message; or why there is none.
+    pub(super) fn new(attributes: &EpAttributes, longest: u64) -> Result<Self, String> {
+        let out = attributes.max_request_iov.min(4);
+        let into = attributes.max_recv_iov.min(3);
+        let length = SEGMENTED.min(longest);
+        if out.max(into) < 2 || length < 16 {
+            return Err(format!(
+                "an endpoint has {out} segments to send from, {into} to receive into"
+            ));
+        }
+        Ok(Self { from: pieces(length, out.into()), into: pieces(length, into.into()) })
+    }
+}
 
 /// A length in pieces of growing size with gaps between.
 pub(super) fn pieces(length: u64, count: u64) -> Vec<Piece> {

@@ -3,7 +3,9 @@
 use dat_core::{CompletionFlags, DtoCompletion, Operation, RmrTriplet};
 
 use super::bench::{Bench, Buffers, LONGEST};
-use super::pieces::{Piece, SEGMENTED, Stopwatch, pieces, remote_triplet, total, triplets};
+use super::pieces::{
+    Piece, SEGMENTED, Scattered, Stopwatch, pieces, remote_triplet, total, triplets,
+};
 use super::plan::sizes;
 use super::runner::Done;
 use crate::fault::Fault;
@@ -154,19 +156,19 @@ impl Bench {
 
     /// Sends a message that is gathered from, and scattered to, several segments.
     pub(super) fn send_in_segments(&self) -> Result<Done, Fault> {
-        let attributes = self.endpoint()?;
-        let out = attributes.max_request_iov.min(4);
-        let into = attributes.max_recv_iov.min(3);
-        let length = SEGMENTED.min(self.ia()?.attributes().max_message_size);
-        if out.max(into) < 2 || length < 16 {
-            return Ok(Done::LeftOut(format!(
-                "an endpoint has {out} segments to send from, {into} to receive into"
-            )));
-        }
+        let longest = self.ia()?.attributes().max_message_size;
+        let message = match Scattered::new(&self.endpoint()?, longest) {
+            Ok(message) => message,
+            Err(why) => return Ok(Done::LeftOut(why)),
+        };
         for (seed, way) in [2001, 2003].into_iter().zip(self.ways()?) {
-            way.send(seed, &pieces(length, out.into()), &pieces(length, into.into()))?;
+            way.send(seed, &message.from, &message.into)?;
         }
-        Ok(Done::Passed(format!("{out} segments into {into}, both ways")))
+        Ok(Done::Passed(format!(
+            "{} segments into {}, both ways",
+            message.from.len(),
+            message.into.len()
+        )))
     }
 
     /// Writes in all sizes and from several segments, in both directions.

@@ -11,7 +11,7 @@ use dat_core::{
 
 use super::bench::{AREA, LONGEST, asynchronous_error, there};
 use super::greeting;
-use super::pieces::{Piece, SEGMENTED, Stopwatch, pieces, total, triplets};
+use super::pieces::{Piece, SEGMENTED, Scattered, Stopwatch, pieces, total, triplets};
 use super::plan::{sizes, step};
 use super::runner::{Done, Stage, Step, Subject};
 use crate::fault::Fault;
@@ -190,17 +190,17 @@ impl Visit {
     }
 
     fn send_in_segments(&mut self) -> Result<Done, Fault> {
-        let attributes = self.side()?.ep.query()?.attributes;
-        let out = attributes.max_request_iov.min(4);
-        let into = attributes.max_recv_iov.min(3);
-        let length = SEGMENTED.min(self.ia()?.attributes().max_message_size);
-        if out.max(into) < 2 || length < 16 {
-            return Ok(Done::LeftOut(format!(
-                "an endpoint has {out} segments to send from, {into} to receive into"
-            )));
-        }
-        self.send(2001, &pieces(length, out.into()), &pieces(length, into.into()))?;
-        Ok(Done::Passed(format!("{out} segments there, {into} back")))
+        let longest = self.ia()?.attributes().max_message_size;
+        let message = match Scattered::new(&self.side()?.ep.query()?.attributes, longest) {
+            Ok(message) => message,
+            Err(why) => return Ok(Done::LeftOut(why)),
+        };
+        self.send(2001, &message.from, &message.into)?;
+        Ok(Done::Passed(format!(
+            "{} segments there, {} back",
+            message.from.len(),
+            message.into.len()
+        )))
     }
 
     /// Sends a message and compares what comes back.

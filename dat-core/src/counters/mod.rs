@@ -63,7 +63,7 @@ counted!(
     IaCounter,
     ia => ia.inner().tally,
     on => ia.inner().tally.switch(on),
-    operation => ia.inner().adapter(operation).map(|_| ())
+    operation => ia.inner().check_open(operation)
 );
 counted!(
     Endpoint,

@@ -219,8 +219,9 @@ fn full(kind: ObjectKind, limit: u32, subtype: Subtype) -> Error {
         .advise(format!("free one of them ({kind}), or open an adapter with a higher limit"))
 }
 
+/// The error of a call on a closed adapter.
 #[cold]
-fn closed() -> Error {
+pub(super) fn closed() -> Error {
     Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleIa)
         .because("the adapter was closed")
         .advise("open the adapter again")

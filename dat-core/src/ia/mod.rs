@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 
 use crate::attr::{EpAttributes, IaAttributes, ProviderAttributes};
 use crate::counters::{IaCounter, Tally};
-use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::error::{Error, Result};
 use crate::evd::{EvdInner, EventDispatcher};
 use crate::event::{AsyncError, AsyncErrorKind, Event};
 use crate::flags::Close;
@@ -226,12 +226,8 @@ impl IaInner {
     /// The provider's adapter, until the close.
     pub(crate) fn adapter(&self, operation: &'static str) -> Result<Arc<dyn Adapter>> {
         let adapter = self.adapter.lock();
-        adapter.as_ref().map(|opened| Arc::clone(&opened.adapter)).ok_or_else(|| {
-            let error = Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleIa)
-                .because("the adapter was closed")
-                .advise("open the adapter again");
-            self.describe(error, operation)
-        })
+        let opened = adapter.as_ref().map(|opened| Arc::clone(&opened.adapter));
+        opened.ok_or_else(|| self.describe(books::closed(), operation))
     }
 
     /// Adds what every error of a call on the adapter says.

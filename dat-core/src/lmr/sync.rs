@@ -29,7 +29,7 @@ impl InterfaceAdapter {
 
     fn sync(&self, segments: &[LmrTriplet], operation: &'static str) -> Result<()> {
         let ia = self.inner();
-        ia.adapter(operation)?;
+        ia.check_open(operation)?;
         for (number, segment) in segments.iter().enumerate() {
             let context = segment.context;
             let region = ia.regions.get(context).ok_or_else(|| {

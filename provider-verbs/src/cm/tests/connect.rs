@@ -8,10 +8,7 @@ fn who_has_no_queue_pair_of_the_identifiers_gets_the_response_and_establishes() 
         let (here, there) = (new_channel(), new_channel());
         let (_listener, at) = listener(&there, address, 5);
         let id = Id::new(&here, 1, PortSpace::Tcp).expect("an identifier");
-        id.resolve_address(None, at, LIMIT).expect("it begins");
-        expect(&here, EventKind::AddressResolved);
-        id.resolve_route(LIMIT).expect("it begins");
-        expect(&here, EventKind::RouteResolved);
+        find_way(&id, &here, at);
         let wanted = ConnectParameters {
             private_data: b"hello",
             // No other test has these: a number stays the connection's for a while.
@@ -40,10 +37,7 @@ fn a_refusal_carries_private_data() {
         let (here, there) = (new_channel(), new_channel());
         let (_listener, at) = listener(&there, address, 5);
         let id = Id::new(&here, 1, PortSpace::Tcp).expect("an identifier");
-        id.resolve_address(None, at, LIMIT).expect("it begins");
-        expect(&here, EventKind::AddressResolved);
-        id.resolve_route(LIMIT).expect("it begins");
-        expect(&here, EventKind::RouteResolved);
+        find_way(&id, &here, at);
         let queue_pair = Some((0x7f_ff03, false));
         id.connect(&ConnectParameters { queue_pair, ..Default::default() }).expect("it begins");
         let event = expect(&there, EventKind::ConnectRequest);

@@ -187,10 +187,7 @@ fn the_udp_port_space_carries_datagrams_without_a_connection() {
         let at = SocketAddr::new(address.ip(), answering.local_port());
         let asking = Id::new(&channel, 2, PortSpace::Udp).expect("an identifier");
         asking.set_type_of_service(0xb8).expect("a byte");
-        asking.resolve_address(None, at, LIMIT).expect("it begins");
-        expect(&channel, EventKind::AddressResolved);
-        asking.resolve_route(LIMIT).expect("it begins");
-        expect(&channel, EventKind::RouteResolved);
+        find_way(&asking, &channel, at);
         asking.create_queue_pair(None, &init).expect("a queue pair");
         asking.connect(&ConnectParameters::default()).expect("it begins");
         let event = expect(&channel, EventKind::ConnectRequest);

@@ -89,6 +89,15 @@ fn listener(channel: &Arc<Channel>, address: SocketAddr, key: u64) -> (Id, Socke
     (id, SocketAddr::new(address.ip(), port))
 }
 
+/// Finds the way to an address, for an identifier on a channel of which nothing else comes.
+#[track_caller]
+fn find_way(id: &Id, channel: &Arc<Channel>, to: SocketAddr) {
+    id.resolve_address(None, to, LIMIT).expect("it begins");
+    expect(channel, EventKind::AddressResolved);
+    id.resolve_route(LIMIT).expect("it begins");
+    expect(channel, EventKind::RouteResolved);
+}
+
 fn resolve(address: SocketAddr, passive: bool) -> AddressInfo {
     let hints = Hints { space: PortSpace::Tcp, passive };
     AddressInfo::resolve(address, hints).expect("an address of the device")
