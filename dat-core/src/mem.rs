@@ -247,6 +247,19 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     unsafe { std::ptr::copy(from, to, len) };
 }
 
+/// Has the processor bring a value near, which is read soon. Nothing else comes of it.
+#[inline(always)]
+pub fn prefetch<T>(value: &T) {
+    // SAFETY: a hint, for an address that could be read as well.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
+}
+
 /// What one register holds on the oldest processors.
 #[cfg(target_arch = "x86_64")]
 type Piece = std::arch::x86_64::__m128i;

@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use dat_core::mem::prefetch;
 use dat_core::provider::Segment;
 
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -53,6 +54,7 @@ struct Slot {
 
 const UNSIGNALLED: u64 = 1;
 const WORDS: usize = 3;
+const AHEAD: u64 = 2;
 
 impl ReceiveRing {
     /// No ring: there is no receive in it, and no place for one.
@@ -160,6 +162,14 @@ impl ReceiveRing {
             key: slot.key.load(Ordering::Relaxed) as u32,
         };
         Some((posted, (shape >> 1) as usize, first))
+    }
+
+    /// Has the processor bring the receives near that come after a position.
+    #[inline(always)]
+    pub(crate) fn expect_after(&self, position: u64) {
+        if let Some(slot) = self.slots.get(self.index(position + AHEAD)) {
+            prefetch(slot);
+        }
     }
 
     /// Puts so many segments of a filled position into a vector that is empty.

@@ -128,6 +128,7 @@ impl Sq {
         if !transfer::direct(from, to, request.length) {
             return None;
         }
+        receives.ring.expect_after(receives.head);
         receives.head += 1;
         let mut upcalls = Upcalls::default();
         let done = (posted.cookie, request.length, Operation::Receive);
