@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use nix::sys::signal::SigSet;
 
-use crate::ep::EpShared;
+use crate::ep::EpInner;
 
 /// What is to be done when the time has come.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ struct Timer {
 
 #[derive(Default)]
 struct State {
-    entries: BTreeMap<TimerKey, (Weak<EpShared>, Job)>,
+    entries: BTreeMap<TimerKey, (Weak<EpInner>, Job)>,
     next: u64,
     running: bool,
 }
@@ -62,7 +62,7 @@ fn timer() -> &'static Timer {
 
 /// Has a job done for an endpoint at a time, unless cancelled. Nothing when the thread can't
 /// be started: an attempt then has no time-out but the transport's.
-pub(crate) fn schedule(deadline: Instant, endpoint: Weak<EpShared>, job: Job) -> Option<TimerKey> {
+pub(crate) fn schedule(deadline: Instant, endpoint: Weak<EpInner>, job: Job) -> Option<TimerKey> {
     let timer = timer();
     let mut state = timer.lock();
     if !state.running {
@@ -103,7 +103,7 @@ fn run(timer: &Timer) {
                 if let Some(endpoint) = endpoint.upgrade() {
                     match job {
                         Job::EndAttempt(attempt) => endpoint.connect_timed_out(attempt),
-                        Job::CheckWatermark => endpoint.check_watermark_later(),
+                        Job::CheckWatermark => endpoint.check_watermarks_patiently(),
                     }
                 }
                 timer.lock()

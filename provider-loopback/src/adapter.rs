@@ -54,7 +54,7 @@ impl Adapter for Loopback {
         Ok(completion_queue::create(depth, sink))
     }
 
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
         queue_pair::create(&self.host, &spec)
     }
 

@@ -1,7 +1,6 @@
 //! Connecting, disconnecting and starting afresh.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 
 use super::control::Remote;
 use super::table::EpEvent;
@@ -93,13 +92,13 @@ impl Endpoint {
         qos: Qos,
     ) -> Result<()> {
         self.inner.base.check_live(DUP)?;
-        let state = other.inner.shared.state().ok_or_else(|| other.inner.base.freed(DUP))?;
+        let state = other.inner.state().ok_or_else(|| other.inner.base.freed(DUP))?;
         if other.adapter() != self.adapter() {
             let error = Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleEp)
                 .because(format!("{other:?} belongs to another instance of an adapter"));
             return Err(self.inner.base.describe(error, DUP));
         }
-        let remote = other.inner.shared.control().remote.filter(|_| state.is_connected());
+        let remote = other.inner.control().remote().filter(|_| state.is_connected());
         let remote = remote.ok_or_else(|| {
             let error = Error::new(ReturnType::InvalidState, state.invalid_state())
                 .because(format!("dup_ep_handle is {state}, or its consumer did not connect it"))
@@ -145,7 +144,7 @@ impl Endpoint {
         };
         let _call = self.inner.call.lock();
         self.inner.perform(event, "dat_ep_disconnect")?;
-        self.inner.shared.tally.count(EpCounter::Disconnect);
+        self.inner.count(EpCounter::Disconnect);
         self.inner.base.ia.tally.count(IaCounter::CmDreqTx);
         Ok(())
     }
@@ -171,11 +170,11 @@ impl EpInner {
         if config.pz.is_none() && self.state() == Some(EpState::Unconnected) {
             return Err(self.without_zone(operation));
         }
-        if self.shared.is_datagram() {
+        if self.is_datagram() {
             return self.resolve(connect, operation);
         }
         self.perform(EpEvent::Connect, operation)?;
-        self.shared.tally.count(EpCounter::Connect);
+        self.count(EpCounter::Connect);
         self.base.ia.tally.count(IaCounter::CmReqTx);
         let attempt = self.begin_attempt(connect);
         let request = ConnectRequest {
@@ -186,7 +185,7 @@ impl EpInner {
             qos: connect.qos,
         };
         self.queue_pair.connect(&request).map_err(|error| {
-            self.shared.report(EpEvent::ConnectUndone);
+            self.report(EpEvent::ConnectUndone);
             self.base.describe(error, operation)
         })
     }
@@ -203,11 +202,11 @@ impl EpInner {
     ) -> Result<()> {
         let call = self.call.lock();
         let config = call.as_ref().ok_or_else(|| self.base.freed(operation))?;
-        let state = self.shared.state().ok_or_else(|| self.base.freed(operation))?;
-        if incoming.is_datagram() != self.shared.is_datagram() {
+        let state = self.state().ok_or_else(|| self.base.freed(operation))?;
+        if incoming.is_datagram() != self.is_datagram() {
             return Err(self.wrong_service(operation));
         }
-        if self.shared.is_datagram() {
+        if self.is_datagram() {
             return self.accept_datagrams(incoming, private_data, operation);
         }
         // An endpoint that waits for the answer to another request is not to be had.
@@ -220,31 +219,31 @@ impl EpInner {
         }
         self.perform(EpEvent::Accept, operation)?;
         let attempt = {
-            let mut control = self.shared.control();
-            control.remote = None;
-            control.peer = Some(incoming.peer());
-            control.local_port = port;
+            let mut control = self.control();
+            let other = control.other();
+            other.remote = None;
+            other.peer = Some(incoming.peer());
+            other.local_port = port;
             control.attempt
         };
         incoming.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
-            self.shared.report(EpEvent::AcceptUndone);
+            self.report(EpEvent::AcceptUndone);
             self.base.describe(error, operation)
         })
     }
 
     /// Notes where the attempt goes and starts its clock.
     fn begin_attempt(&self, connect: &Connect<'_>) -> u64 {
-        let mut control = self.shared.control();
-        control.remote = Some(Remote {
+        let mut control = self.control();
+        control.other().remote = Some(Remote {
             address: connect.address,
             qualifier: connect.qualifier,
             flags: connect.flags,
         });
         let attempt = control.attempt;
         let deadline = connect.timeout.deadline();
-        let key = deadline.and_then(|at| {
-            timer::schedule(at, Arc::downgrade(&self.shared), Job::EndAttempt(attempt))
-        });
+        let key = deadline
+            .and_then(|at| timer::schedule(at, self.sink.endpoint(), Job::EndAttempt(attempt)));
         control.start_clock(key);
         attempt
     }

@@ -6,16 +6,15 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::MutexGuard;
 
-use super::gate::Gate;
 use super::state::EpState;
 use super::table::{Action, EpEvent, Step, step};
 use super::{Config, EpInner};
-use crate::counters::{EpCounter, IaCounter, Tally};
+use crate::counters::IaCounter;
 use crate::error::{Error, Result, ReturnType};
 use crate::evd::EvdInner;
 use crate::event::{ConnectionEvent, ConnectionEventKind, Event};
@@ -26,30 +25,49 @@ use crate::timer::{self, Job, TimerKey};
 /// The state byte of an endpoint that was freed.
 const ENDED: u8 = u8::MAX;
 
-/// The part of an endpoint that the provider's queue pair refers to.
-pub(crate) struct EpShared {
-    pub(super) id: u64,
-    state: AtomicU8,
-    pub(super) gate: Gate,
-    pub(super) tally: Arc<Tally<EpCounter>>,
-    control: Mutex<Control>,
-    owner: OnceLock<Weak<EpInner>>,
-    /// Late and impossible events, by the table.
-    pub(super) ignored: AtomicU64,
+/// Where the provider's queue pair reports. It does not keep the endpoint, which keeps the queue
+/// pair; and it is there before it.
+#[derive(Default)]
+pub(super) struct Sink(OnceLock<Weak<EpInner>>);
+
+impl Sink {
+    pub(super) fn set(&self, endpoint: &Arc<EpInner>) {
+        let _ = self.0.set(Arc::downgrade(endpoint));
+    }
+
+    pub(super) fn endpoint(&self) -> Weak<EpInner> {
+        self.0.get().cloned().unwrap_or_default()
+    }
 }
 
+impl ConnectionSink for Sink {
+    fn connection_event(&self, attempt: u64, event: ConnectionUpcall<'_>) {
+        if let Some(endpoint) = self.0.get().and_then(Weak::upgrade) {
+            endpoint.connection_event(attempt, event);
+        }
+    }
+}
+
+/// What changes with the state.
 pub(super) struct Control {
     /// Which attempt the queue pair's events must be of to count.
     pub(super) attempt: u64,
     before_accept: EpState,
     pub(super) connect_evd: Option<Arc<EvdInner>>,
     clock: Option<TimerKey>,
+    /// Absent while there is nothing to say of it.
+    pub(super) other: Option<Box<Other>>,
+    /// Attempts of an endpoint for datagrams that are under way; mostly there never was one.
+    resolving: Option<Box<BTreeMap<u64, Resolving>>>,
+}
+
+/// The other side.
+#[derive(Default)]
+pub(super) struct Other {
     pub(super) remote: Option<Remote>,
     pub(super) peer: Option<Peer>,
     pub(super) local_port: u64,
     private_data: Arc<[u8]>,
-    /// Attempts of an endpoint for datagrams that are under way.
-    pub(super) resolving: BTreeMap<u64, Resolving>,
 }
 
 /// An attempt of an endpoint for datagrams.
@@ -68,45 +86,11 @@ pub(super) struct Remote {
     pub(super) flags: ConnectFlags,
 }
 
-impl EpShared {
-    pub(super) fn new(id: u64, unconfigured: bool) -> Self {
-        let state =
-            if unconfigured { EpState::UnconfiguredUnconnected } else { EpState::Unconnected };
-        let gate = Gate::default();
-        gate.set_state(Some(state));
-        Self {
-            id,
-            state: AtomicU8::new(state as u8),
-            gate,
-            tally: Arc::default(),
-            control: Mutex::new(Control {
-                attempt: 0,
-                before_accept: EpState::Unconnected,
-                connect_evd: None,
-                clock: None,
-                remote: None,
-                peer: None,
-                local_port: 0,
-                private_data: Arc::from([]),
-                resolving: BTreeMap::new(),
-            }),
-            owner: OnceLock::new(),
-            ignored: AtomicU64::new(0),
-        }
-    }
-
-    pub(super) fn bind(&self, owner: &Arc<EpInner>) {
-        let _ = self.owner.set(Arc::downgrade(owner));
-    }
-
+impl EpInner {
     /// The state, or nothing when the endpoint was freed.
     #[inline]
-    pub(super) fn state(&self) -> Option<EpState> {
+    pub(crate) fn state(&self) -> Option<EpState> {
         EpState::from_value(self.state.load(Ordering::Acquire))
-    }
-
-    pub(super) fn ignored(&self) -> u64 {
-        self.ignored.load(Ordering::Relaxed)
     }
 
     pub(super) fn control(&self) -> MutexGuard<'_, Control> {
@@ -126,7 +110,7 @@ impl EpShared {
         control.attempt += 1;
         control.connect_evd = None;
         stop_clock(control);
-        let resolving = std::mem::take(&mut control.resolving);
+        let resolving = control.resolving.take().unwrap_or_default();
         for key in resolving.into_values().filter_map(|it| it.clock) {
             timer::cancel(key);
         }
@@ -165,19 +149,21 @@ impl EpShared {
         Some((state, taken))
     }
 
-    /// An event that comes from below or from a service point: it needs no downcall.
-    pub(super) fn report(&self, event: EpEvent) {
+    /// An event from below, or of the service point or request that decides over the endpoint: it
+    /// needs no downcall.
+    pub(crate) fn report(&self, event: EpEvent) {
         let mut control = self.control.lock();
         self.report_locked(&mut control, event);
     }
 
     /// A request arrived for the endpoint, at that port: it knows its peer from now on
     /// (dat_ep_query(3DAT)).
-    pub(super) fn report_request(&self, peer: Peer, port: u64) {
+    pub(crate) fn request_arrived(&self, peer: Peer, port: u64) {
         let mut control = self.control.lock();
         if let Some((_, Step::Go(..))) = self.transit(&mut control, EpEvent::RequestArrived) {
-            control.peer = Some(peer);
-            control.local_port = port;
+            let other = control.other();
+            other.peer = Some(peer);
+            other.local_port = port;
         }
     }
 
@@ -205,56 +191,44 @@ impl EpShared {
     /// Has the watermarks looked at soon: a connection may break on them, which is not to be
     /// done inside an upcall.
     pub(super) fn look_at_watermarks(&self) {
-        let Some(owner) = self.owner.get().and_then(Weak::upgrade) else { return };
         let now = std::time::Instant::now();
-        let _ = timer::schedule(now, Arc::downgrade(&owner.shared), Job::CheckWatermark);
+        let _ = timer::schedule(now, self.sink.endpoint(), Job::CheckWatermark);
     }
 
     /// Delivers a connection event, under the lock, so that events keep their order.
     fn raise(&self, control: &mut Control, kind: ConnectionEventKind) {
-        if let Some(owner) = self.owner.get().and_then(Weak::upgrade) {
-            owner.base.ia.tally.count(match kind {
-                ConnectionEventKind::Established if control.remote.is_some() => {
-                    IaCounter::CmActiveEst
-                }
-                ConnectionEventKind::Established => IaCounter::CmPassiveEst,
-                ConnectionEventKind::PeerRejected => IaCounter::CmUserRejRx,
-                ConnectionEventKind::NonPeerRejected => IaCounter::CmErrRefused,
-                ConnectionEventKind::TimedOut => IaCounter::CmErrTimeout,
-                ConnectionEventKind::Disconnected | ConnectionEventKind::Broken => {
-                    IaCounter::CmDreqRx
-                }
-                ConnectionEventKind::AcceptCompletionError | ConnectionEventKind::Unreachable => {
-                    IaCounter::CmErr
-                }
-            });
-        }
+        self.base.ia.tally.count(match kind {
+            ConnectionEventKind::Established if control.remote().is_some() => {
+                IaCounter::CmActiveEst
+            }
+            ConnectionEventKind::Established => IaCounter::CmPassiveEst,
+            ConnectionEventKind::PeerRejected => IaCounter::CmUserRejRx,
+            ConnectionEventKind::NonPeerRejected => IaCounter::CmErrRefused,
+            ConnectionEventKind::TimedOut => IaCounter::CmErrTimeout,
+            ConnectionEventKind::Disconnected | ConnectionEventKind::Broken => IaCounter::CmDreqRx,
+            ConnectionEventKind::AcceptCompletionError | ConnectionEventKind::Unreachable => {
+                IaCounter::CmErr
+            }
+        });
         let private_data = match kind {
             ConnectionEventKind::Established | ConnectionEventKind::PeerRejected => {
-                Arc::clone(&control.private_data)
+                control.other.as_ref().map(|other| Arc::clone(&other.private_data))
             }
-            _ => Arc::from([]),
+            _ => None,
         };
         if let Some(evd) = &control.connect_evd {
-            let event = ConnectionEvent { kind, ep: self.id, private_data };
+            let private_data = private_data.unwrap_or_default();
+            let event = ConnectionEvent { kind, ep: self.base.id, private_data };
             evd.raise_connection(Event::Connection(event));
-        }
-    }
-
-    /// Looks at the watermarks outside the upcall that made it worth a look.
-    pub(crate) fn check_watermark_later(&self) {
-        if let Some(owner) = self.owner.get().and_then(Weak::upgrade) {
-            owner.check_watermarks_patiently();
         }
     }
 
     /// The clock of an attempt ran out.
     pub(crate) fn connect_timed_out(&self, attempt: u64) {
-        let Some(owner) = self.owner.get().and_then(Weak::upgrade) else { return };
         if self.is_datagram() {
             return self.resolution_timed_out(attempt);
         }
-        let _call = owner.call.lock();
+        let _call = self.call.lock();
         {
             let mut control = self.control.lock();
             control.clock = None;
@@ -263,16 +237,38 @@ impl EpShared {
             }
         }
         // Refused only where the attempt ended meanwhile.
-        let _ = owner.perform(EpEvent::ConnectTimedOut, "connect time-out");
+        let _ = self.perform(EpEvent::ConnectTimedOut, "connect time-out");
     }
 }
 
 impl Control {
+    pub(super) fn new(connect_evd: Option<Arc<EvdInner>>) -> Self {
+        Self {
+            attempt: 0,
+            before_accept: EpState::Unconnected,
+            connect_evd,
+            clock: None,
+            other: None,
+            resolving: None,
+        }
+    }
+
+    /// The other side, to say something of it.
+    pub(super) fn other(&mut self) -> &mut Other {
+        self.other.get_or_insert_default()
+    }
+
+    pub(super) fn remote(&self) -> Option<Remote> {
+        self.other.as_ref().and_then(|other| other.remote)
+    }
+
+    /// The attempts that are under way, to add one or take one away.
+    pub(super) fn resolving(&mut self) -> &mut BTreeMap<u64, Resolving> {
+        self.resolving.get_or_insert_default()
+    }
+
     fn forget_peer(&mut self) {
-        self.remote = None;
-        self.peer = None;
-        self.local_port = 0;
-        self.private_data = Arc::from([]);
+        self.other = None;
     }
 
     /// Starts the clock of the attempt.
@@ -281,13 +277,19 @@ impl Control {
     }
 }
 
+/// Bytes to hand out; none take no memory.
+fn shared(bytes: &[u8]) -> Arc<[u8]> {
+    if bytes.is_empty() { Arc::default() } else { Arc::from(bytes) }
+}
+
 fn stop_clock(control: &mut Control) {
     if let Some(key) = control.clock.take() {
         timer::cancel(key);
     }
 }
 
-impl ConnectionSink for EpShared {
+impl EpInner {
+    /// The transport's word on an attempt.
     fn connection_event(&self, attempt: u64, event: ConnectionUpcall<'_>) {
         let mut control = self.control.lock();
         if self.is_datagram() {
@@ -299,13 +301,14 @@ impl ConnectionSink for EpShared {
         }
         let event = match event {
             ConnectionUpcall::Established { private_data, peer, local_port } => {
-                control.private_data = Arc::from(private_data);
-                control.peer = Some(peer);
-                control.local_port = local_port;
+                let other = control.other();
+                other.private_data = shared(private_data);
+                other.peer = Some(peer);
+                other.local_port = local_port;
                 EpEvent::Established
             }
             ConnectionUpcall::PeerRejected { private_data } => {
-                control.private_data = Arc::from(private_data);
+                control.other().private_data = shared(private_data);
                 EpEvent::PeerRejected
             }
             ConnectionUpcall::NonPeerRejected => EpEvent::NonPeerRejected,
@@ -322,15 +325,13 @@ impl ConnectionSink for EpShared {
         };
         self.report_locked(&mut control, event);
     }
-}
 
-impl EpInner {
     /// Takes the step of a call and performs its actions; the caller holds `call`. Returns the
     /// step taken.
     pub(super) fn perform(&self, event: EpEvent, operation: &'static str) -> Result<Step> {
         let taken = {
-            let mut control = self.shared.control();
-            let Some((state, taken)) = self.shared.transit(&mut control, event) else {
+            let mut control = self.control();
+            let Some((state, taken)) = self.transit(&mut control, event) else {
                 return Err(self.base.freed(operation));
             };
             if taken == Step::Refuse {
@@ -341,21 +342,21 @@ impl EpInner {
         if let Step::Go(_, actions) = taken {
             for action in actions {
                 match action {
-                    Action::StopClock => stop_clock(&mut self.shared.control()),
+                    Action::StopClock => stop_clock(&mut self.control()),
                     Action::AbortAttempt | Action::CloseAbruptly => {
                         self.queue_pair.disconnect(Close::Abrupt);
                     }
                     Action::CloseGracefully => self.queue_pair.disconnect(Close::Graceful),
                     Action::ResetQueuePair => {
                         if let Err(error) = self.queue_pair.reset() {
-                            let control = self.shared.control();
-                            self.shared.set_state(EpState::Disconnected);
+                            let control = self.control();
+                            self.set_state(EpState::Disconnected);
                             drop(control);
                             return Err(self.base.describe(error, operation));
                         }
                     }
                     Action::Raise(kind) => {
-                        self.shared.raise(&mut self.shared.control(), *kind);
+                        self.raise(&mut self.control(), *kind);
                     }
                     // The connect call does that itself: it has the arguments.
                     Action::StartAttempt => {}
@@ -384,8 +385,8 @@ impl EpInner {
         let config: Option<Config> = {
             let mut call = self.call.lock();
             if self.base.lifecycle.force() {
-                let mut control = self.shared.control();
-                self.shared.end(&mut control);
+                let mut control = self.control();
+                self.end(&mut control);
                 drop(control);
                 self.queue_pair.retire();
             }

@@ -1,11 +1,13 @@
 //! Making an endpoint.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU32};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use super::control::EpShared;
-use super::{CompletionUse, Config, Endpoint, EpInner, Reads, attributes};
+use super::control::{Control, Sink};
+use super::gate::Gate;
+use super::{CompletionUse, Config, Endpoint, EpInner, EpState, Reads, attributes};
 use crate::attr::EpAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdInner, EventDispatcher, Feed, Stream};
@@ -13,7 +15,7 @@ use crate::flags::{CompletionFlags, EvdFlags};
 use crate::ia::{Child, IaInner, InterfaceAdapter};
 use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
-use crate::provider::{ConnectionSink, QueuePairSpec, Service};
+use crate::provider::{QueuePairSpec, Service};
 use crate::pz::ProtectionZone;
 use crate::srq::{SharedReceiveQueue, SrqInner};
 
@@ -111,21 +113,27 @@ impl InterfaceAdapter {
         let adapter = ia.adapter(create)?;
         let base = ia.enroll(ObjectKind::Ep, create)?;
         let config = Config::new(ia, base.id, spec, (0, 0), call)?;
-        let shared = Arc::new(EpShared::new(base.id, spec.unconfigured));
-        let sink = Arc::clone(&shared) as Arc<dyn ConnectionSink>;
+        let sink = Arc::<Sink>::default();
         let queue_pair = adapter
-            .create_queue_pair(config.queue_pair_spec(ia, base.id, sink))
+            .create_queue_pair(config.queue_pair_spec(ia, base.id, Arc::clone(&sink)))
             .map_err(|error| base.describe(error, create))?;
-        config.publish(&shared);
+        let unconfigured = EpState::UnconfiguredUnconnected;
+        let state = if spec.unconfigured { unconfigured } else { EpState::Unconnected };
+        let gate = Gate::new(state, config.zone(), &config.attributes, config.srq.is_some());
         let inner = Arc::new(EpInner {
-            base,
-            shared,
             queue_pair,
             regions: Arc::clone(&ia.regions),
             epochs: Arc::clone(&ia.epochs),
+            gate,
+            base,
+            tally: OnceLock::new(),
+            sink,
+            state: AtomicU8::new(state as u8),
+            ignored: AtomicU32::new(0),
+            control: Mutex::new(Control::new(config.connect_evd())),
             call: Mutex::new(Some(config)),
         });
-        inner.shared.bind(&inner);
+        inner.sink.set(&inner);
         ia.adopt(&inner.base, Child::Ep(Arc::downgrade(&inner)), create)?;
         Ok(Endpoint { inner })
     }
@@ -195,12 +203,7 @@ impl Config {
     }
 
     /// The specification of the queue pair.
-    pub(super) fn queue_pair_spec(
-        &self,
-        ia: &IaInner,
-        tag: u64,
-        sink: Arc<dyn ConnectionSink>,
-    ) -> QueuePairSpec {
+    pub(super) fn queue_pair_spec(&self, ia: &IaInner, tag: u64, sink: Arc<Sink>) -> QueuePairSpec {
         let completions =
             |queue: &Option<CompletionUse>| queue.as_ref().and_then(|used| used.evd.completions());
         QueuePairSpec {
@@ -220,10 +223,18 @@ impl Config {
     }
 
     /// Makes the posts and the connection events go by this configuration.
-    pub(super) fn publish(&self, shared: &EpShared) {
-        let zone = self.pz.as_ref().map_or(0, |pz| pz.base.id);
-        shared.gate.set(zone, &self.attributes, self.srq.is_some());
-        shared.control().connect_evd = self.connect.as_ref().map(|evd| Arc::clone(evd.arc()));
+    pub(super) fn publish(&self, endpoint: &EpInner) {
+        endpoint.gate.set(self.zone(), &self.attributes, self.srq.is_some());
+        endpoint.control().connect_evd = self.connect_evd();
+    }
+
+    /// The number of the zone; 0 for none.
+    fn zone(&self) -> u64 {
+        self.pz.as_ref().map_or(0, |pz| pz.base.id)
+    }
+
+    fn connect_evd(&self) -> Option<Arc<EvdInner>> {
+        self.connect.as_ref().map(|evd| Arc::clone(evd.arc()))
     }
 }
 

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::control::{Control, EpShared, Resolving};
+use super::control::{Control, Resolving};
 use super::{Endpoint, EpInner, Gathered};
 use crate::attr::EpAttributes;
 use crate::ep::connect::Connect;
@@ -70,10 +70,10 @@ impl Endpoint {
     ) -> Result<()> {
         let inner = &*self.inner;
         inner.base.check_live(SEND)?;
-        if !inner.shared.is_datagram() {
+        if !inner.is_datagram() {
             return Err(inner.wrong_service(SEND));
         }
-        let gate = &inner.shared.gate;
+        let gate = &inner.gate;
         inner.check_flags(flags, gate.request_flags(), Subtype::InvalidArg5, SEND)?;
         let mut local = Gathered::new(&inner.epochs);
         inner.gather(&mut local, iov, gate.request_iov(), Privileges::LOCAL_READ, SEND)?;
@@ -94,13 +94,14 @@ impl EpInner {
     /// Resolves the address of another endpoint; the caller holds `call`.
     pub(super) fn resolve(&self, connect: &Connect<'_>, operation: &'static str) -> Result<()> {
         let attempt = {
-            let mut control = self.shared.control();
+            let mut control = self.control();
             control.attempt += 1;
             let attempt = control.attempt;
-            let clock = connect.timeout.deadline().and_then(|at| {
-                timer::schedule(at, Arc::downgrade(&self.shared), Job::EndAttempt(attempt))
-            });
-            control.resolving.insert(attempt, Resolving { clock, passive: false });
+            let clock = connect
+                .timeout
+                .deadline()
+                .and_then(|at| timer::schedule(at, self.sink.endpoint(), Job::EndAttempt(attempt)));
+            control.resolving().insert(attempt, Resolving { clock, passive: false });
             attempt
         };
         let request = ConnectRequest {
@@ -111,7 +112,7 @@ impl EpInner {
             qos: connect.qos,
         };
         self.queue_pair.connect(&request).map_err(|error| {
-            self.shared.control().resolving.remove(&attempt);
+            self.control().resolving().remove(&attempt);
             self.base.describe(error, operation)
         })
     }
@@ -124,14 +125,14 @@ impl EpInner {
         operation: &'static str,
     ) -> Result<()> {
         let attempt = {
-            let mut control = self.shared.control();
+            let mut control = self.control();
             control.attempt += 1;
             let attempt = control.attempt;
-            control.resolving.insert(attempt, Resolving { clock: None, passive: true });
+            control.resolving().insert(attempt, Resolving { clock: None, passive: true });
             attempt
         };
         incoming.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
-            self.shared.control().resolving.remove(&attempt);
+            self.control().resolving().remove(&attempt);
             self.base.describe(error, operation)
         })
     }
@@ -139,7 +140,7 @@ impl EpInner {
     /// The error of a call for the other kind of endpoint.
     #[cold]
     pub(super) fn wrong_service(&self, operation: &'static str) -> Error {
-        let kind = if self.shared.is_datagram() { "datagrams" } else { "a reliable connection" };
+        let kind = if self.is_datagram() { "datagrams" } else { "a reliable connection" };
         let error = Error::new(ReturnType::InvalidState, Subtype::InvalidStateEpNotready)
             .because(format!("the endpoint was made for {kind}"))
             .advise("make one with the other service_type");
@@ -147,7 +148,7 @@ impl EpInner {
     }
 }
 
-impl EpShared {
+impl EpInner {
     /// Whether the endpoint carries datagrams.
     #[inline]
     pub(super) fn is_datagram(&self) -> bool {
@@ -161,7 +162,7 @@ impl EpShared {
         attempt: u64,
         event: ConnectionUpcall<'_>,
     ) {
-        let Some(Resolving { clock, passive }) = control.resolving.remove(&attempt) else {
+        let Some(Resolving { clock, passive }) = control.resolving().remove(&attempt) else {
             self.ignored.fetch_add(1, Ordering::Relaxed);
             return;
         };
@@ -184,7 +185,7 @@ impl EpShared {
     /// The clock of an attempt ran out.
     pub(super) fn resolution_timed_out(&self, attempt: u64) {
         let mut control = self.control();
-        if let Some(attempt) = control.resolving.remove(&attempt) {
+        if let Some(attempt) = control.resolving().remove(&attempt) {
             let kind = DatagramEventKind::Error;
             self.raise_datagram(&mut control, kind, attempt.passive, None, &[]);
         }
@@ -200,7 +201,7 @@ impl EpShared {
     ) {
         if let Some(evd) = &control.connect_evd {
             let private_data = Arc::from(private_data);
-            let event = DatagramEvent { kind, ep: self.id, passive, remote, private_data };
+            let event = DatagramEvent { kind, ep: self.base.id, passive, remote, private_data };
             evd.raise_connection(Event::Datagram(event));
         }
     }

@@ -12,13 +12,16 @@ use crate::flags::CompletionFlags;
 
 use super::state::EpState;
 
-/// In the order of their use, so that a post touches one or two cache lines of it.
+/// In the order of their use: most posts need no more than the first 32 bytes.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Gate {
     requests: Obstacles,
     receives: Obstacles,
     zone: AtomicU64,
+    /// The maximum sizes, as far as 32 bits reach: what is longer goes the long way.
+    short_message: AtomicU32,
+    short_rdma: AtomicU32,
     max_message_size: AtomicU64,
     max_rdma_size: AtomicU64,
     recv_iov: AtomicU32,
@@ -92,6 +95,8 @@ impl Default for Gate {
             requests: Obstacles::new(),
             receives: Obstacles::new(),
             zone: AtomicU64::default(),
+            short_message: AtomicU32::default(),
+            short_rdma: AtomicU32::default(),
             max_message_size: AtomicU64::default(),
             max_rdma_size: AtomicU64::default(),
             recv_iov: AtomicU32::default(),
@@ -154,7 +159,25 @@ macro_rules! reads {
     };
 }
 
+/// As much of a size as 32 bits reach.
+fn short(size: u64) -> u32 {
+    u32::try_from(size).unwrap_or(u32::MAX)
+}
+
 impl Gate {
+    /// That of an endpoint in that state, made for that.
+    pub(super) fn new(
+        state: EpState,
+        zone: u64,
+        attributes: &EpAttributes,
+        shared_receives: bool,
+    ) -> Self {
+        let gate = Self::default();
+        gate.set(zone, attributes, shared_receives);
+        gate.set_state(Some(state));
+        gate
+    }
+
     reads! {
         zone: u64,
         max_message_size: u64,
@@ -167,6 +190,18 @@ impl Gate {
         recv_flags: u32,
         reads_out: u32,
         service_type: u32,
+    }
+
+    /// The longest message that goes the short way.
+    #[inline(always)]
+    pub(super) fn short_message(&self) -> u64 {
+        self.short_message.load(Ordering::Relaxed).into()
+    }
+
+    /// The longest RDMA operation that goes the short way.
+    #[inline(always)]
+    pub(super) fn short_rdma(&self) -> u64 {
+        self.short_rdma.load(Ordering::Relaxed).into()
     }
 
     #[inline]
@@ -229,6 +264,8 @@ impl Gate {
         let request_flags = posted | (attributes.request_completion_flags & own);
         let relaxed = Ordering::Relaxed;
         self.zone.store(zone, relaxed);
+        self.short_message.store(short(attributes.max_message_size), relaxed);
+        self.short_rdma.store(short(attributes.max_rdma_size), relaxed);
         self.max_message_size.store(attributes.max_message_size, relaxed);
         self.max_rdma_size.store(attributes.max_rdma_size, relaxed);
         self.recv_iov.store(attributes.max_recv_iov, relaxed);

@@ -15,7 +15,6 @@ mod watermark;
 
 pub use connect::Connect;
 pub(crate) use connect::check_private_data;
-pub(crate) use control::EpShared;
 pub use create::EpSpec;
 pub use datagram::DatagramAddress;
 pub use modify::EpChange;
@@ -24,7 +23,8 @@ pub use state::EpState;
 pub use watermark::RecvBuffers;
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
@@ -33,11 +33,13 @@ use crate::counters::{EpCounter, Tally};
 use crate::error::{Error, Result, ReturnType};
 use crate::evd::{EvdInner, EventDispatcher, Feed};
 use crate::lifecycle::{Base, Hold, object_handle};
-use crate::provider::{Epochs, Peer, QueuePair};
+use crate::provider::{Epochs, QueuePair};
 use crate::pz::{ProtectionZone, PzInner};
 use crate::region_table::RegionTable;
 use crate::srq::{SharedReceiveQueue, SrqInner};
 
+use control::{Control, Sink};
+use gate::Gate;
 use reads::Reads;
 use table::EpEvent;
 
@@ -87,12 +89,22 @@ pub struct Endpoint {
     inner: Arc<EpInner>,
 }
 
+/// What most posts need stands in the first cache line.
+#[repr(C, align(64))]
 pub(crate) struct EpInner {
-    pub(crate) base: Base,
-    shared: Arc<EpShared>,
-    queue_pair: Box<dyn QueuePair>,
+    queue_pair: Arc<dyn QueuePair>,
     regions: Arc<RegionTable>,
     epochs: Arc<Epochs>,
+    gate: Gate,
+    pub(crate) base: Base,
+    /// Absent before anybody asked for counters.
+    tally: OnceLock<Arc<Tally<EpCounter>>>,
+    /// Where the queue pair reports.
+    sink: Arc<Sink>,
+    state: AtomicU8,
+    /// Late and impossible events, by the table.
+    ignored: AtomicU32,
+    control: Mutex<Control>,
     /// Held over control calls; see [`control`]. Empty once the endpoint is freed.
     call: Mutex<Option<Config>>,
 }
@@ -167,7 +179,7 @@ impl Endpoint {
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.
     pub fn status(&self) -> Result<EpStatus> {
-        let state = self.inner.shared.state();
+        let state = self.inner.state();
         let state = state.ok_or_else(|| self.inner.base.freed("dat_ep_get_status"))?;
         let outstanding = self.inner.queue_pair.outstanding();
         Ok(EpStatus {
@@ -186,10 +198,12 @@ impl Endpoint {
         let freed = || inner.base.freed("dat_ep_query");
         let call = inner.call.lock();
         let config = call.as_ref().ok_or_else(freed)?;
-        let control = inner.shared.control();
-        let state = inner.shared.state().ok_or_else(freed)?;
-        let remote = control.remote.map(|remote| (remote.address, remote.qualifier));
-        let peer = control.peer.map(|peer| (peer.address, peer.port)).or(remote);
+        let control = inner.control();
+        let state = inner.state().ok_or_else(freed)?;
+        let remote = control.remote().map(|remote| (remote.address, remote.qualifier));
+        let other = control.other.as_deref();
+        let peer = other.and_then(|other| other.peer).map(|peer| (peer.address, peer.port));
+        let (peer, port) = (peer.or(remote), other.map_or(0, |other| other.local_port));
         drop(control);
         let connecting = match state {
             EpState::ActiveConnectionPending => inner.queue_pair.connecting_port(),
@@ -199,7 +213,7 @@ impl Endpoint {
         Ok(EpParam {
             state,
             local_address: inner.base.ia.attributes.ia.address,
-            local_port: connecting.unwrap_or_else(|| inner.shared.control().local_port),
+            local_port: connecting.unwrap_or(port),
             remote_address: peer.map(|peer| peer.0),
             remote_port: peer.map(|peer| peer.1),
             pz: config.pz.as_ref().map(|pz| ProtectionZone::from_inner(pz.arc())),
@@ -208,7 +222,7 @@ impl Endpoint {
             connect_evd: config.connect.as_ref().map(evd),
             srq: config.srq.as_ref().map(|srq| SharedReceiveQueue::from_inner(srq.arc())),
             attributes: config.attributes.clone(),
-            ignored_events: inner.shared.ignored(),
+            ignored_events: u64::from(inner.ignored.load(Ordering::Relaxed)),
         })
     }
 
@@ -235,12 +249,20 @@ impl Endpoint {
 }
 
 impl EpInner {
-    pub(crate) fn state(&self) -> Option<EpState> {
-        self.shared.state()
+    pub(crate) fn tally(&self) -> &Arc<Tally<EpCounter>> {
+        self.tally.get_or_init(Arc::default)
     }
 
-    pub(crate) fn tally(&self) -> &Tally<EpCounter> {
-        &self.shared.tally
+    /// The counters, if they are on.
+    #[inline]
+    fn counting(&self) -> Option<&Tally<EpCounter>> {
+        self.tally.get().map(|tally| &**tally).filter(|tally| tally.is_on())
+    }
+
+    fn count(&self, counter: EpCounter) {
+        if let Some(tally) = self.counting() {
+            tally.count(counter);
+        }
     }
 
     /// Begins to count, after the dispatcher of receives was told of it, or stops to.
@@ -248,25 +270,15 @@ impl EpInner {
         let call = self.call.lock();
         let recv = call.as_ref().and_then(|config| config.recv.as_ref());
         if let Some(recv) = recv.filter(|_| counted) {
-            recv.evd.count_receives(self.shared.id, &self.shared.tally);
+            recv.evd.count_receives(self.base.id, self.tally());
         }
-        self.shared.tally.switch(counted);
-        self.shared.gate.set_counted(counted);
+        self.tally().switch(counted);
+        self.gate.set_counted(counted);
     }
 
     /// The number of the zone; 0 for none.
     pub(crate) fn zone(&self) -> u64 {
-        self.shared.gate.zone()
-    }
-
-    /// An event of the service point or request that decides over the endpoint.
-    pub(crate) fn report(&self, event: EpEvent) {
-        self.shared.report(event);
-    }
-
-    /// A request arrived for the endpoint, at that port.
-    pub(crate) fn request_arrived(&self, peer: Peer, port: u64) {
-        self.shared.report_request(peer, port);
+        self.gate.zone()
     }
 
     /// A call that does nothing but a step.

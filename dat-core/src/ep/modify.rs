@@ -8,7 +8,6 @@ use super::{Config, Endpoint, EpInner};
 use crate::attr::EpAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::EventDispatcher;
-use crate::provider::ConnectionSink;
 use crate::pz::ProtectionZone;
 use crate::srq::SharedReceiveQueue;
 
@@ -117,11 +116,11 @@ impl Endpoint {
         config.reads.commit(&mut old.reads);
         drop(old);
         config.renew_feeds();
-        config.publish(&inner.shared);
+        config.publish(inner);
         // What was checked before was checked for another zone, perhaps.
         inner.epochs.end();
         if !had_zone && config.pz.is_some() {
-            inner.shared.report(EpEvent::Configured);
+            inner.report(EpEvent::Configured);
         }
         Ok(())
     }
@@ -132,9 +131,8 @@ impl EpInner {
     fn replacement(&self, config: &Config, spec: &EpSpec) -> Result<Config> {
         let before = config.reads.amount();
         let fresh = Config::new(&self.base.ia, self.base.id, spec, before, Call::Modify)?;
-        let sink = Arc::clone(&self.shared) as Arc<dyn ConnectionSink>;
         self.queue_pair
-            .modify(fresh.queue_pair_spec(&self.base.ia, self.base.id, sink))
+            .modify(fresh.queue_pair_spec(&self.base.ia, self.base.id, Arc::clone(&self.sink)))
             .map_err(|error| self.base.describe(error, MODIFY))?;
         Ok(fresh)
     }
@@ -146,7 +144,7 @@ impl EpInner {
         if same || self.queue_pair.outstanding().receives == 0 {
             return Ok(());
         }
-        let subtype = self.shared.state().map_or(Subtype::NoSubtype, |state| state.invalid_state());
+        let subtype = self.state().map_or(Subtype::NoSubtype, |state| state.invalid_state());
         let error = Error::new(ReturnType::InvalidState, subtype)
             .because("recv_completion_flags: receives are posted already")
             .advise("change the flags before the first receive is posted");

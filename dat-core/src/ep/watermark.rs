@@ -63,7 +63,7 @@ impl Endpoint {
                 );
             }
         }
-        inner.shared.gate.set_watermarks(soft, hard);
+        inner.gate.set_watermarks(soft, hard);
         inner.check_watermarks();
         Ok(())
     }
@@ -79,12 +79,12 @@ impl EpInner {
         }
         match self.call.try_lock() {
             Some(_call) => self.break_on_watermark(),
-            None => self.shared.look_at_watermarks(),
+            None => self.look_at_watermarks(),
         }
     }
 
     /// As [`check_watermarks`](Self::check_watermarks), waiting for control calls.
-    pub(super) fn check_watermarks_patiently(&self) {
+    pub(crate) fn check_watermarks_patiently(&self) {
         if self.is_above_hard_watermark() {
             let _call = self.call.lock();
             self.break_on_watermark();
@@ -98,11 +98,11 @@ impl EpInner {
 
     /// Raises what the soft watermark asks for; whether the connection is to break.
     fn is_above_hard_watermark(&self) -> bool {
-        let watermarks = &self.shared.gate.watermarks;
+        let watermarks = &self.gate.watermarks;
         let receives = self.queue_pair.outstanding().receives;
         let (soft, hard) = watermarks.get();
         if receives > soft && watermarks.take_soft(soft) {
-            self.base.ia.raise_async(AsyncErrorKind::EpSoftHighWatermark, self.shared.id);
+            self.base.ia.raise_async(AsyncErrorKind::EpSoftHighWatermark, self.base.id);
         }
         receives > hard && self.state().is_some_and(|state| state.is_connected())
     }

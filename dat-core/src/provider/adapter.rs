@@ -36,7 +36,7 @@ pub trait Adapter: Send + Sync {
     ///
     /// # Errors
     /// `DAT_INSUFFICIENT_RESOURCES` when the device has none left, or none that large.
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>>;
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>>;
 
     /// Makes a shared receive queue.
     ///

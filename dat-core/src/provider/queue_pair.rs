@@ -303,6 +303,7 @@ pub trait QueuePair: Send + Sync {
     fn outstanding(&self) -> Outstanding;
 
     /// Ends all use: as an abrupt disconnect, without any further event. What is posted later
-    /// is refused or flushed.
+    /// is refused or flushed. The core calls this before it lets go of the queue pair, at the
+    /// latest.
     fn retire(&self);
 }

@@ -21,7 +21,7 @@ use crate::ring::Ring;
 use crate::shared_receive;
 use crate::sync::BiasedLock;
 
-pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Box<dyn QueuePair>> {
+pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
     let number = fabric::serial();
     let parts = Parts::new(spec, number)?;
     let mut requests = Room::new(spec.limits.max_requests);
@@ -65,7 +65,7 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Box<dyn Q
         host: Arc::clone(host),
         peer: Mutex::default(),
     });
-    Ok(Box::new(Handle { endpoint, lookout, post: BiasedLock::new(post) }))
+    Ok(Arc::new(Handle { endpoint, lookout, post: BiasedLock::new(post) }))
 }
 
 /// What a specification stands for in objects of this provider.

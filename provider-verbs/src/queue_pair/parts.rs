@@ -26,7 +26,7 @@ use crate::verbs::{self, QueuePairInit, QueuePairKind};
 const INLINE: u32 = 128;
 
 /// Makes a queue pair.
-pub(crate) fn create(device: &Arc<Device>, spec: &QueuePairSpec) -> Result<Box<dyn QueuePair>> {
+pub(crate) fn create(device: &Arc<Device>, spec: &QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
     let key = device.engine.fresh_key();
     let parts = Parts::new(device, key, spec)?;
     let Parts { link, sender, receiver } = parts;
@@ -42,7 +42,7 @@ pub(crate) fn create(device: &Arc<Device>, spec: &QueuePairSpec) -> Result<Box<d
             receiver: Mutex::new(receiver),
         }
     });
-    Ok(Box::new(Handle { endpoint }))
+    Ok(Arc::new(Handle { endpoint }))
 }
 
 /// What a specification leads to.

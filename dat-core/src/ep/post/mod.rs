@@ -9,7 +9,7 @@ pub(crate) use segments::{Gathered, gather};
 
 use super::table::EpEvent;
 use super::{Endpoint, EpInner};
-use crate::counters::EpCounter;
+use crate::counters::{EpCounter, Tally};
 use crate::error::{Error, Result, Subtype};
 use crate::flags::{CompletionFlags, Privileges};
 use crate::provider::{BindRequest, ReceiveRequest, Request, Segment, Work};
@@ -32,9 +32,9 @@ impl Endpoint {
     #[inline(always)]
     pub fn post_send(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
         let inner = &*self.inner;
-        let gate = &inner.shared.gate;
+        let gate = &inner.gate;
         if let [triplet] = iov {
-            if gate.admits_send(flags) && triplet.length <= gate.max_message_size() {
+            if gate.admits_send(flags) && triplet.length <= gate.short_message() {
                 let (length, checked) = (triplet.length, inner.epochs.now());
                 if let Some(segment) = inner.find(triplet, Privileges::LOCAL_READ) {
                     let segments = &[segment];
@@ -77,7 +77,7 @@ impl Endpoint {
     pub fn post_recv(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
         let inner = &*self.inner;
         if let [triplet] = iov {
-            if inner.shared.gate.admits_receive(flags) {
+            if inner.gate.admits_receive(flags) {
                 let checked = inner.epochs.now();
                 if let Some(segment) = inner.find(triplet, Privileges::LOCAL_WRITE) {
                     let segments = &[segment];
@@ -96,7 +96,7 @@ impl EpInner {
     #[inline(always)]
     fn find(&self, triplet: &LmrTriplet, needed: Privileges) -> Option<Segment> {
         let &LmrTriplet { context, address, length } = triplet;
-        let zone = self.shared.gate.zone();
+        let zone = self.gate.zone();
         let value = self.regions.find(context, zone, needed.bits(), address, length)?;
         Some(Segment { address, length, key: value as u32 })
     }
@@ -118,15 +118,17 @@ impl EpInner {
 impl EpInner {
     #[inline(never)]
     fn receive(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
-        let gate = &self.shared.gate;
+        let gate = &self.gate;
         self.check_receives()?;
         self.check_flags(flags, gate.recv_flags(), Subtype::InvalidArg5, RECV)?;
         let mut local = Gathered::new(&self.epochs);
         self.gather(&mut local, iov, gate.recv_iov(), Privileges::LOCAL_WRITE, RECV)?;
         let Gathered { segments, length, checked } = &local;
         self.post_receive(&ReceiveRequest { segments, cookie, flags, checked: *checked })?;
-        self.shared.tally.count(EpCounter::PostRecv);
-        self.shared.tally.add(EpCounter::PostRecvData, *length);
+        if let Some(tally) = self.counting() {
+            tally.count(EpCounter::PostRecv);
+            tally.add(EpCounter::PostRecvData, *length);
+        }
         if gate.watermarks.are_set() {
             self.check_watermarks();
         }
@@ -143,7 +145,7 @@ impl EpInner {
         operation: &'static str,
     ) -> Result<()> {
         self.check_requests(operation)?;
-        let gate = &self.shared.gate;
+        let gate = &self.gate;
         self.check_flags(flags, gate.request_flags(), Subtype::InvalidArg5, operation)?;
         let mut local = Gathered::new(&self.epochs);
         self.gather(&mut local, iov, gate.request_iov(), Privileges::LOCAL_READ, operation)?;
@@ -155,7 +157,7 @@ impl EpInner {
 
     /// Whether requests may be posted now.
     pub(crate) fn check_requests(&self, operation: &'static str) -> Result<()> {
-        match self.shared.state() {
+        match self.state() {
             Some(state) if state.takes_requests() => Ok(()),
             Some(state) => Err(self.refused(state, EpEvent::PostRequest, operation)),
             None => Err(self.base.freed(operation)),
@@ -164,8 +166,8 @@ impl EpInner {
 
     /// Whether receives may be posted now.
     fn check_receives(&self) -> Result<()> {
-        let gate = &self.shared.gate;
-        match self.shared.state() {
+        let gate = &self.gate;
+        match self.state() {
             None => Err(self.base.freed(RECV)),
             Some(state) if state.is_unconfigured() => {
                 Err(self.refused(state, EpEvent::PostReceive, RECV))
@@ -177,8 +179,7 @@ impl EpInner {
     }
 
     #[cold]
-    fn count_request(&self, work: &Work, length: u64) {
-        let tally = &self.shared.tally;
+    fn count_request(tally: &Tally<EpCounter>, work: &Work, length: u64) {
         let (posted, data, length) = match work {
             Work::Send | Work::SendInvalidate { .. } => {
                 (EpCounter::PostSend, Some(EpCounter::PostSendData), length)
@@ -222,7 +223,7 @@ impl EpInner {
         argument: Subtype,
         operation: &'static str,
     ) -> Result<()> {
-        let allowed = self.shared.gate.request_flags() & !CompletionFlags::SOLICITED_WAIT.bits();
+        let allowed = self.gate.request_flags() & !CompletionFlags::SOLICITED_WAIT.bits();
         self.check_flags(flags, allowed, argument, operation)
     }
 
@@ -243,7 +244,7 @@ impl EpInner {
         if iov.len() > most as usize {
             return Err(self.too_many(iov.len(), most, operation));
         }
-        gather(local, &self.regions, self.shared.gate.zone(), iov, needed)
+        gather(local, &self.regions, self.gate.zone(), iov, needed)
             .map_err(|error| self.base.describe(error, operation))
     }
 
@@ -259,8 +260,8 @@ impl EpInner {
         let Gathered { segments, length, checked } = local;
         let (length, checked) = (*length, *checked);
         self.post(&Request { work, segments, length, cookie, flags, checked }, operation)?;
-        if self.shared.tally.is_on() {
-            self.count_request(&work, length);
+        if let Some(tally) = self.counting() {
+            Self::count_request(tally, &work, length);
         }
         Ok(())
     }

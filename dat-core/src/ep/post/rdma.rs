@@ -32,9 +32,9 @@ impl Endpoint {
         flags: CompletionFlags,
     ) -> Result<()> {
         let inner = &*self.inner;
-        let gate = &inner.shared.gate;
+        let gate = &inner.gate;
         if let [triplet] = iov {
-            let most = gate.max_rdma_size().min(remote.length);
+            let most = gate.short_rdma().min(remote.length);
             if gate.admits_write(flags) && triplet.length <= most {
                 let (length, checked) = (triplet.length, inner.epochs.now());
                 if let Some(segment) = inner.find(triplet, Privileges::LOCAL_READ) {
@@ -85,9 +85,9 @@ impl Endpoint {
         flags: CompletionFlags,
     ) -> Result<()> {
         let inner = &*self.inner;
-        let gate = &inner.shared.gate;
+        let gate = &inner.gate;
         if let [triplet] = iov {
-            let most = gate.max_rdma_size().min(triplet.length);
+            let most = gate.short_rdma().min(triplet.length);
             if gate.admits_read(flags) && remote.length <= most {
                 let (length, checked) = (triplet.length, inner.epochs.now());
                 if let Some(segment) = inner.find(triplet, Privileges::LOCAL_WRITE) {
@@ -134,7 +134,7 @@ impl EpInner {
         flags: CompletionFlags,
     ) -> Result<()> {
         self.check_requests(READ)?;
-        let most = self.shared.gate.read_iov();
+        let most = self.gate.read_iov();
         let mut local = Gathered::new(&self.epochs);
         self.gather(&mut local, iov, most, Privileges::LOCAL_WRITE, READ)?;
         self.check_read(remote.length, local.length, flags, READ_ARGUMENTS, READ)?;
@@ -152,7 +152,7 @@ impl EpInner {
         operation: &'static str,
     ) -> Result<()> {
         self.check_requests(operation)?;
-        let gate = &self.shared.gate;
+        let gate = &self.gate;
         self.check_flags(flags, gate.request_flags(), Subtype::InvalidArg6, operation)?;
         let mut local = Gathered::new(&self.epochs);
         self.gather(&mut local, iov, gate.write_iov(), Privileges::LOCAL_READ, operation)?;
@@ -174,7 +174,7 @@ impl EpInner {
         [buffer, argument]: [Subtype; 2],
         operation: &'static str,
     ) -> Result<()> {
-        let gate = &self.shared.gate;
+        let gate = &self.gate;
         let allowed = gate.request_flags() & !CompletionFlags::SOLICITED_WAIT.bits();
         self.check_flags(flags, allowed, argument, operation)?;
         if length > gate.max_rdma_size() {

@@ -18,7 +18,7 @@ use crate::provider::{
 
 pub(super) struct Pair<H: Hooks> {
     // Dropped before what the hooks keep for it.
-    inner: Box<dyn QueuePair>,
+    inner: Arc<dyn QueuePair>,
     kept: H::Pair,
     layer: Arc<Layer<H>>,
     object: Object,
@@ -28,13 +28,13 @@ pub(super) fn create<H: Hooks>(
     layer: &Arc<Layer<H>>,
     adapter: &dyn Adapter,
     spec: QueuePairSpec,
-) -> Result<Box<dyn QueuePair>> {
+) -> Result<Arc<dyn QueuePair>> {
     let object = Object { kind: Kind::QueuePair, number: spec.tag };
     let kept = layer.hooks.pair(spec.tag, queues::<H>(&spec));
     let call = Call::CreateQueuePair { limits: spec.limits };
     let spec = below(layer, object, layer.hooks.end(&kept), spec);
     let inner = layer.call(object, &call, || adapter.create_queue_pair(spec))?;
-    Ok(Box::new(Pair { inner, kept, layer: Arc::clone(layer), object }))
+    Ok(Arc::new(Pair { inner, kept, layer: Arc::clone(layer), object }))
 }
 
 /// What the hooks keep for the completion queues of a specification.
