@@ -28,7 +28,8 @@ struct Pending {
 }
 
 impl Endpoint {
-    pub(crate) fn connect(self: &Arc<Self>, request: &ConnectRequest<'_>) -> Result<()> {
+    /// Starts to connect.
+    pub(crate) fn begin_connect(self: Arc<Self>, request: &ConnectRequest<'_>) -> Result<()> {
         let (link, port) = (fabric::number(), fabric::ephemeral_port());
         let mut sq = self.sq.lock();
         sq.check_connectable()?;
@@ -55,8 +56,8 @@ impl Endpoint {
         };
         let pending = Pending {
             link,
-            connecting: Arc::clone(self),
             peer: Peer { address: self.host.address(), port },
+            connecting: self,
             address: request.address,
             qualifier: request.qualifier,
             private_data: request.private_data.into(),
@@ -66,13 +67,6 @@ impl Endpoint {
         // One that comes back is refused by its drop.
         drop(sink.connection_request(Box::new(pending)));
         Ok(())
-    }
-
-    pub(crate) fn connecting_port(&self) -> Option<u64> {
-        match self.sq.lock().state {
-            State::Connecting { port, .. } => Some(port),
-            _ => None,
-        }
     }
 
     /// The accepting side: takes its place, before the other side is asked for.
@@ -104,12 +98,12 @@ impl Endpoint {
             if !rq.inbound.is(link) {
                 return Linked::Deserted;
             }
-            rq.inbound = Inbound::Open(outbound);
+            rq.inbound = Inbound::Open(Box::new(outbound));
         }
         // The accepting side may have shut this by now; then it also waits to say so.
         let mut rq = self.rq.lock();
         if rq.inbound.is(link) {
-            rq.inbound = Inbound::Open(inbound);
+            rq.inbound = Inbound::Open(Box::new(inbound));
         }
         drop(rq);
         sq.state = State::Connected(Connection::new(link, attempt, accepting));

@@ -64,13 +64,32 @@ pub(crate) struct Room {
     before: u32,
     /// The outlet that operations leave by; absent where nobody will hear of any.
     now: Option<Arc<Credits>>,
-    /// Those that they left by before.
-    former: Vec<Arc<Credits>>,
+    /// Those that they left by before: mostly none.
+    former: Option<Box<Former>>,
+}
+
+#[derive(Default)]
+struct Former(Vec<Arc<Credits>>);
+
+impl Former {
+    /// Adds up what is over, and what is not.
+    #[cold]
+    fn released(&mut self, over: &mut u32) -> u32 {
+        self.0.retain_mut(|credits| match Arc::get_mut(credits) {
+            // Neither an outlet nor a poller has it any more.
+            Some(last) => {
+                *over = over.wrapping_add(last.released());
+                false
+            }
+            None => true,
+        });
+        self.0.iter().map(|credits| credits.released()).fold(0, u32::wrapping_add)
+    }
 }
 
 impl Room {
     pub(crate) fn new(max: u32) -> Self {
-        Self { posted: 0, limit: max, max, before: 0, now: None, former: Vec::new() }
+        Self { posted: 0, limit: max, max, before: 0, now: None, former: None }
     }
 
     /// As [`new`](Self::new), with credits that several outlets share.
@@ -80,29 +99,15 @@ impl Room {
 
     /// The outlet that operations leave by from now on, beside those that they left by before.
     pub(crate) fn add(&mut self, credits: &Arc<Credits>) {
-        self.former.extend(self.now.replace(Arc::clone(credits)));
+        if let Some(former) = self.now.replace(Arc::clone(credits)) {
+            self.former.get_or_insert_default().0.push(former);
+        }
     }
 
     fn released(&mut self) -> u32 {
-        if !self.former.is_empty() {
-            self.settle();
-        }
-        let each = self.now.iter().chain(&self.former).map(|credits| credits.released());
-        each.fold(self.before, u32::wrapping_add)
-    }
-
-    /// Adds up what is over.
-    #[cold]
-    fn settle(&mut self) {
-        let before = &mut self.before;
-        self.former.retain_mut(|credits| match Arc::get_mut(credits) {
-            // Neither an outlet nor a poller has it any more.
-            Some(last) => {
-                *before = before.wrapping_add(last.released());
-                false
-            }
-            None => true,
-        });
+        let former = self.former.as_mut().map_or(0, |former| former.released(&mut self.before));
+        let now = self.now.as_ref().map_or(0, |credits| credits.released());
+        self.before.wrapping_add(former).wrapping_add(now)
     }
 
     pub(crate) fn used(&mut self) -> u32 {

@@ -7,9 +7,9 @@ pub(crate) use modelled::{BiasedGuard, BiasedLock, OwnerGuard, fence};
 
 pub(crate) mod atomic {
     #[cfg(all(test, loom))]
-    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
     #[cfg(not(all(test, loom)))]
-    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 }
 
 #[cfg(all(test, loom))]

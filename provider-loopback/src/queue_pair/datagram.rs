@@ -26,12 +26,12 @@ impl Endpoint {
     }
 
     /// Where datagrams to this queue pair go.
-    pub(crate) fn datagram_address(self: &Arc<Self>) -> RemoteAddress {
-        let handle = Arc::new(Arc::downgrade(self));
+    pub(crate) fn datagram_address(&self) -> RemoteAddress {
+        let handle = Arc::new(Weak::clone(&self.me));
         RemoteAddress { address: self.host.address(), number: self.number, handle }
     }
 
-    pub(super) fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
+    pub(super) fn datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
         let Some(target) = to.handle.downcast_ref::<Weak<Self>>() else {
             return Err(foreign("address", Subtype::InvalidArg4));
         };
@@ -83,7 +83,7 @@ impl Rq {
             return DtoStatus::LocalProtection;
         }
         let receives = &mut self.receives;
-        if !matches!(self.inbound, Inbound::Idle) || !receives.has_receive_now() {
+        if !matches!(self.inbound, Inbound::Idle) || !receives.has_receive() {
             return DtoStatus::Success;
         }
         let total = request.length.saturating_add(DATAGRAM_PREFIX);

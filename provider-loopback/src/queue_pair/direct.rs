@@ -20,7 +20,7 @@ const READ: bool = false;
 
 impl Endpoint {
     #[inline(always)]
-    pub(super) fn post_request(&self, request: &Request<'_>) -> Result<()> {
+    pub(super) fn request(&self, request: &Request<'_>) -> Result<()> {
         match (&request.work, request.segments) {
             (Work::Send, [segment]) => self.send(request, segment),
             (Work::RdmaWrite { remote }, [segment]) => self.rdma::<WRITE>(request, segment, remote),

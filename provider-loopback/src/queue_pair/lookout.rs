@@ -5,28 +5,28 @@
 //! and who needs it by a heavy one. To need it again and again is not to pay again and again:
 //! what was asked for stays so until many looks in a row have found nothing to do.
 
-use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use crate::sync::fence;
 
 /// See the module. It is set and cleared under the lock of the direction.
 pub(crate) struct Lookout {
-    asked: AtomicBool,
     /// Looks in a row that found nothing.
     idle: AtomicU32,
-    /// How many of them end it.
-    patience: AtomicU32,
+    asked: AtomicBool,
+    /// How many of them end it: 2 to the power of this.
+    patience: AtomicU8,
 }
 
 /// Nothing ends it that is shorter: so short connections pay for no fence.
-const FIRST_PATIENCE: u32 = if cfg!(all(test, loom)) { 1 } else { 16 };
-const LONGEST_PATIENCE: u32 = 1 << 16;
+const FIRST_PATIENCE: u8 = if cfg!(all(test, loom)) { 0 } else { 4 };
+const LONGEST_PATIENCE: u8 = 16;
 
 impl Lookout {
     pub(crate) fn new() -> Self {
         Self {
-            asked: AtomicBool::new(true),
             idle: AtomicU32::new(0),
-            patience: AtomicU32::new(FIRST_PATIENCE),
+            asked: AtomicBool::new(true),
+            patience: AtomicU8::new(FIRST_PATIENCE),
         }
     }
 
@@ -42,7 +42,7 @@ impl Lookout {
         self.idle.store(0, Ordering::Relaxed);
         if !self.asked.load(Ordering::Relaxed) {
             self.asked.store(true, Ordering::Relaxed);
-            let patience = self.patience.load(Ordering::Relaxed) * 2;
+            let patience = self.patience.load(Ordering::Relaxed) + 1;
             self.patience.store(patience.min(LONGEST_PATIENCE), Ordering::Relaxed);
             fence::heavy();
         }
@@ -52,7 +52,7 @@ impl Lookout {
     pub(crate) fn found_nothing(&self) {
         let idle = self.idle.load(Ordering::Relaxed).saturating_add(1);
         self.idle.store(idle, Ordering::Relaxed);
-        if idle >= self.patience.load(Ordering::Relaxed) && fence::is_available() {
+        if idle >= 1 << self.patience.load(Ordering::Relaxed) && fence::is_available() {
             self.asked.store(false, Ordering::Relaxed);
         }
     }

@@ -26,27 +26,24 @@ use dat_core::provider::{
     RemoteAddress, Request,
 };
 
-use post::Post;
+use crate::errors::{foreign, wrong_state};
 
-use crate::errors::foreign;
-use crate::sync::BiasedLock;
-
-/// What the core holds; the end of it ends the connection. Only who holds it posts receives.
-pub(crate) struct Handle {
-    endpoint: Arc<Endpoint>,
-    lookout: Arc<Lookout>,
-    post: BiasedLock<Post>,
-}
-
-/// The endpoint behind a handle of the contract.
+/// The endpoint behind a queue pair of the contract.
 pub(crate) fn find(queue_pair: &dyn QueuePair) -> Result<Arc<Endpoint>> {
-    match queue_pair.as_any().downcast_ref::<Handle>() {
-        Some(handle) => Ok(Arc::clone(&handle.endpoint)),
+    match queue_pair.as_any().downcast_ref::<Endpoint>() {
+        Some(endpoint) => endpoint.shared(),
         None => Err(foreign("queue pair", Subtype::InvalidHandleEp)),
     }
 }
 
-impl QueuePair for Handle {
+impl Endpoint {
+    /// Itself, to keep. Only one whose last reference is going has none.
+    fn shared(&self) -> Result<Arc<Self>> {
+        self.me.upgrade().ok_or_else(|| wrong_state(Subtype::NoSubtype))
+    }
+}
+
+impl QueuePair for Endpoint {
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -56,31 +53,34 @@ impl QueuePair for Handle {
     }
 
     fn post_request(&self, request: &Request<'_>) -> Result<()> {
-        self.endpoint.post_request(request)
+        self.request(request)
     }
 
     fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
-        self.endpoint.post_datagram(to, request)
+        self.datagram(to, request)
     }
 
     fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {
-        self.endpoint.post_bind(bind)
+        self.bind(bind)
     }
 
     fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
-        self.endpoint.connect(request)
+        self.shared()?.begin_connect(request)
     }
 
     fn connecting_port(&self) -> Option<u64> {
-        self.endpoint.connecting_port()
+        match self.sq.lock().state {
+            State::Connecting { port, .. } => Some(port),
+            _ => None,
+        }
     }
 
     fn disconnect(&self, how: Close) {
-        self.endpoint.disconnect(how);
+        self.end(how);
     }
 
     fn reset(&self) -> Result<()> {
-        self.endpoint.reset()
+        self.begin_anew()
     }
 
     fn modify(&self, spec: QueuePairSpec) -> Result<()> {
@@ -88,18 +88,12 @@ impl QueuePair for Handle {
     }
 
     fn outstanding(&self) -> Outstanding {
-        let requests = self.endpoint.sq.lock().waiting();
+        let requests = self.sq.lock().waiting();
         let receives = self.posted();
         Outstanding { receives, requests }
     }
 
     fn retire(&self) {
-        self.endpoint.retire();
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.endpoint.retire();
+        self.end_for_good();
     }
 }

@@ -4,7 +4,7 @@ use dat_core::error::{Error, Result, Subtype};
 use dat_core::flags::CompletionFlags;
 use dat_core::provider::ReceiveRequest;
 
-use super::Handle;
+use super::state::Endpoint;
 use crate::errors::{no_room, wrong_state};
 use crate::outlet::Room;
 use crate::receive_ring::{Posted, ReceiveRing};
@@ -23,14 +23,14 @@ pub(super) struct Post {
     pub(super) is_shared: bool,
 }
 
-impl Handle {
+impl Endpoint {
     #[inline(always)]
     pub(super) fn receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         // Nothing is called but at the end, so that no register is saved.
         if !self.fill_directly(receive) {
             return self.receive_any(receive);
         }
-        if self.lookout.is_asked_for() {
+        if self.receiver.lookout.is_asked_for() {
             return self.look();
         }
         Ok(())
@@ -40,7 +40,7 @@ impl Handle {
     #[inline(never)]
     fn receive_any(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         self.fill(receive)?;
-        if self.lookout.is_asked_for() {
+        if self.receiver.lookout.is_asked_for() {
             return self.look();
         }
         Ok(())
@@ -49,7 +49,7 @@ impl Handle {
     #[cold]
     #[inline(never)]
     fn look(&self) -> Result<()> {
-        self.endpoint.look();
+        self.go_on();
         Ok(())
     }
 
@@ -57,7 +57,7 @@ impl Handle {
     #[inline(always)]
     fn fill_directly(&self, receive: &ReceiveRequest<'_>) -> bool {
         let [segment] = receive.segments else { return false };
-        let Some(mut post) = self.post.lock_as_owner() else { return false };
+        let Some(mut post) = self.receiver.post.lock_as_owner() else { return false };
         let Post { tail, ring, room, .. } = &mut *post;
         // There is no ring where receives are shared.
         if ring.is_none() || !room.take_known() {
@@ -75,14 +75,14 @@ impl Handle {
     }
 
     fn fill(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
-        let mut post = self.post.lock();
+        let mut post = self.receiver.post.lock();
         let post = &mut *post;
         if post.is_shared {
             return Err(is_shared());
         }
         if post.ring.is_none() {
             post.ring = ReceiveRing::new(post.room.max(), post.segments);
-            self.endpoint.rq.lock().receives.ring = post.ring.clone();
+            self.rq.lock().receives.ring = post.ring.clone();
         }
         if receive.segments.len() > post.ring.segments() || !post.room.take() {
             return Err(no_room());
@@ -94,8 +94,8 @@ impl Handle {
 
     /// How many receives are posted here; those of a shared queue are not.
     pub(super) fn posted(&self) -> u32 {
-        let post = self.post.lock();
-        let rq = self.endpoint.rq.lock();
+        let post = self.receiver.post.lock();
+        let rq = self.rq.lock();
         u32::try_from(post.tail - rq.receives.head).unwrap_or(u32::MAX)
     }
 }

@@ -12,8 +12,8 @@ use dat_core::flags::CompletionFlags;
 use dat_core::provider::{Completion, CompletionFeatures, Epochs, ReceiveRequest, Segment};
 use dat_core::{DtoStatus, Operation};
 
+use super::Lookout;
 use super::execute::{Step, execute};
-use super::lookout::Lookout;
 use super::send::Pending;
 use super::state::{End, Endpoint, Requester};
 use super::teardown::Finish;
@@ -112,7 +112,7 @@ pub(crate) enum Inbound {
     /// The connection of that number is being made.
     Expecting(u64),
     /// The peer's requests execute here.
-    Open(Source),
+    Open(Box<Source>),
     /// Disconnected: receives complete as flushed.
     Shut,
 }
@@ -143,17 +143,16 @@ impl Inbound {
 pub(crate) struct Receives {
     /// The next position to take.
     pub(super) head: u64,
+    pub(super) domain: u64,
+    /// The number of the queue pair.
+    pub(super) number: u32,
     /// The ring that they are posted to; none before the first.
     pub(super) ring: ReceiveRing,
     pub(super) outlet: Outlet,
     pub(super) epochs: Arc<Epochs>,
-    pub(super) domain: u64,
-    /// The number of the queue pair.
-    pub(super) number: u32,
     /// Place for the segments of the receive in hand.
     pub(super) segments: Vec<Segment>,
-    pub(super) lookout: Arc<Lookout>,
-    pub(super) shared: Option<SharedReceives>,
+    pub(super) shared: Option<Box<SharedReceives>>,
     /// The queue pair itself, for shared receive queues to find it again.
     pub(super) me: Weak<Endpoint>,
 }
@@ -182,18 +181,13 @@ pub(super) struct SharedReceives {
 }
 
 impl Receives {
-    /// Whether there is a receive. If not, who posts the next one will look at the direction.
+    /// Whether there is a receive. If not, the shared queue tells when there is.
     #[inline]
     pub(super) fn has_receive(&mut self) -> bool {
         match &mut self.shared {
-            None => self.is_filled() || self.stall(),
+            None => self.is_filled(),
             Some(shared) => shared.queue.has_buffer(&mut shared.stalled, &self.me),
         }
-    }
-
-    /// As [`has_receive`](Self::has_receive), for one that does not wait.
-    pub(super) fn has_receive_now(&mut self) -> bool {
-        if self.shared.is_some() { self.has_receive() } else { self.is_filled() }
     }
 
     #[inline]
@@ -201,10 +195,14 @@ impl Receives {
         self.ring.is_filled(self.head)
     }
 
-    /// Has who posts the next receive look at the direction; whether one came meanwhile.
+    /// Has who posts the next receive look at the direction; whether one came meanwhile. Shared
+    /// queues were told.
     #[cold]
-    fn stall(&mut self) -> bool {
-        self.lookout.demand();
+    pub(super) fn stall(&self, lookout: &Lookout) -> bool {
+        if self.shared.is_some() {
+            return false;
+        }
+        lookout.demand();
         self.is_filled()
     }
 
@@ -259,27 +257,28 @@ impl Rq {
     }
 
     /// Goes on with the direction after a receive was posted.
-    fn look(&mut self, upcalls: &mut Upcalls) -> Option<Finish> {
+    fn look(&mut self, lookout: &Lookout, upcalls: &mut Upcalls) -> Option<Finish> {
         match &self.inbound {
             Inbound::Shut => {
                 self.flush(upcalls);
                 None
             }
             Inbound::Open(source) if source.waiting.is_empty() && !source.closing => {
-                self.receives.lookout.found_nothing();
+                lookout.found_nothing();
                 None
             }
-            Inbound::Open(_) => self.progress(upcalls),
+            Inbound::Open(_) => self.progress(lookout, upcalls),
             Inbound::Idle | Inbound::Expecting(_) => None,
         }
     }
 
     /// Executes the peer's waiting requests as far as they get.
-    fn progress(&mut self, upcalls: &mut Upcalls) -> Option<Finish> {
+    fn progress(&mut self, lookout: &Lookout, upcalls: &mut Upcalls) -> Option<Finish> {
         let Inbound::Open(source) = &mut self.inbound else { return None };
         while let Some((pending, segments)) = source.waiting.front() {
             let job = pending.job(segments);
             match execute(&job, &source.requester, &mut self.receives, upcalls) {
+                Step::Stalled if self.receives.stall(lookout) => {}
                 Step::Stalled => return None,
                 Step::Done => drop(source.waiting.pop()),
                 Step::Silent => {
@@ -288,7 +287,7 @@ impl Rq {
                 }
                 Step::Broken => {
                     source.waiting.pop();
-                    return self.shut(upcalls).map(|source| source.finish(End::Broken));
+                    return self.shut(lookout, upcalls).map(|source| source.finish(End::Broken));
                 }
             }
         }
@@ -309,10 +308,10 @@ impl Source {
 impl Endpoint {
     /// Looks at the direction, after a receive was posted.
     #[cold]
-    pub(super) fn look(&self) {
+    pub(super) fn go_on(&self) {
         let mut upcalls = Upcalls::default();
         let mut rq = self.rq.lock();
-        let finish = rq.look(&mut upcalls);
+        let finish = rq.look(&self.receiver.lookout, &mut upcalls);
         drop(rq);
         upcalls.deliver();
         if let Some(finish) = finish {
@@ -327,7 +326,7 @@ impl Endpoint {
         if let Some(shared) = &mut rq.receives.shared {
             shared.stalled = false;
         }
-        let finish = rq.progress(&mut upcalls);
+        let finish = rq.progress(&self.receiver.lookout, &mut upcalls);
         drop(rq);
         upcalls.deliver();
         if let Some(finish) = finish {

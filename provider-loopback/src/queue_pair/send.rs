@@ -120,7 +120,7 @@ impl Endpoint {
         self.post(&Job { task, segments, length: *length, cookie: *cookie, flags: *flags })
     }
 
-    pub(super) fn post_bind(&self, request: &BindRequest<'_>) -> Result<u32> {
+    pub(super) fn bind(&self, request: &BindRequest<'_>) -> Result<u32> {
         let bind = Bind::new(request, self.number)?;
         let key = bind.key();
         let BindRequest { cookie, flags, .. } = *request;
@@ -156,7 +156,8 @@ impl Sq {
         if !self.room.take() {
             return Err(no_room());
         }
-        let mut rq = connection.peer.rq.lock();
+        let peer = &*connection.peer;
+        let mut rq = peer.rq.lock();
         let rq = &mut *rq;
         let source = match &mut rq.inbound {
             Inbound::Open(source) if source.link == connection.link => source,
@@ -167,7 +168,11 @@ impl Sq {
             }
         };
         if source.waiting.is_empty() {
-            match execute(job, &self.requests, &mut rq.receives, upcalls) {
+            let mut step = execute(job, &self.requests, &mut rq.receives, upcalls);
+            if matches!(step, Step::Stalled) && rq.receives.stall(&peer.receiver.lookout) {
+                step = execute(job, &self.requests, &mut rq.receives, upcalls);
+            }
+            match step {
                 Step::Done => return Ok(None),
                 Step::Silent => {
                     self.room.undo();
@@ -175,7 +180,7 @@ impl Sq {
                 }
                 Step::Stalled => {}
                 Step::Broken => {
-                    rq.shut(upcalls);
+                    rq.shut(&peer.receiver.lookout, upcalls);
                     let (link, peer) = (connection.link, Arc::clone(&connection.peer));
                     return Ok(Some(Finish { link, peer, end: End::Broken }));
                 }

@@ -6,11 +6,11 @@ use std::sync::{Arc, Weak};
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{QueuePair, QueuePairSpec, Segment};
 
-use super::lookout::Lookout;
+use super::Lookout;
+use super::Source;
 use super::post::Post;
 use super::receive::{Direction, Receives, SharedReceives};
-use super::state::{Apart, Endpoint, Requester, Sq, State};
-use super::{Handle, Source};
+use super::state::{Apart, Endpoint, Receiver, Requester, Sq, State};
 use parking_lot::Mutex;
 
 use crate::domain::{self, Membership};
@@ -37,8 +37,7 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn Q
         segments: spec.limits.max_receive_segments,
         is_shared: parts.shared.is_some(),
     };
-    let lookout = Arc::new(Lookout::new());
-    let endpoint = Arc::new_cyclic(|me| Endpoint {
+    Ok(Arc::new_cyclic(|me| Endpoint {
         sq: Apart(BiasedLock::new(Sq {
             state: State::Unconnected,
             requests: parts.requests,
@@ -47,8 +46,9 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn Q
             service: spec.service,
             stride: spec.limits.max_request_segments,
             sink: Arc::clone(&spec.sink),
-            memberships: parts.domains.iter().map(|one| Membership::new(one, me)).collect(),
+            memberships: memberships(&parts.domains, me),
         })),
+        receiver: Apart(Receiver { lookout: Lookout::new(), post: BiasedLock::new(post) }),
         rq: Apart(Direction::new(Receives {
             head: 0,
             ring: ReceiveRing::none(),
@@ -57,33 +57,38 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn Q
             domain: parts.domain,
             number,
             segments: Vec::new(),
-            lookout: Arc::clone(&lookout),
             shared: parts.shared,
             me: Weak::clone(me),
         })),
         number,
         host: Arc::clone(host),
         peer: Mutex::default(),
-    });
-    Ok(Arc::new(Handle { endpoint, lookout, post: BiasedLock::new(post) }))
+        me: Weak::clone(me),
+    }))
+}
+
+/// Enters a queue pair among the users of domains.
+fn memberships(
+    domains: &[Option<Arc<domain::Domain>>; 2],
+    user: &Weak<Endpoint>,
+) -> [Option<Membership>; 2] {
+    domains.each_ref().map(|one| one.as_ref().map(|domain| Membership::new(domain, user)))
 }
 
 /// What a specification stands for in objects of this provider.
 struct Parts {
     requests: Requester,
     receives: Outlet,
-    shared: Option<SharedReceives>,
+    shared: Option<Box<SharedReceives>>,
     domain: u64,
-    domains: Vec<Arc<domain::Domain>>,
+    domains: [Option<Arc<domain::Domain>>; 2],
 }
 
 impl Parts {
     fn new(spec: &QueuePairSpec, number: u32) -> Result<Self> {
-        let mut domains = Vec::new();
-        if let Some(domain) = &spec.domain {
-            domains.push(domain::find(&**domain)?);
-        }
-        let domain = domains.first().map_or(0, |domain| domain.id);
+        let own = spec.domain.as_ref().map(|domain| domain::find(&**domain)).transpose()?;
+        let domain = own.as_ref().map_or(0, |domain| domain.id);
+        let mut domains = [own, None];
         let mut receive_credits = Arc::default();
         let shared = match &spec.shared_receives {
             Some(queue) => Some(shared_receive::find(&**queue)?),
@@ -93,7 +98,7 @@ impl Parts {
             queue.expect_user();
             receive_credits = Arc::clone(&queue.credits);
             if queue.domain.id != domain {
-                domains.push(Arc::clone(&queue.domain));
+                domains[1] = Some(Arc::clone(&queue.domain));
             }
         }
         let outlet = Outlet::new(
@@ -110,10 +115,12 @@ impl Parts {
                 spec.receive_queue.as_deref(),
                 Subtype::InvalidHandleEvdRecv,
             )?,
-            shared: shared.map(|queue| SharedReceives {
-                segments: vec![Segment::default(); queue.max_segments as usize].into(),
-                queue,
-                stalled: false,
+            shared: shared.map(|queue| {
+                Box::new(SharedReceives {
+                    segments: vec![Segment::default(); queue.max_segments as usize].into(),
+                    queue,
+                    stalled: false,
+                })
             }),
             domain,
             domains,
@@ -121,18 +128,17 @@ impl Parts {
     }
 }
 
-impl Handle {
+impl Endpoint {
     /// Takes over another specification.
     pub(super) fn set(&self, spec: &QueuePairSpec) -> Result<()> {
-        let endpoint = &self.endpoint;
-        let mut sq = endpoint.sq.lock();
+        let mut sq = self.sq.lock();
         if sq.retired || !matches!(sq.state, State::Unconnected) {
             return Err(sq.state.refusal());
         }
-        let mut post = self.post.lock();
-        let mut rq = endpoint.rq.lock();
+        let mut post = self.receiver.post.lock();
+        let mut rq = self.rq.lock();
         let receives = &mut rq.receives;
-        let parts = Parts::new(spec, endpoint.number)?;
+        let parts = Parts::new(spec, self.number)?;
         for (used, max) in [
             (sq.room.used(), spec.limits.max_requests),
             (post.room.used(), spec.limits.max_receives),
@@ -142,8 +148,7 @@ impl Handle {
                     .because(format!("{used} operations are outstanding, {max} would fit")));
             }
         }
-        let memberships =
-            parts.domains.iter().map(|one| Membership::new(one, &receives.me)).collect();
+        let memberships = memberships(&parts.domains, &receives.me);
         let size = (spec.limits.max_receives, spec.limits.max_receive_segments);
         if !post.ring.is_none() {
             post.ring = post.ring.enlarged(receives.head..post.tail, size);

@@ -8,6 +8,8 @@ use dat_core::provider::{ConnectionSink, ConnectionUpcall, Epochs, Service};
 
 use parking_lot::Mutex;
 
+use super::Lookout;
+use super::post::Post;
 use super::receive::Direction;
 use crate::domain::Membership;
 use crate::errors::wrong_state;
@@ -15,17 +17,27 @@ use crate::fabric::Host;
 use crate::outlet::{Outlet, Room};
 use crate::sync::BiasedLock;
 
-/// A queue pair, but for what only its user needs ([`Handle`](super::Handle)). The locks are taken
-/// in the order of the fields; each has cache lines of its own, for they are of different threads.
+/// A queue pair. Its locks are taken in the order of the fields, and each has cache lines of its
+/// own, for they are of different threads; what a post needs is in the first line or two of each.
 #[repr(C)]
 pub(crate) struct Endpoint {
     pub(crate) sq: Apart<BiasedLock<Sq>>,
+    /// Only who posts receives needs these.
+    pub(super) receiver: Apart<Receiver>,
     pub(crate) rq: Apart<Direction>,
     /// What windows confined to this queue pair know it by; never 0.
     pub(super) number: u32,
     pub(crate) host: Arc<Host>,
     /// Who this one is or was connected to last; whose `rq` the own requests execute under.
     pub(super) peer: Mutex<Weak<Endpoint>>,
+    pub(super) me: Weak<Endpoint>,
+}
+
+/// Where receives are posted.
+#[repr(C)]
+pub(super) struct Receiver {
+    pub(super) lookout: Lookout,
+    pub(super) post: BiasedLock<Post>,
 }
 
 /// Something at the beginning of a cache line.
@@ -45,16 +57,17 @@ impl<T> Deref for Apart<T> {
 #[repr(C)]
 pub(crate) struct Sq {
     pub(crate) state: State,
-    pub(crate) requests: Requester,
     pub(super) room: Room,
+    pub(crate) requests: Requester,
     /// Retired for good: nothing leads back.
     pub(crate) retired: bool,
     pub(crate) service: Service,
     /// Segments of one request.
     pub(super) stride: u32,
     pub(crate) sink: Arc<dyn ConnectionSink>,
-    /// The domains whose memory is copied on behalf of this queue pair.
-    pub(super) memberships: Vec<Membership>,
+    /// Those of the domains whose memory is copied on behalf of this queue pair: its own, and that
+    /// of a shared receive queue.
+    pub(super) memberships: [Option<Membership>; 2],
 }
 
 /// On whose behalf requests execute, in the order of its use.

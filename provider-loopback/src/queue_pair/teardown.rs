@@ -12,6 +12,7 @@ use dat_core::error::Result;
 use dat_core::flags::Close;
 use dat_core::provider::ConnectionUpcall;
 
+use super::Lookout;
 use super::receive::{Inbound, Rq, Source};
 use super::state::{Announced, End, Endpoint, State};
 use crate::outlet::Upcalls;
@@ -49,7 +50,7 @@ fn end(link: u64, one: &Endpoint, other: &Endpoint, how: End, report: Report) {
 
 impl Rq {
     /// Flushes the peer's waiting requests and the own receives, whatever the state.
-    pub(crate) fn shut(&mut self, upcalls: &mut Upcalls) -> Option<Source> {
+    pub(crate) fn shut(&mut self, lookout: &Lookout, upcalls: &mut Upcalls) -> Option<Box<Source>> {
         let before = std::mem::replace(&mut self.inbound, Inbound::Shut);
         let source = match before {
             Inbound::Open(mut source) => {
@@ -62,7 +63,7 @@ impl Rq {
             _ => None,
         };
         // Those that are posted from now on are flushed by who posts them.
-        self.receives.lookout.demand();
+        lookout.demand();
         self.flush(upcalls);
         source
     }
@@ -76,7 +77,7 @@ impl Endpoint {
         if !rq.inbound.is(link) {
             return;
         }
-        let source = rq.shut(&mut upcalls);
+        let source = rq.shut(&self.receiver.lookout, &mut upcalls);
         drop(rq);
         upcalls.deliver();
         // It may hold the last reference to the peer, which goes without the lock.
@@ -117,7 +118,7 @@ impl Endpoint {
         };
         sq.state = State::Disconnected;
         let mut upcalls = Upcalls::default();
-        let source = self.rq.lock().shut(&mut upcalls);
+        let source = self.rq.lock().shut(&self.receiver.lookout, &mut upcalls);
         let sink = Arc::clone(&sq.sink);
         drop(sq);
         upcalls.deliver();
@@ -134,7 +135,7 @@ impl Endpoint {
         let attempt = connection.attempt;
         let before = std::mem::replace(&mut sq.state, State::Disconnected);
         let mut upcalls = Upcalls::default();
-        let source = self.rq.lock().shut(&mut upcalls);
+        let source = self.rq.lock().shut(&self.receiver.lookout, &mut upcalls);
         let sink = Arc::clone(&sq.sink);
         drop(sq);
         upcalls.deliver();
@@ -142,7 +143,7 @@ impl Endpoint {
         sink.connection_event(attempt, ConnectionUpcall::AcceptFailed);
     }
 
-    pub(super) fn disconnect(&self, how: Close) {
+    pub(super) fn end(&self, how: Close) {
         let mut sq = self.sq.lock();
         match &sq.state {
             State::Unconnected | State::Disconnected => {}
@@ -152,7 +153,7 @@ impl Endpoint {
                 // Nothing when an accept came between: that is looked at again.
                 self.fail_attempt(link, None);
                 if self.sq.lock().state.connection(link).is_some() {
-                    self.disconnect(how);
+                    self.end(how);
                 }
             }
             State::Connected(connection) => {
@@ -166,7 +167,7 @@ impl Endpoint {
         }
     }
 
-    pub(super) fn retire(&self) {
+    pub(super) fn end_for_good(&self) {
         let mut sq = self.sq.lock();
         sq.retired = true;
         if let State::Connected(connection) = &sq.state {
@@ -177,13 +178,13 @@ impl Endpoint {
         }
         sq.state = State::Disconnected;
         let mut upcalls = Upcalls::default();
-        let source = self.rq.lock().shut(&mut upcalls);
+        let source = self.rq.lock().shut(&self.receiver.lookout, &mut upcalls);
         drop(sq);
         upcalls.deliver();
         drop(source);
     }
 
-    pub(super) fn reset(&self) -> Result<()> {
+    pub(super) fn begin_anew(&self) -> Result<()> {
         let mut sq = self.sq.lock();
         if sq.retired || !matches!(sq.state, State::Disconnected) {
             return Err(sq.state.refusal());

@@ -330,6 +330,13 @@ pub(crate) struct Side {
     attempts: AtomicU64,
 }
 
+/// As the core lets go of one.
+impl Drop for Side {
+    fn drop(&mut self) {
+        self.qp.retire();
+    }
+}
+
 impl Side {
     pub(crate) fn new(world: &World, setup: Setup) -> Self {
         static TAGS: AtomicU64 = AtomicU64::new(100);
@@ -350,7 +357,7 @@ impl Side {
             epochs: Arc::default(),
             sink: Arc::clone(&recorder) as Arc<dyn ConnectionSink>,
         };
-        let qp = Arc::from(world.adapter.create_queue_pair(spec.clone()).expect("queue pair"));
+        let qp = world.adapter.create_queue_pair(spec.clone()).expect("queue pair");
         Self { qp, recorder, ready, spec, attempts: AtomicU64::new(1) }
     }
 
