@@ -2,7 +2,6 @@
 //! poller that takes no lock.
 
 use std::any::Any;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dat_core::Event;
@@ -13,24 +12,35 @@ use dat_core::provider::{
 };
 
 use crate::completion_ring::{Entry, Plain, Slots};
-use crate::outlet::{Credits, Upcalls};
+use crate::credits::{Attachment, CELLS, Page, page_of};
+use crate::errors::foreign;
+use crate::outlet::Upcalls;
 use crate::sync::BiasedLock;
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 #[repr(C)]
 pub(crate) struct Queue {
     producer: BiasedLock<Producer>,
-    poller: Progress,
+    progress: Arc<Progress>,
     sink: Arc<dyn CompletionSink>,
 }
 
-/// What the poller writes, apart from what producers write.
+/// How many completions the poller took, ever; apart from what producers write.
 #[repr(align(64))]
-struct Progress {
-    /// How many completions it took, ever.
-    taken: AtomicU64,
-    /// Whether there are news for it that no completion tells.
-    news: AtomicBool,
+#[derive(Default)]
+pub(crate) struct Progress(AtomicU64);
+
+impl Progress {
+    /// Acquire: what the poller did before is seen.
+    pub(crate) fn taken(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Release: the slots were read, and their room was counted.
+    #[inline(always)]
+    fn note(&self, taken: u64) {
+        self.0.store(taken, Ordering::Release);
+    }
 }
 
 /// In the order of its use.
@@ -48,31 +58,18 @@ struct Producer {
     /// The poller is gone: nobody will take completions any more.
     closed: bool,
     depth: u64,
-    /// The work queues that complete here; absent when one is gone.
-    sources: Vec<Option<Arc<Credits>>>,
-    /// Entries of `sources` that are free.
+    /// Counters of the work queues that complete here.
+    pages: Vec<Arc<Page>>,
+    /// Work queues that there is place for without another page.
     vacant: Vec<u32>,
-    /// What the poller does not know yet.
-    news: Vec<News>,
-    /// So much of it is worth a look at what needs no telling.
+    /// Work queues that are gone when everything up to that position was taken.
+    gone: Vec<(u32, u64)>,
+    /// So many of them are worth a look.
     patience: usize,
 }
 
-/// News that are never too many.
+/// Those that are gone are never too many.
 const FEW: usize = 64;
-
-/// News of a source, in the order of what happened.
-enum News {
-    Known {
-        source: u32,
-        credits: Arc<Credits>,
-    },
-    /// The source is gone when everything up to that position was taken.
-    Gone {
-        source: u32,
-        after: u64,
-    },
-}
 
 /// The half that queue pairs are made with.
 pub(crate) struct Handle(pub(crate) Arc<Queue>);
@@ -83,82 +80,106 @@ struct Poller {
     /// The next position to take.
     head: u64,
     slots: Slots,
-    /// The credits of the sources that it knows.
-    sources: Vec<Option<Arc<Credits>>>,
+    /// Those of the pages that it knows.
+    pages: Vec<Arc<Page>>,
+    progress: Arc<Progress>,
     queue: Arc<Queue>,
     /// What was told to the producers.
     notify: Notify,
 }
 
 pub(crate) fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> CompletionQueueParts {
-    let slots = Slots::new(depth);
-    let depth = depth.max(1) as u64;
-    let producer = BiasedLock::new(Producer {
-        tail: 0,
-        plain: depth,
-        slots: slots.clone(),
-        limit: depth,
-        notify: Notify::Off,
-        closed: false,
-        depth,
-        sources: Vec::new(),
-        vacant: Vec::new(),
-        news: Vec::new(),
-        patience: FEW,
-    });
-    let poller = Progress { taken: AtomicU64::new(0), news: AtomicBool::new(false) };
-    let queue = Arc::new(Queue { producer, poller, sink });
+    let queue = Queue::new(depth, sink);
+    let slots = queue.producer.lock().slots.clone();
     CompletionQueueParts {
         queue: Arc::new(Handle(Arc::clone(&queue))),
         poller: Box::new(Poller {
+            progress: Arc::clone(&queue.progress),
             queue,
             slots,
             head: 0,
             notify: Notify::Off,
-            sources: Vec::new(),
+            pages: Vec::new(),
         }),
     }
 }
 
+/// The queue behind a handle of the contract, if there is one; `subtype` says which argument it is.
+pub(crate) fn find(queue: Option<&dyn CompletionQueue>, subtype: Subtype) -> Result<Arc<Queue>> {
+    let Some(queue) = queue else { return Ok(Queue::nowhere()) };
+    match queue.as_any().downcast_ref::<Handle>() {
+        Some(handle) => Ok(Arc::clone(&handle.0)),
+        None => Err(foreign("completion queue", subtype)),
+    }
+}
+
+/// Nobody to be told.
+struct Nobody;
+
+impl CompletionSink for Nobody {
+    fn completion_ready(&self) {}
+
+    fn completion_overflow(&self) {}
+}
+
 impl Queue {
-    /// Makes a work queue known; its credits are released as its completions are polled.
-    pub(crate) fn attach(&self, credits: Arc<Credits>) -> u32 {
+    fn new(depth: usize, sink: Arc<dyn CompletionSink>) -> Arc<Self> {
+        let slots = Slots::new(depth);
+        let depth = depth.max(1) as u64;
+        let producer = BiasedLock::new(Producer {
+            tail: 0,
+            plain: depth,
+            slots,
+            limit: depth,
+            notify: Notify::Off,
+            closed: false,
+            depth,
+            pages: Vec::new(),
+            vacant: Vec::new(),
+            gone: Vec::new(),
+            patience: FEW,
+        });
+        Arc::new(Self { producer, progress: Arc::default(), sink })
+    }
+
+    /// A queue that nobody polls, for what nobody is interested in.
+    fn nowhere() -> Arc<Self> {
+        let queue = Self::new(0, Arc::new(Nobody));
+        queue.producer.lock().close();
+        queue
+    }
+
+    /// A place for a work queue, whose room is counted as its completions are polled.
+    pub(crate) fn attach(self: &Arc<Self>) -> Attachment {
         let mut producer = self.producer.lock();
+        if producer.vacant.is_empty() {
+            producer.forget_gone(self.progress.taken());
+        }
         let source = match producer.vacant.pop() {
-            Some(free) => {
-                producer.sources[free as usize] = Some(Arc::clone(&credits));
-                free
-            }
-            None => {
-                producer.sources.push(Some(Arc::clone(&credits)));
-                (producer.sources.len() - 1) as u32
-            }
+            Some(vacant) => vacant,
+            None => producer.add_page(Arc::new(Page::new(self, &self.progress))),
         };
-        self.tell(&mut producer, News::Known { source, credits });
-        source
+        Attachment::new(&producer.pages[page_of(source)], source)
     }
 
     /// The work queue completes nothing here any more; what waits stays.
     pub(crate) fn detach(&self, source: u32) {
         let mut producer = self.producer.lock();
-        producer.sources[source as usize] = None;
         let after = producer.tail;
-        self.tell(&mut producer, News::Gone { source, after });
+        producer.gone.push((source, after));
+        if producer.gone.len() > producer.patience {
+            producer.forget_gone(self.progress.taken());
+        }
     }
 
-    /// Has the poller learn something before it takes what is stored from now on.
-    fn tell(&self, producer: &mut Producer, news: News) {
-        if producer.closed {
-            if let News::Gone { source, .. } = news {
-                producer.vacant.push(source);
-            }
-            return;
-        }
-        producer.news.push(news);
-        if producer.news.len() > producer.patience {
-            producer.forget_vain_news(self.poller.taken.load(Ordering::Acquire));
-        }
-        self.poller.news.store(true, Ordering::Release);
+    /// The position that the next completion gets.
+    pub(crate) fn position(&self) -> u64 {
+        self.producer.lock().tail
+    }
+
+    /// An operation of a work queue ended that is not reported.
+    pub(crate) fn skip(&self, source: u32) {
+        self.producer.lock().page(source).drop_one(source);
     }
 
     /// Stores the completion of a plain success, if it is one of many: there is room, and nobody
@@ -201,9 +222,7 @@ impl Queue {
     /// Nobody will poll a completion, so it frees its room now.
     #[cold]
     fn refuse(self: &Arc<Self>, producer: &Producer, source: u32, upcalls: &mut Upcalls) {
-        if let Some(credits) = &producer.sources[source as usize] {
-            credits.drop_one();
-        }
+        producer.page(source).drop_one(source);
         if !producer.closed {
             upcalls.overflow(self, source);
         }
@@ -214,7 +233,7 @@ impl Queue {
     fn find_room(&self, producer: &mut Producer) -> bool {
         if !producer.closed {
             // Acquire: the poller has read what is about to be overwritten.
-            producer.limit = self.poller.taken.load(Ordering::Acquire) + producer.depth;
+            producer.limit = self.progress.taken() + producer.depth;
         }
         producer.tail < producer.limit
     }
@@ -240,26 +259,38 @@ impl Queue {
 }
 
 impl Producer {
-    /// Drops the news of sources that are gone and never completed anything: had the poller taken
-    /// a completion of theirs, it would have learnt of them.
+    fn page(&self, source: u32) -> &Page {
+        &self.pages[page_of(source)]
+    }
+
+    /// Makes place for more work queues; for the first of them.
+    fn add_page(&mut self, page: Arc<Page>) -> u32 {
+        let first = (self.pages.len() * CELLS) as u32;
+        self.pages.push(page);
+        self.vacant.extend((first + 1..first + CELLS as u32).rev());
+        first
+    }
+
+    /// Gives away the places of those that are gone, of which nothing waits any more.
     #[cold]
-    fn forget_vain_news(&mut self, taken: u64) {
-        let known = self.news.iter().filter_map(|news| match news {
-            News::Known { source, .. } => Some(*source),
-            News::Gone { .. } => None,
+    fn forget_gone(&mut self, taken: u64) {
+        let vacant = &mut self.vacant;
+        self.gone.retain(|&(source, after)| {
+            let waits = after > taken;
+            if !waits {
+                vacant.push(source);
+            }
+            waits
         });
-        let untold: BTreeSet<u32> = known.collect();
-        let gone = self.news.iter().filter_map(|news| match news {
-            News::Gone { source, after } if *after <= taken => Some(*source),
-            _ => None,
-        });
-        let vain: BTreeSet<u32> = gone.filter(|source| untold.contains(source)).collect();
-        self.news.retain(|news| {
-            let (News::Known { source, .. } | News::Gone { source, .. }) = news;
-            !vain.contains(source)
-        });
-        self.vacant.extend(vain);
-        self.patience = (self.news.len() * 2).max(FEW);
+        self.patience = (self.gone.len() * 2).max(FEW);
+    }
+
+    /// Nobody polls from now on.
+    fn close(&mut self) {
+        self.closed = true;
+        self.limit = self.tail;
+        self.plain = self.tail;
+        self.notify = Notify::Off;
     }
 }
 
@@ -280,10 +311,7 @@ impl CompletionPoller for Poller {
             count += 1;
         }
         if count > 0 {
-            // Release: the slots were read.
-            self.queue.poller.taken.store(self.head, Ordering::Release);
-        } else if self.queue.poller.news.load(Ordering::Relaxed) {
-            self.learn();
+            self.progress.note(self.head);
         }
         count
     }
@@ -293,15 +321,15 @@ impl CompletionPoller for Poller {
         let Some((completion, source)) = self.slots.get_plain(self.head) else {
             return self.take_any(event);
         };
-        let Some(Some(credits)) = self.sources.get(source as usize) else {
+        let Some(page) = self.pages.get(page_of(source)) else {
             return self.take_any(event);
         };
         if !event.become_dto(completion) {
             return self.take_any(event);
         }
-        credits.release();
+        page.release(source);
         self.head += 1;
-        self.queue.poller.taken.store(self.head, Ordering::Release);
+        self.progress.note(self.head);
         true
     }
 
@@ -343,67 +371,37 @@ impl Poller {
     /// As [`take`](CompletionPoller::take), in every case.
     #[inline(never)]
     fn take_any(&mut self, event: &mut Event) -> bool {
-        let Some(Entry { completion, source }) = self.slots.get(self.head) else {
-            if self.queue.poller.news.load(Ordering::Relaxed) {
-                self.learn();
-            }
-            return false;
-        };
+        let Some(Entry { completion, source }) = self.slots.get(self.head) else { return false };
         event.complete(completion);
         self.finish(source);
-        self.queue.poller.taken.store(self.head, Ordering::Release);
+        self.progress.note(self.head);
         true
     }
 
     /// The completion at the head was read.
     #[inline]
     fn finish(&mut self, source: u32) {
-        let index = source as usize;
-        // Who stored it has told of its source before.
-        if self.sources.get(index).is_none_or(Option::is_none) {
+        // Who stored it has its place from before.
+        if page_of(source) >= self.pages.len() {
             self.learn();
         }
-        if let Some(Some(credits)) = self.sources.get(index) {
-            credits.release();
+        if let Some(page) = self.pages.get(page_of(source)) {
+            page.release(source);
         }
-        // Last: its source is not gone before.
+        // Last: its place is not given away before.
         self.head += 1;
     }
 
-    /// Takes up what the producers have to tell.
+    /// Takes up the pages that were added.
     #[cold]
     fn learn(&mut self) {
-        let mut producer = self.queue.producer.lock();
-        for news in std::mem::take(&mut producer.news) {
-            match news {
-                News::Known { source, credits } => {
-                    let index = source as usize;
-                    if self.sources.len() <= index {
-                        self.sources.resize(index + 1, None);
-                    }
-                    self.sources[index] = Some(credits);
-                }
-                News::Gone { source, after } if after <= self.head => {
-                    self.sources[source as usize] = None;
-                    producer.vacant.push(source);
-                }
-                later @ News::Gone { .. } => producer.news.push(later),
-            }
-        }
-        let more = !producer.news.is_empty();
-        self.queue.poller.news.store(more, Ordering::Relaxed);
+        self.pages.clone_from(&self.queue.producer.lock().pages);
     }
 }
 
 impl Drop for Poller {
     fn drop(&mut self) {
-        {
-            let mut producer = self.queue.producer.lock();
-            producer.closed = true;
-            producer.limit = producer.tail;
-            producer.plain = producer.tail;
-            producer.notify = Notify::Off;
-        }
+        self.queue.producer.lock().close();
         while self.poll(&mut [Completion::default(); 16]) > 0 {}
     }
 }

@@ -43,6 +43,7 @@ mod adapter;
 mod completion_queue;
 mod completion_ring;
 mod connection;
+mod credits;
 mod domain;
 mod errors;
 mod fabric;

@@ -11,9 +11,11 @@ use dat_core::provider::{
     SharedReceiveSink,
 };
 
+use crate::completion_queue::Queue;
+use crate::credits::{Attachment, Room};
 use crate::domain::{self, Domain};
 use crate::errors::{foreign, no_room};
-use crate::outlet::{Credits, Room, Upcalls};
+use crate::outlet::Upcalls;
 use crate::queue_pair::Endpoint;
 use crate::receive_ring::Posted;
 use crate::ring::Ring;
@@ -21,7 +23,6 @@ use crate::ring::Ring;
 pub(crate) struct Shared {
     pub(crate) domain: Arc<Domain>,
     pub(crate) max_segments: u32,
-    pub(crate) credits: Arc<Credits>,
     buffers: BiasedLock<Buffers>,
     sink: Arc<dyn SharedReceiveSink>,
 }
@@ -42,15 +43,12 @@ pub(crate) fn create(
     limits: SharedReceiveLimits,
     sink: Arc<dyn SharedReceiveSink>,
 ) -> Result<Arc<dyn SharedReceiveQueue>> {
-    let credits = Credits::shared();
-    let room = Room::with_credits(limits.max_receives, &credits);
     Ok(Arc::new(Handle(Arc::new(Shared {
         domain: domain::find(domain)?,
         max_segments: limits.max_segments,
-        credits,
         buffers: BiasedLock::new(Buffers {
             ring: Ring::new(limits.max_receives, limits.max_segments),
-            room,
+            room: Room::new(limits.max_receives),
             watermark: 0,
             stalled: VecDeque::new(),
         }),
@@ -67,9 +65,19 @@ pub(crate) fn find(queue: &dyn SharedReceiveQueue) -> Result<Arc<Shared>> {
 }
 
 impl Shared {
-    /// Makes room for one more queue pair to stall, so that no take has to.
-    pub(crate) fn expect_user(&self) {
-        self.buffers.lock().stalled.reserve(1);
+    /// Takes up one more queue pair, whose receives complete at that queue; what the queue knows
+    /// them by.
+    pub(crate) fn enter(&self, queue: &Arc<Queue>) -> u32 {
+        let mut buffers = self.buffers.lock();
+        // So that no take has to.
+        buffers.stalled.reserve(1);
+        buffers.room.share(queue)
+    }
+
+    /// The end of [`enter`](Self::enter).
+    pub(crate) fn leave(&self, queue: &Arc<Queue>) {
+        let over: Vec<Attachment> = self.buffers.lock().room.unshare(queue);
+        drop(over);
     }
 
     /// Whether there is a buffer now; if not, notes who wants the next one.
@@ -167,7 +175,7 @@ impl SharedReceiveQueue for Handle {
     }
 
     fn counts(&self) -> (u32, u32) {
-        let mut buffers = self.0.buffers.lock();
+        let buffers = self.0.buffers.lock();
         (u32::try_from(buffers.ring.len()).unwrap_or(u32::MAX), buffers.room.used())
     }
 

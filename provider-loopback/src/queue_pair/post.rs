@@ -5,8 +5,8 @@ use dat_core::flags::CompletionFlags;
 use dat_core::provider::ReceiveRequest;
 
 use super::state::Endpoint;
+use crate::credits::Room;
 use crate::errors::{no_room, wrong_state};
-use crate::outlet::Room;
 use crate::receive_ring::{Posted, ReceiveRing};
 
 /// Where receives are posted, in the order of its use.

@@ -17,6 +17,7 @@ use super::execute::{Step, execute};
 use super::send::Pending;
 use super::state::{End, Endpoint, Requester};
 use super::teardown::Finish;
+use crate::completion_queue::Queue;
 use crate::outlet::{Outlet, Upcalls};
 use crate::receive_ring::{Posted, ReceiveRing};
 use crate::ring::Ring;
@@ -174,10 +175,18 @@ impl Arrival {
 /// The shared receive queue that receives are taken from.
 pub(super) struct SharedReceives {
     pub(super) queue: Arc<Shared>,
+    /// Where they complete.
+    pub(super) completions: Arc<Queue>,
     /// Place for the segments of the buffer in hand.
     pub(super) segments: Box<[Segment]>,
     /// Whether the queue knows that the peer waits for a buffer.
     pub(super) stalled: bool,
+}
+
+impl Drop for SharedReceives {
+    fn drop(&mut self) {
+        self.queue.leave(&self.completions);
+    }
 }
 
 impl Receives {

@@ -13,9 +13,11 @@ use super::receive::{Direction, Receives, SharedReceives};
 use super::state::{Apart, Endpoint, Receiver, Requester, Sq, State};
 use parking_lot::Mutex;
 
+use crate::completion_queue::find;
+use crate::credits::{Attachment, Room};
 use crate::domain::{self, Membership};
 use crate::fabric::{self, Host};
-use crate::outlet::{Outlet, Room};
+use crate::outlet::Outlet;
 use crate::receive_ring::ReceiveRing;
 use crate::ring::Ring;
 use crate::shared_receive;
@@ -25,11 +27,10 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn Q
     let number = fabric::serial();
     let parts = Parts::new(spec, number)?;
     let mut requests = Room::new(spec.limits.max_requests);
-    requests.add(parts.requests.outlet.credits());
     let mut room = Room::new(spec.limits.max_receives);
-    if parts.shared.is_none() {
-        room.add(parts.receives.credits());
-    }
+    // None left by another way before.
+    let _ = requests.leave_by(parts.request_place, 0);
+    let _ = parts.receive_place.map(|place| room.leave_by(place, 0));
     let post = Post {
         tail: 0,
         ring: ReceiveRing::none(),
@@ -78,7 +79,10 @@ fn memberships(
 /// What a specification stands for in objects of this provider.
 struct Parts {
     requests: Requester,
+    request_place: Attachment,
     receives: Outlet,
+    /// None where receives are shared.
+    receive_place: Option<Attachment>,
     shared: Option<Box<SharedReceives>>,
     domain: u64,
     domains: [Option<Arc<domain::Domain>>; 2],
@@ -89,36 +93,37 @@ impl Parts {
         let own = spec.domain.as_ref().map(|domain| domain::find(&**domain)).transpose()?;
         let domain = own.as_ref().map_or(0, |domain| domain.id);
         let mut domains = [own, None];
-        let mut receive_credits = Arc::default();
         let shared = match &spec.shared_receives {
             Some(queue) => Some(shared_receive::find(&**queue)?),
             None => None,
         };
         if let Some(queue) = &shared {
-            queue.expect_user();
-            receive_credits = Arc::clone(&queue.credits);
             if queue.domain.id != domain {
                 domains[1] = Some(Arc::clone(&queue.domain));
             }
         }
-        let outlet = Outlet::new(
-            spec.tag,
-            Arc::default(),
-            spec.request_queue.as_deref(),
-            Subtype::InvalidHandleEvdRequest,
-        )?;
+        let (out, back) = (
+            find(spec.request_queue.as_deref(), Subtype::InvalidHandleEvdRequest)?,
+            find(spec.receive_queue.as_deref(), Subtype::InvalidHandleEvdRecv)?,
+        );
+        let request_place = out.attach();
+        let receive_place = shared.is_none().then(|| back.attach());
+        let source = match (&receive_place, &shared) {
+            (Some(place), _) => place.source(),
+            (None, Some(shared)) => shared.enter(&back),
+            (None, None) => 0,
+        };
+        let outlet = Outlet::new(spec.tag, out, request_place.source());
         Ok(Self {
             requests: Requester { outlet, domain, epochs: Arc::clone(&spec.epochs), number },
-            receives: Outlet::new(
-                spec.tag,
-                receive_credits,
-                spec.receive_queue.as_deref(),
-                Subtype::InvalidHandleEvdRecv,
-            )?,
+            request_place,
+            receives: Outlet::new(spec.tag, Arc::clone(&back), source),
+            receive_place,
             shared: shared.map(|queue| {
                 Box::new(SharedReceives {
                     segments: vec![Segment::default(); queue.max_segments as usize].into(),
                     queue,
+                    completions: back,
                     stalled: false,
                 })
             }),
@@ -131,6 +136,8 @@ impl Parts {
 impl Endpoint {
     /// Takes over another specification.
     pub(super) fn set(&self, spec: &QueuePairSpec) -> Result<()> {
+        // Not under the locks, for it may take others.
+        let parts = Parts::new(spec, self.number)?;
         let mut sq = self.sq.lock();
         if sq.retired || !matches!(sq.state, State::Unconnected) {
             return Err(sq.state.refusal());
@@ -138,7 +145,6 @@ impl Endpoint {
         let mut post = self.receiver.post.lock();
         let mut rq = self.rq.lock();
         let receives = &mut rq.receives;
-        let parts = Parts::new(spec, self.number)?;
         for (used, max) in [
             (sq.room.used(), spec.limits.max_requests),
             (post.room.used(), spec.limits.max_receives),
@@ -162,16 +168,17 @@ impl Endpoint {
         post.segments = spec.limits.max_receive_segments;
         post.is_shared = parts.shared.is_some();
         post.room.resize(spec.limits.max_receives);
-        if parts.shared.is_none() {
-            post.room.add(parts.receives.credits());
-        }
+        let end = receives.outlet.queue().position();
+        let over = parts.receive_place.map(|place| post.room.leave_by(place, end));
         receives.domain = parts.domain;
         receives.epochs = Arc::clone(&spec.epochs);
         sq.room.resize(spec.limits.max_requests);
-        sq.room.add(parts.requests.outlet.credits());
+        let end = sq.requests.outlet.queue().position();
+        let over = (over, sq.room.leave_by(parts.request_place, end));
         sq.stride = spec.limits.max_request_segments;
         sq.service = spec.service;
         let before = (
+            over,
             replace(&mut receives.outlet, parts.receives),
             replace(&mut receives.shared, parts.shared),
             replace(&mut sq.requests, parts.requests),

@@ -11,10 +11,11 @@ use parking_lot::Mutex;
 use super::Lookout;
 use super::post::Post;
 use super::receive::Direction;
+use crate::credits::Room;
 use crate::domain::Membership;
 use crate::errors::wrong_state;
 use crate::fabric::Host;
-use crate::outlet::{Outlet, Room};
+use crate::outlet::Outlet;
 use crate::sync::BiasedLock;
 
 /// A queue pair. Its locks are taken in the order of the fields, and each has cache lines of its

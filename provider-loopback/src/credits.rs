@@ -1,0 +1,246 @@
+//! The room that completions free, counted by the completion queue. The counters of its work
+//! queues stand side by side, so that to poll the completions of many touches few cache lines.
+
+use std::sync::{Arc, Weak};
+
+use crate::completion_queue::{Progress, Queue};
+use crate::sync::atomic::{AtomicU32, Ordering};
+
+/// Work queues of a page.
+pub(crate) const CELLS: usize = 32;
+
+/// How many operations of each of some work queues are over, ever, modulo 2^32.
+#[repr(C, align(64))]
+pub(crate) struct Page {
+    /// Those that were polled. Written by the poller.
+    polled: [AtomicU32; CELLS],
+    /// Those that nobody will poll.
+    dropped: [AtomicU32; CELLS],
+    progress: Arc<Progress>,
+    queue: Weak<Queue>,
+}
+
+/// The page that a work queue is on.
+#[inline(always)]
+pub(crate) fn page_of(source: u32) -> usize {
+    source as usize / CELLS
+}
+
+impl Page {
+    /// The next page of a completion queue.
+    pub(crate) fn new(queue: &Arc<Queue>, progress: &Arc<Progress>) -> Self {
+        Self {
+            polled: std::array::from_fn(|_| AtomicU32::new(0)),
+            dropped: std::array::from_fn(|_| AtomicU32::new(0)),
+            progress: Arc::clone(progress),
+            queue: Arc::downgrade(queue),
+        }
+    }
+
+    /// An operation was polled. Only the poller calls this.
+    #[inline(always)]
+    pub(crate) fn release(&self, source: u32) {
+        let polled = &self.polled[source as usize % CELLS];
+        // Release: what the poller read comes before the next use of the room.
+        polled.store(polled.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
+    }
+
+    /// An operation ended that nobody will poll.
+    pub(crate) fn drop_one(&self, source: u32) {
+        self.dropped[source as usize % CELLS].fetch_add(1, Ordering::Release);
+    }
+
+    fn released(&self, source: u32) -> u32 {
+        let cell = source as usize % CELLS;
+        let dropped = self.dropped[cell].load(Ordering::Acquire);
+        self.polled[cell].load(Ordering::Acquire).wrapping_add(dropped)
+    }
+}
+
+/// The place of a work queue among those that a completion queue knows. The end of it gives the
+/// place to another, once all that it completed was taken; to be dropped without locks.
+pub(crate) struct Attachment {
+    page: Arc<Page>,
+    source: u32,
+}
+
+impl Attachment {
+    /// The place of that number, which nobody has.
+    pub(crate) fn new(page: &Arc<Page>, source: u32) -> Self {
+        Self { page: Arc::clone(page), source }
+    }
+
+    /// What the completion queue knows it by.
+    pub(crate) fn source(&self) -> u32 {
+        self.source
+    }
+
+    fn released(&self) -> u32 {
+        self.page.released(self.source)
+    }
+
+    /// Whether everything up to that position was taken.
+    fn is_over(&self, position: u64) -> bool {
+        self.page.progress.taken() >= position
+    }
+
+    fn is_at(&self, queue: &Arc<Queue>) -> bool {
+        std::ptr::eq(Weak::as_ptr(&self.page.queue), Arc::as_ptr(queue))
+    }
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        if let Some(queue) = self.page.queue.upgrade() {
+            queue.detach(self.source);
+        }
+    }
+}
+
+/// The room of a work queue: operations posted and not yet polled. The lock of the queue
+/// guards it. In the order of its use.
+#[repr(C)]
+pub(crate) struct Room {
+    /// How many were posted, ever, modulo 2^32.
+    posted: u32,
+    /// Up to which there is room; more may have been released since.
+    limit: u32,
+    max: u32,
+    /// What left by attachments that are gone, less what others had counted there before.
+    before: u32,
+    /// The attachment that operations leave by; absent where there are several.
+    now: Option<Attachment>,
+    /// Others that operations leave by, or left by before: mostly none.
+    others: Option<Box<Others>>,
+}
+
+#[derive(Default)]
+struct Others(Vec<Other>);
+
+struct Other {
+    attachment: Attachment,
+    /// Queue pairs whose operations leave by it.
+    users: u32,
+    /// Without users, the position up to which their completions are.
+    end: u64,
+}
+
+impl Room {
+    pub(crate) fn new(max: u32) -> Self {
+        Self { posted: 0, limit: max, max, before: 0, now: None, others: None }
+    }
+
+    /// Has operations leave by an attachment from now on. Those that left by the one before have
+    /// completions up to that position of its queue. Gives back what is not needed any more.
+    #[must_use]
+    pub(crate) fn leave_by(&mut self, attachment: Attachment, end: u64) -> Vec<Attachment> {
+        self.before = self.before.wrapping_sub(attachment.released());
+        if let Some(attachment) = self.now.replace(attachment) {
+            self.others.get_or_insert_default().0.push(Other { attachment, users: 0, end });
+        }
+        self.settle()
+    }
+
+    /// Has operations of one more queue pair leave by a queue; what that knows them by.
+    pub(crate) fn share(&mut self, queue: &Arc<Queue>) -> u32 {
+        let others = &mut self.others.get_or_insert_default().0;
+        let known =
+            others.iter_mut().find(|other| other.users > 0 && other.attachment.is_at(queue));
+        if let Some(known) = known {
+            known.users += 1;
+            return known.attachment.source;
+        }
+        let attachment = queue.attach();
+        let source = attachment.source;
+        self.before = self.before.wrapping_sub(attachment.released());
+        others.push(Other { attachment, users: 1, end: 0 });
+        source
+    }
+
+    /// The end of [`share`](Self::share). Gives back what is not needed any more.
+    #[must_use]
+    pub(crate) fn unshare(&mut self, queue: &Arc<Queue>) -> Vec<Attachment> {
+        let others = self.others.iter_mut().flat_map(|others| &mut others.0);
+        for other in others.filter(|other| other.users > 0 && other.attachment.is_at(queue)) {
+            other.users -= 1;
+            other.end = queue.position();
+        }
+        self.settle()
+    }
+
+    /// Adds up what is over.
+    fn settle(&mut self) -> Vec<Attachment> {
+        let Some(others) = &mut self.others else { return Vec::new() };
+        let is_over = |other: &Other| other.users == 0 && other.attachment.is_over(other.end);
+        let (over, rest) = others.0.drain(..).partition::<Vec<_>, _>(is_over);
+        others.0 = rest;
+        for other in &over {
+            self.before = self.before.wrapping_add(other.attachment.released());
+        }
+        over.into_iter().map(|other| other.attachment).collect()
+    }
+
+    fn released(&self) -> u32 {
+        let others = self.others.iter().flat_map(|others| &others.0);
+        let each = self.now.iter().chain(others.map(|other| &other.attachment));
+        each.map(Attachment::released).fold(self.before, u32::wrapping_add)
+    }
+
+    pub(crate) fn used(&self) -> u32 {
+        self.posted.wrapping_sub(self.released())
+    }
+
+    pub(crate) fn max(&self) -> u32 {
+        self.max
+    }
+
+    /// Changes the size; there is room for what is used.
+    pub(crate) fn resize(&mut self, max: u32) {
+        self.max = max;
+        self.limit = self.posted;
+    }
+
+    /// Takes room for one operation, if there is any.
+    #[inline]
+    pub(crate) fn take(&mut self) -> bool {
+        let is_there = self.is_there();
+        if is_there {
+            self.take_seen();
+        }
+        is_there
+    }
+
+    /// Whether there is room for one operation.
+    #[inline(always)]
+    pub(crate) fn is_there(&mut self) -> bool {
+        self.posted != self.limit || self.find()
+    }
+
+    /// Takes room for one operation, if there is some that is known of.
+    #[inline(always)]
+    pub(crate) fn take_known(&mut self) -> bool {
+        let known = self.posted != self.limit;
+        self.posted = self.posted.wrapping_add(u32::from(known));
+        known
+    }
+
+    /// Takes room that was seen.
+    #[inline(always)]
+    pub(crate) fn take_seen(&mut self) {
+        self.posted = self.posted.wrapping_add(1);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find(&mut self) -> bool {
+        let free = self.max.saturating_sub(self.used());
+        self.limit = self.posted.wrapping_add(free);
+        free > 0
+    }
+
+    /// Gives back the room of the last `take`, whose operation is over or was never posted.
+    #[inline]
+    pub(crate) fn undo(&mut self) {
+        self.posted = self.posted.wrapping_sub(1);
+    }
+}
