@@ -117,6 +117,12 @@ pub(crate) struct Room {
 #[derive(Default)]
 struct Others(Vec<Other>);
 
+impl Others {
+    fn released(&self) -> u32 {
+        self.0.iter().map(|other| other.attachment.released()).fold(0, u32::wrapping_add)
+    }
+}
+
 struct Other {
     attachment: Attachment,
     /// Queue pairs whose operations leave by it.
@@ -181,9 +187,9 @@ impl Room {
     }
 
     fn released(&self) -> u32 {
-        let others = self.others.iter().flat_map(|others| &others.0);
-        let each = self.now.iter().chain(others.map(|other| &other.attachment));
-        each.map(Attachment::released).fold(self.before, u32::wrapping_add)
+        let now = self.now.as_ref().map_or(0, Attachment::released);
+        let others = self.others.as_ref().map_or(0, |others| others.released());
+        self.before.wrapping_add(now).wrapping_add(others)
     }
 
     pub(crate) fn used(&self) -> u32 {

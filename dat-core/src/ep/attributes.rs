@@ -1,10 +1,28 @@
 //! The check of requested endpoint attributes, one by one and in combination
 //! (dat_ep_create(3DAT), dat_ep_create_with_srq(3DAT)).
 
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
 use crate::attr::EpAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::CompletionFlags;
 use crate::provider::{AdapterAttributes, QueuePairLimits};
+
+/// What the endpoint made last was made for: those that are made alike have one copy.
+#[derive(Debug, Default)]
+pub(crate) struct CommonAttributes(Mutex<Arc<EpAttributes>>);
+
+impl CommonAttributes {
+    pub(super) fn of(&self, attributes: EpAttributes) -> Arc<EpAttributes> {
+        let mut last = self.0.lock();
+        if **last != attributes {
+            *last = Arc::new(attributes);
+        }
+        Arc::clone(&last)
+    }
+}
 
 /// Checks attributes against an adapter and fills in what a 0 stands for.
 pub(super) fn check(

@@ -54,7 +54,8 @@ pub(super) struct Control {
     pub(super) attempt: u64,
     before_accept: EpState,
     pub(super) connect_evd: Option<Arc<EvdInner>>,
-    clock: Option<TimerKey>,
+    /// Only while an attempt has a time-out.
+    clock: Option<Box<TimerKey>>,
     /// Absent while there is nothing to say of it.
     pub(super) other: Option<Box<Other>>,
     /// Attempts of an endpoint for datagrams that are under way; mostly there never was one.
@@ -273,7 +274,7 @@ impl Control {
 
     /// Starts the clock of the attempt.
     pub(super) fn start_clock(&mut self, key: Option<TimerKey>) {
-        self.clock = key;
+        self.clock = key.map(Box::new);
     }
 }
 
@@ -284,7 +285,7 @@ fn shared(bytes: &[u8]) -> Arc<[u8]> {
 
 fn stop_clock(control: &mut Control) {
     if let Some(key) = control.clock.take() {
-        timer::cancel(key);
+        timer::cancel(*key);
     }
 }
 

@@ -188,6 +188,7 @@ impl Config {
             .map_err(describe)?;
         let amount = (attributes.max_rdma_read_in, attributes.max_rdma_read_out);
         let reads = Reads::reserve(ia, reads_before, amount).map_err(describe)?;
+        let attributes = ia.ep_attributes.of(attributes);
         Ok(Self { pz, recv, request, connect, srq, attributes, reads })
     }
 

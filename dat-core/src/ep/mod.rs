@@ -13,6 +13,7 @@ mod state;
 pub mod table;
 mod watermark;
 
+pub(crate) use attributes::CommonAttributes;
 pub use connect::Connect;
 pub(crate) use connect::check_private_data;
 pub use create::EpSpec;
@@ -118,7 +119,7 @@ struct Config {
     request: Option<CompletionUse>,
     connect: Option<Hold<EvdInner>>,
     srq: Option<Hold<SrqInner>>,
-    attributes: EpAttributes,
+    attributes: Arc<EpAttributes>,
     reads: Reads,
 }
 
@@ -221,7 +222,7 @@ impl Endpoint {
             request_evd: config.request.as_ref().map(|request| evd(&request.evd)),
             connect_evd: config.connect.as_ref().map(evd),
             srq: config.srq.as_ref().map(|srq| SharedReceiveQueue::from_inner(srq.arc())),
-            attributes: config.attributes.clone(),
+            attributes: EpAttributes::clone(&config.attributes),
             ignored_events: u64::from(inner.ignored.load(Ordering::Relaxed)),
         })
     }

@@ -168,7 +168,7 @@ fn merged(config: &Config, change: &EpChange) -> EpSpec {
         request_evd: pick(&change.request_evd, evd(config.request.as_ref().map(|used| &used.evd))),
         connect_evd: pick(&change.connect_evd, evd(config.connect.as_ref())),
         srq: config.srq.as_ref().map(|srq| SharedReceiveQueue::from_inner(srq.arc())),
-        attributes: Some(change.attributes.clone().unwrap_or_else(|| config.attributes.clone())),
+        attributes: Some(change.attributes.as_ref().unwrap_or(&config.attributes).clone()),
         unconfigured: false,
     }
 }

@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 
 use crate::attr::{EpAttributes, IaAttributes, ProviderAttributes};
 use crate::counters::{IaCounter, Tally};
+use crate::ep::CommonAttributes;
 use crate::error::{Error, Result};
 use crate::evd::{EvdInner, EventDispatcher};
 use crate::event::{AsyncError, AsyncErrorKind, Event};
@@ -57,6 +58,8 @@ pub(crate) struct IaInner {
     pub(crate) regions: Arc<RegionTable>,
     /// Until when what was found there holds.
     pub(crate) epochs: Arc<Epochs>,
+    /// Attributes that endpoints have in common.
+    pub(crate) ep_attributes: CommonAttributes,
     /// What the consumers of the provider call their shared memory.
     pub(crate) shared_names: Arc<SharedNames>,
     books: Books,

@@ -9,6 +9,7 @@ use super::books::Books;
 use super::{AsyncEvd, IaInner, IaSink, InterfaceAdapter};
 use crate::attr::{IaAttributes, ProviderAttributes};
 use crate::counters::Tally;
+use crate::ep::CommonAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdOptions, EventDispatcher};
 use crate::flags::EvdFlags;
@@ -153,6 +154,7 @@ impl Candidate {
             attributes,
             regions: Arc::new(RegionTable::new()),
             epochs: Arc::default(),
+            ep_attributes: CommonAttributes::default(),
             shared_names: Arc::clone(self.guard.shared_names()),
             books: Books::default(),
             adapter: Mutex::new(Some(Opened { adapter, _in_use: self.guard })),

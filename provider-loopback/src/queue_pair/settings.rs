@@ -39,7 +39,7 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn Q
         is_shared: parts.shared.is_some(),
     };
     Ok(Arc::new_cyclic(|me| Endpoint {
-        sq: Apart(BiasedLock::new(Sq {
+        sq: BiasedLock::new(Sq {
             state: State::Unconnected,
             requests: parts.requests,
             room: requests,
@@ -48,7 +48,7 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn Q
             stride: spec.limits.max_request_segments,
             sink: Arc::clone(&spec.sink),
             memberships: memberships(&parts.domains, me),
-        })),
+        }),
         receiver: Apart(Receiver { lookout: Lookout::new(), post: BiasedLock::new(post) }),
         rq: Apart(Direction::new(Receives {
             head: 0,

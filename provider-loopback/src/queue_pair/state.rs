@@ -22,16 +22,16 @@ use crate::sync::BiasedLock;
 /// own, for they are of different threads; what a post needs is in the first line or two of each.
 #[repr(C)]
 pub(crate) struct Endpoint {
-    pub(crate) sq: Apart<BiasedLock<Sq>>,
+    pub(crate) sq: BiasedLock<Sq>,
+    pub(crate) host: Arc<Host>,
+    pub(super) me: Weak<Endpoint>,
+    /// Who this one is or was connected to last; whose `rq` the own requests execute under.
+    pub(super) peer: Mutex<Weak<Endpoint>>,
+    /// What windows confined to this queue pair know it by; never 0.
+    pub(super) number: u32,
     /// Only who posts receives needs these.
     pub(super) receiver: Apart<Receiver>,
     pub(crate) rq: Apart<Direction>,
-    /// What windows confined to this queue pair know it by; never 0.
-    pub(super) number: u32,
-    pub(crate) host: Arc<Host>,
-    /// Who this one is or was connected to last; whose `rq` the own requests execute under.
-    pub(super) peer: Mutex<Weak<Endpoint>>,
-    pub(super) me: Weak<Endpoint>,
 }
 
 /// Where receives are posted.
