@@ -4,12 +4,12 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use dat_core::Event;
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{
     Completion, CompletionFeatures, CompletionPoller, CompletionQueue, CompletionQueueParts,
     CompletionSink, Notify,
 };
+use dat_core::{DtoCompletion, DtoStatus, Event};
 
 use crate::completion_ring::{Entry, Plain, Slots};
 use crate::credits::{Attachment, CELLS, Page, page_of};
@@ -318,13 +318,16 @@ impl CompletionPoller for Poller {
 
     #[inline]
     fn take(&mut self, event: &mut Event) -> bool {
-        let Some((completion, source)) = self.slots.get_plain(self.head) else {
+        let Some(plain) = self.slots.get_plain(self.head) else {
             return self.take_any(event);
         };
+        let Plain { tag, cookie, length, operation, source } = plain;
         let Some(page) = self.pages.get(page_of(source)) else {
             return self.take_any(event);
         };
-        if !event.become_dto(completion) {
+        let status = DtoStatus::Success;
+        let done = DtoCompletion { ep: tag, cookie, length, extra: 0, operation, status };
+        if !event.become_dto(done) {
             return self.take_any(event);
         }
         page.release(source);

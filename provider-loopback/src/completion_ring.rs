@@ -1,15 +1,19 @@
 //! Completions on their way from one thread to another: a ring whose slots say themselves
-//! whether they are filled, so that a completion costs its taker one cache line.
+//! whether they are filled.
 //!
 //! There is one producer and one taker at a time, by their locks; the slots are all that they
-//! share. The words of a slot are atomics only to be shared: they are ordered by its number.
+//! share. The words of a slot are atomics only to be shared: they are ordered by the last of them.
+//!
+//! A completion is mostly half a cache line: a store to a line that the other processor has is
+//! slow, and the stores behind it wait, so lines count, and not bytes. What few completions have
+//! is told beside the slots.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use dat_core::provider::Completion;
-use dat_core::{DtoCompletion, DtoStatus, Operation};
+use dat_core::{DtoStatus, Operation};
 
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// A completion and where it comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +24,7 @@ pub(crate) struct Entry {
 }
 
 /// The completion of a success that is no bind and has nothing extra.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plain {
     pub(crate) tag: u64,
     pub(crate) cookie: u64,
@@ -33,144 +37,174 @@ pub(crate) struct Plain {
 #[derive(Clone)]
 pub(crate) struct Slots {
     /// As many as a power of two.
-    slots: Arc<[Slot]>,
+    lines: Arc<[Line]>,
+    /// Positions of one turn around the ring, as a power of two.
+    turn: u32,
+    /// What did not fit, by slot; none before there was any.
+    special: Arc<OnceLock<Box<[Special]>>>,
 }
 
 /// One cache line.
 #[repr(align(64))]
 #[derive(Default)]
+struct Line([Slot; SLOTS]);
+
+const SLOTS: usize = 2;
+
+#[derive(Default)]
 struct Slot {
-    /// The position that the slot is filled for, and 1.
-    filled: AtomicU64,
     tag: AtomicU64,
     cookie: AtomicU64,
     length: AtomicU64,
-    extra: AtomicU64,
-    /// Source, whether it is special, operation.
-    origin: AtomicU64,
-    status: AtomicU64,
+    /// Source, operation, whether it is special, turn: from the last bit on.
+    rest: AtomicU64,
 }
 
-/// It failed, is a bind, or has something extra; otherwise neither status nor that was written.
-const SPECIAL: u64 = 1 << 30;
-const OPERATION: u64 = 0xf;
+/// What only a special completion has.
+#[derive(Default)]
+struct Special {
+    extra: AtomicU64,
+    /// 0 for a success.
+    status: AtomicU32,
+}
+
+const OPERATION_AT: u32 = 32;
+const OPERATION: u64 = 0xf << OPERATION_AT;
+/// It failed, is a bind, or has something extra.
+const SPECIAL: u64 = 1 << 36;
+const TURN_AT: u32 = 37;
+/// The turn of a filled slot is never 0.
+const FILLED: u64 = 1 << 63;
+const TURN: u64 = FILLED | TURNS << TURN_AT;
+/// As many are told apart, less one.
+const TURNS: u64 = 0xff;
 
 impl Slots {
     /// Slots for at least so many completions.
     pub(crate) fn new(depth: usize) -> Self {
-        let count = depth.max(1).next_power_of_two();
-        Self { slots: (0..count).map(|_| Slot::default()).collect() }
+        let count = depth.max(SLOTS).next_power_of_two();
+        Self {
+            lines: (0..count / SLOTS).map(|_| Line::default()).collect(),
+            turn: count.ilog2(),
+            special: Arc::default(),
+        }
     }
 
+    /// The slot of a position; there is always one.
     #[inline(always)]
-    fn index(&self, position: u64) -> usize {
-        position as usize & (self.slots.len() - 1)
+    fn slot(&self, position: u64) -> Option<&Slot> {
+        let line = position as usize / SLOTS & self.lines.len().wrapping_sub(1);
+        Some(&self.lines.get(line)?.0[position as usize % SLOTS])
     }
 
-    #[inline]
-    fn slot(&self, position: u64) -> &Slot {
-        &self.slots[self.index(position)]
+    /// What the slot of a position says of its turn when it is filled.
+    #[inline(always)]
+    fn turn(&self, position: u64) -> u64 {
+        FILLED | (position >> self.turn & TURNS) << TURN_AT
     }
 
     /// Fills the slot of a position. Only the producer calls this, once for every position in
     /// turn, and only when what the slot had before was taken.
-    #[inline(always)]
     pub(crate) fn fill(&self, position: u64, entry: &Entry) {
-        let Entry { completion, source } = entry;
-        let succeeded = completion.status == DtoStatus::Success;
-        let is_bind = completion.operation == Operation::Bind;
-        let is_plain = succeeded && !is_bind && completion.extra == 0;
-        let origin = u64::from(*source) << 32
-            | if is_plain { 0 } else { SPECIAL }
-            | u64::from(completion.operation as u32);
-        let slot = self.slot(position);
-        slot.tag.store(completion.tag, Ordering::Relaxed);
-        slot.cookie.store(completion.cookie, Ordering::Relaxed);
-        slot.length.store(completion.length, Ordering::Relaxed);
-        slot.origin.store(origin, Ordering::Relaxed);
-        if !is_plain {
-            slot.extra.store(completion.extra, Ordering::Relaxed);
-            slot.status.store(pack(completion.status), Ordering::Relaxed);
+        let &Entry { completion, source } = entry;
+        let Completion { tag, cookie, length, extra, operation, status } = completion;
+        let plain = Plain { tag, cookie, length, operation, source };
+        let succeeded = status == DtoStatus::Success;
+        if succeeded && operation != Operation::Bind && extra == 0 {
+            self.fill_plain(position, &plain);
+        } else {
+            let special = &self.specials()[self.index(position)];
+            special.extra.store(extra, Ordering::Relaxed);
+            special.status.store(pack(status), Ordering::Relaxed);
+            self.fill_slot(position, &plain, SPECIAL);
         }
-        // Release: who sees the number sees the words, and all that came before them.
-        slot.filled.store(position + 1, Ordering::Release);
     }
 
-    /// As [`fill`](Self::fill), for what is plain; whether there are slots.
+    /// As [`fill`](Self::fill), for what is plain; whether there are slots, which there always are.
     #[inline(always)]
     pub(crate) fn fill_plain(&self, position: u64, entry: &Plain) -> bool {
+        self.fill_slot(position, entry, 0)
+    }
+
+    #[inline(always)]
+    fn fill_slot(&self, position: u64, entry: &Plain, special: u64) -> bool {
         let &Plain { tag, cookie, length, operation, source } = entry;
-        let Some(slot) = self.slots.get(self.index(position)) else { return false };
+        let Some(slot) = self.slot(position) else { return false };
+        let rest = u64::from(source) | (operation as u64) << OPERATION_AT | special;
         slot.tag.store(tag, Ordering::Relaxed);
         slot.cookie.store(cookie, Ordering::Relaxed);
         slot.length.store(length, Ordering::Relaxed);
-        slot.origin.store(u64::from(source) << 32 | operation as u64, Ordering::Relaxed);
-        // Release: as for `fill`.
-        slot.filled.store(position + 1, Ordering::Release);
+        // Release: who sees the turn sees the other words, and all that came before them.
+        slot.rest.store(rest | self.turn(position), Ordering::Release);
         true
+    }
+
+    fn index(&self, position: u64) -> usize {
+        position as usize & (self.lines.len() * SLOTS - 1)
+    }
+
+    /// What special completions have, which is made for the first of them.
+    fn specials(&self) -> &[Special] {
+        let count = self.lines.len() * SLOTS;
+        self.special.get_or_init(|| (0..count).map(|_| Special::default()).collect())
     }
 
     /// Whether the slot of a position is filled.
     #[inline]
     pub(crate) fn is_filled(&self, position: u64) -> bool {
-        self.slot(position).filled.load(Ordering::Acquire) == position + 1
+        let rest = self.slot(position).map(|slot| slot.rest.load(Ordering::Acquire));
+        rest.is_some_and(|rest| rest & TURN == self.turn(position))
     }
 
-    /// As [`get`](Self::get), for what is plain, as the event tells it, and its source. Anything
-    /// else is not taken here.
+    /// What the slot of a position holds, if that is plain. Only the taker calls this.
     #[inline(always)]
-    pub(crate) fn get_plain(&self, position: u64) -> Option<(DtoCompletion, u32)> {
-        let slot = self.slots.get(self.index(position))?;
-        if slot.filled.load(Ordering::Acquire) != position + 1 {
+    pub(crate) fn get_plain(&self, position: u64) -> Option<Plain> {
+        let slot = self.slot(position)?;
+        let rest = slot.rest.load(Ordering::Acquire);
+        if rest & (TURN | SPECIAL) != self.turn(position) {
             return None;
         }
-        let origin = slot.origin.load(Ordering::Relaxed);
-        if origin & SPECIAL != 0 {
-            return None;
-        }
-        let completion = DtoCompletion {
-            ep: slot.tag.load(Ordering::Relaxed),
-            cookie: slot.cookie.load(Ordering::Relaxed),
-            length: slot.length.load(Ordering::Relaxed),
-            extra: 0,
-            operation: operation(origin & OPERATION),
-            status: DtoStatus::Success,
-        };
-        Some((completion, (origin >> 32) as u32))
+        Some(slot.load(rest))
     }
 
     /// What the slot of a position holds, if it is filled. Only the taker calls this.
     #[inline(always)]
     pub(crate) fn get(&self, position: u64) -> Option<Entry> {
-        let slot = self.slot(position);
-        if slot.filled.load(Ordering::Acquire) != position + 1 {
+        let slot = self.slot(position)?;
+        let rest = slot.rest.load(Ordering::Acquire);
+        if rest & TURN != self.turn(position) {
             return None;
         }
-        let origin = slot.origin.load(Ordering::Relaxed);
-        let is_plain = origin & SPECIAL == 0;
-        Some(Entry {
-            completion: Completion {
-                tag: slot.tag.load(Ordering::Relaxed),
-                cookie: slot.cookie.load(Ordering::Relaxed),
-                length: slot.length.load(Ordering::Relaxed),
-                extra: if is_plain { 0 } else { slot.extra.load(Ordering::Relaxed) },
-                operation: operation(origin & OPERATION),
-                status: if is_plain {
-                    DtoStatus::Success
-                } else {
-                    unpack(slot.status.load(Ordering::Relaxed))
-                },
-            },
-            source: (origin >> 32) as u32,
-        })
+        let Plain { tag, cookie, length, operation, source } = slot.load(rest);
+        let (mut extra, mut status) = (0, DtoStatus::Success);
+        if rest & SPECIAL != 0 {
+            let special = &self.specials()[self.index(position)];
+            extra = special.extra.load(Ordering::Relaxed);
+            status = unpack(special.status.load(Ordering::Relaxed));
+        }
+        let completion = Completion { tag, cookie, length, extra, operation, status };
+        Some(Entry { completion, source })
     }
 }
 
-/// The operation of that number, of which the last bits are looked at.
+impl Slot {
+    #[inline(always)]
+    fn load(&self, rest: u64) -> Plain {
+        Plain {
+            tag: self.tag.load(Ordering::Relaxed),
+            cookie: self.cookie.load(Ordering::Relaxed),
+            length: self.length.load(Ordering::Relaxed),
+            operation: operation(rest),
+            source: rest as u32,
+        }
+    }
+}
+
+/// The operation that a slot tells.
 #[inline]
-fn operation(number: u64) -> Operation {
-    const ALL: [Operation; OPERATION as usize + 1] = {
-        let mut all = [Operation::Send; OPERATION as usize + 1];
+fn operation(rest: u64) -> Operation {
+    const ALL: [Operation; 16] = {
+        let mut all = [Operation::Send; 16];
         let known = [
             Operation::Send,
             Operation::RdmaWrite,
@@ -192,17 +226,17 @@ fn operation(number: u64) -> Operation {
         }
         all
     };
-    ALL[(number & OPERATION) as usize]
+    ALL[((rest & OPERATION) >> OPERATION_AT) as usize]
 }
 
 #[inline]
-fn pack(status: DtoStatus) -> u64 {
-    if status == DtoStatus::Success { 0 } else { status.value().into() }
+fn pack(status: DtoStatus) -> u32 {
+    if status == DtoStatus::Success { 0 } else { status.value() }
 }
 
 #[inline]
-fn unpack(value: u64) -> DtoStatus {
-    if value == 0 { DtoStatus::Success } else { failure(value as u32) }
+fn unpack(value: u32) -> DtoStatus {
+    if value == 0 { DtoStatus::Success } else { failure(value) }
 }
 
 #[cold]
@@ -214,34 +248,56 @@ fn failure(value: u32) -> DtoStatus {
 mod tests {
     use super::*;
 
+    /// Every kind of completion in turn, for any position.
+    fn entry(position: u64) -> Entry {
+        let number = position as usize;
+        let status = DtoStatus::all().nth(number % 13).unwrap_or(DtoStatus::Unknown(77));
+        let special = number % 3 == 0;
+        let completion = Completion {
+            tag: 1 << 60 | position,
+            cookie: u64::MAX - position,
+            length: u64::MAX / 2 - position,
+            extra: if special { position % 2 * 5 } else { 0 },
+            operation: operation((position % 15) << OPERATION_AT),
+            status: if special { status } else { DtoStatus::Success },
+        };
+        Entry { completion, source: u32::MAX - position as u32 }
+    }
+
     #[test]
-    fn a_slot_gives_back_what_it_was_filled_with() {
-        let slots = Slots::new(3);
-        for (position, number) in (0..40).enumerate() {
-            let position = position as u64;
-            assert_eq!(slots.get(position), None, "not filled yet");
-            let status = DtoStatus::all().nth(number % 13).unwrap_or(DtoStatus::Unknown(77));
-            let entry = Entry {
-                completion: Completion {
-                    tag: 1 << 60 | position,
-                    cookie: u64::MAX - position,
-                    length: position,
-                    extra: number as u64 % 2 * 5,
-                    operation: operation(position % 15),
-                    status,
-                },
-                source: u32::MAX - number as u32,
-            };
-            slots.fill(position, &entry);
-            assert!(slots.is_filled(position));
-            assert_eq!(slots.get(position), Some(entry));
+    fn a_slot_gives_back_what_it_was_filled_with_in_every_turn() {
+        // More turns than a slot tells apart, and a ring that begins in any of them.
+        for start in [0, 250, 500, 1 << 40] {
+            let slots = Slots::new(3);
+            for position in start..start + 1000 {
+                assert!(!slots.is_filled(position));
+                assert_eq!(slots.get(position), None, "not filled yet");
+                slots.fill(position, &entry(position));
+                assert!(slots.is_filled(position));
+                assert_eq!(slots.get(position), Some(entry(position)));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_plain_is_taken_as_such_and_nothing_else() {
+        let slots = Slots::new(64);
+        for position in 0..2000 {
+            let expected = entry(position);
+            slots.fill(position, &expected);
+            let Entry { completion, source } = expected;
+            let Completion { tag, cookie, length, extra, operation, status } = completion;
+            let succeeded = status == DtoStatus::Success;
+            let is_plain = succeeded && operation != Operation::Bind && extra == 0;
+            let plain = Plain { tag, cookie, length, operation, source };
+            assert_eq!(slots.get_plain(position), is_plain.then_some(plain));
         }
     }
 
     #[test]
     fn every_operation_keeps_its_number() {
         for number in [0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 13, 14] {
-            assert_eq!(operation(number) as u64, number);
+            assert_eq!(operation(number << OPERATION_AT) as u64, number);
         }
     }
 }

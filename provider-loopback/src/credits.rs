@@ -219,15 +219,34 @@ impl Room {
     /// Whether there is room for one operation.
     #[inline(always)]
     pub(crate) fn is_there(&mut self) -> bool {
-        self.posted != self.limit || self.find()
+        self.is_known() || self.find()
     }
 
-    /// Takes room for one operation, if there is some that is known of.
+    /// Takes room for one operation, if there is some that needs no long look.
     #[inline(always)]
     pub(crate) fn take_known(&mut self) -> bool {
-        let known = self.posted != self.limit;
+        let known = self.is_known();
         self.posted = self.posted.wrapping_add(u32::from(known));
         known
+    }
+
+    /// Whether there is room that needs no long look: who keeps a queue full finds room for one,
+    /// each time.
+    #[inline(always)]
+    fn is_known(&mut self) -> bool {
+        if self.posted == self.limit {
+            if let (Some(now), None) = (&self.now, &self.others) {
+                self.limit = self.limit_at(self.before.wrapping_add(now.released()));
+            }
+        }
+        self.posted != self.limit
+    }
+
+    /// The limit when so many were released, ever.
+    #[inline(always)]
+    fn limit_at(&self, released: u32) -> u32 {
+        let used = self.posted.wrapping_sub(released);
+        self.posted.wrapping_add(self.max.saturating_sub(used))
     }
 
     /// Takes room that was seen.
@@ -239,9 +258,8 @@ impl Room {
     #[cold]
     #[inline(never)]
     fn find(&mut self) -> bool {
-        let free = self.max.saturating_sub(self.used());
-        self.limit = self.posted.wrapping_add(free);
-        free > 0
+        self.limit = self.limit_at(self.released());
+        self.posted != self.limit
     }
 
     /// Gives back the room of the last `take`, whose operation is over or was never posted.

@@ -2,9 +2,12 @@
 //! themselves whether they are filled.
 //!
 //! There is one producer and one taker at a time, by their locks; the slots are all that they
-//! share. The words of a slot are atomics only to be shared: they are ordered by its number.
+//! share. The words of a slot are atomics only to be shared: they are ordered by the last of them.
+//!
+//! A receive is mostly one segment, and half a cache line: a store to a line that the other
+//! processor has is slow, and the stores behind it wait. Other receives are told beside the slots.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use dat_core::mem::prefetch;
 use dat_core::provider::Segment;
@@ -24,45 +27,62 @@ pub(crate) struct Posted {
 
 /// The slots; positions count from 0 and never wrap. A clone has the same slots.
 #[derive(Clone)]
-#[repr(C)]
 pub(crate) struct ReceiveRing {
     /// As many as a power of two; or none.
-    slots: Arc<[Slot]>,
-    more: Arc<More>,
+    lines: Arc<[Line]>,
+    /// Positions of one turn around the ring, as a power of two.
+    turn: u32,
+    special: Arc<Special>,
 }
 
-/// The segments after the first: so many of each slot, in three words each.
-struct More {
-    words: Box<[AtomicU64]>,
-    stride: usize,
-}
-
-/// One cache line, with the first segment.
+/// One cache line.
 #[repr(align(64))]
 #[derive(Default)]
+struct Line([Slot; SLOTS]);
+
+const SLOTS: usize = 2;
+
+#[derive(Default)]
 struct Slot {
-    /// The position that the slot is filled for, and 1.
-    filled: AtomicU64,
     cookie: AtomicU64,
-    length: AtomicU64,
-    /// Twice the number of segments, and whether the receive is unsignalled.
-    shape: AtomicU64,
     address: AtomicU64,
-    first: AtomicU64,
-    key: AtomicU64,
-    checked: AtomicU64,
+    /// Length and key.
+    extent: AtomicU64,
+    /// Epoch, whether it is special or unsignalled, turn: from the last bit on.
+    rest: AtomicU64,
 }
 
-const UNSIGNALLED: u64 = 1;
+/// Receives of other than one segment of less than 4 GiB: so many words of each slot, made when
+/// there is such a receive.
+struct Special {
+    words: OnceLock<Box<[AtomicU64]>>,
+    /// The most segments of a receive.
+    segments: usize,
+}
+
+const EPOCHS: u64 = 1 << 55;
+const SPECIAL: u64 = 1 << 55;
+const UNSIGNALLED: u64 = 1 << 56;
+const TURN_AT: u32 = 57;
+/// The turn of a filled slot is never 0.
+const FILLED: u64 = 1 << 63;
+const TURN: u64 = FILLED | 0x3f << TURN_AT;
+
+/// Words of a special receive before its segments: the length of all, how many, the epoch.
+const HEAD: usize = 3;
+/// Words of a segment.
 const WORDS: usize = 3;
-const AHEAD: u64 = 2;
+
+/// A line is asked for so many slots before it is needed.
+const AHEAD: u64 = 4;
 
 impl ReceiveRing {
     /// No ring: there is no receive in it, and no place for one.
     pub(crate) fn none() -> Self {
         static NONE: LazyLock<ReceiveRing> = LazyLock::new(|| ReceiveRing {
-            slots: Arc::new([]),
-            more: Arc::new(More { words: Box::new([]), stride: 0 }),
+            lines: Arc::new([]),
+            turn: 0,
+            special: Arc::new(Special { words: OnceLock::new(), segments: 1 }),
         });
         NONE.clone()
     }
@@ -70,37 +90,44 @@ impl ReceiveRing {
     /// Whether this is none.
     #[inline(always)]
     pub(crate) fn is_none(&self) -> bool {
-        self.slots.is_empty()
+        self.lines.is_empty()
     }
 
     /// A ring for so many receives of so many segments.
     pub(crate) fn new(capacity: u32, segments: u32) -> Self {
-        let count = (capacity as usize).max(1).next_power_of_two();
-        let stride = (segments as usize).saturating_sub(1);
+        let count = (capacity as usize).max(SLOTS).next_power_of_two();
+        let segments = (segments as usize).max(1);
         Self {
-            slots: (0..count).map(|_| Slot::default()).collect(),
-            more: Arc::new(More {
-                words: (0..count * stride * WORDS).map(|_| AtomicU64::new(0)).collect(),
-                stride,
-            }),
+            lines: (0..count / SLOTS).map(|_| Line::default()).collect(),
+            turn: count.ilog2(),
+            special: Arc::new(Special { words: OnceLock::new(), segments }),
         }
     }
 
     /// How many segments a receive can have.
     pub(crate) fn segments(&self) -> usize {
-        self.more.stride + 1
+        self.special.segments
     }
 
+    /// The slot of a position, if there is a ring.
     #[inline(always)]
-    fn index(&self, position: u64) -> usize {
-        position as usize & self.slots.len().wrapping_sub(1)
+    fn slot(&self, position: u64) -> Option<&Slot> {
+        let line = position as usize / SLOTS & self.lines.len().wrapping_sub(1);
+        Some(&self.lines.get(line)?.0[position as usize % SLOTS])
     }
 
-    /// The words of the segments after the first.
-    fn more(&self, position: u64) -> impl Iterator<Item = &[AtomicU64]> {
-        let More { words, stride } = &*self.more;
-        let start = self.index(position) * stride * WORDS;
-        words[start..start + stride * WORDS].chunks_exact(WORDS)
+    /// What the slot of a position says of its turn when it is filled.
+    #[inline(always)]
+    fn turn(&self, position: u64) -> u64 {
+        FILLED | (position >> self.turn & 0x3f) << TURN_AT
+    }
+
+    /// The words of a special receive, in a place that is made when it is needed first.
+    fn words(&self, position: u64) -> &[AtomicU64] {
+        let (count, stride) = (self.lines.len() * SLOTS, HEAD + self.segments() * WORDS);
+        let make = || (0..count * stride).map(|_| AtomicU64::new(0)).collect();
+        let start = (position as usize & (count - 1)) * stride;
+        &self.special.words.get_or_init(make)[start..start + stride]
     }
 
     /// Fills the slot of a position. Only the producer calls this, once for every position in
@@ -108,81 +135,104 @@ impl ReceiveRing {
     /// place for.
     #[inline(always)]
     pub(crate) fn fill(&self, position: u64, posted: Posted, segments: &[Segment]) {
-        let Some(slot) = self.slots.get(self.index(position)) else { return };
-        let unsignalled = if posted.unsignalled { UNSIGNALLED } else { 0 };
-        slot.cookie.store(posted.cookie, Ordering::Relaxed);
-        slot.length.store(posted.length, Ordering::Relaxed);
-        slot.shape.store((segments.len() as u64) << 1 | unsignalled, Ordering::Relaxed);
-        slot.checked.store(posted.checked, Ordering::Relaxed);
-        if let [first, rest @ ..] = segments {
-            slot.address.store(first.address, Ordering::Relaxed);
-            slot.first.store(first.length, Ordering::Relaxed);
-            slot.key.store(first.key.into(), Ordering::Relaxed);
-            if !rest.is_empty() {
-                self.fill_more(position, rest);
+        if let &[Segment { address, length, key }] = segments {
+            if length <= u32::MAX.into() && posted.checked < EPOCHS {
+                let Some(slot) = self.slot(position) else { return };
+                slot.address.store(address, Ordering::Relaxed);
+                slot.extent.store(length << 32 | u64::from(key), Ordering::Relaxed);
+                return self.finish(slot, position, posted, posted.checked);
             }
         }
-        // Release: who sees the number sees the words, and all that came before them.
-        slot.filled.store(position + 1, Ordering::Release);
+        self.fill_special(position, posted, segments);
     }
 
-    fn fill_more(&self, position: u64, segments: &[Segment]) {
-        for (words, segment) in self.more(position).zip(segments) {
-            let values = [segment.address, segment.length, segment.key.into()];
-            for (word, value) in words.iter().zip(values) {
-                word.store(value, Ordering::Relaxed);
-            }
+    #[cold]
+    #[inline(never)]
+    fn fill_special(&self, position: u64, posted: Posted, segments: &[Segment]) {
+        let Some(slot) = self.slot(position) else { return };
+        let head = [posted.length, segments.len() as u64, posted.checked];
+        let each = segments.iter().flat_map(|one| [one.address, one.length, one.key.into()]);
+        for (word, value) in self.words(position).iter().zip(head.into_iter().chain(each)) {
+            word.store(value, Ordering::Relaxed);
         }
+        self.finish(slot, position, posted, SPECIAL);
+    }
+
+    #[inline(always)]
+    fn finish(&self, slot: &Slot, position: u64, posted: Posted, rest: u64) {
+        let unsignalled = if posted.unsignalled { UNSIGNALLED } else { 0 };
+        slot.cookie.store(posted.cookie, Ordering::Relaxed);
+        // Release: who sees the turn sees the other words, and all that came before them.
+        slot.rest.store(rest | unsignalled | self.turn(position), Ordering::Release);
     }
 
     /// Whether the slot of a position is filled.
     #[inline]
     pub(crate) fn is_filled(&self, position: u64) -> bool {
-        let slot = self.slots.get(self.index(position));
-        slot.is_some_and(|slot| slot.filled.load(Ordering::Acquire) == position + 1)
+        let rest = self.slot(position).map(|slot| slot.rest.load(Ordering::Acquire));
+        rest.is_some_and(|rest| rest & TURN == self.turn(position))
+    }
+
+    /// The receive of a position and its segment, if the slot is filled and it has one.
+    #[inline(always)]
+    pub(crate) fn get_single(&self, position: u64) -> Option<(Posted, Segment)> {
+        let slot = self.slot(position)?;
+        let rest = slot.rest.load(Ordering::Acquire);
+        if rest & (TURN | SPECIAL) != self.turn(position) {
+            return None;
+        }
+        let extent = slot.extent.load(Ordering::Relaxed);
+        let posted = Posted {
+            cookie: slot.cookie.load(Ordering::Relaxed),
+            length: extent >> 32,
+            unsignalled: rest & UNSIGNALLED != 0,
+            checked: rest & (EPOCHS - 1),
+        };
+        let address = slot.address.load(Ordering::Relaxed);
+        Some((posted, Segment { address, length: extent >> 32, key: extent as u32 }))
     }
 
     /// The receive of a position, how many segments it has, and the first of them, if the slot
     /// is filled.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn get(&self, position: u64) -> Option<(Posted, usize, Segment)> {
-        let slot = self.slots.get(self.index(position))?;
-        if slot.filled.load(Ordering::Acquire) != position + 1 {
-            return None;
+        match self.get_single(position) {
+            Some((posted, segment)) => Some((posted, 1, segment)),
+            None => self.get_special(position),
         }
-        let shape = slot.shape.load(Ordering::Relaxed);
-        let posted = Posted {
-            cookie: slot.cookie.load(Ordering::Relaxed),
-            length: slot.length.load(Ordering::Relaxed),
-            unsignalled: shape & UNSIGNALLED != 0,
-            checked: slot.checked.load(Ordering::Relaxed),
-        };
-        let first = Segment {
-            address: slot.address.load(Ordering::Relaxed),
-            length: slot.first.load(Ordering::Relaxed),
-            key: slot.key.load(Ordering::Relaxed) as u32,
-        };
-        Some((posted, (shape >> 1) as usize, first))
     }
 
-    /// Has the processor bring the receives near that come after a position.
+    #[cold]
+    #[inline(never)]
+    fn get_special(&self, position: u64) -> Option<(Posted, usize, Segment)> {
+        let slot = self.slot(position)?;
+        let rest = slot.rest.load(Ordering::Acquire);
+        if rest & (TURN | SPECIAL) != self.turn(position) | SPECIAL {
+            return None;
+        }
+        let (head, segments) = self.words(position).split_at(HEAD);
+        let [length, count, checked] = [0, 1, 2].map(|word| head[word].load(Ordering::Relaxed));
+        let cookie = slot.cookie.load(Ordering::Relaxed);
+        let posted = Posted { cookie, length, unsignalled: rest & UNSIGNALLED != 0, checked };
+        Some((posted, count as usize, load(segments)))
+    }
+
+    /// Has the processor bring receives near that come after a position.
     #[inline(always)]
     pub(crate) fn expect_after(&self, position: u64) {
-        if let Some(slot) = self.slots.get(self.index(position + AHEAD)) {
+        if let Some(slot) = self.slot(position + AHEAD) {
             prefetch(slot);
         }
     }
 
     /// Puts so many segments of a filled position into a vector that is empty.
     pub(crate) fn collect(&self, position: u64, count: usize, into: &mut Vec<Segment>) {
-        let Some((_, _, first)) = self.get(position) else { return };
-        let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
-        let rest = self.more(position).map(|words| Segment {
-            address: load(&words[0]),
-            length: load(&words[1]),
-            key: load(&words[2]) as u32,
-        });
-        into.extend(std::iter::once(first).chain(rest).take(count));
+        match self.get_single(position) {
+            Some((_, segment)) => into.push(segment),
+            None => {
+                into.extend(self.words(position)[HEAD..].chunks_exact(WORDS).map(load).take(count))
+            }
+        }
     }
 
     /// A copy of the receives of those positions in a ring of at least that size.
@@ -201,41 +251,57 @@ impl ReceiveRing {
     }
 }
 
+/// The segment of three words.
+fn load(words: &[AtomicU64]) -> Segment {
+    let [address, length, key] = [0, 1, 2].map(|word| words[word].load(Ordering::Relaxed));
+    Segment { address, length, key: key as u32 }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
     fn segments(count: u64) -> Vec<Segment> {
-        (0..count).map(|n| Segment { address: 1 << 40 | n, length: n, key: 7 }).collect()
+        (0..count).map(|n| Segment { address: 1 << 40 | n, length: n + 1, key: 7 }).collect()
     }
 
+    /// Every kind of receive in turn, for any position.
     fn receive(number: u64) -> (Posted, Vec<Segment>) {
-        let posted = Posted {
-            cookie: u64::MAX - number,
-            length: number * 3,
-            unsignalled: number % 2 == 0,
-            checked: number << 33,
-        };
-        (posted, segments(number % 5))
+        let mut segments = segments(number % 5);
+        let checked = if number % 7 == 0 { u64::MAX - number } else { number };
+        if number % 3 == 0 && segments.len() == 1 {
+            segments[0].length = 1 << 32 | number;
+        }
+        let length = segments.iter().map(|segment| segment.length).sum();
+        let unsignalled = number % 2 == 0;
+        (Posted { cookie: u64::MAX - number, length, unsignalled, checked }, segments)
     }
 
     fn check(ring: &ReceiveRing, number: u64) {
         let (expected, segments) = receive(number);
-        let (posted, count, _) = ring.get(number).expect("filled");
+        let (posted, count, first) = ring.get(number).expect("filled");
         assert_eq!((posted, count), (expected, segments.len()));
+        if let Some(segment) = segments.first() {
+            assert_eq!(first, *segment);
+        }
         let mut found = Vec::new();
         ring.collect(number, count, &mut found);
         assert_eq!(found, segments);
     }
 
     #[test]
-    fn a_slot_gives_back_what_it_was_filled_with() {
-        let ring = ReceiveRing::new(3, 4);
-        for number in 0..40 {
-            assert!(!ring.is_filled(number));
-            let (posted, segments) = receive(number);
-            ring.fill(number, posted, &segments);
-            check(&ring, number);
+    fn a_slot_gives_back_what_it_was_filled_with_in_every_turn() {
+        // More turns than a slot tells apart, and a ring that begins in any of them.
+        for start in [0, 60, 124, 1 << 40] {
+            let ring = ReceiveRing::new(3, 4);
+            for number in start..start + 1000 {
+                assert!(!ring.is_filled(number));
+                assert_eq!(ring.get(number), None);
+                let (posted, segments) = receive(number);
+                ring.fill(number, posted, &segments);
+                assert!(ring.is_filled(number));
+                check(&ring, number);
+            }
         }
     }
 

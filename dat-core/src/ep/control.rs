@@ -59,7 +59,7 @@ pub(super) struct Control {
     /// Absent while there is nothing to say of it.
     pub(super) other: Option<Box<Other>>,
     /// Attempts of an endpoint for datagrams that are under way; mostly there never was one.
-    resolving: Option<Box<BTreeMap<u64, Resolving>>>,
+    resolving: BTreeMap<u64, Resolving>,
 }
 
 /// The other side.
@@ -111,7 +111,7 @@ impl EpInner {
         control.attempt += 1;
         control.connect_evd = None;
         stop_clock(control);
-        let resolving = control.resolving.take().unwrap_or_default();
+        let resolving = std::mem::take(&mut control.resolving);
         for key in resolving.into_values().filter_map(|it| it.clock) {
             timer::cancel(key);
         }
@@ -250,7 +250,7 @@ impl Control {
             connect_evd,
             clock: None,
             other: None,
-            resolving: None,
+            resolving: BTreeMap::new(),
         }
     }
 
@@ -265,7 +265,7 @@ impl Control {
 
     /// The attempts that are under way, to add one or take one away.
     pub(super) fn resolving(&mut self) -> &mut BTreeMap<u64, Resolving> {
-        self.resolving.get_or_insert_default()
+        &mut self.resolving
     }
 
     fn forget_peer(&mut self) {

@@ -112,7 +112,7 @@ impl Sq {
             return None;
         }
         let receives = &mut rq.receives;
-        let (posted, 1, target) = receives.ring.get(receives.head)? else { return None };
+        let (posted, target) = receives.ring.get_single(receives.head)?;
         let from = Checked {
             segment: *segment,
             domain: self.requests.domain,
