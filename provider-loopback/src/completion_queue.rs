@@ -372,8 +372,14 @@ impl CompletionPoller for Poller {
 
 impl Poller {
     /// As [`take`](CompletionPoller::take), in every case.
-    #[inline(never)]
+    #[inline]
     fn take_any(&mut self, event: &mut Event) -> bool {
+        self.slots.is_filled(self.head) && self.take_special(event)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_special(&mut self, event: &mut Event) -> bool {
         let Some(Entry { completion, source }) = self.slots.get(self.head) else { return false };
         event.complete(completion);
         self.finish(source);

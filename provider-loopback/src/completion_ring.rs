@@ -37,26 +37,20 @@ pub(crate) struct Plain {
 #[derive(Clone)]
 pub(crate) struct Slots {
     /// As many as a power of two.
-    lines: Arc<[Line]>,
-    /// Positions of one turn around the ring, as a power of two.
-    turn: u32,
+    slots: Arc<[Slot]>,
     /// What did not fit, by slot; none before there was any.
     special: Arc<OnceLock<Box<[Special]>>>,
 }
 
-/// One cache line.
-#[repr(align(64))]
-#[derive(Default)]
-struct Line([Slot; SLOTS]);
-
-const SLOTS: usize = 2;
-
+/// Half a cache line.
+#[repr(align(32))]
 #[derive(Default)]
 struct Slot {
     tag: AtomicU64,
     cookie: AtomicU64,
     length: AtomicU64,
-    /// Source, operation, whether it is special, turn: from the last bit on.
+    /// Source, operation, whether it is special, whether it is filled at all, and for which
+    /// position: from the last bit on.
     rest: AtomicU64,
 }
 
@@ -72,35 +66,42 @@ const OPERATION_AT: u32 = 32;
 const OPERATION: u64 = 0xf << OPERATION_AT;
 /// It failed, is a bind, or has something extra.
 const SPECIAL: u64 = 1 << 36;
-const TURN_AT: u32 = 37;
-/// The turn of a filled slot is never 0.
-const FILLED: u64 = 1 << 63;
-const TURN: u64 = FILLED | TURNS << TURN_AT;
-/// As many are told apart, less one.
-const TURNS: u64 = 0xff;
+const FILLED_AT: u32 = 37;
+const FILLED: u64 = 1 << FILLED_AT;
+/// The end of the position, more of which than there are slots tells a slot's turns apart.
+const POSITION_AT: u32 = 38;
+
+/// What a slot says when it is filled for a position.
+#[inline(always)]
+fn filled(position: u64) -> u64 {
+    position << POSITION_AT | FILLED
+}
+
+/// Whether a slot that says so is filled for a position.
+#[inline(always)]
+fn is_filled(rest: u64, position: u64) -> bool {
+    (rest ^ filled(position)) & !(FILLED - 1) == 0
+}
+
+/// More could not be told apart.
+const MOST: usize = 1 << 25;
 
 impl Slots {
     /// Slots for at least so many completions.
     pub(crate) fn new(depth: usize) -> Self {
-        let count = depth.max(SLOTS).next_power_of_two();
-        Self {
-            lines: (0..count / SLOTS).map(|_| Line::default()).collect(),
-            turn: count.ilog2(),
-            special: Arc::default(),
-        }
+        let count = depth.clamp(1, MOST).next_power_of_two();
+        Self { slots: (0..count).map(|_| Slot::default()).collect(), special: Arc::default() }
+    }
+
+    #[inline(always)]
+    fn index(&self, position: u64) -> usize {
+        position as usize & self.slots.len().wrapping_sub(1)
     }
 
     /// The slot of a position; there is always one.
     #[inline(always)]
     fn slot(&self, position: u64) -> Option<&Slot> {
-        let line = position as usize / SLOTS & self.lines.len().wrapping_sub(1);
-        Some(&self.lines.get(line)?.0[position as usize % SLOTS])
-    }
-
-    /// What the slot of a position says of its turn when it is filled.
-    #[inline(always)]
-    fn turn(&self, position: u64) -> u64 {
-        FILLED | (position >> self.turn & TURNS) << TURN_AT
+        self.slots.get(self.index(position))
     }
 
     /// Fills the slot of a position. Only the producer calls this, once for every position in
@@ -134,26 +135,22 @@ impl Slots {
         slot.tag.store(tag, Ordering::Relaxed);
         slot.cookie.store(cookie, Ordering::Relaxed);
         slot.length.store(length, Ordering::Relaxed);
-        // Release: who sees the turn sees the other words, and all that came before them.
-        slot.rest.store(rest | self.turn(position), Ordering::Release);
+        // Release: who sees the position sees the other words, and all that came before them.
+        slot.rest.store(rest | filled(position), Ordering::Release);
         true
-    }
-
-    fn index(&self, position: u64) -> usize {
-        position as usize & (self.lines.len() * SLOTS - 1)
     }
 
     /// What special completions have, which is made for the first of them.
     fn specials(&self) -> &[Special] {
-        let count = self.lines.len() * SLOTS;
-        self.special.get_or_init(|| (0..count).map(|_| Special::default()).collect())
+        let make = || self.slots.iter().map(|_| Special::default()).collect();
+        self.special.get_or_init(make)
     }
 
     /// Whether the slot of a position is filled.
     #[inline]
     pub(crate) fn is_filled(&self, position: u64) -> bool {
         let rest = self.slot(position).map(|slot| slot.rest.load(Ordering::Acquire));
-        rest.is_some_and(|rest| rest & TURN == self.turn(position))
+        rest.is_some_and(|rest| is_filled(rest, position))
     }
 
     /// What the slot of a position holds, if that is plain. Only the taker calls this.
@@ -161,7 +158,7 @@ impl Slots {
     pub(crate) fn get_plain(&self, position: u64) -> Option<Plain> {
         let slot = self.slot(position)?;
         let rest = slot.rest.load(Ordering::Acquire);
-        if rest & (TURN | SPECIAL) != self.turn(position) {
+        if (rest ^ filled(position)) & !(SPECIAL - 1) != 0 {
             return None;
         }
         Some(slot.load(rest))
@@ -172,7 +169,7 @@ impl Slots {
     pub(crate) fn get(&self, position: u64) -> Option<Entry> {
         let slot = self.slot(position)?;
         let rest = slot.rest.load(Ordering::Acquire);
-        if rest & TURN != self.turn(position) {
+        if !is_filled(rest, position) {
             return None;
         }
         let Plain { tag, cookie, length, operation, source } = slot.load(rest);
@@ -267,7 +264,7 @@ mod tests {
     #[test]
     fn a_slot_gives_back_what_it_was_filled_with_in_every_turn() {
         // More turns than a slot tells apart, and a ring that begins in any of them.
-        for start in [0, 250, 500, 1 << 40] {
+        for start in [0, (1 << 26) - 500, 1 << 40] {
             let slots = Slots::new(3);
             for position in start..start + 1000 {
                 assert!(!slots.is_filled(position));

@@ -29,26 +29,20 @@ pub(crate) struct Posted {
 #[derive(Clone)]
 pub(crate) struct ReceiveRing {
     /// As many as a power of two; or none.
-    lines: Arc<[Line]>,
-    /// Positions of one turn around the ring, as a power of two.
-    turn: u32,
+    slots: Arc<[Slot]>,
     special: Arc<Special>,
 }
 
-/// One cache line.
-#[repr(align(64))]
-#[derive(Default)]
-struct Line([Slot; SLOTS]);
-
-const SLOTS: usize = 2;
-
+/// Half a cache line.
+#[repr(align(32))]
 #[derive(Default)]
 struct Slot {
     cookie: AtomicU64,
     address: AtomicU64,
     /// Length and key.
     extent: AtomicU64,
-    /// Epoch, whether it is special or unsignalled, turn: from the last bit on.
+    /// Epoch, whether it is unsignalled, or special, whether it is filled at all, and for which
+    /// position: from the last bit on.
     rest: AtomicU64,
 }
 
@@ -60,13 +54,14 @@ struct Special {
     segments: usize,
 }
 
-const EPOCHS: u64 = 1 << 55;
-const SPECIAL: u64 = 1 << 55;
-const UNSIGNALLED: u64 = 1 << 56;
-const TURN_AT: u32 = 57;
-/// The turn of a filled slot is never 0.
-const FILLED: u64 = 1 << 63;
-const TURN: u64 = FILLED | 0x3f << TURN_AT;
+const EPOCHS: u64 = 1 << 37;
+const UNSIGNALLED: u64 = EPOCHS;
+const SPECIAL: u64 = 1 << 38;
+const FILLED: u64 = 1 << 39;
+/// The end of the position, more of which than there are slots tells a slot's turns apart.
+const POSITION_AT: u32 = 40;
+/// More could not be told apart.
+const MOST: usize = 1 << 23;
 
 /// Words of a special receive before its segments: the length of all, how many, the epoch.
 const HEAD: usize = 3;
@@ -76,12 +71,23 @@ const WORDS: usize = 3;
 /// A line is asked for so many slots before it is needed.
 const AHEAD: u64 = 4;
 
+/// What a slot says when it is filled for a position.
+#[inline(always)]
+fn filled(position: u64) -> u64 {
+    position << POSITION_AT | FILLED
+}
+
+/// Whether a slot that says so is filled for a position.
+#[inline(always)]
+fn is_filled(rest: u64, position: u64) -> bool {
+    (rest ^ filled(position)) & !(FILLED - 1) == 0
+}
+
 impl ReceiveRing {
     /// No ring: there is no receive in it, and no place for one.
     pub(crate) fn none() -> Self {
         static NONE: LazyLock<ReceiveRing> = LazyLock::new(|| ReceiveRing {
-            lines: Arc::new([]),
-            turn: 0,
+            slots: Arc::new([]),
             special: Arc::new(Special { words: OnceLock::new(), segments: 1 }),
         });
         NONE.clone()
@@ -90,16 +96,15 @@ impl ReceiveRing {
     /// Whether this is none.
     #[inline(always)]
     pub(crate) fn is_none(&self) -> bool {
-        self.lines.is_empty()
+        self.slots.is_empty()
     }
 
     /// A ring for so many receives of so many segments.
     pub(crate) fn new(capacity: u32, segments: u32) -> Self {
-        let count = (capacity as usize).max(SLOTS).next_power_of_two();
+        let count = (capacity as usize).clamp(1, MOST).next_power_of_two();
         let segments = (segments as usize).max(1);
         Self {
-            lines: (0..count / SLOTS).map(|_| Line::default()).collect(),
-            turn: count.ilog2(),
+            slots: (0..count).map(|_| Slot::default()).collect(),
             special: Arc::new(Special { words: OnceLock::new(), segments }),
         }
     }
@@ -109,45 +114,46 @@ impl ReceiveRing {
         self.special.segments
     }
 
+    #[inline(always)]
+    fn index(&self, position: u64) -> usize {
+        position as usize & self.slots.len().wrapping_sub(1)
+    }
+
     /// The slot of a position, if there is a ring.
     #[inline(always)]
     fn slot(&self, position: u64) -> Option<&Slot> {
-        let line = position as usize / SLOTS & self.lines.len().wrapping_sub(1);
-        Some(&self.lines.get(line)?.0[position as usize % SLOTS])
-    }
-
-    /// What the slot of a position says of its turn when it is filled.
-    #[inline(always)]
-    fn turn(&self, position: u64) -> u64 {
-        FILLED | (position >> self.turn & 0x3f) << TURN_AT
+        self.slots.get(self.index(position))
     }
 
     /// The words of a special receive, in a place that is made when it is needed first.
     fn words(&self, position: u64) -> &[AtomicU64] {
-        let (count, stride) = (self.lines.len() * SLOTS, HEAD + self.segments() * WORDS);
-        let make = || (0..count * stride).map(|_| AtomicU64::new(0)).collect();
-        let start = (position as usize & (count - 1)) * stride;
+        let stride = HEAD + self.segments() * WORDS;
+        let make = || (0..self.slots.len() * stride).map(|_| AtomicU64::new(0)).collect();
+        let start = self.index(position) * stride;
         &self.special.words.get_or_init(make)[start..start + stride]
     }
 
     /// Fills the slot of a position. Only the producer calls this, once for every position in
     /// turn, when what the slot had before is over, and with no more segments than there is
     /// place for.
-    #[inline(always)]
     pub(crate) fn fill(&self, position: u64, posted: Posted, segments: &[Segment]) {
-        if let &[Segment { address, length, key }] = segments {
-            if length <= u32::MAX.into() && posted.checked < EPOCHS {
-                let Some(slot) = self.slot(position) else { return };
-                slot.address.store(address, Ordering::Relaxed);
-                slot.extent.store(length << 32 | u64::from(key), Ordering::Relaxed);
-                return self.finish(slot, position, posted, posted.checked);
-            }
+        match segments {
+            [segment] if posted.fits(segment) => self.fill_single(position, posted, segment),
+            _ => self.fill_special(position, posted, segments),
         }
-        self.fill_special(position, posted, segments);
+    }
+
+    /// As [`fill`](Self::fill), with one segment that fits.
+    #[inline(always)]
+    pub(crate) fn fill_single(&self, position: u64, posted: Posted, segment: &Segment) {
+        let Some(slot) = self.slot(position) else { return };
+        let &Segment { address, length, key } = segment;
+        slot.address.store(address, Ordering::Relaxed);
+        slot.extent.store((length << 32) | u64::from(key), Ordering::Relaxed);
+        slot.finish(position, posted, posted.checked);
     }
 
     #[cold]
-    #[inline(never)]
     fn fill_special(&self, position: u64, posted: Posted, segments: &[Segment]) {
         let Some(slot) = self.slot(position) else { return };
         let head = [posted.length, segments.len() as u64, posted.checked];
@@ -155,22 +161,14 @@ impl ReceiveRing {
         for (word, value) in self.words(position).iter().zip(head.into_iter().chain(each)) {
             word.store(value, Ordering::Relaxed);
         }
-        self.finish(slot, position, posted, SPECIAL);
-    }
-
-    #[inline(always)]
-    fn finish(&self, slot: &Slot, position: u64, posted: Posted, rest: u64) {
-        let unsignalled = if posted.unsignalled { UNSIGNALLED } else { 0 };
-        slot.cookie.store(posted.cookie, Ordering::Relaxed);
-        // Release: who sees the turn sees the other words, and all that came before them.
-        slot.rest.store(rest | unsignalled | self.turn(position), Ordering::Release);
+        slot.finish(position, posted, SPECIAL);
     }
 
     /// Whether the slot of a position is filled.
     #[inline]
     pub(crate) fn is_filled(&self, position: u64) -> bool {
         let rest = self.slot(position).map(|slot| slot.rest.load(Ordering::Acquire));
-        rest.is_some_and(|rest| rest & TURN == self.turn(position))
+        rest.is_some_and(|rest| is_filled(rest, position))
     }
 
     /// The receive of a position and its segment, if the slot is filled and it has one.
@@ -178,7 +176,7 @@ impl ReceiveRing {
     pub(crate) fn get_single(&self, position: u64) -> Option<(Posted, Segment)> {
         let slot = self.slot(position)?;
         let rest = slot.rest.load(Ordering::Acquire);
-        if rest & (TURN | SPECIAL) != self.turn(position) {
+        if (rest ^ filled(position)) & !(SPECIAL - 1) != 0 {
             return None;
         }
         let extent = slot.extent.load(Ordering::Relaxed);
@@ -207,7 +205,7 @@ impl ReceiveRing {
     fn get_special(&self, position: u64) -> Option<(Posted, usize, Segment)> {
         let slot = self.slot(position)?;
         let rest = slot.rest.load(Ordering::Acquire);
-        if rest & (TURN | SPECIAL) != self.turn(position) | SPECIAL {
+        if !is_filled(rest, position) {
             return None;
         }
         let (head, segments) = self.words(position).split_at(HEAD);
@@ -248,6 +246,24 @@ impl ReceiveRing {
             next.fill(position, posted, &segments);
         }
         next
+    }
+}
+
+impl Slot {
+    #[inline(always)]
+    fn finish(&self, position: u64, posted: Posted, rest: u64) {
+        let unsignalled = if posted.unsignalled { UNSIGNALLED } else { 0 };
+        self.cookie.store(posted.cookie, Ordering::Relaxed);
+        // Release: who sees the position sees the other words, and all that came before them.
+        self.rest.store(rest | unsignalled | filled(position), Ordering::Release);
+    }
+}
+
+impl Posted {
+    /// Whether it is told by half a cache line, with one segment.
+    #[inline(always)]
+    pub(crate) fn fits(&self, segment: &Segment) -> bool {
+        segment.length <= u32::MAX.into() && self.checked < EPOCHS
     }
 }
 
@@ -292,7 +308,7 @@ mod tests {
     #[test]
     fn a_slot_gives_back_what_it_was_filled_with_in_every_turn() {
         // More turns than a slot tells apart, and a ring that begins in any of them.
-        for start in [0, 60, 124, 1 << 40] {
+        for start in [0, (1 << 24) - 500, 1 << 40] {
             let ring = ReceiveRing::new(3, 4);
             for number in start..start + 1000 {
                 assert!(!ring.is_filled(number));

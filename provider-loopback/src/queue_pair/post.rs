@@ -59,17 +59,17 @@ impl Endpoint {
         let [segment] = receive.segments else { return false };
         let Some(mut post) = self.receiver.post.lock_as_owner() else { return false };
         let Post { tail, ring, room, .. } = &mut *post;
-        // There is no ring where receives are shared.
-        if ring.is_none() || !room.take_known() {
-            return false;
-        }
         let posted = Posted {
             cookie: receive.cookie,
             length: segment.length,
             unsignalled: receive.flags.contains(CompletionFlags::UNSIGNALLED),
             checked: receive.checked.number(),
         };
-        ring.fill(*tail, posted, &[*segment]);
+        // There is no ring where receives are shared.
+        if ring.is_none() || !posted.fits(segment) || !room.take_known() {
+            return false;
+        }
+        ring.fill_single(*tail, posted, segment);
         *tail += 1;
         true
     }
