@@ -2,10 +2,16 @@
 
 use std::sync::Arc;
 
-use dat_core::provider::{Completion, Segment};
+use dat_core::Subtype;
+use dat_core::provider::{
+    Completion, CompletionFeatures, CompletionQueueParts, CompletionSink, Segment,
+};
 use loom::thread;
 
+use crate::completion_queue::{self, Queue};
 use crate::completion_ring::{Entry, Slots};
+use crate::credits::Room;
+use crate::outlet::{Outlet, Upcalls};
 use crate::queue_pair::Lookout;
 use crate::receive_ring::{Posted, ReceiveRing};
 use crate::sync::BiasedLock;
@@ -128,5 +134,50 @@ fn a_request_that_waits_gets_the_next_receive() {
         (0..2).for_each(|position| direction.post(position));
         sender.join().expect("no panic");
         assert_eq!(direction.matched.load(Ordering::Relaxed), 2, "a request or a receive is lost");
+    });
+}
+
+struct Unheard;
+
+impl CompletionSink for Unheard {
+    fn completion_ready(&self) {}
+
+    fn completion_overflow(&self) {}
+}
+
+/// The room of a work queue with one operation, which completes at once.
+fn used_room(queue: &Arc<Queue>) -> Room {
+    let place = queue.attach();
+    let outlet = Outlet::new(7, Arc::clone(queue), place.source());
+    let mut room = Room::new(1);
+    assert!(room.leave_by(place, 0).is_empty());
+    assert!(room.take());
+    let features = CompletionFeatures { unsignalled: false, solicited: false, failed: false };
+    outlet.complete(Completion::default(), features, &mut Upcalls::default());
+    room
+}
+
+#[test]
+fn a_place_is_given_away_when_its_room_was_counted() {
+    large_model(|| {
+        let CompletionQueueParts { queue, mut poller } =
+            completion_queue::create(2, Arc::new(Unheard));
+        let queue =
+            completion_queue::find(Some(&*queue), Subtype::NoSubtype).expect("of this provider");
+        let first = used_room(&queue);
+        let taker = thread::spawn(move || {
+            for _ in 0..2 {
+                while poller.poll(&mut [Completion::default()]) == 0 {
+                    thread::yield_now();
+                }
+            }
+            poller
+        });
+        // The place of the one that is gone may now be the place of the next, or not yet.
+        drop(first);
+        let second = used_room(&queue);
+        let poller = taker.join().expect("no panic");
+        assert_eq!(second.used(), 0, "its own operation was counted, and no other");
+        drop(poller);
     });
 }

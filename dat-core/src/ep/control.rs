@@ -59,7 +59,7 @@ pub(super) struct Control {
     /// Absent while there is nothing to say of it.
     pub(super) other: Option<Box<Other>>,
     /// Attempts of an endpoint for datagrams that are under way; mostly there never was one.
-    resolving: BTreeMap<u64, Resolving>,
+    resolving: Option<Box<Attempts>>,
 }
 
 /// The other side.
@@ -71,7 +71,11 @@ pub(super) struct Other {
     private_data: Arc<[u8]>,
 }
 
-/// An attempt of an endpoint for datagrams.
+/// Attempts of an endpoint for datagrams, by number.
+#[derive(Default)]
+struct Attempts(BTreeMap<u64, Resolving>);
+
+/// One of them.
 #[derive(Default)]
 pub(super) struct Resolving {
     pub(super) clock: Option<TimerKey>,
@@ -111,8 +115,8 @@ impl EpInner {
         control.attempt += 1;
         control.connect_evd = None;
         stop_clock(control);
-        let resolving = std::mem::take(&mut control.resolving);
-        for key in resolving.into_values().filter_map(|it| it.clock) {
+        let resolving = control.resolving.take().unwrap_or_default();
+        for key in resolving.0.into_values().filter_map(|it| it.clock) {
             timer::cancel(key);
         }
     }
@@ -250,7 +254,7 @@ impl Control {
             connect_evd,
             clock: None,
             other: None,
-            resolving: BTreeMap::new(),
+            resolving: None,
         }
     }
 
@@ -265,7 +269,7 @@ impl Control {
 
     /// The attempts that are under way, to add one or take one away.
     pub(super) fn resolving(&mut self) -> &mut BTreeMap<u64, Resolving> {
-        &mut self.resolving
+        &mut self.resolving.get_or_insert_default().0
     }
 
     fn forget_peer(&mut self) {

@@ -66,10 +66,11 @@ impl Endpoint {
             checked: receive.checked.number(),
         };
         // There is no ring where receives are shared.
-        if ring.is_none() || !posted.fits(segment) || !room.take_known() {
+        if ring.is_none() || !posted.fits(segment) || !room.is_known() {
             return false;
         }
         ring.fill_single(*tail, posted, segment);
+        room.take_seen();
         *tail += 1;
         true
     }
