@@ -27,6 +27,7 @@ pub(crate) struct Posted {
 
 /// The slots; positions count from 0 and never wrap. A clone has the same slots.
 #[derive(Clone)]
+#[repr(C)]
 pub(crate) struct ReceiveRing {
     /// As many as a power of two; or none.
     slots: Arc<[Slot]>,

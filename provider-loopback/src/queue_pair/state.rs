@@ -34,6 +34,14 @@ pub(crate) struct Endpoint {
     pub(crate) rq: Apart<Direction>,
 }
 
+/// Lines of one lock are not those of another, and all together are nine.
+#[cfg(all(target_pointer_width = "64", not(all(test, loom))))]
+const _: () = {
+    assert!(std::mem::offset_of!(Endpoint, receiver) == 4 * 64);
+    assert!(std::mem::offset_of!(Endpoint, rq) == 6 * 64);
+    assert!(size_of::<Endpoint>() == 9 * 64);
+};
+
 /// Where receives are posted.
 #[repr(C)]
 pub(super) struct Receiver {
