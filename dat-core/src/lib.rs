@@ -44,6 +44,7 @@ mod lmr;
 #[cfg(all(test, loom))]
 mod loom_models;
 pub mod mem;
+mod near;
 mod numbering;
 pub mod provider;
 mod psp;

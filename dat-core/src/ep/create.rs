@@ -121,7 +121,7 @@ impl InterfaceAdapter {
         let state = if spec.unconfigured { unconfigured } else { EpState::Unconnected };
         let gate = Gate::new(state, config.zone(), &config.attributes, config.srq.is_some());
         let inner = Arc::new(EpInner {
-            queue_pair,
+            queue_pair: queue_pair.into(),
             regions: Arc::clone(&ia.regions),
             epochs: Arc::clone(&ia.epochs),
             gate,

@@ -34,6 +34,7 @@ use crate::counters::{EpCounter, Tally};
 use crate::error::{Error, Result, ReturnType};
 use crate::evd::{EvdInner, EventDispatcher, Feed};
 use crate::lifecycle::{Base, Hold, object_handle};
+use crate::near::Near;
 use crate::provider::{Epochs, QueuePair};
 use crate::pz::{ProtectionZone, PzInner};
 use crate::region_table::RegionTable;
@@ -93,7 +94,7 @@ pub struct Endpoint {
 /// What most posts need stands in the first cache line.
 #[repr(C, align(64))]
 pub(crate) struct EpInner {
-    queue_pair: Arc<dyn QueuePair>,
+    queue_pair: Near<dyn QueuePair>,
     regions: Arc<RegionTable>,
     epochs: Arc<Epochs>,
     gate: Gate,
@@ -111,6 +112,13 @@ pub(crate) struct EpInner {
 }
 
 object_handle!(Endpoint, EpInner);
+
+/// What most posts need is in the first line, and an endpoint takes no more than six.
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(std::mem::offset_of!(EpInner, gate) == 32);
+    assert!(size_of::<EpInner>() <= 384);
+};
 
 /// What an endpoint uses, and what it was made for.
 struct Config {
