@@ -46,6 +46,7 @@ mod loom_models;
 pub mod mem;
 mod near;
 mod numbering;
+pub mod pages;
 pub mod provider;
 mod psp;
 mod pz;
