@@ -17,6 +17,8 @@ pub struct ProtectionZone {
 
 pub(crate) struct PzInner {
     pub(crate) base: Base,
+    /// What its regions and endpoints know it by; see [`RegionTable`](crate::region_table).
+    pub(crate) owner: u32,
     pub(crate) domain: Arc<dyn ProtectionDomain>,
 }
 
@@ -34,7 +36,8 @@ impl InterfaceAdapter {
         let base = self.inner().enroll(ObjectKind::Pz, CREATE)?;
         let domain =
             adapter.create_domain().map_err(|error| self.inner().describe(error, CREATE))?;
-        let inner = Arc::new(PzInner { base, domain });
+        let owner = self.inner().regions.add_owner(base.id);
+        let inner = Arc::new(PzInner { base, owner, domain });
         self.inner().adopt(&inner.base, Child::Pz(Arc::downgrade(&inner)), CREATE)?;
         Ok(ProtectionZone { inner })
     }
@@ -65,5 +68,12 @@ impl PzInner {
     pub(crate) fn abandon(&self) {
         self.base.lifecycle.force();
         self.base.leave();
+    }
+}
+
+impl Drop for PzInner {
+    /// Regions and endpoints of the zone hold it, so none is left.
+    fn drop(&mut self) {
+        self.base.ia.regions.remove_owner(self.owner);
     }
 }

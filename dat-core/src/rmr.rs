@@ -213,16 +213,17 @@ impl Rmr {
 }
 
 impl RmrInner {
-    fn check(&self, state: &State, lmr: &LmrInner, zone: u64, bind: &Bind<'_>) -> Result<()> {
+    fn check(&self, state: &State, lmr: &LmrInner, zone: u32, bind: &Bind<'_>) -> Result<()> {
         let fail = |error: Error| Err(self.base.describe(error, BIND));
         let own = state.pz.base.id;
-        if own != zone || (bind.triplet.length > 0 && own != lmr.pz_id()) {
-            return fail(
-                Error::new(ReturnType::ProtectionViolation, Subtype::NoSubtype).because(format!(
-                    "the zones differ: RMR {own}, LMR {}, EP {zone}",
-                    lmr.pz_id()
-                )),
-            );
+        if state.pz.owner != zone || (bind.triplet.length > 0 && own != lmr.pz_id()) {
+            return fail(Error::new(ReturnType::ProtectionViolation, Subtype::NoSubtype).because(
+                format!(
+                    "the zones differ: RMR {own}, LMR {}, EP {}",
+                    lmr.pz_id(),
+                    self.base.ia.regions.name_of(zone)
+                ),
+            ));
         }
         if bind.triplet.length == 0 {
             return Ok(());

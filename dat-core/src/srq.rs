@@ -24,7 +24,8 @@ pub struct SharedReceiveQueue {
 pub(crate) struct SrqInner {
     pub(crate) base: Base,
     pub(crate) queue: Arc<dyn provider::SharedReceiveQueue>,
-    pz_id: u64,
+    /// The number of the zone as an owner of regions.
+    zone: u32,
     pz: Mutex<Option<Hold<PzInner>>>,
     attributes: Mutex<SrqAttributes>,
 }
@@ -97,7 +98,7 @@ impl InterfaceAdapter {
         let inner = Arc::new(SrqInner {
             base,
             queue,
-            pz_id: pz.base.id,
+            zone: pz.owner,
             pz: Mutex::new(Some(pz)),
             attributes: Mutex::new(attributes),
         });
@@ -168,7 +169,7 @@ impl SharedReceiveQueue {
         }
         let regions = &inner.base.ia.regions;
         let mut local = Gathered::new(&inner.base.ia.epochs);
-        gather(&mut local, regions, inner.pz_id, iov, Privileges::LOCAL_WRITE)
+        gather(&mut local, regions, inner.zone, iov, Privileges::LOCAL_WRITE)
             .map_err(|error| inner.base.describe(error, POST))?;
         let flags = CompletionFlags::empty();
         let Gathered { segments, checked, .. } = &local;
@@ -266,8 +267,8 @@ impl SharedReceiveQueue {
 }
 
 impl SrqInner {
-    pub(crate) fn pz_id(&self) -> u64 {
-        self.pz_id
+    pub(crate) fn zone(&self) -> u32 {
+        self.zone
     }
 
     pub(crate) fn abandon(&self) {

@@ -20,14 +20,15 @@ use crate::window;
 
 /// A domain: a number, and who may be copying its memory.
 pub(crate) struct Domain {
-    pub(crate) id: u64,
+    /// As an owner of regions.
+    pub(crate) id: u32,
     users: Mutex<HashMap<u64, Weak<Endpoint>>>,
 }
 
 struct Handle(Arc<Domain>);
 
 pub(crate) fn create() -> Arc<dyn ProtectionDomain> {
-    Arc::new(Handle(Arc::new(Domain { id: number(), users: Mutex::default() })))
+    Arc::new(Handle(Arc::new(Domain { id: regions().add_owner(0), users: Mutex::default() })))
 }
 
 /// The domain behind a handle of the contract.
@@ -49,7 +50,7 @@ impl ProtectionDomain for Handle {
             length: span.len() as u64,
             owner: self.0.id,
             value: 0,
-            access: privileges.bits(),
+            access: privileges,
         };
         let key = regions().insert(region).ok_or_else(no_region)?;
         let remote = privileges.intersects(Privileges::REMOTE);
@@ -62,7 +63,7 @@ impl ProtectionDomain for Handle {
     }
 
     fn create_window(&self, tag: u64, scope: WindowScope) -> Result<Arc<dyn MemoryWindow>> {
-        Ok(window::create(self.0.id, tag, scope))
+        Ok(window::create(&self.0, tag, scope))
     }
 }
 
@@ -78,6 +79,13 @@ impl Domain {
         for user in users {
             user.settle();
         }
+    }
+}
+
+impl Drop for Domain {
+    /// What is of the domain keeps it, so nothing is left.
+    fn drop(&mut self) {
+        regions().remove_owner(self.id);
     }
 }
 

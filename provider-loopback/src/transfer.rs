@@ -20,7 +20,7 @@ use crate::window::Below;
 pub(crate) struct Local<'a> {
     pub(crate) segments: &'a [Segment],
     /// The domain that all of it must be of.
-    pub(crate) domain: u64,
+    pub(crate) domain: u32,
 }
 
 /// Which side of a copy may not be accessed.
@@ -49,7 +49,7 @@ pub(crate) fn message(source: Local<'_>, target: Local<'_>, length: u64) -> Resu
 pub(crate) struct Checked<'a> {
     pub(crate) segment: Segment,
     /// The domain that it must be of.
-    pub(crate) domain: u64,
+    pub(crate) domain: u32,
     pub(crate) checked: u64,
     pub(crate) epochs: &'a Epochs,
 }
@@ -67,8 +67,8 @@ impl Checked<'_> {
 // By values, which stay in registers.
 #[cold]
 #[inline(never)]
-fn is_there(key: u32, domain: u64, privilege: Privileges, address: u64, length: u64) -> bool {
-    regions().find(key, domain, privilege.bits(), address, length).is_some()
+fn is_there(key: u32, domain: u32, privilege: Privileges, address: u64, length: u64) -> bool {
+    regions().find(key, domain, privilege, address, length).is_some()
 }
 
 /// Moves a message from one segment into one segment, if it may and it fits.
@@ -100,7 +100,7 @@ pub(crate) fn direct_remote(
     };
     if length > here.segment.length
         || !here.permits(needed)
-        || regions().find(context, remote.domain, there.bits(), address, length) != Some(0)
+        || regions().find(context, remote.domain, there, address, length) != Some(0)
     {
         return false;
     }
@@ -145,7 +145,7 @@ fn sources(first: Segment, rest: &[Segment]) -> impl Iterator<Item = Segment> {
 pub(crate) struct Remote<'a> {
     pub(crate) place: &'a RmrTriplet,
     /// The domain that it must be of.
-    pub(crate) domain: u64,
+    pub(crate) domain: u32,
     /// The number of the queue pair.
     pub(crate) queue_pair: u32,
 }
@@ -221,13 +221,7 @@ impl Local<'_> {
         self.segments.iter().all(|segment| {
             segment.length == 0
                 || regions()
-                    .find(
-                        segment.key,
-                        self.domain,
-                        privilege.bits(),
-                        segment.address,
-                        segment.length,
-                    )
+                    .find(segment.key, self.domain, privilege, segment.address, segment.length)
                     .is_some()
         })
     }
@@ -237,7 +231,7 @@ impl Remote<'_> {
     /// The memory, when it may be used so. A window lies on a region, which must still be there.
     fn segment(self, length: u64, privilege: Privileges) -> Option<Segment> {
         let RmrTriplet { address, context: key, .. } = *self.place;
-        let value = regions().find(key, self.domain, privilege.bits(), address, length)?;
+        let value = regions().find(key, self.domain, privilege, address, length)?;
         if value != 0 {
             let below = Below::unpack(value);
             if below.queue_pair != 0 && below.queue_pair != self.queue_pair {

@@ -12,13 +12,13 @@ use dat_core::provider::{BindRequest, MemoryWindow, WindowScope};
 use dat_core::region_table::Region;
 use parking_lot::Mutex;
 
-use crate::domain;
+use crate::domain::{self, Domain};
 use crate::errors::{foreign, no_region};
 use crate::fabric::regions;
 
 pub(crate) struct Window {
     pub(crate) tag: u64,
-    domain: u64,
+    domain: Arc<Domain>,
     scope: WindowScope,
     state: Mutex<State>,
 }
@@ -32,7 +32,8 @@ struct State {
 
 struct Handle(Arc<Window>);
 
-pub(crate) fn create(domain: u64, tag: u64, scope: WindowScope) -> Arc<dyn MemoryWindow> {
+pub(crate) fn create(domain: &Arc<Domain>, tag: u64, scope: WindowScope) -> Arc<dyn MemoryWindow> {
+    let domain = Arc::clone(domain);
     Arc::new(Handle(Arc::new(Window { tag, domain, scope, state: Mutex::default() })))
 }
 
@@ -70,12 +71,12 @@ impl Below {
 
 /// Makes the key of a bound window invalid that a queue pair of that domain may use; whether
 /// it was such a key.
-pub(crate) fn invalidate(key: u32, domain: u64, queue_pair: u32) -> bool {
+pub(crate) fn invalidate(key: u32, domain: u32, queue_pair: u32) -> bool {
     is_bound(key, domain, queue_pair) && regions().remove(key)
 }
 
 /// Whether a key is that of a bound window that a queue pair of that domain may use.
-pub(crate) fn is_bound(key: u32, domain: u64, queue_pair: u32) -> bool {
+pub(crate) fn is_bound(key: u32, domain: u32, queue_pair: u32) -> bool {
     regions().get(key).is_some_and(|region| {
         let below = Below::unpack(region.value);
         region.owner == domain
@@ -107,9 +108,9 @@ impl Bind {
                 let region = Region {
                     address: request.address,
                     length: request.length,
-                    owner: window.domain,
+                    owner: window.domain.id,
                     value: Below { key: domain::key_of(region)?, queue_pair: only }.pack(),
-                    access: request.privileges.bits(),
+                    access: request.privileges,
                 };
                 regions().insert(region).ok_or_else(no_region)?
             }
@@ -133,9 +134,9 @@ impl Bind {
 
     /// Makes the new key the window's, if a queue pair of that domain may do so and the
     /// region below is still there.
-    pub(crate) fn execute(&self, domain: u64) -> bool {
+    pub(crate) fn execute(&self, domain: u32) -> bool {
         let mut state = self.window.state.lock();
-        if state.freed || self.window.domain != domain || !self.is_backed() {
+        if state.freed || self.window.domain.id != domain || !self.is_backed() {
             return false;
         }
         let old = std::mem::replace(&mut state.key, self.key.take());

@@ -165,7 +165,7 @@ impl Config {
             check_users(ia, srq).map_err(describe)?;
         }
         if let (Some(pz), Some(srq)) = (&pz, &srq) {
-            if pz.base.id != srq.pz_id() && !ia.attributes.provider.srq_ep_pz_difference_supported {
+            if pz.owner != srq.zone() && !ia.attributes.provider.srq_ep_pz_difference_supported {
                 let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2)
                     .because("the zone is not that of the shared receive queue")
                     .advise("use one zone: the provider needs it");
@@ -229,9 +229,9 @@ impl Config {
         endpoint.control().connect_evd = self.connect_evd();
     }
 
-    /// The number of the zone; 0 for none.
-    fn zone(&self) -> u64 {
-        self.pz.as_ref().map_or(0, |pz| pz.base.id)
+    /// The number of the zone as an owner of regions; 0 for none.
+    fn zone(&self) -> u32 {
+        self.pz.as_ref().map_or(0, |pz| pz.owner)
     }
 
     fn connect_evd(&self) -> Option<Arc<EvdInner>> {

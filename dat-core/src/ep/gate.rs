@@ -18,13 +18,14 @@ use super::state::EpState;
 pub(super) struct Gate {
     requests: Obstacles,
     receives: Obstacles,
-    zone: AtomicU64,
+    /// The number of the zone as an owner of regions.
+    zone: AtomicU32,
     /// The maximum sizes, as far as 32 bits reach: what is longer goes the long way.
     short_message: AtomicU32,
     short_rdma: AtomicU32,
+    recv_iov: AtomicU32,
     max_message_size: AtomicU64,
     max_rdma_size: AtomicU64,
-    recv_iov: AtomicU32,
     request_iov: AtomicU32,
     read_iov: AtomicU32,
     write_iov: AtomicU32,
@@ -94,7 +95,7 @@ impl Default for Gate {
         Self {
             requests: Obstacles::new(),
             receives: Obstacles::new(),
-            zone: AtomicU64::default(),
+            zone: AtomicU32::default(),
             short_message: AtomicU32::default(),
             short_rdma: AtomicU32::default(),
             max_message_size: AtomicU64::default(),
@@ -168,7 +169,7 @@ impl Gate {
     /// That of an endpoint in that state, made for that.
     pub(super) fn new(
         state: EpState,
-        zone: u64,
+        zone: u32,
         attributes: &EpAttributes,
         shared_receives: bool,
     ) -> Self {
@@ -179,7 +180,7 @@ impl Gate {
     }
 
     reads! {
-        zone: u64,
+        zone: u32,
         max_message_size: u64,
         max_rdma_size: u64,
         recv_iov: u32,
@@ -256,7 +257,7 @@ impl Gate {
     }
 
     /// Takes over the zone and the attributes of an endpoint.
-    pub(super) fn set(&self, zone: u64, attributes: &EpAttributes, shared_receives: bool) {
+    pub(super) fn set(&self, zone: u32, attributes: &EpAttributes, shared_receives: bool) {
         let own = CompletionFlags::UNSIGNALLED;
         let posted = CompletionFlags::SUPPRESS
             | CompletionFlags::SOLICITED_WAIT

@@ -285,8 +285,8 @@ impl EpInner {
         self.gate.set_counted(counted);
     }
 
-    /// The number of the zone; 0 for none.
-    pub(crate) fn zone(&self) -> u64 {
+    /// The number of the zone as an owner of regions; 0 for none.
+    pub(crate) fn zone(&self) -> u32 {
         self.gate.zone()
     }
 

@@ -138,14 +138,14 @@ impl InterfaceAdapter {
         let context = ia.regions.insert(Region {
             address: span.address(),
             length: span.len() as u64,
-            owner: pz.base.id,
+            owner: pz.owner,
             value: u64::from(region.local_key()),
-            access: granted(privileges).bits(),
+            access: granted(privileges),
         });
         let Some(context) = context else {
             let error =
                 Error::new(ReturnType::InsufficientResources, Subtype::ResourceMemoryRegion)
-                    .because("the table of region contexts is full");
+                    .because("the table of region contexts is full, or there is no memory for it");
             return Err(ia.describe(error, CREATE));
         };
         let inner = Arc::new(LmrInner {

@@ -7,6 +7,7 @@ mod dispatcher;
 mod epoch;
 mod notification;
 mod provider;
+mod regions;
 
 use loom::model;
 

@@ -14,7 +14,7 @@ pub(crate) use crate::biased::BiasedLock;
 #[cfg(all(test, loom))]
 pub(crate) use modelled::Mutex as BiasedLock;
 #[cfg(all(test, loom))]
-pub(crate) use modelled::{Condvar, LateInit, Mutex, MutexGuard, await_readable, pause};
+pub(crate) use modelled::{Chunks, Condvar, LateInit, Mutex, MutexGuard, await_readable, pause};
 #[cfg(not(all(test, loom)))]
 pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
 #[cfg(not(all(test, loom)))]

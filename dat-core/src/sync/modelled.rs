@@ -157,3 +157,23 @@ pub(crate) fn await_readable(
         loom::thread::yield_now();
     }
 }
+
+/// The slots of a table, as [`Chunks`](crate::pages::Chunks) has them, but few.
+#[derive(Debug)]
+pub(crate) struct Chunks<T>(Vec<T>);
+
+impl<T: Default> Chunks<T> {
+    const SLOTS: usize = 3;
+
+    pub(crate) fn new() -> Self {
+        Self((0..Self::SLOTS).map(|_| T::default()).collect())
+    }
+
+    pub(crate) fn get(&self, index: u32) -> Option<&T> {
+        self.0.get(index as usize)
+    }
+
+    pub(crate) fn make(&self, index: u32) -> Option<&T> {
+        self.get(index)
+    }
+}

@@ -144,7 +144,7 @@ impl Inbound {
 pub(crate) struct Receives {
     /// The next position to take.
     pub(super) head: u64,
-    pub(super) domain: u64,
+    pub(super) domain: u32,
     /// The number of the queue pair.
     pub(super) number: u32,
     /// The ring that they are posted to; none before the first.

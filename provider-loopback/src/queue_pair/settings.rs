@@ -84,7 +84,7 @@ struct Parts {
     /// None where receives are shared.
     receive_place: Option<Attachment>,
     shared: Option<Box<SharedReceives>>,
-    domain: u64,
+    domain: u32,
     domains: [Option<Arc<domain::Domain>>; 2],
 }
 

@@ -86,7 +86,7 @@ pub(crate) struct Requester {
     pub(super) outlet: Outlet,
     pub(super) epochs: Arc<Epochs>,
     /// 0 while there is none, which no memory belongs to.
-    pub(crate) domain: u64,
+    pub(crate) domain: u32,
     /// The number of the queue pair.
     pub(super) number: u32,
 }

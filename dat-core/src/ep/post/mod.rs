@@ -97,7 +97,7 @@ impl EpInner {
     fn find(&self, triplet: &LmrTriplet, needed: Privileges) -> Option<Segment> {
         let &LmrTriplet { context, address, length } = triplet;
         let zone = self.gate.zone();
-        let value = self.regions.find(context, zone, needed.bits(), address, length)?;
+        let value = self.regions.find(context, zone, needed, address, length)?;
         Some(Segment { address, length, key: value as u32 })
     }
 

@@ -29,7 +29,7 @@ impl Gathered {
 pub(crate) fn gather(
     gathered: &mut Gathered,
     regions: &RegionTable,
-    zone: u64,
+    zone: u32,
     iov: &[LmrTriplet],
     needed: Privileges,
 ) -> Result<()> {
@@ -39,12 +39,12 @@ pub(crate) fn gather(
 fn add(
     gathered: &mut Gathered,
     regions: &RegionTable,
-    zone: u64,
+    zone: u32,
     triplet: &LmrTriplet,
     needed: Privileges,
 ) -> Result<()> {
     let &LmrTriplet { context, address, length, .. } = triplet;
-    let Some(value) = regions.find(context, zone, needed.bits(), address, length) else {
+    let Some(value) = regions.find(context, zone, needed, address, length) else {
         return Err(bad_segment(regions, zone, triplet, needed));
     };
     gathered.length = gathered.length.saturating_add(length);
@@ -62,7 +62,7 @@ fn too_many() -> Error {
 #[cold]
 fn bad_segment(
     regions: &RegionTable,
-    zone: u64,
+    zone: u32,
     triplet: &LmrTriplet,
     needed: Privileges,
 ) -> Error {
@@ -85,11 +85,12 @@ fn bad_segment(
         Some(region) if region.owner != zone => {
             let subtype = if write { Subtype::ProtectionWrite } else { Subtype::ProtectionRead };
             Error::new(ReturnType::ProtectionViolation, subtype).because(format!(
-                "the region of lmr_context {context:#x} is in PZ {}, not in PZ {zone}",
-                region.owner
+                "the region of lmr_context {context:#x} is in PZ {}, not in PZ {}",
+                regions.name_of(region.owner),
+                regions.name_of(zone)
             ))
         }
-        Some(region) if region.access & needed.bits() != needed.bits() => {
+        Some(region) if !region.access.contains(needed) => {
             let subtype = if write { Subtype::PrivilegesWrite } else { Subtype::PrivilegesRead };
             Error::new(ReturnType::PrivilegesViolation, subtype)
         }

@@ -1,0 +1,43 @@
+//! Small numbers for owners of regions, which may have any names.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use parking_lot::{Mutex, const_mutex};
+
+/// The owners there are. A number comes again only after all others.
+#[derive(Debug)]
+pub(super) struct Owners(Mutex<Numbers>);
+
+#[derive(Debug)]
+struct Numbers {
+    last: u32,
+    names: BTreeMap<u32, u64>,
+}
+
+impl Owners {
+    pub(super) const fn new() -> Self {
+        Self(const_mutex(Numbers { last: 0, names: BTreeMap::new() }))
+    }
+
+    pub(super) fn add(&self, name: u64) -> u32 {
+        let mut owners = self.0.lock();
+        // Each owner is an object of more than a byte, so there is always a number for another.
+        loop {
+            let number = owners.last.wrapping_add(1).max(1);
+            owners.last = number;
+            if let Entry::Vacant(place) = owners.names.entry(number) {
+                place.insert(name);
+                return number;
+            }
+        }
+    }
+
+    pub(super) fn remove(&self, number: u32) {
+        self.0.lock().names.remove(&number);
+    }
+
+    pub(super) fn name(&self, number: u32) -> u64 {
+        self.0.lock().names.get(&number).copied().unwrap_or(0)
+    }
+}
