@@ -9,7 +9,7 @@ use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::{CompletionFlags, EvdFlags};
 
 /// A completion stream of an endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
     Receive,
     Request,
@@ -51,13 +51,17 @@ impl Mode {
 /// The streams that feed one dispatcher; all have the same mode.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
-    feeds: BTreeMap<(u64, Stream), Mode>,
+    /// By endpoint: the modes of its receives and of its requests, as far as they come here.
+    feeds: BTreeMap<u64, [Option<Mode>; 2]>,
+    /// How many streams have each mode, so that another endpoint need not ask all.
+    count: [usize; 3],
 }
 
 impl Streams {
     /// The mode that all streams have.
     pub(super) fn mode(&self) -> Mode {
-        self.feeds.values().next().copied().unwrap_or_default()
+        let first = self.feeds.values().next();
+        first.and_then(|modes| modes.iter().flatten().next()).copied().unwrap_or_default()
     }
 
     /// Adds a stream of an endpoint, or gives it another mode, if it goes with the others.
@@ -75,24 +79,49 @@ impl Streams {
                 mode.name()
             ));
         }
-        // How the two streams of one endpoint go together is the endpoint's own matter: both may
-        // change at once.
-        let others = self.feeds.iter().filter(|((ep, _), _)| *ep != key.0);
-        for ((ep, _), other) in others {
-            if *other != mode {
-                return Err(format!(
-                    "{} does not go with {} of EP {ep} on the same dispatcher",
-                    mode.name(),
-                    other.name()
-                ));
-            }
+        if let Some((ep, other)) = self.opponent(key.0, mode) {
+            return Err(format!(
+                "{} does not go with {} of EP {ep} on the same dispatcher",
+                mode.name(),
+                other.name()
+            ));
         }
-        self.feeds.insert(key, mode);
+        self.set(key, Some(mode));
         Ok(())
     }
 
+    /// A stream that has another mode, and the endpoint that it is of. How the two streams of one
+    /// endpoint go together is the endpoint's own matter: both may change at once.
+    fn opponent(&self, ep: u64, mode: Mode) -> Option<(u64, Mode)> {
+        let differs = |other: &&Mode| **other != mode;
+        let all = self.count.iter().sum::<usize>() - self.count[mode as usize];
+        let own = self.feeds.get(&ep).map_or(0, |own| own.iter().flatten().filter(differs).count());
+        if all == own {
+            return None;
+        }
+        let others = self.feeds.iter().filter(|(other, _)| **other != ep);
+        let mut found = others.filter_map(|(other, modes)| {
+            modes.iter().flatten().find(differs).map(|mode| (*other, *mode))
+        });
+        found.next()
+    }
+
+    /// The stream has that mode from now on, or ended.
+    fn set(&mut self, (ep, stream): (u64, Stream), mode: Option<Mode>) {
+        let modes = self.feeds.entry(ep).or_default();
+        if let Some(before) = std::mem::replace(&mut modes[stream as usize], mode) {
+            self.count[before as usize] -= 1;
+        }
+        if let Some(mode) = mode {
+            self.count[mode as usize] += 1;
+        }
+        if *modes == [None; 2] {
+            self.feeds.remove(&ep);
+        }
+    }
+
     fn remove(&mut self, key: (u64, Stream)) {
-        self.feeds.remove(&key);
+        self.set(key, None);
     }
 }
 
@@ -143,7 +172,7 @@ impl Feed {
 
     /// Enters the stream again after another one of the same endpoint and kind has ended.
     pub(crate) fn renew(&self, flags: CompletionFlags) {
-        self.evd.streams.lock().feeds.insert(self.key, Mode::of(flags));
+        self.evd.streams.lock().set(self.key, Some(Mode::of(flags)));
         self.evd.refresh_notify();
     }
 }
@@ -191,6 +220,25 @@ mod tests {
         assert_eq!(streams.mode(), Mode::Solicited);
         streams.remove((1, Stream::Receive));
         assert_eq!(streams.mode(), Mode::Threshold);
+    }
+
+    #[test]
+    fn the_two_streams_of_an_endpoint_may_differ_while_it_is_changed_and_others_may_not() {
+        let mut streams = Streams::default();
+        let threshold = CompletionFlags::empty();
+        assert!(admit(&mut streams, 1, Stream::Receive, threshold));
+        assert!(admit(&mut streams, 1, Stream::Request, threshold));
+        assert!(admit(&mut streams, 1, Stream::Request, CompletionFlags::UNSIGNALLED));
+        let refused = streams.admit((2, Stream::Receive), CompletionFlags::UNSIGNALLED, DTO);
+        assert!(refused.is_err_and(|reason| reason.contains("of EP 1 ")));
+        assert!(admit(&mut streams, 1, Stream::Receive, CompletionFlags::UNSIGNALLED));
+        assert!(admit(&mut streams, 2, Stream::Receive, CompletionFlags::UNSIGNALLED));
+        assert!(!admit(&mut streams, 1, Stream::Receive, threshold), "EP 2 is there too");
+        for stream in [Stream::Receive, Stream::Request] {
+            streams.remove((1, stream));
+            streams.remove((2, stream));
+        }
+        assert!(admit(&mut streams, 3, Stream::Receive, threshold), "all others have ended");
     }
 
     #[test]
