@@ -1,7 +1,6 @@
 //! Protection domains, and the memory registered in them.
 
 use std::any::Any;
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -11,9 +10,10 @@ use dat_core::mem::Span;
 use dat_core::provider::{MemoryRegion, MemoryWindow, ProtectionDomain, WindowScope};
 use dat_core::region_table::Region;
 use parking_lot::Mutex;
+use slab::Slab;
 
 use crate::errors::{foreign, no_region};
-use crate::fabric::{number, regions};
+use crate::fabric::regions;
 use crate::queue_pair::Endpoint;
 use crate::sync::fence;
 use crate::window;
@@ -22,7 +22,7 @@ use crate::window;
 pub(crate) struct Domain {
     /// As an owner of regions.
     pub(crate) id: u32,
-    users: Mutex<HashMap<u64, Weak<Endpoint>>>,
+    users: Mutex<Slab<Weak<Endpoint>>>,
 }
 
 struct Handle(Arc<Domain>);
@@ -75,7 +75,8 @@ impl Domain {
     /// removed before this.
     fn settle(&self) {
         fence::heavy();
-        let users: Vec<_> = self.users.lock().values().filter_map(Weak::upgrade).collect();
+        let users: Vec<_> =
+            self.users.lock().iter().filter_map(|(_, user)| user.upgrade()).collect();
         for user in users {
             user.settle();
         }
@@ -92,20 +93,19 @@ impl Drop for Domain {
 /// A queue pair's entry among the users of a domain.
 pub(crate) struct Membership {
     domain: Arc<Domain>,
-    user: u64,
+    user: usize,
 }
 
 impl Membership {
     pub(crate) fn new(domain: &Arc<Domain>, user: &Weak<Endpoint>) -> Self {
-        let id = number();
-        domain.users.lock().insert(id, Weak::clone(user));
-        Self { domain: Arc::clone(domain), user: id }
+        let user = domain.users.lock().insert(Weak::clone(user));
+        Self { domain: Arc::clone(domain), user }
     }
 }
 
 impl Drop for Membership {
     fn drop(&mut self) {
-        self.domain.users.lock().remove(&self.user);
+        self.domain.users.lock().try_remove(self.user);
     }
 }
 

@@ -7,11 +7,11 @@ use parking_lot::Mutex;
 
 use super::control::{Control, Sink};
 use super::gate::Gate;
-use super::{CompletionUse, Config, Endpoint, EpInner, EpState, Reads, attributes};
+use super::{Config, Endpoint, EpInner, EpState, Reads, attributes};
 use crate::attr::EpAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::evd::{EvdInner, EventDispatcher, Feed, Stream};
-use crate::flags::{CompletionFlags, EvdFlags};
+use crate::evd::{EvdInner, EventDispatcher, Feeds, Stream};
+use crate::flags::EvdFlags;
 use crate::ia::{Child, IaInner, InterfaceAdapter};
 use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
@@ -175,38 +175,32 @@ impl Config {
         let requested = spec.attributes.as_ref().unwrap_or(&ia.attributes.default_ep);
         let attributes =
             attributes::check(requested, &ia.attributes, srq.is_some()).map_err(describe)?;
-        let recv =
-            feed(recv, id, Stream::Receive, attributes.recv_completion_flags).map_err(describe)?;
-        if let (Some(recv), Some(request)) = (&recv, &request) {
-            if Arc::ptr_eq(recv.evd.arc(), request.arc()) {
-                let (recv, request) =
-                    (attributes.recv_completion_flags, attributes.request_completion_flags);
-                Feed::check_pair(recv, request).map_err(describe)?;
+        let (recv_flags, request_flags) =
+            (attributes.recv_completion_flags, attributes.request_completion_flags);
+        let mut feeds = Feeds::new(id);
+        feeds.begin(Stream::Receive, recv, recv_flags).map_err(describe)?;
+        if let (Some(recv), Some(request)) = (feeds.evd(Stream::Receive), &request) {
+            if Arc::ptr_eq(recv.arc(), request.arc()) {
+                Feeds::check_pair(recv_flags, request_flags).map_err(describe)?;
             }
         }
-        let request = feed(request, id, Stream::Request, attributes.request_completion_flags)
-            .map_err(describe)?;
+        feeds.begin(Stream::Request, request, request_flags).map_err(describe)?;
         let amount = (attributes.max_rdma_read_in, attributes.max_rdma_read_out);
         let reads = Reads::reserve(ia, reads_before, amount).map_err(describe)?;
         let attributes = ia.ep_attributes.of(attributes);
-        Ok(Self { pz, recv, request, connect, srq, attributes, reads })
+        Ok(Self { pz, feeds, connect, srq, attributes, reads })
     }
 
     /// Enters the streams again, after those of another configuration of the endpoint on the
     /// same dispatchers have ended.
     pub(super) fn renew_feeds(&self) {
-        if let Some(recv) = &self.recv {
-            recv.feed.renew(self.attributes.recv_completion_flags);
-        }
-        if let Some(request) = &self.request {
-            request.feed.renew(self.attributes.request_completion_flags);
-        }
+        let attributes = &self.attributes;
+        self.feeds.renew(attributes.recv_completion_flags, attributes.request_completion_flags);
     }
 
     /// The specification of the queue pair.
     pub(super) fn queue_pair_spec(&self, ia: &IaInner, tag: u64, sink: Arc<Sink>) -> QueuePairSpec {
-        let completions =
-            |queue: &Option<CompletionUse>| queue.as_ref().and_then(|used| used.evd.completions());
+        let completions = |stream| self.feeds.evd(stream).and_then(|evd| evd.completions());
         QueuePairSpec {
             tag,
             service: match self.attributes.service_type {
@@ -214,8 +208,8 @@ impl Config {
                 _ => Service::Connection,
             },
             domain: self.pz.as_ref().map(|pz| Arc::clone(&pz.domain)),
-            request_queue: completions(&self.request),
-            receive_queue: completions(&self.recv),
+            request_queue: completions(Stream::Request),
+            receive_queue: completions(Stream::Receive),
             shared_receives: self.srq.as_ref().map(|srq| Arc::clone(&srq.queue)),
             limits: attributes::limits(&self.attributes, self.srq.is_some()),
             epochs: Arc::clone(&ia.epochs),
@@ -323,15 +317,4 @@ fn use_evd(
         return Err(ia.describe(error, operation));
     }
     Ok(Some(hold))
-}
-
-fn feed(
-    evd: Option<Hold<EvdInner>>,
-    id: u64,
-    stream: Stream,
-    flags: CompletionFlags,
-) -> Result<Option<CompletionUse>> {
-    let Some(evd) = evd else { return Ok(None) };
-    let feed = Feed::new(evd.arc(), id, stream, flags)?;
-    Ok(Some(CompletionUse { feed, evd }))
 }

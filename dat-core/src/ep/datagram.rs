@@ -11,7 +11,6 @@ use std::sync::atomic::Ordering;
 
 use super::control::{Control, Resolving};
 use super::{Endpoint, EpInner, Gathered};
-use crate::attr::EpAttributes;
 use crate::ep::connect::Connect;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::{DatagramEvent, DatagramEventKind, Event};
@@ -152,7 +151,7 @@ impl EpInner {
     /// Whether the endpoint carries datagrams.
     #[inline]
     pub(super) fn is_datagram(&self) -> bool {
-        self.gate.service_type() == EpAttributes::SERVICE_DATAGRAM
+        self.gate.has_datagrams()
     }
 
     /// The transport's word on an attempt.

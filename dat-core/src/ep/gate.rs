@@ -5,7 +5,7 @@
 //! one is of these is a single look at a word of obstacles; all others go the long way, which
 //! looks at one thing after the other and knows why something is refused.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use crate::attr::EpAttributes;
 use crate::flags::CompletionFlags;
@@ -23,19 +23,19 @@ pub(super) struct Gate {
     /// The maximum sizes, as far as 32 bits reach: what is longer goes the long way.
     short_message: AtomicU32,
     short_rdma: AtomicU32,
-    recv_iov: AtomicU32,
+    recv_iov: AtomicU8,
+    request_iov: AtomicU8,
+    read_iov: AtomicU8,
+    write_iov: AtomicU8,
     max_message_size: AtomicU64,
     max_rdma_size: AtomicU64,
-    request_iov: AtomicU32,
-    read_iov: AtomicU32,
-    write_iov: AtomicU32,
-    /// Flags that a request may have.
-    request_flags: AtomicU32,
-    /// Flags that a receive may have.
-    recv_flags: AtomicU32,
     reads_out: AtomicU32,
-    service_type: AtomicU32,
-    shared_receives: AtomicU32,
+    /// Flags that a request may have.
+    request_flags: AtomicU8,
+    /// Flags that a receive may have.
+    recv_flags: AtomicU8,
+    datagrams: AtomicBool,
+    shared_receives: AtomicBool,
     pub(super) watermarks: Watermarks,
 }
 
@@ -100,15 +100,15 @@ impl Default for Gate {
             short_rdma: AtomicU32::default(),
             max_message_size: AtomicU64::default(),
             max_rdma_size: AtomicU64::default(),
-            recv_iov: AtomicU32::default(),
-            request_iov: AtomicU32::default(),
-            read_iov: AtomicU32::default(),
-            write_iov: AtomicU32::default(),
-            request_flags: AtomicU32::default(),
-            recv_flags: AtomicU32::default(),
+            recv_iov: AtomicU8::default(),
+            request_iov: AtomicU8::default(),
+            read_iov: AtomicU8::default(),
+            write_iov: AtomicU8::default(),
+            request_flags: AtomicU8::default(),
+            recv_flags: AtomicU8::default(),
             reads_out: AtomicU32::default(),
-            service_type: AtomicU32::default(),
-            shared_receives: AtomicU32::default(),
+            datagrams: AtomicBool::default(),
+            shared_receives: AtomicBool::default(),
             watermarks: Watermarks::default(),
         }
     }
@@ -155,9 +155,20 @@ macro_rules! reads {
     ($($name:ident: $type:ty,)+) => {
         $(#[inline]
         pub(super) fn $name(&self) -> $type {
-            self.$name.load(Ordering::Relaxed)
+            self.$name.load(Ordering::Relaxed).into()
         })+
     };
+}
+
+/// How many segments: adapters have less than 256.
+fn few(segments: u32) -> u8 {
+    u8::try_from(segments).unwrap_or(u8::MAX)
+}
+
+/// Completion flags as they are kept.
+fn narrow(flags: CompletionFlags) -> u8 {
+    const { assert!(CompletionFlags::all().bits() <= u8::MAX as u32) };
+    flags.bits() as u8
 }
 
 /// As much of a size as 32 bits reach.
@@ -190,7 +201,6 @@ impl Gate {
         request_flags: u32,
         recv_flags: u32,
         reads_out: u32,
-        service_type: u32,
     }
 
     /// The longest message that goes the short way.
@@ -207,7 +217,13 @@ impl Gate {
 
     #[inline]
     pub(super) fn has_shared_receives(&self) -> bool {
-        self.shared_receives.load(Ordering::Relaxed) != 0
+        self.shared_receives.load(Ordering::Relaxed)
+    }
+
+    /// Whether the endpoint sends datagrams.
+    #[inline]
+    pub(super) fn has_datagrams(&self) -> bool {
+        self.datagrams.load(Ordering::Relaxed)
     }
 
     /// Whether a receive of one segment goes the short way.
@@ -269,15 +285,16 @@ impl Gate {
         self.short_rdma.store(short(attributes.max_rdma_size), relaxed);
         self.max_message_size.store(attributes.max_message_size, relaxed);
         self.max_rdma_size.store(attributes.max_rdma_size, relaxed);
-        self.recv_iov.store(attributes.max_recv_iov, relaxed);
-        self.request_iov.store(attributes.max_request_iov, relaxed);
-        self.read_iov.store(attributes.max_rdma_read_iov, relaxed);
-        self.write_iov.store(attributes.max_rdma_write_iov, relaxed);
-        self.request_flags.store(request_flags.bits(), relaxed);
-        self.recv_flags.store((attributes.recv_completion_flags & own).bits(), relaxed);
-        self.service_type.store(attributes.service_type, relaxed);
+        self.recv_iov.store(few(attributes.max_recv_iov), relaxed);
+        self.request_iov.store(few(attributes.max_request_iov), relaxed);
+        self.read_iov.store(few(attributes.max_rdma_read_iov), relaxed);
+        self.write_iov.store(few(attributes.max_rdma_write_iov), relaxed);
+        self.request_flags.store(narrow(request_flags), relaxed);
+        self.recv_flags.store(narrow(attributes.recv_completion_flags & own), relaxed);
+        let datagrams = attributes.service_type == EpAttributes::SERVICE_DATAGRAM;
+        self.datagrams.store(datagrams, relaxed);
         self.reads_out.store(attributes.max_rdma_read_out, relaxed);
-        self.shared_receives.store(u32::from(shared_receives), relaxed);
+        self.shared_receives.store(shared_receives, relaxed);
         self.requests.allow(request_flags);
         self.receives.allow(attributes.recv_completion_flags & own);
         let no_receives = zone == 0 || shared_receives || attributes.max_recv_iov == 0;

@@ -32,7 +32,7 @@ use parking_lot::Mutex;
 use crate::attr::EpAttributes;
 use crate::counters::{EpCounter, Tally};
 use crate::error::{Error, Result, ReturnType};
-use crate::evd::{EvdInner, EventDispatcher, Feed};
+use crate::evd::{EvdInner, EventDispatcher, Feeds, Stream};
 use crate::lifecycle::{Base, Hold, object_handle};
 use crate::near::Near;
 use crate::provider::{Epochs, QueuePair};
@@ -123,19 +123,11 @@ const _: () = {
 /// What an endpoint uses, and what it was made for.
 struct Config {
     pz: Option<Hold<PzInner>>,
-    recv: Option<CompletionUse>,
-    request: Option<CompletionUse>,
+    feeds: Feeds,
     connect: Option<Hold<EvdInner>>,
     srq: Option<Hold<SrqInner>>,
     attributes: Arc<EpAttributes>,
     reads: Reads,
-}
-
-/// A dispatcher that an endpoint completes into.
-struct CompletionUse {
-    /// First, so that the stream ends before the use does.
-    feed: Feed,
-    evd: Hold<EvdInner>,
 }
 
 /// A quick look at an endpoint (dat_ep_get_status(3DAT)).
@@ -226,8 +218,8 @@ impl Endpoint {
             remote_address: peer.map(|peer| peer.0),
             remote_port: peer.map(|peer| peer.1),
             pz: config.pz.as_ref().map(|pz| ProtectionZone::from_inner(pz.arc())),
-            recv_evd: config.recv.as_ref().map(|recv| evd(&recv.evd)),
-            request_evd: config.request.as_ref().map(|request| evd(&request.evd)),
+            recv_evd: config.feeds.evd(Stream::Receive).map(evd),
+            request_evd: config.feeds.evd(Stream::Request).map(evd),
             connect_evd: config.connect.as_ref().map(evd),
             srq: config.srq.as_ref().map(|srq| SharedReceiveQueue::from_inner(srq.arc())),
             attributes: EpAttributes::clone(&config.attributes),
@@ -277,9 +269,9 @@ impl EpInner {
     /// Begins to count, after the dispatcher of receives was told of it, or stops to.
     pub(crate) fn set_counted(&self, counted: bool) {
         let call = self.call.lock();
-        let recv = call.as_ref().and_then(|config| config.recv.as_ref());
+        let recv = call.as_ref().and_then(|config| config.feeds.evd(Stream::Receive));
         if let Some(recv) = recv.filter(|_| counted) {
-            recv.evd.count_receives(self.base.id, self.tally());
+            recv.count_receives(self.base.id, self.tally());
         }
         self.tally().switch(counted);
         self.gate.set_counted(counted);

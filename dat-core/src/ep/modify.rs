@@ -7,7 +7,7 @@ use super::table::EpEvent;
 use super::{Config, Endpoint, EpInner};
 use crate::attr::EpAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::evd::EventDispatcher;
+use crate::evd::{EventDispatcher, Stream};
 use crate::pz::ProtectionZone;
 use crate::srq::SharedReceiveQueue;
 
@@ -164,8 +164,8 @@ fn merged(config: &Config, change: &EpChange) -> EpSpec {
     let old_pz = config.pz.as_ref().map(|pz| ProtectionZone::from_inner(pz.arc()));
     EpSpec {
         pz: change.pz.clone().or(old_pz),
-        recv_evd: pick(&change.recv_evd, evd(config.recv.as_ref().map(|used| &used.evd))),
-        request_evd: pick(&change.request_evd, evd(config.request.as_ref().map(|used| &used.evd))),
+        recv_evd: pick(&change.recv_evd, evd(config.feeds.evd(Stream::Receive))),
+        request_evd: pick(&change.request_evd, evd(config.feeds.evd(Stream::Request))),
         connect_evd: pick(&change.connect_evd, evd(config.connect.as_ref())),
         srq: config.srq.as_ref().map(|srq| SharedReceiveQueue::from_inner(srq.arc())),
         attributes: Some(change.attributes.as_ref().unwrap_or(&config.attributes).clone()),

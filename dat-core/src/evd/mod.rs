@@ -7,7 +7,7 @@ mod queue;
 mod streams;
 mod wait;
 
-pub(crate) use streams::{Feed, Stream};
+pub(crate) use streams::{Feeds, Stream};
 pub use wait::Waited;
 
 use std::os::fd::{AsFd, BorrowedFd};

@@ -2,11 +2,11 @@
 //! (USAGE of dat_ep_create(3DAT) and dat_ep_create_with_srq(3DAT)).
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::EvdInner;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::{CompletionFlags, EvdFlags};
+use crate::lifecycle::Hold;
 
 /// A completion stream of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,22 +125,33 @@ impl Streams {
     }
 }
 
-/// A stream of an endpoint that feeds a dispatcher; ends when dropped.
-pub(crate) struct Feed {
-    evd: Arc<EvdInner>,
-    key: (u64, Stream),
+/// The completion streams of an endpoint, each with the dispatcher that it feeds. They end when
+/// this is dropped.
+pub(crate) struct Feeds {
+    ep: u64,
+    evds: [Option<Hold<EvdInner>>; 2],
 }
 
-impl Feed {
-    /// Lets a stream of an endpoint feed a dispatcher.
-    pub(crate) fn new(
-        evd: &Arc<EvdInner>,
-        ep: u64,
+impl Feeds {
+    /// No stream yet, of the endpoint of that number.
+    pub(crate) fn new(ep: u64) -> Self {
+        Self { ep, evds: [None, None] }
+    }
+
+    /// The dispatcher of a stream.
+    pub(crate) fn evd(&self, stream: Stream) -> Option<&Hold<EvdInner>> {
+        self.evds[stream as usize].as_ref()
+    }
+
+    /// Lets a stream feed a dispatcher, the receives first.
+    pub(crate) fn begin(
+        &mut self,
         stream: Stream,
+        evd: Option<Hold<EvdInner>>,
         flags: CompletionFlags,
-    ) -> Result<Self> {
-        let key = (ep, stream);
-        let admitted = evd.streams.lock().admit(key, flags, evd.flags());
+    ) -> Result<()> {
+        let Some(evd) = evd else { return Ok(()) };
+        let admitted = evd.streams.lock().admit((self.ep, stream), flags, evd.flags());
         admitted.map_err(|reason| {
             let name = match stream {
                 Stream::Receive => "recv_completion_flags",
@@ -151,7 +162,8 @@ impl Feed {
                 .advise("use another dispatcher, or the flags of the streams that feed this one")
         })?;
         evd.refresh_notify();
-        Ok(Self { evd: Arc::clone(evd), key })
+        self.evds[stream as usize] = Some(evd);
+        Ok(())
     }
 
     /// Whether the two streams of an endpoint go together on the same dispatcher.
@@ -170,16 +182,24 @@ impl Feed {
             .advise("use another dispatcher for the requests, or the same flags"))
     }
 
-    /// Enters the stream again after another one of the same endpoint and kind has ended.
-    pub(crate) fn renew(&self, flags: CompletionFlags) {
-        self.evd.streams.lock().set(self.key, Some(Mode::of(flags)));
-        self.evd.refresh_notify();
+    /// Enters the streams again after others of the same endpoint have ended.
+    pub(crate) fn renew(&self, receives: CompletionFlags, requests: CompletionFlags) {
+        for (stream, flags) in [(Stream::Receive, receives), (Stream::Request, requests)] {
+            if let Some(evd) = self.evd(stream) {
+                evd.streams.lock().set((self.ep, stream), Some(Mode::of(flags)));
+                evd.refresh_notify();
+            }
+        }
     }
 }
 
-impl Drop for Feed {
+impl Drop for Feeds {
     fn drop(&mut self) {
-        self.evd.streams.lock().remove(self.key);
+        for stream in [Stream::Receive, Stream::Request] {
+            if let Some(evd) = self.evd(stream) {
+                evd.streams.lock().remove((self.ep, stream));
+            }
+        }
     }
 }
 
