@@ -2,6 +2,7 @@
 
 use dat_core::attr::{IaAttributes, NamedAttr, ProviderAttributes};
 use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_core::provider::{Success, Taken};
 use dat_core::{
     Cno, CrArrival, DatagramEvent, DtoCompletion, Endpoint, EpParam, LmrParam, RmrParam, RmrTriplet,
 };
@@ -72,6 +73,17 @@ pub(crate) fn completion(done: &DtoCompletion) -> DAT_DTO_COMPLETION_EVENT_DATA 
         status: done.status.value(),
         transfered_length: done.length,
     }
+}
+
+/// Takes a success to where C wants the data of its event.
+#[inline(always)]
+pub(crate) fn take(to: &mut DAT_EVENT_DATA, take: impl FnOnce(&mut Success) -> Taken) -> Taken {
+    let mut success = Success::default();
+    let taken = take(&mut success);
+    if taken == Taken::Success {
+        to.dto_completion_event_data = completion(&success.into());
+    }
+    taken
 }
 
 /// The data of a request that arrived.

@@ -5,6 +5,7 @@ use std::os::fd::AsRawFd;
 
 use dat_core::attr::{IaAttributes, NamedAttr, ProviderAttributes};
 use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_core::provider::{Success, Taken};
 use dat_core::{
     Cno, Comm, CrArrival, DatagramEvent, DtoCompletion, Endpoint, EpParam, LmrParam, RmrParam,
     RmrScope, RmrTriplet,
@@ -66,6 +67,20 @@ pub(crate) fn completion(done: &DtoCompletion) -> DAT_DTO_COMPLETION_EVENT_DATA 
         operation: done.operation as DAT_DTOS,
         rmr_context: done.invalidated().unwrap_or(0),
     }
+}
+
+const _: () = {
+    type Data = DAT_DTO_COMPLETION_EVENT_DATA;
+    assert!(
+        size_of::<Data>() == size_of::<Success>() && align_of::<Data>() >= align_of::<Success>()
+    );
+};
+
+/// Takes a success to where C wants the data of its event, which are the very same.
+#[inline(always)]
+pub(crate) fn take(to: &mut DAT_EVENT_DATA, take: impl FnOnce(&mut Success) -> Taken) -> Taken {
+    // SAFETY: it is as large and aligned (above), and any bits are a value of either.
+    take(unsafe { &mut *(&raw mut *to).cast::<Success>() })
 }
 
 /// The data of a request that arrived.

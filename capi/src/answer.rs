@@ -52,7 +52,7 @@ impl Answered for DAT_RETURN {
 pub(crate) fn guard<A: Answered>(call: impl FnOnce() -> A) -> DAT_RETURN {
     match catch_unwind(AssertUnwindSafe(|| call().code())) {
         Ok(code) => code,
-        Err(panic) => failed(panicked(&*panic)),
+        Err(panic) => panicked(panic),
     }
 }
 
@@ -66,11 +66,15 @@ pub(crate) fn failed(error: Error) -> DAT_RETURN {
 }
 
 #[cold]
-fn panicked(panic: &(dyn Any + Send)) -> Error {
+#[inline(never)]
+fn panicked(panic: Box<dyn Any + Send>) -> DAT_RETURN {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    Error::new(ReturnType::InternalError, Subtype::NoSubtype)
-        .because(format!("a defect of the library: {}", text.unwrap_or("a panic without words")))
+    let text = text.unwrap_or("a panic without words");
+    failed(
+        Error::new(ReturnType::InternalError, Subtype::NoSubtype)
+            .because(format!("a defect of the library: {text}")),
+    )
 }
 
 /// The answer of a poll that found nothing: no detail, so that polling costs nothing.

@@ -71,7 +71,7 @@ impl Event {
     /// Becomes the event of a completion, in place. It is what an assignment does, and mostly
     /// less: what was there before mostly owns nothing.
     #[inline(always)]
-    pub fn complete(&mut self, completion: Completion) {
+    pub(crate) fn complete(&mut self, completion: Completion) {
         if self.owns_something() {
             self.clear();
         }
@@ -80,18 +80,15 @@ impl Event {
         let _ = std::mem::ManuallyDrop::new(before);
     }
 
-    /// Becomes the event of a completion, in place, where that is no more than a store: where
-    /// what was there before owns nothing. Whether it did.
+    /// As [`complete`](Self::complete), with what is no bind.
     #[inline(always)]
-    #[must_use]
-    pub fn become_dto(&mut self, completion: DtoCompletion) -> bool {
+    pub(crate) fn complete_dto(&mut self, completion: DtoCompletion) {
         if self.owns_something() {
-            return false;
+            self.clear();
         }
         let before = std::mem::replace(self, Self::Dto(completion));
         // As above.
         let _ = std::mem::ManuallyDrop::new(before);
-        true
     }
 
     #[inline(always)]

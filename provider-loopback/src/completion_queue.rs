@@ -7,9 +7,8 @@ use std::sync::Arc;
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{
     Completion, CompletionFeatures, CompletionPoller, CompletionQueue, CompletionQueueParts,
-    CompletionSink, Notify,
+    CompletionSink, Notify, Success, Taken,
 };
-use dat_core::{DtoCompletion, DtoStatus, Event};
 
 use crate::completion_ring::{Entry, Plain, Slots};
 use crate::credits::{Attachment, CELLS, Page, page_of};
@@ -317,23 +316,15 @@ impl CompletionPoller for Poller {
     }
 
     #[inline]
-    fn take(&mut self, event: &mut Event) -> bool {
-        let Some(plain) = self.slots.get_plain(self.head) else {
-            return self.take_any(event);
+    fn take(&mut self, into: &mut Success) -> Taken {
+        let Some(source) = self.slots.get_success(self.head, into) else {
+            return self.look();
         };
-        let Plain { tag, cookie, length, operation, source } = plain;
-        let Some(page) = self.pages.get(page_of(source)) else {
-            return self.take_any(event);
-        };
-        let status = DtoStatus::Success;
-        let done = DtoCompletion { ep: tag, cookie, length, extra: 0, operation, status };
-        if !event.become_dto(done) {
-            return self.take_any(event);
-        }
+        let Some(page) = self.pages.get(page_of(source)) else { return Taken::Other };
         page.release(source);
         self.head += 1;
         self.progress.note(self.head);
-        true
+        Taken::Success
     }
 
     fn notify(&mut self, mode: Notify) -> bool {
@@ -371,20 +362,10 @@ impl CompletionPoller for Poller {
 }
 
 impl Poller {
-    /// As [`take`](CompletionPoller::take), in every case.
-    #[inline]
-    fn take_any(&mut self, event: &mut Event) -> bool {
-        self.slots.is_filled(self.head) && self.take_special(event)
-    }
-
-    #[cold]
+    /// Whether there is anything to take.
     #[inline(never)]
-    fn take_special(&mut self, event: &mut Event) -> bool {
-        let Some(Entry { completion, source }) = self.slots.get(self.head) else { return false };
-        event.complete(completion);
-        self.finish(source);
-        self.progress.note(self.head);
-        true
+    fn look(&mut self) -> Taken {
+        if self.slots.is_filled(self.head) { Taken::Other } else { Taken::Nothing }
     }
 
     /// The completion at the head was read.

@@ -10,7 +10,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use dat_core::provider::Completion;
+use dat_core::provider::{Completion, Success};
 use dat_core::{DtoStatus, Operation};
 
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -64,6 +64,8 @@ struct Special {
 
 const OPERATION_AT: u32 = 32;
 const OPERATION: u64 = 0xf << OPERATION_AT;
+/// The bits of an operation that no [`Success`] tells.
+const UNUSUAL: u64 = OPERATION & !((Operation::Receive as u64) << OPERATION_AT);
 /// It failed, is a bind, or has something extra.
 const SPECIAL: u64 = 1 << 36;
 const FILLED_AT: u32 = 37;
@@ -153,15 +155,20 @@ impl Slots {
         rest.is_some_and(|rest| is_filled(rest, position))
     }
 
-    /// What the slot of a position holds, if that is plain. Only the taker calls this.
+    /// As [`get`](Self::get), for what most are, into a place; its source. Of anything else the
+    /// place keeps nothing.
     #[inline(always)]
-    pub(crate) fn get_plain(&self, position: u64) -> Option<Plain> {
+    pub(crate) fn get_success(&self, position: u64, into: &mut Success) -> Option<u32> {
         let slot = self.slot(position)?;
         let rest = slot.rest.load(Ordering::Acquire);
-        if (rest ^ filled(position)) & !(SPECIAL - 1) != 0 {
+        if (rest ^ filled(position)) & (!(SPECIAL - 1) | UNUSUAL) != 0 {
             return None;
         }
-        Some(slot.load(rest))
+        let length = u32::try_from(slot.length.load(Ordering::Relaxed)).ok()?;
+        let tag = slot.tag.load(Ordering::Relaxed);
+        let cookie = slot.cookie.load(Ordering::Relaxed);
+        into.set(tag, cookie, length, ((rest & OPERATION) >> OPERATION_AT) as u32);
+        Some(rest as u32)
     }
 
     /// What the slot of a position holds, if it is filled. Only the taker calls this.
@@ -287,7 +294,15 @@ mod tests {
             let succeeded = status == DtoStatus::Success;
             let is_plain = succeeded && operation != Operation::Bind && extra == 0;
             let plain = Plain { tag, cookie, length, operation, source };
-            assert_eq!(slots.get_plain(position), is_plain.then_some(plain));
+            let mut success = Success::default();
+            let found = slots.get_success(position, &mut success);
+            let is_told = is_plain && Success::tells(plain.operation, plain.length);
+            assert_eq!(found, is_told.then_some(plain.source));
+            if is_told {
+                let mut told = Success::default();
+                told.set(plain.tag, plain.cookie, plain.length as u32, plain.operation as u32);
+                assert_eq!(success, told);
+            }
         }
     }
 

@@ -24,13 +24,47 @@ pub(crate) struct Record {
     pub(crate) internal: bool,
 }
 
-#[derive(Default)]
 struct Place {
     cookie: AtomicU64,
-    length: AtomicU64,
-    extra: AtomicU64,
+    /// No message is longer than the device counts.
+    length: AtomicU32,
     /// Operation, flags, and whether it is internal.
-    traits: AtomicU64,
+    traits: AtomicU32,
+    /// Of a bind; others have none.
+    extra: AtomicU64,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self {
+            cookie: AtomicU64::new(0),
+            length: AtomicU32::new(0),
+            traits: AtomicU32::new(OVER),
+            extra: AtomicU64::new(0),
+        }
+    }
+}
+
+/// The operation among the traits, and where flags begin.
+const OPERATION: u32 = 0xf;
+const FLAGS: u32 = 8;
+const INTERNAL: u32 = 1 << 31;
+/// Nothing outstanding is kept here.
+const OVER: u32 = 1 << 30;
+/// Any of these keeps a post from completing the short way: its success is not told, or is not told
+/// as most are.
+const UNUSUAL: u32 = INTERNAL
+    | OVER
+    | CompletionFlags::SUPPRESS.bits() << FLAGS
+    | OPERATION & !(Operation::Receive as u32);
+
+/// A post that succeeded, of which there is no more to tell: a send, RDMA write, RDMA read or
+/// receive, by its number.
+pub(crate) struct Succeeded {
+    pub(crate) cookie: u64,
+    /// What was posted, or received.
+    pub(crate) length: u32,
+    pub(crate) operation: u32,
 }
 
 /// The ring of a work queue.
@@ -40,12 +74,16 @@ pub(crate) struct Ledger {
     /// The key of the endpoint, to tell it when something fails.
     pub(crate) owner: u64,
     places: Box<[Place]>,
+    /// Their number is a power of two, and this is one less.
+    mask: usize,
     /// The number of the next post; numbers run on over the ring.
     tail: AtomicU32,
     /// The number of the oldest that has not completed.
     head: AtomicU32,
-    /// Posts that are not polled yet, and how many there may be.
-    used: AtomicU32,
+    /// Completions that nobody has polled yet, less the provider's own posts that are outstanding;
+    /// modulo 2^32. With the outstanding ones it is how much room the consumer's posts take.
+    unpolled: AtomicU32,
+    /// How many of the consumer's there may be.
     max: u32,
     /// A failure was told of already; reset with each connection.
     pub(crate) told: AtomicBool,
@@ -65,65 +103,67 @@ impl Ledger {
         Self {
             tag,
             owner,
-            places: (0..places).map(|_| Place::default()).collect(),
+            mask: places as usize - 1,
+            places: (0..places).map(|_| Place::new()).collect(),
             tail: AtomicU32::new(0),
             head: AtomicU32::new(0),
-            used: AtomicU32::new(0),
+            unpolled: AtomicU32::new(0),
             max,
             told: AtomicBool::new(false),
         }
     }
 
     fn place(&self, number: u32) -> &Place {
-        &self.places[number as usize & (self.places.len() - 1)]
+        &self.places[number as usize & self.mask]
     }
 
-    /// Takes the room of a post, if there is any.
+    /// Gives the room of a post back, as its completion is polled.
     #[inline]
-    pub(crate) fn take_room(&self) -> bool {
-        // Posters hold a lock, so only releases come between.
-        let free = self.used.load(Ordering::Acquire) < self.max;
-        if free {
-            self.used.fetch_add(1, Ordering::Relaxed);
-        }
-        free
-    }
-
-    /// Gives the room of posts back, as they are polled.
-    #[inline]
-    pub(crate) fn release(&self, count: u32) {
-        self.used.fetch_sub(count, Ordering::Release);
+    pub(crate) fn release(&self) {
+        self.unpolled.fetch_sub(1, Ordering::Release);
     }
 
     #[cfg(test)]
     fn used(&self) -> u32 {
-        self.used.load(Ordering::Acquire)
+        self.pending().wrapping_add(self.unpolled.load(Ordering::Acquire))
     }
 
-    /// Writes a post down and returns its number; nothing when the ring is full. The caller
-    /// holds the poster's lock.
+    /// Writes a post down and returns its number; nothing when there is no room, or none that
+    /// can be seen without a look at what has completed. The caller holds the poster's lock.
     #[inline]
     pub(crate) fn write(&self, record: &Record) -> Option<u32> {
         let number = self.tail.load(Ordering::Relaxed);
-        let head = self.head.load(Ordering::Acquire);
-        if number.wrapping_sub(head) as usize >= self.places.len() {
+        // Posters hold a lock, so only completions come between. Acquire: what made room is read.
+        let outstanding = number.wrapping_sub(self.head.load(Ordering::Acquire));
+        let used = outstanding.wrapping_add(self.unpolled.load(Ordering::Relaxed));
+        if outstanding as usize >= self.places.len() || (used >= self.max && !record.internal) {
             return None;
+        }
+        if record.internal {
+            self.unpolled.fetch_sub(1, Ordering::Relaxed);
         }
         let place = self.place(number);
         place.cookie.store(record.cookie, Ordering::Relaxed);
-        place.length.store(record.length, Ordering::Relaxed);
-        place.extra.store(record.extra, Ordering::Relaxed);
-        let traits = record.operation as u64
-            | u64::from(record.flags.bits()) << 32
-            | u64::from(record.internal) << 63;
-        place.traits.store(traits, Ordering::Relaxed);
+        place.length.store(record.length as u32, Ordering::Relaxed);
+        if record.operation == Operation::Bind {
+            place.extra.store(record.extra, Ordering::Relaxed);
+        }
+        let internal = if record.internal { INTERNAL } else { 0 };
+        let traits = record.operation as u32 | record.flags.bits() << FLAGS | internal;
+        // Release: who takes it for outstanding finds the rest.
+        place.traits.store(traits, Ordering::Release);
         self.tail.store(number.wrapping_add(1), Ordering::Release);
         Some(number)
     }
 
     /// Takes the last post back, which the device refused; the caller holds the poster's lock.
+    #[cold]
     pub(crate) fn unwrite(&self) {
-        self.tail.fetch_sub(1, Ordering::Release);
+        let last = self.tail().wrapping_sub(1);
+        if self.read_last(last).internal {
+            self.unpolled.fetch_add(1, Ordering::Relaxed);
+        }
+        self.tail.store(last, Ordering::Release);
     }
 
     /// The number of the next post.
@@ -155,48 +195,82 @@ impl Ledger {
     }
 
     /// What is kept of the post of that number, which is outstanding.
-    #[inline(always)]
     pub(crate) fn read(&self, number: u32) -> Record {
         let place = self.place(number);
         let traits = place.traits.load(Ordering::Relaxed);
+        let operation = operation(traits);
         Record {
             cookie: place.cookie.load(Ordering::Relaxed),
-            length: place.length.load(Ordering::Relaxed),
-            extra: place.extra.load(Ordering::Relaxed),
-            operation: operation(traits as u32),
-            flags: CompletionFlags::from_bits_truncate((traits >> 32) as u32 & 0x7fff_ffff),
-            internal: traits >> 63 != 0,
+            length: place.length.load(Ordering::Relaxed).into(),
+            extra: match operation {
+                Operation::Bind => place.extra.load(Ordering::Relaxed),
+                _ => 0,
+            },
+            operation,
+            flags: CompletionFlags::from_bits_truncate((traits & !(INTERNAL | OVER)) >> FLAGS),
+            internal: traits & INTERNAL != 0,
         }
+    }
+
+    /// The same of a post that is over.
+    fn read_last(&self, number: u32) -> Record {
+        let record = self.read(number);
+        self.place(number).traits.store(OVER, Ordering::Relaxed);
+        record
+    }
+
+    /// The post of that number succeeded and was polled: completes it and gives its room back, if
+    /// it is the oldest outstanding and what most are; `received` is the length of a receive. The caller holds the lock of the completion queue.
+    #[inline(always)]
+    pub(crate) fn succeed(&self, number: u32, received: u32) -> Option<Succeeded> {
+        if number != self.head.load(Ordering::Relaxed) {
+            return None;
+        }
+        let place = self.places.get(number as usize & self.mask)?;
+        // Acquire: it was written with the tail, if this is not over.
+        let traits = place.traits.load(Ordering::Acquire);
+        if traits & UNUSUAL != 0 {
+            return None;
+        }
+        let cookie = place.cookie.load(Ordering::Relaxed);
+        let posted = place.length.load(Ordering::Relaxed);
+        let operation = traits & OPERATION;
+        let length = if operation == Operation::Receive as u32 { received } else { posted };
+        place.traits.store(OVER, Ordering::Relaxed);
+        self.head.store(number.wrapping_add(1), Ordering::Release);
+        Some(Succeeded { cookie, length, operation })
     }
 
     /// The post of that number completed, and with it all before it that were to complete in
     /// silence. What there is to tell; nothing of an internal or silent one, or of a number
     /// that is not outstanding. The caller holds the lock of the completion queue.
-    #[inline(always)]
     pub(crate) fn complete(&self, number: u32, status: DtoStatus) -> Option<(Record, Done)> {
         let head = self.head.load(Ordering::Relaxed);
         let ahead = number.wrapping_sub(head);
         if ahead >= self.tail().wrapping_sub(head) {
             return None;
         }
-        let mut silent = 0;
+        let mut internal = 0;
         for at in 0..ahead {
-            silent += u32::from(!self.read(head.wrapping_add(at)).internal);
+            internal += u32::from(self.read_last(head.wrapping_add(at)).internal);
         }
-        let record = self.read(number);
-        self.head.store(number.wrapping_add(1), Ordering::Release);
+        let record = self.read_last(number);
         let failed = !matches!(status, DtoStatus::Success);
         let quiet = !failed && record.flags.contains(CompletionFlags::SUPPRESS);
-        if quiet && !record.internal {
-            silent += 1;
-        }
-        if silent > 0 {
-            self.release(silent);
-        }
-        if record.internal || quiet {
+        let told = !record.internal && !quiet;
+        self.pass(number, internal + u32::from(record.internal || told));
+        if !told {
             return None;
         }
         Some((record, self.done(&record, status)))
+    }
+
+    /// All up to that number are not outstanding any more; of so many the room is still taken, or
+    /// was not before.
+    fn pass(&self, number: u32, unpolled: u32) {
+        // Before the head: a poster may count too little room for a moment, and never too much.
+        self.unpolled.fetch_add(unpolled, Ordering::Relaxed);
+        self.head.store(number.wrapping_add(1), Ordering::Release);
     }
 
     /// Takes the oldest outstanding post as flushed; the caller holds the lock of the
@@ -207,15 +281,14 @@ impl Ledger {
             if head == self.tail() {
                 return None;
             }
-            let record = self.read(head);
-            self.head.store(head.wrapping_add(1), Ordering::Release);
+            let record = self.read_last(head);
+            self.pass(head, 1);
             if !record.internal {
                 return Some(self.done(&record, DtoStatus::Flushed));
             }
         }
     }
 
-    #[inline(always)]
     fn done(&self, record: &Record, status: DtoStatus) -> Done {
         let failed = !matches!(status, DtoStatus::Success);
         Done {
@@ -239,7 +312,7 @@ impl Ledger {
 /// The operation with that value, of those that this provider posts.
 #[inline]
 const fn operation(value: u32) -> Operation {
-    BY_VALUE[value as usize % BY_VALUE.len()]
+    BY_VALUE[(value & OPERATION) as usize]
 }
 
 const BY_VALUE: [Operation; 16] = {
@@ -268,7 +341,6 @@ mod tests {
     use super::*;
 
     fn post(ledger: &Ledger, cookie: u64, flags: CompletionFlags) -> u32 {
-        assert!(ledger.take_room());
         let record = Record { cookie, flags, operation: Operation::RdmaRead, ..Record::default() };
         ledger.write(&record).expect("room")
     }
@@ -299,11 +371,47 @@ mod tests {
         let ledger = Ledger::new(0, 0, 2, 0);
         let first = post(&ledger, 1, CompletionFlags::empty());
         post(&ledger, 2, CompletionFlags::empty());
-        assert!(!ledger.take_room());
+        assert!(ledger.write(&Record::default()).is_none());
         assert!(ledger.complete(first, DtoStatus::Success).is_some());
-        assert!(!ledger.take_room());
-        ledger.release(1);
-        assert!(ledger.take_room());
+        assert!(ledger.write(&Record::default()).is_none());
+        ledger.release();
+        assert!(ledger.write(&Record::default()).is_some());
+        assert!(ledger.write(&Record::default()).is_none());
+    }
+
+    #[test]
+    fn posts_of_the_provider_take_no_room() {
+        let ledger = Ledger::new(0, 0, 2, 2);
+        let own = Record { internal: true, ..Record::default() };
+        let first = post(&ledger, 1, CompletionFlags::SUPPRESS);
+        ledger.write(&own).expect("room");
+        let second = post(&ledger, 2, CompletionFlags::empty());
+        assert!(ledger.write(&Record::default()).is_none());
+        let last = ledger.write(&own).expect("room");
+        ledger.unwrite();
+        assert_eq!(ledger.used(), 2);
+        // The one that completes in silence has its room back with the other.
+        assert!(ledger.succeed(first, 0).is_none() && ledger.succeed(second, 0).is_none());
+        assert!(ledger.complete(second, DtoStatus::Success).is_some());
+        assert_eq!((ledger.used(), ledger.pending()), (1, 0));
+        ledger.release();
+        assert_eq!((ledger.used(), ledger.succeed(last, 0).is_none()), (0, true));
+    }
+
+    #[test]
+    fn what_most_are_completes_the_short_way_once_and_in_order() {
+        let ledger = Ledger::new(7, 0, 4, 0);
+        for cookie in 0..100 {
+            let first = post(&ledger, cookie, CompletionFlags::UNSIGNALLED);
+            let second = post(&ledger, cookie, CompletionFlags::SUPPRESS);
+            assert!(ledger.succeed(second, 0).is_none(), "not the oldest");
+            let done = ledger.succeed(first, 0).expect("what most are");
+            assert_eq!((done.cookie, done.operation), (cookie, Operation::RdmaRead as u32));
+            assert!(ledger.succeed(first, 0).is_none(), "once");
+            assert!(ledger.succeed(second, 0).is_none(), "it is silent");
+            assert!(ledger.complete(second, DtoStatus::Success).is_none(), "it is silent");
+            assert_eq!((ledger.used(), ledger.pending()), (0, 0));
+        }
     }
 
     #[test]

@@ -3,12 +3,14 @@
 use std::mem::ManuallyDrop;
 
 use dat_core::error::{ReturnType, Subtype};
+use dat_core::provider::Taken;
 use dat_core::{EvdFlags, EvdOptions, EvdParam, Event, EventDispatcher, Timeout, Waited};
 
 use crate::abi::*;
 use crate::answer::{Answer, DONE, failed, invalid_handle, plain};
-use crate::argument::{count, given, invalid, object, optional_object, out};
+use crate::argument::{count, given, invalid, is_address_of, object, optional_object, out};
 use crate::convert::{self, event};
+use crate::handle::Lent;
 use crate::{adapters, dialect, handle};
 
 const HANDLE: Subtype = Subtype::InvalidHandleEvdRequest;
@@ -123,8 +125,42 @@ pub(crate) unsafe fn post_se(evd_handle: DAT_EVD_HANDLE, event: *const DAT_EVENT
     DONE
 }
 
+/// What most calls find is told at once: no handle of a foreign provider is one of ours.
 #[inline(always)]
 pub(crate) unsafe fn dequeue(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -> DAT_RETURN {
+    if is_address_of::<DAT_EVENT>(event.addr()) {
+        if let Some(evd) = handle::lend::<EventDispatcher>(evd_handle) {
+            // SAFETY: as the caller promises; any bits are a value.
+            let to = unsafe { &mut *event };
+            let taken = dialect::take(&mut to.event_data, |data| evd.object().take(data));
+            if taken == Taken::Success {
+                to.event_number = DAT_DTO_COMPLETION_EVENT;
+                to.evd_handle = evd.handle_again();
+                return DAT_SUCCESS;
+            }
+            return dequeue_less(evd.again(), taken, event);
+        }
+    }
+    // SAFETY: as the caller promises.
+    unsafe { dequeue_any(evd_handle, event) }
+}
+
+/// As [`dequeue`], which found that.
+#[inline(never)]
+fn dequeue_less(evd: Lent<EventDispatcher>, taken: Taken, event: *mut DAT_EVENT) -> DAT_RETURN {
+    if taken == Taken::Nothing {
+        evd.object().seen_empty();
+        return dialect::code(ReturnType::QueueEmpty, Subtype::NoSubtype);
+    }
+    let handle = evd.handle_again();
+    drop(evd);
+    // SAFETY: as the caller of `dequeue` promised.
+    unsafe { dequeue_any(handle, event) }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn dequeue_any(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -> DAT_RETURN {
     foreign!(evd_handle, evd_dequeue_func(evd_handle, event));
     let taken = handle::with(evd_handle, |evd: &EventDispatcher| {
         // SAFETY: as the caller promises.

@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::cell::{self, Cell};
 
-/// Bytes of a chunk; its address is a multiple of it.
+/// Bytes of a chunk. The address of any but the first is a multiple of it.
 const CHUNK: usize = 1 << 16;
 
 /// Cells of a chunk.
 pub(super) const CELLS: usize = CHUNK / cell::SIZE;
 
-/// The addresses of all chunks: open addressing, at most half full.
+/// The addresses of all chunks but the first: open addressing, at most half full.
 struct Index {
     /// The number of slots is 2 to the power of this.
     bits: u32,
@@ -55,18 +55,18 @@ impl Index {
     }
 }
 
-/// The chunk that was made first, the only one of most programs.
-static FIRST: AtomicUsize = AtomicUsize::new(usize::MAX);
+/// The first chunk, the only one of most programs.
+static FIRST: [Cell; CELLS] = [const { Cell::new() }; CELLS];
 
 static INDEX: AtomicPtr<Index> = AtomicPtr::new(ptr::null_mut());
 
 /// The cell at an address, if there is one.
 #[inline(always)]
 pub(super) fn locate(address: usize) -> Option<&'static Cell> {
-    let chunk = address & !(CHUNK - 1);
-    // Relaxed: who holds a handle got it from the thread that made the chunk.
-    let is_ours = chunk == FIRST.load(Ordering::Relaxed) || is_indexed(chunk);
-    if address % cell::SIZE != 0 || !is_ours {
+    // In one comparison: bits that are none of an aligned address become the highest.
+    let offset = address.wrapping_sub((&raw const FIRST).expose_provenance());
+    let is_ours = offset.rotate_right(cell::SIZE.ilog2()) < CELLS || is_indexed(address);
+    if !is_ours {
         return None;
     }
     let cell = ptr::with_exposed_provenance::<Cell>(address);
@@ -76,16 +76,21 @@ pub(super) fn locate(address: usize) -> Option<&'static Cell> {
     Some(unsafe { &*cell })
 }
 
+/// Whether it is the address of a cell of another chunk.
 #[cold]
-fn is_indexed(chunk: usize) -> bool {
+#[inline(never)]
+fn is_indexed(address: usize) -> bool {
     // SAFETY: an index that was published is never freed.
     let index = unsafe { INDEX.load(Ordering::Acquire).as_ref() };
-    index.is_some_and(|index| index.contains(chunk))
+    address % cell::SIZE == 0 && index.is_some_and(|index| index.contains(address & !(CHUNK - 1)))
 }
 
 /// All chunks, in the hands of the store.
 #[derive(Default)]
 pub(super) struct Chunks {
+    /// The first one is in use.
+    begun: bool,
+    /// The others.
     made: Vec<usize>,
     /// Indices that were outgrown: a look-up may still be in one.
     outgrown: Vec<&'static Index>,
@@ -94,6 +99,9 @@ pub(super) struct Chunks {
 impl Chunks {
     /// Makes a chunk of free cells; none where memory ran out.
     pub(super) fn grow(&mut self) -> Option<impl Iterator<Item = &'static Cell> + use<>> {
+        if !std::mem::replace(&mut self.begun, true) {
+            return Some(FIRST.iter());
+        }
         let layout = Layout::from_size_align(CHUNK, CHUNK).ok()?;
         // SAFETY: the layout is not empty.
         let memory = unsafe { alloc(layout) }.cast::<Cell>();
@@ -114,9 +122,6 @@ impl Chunks {
     }
 
     fn publish(&mut self, chunk: usize) {
-        if self.made.is_empty() {
-            FIRST.store(chunk, Ordering::Release);
-        }
         self.made.push(chunk);
         // SAFETY: an index that was published is never freed.
         let index = unsafe { INDEX.load(Ordering::Relaxed).as_ref() };

@@ -7,13 +7,17 @@
 //! read; `thread` has the fences of the process, and `.ci/loom` tries every interleaving of this
 //! file with those of the language.
 
-use std::ptr::{self, null_mut};
+use std::marker::PhantomData;
+use std::ptr::{self, null_mut, without_provenance_mut};
+
+use dat_core::biased::token_again;
 
 use super::sync::{AtomicPtr, AtomicUsize, Ordering, fence};
 
 /// Where one cell is announced at a time. Records are used again and never freed.
 #[repr(align(64))]
 pub(super) struct Record<T: 'static> {
+    /// The cell; while there is none, the number of whose record it is, which is no address of one.
     pin: AtomicPtr<T>,
     /// The number of the thread that has it for itself; [`NOBODY`] when none has.
     owner: AtomicUsize,
@@ -22,8 +26,6 @@ pub(super) struct Record<T: 'static> {
 }
 
 const NOBODY: usize = 0;
-/// Who has a record of those that nobody has for himself.
-const ANYBODY: usize = usize::MAX;
 
 /// Records that threads find by their number alone, without a look at a variable of the thread.
 const SEATS: usize = if cfg!(all(test, loom)) { 1 } else { 128 };
@@ -48,47 +50,99 @@ impl<T> Record<T> {
     }
 
     /// Whether the thread of that number has it.
-    #[inline(always)]
     pub(super) fn is_of(&self, thread: usize) -> bool {
         self.owner.load(Ordering::Relaxed) == thread
+    }
+
+    /// Whether the thread of that number has it, and announces nothing at the moment.
+    #[inline(always)]
+    pub(super) fn is_idle_of(&self, thread: usize) -> bool {
+        self.pin.load(Ordering::Relaxed).addr() == thread
     }
 
     /// Takes it for the thread of that number, if nobody has it.
     fn take(&self, thread: usize) -> bool {
         let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
-        self.is_of(NOBODY) && self.owner.compare_exchange(NOBODY, thread, success, failure).is_ok()
+        let taken = self.is_of(NOBODY)
+            && self.owner.compare_exchange(NOBODY, thread, success, failure).is_ok();
+        if taken {
+            self.pin.store(without_provenance_mut(thread), Ordering::Relaxed);
+        }
+        taken
     }
 
     /// Whether its thread announces nothing at the moment.
-    #[inline]
     pub(super) fn is_idle(&self) -> bool {
-        self.pin.load(Ordering::Relaxed).is_null()
+        self.is_idle_of(self.owner.load(Ordering::Relaxed))
     }
 
     /// Announces a cell. Only the thread whose record it is may, while it is idle.
-    #[inline]
+    #[inline(always)]
     pub(super) fn announce(&'static self, cell: &'static T, fence: impl FnOnce()) -> Pin<T> {
         // Release: who sees it also sees what was done with the cell announced before it.
         self.pin.store(ptr::from_ref(cell).cast_mut(), Ordering::Release);
         fence();
-        Pin { place: &self.pin }
+        Pin { record: self }
     }
 
     /// Leaves it to other threads.
     pub(super) fn leave(&self) {
+        self.pin.store(null_mut(), Ordering::Relaxed);
         self.owner.store(NOBODY, Ordering::Release);
     }
 }
 
 /// A cell that stays as it is for as long as this lives.
 pub(super) struct Pin<T: 'static> {
-    place: &'static AtomicPtr<T>,
+    record: &'static Record<T>,
+}
+
+/// The same on the seat of this thread, whose number is its owner's: it comes and goes in the
+/// fewest steps.
+pub(super) struct Seated<T: 'static> {
+    seat: &'static Record<T>,
+    /// It stays with its thread.
+    thread: PhantomData<*const ()>,
+}
+
+impl<T> Seated<T> {
+    /// Announces a cell on the seat of the thread of that number, which is this one, unless it is
+    /// another's or in use.
+    #[inline(always)]
+    pub(super) fn new(
+        seat: &'static Record<T>,
+        thread: usize,
+        cell: &'static T,
+        fence: impl FnOnce(),
+    ) -> Option<Self> {
+        if !seat.is_idle_of(thread) {
+            return None;
+        }
+        // It ends as this does.
+        std::mem::forget(seat.announce(cell, fence));
+        Some(Self { seat, thread: PhantomData })
+    }
+
+    /// The cell.
+    #[inline(always)]
+    pub(super) fn cell(&self) -> &'static T {
+        // SAFETY: announced by a reference of that kind, and not taken back before this ends.
+        unsafe { &*self.seat.pin.load(Ordering::Relaxed) }
+    }
+}
+
+impl<T> Drop for Seated<T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.seat.pin.store(without_provenance_mut(token_again()), Ordering::Release);
+    }
 }
 
 impl<T> Drop for Pin<T> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        self.place.store(null_mut(), Ordering::Release);
+        let owner = self.record.owner.load(Ordering::Relaxed);
+        self.record.pin.store(without_provenance_mut(owner), Ordering::Release);
     }
 }
 
@@ -135,7 +189,8 @@ impl<T> Domain<T> {
             return seat;
         }
         let left = records(&self.owned).find(|record| record.take(thread));
-        left.unwrap_or_else(|| add(&self.owned, Record::new(null_mut(), thread)))
+        let idle = without_provenance_mut(thread);
+        left.unwrap_or_else(|| add(&self.owned, Record::new(idle, thread)))
     }
 
     /// Announces a cell on behalf of a thread whose own record is in use, or that has none.
@@ -145,13 +200,13 @@ impl<T> Domain<T> {
             let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
             record.pin.compare_exchange(null_mut(), announced, success, failure).is_ok()
         });
-        let record = idle.unwrap_or_else(|| add(&self.spare, Record::new(announced, ANYBODY)));
+        let record = idle.unwrap_or_else(|| add(&self.spare, Record::new(announced, NOBODY)));
         fence();
-        Pin { place: &record.pin }
+        Pin { record }
     }
 
     /// What is announced, by calls that may have begun before a moment ago. All cells of interest
-    /// are marked dead before.
+    /// are marked dead before. Numbers of threads are among it, which are no addresses of cells.
     pub(super) fn announced(&'static self) -> Vec<*const T> {
         fence(Ordering::SeqCst);
         let all = records(&self.owned).chain(records(&self.spare));

@@ -28,10 +28,13 @@ pub(crate) use object::{AnyObject, Object};
 pub(crate) use store::{attach, numbering, reclaim, reclaim_all};
 
 use std::ffi::c_void;
+use std::marker::PhantomData;
 
 use dat_core::ObjectKind;
 
 use crate::abi::DAT_HANDLE;
+use cell::Cell;
+use hazard::Seated;
 
 /// The kind of the live object behind a handle.
 #[inline]
@@ -56,6 +59,47 @@ pub(crate) fn with<T: Object, R>(handle: DAT_HANDLE, call: impl FnOnce(&T) -> R)
     // SAFETY: it is live and of that kind, looked at after the cell was pinned: whoever frees it
     // sees the pin and leaves the object in place.
     Some(call(unsafe { cell.object::<T>() }))
+}
+
+/// The live object behind a handle, lent to a call that does not block. Where there is none,
+/// [`with`] may still find it: for a thread without a seat, and a call inside a call.
+#[inline(always)]
+pub(crate) fn lend<T: Object>(handle: DAT_HANDLE) -> Option<Lent<T>> {
+    let cell = chunks::locate(handle.addr())?;
+    let pin = thread::seat(cell)?;
+    if !cell.is_live(T::KIND) {
+        return None;
+    }
+    Some(Lent { cell, pin, object: PhantomData })
+}
+
+/// A live object, lent to a call.
+pub(crate) struct Lent<T> {
+    cell: &'static Cell,
+    pin: Seated<Cell>,
+    object: PhantomData<T>,
+}
+
+impl<T: Object> Lent<T> {
+    /// The object.
+    #[inline(always)]
+    pub(crate) fn object(&self) -> &T {
+        // SAFETY: it is live and of that kind, looked at after the cell was pinned: whoever frees
+        // it sees the pin and leaves the object in place.
+        unsafe { self.cell.object::<T>() }
+    }
+
+    /// The same, looked up again: where other calls came between, that is less than to keep it.
+    #[inline(always)]
+    pub(crate) fn again(self) -> Self {
+        Self { cell: self.pin.cell(), ..self }
+    }
+
+    /// Its handle, looked up again.
+    #[inline(always)]
+    pub(crate) fn handle_again(&self) -> DAT_HANDLE {
+        std::ptr::from_ref(self.pin.cell()).cast_mut().cast()
+    }
 }
 
 /// Another handle of the live object behind a handle, for calls that may block.

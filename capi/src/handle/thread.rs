@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
 use dat_core::biased::{fence as barrier, token};
 
 use super::cell::Cell;
-use super::hazard::{Domain, Pin, Record};
+use super::hazard::{Domain, Pin, Record, Seated};
 
 #[cfg(not(all(test, loom)))]
 static DOMAIN: Domain<Cell> = Domain::new();
@@ -43,13 +43,20 @@ impl Drop for Release {
     }
 }
 
+/// Announces a cell, if this thread has a seat, and sits on it for nothing else.
+#[inline(always)]
+pub(super) fn seat(cell: &'static Cell) -> Option<Seated<Cell>> {
+    let thread = token();
+    // Who has a seat needs no more of a fence.
+    Seated::new(DOMAIN.seat(thread), thread, cell, || compiler_fence(Ordering::SeqCst))
+}
+
 /// Announces a cell.
 #[inline(always)]
 pub(super) fn pin(cell: &'static Cell) -> Pin<Cell> {
     let thread = token();
     let seat = DOMAIN.seat(thread);
-    if seat.is_of(thread) && seat.is_idle() {
-        // Who has a seat needs no more.
+    if seat.is_idle_of(thread) {
         return seat.announce(cell, || compiler_fence(Ordering::SeqCst));
     }
     pin_elsewhere(cell, thread)

@@ -15,7 +15,7 @@
 pub mod fence;
 mod thread;
 
-pub use thread::token;
+pub use thread::{token, token_again};
 
 use std::cell::{Cell, UnsafeCell};
 use std::fmt;
@@ -23,9 +23,9 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
 #[cfg(all(test, loom))]
-use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use loom::sync::atomic::{AtomicUsize, Ordering};
 #[cfg(not(all(test, loom)))]
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::sync::{Mutex, MutexGuard, pause};
 
@@ -33,50 +33,34 @@ use crate::sync::{Mutex, MutexGuard, pause};
 /// the value.
 #[repr(C)]
 pub struct BiasedLock<T> {
-    /// Which thread may enter without the mutex, and by which place; [`NOBODY`] when none may.
-    /// Changed under the mutex only.
+    /// Which thread may enter without the mutex; [`NOBODY`] when none may. Changed under the mutex
+    /// only.
     owner: AtomicUsize,
-    /// Whether the owner is inside without the mutex, by place. A former owner that comes late
-    /// may still write the one that it had, so nobody else gets that one; see [`Habit`].
-    inside: [AtomicBool; PLACES],
-    mutex: Mutex<()>,
+    /// One of two places of threads: the owner's, and of former owners that have not taken the
+    /// mutex since, and so may be about to enter as if they still were. In a place is the number of its
+    /// thread, or [`INSIDE`] while that is inside, or about to find that it must not be. It is
+    /// written by that thread only; one that is free says [`NOBODY`], and is taken under the mutex.
+    first: AtomicUsize,
     value: UnsafeCell<T>,
+    second: AtomicUsize,
+    mutex: Mutex<()>,
     /// Under the mutex.
     habit: Cell<Habit>,
 }
 
+/// Numbers that no thread has.
 const NOBODY: usize = 0;
-/// A power of two: the numbers of threads are multiples of it.
-const PLACES: usize = 2;
+const INSIDE: usize = 1;
 
-/// Who took the mutex lately, and who has the places.
+/// Who took the mutex lately.
 #[derive(Clone, Copy)]
 struct Habit {
-    /// Whose each place is: an owner's, or a former owner's who has not taken the mutex since,
-    /// and so may be about to enter as if it still were the owner.
-    places: [usize; PLACES],
     /// Who took the mutex last, by the end of its number: a mistake gives a bias too early.
     last: u32,
     /// How many times in a row.
     streak: u16,
     /// How many it takes for the bias.
     wanted: u16,
-}
-
-impl Habit {
-    /// A thread has taken the mutex, and is not the owner: it knows.
-    fn leave_place(&mut self, thread: usize) {
-        for place in self.places.iter_mut().filter(|place| **place == thread) {
-            *place = NOBODY;
-        }
-    }
-
-    /// A place for a thread, unless late former owners have all.
-    fn take_place(&mut self, thread: usize) -> Option<usize> {
-        let place = self.places.iter().position(|place| *place == NOBODY)?;
-        self.places[place] = thread;
-        Some(place)
-    }
 }
 
 /// As many takes in a row give a new lock its first owner. What is made by one thread and used
@@ -94,10 +78,11 @@ unsafe impl<T: Send> Sync for BiasedLock<T> {}
 impl<T> BiasedLock<T> {
     /// A lock around a value.
     pub fn new(value: T) -> Self {
-        let habit = Habit { places: [NOBODY; PLACES], last: 0, streak: 0, wanted: FIRST_STREAK };
+        let habit = Habit { last: 0, streak: 0, wanted: FIRST_STREAK };
         Self {
             owner: AtomicUsize::new(NOBODY),
-            inside: [AtomicBool::new(false), AtomicBool::new(false)],
+            first: AtomicUsize::new(NOBODY),
+            second: AtomicUsize::new(NOBODY),
             mutex: Mutex::new(()),
             habit: Cell::new(habit),
             value: UnsafeCell::new(value),
@@ -109,7 +94,7 @@ impl<T> BiasedLock<T> {
     pub fn lock(&self) -> BiasedGuard<'_, T> {
         let me = token();
         match self.enter(me) {
-            Some(inside) => BiasedGuard::new(self, Way::Owner(inside)),
+            Some(place) => BiasedGuard::new(self, Way::Owner(place)),
             None => self.lock_with_mutex(me),
         }
     }
@@ -118,26 +103,27 @@ impl<T> BiasedLock<T> {
     /// otherwise nothing has happened, and [`lock`](Self::lock) is there for everybody.
     #[inline(always)]
     pub fn lock_as_owner(&self) -> Option<OwnerGuard<'_, T>> {
-        let inside = self.enter(token())?;
-        Some(OwnerGuard { lock: self, inside, value: PhantomData })
+        let place = self.enter(token())?;
+        Some(OwnerGuard { lock: self, place, value: PhantomData })
     }
 
-    /// Enters as the owner, if this thread is; what to clear when it leaves.
+    /// Enters as the owner, if this thread is; its place. An owner that is inside already does
+    /// not find it, and would wait for itself, with the mutex.
     #[inline(always)]
-    fn enter(&self, me: usize) -> Option<&AtomicBool> {
-        let owner = self.owner.load(Ordering::Relaxed);
-        // The place, if it is this thread's.
-        let inside = self.inside.get(owner ^ me)?;
-        // An owner that is inside already would wait for itself, with the mutex.
-        if inside.load(Ordering::Relaxed) {
+    fn enter(&self, me: usize) -> Option<&AtomicUsize> {
+        let place = if self.first.load(Ordering::Relaxed) == me {
+            &self.first
+        } else if self.second.load(Ordering::Relaxed) == me {
+            &self.second
+        } else {
             return None;
-        }
-        inside.store(true, Ordering::Relaxed);
+        };
+        place.store(INSIDE, Ordering::Relaxed);
         fence::light();
-        if self.owner.load(Ordering::Relaxed) == owner {
-            return Some(inside);
+        if self.owner.load(Ordering::Relaxed) == me {
+            return Some(place);
         }
-        inside.store(false, Ordering::Release);
+        place.store(me, Ordering::Release);
         None
     }
 
@@ -148,42 +134,55 @@ impl<T> BiasedLock<T> {
         let mut habit = self.habit.get();
         let owner = self.owner.load(Ordering::Relaxed);
         if owner != NOBODY {
-            self.revoke(owner, &mut habit);
+            self.revoke(&mut habit);
         }
-        habit.leave_place(me);
-        let last = (me / PLACES) as u32;
+        // Not the owner any more: it knows.
+        if let Some(place) = self.place_of(me) {
+            place.store(NOBODY, Ordering::Relaxed);
+        }
+        // All are even.
+        let last = (me / 2) as u32;
         habit.streak = if habit.last == last { habit.streak.saturating_add(1) } else { 1 };
         habit.last = last;
         let place = if habit.streak >= habit.wanted && fence::is_available() {
-            habit.take_place(me)
+            // Late former owners may have all.
+            self.place_of(NOBODY)
         } else {
             None
         };
         self.habit.set(habit);
         let Some(place) = place else { return BiasedGuard::new(self, Way::Mutex(mutex)) };
         // From here on it is inside as its owner; the mutex shows both to the next.
-        let inside = &self.inside[place];
-        inside.store(true, Ordering::Relaxed);
-        self.owner.store(me | place, Ordering::Relaxed);
+        place.store(INSIDE, Ordering::Relaxed);
+        self.owner.store(me, Ordering::Relaxed);
         drop(mutex);
-        BiasedGuard::new(self, Way::Owner(inside))
+        BiasedGuard::new(self, Way::Owner(place))
+    }
+
+    /// The place that says that.
+    fn place_of(&self, thread: usize) -> Option<&AtomicUsize> {
+        [&self.first, &self.second]
+            .into_iter()
+            .find(|place| place.load(Ordering::Relaxed) == thread)
     }
 
     /// Takes the bias away, with the mutex held.
-    fn revoke(&self, owner: usize, habit: &mut Habit) {
+    fn revoke(&self, habit: &mut Habit) {
         self.owner.store(NOBODY, Ordering::Relaxed);
         fence::heavy();
-        self.await_owner(owner);
+        self.await_owner();
         habit.streak = 0;
         habit.wanted = habit.wanted.saturating_mul(2).min(LONGEST_STREAK);
     }
 
-    /// Waits until an owner that was inside before the last heavy fence has left. Acquire: what
-    /// it did inside has then happened.
-    fn await_owner(&self, owner: usize) {
-        let mut turn = 0;
-        while self.inside[owner % PLACES].load(Ordering::Acquire) {
-            pause(&mut turn);
+    /// Waits until an owner that was inside before the last heavy fence has left; others are about
+    /// to step back. Acquire: what it did inside has then happened.
+    fn await_owner(&self) {
+        for place in [&self.first, &self.second] {
+            let mut turn = 0;
+            while place.load(Ordering::Acquire) == INSIDE {
+                pause(&mut turn);
+            }
         }
     }
 
@@ -195,8 +194,8 @@ impl<T> BiasedLock<T> {
     pub fn pass(&self) {
         let mutex = self.mutex.lock();
         let owner = self.owner.load(Ordering::Relaxed);
-        if owner != NOBODY && owner ^ token() >= PLACES {
-            self.await_owner(owner);
+        if owner != NOBODY && owner != token() {
+            self.await_owner();
         }
         drop(mutex);
     }
@@ -230,8 +229,8 @@ pub struct BiasedGuard<'a, T> {
 
 /// How somebody entered.
 enum Way<'a> {
-    /// With what is to be cleared.
-    Owner(&'a AtomicBool),
+    /// By its place.
+    Owner(&'a AtomicUsize),
     Mutex(#[expect(dead_code, reason = "its drop is what it is for")] MutexGuard<'a, ()>),
 }
 
@@ -264,9 +263,9 @@ impl<T> DerefMut for BiasedGuard<'_, T> {
 impl<T> Drop for BiasedGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if let Way::Owner(inside) = self.way {
+        if let Way::Owner(place) = self.way {
             // Release: what was done inside comes before whoever sees it.
-            inside.store(false, Ordering::Release);
+            place.store(token_again(), Ordering::Release);
         }
     }
 }
@@ -280,7 +279,7 @@ impl<T> fmt::Debug for BiasedGuard<'_, T> {
 /// Being inside of a [`BiasedLock`] as its owner.
 pub struct OwnerGuard<'a, T> {
     lock: &'a BiasedLock<T>,
-    inside: &'a AtomicBool,
+    place: &'a AtomicUsize,
     /// It gives what an exclusive reference gives, to this thread only.
     value: PhantomData<(&'a mut T, *const ())>,
 }
@@ -307,7 +306,7 @@ impl<T> Drop for OwnerGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         // Release: what was done inside comes before whoever sees it.
-        self.inside.store(false, Ordering::Release);
+        self.place.store(token_again(), Ordering::Release);
     }
 }
 

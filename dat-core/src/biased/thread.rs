@@ -9,6 +9,13 @@ pub fn token() -> usize {
     imp::token()
 }
 
+/// The same, looked up again: where other calls came between, that is less than to keep it.
+#[inline(always)]
+#[must_use]
+pub fn token_again() -> usize {
+    imp::token_again()
+}
+
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(any(miri, all(test, loom)))))]
 mod imp {
     /// The ABI of thread-local storage keeps the address of the thread's block at its start. A
@@ -17,12 +24,27 @@ mod imp {
     pub(super) fn token() -> usize {
         let block: usize;
         // SAFETY: the word at the start of the block that `fs` points to is there in every thread
-        // of every Linux program; it is only read.
+        // of every Linux program, and never changes; it is only read.
         unsafe {
             std::arch::asm!(
                 "mov {}, fs:0",
                 out(reg) block,
-                options(pure, readonly, nostack, preserves_flags)
+                options(pure, nomem, nostack, preserves_flags)
+            );
+        }
+        block
+    }
+
+    /// For the compiler this is another instruction.
+    #[inline(always)]
+    pub(super) fn token_again() -> usize {
+        let block: usize;
+        // SAFETY: as above.
+        unsafe {
+            std::arch::asm!(
+                "mov {}, fs:0 # again",
+                out(reg) block,
+                options(pure, nomem, nostack, preserves_flags)
             );
         }
         block
@@ -32,6 +54,8 @@ mod imp {
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(any(miri, all(test, loom))))))]
 mod imp {
     use std::cell::Cell;
+
+    pub(super) use token as token_again;
 
     /// What the threads of a model are known by: loom has no stable addresses of them.
     #[cfg(all(test, loom))]

@@ -22,13 +22,15 @@ use crate::flags::EvdFlags;
 use crate::ia::{Child, IaInner, InterfaceAdapter};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Hold, object_handle};
-use crate::provider::{CompletionDescriptor, CompletionQueue, CompletionSink};
+use crate::provider::{
+    CompletionDescriptor, CompletionPoller, CompletionQueue, CompletionSink, Success, Taken,
+};
 use crate::signal::reserve_always_ready;
 use crate::sync::{BiasedLock, Mutex};
 
 use alarm::Alarm;
 use count::Receivers;
-use queue::{Queue, Raised};
+use queue::{NoCompletions, Queue, Raised};
 use streams::{Mode, Streams};
 
 /// An event dispatcher (dat_evd_create): events of the streams that its flags name are queued
@@ -141,16 +143,17 @@ impl InterfaceAdapter {
         };
         let base = ia.enroll(ObjectKind::Evd, CREATE)?;
         let alarm = Arc::new(Alarm::new(ia, base.id));
-        let (completions, mut poller) = if options.flags.intersects(EvdFlags::COMPLETIONS) {
-            let sink = Arc::clone(&alarm) as Arc<dyn CompletionSink>;
-            let parts = adapter
-                .create_completion_queue(options.min_qlen as usize, sink)
-                .map_err(|error| ia.describe(error, CREATE))?;
-            (Some(parts.queue), Some(parts.poller))
-        } else {
-            (None, None)
-        };
-        let descriptor = poller.as_mut().and_then(|poller| poller.descriptor());
+        let (completions, mut poller): (_, Box<dyn CompletionPoller>) =
+            if options.flags.intersects(EvdFlags::COMPLETIONS) {
+                let sink = Arc::clone(&alarm) as Arc<dyn CompletionSink>;
+                let parts = adapter
+                    .create_completion_queue(options.min_qlen as usize, sink)
+                    .map_err(|error| ia.describe(error, CREATE))?;
+                (Some(parts.queue), parts.poller)
+            } else {
+                (None, Box::new(NoCompletions))
+            };
+        let descriptor = poller.descriptor();
         let inner = Arc::new(EvdInner {
             base,
             flags: options.flags,
@@ -212,17 +215,34 @@ impl EventDispatcher {
     /// `DAT_INVALID_HANDLE` when it was freed.
     #[inline(always)]
     pub fn dequeue(&self, event: &mut Event) -> Result<bool> {
-        let inner = &*self.inner;
-        if let Some(mut queue) = inner.queue.lock_as_owner() {
-            if let Some(poller) = queue.poller_alone() {
-                let found = poller.take(event);
-                if !found {
-                    inner.alarm.drained();
-                }
-                return Ok(found);
+        let mut success = Success::default();
+        match self.take(&mut success) {
+            Taken::Success => {
+                event.complete_dto(success.into());
+                Ok(true)
             }
+            Taken::Nothing => {
+                self.seen_empty();
+                Ok(false)
+            }
+            Taken::Other => self.inner.dequeue_any(event),
         }
-        inner.dequeue_any(event)
+    }
+
+    /// Takes the first event into the caller's storage, if it is what most are: then a
+    /// [`dequeue`](Self::dequeue) gets by with few instructions. [`Taken::Other`] says that it
+    /// has to be called: there may be another event, or the dispatcher can't be used. After
+    /// [`Taken::Nothing`], [`seen_empty`](Self::seen_empty) has to be.
+    #[inline(always)]
+    pub fn take(&self, into: &mut Success) -> Taken {
+        let Some(mut queue) = self.inner.queue.lock_as_owner() else { return Taken::Other };
+        queue.take(into)
+    }
+
+    /// Has the next overflow of the queue reported: [`take`](Self::take) found nothing.
+    #[inline(always)]
+    pub fn seen_empty(&self) {
+        self.inner.alarm.drained();
     }
 
     /// Posts a software event, whose value is the consumer's own (dat_evd_post_se(3DAT)).

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use super::patience::Patience;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
-use crate::provider::{Completion, CompletionPoller, Notify};
+use crate::provider::{Completion, CompletionPoller, Notify, Success, Taken};
 
 /// What became of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +20,12 @@ pub(crate) enum Raised {
 }
 
 pub(super) struct Queue {
+    /// The provider's completions, if they are all that there is to take, by anybody; otherwise
+    /// a [`Detour`].
+    front: Box<dyn CompletionPoller>,
+    /// They, while there is a detour.
+    back: Option<Box<dyn CompletionPoller>>,
     events: VecDeque<Event>,
-    poller: Option<Box<dyn CompletionPoller>>,
     capacity: usize,
     waiter: bool,
     unwaitable: bool,
@@ -30,24 +34,59 @@ pub(super) struct Queue {
     dead: bool,
     /// Somebody counts the events that are taken.
     counted: bool,
-    /// Nothing of this is the case, and all that there is to take is with the provider.
-    plain: bool,
     pub(super) patience: Patience,
 }
 
+/// Those of a dispatcher that nothing completes on.
+pub(super) struct NoCompletions;
+
+impl CompletionPoller for NoCompletions {
+    fn poll(&mut self, _: &mut [Completion]) -> usize {
+        0
+    }
+
+    fn take(&mut self, _: &mut Success) -> Taken {
+        Taken::Nothing
+    }
+
+    fn notify(&mut self, _: Notify) -> bool {
+        false
+    }
+
+    fn resize(&mut self, _: usize) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Where the first event has to be looked for in all places, if it may be taken at all.
+struct Detour;
+
+impl CompletionPoller for Detour {
+    fn poll(&mut self, _: &mut [Completion]) -> usize {
+        0
+    }
+
+    fn notify(&mut self, _: Notify) -> bool {
+        false
+    }
+
+    fn resize(&mut self, _: usize) -> Result<()> {
+        Ok(())
+    }
+}
+
 impl Queue {
-    pub(super) fn new(capacity: usize, poller: Option<Box<dyn CompletionPoller>>) -> Self {
-        let plain = poller.is_some();
+    pub(super) fn new(capacity: usize, poller: Box<dyn CompletionPoller>) -> Self {
         Self {
+            front: poller,
+            back: None,
             events: VecDeque::new(),
-            poller,
             capacity,
             waiter: false,
             unwaitable: false,
             evicted: false,
             dead: false,
             counted: false,
-            plain,
             patience: Patience::default(),
         }
     }
@@ -104,8 +143,8 @@ impl Queue {
         self.dead = true;
         self.events = VecDeque::new();
         self.notify(Notify::Off);
-        self.poller = None;
         self.look();
+        self.back = Some(Box::new(NoCompletions));
     }
 
     /// From now on somebody counts the events that are taken, or nobody does.
@@ -116,17 +155,25 @@ impl Queue {
 
     /// Looks whether anything but the provider's completions is of interest.
     fn look(&mut self) {
-        let special = self.waiter || self.dead || self.counted || self.poller.is_none();
-        self.plain = !special && self.events.is_empty();
+        let special = self.waiter || self.dead || self.counted;
+        if special || !self.events.is_empty() {
+            if self.back.is_none() {
+                self.back = Some(std::mem::replace(&mut self.front, Box::new(Detour)));
+            }
+        } else if let Some(poller) = self.back.take() {
+            self.front = poller;
+        }
     }
 
-    /// The provider's completions, if they are all that there is to take, by anybody.
+    /// Takes the first event, if it is what most are.
     #[inline(always)]
-    pub(super) fn poller_alone(&mut self) -> Option<&mut dyn CompletionPoller> {
-        if !self.plain {
-            return None;
-        }
-        self.poller.as_deref_mut().map(|poller| poller as _)
+    pub(super) fn take(&mut self, into: &mut Success) -> Taken {
+        self.front.take(into)
+    }
+
+    /// The provider's completions.
+    fn poller(&mut self) -> &mut dyn CompletionPoller {
+        &mut **self.back.as_mut().unwrap_or(&mut self.front)
     }
 
     /// Takes the first event; completions that were never queued go straight to the caller.
@@ -134,8 +181,12 @@ impl Queue {
         if !self.events.is_empty() {
             return self.take_queued(event);
         }
-        let Some(poller) = &mut self.poller else { return false };
-        poller.take(event)
+        let mut completion = [Completion::default()];
+        let found = self.poller().poll(&mut completion) > 0;
+        if found {
+            event.complete(completion[0]);
+        }
+        found
     }
 
     fn take_queued(&mut self, event: &mut Event) -> bool {
@@ -146,14 +197,12 @@ impl Queue {
 
     /// Moves the provider's completions into the queue and returns how many events it has.
     pub(super) fn collect(&mut self) -> usize {
-        if let Some(poller) = &mut self.poller {
-            let mut batch = [Completion::default(); 16];
-            loop {
-                let count = poller.poll(&mut batch);
-                self.events.extend(batch[..count].iter().copied().map(Event::from));
-                if count < batch.len() {
-                    break;
-                }
+        let mut batch = [Completion::default(); 16];
+        loop {
+            let count = self.poller().poll(&mut batch);
+            self.events.extend(batch[..count].iter().copied().map(Event::from));
+            if count < batch.len() {
+                break;
             }
         }
         self.look();
@@ -179,14 +228,12 @@ impl Queue {
 
     /// Sets which arrivals ring; whether completions are waiting already.
     pub(super) fn notify(&mut self, mode: Notify) -> bool {
-        self.poller.as_mut().is_some_and(|poller| poller.notify(mode))
+        self.poller().notify(mode)
     }
 
     /// Has arrivals show at the descriptor of the completion queue.
     pub(super) fn watch(&mut self) {
-        if let Some(poller) = &mut self.poller {
-            poller.watch();
-        }
+        self.poller().watch();
     }
 
     pub(super) fn resize(&mut self, capacity: usize) -> Result<()> {
@@ -196,9 +243,7 @@ impl Queue {
                 .because(format!("{queued} events are queued, more than {capacity}"))
                 .advise("dequeue events first"));
         }
-        if let Some(poller) = &mut self.poller {
-            poller.resize(capacity)?;
-        }
+        self.poller().resize(capacity)?;
         self.capacity = capacity;
         Ok(())
     }

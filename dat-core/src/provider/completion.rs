@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::event::Event;
+use crate::event::DtoCompletion;
 use crate::status::{DtoStatus, Operation};
 
 /// One finished operation.
@@ -24,6 +24,80 @@ pub struct Completion {
     pub operation: Operation,
     /// How it ended.
     pub status: DtoStatus,
+}
+
+/// What most completions are: the success of a send, an RDMA write, an RDMA read or a receive, of
+/// less than 4 GiB and with nothing extra. In memory it is what `DAT_DTO_COMPLETION_EVENT_DATA` of
+/// DAT 2.0 is, and any bits are a value, so that it can be written where C wants it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Success {
+    tag: u64,
+    cookie: u64,
+    /// The status, which is 0, and the length.
+    outcome: u64,
+    /// The operation, and what is extra, which is 0.
+    operation: u64,
+}
+
+/// Two numbers side by side in memory, which are written at once.
+#[inline(always)]
+const fn pair(first: u32, second: u32) -> u64 {
+    if cfg!(target_endian = "little") {
+        first as u64 | (second as u64) << 32
+    } else {
+        (first as u64) << 32 | second as u64
+    }
+}
+
+/// The first and the second of a pair.
+const fn parts(pair: u64) -> (u32, u32) {
+    let (low, high) = (pair as u32, (pair >> 32) as u32);
+    if cfg!(target_endian = "little") { (low, high) } else { (high, low) }
+}
+
+impl Success {
+    /// Whether the success of an operation can be told by one, where there is nothing extra.
+    #[inline(always)]
+    #[must_use]
+    pub const fn tells(operation: Operation, length: u64) -> bool {
+        operation as u32 <= Operation::Receive as u32 && length <= u32::MAX as u64
+    }
+
+    /// Becomes another, of which [`tells`](Self::tells) says that it can: tag, cookie, length and
+    /// the number of the operation, as [`Completion`] has them.
+    #[inline(always)]
+    pub fn set(&mut self, tag: u64, cookie: u64, length: u32, operation: u32) {
+        *self = Self { tag, cookie, outcome: pair(0, length), operation: pair(operation, 0) };
+    }
+}
+
+impl From<Success> for DtoCompletion {
+    #[inline(always)]
+    fn from(success: Success) -> Self {
+        const KNOWN: [Operation; 4] =
+            [Operation::Send, Operation::RdmaWrite, Operation::RdmaRead, Operation::Receive];
+        let ((_, length), (operation, _)) = (parts(success.outcome), parts(success.operation));
+        Self {
+            ep: success.tag,
+            cookie: success.cookie,
+            length: length.into(),
+            operation: KNOWN[operation as usize % KNOWN.len()],
+            status: DtoStatus::Success,
+            extra: 0,
+        }
+    }
+}
+
+/// What [`CompletionPoller::take`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// No completion.
+    Nothing,
+    /// A success, which was taken.
+    Success,
+    /// Perhaps something, of which nothing was taken: [`CompletionPoller::poll`] tells.
+    Other,
 }
 
 /// The two halves of a completion queue: queue pairs refer to one, the event dispatcher owns
@@ -90,16 +164,11 @@ pub trait CompletionPoller: Send {
     /// Takes the oldest completions into the slice and returns how many.
     fn poll(&mut self, into: &mut [Completion]) -> usize;
 
-    /// Takes the oldest completion into an event; whether there was one. A provider that has the
-    /// parts of a completion at hand saves a copy by making the event from them; the default
-    /// does what [`poll`](Self::poll) does.
-    fn take(&mut self, event: &mut Event) -> bool {
-        let mut completion = [Completion::default()];
-        let found = self.poll(&mut completion) > 0;
-        if found {
-            event.complete(completion[0]);
-        }
-        found
+    /// Takes the oldest completion, if it is what most are; only then the place is written. It
+    /// saves a dequeue what [`poll`](Self::poll) costs. The default leaves everything to that.
+    fn take(&mut self, into: &mut Success) -> Taken {
+        let _ = into;
+        Taken::Other
     }
 
     /// Sets which arrivals make an upcall from now on. Returns whether completions are

@@ -26,7 +26,7 @@ pub mod stub;
 pub use adapter::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall};
 pub use completion::{
     Completion, CompletionDescriptor, CompletionFeatures, CompletionPoller, CompletionQueue,
-    CompletionQueueParts, CompletionSink, Notify,
+    CompletionQueueParts, CompletionSink, Notify, Success, Taken,
 };
 pub use connection::{
     ConnectRequest, ConnectionSink, ConnectionUpcall, Incoming, ListenSink, Listener, Peer,

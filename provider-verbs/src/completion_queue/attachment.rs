@@ -8,7 +8,7 @@ use super::Queue;
 pub(crate) struct Attachment {
     pub(crate) queue: Arc<Queue>,
     pub(super) index: usize,
-    /// What identifiers have in front of the number.
+    /// The identifier of number 0.
     pub(super) place: u64,
     pub(super) room: u32,
 }
@@ -17,7 +17,7 @@ impl Attachment {
     /// The identifier under which a post of that number completes.
     #[inline(always)]
     pub(crate) fn identifier(&self, number: u32) -> u64 {
-        self.place | u64::from(number)
+        self.place | u64::from(number) << 32
     }
 
     /// Lets completions of buffers from a shared queue find this work queue by the number of
@@ -38,13 +38,9 @@ impl Attachment {
 impl Drop for Attachment {
     fn drop(&mut self) {
         let mut inner = self.queue.inner.lock();
-        let index = self.index;
-        inner.routes.by_number.retain(|_, other| *other != index);
         inner.needed = inner.needed.saturating_sub(self.room);
-        if let Some(entry) = inner.routes.entries.get_mut(index) {
-            let before = (entry.ledger.take(), entry.shared.take());
-            drop(inner);
-            drop(before);
-        }
+        let before = inner.routes.remove(self.index);
+        drop(inner);
+        drop(before);
     }
 }

@@ -19,12 +19,12 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
+use dat_core::biased::{BiasedGuard, BiasedLock};
 use dat_core::error::{Result, Subtype};
 use dat_core::provider::{Completion, CompletionSink, Notify};
-use parking_lot::{Mutex, MutexGuard};
 
 use batch::Batch;
-use routes::{Entry, Identifier, Room, Routes};
+use routes::{Room, Routes};
 
 use crate::device::Device;
 use crate::ear::{Ear, Look};
@@ -44,14 +44,15 @@ pub(crate) struct Queue {
     pub(crate) hardware: Arc<verbs::CompletionQueue>,
     /// Its own channel, on which a waiter can sleep; without one the adapter's tells of it.
     channel: Option<Arc<CompletionChannel>>,
-    inner: Mutex<Inner>,
+    inner: BiasedLock<Inner>,
     sink: Option<Arc<dyn CompletionSink>>,
 }
 
 struct Inner {
+    /// Nothing is in it while a completion is in `taken` or one would make an upcall.
+    batch: Batch,
     routes: Routes,
     taken: VecDeque<Taken>,
-    batch: Batch,
     /// How many completions may wait.
     depth: usize,
     /// What the device's queue must hold for all that may complete here.
@@ -113,9 +114,9 @@ impl Queue {
         let hardware = verbs::CompletionQueue::new(&engine.context, wanted, key, Some(told))
             .map_err(|failure| exhausted(failure, Subtype::ResourceTevd, "completion queue"))?;
         let inner = Inner {
+            batch: Batch::new(),
             routes: Routes::new(&device.limits),
             taken: VecDeque::new(),
-            batch: Batch::new(),
             depth,
             needed: 0,
             notify: Notify::Off,
@@ -135,7 +136,7 @@ impl Queue {
             me: Weak::clone(me),
             hardware,
             channel,
-            inner: Mutex::new(inner),
+            inner: BiasedLock::new(inner),
             sink,
         });
         engine.register(key, Target::Queue(Arc::downgrade(&queue)));
@@ -161,18 +162,7 @@ impl Queue {
             )?;
         }
         inner.needed = needed;
-        let index = inner.routes.entries.iter().position(|entry| entry.ledger.is_none());
-        let index = index.unwrap_or_else(|| {
-            inner.routes.entries.push(Entry::default());
-            inner.routes.entries.len() - 1
-        });
-        let entry = &mut inner.routes.entries[index];
-        entry.generation = entry.generation.wrapping_add(1);
-        entry.ledger = Some(Arc::clone(ledger));
-        entry.shared = shared.cloned();
-        entry.datagrams = datagrams;
-        let short = u16::try_from(index).unwrap_or(u16::MAX);
-        let place = Identifier { index: short, generation: entry.generation, number: 0 }.pack();
+        let (index, place) = inner.routes.add(ledger, shared, datagrams);
         if let Some(shared) = shared {
             shared.serve(self);
         }
@@ -241,7 +231,7 @@ impl Queue {
     }
 
     /// The device told of completions.
-    fn told(&self, mut inner: MutexGuard<'_, Inner>) {
+    fn told(&self, mut inner: BiasedGuard<'_, Inner>) {
         // One that was armed for everything before only solicited ones counted may be either.
         let solicited = inner.armed == Armed::Solicited || inner.notify == Notify::Solicited;
         inner.armed = Armed::Nothing;
@@ -328,7 +318,7 @@ impl Inner {
     fn arm(&mut self, hardware: &verbs::CompletionQueue) {
         // With nothing that completes here there is nothing to tell, and an arming can't be
         // taken back.
-        if self.routes.entries.iter().all(|entry| entry.ledger.is_none()) {
+        if self.routes.are_none() {
             return;
         }
         let wanted = match self.notify {
@@ -350,7 +340,7 @@ impl Inner {
         self.unpack(queue, usize::MAX, false, upcalls);
         let (mut found, depth) = (0, self.depth);
         loop {
-            self.batch.fill(&queue.hardware);
+            self.batch.fill(&queue.hardware, &self.routes);
             let count = self.unpack(queue, depth, solicited, upcalls);
             found += count;
             if count < BATCH {
@@ -369,7 +359,7 @@ impl Inner {
         upcalls: &mut Upcalls,
     ) -> usize {
         let mut found = 0;
-        while let Some(&entry) = self.batch.next() {
+        while let Some(entry) = self.batch.next() {
             if let Some((done, room)) = self.routes.translate(queue, &entry) {
                 let room = room.keep();
                 self.keep(done, room, depth, solicited, upcalls);

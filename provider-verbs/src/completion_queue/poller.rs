@@ -6,14 +6,13 @@ use std::sync::{Arc, Weak};
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{
     Completion, CompletionDescriptor, CompletionPoller, CompletionQueue, CompletionQueueParts,
-    CompletionSink, Notify,
+    CompletionSink, Notify, Success, Taken,
 };
 
 use super::{Inner, Queue, Upcalls};
 use crate::device::Device;
 use crate::engine::Command;
 use crate::errors::{exhausted, foreign, internal};
-use dat_core::Event;
 
 /// The half that queue pairs are made with.
 struct Handle(Arc<Queue>);
@@ -57,11 +56,13 @@ impl CompletionQueue for Handle {
 impl Inner {
     /// Takes completions from the device, when none is left that was; whether there are any now,
     /// in the batch or, where one of them has to be looked at, among those that wait.
+    #[inline(always)]
     fn refill(&mut self, queue: &Queue) -> bool {
-        if self.batch.fill(&queue.hardware) {
+        if self.batch.fill(&queue.hardware, &self.routes) {
             self.reveal(queue);
+            return !self.taken.is_empty();
         }
-        !self.batch.is_empty() || !self.taken.is_empty()
+        !self.batch.is_empty()
     }
 
     /// Looks at what the batch has; whoever waits for it is woken soon, by the thread.
@@ -76,6 +77,50 @@ impl Inner {
     }
 }
 
+impl Inner {
+    /// Takes the oldest completion of the batch, if it is what most are.
+    #[inline(always)]
+    fn take(&mut self, into: &mut Success) -> bool {
+        let Some(entry) = self.batch.first() else { return false };
+        let taken = self.routes.take(entry, into);
+        if taken {
+            self.batch.pass();
+        }
+        taken
+    }
+
+    /// Takes the oldest completion, if it is what most are, from wherever it is.
+    #[inline(always)]
+    fn take_any(&mut self, queue: &Queue, into: &mut Success) -> Taken {
+        if self.batch.is_empty() {
+            if !self.taken.is_empty() || self.notify != Notify::Off {
+                return Taken::Other;
+            }
+            if !self.refill(queue) {
+                return Taken::Nothing;
+            }
+        }
+        if self.take(into) { Taken::Success } else { Taken::Other }
+    }
+}
+
+impl Poller {
+    /// What [`CompletionPoller::take`] does, in every case.
+    #[inline(never)]
+    fn take_any(&self, into: &mut Success) -> Taken {
+        match self.0.inner.lock_as_owner() {
+            Some(mut inner) => inner.take_any(&self.0, into),
+            None => self.take_in_turn(into),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_in_turn(&self, into: &mut Success) -> Taken {
+        self.0.inner.lock().take_any(&self.0, into)
+    }
+}
+
 impl CompletionPoller for Poller {
     fn poll(&mut self, into: &mut [Completion]) -> usize {
         let queue = &*self.0;
@@ -87,7 +132,7 @@ impl CompletionPoller for Poller {
                 taken.room.release();
                 into[count] = taken.completion;
                 count += 1;
-            } else if let Some(&entry) = inner.batch.next() {
+            } else if let Some(entry) = inner.batch.next() {
                 let Some((done, room)) = inner.routes.translate(queue, &entry) else { continue };
                 room.release();
                 into[count] = done.completion;
@@ -104,34 +149,15 @@ impl CompletionPoller for Poller {
         count
     }
 
-    fn take(&mut self, event: &mut Event) -> bool {
-        let queue = &*self.0;
-        let mut guard = queue.inner.lock();
-        let inner = &mut *guard;
-        if inner.taken.is_empty() && inner.notify == Notify::Off {
-            loop {
-                while let Some(entry) = inner.batch.next() {
-                    if let Some((completion, ledger)) = inner.routes.succeeded(entry) {
-                        ledger.release(1);
-                        event.complete(completion);
-                        return true;
-                    }
-                }
-                if !inner.refill(queue) {
-                    return false;
-                }
-                if !inner.taken.is_empty() {
-                    break;
-                }
-            }
+    #[inline]
+    fn take(&mut self, into: &mut Success) -> Taken {
+        let Some(mut inner) = self.0.inner.lock_as_owner() else { return self.take_any(into) };
+        if inner.take(into) {
+            return Taken::Success;
         }
-        drop(guard);
-        let mut completion = [Completion::default()];
-        let found = self.poll(&mut completion) > 0;
-        if found {
-            event.complete(completion[0]);
-        }
-        found
+        // Nothing is kept for what follows, which comes once for a batch.
+        drop(inner);
+        self.take_any(into)
     }
 
     fn notify(&mut self, mode: Notify) -> bool {
@@ -166,6 +192,8 @@ impl CompletionPoller for Poller {
         let queue = &*self.0;
         let mut inner = queue.inner.lock();
         inner.notify = Notify::Signalled;
+        // The poll that follows finds these.
+        let _ = inner.unpack(queue, usize::MAX, false, &mut Upcalls::default());
         if let Some(channel) = &queue.channel {
             queue.lend(&mut inner, channel);
         }

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use dat_core::provider::Completion;
+use dat_core::provider::{Completion, Success};
 use dat_core::{DtoStatus, Operation};
 
-use super::Queue;
+use super::{BATCH, Queue};
 use crate::device::Limits;
 use crate::ledger::{Done, Ledger};
 use crate::shared_receive::Shared;
@@ -15,19 +15,23 @@ use crate::verbs::WorkCompletion;
 
 /// Where completions of the device's belong.
 pub(super) struct Routes {
-    pub(super) entries: Vec<Entry>,
+    entries: Vec<Entry>,
+    /// The ledger of entries without a work queue.
+    nobody: Arc<Ledger>,
     /// Queue pairs with a shared receive queue, by number: their completions name a buffer.
     pub(super) by_number: HashMap<u32, usize>,
     /// The flags of a completion of which any says that a key was made invalid.
     invalidated: u32,
 }
 
-/// A work queue that completes here.
-#[derive(Default)]
+/// The place of a work queue that completes here.
 pub(super) struct Entry {
-    /// Distinguishes it from those that had the place before.
-    pub(super) generation: u16,
-    pub(super) ledger: Option<Arc<Ledger>>,
+    /// What identifiers have behind the number; [`VACANT`] where there is no work queue.
+    key: u32,
+    /// Distinguishes the work queue from those that had the place before.
+    generation: u16,
+    /// Of no meaning where there is no work queue.
+    ledger: Arc<Ledger>,
     pub(super) shared: Option<Arc<Shared>>,
     /// Its receives are of datagrams.
     pub(super) datagrams: bool,
@@ -63,7 +67,7 @@ impl RoomRef<'_> {
     #[inline]
     pub(super) fn release(self) {
         match self {
-            Self::Ledger(ledger) => ledger.release(1),
+            Self::Ledger(ledger) => ledger.release(),
             Self::Shared(shared) => shared.release(),
         }
     }
@@ -76,10 +80,23 @@ impl RoomRef<'_> {
     }
 }
 
+/// The key of no work queue: it is that of buffers.
+const VACANT: u32 = u32::MAX;
+
+/// The identifier of nothing: no work queue has it, and no buffer.
+pub(super) const NOTHING: u64 = u64::MAX;
+
+impl Entry {
+    pub(super) fn is_vacant(&self) -> bool {
+        self.key == VACANT
+    }
+}
+
 impl Routes {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
             entries: Vec::new(),
+            nobody: Arc::new(Ledger::new(0, 0, 0, 0)),
             by_number: HashMap::new(),
             invalidated: match limits.is_soft_roce() {
                 // It hands out the kernel's own flag, which for a program means something that
@@ -90,21 +107,72 @@ impl Routes {
         }
     }
 
-    /// What a successful completion of the device's means, and the work queue that has its room
-    /// back; nothing of one that nobody is to hear of, or of a shared receive queue.
+    /// Gives a work queue a place, and says which; with it, the identifier of its number 0.
+    pub(super) fn add(
+        &mut self,
+        ledger: &Arc<Ledger>,
+        shared: Option<&Arc<Shared>>,
+        datagrams: bool,
+    ) -> (usize, u64) {
+        let vacant = self.entries.iter().position(Entry::is_vacant);
+        let index = vacant.unwrap_or_else(|| {
+            let ledger = Arc::clone(&self.nobody);
+            let entry = Entry { key: VACANT, generation: 0, ledger, shared: None, datagrams };
+            self.entries.push(entry);
+            self.entries.len() - 1
+        });
+        let entry = &mut self.entries[index];
+        entry.generation = entry.generation.wrapping_add(1);
+        let short = u16::try_from(index).unwrap_or(SHARED);
+        let place = Identifier { index: short, generation: entry.generation, number: 0 }.pack();
+        entry.key = key(place);
+        entry.ledger = Arc::clone(ledger);
+        entry.shared = shared.cloned();
+        entry.datagrams = datagrams;
+        (index, place)
+    }
+
+    /// Takes a place back; what had it is to be dropped without a lock.
+    pub(super) fn remove(&mut self, index: usize) -> Option<(Arc<Ledger>, Option<Arc<Shared>>)> {
+        self.by_number.retain(|_, other| *other != index);
+        let entry = self.entries.get_mut(index)?;
+        entry.key = VACANT;
+        Some((std::mem::replace(&mut entry.ledger, Arc::clone(&self.nobody)), entry.shared.take()))
+    }
+
+    /// Whether nothing completes here.
+    pub(super) fn are_none(&self) -> bool {
+        self.entries.iter().all(Entry::is_vacant)
+    }
+
+    /// Whether there is more to say of any of these than that something succeeded: it has to be
+    /// looked at.
     #[inline(always)]
-    pub(super) fn succeeded(&self, from: &WorkCompletion) -> Option<(Completion, &Ledger)> {
-        let id = Identifier::unpack(from.wr_id);
-        let entry = self.entries.get(usize::from(id.index))?;
-        let ledger = entry.ledger.as_deref()?;
-        if entry.generation != id.generation {
-            return None;
+    pub(super) fn are_special(&self, list: &[WorkCompletion]) -> bool {
+        const { assert!(sys::IBV_WC_SUCCESS == 0) };
+        // A full one, in a known number of steps.
+        let (status, flags) = match <&[WorkCompletion; BATCH]>::try_from(list) {
+            Ok(full) => gather(full),
+            Err(_) => gather(list),
+        };
+        let extra = flags & (self.invalidated | sys::IBV_WC_WITH_IMM) != 0;
+        let shared = || list.iter().any(|entry| is_shared(entry.wr_id));
+        status != 0 || extra || (!self.by_number.is_empty() && shared())
+    }
+
+    /// Takes a completion of a list that is not special, if it is what most are.
+    #[inline(always)]
+    pub(super) fn take(&self, from: &WorkCompletion, into: &mut Success) -> bool {
+        let &WorkCompletion { wr_id, byte_len, .. } = from;
+        let id = Identifier::unpack(wr_id);
+        let Some(entry) = self.entries.get(usize::from(id.index)) else { return false };
+        let ledger = &*entry.ledger;
+        if entry.key != key(wr_id) {
+            return false;
         }
-        let (_, mut done) = ledger.complete(id.number, DtoStatus::Success)?;
-        if !done.completion.operation.is_request() {
-            received(&mut done.completion, from, self.invalidated);
-        }
-        Some((done.completion, ledger))
+        let Some(done) = ledger.succeed(id.number, byte_len) else { return false };
+        into.set(ledger.tag, done.cookie, done.length, done.operation);
+        true
     }
 
     /// What a completion of the device's means; nothing of one that nobody is to hear of.
@@ -119,7 +187,10 @@ impl Routes {
             return self.translate_shared(queue, from, place, status);
         }
         let entry = self.entries.get(usize::from(id.index))?;
-        let ledger = entry.ledger.as_ref().filter(|_| entry.generation == id.generation)?;
+        if entry.key != key(from.wr_id) {
+            return None;
+        }
+        let ledger = &entry.ledger;
         if status != DtoStatus::Success {
             queue.trouble(ledger);
         }
@@ -139,7 +210,7 @@ impl Routes {
         status: DtoStatus,
     ) -> Option<(Done, RoomRef<'_>)> {
         let entry = self.entries.get(*self.by_number.get(&from.qp_num)?)?;
-        let (ledger, shared) = (entry.ledger.as_ref()?, entry.shared.as_ref()?);
+        let (ledger, shared) = (&entry.ledger, entry.shared.as_ref()?);
         if status != DtoStatus::Success {
             queue.trouble(ledger);
         }
@@ -154,8 +225,13 @@ impl Routes {
     }
 }
 
-/// What only the completion of a receive says.
+/// The bits of the status, and of the flags, of any in the list.
 #[inline(always)]
+fn gather(list: &[WorkCompletion]) -> (u32, u32) {
+    list.iter().fold((0, 0), |(status, flags), it| (status | it.status, flags | it.wc_flags))
+}
+
+/// What only the completion of a receive says.
 fn received(completion: &mut Completion, from: &WorkCompletion, invalidated: u32) {
     completion.length = u64::from(from.byte_len);
     if completion.operation == Operation::ReceiveDatagram {
@@ -178,16 +254,24 @@ pub(super) struct Identifier {
     pub(super) number: u32,
 }
 
+/// What an identifier has besides the number.
+#[inline(always)]
+const fn key(identifier: u64) -> u32 {
+    identifier as u32
+}
+
 /// The index that stands for shared receive queues.
 const SHARED: u16 = u16::MAX;
 
 impl Identifier {
     pub(super) fn pack(&self) -> u64 {
-        u64::from(self.index) << 48 | u64::from(self.generation) << 32 | u64::from(self.number)
+        // The order in which they are taken out with the fewest steps.
+        u64::from(self.number) << 32 | u64::from(self.generation) << 16 | u64::from(self.index)
     }
 
+    #[inline(always)]
     const fn unpack(value: u64) -> Self {
-        Self { index: (value >> 48) as u16, generation: (value >> 32) as u16, number: value as u32 }
+        Self { index: value as u16, generation: (value >> 16) as u16, number: (value >> 32) as u32 }
     }
 
     fn shared_place(&self) -> Option<u32> {

@@ -91,7 +91,7 @@ impl Endpoint {
                 unsafe { hardware.post(&Post { id, flags, segments, what }) }
             })
             .map_err(super::post::refused)?;
-            sender.keep(id as u32, handle);
+            sender.keep((id >> 32) as u32, handle);
             Ok(())
         })
     }

@@ -211,8 +211,7 @@ impl Endpoint {
         for (number, segments) in &receiver.early {
             let record = receiver.ledger.read(*number);
             let fresh = &mut parts.receiver;
-            let number = if fresh.ledger.take_room() { fresh.ledger.write(&record) } else { None };
-            let number = number.ok_or_else(crate::errors::no_room)?;
+            let number = fresh.ledger.write(&record).ok_or_else(crate::errors::no_room)?;
             fresh.early.push_back((number, segments.clone()));
         }
         let before = (

@@ -10,8 +10,9 @@ use dat_core::provider::{BindRequest, Outstanding, ReceiveRequest, Request, Work
 use parking_lot::MutexGuard;
 
 use super::state::{Endpoint, Mode, Sender};
+use crate::completion_queue::Attachment;
 use crate::errors::{internal, no_room, wrong_state};
-use crate::ledger::Record;
+use crate::ledger::{Ledger, Record};
 use crate::segments;
 use crate::sys::verbs as sys;
 use crate::verbs::{self, Failure, Post, What};
@@ -21,13 +22,6 @@ impl Endpoint {
     #[inline]
     pub(super) fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         let mut receiver = self.receiver.lock();
-        if !receiver.ledger.take_room() {
-            // Where nobody polls, the room of what has completed is free now.
-            receiver.attachment.queue.collect_quietly();
-            if !receiver.ledger.take_room() {
-                return Err(no_room());
-            }
-        }
         let record = Record {
             cookie: receive.cookie,
             flags: receive.flags,
@@ -37,8 +31,7 @@ impl Endpoint {
             },
             ..Record::default()
         };
-        let Some(number) = receiver.ledger.write(&record) else {
-            receiver.ledger.release(1);
+        let Some(number) = write(&receiver.ledger, &receiver.attachment, &record) else {
             return Err(no_room());
         };
         match (receiver.mode, &receiver.hardware) {
@@ -48,7 +41,6 @@ impl Endpoint {
                     segments::with(receive.segments, |list| hardware.post_receive(id, list));
                 posted.map_err(|failure| {
                     receiver.ledger.unwrite();
-                    receiver.ledger.release(1);
                     refused(failure)
                 })
             }
@@ -178,15 +170,11 @@ impl Endpoint {
     #[inline(always)]
     fn write(&self, record: &Record) -> Result<Option<Written<'_>>> {
         let sender = self.sender.lock();
-        if !sender.ledger.take_room() {
-            make_room(&sender)?;
-        }
         if sender.mode != Mode::Live {
             self.write_late(sender, record)?;
             return Ok(None);
         }
-        let Some(number) = sender.ledger.write(record) else {
-            sender.ledger.release(1);
+        let Some(number) = write(&sender.ledger, &sender.attachment, record) else {
             return Err(no_room());
         };
         let mut flags = sys::IBV_SEND_SIGNALED;
@@ -211,11 +199,9 @@ impl Endpoint {
     #[cold]
     fn write_late(&self, sender: MutexGuard<'_, Sender>, record: &Record) -> Result<()> {
         if sender.mode == Mode::Early {
-            sender.ledger.release(1);
             return Err(wrong_state(Subtype::InvalidStateEpNotready));
         }
-        if sender.ledger.write(record).is_none() {
-            sender.ledger.release(1);
+        if write(&sender.ledger, &sender.attachment, record).is_none() {
             return Err(no_room());
         }
         if sender.mode == Mode::Flushed {
@@ -251,7 +237,7 @@ impl Endpoint {
         };
         let count = |(queue, ledger): (Arc<crate::completion_queue::Queue>, Arc<_>)| {
             queue.collect();
-            crate::ledger::Ledger::pending_of_consumer(&ledger)
+            Ledger::pending_of_consumer(&ledger)
         };
         Outstanding { receives: count(receives), requests: count(requests) }
     }
@@ -296,7 +282,6 @@ impl Written<'_> {
     fn end(mut self, posted: Result<()>) -> Result<()> {
         if posted.is_err() {
             self.sender.ledger.unwrite();
-            self.sender.ledger.release(1);
         } else {
             self.sender.quiet = self.quiet;
         }
@@ -304,11 +289,22 @@ impl Written<'_> {
     }
 }
 
-/// Takes the room of a request: those that complete in silence may have done so by now.
+/// Writes a post down, and returns its number if there is room.
+#[inline(always)]
+fn write(ledger: &Ledger, attachment: &Attachment, record: &Record) -> Option<u32> {
+    match ledger.write(record) {
+        None => write_after_all(ledger, attachment, record),
+        number => number,
+    }
+}
+
+/// The same after a look at what has completed: what nobody is told of, or nobody polls, has its
+/// room back by then.
 #[cold]
-fn make_room(sender: &Sender) -> Result<()> {
-    sender.attachment.queue.collect_quietly();
-    if sender.ledger.take_room() { Ok(()) } else { Err(no_room()) }
+#[inline(never)]
+fn write_after_all(ledger: &Ledger, attachment: &Attachment, record: &Record) -> Option<u32> {
+    attachment.queue.collect_quietly();
+    ledger.write(record)
 }
 
 /// The error of a post that the device refused.
