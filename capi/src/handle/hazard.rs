@@ -79,10 +79,15 @@ impl<T> Record<T> {
     /// Announces a cell. Only the thread whose record it is may, while it is idle.
     #[inline(always)]
     pub(super) fn announce(&'static self, cell: &'static T, fence: impl FnOnce()) -> Pin<T> {
+        self.mark(cell, fence);
+        Pin { record: self }
+    }
+
+    #[inline(always)]
+    fn mark(&self, cell: &'static T, fence: impl FnOnce()) {
         // Release: who sees it also sees what was done with the cell announced before it.
         self.pin.store(ptr::from_ref(cell).cast_mut(), Ordering::Release);
         fence();
-        Pin { record: self }
     }
 
     /// Leaves it to other threads.
@@ -118,8 +123,7 @@ impl<T> Seated<T> {
         if !seat.is_idle_of(thread) {
             return None;
         }
-        // It ends as this does.
-        std::mem::forget(seat.announce(cell, fence));
+        seat.mark(cell, fence);
         Some(Self { seat, thread: PhantomData })
     }
 
