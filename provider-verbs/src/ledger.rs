@@ -130,7 +130,7 @@ impl Ledger {
 
     /// Writes a post down and returns its number; nothing when there is no room, or none that
     /// can be seen without a look at what has completed. The caller holds the poster's lock.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write(&self, record: &Record) -> Option<u32> {
         let number = self.tail.load(Ordering::Relaxed);
         // Posters hold a lock, so only completions come between. Acquire: what made room is read.

@@ -78,7 +78,7 @@ impl Endpoint {
             operation: Operation::SendDatagram,
             ..Record::default()
         };
-        self.submit(&record, |sender, hardware, id, mut flags| {
+        self.submit(record, |sender, hardware, id, mut flags| {
             let handle = remote.handle(hardware.domain())?;
             if request.length <= sender.inline {
                 flags |= sys::IBV_SEND_INLINE;

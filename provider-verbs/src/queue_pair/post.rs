@@ -31,7 +31,7 @@ impl Endpoint {
             },
             ..Record::default()
         };
-        let Some(number) = write(&receiver.ledger, &receiver.attachment, &record) else {
+        let Some(number) = write(&receiver.ledger, &receiver.attachment, record) else {
             return Err(no_room());
         };
         match (receiver.mode, &receiver.hardware) {
@@ -119,7 +119,7 @@ impl Endpoint {
         let length = request.length;
         let (cookie, flags) = (request.cookie, request.flags);
         let record = Record { cookie, length, flags, operation, ..Record::default() };
-        let Some(written) = self.write(&record)? else { return Ok(()) };
+        let Some(written) = self.write(record)? else { return Ok(()) };
         let Some(hardware) = &written.sender.hardware else { return Ok(()) };
         let (id, mut flags) = (written.id, written.flags);
         if what.takes_along() && length <= written.sender.inline {
@@ -144,7 +144,7 @@ impl Endpoint {
             internal: false,
         };
         let mut key = 0;
-        self.submit(&record, |_, hardware, id, flags| {
+        self.submit(record, |_, hardware, id, flags| {
             // Requests that are posted later start after it (IBA o10-36.2.5 wants the fence
             // for windows of either type where reads are outstanding).
             key = window.post(hardware, bind, id, flags)?;
@@ -157,7 +157,7 @@ impl Endpoint {
     #[inline]
     pub(super) fn submit(
         &self,
-        record: &Record,
+        record: Record,
         post: impl FnOnce(&Sender, &verbs::QueuePair, u64, u32) -> Result<()>,
     ) -> Result<()> {
         let Some(written) = self.write(record)? else { return Ok(()) };
@@ -168,7 +168,7 @@ impl Endpoint {
 
     /// Writes a request down; what has to be handed to the device then.
     #[inline(always)]
-    fn write(&self, record: &Record) -> Result<Option<Written<'_>>> {
+    fn write(&self, record: Record) -> Result<Option<Written<'_>>> {
         let sender = self.sender.lock();
         if sender.mode != Mode::Live {
             self.write_late(sender, record)?;
@@ -197,7 +197,7 @@ impl Endpoint {
 
     /// The same where there is no connection, or no more.
     #[cold]
-    fn write_late(&self, sender: MutexGuard<'_, Sender>, record: &Record) -> Result<()> {
+    fn write_late(&self, sender: MutexGuard<'_, Sender>, record: Record) -> Result<()> {
         if sender.mode == Mode::Early {
             return Err(wrong_state(Subtype::InvalidStateEpNotready));
         }
@@ -291,8 +291,8 @@ impl Written<'_> {
 
 /// Writes a post down, and returns its number if there is room.
 #[inline(always)]
-fn write(ledger: &Ledger, attachment: &Attachment, record: &Record) -> Option<u32> {
-    match ledger.write(record) {
+fn write(ledger: &Ledger, attachment: &Attachment, record: Record) -> Option<u32> {
+    match ledger.write(&record) {
         None => write_after_all(ledger, attachment, record),
         number => number,
     }
@@ -302,9 +302,9 @@ fn write(ledger: &Ledger, attachment: &Attachment, record: &Record) -> Option<u3
 /// room back by then.
 #[cold]
 #[inline(never)]
-fn write_after_all(ledger: &Ledger, attachment: &Attachment, record: &Record) -> Option<u32> {
+fn write_after_all(ledger: &Ledger, attachment: &Attachment, record: Record) -> Option<u32> {
     attachment.queue.collect_quietly();
-    ledger.write(record)
+    ledger.write(&record)
 }
 
 /// The error of a post that the device refused.
