@@ -87,7 +87,10 @@ impl VerbsAdapter {
     /// Outstanding operations: as many as the device holds, and as can complete.
     fn max_posts(&self) -> u32 {
         let limits = &self.device.limits;
-        limits.max_qp_wr.min(limits.max_cqe).saturating_sub(INTERNAL_REQUESTS).max(1)
+        // Both directions may complete on one dispatcher.
+        let completions =
+            if limits.has_resize { limits.max_cqe } else { completion_queue::FIXED / 2 };
+        limits.max_qp_wr.min(completions).saturating_sub(INTERNAL_REQUESTS).max(1)
     }
 
     /// Segments of a post: DAT has one figure for endpoints and shared receive queues.
@@ -124,7 +127,10 @@ impl VerbsAdapter {
             max_rmr_target_address: u64::MAX,
             max_srqs: limits.max_srq,
             max_ep_per_srq: limits.max_qp,
-            max_recv_per_srq: limits.max_srq_wr.min(limits.max_cqe),
+            max_recv_per_srq: limits.max_srq_wr.min(match limits.has_resize {
+                true => limits.max_cqe,
+                false => self.max_posts(),
+            }),
             max_iov_segments_per_rdma_read: limits.max_sge_rd.clamp(1, segments),
             max_iov_segments_per_rdma_write: segments,
             max_rdma_read_in: limits.max_reads_in.saturating_mul(limits.max_qp),

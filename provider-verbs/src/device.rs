@@ -9,7 +9,7 @@ use dat_core::provider::AdapterSink;
 use crate::engine::{Engine, Threads};
 use crate::errors::internal;
 use crate::sys::verbs as sys;
-use crate::verbs::{Context, firmware};
+use crate::verbs::{CompletionQueue, Context, firmware};
 
 /// What every object of an adapter keeps.
 pub(crate) struct Device {
@@ -36,6 +36,8 @@ pub(crate) struct Limits {
     pub(crate) max_sge_rd: u32,
     pub(crate) max_cq: u32,
     pub(crate) max_cqe: u32,
+    /// Whether completion queues can become longer.
+    pub(crate) has_resize: bool,
     pub(crate) max_mr: u32,
     pub(crate) max_mr_size: u64,
     pub(crate) max_pd: u32,
@@ -85,6 +87,7 @@ impl Limits {
             max_sge_rd: positive(device.max_sge_rd),
             max_cq: positive(device.max_cq),
             max_cqe: positive(device.max_cqe),
+            has_resize: has_resize(context),
             max_mr: positive(device.max_mr),
             max_mr_size: device.max_mr_size,
             max_pd: positive(device.max_pd),
@@ -105,6 +108,15 @@ impl Limits {
     }
 }
 
+/// Whether the device makes completion queues longer: nothing but a try tells.
+fn has_resize(context: &Context) -> bool {
+    let tried = CompletionQueue::new(context, 1, 0, None).and_then(|queue| {
+        let longer = queue.depth() + 1;
+        queue.resize(longer)
+    });
+    !tried.is_err_and(|failure| matches!(failure.errno, libc::EOPNOTSUPP | libc::ENOSYS))
+}
+
 /// The payload of a packet, by its code (ibv_query_port(3)).
 const fn mtu(code: u32) -> u32 {
     match code {
@@ -120,6 +132,12 @@ impl Limits {
     pub(crate) fn is_soft_roce(&self) -> bool {
         const VENDOR: u32 = 0xff_ffff;
         self.vendor == VENDOR && self.part == 0
+    }
+
+    /// Whether it is Linux's soft-iWARP.
+    pub(crate) fn is_soft_iwarp(&self) -> bool {
+        const VENDOR: u32 = 0x62_6d74;
+        self.vendor == VENDOR && self.is_iwarp
     }
 }
 

@@ -54,7 +54,20 @@ impl ProtectionDomain for Handle {
         };
         let region = region.map_err(|failure| refused(failure, span, privileges, access))?;
         let remote = privileges.intersects(Privileges::REMOTE);
-        Ok(Box::new(Registered { region, remote }))
+        let told = remote_access(privileges);
+        let is_wider = access & sys::IBV_ACCESS_REMOTE_WRITE & !told != 0;
+        let exposed = if remote && is_wider {
+            // What peers are told must not let them do more than the consumer said.
+            let access = access & !sys::IBV_ACCESS_REMOTE_WRITE;
+            // SAFETY: as above.
+            let region = unsafe {
+                verbs::MemoryRegion::new(&domain.hardware, span.address(), span.len(), access)
+            };
+            Some(region.map_err(|failure| refused(failure, span, privileges, access))?)
+        } else {
+            None
+        };
+        Ok(Box::new(Registered { region, exposed, remote }))
     }
 
     fn create_window(&self, tag: u64, scope: WindowScope) -> Result<Arc<dyn MemoryWindow>> {
@@ -147,6 +160,8 @@ fn refused(failure: Failure, span: Span, privileges: Privileges, access: u32) ->
 
 struct Registered {
     region: verbs::MemoryRegion,
+    /// The same memory for the peers, where the one for this side allows them too much.
+    exposed: Option<verbs::MemoryRegion>,
     remote: bool,
 }
 
@@ -168,12 +183,17 @@ impl MemoryRegion for Registered {
     }
 
     fn remote_key(&self) -> u32 {
-        if self.remote { self.region.remote_key() } else { 0 }
+        match &self.exposed {
+            Some(exposed) => exposed.remote_key(),
+            None if self.remote => self.region.remote_key(),
+            None => 0,
+        }
     }
 
     fn deregister(&self) -> Result<()> {
-        self.region
-            .deregister()
+        let exposed = self.exposed.as_ref().map_or(Ok(()), verbs::MemoryRegion::deregister);
+        exposed
+            .and_then(|()| self.region.deregister())
             .map_err(|failure| internal(failure, "the device keeps the registration"))
     }
 }

@@ -310,6 +310,10 @@ impl Engine {
         match command {
             Command::Event(event) => match self.target(event.key) {
                 Some(Target::Endpoint(endpoint)) => {
+                    // What the device says of the queue pair is why the connection ends.
+                    if event.kind == cm::EventKind::Disconnected {
+                        self.take_async_events(pending);
+                    }
                     if let Some(endpoint) = endpoint.upgrade() {
                         endpoint.connection_event(event);
                     }

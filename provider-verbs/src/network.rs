@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;
-use std::net::SocketAddr;
-use std::path::Path;
+use std::net::{Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 
 use crate::cm::from_c;
@@ -41,8 +41,8 @@ pub(crate) fn interfaces() -> Vec<Interface> {
     found.into_iter().map(|(name, addresses)| Interface { name, addresses }).collect()
 }
 
-/// The names of the network devices that share a port: those of its GIDs, or of the same
-/// hardware.
+/// The names of the network devices that share a port: those of its GIDs, of the same hardware,
+/// or, on iWARP, of the hardware's address.
 pub(crate) fn of_port(device: &str, port: u8, network: &[Interface]) -> Vec<String> {
     /// Entries of the table that are looked at.
     const LOOKED_AT: u32 = 64;
@@ -59,14 +59,44 @@ pub(crate) fn of_port(device: &str, port: u8, network: &[Interface]) -> Vec<Stri
             && number.trim().parse::<u8>().is_ok_and(|number| number + 1 == port)
     });
     names.extend(same_hardware.map(|interface| interface.name.clone()));
+    if names.is_empty() {
+        let gids = PathBuf::from(format!("/sys/class/infiniband/{device}/ports/{port}/gids/0"));
+        let hardware = std::fs::read_to_string(gids).ok().and_then(|gid| hardware_address(&gid));
+        let has_it = |interface: &&Interface| {
+            let place = Path::new("/sys/class/net").join(&interface.name).join("address");
+            std::fs::read_to_string(place).is_ok_and(|own| Some(own.trim()) == hardware.as_deref())
+        };
+        names.extend(network.iter().filter(has_it).map(|interface| interface.name.clone()));
+    }
     names.sort();
     names.dedup();
     names
 }
 
+/// The address of an Ethernet that the GID of an iWARP port consists of, before zeros: that is how
+/// the connection manager finds the port of an address. Newer kernels name the network device.
+fn hardware_address(gid: &str) -> Option<String> {
+    let bytes = gid.trim().parse::<Ipv6Addr>().ok()?.octets();
+    let (address, rest) = bytes.split_at(6);
+    let is_one = rest.iter().all(|byte| *byte == 0) && address.iter().any(|byte| *byte != 0);
+    let words: Vec<String> = address.iter().map(|byte| format!("{byte:02x}")).collect();
+    is_one.then(|| words.join(":"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_gid_of_iwarp_is_the_address_of_the_hardware() {
+        let of = |gid| hardware_address(gid);
+        let address = of("a649:5c9a:07b4:0000:0000:0000:0000:0000\n");
+        assert_eq!(address.as_deref(), Some("a6:49:5c:9a:07:b4"));
+        assert_eq!(of("0000:0000:0000:0000:0000:0000:0000:0000"), None);
+        assert_eq!(of("0000:0000:0000:0000:0000:ffff:0a4d:0001"), None, "RoCE");
+        assert_eq!(of("fe80:0000:0000:0000:0002:c903:0029:7de1"), None, "InfiniBand");
+        assert_eq!(of(""), None);
+    }
 
     #[test]
     fn the_loopback_device_has_its_address() {

@@ -20,7 +20,9 @@ pub(crate) fn compose(private_data: &[u8]) -> Vec<u8> {
 
 /// A consumer's data, when it was a consumer that refused.
 pub(crate) fn read(reason: u32, data: &[u8]) -> Option<&[u8]> {
-    let by_software = reason == BY_CONSUMER || reason == libc::ECONNREFUSED.unsigned_abs();
+    // Devices of iWARP say either of the latter two.
+    let by_software = [BY_CONSUMER, libc::ECONNREFUSED as u32, libc::ECONNRESET as u32];
+    let by_software = by_software.contains(&reason);
     by_software.then(|| self::data(data)).flatten()
 }
 
@@ -39,6 +41,8 @@ mod tests {
         let padded = [compose(b"no"), vec![0; 9]].concat();
         assert_eq!(read(28, &padded), Some(&b"no\0\0\0\0\0\0\0\0\0"[..]));
         assert_eq!(read(111, &compose(b"")), Some(&b""[..]));
+        assert_eq!(read(104, &compose(b"")), Some(&b""[..]));
+        assert_eq!(read(104, &[]), None, "nobody answered");
         assert_eq!(read(8, &padded), None, "nobody listened");
         assert_eq!(read(28, &[0; 148]), None, "the kernel refused");
         assert_eq!(read(28, &[]), None);

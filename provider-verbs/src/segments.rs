@@ -17,18 +17,24 @@ pub(crate) fn with<R>(segments: &[Segment], use_them: impl FnOnce(&[Sge]) -> R) 
         &one[..segments.len()]
     } else {
         many = convert_all(segments);
-        &many[..segments.len().min(MOST)]
+        &many.0[..many.1]
     };
     use_them(list)
 }
 
+/// All but empty ones, and how many: some devices read those as 2 GiB, and Linux's soft-iWARP
+/// brings its kernel down over them.
 #[inline(never)]
-fn convert_all(segments: &[Segment]) -> [Sge; MOST] {
+fn convert_all(segments: &[Segment]) -> ([Sge; MOST], usize) {
     let mut list = [Sge::default(); MOST];
-    for (place, segment) in list.iter_mut().zip(segments) {
+    let mut count = 0;
+    for (place, segment) in
+        list.iter_mut().zip(segments.iter().filter(|segment| segment.length != 0))
+    {
         *place = convert(segment);
+        count += 1;
     }
-    list
+    (list, count)
 }
 
 /// The first segments, as far as that many bytes go.
@@ -66,12 +72,20 @@ mod tests {
     #[test]
     fn all_segments_arrive_in_order() {
         for count in 0..=MOST as u64 {
-            let list: Vec<Segment> = (0..count).map(|at| segment(at * 10, at)).collect();
+            let list: Vec<Segment> = (0..count).map(|at| segment(at * 10, at + 1)).collect();
             with(&list, |converted| {
                 let expected: Vec<Sge> = list.iter().map(convert).collect();
                 assert_eq!(converted, expected);
             });
         }
+    }
+
+    #[test]
+    fn empty_segments_among_others_are_left_out() {
+        let list = [segment(0, 0), segment(10, 6), segment(20, 0), segment(30, 1)];
+        with(&list, |converted| assert_eq!(converted, [convert(&list[1]), convert(&list[3])]));
+        with(&list[..1], |converted| assert_eq!(converted, [convert(&list[0])]));
+        with(&[list[0], list[2]], |converted| assert_eq!(converted, []));
     }
 
     #[test]

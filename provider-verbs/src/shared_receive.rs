@@ -36,6 +36,8 @@ struct Places {
     buffers: Vec<Buffer>,
     free: Vec<u32>,
     max: u32,
+    /// How many the device's queue was made for.
+    made: u32,
     /// Buffers on the queue.
     queued: u32,
     /// Buffers posted and not polled.
@@ -72,6 +74,7 @@ pub(crate) fn create(
         buffers: Vec::new(),
         free: Vec::new(),
         max: limits.max_receives,
+        made: limits.max_receives,
         queued: 0,
         outstanding: 0,
         watermark: 0,
@@ -190,10 +193,14 @@ impl SharedReceiveQueue for Handle {
                 places.outstanding
             )));
         }
-        shared.hardware.resize(max_receives).map_err(|failure| {
-            exhausted(failure, Subtype::ResourceSrq, "shared receive queue of that length")
+        let resized = shared.hardware.resize(max_receives);
+        // One that the device made longer than that serves as well.
+        resized.or_else(|failure| match max_receives <= places.made {
+            true => Ok(()),
+            false => Err(exhausted(failure, Subtype::ResourceSrq, "queue of that length")),
         })?;
         places.max = max_receives;
+        places.made = places.made.max(max_receives);
         Ok(())
     }
 

@@ -29,6 +29,8 @@ pub(super) struct Port {
     /// `InfiniBand` or `Ethernet`.
     pub(super) link_layer: Option<String>,
     pub(super) rate: Option<String>,
+    /// Whether it speaks iWARP, whose GIDs are addresses of the hardware.
+    pub(super) is_iwarp: bool,
     /// Those that are set.
     pub(super) gids: Vec<Ipv6Addr>,
     /// The network interfaces that belong to it.
@@ -73,6 +75,8 @@ impl Port {
             physical: word("phys_state"),
             link_layer: system.text(folder.join("link_layer")).filter(|text| !text.is_empty()),
             rate: system.text(folder.join("rate")).filter(|text| !text.is_empty()),
+            // "4: RNIC"
+            is_iwarp: system.text(device.join("node_type")).is_some_and(|t| t.starts_with("4:")),
             gids: Vec::new(),
             interfaces: Vec::new(),
             number,
@@ -81,12 +85,15 @@ impl Port {
             let gid = system.text(folder.join("gids").join(index));
             let Some(gid) = gid.and_then(|text| text.parse::<Ipv6Addr>().ok()) else { continue };
             // A subnet prefix without an identifier is no address of the port.
-            if gid.segments()[4..] == [0; 4] {
+            if gid.segments()[if port.is_iwarp { 0 } else { 4 }..].iter().all(|word| *word == 0) {
                 continue;
             }
             port.gids.push(gid);
             let owner = system.text(folder.join("gid_attrs/ndevs").join(index));
             port.interfaces.extend(owner.filter(|name| is_name(name)));
+        }
+        if port.is_iwarp && port.interfaces.is_empty() {
+            port.interfaces = port.gids.iter().flat_map(|gid| of_hardware(system, gid)).collect();
         }
         if port.interfaces.is_empty() {
             port.interfaces = siblings(system, device, &port.number);
@@ -127,6 +134,17 @@ fn siblings(system: &System, device: &Path, port: &str) -> Vec<String> {
         }
     };
     system.names(&folder).into_iter().filter(of_port).collect()
+}
+
+/// The interfaces whose hardware's address a GID of iWARP begins with.
+fn of_hardware(system: &System, gid: &Ipv6Addr) -> Vec<String> {
+    let words: Vec<String> = gid.octets()[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+    let address = words.join(":");
+    let class = Path::new("/sys/class/net");
+    let has_it = |name: &String| {
+        system.text(class.join(name).join("address")).is_some_and(|own| own == address)
+    };
+    system.names(class).into_iter().filter(has_it).collect()
 }
 
 /// Whether it can be a name in a folder.

@@ -67,7 +67,7 @@ impl View<'_> {
         // The physical state only says more where the port is not in use.
         let physical = port.physical.as_deref().filter(|_| !port.is_active());
         words.extend(physical);
-        words.extend(port.link_layer.as_deref());
+        words.extend(if port.is_iwarp { Some("iWARP") } else { port.link_layer.as_deref() });
         words.extend(port.rate.as_deref());
         let found = words.join(", ");
         let finding = if port.is_active() {
@@ -79,6 +79,7 @@ impl View<'_> {
             .fact("state", &port.state)
             .fact("phys_state", &port.physical)
             .fact("link_layer", &port.link_layer)
+            .fact("iwarp", port.is_iwarp)
             .fact("rate", &port.rate)
     }
 

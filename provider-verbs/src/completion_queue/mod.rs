@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use dat_core::biased::{BiasedGuard, BiasedLock};
-use dat_core::error::{Result, Subtype};
+use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{Completion, CompletionSink, Notify};
 
 use batch::Batch;
@@ -32,10 +32,14 @@ use crate::engine::{Command, Engine, Target};
 use crate::errors::exhausted;
 use crate::ledger::{Done, Ledger};
 use crate::shared_receive::Shared;
-use crate::verbs::{self, CompletionChannel};
+use crate::verbs::{self, CompletionChannel, Failure};
 
 /// Completions that are taken from the device at once.
 const BATCH: usize = 16;
+
+/// The least length of a queue of a device that makes none longer: 32 endpoints of the default
+/// size can complete there.
+pub(crate) const FIXED: u32 = 4096;
 
 pub(crate) struct Queue {
     pub(crate) device: Arc<Device>,
@@ -111,7 +115,14 @@ impl Queue {
         // no descriptor left the thread wakes it.
         let channel = sink.is_some().then(|| own_channel(engine, key)).flatten();
         let told = channel.as_ref().unwrap_or(&engine.completions);
-        let hardware = verbs::CompletionQueue::new(&engine.context, wanted, key, Some(told))
+        let make = |depth| verbs::CompletionQueue::new(&engine.context, depth, key, Some(told));
+        // One that stays as long as it is made has to hold all that will be outstanding.
+        let roomy = match device.limits.has_resize {
+            true => wanted,
+            false => wanted.saturating_mul(2).max(FIXED).min(device.limits.max_cqe).max(wanted),
+        };
+        let hardware = make(roomy)
+            .or_else(|_| make(wanted))
             .map_err(|failure| exhausted(failure, Subtype::ResourceTevd, "completion queue"))?;
         let inner = Inner {
             batch: Batch::new(),
@@ -157,9 +168,10 @@ impl Queue {
         if needed > self.hardware.depth() && needed <= most {
             // Twice of it, so that many queue pairs do not resize each time.
             let roomy = needed.saturating_mul(2).min(most);
-            self.hardware.resize(roomy).or_else(|_| self.hardware.resize(needed)).map_err(
-                |failure| exhausted(failure, Subtype::ResourceTevd, "longer completion queue"),
-            )?;
+            self.hardware
+                .resize(roomy)
+                .or_else(|_| self.hardware.resize(needed))
+                .map_err(|failure| self.too_short(needed, failure))?;
         }
         inner.needed = needed;
         let (index, place) = inner.routes.add(ledger, shared, datagrams);
@@ -170,6 +182,21 @@ impl Queue {
         inner.arm(&self.hardware);
         drop(inner);
         Ok(Attachment { queue: Arc::clone(self), index, place, room })
+    }
+
+    /// What will be outstanding does not fit.
+    fn too_short(&self, needed: u32, failure: Failure) -> Error {
+        if self.device.limits.has_resize {
+            return exhausted(failure, Subtype::ResourceTevd, "longer completion queue");
+        }
+        Error::new(ReturnType::InsufficientResources, Subtype::ResourceTevd)
+            .because(format!(
+                "{needed} completions may be outstanding, the queue of the dispatcher holds {}, \
+                 and this device makes none longer",
+                self.hardware.depth()
+            ))
+            .advise(format!("create the dispatcher with a length of {needed}"))
+            .errno(failure.errno)
     }
 
     /// Takes all completions from the device; wakes who waits for them.

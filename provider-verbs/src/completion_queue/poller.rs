@@ -212,7 +212,8 @@ impl CompletionPoller for Poller {
                 .advise("dequeue completions first, or ask for a longer queue"))
         } else {
             let wanted = u32::try_from(depth).unwrap_or(u32::MAX);
-            if wanted > queue.hardware.depth() {
+            // Where no queue of the device becomes longer, it holds all that may be outstanding.
+            if wanted > queue.hardware.depth() && queue.device.limits.has_resize {
                 queue.hardware.resize(wanted).map_err(|failure| match failure.errno {
                     libc::ENOMEM | libc::EINVAL => {
                         exhausted(failure, Subtype::ResourceTevd, "longer completion queue")

@@ -22,6 +22,8 @@ pub(super) struct Routes {
     pub(super) by_number: HashMap<u32, usize>,
     /// The flags of a completion of which any says that a key was made invalid.
     invalidated: u32,
+    /// Whether what is flushed tells that the connection broke.
+    flush_is_trouble: bool,
 }
 
 /// The place of a work queue that completes here.
@@ -104,6 +106,8 @@ impl Routes {
                 true => sys::IBV_WC_WITH_INV | sys::IBV_WC_IP_CSUM_OK,
                 false => sys::IBV_WC_WITH_INV,
             },
+            // There it is flushed too when the other side disconnects.
+            flush_is_trouble: !limits.is_iwarp,
         }
     }
 
@@ -175,6 +179,16 @@ impl Routes {
         true
     }
 
+    /// Whether a completion tells that something is wrong.
+    #[inline]
+    fn is_trouble(&self, status: DtoStatus) -> bool {
+        match status {
+            DtoStatus::Success => false,
+            DtoStatus::Flushed => self.flush_is_trouble,
+            _ => true,
+        }
+    }
+
     /// What a completion of the device's means; nothing of one that nobody is to hear of.
     pub(super) fn translate(
         &self,
@@ -191,7 +205,7 @@ impl Routes {
             return None;
         }
         let ledger = &entry.ledger;
-        if status != DtoStatus::Success {
+        if self.is_trouble(status) {
             queue.trouble(ledger);
         }
         let (_, mut done) = ledger.complete(id.number, status)?;
@@ -211,7 +225,7 @@ impl Routes {
     ) -> Option<(Done, RoomRef<'_>)> {
         let entry = self.entries.get(*self.by_number.get(&from.qp_num)?)?;
         let (ledger, shared) = (&entry.ledger, entry.shared.as_ref()?);
-        if status != DtoStatus::Success {
+        if self.is_trouble(status) {
             queue.trouble(ledger);
         }
         let mut done = shared.complete(place, ledger.tag, status)?;

@@ -147,13 +147,7 @@ impl Endpoint {
         hardware: &verbs::QueuePair,
         depths: Option<(u8, u8)>,
     ) -> std::result::Result<(), Failure> {
-        let (mut attributes, mask) = id.queue_pair_attributes(sys::IBV_QPS_INIT)?;
-        attributes.qp_access_flags = sys::IBV_ACCESS_REMOTE_READ | sys::IBV_ACCESS_REMOTE_WRITE;
-        if self.device.limits.has_atomics {
-            attributes.qp_access_flags |= sys::IBV_ACCESS_REMOTE_ATOMIC;
-        }
-        hardware.modify(&attributes, mask | sys::IBV_QP_ACCESS_FLAGS)?;
-        self.post_early(hardware)?;
+        self.initialize(id, hardware)?;
         let (mut attributes, mut mask) = id.queue_pair_attributes(sys::IBV_QPS_RTR)?;
         if !self.device.limits.is_iwarp {
             attributes.min_rnr_timer = RECEIVE_RETRY_TIMER;
@@ -172,6 +166,17 @@ impl Endpoint {
         modify(hardware, &attributes, mask)?;
         self.sender.lock().mode = Mode::Live;
         Ok(())
+    }
+
+    /// Makes the device's queue pair take receives, and posts those that waited.
+    fn initialize(&self, id: &Id, hardware: &verbs::QueuePair) -> std::result::Result<(), Failure> {
+        let (mut attributes, mask) = id.queue_pair_attributes(sys::IBV_QPS_INIT)?;
+        attributes.qp_access_flags = sys::IBV_ACCESS_REMOTE_READ | sys::IBV_ACCESS_REMOTE_WRITE;
+        if self.device.limits.has_atomics {
+            attributes.qp_access_flags |= sys::IBV_ACCESS_REMOTE_ATOMIC;
+        }
+        hardware.modify(&attributes, mask | sys::IBV_QP_ACCESS_FLAGS)?;
+        self.post_early(hardware)
     }
 
     /// Posts the receives that waited; those that come now go to the device.
@@ -209,10 +214,20 @@ impl Endpoint {
                 (EventKind::RouteResolved, Some(hardware)) if is_connecting => {
                     let private_data = std::mem::take(&mut attempt.private_data);
                     let request = connection(&link, &hardware, &private_data);
-                    match id.connect(&request) {
+                    // On iWARP the kernel brings the queue pair to life when the other side
+                    // accepts, which may send at once.
+                    let ready = match self.device.limits.is_iwarp {
+                        true => self.initialize(&id, &hardware),
+                        false => Ok(()),
+                    };
+                    match ready.and_then(|()| id.connect(&request)) {
                         Ok(()) => Outcome::Nothing,
-                        Err(_) => Outcome::Failed(ConnectionUpcall::Unreachable),
+                        Err(failure) => Outcome::Failed(refused_at_once(failure)),
                     }
+                }
+                (EventKind::Established, _) if is_connecting => {
+                    self.sender.lock().mode = Mode::Live;
+                    Outcome::Established
                 }
                 (EventKind::ConnectResponse, Some(hardware)) if is_connecting => {
                     let opened = self.open(&id, &hardware, None).and_then(|()| id.establish());
@@ -248,9 +263,7 @@ impl Endpoint {
                     _,
                 ) if !is_connected => Outcome::Failed(ConnectionUpcall::AcceptFailed),
                 // A queue pair that is in error by itself says why the other side left.
-                (EventKind::Disconnected, Some(hardware))
-                    if hardware.query_state() == Ok(sys::IBV_QPS_ERR) =>
-                {
+                (EventKind::Disconnected, Some(hardware)) if self.has_failed(&hardware) => {
                     Outcome::Ended(End::Broken)
                 }
                 // A refusal that late is that of a side which went before it was told.
@@ -279,6 +292,25 @@ impl Endpoint {
                 }
             }
         }
+    }
+
+    /// Whether the queue pair is in error by itself.
+    fn has_failed(&self, hardware: &verbs::QueuePair) -> bool {
+        if !self.device.limits.is_iwarp {
+            return hardware.query_state() == Ok(sys::IBV_QPS_ERR);
+        }
+        // On iWARP that can be its state after any end of the connection.
+        let (requests, request_queue) = {
+            let sender = self.sender.lock();
+            (Arc::clone(&sender.ledger), Arc::clone(&sender.attachment.queue))
+        };
+        let (receives, receive_queue) = {
+            let receiver = self.receiver.lock();
+            (Arc::clone(&receiver.ledger), Arc::clone(&receiver.attachment.queue))
+        };
+        request_queue.collect_quietly();
+        receive_queue.collect_quietly();
+        [requests, receives].iter().any(|ledger| ledger.told.load(Ordering::Relaxed))
     }
 
     fn address_resolved(&self, id: &Id) -> Outcome<'static> {
@@ -353,6 +385,16 @@ fn connection<'a>(
         retry_count: RETRIES,
         queue_pair: Some((hardware.number(), link.shared.is_some())),
         ..ConnectParameters::default()
+    }
+}
+
+/// What it means that a request was not sent: the connections of iWARP are TCP's, whose refusal
+/// may be known at once.
+fn refused_at_once(failure: Failure) -> ConnectionUpcall<'static> {
+    match failure.errno {
+        libc::ECONNREFUSED | libc::ECONNRESET => ConnectionUpcall::NonPeerRejected,
+        libc::ETIMEDOUT => ConnectionUpcall::TimedOut,
+        _ => ConnectionUpcall::Unreachable,
     }
 }
 

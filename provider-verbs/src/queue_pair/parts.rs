@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_core::flags::CompletionFlags;
 use dat_core::provider::{QueuePair, QueuePairLimits, QueuePairSpec, Service, unsupported};
 use parking_lot::Mutex;
 
@@ -107,6 +108,11 @@ impl Parts {
                 most_quiet: match datagrams {
                     true => 0,
                     false => (limits.max_requests / 2).saturating_sub(1),
+                },
+                // Soft-iWARP completes what follows a read before it, unless that waits.
+                always: match device.limits.is_soft_iwarp() {
+                    true => CompletionFlags::BARRIER_FENCE,
+                    false => CompletionFlags::empty(),
                 },
                 inline: 0,
                 handles: RefCell::default(),

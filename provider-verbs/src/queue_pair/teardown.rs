@@ -7,6 +7,7 @@
 
 use std::mem::replace;
 use std::sync::Arc;
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use dat_core::flags::Close;
@@ -151,10 +152,27 @@ impl Endpoint {
         let sink = link.listener();
         drop(link);
         let number = attempt.number;
-        drop(attempt);
+        self.abandon(attempt);
         if let (Some(sink), Some(event)) = (sink, event) {
             sink.connection_event(number, event);
         }
+    }
+
+    /// Lets go of an attempt. On iWARP the kernel has whoever destroys its identifier, or its
+    /// queue pair, wait until the other side answers or the time for that is over: a thread that
+    /// does nothing else.
+    fn abandon(&self, attempt: Attempt) {
+        if !self.device.limits.is_iwarp {
+            return;
+        }
+        let Attempt { id, key, .. } = attempt;
+        drop(key);
+        let hardware = self.link.lock().hardware.clone();
+        // Without a thread it is done here.
+        let _ = Builder::new().name("dat-abandon".to_owned()).spawn(move || {
+            drop(id);
+            drop(hardware);
+        });
     }
 
     /// Whether a graceful disconnect has nothing to wait for any more; then it is under way.
@@ -189,7 +207,10 @@ impl Endpoint {
         }
         drop(link);
         self.shut();
-        drop(before);
+        match before {
+            (State::Connecting(attempt) | State::Accepting(attempt), _) => self.abandon(attempt),
+            other => drop(other),
+        }
     }
 
     /// Completes all that is outstanding, and lets posts be flushed from now on.

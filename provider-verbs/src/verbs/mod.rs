@@ -55,7 +55,17 @@ impl Failure {
             code => Err(Self { call, errno: code.saturating_abs() }),
         }
     }
+
+    /// Whether a receive was refused that has no segment, as libsiw does: such a one takes a
+    /// message of no byte all the same when it has an empty segment. Others read that as 2 GiB.
+    #[cold]
+    fn is_of_nothing(self, segments: &[Sge]) -> bool {
+        segments.is_empty() && self.errno == libc::EINVAL
+    }
 }
+
+/// A segment of no byte.
+const NOTHING: Sge = Sge { addr: 0, length: 0, lkey: 0 };
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::memory::{Lender, Lent, handle};
 use super::{
-    CompletionQueue, Failure, MemoryRegion, MemoryWindow, Post, ProtectionDomain, Result, Sge,
-    SharedReceiveQueue, WindowKind, key_to_pointer, library,
+    CompletionQueue, Failure, MemoryRegion, MemoryWindow, NOTHING, Post, ProtectionDomain, Result,
+    Sge, SharedReceiveQueue, WindowKind, key_to_pointer, library,
 };
 use crate::sys::dispatch;
 use crate::sys::verbs::{
@@ -157,7 +157,16 @@ impl QueuePair {
         // SAFETY: the queue pair is alive, the receive well formed; the library copies the
         // list, which it does not change.
         let code = unsafe { dispatch::post_recv(self.raw(), &raw mut receive, &raw mut bad) };
-        Failure::check("ibv_post_recv", code)
+        match Failure::check("ibv_post_recv", code) {
+            Ok(()) => Ok(()),
+            Err(failure) if failure.is_of_nothing(segments) => self.post_receive_of_nothing(id),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    #[cold]
+    fn post_receive_of_nothing(&self, id: u64) -> Result<()> {
+        self.post_receive(id, &[NOTHING])
     }
 
     /// Posts a request (ibv_post_send(3)).

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::memory::handle;
-use super::{Failure, ProtectionDomain, Result, Sge, key_to_pointer, library};
+use super::{Failure, NOTHING, ProtectionDomain, Result, Sge, key_to_pointer, library};
 use crate::sys::dispatch;
 use crate::sys::verbs::{
     IBV_SRQ_LIMIT, IBV_SRQ_MAX_WR, ibv_recv_wr, ibv_srq, ibv_srq_attr, ibv_srq_init_attr,
@@ -46,7 +46,10 @@ impl SharedReceiveQueue {
         // SAFETY: the queue is alive, the receive well formed; the library copies the list,
         // which it does not change.
         let code = unsafe { dispatch::post_srq_recv(self.raw(), &raw mut receive, &raw mut bad) };
-        Failure::check("ibv_post_srq_recv", code)
+        match Failure::check("ibv_post_srq_recv", code) {
+            Err(failure) if failure.is_of_nothing(segments) => self.post(id, &[NOTHING]),
+            posted => posted,
+        }
     }
 
     /// Makes room for at least that many receives (ibv_modify_srq(3)).
