@@ -5,9 +5,10 @@ use std::net::IpAddr;
 use dat_core::{
     Close, CompletionFlags, Connect, ConnectionEventKind, ConnectionRequest, DtoStatus, Endpoint,
     EpSpec, EpState, EvdFlags, EvdOptions, EventDispatcher, InterfaceAdapter, Lmr, LmrTriplet,
-    Memory, MemorySource, Privileges, ProtectionZone, PspMaker, RmrTriplet,
+    Memory, MemorySource, Privileges, ProtectionZone, PspMaker, Rmr, RmrTriplet,
 };
 
+use crate::case::skip;
 use crate::target::try_open;
 use crate::wait::{expect_connection, expect_dto, expect_request, state, until};
 
@@ -66,6 +67,19 @@ impl Node {
     #[must_use]
     pub fn with(parameters: &str) -> Self {
         Self::on(open(parameters))
+    }
+
+    /// A remote region in the zone; the case is skipped where the provider has none.
+    ///
+    /// # Panics
+    /// When it can't be made.
+    #[track_caller]
+    #[must_use]
+    pub fn rmr(&self) -> Rmr {
+        if !self.ia.provider_attributes().rmr_supported {
+            skip("the provider has no remote memory regions");
+        }
+        self.ia.rmr_create(&self.pz).expect("made")
     }
 
     /// On an adapter.

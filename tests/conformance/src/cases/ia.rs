@@ -133,7 +133,7 @@ const MAKERS: [Maker; 8] = [
         Box::new(move || buffer.lmr.free().expect("live"))
     }),
     ("RMR", |node| {
-        let rmr = node.ia.rmr_create(&node.pz).expect("made");
+        let rmr = node.rmr();
         Box::new(move || rmr.free().expect("live"))
     }),
     ("EP", |node| {
@@ -154,6 +154,9 @@ const MAKERS: [Maker; 8] = [
 fn a_graceful_close_is_refused_while_anything_exists_and_changes_nothing() {
     for (kind, make) in MAKERS {
         let node = Node::new();
+        if kind == "RMR" && !node.ia.provider_attributes().rmr_supported {
+            continue;
+        }
         let free = make(&node);
         for _ in 0..2 {
             let closed = node.ia.close(Close::Graceful);
@@ -170,6 +173,9 @@ fn a_graceful_close_is_refused_while_anything_exists_and_changes_nothing() {
 fn an_object_whose_handles_are_dropped_is_freed() {
     for (kind, make) in MAKERS {
         let node = Node::new();
+        if kind == "RMR" && !node.ia.provider_attributes().rmr_supported {
+            continue;
+        }
         drop(make(&node));
         let Node { ia, pz, recv, request, connect, requests } = node;
         drop((pz, recv, request, connect, requests));
@@ -182,7 +188,7 @@ fn an_abrupt_close_frees_everything_in_whatever_state() {
         let node = Node::new();
         let staged = stage(&node, wanted);
         let buffer = node.buffer(64);
-        let rmr = node.ia.rmr_create(&node.pz).expect("made");
+        let rmr = node.ia.provider_attributes().rmr_supported.then(|| node.rmr());
         let cno = node.ia.cno_create(None).expect("made");
         let shape = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
         let srq = node.ia.srq_create(&node.pz, shape).expect("made");
@@ -209,7 +215,9 @@ fn an_abrupt_close_frees_everything_in_whatever_state() {
             refused(rsp.free(), handle, Subtype::InvalidHandleRsp);
         }
         refused(buffer.lmr.free(), handle, Subtype::InvalidHandleLmr);
-        refused(rmr.free(), handle, Subtype::InvalidHandleRmr);
+        if let Some(rmr) = rmr {
+            refused(rmr.free(), handle, Subtype::InvalidHandleRmr);
+        }
         refused(cno.free(), handle, Subtype::InvalidHandleCno);
         refused(srq.free(), handle, Subtype::InvalidHandleSrq);
         refused(srq.query(), handle, Subtype::InvalidHandleSrq);

@@ -175,7 +175,7 @@ fn a_region_that_a_remote_region_is_bound_to_is_not_freed() {
     let node = Node::new();
     let (client, server) = node.pair();
     let buffer = node.buffer(64);
-    let rmr = node.ia.rmr_create(&node.pz).expect("made");
+    let rmr = node.rmr();
     let bind = |length| {
         let piece = LmrTriplet { length, ..buffer.piece(0, 64) };
         let privileges = Privileges::REMOTE_READ;

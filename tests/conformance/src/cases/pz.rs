@@ -48,9 +48,11 @@ fn a_zone_in_use_is_not_freed() {
     let buffer = node.buffer(8);
     refused(node.pz.free(), state, in_use);
     buffer.lmr.free().expect("unused");
-    let rmr = node.ia.rmr_create(&node.pz).expect("made");
-    refused(node.pz.free(), state, in_use);
-    rmr.free().expect("live");
+    if node.ia.provider_attributes().rmr_supported {
+        let rmr = node.rmr();
+        refused(node.pz.free(), state, in_use);
+        rmr.free().expect("live");
+    }
     let shape = SrqAttributes { max_recv_dtos: 1, max_recv_iov: 1, low_watermark: 0 };
     let srq = node.ia.srq_create(&node.pz, shape).expect("made");
     refused(node.pz.free(), state, in_use);
@@ -64,7 +66,7 @@ fn dropping_the_users_frees_the_zone_of_them() {
     let node = Node::new();
     let ep = node.ia.ep_create(&EpSpec::new(&node.pz)).expect("made");
     let Buffer { lmr, .. } = node.buffer(8);
-    let rmr = node.ia.rmr_create(&node.pz).expect("made");
+    let rmr = node.ia.provider_attributes().rmr_supported.then(|| node.rmr());
     drop((ep, lmr, rmr));
     node.pz.free().expect("unused now");
     node.finish();

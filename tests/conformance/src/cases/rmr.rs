@@ -40,7 +40,7 @@ fn read(client: &Endpoint, local: LmrTriplet, remote: RmrTriplet) -> dat_core::R
 
 fn a_new_region_is_not_bound() {
     let node = Node::new();
-    let rmr = node.ia.rmr_create(&node.pz).expect("made");
+    let rmr = node.rmr();
     let param = rmr.query().expect("live");
     assert_eq!(param.pz, node.pz);
     assert_eq!((param.lmr_triplet, param.rmr_context), (None, 0));
@@ -67,7 +67,7 @@ fn what_can_not_be_made_is_refused() {
 
 fn a_region_is_freed_once() {
     let node = Node::new();
-    let rmr = node.ia.rmr_create(&node.pz).expect("made");
+    let rmr = node.rmr();
     let clone = rmr.clone();
     clone.free().expect("live");
     let (handle, subtype) = (ReturnType::InvalidHandle, Subtype::InvalidHandleRmr);
@@ -83,7 +83,7 @@ fn a_bind_opens_a_piece_to_the_peer_and_completes_with_its_cookie() {
     let node = Node::new();
     let (client, server) = node.pair();
     let (near, far) = (node.buffer(64), node.buffer(64));
-    let rmr = node.ia.rmr_create(&node.pz).expect("made");
+    let rmr = node.rmr();
     let piece = far.piece(16, 8);
     let context = rmr.bind(&server, &bind(&far.lmr, piece, Privileges::REMOTE, 7)).expect("bound");
     let completion = expect_bind(&node.request, &[&client, &server]);
@@ -114,7 +114,7 @@ fn the_peer_may_do_what_the_bind_says_and_no_more() {
         let node = Node::new();
         let (client, server) = node.pair();
         let (near, far) = (node.buffer(8), node.buffer(8));
-        let rmr = node.ia.rmr_create(&node.pz).expect("made");
+        let rmr = node.rmr();
         let piece = far.piece(0, 8);
         let context = rmr.bind(&server, &bind(&far.lmr, piece, privileges, 1)).expect("bound");
         assert_eq!(expect_bind(&node.request, &[&server]).status, DtoStatus::Success);
@@ -139,7 +139,7 @@ fn a_new_bind_and_a_bind_of_nothing_revoke_the_context_before() {
         let node = Node::new();
         let (client, server) = node.pair();
         let (near, far) = (node.buffer(8), node.buffer(8));
-        let rmr = node.ia.rmr_create(&node.pz).expect("made");
+        let rmr = node.rmr();
         let piece = far.piece(0, 8);
         let open = |piece| {
             let bound = bind(&far.lmr, piece, Privileges::REMOTE_READ, 1);
@@ -168,7 +168,7 @@ fn freeing_a_bound_region_revokes_its_context_and_gives_the_local_one_back() {
         let node = Node::new();
         let (client, server) = node.pair();
         let (near, far) = (node.buffer(8), node.buffer(8));
-        let rmr: Rmr = node.ia.rmr_create(&node.pz).expect("made");
+        let rmr: Rmr = node.rmr();
         let piece = far.piece(0, 8);
         let bound = bind(&far.lmr, piece, Privileges::REMOTE, 1);
         let context = rmr.bind(&server, &bound).expect("connected");
@@ -192,7 +192,7 @@ fn binds_are_posted_connected_and_disconnected_only() {
         let node = Node::new();
         let staged = stage(&node, wanted);
         let buffer = node.buffer(8);
-        let rmr = node.ia.rmr_create(&node.pz).expect("made");
+        let rmr = node.rmr();
         let request = bind(&buffer.lmr, buffer.piece(0, 8), Privileges::REMOTE_READ, 3);
         drain(&node.request);
         let bound = rmr.bind(&staged.ep, &request);
@@ -219,8 +219,8 @@ fn a_flushed_bind_leaves_the_region_as_it_was() {
     let node = Node::new();
     let (client, server) = node.pair();
     let (first, second) = (node.buffer(8), node.buffer(8));
-    let rmr = node.ia.rmr_create(&node.pz).expect("made");
-    let unbound = node.ia.rmr_create(&node.pz).expect("made");
+    let rmr = node.rmr();
+    let unbound = node.rmr();
     let bound = bind(&first.lmr, first.piece(0, 8), Privileges::REMOTE_READ, 1);
     rmr.bind(&server, &bound).expect("connected");
     assert_eq!(expect_bind(&node.request, &[&server]).status, DtoStatus::Success);
@@ -241,6 +241,7 @@ fn a_flushed_bind_leaves_the_region_as_it_was() {
 
 fn what_a_bind_can_not_be_is_refused_and_changes_nothing() {
     let (node, foreign) = (Node::new(), Node::new());
+    let rmr = node.rmr();
     let (client, server) = node.pair();
     let other_pz = node.ia.pz_create().expect("made");
     let (buffer, other) = (node.buffer(64), node.buffer(64));
@@ -251,7 +252,6 @@ fn what_a_bind_can_not_be_is_refused_and_changes_nothing() {
         .ia
         .lmr_create(MemorySource::Memory(&memory), &node.pz, Privileges::REMOTE)
         .expect("registered");
-    let rmr = node.ia.rmr_create(&node.pz).expect("made");
     let all = Privileges::REMOTE;
     let piece = buffer.piece(0, 8);
     let parameter = ReturnType::InvalidParameter;
@@ -317,7 +317,7 @@ fn a_suppressed_bind_succeeds_in_silence() {
     let node = Node::new();
     let (client, server) = node.pair();
     let (near, far) = (node.buffer(8), node.buffer(8));
-    let rmr = node.ia.rmr_create(&node.pz).expect("made");
+    let rmr = node.rmr();
     let quiet = Bind {
         flags: CompletionFlags::SUPPRESS,
         ..bind(&far.lmr, far.piece(0, 8), Privileges::REMOTE_READ, 1)
