@@ -66,7 +66,8 @@ impl<T> Record<T> {
         let taken = self.is_of(NOBODY)
             && self.owner.compare_exchange(NOBODY, thread, success, failure).is_ok();
         if taken {
-            self.pin.store(without_provenance_mut(thread), Ordering::Relaxed);
+            // Release: who sees it sees what its last thread did with a cell.
+            self.pin.store(without_provenance_mut(thread), Ordering::Release);
         }
         taken
     }
@@ -92,7 +93,8 @@ impl<T> Record<T> {
 
     /// Leaves it to other threads.
     pub(super) fn leave(&self) {
-        self.pin.store(null_mut(), Ordering::Relaxed);
+        // Release: as at the end of a pin.
+        self.pin.store(null_mut(), Ordering::Release);
         self.owner.store(NOBODY, Ordering::Release);
     }
 }
