@@ -197,16 +197,20 @@ impl Queue {
 
     /// Moves the provider's completions into the queue and returns how many events it has.
     pub(super) fn collect(&mut self) -> usize {
-        let mut batch = [Completion::default(); 16];
-        loop {
-            let count = self.poller().poll(&mut batch);
-            self.events.extend(batch[..count].iter().copied().map(Event::from));
-            if count < batch.len() {
-                break;
-            }
+        // Who waits looks again and again and finds none, and then mostly one.
+        if self.collect_up_to::<1>() {
+            while self.collect_up_to::<8>() {}
         }
         self.look();
         self.events.len()
+    }
+
+    /// Moves so many at the most; whether there may be more.
+    fn collect_up_to<const MOST: usize>(&mut self) -> bool {
+        let mut batch = [Completion::default(); MOST];
+        let count = self.poller().poll(&mut batch);
+        self.events.extend(batch[..count].iter().copied().map(Event::from));
+        count == MOST
     }
 
     /// Whether another event would exceed the length; of meaning after `collect`.
