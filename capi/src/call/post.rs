@@ -1,18 +1,18 @@
 //! Posts on endpoints.
 //!
 //! Most posts are of one segment, on an endpoint that no foreign provider has: these are told from
-//! all others by two comparisons, and go a way that has no room for more.
+//! all others by two comparisons, and go a way that has no room for more segments.
 
 use std::slice;
 
 use dat_core::error::{Result, Subtype};
-use dat_core::{CompletionFlags, Endpoint, LmrTriplet, RmrTriplet};
+use dat_core::{CompletionFlags, Endpoint, LmrTriplet};
 
 use crate::abi::*;
-use crate::answer::{Answer, DONE, failed, invalid_handle};
+use crate::answer::{Answer, Answered, DONE, failed, invalid_handle};
 use crate::argument::is_address_of;
 use crate::convert::memory::{Segments, local_from_c, remote, segments};
-use crate::{dialect, handle};
+use crate::handle;
 
 /// Lends the endpoint to a post.
 #[inline]
@@ -67,216 +67,88 @@ impl Single {
     }
 }
 
-/// Memory of the peer's, if the address can be that of a segment.
-///
-/// # Safety
-/// Then it is.
-#[inline(always)]
-unsafe fn there(remote_iov: *const DAT_RMR_TRIPLET) -> Option<RmrTriplet> {
-    is_address_of::<DAT_RMR_TRIPLET>(remote_iov.addr())
-        // SAFETY: as the caller promises.
-        .then(|| dialect::remote_from_c(unsafe { &*remote_iov }))
-}
+/// The posts of the data path: how each is called here, in the core, and in the table of a foreign
+/// provider, and what it has for memory of the peer's.
+macro_rules! posts {
+    ($($name:ident, $ours:ident, $foreign:ident $(, $remote_iov:ident)?;)+) => {$(
+        #[inline(always)]
+        pub(crate) unsafe fn $name(
+            ep_handle: DAT_EP_HANDLE,
+            num_segments: DAT_COUNT,
+            local_iov: *mut DAT_LMR_TRIPLET,
+            user_cookie: DAT_DTO_COOKIE,
+            $($remote_iov: *const DAT_RMR_TRIPLET,)?
+            completion_flags: DAT_COMPLETION_FLAGS,
+        ) -> DAT_RETURN {
+            #[inline(always)]
+            unsafe fn ours(
+                ep: &Endpoint,
+                iov: &[LmrTriplet],
+                user_cookie: DAT_DTO_COOKIE,
+                $($remote_iov: *const DAT_RMR_TRIPLET,)?
+                completion_flags: DAT_COMPLETION_FLAGS,
+            ) -> Result<()> {
+                // SAFETY: as the caller promises.
+                $(let $remote_iov = unsafe { remote($remote_iov, 5) }?;)?
+                ep.$ours(iov, cookie(user_cookie), $($remote_iov,)? flags(completion_flags))
+            }
 
-/// As [`on`], for posts of the data path.
-#[inline(always)]
-fn code_on(ep_handle: DAT_EP_HANDLE, post: impl FnOnce(&Endpoint) -> Result<()>) -> DAT_RETURN {
-    let posted = handle::with(ep_handle, |endpoint| match post(endpoint) {
-        Ok(()) => DAT_SUCCESS,
-        Err(error) => failed(error),
-    });
-    posted.unwrap_or_else(|| failed(invalid_handle(Subtype::InvalidHandleEp)))
-}
+            #[cold]
+            #[inline(never)]
+            unsafe fn any(
+                ep_handle: DAT_EP_HANDLE,
+                num_segments: DAT_COUNT,
+                local_iov: *mut DAT_LMR_TRIPLET,
+                user_cookie: DAT_DTO_COOKIE,
+                $($remote_iov: *const DAT_RMR_TRIPLET,)?
+                completion_flags: DAT_COMPLETION_FLAGS,
+            ) -> DAT_RETURN {
+                foreign!(
+                    ep_handle,
+                    $foreign(
+                        ep_handle,
+                        num_segments,
+                        local_iov,
+                        user_cookie,
+                        $($remote_iov,)?
+                        completion_flags
+                    )
+                );
+                on(ep_handle, |ep| {
+                    let mut room = Segments::new();
+                    // SAFETY: as the caller promises.
+                    let iov = unsafe { segments(num_segments, local_iov, &mut room) }?;
+                    // SAFETY: as the caller promises.
+                    unsafe { ours(ep, iov, user_cookie, $($remote_iov,)? completion_flags) }
+                })
+                .code()
+            }
 
-#[inline(always)]
-pub(crate) unsafe fn send(
-    ep_handle: DAT_EP_HANDLE,
-    num_segments: DAT_COUNT,
-    local_iov: *mut DAT_LMR_TRIPLET,
-    user_cookie: DAT_DTO_COOKIE,
-    completion_flags: DAT_COMPLETION_FLAGS,
-) -> DAT_RETURN {
-    // SAFETY: as the caller promises.
-    if let Some(single) = unsafe { Single::new(ep_handle, num_segments, local_iov) } {
-        return single
-            .post(|ep, iov| ep.post_send(iov, cookie(user_cookie), flags(completion_flags)));
-    }
-    // SAFETY: as the caller promises.
-    unsafe { send_any(ep_handle, num_segments, local_iov, user_cookie, completion_flags) }
-}
-
-#[cold]
-#[inline(never)]
-unsafe fn send_any(
-    ep_handle: DAT_EP_HANDLE,
-    num_segments: DAT_COUNT,
-    local_iov: *mut DAT_LMR_TRIPLET,
-    user_cookie: DAT_DTO_COOKIE,
-    completion_flags: DAT_COMPLETION_FLAGS,
-) -> DAT_RETURN {
-    foreign!(
-        ep_handle,
-        ep_post_send_func(ep_handle, num_segments, local_iov, user_cookie, completion_flags)
-    );
-    code_on(ep_handle, |ep| {
-        let mut room = Segments::new();
-        // SAFETY: as the caller promises.
-        let iov = unsafe { segments(num_segments, local_iov, &mut room) }?;
-        ep.post_send(iov, cookie(user_cookie), flags(completion_flags))
-    })
-}
-
-#[inline(always)]
-pub(crate) unsafe fn recv(
-    ep_handle: DAT_EP_HANDLE,
-    num_segments: DAT_COUNT,
-    local_iov: *mut DAT_LMR_TRIPLET,
-    user_cookie: DAT_DTO_COOKIE,
-    completion_flags: DAT_COMPLETION_FLAGS,
-) -> DAT_RETURN {
-    // SAFETY: as the caller promises.
-    if let Some(single) = unsafe { Single::new(ep_handle, num_segments, local_iov) } {
-        return single
-            .post(|ep, iov| ep.post_recv(iov, cookie(user_cookie), flags(completion_flags)));
-    }
-    // SAFETY: as the caller promises.
-    unsafe { recv_any(ep_handle, num_segments, local_iov, user_cookie, completion_flags) }
-}
-
-#[cold]
-#[inline(never)]
-unsafe fn recv_any(
-    ep_handle: DAT_EP_HANDLE,
-    num_segments: DAT_COUNT,
-    local_iov: *mut DAT_LMR_TRIPLET,
-    user_cookie: DAT_DTO_COOKIE,
-    completion_flags: DAT_COMPLETION_FLAGS,
-) -> DAT_RETURN {
-    foreign!(
-        ep_handle,
-        ep_post_recv_func(ep_handle, num_segments, local_iov, user_cookie, completion_flags)
-    );
-    code_on(ep_handle, |ep| {
-        let mut room = Segments::new();
-        // SAFETY: as the caller promises.
-        let iov = unsafe { segments(num_segments, local_iov, &mut room) }?;
-        ep.post_recv(iov, cookie(user_cookie), flags(completion_flags))
-    })
-}
-
-#[inline(always)]
-pub(crate) unsafe fn rdma_read(
-    ep_handle: DAT_EP_HANDLE,
-    num_segments: DAT_COUNT,
-    local_iov: *mut DAT_LMR_TRIPLET,
-    user_cookie: DAT_DTO_COOKIE,
-    remote_iov: *const DAT_RMR_TRIPLET,
-    completion_flags: DAT_COMPLETION_FLAGS,
-) -> DAT_RETURN {
-    // SAFETY: as the caller promises.
-    if let Some(there) = unsafe { there(remote_iov) } {
-        // SAFETY: as the caller promises.
-        if let Some(single) = unsafe { Single::new(ep_handle, num_segments, local_iov) } {
-            return single.post(|ep, iov| {
-                ep.post_rdma_read(iov, cookie(user_cookie), there, flags(completion_flags))
-            });
+            // SAFETY: as the caller promises.
+            match unsafe { Single::new(ep_handle, num_segments, local_iov) } {
+                // SAFETY: as the caller promises.
+                Some(single) => single.post(|ep, iov| unsafe {
+                    ours(ep, iov, user_cookie, $($remote_iov,)? completion_flags)
+                }),
+                // SAFETY: as the caller promises.
+                None => unsafe {
+                    any(
+                        ep_handle,
+                        num_segments,
+                        local_iov,
+                        user_cookie,
+                        $($remote_iov,)?
+                        completion_flags,
+                    )
+                },
+            }
         }
-    }
-    // SAFETY: as the caller promises.
-    unsafe {
-        rdma_read_any(ep_handle, num_segments, local_iov, user_cookie, remote_iov, completion_flags)
-    }
+    )+};
 }
 
-#[cold]
-#[inline(never)]
-unsafe fn rdma_read_any(
-    ep_handle: DAT_EP_HANDLE,
-    num_segments: DAT_COUNT,
-    local_iov: *mut DAT_LMR_TRIPLET,
-    user_cookie: DAT_DTO_COOKIE,
-    remote_iov: *const DAT_RMR_TRIPLET,
-    completion_flags: DAT_COMPLETION_FLAGS,
-) -> DAT_RETURN {
-    foreign!(
-        ep_handle,
-        ep_post_rdma_read_func(
-            ep_handle,
-            num_segments,
-            local_iov,
-            user_cookie,
-            remote_iov,
-            completion_flags
-        )
-    );
-    code_on(ep_handle, |ep| {
-        let mut room = Segments::new();
-        // SAFETY: as the caller promises.
-        let iov = unsafe { segments(num_segments, local_iov, &mut room) }?;
-        // SAFETY: as the caller promises.
-        let from = unsafe { remote(remote_iov, 5) }?;
-        ep.post_rdma_read(iov, cookie(user_cookie), from, flags(completion_flags))
-    })
-}
-
-#[inline(always)]
-pub(crate) unsafe fn rdma_write(
-    ep_handle: DAT_EP_HANDLE,
-    num_segments: DAT_COUNT,
-    local_iov: *mut DAT_LMR_TRIPLET,
-    user_cookie: DAT_DTO_COOKIE,
-    remote_iov: *const DAT_RMR_TRIPLET,
-    completion_flags: DAT_COMPLETION_FLAGS,
-) -> DAT_RETURN {
-    // SAFETY: as the caller promises.
-    if let Some(there) = unsafe { there(remote_iov) } {
-        // SAFETY: as the caller promises.
-        if let Some(single) = unsafe { Single::new(ep_handle, num_segments, local_iov) } {
-            return single.post(|ep, iov| {
-                ep.post_rdma_write(iov, cookie(user_cookie), there, flags(completion_flags))
-            });
-        }
-    }
-    // SAFETY: as the caller promises.
-    unsafe {
-        rdma_write_any(
-            ep_handle,
-            num_segments,
-            local_iov,
-            user_cookie,
-            remote_iov,
-            completion_flags,
-        )
-    }
-}
-
-#[cold]
-#[inline(never)]
-unsafe fn rdma_write_any(
-    ep_handle: DAT_EP_HANDLE,
-    num_segments: DAT_COUNT,
-    local_iov: *mut DAT_LMR_TRIPLET,
-    user_cookie: DAT_DTO_COOKIE,
-    remote_iov: *const DAT_RMR_TRIPLET,
-    completion_flags: DAT_COMPLETION_FLAGS,
-) -> DAT_RETURN {
-    foreign!(
-        ep_handle,
-        ep_post_rdma_write_func(
-            ep_handle,
-            num_segments,
-            local_iov,
-            user_cookie,
-            remote_iov,
-            completion_flags
-        )
-    );
-    code_on(ep_handle, |ep| {
-        let mut room = Segments::new();
-        // SAFETY: as the caller promises.
-        let iov = unsafe { segments(num_segments, local_iov, &mut room) }?;
-        // SAFETY: as the caller promises.
-        let to = unsafe { remote(remote_iov, 5) }?;
-        ep.post_rdma_write(iov, cookie(user_cookie), to, flags(completion_flags))
-    })
+posts! {
+    send, post_send, ep_post_send_func;
+    recv, post_recv, ep_post_recv_func;
+    rdma_read, post_rdma_read, ep_post_rdma_read_func, remote_iov;
+    rdma_write, post_rdma_write, ep_post_rdma_write_func, remote_iov;
 }
