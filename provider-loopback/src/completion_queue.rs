@@ -10,7 +10,7 @@ use dat_core::provider::{
     CompletionSink, Notify, Success, Taken,
 };
 
-use crate::completion_ring::{Entry, Plain, Slots};
+use crate::completion_ring::{CompletionRing, Entry, Plain};
 use crate::credits::{Attachment, CELLS, Page, page_of};
 use crate::errors::foreign;
 use crate::outlet::Upcalls;
@@ -50,7 +50,7 @@ struct Producer {
     /// Up to where completions can be stored without a further look: there is room, and nobody
     /// sleeps.
     plain: u64,
-    slots: Slots,
+    ring: CompletionRing,
     /// Up to where there is room; more may have been taken since.
     limit: u64,
     notify: Notify,
@@ -78,7 +78,7 @@ pub(crate) struct Handle(pub(crate) Arc<Queue>);
 struct Poller {
     /// The next position to take.
     head: u64,
-    slots: Slots,
+    ring: CompletionRing,
     /// Those of the pages that it knows.
     pages: Vec<Arc<Page>>,
     progress: Arc<Progress>,
@@ -89,13 +89,13 @@ struct Poller {
 
 pub(crate) fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> CompletionQueueParts {
     let queue = Queue::new(depth, sink);
-    let slots = queue.producer.lock().slots.clone();
+    let ring = queue.producer.lock().ring.clone();
     CompletionQueueParts {
         queue: Arc::new(Handle(Arc::clone(&queue))),
         poller: Box::new(Poller {
             progress: Arc::clone(&queue.progress),
             queue,
-            slots,
+            ring,
             head: 0,
             notify: Notify::Off,
             pages: Vec::new(),
@@ -123,12 +123,12 @@ impl CompletionSink for Nobody {
 
 impl Queue {
     fn new(depth: usize, sink: Arc<dyn CompletionSink>) -> Arc<Self> {
-        let slots = Slots::new(depth);
+        let ring = CompletionRing::new(depth);
         let depth = depth.max(1) as u64;
         let producer = BiasedLock::new(Producer {
             tail: 0,
             plain: depth,
-            slots,
+            ring,
             limit: depth,
             notify: Notify::Off,
             closed: false,
@@ -191,7 +191,7 @@ impl Queue {
         if position == producer.plain && !self.find_plain_room(&mut producer) {
             return false;
         }
-        let filled = producer.slots.fill_plain(position, &entry());
+        let filled = producer.ring.fill_plain(position, &entry());
         producer.tail = position + u64::from(filled);
         filled
     }
@@ -210,7 +210,7 @@ impl Queue {
             return self.refuse(&producer, source, upcalls);
         }
         let position = producer.tail;
-        producer.slots.fill(position, &Entry { completion, source });
+        producer.ring.fill(position, &Entry { completion, source });
         producer.tail = position + 1;
         producer.plain = producer.tail;
         if producer.notify != Notify::Off && producer.notify.wants(features) {
@@ -304,7 +304,7 @@ impl CompletionPoller for Poller {
     fn poll(&mut self, into: &mut [Completion]) -> usize {
         let mut count = 0;
         for place in into {
-            let Some(Entry { completion, source }) = self.slots.get(self.head) else { break };
+            let Some(Entry { completion, source }) = self.ring.get(self.head) else { break };
             *place = completion;
             self.finish(source);
             count += 1;
@@ -317,7 +317,7 @@ impl CompletionPoller for Poller {
 
     #[inline]
     fn take(&mut self, into: &mut Success) -> Taken {
-        let Some(source) = self.slots.get_success(self.head, into) else {
+        let Some(source) = self.ring.get_success(self.head, into) else {
             return self.look();
         };
         let Some(page) = self.pages.get(page_of(source)) else { return Taken::Other };
@@ -335,7 +335,7 @@ impl CompletionPoller for Poller {
             producer.notify = mode;
             producer.plain = producer.tail;
         }
-        self.slots.is_filled(self.head)
+        self.ring.is_filled(self.head)
     }
 
     fn resize(&mut self, depth: usize) -> Result<()> {
@@ -346,17 +346,17 @@ impl CompletionPoller for Poller {
                 .because(format!("{waiting} completions are waiting, {depth} would fit"))
                 .advise("dequeue completions first, or ask for a longer queue"));
         }
-        let slots = Slots::new(depth);
+        let ring = CompletionRing::new(depth);
         for position in self.head..producer.tail {
-            if let Some(entry) = self.slots.get(position) {
-                slots.fill(position, &entry);
+            if let Some(entry) = self.ring.get(position) {
+                ring.fill(position, &entry);
             }
         }
         producer.depth = depth.max(1) as u64;
         producer.limit = self.head + producer.depth;
         producer.plain = producer.tail;
-        producer.slots = slots.clone();
-        self.slots = slots;
+        producer.ring = ring.clone();
+        self.ring = ring;
         Ok(())
     }
 }
@@ -365,7 +365,7 @@ impl Poller {
     /// Whether there is anything to take.
     #[inline(never)]
     fn look(&mut self) -> Taken {
-        if self.slots.is_filled(self.head) { Taken::Other } else { Taken::Nothing }
+        if self.ring.is_filled(self.head) { Taken::Other } else { Taken::Nothing }
     }
 
     /// The completion at the head was read.

@@ -1,8 +1,4 @@
-//! Completions on their way from one thread to another: a ring whose slots say themselves
-//! whether they are filled.
-//!
-//! There is one producer and one taker at a time, by their locks; the slots are all that they
-//! share. The words of a slot are atomics only to be shared: they are ordered by the last of them.
+//! Completions on their way from one thread to another, in a ring ([`slots`](crate::slots)).
 //!
 //! A completion is mostly half a cache line: a store to a line that the other processor has is
 //! slow, and the stores behind it wait, so lines count, and not bytes. What few completions have
@@ -13,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use dat_core::provider::{Completion, Success};
 use dat_core::{DtoStatus, Operation};
 
+use crate::slots;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// A completion and where it comes from.
@@ -33,11 +30,10 @@ pub(crate) struct Plain {
     pub(crate) source: u32,
 }
 
-/// The slots; positions count from 0 and never wrap. A clone has the same slots.
+/// The ring; positions count from 0 and never wrap. A clone has the same slots.
 #[derive(Clone)]
-pub(crate) struct Slots {
-    /// As many as a power of two.
-    slots: Arc<[Slot]>,
+pub(crate) struct CompletionRing {
+    slots: Slots,
     /// What did not fit, by slot; none before there was any.
     special: Arc<OnceLock<Box<[Special]>>>,
 }
@@ -49,8 +45,7 @@ struct Slot {
     tag: AtomicU64,
     cookie: AtomicU64,
     length: AtomicU64,
-    /// Source, operation, whether it is special, whether it is filled at all, and for which
-    /// position: from the last bit on.
+    /// Source, operation, whether it is special, and the mark: from the last bit on.
     rest: AtomicU64,
 }
 
@@ -68,42 +63,13 @@ const OPERATION: u64 = 0xf << OPERATION_AT;
 const UNUSUAL: u64 = OPERATION & !((Operation::Receive as u64) << OPERATION_AT);
 /// It failed, is a bind, or has something extra.
 const SPECIAL: u64 = 1 << 36;
-const FILLED_AT: u32 = 37;
-const FILLED: u64 = 1 << FILLED_AT;
-/// The end of the position, more of which than there are slots tells a slot's turns apart.
-const POSITION_AT: u32 = 38;
 
-/// What a slot says when it is filled for a position.
-#[inline(always)]
-fn filled(position: u64) -> u64 {
-    position << POSITION_AT | FILLED
-}
+type Slots = slots::Slots<Slot, 37>;
 
-/// Whether a slot that says so is filled for a position.
-#[inline(always)]
-fn is_filled(rest: u64, position: u64) -> bool {
-    (rest ^ filled(position)) & !(FILLED - 1) == 0
-}
-
-/// More could not be told apart.
-const MOST: usize = 1 << 25;
-
-impl Slots {
+impl CompletionRing {
     /// Slots for at least so many completions.
     pub(crate) fn new(depth: usize) -> Self {
-        let count = depth.clamp(1, MOST).next_power_of_two();
-        Self { slots: (0..count).map(|_| Slot::default()).collect(), special: Arc::default() }
-    }
-
-    #[inline(always)]
-    fn index(&self, position: u64) -> usize {
-        position as usize & self.slots.len().wrapping_sub(1)
-    }
-
-    /// The slot of a position; there is always one.
-    #[inline(always)]
-    fn slot(&self, position: u64) -> Option<&Slot> {
-        self.slots.get(self.index(position))
+        Self { slots: Slots::new(depth), special: Arc::default() }
     }
 
     /// Fills the slot of a position. Only the producer calls this, once for every position in
@@ -116,7 +82,7 @@ impl Slots {
         if succeeded && operation != Operation::Bind && extra == 0 {
             self.fill_plain(position, &plain);
         } else {
-            let special = &self.specials()[self.index(position)];
+            let special = &self.specials()[self.slots.index(position)];
             special.extra.store(extra, Ordering::Relaxed);
             special.status.store(pack(status), Ordering::Relaxed);
             self.fill_slot(position, &plain, SPECIAL);
@@ -132,36 +98,36 @@ impl Slots {
     #[inline(always)]
     fn fill_slot(&self, position: u64, entry: &Plain, special: u64) -> bool {
         let &Plain { tag, cookie, length, operation, source } = entry;
-        let Some(slot) = self.slot(position) else { return false };
+        let Some(slot) = self.slots.get(position) else { return false };
         let rest = u64::from(source) | (operation as u64) << OPERATION_AT | special;
         slot.tag.store(tag, Ordering::Relaxed);
         slot.cookie.store(cookie, Ordering::Relaxed);
         slot.length.store(length, Ordering::Relaxed);
         // Release: who sees the position sees the other words, and all that came before them.
-        slot.rest.store(rest | filled(position), Ordering::Release);
+        slot.rest.store(rest | Slots::mark(position), Ordering::Release);
         true
     }
 
     /// What special completions have, which is made for the first of them.
     fn specials(&self) -> &[Special] {
-        let make = || self.slots.iter().map(|_| Special::default()).collect();
+        let make = || (0..self.slots.len()).map(|_| Special::default()).collect();
         self.special.get_or_init(make)
     }
 
     /// Whether the slot of a position is filled.
     #[inline]
     pub(crate) fn is_filled(&self, position: u64) -> bool {
-        let rest = self.slot(position).map(|slot| slot.rest.load(Ordering::Acquire));
-        rest.is_some_and(|rest| is_filled(rest, position))
+        let rest = self.slots.get(position).map(|slot| slot.rest.load(Ordering::Acquire));
+        rest.is_some_and(|rest| Slots::is_filled(rest, position))
     }
 
     /// As [`get`](Self::get), for what most are, into a place; its source. Of anything else the
     /// place keeps nothing.
     #[inline(always)]
     pub(crate) fn get_success(&self, position: u64, into: &mut Success) -> Option<u32> {
-        let slot = self.slot(position)?;
+        let slot = self.slots.get(position)?;
         let rest = slot.rest.load(Ordering::Acquire);
-        if (rest ^ filled(position)) & (!(SPECIAL - 1) | UNUSUAL) != 0 {
+        if (rest ^ Slots::mark(position)) & (!(SPECIAL - 1) | UNUSUAL) != 0 {
             return None;
         }
         let length = u32::try_from(slot.length.load(Ordering::Relaxed)).ok()?;
@@ -174,15 +140,15 @@ impl Slots {
     /// What the slot of a position holds, if it is filled. Only the taker calls this.
     #[inline(always)]
     pub(crate) fn get(&self, position: u64) -> Option<Entry> {
-        let slot = self.slot(position)?;
+        let slot = self.slots.get(position)?;
         let rest = slot.rest.load(Ordering::Acquire);
-        if !is_filled(rest, position) {
+        if !Slots::is_filled(rest, position) {
             return None;
         }
         let Plain { tag, cookie, length, operation, source } = slot.load(rest);
         let (mut extra, mut status) = (0, DtoStatus::Success);
         if rest & SPECIAL != 0 {
-            let special = &self.specials()[self.index(position)];
+            let special = &self.specials()[self.slots.index(position)];
             extra = special.extra.load(Ordering::Relaxed);
             status = unpack(special.status.load(Ordering::Relaxed));
         }
@@ -272,30 +238,30 @@ mod tests {
     fn a_slot_gives_back_what_it_was_filled_with_in_every_turn() {
         // More turns than a slot tells apart, and a ring that begins in any of them.
         for start in [0, (1 << 26) - 500, 1 << 40] {
-            let slots = Slots::new(3);
+            let ring = CompletionRing::new(3);
             for position in start..start + 1000 {
-                assert!(!slots.is_filled(position));
-                assert_eq!(slots.get(position), None, "not filled yet");
-                slots.fill(position, &entry(position));
-                assert!(slots.is_filled(position));
-                assert_eq!(slots.get(position), Some(entry(position)));
+                assert!(!ring.is_filled(position));
+                assert_eq!(ring.get(position), None, "not filled yet");
+                ring.fill(position, &entry(position));
+                assert!(ring.is_filled(position));
+                assert_eq!(ring.get(position), Some(entry(position)));
             }
         }
     }
 
     #[test]
     fn what_is_plain_is_taken_as_such_and_nothing_else() {
-        let slots = Slots::new(64);
+        let ring = CompletionRing::new(64);
         for position in 0..2000 {
             let expected = entry(position);
-            slots.fill(position, &expected);
+            ring.fill(position, &expected);
             let Entry { completion, source } = expected;
             let Completion { tag, cookie, length, extra, operation, status } = completion;
             let succeeded = status == DtoStatus::Success;
             let is_plain = succeeded && operation != Operation::Bind && extra == 0;
             let plain = Plain { tag, cookie, length, operation, source };
             let mut success = Success::default();
-            let found = slots.get_success(position, &mut success);
+            let found = ring.get_success(position, &mut success);
             let is_told = is_plain && Success::tells(plain.operation, plain.length);
             assert_eq!(found, is_told.then_some(plain.source));
             if is_told {

@@ -56,6 +56,7 @@ mod queue_pair;
 mod receive_ring;
 mod ring;
 mod shared_receive;
+mod slots;
 mod sync;
 mod transfer;
 mod window;

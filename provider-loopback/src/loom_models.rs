@@ -9,7 +9,7 @@ use dat_core::provider::{
 use loom::thread;
 
 use crate::completion_queue::{self, Queue};
-use crate::completion_ring::{Entry, Slots};
+use crate::completion_ring::{CompletionRing, Entry};
 use crate::credits::Room;
 use crate::outlet::{Outlet, Upcalls};
 use crate::queue_pair::Lookout;
@@ -34,7 +34,7 @@ fn a_taker_gets_whole_completions_in_order_and_none_twice() {
     large_model(|| {
         const COUNT: u64 = 3;
         // Two slots, so that one is filled anew.
-        let (slots, taken) = (Slots::new(2), Arc::new(AtomicU64::new(0)));
+        let (slots, taken) = (CompletionRing::new(2), Arc::new(AtomicU64::new(0)));
         let producer = {
             let (slots, taken) = (slots.clone(), Arc::clone(&taken));
             thread::spawn(move || {

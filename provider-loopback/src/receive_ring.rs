@@ -1,8 +1,5 @@
-//! Posted receives on their way from who posts them to who sends: a ring whose slots say
-//! themselves whether they are filled.
-//!
-//! There is one producer and one taker at a time, by their locks; the slots are all that they
-//! share. The words of a slot are atomics only to be shared: they are ordered by the last of them.
+//! Posted receives on their way from who posts them to who sends, in a ring
+//! ([`slots`](crate::slots)).
 //!
 //! A receive is mostly one segment, and half a cache line: a store to a line that the other
 //! processor has is slow, and the stores behind it wait. Other receives are told beside the slots.
@@ -12,6 +9,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use dat_core::mem::prefetch;
 use dat_core::provider::Segment;
 
+use crate::slots;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// A posted receive; its segments are beside it.
@@ -25,12 +23,11 @@ pub(crate) struct Posted {
     pub(crate) checked: u64,
 }
 
-/// The slots; positions count from 0 and never wrap. A clone has the same slots.
+/// The ring; positions count from 0 and never wrap. A clone has the same slots.
 #[derive(Clone)]
 #[repr(C)]
 pub(crate) struct ReceiveRing {
-    /// As many as a power of two; or none.
-    slots: Arc<[Slot]>,
+    slots: Slots,
     special: Arc<Special>,
 }
 
@@ -42,8 +39,7 @@ struct Slot {
     address: AtomicU64,
     /// Length and key.
     extent: AtomicU64,
-    /// Epoch, whether it is unsignalled, or special, whether it is filled at all, and for which
-    /// position: from the last bit on.
+    /// Epoch, whether it is unsignalled, or special, and the mark: from the last bit on.
     rest: AtomicU64,
 }
 
@@ -58,11 +54,8 @@ struct Special {
 const EPOCHS: u64 = 1 << 37;
 const UNSIGNALLED: u64 = EPOCHS;
 const SPECIAL: u64 = 1 << 38;
-const FILLED: u64 = 1 << 39;
-/// The end of the position, more of which than there are slots tells a slot's turns apart.
-const POSITION_AT: u32 = 40;
-/// More could not be told apart.
-const MOST: usize = 1 << 23;
+
+type Slots = slots::Slots<Slot, 39>;
 
 /// Words of a special receive before its segments: the length of all, how many, the epoch.
 const HEAD: usize = 3;
@@ -72,23 +65,11 @@ const WORDS: usize = 3;
 /// A line is asked for so many slots before it is needed.
 const AHEAD: u64 = 4;
 
-/// What a slot says when it is filled for a position.
-#[inline(always)]
-fn filled(position: u64) -> u64 {
-    position << POSITION_AT | FILLED
-}
-
-/// Whether a slot that says so is filled for a position.
-#[inline(always)]
-fn is_filled(rest: u64, position: u64) -> bool {
-    (rest ^ filled(position)) & !(FILLED - 1) == 0
-}
-
 impl ReceiveRing {
     /// No ring: there is no receive in it, and no place for one.
     pub(crate) fn none() -> Self {
         static NONE: LazyLock<ReceiveRing> = LazyLock::new(|| ReceiveRing {
-            slots: Arc::new([]),
+            slots: Slots::none(),
             special: Arc::new(Special { words: OnceLock::new(), segments: 1 }),
         });
         NONE.clone()
@@ -97,15 +78,14 @@ impl ReceiveRing {
     /// Whether this is none.
     #[inline(always)]
     pub(crate) fn is_none(&self) -> bool {
-        self.slots.is_empty()
+        self.slots.len() == 0
     }
 
     /// A ring for so many receives of so many segments.
     pub(crate) fn new(capacity: u32, segments: u32) -> Self {
-        let count = (capacity as usize).clamp(1, MOST).next_power_of_two();
         let segments = (segments as usize).max(1);
         Self {
-            slots: (0..count).map(|_| Slot::default()).collect(),
+            slots: Slots::new(capacity as usize),
             special: Arc::new(Special { words: OnceLock::new(), segments }),
         }
     }
@@ -115,22 +95,11 @@ impl ReceiveRing {
         self.special.segments
     }
 
-    #[inline(always)]
-    fn index(&self, position: u64) -> usize {
-        position as usize & self.slots.len().wrapping_sub(1)
-    }
-
-    /// The slot of a position, if there is a ring.
-    #[inline(always)]
-    fn slot(&self, position: u64) -> Option<&Slot> {
-        self.slots.get(self.index(position))
-    }
-
     /// The words of a special receive, in a place that is made when it is needed first.
     fn words(&self, position: u64) -> &[AtomicU64] {
         let stride = HEAD + self.segments() * WORDS;
         let make = || (0..self.slots.len() * stride).map(|_| AtomicU64::new(0)).collect();
-        let start = self.index(position) * stride;
+        let start = self.slots.index(position) * stride;
         &self.special.words.get_or_init(make)[start..start + stride]
     }
 
@@ -147,7 +116,7 @@ impl ReceiveRing {
     /// As [`fill`](Self::fill), with one segment that fits.
     #[inline(always)]
     pub(crate) fn fill_single(&self, position: u64, posted: Posted, segment: &Segment) {
-        let Some(slot) = self.slot(position) else { return };
+        let Some(slot) = self.slots.get(position) else { return };
         let &Segment { address, length, key } = segment;
         slot.address.store(address, Ordering::Relaxed);
         slot.extent.store((length << 32) | u64::from(key), Ordering::Relaxed);
@@ -156,7 +125,7 @@ impl ReceiveRing {
 
     #[cold]
     fn fill_special(&self, position: u64, posted: Posted, segments: &[Segment]) {
-        let Some(slot) = self.slot(position) else { return };
+        let Some(slot) = self.slots.get(position) else { return };
         let head = [posted.length, segments.len() as u64, posted.checked];
         let each = segments.iter().flat_map(|one| [one.address, one.length, one.key.into()]);
         for (word, value) in self.words(position).iter().zip(head.into_iter().chain(each)) {
@@ -168,16 +137,16 @@ impl ReceiveRing {
     /// Whether the slot of a position is filled.
     #[inline]
     pub(crate) fn is_filled(&self, position: u64) -> bool {
-        let rest = self.slot(position).map(|slot| slot.rest.load(Ordering::Acquire));
-        rest.is_some_and(|rest| is_filled(rest, position))
+        let rest = self.slots.get(position).map(|slot| slot.rest.load(Ordering::Acquire));
+        rest.is_some_and(|rest| Slots::is_filled(rest, position))
     }
 
     /// The receive of a position and its segment, if the slot is filled and it has one.
     #[inline(always)]
     pub(crate) fn get_single(&self, position: u64) -> Option<(Posted, Segment)> {
-        let slot = self.slot(position)?;
+        let slot = self.slots.get(position)?;
         let rest = slot.rest.load(Ordering::Acquire);
-        if (rest ^ filled(position)) & !(SPECIAL - 1) != 0 {
+        if (rest ^ Slots::mark(position)) & !(SPECIAL - 1) != 0 {
             return None;
         }
         let extent = slot.extent.load(Ordering::Relaxed);
@@ -204,9 +173,9 @@ impl ReceiveRing {
     #[cold]
     #[inline(never)]
     fn get_special(&self, position: u64) -> Option<(Posted, usize, Segment)> {
-        let slot = self.slot(position)?;
+        let slot = self.slots.get(position)?;
         let rest = slot.rest.load(Ordering::Acquire);
-        if !is_filled(rest, position) {
+        if !Slots::is_filled(rest, position) {
             return None;
         }
         let (head, segments) = self.words(position).split_at(HEAD);
@@ -219,7 +188,7 @@ impl ReceiveRing {
     /// Has the processor bring receives near that come after a position.
     #[inline(always)]
     pub(crate) fn expect_after(&self, position: u64) {
-        if let Some(slot) = self.slot(position + AHEAD) {
+        if let Some(slot) = self.slots.get(position + AHEAD) {
             prefetch(slot);
         }
     }
@@ -256,7 +225,7 @@ impl Slot {
         let unsignalled = if posted.unsignalled { UNSIGNALLED } else { 0 };
         self.cookie.store(posted.cookie, Ordering::Relaxed);
         // Release: who sees the position sees the other words, and all that came before them.
-        self.rest.store(rest | unsignalled | filled(position), Ordering::Release);
+        self.rest.store(rest | unsignalled | Slots::mark(position), Ordering::Release);
     }
 }
 
