@@ -179,9 +179,14 @@ impl Room {
         let Some(others) = &mut self.others else { return Vec::new() };
         let is_over = |other: &Other| other.users == 0 && other.attachment.is_over(other.end);
         let (over, rest) = others.0.drain(..).partition::<Vec<_>, _>(is_over);
-        others.0 = rest;
         for other in &over {
             self.before = self.before.wrapping_add(other.attachment.released());
+        }
+        if rest.is_empty() {
+            // Room is found without a long look again.
+            self.others = None;
+        } else {
+            others.0 = rest;
         }
         over.into_iter().map(|other| other.attachment).collect()
     }

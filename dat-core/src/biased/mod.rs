@@ -37,8 +37,8 @@ pub struct BiasedLock<T> {
     /// only.
     owner: AtomicUsize,
     /// One of two places of threads: the owner's, and of former owners that have not taken the
-    /// mutex since, and so may be about to enter as if they still were. In a place is the number of its
-    /// thread, or [`INSIDE`] while that is inside, or about to find that it must not be. It is
+    /// mutex since, and so may be about to enter as if they still were. In a place is the number of
+    /// its thread, or [`INSIDE`] while that is inside, or about to find that it must not be. It is
     /// written by that thread only; one that is free says [`NOBODY`], and is taken under the mutex.
     first: AtomicUsize,
     value: UnsafeCell<T>,

@@ -18,36 +18,34 @@ pub fn token_again() -> usize {
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(any(miri, all(test, loom)))))]
 mod imp {
+    /// The address of the thread's block, by that instruction.
+    macro_rules! block {
+        ($instruction:literal) => {{
+            let block: usize;
+            // SAFETY: the word at the start of the block that `fs` points to is there in every
+            // thread of every Linux program, and never changes; it is only read.
+            unsafe {
+                std::arch::asm!(
+                    $instruction,
+                    out(reg) block,
+                    options(pure, nomem, nostack, preserves_flags)
+                );
+            }
+            block
+        }};
+    }
+
     /// The ABI of thread-local storage keeps the address of the thread's block at its start. A
     /// thread-local variable would do as well, by a function call where this is a shared library.
     #[inline(always)]
     pub(super) fn token() -> usize {
-        let block: usize;
-        // SAFETY: the word at the start of the block that `fs` points to is there in every thread
-        // of every Linux program, and never changes; it is only read.
-        unsafe {
-            std::arch::asm!(
-                "mov {}, fs:0",
-                out(reg) block,
-                options(pure, nomem, nostack, preserves_flags)
-            );
-        }
-        block
+        block!("mov {}, fs:0")
     }
 
     /// For the compiler this is another instruction.
     #[inline(always)]
     pub(super) fn token_again() -> usize {
-        let block: usize;
-        // SAFETY: as above.
-        unsafe {
-            std::arch::asm!(
-                "mov {}, fs:0 # again",
-                out(reg) block,
-                options(pure, nomem, nostack, preserves_flags)
-            );
-        }
-        block
+        block!("mov {}, fs:0 # again")
     }
 }
 

@@ -145,9 +145,7 @@ impl EpInner {
             .advise("make one with the other service_type");
         self.base.describe(error, operation)
     }
-}
 
-impl EpInner {
     /// Whether the endpoint carries datagrams.
     #[inline]
     pub(super) fn is_datagram(&self) -> bool {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Queue;
+use super::routes::Identifier;
 
 /// The place of a work queue on its completion queue; given back when dropped.
 pub(crate) struct Attachment {
@@ -17,7 +18,7 @@ impl Attachment {
     /// The identifier under which a post of that number completes.
     #[inline(always)]
     pub(crate) fn identifier(&self, number: u32) -> u64 {
-        self.place | u64::from(number) << 32
+        Identifier::numbered(self.place, number)
     }
 
     /// Lets completions of buffers from a shared queue find this work queue by the number of

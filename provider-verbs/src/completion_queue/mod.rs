@@ -12,7 +12,7 @@ mod routes;
 
 pub(crate) use attachment::Attachment;
 pub(crate) use poller::{create, find};
-pub(crate) use routes::shared_identifier;
+pub(crate) use routes::{number_of, shared_identifier};
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;

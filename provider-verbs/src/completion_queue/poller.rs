@@ -75,9 +75,7 @@ impl Inner {
             queue.device.engine.send(Command::Report(queue.key, ready, overflow));
         }
     }
-}
 
-impl Inner {
     /// Takes the oldest completion of the batch, if it is what most are.
     #[inline(always)]
     fn take(&mut self, into: &mut Success) -> bool {

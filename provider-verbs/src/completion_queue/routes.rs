@@ -274,6 +274,11 @@ const fn key(identifier: u64) -> u32 {
     identifier as u32
 }
 
+/// The number of the post that has an identifier.
+pub(crate) const fn number_of(identifier: u64) -> u32 {
+    Identifier::unpack(identifier).number
+}
+
 /// The index that stands for shared receive queues.
 const SHARED: u16 = u16::MAX;
 
@@ -286,6 +291,12 @@ impl Identifier {
     #[inline(always)]
     const fn unpack(value: u64) -> Self {
         Self { index: value as u16, generation: (value >> 16) as u16, number: (value >> 32) as u32 }
+    }
+
+    /// The identifier of a post whose work queue has that one for its number 0.
+    #[inline(always)]
+    pub(super) const fn numbered(place: u64, number: u32) -> u64 {
+        place | (number as u64) << 32
     }
 
     fn shared_place(&self) -> Option<u32> {

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use super::resolve::Datagrams;
 use super::state::{Endpoint, Key, Link, Mode, Sender};
 use crate::cm::{Id, PortSpace};
+use crate::completion_queue;
 use crate::device::Device;
 use crate::engine::Target;
 use crate::errors::{exhausted, foreign, internal, wrong_state};
@@ -91,7 +92,7 @@ impl Endpoint {
                 unsafe { hardware.post(&Post { id, flags, segments, what }) }
             })
             .map_err(super::post::refused)?;
-            sender.keep((id >> 32) as u32, handle);
+            sender.keep(completion_queue::number_of(id), handle);
             Ok(())
         })
     }

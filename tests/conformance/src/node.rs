@@ -69,6 +69,12 @@ impl Node {
         Self::on(open(parameters))
     }
 
+    /// Whether the provider has remote memory regions.
+    #[must_use]
+    pub fn has_rmrs(&self) -> bool {
+        self.ia.provider_attributes().rmr_supported
+    }
+
     /// A remote region in the zone; the case is skipped where the provider has none.
     ///
     /// # Panics
@@ -76,7 +82,7 @@ impl Node {
     #[track_caller]
     #[must_use]
     pub fn rmr(&self) -> Rmr {
-        if !self.ia.provider_attributes().rmr_supported {
+        if !self.has_rmrs() {
             skip("the provider has no remote memory regions");
         }
         self.ia.rmr_create(&self.pz).expect("made")

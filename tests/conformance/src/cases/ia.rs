@@ -154,7 +154,7 @@ const MAKERS: [Maker; 8] = [
 fn a_graceful_close_is_refused_while_anything_exists_and_changes_nothing() {
     for (kind, make) in MAKERS {
         let node = Node::new();
-        if kind == "RMR" && !node.ia.provider_attributes().rmr_supported {
+        if kind == "RMR" && !node.has_rmrs() {
             continue;
         }
         let free = make(&node);
@@ -173,7 +173,7 @@ fn a_graceful_close_is_refused_while_anything_exists_and_changes_nothing() {
 fn an_object_whose_handles_are_dropped_is_freed() {
     for (kind, make) in MAKERS {
         let node = Node::new();
-        if kind == "RMR" && !node.ia.provider_attributes().rmr_supported {
+        if kind == "RMR" && !node.has_rmrs() {
             continue;
         }
         drop(make(&node));
@@ -188,7 +188,7 @@ fn an_abrupt_close_frees_everything_in_whatever_state() {
         let node = Node::new();
         let staged = stage(&node, wanted);
         let buffer = node.buffer(64);
-        let rmr = node.ia.provider_attributes().rmr_supported.then(|| node.rmr());
+        let rmr = node.has_rmrs().then(|| node.rmr());
         let cno = node.ia.cno_create(None).expect("made");
         let shape = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
         let srq = node.ia.srq_create(&node.pz, shape).expect("made");

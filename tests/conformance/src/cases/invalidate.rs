@@ -29,7 +29,7 @@ fn node() -> Node {
     if !node.ia.provider_attributes().invalidate_supported {
         skip("the provider has no send with invalidate");
     }
-    if !node.ia.provider_attributes().rmr_supported {
+    if !node.has_rmrs() {
         skip("the provider has no remote memory regions");
     }
     node

@@ -188,7 +188,7 @@ impl Scene {
         } else {
             Privileges::ALL
         };
-        let rmr = offers.rmr_supported.then(|| node.ia.rmr_create(&node.pz).expect("a region"));
+        let rmr = node.has_rmrs().then(|| node.rmr());
         let memory = Memory::zeroed(64).expect("memory");
         let source = MemorySource::Memory(&memory);
         let lmr = node.ia.lmr_create(source, &node.pz, privileges).expect("a region");

@@ -48,7 +48,7 @@ fn a_zone_in_use_is_not_freed() {
     let buffer = node.buffer(8);
     refused(node.pz.free(), state, in_use);
     buffer.lmr.free().expect("unused");
-    if node.ia.provider_attributes().rmr_supported {
+    if node.has_rmrs() {
         let rmr = node.rmr();
         refused(node.pz.free(), state, in_use);
         rmr.free().expect("live");
@@ -66,7 +66,7 @@ fn dropping_the_users_frees_the_zone_of_them() {
     let node = Node::new();
     let ep = node.ia.ep_create(&EpSpec::new(&node.pz)).expect("made");
     let Buffer { lmr, .. } = node.buffer(8);
-    let rmr = node.ia.provider_attributes().rmr_supported.then(|| node.rmr());
+    let rmr = node.has_rmrs().then(|| node.rmr());
     drop((ep, lmr, rmr));
     node.pz.free().expect("unused now");
     node.finish();

@@ -47,13 +47,10 @@ fn breaks(node: &Node, client: &Endpoint, to: RmrTriplet, from: RmrTriplet, stat
 
 fn a_bound_region_is_a_target() {
     let node = node();
-    if !node.ia.provider_attributes().rmr_supported {
-        skip("the provider has no remote memory regions");
-    }
+    let rmr = node.rmr();
     let (client, server) = node.pair();
     let (source, target) = (node.buffer(32), node.buffer(32));
     source.fill(0, b"through the window of the reader");
-    let rmr = node.ia.rmr_create(&node.pz).expect("a region");
     let bind = Bind {
         lmr: &target.lmr,
         triplet: target.piece(8, 16),

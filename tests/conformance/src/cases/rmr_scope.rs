@@ -150,13 +150,10 @@ fn a_provider_without_it_says_so() {
 
 fn one_of_a_zone_is_usable_over_every_endpoint() {
     let node = Node::new();
-    if !node.ia.provider_attributes().rmr_supported {
-        skip("the provider has no remote memory regions");
-    }
+    let rmr = node.rmr();
     let (client, server) = node.pair();
     let (stranger, _beside) = node.pair();
     let memory = node.buffer(8);
-    let rmr = node.ia.rmr_create(&node.pz).expect("a region");
     let context = open(&node, &server, &rmr, &memory);
     assert_eq!(touch(&node, &client, &memory, context), DtoStatus::Success);
     assert_eq!(touch(&node, &stranger, &memory, context), DtoStatus::Success);
