@@ -151,7 +151,7 @@ impl InterfaceAdapter {
                     .map_err(|error| ia.describe(error, CREATE))?;
                 (Some(parts.queue), parts.poller)
             } else {
-                (None, Box::new(NoCompletions))
+                (None, Box::new(NoCompletions {}))
             };
         let descriptor = poller.descriptor();
         let inner = Arc::new(EvdInner {

@@ -38,32 +38,21 @@ pub(super) struct Queue {
 }
 
 /// Those of a dispatcher that nothing completes on.
-pub(super) struct NoCompletions;
+pub(super) type NoCompletions = Empty<true>;
 
-impl CompletionPoller for NoCompletions {
+/// Where the first event has to be looked for in all places, if it may be taken at all.
+type Detour = Empty<false>;
+
+/// No completion; whether that says that there is nothing to take at all.
+pub(super) struct Empty<const NOTHING: bool>;
+
+impl<const NOTHING: bool> CompletionPoller for Empty<NOTHING> {
     fn poll(&mut self, _: &mut [Completion]) -> usize {
         0
     }
 
     fn take(&mut self, _: &mut Success) -> Taken {
-        Taken::Nothing
-    }
-
-    fn notify(&mut self, _: Notify) -> bool {
-        false
-    }
-
-    fn resize(&mut self, _: usize) -> Result<()> {
-        Ok(())
-    }
-}
-
-/// Where the first event has to be looked for in all places, if it may be taken at all.
-struct Detour;
-
-impl CompletionPoller for Detour {
-    fn poll(&mut self, _: &mut [Completion]) -> usize {
-        0
+        if NOTHING { Taken::Nothing } else { Taken::Other }
     }
 
     fn notify(&mut self, _: Notify) -> bool {
@@ -144,7 +133,7 @@ impl Queue {
         self.events = VecDeque::new();
         self.notify(Notify::Off);
         self.look();
-        self.back = Some(Box::new(NoCompletions));
+        self.back = Some(Box::new(NoCompletions {}));
     }
 
     /// From now on somebody counts the events that are taken, or nobody does.
@@ -158,7 +147,7 @@ impl Queue {
         let special = self.waiter || self.dead || self.counted;
         if special || !self.events.is_empty() {
             if self.back.is_none() {
-                self.back = Some(std::mem::replace(&mut self.front, Box::new(Detour)));
+                self.back = Some(std::mem::replace(&mut self.front, Box::new(Detour {})));
             }
         } else if let Some(poller) = self.back.take() {
             self.front = poller;
