@@ -37,6 +37,7 @@ pub mod error;
 mod evd;
 mod event;
 pub mod flags;
+mod hot;
 mod ia;
 mod kind;
 mod lifecycle;
@@ -44,7 +45,6 @@ mod lmr;
 #[cfg(all(test, loom))]
 mod loom_models;
 pub mod mem;
-mod near;
 mod numbering;
 pub mod pages;
 pub mod provider;

@@ -283,7 +283,7 @@ macro_rules! object_handle {
 
         impl PartialEq for $handle {
             fn eq(&self, other: &Self) -> bool {
-                std::sync::Arc::ptr_eq(&self.inner, &other.inner)
+                std::ptr::eq(&*self.inner, &*other.inner)
             }
         }
 

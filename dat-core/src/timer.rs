@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::process;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use nix::sys::signal::SigSet;
 
 use crate::ep::EpInner;
+use crate::hot::HotWeak;
 
 /// What is to be done when the time has come.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +34,7 @@ struct Timer {
 
 #[derive(Default)]
 struct State {
-    entries: BTreeMap<TimerKey, (Weak<EpInner>, Job)>,
+    entries: BTreeMap<TimerKey, (HotWeak<EpInner>, Job)>,
     next: u64,
     running: bool,
 }
@@ -62,7 +63,11 @@ fn timer() -> &'static Timer {
 
 /// Has a job done for an endpoint at a time, unless cancelled. Nothing when the thread can't
 /// be started: an attempt then has no time-out but the transport's.
-pub(crate) fn schedule(deadline: Instant, endpoint: Weak<EpInner>, job: Job) -> Option<TimerKey> {
+pub(crate) fn schedule(
+    deadline: Instant,
+    endpoint: HotWeak<EpInner>,
+    job: Job,
+) -> Option<TimerKey> {
     let timer = timer();
     let mut state = timer.lock();
     if !state.running {

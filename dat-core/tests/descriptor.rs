@@ -12,8 +12,9 @@ use dat_core::provider::decorate::trace::{TraceRing, TracingProvider};
 use dat_core::provider::stub::StubProvider;
 use dat_core::provider::{
     Adapter, AdapterAttributes, Completion, CompletionDescriptor, CompletionPoller,
-    CompletionQueue, CompletionQueueParts, CompletionSink, Description, Discovered, ListenSink,
-    Listener, Notify, OpenRequest, ProtectionDomain, Provider, QueuePair, QueuePairSpec,
+    CompletionQueue, CompletionQueueParts, CompletionSink, Description, Discovered, HotArc,
+    ListenSink, Listener, Notify, OpenRequest, ProtectionDomain, Provider, QueuePair,
+    QueuePairSpec,
 };
 use dat_core::{
     AsyncErrors, Close, EvdFlags, EvdOptions, Event, EventDispatcher, IaOptions, InterfaceAdapter,
@@ -161,7 +162,7 @@ impl Adapter for ShowingAdapter {
         Ok(CompletionQueueParts { queue: Arc::new(Half), poller })
     }
 
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> dat_core::Result<Arc<dyn QueuePair>> {
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> dat_core::Result<HotArc<dyn QueuePair>> {
         self.0.create_queue_pair(spec)
     }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dat_core::error::{Result, Subtype};
-use dat_core::provider::{ConnectRequest, ConnectionUpcall, Incoming, Peer, QueuePair, Service};
+use dat_core::provider::{
+    ConnectRequest, ConnectionUpcall, HotArc, Incoming, Peer, QueuePair, Service,
+};
 
 use crate::errors::wrong_state;
 use crate::fabric::{self, Route};
@@ -16,7 +18,7 @@ use crate::queue_pair::{self, Announced, Connection, Endpoint, Inbound, Source, 
 struct Pending {
     /// The number of the connection that may come of it.
     link: u64,
-    connecting: Arc<Endpoint>,
+    connecting: HotArc<Endpoint>,
     peer: Peer,
     /// The address and qualifier that it came in on.
     address: IpAddr,
@@ -29,19 +31,19 @@ struct Pending {
 
 impl Endpoint {
     /// Starts to connect.
-    pub(crate) fn begin_connect(self: Arc<Self>, request: &ConnectRequest<'_>) -> Result<()> {
+    pub(crate) fn begin_connect(me: HotArc<Self>, request: &ConnectRequest<'_>) -> Result<()> {
         let (link, port) = (fabric::number(), fabric::ephemeral_port());
-        let mut sq = self.sq.lock();
+        let mut sq = me.sq.lock();
         sq.check_connectable()?;
         let datagram = (sq.service == Service::Datagram).then_some(request.attempt);
         if datagram.is_none() {
             sq.state = State::Connecting { link, attempt: request.attempt, port };
-            self.rq.lock().inbound = Inbound::Expecting(link);
+            me.rq.lock().inbound = Inbound::Expecting(link);
         }
         drop(sq);
         let fail = |event| match datagram {
-            Some(attempt) => self.tell(attempt, event),
-            None => self.fail_attempt(link, Some(event)),
+            Some(attempt) => me.tell(attempt, event),
+            None => me.fail_attempt(link, Some(event)),
         };
         let sink = match fabric::route(request.address, request.qualifier) {
             Route::Listener(sink) => sink,
@@ -56,8 +58,8 @@ impl Endpoint {
         };
         let pending = Pending {
             link,
-            peer: Peer { address: self.host.address(), port },
-            connecting: self,
+            peer: Peer { address: me.host.address(), port },
+            connecting: me,
             address: request.address,
             qualifier: request.qualifier,
             private_data: request.private_data.into(),
@@ -70,29 +72,34 @@ impl Endpoint {
     }
 
     /// The accepting side: takes its place, before the other side is asked for.
-    fn begin_accept(self: &Arc<Self>, link: u64, attempt: u64, peer: &Arc<Self>) -> Result<Source> {
-        let mut sq = self.sq.lock();
+    fn begin_accept(
+        me: &HotArc<Self>,
+        link: u64,
+        attempt: u64,
+        peer: &HotArc<Self>,
+    ) -> Result<Source> {
+        let mut sq = me.sq.lock();
         sq.check_connectable()?;
         sq.state = State::Connected(Connection::new(link, attempt, peer));
-        self.set_peer(Some(peer));
-        self.rq.lock().inbound = Inbound::Expecting(link);
-        Ok(sq.source(link, self))
+        me.set_peer(Some(peer));
+        me.rq.lock().inbound = Inbound::Expecting(link);
+        Ok(sq.source(link, me))
     }
 
     /// The connecting side: opens both directions, unless either side gave up.
     fn complete_connect(
-        self: &Arc<Self>,
+        me: &HotArc<Self>,
         link: u64,
-        accepting: &Arc<Self>,
+        accepting: &HotArc<Self>,
         inbound: Source,
     ) -> Linked {
-        let mut sq = self.sq.lock();
+        let mut sq = me.sq.lock();
         let attempt = match sq.state {
             State::Connecting { link: number, attempt, .. } if number == link => attempt,
             _ => return Linked::GivenUp,
         };
-        self.set_peer(Some(accepting));
-        let outbound = sq.source(link, self);
+        me.set_peer(Some(accepting));
+        let outbound = sq.source(link, me);
         {
             let mut rq = accepting.rq.lock();
             if !rq.inbound.is(link) {
@@ -101,7 +108,7 @@ impl Endpoint {
             rq.inbound = Inbound::Open(Box::new(outbound));
         }
         // The accepting side may have shut this by now; then it also waits to say so.
-        let mut rq = self.rq.lock();
+        let mut rq = me.rq.lock();
         if rq.inbound.is(link) {
             rq.inbound = Inbound::Open(Box::new(inbound));
         }
@@ -164,14 +171,15 @@ impl Incoming for Pending {
             return self.accept_datagrams(&accepting, (asked, attempt), private_data);
         }
         self.answer()?;
-        let source = match accepting.begin_accept(self.link, attempt, &self.connecting) {
+        let source = match Endpoint::begin_accept(&accepting, self.link, attempt, &self.connecting)
+        {
             Ok(source) => source,
             Err(error) => {
                 self.answered.store(false, Ordering::Release);
                 return Err(error);
             }
         };
-        match self.connecting.complete_connect(self.link, &accepting, source) {
+        match Endpoint::complete_connect(&self.connecting, self.link, &accepting, source) {
             Linked::Done => {
                 accepting.announce(self.link, &[], self.peer, self.qualifier);
                 let peer = Peer { address: self.address, port: self.qualifier };
@@ -209,7 +217,7 @@ impl Pending {
     /// Gives each side the address of the other.
     fn accept_datagrams(
         &self,
-        accepting: &Arc<Endpoint>,
+        accepting: &HotArc<Endpoint>,
         (asked, accepted): (u64, u64),
         private_data: &[u8],
     ) -> Result<()> {

@@ -1,13 +1,13 @@
 //! Protection domains, and the memory registered in them.
 
 use std::any::Any;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
 
 use dat_core::error::{Result, Subtype};
 use dat_core::flags::Privileges;
 use dat_core::mem::Span;
-use dat_core::provider::{MemoryRegion, MemoryWindow, ProtectionDomain, WindowScope};
+use dat_core::provider::{HotWeak, MemoryRegion, MemoryWindow, ProtectionDomain, WindowScope};
 use dat_core::region_table::Region;
 use parking_lot::Mutex;
 use slab::Slab;
@@ -22,7 +22,7 @@ use crate::window;
 pub(crate) struct Domain {
     /// As an owner of regions.
     pub(crate) id: u32,
-    users: Mutex<Slab<Weak<Endpoint>>>,
+    users: Mutex<Slab<HotWeak<Endpoint>>>,
 }
 
 struct Handle(Arc<Domain>);
@@ -97,8 +97,8 @@ pub(crate) struct Membership {
 }
 
 impl Membership {
-    pub(crate) fn new(domain: &Arc<Domain>, user: &Weak<Endpoint>) -> Self {
-        let user = domain.users.lock().insert(Weak::clone(user));
+    pub(crate) fn new(domain: &Arc<Domain>, user: &HotWeak<Endpoint>) -> Self {
+        let user = domain.users.lock().insert(HotWeak::clone(user));
         Self { domain: Arc::clone(domain), user }
     }
 }

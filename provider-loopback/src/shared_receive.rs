@@ -2,12 +2,12 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use crate::sync::BiasedLock;
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{
-    ProtectionDomain, ReceiveRequest, Segment, SharedReceiveLimits, SharedReceiveQueue,
+    HotWeak, ProtectionDomain, ReceiveRequest, Segment, SharedReceiveLimits, SharedReceiveQueue,
     SharedReceiveSink,
 };
 
@@ -33,7 +33,7 @@ struct Buffers {
     /// 0 while nobody asked.
     watermark: u32,
     /// Queue pairs whose peer waits for a buffer, each once, in the order of their coming.
-    stalled: VecDeque<Weak<Endpoint>>,
+    stalled: VecDeque<HotWeak<Endpoint>>,
 }
 
 struct Handle(Arc<Shared>);
@@ -81,7 +81,7 @@ impl Shared {
     }
 
     /// Whether there is a buffer now; if not, notes who wants the next one.
-    pub(crate) fn has_buffer(&self, stalled: &mut bool, user: &Weak<Endpoint>) -> bool {
+    pub(crate) fn has_buffer(&self, stalled: &mut bool, user: &HotWeak<Endpoint>) -> bool {
         let mut buffers = self.buffers.lock();
         if buffers.ring.is_empty() {
             buffers.stall(stalled, user);
@@ -95,7 +95,7 @@ impl Shared {
         self: &Arc<Self>,
         into: &mut [Segment],
         stalled: &mut bool,
-        user: &Weak<Endpoint>,
+        user: &HotWeak<Endpoint>,
         upcalls: &mut Upcalls,
     ) -> Option<(Posted, usize)> {
         let mut buffers = self.buffers.lock();
@@ -115,7 +115,7 @@ impl Shared {
     }
 
     /// The next queue pair to go on, if there is a buffer for it.
-    fn next_stalled(&self) -> Option<Weak<Endpoint>> {
+    fn next_stalled(&self) -> Option<HotWeak<Endpoint>> {
         let mut buffers = self.buffers.lock();
         if buffers.ring.is_empty() { None } else { buffers.stalled.pop_front() }
     }
@@ -126,10 +126,10 @@ impl Shared {
 }
 
 impl Buffers {
-    fn stall(&mut self, stalled: &mut bool, user: &Weak<Endpoint>) {
+    fn stall(&mut self, stalled: &mut bool, user: &HotWeak<Endpoint>) {
         if !*stalled {
             *stalled = true;
-            self.stalled.push_back(Weak::clone(user));
+            self.stalled.push_back(HotWeak::clone(user));
         }
     }
 

@@ -9,7 +9,7 @@ use dat_core::attr::{
 use dat_core::error::Result;
 use dat_core::flags::{CompletionFlags, MemoryTypes, Qos};
 use dat_core::provider::{
-    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, Listener,
+    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, HotArc, ListenSink, Listener,
     ProtectionDomain, QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue,
     SharedReceiveSink,
 };
@@ -61,7 +61,7 @@ impl Adapter for VerbsAdapter {
         completion_queue::create(&self.device, depth, sink)
     }
 
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<HotArc<dyn QueuePair>> {
         queue_pair::create(&self.device, &spec)
     }
 

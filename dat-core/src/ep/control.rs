@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::MutexGuard;
 
@@ -19,6 +19,7 @@ use crate::error::{Error, Result, ReturnType};
 use crate::evd::EvdInner;
 use crate::event::{ConnectionEvent, ConnectionEventKind, Event};
 use crate::flags::{Close, ConnectFlags};
+use crate::hot::{HotArc, HotWeak};
 use crate::provider::{ConnectionSink, ConnectionUpcall, Peer};
 use crate::timer::{self, Job, TimerKey};
 
@@ -28,21 +29,21 @@ const ENDED: u8 = u8::MAX;
 /// Where the provider's queue pair reports. It does not keep the endpoint, which keeps the queue
 /// pair; and it is there before it.
 #[derive(Default)]
-pub(super) struct Sink(OnceLock<Weak<EpInner>>);
+pub(super) struct Sink(OnceLock<HotWeak<EpInner>>);
 
 impl Sink {
-    pub(super) fn set(&self, endpoint: &Arc<EpInner>) {
-        let _ = self.0.set(Arc::downgrade(endpoint));
+    pub(super) fn set(&self, endpoint: &HotArc<EpInner>) {
+        let _ = self.0.set(HotArc::downgrade(endpoint));
     }
 
-    pub(super) fn endpoint(&self) -> Weak<EpInner> {
+    pub(super) fn endpoint(&self) -> HotWeak<EpInner> {
         self.0.get().cloned().unwrap_or_default()
     }
 }
 
 impl ConnectionSink for Sink {
     fn connection_event(&self, attempt: u64, event: ConnectionUpcall<'_>) {
-        if let Some(endpoint) = self.0.get().and_then(Weak::upgrade) {
+        if let Some(endpoint) = self.0.get().and_then(HotWeak::upgrade) {
             endpoint.connection_event(attempt, event);
         }
     }

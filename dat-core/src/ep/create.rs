@@ -12,6 +12,7 @@ use crate::attr::EpAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdInner, EventDispatcher, Feeds, Stream};
 use crate::flags::EvdFlags;
+use crate::hot::HotArc;
 use crate::ia::{Child, IaInner, InterfaceAdapter};
 use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
@@ -120,8 +121,8 @@ impl InterfaceAdapter {
         let unconfigured = EpState::UnconfiguredUnconnected;
         let state = if spec.unconfigured { unconfigured } else { EpState::Unconnected };
         let gate = Gate::new(state, config.zone(), &config.attributes, config.srq.is_some());
-        let inner = Arc::new(EpInner {
-            queue_pair: queue_pair.into(),
+        let inner = HotArc::new(EpInner {
+            queue_pair,
             regions: Arc::clone(&ia.regions),
             epochs: Arc::clone(&ia.epochs),
             gate,
@@ -134,7 +135,7 @@ impl InterfaceAdapter {
             call: Mutex::new(Some(config)),
         });
         inner.sink.set(&inner);
-        ia.adopt(&inner.base, Child::Ep(Arc::downgrade(&inner)), create)?;
+        ia.adopt(&inner.base, Child::Ep(HotArc::downgrade(&inner)), create)?;
         Ok(Endpoint { inner })
     }
 }

@@ -13,6 +13,7 @@ use crate::csp::CspInner;
 use crate::ep::EpInner;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::EvdInner;
+use crate::hot::HotWeak;
 use crate::kind::ObjectKind;
 use crate::lmr::LmrInner;
 use crate::psp::PspInner;
@@ -27,7 +28,7 @@ pub(crate) enum Child {
     Cno(Weak<CnoInner>),
     Cr(Weak<CrInner>),
     Csp(Weak<CspInner>),
-    Ep(Weak<EpInner>),
+    Ep(HotWeak<EpInner>),
     Evd(Weak<EvdInner>),
     Lmr(Weak<LmrInner>),
     Psp(Weak<PspInner>),

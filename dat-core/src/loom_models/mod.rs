@@ -5,6 +5,7 @@ mod bell;
 mod biased;
 mod dispatcher;
 mod epoch;
+mod hot;
 mod notification;
 mod provider;
 mod regions;

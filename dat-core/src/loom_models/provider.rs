@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::error::Result;
+use crate::hot::HotArc;
 use crate::provider::{
     Adapter, AdapterAttributes, CONTRACT_VERSION, Completion, CompletionDescriptor,
     CompletionFeatures, CompletionPoller, CompletionQueue, CompletionQueueParts, CompletionSink,
@@ -81,7 +82,7 @@ impl Adapter for ModelAdapter {
         Ok(CompletionQueueParts { queue: Arc::new(Half), poller: Box::new(Poller(shared)) })
     }
 
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<HotArc<dyn QueuePair>> {
         self.adapter.create_queue_pair(spec)
     }
 

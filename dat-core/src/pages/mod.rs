@@ -7,6 +7,7 @@
 #![allow(unsafe_code, reason = "memory is asked of the system here, and cut into slots")]
 
 mod chunks;
+pub(crate) mod places;
 
 pub use chunks::{Chunks, Zeroed};
 

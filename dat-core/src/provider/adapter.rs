@@ -8,6 +8,7 @@ use super::{
 };
 use crate::attr::{EpAttributes, IaAttributes, ProviderAttributes};
 use crate::error::Result;
+use crate::hot::HotArc;
 
 /// An adapter as one instance opened it.
 ///
@@ -36,7 +37,7 @@ pub trait Adapter: Send + Sync {
     ///
     /// # Errors
     /// `DAT_INSUFFICIENT_RESOURCES` when the device has none left, or none that large.
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>>;
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<HotArc<dyn QueuePair>>;
 
     /// Makes a shared receive queue.
     ///

@@ -23,6 +23,7 @@ mod queue_pair;
 mod shared_receive;
 pub mod stub;
 
+pub use crate::hot::{HotArc, HotWeak};
 pub use adapter::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall};
 pub use completion::{
     Completion, CompletionDescriptor, CompletionFeatures, CompletionPoller, CompletionQueue,

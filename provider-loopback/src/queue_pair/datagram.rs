@@ -1,11 +1,11 @@
 //! Datagrams: messages to any queue pair whose address is known. What finds no receive is lost.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use dat_core::error::{Result, Subtype};
 use dat_core::flags::CompletionFlags;
 use dat_core::provider::{
-    Completion, CompletionFeatures, DATAGRAM_PREFIX, RemoteAddress, Request, Service,
+    Completion, CompletionFeatures, DATAGRAM_PREFIX, HotWeak, RemoteAddress, Request, Service,
 };
 use dat_core::{DtoStatus, Operation};
 
@@ -27,12 +27,12 @@ impl Endpoint {
 
     /// Where datagrams to this queue pair go.
     pub(crate) fn datagram_address(&self) -> RemoteAddress {
-        let handle = Arc::new(Weak::clone(&self.me));
+        let handle = Arc::new(HotWeak::clone(&self.me));
         RemoteAddress { address: self.host.address(), number: self.number, handle }
     }
 
     pub(super) fn datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
-        let Some(target) = to.handle.downcast_ref::<Weak<Self>>() else {
+        let Some(target) = to.handle.downcast_ref::<HotWeak<Self>>() else {
             return Err(foreign("address", Subtype::InvalidArg4));
         };
         // One that is gone gets nothing, and nobody is told: so it is with datagrams.

@@ -17,19 +17,18 @@ pub(crate) use settings::create;
 pub(crate) use state::{Announced, Connection, Endpoint, State};
 
 use std::any::Any;
-use std::sync::Arc;
 
 use dat_core::error::{Result, Subtype};
 use dat_core::flags::Close;
 use dat_core::provider::{
-    BindRequest, ConnectRequest, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest,
+    BindRequest, ConnectRequest, HotArc, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest,
     RemoteAddress, Request,
 };
 
 use crate::errors::{foreign, wrong_state};
 
 /// The endpoint behind a queue pair of the contract.
-pub(crate) fn find(queue_pair: &dyn QueuePair) -> Result<Arc<Endpoint>> {
+pub(crate) fn find(queue_pair: &dyn QueuePair) -> Result<HotArc<Endpoint>> {
     match queue_pair.as_any().downcast_ref::<Endpoint>() {
         Some(endpoint) => endpoint.shared(),
         None => Err(foreign("queue pair", Subtype::InvalidHandleEp)),
@@ -38,7 +37,7 @@ pub(crate) fn find(queue_pair: &dyn QueuePair) -> Result<Arc<Endpoint>> {
 
 impl Endpoint {
     /// Itself, to keep. Only one whose last reference is going has none.
-    fn shared(&self) -> Result<Arc<Self>> {
+    fn shared(&self) -> Result<HotArc<Self>> {
         self.me.upgrade().ok_or_else(|| wrong_state(Subtype::NoSubtype))
     }
 }
@@ -65,7 +64,7 @@ impl QueuePair for Endpoint {
     }
 
     fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
-        self.shared()?.begin_connect(request)
+        Self::begin_connect(self.shared()?, request)
     }
 
     fn connecting_port(&self) -> Option<u64> {

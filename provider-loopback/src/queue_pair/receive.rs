@@ -6,10 +6,12 @@
 //! see [`Lookout`].
 
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use dat_core::flags::CompletionFlags;
-use dat_core::provider::{Completion, CompletionFeatures, Epochs, ReceiveRequest, Segment};
+use dat_core::provider::{
+    Completion, CompletionFeatures, Epochs, HotArc, HotWeak, ReceiveRequest, Segment,
+};
 use dat_core::{DtoStatus, Operation};
 
 use super::Lookout;
@@ -121,7 +123,7 @@ pub(crate) enum Inbound {
 /// The peer, as the origin of requests.
 pub(crate) struct Source {
     pub(crate) link: u64,
-    pub(super) peer: Arc<Endpoint>,
+    pub(super) peer: HotArc<Endpoint>,
     pub(super) requester: Requester,
     /// Requests that wait for a receive, or behind one that does.
     pub(super) waiting: Ring<Pending>,
@@ -155,7 +157,7 @@ pub(crate) struct Receives {
     pub(super) segments: Vec<Segment>,
     pub(super) shared: Option<Box<SharedReceives>>,
     /// The queue pair itself, for shared receive queues to find it again.
-    pub(super) me: Weak<Endpoint>,
+    pub(super) me: HotWeak<Endpoint>,
 }
 
 /// What a receive is told of the request that completed it.
@@ -302,7 +304,7 @@ impl Rq {
         }
         source.closing.then(|| Finish {
             link: source.link,
-            peer: Arc::clone(&source.peer),
+            peer: HotArc::clone(&source.peer),
             end: End::Disconnected,
         })
     }

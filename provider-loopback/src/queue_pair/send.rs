@@ -1,10 +1,10 @@
 //! The request side: posting sends, RDMA and binds, in every case.
 
-use std::sync::Arc;
-
 use dat_core::error::Result;
 use dat_core::flags::CompletionFlags;
-use dat_core::provider::{BindRequest, Completion, CompletionFeatures, Request, Segment, Work};
+use dat_core::provider::{
+    BindRequest, Completion, CompletionFeatures, HotArc, Request, Segment, Work,
+};
 use dat_core::{DtoStatus, Operation};
 
 use super::execute::{Step, execute};
@@ -181,7 +181,7 @@ impl Sq {
                 Step::Stalled => {}
                 Step::Broken => {
                     rq.shut(&peer.receiver.lookout, upcalls);
-                    let (link, peer) = (connection.link, Arc::clone(&connection.peer));
+                    let (link, peer) = (connection.link, HotArc::clone(&connection.peer));
                     return Ok(Some(Finish { link, peer, end: End::Broken }));
                 }
             }

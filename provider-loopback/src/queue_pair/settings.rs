@@ -1,16 +1,16 @@
 //! Making queue pairs, and making them anew.
 
 use std::mem::replace;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::provider::{QueuePair, QueuePairSpec, Segment};
+use dat_core::provider::{HotArc, HotWeak, QueuePair, QueuePairSpec, Segment};
 
 use super::Lookout;
 use super::Source;
 use super::post::Post;
 use super::receive::{Direction, Receives, SharedReceives};
-use super::state::{Apart, Endpoint, Receiver, Requester, Sq, State};
+use super::state::{Endpoint, Receiver, Requester, Sq, State};
 use parking_lot::Mutex;
 
 use crate::completion_queue::find;
@@ -23,7 +23,7 @@ use crate::ring::Ring;
 use crate::shared_receive;
 use crate::sync::BiasedLock;
 
-pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<HotArc<dyn QueuePair>> {
     let number = fabric::serial();
     let parts = Parts::new(spec, number)?;
     let mut requests = Room::new(spec.limits.max_requests);
@@ -38,7 +38,7 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn Q
         segments: spec.limits.max_receive_segments,
         is_shared: parts.shared.is_some(),
     };
-    Ok(Arc::new_cyclic(|me| Endpoint {
+    let made = HotArc::new_cyclic(|me| Endpoint {
         sq: BiasedLock::new(Sq {
             state: State::Unconnected,
             requests: parts.requests,
@@ -49,8 +49,8 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn Q
             sink: Arc::clone(&spec.sink),
             memberships: memberships(&parts.domains, me),
         }),
-        receiver: Apart(Receiver { lookout: Lookout::new(), post: BiasedLock::new(post) }),
-        rq: Apart(Direction::new(Receives {
+        receiver: Receiver { lookout: Lookout::new(), post: BiasedLock::new(post) },
+        rq: Direction::new(Receives {
             head: 0,
             ring: ReceiveRing::none(),
             outlet: parts.receives,
@@ -59,19 +59,21 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn Q
             number,
             segments: Vec::new(),
             shared: parts.shared,
-            me: Weak::clone(me),
-        })),
+            me: HotWeak::clone(me),
+        }),
         number,
+        rest: [0; 12],
         host: Arc::clone(host),
         peer: Mutex::default(),
-        me: Weak::clone(me),
-    }))
+        me: HotWeak::clone(me),
+    });
+    Ok(made.into())
 }
 
 /// Enters a queue pair among the users of domains.
 fn memberships(
     domains: &[Option<Arc<domain::Domain>>; 2],
-    user: &Weak<Endpoint>,
+    user: &HotWeak<Endpoint>,
 ) -> [Option<Membership>; 2] {
     domains.each_ref().map(|one| one.as_ref().map(|domain| Membership::new(domain, user)))
 }
@@ -196,10 +198,10 @@ impl Endpoint {
 
 impl Sq {
     /// This queue pair as the origin of requests on a connection.
-    pub(crate) fn source(&self, link: u64, me: &Arc<Endpoint>) -> Source {
+    pub(crate) fn source(&self, link: u64, me: &HotArc<Endpoint>) -> Source {
         Source {
             link,
-            peer: Arc::clone(me),
+            peer: HotArc::clone(me),
             requester: self.requests.clone(),
             waiting: Ring::new(self.room.max(), self.stride),
             closing: false,

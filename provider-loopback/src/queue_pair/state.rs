@@ -1,10 +1,9 @@
 //! What a queue pair consists of, and the states of its connection.
 
-use std::ops::Deref;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use dat_core::error::{Error, Result, Subtype};
-use dat_core::provider::{ConnectionSink, ConnectionUpcall, Epochs, Service};
+use dat_core::provider::{ConnectionSink, ConnectionUpcall, Epochs, HotArc, HotWeak, Service};
 
 use parking_lot::Mutex;
 
@@ -20,26 +19,29 @@ use crate::sync::BiasedLock;
 
 /// A queue pair. Its locks are taken in the order of the fields, and each has cache lines of its
 /// own, for they are of different threads; what a post needs is in the first line or two of each.
+/// It begins at a cache line, as what is hot does.
 #[repr(C)]
 pub(crate) struct Endpoint {
     pub(crate) sq: BiasedLock<Sq>,
     pub(crate) host: Arc<Host>,
-    pub(super) me: Weak<Endpoint>,
+    pub(super) me: HotWeak<Endpoint>,
     /// Who this one is or was connected to last; whose `rq` the own requests execute under.
-    pub(super) peer: Mutex<Weak<Endpoint>>,
+    pub(super) peer: Mutex<HotWeak<Endpoint>>,
     /// What windows confined to this queue pair know it by; never 0.
     pub(super) number: u32,
+    /// To the end of the line.
+    pub(super) rest: [u8; 12],
     /// Only who posts receives needs these.
-    pub(super) receiver: Apart<Receiver>,
-    pub(crate) rq: Apart<Direction>,
+    pub(super) receiver: Receiver,
+    pub(crate) rq: Direction,
 }
 
-/// Lines of one lock are not those of another, and all together are nine.
+/// Lines of one lock are not those of another, and all together are nine with the counts.
 #[cfg(all(target_pointer_width = "64", not(all(test, loom))))]
 const _: () = {
     assert!(std::mem::offset_of!(Endpoint, receiver) == 4 * 64);
     assert!(std::mem::offset_of!(Endpoint, rq) == 6 * 64);
-    assert!(size_of::<Endpoint>() == 9 * 64);
+    assert!(size_of::<Endpoint>() + 8 <= 9 * 64);
 };
 
 /// Where receives are posted.
@@ -47,19 +49,6 @@ const _: () = {
 pub(super) struct Receiver {
     pub(super) lookout: Lookout,
     pub(super) post: BiasedLock<Post>,
-}
-
-/// Something at the beginning of a cache line.
-#[repr(align(64))]
-pub(crate) struct Apart<T>(pub(super) T);
-
-impl<T> Deref for Apart<T> {
-    type Target = T;
-
-    #[inline(always)]
-    fn deref(&self) -> &T {
-        &self.0
-    }
 }
 
 /// The state of the connection, and what requests need, in the order of its use.
@@ -108,7 +97,7 @@ pub(crate) struct Connection {
     /// The number of the connection, which both sides and no other connection have.
     pub(crate) link: u64,
     pub(crate) attempt: u64,
-    pub(crate) peer: Arc<Endpoint>,
+    pub(crate) peer: HotArc<Endpoint>,
     pub(crate) announced: Announced,
     /// How it ended, when that came before `Established` was reported.
     pub(crate) ended: Option<End>,
@@ -117,11 +106,11 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(link: u64, attempt: u64, peer: &Arc<Endpoint>) -> Self {
+    pub(crate) fn new(link: u64, attempt: u64, peer: &HotArc<Endpoint>) -> Self {
         Self {
             link,
             attempt,
-            peer: Arc::clone(peer),
+            peer: HotArc::clone(peer),
             announced: Announced::Pending,
             ended: None,
             closing: false,
@@ -199,8 +188,8 @@ impl Endpoint {
     }
 
     /// Notes who the other side is, before anything is copied on its behalf.
-    pub(crate) fn set_peer(&self, peer: Option<&Arc<Self>>) {
-        *self.peer.lock() = peer.map_or_else(Weak::new, Arc::downgrade);
+    pub(crate) fn set_peer(&self, peer: Option<&HotArc<Self>>) {
+        *self.peer.lock() = peer.map(HotArc::downgrade).unwrap_or_default();
     }
 
     /// Passes through the locks under which memory of its domains may be copied, after a heavy

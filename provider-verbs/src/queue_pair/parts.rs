@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::flags::CompletionFlags;
-use dat_core::provider::{QueuePair, QueuePairLimits, QueuePairSpec, Service, unsupported};
+use dat_core::provider::{HotArc, QueuePair, QueuePairLimits, QueuePairSpec, Service, unsupported};
 use parking_lot::Mutex;
 
 use super::Handle;
@@ -27,7 +27,7 @@ use crate::verbs::{self, QueuePairInit, QueuePairKind};
 const INLINE: u32 = 128;
 
 /// Makes a queue pair.
-pub(crate) fn create(device: &Arc<Device>, spec: &QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+pub(crate) fn create(device: &Arc<Device>, spec: &QueuePairSpec) -> Result<HotArc<dyn QueuePair>> {
     let key = device.engine.fresh_key();
     let parts = Parts::new(device, key, spec)?;
     let Parts { link, sender, receiver } = parts;
@@ -43,7 +43,7 @@ pub(crate) fn create(device: &Arc<Device>, spec: &QueuePairSpec) -> Result<Arc<d
             receiver: Mutex::new(receiver),
         }
     });
-    Ok(Arc::new(Handle { endpoint }))
+    Ok(HotArc::new(Handle { endpoint }).into())
 }
 
 /// What a specification leads to.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dat_core::provider::{
     Adapter, AdapterAttributes, CONTRACT_VERSION, CompletionQueueParts, CompletionSink,
-    Description, Discovered, ListenSink, Listener, OpenRequest, ProtectionDomain, Provider,
+    Description, Discovered, HotArc, ListenSink, Listener, OpenRequest, ProtectionDomain, Provider,
     QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
 };
 use dat_core::{ApiVersion, Error, InterfaceAdapter, Registry, Result, ReturnType, Subtype};
@@ -161,7 +161,7 @@ impl Adapter for AlteredAdapter {
         self.inner.create_completion_queue(depth, sink)
     }
 
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<HotArc<dyn QueuePair>> {
         Faults::check(&self.faults.no_queue_pairs, "queue pair")?;
         self.inner.create_queue_pair(spec)
     }

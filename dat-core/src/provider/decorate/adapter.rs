@@ -10,6 +10,7 @@ use super::hooks::{Hooks, Layer};
 use super::queue_pair;
 use super::shared_receive::{SharedReceives, WatermarkSink};
 use crate::error::Result;
+use crate::hot::HotArc;
 use crate::provider::{
     Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, CompletionQueue, CompletionQueueParts,
     CompletionSink, ListenSink, Listener, OpenRequest, ProtectionDomain, Provider, QueuePair,
@@ -68,7 +69,7 @@ impl<H: Hooks> Adapter for Decorated<H> {
         Ok(completion::wrap(&self.layer, object, parts, depth))
     }
 
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<HotArc<dyn QueuePair>> {
         queue_pair::create(&self.layer, &*self.inner, spec)
     }
 

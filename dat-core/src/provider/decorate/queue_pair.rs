@@ -11,6 +11,7 @@ use super::hooks::{Hooks, Layer, Queues};
 use super::shared_receive::SharedReceives;
 use crate::error::Result;
 use crate::flags::Close;
+use crate::hot::HotArc;
 use crate::provider::{
     Adapter, BindRequest, ConnectRequest, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest,
     RemoteAddress, Request,
@@ -18,7 +19,7 @@ use crate::provider::{
 
 pub(super) struct Pair<H: Hooks> {
     // Dropped before what the hooks keep for it.
-    inner: Arc<dyn QueuePair>,
+    inner: HotArc<dyn QueuePair>,
     kept: H::Pair,
     layer: Arc<Layer<H>>,
     object: Object,
@@ -28,13 +29,13 @@ pub(super) fn create<H: Hooks>(
     layer: &Arc<Layer<H>>,
     adapter: &dyn Adapter,
     spec: QueuePairSpec,
-) -> Result<Arc<dyn QueuePair>> {
+) -> Result<HotArc<dyn QueuePair>> {
     let object = Object { kind: Kind::QueuePair, number: spec.tag };
     let kept = layer.hooks.pair(spec.tag, queues::<H>(&spec));
     let call = Call::CreateQueuePair { limits: spec.limits };
     let spec = below(layer, object, layer.hooks.end(&kept), spec);
     let inner = layer.call(object, &call, || adapter.create_queue_pair(spec))?;
-    Ok(Arc::new(Pair { inner, kept, layer: Arc::clone(layer), object }))
+    Ok(HotArc::new(Pair { inner, kept, layer: Arc::clone(layer), object }).into())
 }
 
 /// What the hooks keep for the completion queues of a specification.

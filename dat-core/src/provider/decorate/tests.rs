@@ -11,6 +11,7 @@ use super::count::{Count, CountingProvider};
 use super::faults::{FaultPlan, FaultyProvider};
 use super::trace::{TraceRing, TracingProvider};
 use crate::error::Result;
+use crate::hot::HotArc;
 use crate::provider::stub::StubProvider;
 use crate::provider::{
     Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, CompletionQueueParts, CompletionSink,
@@ -97,7 +98,7 @@ impl Adapter for ProbeAdapter {
         self.stub.create_completion_queue(depth, sink)
     }
 
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<HotArc<dyn QueuePair>> {
         self.stub.create_queue_pair(spec)
     }
 

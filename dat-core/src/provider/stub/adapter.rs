@@ -12,6 +12,7 @@ use crate::attr::{
 };
 use crate::error::Result;
 use crate::flags::{CompletionFlags, MemoryTypes, Privileges, Qos};
+use crate::hot::HotArc;
 use crate::mem::Span;
 use crate::provider::{
     Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, Listener,
@@ -121,8 +122,8 @@ impl Adapter for StubAdapter {
         Ok(CompletionQueueParts { queue: Arc::new(StubCompletions), poller: Box::new(StubPoller) })
     }
 
-    fn create_queue_pair(&self, _spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
-        Ok(Arc::new(StubQueuePair))
+    fn create_queue_pair(&self, _spec: QueuePairSpec) -> Result<HotArc<dyn QueuePair>> {
+        Ok(HotArc::new(StubQueuePair).into())
     }
 
     fn listen(
