@@ -5,9 +5,9 @@ use std::process::abort;
 use std::ptr::NonNull;
 
 #[cfg(all(test, loom))]
-use loom::sync::atomic::{AtomicU32, Ordering, fence};
+use loom::sync::atomic::{AtomicU32, Ordering};
 #[cfg(not(all(test, loom)))]
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::pages::places::{self, LINE, MOST_LINES};
 
@@ -106,12 +106,8 @@ impl Counts {
 
     /// Ends a strong reference; whether it was the last, so that the object is the caller's.
     pub(super) fn end_strong(&self) -> bool {
-        let last = self.strong.fetch_sub(1, Ordering::Release) == 1;
-        if last {
-            // All that others did with the object comes before its end.
-            fence(Ordering::Acquire);
-        }
-        last
+        // All that others did with the object comes before its end.
+        self.strong.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
     pub(super) fn add_weak(&self) {
@@ -132,10 +128,9 @@ impl Counts {
 pub(super) unsafe fn end_weak(place: NonNull<u8>, object: Layout) {
     // SAFETY: by the contract of this function.
     let counts = unsafe { of(place, object) };
-    if counts.weak.fetch_sub(1, Ordering::Release) != 1 {
+    if counts.weak.fetch_sub(1, Ordering::AcqRel) != 1 {
         return;
     }
-    fence(Ordering::Acquire);
     let block = Block::of(object);
     match block.lines() {
         // SAFETY: allocated so; that was the last reference.
