@@ -58,7 +58,7 @@ fn a_handle_is_a_pointer() {
 
 #[test]
 fn an_error_is_small_and_its_result_not_larger() {
-    assert!(size_of::<Error>() <= 4 * size_of::<usize>(), "{}", size_of::<Error>());
+    assert!(size_of::<Error>() <= 2 * size_of::<usize>(), "{}", size_of::<Error>());
     assert_eq!(size_of::<dat_core::Result<()>>(), size_of::<Error>());
 }
 

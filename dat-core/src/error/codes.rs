@@ -25,7 +25,7 @@ macro_rules! codes {
 
             /// The code with that value in the C ABI.
             #[must_use]
-            pub fn from_value(value: u32) -> Option<Self> {
+            pub const fn from_value(value: u32) -> Option<Self> {
                 match value {
                     $($value => Some(Self::$variant),)+
                     _ => None,

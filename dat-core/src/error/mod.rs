@@ -1,6 +1,7 @@
 //! The one error type: the DAT code, and what a person needs to act on it.
 
 mod codes;
+mod plain;
 mod return_type;
 mod subtype;
 
@@ -10,13 +11,15 @@ pub use subtype::Subtype;
 use std::borrow::Cow;
 use std::fmt;
 
+use plain::Plain;
+
 /// The result of a DAT call.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// A DAT return code with what was tried, on what, why it failed and what to do.
 ///
 /// An error without detail takes no allocation, so that a full queue costs a consumer
-/// that polls nothing but the return.
+/// that polls nothing but the return. Two registers hold an error, or that there is none.
 ///
 /// ```
 /// use dat_core::error::{Error, ReturnType, Subtype};
@@ -30,15 +33,15 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// ```
 #[derive(Clone)]
 pub struct Error {
-    return_type: ReturnType,
-    subtype: Subtype,
-    operation: &'static str,
+    plain: Plain,
     detail: Option<Box<Detail>>,
 }
 
 /// The part of an error that is worth an allocation.
 #[derive(Clone, Default)]
 struct Detail {
+    /// Empty where the plain part has it.
+    operation: &'static str,
     object: String,
     device: String,
     reason: Cow<'static, str>,
@@ -53,13 +56,16 @@ impl Error {
     /// An error with its DAT code and no detail yet.
     #[must_use]
     pub const fn new(return_type: ReturnType, subtype: Subtype) -> Self {
-        Self { return_type, subtype, operation: "", detail: None }
+        Self { plain: Plain::new(return_type, subtype), detail: None }
     }
 
     /// Names the call that was tried, by its manual page.
     #[must_use]
     pub fn during(mut self, operation: &'static str) -> Self {
-        self.operation = operation;
+        let told = self.plain.set_operation(operation);
+        if !told || self.detail.is_some() {
+            self.detail_mut().operation = if told { "" } else { operation };
+        }
         self
     }
 
@@ -101,26 +107,29 @@ impl Error {
     /// The same error under another subtype: the layer above knows the argument better.
     #[must_use]
     pub fn with_subtype(mut self, subtype: Subtype) -> Self {
-        self.subtype = subtype;
+        self.plain.set_subtype(subtype);
         self
     }
 
     /// What went wrong (`DAT_GET_TYPE`).
     #[must_use]
     pub const fn return_type(&self) -> ReturnType {
-        self.return_type
+        self.plain.return_type()
     }
 
     /// Which handle, argument, state or resource (`DAT_GET_SUBTYPE`).
     #[must_use]
     pub const fn subtype(&self) -> Subtype {
-        self.subtype
+        self.plain.subtype()
     }
 
     /// The call that was tried, or the empty string.
     #[must_use]
-    pub const fn operation(&self) -> &'static str {
-        self.operation
+    pub fn operation(&self) -> &'static str {
+        match &self.detail {
+            Some(detail) if !detail.operation.is_empty() => detail.operation,
+            _ => self.plain.operation(),
+        }
     }
 
     /// Why it failed in this case, or the meaning of the code.
@@ -128,8 +137,8 @@ impl Error {
     pub fn reason(&self) -> &str {
         match &self.detail {
             Some(detail) if !detail.reason.is_empty() => &detail.reason,
-            _ if self.subtype != Subtype::NoSubtype => self.subtype.meaning(),
-            _ => self.return_type.meaning(),
+            _ if self.subtype() != Subtype::NoSubtype => self.subtype().meaning(),
+            _ => self.return_type().meaning(),
         }
     }
 
@@ -138,8 +147,8 @@ impl Error {
     pub fn advice(&self) -> &str {
         match &self.detail {
             Some(detail) if !detail.advice.is_empty() => &detail.advice,
-            _ if self.subtype != Subtype::NoSubtype => self.subtype.advice(),
-            _ => self.return_type.advice(),
+            _ if self.subtype() != Subtype::NoSubtype => self.subtype().advice(),
+            _ => self.return_type().advice(),
         }
     }
 
@@ -158,13 +167,13 @@ impl Error {
     /// The value of a `DAT_RETURN` of DAT 2.0: class, type and subtype.
     #[must_use]
     pub const fn code(&self) -> u32 {
-        Self::CLASS | self.return_type.value() | self.subtype.value()
+        Self::CLASS | self.plain.code()
     }
 
     /// Whether the error is of that return type.
     #[must_use]
     pub fn is(&self, return_type: ReturnType) -> bool {
-        self.return_type == return_type
+        self.return_type() == return_type
     }
 
     fn detail_mut(&mut self) -> &mut Detail {
@@ -181,8 +190,8 @@ impl PartialEq for Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.operation.is_empty() {
-            f.write_str(self.operation)?;
+        if !self.operation().is_empty() {
+            f.write_str(self.operation())?;
             if let Some(detail) = &self.detail {
                 if !detail.object.is_empty() {
                     write!(f, " on {}", detail.object)?;
@@ -193,9 +202,9 @@ impl fmt::Display for Error {
             }
             f.write_str(": ")?;
         }
-        write!(f, "{}", self.return_type)?;
-        if self.subtype != Subtype::NoSubtype {
-            write!(f, " ({})", self.subtype)?;
+        write!(f, "{}", self.return_type())?;
+        if self.subtype() != Subtype::NoSubtype {
+            write!(f, " ({})", self.subtype())?;
         }
         write!(f, ": {}", self.reason().trim_end_matches('.'))?;
         if let Some(errno) = self.raw_os_error() {

@@ -36,8 +36,10 @@ pub struct ReceiveRequest<'a> {
     pub checked: Epoch,
 }
 
-/// What a request does.
+/// What a request does. The kind takes eight bytes, so that what is beside it is copied as it was
+/// stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
 #[non_exhaustive]
 pub enum Work {
     /// Sends the segments as a message.
