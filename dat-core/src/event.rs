@@ -127,14 +127,17 @@ impl From<Completion> for DtoCompletion {
 }
 
 /// A completed send, receive or RDMA operation (`DAT_DTO_COMPLETION_EVENT_DATA`).
+// In this order endpoint and cookie are not side by side, as they were just stored in a `Success`:
+// both would be read at once then, and a processor can't forward two stores to one load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct DtoCompletion {
     /// The endpoint that it was posted on, or that took it from a shared receive queue.
     pub ep: EndpointId,
-    /// The cookie of the post.
-    pub cookie: u64,
     /// Bytes moved; of meaning for a success only.
     pub length: u64,
+    /// The cookie of the post.
+    pub cookie: u64,
     /// What completed.
     pub operation: Operation,
     /// How it ended.

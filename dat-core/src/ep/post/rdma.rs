@@ -45,7 +45,8 @@ impl Endpoint {
                 }
             }
         }
-        inner.write(Work::RdmaWrite { remote }, remote, iov, cookie, flags, WRITE)
+        let RmrTriplet { context, address, length } = remote;
+        inner.write_any(iov, cookie, context, address, length, flags)
     }
 
     /// Posts an RDMA write with immediate data (the InfiniBand extension of DAT 2.0): when it
@@ -98,7 +99,8 @@ impl Endpoint {
                 }
             }
         }
-        inner.read(iov, cookie, remote, flags)
+        let RmrTriplet { context, address, length } = remote;
+        inner.read_any(iov, cookie, context, address, length, flags)
     }
 
     /// Posts an RDMA read into memory that is named by a remote context
@@ -124,15 +126,34 @@ impl Endpoint {
     }
 }
 
+// The long way. It is told the parts of what is remote: who had to leave it in memory would read it
+// there, as a whole, before the processor has stored the parts.
 impl EpInner {
     #[inline(never)]
-    fn read(
+    fn write_any(
         &self,
         iov: &[LmrTriplet],
         cookie: u64,
-        remote: RmrTriplet,
+        context: u32,
+        address: u64,
+        length: u64,
         flags: CompletionFlags,
     ) -> Result<()> {
+        let remote = RmrTriplet { context, address, length };
+        self.write(Work::RdmaWrite { remote }, remote, iov, cookie, flags, WRITE)
+    }
+
+    #[inline(never)]
+    fn read_any(
+        &self,
+        iov: &[LmrTriplet],
+        cookie: u64,
+        context: u32,
+        address: u64,
+        length: u64,
+        flags: CompletionFlags,
+    ) -> Result<()> {
+        let remote = RmrTriplet { context, address, length };
         self.check_requests(READ)?;
         let most = self.gate.read_iov();
         let mut local = Gathered::new(&self.epochs);
@@ -141,7 +162,6 @@ impl EpInner {
         self.post_gathered(Work::RdmaRead { remote }, &local, cookie, flags, READ)
     }
 
-    #[inline(never)]
     fn write(
         &self,
         work: Work,
