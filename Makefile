@@ -6,7 +6,8 @@
 #   make uninstall           removes what install put there
 #   make bench               times calls through the libraries next to the same calls in Rust
 #   make bench-verbs         RDMA on soft-RoCE in a guest: libdat2 next to the incumbent's, and to
-#                            raw verbs; ROUNDS=5 of each, into target/capi/cost/verbs/*.csv
+#                            raw verbs; once by a clock that counts instructions, and ROUNDS=5 by
+#                            the host's, into target/capi/cost/verbs
 #
 # CARGO, CARGOFLAGS (--offline), RUSTFLAGS, CC, CPPFLAGS, CFLAGS and LDFLAGS are respected.
 # Symbols for debuggers lie beside the libraries in target/capi/lib and are not installed.
@@ -36,7 +37,7 @@ OUT = $(TARGET)/capi/lib
 NAMES = dat dat2
 SHARED = $(foreach name,$(NAMES),$(OUT)/lib$(name).so.$(VERSION_$(name)))
 
-.PHONY: all check install uninstall bench bench-verbs cost clean FORCE
+.PHONY: all check install uninstall bench bench-verbs bench-verbs-program cost clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -111,9 +112,16 @@ $(COST)/verbs/dat: tests/guest/bench/dat.c all
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -Iinclude $(CFLAGS) $(LDFLAGS) -o $@ $< -L$(OUT) -ldat2
 
+bench-verbs-program: $(COST)/verbs/dat
+
 ROUNDS ?= 5
+BENCH_VERBS = $(abspath tests/guest/bench)
 bench-verbs: $(COST)/verbs/dat
-	.ci/guest run --seconds 3600 --share $(COST)/verbs -- $(abspath tests/guest/bench/bench) \
+	.ci/guest run --seconds 3600 --share $(COST)/verbs -- $(BENCH_VERBS)/instructions \
+	    $(abspath $(OUT)) $(abspath $<)
+	.ci/guest run --counted --seconds 3600 --share $(COST)/verbs/counted -- $(BENCH_VERBS)/bench \
+	    $(abspath $(OUT)) $(abspath $<) 1
+	.ci/guest run --seconds 3600 --share $(COST)/verbs -- $(BENCH_VERBS)/bench \
 	    $(abspath $(OUT)) $(abspath $<) $(ROUNDS)
 
 clean:
