@@ -5,6 +5,7 @@
 #   make install             respects DESTDIR, PREFIX, LIBDIR and INCLUDEDIR
 #   make uninstall           removes what install put there
 #   make bench               times calls through the libraries next to the same calls in Rust
+#   make bench-ucx           the same next to UCX inside one process; needs libucx-dev
 #   make bench-verbs         RDMA on soft-RoCE in a guest: libdat2 next to the incumbent's, and to
 #                            raw verbs; once by a clock that counts instructions, and ROUNDS=5 by
 #                            the host's, into target/capi/cost/verbs
@@ -37,7 +38,7 @@ OUT = $(TARGET)/capi/lib
 NAMES = dat dat2
 SHARED = $(foreach name,$(NAMES),$(OUT)/lib$(name).so.$(VERSION_$(name)))
 
-.PHONY: all check install uninstall bench bench-verbs bench-verbs-program cost clean FORCE
+.PHONY: all check install uninstall bench bench-ucx bench-verbs bench-verbs-program cost clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -106,6 +107,16 @@ cost: $(foreach name,$(NAMES),$(COST)/$(name).so)
 
 bench: cost
 	$(BUILD)/dat-cost time $(COST) --json $(COST)/times.json
+
+# In turns, so that what else the machine does meets both.
+bench-ucx: cost
+	@echo '#include <ucp/api/ucp.h>' | $(CC) -E - >/dev/null 2>&1 || \
+	    { echo "UCX's headers are needed: apt-get install libucx-dev" >&2; exit 2; }
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $(COST)/ucx tests/cost/ucx.c -lucp -lucs
+	@for round in 1 2 3; do \
+	    $(BUILD)/dat-cost time $(COST) | grep -E '^operation|^(send_cycle|rdma_write).*libdat2' && \
+	    UCX_TLS=self $(COST)/ucx single && UCX_TLS=self $(COST)/ucx multi || exit; \
+	done
 
 # The same program over both libraries: it takes the libdat2 that the environment names.
 $(COST)/verbs/dat: tests/guest/bench/dat.c all

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::sync::{Arc, Weak};
 
+use dat_core::biased::OwnerGuard;
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{
     Completion, CompletionDescriptor, CompletionPoller, CompletionQueue, CompletionQueueParts,
@@ -103,13 +104,14 @@ impl Inner {
 }
 
 impl Poller {
-    /// What [`CompletionPoller::take`] does, in every case.
+    /// What [`CompletionPoller::take`] does where the batch has nothing for it, under the lock.
     #[inline(never)]
-    fn take_any(&self, into: &mut Success) -> Taken {
-        match self.0.inner.lock_as_owner() {
-            Some(mut inner) => inner.take_any(&self.0, into),
-            None => self.take_in_turn(into),
-        }
+    fn take_from_device(
+        mut inner: OwnerGuard<'_, Inner>,
+        queue: &Queue,
+        into: &mut Success,
+    ) -> Taken {
+        inner.take_any(queue, into)
     }
 
     #[cold]
@@ -149,13 +151,12 @@ impl CompletionPoller for Poller {
 
     #[inline]
     fn take(&mut self, into: &mut Success) -> Taken {
-        let Some(mut inner) = self.0.inner.lock_as_owner() else { return self.take_any(into) };
+        let Some(mut inner) = self.0.inner.lock_as_owner() else { return self.take_in_turn(into) };
         if inner.take(into) {
             return Taken::Success;
         }
-        // Nothing is kept for what follows, which comes once for a batch.
-        drop(inner);
-        self.take_any(into)
+        // The lock goes along, so that nothing has to be kept here for what comes once a batch.
+        Self::take_from_device(inner, &self.0, into)
     }
 
     fn notify(&mut self, mode: Notify) -> bool {
