@@ -4,12 +4,15 @@
  *
  *   dat IA serve PORT
  *   dat IA ADDRESS PORT TEST SIZE COUNT [TEST SIZE COUNT]...
+ *   dat IA churn COUNT
  *
  * A test is send-lat, write-lat, read-lat (microseconds: half of a round trip, as perftest has it,
  * and all of a read), send-bw, write-bw, read-bw (10^6 bytes a second, 16 under way), or cost. A
  * line for each: test, size, figure; the figure is the median of COUNT transfers, or of COUNT times
  * 16. cost tells nothing of itself: what counts its instructions does. Where there is one processor,
- * who waits leaves it to the other side.
+ * who waits leaves it to the other side. churn makes so many endpoints and regions and frees them:
+ * soft-RoCE counts its objects on, and finds those of high numbers in more steps for each packet, so
+ * who measured last would seem the slowest.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -409,6 +412,23 @@ static double ask(DAT_SOCK_ADDR *address, DAT_CONN_QUAL port, struct hello test)
     return test.test <= READ_LAT ? time * 1e6 : (double)WINDOW * test.size / time / 1e6;
 }
 
+static void churn(int times)
+{
+    DAT_REGION_DESCRIPTION region = {.for_va = memory};
+    DAT_LMR_CONTEXT context;
+    DAT_VLEN length;
+    DAT_VADDR address;
+    DAT_LMR_HANDLE other;
+
+    while (times--) {
+        make_endpoint();
+        CHECK(dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, 1, pz, DAT_MEM_PRIV_ALL_FLAG,
+                             DAT_VA_TYPE_VA, &other, &context, &rmr_context, &length, &address));
+        CHECK(dat_lmr_free(other));
+        CHECK(dat_ep_free(ep));
+    }
+}
+
 int main(int count, char **words)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
@@ -420,6 +440,10 @@ int main(int count, char **words)
     open_adapter(words[1]);
     if (strcmp(words[2], "serve") == 0) {
         serve(strtoul(words[3], NULL, 10));
+        return 0;
+    }
+    if (strcmp(words[2], "churn") == 0) {
+        churn(atoi(words[3]));
         return 0;
     }
     if (inet_pton(AF_INET, words[2], &address.sin_addr) != 1)
