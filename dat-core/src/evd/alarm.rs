@@ -60,8 +60,16 @@ impl Alarm {
         self.state.lock().enabled
     }
 
-    pub(super) fn set_waiting(&self, waiting: bool) {
-        self.state.lock().waiting = waiting;
+    /// A thread waits from now on.
+    pub(super) fn begin_wait(&self) {
+        self.state.lock().waiting = true;
+    }
+
+    /// It waits no more; what is [wanted](Self::wanted) then.
+    pub(super) fn end_wait(&self, mode: Mode) -> Notify {
+        let mut state = self.state.lock();
+        state.waiting = false;
+        state.wanted(mode)
     }
 
     pub(super) fn set_armed(&self, armed: bool) {
@@ -109,8 +117,13 @@ impl Alarm {
 
     /// Which arrivals of completions are of interest, with streams of that mode.
     pub(super) fn wanted(&self, mode: Mode) -> Notify {
-        let state = self.state.lock();
-        let listening = state.waiting || state.armed || (state.enabled && state.cno.is_some());
+        self.state.lock().wanted(mode)
+    }
+}
+
+impl State {
+    fn wanted(&self, mode: Mode) -> Notify {
+        let listening = self.waiting || self.armed || (self.enabled && self.cno.is_some());
         match mode {
             _ if !listening => Notify::Off,
             Mode::Solicited => Notify::Solicited,
