@@ -32,6 +32,9 @@ const ROLE: &str = "DAT_TEST_TRAFFIC";
 /// Requests that are kept outstanding, and receives.
 const REQUESTS: usize = 12;
 const RECEIVES: usize = 16;
+/// So many messages may be sent beyond those received, by either side: then each finds a receive,
+/// without which iWARP ends the connection, although a send completes there before it has found it.
+const AHEAD: usize = (RECEIVES - 1) / 2;
 /// After so many completions of each side the traffic counts as such.
 const ENOUGH: usize = 100;
 
@@ -109,6 +112,8 @@ struct Traffic<'a> {
     receives: VecDeque<u64>,
     cookies: u64,
     completed: usize,
+    sent: usize,
+    received: usize,
 }
 
 impl<'a> Traffic<'a> {
@@ -116,7 +121,8 @@ impl<'a> Traffic<'a> {
     fn new(side: &'a Side) -> Self {
         let (requests, receives) = (VecDeque::new(), VecDeque::new());
         let area = (0, 0);
-        let mut traffic = Self { side, area, requests, receives, cookies: 0, completed: 0 };
+        let mut traffic =
+            Self { side, area, requests, receives, cookies: 0, completed: 0, sent: 0, received: 0 };
         for _ in 0..RECEIVES {
             traffic.receive();
         }
@@ -168,8 +174,11 @@ impl<'a> Traffic<'a> {
         self.cookies += 1;
         let cookie = self.cookies;
         let (posted, operation) = match cookie % 3 {
-            0 => (ep.post_send(&local(0), cookie, NONE), Operation::Send),
-            1 => (ep.post_rdma_write(&local(0), cookie, remote(3), NONE), Operation::RdmaWrite),
+            0 if self.sent < self.received + AHEAD => {
+                self.sent += 1;
+                (ep.post_send(&local(0), cookie, NONE), Operation::Send)
+            }
+            0 | 1 => (ep.post_rdma_write(&local(0), cookie, remote(3), NONE), Operation::RdmaWrite),
             _ => (ep.post_rdma_read(&local(2), cookie, remote(4), NONE), Operation::RdmaRead),
         };
         // While nobody has told of the end posts are taken, and flushed.
@@ -202,7 +211,10 @@ impl<'a> Traffic<'a> {
             }
             last = Instant::now();
             match operation {
-                Operation::Receive => self.receive(),
+                Operation::Receive => {
+                    self.received += 1;
+                    self.receive();
+                }
                 Operation::RdmaRead => {
                     let read = self.side.memory.to_vec(2 * LENGTH as usize, LENGTH as usize);
                     assert!(read.expect("in bounds").iter().all(|byte| *byte == READ));
