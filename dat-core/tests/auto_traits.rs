@@ -107,6 +107,25 @@ fn an_error_without_words_takes_no_allocation() {
     });
     assert_eq!(count, 0);
     assert!(!error.reason().is_empty() && !error.advice().is_empty(), "and has words all the same");
+    // What posts until it is full.
+    for post in [
+        "dat_ep_post_send",
+        "dat_ep_post_send_with_invalidate",
+        "dat_ep_post_recv",
+        "dat_ep_post_rdma_read",
+        "dat_ep_post_rdma_read_to_rmr",
+        "dat_ep_post_rdma_write",
+        "dat_ib_post_rdma_write_immed",
+        "dat_ib_post_fetch_and_add",
+        "dat_ib_post_cmp_and_swap",
+        "dat_ib_post_send_ud",
+        "dat_srq_post_recv",
+        "dat_rmr_bind",
+    ] {
+        let full = (ReturnType::InsufficientResources, Subtype::ResourceCredits);
+        let (count, error) = allocations(|| Error::new(full.0, full.1).during(post));
+        assert_eq!((count, error.operation()), (0, post));
+    }
     let (count, _) = allocations(|| Error::new(ReturnType::QueueFull, Subtype::NoSubtype).on("EP"));
     assert!(count > 0, "words of its own do");
 }

@@ -40,7 +40,7 @@ pub struct Error {
 /// The part of an error that is worth an allocation.
 #[derive(Clone, Default)]
 struct Detail {
-    /// Empty where the plain part has it.
+    /// Empty where the plain part has it, or there is none.
     operation: &'static str,
     object: String,
     device: String,
@@ -62,9 +62,8 @@ impl Error {
     /// Names the call that was tried, by its manual page.
     #[must_use]
     pub fn during(mut self, operation: &'static str) -> Self {
-        let told = self.plain.set_operation(operation);
-        if !told || self.detail.is_some() {
-            self.detail_mut().operation = if told { "" } else { operation };
+        if self.detail.is_some() || !self.plain.set_operation(operation) {
+            self.detail_mut().operation = operation;
         }
         self
     }

@@ -20,10 +20,10 @@ const REPEATED: [&str; 14] = [
     "dat_srq_post_recv",
     "dat_rmr_bind",
     "dat_evd_post_se",
-    "dat_evd_dequeue",
-    "dat_evd_wait",
     "dat_cno_wait",
     "dat_ib_post_rdma_write_immed",
+    "dat_ib_post_fetch_and_add",
+    "dat_ib_post_cmp_and_swap",
     "dat_ib_post_send_ud",
 ];
 

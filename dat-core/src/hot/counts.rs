@@ -78,9 +78,9 @@ pub(super) unsafe fn of<'a>(place: NonNull<u8>, object: Layout) -> &'a Counts {
 }
 
 impl Counts {
-    /// The object is there from now on: who looks for it finds all of it.
+    /// The object is there from now on: who looks for it finds all of it. The weak reference that
+    /// there was from the beginning is that of the strong ones.
     pub(super) fn begin(&self) {
-        self.weak.fetch_add(1, Ordering::Relaxed);
         self.strong.store(1, Ordering::Release);
     }
 

@@ -13,6 +13,7 @@ mod tests;
 
 use std::alloc::Layout;
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr::{NonNull, drop_in_place};
 
@@ -57,6 +58,7 @@ impl<T> HotArc<T> {
         unsafe { place.write(object) };
         let made = Self { object: place };
         made.counts().begin();
+        let _ = ManuallyDrop::new(weak);
         made
     }
 
@@ -122,7 +124,7 @@ impl<T: ?Sized> Drop for HotArc<T> {
 
 impl<T: QueuePair + 'static> From<HotArc<T>> for HotArc<dyn QueuePair> {
     fn from(known: HotArc<T>) -> Self {
-        let known = std::mem::ManuallyDrop::new(known);
+        let known = ManuallyDrop::new(known);
         Self { object: known.object }
     }
 }

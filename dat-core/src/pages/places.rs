@@ -42,14 +42,7 @@ struct Places {
 // SAFETY: the addresses are of memory that belongs to this, or to nobody.
 unsafe impl Send for Places {}
 
-static PLACES: Mutex<Places> = const_mutex(Places {
-    free: [None; MOST_LINES + 1],
-    fresh: null_mut(),
-    end: null_mut(),
-    middle: null_mut(),
-    taken: 0,
-    pages: Vec::new(),
-});
+static PLACES: Mutex<Places> = const_mutex(Places::new());
 
 /// A place of so many cache lines, at most [`MOST_LINES`]. What it holds is nobody's.
 pub(crate) fn take(lines: usize) -> NonNull<u8> {
@@ -67,6 +60,11 @@ pub(crate) unsafe fn give_back(place: NonNull<u8>, lines: usize) {
 }
 
 impl Places {
+    const fn new() -> Self {
+        let (null, free) = (null_mut(), [None; MOST_LINES + 1]);
+        Self { free, fresh: null, end: null, middle: null, taken: 0, pages: Vec::new() }
+    }
+
     fn take(&mut self, lines: usize) -> NonNull<u8> {
         let place = match self.free[lines] {
             Some(first) => {
@@ -139,11 +137,6 @@ impl Places {
 mod tests {
     use super::*;
 
-    fn none() -> Places {
-        let (null, free) = (null_mut(), [None; MOST_LINES + 1]);
-        Places { free, fresh: null, end: null, middle: null, taken: 0, pages: Vec::new() }
-    }
-
     /// Takes a place and fills it.
     fn fill(places: &mut Places, lines: usize, with: u8) -> NonNull<u8> {
         let place = places.take(lines);
@@ -161,7 +154,7 @@ mod tests {
 
     #[test]
     fn places_are_apart_over_all_pages() {
-        let mut places = none();
+        let mut places = Places::new();
         let sizes = (1..=MOST_LINES).cycle().take(3 * HUGE / LINE / 32);
         let taken: Vec<_> = sizes
             .zip((0..=250).cycle())
@@ -173,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_place_that_was_given_back_is_taken_again_by_who_needs_as_much() {
-        let mut places = none();
+        let mut places = Places::new();
         let (first, other) = (fill(&mut places, 3, 1), fill(&mut places, 3, 2));
         // SAFETY: taken so above.
         unsafe { places.give_back(first, 3) };
@@ -184,7 +177,7 @@ mod tests {
 
     #[test]
     fn what_many_needed_goes_back_with_the_last_of_them() {
-        let mut places = none();
+        let mut places = Places::new();
         for _ in 0..3 {
             let taken: Vec<_> =
                 (0..3 * HUGE / (8 * LINE)).map(|_| fill(&mut places, 8, 1)).collect();
