@@ -155,12 +155,12 @@ impl Routes {
     pub(super) fn are_special(&self, list: &[WorkCompletion]) -> bool {
         const { assert!(sys::IBV_WC_SUCCESS == 0) };
         // One, which is what most polls find, and a full list, in a known number of steps.
-        let (status, flags) = match list {
-            [one] => (one.status, one.wc_flags),
-            _ => match <&[WorkCompletion; BATCH]>::try_from(list) {
-                Ok(full) => gather(full),
-                Err(_) => gather(list),
-            },
+        let (status, flags) = if let [one] = list {
+            (one.status, one.wc_flags)
+        } else if let Ok(full) = <&[WorkCompletion; BATCH]>::try_from(list) {
+            gather(full)
+        } else {
+            gather(list)
         };
         let extra = flags & (self.invalidated | sys::IBV_WC_WITH_IMM) != 0;
         let shared = || list.iter().any(|entry| is_shared(entry.wr_id));
