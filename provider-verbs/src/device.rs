@@ -24,6 +24,7 @@ pub(crate) struct Device {
 
 /// What the device can do, in the words of this provider.
 #[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Default))]
 pub(crate) struct Limits {
     pub(crate) vendor: u32,
     pub(crate) part: u32,

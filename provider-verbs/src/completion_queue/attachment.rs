@@ -8,7 +8,7 @@ use super::routes::Identifier;
 /// The place of a work queue on its completion queue; given back when dropped.
 pub(crate) struct Attachment {
     pub(crate) queue: Arc<Queue>,
-    pub(super) index: usize,
+    pub(super) index: u16,
     /// The identifier of number 0.
     pub(super) place: u64,
     pub(super) room: u32,

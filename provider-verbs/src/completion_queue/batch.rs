@@ -1,7 +1,6 @@
 //! Completions that were taken from the device at once, and are handed out one at a time.
 
 use super::BATCH;
-use super::routes::{NOTHING, Routes};
 use crate::verbs::{CompletionQueue, WorkCompletion};
 
 /// The oldest completions that were taken from the device: successes without anything extra, and
@@ -9,25 +8,25 @@ use crate::verbs::{CompletionQueue, WorkCompletion};
 pub(super) struct Batch {
     /// The place of the oldest.
     at: usize,
-    /// Behind the last is one with the identifier of [`NOTHING`].
-    list: [WorkCompletion; BATCH + 1],
+    /// The place behind the last.
+    end: usize,
+    list: [WorkCompletion; BATCH],
 }
 
 impl Batch {
     pub(super) fn new() -> Self {
-        let mut batch = Self { at: 0, list: [WorkCompletion::default(); BATCH + 1] };
-        batch.end(0);
-        batch
+        Self { at: 0, end: 0, list: [WorkCompletion::default(); BATCH] }
     }
 
+    #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
-        self.first().is_none_or(|entry| entry.wr_id == NOTHING)
+        self.at >= self.end
     }
 
-    /// The oldest, or one that stands for nothing.
+    /// The oldest.
     #[inline(always)]
     pub(super) fn first(&self) -> Option<&WorkCompletion> {
-        self.list.get(self.at)
+        if self.is_empty() { None } else { self.list.get(self.at) }
     }
 
     /// The oldest is taken.
@@ -38,23 +37,21 @@ impl Batch {
 
     /// Takes the oldest.
     pub(super) fn next(&mut self) -> Option<WorkCompletion> {
-        let next = *self.first().filter(|entry| entry.wr_id != NOTHING)?;
+        let next = *self.first()?;
         self.pass();
         Some(next)
     }
 
-    /// Takes the next ones from the device, when there are none left; whether any has to be
-    /// looked at now.
+    /// Takes the next ones from the device, when there are none left, and returns them.
     #[inline(always)]
-    pub(super) fn fill(&mut self, device: &CompletionQueue, routes: &Routes) -> bool {
-        let count = device.poll(&mut self.list[..BATCH]).unwrap_or(0).min(BATCH);
+    pub(super) fn fill(&mut self, device: &CompletionQueue) -> &[WorkCompletion] {
         self.at = 0;
-        self.end(count);
-        routes.are_special(&self.list[..count])
+        self.end = device.poll(&mut self.list).unwrap_or(0).min(BATCH);
+        &self.list[..self.end]
     }
 
-    /// That many are there.
-    fn end(&mut self, count: usize) {
-        self.list[count].wr_id = NOTHING;
+    /// All that are there.
+    pub(super) fn rest(&self) -> &[WorkCompletion] {
+        self.list.get(self.at..self.end).unwrap_or_default()
     }
 }

@@ -173,8 +173,12 @@ impl Queue {
                 .or_else(|_| self.hardware.resize(needed))
                 .map_err(|failure| self.too_short(needed, failure))?;
         }
+        let Some((index, place)) = inner.routes.add(ledger, shared, datagrams) else {
+            return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceTevd)
+                .because("65535 work queues complete on the dispatcher already")
+                .advise("use another dispatcher for some of the endpoints"));
+        };
         inner.needed = needed;
-        let (index, place) = inner.routes.add(ledger, shared, datagrams);
         if let Some(shared) = shared {
             shared.serve(self);
         }
@@ -367,7 +371,7 @@ impl Inner {
         self.unpack(queue, usize::MAX, false, upcalls);
         let (mut found, depth) = (0, self.depth);
         loop {
-            self.batch.fill(&queue.hardware, &self.routes);
+            self.batch.fill(&queue.hardware);
             let count = self.unpack(queue, depth, solicited, upcalls);
             found += count;
             if count < BATCH {

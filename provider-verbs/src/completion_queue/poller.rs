@@ -59,11 +59,13 @@ impl Inner {
     /// in the batch or, where one of them has to be looked at, among those that wait.
     #[inline(always)]
     fn refill(&mut self, queue: &Queue) -> bool {
-        if self.batch.fill(&queue.hardware, &self.routes) {
+        let list = self.batch.fill(&queue.hardware);
+        let found = !list.is_empty();
+        if self.routes.are_special(list) {
             self.reveal(queue);
             return !self.taken.is_empty();
         }
-        !self.batch.is_empty()
+        found
     }
 
     /// Looks at what the batch has; whoever waits for it is woken soon, by the thread.
@@ -91,14 +93,34 @@ impl Inner {
     /// Takes the oldest completion, if it is what most are, from wherever it is.
     #[inline(always)]
     fn take_any(&mut self, queue: &Queue, into: &mut Success) -> Taken {
-        if self.batch.is_empty() {
-            if !self.taken.is_empty() || self.notify != Notify::Off {
-                return Taken::Other;
-            }
-            if !self.refill(queue) {
-                return Taken::Nothing;
-            }
+        if !self.batch.is_empty() {
+            return self.taken_or_other(into);
         }
+        if !self.taken.is_empty() || self.notify != Notify::Off {
+            return Taken::Other;
+        }
+        match self.batch.fill(&queue.hardware) {
+            [] => Taken::Nothing,
+            [one] if self.routes.take_lone(one, into) => {
+                self.batch.pass();
+                Taken::Success
+            }
+            _ => self.take_of_many(queue, into),
+        }
+    }
+
+    /// The same of what the device just gave.
+    #[inline(never)]
+    fn take_of_many(&mut self, queue: &Queue, into: &mut Success) -> Taken {
+        if self.routes.are_special(self.batch.rest()) {
+            self.reveal(queue);
+            return if self.taken.is_empty() { Taken::Nothing } else { Taken::Other };
+        }
+        self.taken_or_other(into)
+    }
+
+    #[inline(always)]
+    fn taken_or_other(&mut self, into: &mut Success) -> Taken {
         if self.take(into) { Taken::Success } else { Taken::Other }
     }
 }

@@ -15,11 +15,14 @@ use crate::verbs::WorkCompletion;
 
 /// Where completions of the device's belong.
 pub(super) struct Routes {
+    /// At most [`SHARED`].
     entries: Vec<Entry>,
+    /// Those without a work queue.
+    vacant: Vec<u16>,
     /// The ledger of entries without a work queue.
     nobody: Arc<Ledger>,
     /// Queue pairs with a shared receive queue, by number: their completions name a buffer.
-    pub(super) by_number: HashMap<u32, usize>,
+    pub(super) by_number: HashMap<u32, u16>,
     /// The flags of a completion of which any says that a key was made invalid.
     invalidated: u32,
     /// Whether what is flushed tells that the connection broke.
@@ -85,19 +88,11 @@ impl RoomRef<'_> {
 /// The key of no work queue: it is that of buffers.
 const VACANT: u32 = u32::MAX;
 
-/// The identifier of nothing: no work queue has it, and no buffer.
-pub(super) const NOTHING: u64 = u64::MAX;
-
-impl Entry {
-    pub(super) fn is_vacant(&self) -> bool {
-        self.key == VACANT
-    }
-}
-
 impl Routes {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
             entries: Vec::new(),
+            vacant: Vec::new(),
             nobody: Arc::new(Ledger::new(0, 0, 0, 0)),
             by_number: HashMap::new(),
             invalidated: match limits.is_soft_roce() {
@@ -111,60 +106,71 @@ impl Routes {
         }
     }
 
-    /// Gives a work queue a place, and says which; with it, the identifier of its number 0.
+    /// Gives a work queue a place, and says which; with it, the identifier of its number 0. None
+    /// when all are taken.
     pub(super) fn add(
         &mut self,
         ledger: &Arc<Ledger>,
         shared: Option<&Arc<Shared>>,
         datagrams: bool,
-    ) -> (usize, u64) {
-        let vacant = self.entries.iter().position(Entry::is_vacant);
-        let index = vacant.unwrap_or_else(|| {
-            let ledger = Arc::clone(&self.nobody);
-            let entry = Entry { key: VACANT, generation: 0, ledger, shared: None, datagrams };
-            self.entries.push(entry);
-            self.entries.len() - 1
-        });
-        let entry = &mut self.entries[index];
+    ) -> Option<(u16, u64)> {
+        let index = self.vacant.pop().or_else(|| self.add_entry())?;
+        let entry = self.entries.get_mut(usize::from(index))?;
         entry.generation = entry.generation.wrapping_add(1);
-        let short = u16::try_from(index).unwrap_or(SHARED);
-        let place = Identifier { index: short, generation: entry.generation, number: 0 }.pack();
+        let place = Identifier { index, generation: entry.generation, number: 0 }.pack();
         entry.key = key(place);
         entry.ledger = Arc::clone(ledger);
         entry.shared = shared.cloned();
         entry.datagrams = datagrams;
-        (index, place)
+        Some((index, place))
+    }
+
+    fn add_entry(&mut self) -> Option<u16> {
+        let index = u16::try_from(self.entries.len()).ok().filter(|&index| index != SHARED)?;
+        let ledger = Arc::clone(&self.nobody);
+        let datagrams = false;
+        self.entries.push(Entry { key: VACANT, generation: 0, ledger, shared: None, datagrams });
+        Some(index)
     }
 
     /// Takes a place back; what had it is to be dropped without a lock.
-    pub(super) fn remove(&mut self, index: usize) -> Option<(Arc<Ledger>, Option<Arc<Shared>>)> {
+    pub(super) fn remove(&mut self, index: u16) -> Option<(Arc<Ledger>, Option<Arc<Shared>>)> {
         self.by_number.retain(|_, other| *other != index);
-        let entry = self.entries.get_mut(index)?;
+        let entry = self.entries.get_mut(usize::from(index))?;
         entry.key = VACANT;
+        self.vacant.push(index);
         Some((std::mem::replace(&mut entry.ledger, Arc::clone(&self.nobody)), entry.shared.take()))
     }
 
     /// Whether nothing completes here.
     pub(super) fn are_none(&self) -> bool {
-        self.entries.iter().all(Entry::is_vacant)
+        self.entries.len() == self.vacant.len()
     }
 
     /// Whether there is more to say of any of these than that something succeeded: it has to be
     /// looked at.
     #[inline(always)]
     pub(super) fn are_special(&self, list: &[WorkCompletion]) -> bool {
-        const { assert!(sys::IBV_WC_SUCCESS == 0) };
-        // One, which is what most polls find, and a full list, in a known number of steps.
-        let (status, flags) = if let [one] = list {
-            (one.status, one.wc_flags)
-        } else if let Ok(full) = <&[WorkCompletion; BATCH]>::try_from(list) {
-            gather(full)
-        } else {
-            gather(list)
+        // A full list in a known number of steps.
+        let (status, flags) = match <&[WorkCompletion; BATCH]>::try_from(list) {
+            Ok(full) => gather(full),
+            Err(_) => gather(list),
         };
-        let extra = flags & (self.invalidated | sys::IBV_WC_WITH_IMM) != 0;
         let shared = || list.iter().any(|entry| is_shared(entry.wr_id));
-        status != 0 || extra || (!self.by_number.is_empty() && shared())
+        self.say_more(status, flags) || (!self.by_number.is_empty() && shared())
+    }
+
+    /// Whether status and flags say more than that something succeeded.
+    #[inline(always)]
+    fn say_more(&self, status: u32, flags: u32) -> bool {
+        const { assert!(sys::IBV_WC_SUCCESS == 0) };
+        status | flags & (self.invalidated | sys::IBV_WC_WITH_IMM) != 0
+    }
+
+    /// Takes a completion, if it is what most are; one from a shared queue has no entry.
+    #[inline(always)]
+    pub(super) fn take_lone(&self, from: &WorkCompletion, into: &mut Success) -> bool {
+        !self.say_more(from.status, from.wc_flags) && self.take(from, into)
     }
 
     /// Takes a completion of a list that is not special, if it is what most are.
@@ -226,7 +232,7 @@ impl Routes {
         place: u32,
         status: DtoStatus,
     ) -> Option<(Done, RoomRef<'_>)> {
-        let entry = self.entries.get(*self.by_number.get(&from.qp_num)?)?;
+        let entry = self.entries.get(usize::from(*self.by_number.get(&from.qp_num)?))?;
         let (ledger, shared) = (&entry.ledger, entry.shared.as_ref()?);
         if self.is_trouble(status) {
             queue.trouble(ledger);
@@ -351,6 +357,25 @@ mod tests {
         assert_eq!((id.index, id.generation, id.number), (513, 65535, u32::MAX));
         assert_eq!(id.shared_place(), None);
         assert_eq!(Identifier::unpack(shared_identifier(9)).shared_place(), Some(9));
+    }
+
+    #[test]
+    fn places_are_as_many_as_identifiers_tell_apart_and_used_again() {
+        let mut routes = Routes::new(&Limits::default());
+        let ledger = Arc::new(Ledger::new(1, 0, 1, 0));
+        let mut seen = std::collections::HashSet::new();
+        while let Some((_, place)) = routes.add(&ledger, None, false) {
+            assert!(seen.insert(place) && !is_shared(place));
+        }
+        assert_eq!(seen.len(), usize::from(SHARED));
+        assert!(routes.remove(7).is_some());
+        let (index, place) = routes.add(&ledger, None, false).expect("one is free");
+        assert!(index == 7 && seen.insert(place), "told apart from the one before");
+        for index in 0..SHARED {
+            assert!(!routes.are_none());
+            routes.remove(index);
+        }
+        assert!(routes.are_none());
     }
 
     #[test]
