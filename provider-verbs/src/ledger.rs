@@ -4,6 +4,7 @@
 //! nothing else is valid: so cookie, operation and flags are kept here, in a ring. The poster
 //! writes a place and then moves the tail, under its own lock; whoever harvests completions
 //! moves the head, under the lock of the completion queue. No lock is common to both.
+#![allow(unsafe_code, reason = "each post and each completion finds its place in the ring")]
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -73,8 +74,9 @@ pub(crate) struct Ledger {
     pub(crate) tag: u64,
     /// The key of the endpoint, to tell it when something fails.
     pub(crate) owner: u64,
+    /// A power of two.
     places: Box<[Place]>,
-    /// Their number is a power of two, and this is one less.
+    /// One less than there are places.
     mask: usize,
     /// The number of the next post; numbers run on over the ring.
     tail: AtomicU32,
@@ -113,8 +115,10 @@ impl Ledger {
         }
     }
 
+    #[inline(always)]
     fn place(&self, number: u32) -> &Place {
-        &self.places[number as usize & self.mask]
+        // SAFETY: a number of at most the mask is below the number of places, which never changes.
+        unsafe { self.places.get_unchecked(number as usize & self.mask) }
     }
 
     /// Gives the room of a post back, as its completion is polled.
@@ -226,7 +230,7 @@ impl Ledger {
         if number != self.head.load(Ordering::Relaxed) {
             return None;
         }
-        let place = self.places.get(number as usize & self.mask)?;
+        let place = self.place(number);
         // Acquire: it was written with the tail, if this is not over.
         let traits = place.traits.load(Ordering::Acquire);
         if traits & UNUSUAL != 0 {

@@ -79,7 +79,7 @@ impl Endpoint {
             operation: Operation::SendDatagram,
             ..Record::default()
         };
-        self.submit(record, |sender, hardware, id, mut flags| {
+        self.submit(self.sender.lock(), record, |sender, hardware, id, mut flags| {
             let handle = remote.handle(hardware.domain())?;
             if request.length <= sender.inline {
                 flags |= sys::IBV_SEND_INLINE;

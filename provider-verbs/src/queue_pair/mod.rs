@@ -5,6 +5,7 @@ mod datagram;
 mod parts;
 mod post;
 mod resolve;
+mod short;
 mod state;
 mod teardown;
 

@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::flags::CompletionFlags;
 use dat_core::provider::{HotArc, QueuePair, QueuePairLimits, QueuePairSpec, Service, unsupported};
 use parking_lot::Mutex;
 
@@ -20,7 +19,7 @@ use crate::engine::Target;
 use crate::errors::{exhausted, wrong_state};
 use crate::ledger::Ledger;
 use crate::shared_receive::{self, Shared};
-use crate::sys::verbs::ibv_qp_cap;
+use crate::sys::verbs::{IBV_SEND_FENCE, IBV_SEND_SIGNALED, ibv_qp_cap};
 use crate::verbs::{self, QueuePairInit, QueuePairKind};
 
 /// The bytes that a request is asked to carry with itself, where the device can.
@@ -110,9 +109,9 @@ impl Parts {
                     false => (limits.max_requests / 2).saturating_sub(1),
                 },
                 // Soft-iWARP completes what follows a read before it, unless that waits.
-                always: match device.limits.is_soft_iwarp() {
-                    true => CompletionFlags::BARRIER_FENCE,
-                    false => CompletionFlags::empty(),
+                signalled: match device.limits.is_soft_iwarp() {
+                    true => IBV_SEND_SIGNALED | IBV_SEND_FENCE,
+                    false => IBV_SEND_SIGNALED,
                 },
                 inline: 0,
                 handles: RefCell::default(),

@@ -9,7 +9,7 @@ use dat_core::flags::CompletionFlags;
 use dat_core::provider::{BindRequest, Outstanding, ReceiveRequest, Request, Work, unsupported};
 use parking_lot::MutexGuard;
 
-use super::state::{Endpoint, Mode, Sender};
+use super::state::{Endpoint, Mode, Receiver, Sender};
 use crate::completion_queue::Attachment;
 use crate::errors::{internal, no_room, wrong_state};
 use crate::ledger::{Ledger, Record};
@@ -19,16 +19,17 @@ use crate::verbs::{self, Failure, Post, What};
 use crate::window;
 
 impl Endpoint {
-    #[inline]
-    pub(super) fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
-        let mut receiver = self.receiver.lock();
+    /// Posts a receive, in any way.
+    #[inline(never)]
+    pub(super) fn post_receive_anyhow(
+        &self,
+        mut receiver: MutexGuard<'_, Receiver>,
+        receive: &ReceiveRequest<'_>,
+    ) -> Result<()> {
         let record = Record {
             cookie: receive.cookie,
             flags: receive.flags,
-            operation: match self.datagrams {
-                true => Operation::ReceiveDatagram,
-                false => Operation::Receive,
-            },
+            operation: self.receives(),
             ..Record::default()
         };
         let Some(number) = write(&receiver.ledger, &receiver.attachment, record) else {
@@ -39,10 +40,10 @@ impl Endpoint {
                 let id = receiver.attachment.identifier(number);
                 let posted =
                     segments::with(receive.segments, |list| hardware.post_receive(id, list));
-                posted.map_err(|failure| {
-                    receiver.ledger.unwrite();
-                    refused(failure)
-                })
+                match posted {
+                    Ok(()) => Ok(()),
+                    Err(failure) => Receiver::not_taken(receiver, failure),
+                }
             }
             (Mode::Held, _) => Ok(()),
             (Mode::Flushed, _) => {
@@ -59,78 +60,78 @@ impl Endpoint {
         }
     }
 
-    #[inline]
-    pub(super) fn post_request(&self, request: &Request<'_>) -> Result<()> {
-        // Those that are posted most are compiled each by itself.
-        match request.work {
-            Work::Send => self.post_as(request, Operation::Send, What::Send),
-            Work::RdmaWrite { remote } => {
-                let what = What::Write { address: remote.address, key: remote.context };
-                self.post_as(request, Operation::RdmaWrite, what)
-            }
-            Work::RdmaRead { remote } if remote.length >= request.length => {
-                let what = What::Read { address: remote.address, key: remote.context };
-                self.post_as(request, Operation::RdmaRead, what)
-            }
-            _ => self.post_seldom(request),
-        }
+    /// What a receive of this endpoint takes.
+    #[inline(always)]
+    pub(super) fn receives(&self) -> Operation {
+        if self.datagrams { Operation::ReceiveDatagram } else { Operation::Receive }
     }
 
-    /// The requests that are posted less.
+    /// Posts a request, in any way.
     #[inline(never)]
-    fn post_seldom(&self, request: &Request<'_>) -> Result<()> {
-        let operation = request.work.operation();
+    pub(super) fn post_anyhow(
+        &self,
+        sender: MutexGuard<'_, Sender>,
+        request: &Request<'_>,
+    ) -> Result<()> {
         match request.work {
+            Work::Send => self.post_as(sender, request, What::Send),
             Work::SendInvalidate { key } => {
-                self.post_any(request, operation, What::SendInvalidate { key })
+                self.post_as(sender, request, What::SendInvalidate { key })
+            }
+            Work::RdmaWrite { remote } => {
+                let what = What::Write { address: remote.address, key: remote.context };
+                self.post_as(sender, request, what)
             }
             Work::RdmaWriteImmediate { remote, immediate } => {
                 let (address, key) = (remote.address, remote.context);
-                let what = What::WriteImmediate { address, key, data: immediate };
-                self.post_any(request, operation, what)
+                self.post_as(
+                    sender,
+                    request,
+                    What::WriteImmediate { address, key, data: immediate },
+                )
             }
             Work::RdmaRead { remote } => {
+                let what = What::Read { address: remote.address, key: remote.context };
+                if remote.length >= request.length {
+                    return self.post_as(sender, request, what);
+                }
                 // It brings what the remote side has, into as much as it needs of the local one.
                 let (cut, count) = segments::first(request.segments, remote.length);
                 let cut = Request { segments: &cut[..count], length: remote.length, ..*request };
-                let what = What::Read { address: remote.address, key: remote.context };
-                self.post_any(&cut, operation, what)
+                self.post_as(sender, &cut, what)
             }
             Work::FetchAdd { add, remote } => {
                 let (address, key) = (remote.address, remote.context);
-                self.post_any(request, operation, What::FetchAdd { address, key, add })
+                self.post_as(sender, request, What::FetchAdd { address, key, add })
             }
             Work::CompareSwap { compare, swap, remote } => {
                 let (address, key) = (remote.address, remote.context);
-                let what = What::CompareSwap { address, key, compare, swap };
-                self.post_any(request, operation, what)
+                self.post_as(sender, request, What::CompareSwap { address, key, compare, swap })
             }
             _ => Err(unsupported("such a request")),
         }
     }
 
-    #[inline(never)]
-    fn post_any(&self, request: &Request<'_>, operation: Operation, what: What) -> Result<()> {
-        self.post_as(request, operation, what)
-    }
-
-    #[inline(always)]
-    fn post_as(&self, request: &Request<'_>, operation: Operation, what: What) -> Result<()> {
-        let length = request.length;
-        let (cookie, flags) = (request.cookie, request.flags);
+    fn post_as(
+        &self,
+        sender: MutexGuard<'_, Sender>,
+        request: &Request<'_>,
+        what: What,
+    ) -> Result<()> {
+        let (cookie, length, flags) = (request.cookie, request.length, request.flags);
+        let operation = request.work.operation();
         let record = Record { cookie, length, flags, operation, ..Record::default() };
-        let Some(written) = self.write(record)? else { return Ok(()) };
-        let Some(hardware) = &written.sender.hardware else { return Ok(()) };
-        let (id, mut flags) = (written.id, written.flags);
-        if what.takes_along() && length <= written.sender.inline {
-            flags |= sys::IBV_SEND_INLINE;
-        }
-        let posted = segments::with(request.segments, |segments| {
-            // SAFETY: the core checked the segments against their regions, whose memory can be
-            // read (`Span::new`).
-            unsafe { hardware.post(&Post { id, flags, segments, what }) }
-        });
-        written.end(posted.or_else(late_or_refused))
+        self.submit(sender, record, |sender, hardware, id, mut flags| {
+            if what.takes_along() && length <= sender.inline {
+                flags |= sys::IBV_SEND_INLINE;
+            }
+            segments::with(request.segments, |segments| {
+                // SAFETY: the core checked the segments against their regions, whose memory can
+                // be read (`Span::new`).
+                unsafe { hardware.post(&Post { id, flags, segments, what }) }
+            })
+            .or_else(late_or_refused)
+        })
     }
 
     pub(super) fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {
@@ -144,7 +145,7 @@ impl Endpoint {
             internal: false,
         };
         let mut key = 0;
-        self.submit(record, |_, hardware, id, flags| {
+        self.submit(self.sender.lock(), record, |_, hardware, id, flags| {
             // Requests that are posted later start after it (IBA o10-36.2.5 wants the fence
             // for windows of either type where reads are outstanding).
             key = window.post(hardware, bind, id, flags)?;
@@ -154,54 +155,29 @@ impl Endpoint {
     }
 
     /// Writes a request down and hands it to the device, or to the flushing.
-    #[inline]
     pub(super) fn submit(
         &self,
+        mut sender: MutexGuard<'_, Sender>,
         record: Record,
         post: impl FnOnce(&Sender, &verbs::QueuePair, u64, u32) -> Result<()>,
     ) -> Result<()> {
-        let Some(written) = self.write(record)? else { return Ok(()) };
-        let Some(hardware) = &written.sender.hardware else { return Ok(()) };
-        let posted = post(&written.sender, hardware, written.id, written.flags);
-        written.end(posted)
-    }
-
-    /// Writes a request down; what has to be handed to the device then.
-    #[inline(always)]
-    fn write(&self, record: Record) -> Result<Option<Written<'_>>> {
-        let sender = self.sender.lock();
         if sender.mode != Mode::Live {
-            self.write_late(sender, record)?;
-            return Ok(None);
+            return self.submit_late(sender, record);
         }
         let Some(number) = write(&sender.ledger, &sender.attachment, record) else {
             return Err(no_room());
         };
-        let mut flags = sys::IBV_SEND_SIGNALED;
-        let mut quiet = 0;
-        let wanted = record.flags | sender.always;
-        if !wanted.is_empty() {
-            if wanted.contains(CompletionFlags::SUPPRESS) && sender.quiet < sender.most_quiet {
-                (flags, quiet) = (0, sender.quiet + 1);
-            }
-            if wanted.contains(CompletionFlags::SOLICITED_WAIT) {
-                flags |= sys::IBV_SEND_SOLICITED;
-            }
-            // Soft-iWARP refuses it for reads, which take place one after the other anyway.
-            let is_read = record.operation == Operation::RdmaRead;
-            if wanted.contains(CompletionFlags::BARRIER_FENCE)
-                && !(is_read && sender.always.contains(CompletionFlags::BARRIER_FENCE))
-            {
-                flags |= sys::IBV_SEND_FENCE;
-            }
-        }
+        let (flags, quiet) = sender.flags(&record);
         let id = sender.attachment.identifier(number);
-        Ok(Some(Written { sender, id, flags, quiet }))
+        let Some(hardware) = &sender.hardware else { return Ok(()) };
+        let posted = post(&sender, hardware, id, flags);
+        sender.posted(&posted, quiet);
+        posted
     }
 
     /// The same where there is no connection, or no more.
     #[cold]
-    fn write_late(&self, sender: MutexGuard<'_, Sender>, record: Record) -> Result<()> {
+    fn submit_late(&self, sender: MutexGuard<'_, Sender>, record: Record) -> Result<()> {
         if sender.mode == Mode::Early {
             return Err(wrong_state(Subtype::InvalidStateEpNotready));
         }
@@ -247,7 +223,54 @@ impl Endpoint {
     }
 }
 
+impl Receiver {
+    /// The device did not take what was written down last.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn not_taken(this: MutexGuard<'_, Self>, failure: Failure) -> Result<()> {
+        this.ledger.unwrite();
+        Err(refused(failure))
+    }
+}
+
 impl Sender {
+    /// How a request that is written down is posted, and how many will then complete in silence.
+    fn flags(&self, record: &Record) -> (u32, u32) {
+        let wanted = record.flags;
+        // Soft-iWARP refuses a fence for reads, which take place one after the other anyway.
+        let mut flags = match record.operation {
+            Operation::RdmaRead if self.signalled != sys::IBV_SEND_SIGNALED => 0,
+            _ if wanted.contains(CompletionFlags::BARRIER_FENCE) => sys::IBV_SEND_FENCE,
+            _ => self.signalled & sys::IBV_SEND_FENCE,
+        };
+        if wanted.contains(CompletionFlags::SOLICITED_WAIT) {
+            flags |= sys::IBV_SEND_SOLICITED;
+        }
+        if wanted.contains(CompletionFlags::SUPPRESS) && self.quiet < self.most_quiet {
+            (flags, self.quiet + 1)
+        } else {
+            (flags | sys::IBV_SEND_SIGNALED, 0)
+        }
+    }
+
+    /// What was written down last was posted, or is taken back.
+    fn posted(&mut self, posted: &Result<()>, quiet: u32) {
+        if posted.is_err() {
+            self.ledger.unwrite();
+        } else {
+            self.quiet = quiet;
+        }
+    }
+
+    /// The device did not take what was written down last, which is to be told of.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn not_taken(mut this: MutexGuard<'_, Self>, failure: Failure) -> Result<()> {
+        let outcome = late_or_refused(failure);
+        this.posted(&outcome, 0);
+        outcome
+    }
+
     /// When the device tells nothing of the last request, posts one of the provider's own that
     /// it tells of: an empty write, which touches no memory.
     pub(super) fn mark(&mut self) {
@@ -266,30 +289,6 @@ impl Sender {
             return;
         }
         self.quiet = 0;
-    }
-}
-
-/// A request that is written down and not posted yet, under the lock.
-struct Written<'a> {
-    sender: MutexGuard<'a, Sender>,
-    /// What it completes under.
-    id: u64,
-    /// How it is posted.
-    flags: u32,
-    /// Requests that complete in silence, with it.
-    quiet: u32,
-}
-
-impl Written<'_> {
-    /// It was posted, or is taken back.
-    #[inline(always)]
-    fn end(mut self, posted: Result<()>) -> Result<()> {
-        if posted.is_err() {
-            self.sender.ledger.unwrite();
-        } else {
-            self.sender.quiet = self.quiet;
-        }
-        posted
     }
 }
 

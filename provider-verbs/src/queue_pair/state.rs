@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 use dat_core::error::{Error, Result, Subtype};
-use dat_core::flags::CompletionFlags;
 use dat_core::provider::{ConnectionSink, ConnectionUpcall, Peer, QueuePairLimits, Segment};
 use parking_lot::Mutex;
 
@@ -142,8 +141,8 @@ pub(super) struct Sender {
     pub(super) quiet: u32,
     /// How many of them there may be.
     pub(super) most_quiet: u32,
-    /// What all requests are posted with.
-    pub(super) always: CompletionFlags,
+    /// How a request is posted whose completion the device tells of; a read has no fence.
+    pub(super) signalled: u32,
     /// How many bytes the device takes with the request itself.
     pub(super) inline: u64,
     /// The address handles of datagrams that are outstanding, with their numbers in the ledger.

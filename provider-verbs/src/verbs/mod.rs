@@ -19,7 +19,7 @@ pub(crate) use address_handle::AddressHandle;
 pub(crate) use completion::{CompletionChannel, CompletionQueue};
 pub(crate) use device::{AsyncEvent, Context, devices, firmware};
 pub(crate) use memory::{Lent, MemoryRegion, MemoryWindow, ProtectionDomain, WindowKind};
-pub(crate) use post::{Post, What};
+pub(crate) use post::{Plain, Post, What};
 pub(crate) use queue_pair::{QueuePair, QueuePairInit, QueuePairKind, WindowBind};
 pub(crate) use shared_receive::SharedReceiveQueue;
 
@@ -48,11 +48,16 @@ impl Failure {
 
     /// The outcome of a call that returns 0, an errno, or -1 with errno set. What was returned
     /// must be looked at before anything else is called.
+    #[inline(always)]
     pub(crate) fn check(call: &'static str, returned: i32) -> Result<()> {
+        if returned == 0 { Ok(()) } else { Err(Self::returned(call, returned)) }
+    }
+
+    #[cold]
+    fn returned(call: &'static str, returned: i32) -> Self {
         match returned {
-            0 => Ok(()),
-            -1 => Err(Self::last(call)),
-            code => Err(Self { call, errno: code.saturating_abs() }),
+            -1 => Self::last(call),
+            code => Self { call, errno: code.saturating_abs() },
         }
     }
 

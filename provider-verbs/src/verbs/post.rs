@@ -1,6 +1,10 @@
 //! Requests to post, and their form in C.
 
-use std::ptr::null_mut;
+#![allow(unsafe_code, reason = "a request is a union, and mostly not all of it is written")]
+#![allow(non_camel_case_types, reason = "part of a type of C")]
+
+use std::mem::{MaybeUninit, offset_of};
+use std::ptr::{self, null_mut};
 
 use super::{AddressHandle, Sge};
 use crate::sys::verbs::{self as sys, ibv_send_wr, ibv_send_wr_wr, rdma_wr};
@@ -57,6 +61,78 @@ pub(crate) enum What<'a> {
         key: u32,
     },
 }
+
+/// What a request of the kind that is posted most does: one with one segment, and with nothing to
+/// say beside it. Addresses and keys are the peer's.
+#[derive(Clone, Copy)]
+pub(crate) enum Plain {
+    Send,
+    Write { address: u64, key: u32 },
+    Read { address: u64, key: u32 },
+}
+
+impl Plain {
+    /// Writes the form in C to a place, which borrows the segment: all that a request of its kind
+    /// has, and nothing where others have more.
+    #[inline(always)]
+    pub(super) fn write_c(
+        self,
+        id: u64,
+        flags: u32,
+        segment: &Sge,
+        place: &mut MaybeUninit<ibv_send_wr>,
+    ) {
+        let (opcode, remote) = match self {
+            Self::Send => (sys::IBV_WR_SEND, None),
+            Self::Write { address, key } => (sys::IBV_WR_RDMA_WRITE, Some((address, key))),
+            Self::Read { address, key } => (sys::IBV_WR_RDMA_READ, Some((address, key))),
+        };
+        let head = ibv_send_wr_head {
+            wr_id: id,
+            next: null_mut(),
+            sg_list: ptr::from_ref(segment).cast_mut(),
+            num_sge: 1,
+            opcode,
+            send_flags: flags,
+            imm_or_key: 0,
+        };
+        let place = place.as_mut_ptr();
+        if let Some((remote_addr, rkey)) = remote {
+            let rdma = rdma_wr { remote_addr, rkey };
+            // SAFETY: so an RDMA request starts, and the place has the room of a request.
+            unsafe { place.cast::<ibv_send_wr_rdma>().write(ibv_send_wr_rdma { head, rdma }) };
+        } else {
+            // SAFETY: the same of any request.
+            unsafe { place.cast::<ibv_send_wr_head>().write(head) };
+        }
+    }
+}
+
+/// What all requests have; the rest depends on what one does.
+#[repr(C)]
+struct ibv_send_wr_head {
+    wr_id: u64,
+    next: *mut ibv_send_wr,
+    sg_list: *mut Sge,
+    num_sge: i32,
+    opcode: u32,
+    send_flags: u32,
+    imm_or_key: u32,
+}
+
+#[repr(C)]
+struct ibv_send_wr_rdma {
+    head: ibv_send_wr_head,
+    rdma: rdma_wr,
+}
+
+const _: () = {
+    assert!(offset_of!(ibv_send_wr_head, num_sge) == offset_of!(ibv_send_wr, num_sge));
+    assert!(offset_of!(ibv_send_wr_head, opcode) == offset_of!(ibv_send_wr, opcode));
+    assert!(offset_of!(ibv_send_wr_head, send_flags) == offset_of!(ibv_send_wr, send_flags));
+    assert!(offset_of!(ibv_send_wr_head, imm_or_key) == offset_of!(ibv_send_wr, imm_or_key));
+    assert!(offset_of!(ibv_send_wr_rdma, rdma) == offset_of!(ibv_send_wr, wr));
+};
 
 impl What<'_> {
     /// Whether the device may take the bytes with the request itself.

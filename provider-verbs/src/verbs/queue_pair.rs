@@ -1,13 +1,13 @@
 //! Queue pairs.
 
 use std::mem::MaybeUninit;
-use std::ptr::{NonNull, null_mut};
+use std::ptr::{self, NonNull, null_mut};
 use std::sync::Arc;
 
 use super::memory::{Lender, Lent, handle};
 use super::{
-    CompletionQueue, Failure, MemoryRegion, MemoryWindow, NOTHING, Post, ProtectionDomain, Result,
-    Sge, SharedReceiveQueue, WindowKind, key_to_pointer, library,
+    CompletionQueue, Failure, MemoryRegion, MemoryWindow, NOTHING, Plain, Post, ProtectionDomain,
+    Result, Sge, SharedReceiveQueue, WindowKind, key_to_pointer, library,
 };
 use crate::sys::dispatch;
 use crate::sys::verbs::{
@@ -164,6 +164,17 @@ impl QueuePair {
         }
     }
 
+    /// The same with one segment, which is what most receives have.
+    #[inline(always)]
+    pub(crate) fn post_plain_receive(&self, id: u64, segment: &Sge) -> Result<()> {
+        let sg_list = ptr::from_ref(segment).cast_mut();
+        let mut receive = ibv_recv_wr { wr_id: id, next: null_mut(), sg_list, num_sge: 1 };
+        let mut bad = MaybeUninit::uninit();
+        // SAFETY: as for `post_receive`; which one is bad is written, and never read.
+        let code = unsafe { dispatch::post_recv(self.raw(), &raw mut receive, bad.as_mut_ptr()) };
+        Failure::check("ibv_post_recv", code)
+    }
+
     #[cold]
     fn post_receive_of_nothing(&self, id: u64) -> Result<()> {
         self.post_receive(id, &[NOTHING])
@@ -179,6 +190,27 @@ impl QueuePair {
         // SAFETY: the request is well formed and what it borrows lives over the call; the
         // caller answers for the memory.
         unsafe { self.post_raw(&mut request) }
+    }
+
+    /// The same of the kind that is posted most.
+    ///
+    /// # Safety
+    /// As for [`post`](Self::post).
+    #[inline(always)]
+    pub(crate) unsafe fn post_plain(
+        &self,
+        id: u64,
+        flags: u32,
+        segment: &Sge,
+        what: Plain,
+    ) -> Result<()> {
+        let mut request = MaybeUninit::uninit();
+        what.write_c(id, flags, segment, &mut request);
+        let mut bad = MaybeUninit::uninit();
+        // SAFETY: as for `post`; of the request that is written which one of its kind has.
+        let code =
+            unsafe { dispatch::post_send(self.raw(), request.as_mut_ptr(), bad.as_mut_ptr()) };
+        Failure::check("ibv_post_send", code)
     }
 
     /// # Safety
