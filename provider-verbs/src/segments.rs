@@ -53,12 +53,20 @@ pub(crate) fn first(segments: &[Segment], mut bytes: u64) -> ([Segment; MOST], u
     (list, count)
 }
 
-/// A segment in the device's form. No segment is longer than the longest message, which the
-/// device counts in 32 bits.
+/// A segment in the device's form. A receive may have more room than the device counts in 32 bits,
+/// and no message fills it.
 #[inline]
 pub(crate) fn convert(segment: &Segment) -> Sge {
     let length = u32::try_from(segment.length).unwrap_or(u32::MAX);
     Sge { addr: segment.address, length, lkey: segment.key }
+}
+
+/// The segment of a request in the device's form: the core posts none that is longer than the
+/// longest message (`Limits::max_message`).
+#[inline(always)]
+pub(crate) fn convert_sent(segment: &Segment) -> Sge {
+    debug_assert!(u32::try_from(segment.length).is_ok(), "{segment:?}");
+    Sge { addr: segment.address, length: segment.length as u32, lkey: segment.key }
 }
 
 #[cfg(test)]

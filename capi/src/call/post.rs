@@ -60,7 +60,9 @@ impl Single {
 
     #[inline(always)]
     fn post(self, post: impl FnOnce(&Endpoint, &[LmrTriplet]) -> Result<()>) -> DAT_RETURN {
-        match post(self.ep.object(), slice::from_ref(&self.segment)) {
+        // Apart, so that only the segment has to be in memory.
+        let Self { ep, segment } = self;
+        match post(ep.object(), slice::from_ref(&segment)) {
             Ok(()) => DAT_SUCCESS,
             Err(error) => failed(error),
         }

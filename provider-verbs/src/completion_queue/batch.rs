@@ -26,7 +26,8 @@ impl Batch {
     /// The oldest.
     #[inline(always)]
     pub(super) fn first(&self) -> Option<&WorkCompletion> {
-        if self.is_empty() { None } else { self.list.get(self.at) }
+        // The remainder is the place itself, and tells the compiler that it is one.
+        if self.is_empty() { None } else { Some(&self.list[self.at % BATCH]) }
     }
 
     /// The oldest is taken.
@@ -45,13 +46,19 @@ impl Batch {
     /// Takes the next ones from the device, when there are none left, and returns them.
     #[inline(always)]
     pub(super) fn fill(&mut self, device: &CompletionQueue) -> &[WorkCompletion] {
+        let count = device.poll(&mut self.list);
         self.at = 0;
-        self.end = device.poll(&mut self.list).unwrap_or(0).min(BATCH);
+        // One, which is what most polls find, in a known number of steps.
+        if count == Ok(1) {
+            self.end = 1;
+            return &self.list[..1];
+        }
+        self.end = count.unwrap_or(0).min(BATCH);
         &self.list[..self.end]
     }
 
-    /// All that are there.
-    pub(super) fn rest(&self) -> &[WorkCompletion] {
-        self.list.get(self.at..self.end).unwrap_or_default()
+    /// What [`fill`](Self::fill) returned last.
+    pub(super) fn filled(&self) -> &[WorkCompletion] {
+        &self.list[..self.end.min(BATCH)]
     }
 }

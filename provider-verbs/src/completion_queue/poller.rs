@@ -79,23 +79,21 @@ impl Inner {
         }
     }
 
-    /// Takes the oldest completion of the batch, if it is what most are.
+    /// Takes the oldest completion of the batch, if it is what most are; nothing where there is
+    /// none.
     #[inline(always)]
-    fn take(&mut self, into: &mut Success) -> bool {
-        let Some(entry) = self.batch.first() else { return false };
-        let taken = self.routes.take(entry, into);
-        if taken {
-            self.batch.pass();
+    fn take(&mut self, into: &mut Success) -> Taken {
+        let Some(entry) = self.batch.first() else { return Taken::Nothing };
+        if !self.routes.take(entry, into) {
+            return Taken::Other;
         }
-        taken
+        self.batch.pass();
+        Taken::Success
     }
 
-    /// Takes the oldest completion, if it is what most are, from wherever it is.
+    /// Takes the next completion where the batch has none.
     #[inline(always)]
-    fn take_any(&mut self, queue: &Queue, into: &mut Success) -> Taken {
-        if !self.batch.is_empty() {
-            return self.taken_or_other(into);
-        }
+    fn take_next(&mut self, queue: &Queue, into: &mut Success) -> Taken {
         if !self.taken.is_empty() || self.notify != Notify::Off {
             return Taken::Other;
         }
@@ -105,41 +103,40 @@ impl Inner {
                 self.batch.pass();
                 Taken::Success
             }
-            _ => self.take_of_many(queue, into),
+            _ => self.take_of_filled(queue, into),
         }
     }
 
     /// The same of what the device just gave.
     #[inline(never)]
-    fn take_of_many(&mut self, queue: &Queue, into: &mut Success) -> Taken {
-        if self.routes.are_special(self.batch.rest()) {
+    fn take_of_filled(&mut self, queue: &Queue, into: &mut Success) -> Taken {
+        if self.routes.are_special(self.batch.filled()) {
             self.reveal(queue);
             return if self.taken.is_empty() { Taken::Nothing } else { Taken::Other };
         }
-        self.taken_or_other(into)
-    }
-
-    #[inline(always)]
-    fn taken_or_other(&mut self, into: &mut Success) -> Taken {
-        if self.take(into) { Taken::Success } else { Taken::Other }
+        self.take(into)
     }
 }
 
 impl Poller {
-    /// What [`CompletionPoller::take`] does where the batch has nothing for it, under the lock.
+    /// What [`CompletionPoller::take`] does where the batch has nothing, under the lock.
     #[inline(never)]
     fn take_from_device(
         mut inner: OwnerGuard<'_, Inner>,
         queue: &Queue,
         into: &mut Success,
     ) -> Taken {
-        inner.take_any(queue, into)
+        inner.take_next(queue, into)
     }
 
     #[cold]
     #[inline(never)]
     fn take_in_turn(&self, into: &mut Success) -> Taken {
-        self.0.inner.lock().take_any(&self.0, into)
+        let mut inner = self.0.inner.lock();
+        match inner.take(into) {
+            Taken::Nothing => inner.take_next(&self.0, into),
+            taken => taken,
+        }
     }
 }
 
@@ -174,11 +171,11 @@ impl CompletionPoller for Poller {
     #[inline]
     fn take(&mut self, into: &mut Success) -> Taken {
         let Some(mut inner) = self.0.inner.lock_as_owner() else { return self.take_in_turn(into) };
-        if inner.take(into) {
-            return Taken::Success;
+        match inner.take(into) {
+            // The lock goes along, so that nothing has to be kept here for what comes once a batch.
+            Taken::Nothing => Self::take_from_device(inner, &self.0, into),
+            taken => taken,
         }
-        // The lock goes along, so that nothing has to be kept here for what comes once a batch.
-        Self::take_from_device(inner, &self.0, into)
     }
 
     fn notify(&mut self, mode: Notify) -> bool {

@@ -100,7 +100,7 @@ impl Endpoint {
             _ if length <= sender.inline => sender.signalled | sys::IBV_SEND_INLINE,
             _ => sender.signalled,
         };
-        let segment = segments::convert(segment);
+        let segment = segments::convert_sent(segment);
         // SAFETY: the core checked the segment against its region, whose memory can be read
         // (`Span::new`).
         match unsafe { hardware.post_plain(id, flags, &segment, what) } {
