@@ -3,6 +3,7 @@
 mod alone;
 mod bulk;
 mod connect;
+mod crossing;
 mod report;
 mod scale;
 mod skeleton;

@@ -1,7 +1,6 @@
 //! The least work that could do what a transfer does, without a layer: what rows stand beside.
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The bytes of a small message.
 pub(super) const MESSAGE: usize = 64;
@@ -119,62 +118,5 @@ impl Skeleton {
         black_box(cookie);
         black_box(length);
         black_box(status) == 0
-    }
-}
-
-/// A ring from one thread to another whose slots carry a message: a line with its number and a
-/// completion, and a line with the bytes.
-pub(super) struct Channel {
-    slots: Vec<Slot>,
-    taken: Padded,
-}
-
-#[repr(align(128))]
-#[derive(Default)]
-struct Padded(AtomicU64);
-
-#[repr(align(128))]
-#[derive(Default)]
-struct Slot {
-    number: AtomicU64,
-    cookie: AtomicU64,
-    bytes: [AtomicU64; MESSAGE / 8],
-}
-
-impl Channel {
-    pub(super) fn new() -> Self {
-        let slots = (0..SLOTS).map(|_| Slot::default()).collect();
-        Self { slots, taken: Padded::default() }
-    }
-
-    /// Sends message `number`, counted from 1; waits for room.
-    #[inline]
-    pub(super) fn send(&self, number: u64, room: &mut u64) {
-        while number > *room {
-            *room = self.taken.0.load(Ordering::Acquire) + SLOTS as u64;
-            if number > *room {
-                std::hint::spin_loop();
-            }
-        }
-        let slot = &self.slots[number as usize % SLOTS];
-        for (index, word) in slot.bytes.iter().enumerate() {
-            word.store(number + index as u64, Ordering::Relaxed);
-        }
-        slot.cookie.store(number, Ordering::Relaxed);
-        slot.number.store(number, Ordering::Release);
-    }
-
-    /// Waits, awake, for message `number`.
-    #[inline]
-    pub(super) fn receive(&self, number: u64) {
-        let slot = &self.slots[number as usize % SLOTS];
-        while slot.number.load(Ordering::Acquire) != number {
-            std::hint::spin_loop();
-        }
-        for word in &slot.bytes {
-            black_box(word.load(Ordering::Relaxed));
-        }
-        black_box(slot.cookie.load(Ordering::Relaxed));
-        self.taken.0.store(number, Ordering::Release);
     }
 }

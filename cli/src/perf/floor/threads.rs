@@ -10,7 +10,8 @@ use dat_core::{CompletionFlags, Event, Timeout};
 use super::super::Op;
 use super::super::lane::Lane;
 use super::super::rig::Rig;
-use super::skeleton::{Channel, MESSAGE};
+use super::crossing::{Receives, Ring, Way};
+use super::skeleton::MESSAGE;
 use super::{Bench, Row, Samples, Unit};
 use crate::fault::Fault;
 
@@ -19,6 +20,9 @@ const BATCH: u64 = 256;
 
 /// Receives that are posted ahead of messages, as programs do that answer quickly.
 const AHEAD: u64 = 16;
+
+/// What most rows here stand beside.
+const SHAPE: &str = "receives, message and completions alone, unlocked";
 
 /// How two threads wait for each other's messages.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,14 +33,20 @@ enum Wait {
 
 pub(super) fn polling(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> {
     let rig = Rig::new(bench.name, bench.patience)?;
-    let (time, floor) =
-        bench.both(|| ping_pong(&rig, bench.round, Wait::Awake), || Ok(channels(bench.round)))?;
-    let floors = ("rings across, with the same message", &floor);
+    let (time, floor) = bench.both(
+        || ping_pong(&rig, bench.round, Wait::Awake),
+        || Ok(back_and_forth::<Receives>(bench.round)),
+    )?;
+    let floors = (SHAPE, &floor);
     let what = "half a round trip, both poll";
     rows.push(Row::new("polling", what, Unit::Nanos, &time, floors, Some(1.3)));
+    let rings = || back_and_forth::<Ring>(bench.round / 2);
+    let ring = Samples((0..super::ROUNDS).map(|_| rings()).collect());
+    let what = "the floor above beside the message alone";
+    rows.push(Row::new("ring", what, Unit::Nanos, &floor, ("rings with the message", &ring), None));
     let line = Samples((0..super::ROUNDS).map(|_| cache_line(bench.round / 2)).collect());
-    let what = "the floor above beside a cache line alone";
-    rows.push(Row::new("line", what, Unit::Nanos, &floor, ("a cache line across", &line), None));
+    let what = "those rings beside a cache line alone";
+    rows.push(Row::new("line", what, Unit::Nanos, &ring, ("a cache line across", &line), None));
     rig.end()
 }
 
@@ -56,9 +66,9 @@ pub(super) fn one_way(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Faul
         ("one_way", "one way, every send completes", 1, 25.0 / 85.0),
         ("one_way_suppressed", "one way, sends suppressed", rig.signal_every, 35.0 / 85.0),
     ] {
-        let (rate, floor) =
-            bench.both(|| stream(&rig, bench.round, every), || Ok(channel(bench.round)))?;
-        let floors = ("a ring across, with the same message", &floor);
+        let (rate, floor) = bench
+            .both(|| stream(&rig, bench.round, every), || Ok(there::<Receives>(bench.round)))?;
+        let floors = (SHAPE, &floor);
         rows.push(Row::new(key, what, Unit::Millions, &rate, floors, Some(target)));
     }
     rig.end()
@@ -154,9 +164,9 @@ fn hear(lane: &Lane<'_>, event: &mut Event, wait: Wait) -> Result<(), Fault> {
     lane.whole(event)
 }
 
-/// As [`ping_pong`], through two rings.
-fn channels(budget: Duration) -> f64 {
-    let (there, back) = (Channel::new(), Channel::new());
+/// As [`ping_pong`], on two ways.
+fn back_and_forth<W: Way>(budget: Duration) -> f64 {
+    let (there, back) = (W::default(), W::default());
     let last = AtomicU64::new(u64::MAX);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -342,16 +352,16 @@ fn stream(rig: &Rig, budget: Duration, every: u32) -> Result<f64, Fault> {
     Ok(rate)
 }
 
-/// As [`stream`], through a ring.
-fn channel(budget: Duration) -> f64 {
-    let ring = Channel::new();
+/// As [`stream`], on a way.
+fn there<W: Way>(budget: Duration) -> f64 {
+    let way = W::default();
     let last = AtomicU64::new(u64::MAX);
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut number = 0;
             while number != last.load(Ordering::Relaxed) {
                 number += 1;
-                ring.receive(number);
+                way.receive(number);
             }
         });
         let (mut number, mut room) = (0, 0);
@@ -359,13 +369,13 @@ fn channel(budget: Duration) -> f64 {
         loop {
             for _ in 0..BATCH {
                 number += 1;
-                ring.send(number, &mut room);
+                way.send(number, &mut room);
             }
             let time = start.elapsed();
             if time >= budget {
                 let done = number;
                 last.store(done + 1, Ordering::Relaxed);
-                ring.send(done + 1, &mut room);
+                way.send(done + 1, &mut room);
                 return done as f64 / time.as_secs_f64() / 1e6;
             }
         }
