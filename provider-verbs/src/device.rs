@@ -16,6 +16,8 @@ pub(crate) struct Device {
     pub(crate) engine: Arc<Engine>,
     /// Ends them when the last object is gone.
     _threads: Threads,
+    /// See [`block_bad_place`].
+    _placeholder: Option<Arc<CompletionQueue>>,
     pub(crate) port: u8,
     /// The address that connections come from and go to; its port is 0.
     pub(crate) address: SocketAddr,
@@ -118,6 +120,17 @@ fn has_resize(context: &Context) -> bool {
     !tried.is_err_and(|failure| matches!(failure.errno, libc::EOPNOTSUPP | libc::ENOSYS))
 }
 
+/// Takes the place in the mappings of a fresh context that libsiw holds for a failure: 0x90 pages
+/// from their beginning. Whatever is mapped there next could not be made, and no error said why.
+/// Mappings are given the first place that is free, so a queue that begins before it keeps it.
+fn block_bad_place(context: &Context) -> Option<Arc<CompletionQueue>> {
+    const PAGES: usize = 0x90 + 1;
+    const PAGE: usize = 4096;
+    const ENTRY: usize = 32;
+    // Without it one object of very many fails.
+    CompletionQueue::new(context, (PAGES * PAGE / ENTRY) as u32, 0, None).ok()
+}
+
 /// The payload of a packet, by its code (ibv_query_port(3)).
 const fn mtu(code: u32) -> u32 {
     match code {
@@ -150,9 +163,10 @@ impl Device {
         sink: Arc<dyn AdapterSink>,
     ) -> Result<Arc<Self>> {
         let limits = Limits::new(&context, port)?;
+        let _placeholder = limits.is_soft_iwarp().then(|| block_bad_place(&context)).flatten();
         let threads = Engine::start(context, port, sink)?;
         let engine = Arc::clone(threads.engine());
-        Ok(Arc::new(Self { engine, _threads: threads, port, address, limits }))
+        Ok(Arc::new(Self { engine, _threads: threads, _placeholder, port, address, limits }))
     }
 
     pub(crate) fn context(&self) -> &Context {

@@ -164,8 +164,9 @@ fn make(
         };
         verbs::QueuePair::new(&domain.hardware, &init)
     };
-    // A device may have no room for that with so many segments.
+    // A device may have no room for that with so many segments, or at all.
     with_inline(INLINE)
+        .or_else(|_| with_inline(INLINE / 2))
         .or_else(|_| with_inline(0))
         .map(Arc::new)
         .map_err(|failure| exhausted(failure, Subtype::ResourceTep, "queue pair of that size"))
