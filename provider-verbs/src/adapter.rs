@@ -25,8 +25,9 @@ const MOST_SEGMENTS: u32 = 32;
 /// 36 in which the connection manager has the addresses.
 const PRIVATE_DATA: u32 = 56;
 
-/// Private data of an iWARP request (RFC 5044), less what the connection manager counts in.
-const PRIVATE_DATA_IWARP: u32 = 255;
+/// The same of iWARP: the connection manager counts its private data in eight bits, and four bytes of
+/// those are the peers' (RFC 6581).
+const PRIVATE_DATA_IWARP: u32 = 255 - 4;
 
 pub(crate) struct VerbsAdapter {
     name: String,

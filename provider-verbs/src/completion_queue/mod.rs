@@ -70,6 +70,8 @@ struct Inner {
     closed: bool,
     /// What to ask for so as to be told of failures while nobody polls ever.
     unpolled: Armed,
+    /// What to ask for so as to be told of solicited completions.
+    solicited: Armed,
 }
 
 /// What the device was asked to tell of.
@@ -137,6 +139,12 @@ impl Queue {
             closed: sink.is_none(),
             // Soft-RoCE tells of failures only whoever asks for everything.
             unpolled: match device.limits.is_soft_roce() {
+                true => Armed::Everything,
+                false => Armed::Solicited,
+            },
+            // Soft-iWARP tells of no solicited one: there all count as such, which wakes a waiter
+            // too often, and not too seldom.
+            solicited: match device.limits.is_soft_iwarp() {
                 true => Armed::Everything,
                 false => Armed::Solicited,
             },
@@ -354,7 +362,8 @@ impl Inner {
         }
         let wanted = match self.notify {
             Notify::Off if self.closed => self.unpolled,
-            Notify::Off | Notify::Solicited => Armed::Solicited,
+            Notify::Off => Armed::Solicited,
+            Notify::Solicited => self.solicited,
             Notify::Signalled => Armed::Everything,
         };
         if self.armed == wanted || self.armed == Armed::Everything {
