@@ -76,7 +76,7 @@ impl Group {
             Self::Blocking | Self::OneWay => 4,
             Self::Apart => 2,
             Self::Bulk => 14,
-            Self::Scale => 9,
+            Self::Scale => 13,
             Self::Connect => 1,
         }
     }

@@ -1,5 +1,6 @@
 //! Rows of many endpoints and many regions, and of what one more costs.
 
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use dat_core::{
@@ -31,6 +32,33 @@ impl Jumps {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) as usize) % limit
+    }
+}
+
+/// As much memory as objects have, to tell what its lines alone cost.
+struct Lines {
+    lines: Vec<Line>,
+    /// Of one object.
+    each: usize,
+}
+
+#[repr(align(64))]
+#[derive(Clone)]
+struct Line(u64);
+
+impl Lines {
+    /// Of so many objects.
+    fn new(objects: usize, each: usize) -> Self {
+        Self { lines: vec![Line(1); objects * each], each }
+    }
+
+    /// Reads so many lines of one of the objects.
+    #[inline]
+    fn read(&self, jumps: &mut Jumps, lines: usize) {
+        let first = jumps.below(self.lines.len() / self.each) * self.each;
+        for line in &self.lines[first..first + lines] {
+            black_box(line.0);
+        }
     }
 }
 
@@ -72,9 +100,22 @@ impl Crowd {
 
     /// Send cycles on endpoints in random order.
     fn cycles(&self, jumps: &mut Jumps, count: u32, event: &mut Event) -> Result<(), Fault> {
+        self.cycles_and(jumps, count, event, |_| ())
+    }
+
+    /// The same, with something else before each.
+    #[inline]
+    fn cycles_and(
+        &self,
+        jumps: &mut Jumps,
+        count: u32,
+        event: &mut Event,
+        before: impl Fn(&mut Jumps),
+    ) -> Result<(), Fault> {
         let from = [self.source.lmr.triplet(0, MESSAGE as u64)?];
         let to = [self.target.lmr.triplet(0, MESSAGE as u64)?];
         for _ in 0..count {
+            before(jumps);
             let (a, b) = &self.pairs[jumps.below(self.pairs.len())];
             b.post_recv(&to, 1, CompletionFlags::empty())?;
             a.post_send(&from, 2, CompletionFlags::empty())?;
@@ -104,6 +145,10 @@ fn take(evd: &EventDispatcher, event: &mut Event) -> Result<(), Fault> {
     }
 }
 
+/// The lines of an endpoint and its queue pair, and those that a send cycle reads of the two sides.
+const LINES_OF_ENDPOINT: usize = 14;
+const LINES_OF_CYCLE: (usize, usize) = (5, 6);
+
 fn endpoints(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Fault> {
     for (key, count) in [("endpoints_100", 100), ("endpoints_10000", 10_000)] {
         let crowd = Crowd::new(rig, count / 2, 1)?;
@@ -117,8 +162,22 @@ fn endpoints(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Fa
         )?;
         let what = format!("send cycle, {count} connected endpoints in random order");
         let target = if count == 100 { 1.05 } else { added(&floor, 50.0) };
-        let floor = ("the same with two endpoints", &floor);
-        rows.push(Row::new(key, what, Unit::Nanos, &time, floor, Some(target)));
+        let floors = ("the same with two endpoints", &floor);
+        rows.push(Row::new(key, what, Unit::Nanos, &time, floors, Some(target)));
+        if count > 100 {
+            let lines = Lines::new(count, LINES_OF_ENDPOINT);
+            let read = |jumps: &mut Jumps| {
+                lines.read(jumps, LINES_OF_CYCLE.0);
+                lines.read(jumps, LINES_OF_CYCLE.1);
+            };
+            let (with, without) = bench.both(
+                || bench.time(|count| one.cycles_and(&mut steps, count, &mut other, read)),
+                || bench.time(|count| one.cycles(&mut jumps, count, &mut event)),
+            )?;
+            let what = "two endpoints, and as many lines of as much memory";
+            let floors = ("two endpoints", &without);
+            rows.push(Row::new("lines_10000", what, Unit::Nanos, &with, floors, None));
+        }
         crowd.free()?;
         one.free()?;
     }
@@ -143,13 +202,25 @@ fn regions(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Faul
         let all = many.iter().map(both_ends).collect::<Result<Vec<_>, _>>()?;
         let same = vec![both_ends(&one)?; count];
         let (time, floor) = bench.both(
-            || bench.time(|count| writes(side, &all, &mut jumps, count, &mut event)),
-            || bench.time(|count| writes(side, &same, &mut steps, count, &mut other)),
+            || bench.time(|count| writes(side, &all, &mut jumps, count, &mut event, |_| ())),
+            || bench.time(|count| writes(side, &same, &mut steps, count, &mut other, |_| ())),
         )?;
         let what = format!("RDMA write, {count} regions in random order");
         let target = added(&floor, most);
-        let floor = ("the same with one region", &floor);
-        rows.push(Row::new(key, what, Unit::Nanos, &time, floor, Some(target)));
+        let floors = ("the same with one region", &floor);
+        rows.push(Row::new(key, what, Unit::Nanos, &time, floors, Some(target)));
+        if count > 1_000 {
+            // Two regions have a line, in the table of the core and in that of the provider.
+            let tables = [Lines::new(count / 2, 1), Lines::new(count / 2, 1)];
+            let read = |jumps: &mut Jumps| tables.iter().for_each(|table| table.read(jumps, 1));
+            let (with, without) = bench.both(
+                || bench.time(|count| writes(side, &same, &mut steps, count, &mut other, read)),
+                || bench.time(|count| writes(side, &same, &mut jumps, count, &mut event, |_| ())),
+            )?;
+            let what = "one region, and two lines of as much memory";
+            let floors = ("one region", &without);
+            rows.push(Row::new("lines_100000", what, Unit::Nanos, &with, floors, None));
+        }
         let (time, floor) =
             bench.both(|| registering(bench, rig, &memory), || Ok(allocating(bench.round / 4)))?;
         let what = format!("registering a region beside {count} others");
@@ -165,15 +236,17 @@ fn both_ends(region: &Lmr) -> Result<(LmrTriplet, RmrTriplet), Fault> {
     Ok((region.triplet(0, MESSAGE as u64)?, region.remote_triplet(0, MESSAGE as u64)?))
 }
 
-/// Writes from and to regions in random order.
+/// Writes from and to regions in random order, with something else before each.
 fn writes(
     side: &Side,
     regions: &[(LmrTriplet, RmrTriplet)],
     jumps: &mut Jumps,
     count: u32,
     event: &mut Event,
+    before: impl Fn(&mut Jumps),
 ) -> Result<(), Fault> {
     for _ in 0..count {
+        before(jumps);
         let ((from, _), (_, to)) =
             (&regions[jumps.below(regions.len())], &regions[jumps.below(regions.len())]);
         side.ep.post_rdma_write(&[*from], 1, *to, CompletionFlags::empty())?;
@@ -210,7 +283,7 @@ fn allocating(budget: Duration) -> f64 {
     while spent < budget {
         let start = Instant::now();
         for number in 0..AT_ONCE {
-            blocks.push(std::hint::black_box(Box::new([number as u64; 16])));
+            blocks.push(black_box(Box::new([number as u64; 16])));
         }
         spent += start.elapsed();
         done += AT_ONCE;
