@@ -25,8 +25,8 @@ const MOST_SEGMENTS: u32 = 32;
 /// 36 in which the connection manager has the addresses.
 const PRIVATE_DATA: u32 = 56;
 
-/// The same of iWARP: the connection manager counts its private data in eight bits, and four bytes of
-/// those are the peers' (RFC 6581).
+/// The same of iWARP: the connection manager counts it in eight bits, and the depths for reads of both
+/// sides (RFC 6581) take four of the bytes.
 const PRIVATE_DATA_IWARP: u32 = 255 - 4;
 
 pub(crate) struct VerbsAdapter {

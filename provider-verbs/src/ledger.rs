@@ -224,7 +224,8 @@ impl Ledger {
     }
 
     /// The post of that number succeeded and was polled: completes it and gives its room back, if
-    /// it is the oldest outstanding and what most are; `received` is the length of a receive. The caller holds the lock of the completion queue.
+    /// it is the oldest outstanding and what most are; `received` is the length of a receive. The
+    /// caller holds the lock of the completion queue.
     #[inline(always)]
     pub(crate) fn succeed(&self, number: u32, received: u32) -> Option<Succeeded> {
         if number != self.head.load(Ordering::Relaxed) {

@@ -55,17 +55,21 @@ impl CompletionQueue for Handle {
 }
 
 impl Inner {
-    /// Takes completions from the device, when none is left that was; whether there are any now,
-    /// in the batch or, where one of them has to be looked at, among those that wait.
-    #[inline(always)]
+    /// Takes completions from the device, when none is left that was; whether there are any now.
     fn refill(&mut self, queue: &Queue) -> bool {
-        let list = self.batch.fill(&queue.hardware);
-        let found = !list.is_empty();
-        if self.routes.are_special(list) {
+        self.batch.fill(&queue.hardware);
+        self.sort(queue)
+    }
+
+    /// Whether there is any of what the device just gave: in the batch or, where one of them had to
+    /// be looked at, among those that wait.
+    #[inline(always)]
+    fn sort(&mut self, queue: &Queue) -> bool {
+        if self.routes.are_special(self.batch.filled()) {
             self.reveal(queue);
             return !self.taken.is_empty();
         }
-        found
+        !self.batch.is_empty()
     }
 
     /// Looks at what the batch has; whoever waits for it is woken soon, by the thread.
@@ -110,9 +114,8 @@ impl Inner {
     /// The same of what the device just gave.
     #[inline(never)]
     fn take_of_filled(&mut self, queue: &Queue, into: &mut Success) -> Taken {
-        if self.routes.are_special(self.batch.filled()) {
-            self.reveal(queue);
-            return if self.taken.is_empty() { Taken::Nothing } else { Taken::Other };
+        if self.sort(queue) && !self.taken.is_empty() {
+            return Taken::Other;
         }
         self.take(into)
     }

@@ -84,11 +84,8 @@ impl Endpoint {
             }
             Work::RdmaWriteImmediate { remote, immediate } => {
                 let (address, key) = (remote.address, remote.context);
-                self.post_as(
-                    sender,
-                    request,
-                    What::WriteImmediate { address, key, data: immediate },
-                )
+                let what = What::WriteImmediate { address, key, data: immediate };
+                self.post_as(sender, request, what)
             }
             Work::RdmaRead { remote } => {
                 let what = What::Read { address: remote.address, key: remote.context };
@@ -293,7 +290,6 @@ impl Sender {
 }
 
 /// Writes a post down, and returns its number if there is room.
-#[inline(always)]
 fn write(ledger: &Ledger, attachment: &Attachment, record: Record) -> Option<u32> {
     match ledger.write(&record) {
         None => write_after_all(ledger, attachment, record),

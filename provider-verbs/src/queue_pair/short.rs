@@ -27,7 +27,7 @@ impl Endpoint {
             return self.post_receive_anyhow(receiver, receive);
         };
         let id = receiver.attachment.identifier(number);
-        match hardware.post_plain_receive(id, &segments::convert(segment)) {
+        match hardware.post_receive(id, &[segments::convert(segment)]) {
             Ok(()) => Ok(()),
             Err(failure) => Receiver::not_taken(receiver, failure),
         }

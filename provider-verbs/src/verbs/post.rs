@@ -1,5 +1,4 @@
 //! Requests to post, and their form in C.
-
 #![allow(unsafe_code, reason = "a request is a union, and mostly not all of it is written")]
 #![allow(non_camel_case_types, reason = "part of a type of C")]
 

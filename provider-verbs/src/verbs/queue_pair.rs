@@ -1,7 +1,7 @@
 //! Queue pairs.
 
 use std::mem::MaybeUninit;
-use std::ptr::{self, NonNull, null_mut};
+use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
 use super::memory::{Lender, Lent, handle};
@@ -145,7 +145,7 @@ impl QueuePair {
     }
 
     /// Posts a receive (ibv_post_recv(3)).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn post_receive(&self, id: u64, segments: &[Sge]) -> Result<()> {
         let mut receive = ibv_recv_wr {
             wr_id: id,
@@ -153,10 +153,10 @@ impl QueuePair {
             sg_list: segments.as_ptr().cast_mut(),
             num_sge: i32::try_from(segments.len()).unwrap_or(i32::MAX),
         };
-        let mut bad = null_mut();
+        let mut bad = MaybeUninit::uninit();
         // SAFETY: the queue pair is alive, the receive well formed; the library copies the
-        // list, which it does not change.
-        let code = unsafe { dispatch::post_recv(self.raw(), &raw mut receive, &raw mut bad) };
+        // list, which it does not change. Which one is bad is written, and never read.
+        let code = unsafe { dispatch::post_recv(self.raw(), &raw mut receive, bad.as_mut_ptr()) };
         match Failure::check("ibv_post_recv", code) {
             Ok(()) => Ok(()),
             Err(failure) if failure.is_of_nothing(segments) => self.post_receive_of_nothing(id),
@@ -164,18 +164,8 @@ impl QueuePair {
         }
     }
 
-    /// The same with one segment, which is what most receives have.
-    #[inline(always)]
-    pub(crate) fn post_plain_receive(&self, id: u64, segment: &Sge) -> Result<()> {
-        let sg_list = ptr::from_ref(segment).cast_mut();
-        let mut receive = ibv_recv_wr { wr_id: id, next: null_mut(), sg_list, num_sge: 1 };
-        let mut bad = MaybeUninit::uninit();
-        // SAFETY: as for `post_receive`; which one is bad is written, and never read.
-        let code = unsafe { dispatch::post_recv(self.raw(), &raw mut receive, bad.as_mut_ptr()) };
-        Failure::check("ibv_post_recv", code)
-    }
-
     #[cold]
+    #[inline(never)]
     fn post_receive_of_nothing(&self, id: u64) -> Result<()> {
         self.post_receive(id, &[NOTHING])
     }

@@ -116,8 +116,8 @@ struct Entry {
 #[derive(Default)]
 struct Place(Message);
 
-/// Receives that wait from the beginning.
-const AHEAD: u64 = 16;
+/// Receives that are posted ahead of messages, as programs do that answer quickly.
+pub(super) const AHEAD: u64 = 16;
 
 impl Default for Receives {
     fn default() -> Self {

@@ -62,6 +62,10 @@ impl Lines {
     }
 }
 
+/// What comes before each where nothing does.
+#[inline]
+fn nothing(_: &mut Jumps) {}
+
 /// Connected endpoints that share dispatchers and memory.
 struct Crowd {
     pairs: Vec<(Endpoint, Endpoint)>,
@@ -98,14 +102,8 @@ impl Crowd {
         Ok(Self { pairs, recv, request, source, target })
     }
 
-    /// Send cycles on endpoints in random order.
-    fn cycles(&self, jumps: &mut Jumps, count: u32, event: &mut Event) -> Result<(), Fault> {
-        self.cycles_and(jumps, count, event, |_| ())
-    }
-
-    /// The same, with something else before each.
-    #[inline]
-    fn cycles_and(
+    /// Send cycles on endpoints in random order, with something else before each.
+    fn cycles(
         &self,
         jumps: &mut Jumps,
         count: u32,
@@ -157,8 +155,8 @@ fn endpoints(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Fa
         let (mut event, mut other) = (Event::default(), Event::default());
         let (mut jumps, mut steps) = (Jumps(1), Jumps(1));
         let (time, floor) = bench.both(
-            || bench.time(|count| crowd.cycles(&mut jumps, count, &mut event)),
-            || bench.time(|count| one.cycles(&mut steps, count, &mut other)),
+            || bench.time(|count| crowd.cycles(&mut jumps, count, &mut event, nothing)),
+            || bench.time(|count| one.cycles(&mut steps, count, &mut other, nothing)),
         )?;
         let what = format!("send cycle, {count} connected endpoints in random order");
         let target = if count == 100 { 1.05 } else { added(&floor, 50.0) };
@@ -171,8 +169,8 @@ fn endpoints(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Fa
                 lines.read(jumps, LINES_OF_CYCLE.1);
             };
             let (with, without) = bench.both(
-                || bench.time(|count| one.cycles_and(&mut steps, count, &mut other, read)),
-                || bench.time(|count| one.cycles(&mut jumps, count, &mut event)),
+                || bench.time(|count| one.cycles(&mut steps, count, &mut other, read)),
+                || bench.time(|count| one.cycles(&mut jumps, count, &mut event, nothing)),
             )?;
             let what = "two endpoints, and as many lines of as much memory";
             let floors = ("two endpoints", &without);
@@ -202,8 +200,8 @@ fn regions(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Faul
         let all = many.iter().map(both_ends).collect::<Result<Vec<_>, _>>()?;
         let same = vec![both_ends(&one)?; count];
         let (time, floor) = bench.both(
-            || bench.time(|count| writes(side, &all, &mut jumps, count, &mut event, |_| ())),
-            || bench.time(|count| writes(side, &same, &mut steps, count, &mut other, |_| ())),
+            || bench.time(|count| writes(side, &all, &mut jumps, count, &mut event, nothing)),
+            || bench.time(|count| writes(side, &same, &mut steps, count, &mut other, nothing)),
         )?;
         let what = format!("RDMA write, {count} regions in random order");
         let target = added(&floor, most);
@@ -215,7 +213,7 @@ fn regions(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Faul
             let read = |jumps: &mut Jumps| tables.iter().for_each(|table| table.read(jumps, 1));
             let (with, without) = bench.both(
                 || bench.time(|count| writes(side, &same, &mut steps, count, &mut other, read)),
-                || bench.time(|count| writes(side, &same, &mut jumps, count, &mut event, |_| ())),
+                || bench.time(|count| writes(side, &same, &mut jumps, count, &mut event, nothing)),
             )?;
             let what = "one region, and two lines of as much memory";
             let floors = ("one region", &without);

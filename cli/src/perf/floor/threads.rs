@@ -10,16 +10,13 @@ use dat_core::{CompletionFlags, Event, Timeout};
 use super::super::Op;
 use super::super::lane::Lane;
 use super::super::rig::Rig;
-use super::crossing::{Receives, Ring, Way};
+use super::crossing::{AHEAD, Receives, Ring, Way};
 use super::skeleton::MESSAGE;
 use super::{Bench, Row, Samples, Unit};
 use crate::fault::Fault;
 
 /// Messages between two looks at the clock.
 const BATCH: u64 = 256;
-
-/// Receives that are posted ahead of messages, as programs do that answer quickly.
-const AHEAD: u64 = 16;
 
 /// What most rows here stand beside.
 const SHAPE: &str = "receives, message and completions alone, unlocked";
