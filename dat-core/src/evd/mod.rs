@@ -1,6 +1,7 @@
 //! Event dispatchers: queues of events, and the ways to take events from them.
 
 mod alarm;
+mod awake;
 mod count;
 mod patience;
 mod queue;
@@ -493,6 +494,7 @@ impl EvdInner {
             // have its own word undone.
             let streams = self.streams.lock();
             let mut queue = self.queue.lock();
+            queue.set_mode(streams.mode());
             queue.notify(self.alarm.wanted(streams.mode()))
         };
         if ready {

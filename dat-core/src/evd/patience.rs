@@ -3,6 +3,10 @@
 //! To sleep and to be woken takes a processor some 25 µs, most of them before the answer is seen.
 //! A waiter that looks for about as long before it sleeps pays at most twice what it must, and
 //! where the answer comes soon it pays next to nothing.
+//!
+//! Looking in vain is done less and less. But two that sleep both answer late only because the
+//! other had to be woken first: a sleep that was short is a reason to try once more, which is
+//! tried ever less often while nothing comes of it.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -14,18 +18,26 @@ use crate::timeout::Timeout;
 pub(super) struct Patience {
     /// How often the next waiter looks.
     turns: u32,
+    /// So many short sleeps are not taken for a reason to look again.
+    pass: u32,
+    /// How many it will be after the next that was.
+    doubt: u32,
 }
 
 /// About as long as a sleep costs. The models of `.ci/loom` try the sleep, and one turn.
-const MOST: u32 = if cfg!(all(test, loom)) { 1 } else { 256 };
+const MOST: u32 = if cfg!(all(test, loom)) { 1 } else { 1024 };
 /// So many remain when it was in vain again and again: an answer within them ends that.
 const LEAST: u32 = if cfg!(all(test, loom)) { 1 } else { 32 };
 /// Who waits for a shorter time sleeps at once, so as not to be late.
 const SHORTEST: Duration = Duration::from_micros(200);
+/// A sleep of two, each of which has to be woken, takes no longer.
+const NAP: Duration = Duration::from_micros(100);
+/// Short sleeps between two tries, at the most.
+const DOUBT: u32 = 1024;
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { turns: MOST }
+        Self { turns: MOST, pass: 0, doubt: 1 }
     }
 }
 
@@ -39,7 +51,25 @@ impl Patience {
 
     /// What came of looking.
     pub(super) fn learn(&mut self, answered: bool) {
-        self.turns = if answered { MOST } else { (self.turns / 2).max(LEAST) };
+        if answered {
+            *self = Self::default();
+        } else {
+            self.turns = (self.turns / 2).max(LEAST);
+        }
+    }
+
+    /// How long it was until the sleeper was answered.
+    pub(super) fn learn_of_sleep(&mut self, time: Duration) {
+        if time > NAP {
+            return;
+        }
+        if self.pass > 0 {
+            self.pass -= 1;
+            return;
+        }
+        self.turns = MOST;
+        self.pass = self.doubt;
+        self.doubt = (self.doubt * 2).min(DOUBT);
     }
 }
 
@@ -63,6 +93,28 @@ mod tests {
         assert_eq!(patience.turns, LEAST);
         patience.learn(true);
         assert_eq!(patience.turns, MOST);
+    }
+
+    #[test]
+    fn a_short_sleep_is_a_reason_to_look_again_and_ever_less_often_one_in_vain() {
+        let mut patience = Patience::default();
+        let in_vain = |patience: &mut Patience| (0..20).for_each(|_| patience.learn(false));
+        in_vain(&mut patience);
+        patience.learn_of_sleep(NAP * 2);
+        assert_eq!(patience.turns, LEAST, "nobody sleeps that long because of the other");
+        let mut tries = Vec::new();
+        for sleep in 0..5000 {
+            patience.learn_of_sleep(NAP);
+            if patience.turns == MOST {
+                tries.push(sleep);
+            }
+            in_vain(&mut patience);
+        }
+        assert_eq!(tries, [0, 2, 5, 10, 19, 36, 69, 134, 263, 520, 1033, 2058, 3083, 4108]);
+        patience.learn(true);
+        in_vain(&mut patience);
+        patience.learn_of_sleep(NAP);
+        assert_eq!(patience.turns, MOST, "an answer makes up for all of it");
     }
 
     #[test]

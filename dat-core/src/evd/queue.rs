@@ -7,9 +7,11 @@
 use std::collections::VecDeque;
 
 use super::patience::Patience;
+use super::streams::Mode;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
 use crate::provider::{Completion, CompletionPoller, Notify, Success, Taken};
+use crate::timeout::Timeout;
 
 /// What became of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +36,10 @@ pub(super) struct Queue {
     dead: bool,
     /// Somebody counts the events that are taken.
     counted: bool,
+    /// Which arrivals ring.
+    notify: Notify,
+    /// Who decides over that; a mode that ended with its streams stays until the next.
+    mode: Mode,
     pub(super) patience: Patience,
 }
 
@@ -76,6 +82,8 @@ impl Queue {
             evicted: false,
             dead: false,
             counted: false,
+            notify: Notify::Off,
+            mode: Mode::default(),
             patience: Patience::default(),
         }
     }
@@ -116,6 +124,21 @@ impl Queue {
     pub(super) fn set_unwaitable(&mut self, unwaitable: bool) {
         self.unwaitable = unwaitable;
         self.evicted |= unwaitable && self.waiter;
+    }
+
+    /// Whether any arrival rings.
+    pub(super) fn is_listened_to(&self) -> bool {
+        self.notify != Notify::Off
+    }
+
+    /// The mode of the streams is that now.
+    pub(super) fn set_mode(&mut self, mode: Mode) {
+        self.mode = mode;
+    }
+
+    /// How often a waiter looks before it sleeps.
+    pub(super) fn turns(&self, timeout: Timeout) -> u32 {
+        self.patience.turns(self.mode, timeout)
     }
 
     /// Length and whether it can be waited on.
@@ -221,6 +244,7 @@ impl Queue {
 
     /// Sets which arrivals ring; whether completions are waiting already.
     pub(super) fn notify(&mut self, mode: Notify) -> bool {
+        self.notify = mode;
         self.poller().notify(mode)
     }
 

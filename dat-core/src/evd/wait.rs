@@ -2,6 +2,7 @@
 
 use std::cell::LazyCell;
 use std::os::fd::BorrowedFd;
+use std::time::Instant;
 
 use super::streams::Mode;
 use super::{EvdInner, EventDispatcher};
@@ -9,7 +10,6 @@ use crate::counters::EvdCounter;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
 use crate::signal::Slept;
-use crate::sync::pause_shortly;
 use crate::timeout::Timeout;
 
 /// How a wait ended.
@@ -37,9 +37,6 @@ impl Waited {
 
 const WAIT: &str = "dat_evd_wait";
 
-/// Looks at the queue before the time-out begins to count, which takes them a microsecond.
-const SOON: u32 = 16;
-
 impl EventDispatcher {
     /// Waits until at least `threshold` events are queued and takes the first
     /// (dat_evd_wait(3DAT)). The waiting thread owns the dispatcher meanwhile.
@@ -54,6 +51,13 @@ impl EventDispatcher {
         let inner = &*self.inner;
         // Who is answered soon needs no clock.
         let deadline = LazyCell::new(|| timeout.deadline());
+        let begin_to_count = || _ = LazyCell::force(&deadline);
+        if let Some(more) = inner.wait_awake(timeout, threshold, event, begin_to_count) {
+            if more == 0 {
+                inner.alarm.drained();
+            }
+            return Ok(Waited::Event { more: count(more) });
+        }
         let mode = inner.streams.lock().mode();
         inner.tally().count(EvdCounter::Wait);
         let mut queue = inner.queue.lock();
@@ -70,26 +74,7 @@ impl EventDispatcher {
         if queued < threshold && !timeout.is_zero() {
             queue.set_waiter(true);
             inner.alarm.begin_wait();
-            let turns = queue.patience.turns(mode, timeout);
-            for turn in 0..turns {
-                if turn == SOON {
-                    LazyCell::force(&deadline);
-                }
-                drop(queue);
-                pause_shortly();
-                queue = inner.queue.lock();
-                queued = queue.collect();
-                if queued >= threshold || queue.has_to_go() {
-                    break;
-                }
-            }
-            if turns > 0 {
-                queue.patience.learn(queued >= threshold);
-            }
-            let mut arrivals = None;
-            if queued < threshold {
-                arrivals = inner.arrivals(mode);
-            }
+            let mut arrivals = inner.arrivals(mode);
             // The lock was held since the last look, so nobody has rung since.
             while queued < threshold && !queue.has_to_go() {
                 inner.alarm.bell.silence();
@@ -104,6 +89,7 @@ impl EventDispatcher {
                 }
                 drop(queue);
                 inner.tally().count(EvdCounter::WaitBlocked);
+                let asleep = Instant::now();
                 let slept = match arrivals {
                     Some(arrivals) => inner.alarm.bell.sleep_beside(arrivals, *deadline),
                     None => inner.alarm.bell.sleep(*deadline),
@@ -112,6 +98,9 @@ impl EventDispatcher {
                 queue = inner.queue.lock();
                 queued = queue.collect();
                 match slept {
+                    Slept::Woken if queued >= threshold => {
+                        queue.patience.learn_of_sleep(asleep.elapsed());
+                    }
                     Slept::Woken => {}
                     Slept::Late => break,
                     // Its device is gone, most likely; what is still told is told by upcalls.
