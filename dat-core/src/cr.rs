@@ -110,7 +110,8 @@ impl ConnectionRequest {
     /// `DAT_INVALID_HANDLE` for a request that was answered, or an endpoint that is missing,
     /// freed or of another adapter; `DAT_INVALID_PARAMETER` for an endpoint besides the one that
     /// the request brought, or too much private data; `DAT_INVALID_STATE` for an endpoint that
-    /// is not unconnected or has no zone. The request and the endpoint are then as before.
+    /// is not unconnected or has no zone; `DAT_INSUFFICIENT_RESOURCES` where the queue pair is made
+    /// now and there is none left. The request and the endpoint are then as before.
     pub fn accept(&self, endpoint: Option<&Endpoint>, private_data: &[u8]) -> Result<()> {
         let inner = &*self.inner;
         let base = &inner.base;

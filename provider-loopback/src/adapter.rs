@@ -39,6 +39,7 @@ impl Adapter for Loopback {
             provider: self.provider(),
             default_ep: self.default_ep(),
             max_queue_segments: u64::MAX,
+            late_queue_pairs: true,
         }
     }
 

@@ -47,6 +47,7 @@ impl Adapter for VerbsAdapter {
             provider: self.provider(),
             default_ep: self.default_ep(),
             max_queue_segments: u64::MAX,
+            late_queue_pairs: false,
         }
     }
 

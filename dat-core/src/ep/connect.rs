@@ -72,7 +72,8 @@ impl Endpoint {
     /// `DAT_INVALID_STATE` unless unconnected; `DAT_INVALID_PARAMETER` for a time-out of zero or
     /// too much private data; `DAT_MODEL_NOT_SUPPORTED` for a quality of service or multipathing
     /// that the provider doesn't have; `DAT_INVALID_ADDRESS` for an address that the transport
-    /// can't use.
+    /// can't use; `DAT_INSUFFICIENT_RESOURCES` where the queue pair is made now and there is none
+    /// left.
     pub fn connect(&self, connect: &Connect<'_>) -> Result<()> {
         self.inner.connect(connect, CONNECT)
     }
@@ -171,8 +172,9 @@ impl EpInner {
             return Err(self.without_zone(operation));
         }
         if self.is_datagram() {
-            return self.resolve(connect, operation);
+            return self.resolve(config, connect, operation);
         }
+        let queue_pair = self.queue_pair(config, operation)?;
         self.perform(EpEvent::Connect, operation)?;
         self.count(EpCounter::Connect);
         self.base.ia.tally.count(IaCounter::CmReqTx);
@@ -184,7 +186,7 @@ impl EpInner {
             private_data: connect.private_data,
             qos: connect.qos,
         };
-        self.queue_pair.connect(&request).map_err(|error| {
+        queue_pair.connect(&request).map_err(|error| {
             self.report(EpEvent::ConnectUndone);
             self.base.describe(error, operation)
         })
@@ -207,7 +209,7 @@ impl EpInner {
             return Err(self.wrong_service(operation));
         }
         if self.is_datagram() {
-            return self.accept_datagrams(incoming, private_data, operation);
+            return self.accept_datagrams(config, incoming, private_data, operation);
         }
         // An endpoint that waits for the answer to another request is not to be had.
         if (!brought && state != EpState::Unconnected) || (brought && state == EpState::Unconnected)
@@ -217,6 +219,7 @@ impl EpInner {
         if config.pz.is_none() && !state.is_unconfigured() {
             return Err(self.without_zone(operation));
         }
+        let queue_pair = self.queue_pair(config, operation)?;
         self.perform(EpEvent::Accept, operation)?;
         let attempt = {
             let mut control = self.control();
@@ -226,7 +229,7 @@ impl EpInner {
             other.local_port = port;
             control.attempt
         };
-        incoming.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
+        incoming.accept(queue_pair, attempt, private_data).map_err(|error| {
             self.report(EpEvent::AcceptUndone);
             self.base.describe(error, operation)
         })
@@ -242,8 +245,8 @@ impl EpInner {
         });
         let attempt = control.attempt;
         let deadline = connect.timeout.deadline();
-        let key = deadline
-            .and_then(|at| timer::schedule(at, self.sink.endpoint(), Job::EndAttempt(attempt)));
+        let key =
+            deadline.and_then(|at| timer::schedule(at, self.me.clone(), Job::EndAttempt(attempt)));
         control.start_clock(key);
         attempt
     }

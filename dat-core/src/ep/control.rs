@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
 
 use parking_lot::MutexGuard;
 
@@ -19,31 +19,20 @@ use crate::error::{Error, Result, ReturnType};
 use crate::evd::EvdInner;
 use crate::event::{ConnectionEvent, ConnectionEventKind, Event};
 use crate::flags::{Close, ConnectFlags};
-use crate::hot::{HotArc, HotWeak};
-use crate::provider::{ConnectionSink, ConnectionUpcall, Peer};
+use crate::hot::HotWeak;
+use crate::provider::{ConnectionSink, ConnectionUpcall, Peer, QueuePair};
 use crate::timer::{self, Job, TimerKey};
 
 /// The state byte of an endpoint that was freed.
 const ENDED: u8 = u8::MAX;
 
 /// Where the provider's queue pair reports. It does not keep the endpoint, which keeps the queue
-/// pair; and it is there before it.
-#[derive(Default)]
-pub(super) struct Sink(OnceLock<HotWeak<EpInner>>);
-
-impl Sink {
-    pub(super) fn set(&self, endpoint: &HotArc<EpInner>) {
-        let _ = self.0.set(HotArc::downgrade(endpoint));
-    }
-
-    pub(super) fn endpoint(&self) -> HotWeak<EpInner> {
-        self.0.get().cloned().unwrap_or_default()
-    }
-}
+/// pair.
+pub(super) struct Sink(pub(super) HotWeak<EpInner>);
 
 impl ConnectionSink for Sink {
     fn connection_event(&self, attempt: u64, event: ConnectionUpcall<'_>) {
-        if let Some(endpoint) = self.0.get().and_then(HotWeak::upgrade) {
+        if let Some(endpoint) = self.0.upgrade() {
             endpoint.connection_event(attempt, event);
         }
     }
@@ -53,7 +42,6 @@ impl ConnectionSink for Sink {
 pub(super) struct Control {
     /// Which attempt the queue pair's events must be of to count.
     pub(super) attempt: u64,
-    before_accept: EpState,
     pub(super) connect_evd: Option<Arc<EvdInner>>,
     /// Only while an attempt has a time-out.
     clock: Option<Box<TimerKey>>,
@@ -129,7 +117,7 @@ impl EpInner {
         match taken {
             Step::Go(next, actions) => {
                 if event == EpEvent::Accept {
-                    control.before_accept = state;
+                    self.before_accept.store(state as u8, Ordering::Relaxed);
                     control.attempt += 1;
                 }
                 if actions.contains(&Action::StartAttempt)
@@ -143,10 +131,11 @@ impl EpInner {
                 self.set_state(next);
             }
             Step::Back => {
-                if control.before_accept == EpState::Unconnected {
+                let before = EpState::from_value(self.before_accept.load(Ordering::Relaxed))?;
+                if before == EpState::Unconnected {
                     control.forget_peer();
                 }
-                self.set_state(control.before_accept);
+                self.set_state(before);
             }
             Step::End => self.end(control),
             Step::Ignore => _ = self.ignored.fetch_add(1, Ordering::Relaxed),
@@ -198,7 +187,7 @@ impl EpInner {
     /// done inside an upcall.
     pub(super) fn look_at_watermarks(&self) {
         let now = std::time::Instant::now();
-        let _ = timer::schedule(now, self.sink.endpoint(), Job::CheckWatermark);
+        let _ = timer::schedule(now, self.me.clone(), Job::CheckWatermark);
     }
 
     /// Delivers a connection event, under the lock, so that events keep their order.
@@ -249,14 +238,7 @@ impl EpInner {
 
 impl Control {
     pub(super) fn new(connect_evd: Option<Arc<EvdInner>>) -> Self {
-        Self {
-            attempt: 0,
-            before_accept: EpState::Unconnected,
-            connect_evd,
-            clock: None,
-            other: None,
-            resolving: None,
-        }
+        Self { attempt: 0, connect_evd, clock: None, other: None, resolving: None }
     }
 
     /// The other side, to say something of it.
@@ -349,12 +331,11 @@ impl EpInner {
             for action in actions {
                 match action {
                     Action::StopClock => stop_clock(&mut self.control()),
-                    Action::AbortAttempt | Action::CloseAbruptly => {
-                        self.queue_pair.disconnect(Close::Abrupt);
-                    }
-                    Action::CloseGracefully => self.queue_pair.disconnect(Close::Graceful),
+                    Action::AbortAttempt | Action::CloseAbruptly => self.end_by(Close::Abrupt),
+                    Action::CloseGracefully => self.end_by(Close::Graceful),
                     Action::ResetQueuePair => {
-                        if let Err(error) = self.queue_pair.reset() {
+                        let reset = self.made_queue_pair().map_or(Ok(()), QueuePair::reset);
+                        if let Err(error) = reset {
                             let control = self.control();
                             self.set_state(EpState::Disconnected);
                             drop(control);
@@ -370,6 +351,13 @@ impl EpInner {
             }
         }
         Ok(taken)
+    }
+
+    /// Ends the connection, or the attempt at one.
+    fn end_by(&self, how: Close) {
+        if let Some(made) = self.made_queue_pair() {
+            made.disconnect(how);
+        }
     }
 
     /// The error of a call that the state does not allow, with the states that would.
@@ -394,7 +382,7 @@ impl EpInner {
                 let mut control = self.control();
                 self.end(&mut control);
                 drop(control);
-                self.queue_pair.retire();
+                self.retire_queue_pair();
             }
             call.take()
         };

@@ -12,7 +12,7 @@ use crate::attr::EpAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdInner, EventDispatcher, Feeds, Stream};
 use crate::flags::EvdFlags;
-use crate::hot::HotArc;
+use crate::hot::{HotArc, HotWeak};
 use crate::ia::{Child, IaInner, InterfaceAdapter};
 use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
@@ -111,30 +111,28 @@ impl InterfaceAdapter {
         let ia = self.inner();
         let call = if spec.srq.is_some() { Call::CreateWithSrq } else { Call::Create };
         let create = call.operation();
-        let adapter = ia.adapter(create)?;
         let base = ia.enroll(ObjectKind::Ep, create)?;
         let config = Config::new(ia, base.id, spec, (0, 0), call)?;
-        let sink = Arc::<Sink>::default();
-        let queue_pair = adapter
-            .create_queue_pair(config.queue_pair_spec(ia, base.id, Arc::clone(&sink)))
-            .map_err(|error| base.describe(error, create))?;
         let unconfigured = EpState::UnconfiguredUnconnected;
         let state = if spec.unconfigured { unconfigured } else { EpState::Unconnected };
         let gate = Gate::new(state, config.zone(), &config.attributes, config.srq.is_some());
-        let inner = HotArc::new(EpInner {
-            queue_pair,
+        let inner = HotArc::new_cyclic(|me| EpInner {
+            queue_pair: OnceLock::new(),
             regions: Arc::clone(&ia.regions),
             epochs: Arc::clone(&ia.epochs),
             gate,
             base,
             tally: OnceLock::new(),
-            sink,
+            me: HotWeak::clone(me),
             state: AtomicU8::new(state as u8),
+            before_accept: AtomicU8::new(state as u8),
             ignored: AtomicU32::new(0),
             control: Mutex::new(Control::new(config.connect_evd())),
             call: Mutex::new(Some(config)),
         });
-        inner.sink.set(&inner);
+        if !ia.attributes.late_queue_pairs {
+            inner.queue_pair_at_hand(create)?;
+        }
         ia.adopt(&inner.base, Child::Ep(HotArc::downgrade(&inner)), create)?;
         Ok(Endpoint { inner })
     }
@@ -200,10 +198,10 @@ impl Config {
     }
 
     /// The specification of the queue pair.
-    pub(super) fn queue_pair_spec(&self, ia: &IaInner, tag: u64, sink: Arc<Sink>) -> QueuePairSpec {
+    pub(super) fn queue_pair_spec(&self, endpoint: &EpInner) -> QueuePairSpec {
         let completions = |stream| self.feeds.evd(stream).and_then(|evd| evd.completions());
         QueuePairSpec {
-            tag,
+            tag: endpoint.base.id,
             service: match self.attributes.service_type {
                 EpAttributes::SERVICE_DATAGRAM => Service::Datagram,
                 _ => Service::Connection,
@@ -213,8 +211,8 @@ impl Config {
             receive_queue: completions(Stream::Receive),
             shared_receives: self.srq.as_ref().map(|srq| Arc::clone(&srq.queue)),
             limits: attributes::limits(&self.attributes, self.srq.is_some()),
-            epochs: Arc::clone(&ia.epochs),
-            sink,
+            epochs: Arc::clone(&endpoint.epochs),
+            sink: Arc::new(Sink(HotWeak::clone(&endpoint.me))),
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::control::{Control, Resolving};
-use super::{Endpoint, EpInner, Gathered};
+use super::{Config, Endpoint, EpInner, Gathered};
 use crate::ep::connect::Connect;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::{DatagramEvent, DatagramEventKind, Event};
@@ -83,7 +83,7 @@ impl Endpoint {
         let (work, length, checked) = (Work::Send, *length, *checked);
         let request = Request { work, segments, length, cookie, flags, checked };
         inner
-            .queue_pair
+            .queue_pair_at_hand(SEND)?
             .post_datagram(&to.remote, &request)
             .map_err(|error| inner.base.describe_post(error, SEND))
     }
@@ -91,7 +91,13 @@ impl Endpoint {
 
 impl EpInner {
     /// Resolves the address of another endpoint; the caller holds `call`.
-    pub(super) fn resolve(&self, connect: &Connect<'_>, operation: &'static str) -> Result<()> {
+    pub(super) fn resolve(
+        &self,
+        config: &Config,
+        connect: &Connect<'_>,
+        operation: &'static str,
+    ) -> Result<()> {
+        let queue_pair = self.queue_pair(config, operation)?;
         let attempt = {
             let mut control = self.control();
             control.attempt += 1;
@@ -99,7 +105,7 @@ impl EpInner {
             let clock = connect
                 .timeout
                 .deadline()
-                .and_then(|at| timer::schedule(at, self.sink.endpoint(), Job::EndAttempt(attempt)));
+                .and_then(|at| timer::schedule(at, self.me.clone(), Job::EndAttempt(attempt)));
             control.resolving().insert(attempt, Resolving { clock, passive: false });
             attempt
         };
@@ -110,7 +116,7 @@ impl EpInner {
             private_data: connect.private_data,
             qos: connect.qos,
         };
-        self.queue_pair.connect(&request).map_err(|error| {
+        queue_pair.connect(&request).map_err(|error| {
             self.control().resolving().remove(&attempt);
             self.base.describe(error, operation)
         })
@@ -119,10 +125,12 @@ impl EpInner {
     /// Answers a request for datagrams; the caller holds `call`.
     pub(super) fn accept_datagrams(
         &self,
+        config: &Config,
         incoming: &dyn Incoming,
         private_data: &[u8],
         operation: &'static str,
     ) -> Result<()> {
+        let queue_pair = self.queue_pair(config, operation)?;
         let attempt = {
             let mut control = self.control();
             control.attempt += 1;
@@ -130,7 +138,7 @@ impl EpInner {
             control.resolving().insert(attempt, Resolving { clock: None, passive: true });
             attempt
         };
-        incoming.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
+        incoming.accept(queue_pair, attempt, private_data).map_err(|error| {
             self.control().resolving().remove(&attempt);
             self.base.describe(error, operation)
         })

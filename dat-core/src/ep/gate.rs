@@ -12,7 +12,7 @@ use crate::flags::CompletionFlags;
 
 use super::state::EpState;
 
-/// In the order of their use: most posts need no more than the first 32 bytes.
+/// In the order of their use: most posts need no more than the first 24 bytes.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Gate {
@@ -20,15 +20,14 @@ pub(super) struct Gate {
     receives: Obstacles,
     /// The number of the zone as an owner of regions.
     zone: AtomicU32,
-    /// The maximum sizes, as far as 32 bits reach: what is longer goes the long way.
-    short_message: AtomicU32,
-    short_rdma: AtomicU32,
+    /// The smaller one of the maximum sizes, as far as 32 bits reach.
+    short: AtomicU32,
+    max_message_size: AtomicU64,
+    max_rdma_size: AtomicU64,
     recv_iov: AtomicU8,
     request_iov: AtomicU8,
     read_iov: AtomicU8,
     write_iov: AtomicU8,
-    max_message_size: AtomicU64,
-    max_rdma_size: AtomicU64,
     reads_out: AtomicU32,
     /// Flags that a request may have.
     request_flags: AtomicU8,
@@ -37,6 +36,15 @@ pub(super) struct Gate {
     datagrams: AtomicBool,
     shared_receives: AtomicBool,
     pub(super) watermarks: Watermarks,
+}
+
+/// Posts that have a short way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Post {
+    Receive,
+    Send,
+    Write,
+    Read,
 }
 
 /// What keeps a post from the short way: the completion flags that it may not have, and above
@@ -59,8 +67,10 @@ impl Obstacle {
     const SEND: u64 = 1 << 36;
     const WRITE: u64 = 1 << 37;
     const READ: u64 = 1 << 38;
+    /// There is no queue pair yet.
+    const QUEUE_PAIR: u64 = 1 << 39;
     /// Any kind of post looks at these.
-    const ALL: u64 = Self::STATE | Self::COUNTED | Self::WATERMARK;
+    const ALL: u64 = Self::STATE | Self::COUNTED | Self::WATERMARK | Self::QUEUE_PAIR;
 }
 
 impl Obstacles {
@@ -96,8 +106,7 @@ impl Default for Gate {
             requests: Obstacles::new(),
             receives: Obstacles::new(),
             zone: AtomicU32::default(),
-            short_message: AtomicU32::default(),
-            short_rdma: AtomicU32::default(),
+            short: AtomicU32::default(),
             max_message_size: AtomicU64::default(),
             max_rdma_size: AtomicU64::default(),
             recv_iov: AtomicU8::default(),
@@ -171,10 +180,8 @@ fn narrow(flags: CompletionFlags) -> u8 {
     flags.bits() as u8
 }
 
-/// As much of a size as 32 bits reach.
-fn short(size: u64) -> u32 {
-    u32::try_from(size).unwrap_or(u32::MAX)
-}
+/// What is longer goes the long way.
+const SHORT: u64 = u32::MAX as u64;
 
 impl Gate {
     /// That of an endpoint in that state, made for that.
@@ -203,16 +210,21 @@ impl Gate {
         reads_out: u32,
     }
 
-    /// The longest message that goes the short way.
+    /// Whether a message of that length goes the short way.
     #[inline(always)]
-    pub(super) fn short_message(&self) -> u64 {
-        self.short_message.load(Ordering::Relaxed).into()
+    pub(super) fn is_short_message(&self, length: u64) -> bool {
+        self.is_short(length) || length <= self.max_message_size().min(SHORT)
     }
 
-    /// The longest RDMA operation that goes the short way.
+    /// Whether an RDMA operation of that length goes the short way.
     #[inline(always)]
-    pub(super) fn short_rdma(&self) -> u64 {
-        self.short_rdma.load(Ordering::Relaxed).into()
+    pub(super) fn is_short_rdma(&self, length: u64) -> bool {
+        self.is_short(length) || length <= self.max_rdma_size().min(SHORT)
+    }
+
+    #[inline(always)]
+    fn is_short(&self, length: u64) -> bool {
+        length <= self.short.load(Ordering::Relaxed).into()
     }
 
     #[inline]
@@ -226,29 +238,25 @@ impl Gate {
         self.datagrams.load(Ordering::Relaxed)
     }
 
-    /// Whether a receive of one segment goes the short way.
+    /// Whether a post of one segment goes the short way. Acquire: what was done before
+    /// [`queue_pair_is_made`](Self::queue_pair_is_made) is seen.
     #[inline(always)]
-    pub(super) fn admits_receive(&self, flags: CompletionFlags) -> bool {
-        self.receives.admit(flags, Obstacle::RECEIVE)
+    pub(super) fn admits(&self, post: Post, flags: CompletionFlags) -> bool {
+        match post {
+            Post::Receive => self.receives.admit(flags, Obstacle::RECEIVE),
+            Post::Send => self.requests.admit(flags, Obstacle::SEND),
+            Post::Write => self.requests.admit(flags, Obstacle::WRITE),
+            Post::Read => {
+                let solicited = flags.contains(CompletionFlags::SOLICITED_WAIT);
+                self.requests.admit(flags, Obstacle::READ) && !solicited
+            }
+        }
     }
 
-    /// Whether a send of one segment goes the short way.
-    #[inline(always)]
-    pub(super) fn admits_send(&self, flags: CompletionFlags) -> bool {
-        self.requests.admit(flags, Obstacle::SEND)
-    }
-
-    /// Whether an RDMA write of one segment goes the short way.
-    #[inline(always)]
-    pub(super) fn admits_write(&self, flags: CompletionFlags) -> bool {
-        self.requests.admit(flags, Obstacle::WRITE)
-    }
-
-    /// Whether an RDMA read to one segment goes the short way.
-    #[inline(always)]
-    pub(super) fn admits_read(&self, flags: CompletionFlags) -> bool {
-        let solicited = flags.contains(CompletionFlags::SOLICITED_WAIT);
-        self.requests.admit(flags, Obstacle::READ) && !solicited
+    /// The queue pair is there from now on; before, nothing is admitted.
+    pub(super) fn queue_pair_is_made(&self) {
+        self.requests.put(Obstacle::QUEUE_PAIR, false);
+        self.receives.put(Obstacle::QUEUE_PAIR, false);
     }
 
     /// The endpoint is in that state now; none when it was freed.
@@ -281,8 +289,8 @@ impl Gate {
         let request_flags = posted | (attributes.request_completion_flags & own);
         let relaxed = Ordering::Relaxed;
         self.zone.store(zone, relaxed);
-        self.short_message.store(short(attributes.max_message_size), relaxed);
-        self.short_rdma.store(short(attributes.max_rdma_size), relaxed);
+        let short = attributes.max_message_size.min(attributes.max_rdma_size).min(SHORT);
+        self.short.store(short as u32, relaxed);
         self.max_message_size.store(attributes.max_message_size, relaxed);
         self.max_rdma_size.store(attributes.max_rdma_size, relaxed);
         self.recv_iov.store(few(attributes.max_recv_iov), relaxed);

@@ -6,6 +6,7 @@ mod control;
 mod create;
 mod datagram;
 mod gate;
+mod late;
 mod modify;
 mod post;
 mod reads;
@@ -33,14 +34,14 @@ use crate::attr::EpAttributes;
 use crate::counters::{EpCounter, Tally};
 use crate::error::{Error, Result, ReturnType};
 use crate::evd::{EvdInner, EventDispatcher, Feeds, Stream};
-use crate::hot::HotArc;
+use crate::hot::{HotArc, HotWeak};
 use crate::lifecycle::{Base, Hold, object_handle};
 use crate::provider::{Epochs, QueuePair};
 use crate::pz::{ProtectionZone, PzInner};
 use crate::region_table::RegionTable;
 use crate::srq::{SharedReceiveQueue, SrqInner};
 
-use control::{Control, Sink};
+use control::Control;
 use gate::Gate;
 use reads::Reads;
 use table::EpEvent;
@@ -94,16 +95,17 @@ pub struct Endpoint {
 /// What most posts need stands in the first cache line.
 #[repr(C)]
 pub(crate) struct EpInner {
-    queue_pair: HotArc<dyn QueuePair>,
+    queue_pair: OnceLock<HotArc<dyn QueuePair>>,
     regions: Arc<RegionTable>,
     epochs: Arc<Epochs>,
     gate: Gate,
     pub(crate) base: Base,
     /// Absent before anybody asked for counters.
     tally: OnceLock<Arc<Tally<EpCounter>>>,
-    /// Where the queue pair reports.
-    sink: Arc<Sink>,
+    me: HotWeak<EpInner>,
     state: AtomicU8,
+    /// The state that an accept that fails goes back to; under the lock of `control`.
+    before_accept: AtomicU8,
     /// Late and impossible events, by the table.
     ignored: AtomicU32,
     control: Mutex<Control>,
@@ -116,7 +118,7 @@ object_handle!(Endpoint, EpInner);
 /// What most posts need is in the first line, and an endpoint takes five with its counts.
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(std::mem::offset_of!(EpInner, gate) == 32);
+    assert!(std::mem::offset_of!(EpInner, gate) == 40);
     assert!(size_of::<EpInner>() + 8 <= 320);
 };
 
@@ -182,7 +184,7 @@ impl Endpoint {
     pub fn status(&self) -> Result<EpStatus> {
         let state = self.inner.state();
         let state = state.ok_or_else(|| self.inner.base.freed("dat_ep_get_status"))?;
-        let outstanding = self.inner.queue_pair.outstanding();
+        let outstanding = self.inner.outstanding();
         Ok(EpStatus {
             state,
             recv_idle: outstanding.receives == 0,
@@ -207,7 +209,9 @@ impl Endpoint {
         let (peer, port) = (peer.or(remote), other.map_or(0, |other| other.local_port));
         drop(control);
         let connecting = match state {
-            EpState::ActiveConnectionPending => inner.queue_pair.connecting_port(),
+            EpState::ActiveConnectionPending => {
+                inner.made_queue_pair().and_then(QueuePair::connecting_port)
+            }
             _ => None,
         };
         let evd = |hold: &Hold<EvdInner>| EventDispatcher::from_inner(hold.arc());
@@ -240,7 +244,7 @@ impl Endpoint {
             let mut call = inner.call.lock();
             inner.perform(EpEvent::Free, FREE)?;
             inner.base.lifecycle.force();
-            inner.queue_pair.retire();
+            inner.retire_queue_pair();
             call.take()
         };
         drop(config);

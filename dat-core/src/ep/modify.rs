@@ -1,13 +1,12 @@
 //! Changing an endpoint before it is connected.
 
-use std::sync::Arc;
-
 use super::create::{Call, EpSpec};
 use super::table::EpEvent;
 use super::{Config, Endpoint, EpInner};
 use crate::attr::EpAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EventDispatcher, Stream};
+use crate::provider::QueuePair;
 use crate::pz::ProtectionZone;
 use crate::srq::SharedReceiveQueue;
 
@@ -102,9 +101,11 @@ impl Endpoint {
         for event in change.events(&config.attributes) {
             inner.perform(event, MODIFY)?;
         }
+        // First: the change of streams may have agents called, and they may post.
+        let queue_pair = inner.queue_pair(config, MODIFY)?;
         inner.check_receive_flags(config, change)?;
         let spec = merged(config, change);
-        let fresh = match inner.replacement(config, &spec) {
+        let fresh = match inner.replacement(queue_pair, config, &spec) {
             Ok(fresh) => fresh,
             Err(error) => {
                 config.renew_feeds();
@@ -128,11 +129,16 @@ impl Endpoint {
 
 impl EpInner {
     /// The configuration after a change, with the queue pair changed accordingly.
-    fn replacement(&self, config: &Config, spec: &EpSpec) -> Result<Config> {
+    fn replacement(
+        &self,
+        queue_pair: &dyn QueuePair,
+        config: &Config,
+        spec: &EpSpec,
+    ) -> Result<Config> {
         let before = config.reads.amount();
         let fresh = Config::new(&self.base.ia, self.base.id, spec, before, Call::Modify)?;
-        self.queue_pair
-            .modify(fresh.queue_pair_spec(&self.base.ia, self.base.id, Arc::clone(&self.sink)))
+        queue_pair
+            .modify(fresh.queue_pair_spec(self))
             .map_err(|error| self.base.describe(error, MODIFY))?;
         Ok(fresh)
     }
@@ -141,7 +147,7 @@ impl EpInner {
     fn check_receive_flags(&self, config: &Config, change: &EpChange) -> Result<()> {
         let Some(after) = &change.attributes else { return Ok(()) };
         let same = after.recv_completion_flags == config.attributes.recv_completion_flags;
-        if same || self.queue_pair.outstanding().receives == 0 {
+        if same || self.outstanding().receives == 0 {
             return Ok(());
         }
         let subtype = self.state().map_or(Subtype::NoSubtype, |state| state.invalid_state());

@@ -25,7 +25,7 @@ impl Endpoint {
     /// `DAT_INVALID_HANDLE` when it was freed.
     pub fn recv_query(&self) -> Result<RecvBuffers> {
         self.inner.base.check_live(QUERY)?;
-        let allocated = self.inner.queue_pair.outstanding().receives;
+        let allocated = self.inner.outstanding().receives;
         // Receives complete in order, so none is allocated ahead of another.
         Ok(RecvBuffers { allocated, span: allocated })
     }
@@ -99,7 +99,7 @@ impl EpInner {
     /// Raises what the soft watermark asks for; whether the connection is to break.
     fn is_above_hard_watermark(&self) -> bool {
         let watermarks = &self.gate.watermarks;
-        let receives = self.queue_pair.outstanding().receives;
+        let receives = self.outstanding().receives;
         let (soft, hard) = watermarks.get();
         if receives > soft && watermarks.take_soft(soft) {
             self.base.ia.raise_async(AsyncErrorKind::EpSoftHighWatermark, self.base.id);

@@ -7,12 +7,13 @@ mod segments;
 
 pub(crate) use segments::{Gathered, gather};
 
+use super::gate::Post;
 use super::table::EpEvent;
 use super::{Endpoint, EpInner};
 use crate::counters::{EpCounter, Tally};
 use crate::error::{Error, Result, Subtype};
 use crate::flags::{CompletionFlags, Privileges};
-use crate::provider::{BindRequest, ReceiveRequest, Request, Segment, Work};
+use crate::provider::{BindRequest, QueuePair, ReceiveRequest, Request, Segment, Work};
 use crate::triplet::LmrTriplet;
 
 const SEND: &str = "dat_ep_post_send";
@@ -32,15 +33,16 @@ impl Endpoint {
     #[inline(always)]
     pub fn post_send(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
         let inner = &*self.inner;
-        let gate = &inner.gate;
         if let [triplet] = iov {
-            if gate.admits_send(flags) && triplet.length <= gate.short_message() {
+            if let Some(way) = inner.short_way(Post::Send, flags) {
                 let (length, checked) = (triplet.length, inner.epochs.now());
-                if let Some(segment) = inner.find(triplet, Privileges::LOCAL_READ) {
-                    let segments = &[segment];
-                    let work = Work::Send;
-                    let request = Request { work, segments, length, cookie, flags, checked };
-                    return inner.post(&request, SEND);
+                if inner.gate.is_short_message(length) {
+                    if let Some(segment) = inner.find(triplet, Privileges::LOCAL_READ) {
+                        let segments = &[segment];
+                        let work = Work::Send;
+                        let request = Request { work, segments, length, cookie, flags, checked };
+                        return inner.post(way.queue_pair(), &request, SEND);
+                    }
                 }
             }
         }
@@ -77,12 +79,12 @@ impl Endpoint {
     pub fn post_recv(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
         let inner = &*self.inner;
         if let [triplet] = iov {
-            if inner.gate.admits_receive(flags) {
+            if let Some(way) = inner.short_way(Post::Receive, flags) {
                 let checked = inner.epochs.now();
                 if let Some(segment) = inner.find(triplet, Privileges::LOCAL_WRITE) {
                     let segments = &[segment];
                     let receive = ReceiveRequest { segments, cookie, flags, checked };
-                    return inner.post_receive(&receive);
+                    return inner.post_receive(way.queue_pair(), &receive);
                 }
             }
         }
@@ -102,15 +104,18 @@ impl EpInner {
     }
 
     #[inline(always)]
-    fn post(&self, request: &Request<'_>, operation: &'static str) -> Result<()> {
-        self.queue_pair
-            .post_request(request)
-            .map_err(|error| self.base.describe_post(error, operation))
+    fn post(
+        &self,
+        to: &dyn QueuePair,
+        request: &Request<'_>,
+        operation: &'static str,
+    ) -> Result<()> {
+        to.post_request(request).map_err(|error| self.base.describe_post(error, operation))
     }
 
     #[inline(always)]
-    fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
-        self.queue_pair.post_receive(receive).map_err(|error| self.base.describe_post(error, RECV))
+    fn post_receive(&self, to: &dyn QueuePair, receive: &ReceiveRequest<'_>) -> Result<()> {
+        to.post_receive(receive).map_err(|error| self.base.describe_post(error, RECV))
     }
 }
 
@@ -124,7 +129,8 @@ impl EpInner {
         let mut local = Gathered::new(&self.epochs);
         self.gather(&mut local, iov, gate.recv_iov(), Privileges::LOCAL_WRITE, RECV)?;
         let Gathered { segments, length, checked } = &local;
-        self.post_receive(&ReceiveRequest { segments, cookie, flags, checked: *checked })?;
+        let receive = ReceiveRequest { segments, cookie, flags, checked: *checked };
+        self.post_receive(self.queue_pair_at_hand(RECV)?, &receive)?;
         if let Some(tally) = self.counting() {
             tally.count(EpCounter::PostRecv);
             tally.add(EpCounter::PostRecvData, *length);
@@ -229,7 +235,9 @@ impl EpInner {
 
     /// Posts a bind that was checked.
     pub(crate) fn post_bind(&self, bind: &BindRequest<'_>, operation: &'static str) -> Result<u32> {
-        self.queue_pair.post_bind(bind).map_err(|error| self.base.describe_post(error, operation))
+        self.queue_pair_at_hand(operation)?
+            .post_bind(bind)
+            .map_err(|error| self.base.describe_post(error, operation))
     }
 
     /// Checks local segments as far as that can be done now.
@@ -259,7 +267,8 @@ impl EpInner {
     ) -> Result<()> {
         let Gathered { segments, length, checked } = local;
         let (length, checked) = (*length, *checked);
-        self.post(&Request { work, segments, length, cookie, flags, checked }, operation)?;
+        let request = Request { work, segments, length, cookie, flags, checked };
+        self.post(self.queue_pair_at_hand(operation)?, &request, operation)?;
         if let Some(tally) = self.counting() {
             Self::count_request(tally, &work, length);
         }

@@ -5,6 +5,7 @@ use crate::flags::{CompletionFlags, Privileges};
 use crate::provider::{Request, Work};
 use crate::triplet::{LmrTriplet, RmrTriplet};
 
+use super::super::gate::Post;
 use super::super::{Endpoint, EpInner};
 use super::Gathered;
 
@@ -32,16 +33,16 @@ impl Endpoint {
         flags: CompletionFlags,
     ) -> Result<()> {
         let inner = &*self.inner;
-        let gate = &inner.gate;
         if let [triplet] = iov {
-            let most = gate.short_rdma().min(remote.length);
-            if gate.admits_write(flags) && triplet.length <= most {
+            if let Some(way) = inner.short_way(Post::Write, flags) {
                 let (length, checked) = (triplet.length, inner.epochs.now());
-                if let Some(segment) = inner.find(triplet, Privileges::LOCAL_READ) {
-                    let segments = &[segment];
-                    let work = Work::RdmaWrite { remote };
-                    let request = Request { work, segments, length, cookie, flags, checked };
-                    return inner.post(&request, WRITE);
+                if triplet.length <= remote.length && inner.gate.is_short_rdma(triplet.length) {
+                    if let Some(segment) = inner.find(triplet, Privileges::LOCAL_READ) {
+                        let segments = &[segment];
+                        let work = Work::RdmaWrite { remote };
+                        let request = Request { work, segments, length, cookie, flags, checked };
+                        return inner.post(way.queue_pair(), &request, WRITE);
+                    }
                 }
             }
         }
@@ -86,16 +87,16 @@ impl Endpoint {
         flags: CompletionFlags,
     ) -> Result<()> {
         let inner = &*self.inner;
-        let gate = &inner.gate;
         if let [triplet] = iov {
-            let most = gate.short_rdma().min(triplet.length);
-            if gate.admits_read(flags) && remote.length <= most {
+            if let Some(way) = inner.short_way(Post::Read, flags) {
                 let (length, checked) = (triplet.length, inner.epochs.now());
-                if let Some(segment) = inner.find(triplet, Privileges::LOCAL_WRITE) {
-                    let segments = &[segment];
-                    let work = Work::RdmaRead { remote };
-                    let request = Request { work, segments, length, cookie, flags, checked };
-                    return inner.post(&request, READ);
+                if remote.length <= triplet.length && inner.gate.is_short_rdma(remote.length) {
+                    if let Some(segment) = inner.find(triplet, Privileges::LOCAL_WRITE) {
+                        let segments = &[segment];
+                        let work = Work::RdmaRead { remote };
+                        let request = Request { work, segments, length, cookie, flags, checked };
+                        return inner.post(way.queue_pair(), &request, READ);
+                    }
                 }
             }
         }

@@ -31,8 +31,8 @@ pub(super) fn open<H: Hooks>(
         provider.open(OpenRequest { name, parameters, sink })
     })?;
     // Asked once, as the contract says; the layer's own adapter answers from here.
-    let attributes = inner.attributes();
-    layer.hooks.opened(&inner, &attributes);
+    let mut attributes = inner.attributes();
+    layer.hooks.opened(&inner, &mut attributes);
     Ok(Arc::new(Decorated { layer, inner, attributes, _outer: outer }))
 }
 

@@ -20,8 +20,8 @@ pub(super) trait Hooks: Send + Sync + Sized + 'static {
     /// What of that the events of the connection need; it must not own the queue pair.
     type End: Clone + Send + Sync + 'static;
 
-    /// The adapter below was opened.
-    fn opened(&self, _adapter: &Arc<dyn Adapter>, _attributes: &AdapterAttributes) {}
+    /// The adapter below was opened; what it says of itself may be changed.
+    fn opened(&self, _adapter: &Arc<dyn Adapter>, _attributes: &mut AdapterAttributes) {}
 
     /// Asked before a call that can fail; with an error the call fails and goes no further.
     fn admit(&self, _object: Object, _call: &Call<'_>) -> Result<()> {

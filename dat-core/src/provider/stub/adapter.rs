@@ -107,6 +107,7 @@ impl Adapter for StubAdapter {
                 ..EpAttributes::default()
             },
             max_queue_segments: u64::MAX,
+            late_queue_pairs: false,
         }
     }
 

@@ -129,7 +129,7 @@ fn a_closed_adapter_makes_no_endpoint() {
 }
 
 fn a_failure_below_leaves_nothing_in_use() {
-    let (ia, faults) = altered::open_faulty("max_eps=1", |_| {});
+    let (ia, faults) = altered::open_faulty("max_eps=1", |it| it.late_queue_pairs = false);
     let node = Node::on(ia);
     let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
     let srq = node.ia.srq_create(&node.pz, attributes).expect("a queue");

@@ -1,9 +1,12 @@
 //! What may and what may not be done with an endpoint that was just made (dat_ep_create(3DAT),
 //! USAGE, and the pages of the calls).
 
+use std::sync::atomic::Ordering;
+
 use crate::case::cases;
 use crate::{
-    Node, drain, expect_connection, expect_dto, expect_no_event, expect_request, refused, state,
+    Node, altered, drain, expect_connection, expect_dto, expect_no_event, expect_request, refused,
+    state,
 };
 use dat_core::{
     Bind, Close, CompletionFlags, Connect, ConnectionEventKind, DtoStatus, EpChange, EpState,
@@ -21,6 +24,7 @@ cases! {
         it_is_given_to_a_pending_request,
         it_is_the_endpoint_of_a_reserved_service_point,
         sends_rdma_and_binds_are_refused,
+        where_its_queue_pair_is_made_late_the_call_that_needs_it_tells_that_there_is_none_left,
         there_is_nothing_to_disconnect_and_a_reset_changes_nothing;
 }
 
@@ -208,4 +212,47 @@ fn there_is_nothing_to_disconnect_and_a_reset_changes_nothing() {
 fn wrong_disconnect(result: dat_core::Result<()>) {
     let error = refused(result, ReturnType::InvalidState, Subtype::InvalidStateEpUnconnected);
     assert_eq!(error.operation(), "dat_ep_disconnect");
+}
+
+fn where_its_queue_pair_is_made_late_the_call_that_needs_it_tells_that_there_is_none_left() {
+    let (ia, faults) = altered::open_faulty("", |it| it.late_queue_pairs = true);
+    let node = Node::on(ia);
+    let there_are_none = |none| faults.no_queue_pairs.store(none, Ordering::Relaxed);
+    let (reason, subtype) = (ReturnType::InsufficientResources, Subtype::ResourceDevice);
+    there_are_none(true);
+    let (client, server) = (node.ep(), node.ep());
+    let status = client.status().expect("live");
+    assert!(status.recv_idle && status.request_idle);
+    client.reset().expect("unconnected");
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a service point");
+    let connect = Connect::to(node.address(), psp.qualifier());
+    for _ in 0..2 {
+        let error = refused(server.post_recv(&[], 1, NONE), reason, subtype);
+        assert_eq!(error.operation(), "dat_ep_post_recv");
+        let error = refused(client.modify(&EpChange::new().recv_evd(None)), reason, subtype);
+        assert_eq!(error.operation(), "dat_ep_modify");
+        assert_eq!(client.query().expect("live").recv_evd.as_ref(), Some(&node.recv));
+        let error = refused(client.connect(&connect), reason, subtype);
+        assert_eq!(error.operation(), "dat_ep_connect");
+        assert_eq!((state(&client), state(&server)), (EpState::Unconnected, EpState::Unconnected));
+    }
+    there_are_none(false);
+    client.connect(&connect).expect("unconnected");
+    let request = expect_request(&node.requests).request;
+    there_are_none(true);
+    refused(request.accept(Some(&server), b""), reason, subtype);
+    assert_eq!(state(&server), EpState::Unconnected);
+    there_are_none(false);
+    server.post_recv(&[], 2, NONE).expect("unconnected");
+    request.accept(Some(&server), b"").expect("the request is as before");
+    for ep in [&server, &client] {
+        expect_connection(&node.connect, ep, ConnectionEventKind::Established);
+    }
+    client.post_send(&[], 3, NONE).expect("connected");
+    assert_eq!(expect_dto(&node.recv, &[&server]).cookie, 2);
+    for ep in [client, server] {
+        ep.free().expect("connected");
+    }
+    psp.free().expect("live");
+    node.finish();
 }

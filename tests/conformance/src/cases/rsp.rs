@@ -121,7 +121,7 @@ fn only_an_unconnected_endpoint_can_be_reserved() {
 }
 
 fn what_can_not_be_made_is_refused_and_leaves_the_endpoint_alone() {
-    let (ia, faults) = altered::open_faulty("", |_| {});
+    let (ia, faults) = altered::open_faulty("", |it| it.late_queue_pairs = false);
     let (node, other) = (Node::on(ia), Node::new());
     let ep = node.ep();
     let make = |ep, evd| node.ia.rsp_create(QUALIFIER, Some(ep), evd);

@@ -84,7 +84,9 @@ impl Hooks for FaultHooks {
     type Pair = FaultyPair;
     type End = Arc<End>;
 
-    fn opened(&self, adapter: &Arc<dyn Adapter>, attributes: &AdapterAttributes) {
+    fn opened(&self, adapter: &Arc<dyn Adapter>, attributes: &mut AdapterAttributes) {
+        // Faults come where they come from a device: to who makes an endpoint.
+        attributes.late_queue_pairs = false;
         let _ = self.below.set((Arc::downgrade(adapter), attributes.ia.address));
     }
 
