@@ -191,9 +191,9 @@ impl Queue {
         if position == producer.plain && !self.find_plain_room(&mut producer) {
             return false;
         }
-        let filled = producer.ring.fill_plain(position, &entry());
-        producer.tail = position + u64::from(filled);
-        filled
+        producer.ring.fill_plain(position, &entry());
+        producer.tail = position + 1;
+        true
     }
 
     /// Stores a completion, or notes that there was no room.

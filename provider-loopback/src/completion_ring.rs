@@ -89,23 +89,22 @@ impl CompletionRing {
         }
     }
 
-    /// As [`fill`](Self::fill), for what is plain; whether there are slots, which there always are.
+    /// As [`fill`](Self::fill), for what is plain.
     #[inline(always)]
-    pub(crate) fn fill_plain(&self, position: u64, entry: &Plain) -> bool {
-        self.fill_slot(position, entry, 0)
+    pub(crate) fn fill_plain(&self, position: u64, entry: &Plain) {
+        self.fill_slot(position, entry, 0);
     }
 
     #[inline(always)]
-    fn fill_slot(&self, position: u64, entry: &Plain, special: u64) -> bool {
+    fn fill_slot(&self, position: u64, entry: &Plain, special: u64) {
         let &Plain { tag, cookie, length, operation, source } = entry;
-        let Some(slot) = self.slots.get(position) else { return false };
+        let slot = self.slots.get(position);
         let rest = u64::from(source) | (operation as u64) << OPERATION_AT | special;
         slot.tag.store(tag, Ordering::Relaxed);
         slot.cookie.store(cookie, Ordering::Relaxed);
         slot.length.store(length, Ordering::Relaxed);
         // Release: who sees the position sees the other words, and all that came before them.
         slot.rest.store(rest | Slots::mark(position), Ordering::Release);
-        true
     }
 
     /// What special completions have, which is made for the first of them.
@@ -117,15 +116,14 @@ impl CompletionRing {
     /// Whether the slot of a position is filled.
     #[inline]
     pub(crate) fn is_filled(&self, position: u64) -> bool {
-        let rest = self.slots.get(position).map(|slot| slot.rest.load(Ordering::Acquire));
-        rest.is_some_and(|rest| Slots::is_filled(rest, position))
+        Slots::is_filled(self.slots.get(position).rest.load(Ordering::Acquire), position)
     }
 
     /// As [`get`](Self::get), for what most are, into a place; its source. Of anything else the
     /// place keeps nothing.
     #[inline(always)]
     pub(crate) fn get_success(&self, position: u64, into: &mut Success) -> Option<u32> {
-        let slot = self.slots.get(position)?;
+        let slot = self.slots.get(position);
         let rest = slot.rest.load(Ordering::Acquire);
         if (rest ^ Slots::mark(position)) & (!(SPECIAL - 1) | UNUSUAL) != 0 {
             return None;
@@ -140,7 +138,7 @@ impl CompletionRing {
     /// What the slot of a position holds, if it is filled. Only the taker calls this.
     #[inline(always)]
     pub(crate) fn get(&self, position: u64) -> Option<Entry> {
-        let slot = self.slots.get(position)?;
+        let slot = self.slots.get(position);
         let rest = slot.rest.load(Ordering::Acquire);
         if !Slots::is_filled(rest, position) {
             return None;

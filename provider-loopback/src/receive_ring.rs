@@ -47,7 +47,7 @@ struct Slot {
 /// there is such a receive.
 struct Special {
     words: OnceLock<Box<[AtomicU64]>>,
-    /// The most segments of a receive.
+    /// The most segments of a receive; 0 where there is no ring.
     segments: usize,
 }
 
@@ -66,19 +66,18 @@ const WORDS: usize = 3;
 const AHEAD: u64 = 4;
 
 impl ReceiveRing {
-    /// No ring: there is no receive in it, and no place for one.
+    /// No ring: there is no receive in it, and nothing is filled.
     pub(crate) fn none() -> Self {
         static NONE: LazyLock<ReceiveRing> = LazyLock::new(|| ReceiveRing {
-            slots: Slots::none(),
-            special: Arc::new(Special { words: OnceLock::new(), segments: 1 }),
+            slots: Slots::new(1),
+            special: Arc::new(Special { words: OnceLock::new(), segments: 0 }),
         });
         NONE.clone()
     }
 
     /// Whether this is none.
-    #[inline(always)]
     pub(crate) fn is_none(&self) -> bool {
-        self.slots.len() == 0
+        self.special.segments == 0
     }
 
     /// A ring for so many receives of so many segments.
@@ -116,7 +115,7 @@ impl ReceiveRing {
     /// As [`fill`](Self::fill), with one segment that fits.
     #[inline(always)]
     pub(crate) fn fill_single(&self, position: u64, posted: Posted, segment: &Segment) {
-        let Some(slot) = self.slots.get(position) else { return };
+        let slot = self.slots.get(position);
         let &Segment { address, length, key } = segment;
         slot.address.store(address, Ordering::Relaxed);
         slot.extent.store((length << 32) | u64::from(key), Ordering::Relaxed);
@@ -125,7 +124,7 @@ impl ReceiveRing {
 
     #[cold]
     fn fill_special(&self, position: u64, posted: Posted, segments: &[Segment]) {
-        let Some(slot) = self.slots.get(position) else { return };
+        let slot = self.slots.get(position);
         let head = [posted.length, segments.len() as u64, posted.checked];
         let each = segments.iter().flat_map(|one| [one.address, one.length, one.key.into()]);
         for (word, value) in self.words(position).iter().zip(head.into_iter().chain(each)) {
@@ -137,14 +136,13 @@ impl ReceiveRing {
     /// Whether the slot of a position is filled.
     #[inline]
     pub(crate) fn is_filled(&self, position: u64) -> bool {
-        let rest = self.slots.get(position).map(|slot| slot.rest.load(Ordering::Acquire));
-        rest.is_some_and(|rest| Slots::is_filled(rest, position))
+        Slots::is_filled(self.slots.get(position).rest.load(Ordering::Acquire), position)
     }
 
     /// The receive of a position and its segment, if the slot is filled and it has one.
     #[inline(always)]
     pub(crate) fn get_single(&self, position: u64) -> Option<(Posted, Segment)> {
-        let slot = self.slots.get(position)?;
+        let slot = self.slots.get(position);
         let rest = slot.rest.load(Ordering::Acquire);
         if (rest ^ Slots::mark(position)) & !(SPECIAL - 1) != 0 {
             return None;
@@ -173,7 +171,7 @@ impl ReceiveRing {
     #[cold]
     #[inline(never)]
     fn get_special(&self, position: u64) -> Option<(Posted, usize, Segment)> {
-        let slot = self.slots.get(position)?;
+        let slot = self.slots.get(position);
         let rest = slot.rest.load(Ordering::Acquire);
         if !Slots::is_filled(rest, position) {
             return None;
@@ -188,9 +186,7 @@ impl ReceiveRing {
     /// Has the processor bring receives near that come after a position.
     #[inline(always)]
     pub(crate) fn expect_after(&self, position: u64) {
-        if let Some(slot) = self.slots.get(position + AHEAD) {
-            prefetch(slot);
-        }
+        prefetch(self.slots.get(position + AHEAD));
     }
 
     /// Puts so many segments of a filled position into a vector that is empty.

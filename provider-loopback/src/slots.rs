@@ -3,11 +3,15 @@
 //! There is one producer and one taker at a time, by their locks; the slots are all that they
 //! share. The words of a slot are atomics only to be shared: they are ordered by the last of them,
 //! which is the mark.
+#![allow(
+    unsafe_code,
+    reason = "the slot of a position is found without a look at how many there are"
+)]
 
 use std::sync::Arc;
 
-/// Slots, as many as a power of two, or none. Positions count from 0 and never wrap. A clone has
-/// the same slots.
+/// Slots, as many as a power of two. Positions count from 0 and never wrap. A clone has the same
+/// slots.
 ///
 /// From bit `MARK` on, the mark of a slot says that it is filled at all, and above that for which
 /// position: as much of it as there is place for, which is more than tells a slot's turns apart.
@@ -22,11 +26,6 @@ impl<T, const MARK: u32> Clone for Slots<T, MARK> {
 impl<T: Default, const MARK: u32> Slots<T, MARK> {
     /// More could not be told apart.
     const MOST: usize = 1 << (u64::BITS - MARK - 2);
-
-    /// No slot.
-    pub(crate) fn none() -> Self {
-        Self(Arc::new([]))
-    }
 
     /// At least so many.
     pub(crate) fn new(count: usize) -> Self {
@@ -45,10 +44,12 @@ impl<T: Default, const MARK: u32> Slots<T, MARK> {
         position as usize & self.0.len().wrapping_sub(1)
     }
 
-    /// The slot of a position, if there are any.
+    /// The slot of a position.
     #[inline(always)]
-    pub(crate) fn get(&self, position: u64) -> Option<&T> {
-        self.0.get(self.index(position))
+    pub(crate) fn get(&self, position: u64) -> &T {
+        // SAFETY: there is at least one slot, and their number is a power of two, so any index is
+        // below it.
+        unsafe { self.0.get_unchecked(self.index(position)) }
     }
 
     /// What the mark of a slot says when it is filled for a position.

@@ -2,8 +2,9 @@
 
 use dat_core::error::{Error, Result, Subtype};
 use dat_core::flags::CompletionFlags;
-use dat_core::provider::ReceiveRequest;
+use dat_core::provider::{QueuePairLimits, ReceiveRequest};
 
+use super::receive::Direction;
 use super::state::Endpoint;
 use crate::credits::Room;
 use crate::errors::{no_room, wrong_state};
@@ -14,13 +15,54 @@ use crate::receive_ring::{Posted, ReceiveRing};
 pub(super) struct Post {
     /// The next position to fill.
     pub(super) tail: u64,
-    /// None before the first receive.
+    /// None before the first receive; it grows with their number.
     pub(super) ring: ReceiveRing,
+    /// In the ring.
     pub(super) room: Room,
+    /// The most receives.
+    pub(super) max: u32,
     /// The most segments of a receive.
-    pub(super) segments: u32,
+    pub(super) segments: u16,
     /// Receives are taken from a shared queue instead.
     pub(super) is_shared: bool,
+}
+
+/// Receives that a ring has room for at first.
+const FIRST: u32 = 8;
+/// How many times as large a ring that was full becomes.
+const GROWTH: u32 = 8;
+
+impl Post {
+    /// Before the first receive.
+    pub(super) fn new(limits: &QueuePairLimits, room: Room, is_shared: bool) -> Self {
+        let mut post =
+            Self { tail: 0, ring: ReceiveRing::none(), room, max: 0, segments: 0, is_shared };
+        post.limit(limits);
+        post
+    }
+
+    /// Changes the maxima; what is posted fits.
+    pub(super) fn limit(&mut self, limits: &QueuePairLimits) {
+        self.max = limits.max_receives;
+        self.segments = u16::try_from(limits.max_receive_segments).unwrap_or(u16::MAX);
+        self.room.resize(self.room.max().min(self.max));
+    }
+
+    /// Makes room in the ring for more receives than there ever were, if there may be more.
+    #[cold]
+    fn grow(&mut self, direction: &Direction) -> bool {
+        let before = self.room.max();
+        if before >= self.max {
+            return false;
+        }
+        let size = before.saturating_mul(GROWTH).clamp(FIRST.min(self.max), self.max);
+        let mut rq = direction.lock();
+        let posted = rq.receives.head..self.tail;
+        self.ring = self.ring.enlarged(posted, (size, self.segments.into()));
+        rq.receives.ring = self.ring.clone();
+        self.room.resize(size);
+        true
+    }
 }
 
 impl Endpoint {
@@ -65,8 +107,8 @@ impl Endpoint {
             unsignalled: receive.flags.contains(CompletionFlags::UNSIGNALLED),
             checked: receive.checked.number(),
         };
-        // There is no ring where receives are shared.
-        if ring.is_none() || !posted.fits(segment) || !room.is_known() {
+        // There is no room where there is no ring.
+        if !posted.fits(segment) || !room.is_known() {
             return false;
         }
         ring.fill_single(*tail, posted, segment);
@@ -81,11 +123,10 @@ impl Endpoint {
         if post.is_shared {
             return Err(is_shared());
         }
-        if post.ring.is_none() {
-            post.ring = ReceiveRing::new(post.room.max(), post.segments);
-            self.rq.lock().receives.ring = post.ring.clone();
+        if receive.segments.len() > usize::from(post.segments.max(1)) {
+            return Err(no_room());
         }
-        if receive.segments.len() > post.ring.segments() || !post.room.take() {
+        if !(post.room.take() || post.grow(&self.rq) && post.room.take()) {
             return Err(no_room());
         }
         post.ring.fill(post.tail, Posted::new(receive), receive.segments);

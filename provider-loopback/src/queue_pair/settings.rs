@@ -27,17 +27,11 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<HotArc<dy
     let number = fabric::serial();
     let parts = Parts::new(spec, number)?;
     let mut requests = Room::new(spec.limits.max_requests);
-    let mut room = Room::new(spec.limits.max_receives);
+    let mut room = Room::new(0);
     // None left by another way before.
     let _ = requests.leave_by(parts.request_place, 0);
     let _ = parts.receive_place.map(|place| room.leave_by(place, 0));
-    let post = Post {
-        tail: 0,
-        ring: ReceiveRing::none(),
-        room,
-        segments: spec.limits.max_receive_segments,
-        is_shared: parts.shared.is_some(),
-    };
+    let post = Post::new(&spec.limits, room, parts.shared.is_some());
     let made = HotArc::new_cyclic(|me| Endpoint {
         sq: BiasedLock::new(Sq {
             state: State::Unconnected,
@@ -157,19 +151,19 @@ impl Endpoint {
             }
         }
         let memberships = memberships(&parts.domains, &receives.me);
-        let size = (spec.limits.max_receives, spec.limits.max_receive_segments);
         if !post.ring.is_none() {
+            let size = (post.room.max(), spec.limits.max_receive_segments);
             post.ring = post.ring.enlarged(receives.head..post.tail, size);
         }
         if parts.shared.is_some() {
             // There is no ring then; what was posted is gone with it.
             post.ring = ReceiveRing::none();
+            post.room.resize(0);
             receives.head = post.tail;
         }
         receives.ring = post.ring.clone();
-        post.segments = spec.limits.max_receive_segments;
         post.is_shared = parts.shared.is_some();
-        post.room.resize(spec.limits.max_receives);
+        post.limit(&spec.limits);
         let end = receives.outlet.queue().position();
         let over = parts.receive_place.map(|place| post.room.leave_by(place, end));
         receives.domain = parts.domain;
