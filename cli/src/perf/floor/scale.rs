@@ -52,12 +52,13 @@ impl Lines {
         Self { lines: vec![Line(1); objects * each], each }
     }
 
-    /// Reads so many lines of one of the objects.
+    /// Reads lines of one of the objects: so many at once, and where they lead to so many more.
     #[inline]
-    fn read(&self, jumps: &mut Jumps, lines: usize) {
-        let first = jumps.below(self.lines.len() / self.each) * self.each;
-        for line in &self.lines[first..first + lines] {
-            black_box(line.0);
+    fn read(&self, jumps: &mut Jumps, steps: &[usize]) {
+        let mut first = jumps.below(self.lines.len() / self.each) * self.each;
+        for step in steps {
+            let sum: u64 = self.lines[first..first + step].iter().map(|line| line.0).sum();
+            first += black_box(sum) as usize;
         }
     }
 }
@@ -143,9 +144,11 @@ fn take(evd: &EventDispatcher, event: &mut Event) -> Result<(), Fault> {
     }
 }
 
-/// The lines of an endpoint and its queue pair, and those that a send cycle reads of the two sides.
+/// The lines of an endpoint and its queue pair.
 const LINES_OF_ENDPOINT: usize = 14;
-const LINES_OF_CYCLE: (usize, usize) = (5, 6);
+/// Those that a send cycle reads: who posts the receive has an endpoint, its queue pair and the
+/// ring, and who sends an endpoint, its queue pair and that of the peer.
+const LINES_OF_CYCLE: [&[usize]; 2] = [&[1, 2, 2], &[1, 3, 2]];
 
 fn endpoints(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Fault> {
     for (key, count) in [("endpoints_100", 100), ("endpoints_10000", 10_000)] {
@@ -162,20 +165,18 @@ fn endpoints(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Fa
         let target = if count == 100 { 1.05 } else { added(&floor, 50.0) };
         let floors = ("the same with two endpoints", &floor);
         rows.push(Row::new(key, what, Unit::Nanos, &time, floors, Some(target)));
-        if count > 100 {
-            let lines = Lines::new(count, LINES_OF_ENDPOINT);
-            let read = |jumps: &mut Jumps| {
-                lines.read(jumps, LINES_OF_CYCLE.0);
-                lines.read(jumps, LINES_OF_CYCLE.1);
-            };
-            let (with, without) = bench.both(
-                || bench.time(|count| one.cycles(&mut steps, count, &mut other, read)),
-                || bench.time(|count| one.cycles(&mut jumps, count, &mut event, nothing)),
-            )?;
-            let what = "two endpoints, and as many lines of as much memory";
-            let floors = ("two endpoints", &without);
-            rows.push(Row::new("lines_10000", what, Unit::Nanos, &with, floors, None));
-        }
+        let lines = Lines::new(count, LINES_OF_ENDPOINT);
+        let read = |jumps: &mut Jumps| {
+            LINES_OF_CYCLE.into_iter().for_each(|steps| lines.read(jumps, steps));
+        };
+        let (with, without) = bench.both(
+            || bench.time(|count| one.cycles(&mut steps, count, &mut other, read)),
+            || bench.time(|count| one.cycles(&mut jumps, count, &mut event, nothing)),
+        )?;
+        let what = format!("two endpoints, and as many lines of {count}");
+        let key = if count == 100 { "lines_100" } else { "lines_10000" };
+        let floors = ("two endpoints", &without);
+        rows.push(Row::new(key, what, Unit::Nanos, &with, floors, None));
         crowd.free()?;
         one.free()?;
     }
@@ -210,12 +211,12 @@ fn regions(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Faul
         if count > 1_000 {
             // Two regions have a line, in the table of the core and in that of the provider.
             let tables = [Lines::new(count / 2, 1), Lines::new(count / 2, 1)];
-            let read = |jumps: &mut Jumps| tables.iter().for_each(|table| table.read(jumps, 1));
+            let read = |jumps: &mut Jumps| tables.iter().for_each(|table| table.read(jumps, &[1]));
             let (with, without) = bench.both(
                 || bench.time(|count| writes(side, &same, &mut steps, count, &mut other, read)),
                 || bench.time(|count| writes(side, &same, &mut jumps, count, &mut event, nothing)),
             )?;
-            let what = "one region, and two lines of as much memory";
+            let what = format!("one region, and two lines of {count}");
             let floors = ("one region", &without);
             rows.push(Row::new("lines_100000", what, Unit::Nanos, &with, floors, None));
         }
@@ -223,7 +224,8 @@ fn regions(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Faul
             bench.both(|| registering(bench, rig, &memory), || Ok(allocating(bench.round / 4)))?;
         let what = format!("registering a region beside {count} others");
         let key = if count == 1_000 { "register_1000" } else { "register_100000" };
-        rows.push(Row::new(key, what, Unit::Nanos, &time, ("an allocation", &floor), Some(4.0)));
+        let (target, floors) = (80.0 / floor.least(), ("an allocation", &floor));
+        rows.push(Row::new(key, what, Unit::Nanos, &time, floors, Some(target)));
         many.iter().try_for_each(Lmr::free)?;
     }
     Ok(one.free()?)

@@ -54,6 +54,13 @@ pub(super) fn blocking(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fau
     let floors = ("a futex to sleep and to wake", &floor);
     let what = "half a round trip, both in dat_evd_wait";
     rows.push(Row::new("blocking", what, Unit::Nanos, &time, floors, Some(1.05)));
+    // Who is answered soon does not sleep, so what polls is the floor.
+    let (time, floor) = bench.both(
+        || ping_pong(&rig, bench.round, Wait::Asleep),
+        || Ok(back_and_forth::<Receives>(bench.round)),
+    )?;
+    let what = "the same, beside those who poll";
+    rows.push(Row::new("awake", what, Unit::Nanos, &time, (SHAPE, &floor), Some(120.0 / 61.5)));
     rig.end()
 }
 
