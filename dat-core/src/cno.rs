@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Weak};
 
+use crate::calm;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdInner, EventDispatcher};
 use crate::ia::{Child, InterfaceAdapter};
@@ -19,10 +20,10 @@ pub struct Cno {
     inner: Arc<CnoInner>,
 }
 
-/// Called at each trigger, in the thread that brought the event (`DAT_OS_WAIT_PROXY_AGENT`).
-/// It gets the dispatcher that triggered, or none when the notification object ends or the last
-/// of its dispatchers was freed. It must
-/// not block, and of the API it may only post and dequeue.
+/// Called at each trigger, in the thread that brought the event (`DAT_OS_WAIT_PROXY_AGENT`), at the
+/// end of the control call that did, if there was one. It gets the dispatcher that triggered, or
+/// none when the notification object ends or the last of its dispatchers was freed. It must not
+/// block: other events may wait for its return.
 pub type ProxyAgent = Arc<dyn Fn(Option<EventDispatcher>) + Send + Sync>;
 
 pub(crate) struct CnoInner {
@@ -198,7 +199,7 @@ impl CnoInner {
             state.agent.clone()
         };
         if let Some(agent) = agent {
-            agent(evd.upgrade().map(|evd| EventDispatcher::from_inner(&evd)));
+            calm::call(agent, Some(evd));
         }
     }
 
@@ -215,7 +216,7 @@ impl CnoInner {
             state.agent.clone()
         };
         if let Some(agent) = agent {
-            agent(None);
+            calm::call(agent, None);
         }
     }
 
@@ -229,7 +230,7 @@ impl CnoInner {
             state.agent.take()
         };
         if let Some(agent) = agent {
-            agent(None);
+            calm::call(agent, None);
         }
         self.base.leave();
     }

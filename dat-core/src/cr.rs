@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use crate::calm::CalmMutex;
 
 use crate::counters::IaCounter;
 use crate::ep::table::EpEvent;
@@ -24,7 +24,7 @@ pub struct ConnectionRequest {
 pub(crate) struct CrInner {
     pub(crate) base: Base,
     /// Gone once answered.
-    incoming: Mutex<Option<Box<dyn Incoming>>>,
+    incoming: CalmMutex<Option<Box<dyn Incoming>>>,
     peer: Peer,
     /// Where it arrived.
     port: u64,
@@ -73,7 +73,7 @@ impl ConnectionRequest {
             peer: incoming.peer(),
             port,
             private_data: Arc::from(incoming.private_data()),
-            incoming: Mutex::new(Some(incoming)),
+            incoming: CalmMutex::new(Some(incoming)),
             endpoint,
         });
         let request = Self { inner };

@@ -27,6 +27,7 @@
 
 pub mod attr;
 pub mod biased;
+mod calm;
 mod cno;
 mod collective;
 pub mod counters;

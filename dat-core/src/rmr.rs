@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use crate::calm::CalmMutex;
 
 use crate::ep::{Endpoint, EpState};
 use crate::error::{Error, Result, ReturnType, Subtype};
@@ -25,7 +25,7 @@ pub(crate) struct RmrInner {
     pub(crate) base: Base,
     scope: RmrScope,
     /// Gone once the region is freed.
-    state: Mutex<Option<State>>,
+    state: CalmMutex<Option<State>>,
 }
 
 struct State {
@@ -125,7 +125,7 @@ impl InterfaceAdapter {
             .domain
             .create_window(base.id, window_scope)
             .map_err(|error| base.describe(error, CREATE))?;
-        let state = Mutex::new(Some(State { pz, window, binding: None }));
+        let state = CalmMutex::new(Some(State { pz, window, binding: None }));
         let inner = Arc::new(RmrInner { base, scope, state });
         ia.adopt(&inner.base, Child::Rmr(Arc::downgrade(&inner)), CREATE)?;
         Ok(Rmr { inner })

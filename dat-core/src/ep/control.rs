@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use parking_lot::MutexGuard;
+use crate::calm::CalmGuard;
 
 use super::state::EpState;
 use super::table::{Action, EpEvent, Step, step};
@@ -87,7 +87,7 @@ impl EpInner {
         EpState::from_value(self.state.load(Ordering::Acquire))
     }
 
-    pub(super) fn control(&self) -> MutexGuard<'_, Control> {
+    pub(super) fn control(&self) -> CalmGuard<'_, Control> {
         self.control.lock()
     }
 

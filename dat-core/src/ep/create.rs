@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU32};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
+use crate::calm::CalmMutex;
 
 use super::control::{Control, Sink};
 use super::gate::Gate;
@@ -127,8 +127,8 @@ impl InterfaceAdapter {
             state: AtomicU8::new(state as u8),
             before_accept: AtomicU8::new(state as u8),
             ignored: AtomicU32::new(0),
-            control: Mutex::new(Control::new(config.connect_evd())),
-            call: Mutex::new(Some(config)),
+            control: CalmMutex::new(Control::new(config.connect_evd())),
+            call: CalmMutex::new(Some(config)),
         });
         if !ia.attributes.late_queue_pairs {
             inner.queue_pair_at_hand(create)?;

@@ -60,8 +60,8 @@ impl EpInner {
         }
     }
 
-    /// Makes the queue pair for the first post. Before there is one nobody is told of anything
-    /// under `call`, so the caller is no agent that a call on this endpoint waits for.
+    /// Makes the queue pair for the first post. No agent that may post is called under `call`
+    /// ([`calm`](crate::calm)).
     #[cold]
     #[inline(never)]
     fn queue_pair_to_post(&self, operation: &'static str) -> Result<&dyn QueuePair> {

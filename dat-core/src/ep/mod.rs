@@ -28,7 +28,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
+use crate::calm::CalmMutex;
 
 use crate::attr::EpAttributes;
 use crate::counters::{EpCounter, Tally};
@@ -108,9 +108,9 @@ pub(crate) struct EpInner {
     before_accept: AtomicU8,
     /// Late and impossible events, by the table.
     ignored: AtomicU32,
-    control: Mutex<Control>,
+    control: CalmMutex<Control>,
     /// Held over control calls; see [`control`]. Empty once the endpoint is freed.
-    call: Mutex<Option<Config>>,
+    call: CalmMutex<Option<Config>>,
 }
 
 object_handle!(Endpoint, EpInner);

@@ -6,7 +6,6 @@ use super::{Config, Endpoint, EpInner};
 use crate::attr::EpAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EventDispatcher, Stream};
-use crate::provider::QueuePair;
 use crate::pz::ProtectionZone;
 use crate::srq::SharedReceiveQueue;
 
@@ -101,11 +100,9 @@ impl Endpoint {
         for event in change.events(&config.attributes) {
             inner.perform(event, MODIFY)?;
         }
-        // First: the change of streams may have agents called, and they may post.
-        let queue_pair = inner.queue_pair(config, MODIFY)?;
         inner.check_receive_flags(config, change)?;
         let spec = merged(config, change);
-        let fresh = match inner.replacement(queue_pair, config, &spec) {
+        let fresh = match inner.replacement(config, &spec) {
             Ok(fresh) => fresh,
             Err(error) => {
                 config.renew_feeds();
@@ -129,17 +126,13 @@ impl Endpoint {
 
 impl EpInner {
     /// The configuration after a change, with the queue pair changed accordingly.
-    fn replacement(
-        &self,
-        queue_pair: &dyn QueuePair,
-        config: &Config,
-        spec: &EpSpec,
-    ) -> Result<Config> {
+    fn replacement(&self, config: &Config, spec: &EpSpec) -> Result<Config> {
         let before = config.reads.amount();
         let fresh = Config::new(&self.base.ia, self.base.id, spec, before, Call::Modify)?;
-        queue_pair
-            .modify(fresh.queue_pair_spec(self))
-            .map_err(|error| self.base.describe(error, MODIFY))?;
+        if let Some(made) = self.made_queue_pair() {
+            made.modify(fresh.queue_pair_spec(self))
+                .map_err(|error| self.base.describe(error, MODIFY))?;
+        }
         Ok(fresh)
     }
 

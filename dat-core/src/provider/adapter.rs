@@ -78,9 +78,8 @@ pub struct AdapterAttributes {
     /// that is no limit of its own.
     pub max_queue_segments: u64,
     /// Whether the queue pair of an endpoint may be made only when it is needed: when the first
-    /// receive is posted, to connect or to be modified. For adapters whose queue pairs take
-    /// nothing but memory; with others it is the creation of the endpoint that tells what a device
-    /// has no room for.
+    /// receive is posted, or to connect. For adapters whose queue pairs take nothing but memory;
+    /// with others it is the creation of the endpoint that tells what a device has no room for.
     pub late_queue_pairs: bool,
 }
 

@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 use crate::case::cases;
 use crate::{
     Background, LIMIT, Node, drain, expect_connections, expect_dto, expect_event, expect_no_event,
-    open, refused, takes_parameters, until, until_waited_on,
+    expect_request, open, refused, takes_parameters, until, until_waited_on,
 };
 use dat_core::{
-    Close, Cno, ConnectionEventKind, EvdFlags, EvdOptions, Event, EventDispatcher,
-    InterfaceAdapter, ProxyAgent, ReturnType, Subtype, Timeout,
+    Close, Cno, CompletionFlags, Connect, ConnectionEventKind, Endpoint, EpState, EvdFlags,
+    EvdOptions, Event, EventDispatcher, InterfaceAdapter, ProxyAgent, PspMaker, ReturnType,
+    Subtype, Timeout,
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
@@ -34,6 +35,7 @@ cases! {
         every_trigger_wakes_a_waiter,
         the_proxy_agent_is_called_with_the_dispatcher_besides_the_waiters,
         the_proxy_agent_may_dequeue_and_post,
+        the_proxy_agent_may_call_anything_on_the_endpoint_of_its_event,
         waiters_are_unblocked_when_all_dispatchers_are_freed,
         an_object_that_lost_its_dispatchers_can_be_used_again,
         no_waiter_sleeps_on_when_a_trigger_and_the_end_come_together,
@@ -150,9 +152,9 @@ fn many_dispatchers_trigger_one_object() {
     until("the trigger", || cno.wait(LIMIT.into()) == Ok(Some(node.connect.clone())));
     expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Disconnected);
     while cno.wait(Timeout::ZERO).is_ok() {}
-    let psp = node.ia.psp_create_any(&node.requests, dat_core::PspMaker::Consumer).expect("made");
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
     let ep = node.ep();
-    ep.connect(&dat_core::Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+    ep.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
     until("the trigger", || cno.wait(LIMIT.into()) == Ok(Some(node.requests.clone())));
 }
 
@@ -294,6 +296,56 @@ fn the_proxy_agent_may_dequeue_and_post() {
     evd.post_se(1).expect("room");
     assert_eq!(expect_event(&other, &[]), Event::Software(9));
     expect_no_event(&evd);
+}
+
+fn the_proxy_agent_may_call_anything_on_the_endpoint_of_its_event() {
+    let node = Node::new();
+    let ends = [node.ep(), node.ep()];
+    let (sender, told) = channel();
+    let known = ends.clone();
+    let agent: ProxyAgent = Arc::new(move |evd: Option<EventDispatcher>| {
+        let (Some(evd), mut event) = (evd, Event::default()) else { return };
+        while evd.dequeue(&mut event) == Ok(true) {
+            let Event::Connection(event) = &event else { continue };
+            let Some(ep) = known.iter().find(|ep| ep.id() == event.ep) else { continue };
+            let state = ep.query().map(|param| param.state);
+            let idle = ep.status().map(|status| status.request_idle);
+            let reset = ep.reset().is_ok();
+            let posted = ep.post_recv(&[], 7, CompletionFlags::empty());
+            let _ = sender.send((event.ep, event.kind, state, idle, reset, posted));
+        }
+    });
+    let cno = node.ia.cno_create(Some(agent)).expect("made");
+    node.connect.modify_cno(Some(&cno)).expect("live");
+    let [client, server] = &ends;
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a service point");
+    client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+    expect_request(&node.requests).request.accept(Some(server), b"").expect("unconnected");
+    let expect = |kind, state, reset| {
+        let mut ids: Vec<_> = ends.iter().map(Endpoint::id).collect();
+        while !ids.is_empty() {
+            let (ep, ..) = match told.recv_timeout(LIMIT) {
+                Ok(all) => {
+                    let (ep, ..) = all;
+                    assert_eq!(all, (ep, kind, Ok(state), Ok(true), reset, Ok(())));
+                    all
+                }
+                Err(error) => panic!("the agent never came back: {error}"),
+            };
+            ids.retain(|id| *id != ep);
+        }
+    };
+    expect(ConnectionEventKind::Established, EpState::Connected, false);
+    client.disconnect(Close::Abrupt).expect("connected");
+    expect(ConnectionEventKind::Disconnected, EpState::Disconnected, true);
+    node.connect.modify_cno(None).expect("live");
+    cno.free().expect("unused");
+    psp.free().expect("live");
+    drop(drain(&node.recv));
+    for ep in &ends {
+        ep.free().expect("unconnected");
+    }
+    node.finish();
 }
 
 fn waiters_are_unblocked_when_all_dispatchers_are_freed() {
