@@ -234,6 +234,8 @@ impl Endpoint {
     /// Unconnected again: with another queue pair of the device's, since the number of the one
     /// before stays reserved for its connection for a while.
     pub(super) fn reset(&self) -> Result<()> {
+        // Who ended the connection may know of it before the end is complete.
+        self.finish();
         let mut link = self.link.lock();
         if link.retired || !matches!(link.state, State::Disconnected(_)) {
             return Err(link.state.refusal());

@@ -21,6 +21,7 @@ cases! {
         the_soft_one_is_told_once_a_setting, set_below_the_count_it_is_told_at_once,
         the_soft_one_leaves_the_connection_alone, the_hard_one_breaks_the_connection,
         set_below_the_count_the_hard_one_breaks_at_once, the_hard_one_waits_for_a_connection,
+        after_it_broke_the_connection_the_endpoint_is_reset_at_once,
         the_two_are_independent, without_one_nothing_happens, may_be_set_in_every_state,
         a_provider_without_it_says_so;
     "reading: a watermark is one that can be reached":
@@ -255,6 +256,24 @@ fn the_hard_one_stays_set() {
     server.set_watermark(None, None).expect("supported");
     receive(&server, 0..2);
     link(&node, &client, &node, &server);
+}
+
+fn after_it_broke_the_connection_the_endpoint_is_reset_at_once() {
+    let node = node();
+    for _ in 0..5 {
+        let (client, server) = node.pair();
+        server.set_watermark(None, Some(1)).expect("supported");
+        receive(&server, 0..2);
+        while state(&server) != EpState::Disconnected {
+            std::hint::spin_loop();
+        }
+        server.reset().expect("disconnected");
+        server.free().expect("unconnected");
+        until("the other end hears of it", || state(&client) == EpState::Disconnected);
+        client.free().expect("disconnected");
+        drain(&node.connect);
+        drain(&node.recv);
+    }
 }
 
 fn the_two_are_independent() {
