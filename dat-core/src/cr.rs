@@ -4,7 +4,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::calm::CalmMutex;
-
 use crate::counters::IaCounter;
 use crate::ep::table::EpEvent;
 use crate::ep::{Endpoint, check_private_data};

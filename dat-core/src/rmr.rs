@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::calm::CalmMutex;
-
 use crate::ep::{Endpoint, EpState};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::{CompletionFlags, Privileges};

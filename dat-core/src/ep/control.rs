@@ -9,11 +9,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::calm::CalmGuard;
-
 use super::state::EpState;
 use super::table::{Action, EpEvent, Step, step};
 use super::{Config, EpInner};
+use crate::calm::CalmGuard;
 use crate::counters::IaCounter;
 use crate::error::{Error, Result, ReturnType};
 use crate::evd::EvdInner;

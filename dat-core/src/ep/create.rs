@@ -3,12 +3,11 @@
 use std::sync::atomic::{AtomicU8, AtomicU32};
 use std::sync::{Arc, OnceLock};
 
-use crate::calm::CalmMutex;
-
 use super::control::{Control, Sink};
 use super::gate::Gate;
 use super::{Config, Endpoint, EpInner, EpState, Reads, attributes};
 use crate::attr::EpAttributes;
+use crate::calm::CalmMutex;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdInner, EventDispatcher, Feeds, Stream};
 use crate::flags::EvdFlags;

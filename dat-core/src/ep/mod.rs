@@ -28,9 +28,8 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::calm::CalmMutex;
-
 use crate::attr::EpAttributes;
+use crate::calm::CalmMutex;
 use crate::counters::{EpCounter, Tally};
 use crate::error::{Error, Result, ReturnType};
 use crate::evd::{EvdInner, EventDispatcher, Feeds, Stream};
@@ -102,6 +101,7 @@ pub(crate) struct EpInner {
     pub(crate) base: Base,
     /// Absent before anybody asked for counters.
     tally: OnceLock<Arc<Tally<EpCounter>>>,
+    /// Itself, for what reports to it later.
     me: HotWeak<EpInner>,
     state: AtomicU8,
     /// The state that an accept that fails goes back to; under the lock of `control`.

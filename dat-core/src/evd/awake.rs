@@ -22,9 +22,8 @@ impl EvdInner {
         timeout: Timeout,
         threshold: u32,
         event: &mut Event,
-        late: impl FnOnce(),
+        late: impl Fn(),
     ) -> Option<usize> {
-        let mut late = Some(late);
         let (mut turn, mut turns) = (0, 0);
         let mut success = Success::default();
         loop {
@@ -52,18 +51,17 @@ impl EvdInner {
             }
             if turn == 0 {
                 turns = queue.turns(timeout);
-            } else if turn == turns {
-                queue.patience.learn(false);
             }
             if turn == turns {
+                if turns > 0 {
+                    queue.patience.learn(false);
+                }
                 return None;
             }
             drop(queue);
             turn += 1;
             if turn == SOON {
-                if let Some(late) = late.take() {
-                    late();
-                }
+                late();
             }
             pause_shortly();
         }

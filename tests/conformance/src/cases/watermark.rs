@@ -264,6 +264,7 @@ fn after_it_broke_the_connection_the_endpoint_is_reset_at_once() {
         let (client, server) = node.pair();
         server.set_watermark(None, Some(1)).expect("supported");
         receive(&server, 0..2);
+        // Awake, to be as early as can be.
         while state(&server) != EpState::Disconnected {
             std::hint::spin_loop();
         }
