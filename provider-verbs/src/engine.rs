@@ -392,6 +392,11 @@ impl Engine {
             self.sink.async_event(AsyncUpcall::Catastrophic);
         }
     }
+
+    /// Whether that was told.
+    pub(crate) fn is_removed(&self) -> bool {
+        self.removed.load(Ordering::Relaxed)
+    }
 }
 
 /// After a failure to take an event for another reason than that there is none: a descriptor of

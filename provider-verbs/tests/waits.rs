@@ -60,7 +60,10 @@ fn no_thread_is_woken_for_a_waiter() {
     // It looks every 20 ms whether the channels are still used.
     let looks = start.elapsed().as_millis() as u64 / 20;
     let woken = waits_of("dat-events") - before;
-    assert!(woken <= looks + 60, "{woken} times for {ROUNDS} waits on each side, {looks} looks");
+    // Once for each of the waits of both sides if they did not sleep on their channels; a busy machine
+    // has some of them outlive a look.
+    let most = looks + u64::from(ROUNDS) / 2;
+    assert!(woken <= most, "{woken} times for {ROUNDS} waits on each side, {looks} looks");
 }
 
 #[test]

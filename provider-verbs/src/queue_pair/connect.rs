@@ -294,10 +294,15 @@ impl Endpoint {
         }
     }
 
-    /// Whether the queue pair is in error by itself.
+    /// Whether the queue pair is in error by itself, or its device is gone: two of one device
+    /// that were connected hear of the other's end before they hear of the device's.
     fn has_failed(&self, hardware: &verbs::QueuePair) -> bool {
+        if self.device.engine.is_removed() {
+            return true;
+        }
         if !self.device.limits.is_iwarp {
-            return hardware.query_state() == Ok(sys::IBV_QPS_ERR);
+            // One that answers no more is of a device that is gone.
+            return hardware.query_state().map_or(true, |state| state == sys::IBV_QPS_ERR);
         }
         // On iWARP that can be its state after any end of the connection.
         let (requests, request_queue) = {
