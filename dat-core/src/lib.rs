@@ -22,6 +22,10 @@
 //!
 //! The semantics are those of the 3DAT manual pages, which each call names. A writer of a
 //! provider starts at [`provider`].
+//!
+//! One feature, which is off by default: `tokio` adds `EventStream`, the events of a dispatcher for
+//! the tasks of a tokio runtime. Other event loops take the descriptor of a dispatcher as it is:
+//! see [`EventDispatcher::arm`].
 
 #![deny(unsafe_code)]
 
@@ -59,6 +63,8 @@ mod service_point;
 mod signal;
 mod srq;
 mod status;
+#[cfg(feature = "tokio")]
+mod stream;
 mod sync;
 mod timeout;
 mod timer;
@@ -93,5 +99,7 @@ pub use rmr::{Bind, Rmr, RmrParam, RmrScope};
 pub use rsp::{Rsp, RspParam};
 pub use srq::{SharedReceiveQueue, SrqAttributes, SrqParam};
 pub use status::{DtoStatus, Operation};
+#[cfg(feature = "tokio")]
+pub use stream::EventStream;
 pub use timeout::Timeout;
 pub use triplet::{LmrTriplet, RmrTriplet};

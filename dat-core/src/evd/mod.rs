@@ -350,6 +350,8 @@ impl EventDispatcher {
         self.inner.base.retire(FREE, Subtype::InvalidStateEvdInUse)?;
         queue.kill();
         drop(queue);
+        // An event loop that sleeps on the descriptor has to hear of it.
+        self.inner.alarm.bell.ring();
         self.inner.leave_cno();
         self.inner.base.leave();
         Ok(())

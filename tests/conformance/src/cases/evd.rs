@@ -42,6 +42,7 @@ cases! {
         completions_come_before_the_disconnect_on_one_dispatcher,
         an_armed_descriptor_shows_the_next_event,
         an_armed_descriptor_shows_completions_and_connection_events,
+        a_freed_dispatcher_shows_at_its_armed_descriptor,
         a_waited_dispatcher_can_not_be_armed,
         no_wake_up_is_lost_to_a_producer_of_software_events,
         no_wake_up_is_lost_to_a_producer_of_completions,
@@ -536,6 +537,17 @@ fn an_armed_descriptor_shows_completions_and_connection_events() {
     assert!(!readable(&node.connect, PollTimeout::ZERO));
     client.disconnect(Close::Abrupt).expect("connected");
     assert!(readable(&node.connect, soon));
+}
+
+fn a_freed_dispatcher_shows_at_its_armed_descriptor() {
+    let evd = software(8);
+    assert_eq!(evd.arm(), Ok(false));
+    let other = evd.clone();
+    let free = Background::run(move || other.free());
+    let soon = PollTimeout::try_from(LIMIT).expect("some seconds");
+    assert!(readable(&evd, soon), "whoever polls it has to hear of the end");
+    assert_eq!(free.join(), Ok(()));
+    assert_eq!(evd.arm().expect_err("freed").return_type(), ReturnType::InvalidHandle);
 }
 
 fn a_waited_dispatcher_can_not_be_armed() {

@@ -1,0 +1,159 @@
+//! The events of a dispatcher for the tasks of a tokio runtime.
+
+#![allow(unsafe_code, reason = "a descriptor is promised to stay open while the runtime has it")]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use futures_core::Stream;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::runtime::Handle;
+use tokio::task::coop;
+
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::evd::EventDispatcher;
+use crate::event::Event;
+
+/// The events of a dispatcher as they arrive, without a thread that waits for them.
+///
+/// It takes what is queued, and where there is nothing it arms the descriptor and sleeps in the
+/// reactor of the runtime ([`EventDispatcher::arm`]). A task that always finds an event lets others
+/// run in between, as sockets of tokio do. Dropping it disarms the dispatcher and takes no event.
+///
+/// While it lives, the dispatcher can be dequeued from by others too, who take events away from it.
+///
+/// ```no_run
+/// # async fn example(evd: dat_core::EventDispatcher) -> dat_core::Result<()> {
+/// let mut events = dat_core::EventStream::new(evd)?;
+/// loop {
+///     match events.next().await? {
+///         dat_core::Event::Dto(done) => println!("{}: {:?}", done.cookie, done.status),
+///         other => println!("{other:?}"),
+///     }
+/// }
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct EventStream {
+    arrivals: AsyncFd<Armed>,
+    /// Whether it told an error, after which it has no more items.
+    ended: bool,
+}
+
+/// The dispatcher, whose descriptor was made.
+#[derive(Debug)]
+struct Armed(EventDispatcher);
+
+impl AsRawFd for Armed {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
+impl EventStream {
+    /// Registers the dispatcher's descriptor with the runtime that this is called in, which has to
+    /// have its I/O driver enabled: tokio panics where it has not.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_STATE` outside a runtime, and where one stream of the dispatcher is in this
+    /// runtime already; `DAT_INSUFFICIENT_RESOURCES` when the process has no descriptor left.
+    pub fn new(evd: EventDispatcher) -> Result<Self> {
+        evd.fd()?;
+        if Handle::try_current().is_err() {
+            let error = Error::new(ReturnType::InvalidState, Subtype::NoSubtype)
+                .because("no tokio runtime is entered in this thread")
+                .advise("make it in a task, or after `Handle::enter`");
+            return Err(evd.inner().base.describe(error, "EventStream::new"));
+        }
+        // SAFETY: the descriptor was made above, for as long as the dispatcher is there, of which
+        // `Armed` keeps a handle; a dispatcher never gets another one.
+        let registered = unsafe { AsyncFd::register_with_interest(Armed(evd), Interest::READABLE) };
+        match registered {
+            Ok(arrivals) => Ok(Self { arrivals, ended: false }),
+            Err(failure) => {
+                let (Armed(evd), cause) = failure.into_parts();
+                Err(evd.inner().base.describe(not_registered(&cause), "EventStream::new"))
+            }
+        }
+    }
+
+    /// The next event. It can be dropped before it is done, which loses no event.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_STATE` while a thread waits on the dispatcher; `DAT_INVALID_HANDLE` when it was
+    /// freed, by whomever.
+    pub async fn next(&mut self) -> Result<Event> {
+        std::future::poll_fn(|context| self.poll_event(context)).await
+    }
+
+    /// The dispatcher.
+    #[must_use]
+    pub fn dispatcher(&self) -> &EventDispatcher {
+        &self.arrivals.get_ref().0
+    }
+
+    fn poll_event(&self, context: &mut Context<'_>) -> Poll<Result<Event>> {
+        let evd = self.dispatcher();
+        let budget = ready!(coop::poll_proceed(context));
+        let mut event = Event::default();
+        loop {
+            if evd.dequeue(&mut event)? {
+                budget.made_progress();
+                return Poll::Ready(Ok(event));
+            }
+            if evd.arm()? {
+                continue;
+            }
+            match ready!(self.arrivals.poll_read_ready(context)) {
+                // What rings from here on is seen by the next look, or shows anew.
+                Ok(mut rung) => rung.clear_ready(),
+                Err(cause) => {
+                    let error = evd.inner().base.describe(gone(&cause), "EventStream::next");
+                    return Poll::Ready(Err(error));
+                }
+            }
+        }
+    }
+}
+
+/// Ends after the first error.
+impl Stream for EventStream {
+    type Item = Result<Event>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        let next = ready!(self.poll_event(context));
+        self.ended = next.is_err();
+        Poll::Ready(Some(next))
+    }
+}
+
+impl Drop for EventStream {
+    fn drop(&mut self) {
+        self.dispatcher().disarm();
+    }
+}
+
+fn not_registered(cause: &io::Error) -> Error {
+    let errno = cause.raw_os_error().unwrap_or(0);
+    if cause.kind() == io::ErrorKind::AlreadyExists {
+        return Error::new(ReturnType::InvalidState, Subtype::NoSubtype)
+            .because("the runtime has an event stream of this dispatcher already")
+            .advise("share that one, or drop it first")
+            .errno(errno);
+    }
+    Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
+        .because("the runtime could not register the descriptor")
+        .errno(errno)
+}
+
+fn gone(cause: &io::Error) -> Error {
+    Error::new(ReturnType::Abort, Subtype::NoSubtype)
+        .because("the runtime was shut down")
+        .errno(cause.raw_os_error().unwrap_or(0))
+}
