@@ -181,6 +181,8 @@ impl Cno {
         self.inner.base.retire(FREE, Subtype::InvalidStateCnoInUse)?;
         state.dead = true;
         state.agent = None;
+        // An event loop that sleeps on the descriptor has to hear of it.
+        self.inner.bell.ring();
         drop(state);
         self.inner.base.leave();
         Ok(())

@@ -39,7 +39,8 @@ cases! {
         waiters_are_unblocked_when_all_dispatchers_are_freed,
         an_object_that_lost_its_dispatchers_can_be_used_again,
         no_waiter_sleeps_on_when_a_trigger_and_the_end_come_together,
-        the_descriptor_is_readable_while_a_trigger_waits_to_be_taken;
+        the_descriptor_is_readable_while_a_trigger_waits_to_be_taken,
+        a_freed_one_shows_at_its_descriptor;
     "dat_cno_query(3DAT)": it_belongs_to_its_adapter;
 }
 
@@ -449,4 +450,16 @@ fn it_belongs_to_its_adapter() {
     cno.free().expect("unused");
     one.finish();
     two.finish();
+}
+
+fn a_freed_one_shows_at_its_descriptor() {
+    let ia = open("");
+    let cno = ia.cno_create(None).expect("made");
+    assert!(!readable(&cno, PollTimeout::ZERO));
+    let other = cno.clone();
+    let free = Background::run(move || other.free());
+    let limit = PollTimeout::try_from(LIMIT).expect("within range");
+    assert!(readable(&cno, limit), "whoever polls it has to hear of the end");
+    assert_eq!(free.join(), Ok(()));
+    assert_eq!(cno.trigger().expect_err("freed").return_type(), ReturnType::InvalidHandle);
 }
