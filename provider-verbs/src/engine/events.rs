@@ -1,0 +1,203 @@
+//! The thread `dat-events`: what it is left to do, and what it acts on.
+
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use dat_core::provider::{AsyncUpcall, ConnectionUpcall};
+use nix::sys::epoll::{EpollEvent, EpollTimeout};
+
+use super::{Engine, Target, pause_unless_empty, source};
+use crate::cm;
+use crate::completion_queue::Queue;
+use crate::queue_pair::Endpoint;
+use crate::standstill::Standstill;
+use crate::sys::verbs as sys;
+use crate::verbs::AsyncEvent;
+
+/// How long the thread sleeps while a graceful disconnect waits for requests, in milliseconds.
+const CLOSING_TICK: u16 = 2;
+
+/// How often it looks whether waiters still use the channels that were lent to them, in
+/// milliseconds.
+const LENT_TICK: u16 = 20;
+
+/// Descriptors that one sleep of the thread tells of.
+const BATCH: usize = 32;
+
+/// What is left for the thread to do.
+pub(crate) enum Command {
+    /// An event of a connection or a listener.
+    Event(cm::Event),
+    /// Something failed on the endpoint of that key.
+    Trouble(u64),
+    /// A completion queue has upcalls to make: that it is ready, that it overflowed.
+    Report(u64, bool, bool),
+    /// An endpoint has to be brought to the end of its connection.
+    Finish(Arc<Endpoint>),
+    /// An endpoint disconnects when its requests have finished.
+    Close(Weak<Endpoint>),
+    /// The channel of a queue was lent to a waiter.
+    Lent(Weak<Queue>),
+    /// An attempt of an endpoint failed before it was on its way.
+    Fail(Weak<Endpoint>, u64, ConnectionUpcall<'static>),
+}
+
+/// What the thread looks after from time to time.
+#[derive(Default)]
+struct Pending {
+    closing: Vec<Weak<Endpoint>>,
+    lent: Vec<Weak<Queue>>,
+    standstill: Standstill,
+}
+
+impl Pending {
+    /// How long the thread may sleep.
+    fn tick(&self) -> EpollTimeout {
+        if !self.closing.is_empty() {
+            EpollTimeout::from(CLOSING_TICK)
+        } else if !self.lent.is_empty() {
+            EpollTimeout::from(LENT_TICK)
+        } else if let Some(rest) = self.standstill.rest() {
+            // Rounded up, so that it is not asked in vain.
+            EpollTimeout::try_from(rest + Duration::from_millis(1)).unwrap_or(EpollTimeout::MAX)
+        } else {
+            EpollTimeout::NONE
+        }
+    }
+}
+
+impl Engine {
+    /// The thread `dat-events`.
+    pub(super) fn act(&self, commands: &Receiver<Command>) {
+        let mut pending = Pending::default();
+        let mut told = [EpollEvent::empty(); BATCH];
+        loop {
+            // An interruption is as good as a wake-up.
+            let count = self.sleep.wait(&mut told, pending.tick()).unwrap_or(0);
+            if self.stopping.load(Ordering::Acquire) {
+                return;
+            }
+            if told[..count].iter().any(|event| event.data() == source::WAKE) {
+                let _ = self.wake.read();
+            }
+            while let Ok(command) = commands.try_recv() {
+                self.obey(command, &mut pending);
+            }
+            pending.closing.retain(|endpoint| {
+                endpoint.upgrade().is_some_and(|endpoint| !endpoint.try_close())
+            });
+            if count == 0 {
+                pending.lent.retain(|queue| {
+                    queue.upgrade().is_some_and(|queue| queue.is_lent_for_longer())
+                });
+            }
+            for event in &told[..count] {
+                match event.data() {
+                    source::WAKE | source::STOP => {}
+                    source::DEVICE => self.take_async_events(&mut pending),
+                    source::COMPLETIONS => {
+                        while let Ok(key) = self.completions.take_event() {
+                            self.with_queue(key, Queue::channel_event);
+                        }
+                    }
+                    key => self.with_queue(key, Queue::own_channel_event),
+                }
+            }
+            pending.standstill.judge();
+        }
+    }
+
+    fn with_queue(&self, key: u64, act: impl FnOnce(&Queue)) {
+        if let Some(Target::Queue(queue)) = self.target(key) {
+            if let Some(queue) = queue.upgrade() {
+                act(&queue);
+            }
+        }
+    }
+
+    fn take_async_events(&self, pending: &mut Pending) {
+        loop {
+            match self.context.take_async_event() {
+                Ok(event) => self.handle_async(event, pending),
+                Err(failure) => return pause_unless_empty(failure),
+            }
+        }
+    }
+
+    fn obey(&self, command: Command, pending: &mut Pending) {
+        match command {
+            Command::Event(event) => match self.target(event.key) {
+                Some(Target::Endpoint(endpoint)) => {
+                    // What the device says of the queue pair is why the connection ends.
+                    if event.kind == cm::EventKind::Disconnected {
+                        self.take_async_events(pending);
+                    }
+                    if let Some(endpoint) = endpoint.upgrade() {
+                        endpoint.connection_event(event);
+                    }
+                }
+                Some(Target::Listener(listener)) => {
+                    if let Some(listener) = listener.upgrade() {
+                        listener.connection_event(event);
+                    }
+                }
+                // Of one that is gone; a request is refused by its drop.
+                _ => drop(event),
+            },
+            Command::Trouble(key) => {
+                if let Some(Target::Endpoint(endpoint)) = self.target(key) {
+                    if let Some(endpoint) = endpoint.upgrade() {
+                        endpoint.trouble();
+                    }
+                }
+            }
+            Command::Report(key, ready, overflow) => {
+                self.with_queue(key, |queue| queue.report_later(ready, overflow));
+            }
+            Command::Finish(endpoint) => endpoint.finish(),
+            Command::Close(endpoint) => pending.closing.push(endpoint),
+            Command::Lent(queue) => pending.lent.push(queue),
+            Command::Fail(endpoint, key, event) => {
+                if let Some(endpoint) = endpoint.upgrade() {
+                    endpoint.fail_attempt(key, Some(event));
+                }
+            }
+        }
+    }
+
+    fn handle_async(&self, event: AsyncEvent, pending: &mut Pending) {
+        match event {
+            AsyncEvent::QueuePair { key, event } => {
+                let Some(Target::Endpoint(endpoint)) = self.target(key) else { return };
+                let Some(endpoint) = endpoint.upgrade() else { return };
+                match event {
+                    sys::IBV_EVENT_COMM_EST => endpoint.communication_established(),
+                    sys::IBV_EVENT_QP_FATAL
+                    | sys::IBV_EVENT_QP_REQ_ERR
+                    | sys::IBV_EVENT_QP_ACCESS_ERR => endpoint.trouble(),
+                    _ => {}
+                }
+            }
+            AsyncEvent::CompletionQueue { key } => self.with_queue(key, Queue::overflowed),
+            AsyncEvent::SharedReceive { key, event } => {
+                let Some(Target::Shared(shared)) = self.target(key) else { return };
+                let Some(shared) = shared.upgrade() else { return };
+                if event == sys::IBV_EVENT_SRQ_LIMIT_REACHED {
+                    shared.limit_reached();
+                } else {
+                    self.sink.async_event(AsyncUpcall::ProviderInternal);
+                }
+            }
+            AsyncEvent::Device { event: sys::IBV_EVENT_DEVICE_FATAL } => {
+                self.device_removed();
+            }
+            AsyncEvent::Port { event: sys::IBV_EVENT_PORT_ERR, port } if port == self.port => {
+                pending.standstill.watch(self.endpoints());
+                self.sink.async_event(AsyncUpcall::ProviderInternal);
+            }
+            AsyncEvent::Port { .. } | AsyncEvent::Device { .. } => {}
+        }
+    }
+}

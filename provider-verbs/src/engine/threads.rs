@@ -1,0 +1,63 @@
+//! The running threads of an open adapter, and their end.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{Builder, JoinHandle};
+
+use dat_core::error::{Error, Result, ReturnType, Subtype};
+use nix::sys::signal::SigSet;
+use parking_lot::Mutex;
+
+use super::Engine;
+
+/// The running threads.
+pub(crate) struct Threads {
+    engine: Arc<Engine>,
+    handles: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Threads {
+    pub(super) const fn new(engine: Arc<Engine>) -> Self {
+        Self { engine, handles: Mutex::new(Vec::new()) }
+    }
+
+    pub(super) fn spawn(
+        &self,
+        name: &str,
+        engine: Arc<Engine>,
+        run: impl FnOnce(&Engine) + Send + 'static,
+    ) -> Result<()> {
+        let thread = Builder::new().name(name.to_owned()).spawn(move || {
+            // Signals are the business of the host program's threads.
+            let _ = SigSet::all().thread_block();
+            run(&engine);
+        });
+        let handle = thread.map_err(|error| {
+            Error::new(ReturnType::InsufficientResources, Subtype::ResourceErrorHandler)
+                .because(format!("the thread {name} could not be started"))
+                .errno(error.raw_os_error().unwrap_or(0))
+        })?;
+        self.handles.lock().push(handle);
+        Ok(())
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.engine.stopping.store(true, Ordering::Release);
+        // Never read, so both threads see it; a counter that is full wakes as well.
+        let _ = self.engine.stop.write(1);
+        let own = std::thread::current().id();
+        for handle in self.handles.get_mut().drain(..) {
+            // The last object of an adapter may go in one of its own threads.
+            if handle.thread().id() != own {
+                // A thread that panicked has ended too.
+                let _ = handle.join();
+            }
+        }
+    }
+}
