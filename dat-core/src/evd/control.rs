@@ -1,0 +1,177 @@
+//! What a dispatcher is, what of it can be changed, and its end.
+
+use std::sync::Arc;
+
+use super::create::check_qlen;
+use super::streams::Mode;
+use super::{EvdInner, EventDispatcher};
+use crate::cno::{Cno, CnoInner};
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::flags::EvdFlags;
+use crate::lifecycle::Hold;
+
+/// What an event dispatcher is (`DAT_EVD_PARAM`; dat_evd_query(3DAT)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EvdParam {
+    /// Events that it holds at least.
+    pub qlen: u32,
+    /// The streams that may feed it.
+    pub flags: EvdFlags,
+    /// Whether events trigger the notification object.
+    pub enabled: bool,
+    /// Whether it can be waited on.
+    pub waitable: bool,
+    /// Whether its streams leave notification to the posts (unsignalled completions).
+    pub config_notify: bool,
+    /// Whether its streams leave notification to the senders (solicited wait).
+    pub config_solicited: bool,
+    /// The notification object.
+    pub cno: Option<Cno>,
+}
+
+impl EventDispatcher {
+    /// What the dispatcher is (dat_evd_query(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed.
+    pub fn query(&self) -> Result<EvdParam> {
+        self.inner.base.check_live("dat_evd_query")?;
+        let (qlen, waitable) = self.inner.queue.lock().shape();
+        let mode = self.inner.streams.lock().mode();
+        let cno = self.inner.cno.lock();
+        Ok(EvdParam {
+            qlen: u32::try_from(qlen).unwrap_or(u32::MAX),
+            flags: self.inner.flags,
+            enabled: self.inner.alarm.is_enabled(),
+            waitable,
+            config_notify: mode == Mode::Unsignalled,
+            config_solicited: mode == Mode::Solicited,
+            cno: cno.as_ref().map(|cno| Cno::from_inner(cno.arc())),
+        })
+    }
+
+    /// Gives the dispatcher another notification object, or none (dat_evd_modify_cno(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when either was freed or they are of different adapters.
+    pub fn modify_cno(&self, cno: Option<&Cno>) -> Result<()> {
+        const MODIFY: &str = "dat_evd_modify_cno";
+        self.inner.base.check_live(MODIFY)?;
+        let ia = &self.inner.base.ia;
+        let hold = match cno {
+            Some(cno) => Some(Hold::new(cno.inner(), ia, MODIFY, Subtype::InvalidHandleCno)?),
+            None => None,
+        };
+        self.inner.attach_cno(hold);
+        Ok(())
+    }
+
+    /// Lets events trigger the notification object (dat_evd_enable(3DAT)), the initial state.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed.
+    pub fn enable(&self) -> Result<()> {
+        self.inner.base.check_live("dat_evd_enable")?;
+        self.inner.set_enabled(true);
+        Ok(())
+    }
+
+    /// Keeps events from triggering the notification object (dat_evd_disable(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed.
+    pub fn disable(&self) -> Result<()> {
+        self.inner.base.check_live("dat_evd_disable")?;
+        self.inner.set_enabled(false);
+        Ok(())
+    }
+
+    /// Changes how many events the queue holds; none is lost (dat_evd_resize(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` for a length of 0 or above the adapter's maximum;
+    /// `DAT_INVALID_STATE` when more events are queued than that, and nothing has changed.
+    pub fn resize(&self, min_qlen: u32) -> Result<()> {
+        const RESIZE: &str = "dat_evd_resize";
+        self.inner.base.check_live(RESIZE)?;
+        check_qlen(&self.inner.base.ia, min_qlen)
+            .and_then(|()| self.inner.queue.lock().resize(min_qlen as usize))
+            .map_err(|error| self.inner.base.describe(error, RESIZE))
+    }
+
+    /// Frees the dispatcher; events on its queue are lost (dat_evd_free(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_STATE` while streams feed it or a thread waits on it;
+    /// `DAT_INVALID_HANDLE` when it was freed before.
+    pub fn free(&self) -> Result<()> {
+        const FREE: &str = "dat_evd_free";
+        let mut queue = self.inner.queue.lock();
+        if queue.has_waiter() {
+            let error = Error::new(ReturnType::InvalidState, Subtype::InvalidStateEvdWaiter);
+            return Err(self.inner.base.describe(error, FREE));
+        }
+        self.inner.base.retire(FREE, Subtype::InvalidStateEvdInUse)?;
+        queue.kill();
+        drop(queue);
+        // An event loop that sleeps on the descriptor has to hear of it.
+        self.inner.alarm.bell.ring();
+        self.inner.leave_cno();
+        self.inner.base.leave();
+        Ok(())
+    }
+}
+
+impl EvdInner {
+    pub(super) fn attach_cno(&self, cno: Option<Hold<CnoInner>>) {
+        let mut place = self.cno.lock();
+        self.alarm.set_cno(cno.as_ref().map(|cno| Arc::clone(cno.arc())));
+        *place = cno;
+        drop(place);
+        self.refresh_notify();
+    }
+
+    /// Leaves the notification object for good.
+    fn leave_cno(&self) {
+        self.alarm.set_cno(None);
+        let Some(hold) = self.cno.lock().take() else { return };
+        let cno = Arc::clone(hold.arc());
+        drop(hold);
+        cno.dispatcher_freed();
+    }
+
+    fn set_enabled(&self, enabled: bool) {
+        self.alarm.set_enabled(enabled);
+        self.refresh_notify();
+    }
+
+    /// Tells the completion queue which arrivals are of interest now.
+    pub(super) fn refresh_notify(&self) {
+        let ready = {
+            // What is wanted is looked at under the lock, or a waiter that begins meanwhile would
+            // have its own word undone.
+            let streams = self.streams.lock();
+            let mut queue = self.queue.lock();
+            queue.set_mode(streams.mode());
+            queue.notify(self.alarm.wanted(streams.mode()))
+        };
+        if ready {
+            self.alarm.sound();
+        }
+    }
+
+    pub(crate) fn abandon(&self) {
+        self.base.lifecycle.force();
+        self.queue.lock().kill();
+        self.alarm.bell.ring();
+        self.alarm.set_cno(None);
+        *self.cno.lock() = None;
+        self.base.leave();
+    }
+}
+
+impl Drop for EvdInner {
+    fn drop(&mut self) {
+        self.leave_cno();
+    }
+}

@@ -1,0 +1,120 @@
+//! How dispatchers are made.
+
+use std::sync::Arc;
+
+use super::alarm::Alarm;
+use super::count::Receivers;
+use super::queue::{NoCompletions, Queue};
+use super::{EvdInner, EventDispatcher};
+use crate::cno::Cno;
+use crate::counters::Tally;
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::flags::EvdFlags;
+use crate::ia::{Child, IaInner, InterfaceAdapter};
+use crate::kind::ObjectKind;
+use crate::lifecycle::Hold;
+use crate::provider::{CompletionPoller, CompletionSink};
+use crate::signal::reserve_always_ready;
+use crate::sync::{BiasedLock, Mutex};
+
+/// How an event dispatcher is made.
+#[derive(Clone, Debug)]
+pub struct EvdOptions {
+    /// Events that it must hold; at least 1.
+    pub min_qlen: u32,
+    /// The streams that may feed it.
+    pub flags: EvdFlags,
+    /// The notification object that it triggers.
+    pub cno: Option<Cno>,
+}
+
+impl EvdOptions {
+    /// A dispatcher without a notification object.
+    #[must_use]
+    pub const fn new(min_qlen: u32, flags: EvdFlags) -> Self {
+        Self { min_qlen, flags, cno: None }
+    }
+
+    /// The same with a notification object.
+    #[must_use]
+    pub fn with_cno(mut self, cno: &Cno) -> Self {
+        self.cno = Some(cno.clone());
+        self
+    }
+}
+
+const CREATE: &str = "dat_evd_create";
+
+impl InterfaceAdapter {
+    /// Makes an event dispatcher (dat_evd_create).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` for a length of 0 or above the adapter's maximum, or no flags;
+    /// `DAT_MODEL_NOT_SUPPORTED` for streams that the provider can't merge;
+    /// `DAT_INVALID_HANDLE` for a notification object that was freed or is of another adapter;
+    /// `DAT_INSUFFICIENT_RESOURCES` when the adapter has no more.
+    pub fn evd_create(&self, options: &EvdOptions) -> Result<EventDispatcher> {
+        let ia = self.inner();
+        let adapter = ia.adapter(CREATE)?;
+        check_options(ia, options).map_err(|error| ia.describe(error, CREATE))?;
+        reserve_always_ready();
+        let cno = match &options.cno {
+            Some(cno) => Some(Hold::new(cno.inner(), ia, CREATE, Subtype::InvalidHandleCno)?),
+            None => None,
+        };
+        let base = ia.enroll(ObjectKind::Evd, CREATE)?;
+        let alarm = Arc::new(Alarm::new(ia, base.id));
+        let (completions, mut poller): (_, Box<dyn CompletionPoller>) =
+            if options.flags.intersects(EvdFlags::COMPLETIONS) {
+                let sink = Arc::clone(&alarm) as Arc<dyn CompletionSink>;
+                let parts = adapter
+                    .create_completion_queue(options.min_qlen as usize, sink)
+                    .map_err(|error| ia.describe(error, CREATE))?;
+                (Some(parts.queue), parts.poller)
+            } else {
+                (None, Box::new(NoCompletions {}))
+            };
+        let descriptor = poller.descriptor();
+        let inner = Arc::new(EvdInner {
+            base,
+            flags: options.flags,
+            completions,
+            queue: BiasedLock::new(Queue::new(options.min_qlen as usize, poller)),
+            descriptor,
+            alarm,
+            streams: Mutex::default(),
+            tally: Tally::default(),
+            receivers: Receivers::default(),
+            cno: Mutex::new(None),
+        });
+        inner.alarm.bind(&inner);
+        ia.adopt(&inner.base, Child::Evd(Arc::downgrade(&inner)), CREATE)?;
+        inner.attach_cno(cno);
+        Ok(EventDispatcher { inner })
+    }
+}
+
+fn check_options(ia: &IaInner, options: &EvdOptions) -> Result<()> {
+    check_qlen(ia, options.min_qlen)?;
+    if options.flags.is_empty() || !(EvdFlags::all().contains(options.flags)) {
+        return Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg4)
+            .because(format!("flags {:#x} name no stream or unknown ones", options.flags.bits()))
+            .advise("name the streams that will feed the dispatcher"));
+    }
+    if let Some((one, other)) = ia.attributes.provider.evd_stream_merging.conflict(options.flags) {
+        return Err(Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
+            .because(format!("the provider can't merge the streams {one:?} and {other:?}"))
+            .advise("make a dispatcher for each of them"));
+    }
+    Ok(())
+}
+
+pub(super) fn check_qlen(ia: &IaInner, qlen: u32) -> Result<()> {
+    let most = ia.attributes.ia.max_evd_qlen;
+    if qlen == 0 || qlen > most {
+        return Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2)
+            .because(format!("evd_min_qlen {qlen} is not within 1 and the adapter's {most}"))
+            .advise(format!("ask for 1 to {most} events")));
+    }
+    Ok(())
+}
