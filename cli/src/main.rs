@@ -3,12 +3,14 @@
 
 #![forbid(unsafe_code)]
 
+mod completions;
 mod conformance;
 mod doctor;
 mod explain;
 mod fault;
 mod info;
 mod list;
+mod man;
 mod meaning;
 mod output;
 mod pattern;
@@ -21,7 +23,7 @@ mod units;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use output::Output;
 
@@ -67,6 +69,8 @@ enum Command {
     Perf(perf::Args),
     Explain(explain::Args),
     Conformance(conformance::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 /// Whether what was asked about is well.
@@ -89,6 +93,8 @@ fn main() -> ExitCode {
         Command::Perf(args) => perf::run(args, &mut output),
         Command::Explain(args) => explain::run(args, &mut output),
         Command::Conformance(args) => conformance::run(args, &mut output),
+        Command::Completions(args) => completions::run(args, Cli::command(), &mut output),
+        Command::Man(args) => man::run(args, Cli::command(), &mut output),
     };
     if let Err(error) = output.finish() {
         output::complain(&format!("the output can't be written: {error}"));

@@ -43,6 +43,14 @@ impl Output {
         }
     }
 
+    /// Prints a file as it is.
+    pub(crate) fn file(&mut self, content: &[u8]) {
+        if self.error.is_none() {
+            let mut stdout = io::stdout().lock();
+            self.error = stdout.write_all(content).and_then(|()| stdout.flush()).err();
+        }
+    }
+
     /// Prints a value as JSON.
     pub(crate) fn json(&mut self, value: &impl Serialize) {
         match serde_json::to_string_pretty(value) {

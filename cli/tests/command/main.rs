@@ -6,5 +6,6 @@ mod doctor;
 mod explain;
 mod list_and_info;
 mod manners;
+mod pages;
 mod perf;
 mod ping;

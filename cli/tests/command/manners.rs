@@ -23,6 +23,9 @@ fn a_wrong_command_line_is_2() {
         &["explain"],
         &["explain", ""],
         &["explain", "--all", "5"],
+        &["completions"],
+        &["completions", "csh"],
+        &["man"],
     ] {
         let ran = run(arguments);
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{arguments:?}");
@@ -32,7 +35,9 @@ fn a_wrong_command_line_is_2() {
 
 #[test]
 fn help_has_examples_and_exit_codes() {
-    for command in ["list", "doctor", "info", "ping", "perf", "explain"] {
+    for command in
+        ["list", "doctor", "info", "ping", "perf", "explain", "conformance", "completions", "man"]
+    {
         let ran = run(&[command, "--help"]);
         assert_eq!(ran.code, Some(0));
         for part in ["Usage: dat ", "Examples:\n  dat ", "Exit codes:\n  0  success"] {

@@ -1,0 +1,67 @@
+//! What packages install beside the command: scripts for shells, manual pages.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::common::run;
+
+/// Each of the command's own.
+const COMMANDS: [&str; 9] =
+    ["list", "doctor", "info", "ping", "perf", "explain", "conformance", "completions", "man"];
+
+#[test]
+fn every_shell_gets_a_script_with_all_commands() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = run(&["completions", shell]);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{shell}");
+        for command in COMMANDS {
+            assert!(ran.out.contains(command), "{shell}: {command}");
+        }
+    }
+}
+
+#[test]
+fn bash_completes_by_its_script() {
+    let script = run(&["completions", "bash"]).out;
+    let mut bash = Command::new("bash")
+        .args(["--norc", "--noprofile", "-e"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("tests need bash anyway");
+    let ask = "COMP_WORDS=(dat per) COMP_CWORD=1\n_dat dat per dat\necho \"${COMPREPLY[@]}\"\n";
+    let mut input = bash.stdin.take().expect("piped");
+    write!(input, "{script}\n{ask}").expect("it reads");
+    drop(input);
+    let answer = bash.wait_with_output().expect("it ends");
+    assert!(answer.status.success());
+    assert_eq!(String::from_utf8_lossy(&answer.stdout), "perf\n");
+}
+
+#[test]
+fn each_command_has_a_manual_page() {
+    let place = std::env::temp_dir().join(format!("dat-man-{}", std::process::id()));
+    let folder = place.join("man1");
+    let name = folder.to_str().expect("plain");
+    for _ in 0..2 {
+        // Into a new folder, and over what is there.
+        let ran = run(&["man", name]);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+        assert_eq!(ran.out.lines().count(), COMMANDS.len() + 1);
+    }
+    let page = |file: &str| std::fs::read_to_string(folder.join(file)).expect("written");
+    let whole = page("dat.1");
+    for command in COMMANDS {
+        assert!(whole.contains(command), "{command}");
+        let own = page(&format!("dat-{command}.1"));
+        assert!(own.contains(".TH") && own.contains("Exit codes"), "{own}");
+    }
+    std::fs::remove_dir_all(&place).expect("made here");
+}
+
+#[test]
+fn a_folder_that_can_not_be_made_is_said() {
+    let ran = run(&["man", "/proc/no/such/folder"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
+    assert!(ran.err.contains("/proc/no/such/folder"), "{}", ran.err);
+}
