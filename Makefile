@@ -97,7 +97,7 @@ check:
 # What is measured, as a C program does it: an object for each library.
 COST = $(TARGET)/capi/cost
 $(COST)/dat.so: VERSION_OF_API = -DDAT_1_2
-$(COST)/%.so: tests/cost/operations.c tests/c/examples/end.h all
+$(COST)/%.so: tests/cost/operations.c tests/cost/crowd.h tests/c/examples/end.h all
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(VERSION_OF_API) -Iinclude $(CFLAGS) -fPIC -shared $(LDFLAGS) -o $@ $< \
 	    -L$(OUT) -l$* -Wl,-rpath,$(abspath $(OUT)) -pthread

@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "../c/examples/end.h"
+#include "crowd.h"
 
 #define SIZE 64
 #define SOURCE_AT 0
@@ -23,6 +23,7 @@
 static char here[2 * SIZE], there[2 * SIZE];
 static struct end near_end, far_end;
 static DAT_PSP_HANDLE listener;
+static struct crowd hundred, myriad; /* made when they are used first */
 
 static void unexpected(const char *call, DAT_RETURN result)
 {
@@ -49,6 +50,13 @@ void cost_open(void)
     pthread_create(&thread, NULL, accept_one, NULL);
     end_connect(&near_end, &event);
     pthread_join(thread, NULL);
+}
+
+/* Frees what is many, so that it takes no cache from others. */
+void cost_disperse(void)
+{
+    crowd_close(&hundred);
+    crowd_close(&myriad);
 }
 
 void cost_close(void)
@@ -105,6 +113,34 @@ void send_cycle(unsigned long times)
         reap(far_end.recv_evd, at);
         reap(near_end.send_evd, at);
     }
+}
+
+static void cycles_among(struct crowd *crowd, size_t endpoints, unsigned long times)
+{
+    DAT_LMR_TRIPLET source, target;
+
+    if (crowd->ends == NULL)
+        crowd_open(crowd, endpoints / 2);
+    source = end_part(&crowd->hub, 0, SIZE);
+    target = end_part(&crowd->hub, SIZE, SIZE);
+    for (unsigned long at = 0; at < times; at++) {
+        DAT_EP_HANDLE *pair = crowd_any(crowd);
+
+        CHECK(dat_ep_post_recv(pair[1], 1, &target, cookie_of(at), DAT_COMPLETION_DEFAULT_FLAG));
+        CHECK(dat_ep_post_send(pair[0], 1, &source, cookie_of(at), DAT_COMPLETION_DEFAULT_FLAG));
+        reap(crowd->hub.recv_evd, at);
+        reap(crowd->hub.send_evd, at);
+    }
+}
+
+void send_cycle_among_100(unsigned long times)
+{
+    cycles_among(&hundred, 100, times);
+}
+
+void send_cycle_among_10000(unsigned long times)
+{
+    cycles_among(&myriad, 10000, times);
 }
 
 void rdma_write(unsigned long times)

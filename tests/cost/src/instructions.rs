@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::native::{Failure, Native};
+use crate::end::Failure;
+use crate::native::Native;
 use crate::operation::Operation;
 use crate::profile::{Edge, Profile};
 use crate::shared::{Name, Shared};
@@ -21,7 +22,7 @@ const SLACK: u64 = 2;
 pub(crate) fn run(folder: &Path, name: Name) -> Result<(), Failure> {
     let native = Native::open()?;
     let shared = Shared::open(folder, name)?;
-    for operation in Operation::ALL {
+    for operation in Operation::counted() {
         native.run(operation, TIMES)?;
         shared.repeat(operation)?(TIMES);
     }
@@ -57,7 +58,7 @@ fn counts(profiles: &[(Name, Profile)]) -> Result<Counts, Failure> {
         counts.entry(key).or_default().insert(way.text(), value);
     };
     for (name, profile) in profiles {
-        for operation in Operation::ALL {
+        for operation in Operation::counted() {
             let native = profile.calls_of(|it| is_native(it, operation));
             set(operation, "", Way::Rust, each(native, TIMES, operation.name())?);
             let shared = profile.calls_of(|it| it == operation.name());
@@ -88,7 +89,7 @@ const HEAD: &str = "operation,call,rust,dat,dat2";
 
 fn write(counts: &Counts) -> String {
     let mut text = format!("{HEAD}\n");
-    for operation in Operation::ALL {
+    for operation in Operation::counted() {
         for ((_, call), ways) in counts.iter().filter(|((name, _), _)| *name == operation.name()) {
             let column = |way: Way| ways.get(way.text()).map_or(String::new(), u64::to_string);
             let columns = Way::ALL.map(column).join(",");

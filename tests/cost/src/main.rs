@@ -4,6 +4,8 @@
 //!     dat-cost run FOLDER dat2   to be run under callgrind (.ci/instructions)
 //!     dat-cost check ...         the instructions that callgrind counted, against a table
 
+mod crowd;
+mod end;
 mod instructions;
 mod native;
 mod operation;
@@ -16,7 +18,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use native::Failure;
+use end::Failure;
 use shared::Name;
 
 /// What calls cost through the C libraries, next to the same calls in Rust.

@@ -1,92 +1,41 @@
 //! The operations as a Rust program makes them: the same as in `operations.c`.
 
-use std::error::Error;
+use std::cell::RefCell;
 use std::hint::black_box;
-use std::time::Duration;
 
-use dat_core::{
-    CompletionFlags, Connect, ConnectionEventKind, DtoStatus, Endpoint, EpSpec, EpState, EvdFlags,
-    EvdOptions, Event, EventDispatcher, InterfaceAdapter, Lmr, LmrTriplet, Memory, MemorySource,
-    Privileges, PspMaker, Registry, RmrTriplet, Timeout,
-};
+use dat_core::{CompletionFlags, EpState, Event, LmrTriplet, RmrTriplet};
 
+use crate::crowd::Crowd;
+use crate::end::{End, Failure, Meeting, SIZE, loopback, reap, unexpected};
 use crate::operation::Operation;
 
-const SIZE: u64 = 64;
 const SOURCE_AT: u64 = 0;
 const TARGET_AT: u64 = SIZE;
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// What went wrong.
-pub(crate) type Failure = Box<dyn Error>;
-
-/// One end of a connection.
-struct End {
-    ep: Endpoint,
-    recv: EventDispatcher,
-    send: EventDispatcher,
-    connection: EventDispatcher,
-    lmr: Lmr,
-}
-
-impl End {
-    fn new(ia: &InterfaceAdapter) -> Result<Self, Failure> {
-        let pz = ia.pz_create()?;
-        let evd = |flags| ia.evd_create(&EvdOptions::new(8, flags));
-        let (recv, send) = (evd(EvdFlags::DTO)?, evd(EvdFlags::DTO)?);
-        let connection = evd(EvdFlags::CONNECTION)?;
-        let spec = EpSpec::new(&pz).recv_evd(&recv).request_evd(&send).connect_evd(&connection);
-        let ep = ia.ep_create(&spec)?;
-        let memory = Memory::zeroed(2 * SIZE as usize)?;
-        let lmr = ia.lmr_create(MemorySource::Memory(&memory), &pz, Privileges::ALL)?;
-        Ok(Self { ep, recv, send, connection, lmr })
-    }
-
-    fn wait(&self) -> Result<(), Failure> {
-        match wait(&self.connection)? {
-            Event::Connection(event) if event.kind == ConnectionEventKind::Established => Ok(()),
-            other => Err(format!("{other:?} came for a connection").into()),
-        }
-    }
-}
-
-fn wait(evd: &EventDispatcher) -> Result<Event, Failure> {
-    let mut event = Event::default();
-    if evd.wait(Timeout::After(PATIENCE), 1, &mut event)?.is_event() {
-        return Ok(event);
-    }
-    Err("no event came".into())
-}
 
 /// Two connected endpoints of the loopback adapter.
 pub(crate) struct Native {
     near: End,
     far: End,
+    /// Made by an operation among many, which then has it for itself.
+    crowd: RefCell<Option<Crowd>>,
 }
 
 impl Native {
     pub(crate) fn open() -> Result<Self, Failure> {
-        let registry = Registry::new();
-        registry.add_provider(provider_loopback::provider())?;
-        let ia = registry.open("loopback")?;
+        let ia = loopback()?;
         let (near, far) = (End::new(&ia)?, End::new(&ia)?);
-        let requests = ia.evd_create(&EvdOptions::new(8, EvdFlags::CONNECTION_REQUEST))?;
-        let psp = ia.psp_create_any(&requests, PspMaker::Consumer)?;
-        near.ep
-            .connect(&Connect::to(ia.attributes().address, psp.qualifier()).timeout(PATIENCE))?;
-        match wait(&requests)? {
-            Event::ConnectionRequest(arrival) => arrival.request.accept(Some(&far.ep), &[])?,
-            other => return Err(format!("{other:?} came for a request").into()),
-        }
+        Meeting::new(&ia)?.connect(&near.ep, &far.ep)?;
         near.wait()?;
         far.wait()?;
-        Ok(Self { near, far })
+        Ok(Self { near, far, crowd: RefCell::new(None) })
     }
 
     pub(crate) fn run(&self, operation: Operation, times: u64) -> Result<(), Failure> {
         match operation {
             Operation::EmptyDequeue => self.empty_dequeue(times),
             Operation::SendCycle => self.send_cycle(times),
+            Operation::SendCycleAmong100 => self.cycles_among(100, times),
+            Operation::SendCycleAmong10000 => self.cycles_among(10_000, times),
             Operation::RdmaWrite => self.rdma_write(times),
             Operation::RdmaRead => self.rdma_read(times),
             Operation::HandleType => self.handle_type(times),
@@ -116,6 +65,32 @@ impl Native {
             self.near.ep.post_send(&source, at, flags)?;
             reap(&self.far.recv, at, &mut event)?;
             reap(&self.near.send, at, &mut event)?;
+        }
+        Ok(())
+    }
+
+    /// Frees what is many, so that it takes no cache from others.
+    pub(crate) fn disperse(&self) {
+        *self.crowd.borrow_mut() = None;
+    }
+
+    #[inline(never)]
+    fn cycles_among(&self, endpoints: usize, times: u64) -> Result<(), Failure> {
+        let mut crowd = self.crowd.borrow_mut();
+        let crowd = match &mut *crowd {
+            Some(crowd) => crowd,
+            none => none.insert(Crowd::open(endpoints / 2)?),
+        };
+        let flags = CompletionFlags::empty();
+        let source = [self.local(&crowd.hub, SOURCE_AT)?];
+        let target = [self.local(&crowd.hub, TARGET_AT)?];
+        let mut event = Event::default();
+        for at in 0..times {
+            let (from, to) = crowd.any();
+            to.post_recv(&target, at, flags)?;
+            from.post_send(&source, at, flags)?;
+            reap(&crowd.hub.recv, at, &mut event)?;
+            reap(&crowd.hub.send, at, &mut event)?;
         }
         Ok(())
     }
@@ -172,21 +147,4 @@ impl Native {
     fn remote(&self, end: &End, offset: u64) -> Result<RmrTriplet, Failure> {
         Ok(end.lmr.remote_triplet(offset, SIZE)?)
     }
-}
-
-/// Takes the completion that is there.
-#[inline]
-fn reap(evd: &EventDispatcher, cookie: u64, event: &mut Event) -> Result<(), Failure> {
-    let found = evd.dequeue(event)?;
-    match event {
-        Event::Dto(done) if found && done.status == DtoStatus::Success && done.cookie == cookie => {
-            Ok(())
-        }
-        other => Err(unexpected(other)),
-    }
-}
-
-#[cold]
-fn unexpected(event: &Event) -> Failure {
-    format!("{event:?} came, or nothing").into()
 }

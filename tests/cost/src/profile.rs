@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::native::Failure;
+use crate::end::Failure;
 
 /// Calls of one function by another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::native::{Failure, Native};
+use crate::end::Failure;
+use crate::native::Native;
 use crate::operation::Operation;
 use crate::shared::{Name, Shared};
 
@@ -15,6 +16,12 @@ const TIMES: u64 = 100;
 
 /// Rounds before those that count.
 const WARM_UP: u32 = 50;
+
+/// Operations before those that count where endpoints are many, so that none is used first.
+const MANY_TIMES: u64 = 100_000;
+
+/// How often each way has its turn where the turns are long.
+const TURNS: u32 = 4;
 
 /// Nanoseconds of one operation.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -76,6 +83,35 @@ fn row(
     shared: &[(Name, Shared)],
     rounds: u32,
 ) -> Result<Row, Failure> {
+    let (rust, c) = match operation.is_among_many() {
+        true => apart(operation, native, shared, rounds)?,
+        false => in_turns(operation, native, shared, rounds)?,
+    };
+    let calls = operation.calls().len();
+    let of_rust = Times::of(rust.clone());
+    let c = shared.iter().zip(c).map(|((library, _), of_c)| {
+        let added = of_c.iter().zip(&rust).map(|(c, rust)| (c - rust) / calls as f64).collect();
+        let times = Times::of(of_c);
+        ThroughC {
+            library: *library,
+            times,
+            added_per_call_min_ns: (times.min_ns - of_rust.min_ns) / calls as f64,
+            added_per_call_median_ns: Times::of(added).median_ns,
+            ratio: times.min_ns / of_rust.min_ns,
+        }
+    });
+    Ok(Row { operation, calls, rust: of_rust, c: c.collect() })
+}
+
+/// Nanoseconds of an operation, by round: in Rust, and through each library.
+type Rounds = (Vec<f64>, Vec<Vec<f64>>);
+
+fn in_turns(
+    operation: Operation,
+    native: &Native,
+    shared: &[(Name, Shared)],
+    rounds: u32,
+) -> Result<Rounds, Failure> {
     let ways: Vec<_> = shared
         .iter()
         .map(|(_, shared)| shared.repeat(operation))
@@ -100,20 +136,48 @@ fn row(
             all.push(one);
         }
     }
-    let calls = operation.calls().len();
-    let of_rust = Times::of(rust.clone());
-    let c = shared.iter().zip(c).map(|((library, _), of_c)| {
-        let added = of_c.iter().zip(&rust).map(|(c, rust)| (c - rust) / calls as f64).collect();
-        let times = Times::of(of_c);
-        ThroughC {
-            library: *library,
-            times,
-            added_per_call_min_ns: (times.min_ns - of_rust.min_ns) / calls as f64,
-            added_per_call_median_ns: Times::of(added).median_ns,
-            ratio: times.min_ns / of_rust.min_ns,
+    Ok((rust, c))
+}
+
+/// As in turns, but a turn is a part of the rounds, and what one way has is gone before the next
+/// one begins: three crowds fit into no cache.
+fn apart(
+    operation: Operation,
+    native: &Native,
+    shared: &[(Name, Shared)],
+    rounds: u32,
+) -> Result<Rounds, Failure> {
+    let each = rounds.div_ceil(TURNS);
+    let mut rust = Vec::new();
+    let mut c = vec![Vec::new(); shared.len()];
+    for _ in 0..TURNS {
+        take_rounds(&mut rust, each, |times| native.run(operation, times))?;
+        native.disperse();
+        for ((_, shared), rounds) in shared.iter().zip(&mut c) {
+            let repeat = shared.repeat(operation)?;
+            take_rounds(rounds, each, |times| {
+                repeat(times);
+                Ok(())
+            })?;
+            shared.disperse()?;
         }
-    });
-    Ok(Row { operation, calls, rust: of_rust, c: c.collect() })
+    }
+    Ok((rust, c))
+}
+
+/// Some rounds of one way, after each of the many was used some times.
+fn take_rounds(
+    taken: &mut Vec<f64>,
+    rounds: u32,
+    run: impl Fn(u64) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    run(MANY_TIMES)?;
+    for _ in 0..rounds {
+        let start = Instant::now();
+        run(TIMES)?;
+        taken.push(per_operation(start));
+    }
+    Ok(())
 }
 
 fn per_operation(start: Instant) -> f64 {
@@ -124,13 +188,13 @@ fn per_operation(start: Instant) -> f64 {
 pub(crate) fn print(rows: &[Row]) {
     println!("nanoseconds of one operation: the fastest round, and the median");
     println!(
-        "{:<14}{:>6}{:>16}{:>9}{:>16}{:>18}{:>8}",
+        "{:<24}{:>6}{:>16}{:>9}{:>16}{:>18}{:>8}",
         "operation", "calls", "in Rust", "", "through C", "added per call", "ratio"
     );
     for row in rows {
         for c in &row.c {
             println!(
-                "{:<14}{:>6}{:>8.1}{:>8.1}{:>9}{:>8.1}{:>8.1}{:>9.1}{:>9.1}{:>8.2}",
+                "{:<24}{:>6}{:>8.1}{:>8.1}{:>9}{:>8.1}{:>8.1}{:>9.1}{:>9.1}{:>8.2}",
                 row.operation.name(),
                 row.calls,
                 row.rust.min_ns,

@@ -5,7 +5,7 @@ use std::path::Path;
 use libloading::Library;
 use serde::Serialize;
 
-use crate::native::Failure;
+use crate::end::Failure;
 use crate::operation::Operation;
 
 type Open = unsafe extern "C" fn();
@@ -57,6 +57,15 @@ impl Shared {
         let function = unsafe { self.library.get::<Repeat>(operation.name().as_bytes()) }?;
         // SAFETY: the endpoints are connected, and used by this thread only.
         Ok(move |times| unsafe { function(times as std::ffi::c_ulong) })
+    }
+
+    /// Frees what is many, so that it takes no cache from others.
+    pub(crate) fn disperse(&self) -> Result<(), Failure> {
+        // SAFETY: the type of the function in operations.c.
+        let disperse = unsafe { self.library.get::<Open>(b"cost_disperse") }?;
+        // SAFETY: the endpoints are used by this thread only.
+        unsafe { disperse() };
+        Ok(())
     }
 
     pub(crate) fn close(self) -> Result<(), Failure> {

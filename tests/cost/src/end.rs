@@ -1,0 +1,106 @@
+//! Ends of connections over loopback, and how two of them meet.
+
+use std::error::Error;
+use std::time::Duration;
+
+use dat_core::{
+    Connect, ConnectionEventKind, DtoStatus, Endpoint, EpSpec, EvdFlags, EvdOptions, Event,
+    EventDispatcher, InterfaceAdapter, Lmr, Memory, MemorySource, Privileges, ProtectionZone, Psp,
+    PspMaker, Registry, Timeout,
+};
+
+/// Bytes of a message; an end has memory for two.
+pub(crate) const SIZE: u64 = 64;
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What went wrong.
+pub(crate) type Failure = Box<dyn Error>;
+
+/// One end of a connection.
+pub(crate) struct End {
+    pub(crate) ia: InterfaceAdapter,
+    pub(crate) pz: ProtectionZone,
+    pub(crate) ep: Endpoint,
+    pub(crate) recv: EventDispatcher,
+    pub(crate) send: EventDispatcher,
+    pub(crate) connection: EventDispatcher,
+    pub(crate) lmr: Lmr,
+}
+
+impl End {
+    pub(crate) fn new(ia: &InterfaceAdapter) -> Result<Self, Failure> {
+        let pz = ia.pz_create()?;
+        let evd = |flags| ia.evd_create(&EvdOptions::new(8, flags));
+        let (recv, send) = (evd(EvdFlags::DTO)?, evd(EvdFlags::DTO)?);
+        let connection = evd(EvdFlags::CONNECTION)?;
+        let spec = EpSpec::new(&pz).recv_evd(&recv).request_evd(&send).connect_evd(&connection);
+        let ep = ia.ep_create(&spec)?;
+        let memory = Memory::zeroed(2 * SIZE as usize)?;
+        let lmr = ia.lmr_create(MemorySource::Memory(&memory), &pz, Privileges::ALL)?;
+        Ok(Self { ia: ia.clone(), pz, ep, recv, send, connection, lmr })
+    }
+
+    /// Waits until its connection stands.
+    pub(crate) fn wait(&self) -> Result<(), Failure> {
+        match wait(&self.connection)? {
+            Event::Connection(event) if event.kind == ConnectionEventKind::Established => Ok(()),
+            other => Err(format!("{other:?} came for a connection").into()),
+        }
+    }
+}
+
+fn wait(evd: &EventDispatcher) -> Result<Event, Failure> {
+    let mut event = Event::default();
+    if evd.wait(Timeout::After(PATIENCE), 1, &mut event)?.is_event() {
+        return Ok(event);
+    }
+    Err("no event came".into())
+}
+
+/// The adapter.
+pub(crate) fn loopback() -> Result<InterfaceAdapter, Failure> {
+    let registry = Registry::new();
+    registry.add_provider(provider_loopback::provider())?;
+    Ok(registry.open("loopback")?)
+}
+
+/// Where endpoints of an adapter are connected to each other.
+pub(crate) struct Meeting {
+    requests: EventDispatcher,
+    psp: Psp,
+}
+
+impl Meeting {
+    pub(crate) fn new(ia: &InterfaceAdapter) -> Result<Self, Failure> {
+        let requests = ia.evd_create(&EvdOptions::new(8, EvdFlags::CONNECTION_REQUEST))?;
+        let psp = ia.psp_create_any(&requests, PspMaker::Consumer)?;
+        Ok(Self { requests, psp })
+    }
+
+    /// Connects; both sides are told at their dispatchers.
+    pub(crate) fn connect(&self, from: &Endpoint, to: &Endpoint) -> Result<(), Failure> {
+        let address = from.adapter().attributes().address;
+        from.connect(&Connect::to(address, self.psp.qualifier()).timeout(PATIENCE))?;
+        match wait(&self.requests)? {
+            Event::ConnectionRequest(arrival) => Ok(arrival.request.accept(Some(to), &[])?),
+            other => Err(format!("{other:?} came for a request").into()),
+        }
+    }
+}
+
+/// Takes the completion that is there.
+#[inline]
+pub(crate) fn reap(evd: &EventDispatcher, cookie: u64, event: &mut Event) -> Result<(), Failure> {
+    let found = evd.dequeue(event)?;
+    match event {
+        Event::Dto(done) if found && done.status == DtoStatus::Success && done.cookie == cookie => {
+            Ok(())
+        }
+        other => Err(unexpected(other)),
+    }
+}
+
+#[cold]
+pub(crate) fn unexpected(event: &Event) -> Failure {
+    format!("{event:?} came, or nothing").into()
+}
