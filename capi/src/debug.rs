@@ -15,7 +15,7 @@ use crate::image;
 /// Kinds of lines.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
-    /// Calls that failed, with the reason.
+    /// Calls and operations that failed, with the reason.
     Error = 0x01,
     /// The configuration: what is loaded for it, and what can't be.
     Static = 0x04,
@@ -97,6 +97,11 @@ fn print(places: c_long, line: &str) {
 /// An error that a call answers.
 pub(crate) fn failed(error: &Error) {
     say(Kind::Error, || error.to_string());
+}
+
+/// Something that failed, as an event told.
+pub(crate) fn told(text: impl FnOnce() -> String) {
+    say(Kind::Error, text);
 }
 
 /// Sends the words of a panic, which no call lets out, here and not to somebody's standard error.

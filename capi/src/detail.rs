@@ -1,37 +1,101 @@
-//! The last error of each thread, in words.
+//! What went wrong last in each thread, in words: the error of a call, or what an event told that
+//! was taken.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 
-use dat_core::Error;
+use dat_core::{DtoStatus, Endpoint, EndpointId, Error, Failure};
+
+use crate::debug;
+use crate::handle::{self, of_number};
 
 thread_local! {
-    static LAST: RefCell<Last> = const { RefCell::new(Last { error: None, text: None }) };
+    static LAST: RefCell<Last> = const { RefCell::new(Last { news: None, text: None }) };
 }
 
 struct Last {
-    error: Option<Error>,
-    /// The words of an error that C asked for; they stay until it asks for those of another.
+    news: Option<News>,
+    /// The words that C asked for; they stay until it asks for others.
     text: Option<CString>,
 }
 
-/// Keeps an error as the last of this thread. At the end of the thread nobody can ask any more.
-pub(crate) fn keep(error: Error) {
-    crate::debug::failed(&error);
-    // The error before it is dropped after the cell is free again.
-    let _ = LAST
-        .try_with(|last| last.try_borrow_mut().ok().and_then(|mut last| last.error.replace(error)));
+/// What became known and was not put into words yet: most of it nobody asks for.
+enum News {
+    Error(Error),
+    /// An operation of an endpoint ended so.
+    Completion(EndpointId, Failure),
+    /// The connection of an endpoint broke.
+    Broken(EndpointId),
 }
 
-/// The words of the last error of this thread; empty before the first.
+/// Keeps an error as the last news of this thread.
+pub(crate) fn keep(error: Error) {
+    debug::failed(&error);
+    replace(News::Error(error));
+}
+
+/// Keeps what a completion told that was no success.
+#[cold]
+pub(crate) fn keep_completion(ep: EndpointId, failed: Failure) {
+    let news = News::Completion(ep, failed);
+    if !matches!(news, News::Completion(_, Failure { status: DtoStatus::Flushed, .. })) {
+        debug::told(|| news.words());
+    }
+    replace(news);
+}
+
+/// Keeps that the connection of an endpoint broke.
+#[cold]
+pub(crate) fn keep_break(ep: EndpointId) {
+    let news = News::Broken(ep);
+    debug::told(|| news.words());
+    replace(news);
+}
+
+/// At the end of the thread nobody can ask any more.
+fn replace(news: News) {
+    // What was before it is dropped after the cell is free again.
+    let _ = LAST
+        .try_with(|last| last.try_borrow_mut().ok().and_then(|mut last| last.news.replace(news)));
+}
+
+/// The words of the last news of this thread; empty before the first.
 pub(crate) fn text() -> *const c_char {
+    let news = LAST.try_with(|last| last.try_borrow_mut().ok()?.news.take()).ok().flatten();
+    // Made while the cell is free: an endpoint is asked.
+    let words = news.map(|news| news.words().replace('\0', "\u{fffd}"));
     let text = LAST.try_with(|last| {
         let mut last = last.try_borrow_mut().ok()?;
-        if let Some(error) = last.error.take() {
-            let words = error.to_string().replace('\0', "\u{fffd}");
+        if let Some(words) = words {
             last.text = CString::new(words).ok();
         }
         last.text.as_ref().map(|text| text.as_ptr())
     });
     text.ok().flatten().unwrap_or(c"".as_ptr())
+}
+
+impl News {
+    fn words(&self) -> String {
+        match self {
+            Self::Error(error) => error.to_string(),
+            Self::Completion(ep, failed) => match first_failure(*ep) {
+                // With what the transport says of it.
+                Some(first) if first.is_of_the_same(failed) => first.to_string(),
+                Some(first) => format!("{failed} The first failure of the endpoint: {first}"),
+                None => failed.to_string(),
+            },
+            Self::Broken(ep) => match first_failure(*ep) {
+                Some(first) => format!("the connection broke by a failure: {first}"),
+                None => {
+                    "the connection broke, and no operation of this side had failed: the other \
+                         side is gone, or broke it. Look there, and at the link"
+                        .to_owned()
+                }
+            },
+        }
+    }
+}
+
+fn first_failure(ep: EndpointId) -> Option<Failure> {
+    handle::get::<Endpoint>(of_number(ep))?.failure().ok().flatten()
 }

@@ -5,7 +5,7 @@ use dat_core::error::{ReturnType, Subtype};
 use dat_core::registry::nearest;
 use serde::Serialize;
 
-use crate::meaning::{EVENTS, STATUSES};
+use crate::meaning::{EVENTS, Known, statuses};
 use crate::output::{Output, Paint, clean, complain};
 use crate::{EXIT_CODES, Verdict};
 
@@ -185,16 +185,17 @@ fn codes() -> impl Iterator<Item = Code> {
         meaning: code.meaning(),
         advice: code.advice(),
     });
-    let known = |kind, table: &'static [crate::meaning::Known]| {
-        table.iter().map(move |code| Code {
+    let known = |kind| {
+        move |code: Known| Code {
             kind,
             name: code.name,
             number: code.number,
             meaning: code.meaning,
             advice: code.advice,
-        })
+        }
     };
-    types.chain(subtypes).chain(known(STATUS, &STATUSES)).chain(known(EVENT, &EVENTS))
+    let statuses = statuses().map(known(STATUS));
+    types.chain(subtypes).chain(statuses).chain(EVENTS.into_iter().map(known(EVENT)))
 }
 
 impl Code {

@@ -54,13 +54,12 @@ impl Fault {
 
     /// An operation that completed in error.
     pub(crate) fn completion(what: &str, status: DtoStatus) -> Self {
-        let known = meaning::of_status(status);
         Self {
             code: status.to_string(),
             number: Some(status.value().to_string()),
             call: String::new(),
-            reason: format!("the {what} completed in error. {}", known.meaning),
-            advice: known.advice.to_owned(),
+            reason: format!("the {what} completed in error. {}", status.meaning()),
+            advice: status.advice().to_owned(),
         }
     }
 

@@ -1,5 +1,5 @@
-//! What the codes mean that have no words of their own in the library: the status of
-//! completions and the numbers of events.
+//! What the codes of completions and events mean; the numbers of events have no words of their own
+//! in the library.
 
 use dat_core::DtoStatus;
 
@@ -26,82 +26,12 @@ const fn known(
 }
 
 /// Every status of a completion (`DAT_DTO_COMPLETION_STATUS`).
-pub(crate) const STATUSES: [Known; 13] = [
-    known(0, "DAT_DTO_SUCCESS", "The operation did what it was posted for.", "Nothing to do."),
-    known(
-        1,
-        "DAT_DTO_ERR_FLUSHED",
-        "The connection ended before the operation took place, or before it was over.",
-        "Look for the first completion of the endpoint with another error: it is the cause.",
-    ),
-    known(
-        2,
-        "DAT_DTO_ERR_LOCAL_LENGTH",
-        "A message was longer than its receive buffer, or a request exceeds the endpoint.",
-        "Post receives as long as the longest message.",
-    ),
-    known(
-        3,
-        "DAT_DTO_ERR_LOCAL_EP",
-        "The local endpoint is not fit for the operation.",
-        "Compare the request with the attributes that the endpoint was made with.",
-    ),
-    known(
-        4,
-        "DAT_DTO_ERR_LOCAL_PROTECTION",
-        "A local segment may not be accessed: it was freed, or is out of bounds or of another \
-         zone.",
-        "Free memory regions only after the operations that use them completed.",
-    ),
-    known(
-        5,
-        "DAT_DTO_ERR_BAD_RESPONSE",
-        "The other side answered with something unexpected.",
-        "Check that both sides run matching software and firmware.",
-    ),
-    known(
-        6,
-        "DAT_DTO_ERR_REMOTE_ACCESS",
-        "The other side refused the access: its context, bounds or privileges don't allow it.",
-        "Check the remote address, length and RMR context, and the privileges they came with.",
-    ),
-    known(
-        7,
-        "DAT_DTO_ERR_REMOTE_RESPONDER",
-        "The other side could not take the operation.",
-        "Look at the other side's completions: often its receive was too short.",
-    ),
-    known(
-        8,
-        "DAT_DTO_ERR_TRANSPORT",
-        "The transport gave up: nothing was acknowledged, however often it tried.",
-        "Check the link and whether the other process is alive.",
-    ),
-    known(
-        9,
-        "DAT_DTO_ERR_RECEIVER_NOT_READY",
-        "The other side had posted no receive for the message, for too long.",
-        "Post receives before the other side sends.",
-    ),
-    known(
-        10,
-        "DAT_DTO_ERR_PARTIAL_PACKET",
-        "Only a part of a packet arrived.",
-        "Check the link for errors.",
-    ),
-    known(
-        11,
-        "DAT_RMR_OPERATION_FAILED",
-        "The bind of a remote memory region failed.",
-        "Check the zone and privileges of the memory region that was to be bound.",
-    ),
-    known(
-        12,
-        "DAT_DTO_ERR_LOCAL_MM_ERROR",
-        "The memory management of the local side failed.",
-        "Check the registrations of the operation; then the log of the system.",
-    ),
-];
+pub(crate) fn statuses() -> impl Iterator<Item = Known> {
+    DtoStatus::all().map(|status| {
+        let name = status.name().unwrap_or_default();
+        known(status.value(), name, status.meaning(), status.advice())
+    })
+}
 
 const UNKNOWN: Known =
     known(0, "", "No document names the code.", "Look into the documents of the provider.");
@@ -220,11 +150,6 @@ pub(crate) const EVENTS: [Known; 19] = [
     ),
 ];
 
-/// What a status of a completion means.
-pub(crate) fn of_status(status: DtoStatus) -> &'static Known {
-    STATUSES.iter().find(|known| known.number == status.value()).unwrap_or(&UNKNOWN)
-}
-
 /// What the number of an event means.
 pub(crate) fn of_event(number: u32) -> &'static Known {
     EVENTS.iter().find(|known| known.number == number).unwrap_or(&UNKNOWN)
@@ -238,10 +163,6 @@ mod tests {
 
     #[test]
     fn every_code_of_the_library_is_known_by_its_name() {
-        for status in DtoStatus::all() {
-            assert_eq!(Some(of_status(status).name), status.name());
-        }
-        assert_eq!(DtoStatus::all().count(), STATUSES.len());
         for kind in ConnectionEventKind::ALL {
             assert_eq!(of_event(kind.number()).name, kind.name());
         }

@@ -41,6 +41,7 @@ mod ep;
 pub mod error;
 mod evd;
 mod event;
+mod failure;
 pub mod flags;
 mod hot;
 mod ia;
@@ -86,6 +87,7 @@ pub use event::{
     AsyncError, AsyncErrorKind, ConnectionEvent, ConnectionEventKind, CrArrival, DatagramEvent,
     DatagramEventKind, DtoCompletion, EndpointId, Event, RmrBindCompletion, ServicePoint,
 };
+pub use failure::Failure;
 pub use flags::{Close, CompletionFlags, ConnectFlags, EvdFlags, Privileges, Qos};
 pub use ia::{AsyncErrors, IaOptions, IaQuery, InterfaceAdapter};
 pub use kind::ObjectKind;

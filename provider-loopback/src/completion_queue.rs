@@ -9,6 +9,7 @@ use dat_core::provider::{
     Completion, CompletionFeatures, CompletionPoller, CompletionQueue, CompletionQueueParts,
     CompletionSink, Notify, Success, Taken,
 };
+use dat_core::{DtoStatus, Failure};
 
 use crate::completion_ring::{CompletionRing, Entry, Plain};
 use crate::credits::{Attachment, CELLS, Page, page_of};
@@ -65,6 +66,8 @@ struct Producer {
     gone: Vec<(u32, u64)>,
     /// So many of them are worth a look.
     patience: usize,
+    /// The first failure of each work queue that had one since it began anew.
+    failures: Vec<(u32, Failure)>,
 }
 
 /// Those that are gone are never too many.
@@ -137,6 +140,7 @@ impl Queue {
             vacant: Vec::new(),
             gone: Vec::new(),
             patience: FEW,
+            failures: Vec::new(),
         });
         Arc::new(Self { producer, progress: Arc::default(), sink })
     }
@@ -166,9 +170,22 @@ impl Queue {
         let mut producer = self.producer.lock();
         let after = producer.tail;
         producer.gone.push((source, after));
+        producer.failures.retain(|(of, _)| *of != source);
         if producer.gone.len() > producer.patience {
             producer.forget_gone(self.progress.taken());
         }
+    }
+
+    /// The first failure of a work queue, that was not flushed.
+    pub(crate) fn failure(&self, source: u32) -> Option<Failure> {
+        let producer = self.producer.lock();
+        let found = producer.failures.iter().find(|(of, _)| *of == source);
+        found.map(|(_, failure)| failure.clone())
+    }
+
+    /// The work queue begins anew.
+    pub(crate) fn forget_failure(&self, source: u32) {
+        self.producer.lock().failures.retain(|(of, _)| *of != source);
     }
 
     /// The position that the next completion gets.
@@ -206,6 +223,9 @@ impl Queue {
         upcalls: &mut Upcalls,
     ) {
         let mut producer = self.producer.lock();
+        if !matches!(completion.status, DtoStatus::Success | DtoStatus::Flushed) {
+            producer.remember(source, &completion);
+        }
         if producer.tail == producer.limit && !self.find_room(&mut producer) {
             return self.refuse(&producer, source, upcalls);
         }
@@ -260,6 +280,16 @@ impl Queue {
 impl Producer {
     fn page(&self, source: u32) -> &Page {
         &self.pages[page_of(source)]
+    }
+
+    /// Keeps a failure, if it is the first of the work queue. The status says all there is to say.
+    #[cold]
+    fn remember(&mut self, source: u32, failed: &Completion) {
+        if self.failures.iter().all(|(of, _)| *of != source) {
+            let &Completion { operation, cookie, status, .. } = failed;
+            let failure = Failure { operation, cookie, status, cause: String::new() };
+            self.failures.push((source, failure));
+        }
     }
 
     /// Makes place for more work queues; for the first of them.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dat_core::Operation;
 use dat_core::provider::{Completion, CompletionFeatures};
+use dat_core::{Failure, Operation};
 
 use crate::completion_queue::Queue;
 use crate::completion_ring::Plain;
@@ -59,6 +59,16 @@ impl Outlet {
     ) {
         let completion = Completion { tag: self.tag, ..completion };
         self.queue.push(self.source, completion, features, upcalls);
+    }
+
+    /// The first operation that failed of itself, since it began anew.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        self.queue.failure(self.source)
+    }
+
+    /// Forgets what failed.
+    pub(crate) fn begin_anew(&self) {
+        self.queue.forget_failure(self.source);
     }
 
     /// Frees the room of an operation that is not reported.

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use dat_core::flags::CompletionFlags;
 use dat_core::provider::{Completion, CompletionFeatures};
-use dat_core::{DtoStatus, Operation};
+use dat_core::{DtoStatus, Failure, Operation};
+use parking_lot::Mutex;
 
 /// What is kept of a post.
 #[derive(Clone, Copy, Debug, Default)]
@@ -89,6 +90,8 @@ pub(crate) struct Ledger {
     max: u32,
     /// A failure was told of already; reset with each connection.
     pub(crate) told: AtomicBool,
+    /// The first that failed of itself; forgotten with each connection.
+    failure: Mutex<Option<Failure>>,
 }
 
 /// A post that is over: what to tell of it, and whether to tell.
@@ -112,7 +115,29 @@ impl Ledger {
             unpolled: AtomicU32::new(0),
             max,
             told: AtomicBool::new(false),
+            failure: Mutex::new(None),
         }
+    }
+
+    /// Before another connection nothing has failed.
+    pub(crate) fn begin_anew(&self) {
+        self.told.store(false, Ordering::Relaxed);
+        *self.failure.lock() = None;
+    }
+
+    /// Keeps what failed, if it did of itself and is the first.
+    #[cold]
+    pub(crate) fn remember(&self, failed: &Completion, cause: impl FnOnce() -> String) {
+        let &Completion { operation, cookie, status, .. } = failed;
+        if !matches!(status, DtoStatus::Success | DtoStatus::Flushed) {
+            let first = || Failure { operation, cookie, status, cause: cause() };
+            self.failure.lock().get_or_insert_with(first);
+        }
+    }
+
+    /// What was [remembered](Self::remember).
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        self.failure.lock().clone()
     }
 
     #[inline(always)]

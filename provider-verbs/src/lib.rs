@@ -35,6 +35,7 @@
 #![deny(unsafe_code)]
 
 mod adapter;
+mod cause;
 #[allow(unsafe_code, reason = "a layer over C")]
 mod cm;
 mod completion_queue;

@@ -3,15 +3,15 @@
 use std::mem::ManuallyDrop;
 
 use dat_core::{
-    AsyncError, AsyncErrorKind, ConnectionEvent, CrArrival, DtoCompletion, Event, Operation,
-    RmrBindCompletion, ServicePoint,
+    AsyncError, AsyncErrorKind, ConnectionEvent, ConnectionEventKind, CrArrival, DtoCompletion,
+    DtoStatus, EndpointId, Event, Failure, Operation, RmrBindCompletion, ServicePoint,
 };
 
 use super::address::adapter_to_c;
 use super::count;
 use crate::abi::*;
 use crate::handle::{self, of_number};
-use crate::{adapters, dialect};
+use crate::{adapters, detail, dialect};
 
 /// Writes an event of a dispatcher where C wants it, and drops it. Nothing but the fields of that
 /// event is written.
@@ -31,6 +31,16 @@ fn completion(done: &DtoCompletion, to: &mut DAT_EVENT) {
     if !is_basic(done.operation) {
         dialect::extended_completion(done, to);
     }
+    if done.status != DtoStatus::Success {
+        failed(done.ep, (done.operation, done.cookie, done.status));
+    }
+}
+
+/// Keeps the words for who asks why.
+#[cold]
+#[inline(never)]
+fn failed(ep: EndpointId, (operation, cookie, status): (Operation, u64, DtoStatus)) {
+    detail::keep_completion(ep, Failure { operation, cookie, status, cause: String::new() });
 }
 
 /// Whether an operation is one of DAT itself, and not of an extension.
@@ -58,14 +68,24 @@ fn bind(done: &RmrBindCompletion, to: &mut DAT_EVENT) {
 fn rare(event: Event, to: &mut DAT_EVENT) {
     to.event_number = event.number();
     match &event {
-        Event::RmrBind(done) => bind(done, to),
+        Event::RmrBind(done) => {
+            bind(done, to);
+            if done.status != DtoStatus::Success {
+                failed(done.ep, (Operation::Bind, done.cookie, done.status));
+            }
+        }
         Event::ConnectionRequest(arrival) => {
             request(arrival, to);
             if arrival.datagram {
                 dialect::datagram_request(arrival, to);
             }
         }
-        Event::Connection(event) => connection(event, to),
+        Event::Connection(event) => {
+            connection(event, to);
+            if event.kind == ConnectionEventKind::Broken {
+                detail::keep_break(event.ep);
+            }
+        }
         Event::Datagram(event) => dialect::datagram(event, to),
         Event::Async(error) => asynchronous(error, to),
         Event::Software(value) => {

@@ -33,6 +33,7 @@ use crate::calm::CalmMutex;
 use crate::counters::{EpCounter, Tally};
 use crate::error::{Error, Result, ReturnType};
 use crate::evd::{EvdInner, EventDispatcher, Feeds, Stream};
+use crate::failure::Failure;
 use crate::hot::{HotArc, HotWeak};
 use crate::lifecycle::{Base, Hold, object_handle};
 use crate::provider::{Epochs, QueuePair};
@@ -190,6 +191,17 @@ impl Endpoint {
             recv_idle: outstanding.receives == 0,
             request_idle: outstanding.requests == 0,
         })
+    }
+
+    /// The first operation that failed since the endpoint was made or reset: what broke its
+    /// connection, where an operation did. It is known once its completion was dequeued, and stays
+    /// until a reset. None where nothing failed, or where the provider keeps no account of it.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was freed.
+    pub fn failure(&self) -> Result<Option<Failure>> {
+        self.inner.base.check_live("Endpoint::failure")?;
+        Ok(self.inner.made_queue_pair().and_then(QueuePair::failure))
     }
 
     /// Everything about the endpoint (dat_ep_query(3DAT)).

@@ -8,6 +8,7 @@ use super::{
     ProtectionDomain, RemoteAddress, SharedReceiveQueue, unsupported,
 };
 use crate::error::Result;
+use crate::failure::Failure;
 use crate::flags::{Close, CompletionFlags, Privileges};
 use crate::status::Operation;
 use crate::triplet::RmrTriplet;
@@ -303,6 +304,13 @@ pub trait QueuePair: Send + Sync {
 
     /// How much is outstanding: posted, and not completed.
     fn outstanding(&self) -> Outstanding;
+
+    /// The first operation that failed, and was not flushed, since the queue pair was made or reset;
+    /// known as soon as its completion was polled. None where there was none, or where the provider
+    /// keeps none (the default).
+    fn failure(&self) -> Option<Failure> {
+        None
+    }
 
     /// Ends all use: as an abrupt disconnect, without any further event. What is posted later
     /// is refused or flushed. The core calls this before it lets go of the queue pair, at the

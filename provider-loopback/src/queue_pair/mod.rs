@@ -18,6 +18,7 @@ pub(crate) use state::{Announced, Connection, Endpoint, State};
 
 use std::any::Any;
 
+use dat_core::Failure;
 use dat_core::error::{Result, Subtype};
 use dat_core::flags::Close;
 use dat_core::provider::{
@@ -90,6 +91,12 @@ impl QueuePair for Endpoint {
         let requests = self.sq.lock().waiting();
         let receives = self.posted();
         Outstanding { receives, requests }
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        let requests = self.sq.lock().requests.outlet.clone();
+        let receives = self.rq.lock().receives.outlet.clone();
+        requests.failure().or_else(|| receives.failure())
     }
 
     fn retire(&self) {

@@ -190,8 +190,11 @@ impl Endpoint {
             return Err(sq.state.refusal());
         }
         sq.state = State::Unconnected;
+        sq.requests.outlet.begin_anew();
         self.set_peer(None);
-        self.rq.lock().inbound = Inbound::Idle;
+        let mut rq = self.rq.lock();
+        rq.inbound = Inbound::Idle;
+        rq.receives.outlet.begin_anew();
         Ok(())
     }
 }

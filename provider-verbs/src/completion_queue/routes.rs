@@ -7,6 +7,7 @@ use dat_core::provider::{Completion, Success};
 use dat_core::{DtoStatus, Operation};
 
 use super::{BATCH, Queue};
+use crate::cause;
 use crate::device::Limits;
 use crate::ledger::{Done, Ledger};
 use crate::shared_receive::Shared;
@@ -218,7 +219,9 @@ impl Routes {
             queue.trouble(ledger);
         }
         let (_, mut done) = ledger.complete(id.number, status)?;
-        if status == DtoStatus::Success && !done.completion.operation.is_request() {
+        if status != DtoStatus::Success {
+            ledger.remember(&done.completion, || cause::of(from));
+        } else if !done.completion.operation.is_request() {
             received(&mut done.completion, from, self.invalidated);
         }
         Some((done, RoomRef::Ledger(ledger)))
@@ -243,6 +246,8 @@ impl Routes {
         }
         if status == DtoStatus::Success {
             received(&mut done.completion, from, self.invalidated);
+        } else {
+            ledger.remember(&done.completion, || cause::of(from));
         }
         Some((done, RoomRef::Shared(shared)))
     }

@@ -16,6 +16,7 @@ pub(crate) use state::{Endpoint, Key};
 use std::any::Any;
 use std::sync::Arc;
 
+use dat_core::Failure;
 use dat_core::error::{Result, Subtype};
 use dat_core::flags::Close;
 use dat_core::provider::{
@@ -83,6 +84,10 @@ impl QueuePair for Handle {
 
     fn outstanding(&self) -> Outstanding {
         self.endpoint.outstanding()
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.endpoint.failure()
     }
 
     fn retire(&self) {

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::mem::replace;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
@@ -254,7 +253,7 @@ impl Endpoint {
             }
         };
         for ledger in [&sender.ledger, &receiver.ledger] {
-            ledger.told.store(false, Ordering::Relaxed);
+            ledger.begin_anew();
         }
         sender.mode = Mode::Early;
         receiver.mode = Mode::Early;

@@ -218,6 +218,14 @@ impl Endpoint {
         };
         Outstanding { receives: count(receives), requests: count(requests) }
     }
+
+    /// What failed first, of requests before receives: the latter are often flushed by the device
+    /// in words of its own.
+    pub(super) fn failure(&self) -> Option<dat_core::Failure> {
+        let requests = Arc::clone(&self.sender.lock().ledger);
+        let receives = Arc::clone(&self.receiver.lock().ledger);
+        requests.failure().or_else(|| receives.failure())
+    }
 }
 
 impl Receiver {

@@ -205,6 +205,14 @@ impl InterfaceAdapter {
 }
 
 impl Endpoint {
+    /// C has it in words only.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn failure(&self) -> Result<Option<Failure>> {
+        Err(missing("Endpoint::failure"))
+    }
+
     /// dat_ep_get_status(3DAT).
     ///
     /// # Errors

@@ -44,8 +44,8 @@ pub use real::registry::ApiVersion;
 pub use real::{
     AsyncError, AsyncErrorKind, Close, Collective, Comm, CompletionFlags, Connect, ConnectFlags,
     ConnectionEvent, ConnectionEventKind, DatagramEventKind, DtoCompletion, DtoStatus, EndpointId,
-    EpAttributes, EpCounter, EpState, EpStatus, Error, EvdCounter, EvdFlags, IaCounter, LmrTriplet,
-    Memory, ObjectKind, Operation, Privileges, PspMaker, Qos, RecvBuffers, Result, ReturnType,
-    RmrBindCompletion, RmrScope, RmrTriplet, ServicePoint, SrqAttributes, Subtype, Timeout, Waited,
-    attr, error, flags, mem, provider,
+    EpAttributes, EpCounter, EpState, EpStatus, Error, EvdCounter, EvdFlags, Failure, IaCounter,
+    LmrTriplet, Memory, ObjectKind, Operation, Privileges, PspMaker, Qos, RecvBuffers, Result,
+    ReturnType, RmrBindCompletion, RmrScope, RmrTriplet, ServicePoint, SrqAttributes, Subtype,
+    Timeout, Waited, attr, error, flags, mem, provider,
 };

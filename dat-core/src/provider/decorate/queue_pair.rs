@@ -10,6 +10,7 @@ use super::domain::{Domain, Region, Window};
 use super::hooks::{Hooks, Layer, Queues};
 use super::shared_receive::SharedReceives;
 use crate::error::Result;
+use crate::failure::Failure;
 use crate::flags::Close;
 use crate::hot::HotArc;
 use crate::provider::{
@@ -136,6 +137,10 @@ impl<H: Hooks> QueuePair for Pair<H> {
 
     fn outstanding(&self) -> Outstanding {
         self.inner.outstanding()
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.inner.failure()
     }
 
     fn retire(&self) {

@@ -16,6 +16,7 @@ mod ep_create_unconnected;
 mod ep_modify;
 mod evd;
 mod extension;
+mod failure;
 mod handoff;
 mod ia;
 mod invalidate;
@@ -60,6 +61,7 @@ const NOUNS: &[&[Case]] = &[
     ep_modify::CASES,
     evd::CASES,
     extension::CASES,
+    failure::CASES,
     handoff::CASES,
     ia::CASES,
     invalidate::CASES,

@@ -1,5 +1,7 @@
 //! What completed, and how.
 
+mod words;
+
 use std::fmt;
 
 /// The operation that a completion is for (`DAT_DTOS`).

@@ -1,0 +1,44 @@
+//! What the status of a work completion is called, and what the device adds to it (ibv_poll_cq(3)).
+
+use crate::sys::verbs as sys;
+use crate::verbs::WorkCompletion;
+
+/// The words of libibverbs for a status that is no success, with the vendor's number.
+pub(crate) fn of(completion: &WorkCompletion) -> String {
+    let WorkCompletion { status, vendor_err, .. } = *completion;
+    format!("{} ({status}), vendor error {vendor_err:#x}", name(status))
+}
+
+const fn name(status: u32) -> &'static str {
+    match status {
+        sys::IBV_WC_LOC_LEN_ERR => "IBV_WC_LOC_LEN_ERR",
+        sys::IBV_WC_LOC_QP_OP_ERR => "IBV_WC_LOC_QP_OP_ERR",
+        sys::IBV_WC_LOC_PROT_ERR => "IBV_WC_LOC_PROT_ERR",
+        sys::IBV_WC_WR_FLUSH_ERR => "IBV_WC_WR_FLUSH_ERR",
+        sys::IBV_WC_MW_BIND_ERR => "IBV_WC_MW_BIND_ERR",
+        sys::IBV_WC_BAD_RESP_ERR => "IBV_WC_BAD_RESP_ERR",
+        sys::IBV_WC_LOC_ACCESS_ERR => "IBV_WC_LOC_ACCESS_ERR",
+        sys::IBV_WC_REM_INV_REQ_ERR => "IBV_WC_REM_INV_REQ_ERR",
+        sys::IBV_WC_REM_ACCESS_ERR => "IBV_WC_REM_ACCESS_ERR",
+        sys::IBV_WC_REM_OP_ERR => "IBV_WC_REM_OP_ERR",
+        sys::IBV_WC_RETRY_EXC_ERR => "IBV_WC_RETRY_EXC_ERR",
+        sys::IBV_WC_RNR_RETRY_EXC_ERR => "IBV_WC_RNR_RETRY_EXC_ERR",
+        sys::IBV_WC_REM_ABORT_ERR => "IBV_WC_REM_ABORT_ERR",
+        sys::IBV_WC_FATAL_ERR => "IBV_WC_FATAL_ERR",
+        sys::IBV_WC_RESP_TIMEOUT_ERR => "IBV_WC_RESP_TIMEOUT_ERR",
+        _ => "a status without a name",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_comes_with_both_numbers() {
+        let mut completion = WorkCompletion { status: 12, vendor_err: 0x81, ..Default::default() };
+        assert_eq!(of(&completion), "IBV_WC_RETRY_EXC_ERR (12), vendor error 0x81");
+        completion.status = 4711;
+        assert_eq!(of(&completion), "a status without a name (4711), vendor error 0x81");
+    }
+}

@@ -1,0 +1,124 @@
+/*
+ * dat_error_detail after an event that tells of a failure: what failed, and of what is flushed, and
+ * of a connection that broke, the first failure of the endpoint.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+
+#include "../objects.h"
+
+#define REFUSED 0x77
+#define FLUSHED 0x55
+
+static DAT_HANDLE set[KINDS];
+static DAT_EP_HANDLE peer;
+
+static DAT_EVENT next(void)
+{
+    DAT_EVENT event;
+    DAT_COUNT more;
+
+    MUST(dat_evd_wait(set[KIND_EVD], 10000000, 1, &event, &more));
+    return event;
+}
+
+static DAT_DTO_COOKIE cookie(DAT_UINT64 number)
+{
+    DAT_DTO_COOKIE cookie;
+
+    cookie.as_64 = number;
+    return cookie;
+}
+
+static void has(const char *what, const char *words)
+{
+    CHECK(strstr(dat_error_detail(), words) != NULL, "%s: no \"%s\" in \"%s\"", what, words,
+          dat_error_detail());
+}
+
+static void connect_both(void)
+{
+    MUST(dat_ep_create(set[KIND_IA], set[KIND_PZ], set[KIND_EVD], set[KIND_EVD], set[KIND_EVD],
+                       NULL, &peer));
+    MUST(dat_cr_accept(set[KIND_CR], peer, 0, NULL));
+    for (int side = 0; side < 2; side++) {
+        DAT_EVENT event = next();
+
+        CHECK(event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED, "%#x",
+              (unsigned)event.event_number);
+    }
+}
+
+/* A send that arrives leaves the words as they are. */
+static void succeed(void)
+{
+    segment.segment_length = 8;
+    MUST(dat_ep_post_recv(peer, 1, &segment, cookie(1), DAT_COMPLETION_DEFAULT_FLAG));
+    MUST(dat_ep_post_send(asking, 1, &segment, cookie(2), DAT_COMPLETION_DEFAULT_FLAG));
+    for (int side = 0; side < 2; side++)
+        CHECK(next().event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS, "a failure");
+    CHECK(*dat_error_detail() == '\0', "a success has words: \"%s\"", dat_error_detail());
+}
+
+/* A write that the peer refuses breaks the connection, and flushes a receive. */
+static void fail(void)
+{
+    int refused = 0, flushed = 0, broken = 0, alone = 0;
+    DAT_RMR_TRIPLET nowhere;
+
+    memset(&nowhere, 0, sizeof nowhere);
+    nowhere.rmr_context = 0x5ead;
+    nowhere.segment_length = 8;
+    MUST(dat_ep_post_recv(asking, 1, &segment, cookie(FLUSHED), DAT_COMPLETION_DEFAULT_FLAG));
+    MUST(dat_ep_post_rdma_write(asking, 1, &segment, cookie(REFUSED), &nowhere,
+                                DAT_COMPLETION_DEFAULT_FLAG));
+    for (int events = 0; events < 4; events++) {
+        DAT_EVENT event = next();
+        const DAT_DTO_COMPLETION_EVENT_DATA *done = &event.event_data.dto_completion_event_data;
+
+        if (event.event_number == DAT_CONNECTION_EVENT_BROKEN) {
+            broken++;
+            has("a connection that broke", "the connection broke");
+            if (strstr(dat_error_detail(), "cookie 0x77") == NULL) {
+                alone++;
+                has("the other side", "no operation of this side");
+            }
+        } else if (done->user_cookie.as_64 == REFUSED) {
+            refused++;
+            CHECK(done->status == DAT_DTO_ERR_REMOTE_ACCESS, "status %d", (int)done->status);
+            has("what failed", "RDMA write with cookie 0x77: DAT_DTO_ERR_REMOTE_ACCESS: ");
+            CHECK(strstr(dat_error_detail(), "first failure") == NULL, "told twice: \"%s\"",
+                  dat_error_detail());
+        } else {
+            flushed++;
+            CHECK(done->status == DAT_DTO_ERR_FLUSHED, "status %d", (int)done->status);
+            has("what was flushed", "receive with cookie 0x55: DAT_DTO_ERR_FLUSHED: ");
+            has("what was flushed", "The first failure of the endpoint: RDMA write with cookie 0x77");
+        }
+    }
+    CHECK(refused == 1 && flushed == 1 && broken == 2 && alone == 1, "%d, %d, %d, %d", refused,
+          flushed, broken, alone);
+}
+
+/* Events can be taken before anybody asks; a reset forgets what failed. */
+static void forget(void)
+{
+    MUST(dat_ep_post_recv(asking, 1, &segment, cookie(FLUSHED), DAT_COMPLETION_DEFAULT_FLAG));
+    MUST(dat_ep_reset(asking));
+    CHECK(next().event_data.dto_completion_event_data.status == DAT_DTO_ERR_FLUSHED, "not flushed");
+    has("what was flushed before", "receive with cookie 0x55: DAT_DTO_ERR_FLUSHED: ");
+    CHECK(strstr(dat_error_detail(), "0x77") == NULL, "after a reset: \"%s\"", dat_error_detail());
+}
+
+int main(void)
+{
+    open_adapter(set);
+    make(set);
+    connect_both();
+    succeed();
+    fail();
+    forget();
+    MUST(dat_ep_free(peer));
+    MUST(dat_ia_close(set[KIND_IA], DAT_CLOSE_ABRUPT_FLAG));
+    return verdict();
+}
