@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 
-use dat_core::{DtoStatus, Endpoint, EndpointId, Error, Failure};
+use dat_core::{DtoStatus, Endpoint, EndpointId, Error, Failure, ObjectKind};
 
 use crate::debug;
 use crate::handle::{self, of_number};
@@ -78,24 +78,41 @@ impl News {
     fn words(&self) -> String {
         match self {
             Self::Error(error) => error.to_string(),
-            Self::Completion(ep, failed) => match first_failure(*ep) {
-                // With what the transport says of it.
-                Some(first) if first.is_of_the_same(failed) => first.to_string(),
-                Some(first) => format!("{failed} The first failure of the endpoint: {first}"),
-                None => failed.to_string(),
-            },
-            Self::Broken(ep) => match first_failure(*ep) {
-                Some(first) => format!("the connection broke by a failure: {first}"),
-                None => {
-                    "the connection broke, and no operation of this side had failed: the other \
-                         side is gone, or broke it. Look there, and at the link"
-                        .to_owned()
+            Self::Completion(ep, failed) => {
+                let (place, first) = look_at(*ep);
+                match first {
+                    // With what the transport says of it.
+                    Some(first) if first.is_of_the_same(failed) => format!("{place}{first}"),
+                    Some(first) => {
+                        format!("{place}{failed} The first failure of the endpoint: {first}")
+                    }
+                    None => format!("{place}{failed}"),
                 }
-            },
+            }
+            Self::Broken(ep) => {
+                let (place, first) = look_at(*ep);
+                match first {
+                    Some(first) => format!("{place}the connection broke by a failure: {first}"),
+                    None => format!("{place}the connection broke, {ELSEWHERE}"),
+                }
+            }
         }
     }
 }
 
-fn first_failure(ep: EndpointId) -> Option<Failure> {
-    handle::get::<Endpoint>(of_number(ep))?.failure().ok().flatten()
+/// What a connection broke by where nothing failed here.
+const ELSEWHERE: &str = "and no operation of this side had failed: the other side is gone, or broke \
+                         it. Look there, and at the link";
+
+/// Which endpoint that is, and its first failure; nothing of one that is gone.
+fn look_at(ep: EndpointId) -> (String, Option<Failure>) {
+    let Some(ep) = handle::get::<Endpoint>(of_number(ep)) else { return (String::new(), None) };
+    let mut place = format!("{} {} of IA {:?}", ObjectKind::Ep, ep.id(), ep.adapter().name());
+    if let Ok(param) = ep.query() {
+        if let (Some(address), Some(port)) = (param.remote_address, param.remote_port) {
+            place.push_str(&format!(", connected to {address} port {port}"));
+        }
+    }
+    place.push_str(": ");
+    (place, ep.failure().ok().flatten())
 }

@@ -6,7 +6,9 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use common::{LIMIT, NONE, Side, connection, device, next};
-use dat_core::{ConnectionEventKind, EpSpec, EvdFlags, EvdOptions, Event, RmrTriplet};
+use dat_core::{
+    ConnectionEventKind, DtoStatus, EpSpec, EvdFlags, EvdOptions, Event, Operation, RmrTriplet,
+};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// How often a thread of this process of that name gave the processor up to wait.
@@ -110,4 +112,11 @@ fn a_failure_is_heard_where_nobody_takes_completions() {
     let nowhere = RmrTriplet { context: 0x7fff_fff1, ..there };
     one.post_rdma_write(&piece, 100, nowhere, NONE).expect("only the other side can see it");
     assert_eq!(connection(&side.connect), ConnectionEventKind::Broken);
+    // And why can be asked for, with what the device says of it.
+    let failure = one.failure().expect("live").expect("a write was refused");
+    let what = (failure.operation, failure.cookie, failure.status);
+    assert_eq!(what, (Operation::RdmaWrite, 100, DtoStatus::RemoteAccess));
+    let words = failure.to_string();
+    assert!(words.contains("IBV_WC_REM_ACCESS_ERR (10), vendor error 0x"), "{words}");
+    assert_eq!(other.failure(), Ok(None), "the other side did nothing that failed");
 }
