@@ -5,9 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::ptr::{null, null_mut};
 
 use real::error::Result;
-use real::{Close, Connect, EpAttributes, EpState, EpStatus, Qos, RecvBuffers, Timeout};
+use real::{Close, Connect, EpAttributes, EpState, EpStatus, Failure, Qos, RecvBuffers, Timeout};
 
 use super::address::{self, Address};
+use super::answer::missing;
 use super::attributes::{self, EndpointAttributes, count, to_count};
 use super::cr::to_private_data;
 use super::evd::micros;
