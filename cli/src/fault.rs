@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use dat_core::{AsyncErrorKind, ConnectionEventKind, DtoStatus, Error, ReturnType, Subtype};
+use dat_core::{
+    AsyncErrorKind, ConnectionEventKind, DtoStatus, Error, Failure, ReturnType, Subtype,
+};
 use serde::Serialize;
 
 use crate::meaning;
@@ -61,6 +63,17 @@ impl Fault {
             reason: format!("the {what} completed in error. {}", status.meaning()),
             advice: status.advice().to_owned(),
         }
+    }
+
+    /// With what the transport says of the first operation that failed, if it says anything.
+    pub(crate) fn caused_by(mut self, failure: Option<Failure>) -> Self {
+        if let Some(Failure { operation, cause, .. }) = failure {
+            if !self.is_data() && !cause.is_empty() {
+                let reason = self.reason.trim_end_matches('.');
+                self.reason = format!("{reason}; the transport says of the {operation}: {cause}");
+            }
+        }
+        self
     }
 
     /// A connection that came to an end, or did not come about.
@@ -129,5 +142,29 @@ impl From<Error> for Fault {
             reason,
             advice: error.advice().trim_end_matches('.').to_owned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dat_core::Operation;
+
+    use super::*;
+
+    #[test]
+    fn what_the_transport_says_is_added_where_it_says_anything() {
+        let status = DtoStatus::Transport;
+        let failure = |cause: &str| {
+            let (operation, cause) = (Operation::Send, cause.to_owned());
+            Some(Failure { operation, cookie: 1, status, cause })
+        };
+        let fault = || Fault::completion("send", status);
+        let plain = fault().reason;
+        assert_eq!(fault().caused_by(None).reason, plain);
+        assert_eq!(fault().caused_by(failure("")).reason, plain);
+        let told = fault().caused_by(failure("error 12")).reason;
+        assert!(told.ends_with("; the transport says of the send: error 12"), "{told}");
+        let data = Fault::data("a byte differs".to_owned());
+        assert_eq!(data.caused_by(failure("error 12")).reason, "a byte differs");
     }
 }

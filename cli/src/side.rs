@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dat_core::{
     ConnectionEventKind, DtoCompletion, DtoStatus, Endpoint, EpSpec, EvdFlags, EvdOptions, Event,
-    EventDispatcher, InterfaceAdapter, Operation, ProtectionZone, Timeout,
+    EventDispatcher, Failure, InterfaceAdapter, Operation, ProtectionZone, Timeout,
 };
 
 use crate::fault::Fault;
@@ -24,6 +24,11 @@ pub(crate) struct Side {
 }
 
 impl Side {
+    /// The first operation that failed, if any did.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        self.ep.failure().ok().flatten()
+    }
+
     /// Makes the objects, for at most `depth` operations, fewer where the adapter has less.
     pub(crate) fn create(
         ia: &InterfaceAdapter,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use dat_core::{
-    AsyncErrorKind, Close, DtoCompletion, DtoStatus, EpAttributes, Event, InterfaceAdapter,
-    Operation, ProtectionZone, Registry,
+    AsyncErrorKind, Close, DtoCompletion, DtoStatus, EpAttributes, Event, Failure,
+    InterfaceAdapter, Operation, ProtectionZone, Registry,
 };
 
 use super::pieces::Stopwatch;
@@ -212,6 +212,11 @@ impl Bench {
 impl Subject for Bench {
     fn take_checking(&self) -> Duration {
         self.buffers.as_ref().map(|buffers| buffers.checking.take()).unwrap_or_default()
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        let pair = self.pair.as_ref()?;
+        pair.active.failure().or_else(|| pair.passive.failure())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use dat_core::Failure;
 use serde::Serialize;
 
 use crate::fault::Fault;
@@ -32,6 +33,9 @@ pub(super) enum Done {
 pub(super) trait Subject {
     /// How long the making and checking of data took since this was asked last.
     fn take_checking(&self) -> Duration;
+
+    /// The first operation that failed, if any did.
+    fn failure(&self) -> Option<Failure>;
 }
 
 /// What a step does.
@@ -124,7 +128,10 @@ impl Runner {
         let (verdict, detail, fault) = match done {
             Ok(Done::Passed(detail)) => (Mark::Passed, detail, None),
             Ok(Done::LeftOut(detail)) => (Mark::LeftOut, detail, None),
-            Err(fault) => (Mark::Failed, String::new(), Some(fault)),
+            Err(fault) => {
+                let fault = fault.caused_by(subject.failure());
+                (Mark::Failed, String::new(), Some(fault))
+            }
         };
         if verdict != Mark::Passed {
             self.lose(step.gives, (step.name.clone(), verdict));

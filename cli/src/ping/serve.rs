@@ -93,6 +93,7 @@ impl Service {
             let done = slots.send_back(&side, messages);
             finish(done, slots.buffer.lmr.free())
         });
+        let done = done.map_err(|fault| fault.caused_by(side.failure()));
         if side.ep.status()?.state == EpState::Connected {
             side.ep.disconnect(Close::Abrupt)?;
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dat_core::{
-    Close, CompletionFlags, Connect, ConnectionEventKind, DtoCompletion, DtoStatus,
+    Close, CompletionFlags, Connect, ConnectionEventKind, DtoCompletion, DtoStatus, Failure,
     InterfaceAdapter, Operation, ProtectionZone, Registry, RmrTriplet,
 };
 
@@ -84,6 +84,10 @@ pub(super) fn rest(visit: &Visit) -> Vec<Step<Visit>> {
 impl Subject for Visit {
     fn take_checking(&self) -> Duration {
         self.checking.take()
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.side.as_ref()?.failure()
     }
 }
 
