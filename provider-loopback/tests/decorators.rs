@@ -272,6 +272,9 @@ fn counters_match_what_was_done() {
             (ConnectionEventKind::Broken, ConnectionEventKind::Broken)
         );
         assert_eq!(c.done(), [(RdmaWrite, 3, RemoteAccess)]);
+        let failure = c.ep.failure().unwrap().expect("that of the provider below");
+        let what = (failure.operation, failure.cookie, failure.status);
+        assert_eq!(what, (RdmaWrite, 3, RemoteAccess));
         c.ep.reset().unwrap();
         while c.receive(1).is_ok() {}
         c.ep.free().unwrap();
