@@ -4,7 +4,10 @@
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 
-use dat_core::{DtoStatus, Endpoint, EndpointId, Error, Failure, ObjectKind};
+use dat_core::{
+    AsyncErrorKind, ConnectionEventKind, DtoStatus, Endpoint, EndpointId, Error, EventWords,
+    Failure, ObjectKind,
+};
 
 use crate::debug;
 use crate::handle::{self, of_number};
@@ -24,8 +27,10 @@ enum News {
     Error(Error),
     /// An operation of an endpoint ended so.
     Completion(EndpointId, Failure),
-    /// The connection of an endpoint broke.
-    Broken(EndpointId),
+    /// The connection of an endpoint did not come about, or broke.
+    Connection(EndpointId, ConnectionEventKind),
+    /// Something went wrong outside any call.
+    Async(AsyncErrorKind),
 }
 
 /// Keeps an error as the last news of this thread.
@@ -44,10 +49,25 @@ pub(crate) fn keep_completion(ep: EndpointId, failed: Failure) {
     replace(news);
 }
 
-/// Keeps that the connection of an endpoint broke.
+/// Keeps what an event of a connection told, if it is a failure.
 #[cold]
-pub(crate) fn keep_break(ep: EndpointId) {
-    let news = News::Broken(ep);
+pub(crate) fn keep_connection(ep: EndpointId, kind: ConnectionEventKind) {
+    use ConnectionEventKind::{Disconnected, Established};
+    if !matches!(kind, Established | Disconnected) {
+        keep_event(News::Connection(ep, kind));
+    }
+}
+
+/// Keeps what an asynchronous event told, if it is a failure.
+#[cold]
+pub(crate) fn keep_async(kind: AsyncErrorKind) {
+    use AsyncErrorKind::{EpSoftHighWatermark, SrqLowWatermark};
+    if !matches!(kind, SrqLowWatermark | EpSoftHighWatermark) {
+        keep_event(News::Async(kind));
+    }
+}
+
+fn keep_event(news: News) {
     debug::told(|| news.words());
     replace(news);
 }
@@ -89,20 +109,33 @@ impl News {
                     None => format!("{place}{failed}"),
                 }
             }
-            Self::Broken(ep) => {
+            Self::Connection(ep, kind) => {
                 let (place, first) = look_at(*ep);
-                match first {
-                    Some(first) => format!("{place}the connection broke by a failure: {first}"),
-                    None => format!("{place}the connection broke, {ELSEWHERE}"),
-                }
+                format!("{place}{}", of_event(kind.number(), (*kind == BROKEN).then_some(first)))
             }
+            Self::Async(kind) => of_event(kind.number(), None),
         }
     }
 }
 
+const BROKEN: ConnectionEventKind = ConnectionEventKind::Broken;
+
+/// The words of an event; of a connection that broke, with what failed here, if anything did.
+fn of_event(number: u32, broke_by: Option<Option<Failure>>) -> String {
+    let Some(words) = EventWords::of(number) else { return format!("event {number:#x}") };
+    let EventWords { name, meaning, advice, .. } = words;
+    match broke_by {
+        None => format!("{name}: {meaning} {advice}"),
+        Some(Some(first)) => {
+            format!("{name}: {meaning} The first failure of the endpoint: {first}")
+        }
+        Some(None) => format!("{name}: {meaning} {ELSEWHERE}"),
+    }
+}
+
 /// What a connection broke by where nothing failed here.
-const ELSEWHERE: &str = "and no operation of this side had failed: the other side is gone, or broke \
-                         it. Look there, and at the link";
+const ELSEWHERE: &str = "No operation of this side had failed: the other side is gone, or broke it. \
+                         Look there, and at the link.";
 
 /// Which endpoint that is, and its first failure; nothing of one that is gone.
 fn look_at(ep: EndpointId) -> (String, Option<Failure>) {
@@ -110,7 +143,7 @@ fn look_at(ep: EndpointId) -> (String, Option<Failure>) {
     let mut place = format!("{} {} of IA {:?}", ObjectKind::Ep, ep.id(), ep.adapter().name());
     if let Ok(param) = ep.query() {
         if let (Some(address), Some(port)) = (param.remote_address, param.remote_port) {
-            place.push_str(&format!(", connected to {address} port {port}"));
+            place.push_str(&format!(", peer {address} port {port}"));
         }
     }
     place.push_str(": ");

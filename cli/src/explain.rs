@@ -5,7 +5,7 @@ use dat_core::error::{ReturnType, Subtype};
 use dat_core::registry::nearest;
 use serde::Serialize;
 
-use crate::meaning::{EVENTS, Known, statuses};
+use crate::meaning::{Known, events, statuses};
 use crate::output::{Output, Paint, clean, complain};
 use crate::{EXIT_CODES, Verdict};
 
@@ -195,7 +195,7 @@ fn codes() -> impl Iterator<Item = Code> {
         }
     };
     let statuses = statuses().map(known(STATUS));
-    types.chain(subtypes).chain(statuses).chain(EVENTS.into_iter().map(known(EVENT)))
+    types.chain(subtypes).chain(statuses).chain(events().map(known(EVENT)))
 }
 
 impl Code {

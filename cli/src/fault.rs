@@ -86,7 +86,7 @@ impl Fault {
         Self::event(meaning::of_event(kind.number()))
     }
 
-    fn event(known: &meaning::Known) -> Self {
+    fn event(known: meaning::Known) -> Self {
         Self {
             code: known.name.to_owned(),
             number: Some(format!("{:#07x}", known.number)),

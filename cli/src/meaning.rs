@@ -1,7 +1,6 @@
-//! What the codes of completions and events mean; the numbers of events have no words of their own
-//! in the library.
+//! What the codes of completions and events mean.
 
-use dat_core::DtoStatus;
+use dat_core::{DtoStatus, EventWords};
 
 /// A code of a completion or an event.
 #[derive(Clone, Copy, Debug)]
@@ -37,122 +36,18 @@ const UNKNOWN: Known =
     known(0, "", "No document names the code.", "Look into the documents of the provider.");
 
 /// Every number of an event (`DAT_EVENT_NUMBER`).
-pub(crate) const EVENTS: [Known; 19] = [
-    known(
-        0x0_0001,
-        "DAT_DTO_COMPLETION_EVENT",
-        "A send, receive or RDMA operation completed.",
-        "Look at its status: the event comes for failures too.",
-    ),
-    known(
-        0x0_1001,
-        "DAT_RMR_BIND_COMPLETION_EVENT",
-        "The bind of a remote memory region completed.",
-        "Look at its status; only then give the context to the peer.",
-    ),
-    known(
-        0x0_2001,
-        "DAT_CONNECTION_REQUEST_EVENT",
-        "A request for a connection arrived on a service point.",
-        "Accept or reject it; the other side waits.",
-    ),
-    known(0x0_4001, "DAT_CONNECTION_EVENT_ESTABLISHED", "The connection stands.", "Use it."),
-    known(
-        0x0_4002,
-        "DAT_CONNECTION_EVENT_PEER_REJECTED",
-        "The consumer of the other side refused the connection.",
-        "Its private data may say why.",
-    ),
-    known(
-        0x0_4003,
-        "DAT_CONNECTION_EVENT_NON_PEER_REJECTED",
-        "The connection was refused, but not by the consumer of the other side: nobody listens, \
-         or the backlog is full.",
-        "Check the connection qualifier, and that the other side listens on it.",
-    ),
-    known(
-        0x0_4004,
-        "DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR",
-        "A request was accepted, but the connection could not be completed.",
-        "Reset the endpoint and wait for the other side to connect again.",
-    ),
-    known(
-        0x0_4005,
-        "DAT_CONNECTION_EVENT_DISCONNECTED",
-        "One of the sides ended the connection.",
-        "Reset the endpoint to use it again.",
-    ),
-    known(
-        0x0_4006,
-        "DAT_CONNECTION_EVENT_BROKEN",
-        "The connection broke on an error.",
-        "The first completion in error that is not a flush tells the cause.",
-    ),
-    known(
-        0x0_4007,
-        "DAT_CONNECTION_EVENT_TIMED_OUT",
-        "The connection did not stand when the time-out passed.",
-        "Check that the other side answers requests, or give it longer.",
-    ),
-    known(
-        0x0_4008,
-        "DAT_CONNECTION_EVENT_UNREACHABLE",
-        "The remote adapter can't be reached.",
-        "Check the address, the route to it and the link.",
-    ),
-    known(
-        0x0_8001,
-        "DAT_ASYNC_ERROR_EVD_OVERFLOW",
-        "An event dispatcher had no room for an event: events are lost.",
-        "Make it longer, or take events from it sooner.",
-    ),
-    known(
-        0x0_8002,
-        "DAT_ASYNC_ERROR_IA_CATASTROPHIC",
-        "The interface adapter is of no use any more.",
-        "Close it abruptly and open it again.",
-    ),
-    known(
-        0x0_8003,
-        "DAT_ASYNC_ERROR_EP_BROKEN",
-        "An endpoint broke.",
-        "Disconnect and free it, and look at its completions.",
-    ),
-    known(
-        0x0_8004,
-        "DAT_ASYNC_ERROR_TIMED_OUT",
-        "An operation of the adapter itself timed out.",
-        "Check the device and its log.",
-    ),
-    known(
-        0x0_8005,
-        "DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR",
-        "The provider failed in itself.",
-        "Close the adapter and report what the provider logged.",
-    ),
-    known(
-        0x0_8101,
-        "DAT_HA_DOWN_TO_1",
-        "All paths of a multipath connection but one are lost.",
-        "Repair the other path before the last one fails too.",
-    ),
-    known(
-        0x0_8102,
-        "DAT_HA_UP_TO_MULTI_PATH",
-        "A multipath connection has more than one path again.",
-        "Nothing to do.",
-    ),
-    known(
-        0x1_0001,
-        "DAT_SOFTWARE_EVENT",
-        "The program posted the event itself.",
-        "Its value is the program's own.",
-    ),
-];
+pub(crate) fn events() -> impl Iterator<Item = Known> {
+    EventWords::ALL.iter().map(of_words)
+}
+
+const fn of_words(words: &EventWords) -> Known {
+    let &EventWords { number, name, meaning, advice } = words;
+    known(number, name, meaning, advice)
+}
 
 /// What the number of an event means.
-pub(crate) fn of_event(number: u32) -> &'static Known {
-    EVENTS.iter().find(|known| known.number == number).unwrap_or(&UNKNOWN)
+pub(crate) fn of_event(number: u32) -> Known {
+    EventWords::of(number).map_or(UNKNOWN, of_words)
 }
 
 #[cfg(test)]

@@ -85,7 +85,8 @@ pub use error::{Error, Result, ReturnType, Subtype};
 pub use evd::{EvdOptions, EvdParam, EventDispatcher, Waited};
 pub use event::{
     AsyncError, AsyncErrorKind, ConnectionEvent, ConnectionEventKind, CrArrival, DatagramEvent,
-    DatagramEventKind, DtoCompletion, EndpointId, Event, RmrBindCompletion, ServicePoint,
+    DatagramEventKind, DtoCompletion, EndpointId, Event, EventWords, RmrBindCompletion,
+    ServicePoint,
 };
 pub use failure::Failure;
 pub use flags::{Close, CompletionFlags, ConnectFlags, EvdFlags, Privileges, Qos};

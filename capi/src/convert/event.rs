@@ -3,8 +3,8 @@
 use std::mem::ManuallyDrop;
 
 use dat_core::{
-    AsyncError, AsyncErrorKind, ConnectionEvent, ConnectionEventKind, CrArrival, DtoCompletion,
-    DtoStatus, EndpointId, Event, Failure, Operation, RmrBindCompletion, ServicePoint,
+    AsyncError, AsyncErrorKind, ConnectionEvent, CrArrival, DtoCompletion, DtoStatus, EndpointId,
+    Event, Failure, Operation, RmrBindCompletion, ServicePoint,
 };
 
 use super::address::adapter_to_c;
@@ -82,12 +82,13 @@ fn rare(event: Event, to: &mut DAT_EVENT) {
         }
         Event::Connection(event) => {
             connection(event, to);
-            if event.kind == ConnectionEventKind::Broken {
-                detail::keep_break(event.ep);
-            }
+            detail::keep_connection(event.ep, event.kind);
         }
         Event::Datagram(event) => dialect::datagram(event, to),
-        Event::Async(error) => asynchronous(error, to),
+        Event::Async(error) => {
+            asynchronous(error, to);
+            detail::keep_async(error.kind);
+        }
         Event::Software(value) => {
             to.event_data.software_event_data =
                 DAT_SOFTWARE_EVENT_DATA { pointer: of_number(*value) };

@@ -78,10 +78,10 @@ static void fail(void)
 
         if (event.event_number == DAT_CONNECTION_EVENT_BROKEN) {
             broken++;
-            has("a connection that broke", "the connection broke");
+            has("a connection that broke", "DAT_CONNECTION_EVENT_BROKEN: ");
             if (strstr(dat_error_detail(), "cookie 0x77") == NULL) {
                 alone++;
-                has("the other side", "no operation of this side");
+                has("the other side", "No operation of this side");
             }
         } else if (done->user_cookie.as_64 == REFUSED) {
             refused++;
@@ -98,6 +98,21 @@ static void fail(void)
     }
     CHECK(refused == 1 && flushed == 1 && broken == 2 && alone == 1, "%d, %d, %d, %d", refused,
           flushed, broken, alone);
+}
+
+/* An attempt that nobody listens to says whom it asked. */
+static void ask_nobody(void)
+{
+    DAT_EP_HANDLE ep;
+
+    MUST(dat_ep_create(set[KIND_IA], set[KIND_PZ], set[KIND_EVD], set[KIND_EVD], set[KIND_EVD],
+                       NULL, &ep));
+    MUST(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&address, 4711, DAT_TIMEOUT_INFINITE, 0, NULL,
+                        DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+    CHECK(next().event_number == DAT_CONNECTION_EVENT_NON_PEER_REJECTED, "another event");
+    has("an attempt", "peer 127.0.0.1 port 4711: DAT_CONNECTION_EVENT_NON_PEER_REJECTED: ");
+    has("an attempt", "Check the connection qualifier");
+    MUST(dat_ep_free(ep));
 }
 
 /* Events can be taken before anybody asks; a reset forgets what failed. */
@@ -118,6 +133,7 @@ int main(void)
     succeed();
     fail();
     forget();
+    ask_nobody();
     MUST(dat_ep_free(peer));
     MUST(dat_ia_close(set[KIND_IA], DAT_CLOSE_ABRUPT_FLAG));
     return verdict();

@@ -1,5 +1,9 @@
 //! Events: what an event dispatcher delivers.
 
+mod words;
+
+pub use words::EventWords;
+
 use std::sync::Arc;
 
 use crate::cr::ConnectionRequest;
