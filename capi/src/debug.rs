@@ -8,8 +8,6 @@ use std::ffi::{CStr, CString, c_char, c_long};
 use std::os::unix::ffi::OsStringExt;
 use std::sync::LazyLock;
 
-use dat_core::Error;
-
 use crate::image;
 
 /// Kinds of lines.
@@ -94,14 +92,9 @@ fn print(places: c_long, line: &str) {
     }
 }
 
-/// An error that a call answers.
-pub(crate) fn failed(error: &Error) {
-    say(Kind::Error, || error.to_string());
-}
-
-/// Something that failed, as an event told.
-pub(crate) fn told(text: impl FnOnce() -> String) {
-    say(Kind::Error, text);
+/// An error that a call answers, or a failure that an event told.
+pub(crate) fn failed(words: impl FnOnce() -> String) {
+    say(Kind::Error, words);
 }
 
 /// Sends the words of a panic, which no call lets out, here and not to somebody's standard error.

@@ -33,20 +33,15 @@ enum News {
     Async(AsyncErrorKind),
 }
 
-/// Keeps an error as the last news of this thread.
+/// Keeps an error of a call.
 pub(crate) fn keep(error: Error) {
-    debug::failed(&error);
-    replace(News::Error(error));
+    keep_news(News::Error(error));
 }
 
 /// Keeps what a completion told that was no success.
 #[cold]
 pub(crate) fn keep_completion(ep: EndpointId, failed: Failure) {
-    let news = News::Completion(ep, failed);
-    if !matches!(news, News::Completion(_, Failure { status: DtoStatus::Flushed, .. })) {
-        debug::told(|| news.words());
-    }
-    replace(news);
+    keep_news(News::Completion(ep, failed));
 }
 
 /// Keeps what an event of a connection told, if it is a failure.
@@ -54,7 +49,7 @@ pub(crate) fn keep_completion(ep: EndpointId, failed: Failure) {
 pub(crate) fn keep_connection(ep: EndpointId, kind: ConnectionEventKind) {
     use ConnectionEventKind::{Disconnected, Established};
     if !matches!(kind, Established | Disconnected) {
-        keep_event(News::Connection(ep, kind));
+        keep_news(News::Connection(ep, kind));
     }
 }
 
@@ -63,17 +58,16 @@ pub(crate) fn keep_connection(ep: EndpointId, kind: ConnectionEventKind) {
 pub(crate) fn keep_async(kind: AsyncErrorKind) {
     use AsyncErrorKind::{EpSoftHighWatermark, SrqLowWatermark};
     if !matches!(kind, SrqLowWatermark | EpSoftHighWatermark) {
-        keep_event(News::Async(kind));
+        keep_news(News::Async(kind));
     }
 }
 
-fn keep_event(news: News) {
-    debug::told(|| news.words());
-    replace(news);
-}
-
-/// At the end of the thread nobody can ask any more.
-fn replace(news: News) {
+/// Keeps it as the last news of this thread. At the end of the thread nobody can ask any more.
+fn keep_news(news: News) {
+    // What is flushed says nothing that was not printed before it.
+    if !matches!(news, News::Completion(_, Failure { status: DtoStatus::Flushed, .. })) {
+        debug::failed(|| news.words());
+    }
     // What was before it is dropped after the cell is free again.
     let _ = LAST
         .try_with(|last| last.try_borrow_mut().ok().and_then(|mut last| last.news.replace(news)));
@@ -111,25 +105,21 @@ impl News {
             }
             Self::Connection(ep, kind) => {
                 let (place, first) = look_at(*ep);
-                format!("{place}{}", of_event(kind.number(), (*kind == BROKEN).then_some(first)))
+                let EventWords { name, meaning, advice, .. } = EventWords::of(kind.number());
+                let more = match (kind, first) {
+                    (ConnectionEventKind::Broken, Some(first)) => {
+                        format!("The first failure of the endpoint: {first}")
+                    }
+                    (ConnectionEventKind::Broken, None) => ELSEWHERE.to_owned(),
+                    _ => (*advice).to_owned(),
+                };
+                format!("{place}{name}: {meaning} {more}")
             }
-            Self::Async(kind) => of_event(kind.number(), None),
+            Self::Async(kind) => {
+                let EventWords { name, meaning, advice, .. } = EventWords::of(kind.number());
+                format!("{name}: {meaning} {advice}")
+            }
         }
-    }
-}
-
-const BROKEN: ConnectionEventKind = ConnectionEventKind::Broken;
-
-/// The words of an event; of a connection that broke, with what failed here, if anything did.
-fn of_event(number: u32, broke_by: Option<Option<Failure>>) -> String {
-    let Some(words) = EventWords::of(number) else { return format!("event {number:#x}") };
-    let EventWords { name, meaning, advice, .. } = words;
-    match broke_by {
-        None => format!("{name}: {meaning} {advice}"),
-        Some(Some(first)) => {
-            format!("{name}: {meaning} The first failure of the endpoint: {first}")
-        }
-        Some(None) => format!("{name}: {meaning} {ELSEWHERE}"),
     }
 }
 

@@ -3,9 +3,9 @@
 use clap::builder::NonEmptyStringValueParser;
 use dat_core::error::{ReturnType, Subtype};
 use dat_core::registry::nearest;
+use dat_core::{DtoStatus, EventWords};
 use serde::Serialize;
 
-use crate::meaning::{Known, events, statuses};
 use crate::output::{Output, Paint, clean, complain};
 use crate::{EXIT_CODES, Verdict};
 
@@ -185,17 +185,21 @@ fn codes() -> impl Iterator<Item = Code> {
         meaning: code.meaning(),
         advice: code.advice(),
     });
-    let known = |kind| {
-        move |code: Known| Code {
-            kind,
-            name: code.name,
-            number: code.number,
-            meaning: code.meaning,
-            advice: code.advice,
-        }
-    };
-    let statuses = statuses().map(known(STATUS));
-    types.chain(subtypes).chain(statuses).chain(events().map(known(EVENT)))
+    let statuses = DtoStatus::all().map(|code| Code {
+        kind: STATUS,
+        name: code.name().unwrap_or_default(),
+        number: code.value(),
+        meaning: code.meaning(),
+        advice: code.advice(),
+    });
+    let events = EventWords::ALL.iter().map(|code| Code {
+        kind: EVENT,
+        name: code.name,
+        number: code.number,
+        meaning: code.meaning,
+        advice: code.advice,
+    });
+    types.chain(subtypes).chain(statuses).chain(events)
 }
 
 impl Code {

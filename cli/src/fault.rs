@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use dat_core::{
-    AsyncErrorKind, ConnectionEventKind, DtoStatus, Error, Failure, ReturnType, Subtype,
+    AsyncErrorKind, ConnectionEventKind, DtoStatus, Error, EventWords, Failure, ReturnType, Subtype,
 };
 use serde::Serialize;
 
-use crate::meaning;
 use crate::output::{Output, Paint, clean};
 use crate::units;
 
@@ -78,21 +77,22 @@ impl Fault {
 
     /// A connection that came to an end, or did not come about.
     pub(crate) fn connection(kind: ConnectionEventKind) -> Self {
-        Self::event(meaning::of_event(kind.number()))
+        Self::event(kind.number())
     }
 
     /// Something that happened to the adapter outside any call.
     pub(crate) fn asynchronous(kind: AsyncErrorKind) -> Self {
-        Self::event(meaning::of_event(kind.number()))
+        Self::event(kind.number())
     }
 
-    fn event(known: meaning::Known) -> Self {
+    fn event(number: u32) -> Self {
+        let &EventWords { number, name, meaning, advice } = EventWords::of(number);
         Self {
-            code: known.name.to_owned(),
-            number: Some(format!("{:#07x}", known.number)),
+            code: name.to_owned(),
+            number: Some(format!("{number:#07x}")),
             call: String::new(),
-            reason: known.meaning.to_owned(),
-            advice: known.advice.to_owned(),
+            reason: meaning.to_owned(),
+            advice: advice.to_owned(),
         }
     }
 

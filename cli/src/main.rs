@@ -11,7 +11,6 @@ mod fault;
 mod info;
 mod list;
 mod man;
-mod meaning;
 mod output;
 mod pattern;
 mod perf;

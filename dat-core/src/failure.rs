@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::provider::Completion;
 use crate::status::{DtoStatus, Operation};
 
 /// The first operation that failed since an endpoint began to connect. What failed after it was
@@ -20,6 +21,15 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// What a completion tells, unless it is that of a success or was flushed; with what the
+    /// transport says of it.
+    #[must_use]
+    pub fn of(completion: &Completion, cause: impl FnOnce() -> String) -> Option<Self> {
+        let &Completion { operation, cookie, status, .. } = completion;
+        let failed = !matches!(status, DtoStatus::Success | DtoStatus::Flushed);
+        failed.then(|| Self { operation, cookie, status, cause: cause() })
+    }
+
     /// Whether both are of one post, as far as can be told.
     #[must_use]
     pub fn is_of_the_same(&self, other: &Self) -> bool {

@@ -4,12 +4,12 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use dat_core::Failure;
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{
     Completion, CompletionFeatures, CompletionPoller, CompletionQueue, CompletionQueueParts,
     CompletionSink, Notify, Success, Taken,
 };
-use dat_core::{DtoStatus, Failure};
 
 use crate::completion_ring::{CompletionRing, Entry, Plain};
 use crate::credits::{Attachment, CELLS, Page, page_of};
@@ -223,8 +223,9 @@ impl Queue {
         upcalls: &mut Upcalls,
     ) {
         let mut producer = self.producer.lock();
-        if !matches!(completion.status, DtoStatus::Success | DtoStatus::Flushed) {
-            producer.remember(source, &completion);
+        // The status says all there is to say.
+        if let Some(failure) = Failure::of(&completion, String::new) {
+            producer.remember(source, failure);
         }
         if producer.tail == producer.limit && !self.find_room(&mut producer) {
             return self.refuse(&producer, source, upcalls);
@@ -282,12 +283,10 @@ impl Producer {
         &self.pages[page_of(source)]
     }
 
-    /// Keeps a failure, if it is the first of the work queue. The status says all there is to say.
+    /// Keeps a failure, if it is the first of the work queue.
     #[cold]
-    fn remember(&mut self, source: u32, failed: &Completion) {
+    fn remember(&mut self, source: u32, failure: Failure) {
         if self.failures.iter().all(|(of, _)| *of != source) {
-            let &Completion { operation, cookie, status, .. } = failed;
-            let failure = Failure { operation, cookie, status, cause: String::new() };
             self.failures.push((source, failure));
         }
     }

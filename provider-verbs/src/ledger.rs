@@ -128,10 +128,9 @@ impl Ledger {
     /// Keeps what failed, if it did of itself and is the first.
     #[cold]
     pub(crate) fn remember(&self, failed: &Completion, cause: impl FnOnce() -> String) {
-        let &Completion { operation, cookie, status, .. } = failed;
-        if !matches!(status, DtoStatus::Success | DtoStatus::Flushed) {
-            let first = || Failure { operation, cookie, status, cause: cause() };
-            self.failure.lock().get_or_insert_with(first);
+        let mut first = self.failure.lock();
+        if first.is_none() {
+            *first = Failure::of(failed, cause);
         }
     }
 

@@ -137,10 +137,34 @@ impl EventWords {
         ),
     ];
 
-    /// The words of a number, if it is that of an event.
+    /// The words of a number; of one that is no event's, that nothing is known of it.
     #[must_use]
-    pub fn of(number: u32) -> Option<&'static Self> {
+    pub fn of(number: u32) -> &'static Self {
         const ALL: &[EventWords] = &EventWords::ALL;
-        ALL.iter().find(|words| words.number == number)
+        const UNKNOWN: &EventWords = &words(
+            0,
+            "",
+            "No document names the code.",
+            "Look into the documents of the provider.",
+        );
+        ALL.iter().find(|words| words.number == number).unwrap_or(UNKNOWN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::event::{AsyncErrorKind, ConnectionEventKind};
+
+    use super::*;
+
+    #[test]
+    fn every_event_is_known_by_its_name() {
+        for kind in ConnectionEventKind::ALL {
+            assert_eq!(EventWords::of(kind.number()).name, kind.name());
+        }
+        for kind in AsyncErrorKind::ALL {
+            assert_eq!(EventWords::of(kind.number()).name, kind.name());
+        }
+        assert_eq!(EventWords::of(0x7777).name, "");
     }
 }
