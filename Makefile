@@ -5,6 +5,7 @@
 #   make install             respects DESTDIR, PREFIX, LIBDIR and INCLUDEDIR
 #   make uninstall           removes what install put there
 #   make bench               times calls through the libraries next to the same calls in Rust
+#   make bench-floor         loopback next to what the machine itself needs for the same work
 #   make bench-ucx           the same next to UCX inside one process; needs libucx-dev
 #   make bench-verbs         RDMA on soft-RoCE in a guest: libdat2 next to the incumbent's, and to
 #                            raw verbs; once by a clock that counts instructions, and ROUNDS=5 by
@@ -38,7 +39,7 @@ OUT = $(TARGET)/capi/lib
 NAMES = dat dat2
 SHARED = $(foreach name,$(NAMES),$(OUT)/lib$(name).so.$(VERSION_$(name)))
 
-.PHONY: all check install uninstall bench bench-ucx bench-verbs bench-verbs-program cost clean FORCE
+.PHONY: all check install uninstall bench bench-floor bench-ucx bench-verbs bench-verbs-program cost clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -109,6 +110,9 @@ bench: cost
 	$(BUILD)/dat-cost time $(COST) --json $(COST)/times.json
 
 # In turns, so that what else the machine does meets both.
+bench-floor:
+	$(CARGO) run --release --quiet --locked --package dat-floor
+
 bench-ucx: cost
 	@echo '#include <ucp/api/ucp.h>' | $(CC) -E - >/dev/null 2>&1 || \
 	    { echo "UCX's headers are needed: apt-get install libucx-dev" >&2; exit 2; }

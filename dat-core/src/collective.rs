@@ -29,26 +29,29 @@ macro_rules! collectives {
 }
 
 collectives! {
-    CreateMember = 6, "dat_ib_collective_create_member", "makes this process a member";
-    FreeMember = 7, "dat_ib_collective_free_member", "ends the membership";
-    CreateGroup = 8, "dat_ib_collective_create_group", "makes a group of members";
-    FreeGroup = 9, "dat_ib_collective_free_group", "ends a group";
-    SetClock = 10, "dat_ib_collective_set_clock", "sets the clock of a group";
-    ReadClock = 11, "dat_ib_collective_read_clock", "reads the clock of a group";
-    Scatter = 12, "dat_ib_collective_scatter", "gives each member its part of the root's data";
-    Scatterv = 13, "dat_ib_collective_scatterv", "gives each member its part of the root's data, of any length";
-    Gather = 14, "dat_ib_collective_gather", "gives the root the data of all";
-    Gatherv = 15, "dat_ib_collective_gatherv", "gives the root the data of all, of any length";
-    Allgather = 16, "dat_ib_collective_allgather", "gives all the data of all";
-    Allgatherv = 17, "dat_ib_collective_allgatherv", "gives all the data of all, of any length";
-    Alltoall = 18, "dat_ib_collective_alltoall", "gives each member a part from each";
-    Alltoallv = 19, "dat_ib_collective_alltoallv", "gives each member a part from each, of any length";
-    Reduce = 20, "dat_ib_collective_reduce", "gives the root what an operation makes of the data of all";
-    Allreduce = 21, "dat_ib_collective_allreduce", "gives all what an operation makes of the data of all";
-    ReduceScatter = 22, "dat_ib_collective_reduce_scatter", "gives each a part of what an operation makes of the data of all";
-    Scan = 23, "dat_ib_collective_scan", "gives each what an operation makes of the data up to its own";
-    Broadcast = 24, "dat_ib_collective_broadcast", "gives all the root's data";
-    Barrier = 25, "dat_ib_collective_barrier", "waits for all";
+    CreateMember = 6, "dat_ib_collective_create_member", "joins this process to a group";
+    FreeMember = 7, "dat_ib_collective_free_member", "leaves the group";
+    CreateGroup = 8, "dat_ib_collective_create_group", "creates a group";
+    FreeGroup = 9, "dat_ib_collective_free_group", "destroys a group";
+    SetClock = 10, "dat_ib_collective_set_clock", "sets the group's clock";
+    ReadClock = 11, "dat_ib_collective_read_clock", "reads the group's clock";
+    Scatter = 12, "dat_ib_collective_scatter", "scatters the root's data";
+    Scatterv = 13, "dat_ib_collective_scatterv", "scatters the root's data in parts of any length";
+    Gather = 14, "dat_ib_collective_gather", "gathers data at the root";
+    Gatherv = 15, "dat_ib_collective_gatherv", "gathers data of any length at the root";
+    Allgather = 16, "dat_ib_collective_allgather", "gathers data at every member";
+    Allgatherv = 17, "dat_ib_collective_allgatherv", "gathers data of any length at every member";
+    Alltoall = 18, "dat_ib_collective_alltoall", "exchanges parts between all members";
+    Alltoallv = 19, "dat_ib_collective_alltoallv", "exchanges parts of any length between all \
+         members";
+    Reduce = 20, "dat_ib_collective_reduce", "reduces the data of all members to the root";
+    Allreduce = 21, "dat_ib_collective_allreduce", "reduces the data of all members to every \
+         member";
+    ReduceScatter = 22, "dat_ib_collective_reduce_scatter", "reduces the data of all members and \
+         scatters the result";
+    Scan = 23, "dat_ib_collective_scan", "computes a prefix reduction";
+    Broadcast = 24, "dat_ib_collective_broadcast", "broadcasts the root's data";
+    Barrier = 25, "dat_ib_collective_barrier", "waits for all members";
 }
 
 impl Collective {
@@ -75,8 +78,8 @@ impl InterfaceAdapter {
         let call = operation.name();
         self.inner().check_open(call)?;
         let error = Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-            .because("collective operations need an offload engine, and no provider has one")
-            .advise("use a message passing library, which makes them from sends and RDMA");
+            .because("collective operations need an offload engine, which no provider has")
+            .advise("use a message-passing library, which implements them with sends and RDMA");
         Err(self.inner().describe(error, call))
     }
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::EventDispatcher;
 use crate::event::ServicePoint;
-use crate::ia::{Child, InterfaceAdapter};
+use crate::ia::InterfaceAdapter;
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, object_handle};
 use crate::provider::Incoming;
-use crate::service_point::{Arrived, Receiving, Reception, deliver, listen};
+use crate::service_point::{Arrived, Receiving, Reception, ServicePointRef, deliver, listen};
 
 /// A common service point (dat_csp_create of DAT 2.0). Its port is the connection qualifier on
 /// which requests of [`Endpoint::common_connect`](crate::Endpoint::common_connect) arrive.
@@ -97,25 +97,28 @@ impl InterfaceAdapter {
             return fail(
                 Error::new(ReturnType::CommNotSupported, Subtype::NoSubtype)
                     .because(format!("{comm:?} is not supported for {address}"))
-                    .advise("use AF_INET or AF_INET6 as the address is, SOCK_STREAM, protocol 0"),
+                    .advise(
+                        "use the address family of the address (AF_INET or AF_INET6), \
+                         SOCK_STREAM and protocol 0",
+                    ),
             );
         }
         let own = ia.attributes.ia.address;
         if address.ip() != own && !address.ip().is_unspecified() {
             return fail(
                 Error::new(ReturnType::InvalidAddress, Subtype::InvalidAddressUnreachable)
-                    .because(format!("{address} is not an address of the adapter, {own} is"))
-                    .advise("listen on the adapter's own or the unspecified address"),
+                    .because(format!("{address} is not the adapter's address, which is {own}"))
+                    .advise("listen on the adapter's address or on the unspecified address"),
             );
         }
         let reception = Reception::new(ia, evd, CREATE)?;
-        let base = ia.enroll(ObjectKind::Csp, CREATE)?;
+        let base = ia.new_object(ObjectKind::Csp, CREATE)?;
         let inner = Arc::new(CspInner { base, comm, address, reception });
-        ia.adopt(&inner.base, Child::Csp(Arc::downgrade(&inner)), CREATE)?;
+        ia.insert(&inner.base, ServicePointRef::new(&inner), CREATE)?;
         listen(&inner, &*adapter, Some(u64::from(address.port()))).map_err(|error| {
             let error = if error.is(ReturnType::ConnQualInUse) {
                 Error::new(ReturnType::PortInUse, Subtype::NoSubtype)
-                    .because(format!("something listens on {address}"))
+                    .because(format!("{address} is already in use"))
             } else {
                 error
             };
@@ -150,6 +153,12 @@ impl Csp {
 }
 
 impl Receiving for CspInner {
+    fn abandon(&self) {
+        self.base.lifecycle.force();
+        drop(self.reception.close());
+        self.base.leave();
+    }
+
     fn reception(&self) -> &Reception {
         &self.reception
     }
@@ -158,13 +167,5 @@ impl Receiving for CspInner {
         let Some(evd) = self.recipient() else { return Err(incoming) };
         let point = ServicePoint::Common(self.base.id);
         deliver(&self.base.ia, &evd, incoming, None, point, u64::from(self.address.port()))
-    }
-}
-
-impl CspInner {
-    pub(crate) fn abandon(&self) {
-        self.base.lifecycle.force();
-        drop(self.reception.close());
-        self.base.leave();
     }
 }

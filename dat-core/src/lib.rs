@@ -29,66 +29,59 @@
 
 #![deny(unsafe_code)]
 
-pub mod attr;
-pub mod biased;
-mod calm;
+pub mod blocking;
 mod cno;
 mod collective;
+mod compat;
 pub mod counters;
 mod cr;
 mod csp;
+mod deferred_upcalls;
 mod ep;
-pub mod error;
 mod evd;
 mod event;
-mod failure;
-pub mod flags;
-mod hot;
 mod ia;
 mod kind;
 mod lifecycle;
 mod lmr;
 #[cfg(all(test, loom))]
 mod loom_models;
-pub mod mem;
 mod numbering;
-pub mod pages;
-pub mod provider;
+mod private_data;
 mod psp;
 mod pz;
-pub mod region_table;
 pub mod registry;
 mod rmr;
 mod rsp;
 mod service_point;
-mod signal;
 mod srq;
-mod status;
 #[cfg(feature = "tokio")]
 mod stream;
 mod sync;
 mod timeout;
 mod timer;
-mod triplet;
+mod wakeup;
+
+pub use dat_provider as provider;
+pub use dat_provider::{attr, error, flags, mem};
+pub(crate) use dat_provider::{status, triplet};
 
 pub use attr::EpAttributes;
 pub use cno::{Cno, ProxyAgent};
 pub use collective::Collective;
+pub use compat::Compat;
 pub use counters::{Counters, EpCounter, EvdCounter, IaCounter};
 pub use cr::{ConnectionRequest, CrParam};
 pub use csp::{Comm, Csp, CspParam};
-pub use ep::{
-    Connect, DatagramAddress, Endpoint, EpChange, EpParam, EpSpec, EpState, EpStatus, RecvBuffers,
-    table,
-};
+pub use dat_provider::Failure;
+pub use ep::{Connect, Endpoint, EpChange, EpParam, EpSpec, EpState, EpStatus, RecvBuffers, table};
 pub use error::{Error, Result, ReturnType, Subtype};
 pub use evd::{EvdOptions, EvdParam, EventDispatcher, Waited};
 pub use event::{
-    AsyncError, AsyncErrorKind, ConnectionEvent, ConnectionEventKind, CrArrival, DatagramEvent,
-    DatagramEventKind, DtoCompletion, EndpointId, Event, EventWords, RmrBindCompletion,
-    ServicePoint,
+    AsyncError, AsyncErrorKind, ConnectionEvent, ConnectionEventKind, CrArrival, DatagramAddress,
+    DatagramEvent, DatagramEventKind, DtoCompletion, EndpointId, Event, EventWords,
+    RmrBindCompletion, ServicePoint,
 };
-pub use failure::Failure;
 pub use flags::{Close, CompletionFlags, ConnectFlags, EvdFlags, Privileges, Qos};
 pub use ia::{AsyncErrors, IaOptions, IaQuery, InterfaceAdapter};
 pub use kind::ObjectKind;

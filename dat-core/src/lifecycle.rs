@@ -9,8 +9,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use crate::compat::Compat;
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::ia::{IaInner, Place};
+use crate::ia::{ChildKey, IaInner};
 use crate::kind::ObjectKind;
 
 const FREED: u32 = 1 << 31;
@@ -76,8 +77,8 @@ pub(crate) struct Base {
     pub(crate) ia: Arc<IaInner>,
     pub(crate) lifecycle: Lifecycle,
     context: AtomicU64,
-    enrolled: AtomicBool,
-    place: Place,
+    counted: AtomicBool,
+    key: ChildKey,
     /// Whether it counts among the users of its adapter.
     uses_adapter: AtomicBool,
 }
@@ -93,8 +94,8 @@ impl Base {
             uses_adapter: AtomicBool::new(true),
             lifecycle: Lifecycle::default(),
             context: AtomicU64::new(0),
-            enrolled: AtomicBool::new(true),
-            place: Place::default(),
+            counted: AtomicBool::new(true),
+            key: ChildKey::default(),
         }
     }
 
@@ -115,7 +116,7 @@ impl Base {
     pub(crate) fn freed(&self, operation: &'static str) -> Error {
         let error = Error::new(ReturnType::InvalidHandle, self.kind.invalid_handle())
             .because("the object was freed")
-            .advise("use a live object; this one was freed, or its adapter was closed");
+            .advise("do not use an object after it was freed or its adapter was closed");
         self.describe(error, operation)
     }
 
@@ -141,21 +142,21 @@ impl Base {
         }
     }
 
-    /// Takes the object off the books of its adapter; once.
+    /// Removes the object from its adapter; has an effect once.
     pub(crate) fn leave(&self) {
-        if self.enrolled.swap(false, Ordering::AcqRel) {
-            self.ia.leave(self.kind, self.id, &self.place);
+        if self.counted.swap(false, Ordering::AcqRel) {
+            self.ia.remove(self.kind, self.id, &self.key);
         }
     }
 
-    /// Whether the adapter has it on its books.
-    pub(crate) fn is_enrolled(&self) -> bool {
-        self.enrolled.load(Ordering::Acquire)
+    /// Whether the adapter counts the object.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.counted.load(Ordering::Acquire)
     }
 
-    /// Where the books have it.
-    pub(crate) fn place(&self) -> &Place {
-        &self.place
+    /// The key of the object in the table of its adapter.
+    pub(crate) fn child_key(&self) -> &ChildKey {
+        &self.key
     }
 
     pub(crate) fn context(&self) -> u64 {
@@ -196,11 +197,38 @@ impl<T: Based> Hold<T> {
         let base = object.base();
         if !Arc::ptr_eq(&base.ia, ia) {
             let error = Error::new(ReturnType::InvalidHandle, subtype)
-                .because(format!("{} belongs to IA {:?}, another instance", base.label(), base.ia))
-                .advise(format!("make the {} on this instance of the adapter", base.kind));
+                .because(format!(
+                    "{} belongs to IA {:?}, which was opened separately",
+                    base.label(),
+                    base.ia
+                ))
+                .advise(format!("create the {} on this open adapter", base.kind));
             return Err(error.during(operation).on(format_args!("IA {:?}", ia.name)));
         }
         Self::of_any_adapter(object, operation, subtype)
+    }
+
+    /// As [`Hold::new`], but where the compatibility mode allows it the object may belong to
+    /// another open instance of the same adapter. `completions` says whether it takes completions,
+    /// which the provider must support across instances.
+    pub(crate) fn of_same_adapter(
+        object: &Arc<T>,
+        ia: &Arc<IaInner>,
+        completions: bool,
+        operation: &'static str,
+        subtype: Subtype,
+    ) -> Result<Self> {
+        let owner = &object.base().ia;
+        if Arc::ptr_eq(owner, ia) || !ia.is_same_adapter(owner, completions) {
+            return Self::new(object, ia, operation, subtype);
+        }
+        if ia.compat.shares_dispatchers() {
+            return Self::of_any_adapter(object, operation, subtype);
+        }
+        Self::new(object, ia, operation, subtype).map_err(|error| {
+            let advice = Compat::or_relax(error.advice());
+            error.advise(advice)
+        })
     }
 
     /// Begins to use an object, whichever instance of an adapter it is of.

@@ -8,11 +8,11 @@ use crate::ep::{Endpoint, EpSpec};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::EventDispatcher;
 use crate::event::ServicePoint;
-use crate::ia::{Child, InterfaceAdapter};
+use crate::ia::InterfaceAdapter;
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, object_handle};
 use crate::provider::{Incoming, Peer};
-use crate::service_point::{Arrived, Receiving, Reception, deliver, listen};
+use crate::service_point::{Arrived, Receiving, Reception, ServicePointRef, deliver, listen};
 
 /// A public service point (dat_psp_create(3DAT)).
 #[derive(Clone)]
@@ -93,14 +93,14 @@ impl InterfaceAdapter {
             (PspMaker::Provider, EpCreator::Never) | (PspMaker::Consumer, EpCreator::Always)
         ) {
             let error = Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-                .because(format!("the provider makes endpoints {creator:?}, not by {maker:?}"))
+                .because(format!("the provider creates endpoints {creator:?}, not by {maker:?}"))
                 .advise("use the other psp_flags");
             return Err(ia.describe(error, operation));
         }
         let reception = Reception::new(ia, evd, operation)?;
-        let base = ia.enroll(ObjectKind::Psp, operation)?;
+        let base = ia.new_object(ObjectKind::Psp, operation)?;
         let inner = Arc::new(PspInner { base, maker, reception });
-        ia.adopt(&inner.base, Child::Psp(Arc::downgrade(&inner)), operation)?;
+        ia.insert(&inner.base, ServicePointRef::new(&inner), operation)?;
         listen(&inner, &*adapter, qualifier)
             .map_err(|error| inner.base.describe(error, operation))?;
         Ok(Psp { inner })
@@ -138,6 +138,12 @@ impl Psp {
 }
 
 impl Receiving for PspInner {
+    fn abandon(&self) {
+        self.base.lifecycle.force();
+        drop(self.reception.close());
+        self.base.leave();
+    }
+
     fn reception(&self) -> &Reception {
         &self.reception
     }
@@ -164,11 +170,5 @@ impl PspInner {
         let endpoint = ia.ep_create(&EpSpec::made_by_provider()).ok()?;
         endpoint.inner().request_arrived(peer, port);
         Some(endpoint)
-    }
-
-    pub(crate) fn abandon(&self) {
-        self.base.lifecycle.force();
-        drop(self.reception.close());
-        self.base.leave();
     }
 }

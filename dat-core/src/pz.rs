@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{Result, Subtype};
-use crate::ia::{Child, InterfaceAdapter};
+use crate::ia::{InterfaceAdapter, Object};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, object_handle};
 use crate::provider::ProtectionDomain;
@@ -17,7 +17,7 @@ pub struct ProtectionZone {
 
 pub(crate) struct PzInner {
     pub(crate) base: Base,
-    /// What its regions and endpoints know it by; see [`RegionTable`](crate::region_table).
+    /// What its regions and endpoints know it by; see [`RegionTable`](dat_sync::region_table).
     pub(crate) owner: u32,
     pub(crate) domain: Arc<dyn ProtectionDomain>,
 }
@@ -33,12 +33,12 @@ impl InterfaceAdapter {
     pub fn pz_create(&self) -> Result<ProtectionZone> {
         const CREATE: &str = "dat_pz_create";
         let adapter = self.inner().adapter(CREATE)?;
-        let base = self.inner().enroll(ObjectKind::Pz, CREATE)?;
+        let base = self.inner().new_object(ObjectKind::Pz, CREATE)?;
         let domain =
             adapter.create_domain().map_err(|error| self.inner().describe(error, CREATE))?;
         let owner = self.inner().regions.add_owner(base.id);
         let inner = Arc::new(PzInner { base, owner, domain });
-        self.inner().adopt(&inner.base, Child::Pz(Arc::downgrade(&inner)), CREATE)?;
+        self.inner().insert(&inner.base, Arc::downgrade(&inner), CREATE)?;
         Ok(ProtectionZone { inner })
     }
 }
@@ -64,8 +64,10 @@ impl ProtectionZone {
     }
 }
 
-impl PzInner {
-    pub(crate) fn abandon(&self) {
+impl Object for PzInner {
+    const KIND: ObjectKind = ObjectKind::Pz;
+
+    fn abandon(&self) {
         self.base.lifecycle.force();
         self.base.leave();
     }

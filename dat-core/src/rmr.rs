@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::calm::CalmMutex;
+use crate::deferred_upcalls::UpcallFreeMutex;
 use crate::ep::{Endpoint, EpState};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::{CompletionFlags, Privileges};
-use crate::ia::{Child, InterfaceAdapter};
+use crate::ia::{InterfaceAdapter, Object};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Hold, object_handle};
 use crate::lmr::{Lmr, LmrInner};
@@ -24,7 +24,7 @@ pub(crate) struct RmrInner {
     pub(crate) base: Base,
     scope: RmrScope,
     /// Gone once the region is freed.
-    state: CalmMutex<Option<State>>,
+    state: UpcallFreeMutex<Option<State>>,
 }
 
 struct State {
@@ -114,19 +114,22 @@ impl InterfaceAdapter {
             RmrScope::Ep => (provider.rmr_scope_ep_supported, WindowScope::QueuePair),
         };
         if !offered {
-            let error = Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-                .because(format!("the provider has no remote memory regions of scope {scope:?}"));
+            let error =
+                Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype).because(format!(
+                    "the provider does not support remote memory regions of scope \
+                     {scope:?}"
+                ));
             return Err(ia.describe(error, CREATE));
         }
         let pz = Hold::new(pz.inner(), ia, CREATE, Subtype::InvalidHandlePz)?;
-        let base = ia.enroll(ObjectKind::Rmr, CREATE)?;
+        let base = ia.new_object(ObjectKind::Rmr, CREATE)?;
         let window = pz
             .domain
             .create_window(base.id, window_scope)
             .map_err(|error| base.describe(error, CREATE))?;
-        let state = CalmMutex::new(Some(State { pz, window, binding: None }));
+        let state = UpcallFreeMutex::new(Some(State { pz, window, binding: None }));
         let inner = Arc::new(RmrInner { base, scope, state });
-        ia.adopt(&inner.base, Child::Rmr(Arc::downgrade(&inner)), CREATE)?;
+        ia.insert(&inner.base, Arc::downgrade(&inner), CREATE)?;
         Ok(Rmr { inner })
     }
 }
@@ -149,7 +152,7 @@ impl Rmr {
         let state = state.as_mut().ok_or_else(|| inner.base.freed(BIND))?;
         if !Arc::ptr_eq(&ep.base.ia, &inner.base.ia) {
             let error = Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleEp)
-                .because(format!("{endpoint:?} belongs to another instance of an adapter"));
+                .because(format!("{endpoint:?} belongs to another open adapter"));
             return Err(inner.base.describe(error, BIND));
         }
         ep.check_requests(BIND)?;
@@ -218,7 +221,7 @@ impl RmrInner {
         if state.pz.owner != zone || (bind.triplet.length > 0 && own != lmr.pz_id()) {
             return fail(Error::new(ReturnType::ProtectionViolation, Subtype::NoSubtype).because(
                 format!(
-                    "the zones differ: RMR {own}, LMR {}, EP {}",
+                    "the protection zones differ: RMR {own}, LMR {}, EP {}",
                     lmr.pz_id(),
                     self.base.ia.regions.name_of(zone)
                 ),
@@ -232,7 +235,7 @@ impl RmrInner {
             return fail(
                 Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3)
                     .because("lmr_triplet is not inside the local region")
-                    .advise("open a piece of the region, with its own context"),
+                    .advise("use a part of the region, with its own lmr_context"),
             );
         }
         for (remote, local, subtype) in [
@@ -242,14 +245,18 @@ impl RmrInner {
             if bind.privileges.contains(remote) && !lmr.privileges().contains(local) {
                 return fail(
                     Error::new(ReturnType::PrivilegesViolation, subtype)
-                        .because(format!("{remote:?} needs {local:?} of the local region")),
+                        .because(format!("{remote:?} requires {local:?} on the local region")),
                 );
             }
         }
         Ok(())
     }
+}
 
-    pub(crate) fn abandon(&self) {
+impl Object for RmrInner {
+    const KIND: ObjectKind = ObjectKind::Rmr;
+
+    fn abandon(&self) {
         self.base.lifecycle.force();
         let state = self.state.lock().take();
         drop(state);

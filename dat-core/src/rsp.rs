@@ -9,11 +9,11 @@ use crate::ep::{Endpoint, EpSpec, EpState};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::EventDispatcher;
 use crate::event::ServicePoint;
-use crate::ia::{Child, InterfaceAdapter};
+use crate::ia::InterfaceAdapter;
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, object_handle};
 use crate::provider::Incoming;
-use crate::service_point::{Arrived, Receiving, Reception, deliver, listen};
+use crate::service_point::{Arrived, Receiving, Reception, ServicePointRef, deliver, listen};
 
 /// A reserved service point (dat_rsp_create(3DAT)).
 #[derive(Clone)]
@@ -68,7 +68,7 @@ impl InterfaceAdapter {
             }
             Some(endpoint) => {
                 let error = Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleEp)
-                    .because(format!("{endpoint:?} belongs to another instance of an adapter"));
+                    .because(format!("{endpoint:?} belongs to another open adapter"));
                 return Err(ia.describe(error, CREATE));
             }
             None => OwnEndpoint {
@@ -76,11 +76,11 @@ impl InterfaceAdapter {
                 provider_made: true,
             },
         };
-        let base = ia.enroll(ObjectKind::Rsp, CREATE)?;
+        let base = ia.new_object(ObjectKind::Rsp, CREATE)?;
         endpoint.endpoint.inner().call(EpEvent::Reserve, CREATE)?;
         let taken = AtomicBool::new(false);
         let inner = Arc::new(RspInner { base, endpoint, taken, reception });
-        ia.adopt(&inner.base, Child::Rsp(Arc::downgrade(&inner)), CREATE)?;
+        ia.insert(&inner.base, ServicePointRef::new(&inner), CREATE)?;
         listen(&inner, &*adapter, Some(qualifier))
             .map_err(|error| inner.base.describe(error, CREATE))?;
         Ok(Rsp { inner })
@@ -119,6 +119,16 @@ impl Rsp {
 }
 
 impl Receiving for RspInner {
+    fn abandon(&self) {
+        self.base.lifecycle.force();
+        let evd = self.reception.close();
+        if evd.is_some() {
+            self.release();
+        }
+        drop(evd);
+        self.base.leave();
+    }
+
     fn reception(&self) -> &Reception {
         &self.reception
     }
@@ -153,16 +163,6 @@ impl Receiving for RspInner {
 }
 
 impl RspInner {
-    pub(crate) fn abandon(&self) {
-        self.base.lifecycle.force();
-        let evd = self.reception.close();
-        if evd.is_some() {
-            self.release();
-        }
-        drop(evd);
-        self.base.leave();
-    }
-
     /// Gives the endpoint back, unless its request arrived: from then on the request decides
     /// over it, and after a refusal the consumer, who may have put it to another use.
     fn release(&self) {

@@ -1,17 +1,19 @@
 //! What service points of every kind have in common: they listen, and requests arrive.
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 
 use crate::counters::IaCounter;
-use crate::cr::{ConnectionRequest, OwnEndpoint};
+use crate::cr::{ConnectionRequest, OwnEndpoint, RequestEndpoint};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdInner, EventDispatcher};
 use crate::event::{CrArrival, Event, ServicePoint};
 use crate::flags::EvdFlags;
 use crate::ia::{Child, IaInner};
+use crate::kind::ObjectKind;
 use crate::lifecycle::{Based, Hold};
 use crate::provider::{Adapter, Incoming, ListenSink, Listener};
 
@@ -37,11 +39,12 @@ impl Reception {
         evd: &EventDispatcher,
         operation: &'static str,
     ) -> Result<Self> {
-        let hold = Hold::new(evd.inner(), ia, operation, Subtype::InvalidHandleEvdCr)?;
+        let hold =
+            Hold::of_same_adapter(evd.inner(), ia, false, operation, Subtype::InvalidHandleEvdCr)?;
         if !hold.flags().contains(EvdFlags::CONNECTION_REQUEST) {
             let error = Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleEvdCr)
-                .because(format!("the dispatcher was made for {:?}", hold.flags()))
-                .advise("make it with DAT_EVD_CR_FLAG");
+                .because(format!("the dispatcher was created for {:?}", hold.flags()))
+                .advise("create it with DAT_EVD_CR_FLAG");
             return Err(ia.describe(error, operation));
         }
         Ok(Self {
@@ -92,6 +95,9 @@ pub(crate) trait Receiving: Based + Send + Sync {
 
     /// Lets a request arrive; gives it back when it can't be delivered.
     fn arrived(&self, incoming: Box<dyn Incoming>) -> Arrived;
+
+    /// Ends the service point even while others use it.
+    fn abandon(&self);
 
     /// Whether it is live and listens on a qualifier.
     fn listens_on(&self, qualifier: u64) -> bool {
@@ -160,6 +166,7 @@ pub(crate) fn deliver(
 ) -> Arrived {
     let own = endpoint.clone();
     let datagram = incoming.is_datagram();
+    let endpoint = endpoint.map(|own| Box::new(own) as Box<dyn RequestEndpoint>);
     let request = ConnectionRequest::new(ia, incoming, endpoint, qualifier)?;
     let delivered = evd.raise_request(request, |request| {
         Event::ConnectionRequest(CrArrival { service_point, qualifier, datagram, request })
@@ -180,17 +187,36 @@ pub(crate) fn deliver(
     }
 }
 
+/// A service point in the table of its adapter.
+pub(crate) struct ServicePointRef(Weak<dyn Receiving>);
+
+impl ServicePointRef {
+    pub(crate) fn new<P: Receiving + 'static>(point: &Arc<P>) -> Self {
+        let point = Arc::downgrade(point);
+        Self(point)
+    }
+}
+
+impl Child for ServicePointRef {
+    fn kind(&self) -> ObjectKind {
+        self.0.upgrade().map_or(ObjectKind::Psp, |point| point.base().kind)
+    }
+
+    fn abandon(&self) {
+        if let Some(point) = self.0.upgrade() {
+            point.abandon();
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
 impl IaInner {
     /// The service point of the adapter that listens on a qualifier.
     pub(crate) fn service_point(&self, qualifier: u64) -> Option<Arc<dyn Receiving>> {
-        let all = self.children(|child| -> Option<Arc<dyn Receiving>> {
-            match child {
-                Child::Psp(psp) => Some(psp.upgrade()?),
-                Child::Rsp(rsp) => Some(rsp.upgrade()?),
-                Child::Csp(csp) => Some(csp.upgrade()?),
-                _ => None,
-            }
-        });
-        all.into_iter().find(|point| point.listens_on(qualifier))
+        let points = self.select(|point: &ServicePointRef| point.0.upgrade());
+        points.into_iter().find(|point| point.listens_on(qualifier))
     }
 }

@@ -8,7 +8,7 @@ use crate::ep::{Gathered, gather};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::AsyncErrorKind;
 use crate::flags::{CompletionFlags, Privileges};
-use crate::ia::{Child, IaInner, InterfaceAdapter};
+use crate::ia::{IaInner, InterfaceAdapter, Object};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Hold, object_handle};
 use crate::provider::{self, ReceiveRequest, SharedReceiveLimits, SharedReceiveSink};
@@ -78,12 +78,12 @@ impl InterfaceAdapter {
         let adapter = ia.adapter(CREATE)?;
         if !ia.attributes.provider.srq_supported {
             let error = Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-                .because("the provider has no shared receive queues");
+                .because("the provider does not support shared receive queues");
             return Err(ia.describe(error, CREATE));
         }
         check(ia, attributes).map_err(|error| ia.describe(error, CREATE))?;
         let pz = Hold::new(pz.inner(), ia, CREATE, Subtype::InvalidHandlePz)?;
-        let base = ia.enroll(ObjectKind::Srq, CREATE)?;
+        let base = ia.new_object(ObjectKind::Srq, CREATE)?;
         let sink = Arc::new(Watermark { ia: Arc::downgrade(ia), srq: base.id });
         let limits = SharedReceiveLimits {
             max_receives: attributes.max_recv_dtos,
@@ -102,7 +102,7 @@ impl InterfaceAdapter {
             pz: Mutex::new(Some(pz)),
             attributes: Mutex::new(attributes),
         });
-        ia.adopt(&inner.base, Child::Srq(Arc::downgrade(&inner)), CREATE)?;
+        ia.insert(&inner.base, Arc::downgrade(&inner), CREATE)?;
         Ok(SharedReceiveQueue { inner })
     }
 }
@@ -114,13 +114,13 @@ fn check(ia: &IaInner, attributes: SrqAttributes) -> Result<()> {
     };
     if attributes.max_recv_dtos == 0 || attributes.max_recv_dtos > limits.max_recv_per_srq {
         return invalid(format!(
-            "max_recv_dtos {} is not within 1 and the adapter's {}",
+            "max_recv_dtos {} is not between 1 and the adapter's limit of {}",
             attributes.max_recv_dtos, limits.max_recv_per_srq
         ));
     }
     if attributes.max_recv_iov > limits.max_iov_segments_per_dto {
         return invalid(format!(
-            "max_recv_iov {} exceeds the adapter's {}",
+            "max_recv_iov {} exceeds the adapter's limit of {}",
             attributes.max_recv_iov, limits.max_iov_segments_per_dto
         ));
     }
@@ -141,7 +141,7 @@ fn check_watermarks(ia: &IaInner) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-        .because("the provider has no low watermark of shared receive queues"))
+        .because("the provider does not support low watermarks on shared receive queues"))
 }
 
 impl SharedReceiveQueue {
@@ -207,7 +207,8 @@ impl SharedReceiveQueue {
         if max_recv_dtos == 0 || max_recv_dtos > most {
             return fail(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2).because(
                 format!(
-                    "srq_max_recv_dto {max_recv_dtos} is not within 1 and the adapter's {most}"
+                    "srq_max_recv_dto {max_recv_dtos} is not between 1 and the adapter's limit of \
+                     {most}"
                 ),
             ));
         }
@@ -216,7 +217,7 @@ impl SharedReceiveQueue {
             return fail(
                 Error::new(ReturnType::InvalidState, Subtype::InvalidStateSrqInUse)
                     .because(format!(
-                        "the low watermark is {}, above {max_recv_dtos}",
+                        "the low watermark {} is above {max_recv_dtos}",
                         attributes.low_watermark
                     ))
                     .advise("lower the watermark first"),
@@ -270,8 +271,12 @@ impl SrqInner {
     pub(crate) fn zone(&self) -> u32 {
         self.zone
     }
+}
 
-    pub(crate) fn abandon(&self) {
+impl Object for SrqInner {
+    const KIND: ObjectKind = ObjectKind::Srq;
+
+    fn abandon(&self) {
         self.base.lifecycle.force();
         *self.pz.lock() = None;
         self.base.leave();

@@ -64,8 +64,8 @@ impl EventStream {
         evd.fd()?;
         if Handle::try_current().is_err() {
             let error = Error::new(ReturnType::InvalidState, Subtype::NoSubtype)
-                .because("no tokio runtime is entered in this thread")
-                .advise("make it in a task, or after `Handle::enter`");
+                .because("this thread is not in a tokio runtime")
+                .advise("create it in a task, or after `Handle::enter`");
             return Err(evd.inner().base.describe(error, "EventStream::new"));
         }
         // SAFETY: the descriptor was made above, for as long as the dispatcher is there, of which
@@ -143,12 +143,12 @@ fn not_registered(cause: &io::Error) -> Error {
     let errno = cause.raw_os_error().unwrap_or(0);
     if cause.kind() == io::ErrorKind::AlreadyExists {
         return Error::new(ReturnType::InvalidState, Subtype::NoSubtype)
-            .because("the runtime has an event stream of this dispatcher already")
-            .advise("share that one, or drop it first")
+            .because("the runtime already has an event stream of this dispatcher")
+            .advise("share that stream, or drop it first")
             .errno(errno);
     }
     Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
-        .because("the runtime could not register the descriptor")
+        .because("the runtime cannot register the descriptor")
         .errno(errno)
 }
 

@@ -6,15 +6,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use dat_core::provider::decorate::count::CountingProvider;
 use dat_core::provider::decorate::faults::{FaultPlan, FaultyProvider};
 use dat_core::provider::decorate::trace::{TraceRing, TracingProvider};
 use dat_core::provider::stub::StubProvider;
 use dat_core::provider::{
     Adapter, AdapterAttributes, Completion, CompletionDescriptor, CompletionPoller,
-    CompletionQueue, CompletionQueueParts, CompletionSink, Description, Discovered, HotArc,
-    ListenSink, Listener, Notify, OpenRequest, ProtectionDomain, Provider, QueuePair,
-    QueuePairSpec,
+    CompletionQueue, CompletionQueueParts, CompletionSink, Description, Discovered, ListenSink,
+    Listener, Notify, OpenRequest, ProtectionDomain, Provider, QueuePair, QueuePairSpec,
 };
 use dat_core::{
     AsyncErrors, Close, EvdFlags, EvdOptions, Event, EventDispatcher, IaOptions, InterfaceAdapter,
@@ -162,7 +160,7 @@ impl Adapter for ShowingAdapter {
         Ok(CompletionQueueParts { queue: Arc::new(Half), poller })
     }
 
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> dat_core::Result<HotArc<dyn QueuePair>> {
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> dat_core::Result<Arc<dyn QueuePair>> {
         self.0.create_queue_pair(spec)
     }
 
@@ -289,10 +287,9 @@ fn a_descriptor_that_breaks_is_done_without() {
 #[test]
 fn providers_around_another_one_pass_the_descriptor_on() {
     type Around = fn(Arc<dyn Provider>) -> Arc<dyn Provider>;
-    let around: [Around; 3] = [
+    let around: [Around; 2] = [
         |inner| Arc::new(FaultyProvider::new(inner, FaultPlan::new())),
         |inner| Arc::new(TracingProvider::new(inner, Arc::new(TraceRing::new(99)))),
-        |inner| Arc::new(CountingProvider::new(inner)),
     ];
     for around in around {
         let device = Device::new(None);

@@ -33,7 +33,7 @@ enum Phase {
     Asking,
     /// The consumer accepted a request.
     Accepting,
-    /// The connection stands.
+    /// The connection is established.
     Up(Paths),
     /// The consumer ended it, and what was posted finishes.
     Closing,

@@ -9,7 +9,7 @@ use dat_core::attr::{
 use dat_core::error::Result;
 use dat_core::flags::{CompletionFlags, MemoryTypes, Qos};
 use dat_core::provider::{
-    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, HotArc, ListenSink, Listener,
+    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, Listener,
     ProtectionDomain, QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue,
     SharedReceiveSink,
 };
@@ -39,7 +39,8 @@ impl Adapter for Loopback {
             provider: self.provider(),
             default_ep: self.default_ep(),
             max_queue_segments: u64::MAX,
-            late_queue_pairs: true,
+            // Completion queues are memory of the process.
+            completion_scope: Some(0),
         }
     }
 
@@ -55,7 +56,7 @@ impl Adapter for Loopback {
         Ok(completion_queue::create(depth, sink))
     }
 
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<HotArc<dyn QueuePair>> {
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
         queue_pair::create(&self.host, &spec)
     }
 

@@ -372,8 +372,11 @@ impl CompletionPoller for Poller {
         let waiting = producer.tail - self.head;
         if waiting > depth as u64 {
             return Err(Error::new(ReturnType::InvalidState, Subtype::NoSubtype)
-                .because(format!("{waiting} completions are waiting, {depth} would fit"))
-                .advise("dequeue completions first, or ask for a longer queue"));
+                .because(format!(
+                    "{waiting} completions are queued, more than the new length of \
+                     {depth}"
+                ))
+                .advise("dequeue completions first, or request a longer queue"));
         }
         let ring = CompletionRing::new(depth);
         for position in self.head..producer.tail {

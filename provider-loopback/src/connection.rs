@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dat_core::error::{Result, Subtype};
-use dat_core::provider::{
-    ConnectRequest, ConnectionUpcall, HotArc, Incoming, Peer, QueuePair, Service,
-};
+use dat_core::provider::{ConnectRequest, ConnectionUpcall, Incoming, Peer, QueuePair, Service};
+use dat_sync::SlabArc;
 
 use crate::errors::wrong_state;
 use crate::fabric::{self, Route};
@@ -18,7 +17,7 @@ use crate::queue_pair::{self, Announced, Connection, Endpoint, Inbound, Source, 
 struct Pending {
     /// The number of the connection that may come of it.
     link: u64,
-    connecting: HotArc<Endpoint>,
+    connecting: SlabArc<Endpoint>,
     peer: Peer,
     /// The address and qualifier that it came in on.
     address: IpAddr,
@@ -31,7 +30,7 @@ struct Pending {
 
 impl Endpoint {
     /// Starts to connect.
-    pub(crate) fn begin_connect(me: HotArc<Self>, request: &ConnectRequest<'_>) -> Result<()> {
+    pub(crate) fn begin_connect(me: SlabArc<Self>, request: &ConnectRequest<'_>) -> Result<()> {
         let (link, port) = (fabric::number(), fabric::ephemeral_port());
         let mut sq = me.sq.lock();
         sq.check_connectable()?;
@@ -73,10 +72,10 @@ impl Endpoint {
 
     /// The accepting side: takes its place, before the other side is asked for.
     fn begin_accept(
-        me: &HotArc<Self>,
+        me: &SlabArc<Self>,
         link: u64,
         attempt: u64,
-        peer: &HotArc<Self>,
+        peer: &SlabArc<Self>,
     ) -> Result<Source> {
         let mut sq = me.sq.lock();
         sq.check_connectable()?;
@@ -88,9 +87,9 @@ impl Endpoint {
 
     /// The connecting side: opens both directions, unless either side gave up.
     fn complete_connect(
-        me: &HotArc<Self>,
+        me: &SlabArc<Self>,
         link: u64,
-        accepting: &HotArc<Self>,
+        accepting: &SlabArc<Self>,
         inbound: Source,
     ) -> Linked {
         let mut sq = me.sq.lock();
@@ -202,7 +201,7 @@ impl Pending {
     fn answer(&self) -> Result<()> {
         if self.answered.swap(true, Ordering::AcqRel) {
             return Err(wrong_state(Subtype::NoSubtype)
-                .because("the request for a connection was answered before"));
+                .because("the connection request was already answered"));
         }
         Ok(())
     }
@@ -217,7 +216,7 @@ impl Pending {
     /// Gives each side the address of the other.
     fn accept_datagrams(
         &self,
-        accepting: &HotArc<Endpoint>,
+        accepting: &SlabArc<Endpoint>,
         (asked, accepted): (u64, u64),
         private_data: &[u8],
     ) -> Result<()> {

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use dat_core::error::{Result, Subtype};
 use dat_core::flags::Privileges;
 use dat_core::mem::Span;
-use dat_core::provider::{HotWeak, MemoryRegion, MemoryWindow, ProtectionDomain, WindowScope};
-use dat_core::region_table::Region;
+use dat_core::provider::{MemoryRegion, MemoryWindow, ProtectionDomain, WindowScope};
+use dat_sync::SlabWeak;
+use dat_sync::region_table::Region;
 use parking_lot::Mutex;
 use slab::Slab;
 
@@ -22,7 +23,7 @@ use crate::window;
 pub(crate) struct Domain {
     /// As an owner of regions.
     pub(crate) id: u32,
-    users: Mutex<Slab<HotWeak<Endpoint>>>,
+    users: Mutex<Slab<SlabWeak<Endpoint>>>,
 }
 
 struct Handle(Arc<Domain>);
@@ -50,7 +51,7 @@ impl ProtectionDomain for Handle {
             length: span.len() as u64,
             owner: self.0.id,
             value: 0,
-            access: privileges,
+            access: privileges.bits(),
         };
         let key = regions().insert(region).ok_or_else(no_region)?;
         let remote = privileges.intersects(Privileges::REMOTE);
@@ -74,9 +75,15 @@ impl Domain {
     /// their peers are all there are. One that joins, or connects, later has seen what was
     /// removed before this.
     fn settle(&self) {
-        fence::heavy();
-        let users: Vec<_> =
+        let mut users: Vec<_> =
             self.users.lock().iter().filter_map(|(_, user)| user.upgrade()).collect();
+        // A queue pair whose locks are biased to no other thread needs no fence, which is a system
+        // call: mostly one thread uses it and frees its memory.
+        users.retain(|user| !user.settle_without_fence());
+        if users.is_empty() {
+            return;
+        }
+        fence::heavy();
         for user in users {
             user.settle();
         }
@@ -97,8 +104,8 @@ pub(crate) struct Membership {
 }
 
 impl Membership {
-    pub(crate) fn new(domain: &Arc<Domain>, user: &HotWeak<Endpoint>) -> Self {
-        let user = domain.users.lock().insert(HotWeak::clone(user));
+    pub(crate) fn new(domain: &Arc<Domain>, user: &SlabWeak<Endpoint>) -> Self {
+        let user = domain.users.lock().insert(SlabWeak::clone(user));
         Self { domain: Arc::clone(domain), user }
     }
 }

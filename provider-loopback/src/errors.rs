@@ -10,14 +10,14 @@ pub(crate) const fn no_room() -> Error {
 /// An object that another provider made, or nobody.
 pub(crate) fn foreign(what: &'static str, subtype: Subtype) -> Error {
     Error::new(ReturnType::InvalidHandle, subtype)
-        .because(format!("the {what} was not made by the loopback provider"))
-        .advise("use objects of one adapter together")
+        .because(format!("the {what} does not belong to the loopback provider"))
+        .advise("use only objects of the same adapter together")
 }
 
 /// The region table is full.
 pub(crate) fn no_region() -> Error {
     Error::new(ReturnType::InsufficientResources, Subtype::ResourceMemoryRegion)
-        .because("every memory context of the process is in use")
+        .because("all memory contexts of the process are in use")
 }
 
 /// A call in a state that does not allow it.

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{ListenSink, Listener};
-use dat_core::region_table::RegionTable;
+use dat_sync::region_table::RegionTable;
 use parking_lot::Mutex;
 
 static REGIONS: RegionTable = RegionTable::new();
@@ -117,8 +117,11 @@ pub(crate) fn listen(
     };
     let key = (host.address, qualifier);
     if hosts.listeners.contains_key(&key) {
-        return Err(Error::new(ReturnType::ConnQualInUse, Subtype::NoSubtype)
-            .because(format!("something listens on {qualifier:#x} at {} already", host.address)));
+        return Err(Error::new(ReturnType::ConnQualInUse, Subtype::NoSubtype).because(format!(
+            "connection qualifier {qualifier} is already in use at \
+                 {}",
+            host.address
+        )));
     }
     hosts.listeners.insert(key, sink);
     Ok(Box::new(Listening { host: Arc::clone(host), qualifier }))

@@ -22,7 +22,7 @@
 //! have nothing to do with each other share no lock but those of completion queues and shared
 //! receive queues that their consumer shares between them. No upcall is made under any lock.
 //!
-//! The locks of the data path are [biased](dat_core::biased): where one thread posts, they cost
+//! The locks of the data path are [biased](dat_sync::biased): where one thread posts, they cost
 //! no locked instruction. Between threads go rings whose slots say themselves whether they are
 //! filled: from who posts a receive to who sends (`receive_ring`), and from who completes to who
 //! polls (`completion_ring`), who so takes no lock. Who posts a receive looks at the direction

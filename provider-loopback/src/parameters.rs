@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::region_table::RegionTable;
+use dat_sync::region_table::RegionTable;
 
 /// The limits of an adapter, all of which can be set, and its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Parameters {
         for pair in pairs.filter(|pair| !pair.is_empty()) {
             let Some((key, value)) = pair.split_once('=') else {
                 return Err(invalid(format!("the IA parameter {pair:?} has no value"))
-                    .advise("give parameters as key=value, separated by blanks or commas"));
+                    .advise("write parameters as key=value, separated by blanks or commas"));
             };
             parameters.set(key, value)?;
         }
@@ -116,8 +116,8 @@ impl Parameters {
                 *(limit.place)(self) = number;
                 Ok(())
             }
-            _ => Err(invalid(format!("the IA parameter {key} can't be {value:?}"))
-                .advise(format!("give a whole number from {} to {}", limit.least, limit.most))),
+            _ => Err(invalid(format!("invalid value {value:?} for the IA parameter {key}"))
+                .advise(format!("use a whole number from {} to {}", limit.least, limit.most))),
         }
     }
 }
@@ -125,8 +125,8 @@ impl Parameters {
 fn address(value: &str) -> Result<IpAddr> {
     match value.parse::<Ipv4Addr>() {
         Ok(address) if address.is_loopback() => Ok(IpAddr::V4(address)),
-        _ => Err(invalid(format!("the IA parameter address can't be {value:?}"))
-            .advise("give an address from 127.0.0.0 to 127.255.255.255")),
+        _ => Err(invalid(format!("invalid value {value:?} for the IA parameter address"))
+            .advise("use an address from 127.0.0.0 to 127.255.255.255")),
     }
 }
 
@@ -141,7 +141,7 @@ fn unknown(key: &str, value: &str) -> Error {
     } else {
         format!("the parameters are {}", keys().collect::<Vec<_>>().join(", "))
     };
-    invalid(format!("there is no IA parameter {key:?} (its value was {value:?})")).advise(advice)
+    invalid(format!("unknown IA parameter {key:?} (with the value {value:?})")).advise(advice)
 }
 
 fn invalid(reason: String) -> Error {

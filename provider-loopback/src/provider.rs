@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dat_core::error::Result;
 use dat_core::provider::decorate::faults::{FaultPlan, FaultyProvider};
 use dat_core::provider::{
-    Adapter, CONTRACT_VERSION, Description, Discovered, OpenRequest, Provider,
+    Adapter, CONTRACT_VERSION, Description, Discovered, OpenRequest, Provider, Reach,
 };
 
 use crate::adapter::Loopback;
@@ -46,6 +46,7 @@ impl Provider for LoopbackProvider {
             vendor: VENDOR,
             version: version(),
             contract: CONTRACT_VERSION,
+            reach: Reach::Process,
         }
     }
 

@@ -6,8 +6,8 @@
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use dat_core::mem::prefetch;
 use dat_core::provider::Segment;
+use dat_sync::prefetch;
 
 use crate::slots;
 use crate::sync::atomic::{AtomicU64, Ordering};

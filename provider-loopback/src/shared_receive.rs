@@ -7,9 +7,10 @@ use std::sync::Arc;
 use crate::sync::BiasedLock;
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{
-    HotWeak, ProtectionDomain, ReceiveRequest, Segment, SharedReceiveLimits, SharedReceiveQueue,
+    ProtectionDomain, ReceiveRequest, Segment, SharedReceiveLimits, SharedReceiveQueue,
     SharedReceiveSink,
 };
+use dat_sync::SlabWeak;
 
 use crate::completion_queue::Queue;
 use crate::credits::{Attachment, Room};
@@ -33,7 +34,7 @@ struct Buffers {
     /// 0 while nobody asked.
     watermark: u32,
     /// Queue pairs whose peer waits for a buffer, each once, in the order of their coming.
-    stalled: VecDeque<HotWeak<Endpoint>>,
+    stalled: VecDeque<SlabWeak<Endpoint>>,
 }
 
 struct Handle(Arc<Shared>);
@@ -81,7 +82,7 @@ impl Shared {
     }
 
     /// Whether there is a buffer now; if not, notes who wants the next one.
-    pub(crate) fn has_buffer(&self, stalled: &mut bool, user: &HotWeak<Endpoint>) -> bool {
+    pub(crate) fn has_buffer(&self, stalled: &mut bool, user: &SlabWeak<Endpoint>) -> bool {
         let mut buffers = self.buffers.lock();
         if buffers.ring.is_empty() {
             buffers.stall(stalled, user);
@@ -95,7 +96,7 @@ impl Shared {
         self: &Arc<Self>,
         into: &mut [Segment],
         stalled: &mut bool,
-        user: &HotWeak<Endpoint>,
+        user: &SlabWeak<Endpoint>,
         upcalls: &mut Upcalls,
     ) -> Option<(Posted, usize)> {
         let mut buffers = self.buffers.lock();
@@ -115,7 +116,7 @@ impl Shared {
     }
 
     /// The next queue pair to go on, if there is a buffer for it.
-    fn next_stalled(&self) -> Option<HotWeak<Endpoint>> {
+    fn next_stalled(&self) -> Option<SlabWeak<Endpoint>> {
         let mut buffers = self.buffers.lock();
         if buffers.ring.is_empty() { None } else { buffers.stalled.pop_front() }
     }
@@ -126,10 +127,10 @@ impl Shared {
 }
 
 impl Buffers {
-    fn stall(&mut self, stalled: &mut bool, user: &HotWeak<Endpoint>) {
+    fn stall(&mut self, stalled: &mut bool, user: &SlabWeak<Endpoint>) {
         if !*stalled {
             *stalled = true;
-            self.stalled.push_back(HotWeak::clone(user));
+            self.stalled.push_back(SlabWeak::clone(user));
         }
     }
 
@@ -167,7 +168,10 @@ impl SharedReceiveQueue for Handle {
         let used = buffers.room.used();
         if used > max_receives {
             return Err(Error::new(ReturnType::InvalidState, Subtype::InvalidStateSrqInUse)
-                .because(format!("{used} buffers are outstanding, {max_receives} would fit")));
+                .because(format!(
+                    "{used} buffers are outstanding, more than the new limit of \
+                     {max_receives}"
+                )));
         }
         buffers.ring.relay(max_receives, self.0.max_segments);
         buffers.room.resize(max_receives);

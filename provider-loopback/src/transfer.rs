@@ -68,7 +68,7 @@ impl Checked<'_> {
 #[cold]
 #[inline(never)]
 fn is_there(key: u32, domain: u32, privilege: Privileges, address: u64, length: u64) -> bool {
-    regions().find(key, domain, privilege, address, length).is_some()
+    regions().find(key, domain, privilege.bits(), address, length).is_some()
 }
 
 /// Moves a message from one segment into one segment, if it may and it fits.
@@ -100,7 +100,7 @@ pub(crate) fn direct_remote(
     };
     if length > here.segment.length
         || !here.permits(needed)
-        || regions().find(context, remote.domain, there, address, length) != Some(0)
+        || regions().find(context, remote.domain, there.bits(), address, length) != Some(0)
     {
         return false;
     }
@@ -221,7 +221,13 @@ impl Local<'_> {
         self.segments.iter().all(|segment| {
             segment.length == 0
                 || regions()
-                    .find(segment.key, self.domain, privilege, segment.address, segment.length)
+                    .find(
+                        segment.key,
+                        self.domain,
+                        privilege.bits(),
+                        segment.address,
+                        segment.length,
+                    )
                     .is_some()
         })
     }
@@ -231,7 +237,7 @@ impl Remote<'_> {
     /// The memory, when it may be used so. A window lies on a region, which must still be there.
     fn segment(self, length: u64, privilege: Privileges) -> Option<Segment> {
         let RmrTriplet { address, context: key, .. } = *self.place;
-        let value = regions().find(key, self.domain, privilege, address, length)?;
+        let value = regions().find(key, self.domain, privilege.bits(), address, length)?;
         if value != 0 {
             let below = Below::unpack(value);
             if below.queue_pair != 0 && below.queue_pair != self.queue_pair {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use dat_core::error::{Result, Subtype};
 use dat_core::provider::{BindRequest, MemoryWindow, WindowScope};
-use dat_core::region_table::Region;
+use dat_sync::region_table::Region;
 use parking_lot::Mutex;
 
 use crate::domain::{self, Domain};
@@ -110,7 +110,7 @@ impl Bind {
                     length: request.length,
                     owner: window.domain.id,
                     value: Below { key: domain::key_of(region)?, queue_pair: only }.pack(),
-                    access: request.privileges,
+                    access: request.privileges.bits(),
                 };
                 regions().insert(region).ok_or_else(no_region)?
             }

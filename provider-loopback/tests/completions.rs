@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use common::{Setup, Side, World, bounded};
 use dat_core::flags::CompletionFlags;
 use dat_core::provider::{
-    Completion, CompletionSink, Epoch, HotArc, Notify, QueuePair, ReceiveRequest, Work,
+    Completion, CompletionSink, Epoch, Notify, QueuePair, ReceiveRequest, Work,
 };
 use dat_core::{DtoStatus, Operation, ReturnType};
 use {DtoStatus::*, Operation::*};
@@ -204,7 +204,7 @@ fn a_queue_whose_poller_is_gone_swallows() {
 /// Uses the queue pairs from inside the upcall, which hangs if any of their locks is held.
 #[derive(Default)]
 struct Curious {
-    queue_pairs: OnceLock<[HotArc<dyn QueuePair>; 2]>,
+    queue_pairs: OnceLock<[Arc<dyn QueuePair>; 2]>,
     count: AtomicU32,
 }
 
@@ -238,7 +238,7 @@ fn upcalls_come_with_no_lock_held() {
             spec.receive_queue = Some(Arc::clone(&parts.queue));
             side.qp.modify(spec).unwrap();
         }
-        assert!(sink.queue_pairs.set([HotArc::clone(&a.qp), HotArc::clone(&b.qp)]).is_ok());
+        assert!(sink.queue_pairs.set([Arc::clone(&a.qp), Arc::clone(&b.qp)]).is_ok());
         poller.notify(Notify::Signalled);
         world.join(&a, &b);
         a.send(1, &[]);

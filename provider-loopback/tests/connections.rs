@@ -373,7 +373,7 @@ fn qualifiers_are_shared_by_address() {
         assert!(qualifier >= 0x1_0000);
         let taken = same.listen(Some(qualifier), Arc::new(Refuse)).err().unwrap();
         assert!(taken.is(ReturnType::ConnQualInUse));
-        assert!(taken.reason().contains(&format!("{qualifier:#x}")), "{taken}");
+        assert!(taken.reason().contains(&format!("qualifier {qualifier} ")), "{taken}");
         let second = same.listen(None, Arc::new(Refuse)).unwrap();
         assert_ne!(second.qualifier(), qualifier);
         let free = second.qualifier();

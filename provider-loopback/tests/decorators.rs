@@ -1,4 +1,4 @@
-//! Tracing and counting, and decorators over decorators.
+//! Tracing, and decorators over decorators.
 
 mod common;
 mod dat;
@@ -6,18 +6,17 @@ mod dat;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
+use DtoStatus::Success;
 use common::bounded;
-use dat::{End, LONG, Site, drain, next, poll};
-use dat_core::provider::decorate::count::{Count, CountingProvider, Posts};
+use dat::{End, LONG, Site, next, poll};
 use dat_core::provider::decorate::faults::{FaultPlan, FaultyProvider};
 use dat_core::provider::decorate::trace::{TraceRing, TraceSink, TraceWriter, TracingProvider};
 use dat_core::provider::decorate::{Kind, trace::Record};
 use dat_core::provider::{AsyncUpcall, Provider};
 use dat_core::{
     Bind, Close, CompletionFlags, ConnectionEventKind, DtoStatus, EpSpec, Event, MemorySource,
-    Operation, Privileges, SrqAttributes,
+    Privileges, SrqAttributes,
 };
-use {DtoStatus::*, Operation::*};
 
 const NONE: CompletionFlags = CompletionFlags::empty();
 
@@ -54,8 +53,7 @@ fn each_call_and_upcall_is_a_line() {
         let (a_id, b_id) = (a.ep.id(), b.ep.id());
         let lines = ring.take();
         let pairs = of(Kind::QueuePair, &lines);
-        // Each was made when it was needed: to connect, and to accept.
-        for (line, id) in [(&pairs[0], a_id), (&pairs[2], b_id)] {
+        for (line, id) in [(&pairs[0], a_id), (&pairs[1], b_id)] {
             let created = format!("-> queue pair {id} create max_receives=");
             assert!(line.starts_with(&created) && line.ends_with(": ok"), "{pairs:?}");
         }
@@ -64,7 +62,7 @@ fn each_call_and_upcall_is_a_line() {
             "-> queue pair {a_id} connect attempt=1 address={address} qualifier={qualifier} \
              private_data=0: ok"
         );
-        assert_eq!(pairs[1], connect);
+        assert_eq!(pairs[2], connect);
         // The accept made both upcalls, and returned after them.
         assert_eq!(
             pairs[3..],
@@ -207,88 +205,6 @@ fn a_sink_sees_the_parts_of_a_record() {
     });
 }
 
-#[test]
-fn counters_match_what_was_done() {
-    bounded(|| {
-        let provider = CountingProvider::new(provider_loopback::provider());
-        let counters = provider.counters();
-        let site = Site::over(Arc::new(provider));
-        let (a, b) = site.pair();
-        let made = counters.reset();
-        for (count, times) in [
-            (Count::Opens, 1),
-            (Count::Domains, 1),
-            (Count::CompletionQueues, 2),
-            (Count::QueuePairs, 2),
-            (Count::Listeners, 1),
-            (Count::Registrations, 1),
-            (Count::RegisteredBytes, 4096),
-            (Count::Connects, 1),
-            (Count::Requests, 1),
-            (Count::Accepts, 1),
-            (Count::Established, 2),
-            (Count::Failures, 0),
-        ] {
-            assert_eq!(made.get(count), times, "{count:?}");
-        }
-
-        for cookie in 0..3 {
-            b.ep.post_recv(&site.iov(0, 100), cookie, NONE).unwrap();
-        }
-        a.ep.post_send(&site.iov(0, 10), 1, NONE).unwrap();
-        a.ep.post_send(&site.iov(0, 15), 2, NONE).unwrap();
-        let remote = site.lmr.remote_triplet(2048, 20).unwrap();
-        a.ep.post_rdma_write(&site.iov(0, 20), 3, remote, NONE).unwrap();
-        a.ep.post_rdma_read(&site.iov(0, 20), 4, remote, NONE).unwrap();
-        assert_eq!((drain(&a.dto).len(), drain(&b.dto).len()), (4, 2));
-        b.disconnect();
-        assert_eq!(a.event(), ConnectionEventKind::Disconnected);
-        assert_eq!(drain(&b.dto).len(), 1);
-        let counts = counters.snapshot();
-        for (operation, count, bytes) in
-            [(Receive, 3, 300), (Send, 2, 25), (RdmaWrite, 1, 20), (RdmaRead, 1, 20), (Bind, 0, 0)]
-        {
-            assert_eq!(counts.posts(operation), Posts { count, bytes }, "{operation:?}");
-        }
-        assert_eq!((counts.completions(Success), counts.completions(Flushed)), (6, 1));
-        assert_eq!(counts.all_completions(), 7);
-        assert_eq!(counts.get(Count::Disconnects), 1);
-        assert_eq!((counts.get(Count::Disconnected), counts.get(Count::Broken)), (2, 0));
-        assert_eq!(counts.get(Count::Polls) - counts.get(Count::EmptyPolls), 7);
-
-        // A rejected attempt, a protection error that breaks, a refused post, the ends.
-        let (c, d) = (site.end(), site.end());
-        site.connect(&c, LONG);
-        site.request().reject(b"").unwrap();
-        assert_eq!(c.event(), ConnectionEventKind::PeerRejected);
-        c.ep.reset().unwrap();
-        site.join(&c, &d);
-        counters.reset();
-        let mut bad = remote;
-        bad.context = 0;
-        c.ep.post_rdma_write(&site.iov(0, 20), 3, bad, NONE).unwrap();
-        assert_eq!(
-            (c.event(), d.event()),
-            (ConnectionEventKind::Broken, ConnectionEventKind::Broken)
-        );
-        assert_eq!(c.done(), [(RdmaWrite, 3, RemoteAccess)]);
-        let failure = c.ep.failure().unwrap().expect("that of the provider below");
-        let what = (failure.operation, failure.cookie, failure.status);
-        assert_eq!(what, (RdmaWrite, 3, RemoteAccess));
-        c.ep.reset().unwrap();
-        while c.receive(1).is_ok() {}
-        c.ep.free().unwrap();
-        site.lmr.free().unwrap();
-        let counts = counters.snapshot();
-        assert_eq!(counts.completions(RemoteAccess), 1);
-        assert_eq!((counts.get(Count::Broken), counts.get(Count::Resets)), (2, 1));
-        assert_eq!((counts.get(Count::Failures), counts.get(Count::RefusedPosts)), (1, 1));
-        assert_eq!((counts.get(Count::Retires), counts.get(Count::Deregistrations)), (1, 1));
-        assert_eq!(counters.reset(), counts);
-        assert_eq!(counters.snapshot().all_completions(), 0);
-    });
-}
-
 /// Everything that endpoints can do, with the objects of all layers in it.
 fn exchange(site: &Site) {
     let srq = SrqAttributes { max_recv_dtos: 8, max_recv_iov: 1, low_watermark: 2 };
@@ -376,73 +292,97 @@ fn exchange(site: &Site) {
     rmr.free().unwrap();
 }
 
+/// The number of lines that contain a text.
+fn seen(lines: &[String], text: &str) -> usize {
+    lines.iter().filter(|line| line.contains(text)).count()
+}
+
+/// A layer that traces into a ring of its own.
+fn ringed(inner: Arc<dyn Provider>) -> (Arc<TraceRing>, Arc<dyn Provider>) {
+    let ring = Arc::new(TraceRing::new(10_000));
+    let sink = Arc::clone(&ring) as Arc<dyn TraceSink>;
+    (ring, Arc::new(TracingProvider::new(inner, sink)))
+}
+
 #[test]
 fn decorators_stack_in_any_order_and_depth() {
+    const POSTS: [&str; 8] = [
+        " post_send ",
+        " post_rdma_write ",
+        " post_rdma_read ",
+        " post_bind ",
+        " post_fetch_and_add ",
+        " post_rdma_write_immediate ",
+        " post_receive ",
+        " post_datagram ",
+    ];
     bounded(|| {
-        let ring = Arc::new(TraceRing::new(10_000));
-        let sink = || Arc::clone(&ring) as Arc<dyn TraceSink>;
         let faulty = |inner, plan| Arc::new(FaultyProvider::new(inner, plan)) as Arc<dyn Provider>;
-        let traced = |inner| Arc::new(TracingProvider::new(inner, sink())) as Arc<dyn Provider>;
-        let counting = |inner| {
-            let provider = CountingProvider::new(inner);
-            (provider.counters(), Arc::new(provider) as Arc<dyn Provider>)
-        };
         let loopback = provider_loopback::provider;
+        let posts = |ring: &TraceRing| POSTS.map(|post| seen(&ring.lines(), post));
 
-        let (counters, stack) =
-            counting(traced(faulty(loopback(), FaultPlan::new().delay(5).reorder(7))));
+        let (ring, stack) = ringed(faulty(loopback(), FaultPlan::new().delay(5).reorder(7)));
         exchange(&Site::over(stack));
-        let counts = counters.snapshot();
-        let lines = ring.take();
-        let seen = |words: &str| lines.iter().filter(|line| line.contains(words)).count() as u64;
-        assert_eq!(counts.get(Count::Established), 6);
-        assert_eq!(counts.get(Count::Established), seen(" Established"));
-        assert_eq!(counts.posts(Send).count, seen(" post_send"));
-        assert_eq!((counts.posts(Bind).count, seen(" post_bind ")), (1, 1));
-        assert_eq!((counts.get(Count::Resolved), seen(" Resolved")), (2, 2));
-        assert_eq!((counts.posts(SendDatagram).count, seen(" post_datagram ")), (1, 1));
-        assert_eq!(counts.get(Count::Retires), seen(" retire"));
-        assert_eq!(counts.get(Count::WatermarksReached), seen(" low_watermark_reached"));
-
-        // One over itself, twice, and the other way round.
-        let (outer, stack) = counting(counting(counting(loopback()).1).1);
-        exchange(&Site::over(stack));
-        let (inner, stack) = counting(loopback());
-        let stack = faulty(traced(faulty(stack, FaultPlan::new())), FaultPlan::new());
-        exchange(&Site::over(stack));
-        for operation in
-            [Send, RdmaWrite, RdmaRead, Bind, FetchAdd, RdmaWriteImmediate, Receive, SendDatagram]
-        {
-            let posts = counts.posts(operation);
-            assert!(posts.count > 0, "{operation:?}");
-            assert_eq!(outer.snapshot().posts(operation), posts);
-            assert_eq!(inner.snapshot().posts(operation), posts);
+        let lines = ring.lines();
+        for (text, times) in [(" Established", 6), (" Resolved", 2), (" post_bind ", 1)] {
+            assert_eq!(seen(&lines, text), times, "{text}");
         }
+        let posted = posts(&ring);
+
+        // Layers over layers of the same kind, and the other way round.
+        let (inner, stack) = ringed(loopback());
+        let (outer, stack) = ringed(ringed(stack).1);
+        exchange(&Site::over(stack));
+        assert_eq!((posts(&inner), posts(&outer)), (posted, posted));
+        let (inner, stack) = ringed(loopback());
+        let stack = faulty(ringed(faulty(stack, FaultPlan::new())).1, FaultPlan::new());
+        exchange(&Site::over(stack));
+        assert_eq!(posts(&inner), posted);
     });
 }
 
 #[test]
-fn faults_below_are_traced_and_counted_above() {
+fn faults_below_are_traced_above() {
     bounded(|| {
-        let faulty =
-            FaultyProvider::new(provider_loopback::provider(), FaultPlan::new().break_after(1));
-        let counting = CountingProvider::new(Arc::new(faulty));
-        let counters = counting.counters();
-        let site = Site::over(Arc::new(counting));
+        let plan = FaultPlan::new().break_after(1);
+        let faulty = FaultyProvider::new(provider_loopback::provider(), plan);
+        let (ring, stack) = ringed(Arc::new(faulty));
+        let site = Site::over(stack);
         let (a, b) = site.pair();
         b.receive(1).unwrap();
         a.send(2).unwrap();
         assert_eq!(b.event(), ConnectionEventKind::Broken);
-        assert_eq!(counters.snapshot().get(Count::Broken), 2);
+        assert_eq!(seen(&ring.lines(), " Broken"), 2);
         // Below the faults there is an abrupt disconnect instead.
-        let counting = CountingProvider::new(provider_loopback::provider());
-        let counters = counting.counters();
+        let (ring, stack) = ringed(provider_loopback::provider());
         let plan = FaultPlan::new().break_after(1);
-        let site = Site::over(Arc::new(FaultyProvider::new(Arc::new(counting), plan)));
+        let site = Site::over(Arc::new(FaultyProvider::new(stack, plan)));
         let (a, _b) = site.pair();
         a.send(2).unwrap();
         assert_eq!(a.event(), ConnectionEventKind::Broken);
-        let counts = counters.snapshot();
-        assert_eq!((counts.get(Count::Disconnects), counts.get(Count::Disconnected)), (1, 2));
+        let lines = ring.lines();
+        assert_eq!((seen(&lines, " disconnect "), seen(&lines, " Disconnected")), (1, 2));
     });
+}
+
+#[test]
+fn a_parameter_of_the_name_traces_to_a_file() {
+    let file = std::env::temp_dir().join(format!("dat-trace-{}", std::process::id()));
+    let registry = dat_core::Registry::new();
+    registry.add_provider(provider_loopback::provider()).unwrap();
+    // The provider refuses parameters that it does not know, and so never sees this one.
+    let name = format!("loopback?max_eps=7,trace={} max_evds=9", file.display());
+    let ia = registry.open(&name).unwrap();
+    assert_eq!((ia.attributes().max_eps, ia.attributes().max_evds), (7, 9));
+    ia.pz_create().unwrap();
+    ia.close(Close::Abrupt).unwrap();
+    // A second open appends.
+    registry.open(&name).unwrap().pz_create().unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    assert_eq!(seen(&lines, " domain 1 create: ok"), 2, "{text}");
+    let error = registry.open("loopback?trace=/nonexistent/file").unwrap_err();
+    assert!(error.is(dat_core::ReturnType::InvalidParameter), "{error}");
+    assert!(error.to_string().contains("/nonexistent/file"), "{error}");
 }

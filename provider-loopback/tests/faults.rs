@@ -694,8 +694,8 @@ fn bad_parameters_are_named_with_what_would_do() {
         ("fault.colour=blue", &["fault.colour", "\"blue\"", "fault.connect", "fault.async_after"]),
         ("fault.delay", &["\"fault.delay\"", "KEY=VALUE"]),
         ("fault.=1", &["\"fault.\"", "\"1\""]),
-        ("fault.connect_nth=2", &["fault.connect_nth=2", "give fault.connect too"]),
-        ("fault.async_after=2", &["fault.async_after=2", "give fault.async too"]),
+        ("fault.connect_nth=2", &["fault.connect_nth=2", "use fault.connect as well"]),
+        ("fault.async_after=2", &["fault.async_after=2", "use fault.async as well"]),
         ("max_eps=2 fault.delay=1,max_ep=3", &["\"max_ep\"", "max_eps=3?"]),
     ] {
         let error = open(provider_loopback::provider(), parameters).unwrap_err();

@@ -24,33 +24,87 @@ impl CommonAttributes {
     }
 }
 
-/// Checks attributes against an adapter and fills in what a 0 stands for.
+/// Checks attributes against an adapter; what the endpoint has is at least what was requested.
 pub(super) fn check(
     requested: &EpAttributes,
     adapter: &AdapterAttributes,
     shared_receives: bool,
 ) -> Result<EpAttributes> {
-    let ia = &adapter.ia;
     let mut attributes = requested.clone();
+    ignore_meaningless(&mut attributes);
+    fill_in_defaults(&mut attributes, adapter);
+    check_limits(&attributes, adapter, shared_receives)?;
+    check_model(&attributes, adapter)?;
+    check_recv_flags(attributes.recv_completion_flags)?;
+    check_request_flags(attributes.request_completion_flags)?;
+    // An endpoint with a shared queue has exactly the values that were requested
+    // (dat_ep_create_with_srq(3DAT)).
+    if !shared_receives {
+        round_up(&mut attributes, adapter);
+    }
+    check_queues(&attributes, adapter, shared_receives)?;
+    Ok(attributes)
+}
+
+/// Resets attributes that mean nothing for the endpoint: programs leave whatever was on the
+/// stack in them. `srq_soft_hw` of an endpoint without a shared queue is never read, and neither
+/// is `max_recv_iov` of one with a shared queue.
+fn ignore_meaningless(attributes: &mut EpAttributes) {
+    if attributes.service_type == EpAttributes::SERVICE_DATAGRAM {
+        attributes.max_rdma_size = 0;
+        attributes.max_rdma_read_in = 0;
+        attributes.max_rdma_read_out = 0;
+        attributes.max_rdma_write_iov = 0;
+    }
+    if attributes.max_rdma_read_out == 0 {
+        attributes.max_rdma_read_iov = 0;
+    }
+}
+
+/// Fills in what a 0 stands for (dat_ep_create(3DAT)). An endpoint that can carry nothing is of
+/// no use.
+fn fill_in_defaults(attributes: &mut EpAttributes, adapter: &AdapterAttributes) {
+    let (ia, default) = (&adapter.ia, &adapter.default_ep);
+    let request_iov = attributes.max_request_iov;
     if attributes.max_rdma_read_iov == 0 {
-        let most = ia.max_iov_segments_per_rdma_read;
-        attributes.max_rdma_read_iov = attributes.max_request_iov.min(most);
+        attributes.max_rdma_read_iov = request_iov.min(ia.max_iov_segments_per_rdma_read);
     }
     if attributes.max_rdma_write_iov == 0 {
-        let most = ia.max_iov_segments_per_rdma_write;
-        attributes.max_rdma_write_iov = attributes.max_request_iov.min(most);
+        attributes.max_rdma_write_iov = request_iov.min(ia.max_iov_segments_per_rdma_write);
     }
-    // One that is not set (dat_ep_create(3DAT)); an endpoint that can carry nothing is of no use.
-    let default = &adapter.default_ep;
-    for (size, usual) in [
+    for (size, default) in [
         (&mut attributes.max_message_size, default.max_message_size),
         (&mut attributes.max_rdma_size, default.max_rdma_size),
     ] {
         if *size == 0 {
-            *size = usual;
+            *size = default;
         }
     }
-    let wanted = &attributes;
+}
+
+/// Raises what costs nothing to what the adapter has. No memory is sized by the two sizes, and
+/// the entries of the request queue have the segments of the longest IOV anyway. Programs ask
+/// for less than they use, because other libraries do not enforce it.
+fn round_up(attributes: &mut EpAttributes, adapter: &AdapterAttributes) {
+    let ia = &adapter.ia;
+    // The longest datagram is the network's matter, not the adapter's.
+    if attributes.service_type == EpAttributes::SERVICE_CONNECTION {
+        attributes.max_message_size = ia.max_message_size;
+        attributes.max_rdma_size = ia.max_rdma_size;
+    }
+    let longest = request_segments(attributes);
+    attributes.max_request_iov = longest.min(ia.max_iov_segments_per_dto);
+    attributes.max_rdma_read_iov = longest.min(ia.max_iov_segments_per_rdma_read);
+    attributes.max_rdma_write_iov = longest.min(ia.max_iov_segments_per_rdma_write);
+}
+
+/// Refuses what exceeds the adapter.
+fn check_limits(
+    wanted: &EpAttributes,
+    adapter: &AdapterAttributes,
+    shared_receives: bool,
+) -> Result<()> {
+    let ia = &adapter.ia;
     for (name, value, limit) in [
         ("max_message_size", wanted.max_message_size, ia.max_message_size),
         ("max_rdma_size", wanted.max_rdma_size, ia.max_rdma_size),
@@ -73,21 +127,10 @@ pub(super) fn check(
     ] {
         if value > limit {
             return Err(invalid(format!("{name} {value} exceeds the adapter's {limit}"))
-                .advise(format!("ask for at most {limit}; see `dat info`")));
+                .advise(format!("request at most {limit}; `dat info` shows the limits")));
         }
     }
-    check_model(wanted, adapter)?;
-    check_flags("recv_completion_flags", wanted.recv_completion_flags, true)?;
-    check_flags("request_completion_flags", wanted.request_completion_flags, false)?;
-    check_queues(wanted, adapter, shared_receives)?;
-    if wanted.srq_soft_hw != 0 && !shared_receives {
-        return Err(invalid(format!(
-            "srq_soft_hw {} is for endpoints with a shared receive queue",
-            wanted.srq_soft_hw
-        ))
-        .advise("leave it 0, or make the endpoint with dat_ep_create_with_srq"));
-    }
-    Ok(attributes)
+    Ok(())
 }
 
 fn invalid(reason: String) -> Error {
@@ -116,56 +159,75 @@ fn check_model(wanted: &EpAttributes, adapter: &AdapterAttributes) -> Result<()>
     };
     if !served {
         return Err(unsupported(format!(
-            "service_type {} is none of the provider's",
+            "service_type {} is not supported by this provider",
             wanted.service_type
         ))
         .advise("use DAT_SERVICE_TYPE_RC"));
     }
     let excess = wanted.qos - provider.qos_supported;
     if !excess.is_empty() {
-        return Err(unsupported(format!("qos: the provider has no {excess:?}"))
-            .advise("use DAT_QOS_BEST_EFFORT, or what the provider attributes name"));
+        return Err(unsupported(format!("qos: the provider does not support {excess:?}"))
+            .advise("use DAT_QOS_BEST_EFFORT, or a value listed in the provider attributes"));
     }
+    let unsignalled = CompletionFlags::UNSIGNALLED;
     for (name, flags) in [
-        ("recv_completion_flags", wanted.recv_completion_flags),
-        ("request_completion_flags", wanted.request_completion_flags),
+        (
+            "recv_completion_flags",
+            wanted.recv_completion_flags & (unsignalled | CompletionFlags::SOLICITED_WAIT),
+        ),
+        ("request_completion_flags", wanted.request_completion_flags & unsignalled),
     ] {
-        let mode = flags & (CompletionFlags::UNSIGNALLED | CompletionFlags::SOLICITED_WAIT);
-        let excess = mode - provider.completion_flags_supported;
+        let excess = flags - provider.completion_flags_supported;
         if !excess.is_empty() {
-            return Err(unsupported(format!("{name}: the provider has no {excess:?}"))
-                .advise("use the flags that the provider attributes name"));
+            return Err(unsupported(format!("{name}: the provider does not support {excess:?}"))
+                .advise("use flags listed in the provider attributes"));
         }
     }
     if let Some(attribute) = wanted.transport_specific.first() {
         return Err(unsupported(format!(
-            "transport_specific: the transport has no attribute {:?}",
+            "transport_specific: the transport does not know the attribute {:?}",
             attribute.name
         )));
     }
     if let Some(attribute) = wanted.provider_specific.first() {
         return Err(unsupported(format!(
-            "provider_specific: the provider has no attribute {:?}",
+            "provider_specific: the provider does not know the attribute {:?}",
             attribute.name
         )));
     }
     Ok(())
 }
 
+/// Flags of single requests that an endpoint's flags may name too. Every request can have them
+/// whatever the endpoint says (dat_ep_modify(3DAT)), so they have no effect there.
+const OF_REQUESTS: CompletionFlags = CompletionFlags::SUPPRESS
+    .union(CompletionFlags::SOLICITED_WAIT)
+    .union(CompletionFlags::BARRIER_FENCE);
+
+/// The mode of notification in the flags of an endpoint's requests.
+pub(super) fn request_mode(flags: CompletionFlags) -> CompletionFlags {
+    flags - OF_REQUESTS
+}
+
+fn check_recv_flags(flags: CompletionFlags) -> Result<()> {
+    check_mode("recv_completion_flags", flags, CompletionFlags::SOLICITED_WAIT)
+}
+
+fn check_request_flags(flags: CompletionFlags) -> Result<()> {
+    check_mode("request_completion_flags", request_mode(flags), CompletionFlags::empty())
+}
+
 /// An endpoint's flags name one mode of notification, of those that the direction has.
-fn check_flags(name: &str, flags: CompletionFlags, receive: bool) -> Result<()> {
-    let mut modes = CompletionFlags::UNSIGNALLED | CompletionFlags::EVD_THRESHOLD;
-    if receive {
-        modes |= CompletionFlags::SOLICITED_WAIT;
-    }
+fn check_mode(name: &str, flags: CompletionFlags, more_modes: CompletionFlags) -> Result<()> {
+    let modes = CompletionFlags::UNSIGNALLED | CompletionFlags::EVD_THRESHOLD | more_modes;
     let excess = flags - modes;
     if !excess.is_empty() {
-        return Err(invalid(format!("{name}: {excess:?} is no attribute of an endpoint"))
-            .advise("give it with the post that it is meant for"));
+        return Err(invalid(format!("{name}: {excess:?} is not valid as an endpoint attribute"))
+            .advise("pass it with the post instead"));
     }
     if flags.bits().count_ones() > 1 {
-        return Err(invalid(format!("{name}: {flags:?} exclude one another"))
-            .advise("choose one of the modes"));
+        return Err(invalid(format!("{name}: {flags:?} are mutually exclusive"))
+            .advise("choose one of them"));
     }
     Ok(())
 }
@@ -185,10 +247,10 @@ fn check_queues(
         if total > adapter.max_queue_segments {
             return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceTep)
                 .because(format!(
-                    "{name}: {depth} x {segments} segments exceed the {} of a work queue",
+                    "{name}: {depth} x {segments} segments exceed the work queue limit of {}",
                     adapter.max_queue_segments
                 ))
-                .advise("ask for fewer operations or shorter IOVs"));
+                .advise("request fewer operations or shorter IOVs"));
         }
     }
     Ok(())
@@ -200,12 +262,15 @@ pub(super) fn limits(attributes: &EpAttributes, shared_receives: bool) -> QueueP
         max_receives: if shared_receives { 0 } else { attributes.max_recv_dtos },
         max_requests: attributes.max_request_dtos,
         max_receive_segments: if shared_receives { 0 } else { attributes.max_recv_iov },
-        max_request_segments: attributes
-            .max_request_iov
-            .max(attributes.max_rdma_read_iov)
-            .max(attributes.max_rdma_write_iov),
+        max_request_segments: request_segments(attributes),
         max_message_size: attributes.max_message_size,
         max_reads_in: attributes.max_rdma_read_in,
         max_reads_out: attributes.max_rdma_read_out,
     }
+}
+
+/// How many segments an entry of the request queue has.
+fn request_segments(attributes: &EpAttributes) -> u32 {
+    let rdma = attributes.max_rdma_read_iov.max(attributes.max_rdma_write_iov);
+    attributes.max_request_iov.max(rdma)
 }

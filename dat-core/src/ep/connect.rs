@@ -4,13 +4,13 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::control::Remote;
 use super::table::EpEvent;
-use super::{Endpoint, EpInner, EpState};
+use super::{Config, Endpoint, EpInner, EpState};
 use crate::counters::{EpCounter, IaCounter};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::{Close, ConnectFlags, Qos};
+use crate::private_data::check_private_data;
 use crate::provider::{ConnectRequest, Incoming};
 use crate::timeout::Timeout;
-use crate::timer::{self, Job};
 
 /// Whom to connect to, and how (dat_ep_connect(3DAT)).
 #[derive(Clone, Debug)]
@@ -96,14 +96,17 @@ impl Endpoint {
         let state = other.inner.state().ok_or_else(|| other.inner.base.freed(DUP))?;
         if other.adapter() != self.adapter() {
             let error = Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleEp)
-                .because(format!("{other:?} belongs to another instance of an adapter"));
+                .because(format!("{other:?} belongs to another open adapter"));
             return Err(self.inner.base.describe(error, DUP));
         }
         let remote = other.inner.control().remote().filter(|_| state.is_connected());
         let remote = remote.ok_or_else(|| {
             let error = Error::new(ReturnType::InvalidState, state.invalid_state())
-                .because(format!("dup_ep_handle is {state}, or its consumer did not connect it"))
-                .advise("give an endpoint whose own dat_ep_connect led to its connection");
+                .because(format!(
+                    "dup_ep_handle is {state}, or was not connected with \
+                     dat_ep_connect"
+                ))
+                .advise("pass an endpoint that was connected with dat_ep_connect");
             other.inner.base.describe(error, DUP)
         })?;
         let connect = Connect {
@@ -172,13 +175,12 @@ impl EpInner {
             return Err(self.without_zone(operation));
         }
         if self.is_datagram() {
-            return self.resolve(config, connect, operation);
+            return self.resolve(connect, operation);
         }
-        let queue_pair = self.queue_pair(config, operation)?;
         self.perform(EpEvent::Connect, operation)?;
         self.count(EpCounter::Connect);
         self.base.ia.tally.count(IaCounter::CmReqTx);
-        let attempt = self.begin_attempt(connect);
+        let attempt = self.begin_attempt(connect, config);
         let request = ConnectRequest {
             attempt,
             address: connect.address,
@@ -186,7 +188,7 @@ impl EpInner {
             private_data: connect.private_data,
             qos: connect.qos,
         };
-        queue_pair.connect(&request).map_err(|error| {
+        self.queue_pair.connect(&request).map_err(|error| {
             self.report(EpEvent::ConnectUndone);
             self.base.describe(error, operation)
         })
@@ -209,7 +211,7 @@ impl EpInner {
             return Err(self.wrong_service(operation));
         }
         if self.is_datagram() {
-            return self.accept_datagrams(config, incoming, private_data, operation);
+            return self.accept_datagrams(incoming, private_data, operation);
         }
         // An endpoint that waits for the answer to another request is not to be had.
         if (!brought && state != EpState::Unconnected) || (brought && state == EpState::Unconnected)
@@ -219,7 +221,6 @@ impl EpInner {
         if config.pz.is_none() && !state.is_unconfigured() {
             return Err(self.without_zone(operation));
         }
-        let queue_pair = self.queue_pair(config, operation)?;
         self.perform(EpEvent::Accept, operation)?;
         let attempt = {
             let mut control = self.control();
@@ -227,16 +228,17 @@ impl EpInner {
             other.remote = None;
             other.peer = Some(incoming.peer());
             other.local_port = port;
+            self.hold_receives_back(&mut control, config);
             control.attempt
         };
-        incoming.accept(queue_pair, attempt, private_data).map_err(|error| {
+        incoming.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
             self.report(EpEvent::AcceptUndone);
             self.base.describe(error, operation)
         })
     }
 
     /// Notes where the attempt goes and starts its clock.
-    fn begin_attempt(&self, connect: &Connect<'_>) -> u64 {
+    fn begin_attempt(&self, connect: &Connect<'_>, config: &Config) -> u64 {
         let mut control = self.control();
         control.other().remote = Some(Remote {
             address: connect.address,
@@ -245,9 +247,9 @@ impl EpInner {
         });
         let attempt = control.attempt;
         let deadline = connect.timeout.deadline();
-        let key =
-            deadline.and_then(|at| timer::schedule(at, self.me.clone(), Job::EndAttempt(attempt)));
+        let key = deadline.and_then(|at| self.schedule_timeout(at, attempt));
         control.start_clock(key);
+        self.hold_receives_back(&mut control, config);
         attempt
     }
 
@@ -261,38 +263,28 @@ impl EpInner {
         };
         if connect.timeout.is_zero() {
             return Err(Error::new(ReturnType::InvalidParameter, timeout)
-                .because("a time-out of 0 leaves no time to connect")
-                .advise("give microseconds, or DAT_TIMEOUT_INFINITE"));
+                .because("the timeout is 0")
+                .advise("pass a time in microseconds, or DAT_TIMEOUT_INFINITE"));
         }
         check_private_data(connect.private_data, provider.max_private_data_size)
             .map_err(|error| error.with_subtype(private_data_size))?;
         let excess = connect.qos - provider.qos_supported;
         if !excess.is_empty() {
             return Err(Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-                .because(format!("qos: the provider has no {excess:?}"))
-                .advise("use DAT_QOS_BEST_EFFORT, or what the provider attributes name"));
+                .because(format!("qos: the provider does not support {excess:?}"))
+                .advise("use DAT_QOS_BEST_EFFORT, or a value listed in the provider attributes"));
         }
         let unknown = connect.flags - ConnectFlags::all();
         if !unknown.is_empty() {
             return Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg8)
-                .because(format!("connect_flags {:#x} have unknown bits", connect.flags.bits())));
+                .because(format!("connect_flags {:#x} has unknown bits", connect.flags.bits())));
         }
         if connect.flags.contains(ConnectFlags::MULTIPATH_REQUIRED) && !provider.supports_multipath
         {
             return Err(Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-                .because("connect_flags: the provider has no multipathing")
-                .advise("ask for it with DAT_CONNECT_MULTIPATH_FLAG, which does not insist"));
+                .because("connect_flags: the provider does not support multipathing")
+                .advise("use DAT_CONNECT_MULTIPATH_FLAG, which makes it optional"));
         }
         Ok(())
     }
-}
-
-/// Whether private data is within the provider's maximum.
-pub(crate) fn check_private_data(private_data: &[u8], most: u32) -> Result<()> {
-    if private_data.len() <= most as usize {
-        return Ok(());
-    }
-    Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3)
-        .because(format!("{} bytes of private data exceed {most}", private_data.len()))
-        .advise(format!("send at most {most} bytes, or the rest as a message")))
 }

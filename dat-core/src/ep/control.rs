@@ -4,30 +4,34 @@
 //! downcalls to the queue pair; `control` guards the state and is the only one that upcalls
 //! take, so they may arrive inside a downcall. Lock order: call, control, event dispatcher.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use super::state::EpState;
 use super::table::{Action, EpEvent, Step, step};
 use super::{Config, EpInner};
-use crate::calm::CalmGuard;
 use crate::counters::IaCounter;
+use crate::deferred_upcalls::UpcallFreeGuard;
 use crate::error::{Error, Result, ReturnType};
-use crate::evd::EvdInner;
+use crate::evd::{EvdInner, Stream};
 use crate::event::{ConnectionEvent, ConnectionEventKind, Event};
 use crate::flags::{Close, ConnectFlags};
-use crate::hot::HotWeak;
-use crate::provider::{ConnectionSink, ConnectionUpcall, Peer, QueuePair};
-use crate::timer::{self, Job, TimerKey};
+use crate::ia::Child;
+use crate::kind::ObjectKind;
+use crate::provider::{ConnectionSink, ConnectionUpcall, Peer};
+use crate::timer::{self, TimerKey};
+use dat_sync::SlabWeak;
 
 /// The state byte of an endpoint that was freed.
 const ENDED: u8 = u8::MAX;
 
 /// Where the provider's queue pair reports. It does not keep the endpoint, which keeps the queue
 /// pair.
-pub(super) struct Sink(pub(super) HotWeak<EpInner>);
+pub(super) struct Sink(pub(super) SlabWeak<EpInner>);
 
 impl ConnectionSink for Sink {
     fn connection_event(&self, attempt: u64, event: ConnectionUpcall<'_>) {
@@ -42,12 +46,21 @@ pub(super) struct Control {
     /// Which attempt the queue pair's events must be of to count.
     pub(super) attempt: u64,
     pub(super) connect_evd: Option<Arc<EvdInner>>,
-    /// Only while an attempt has a time-out.
-    clock: Option<Box<TimerKey>>,
+    /// Only while an attempt is pending that has any of it.
+    pending: Option<Box<Pending>>,
     /// Absent while there is nothing to say of it.
     pub(super) other: Option<Box<Other>>,
     /// Attempts of an endpoint for datagrams that are under way; mostly there never was one.
     resolving: Option<Box<Attempts>>,
+}
+
+/// What a pending attempt has and a connection does not.
+#[derive(Default)]
+struct Pending {
+    /// The time-out.
+    clock: Option<TimerKey>,
+    /// The dispatcher that holds the endpoint's receives back.
+    receives: Option<Arc<EvdInner>>,
 }
 
 /// The other side.
@@ -67,8 +80,8 @@ struct Attempts(BTreeMap<u64, Resolving>);
 #[derive(Default)]
 pub(super) struct Resolving {
     pub(super) clock: Option<TimerKey>,
-    /// It answers the request of another endpoint.
-    pub(super) passive: bool,
+    /// The private data of the request that it answers; none for an attempt of its own.
+    pub(super) answers: Option<Arc<[u8]>>,
 }
 
 /// Where an endpoint connected to; what dat_ep_dup_connect repeats.
@@ -86,23 +99,24 @@ impl EpInner {
         EpState::from_value(self.state.load(Ordering::Acquire))
     }
 
-    pub(super) fn control(&self) -> CalmGuard<'_, Control> {
+    pub(super) fn control(&self) -> UpcallFreeGuard<'_, Control> {
         self.control.lock()
     }
 
-    /// To be called under the control lock, so that the gate follows.
+    /// To be called under the control lock, so that the post checks follow.
     fn set_state(&self, state: EpState) {
         self.state.store(state as u8, Ordering::Release);
-        self.gate.set_state(Some(state));
+        self.post_checks.set_state(Some(state));
     }
 
     /// Ends the endpoint: nothing that is reported later counts.
     fn end(&self, control: &mut Control) {
         self.state.store(ENDED, Ordering::Release);
-        self.gate.set_state(None);
+        self.post_checks.set_state(None);
         control.attempt += 1;
         control.connect_evd = None;
         stop_clock(control);
+        self.let_receives_go(control);
         let resolving = control.resolving.take().unwrap_or_default();
         for key in resolving.0.into_values().filter_map(|it| it.clock) {
             timer::cancel(key);
@@ -116,7 +130,7 @@ impl EpInner {
         match taken {
             Step::Go(next, actions) => {
                 if event == EpEvent::Accept {
-                    self.before_accept.store(state as u8, Ordering::Relaxed);
+                    self.state_before_accept.store(state as u8, Ordering::Relaxed);
                     control.attempt += 1;
                 }
                 if actions.contains(&Action::StartAttempt)
@@ -130,7 +144,7 @@ impl EpInner {
                 self.set_state(next);
             }
             Step::Back => {
-                let before = EpState::from_value(self.before_accept.load(Ordering::Relaxed))?;
+                let before = EpState::from_value(self.state_before_accept.load(Ordering::Relaxed))?;
                 if before == EpState::Unconnected {
                     control.forget_peer();
                 }
@@ -162,13 +176,18 @@ impl EpInner {
     }
 
     fn report_locked(&self, control: &mut Control, event: EpEvent) {
-        let Some((_, Step::Go(_, actions))) = self.transit(control, event) else { return };
+        let actions: &[Action] = match self.transit(control, event) {
+            Some((_, Step::Go(_, actions))) => actions,
+            _ => &[],
+        };
         for action in actions {
             match action {
                 Action::StopClock => stop_clock(control),
                 Action::Raise(kind) => {
                     self.raise(control, *kind);
-                    if *kind == ConnectionEventKind::Established && self.gate.watermarks.are_set() {
+                    if *kind == ConnectionEventKind::Established
+                        && self.post_checks.watermarks.are_set()
+                    {
                         self.look_at_watermarks();
                     }
                 }
@@ -180,13 +199,49 @@ impl EpInner {
                 | Action::ResetQueuePair => {}
             }
         }
+        self.let_receives_go(control);
+    }
+
+    /// Holds the receives of the attempt that begins back until its outcome is raised, which
+    /// consumers rely on to come first.
+    pub(super) fn hold_receives_back(&self, control: &mut Control, config: &Config) {
+        let Some(evd) = config.feeds.evd(Stream::Receive) else { return };
+        let (endpoint, attempt) = (self.weak_self.clone(), control.attempt);
+        evd.hold_back(self.base.id, move || {
+            if let Some(endpoint) = endpoint.upgrade() {
+                endpoint.communication_established(attempt);
+            }
+        });
+        control.pending.get_or_insert_default().receives = Some(Arc::clone(evd.arc()));
+    }
+
+    /// Lets the receives go that were held back, unless the attempt is still pending. They follow
+    /// the events that were raised before.
+    fn let_receives_go(&self, control: &mut Control) {
+        if control.pending.is_none() || self.state().is_some_and(EpState::is_attempt_pending) {
+            return;
+        }
+        let pending = control.pending.take().and_then(|pending| pending.receives);
+        if let Some(evd) = pending {
+            evd.let_go(self.base.id);
+        }
+    }
+
+    /// A receive completed that is held back.
+    fn communication_established(&self, attempt: u64) {
+        self.queue_pair.communication_established(attempt);
     }
 
     /// Has the watermarks looked at soon: a connection may break on them, which is not to be
     /// done inside an upcall.
     pub(super) fn look_at_watermarks(&self) {
-        let now = std::time::Instant::now();
-        let _ = timer::schedule(now, self.me.clone(), Job::CheckWatermark);
+        let now = Instant::now();
+        let endpoint = self.weak_self.clone();
+        let _ = timer::schedule(now, move || {
+            if let Some(endpoint) = endpoint.upgrade() {
+                endpoint.check_watermarks_patiently();
+            }
+        });
     }
 
     /// Delivers a connection event, under the lock, so that events keep their order.
@@ -217,27 +272,39 @@ impl EpInner {
         }
     }
 
-    /// The clock of an attempt ran out.
-    pub(crate) fn connect_timed_out(&self, attempt: u64) {
+    /// Has the attempt ended at a deadline.
+    pub(super) fn schedule_timeout(&self, deadline: Instant, attempt: u64) -> Option<TimerKey> {
+        let endpoint = self.weak_self.clone();
+        timer::schedule(deadline, move || {
+            if let Some(endpoint) = endpoint.upgrade() {
+                endpoint.connect_timed_out(attempt);
+            }
+        })
+    }
+
+    /// The deadline of an attempt has passed.
+    fn connect_timed_out(&self, attempt: u64) {
         if self.is_datagram() {
             return self.resolution_timed_out(attempt);
         }
         let _call = self.call.lock();
         {
             let mut control = self.control.lock();
-            control.clock = None;
             if control.attempt != attempt {
                 return;
             }
+            if let Some(pending) = &mut control.pending {
+                pending.clock = None;
+            }
         }
         // Refused only where the attempt ended meanwhile.
-        let _ = self.perform(EpEvent::ConnectTimedOut, "connect time-out");
+        let _ = self.perform(EpEvent::ConnectTimedOut, "connect timeout");
     }
 }
 
 impl Control {
     pub(super) fn new(connect_evd: Option<Arc<EvdInner>>) -> Self {
-        Self { attempt: 0, connect_evd, clock: None, other: None, resolving: None }
+        Self { attempt: 0, connect_evd, pending: None, other: None, resolving: None }
     }
 
     /// The other side, to say something of it.
@@ -260,7 +327,9 @@ impl Control {
 
     /// Starts the clock of the attempt.
     pub(super) fn start_clock(&mut self, key: Option<TimerKey>) {
-        self.clock = key.map(Box::new);
+        if key.is_some() {
+            self.pending.get_or_insert_default().clock = key;
+        }
     }
 }
 
@@ -270,8 +339,8 @@ fn shared(bytes: &[u8]) -> Arc<[u8]> {
 }
 
 fn stop_clock(control: &mut Control) {
-    if let Some(key) = control.clock.take() {
-        timer::cancel(*key);
+    if let Some(key) = control.pending.as_mut().and_then(|pending| pending.clock.take()) {
+        timer::cancel(key);
     }
 }
 
@@ -333,7 +402,7 @@ impl EpInner {
                     Action::AbortAttempt | Action::CloseAbruptly => self.end_by(Close::Abrupt),
                     Action::CloseGracefully => self.end_by(Close::Graceful),
                     Action::ResetQueuePair => {
-                        let reset = self.made_queue_pair().map_or(Ok(()), QueuePair::reset);
+                        let reset = self.queue_pair.reset();
                         if let Err(error) = reset {
                             let control = self.control();
                             self.set_state(EpState::Disconnected);
@@ -348,15 +417,14 @@ impl EpInner {
                     Action::StartAttempt => {}
                 }
             }
+            self.let_receives_go(&mut self.control());
         }
         Ok(taken)
     }
 
     /// Ends the connection, or the attempt at one.
     fn end_by(&self, how: Close) {
-        if let Some(made) = self.made_queue_pair() {
-            made.disconnect(how);
-        }
+        self.queue_pair.disconnect(how);
     }
 
     /// The error of a call that the state does not allow, with the states that would.
@@ -369,11 +437,13 @@ impl EpInner {
             .collect();
         let error = Error::new(ReturnType::InvalidState, state.invalid_state())
             .because(format!("the endpoint is in the state {state}"))
-            .advise(format!("the call needs one of: {}", allowed.join(", ")));
+            .advise(format!("the call requires one of: {}", allowed.join(", ")));
         self.base.describe(error, operation)
     }
+}
 
-    /// Ends the endpoint whoever uses it.
+impl EpInner {
+    /// Ends the endpoint even while others use it.
     pub(crate) fn abandon(&self) {
         let config: Option<Config> = {
             let mut call = self.call.lock();
@@ -381,11 +451,27 @@ impl EpInner {
                 let mut control = self.control();
                 self.end(&mut control);
                 drop(control);
-                self.retire_queue_pair();
+                self.queue_pair.retire();
             }
             call.take()
         };
         drop(config);
         self.base.leave();
+    }
+}
+
+impl Child for SlabWeak<EpInner> {
+    fn kind(&self) -> ObjectKind {
+        ObjectKind::Ep
+    }
+
+    fn abandon(&self) {
+        if let Some(endpoint) = self.upgrade() {
+            endpoint.abandon();
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }

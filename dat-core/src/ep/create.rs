@@ -4,20 +4,20 @@ use std::sync::atomic::{AtomicU8, AtomicU32};
 use std::sync::{Arc, OnceLock};
 
 use super::control::{Control, Sink};
-use super::gate::Gate;
+use super::post_checks::PostChecks;
 use super::{Config, Endpoint, EpInner, EpState, Reads, attributes};
 use crate::attr::EpAttributes;
-use crate::calm::CalmMutex;
+use crate::deferred_upcalls::UpcallFreeMutex;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::{EvdInner, EventDispatcher, Feeds, Stream};
-use crate::flags::EvdFlags;
-use crate::hot::{HotArc, HotWeak};
-use crate::ia::{Child, IaInner, InterfaceAdapter};
+use crate::flags::{CompletionFlags, EvdFlags};
+use crate::ia::{IaInner, InterfaceAdapter};
 use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
-use crate::provider::{QueuePairSpec, Service};
+use crate::provider::{Epochs, QueuePairSpec, Service};
 use crate::pz::ProtectionZone;
 use crate::srq::{SharedReceiveQueue, SrqInner};
+use dat_sync::{SlabArc, SlabWeak};
 
 /// What an endpoint is made from (dat_ep_create(3DAT), dat_ep_create_with_srq(3DAT)).
 #[derive(Clone, Debug)]
@@ -110,29 +110,33 @@ impl InterfaceAdapter {
         let ia = self.inner();
         let call = if spec.srq.is_some() { Call::CreateWithSrq } else { Call::Create };
         let create = call.operation();
-        let base = ia.enroll(ObjectKind::Ep, create)?;
+        let base = ia.new_object(ObjectKind::Ep, create)?;
         let config = Config::new(ia, base.id, spec, (0, 0), call)?;
         let unconfigured = EpState::UnconfiguredUnconnected;
         let state = if spec.unconfigured { unconfigured } else { EpState::Unconnected };
-        let gate = Gate::new(state, config.zone(), &config.attributes, config.srq.is_some());
-        let inner = HotArc::new_cyclic(|me| EpInner {
-            queue_pair: OnceLock::new(),
-            regions: Arc::clone(&ia.regions),
-            epochs: Arc::clone(&ia.epochs),
-            gate,
-            base,
-            tally: OnceLock::new(),
-            me: HotWeak::clone(me),
-            state: AtomicU8::new(state as u8),
-            before_accept: AtomicU8::new(state as u8),
-            ignored: AtomicU32::new(0),
-            control: CalmMutex::new(Control::new(config.connect_evd())),
-            call: CalmMutex::new(Some(config)),
-        });
-        if !ia.attributes.late_queue_pairs {
-            inner.queue_pair_at_hand(create)?;
-        }
-        ia.adopt(&inner.base, Child::Ep(HotArc::downgrade(&inner)), create)?;
+        let post_checks =
+            PostChecks::new(state, config.zone(), &config.attributes, config.srq.is_some());
+        let adapter = ia.adapter(create)?;
+        let inner = SlabArc::try_new_cyclic(|me| {
+            let spec = config.queue_pair_spec(base.id, &ia.epochs, me);
+            let queue_pair =
+                adapter.create_queue_pair(spec).map_err(|error| base.describe(error, create))?;
+            Ok::<_, Error>(EpInner {
+                queue_pair,
+                regions: Arc::clone(&ia.regions),
+                epochs: Arc::clone(&ia.epochs),
+                post_checks,
+                base,
+                tally: OnceLock::new(),
+                weak_self: SlabWeak::clone(me),
+                state: AtomicU8::new(state as u8),
+                state_before_accept: AtomicU8::new(state as u8),
+                ignored: AtomicU32::new(0),
+                control: UpcallFreeMutex::new(Control::new(config.connect_evd())),
+                call: UpcallFreeMutex::new(Some(config)),
+            })
+        })?;
+        ia.insert(&inner.base, SlabArc::downgrade(&inner), create)?;
         Ok(Endpoint { inner })
     }
 }
@@ -165,21 +169,20 @@ impl Config {
         if let (Some(pz), Some(srq)) = (&pz, &srq) {
             if pz.owner != srq.zone() && !ia.attributes.provider.srq_ep_pz_difference_supported {
                 let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2)
-                    .because("the zone is not that of the shared receive queue")
-                    .advise("use one zone: the provider needs it");
+                    .because("the protection zone differs from that of the shared receive queue")
+                    .advise("use the same protection zone: the provider requires it");
                 return Err(describe(error));
             }
         }
         let requested = spec.attributes.as_ref().unwrap_or(&ia.attributes.default_ep);
         let attributes =
             attributes::check(requested, &ia.attributes, srq.is_some()).map_err(describe)?;
-        let (recv_flags, request_flags) =
-            (attributes.recv_completion_flags, attributes.request_completion_flags);
+        let (recv_flags, request_flags) = stream_flags(&attributes);
         let mut feeds = Feeds::new(id);
         feeds.begin(Stream::Receive, recv, recv_flags).map_err(describe)?;
         if let (Some(recv), Some(request)) = (feeds.evd(Stream::Receive), &request) {
             if Arc::ptr_eq(recv.arc(), request.arc()) {
-                Feeds::check_pair(recv_flags, request_flags).map_err(describe)?;
+                Feeds::check_pair(recv, recv_flags, request_flags).map_err(describe)?;
             }
         }
         feeds.begin(Stream::Request, request, request_flags).map_err(describe)?;
@@ -192,15 +195,20 @@ impl Config {
     /// Enters the streams again, after those of another configuration of the endpoint on the
     /// same dispatchers have ended.
     pub(super) fn renew_feeds(&self) {
-        let attributes = &self.attributes;
-        self.feeds.renew(attributes.recv_completion_flags, attributes.request_completion_flags);
+        let (recv_flags, request_flags) = stream_flags(&self.attributes);
+        self.feeds.renew(recv_flags, request_flags);
     }
 
     /// The specification of the queue pair.
-    pub(super) fn queue_pair_spec(&self, endpoint: &EpInner) -> QueuePairSpec {
+    pub(super) fn queue_pair_spec(
+        &self,
+        tag: u64,
+        epochs: &Arc<Epochs>,
+        endpoint: &SlabWeak<EpInner>,
+    ) -> QueuePairSpec {
         let completions = |stream| self.feeds.evd(stream).and_then(|evd| evd.completions());
         QueuePairSpec {
-            tag: endpoint.base.id,
+            tag,
             service: match self.attributes.service_type {
                 EpAttributes::SERVICE_DATAGRAM => Service::Datagram,
                 _ => Service::Connection,
@@ -210,14 +218,14 @@ impl Config {
             receive_queue: completions(Stream::Receive),
             shared_receives: self.srq.as_ref().map(|srq| Arc::clone(&srq.queue)),
             limits: attributes::limits(&self.attributes, self.srq.is_some()),
-            epochs: Arc::clone(&endpoint.epochs),
-            sink: Arc::new(Sink(HotWeak::clone(&endpoint.me))),
+            epochs: Arc::clone(epochs),
+            sink: Arc::new(Sink(SlabWeak::clone(endpoint))),
         }
     }
 
     /// Makes the posts and the connection events go by this configuration.
     pub(super) fn publish(&self, endpoint: &EpInner) {
-        endpoint.gate.set(self.zone(), &self.attributes, self.srq.is_some());
+        endpoint.post_checks.set(self.zone(), &self.attributes, self.srq.is_some());
         endpoint.control().connect_evd = self.connect_evd();
     }
 
@@ -231,6 +239,12 @@ impl Config {
     }
 }
 
+/// The flags that decide which streams go together on a dispatcher: of receives, of requests.
+fn stream_flags(attributes: &EpAttributes) -> (CompletionFlags, CompletionFlags) {
+    let request_mode = attributes::request_mode(attributes.request_completion_flags);
+    (attributes.recv_completion_flags, request_mode)
+}
+
 /// A shared receive queue serves as many endpoints as the adapter says, this one included.
 fn check_users(ia: &IaInner, srq: &SrqInner) -> Result<()> {
     let most = ia.attributes.ia.max_ep_per_srq;
@@ -238,7 +252,7 @@ fn check_users(ia: &IaInner, srq: &SrqInner) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceSrq)
-        .because(format!("{} serves its maximum of {most} endpoints", srq.base.label()))
+        .because(format!("{} already serves its maximum of {most} endpoints", srq.base.label()))
         .advise("use another shared receive queue, or free an endpoint"))
 }
 
@@ -307,11 +321,12 @@ fn use_evd(
 ) -> Result<Option<Hold<EvdInner>>> {
     let Some(evd) = evd else { return Ok(None) };
     let (name, flags, subtype) = purpose.parts();
-    let hold = Hold::new(evd.inner(), ia, operation, subtype)?;
+    let takes_completions = flags.intersects(EvdFlags::COMPLETIONS);
+    let hold = Hold::of_same_adapter(evd.inner(), ia, takes_completions, operation, subtype)?;
     if !hold.flags().contains(flags) {
         let error = Error::new(ReturnType::InvalidHandle, subtype)
-            .because(format!("{name}: the dispatcher was made for {:?}", hold.flags()))
-            .advise(format!("make it with {flags:?}"));
+            .because(format!("{name}: the dispatcher was created for {:?}", hold.flags()))
+            .advise(format!("create it with {flags:?}"));
         return Err(ia.describe(error, operation));
     }
     Ok(Some(hold))

@@ -4,54 +4,20 @@
 //! the address of another one, "accepting" answers that, and both sides get an address to send
 //! to. Any number of attempts may be under way.
 
-use std::fmt;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::control::{Control, Resolving};
-use super::{Config, Endpoint, EpInner, Gathered};
+use super::{Endpoint, EpInner, Gathered};
 use crate::ep::connect::Connect;
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::event::{DatagramEvent, DatagramEventKind, Event};
+use crate::event::{DatagramAddress, DatagramEvent, DatagramEventKind, Event};
 use crate::flags::{CompletionFlags, Privileges};
-use crate::provider::{
-    ConnectRequest, ConnectionUpcall, DATAGRAM_PREFIX, Incoming, RemoteAddress, Request, Work,
-};
-use crate::timer::{self, Job};
+use crate::provider::{ConnectRequest, ConnectionUpcall, Incoming, Request, Work};
+use crate::timer;
 use crate::triplet::LmrTriplet;
 
 const SEND: &str = "dat_ib_post_send_ud";
-
-/// Where datagrams can be sent to (`DAT_IB_ADDR_HANDLE`); dropping it frees it
-/// (dat_ib_ud_ah_free).
-#[derive(Clone, PartialEq, Eq)]
-pub struct DatagramAddress {
-    remote: RemoteAddress,
-}
-
-impl DatagramAddress {
-    /// The bytes that a received datagram has before its message.
-    pub const PREFIX: u64 = DATAGRAM_PREFIX;
-
-    /// The adapter's address.
-    #[must_use]
-    pub fn address(&self) -> IpAddr {
-        self.remote.address
-    }
-
-    /// The number of the queue pair there.
-    #[must_use]
-    pub fn number(&self) -> u32 {
-        self.remote.number
-    }
-}
-
-impl fmt::Debug for DatagramAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.remote.fmt(f)
-    }
-}
 
 impl Endpoint {
     /// Posts a datagram (dat_ib_post_send_ud). It may be lost; what is received has
@@ -72,18 +38,18 @@ impl Endpoint {
         if !inner.is_datagram() {
             return Err(inner.wrong_service(SEND));
         }
-        let gate = &inner.gate;
-        inner.check_flags(flags, gate.request_flags(), Subtype::InvalidArg5, SEND)?;
+        let post_checks = &inner.post_checks;
+        inner.check_flags(flags, post_checks.request_flags(), Subtype::InvalidArg5, SEND)?;
         let mut local = Gathered::new(&inner.epochs);
-        inner.gather(&mut local, iov, gate.request_iov(), Privileges::LOCAL_READ, SEND)?;
-        if local.length > gate.max_message_size() {
-            return Err(inner.too_long(local.length, gate.max_message_size(), SEND));
+        inner.gather(&mut local, iov, post_checks.request_iov(), Privileges::LOCAL_READ, SEND)?;
+        if local.length > post_checks.max_message_size() {
+            return Err(inner.too_long(local.length, post_checks.max_message_size(), SEND));
         }
         let Gathered { segments, length, checked } = &local;
         let (work, length, checked) = (Work::Send, *length, *checked);
         let request = Request { work, segments, length, cookie, flags, checked };
         inner
-            .queue_pair_at_hand(SEND)?
+            .queue_pair
             .post_datagram(&to.remote, &request)
             .map_err(|error| inner.base.describe_post(error, SEND))
     }
@@ -91,22 +57,14 @@ impl Endpoint {
 
 impl EpInner {
     /// Resolves the address of another endpoint; the caller holds `call`.
-    pub(super) fn resolve(
-        &self,
-        config: &Config,
-        connect: &Connect<'_>,
-        operation: &'static str,
-    ) -> Result<()> {
-        let queue_pair = self.queue_pair(config, operation)?;
+    pub(super) fn resolve(&self, connect: &Connect<'_>, operation: &'static str) -> Result<()> {
         let attempt = {
             let mut control = self.control();
             control.attempt += 1;
             let attempt = control.attempt;
-            let clock = connect
-                .timeout
-                .deadline()
-                .and_then(|at| timer::schedule(at, self.me.clone(), Job::EndAttempt(attempt)));
-            control.resolving().insert(attempt, Resolving { clock, passive: false });
+            let clock =
+                connect.timeout.deadline().and_then(|at| self.schedule_timeout(at, attempt));
+            control.resolving().insert(attempt, Resolving { clock, answers: None });
             attempt
         };
         let request = ConnectRequest {
@@ -116,7 +74,7 @@ impl EpInner {
             private_data: connect.private_data,
             qos: connect.qos,
         };
-        queue_pair.connect(&request).map_err(|error| {
+        self.queue_pair.connect(&request).map_err(|error| {
             self.control().resolving().remove(&attempt);
             self.base.describe(error, operation)
         })
@@ -125,20 +83,19 @@ impl EpInner {
     /// Answers a request for datagrams; the caller holds `call`.
     pub(super) fn accept_datagrams(
         &self,
-        config: &Config,
         incoming: &dyn Incoming,
         private_data: &[u8],
         operation: &'static str,
     ) -> Result<()> {
-        let queue_pair = self.queue_pair(config, operation)?;
         let attempt = {
             let mut control = self.control();
             control.attempt += 1;
             let attempt = control.attempt;
-            control.resolving().insert(attempt, Resolving { clock: None, passive: true });
+            let answers = Some(Arc::from(incoming.private_data()));
+            control.resolving().insert(attempt, Resolving { clock: None, answers });
             attempt
         };
-        incoming.accept(queue_pair, attempt, private_data).map_err(|error| {
+        incoming.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
             self.control().resolving().remove(&attempt);
             self.base.describe(error, operation)
         })
@@ -149,15 +106,15 @@ impl EpInner {
     pub(super) fn wrong_service(&self, operation: &'static str) -> Error {
         let kind = if self.is_datagram() { "datagrams" } else { "a reliable connection" };
         let error = Error::new(ReturnType::InvalidState, Subtype::InvalidStateEpNotready)
-            .because(format!("the endpoint was made for {kind}"))
-            .advise("make one with the other service_type");
+            .because(format!("the endpoint was created for {kind}"))
+            .advise("create one with the other service_type");
         self.base.describe(error, operation)
     }
 
     /// Whether the endpoint carries datagrams.
     #[inline]
     pub(super) fn is_datagram(&self) -> bool {
-        self.gate.has_datagrams()
+        self.post_checks.has_datagrams()
     }
 
     /// The transport's word on an attempt.
@@ -167,7 +124,7 @@ impl EpInner {
         attempt: u64,
         event: ConnectionUpcall<'_>,
     ) {
-        let Some(Resolving { clock, passive }) = control.resolving().remove(&attempt) else {
+        let Some(Resolving { clock, answers }) = control.resolving().remove(&attempt) else {
             self.ignored.fetch_add(1, Ordering::Relaxed);
             return;
         };
@@ -184,6 +141,12 @@ impl EpInner {
             _ => (DatagramEventKind::Error, None, &[][..]),
         };
         let remote = remote.map(|remote| DatagramAddress { remote });
+        // The answering side hears again what the request carried: programs tell by it which
+        // endpoint of the peer the address is of.
+        let passive = answers.is_some();
+        let private_data = answers
+            .filter(|_| kind == DatagramEventKind::Established)
+            .unwrap_or_else(|| Arc::from(private_data));
         self.raise_datagram(control, kind, passive, remote, private_data);
     }
 
@@ -192,7 +155,8 @@ impl EpInner {
         let mut control = self.control();
         if let Some(attempt) = control.resolving().remove(&attempt) {
             let kind = DatagramEventKind::Error;
-            self.raise_datagram(&mut control, kind, attempt.passive, None, &[]);
+            let passive = attempt.answers.is_some();
+            self.raise_datagram(&mut control, kind, passive, None, Arc::default());
         }
     }
 
@@ -202,10 +166,9 @@ impl EpInner {
         kind: DatagramEventKind,
         passive: bool,
         remote: Option<DatagramAddress>,
-        private_data: &[u8],
+        private_data: Arc<[u8]>,
     ) {
         if let Some(evd) = &control.connect_evd {
-            let private_data = Arc::from(private_data);
             let event = DatagramEvent { kind, ep: self.base.id, passive, remote, private_data };
             evd.raise_connection(Event::Datagram(event));
         }

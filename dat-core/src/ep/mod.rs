@@ -5,20 +5,17 @@ mod connect;
 mod control;
 mod create;
 mod datagram;
-mod gate;
-mod late;
 mod modify;
 mod post;
-mod reads;
+mod post_checks;
+mod rdma_read_credits;
 mod state;
 pub mod table;
 mod watermark;
 
 pub(crate) use attributes::CommonAttributes;
 pub use connect::Connect;
-pub(crate) use connect::check_private_data;
 pub use create::EpSpec;
-pub use datagram::DatagramAddress;
 pub use modify::EpChange;
 pub(crate) use post::{Gathered, gather};
 pub use state::EpState;
@@ -29,21 +26,21 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::attr::EpAttributes;
-use crate::calm::CalmMutex;
 use crate::counters::{EpCounter, Tally};
+use crate::deferred_upcalls::UpcallFreeMutex;
 use crate::error::{Error, Result, ReturnType};
 use crate::evd::{EvdInner, EventDispatcher, Feeds, Stream};
-use crate::failure::Failure;
-use crate::hot::{HotArc, HotWeak};
 use crate::lifecycle::{Base, Hold, object_handle};
+use crate::provider::Failure;
 use crate::provider::{Epochs, QueuePair};
 use crate::pz::{ProtectionZone, PzInner};
-use crate::region_table::RegionTable;
 use crate::srq::{SharedReceiveQueue, SrqInner};
+use dat_sync::region_table::RegionTable;
+use dat_sync::{SlabArc, SlabWeak};
 
 use control::Control;
-use gate::Gate;
-use reads::Reads;
+use post_checks::PostChecks;
+use rdma_read_credits::Reads;
 use table::EpEvent;
 
 /// An endpoint (dat_ep_create(3DAT)): one end of a connection, and what operations are
@@ -51,15 +48,13 @@ use table::EpEvent;
 ///
 /// Two endpoints of one process connect and exchange a message:
 ///
-/// ```
-/// # use dat_core::registry::Registry;
+/// ```no_run
+/// # use dat_core::InterfaceAdapter;
 /// use dat_core::{
 ///     Connect, EpSpec, Event, EvdFlags, EvdOptions, Memory, MemorySource, Privileges, PspMaker,
 ///     Timeout,
 /// };
-/// # let registry = Registry::new();
-/// # registry.add_provider(provider_loopback::provider())?;
-/// # let ia = registry.open("loopback")?;
+/// # fn example(ia: &InterfaceAdapter) -> dat_core::Result<()> {
 /// let pz = ia.pz_create()?;
 /// let evd = ia.evd_create(&EvdOptions::new(256, EvdFlags::DEFAULT))?;
 /// let spec = EpSpec::new(&pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd);
@@ -85,33 +80,34 @@ use table::EpEvent;
 /// }
 /// # assert!(received);
 /// assert_eq!(memory.to_vec(0, 10)?, b"hellohello");
-/// # Ok::<(), dat_core::Error>(())
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Clone)]
 pub struct Endpoint {
-    inner: HotArc<EpInner>,
+    inner: SlabArc<EpInner>,
 }
 
 /// What most posts need stands in the first cache line.
 #[repr(C)]
 pub(crate) struct EpInner {
-    queue_pair: OnceLock<HotArc<dyn QueuePair>>,
+    queue_pair: Arc<dyn QueuePair>,
     regions: Arc<RegionTable>,
     epochs: Arc<Epochs>,
-    gate: Gate,
+    post_checks: PostChecks,
     pub(crate) base: Base,
     /// Absent before anybody asked for counters.
     tally: OnceLock<Arc<Tally<EpCounter>>>,
     /// Itself, for what reports to it later.
-    me: HotWeak<EpInner>,
+    weak_self: SlabWeak<EpInner>,
     state: AtomicU8,
     /// The state that an accept that fails goes back to; under the lock of `control`.
-    before_accept: AtomicU8,
+    state_before_accept: AtomicU8,
     /// Late and impossible events, by the table.
     ignored: AtomicU32,
-    control: CalmMutex<Control>,
+    control: UpcallFreeMutex<Control>,
     /// Held over control calls; see [`control`]. Empty once the endpoint is freed.
-    call: CalmMutex<Option<Config>>,
+    call: UpcallFreeMutex<Option<Config>>,
 }
 
 object_handle!(Endpoint, EpInner);
@@ -119,7 +115,7 @@ object_handle!(Endpoint, EpInner);
 /// What most posts need is in the first line, and an endpoint takes five with its counts.
 #[cfg(target_pointer_width = "64")]
 const _: () = {
-    assert!(std::mem::offset_of!(EpInner, gate) == 40);
+    assert!(std::mem::offset_of!(EpInner, post_checks) == 32);
     assert!(size_of::<EpInner>() + 8 <= 320);
 };
 
@@ -174,7 +170,7 @@ pub struct EpParam {
 }
 
 impl Endpoint {
-    pub(crate) fn inner(&self) -> &HotArc<EpInner> {
+    pub(crate) fn inner(&self) -> &SlabArc<EpInner> {
         &self.inner
     }
 
@@ -185,7 +181,7 @@ impl Endpoint {
     pub fn status(&self) -> Result<EpStatus> {
         let state = self.inner.state();
         let state = state.ok_or_else(|| self.inner.base.freed("dat_ep_get_status"))?;
-        let outstanding = self.inner.outstanding();
+        let outstanding = self.inner.queue_pair.outstanding();
         Ok(EpStatus {
             state,
             recv_idle: outstanding.receives == 0,
@@ -201,7 +197,7 @@ impl Endpoint {
     /// `DAT_INVALID_HANDLE` when it was freed.
     pub fn failure(&self) -> Result<Option<Failure>> {
         self.inner.base.check_live("Endpoint::failure")?;
-        Ok(self.inner.made_queue_pair().and_then(QueuePair::failure))
+        Ok(self.inner.queue_pair.failure())
     }
 
     /// Everything about the endpoint (dat_ep_query(3DAT)).
@@ -221,9 +217,7 @@ impl Endpoint {
         let (peer, port) = (peer.or(remote), other.map_or(0, |other| other.local_port));
         drop(control);
         let connecting = match state {
-            EpState::ActiveConnectionPending => {
-                inner.made_queue_pair().and_then(QueuePair::connecting_port)
-            }
+            EpState::ActiveConnectionPending => inner.queue_pair.connecting_port(),
             _ => None,
         };
         let evd = |hold: &Hold<EvdInner>| EventDispatcher::from_inner(hold.arc());
@@ -256,7 +250,7 @@ impl Endpoint {
             let mut call = inner.call.lock();
             inner.perform(EpEvent::Free, FREE)?;
             inner.base.lifecycle.force();
-            inner.retire_queue_pair();
+            inner.queue_pair.retire();
             call.take()
         };
         drop(config);
@@ -290,12 +284,12 @@ impl EpInner {
             recv.count_receives(self.base.id, self.tally());
         }
         self.tally().switch(counted);
-        self.gate.set_counted(counted);
+        self.post_checks.set_counted(counted);
     }
 
     /// The number of the zone as an owner of regions; 0 for none.
     pub(crate) fn zone(&self) -> u32 {
-        self.gate.zone()
+        self.post_checks.zone()
     }
 
     /// A call that does nothing but a step.
@@ -309,7 +303,7 @@ impl EpInner {
     fn without_zone(&self, operation: &'static str) -> Error {
         let error = Error::new(ReturnType::InvalidState, crate::error::Subtype::InvalidStateEpPz)
             .because("the endpoint has no protection zone")
-            .advise("give it one with dat_ep_modify");
+            .advise("set one with dat_ep_modify");
         self.base.describe(error, operation)
     }
 }

@@ -129,10 +129,9 @@ impl EpInner {
     fn replacement(&self, config: &Config, spec: &EpSpec) -> Result<Config> {
         let before = config.reads.amount();
         let fresh = Config::new(&self.base.ia, self.base.id, spec, before, Call::Modify)?;
-        if let Some(made) = self.made_queue_pair() {
-            made.modify(fresh.queue_pair_spec(self))
-                .map_err(|error| self.base.describe(error, MODIFY))?;
-        }
+        self.queue_pair
+            .modify(fresh.queue_pair_spec(self.base.id, &self.epochs, &self.weak_self))
+            .map_err(|error| self.base.describe(error, MODIFY))?;
         Ok(fresh)
     }
 
@@ -140,12 +139,12 @@ impl EpInner {
     fn check_receive_flags(&self, config: &Config, change: &EpChange) -> Result<()> {
         let Some(after) = &change.attributes else { return Ok(()) };
         let same = after.recv_completion_flags == config.attributes.recv_completion_flags;
-        if same || self.outstanding().receives == 0 {
+        if same || self.queue_pair.outstanding().receives == 0 {
             return Ok(());
         }
         let subtype = self.state().map_or(Subtype::NoSubtype, |state| state.invalid_state());
         let error = Error::new(ReturnType::InvalidState, subtype)
-            .because("recv_completion_flags: receives are posted already")
+            .because("recv_completion_flags: receives have already been posted")
             .advise("change the flags before the first receive is posted");
         Err(self.base.describe(error, MODIFY))
     }

@@ -89,6 +89,11 @@ impl EpState {
         matches!(self, Self::Connected | Self::ConnectedSinglePath | Self::ConnectedMultiPath)
     }
 
+    /// Whether a connect or an accept waits for its outcome.
+    pub(super) const fn is_attempt_pending(self) -> bool {
+        matches!(self, Self::ActiveConnectionPending | Self::CompletionPending)
+    }
+
     /// Whether the endpoint still lacks a protection zone.
     #[must_use]
     pub const fn is_unconfigured(self) -> bool {

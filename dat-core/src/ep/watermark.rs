@@ -25,7 +25,7 @@ impl Endpoint {
     /// `DAT_INVALID_HANDLE` when it was freed.
     pub fn recv_query(&self) -> Result<RecvBuffers> {
         self.inner.base.check_live(QUERY)?;
-        let allocated = self.inner.outstanding().receives;
+        let allocated = self.inner.queue_pair.outstanding().receives;
         // Receives complete in order, so none is allocated ahead of another.
         Ok(RecvBuffers { allocated, span: allocated })
     }
@@ -45,7 +45,7 @@ impl Endpoint {
         if !ia.provider.srq_watermarks_supported {
             return fail(
                 Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-                    .because("the provider has no high watermarks of endpoints"),
+                    .because("the provider does not support high watermarks on endpoints"),
             );
         }
         for (name, value, argument) in [
@@ -59,11 +59,11 @@ impl Endpoint {
                             "{name} {value} exceeds the {} receives of an endpoint",
                             ia.ia.max_dto_per_ep
                         ))
-                        .advise("leave the watermark out, or set one that can be reached"),
+                        .advise("omit the watermark, or set one within that limit"),
                 );
             }
         }
-        inner.gate.set_watermarks(soft, hard);
+        inner.post_checks.set_watermarks(soft, hard);
         inner.check_watermarks();
         Ok(())
     }
@@ -98,8 +98,8 @@ impl EpInner {
 
     /// Raises what the soft watermark asks for; whether the connection is to break.
     fn is_above_hard_watermark(&self) -> bool {
-        let watermarks = &self.gate.watermarks;
-        let receives = self.outstanding().receives;
+        let watermarks = &self.post_checks.watermarks;
+        let receives = self.queue_pair.outstanding().receives;
         let (soft, hard) = watermarks.get();
         if receives > soft && watermarks.take_soft(soft) {
             self.base.ia.raise_async(AsyncErrorKind::EpSoftHighWatermark, self.base.id);

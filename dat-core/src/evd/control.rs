@@ -8,6 +8,8 @@ use super::{EvdInner, EventDispatcher};
 use crate::cno::{Cno, CnoInner};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::EvdFlags;
+use crate::ia::Object;
+use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
 
 /// What an event dispatcher is (`DAT_EVD_PARAM`; dat_evd_query(3DAT)).
@@ -42,7 +44,7 @@ impl EventDispatcher {
         Ok(EvdParam {
             qlen: u32::try_from(qlen).unwrap_or(u32::MAX),
             flags: self.inner.flags,
-            enabled: self.inner.alarm.is_enabled(),
+            enabled: self.inner.notifier.is_enabled(),
             waitable,
             config_notify: mode == Mode::Unsignalled,
             config_solicited: mode == Mode::Solicited,
@@ -115,7 +117,7 @@ impl EventDispatcher {
         queue.kill();
         drop(queue);
         // An event loop that sleeps on the descriptor has to hear of it.
-        self.inner.alarm.bell.ring();
+        self.inner.notifier.wakeup.signal();
         self.inner.leave_cno();
         self.inner.base.leave();
         Ok(())
@@ -125,7 +127,7 @@ impl EventDispatcher {
 impl EvdInner {
     pub(super) fn attach_cno(&self, cno: Option<Hold<CnoInner>>) {
         let mut place = self.cno.lock();
-        self.alarm.set_cno(cno.as_ref().map(|cno| Arc::clone(cno.arc())));
+        self.notifier.set_cno(cno.as_ref().map(|cno| Arc::clone(cno.arc())));
         *place = cno;
         drop(place);
         self.refresh_notify();
@@ -133,7 +135,7 @@ impl EvdInner {
 
     /// Leaves the notification object for good.
     fn leave_cno(&self) {
-        self.alarm.set_cno(None);
+        self.notifier.set_cno(None);
         let Some(hold) = self.cno.lock().take() else { return };
         let cno = Arc::clone(hold.arc());
         drop(hold);
@@ -141,7 +143,7 @@ impl EvdInner {
     }
 
     fn set_enabled(&self, enabled: bool) {
-        self.alarm.set_enabled(enabled);
+        self.notifier.set_enabled(enabled);
         self.refresh_notify();
     }
 
@@ -153,18 +155,22 @@ impl EvdInner {
             let streams = self.streams.lock();
             let mut queue = self.queue.lock();
             queue.set_mode(streams.mode());
-            queue.notify(self.alarm.wanted(streams.mode()))
+            queue.notify(self.notifier.wanted(streams.mode()))
         };
         if ready {
-            self.alarm.sound();
+            self.notifier.notify();
         }
     }
+}
 
-    pub(crate) fn abandon(&self) {
+impl Object for EvdInner {
+    const KIND: ObjectKind = ObjectKind::Evd;
+
+    fn abandon(&self) {
         self.base.lifecycle.force();
         self.queue.lock().kill();
-        self.alarm.bell.ring();
-        self.alarm.set_cno(None);
+        self.notifier.wakeup.signal();
+        self.notifier.set_cno(None);
         *self.cno.lock() = None;
         self.base.leave();
     }

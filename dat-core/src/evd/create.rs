@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use super::alarm::Alarm;
 use super::count::Receivers;
+use super::notifier::Notifier;
 use super::queue::{NoCompletions, Queue};
 use super::{EvdInner, EventDispatcher};
 use crate::cno::Cno;
 use crate::counters::Tally;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::EvdFlags;
-use crate::ia::{Child, IaInner, InterfaceAdapter};
+use crate::ia::{IaInner, InterfaceAdapter};
 use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
 use crate::provider::{CompletionPoller, CompletionSink};
-use crate::signal::reserve_always_ready;
 use crate::sync::{BiasedLock, Mutex};
+use crate::wakeup::reserve_always_ready;
 
 /// How an event dispatcher is made.
 #[derive(Clone, Debug)]
@@ -62,11 +62,11 @@ impl InterfaceAdapter {
             Some(cno) => Some(Hold::new(cno.inner(), ia, CREATE, Subtype::InvalidHandleCno)?),
             None => None,
         };
-        let base = ia.enroll(ObjectKind::Evd, CREATE)?;
-        let alarm = Arc::new(Alarm::new(ia, base.id));
+        let base = ia.new_object(ObjectKind::Evd, CREATE)?;
+        let notifier = Arc::new(Notifier::new(ia, base.id));
         let (completions, mut poller): (_, Box<dyn CompletionPoller>) =
             if options.flags.intersects(EvdFlags::COMPLETIONS) {
-                let sink = Arc::clone(&alarm) as Arc<dyn CompletionSink>;
+                let sink = Arc::clone(&notifier) as Arc<dyn CompletionSink>;
                 let parts = adapter
                     .create_completion_queue(options.min_qlen as usize, sink)
                     .map_err(|error| ia.describe(error, CREATE))?;
@@ -81,14 +81,14 @@ impl InterfaceAdapter {
             completions,
             queue: BiasedLock::new(Queue::new(options.min_qlen as usize, poller)),
             descriptor,
-            alarm,
+            notifier,
             streams: Mutex::default(),
             tally: Tally::default(),
             receivers: Receivers::default(),
             cno: Mutex::new(None),
         });
-        inner.alarm.bind(&inner);
-        ia.adopt(&inner.base, Child::Evd(Arc::downgrade(&inner)), CREATE)?;
+        inner.notifier.bind(&inner);
+        ia.insert(&inner.base, Arc::downgrade(&inner), CREATE)?;
         inner.attach_cno(cno);
         Ok(EventDispatcher { inner })
     }
@@ -98,13 +98,16 @@ fn check_options(ia: &IaInner, options: &EvdOptions) -> Result<()> {
     check_qlen(ia, options.min_qlen)?;
     if options.flags.is_empty() || !(EvdFlags::all().contains(options.flags)) {
         return Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg4)
-            .because(format!("flags {:#x} name no stream or unknown ones", options.flags.bits()))
-            .advise("name the streams that will feed the dispatcher"));
+            .because(format!(
+                "flags {:#x} name no event stream, or an unknown one",
+                options.flags.bits()
+            ))
+            .advise("name the event streams that the dispatcher will receive"));
     }
     if let Some((one, other)) = ia.attributes.provider.evd_stream_merging.conflict(options.flags) {
         return Err(Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-            .because(format!("the provider can't merge the streams {one:?} and {other:?}"))
-            .advise("make a dispatcher for each of them"));
+            .because(format!("the provider cannot merge the streams {one:?} and {other:?}"))
+            .advise("create a dispatcher for each of them"));
     }
     Ok(())
 }
@@ -114,7 +117,7 @@ pub(super) fn check_qlen(ia: &IaInner, qlen: u32) -> Result<()> {
     if qlen == 0 || qlen > most {
         return Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2)
             .because(format!("evd_min_qlen {qlen} is not within 1 and the adapter's {most}"))
-            .advise(format!("ask for 1 to {most} events")));
+            .advise(format!("request 1 to {most} events")));
     }
     Ok(())
 }

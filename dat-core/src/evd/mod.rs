@@ -1,25 +1,31 @@
 //! Event dispatchers: queues of events, and the ways to take events from them.
 
-mod alarm;
-mod awake;
+mod blocked;
 mod control;
 mod count;
 mod create;
-mod patience;
+mod held;
+mod notifier;
 mod queue;
 mod raise;
+mod spin;
+mod spin_policy;
+mod stream_bindings;
 mod streams;
 mod wait;
 
+pub use blocked::BlockedEvdWait;
 pub use control::EvdParam;
 pub use create::EvdOptions;
-pub(crate) use streams::{Feeds, Stream};
+pub(crate) use stream_bindings::Feeds;
+pub(crate) use streams::Stream;
 pub use wait::Waited;
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use crate::cno::CnoInner;
+use crate::compat::Compat;
 use crate::counters::{EvdCounter, Tally};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
@@ -28,8 +34,8 @@ use crate::lifecycle::{Base, Hold, object_handle};
 use crate::provider::{CompletionDescriptor, CompletionQueue, Success, Taken};
 use crate::sync::{BiasedLock, Mutex};
 
-use alarm::Alarm;
 use count::Receivers;
+use notifier::Notifier;
 use queue::Queue;
 use streams::Streams;
 
@@ -40,8 +46,8 @@ use streams::Streams;
 /// # use dat_core::registry::Registry;
 /// use dat_core::{Event, EvdFlags, EvdOptions};
 /// # let registry = Registry::new();
-/// # registry.add_provider(provider_loopback::provider())?;
-/// # let ia = registry.open("loopback")?;
+/// # registry.add_provider(std::sync::Arc::new(dat_core::provider::stub::StubProvider))?;
+/// # let ia = registry.open("stub")?;
 /// let evd = ia.evd_create(&EvdOptions::new(16, EvdFlags::SOFTWARE))?;
 /// evd.post_se(42)?;
 /// let mut event = Event::default();
@@ -66,12 +72,12 @@ pub(crate) struct EvdInner {
     queue: BiasedLock<Queue>,
     /// Where completions show, for a waiter to sleep on itself.
     descriptor: Option<CompletionDescriptor>,
-    alarm: Arc<Alarm>,
+    notifier: Arc<Notifier>,
     streams: Mutex<Streams>,
     tally: Tally<EvdCounter>,
     /// Endpoints that count the receives taken here, by number.
     receivers: Receivers,
-    /// The use of the notification object; apart from the alarm, which only rings it.
+    /// The use of the notification object; apart from the notifier, which only triggers it.
     cno: Mutex<Option<Hold<CnoInner>>>,
 }
 
@@ -121,7 +127,7 @@ impl EventDispatcher {
     /// Has the next overflow of the queue reported: [`take`](Self::take) found nothing.
     #[inline(always)]
     pub fn seen_empty(&self) {
-        self.inner.alarm.drained();
+        self.inner.notifier.drained();
     }
 
     /// The descriptor that becomes readable after [`EventDispatcher::arm`] when an event
@@ -130,10 +136,10 @@ impl EventDispatcher {
     /// # Errors
     /// `DAT_INSUFFICIENT_RESOURCES` when the process has no descriptor left.
     pub fn fd(&self) -> Result<BorrowedFd<'_>> {
-        self.inner.alarm.bell.fd().map_err(|error| {
+        self.inner.notifier.wakeup.fd().map_err(|error| {
             let failure = Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
-                .because("no event descriptor could be made")
-                .advise("raise the limit of open files (`ulimit -n`)")
+                .because("cannot create an event descriptor")
+                .advise("raise the limit on open files (`ulimit -n`)")
                 .errno(error.raw_os_error().unwrap_or(0));
             self.inner.base.describe(failure, "EventDispatcher::fd")
         })
@@ -144,7 +150,7 @@ impl AsFd for EventDispatcher {
     /// As [`EventDispatcher::fd`]; when the process has no descriptor left, one that is always
     /// readable: its user polls and loses no event.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.inner.alarm.bell.fd_or_always_ready()
+        self.inner.notifier.wakeup.fd_or_always_ready()
     }
 }
 
@@ -152,15 +158,21 @@ impl EvdInner {
     /// As [`EventDispatcher::dequeue`], in every case.
     #[inline(never)]
     fn dequeue_any(&self, event: &mut Event) -> Result<bool> {
-        let mut queue = self.queue.lock();
-        if queue.is_taken() {
-            return Err(self.taken(&queue, "dat_evd_dequeue"));
-        }
-        let found = queue.take_first(event);
-        if !found {
-            self.alarm.drained();
-        }
-        drop(queue);
+        let found = loop {
+            let mut queue = self.queue.lock();
+            if queue.is_taken() {
+                return Err(self.taken(&queue, "dat_evd_dequeue"));
+            }
+            if queue.take_first(event) {
+                break true;
+            }
+            let Some(tell) = queue.next_to_tell() else {
+                self.notifier.drained();
+                break false;
+            };
+            drop(queue);
+            tell();
+        };
         if self.tally.is_on() | self.receivers.are_there() {
             self.count_dequeue(found, event);
         }
@@ -174,6 +186,11 @@ impl EvdInner {
     /// The streams that may feed it.
     pub(crate) fn flags(&self) -> EvdFlags {
         self.flags
+    }
+
+    /// Which rules of its streams are relaxed.
+    fn compat(&self) -> Compat {
+        self.base.ia.compat
     }
 
     /// What endpoints complete into.

@@ -6,7 +6,8 @@
 
 use std::collections::VecDeque;
 
-use super::patience::Patience;
+use super::held::{Held, Tell};
+use super::spin_policy::SpinPolicy;
 use super::streams::Mode;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
@@ -40,7 +41,8 @@ pub(super) struct Queue {
     notify: Notify,
     /// Who decides over that; a mode that ended with its streams stays until the next.
     mode: Mode,
-    pub(super) patience: Patience,
+    held: Held,
+    pub(super) spin_policy: SpinPolicy,
 }
 
 /// Those of a dispatcher that nothing completes on.
@@ -84,7 +86,8 @@ impl Queue {
             counted: false,
             notify: Notify::Off,
             mode: Mode::default(),
-            patience: Patience::default(),
+            held: Held::default(),
+            spin_policy: SpinPolicy::default(),
         }
     }
 
@@ -136,9 +139,9 @@ impl Queue {
         self.mode = mode;
     }
 
-    /// How often a waiter looks before it sleeps.
-    pub(super) fn turns(&self, timeout: Timeout) -> u32 {
-        self.patience.turns(self.mode, timeout)
+    /// Polls before a waiter blocks.
+    pub(super) fn spins(&self, timeout: Timeout) -> u32 {
+        self.spin_policy.spins(self.mode, timeout)
     }
 
     /// Length and whether it can be waited on.
@@ -154,6 +157,7 @@ impl Queue {
     pub(super) fn kill(&mut self) {
         self.dead = true;
         self.events = VecDeque::new();
+        self.held = Held::default();
         self.notify(Notify::Off);
         self.look();
         self.back = Some(Box::new(NoCompletions {}));
@@ -167,7 +171,7 @@ impl Queue {
 
     /// Looks whether anything but the provider's completions is of interest.
     fn look(&mut self) {
-        let special = self.waiter || self.dead || self.counted;
+        let special = self.waiter || self.dead || self.counted || !self.held.is_empty();
         if special || !self.events.is_empty() {
             if self.back.is_none() {
                 self.back = Some(std::mem::replace(&mut self.front, Box::new(Detour {})));
@@ -194,11 +198,13 @@ impl Queue {
             return self.take_queued(event);
         }
         let mut completion = [Completion::default()];
-        let found = self.poller().poll(&mut completion) > 0;
-        if found {
-            event.complete(completion[0]);
+        while self.poller().poll(&mut completion) > 0 {
+            if self.held.is_empty() || !self.held.keep(&completion[0]) {
+                event.complete(completion[0]);
+                return true;
+            }
         }
-        found
+        false
     }
 
     fn take_queued(&mut self, event: &mut Event) -> bool {
@@ -221,8 +227,38 @@ impl Queue {
     fn collect_up_to<const MOST: usize>(&mut self) -> bool {
         let mut batch = [Completion::default(); MOST];
         let count = self.poller().poll(&mut batch);
-        self.events.extend(batch[..count].iter().copied().map(Event::from));
+        let held = &mut self.held;
+        let due = batch[..count].iter().filter(|one| held.is_empty() || !held.keep(one));
+        self.events.extend(due.copied().map(Event::from));
         count == MOST
+    }
+
+    /// Holds the receives of the endpoint of that tag back that complete from now on.
+    pub(super) fn hold_back(&mut self, tag: u64, tell: Tell) {
+        self.collect();
+        self.held.begin(tag, tell);
+        self.look();
+    }
+
+    /// Ends that; whether there were any, which are queued now.
+    pub(super) fn let_go(&mut self, tag: u64) -> bool {
+        let completions = self.held.end(tag);
+        let were_any = !completions.is_empty() && !self.dead;
+        if were_any {
+            self.events.extend(completions.into_iter().map(Event::from));
+        }
+        self.look();
+        were_any
+    }
+
+    /// Whether a held completion tells more than its queue pair knows.
+    pub(super) fn has_to_tell(&self) -> bool {
+        self.held.has_to_tell()
+    }
+
+    /// What tells a queue pair, to be called after the lock is released.
+    pub(super) fn next_to_tell(&mut self) -> Option<Tell> {
+        self.held.next_to_tell()
     }
 
     /// Whether another event would exceed the length; of meaning after `collect`.
@@ -258,7 +294,7 @@ impl Queue {
         if queued > capacity {
             return Err(Error::new(ReturnType::InvalidState, Subtype::InvalidStateEvdInUse)
                 .because(format!("{queued} events are queued, more than {capacity}"))
-                .advise("dequeue events first"));
+                .advise("dequeue some events first"));
         }
         self.poller().resize(capacity)?;
         self.capacity = capacity;

@@ -1,12 +1,16 @@
 //! Events that are raised: those of consumers, connections and errors. Completions are not; the
 //! queue takes them from the provider.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use super::queue::Raised;
 use super::{EvdInner, EventDispatcher};
 use crate::cr::ConnectionRequest;
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::event::Event;
+use crate::event::{AsyncError, Event};
 use crate::flags::EvdFlags;
+use crate::ia::{AsyncErrorSink, Object};
 
 impl EventDispatcher {
     /// Posts a software event, whose value is the consumer's own (dat_evd_post_se(3DAT)).
@@ -18,8 +22,8 @@ impl EventDispatcher {
         const POST: &str = "dat_evd_post_se";
         if !self.inner.flags.contains(EvdFlags::SOFTWARE) {
             let error = Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleEvdRequest)
-                .because("the dispatcher was not made for software events")
-                .advise("make it with DAT_EVD_SOFTWARE_FLAG");
+                .because("the dispatcher was not created for software events")
+                .advise("create it with DAT_EVD_SOFTWARE_FLAG");
             return Err(self.inner.base.describe(error, POST));
         }
         match self.inner.raise_if_room(Event::Software(value)) {
@@ -35,7 +39,7 @@ impl EvdInner {
     fn raise_if_room(&self, event: Event) -> Raised {
         let raised = self.queue.lock().raise(event, false);
         if raised == Raised::Queued {
-            self.alarm.sound();
+            self.notifier.notify();
         }
         raised
     }
@@ -49,10 +53,10 @@ impl EvdInner {
             (queue.raise(event, true), overflow)
         };
         if overflow {
-            self.alarm.overflow();
+            self.notifier.overflow();
         }
         if raised == Raised::Queued {
-            self.alarm.sound();
+            self.notifier.notify();
         }
     }
 
@@ -69,18 +73,44 @@ impl EvdInner {
             let overflow = !queue.is_dead();
             drop(queue);
             if overflow {
-                self.alarm.overflow();
+                self.notifier.overflow();
             }
             return Err(request);
         }
         queue.raise(event(request), true);
         drop(queue);
-        self.alarm.sound();
+        self.notifier.notify();
         Ok(())
     }
 
-    /// Queues an asynchronous error if there is room.
-    pub(crate) fn raise_async(&self, event: Event) -> Raised {
-        self.raise_if_room(event)
+    /// Holds the receives of an endpoint back that complete while its attempt is pending. Those
+    /// that completed before keep their places in the queue. The first one calls `tell`, without a
+    /// lock, in the thread that looks for events.
+    pub(crate) fn hold_back(&self, tag: u64, tell: impl FnOnce() + Send + 'static) {
+        let tell = Box::new(tell);
+        self.queue.lock().hold_back(tag, tell);
+    }
+
+    /// The attempt is over, and the event of that raised: what was held back follows it.
+    pub(crate) fn let_go(&self, tag: u64) {
+        let were_any = self.queue.lock().let_go(tag);
+        if were_any {
+            self.notifier.notify();
+        }
+    }
+}
+
+impl AsyncErrorSink for EvdInner {
+    fn raise(&self, error: AsyncError) {
+        // If this dispatcher is full as well, there is no other one to report that to.
+        let _ = self.raise_if_room(Event::Async(error));
+    }
+
+    fn abandon(&self) {
+        Object::abandon(self);
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
     }
 }

@@ -3,10 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::EvdInner;
-use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::compat::Compat;
 use crate::flags::{CompletionFlags, EvdFlags};
-use crate::lifecycle::Hold;
 
 /// A completion stream of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +26,14 @@ pub(super) enum Mode {
 }
 
 impl Mode {
-    /// The mode that the completion flags of an endpoint ask for; they were checked before.
-    fn of(flags: CompletionFlags) -> Self {
-        if flags.contains(CompletionFlags::UNSIGNALLED) {
+    /// The mode that the completion flags of an endpoint ask for on a dispatcher; they were
+    /// checked before. A lenient adapter leaves it to the waiter where other kinds of events may
+    /// come, since these have no flags.
+    pub(super) fn of(flags: CompletionFlags, evd: EvdFlags, compat: Compat) -> Self {
+        let is_merged = !(evd - EvdFlags::COMPLETIONS).is_empty();
+        if is_merged && compat.mixes_completion_flags() {
+            Self::Threshold
+        } else if flags.contains(CompletionFlags::UNSIGNALLED) {
             Self::Unsignalled
         } else if flags.contains(CompletionFlags::SOLICITED_WAIT) {
             Self::Solicited
@@ -39,7 +42,7 @@ impl Mode {
         }
     }
 
-    const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Threshold => "DAT_COMPLETION_EVD_THRESHOLD_FLAG (or the default)",
             Self::Unsignalled => "DAT_COMPLETION_UNSIGNALLED_FLAG",
@@ -48,7 +51,7 @@ impl Mode {
     }
 }
 
-/// The streams that feed one dispatcher; all have the same mode.
+/// The streams that feed one dispatcher; all have the same mode, unless an adapter is lenient.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     /// By endpoint: the modes of its receives and of its requests, as far as they come here.
@@ -58,30 +61,40 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// The mode that all streams have.
+    /// The mode that all streams have. Where they differ the waiter decides, as by default.
     pub(super) fn mode(&self) -> Mode {
-        let first = self.feeds.values().next();
-        first.and_then(|modes| modes.iter().flatten().next()).copied().unwrap_or_default()
+        let modes = [Mode::Threshold, Mode::Unsignalled, Mode::Solicited];
+        let mut used = modes.into_iter().filter(|mode| self.count[*mode as usize] > 0);
+        match (used.next(), used.next()) {
+            (Some(only), None) => only,
+            _ => Mode::default(),
+        }
     }
 
-    /// Adds a stream of an endpoint, or gives it another mode, if it goes with the others.
-    fn admit(
+    /// Adds a stream of an endpoint, or gives it another mode, if it goes with the others or
+    /// need not match them.
+    pub(super) fn admit(
         &mut self,
         key: (u64, Stream),
         flags: CompletionFlags,
         evd: EvdFlags,
-    ) -> std::result::Result<(), String> {
-        let mode = Mode::of(flags);
+        compat: Compat,
+    ) -> Result<(), String> {
+        let mode = Mode::of(flags, evd, compat);
+        if compat.mixes_completion_flags() {
+            self.set(key, Some(mode));
+            return Ok(());
+        }
         let other_streams = evd - EvdFlags::COMPLETIONS;
         if mode != Mode::Threshold && !other_streams.is_empty() {
             return Err(format!(
-                "{} is not possible on a dispatcher that {other_streams:?} may feed too",
+                "{} is not possible on a dispatcher that also receives {other_streams:?}",
                 mode.name()
             ));
         }
         if let Some((ep, other)) = self.opponent(key.0, mode) {
             return Err(format!(
-                "{} does not go with {} of EP {ep} on the same dispatcher",
+                "{} conflicts with {} of EP {ep} on the same dispatcher",
                 mode.name(),
                 other.name()
             ));
@@ -107,7 +120,7 @@ impl Streams {
     }
 
     /// The stream has that mode from now on, or ended.
-    fn set(&mut self, (ep, stream): (u64, Stream), mode: Option<Mode>) {
+    pub(super) fn set(&mut self, (ep, stream): (u64, Stream), mode: Option<Mode>) {
         let modes = self.feeds.entry(ep).or_default();
         if let Some(before) = std::mem::replace(&mut modes[stream as usize], mode) {
             self.count[before as usize] -= 1;
@@ -120,86 +133,8 @@ impl Streams {
         }
     }
 
-    fn remove(&mut self, key: (u64, Stream)) {
+    pub(super) fn remove(&mut self, key: (u64, Stream)) {
         self.set(key, None);
-    }
-}
-
-/// The completion streams of an endpoint, each with the dispatcher that it feeds. They end when
-/// this is dropped.
-pub(crate) struct Feeds {
-    ep: u64,
-    evds: [Option<Hold<EvdInner>>; 2],
-}
-
-impl Feeds {
-    /// No stream yet, of the endpoint of that number.
-    pub(crate) fn new(ep: u64) -> Self {
-        Self { ep, evds: [None, None] }
-    }
-
-    /// The dispatcher of a stream.
-    pub(crate) fn evd(&self, stream: Stream) -> Option<&Hold<EvdInner>> {
-        self.evds[stream as usize].as_ref()
-    }
-
-    /// Lets a stream feed a dispatcher, the receives first.
-    pub(crate) fn begin(
-        &mut self,
-        stream: Stream,
-        evd: Option<Hold<EvdInner>>,
-        flags: CompletionFlags,
-    ) -> Result<()> {
-        let Some(evd) = evd else { return Ok(()) };
-        let admitted = evd.streams.lock().admit((self.ep, stream), flags, evd.flags());
-        admitted.map_err(|reason| {
-            let name = match stream {
-                Stream::Receive => "recv_completion_flags",
-                Stream::Request => "request_completion_flags",
-            };
-            Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg6)
-                .because(format!("{name}: {reason} ({})", evd.base.label()))
-                .advise("use another dispatcher, or the flags of the streams that feed this one")
-        })?;
-        evd.refresh_notify();
-        self.evds[stream as usize] = Some(evd);
-        Ok(())
-    }
-
-    /// Whether the two streams of an endpoint go together on the same dispatcher.
-    pub(crate) fn check_pair(receive: CompletionFlags, request: CompletionFlags) -> Result<()> {
-        let (receive, request) = (Mode::of(receive), Mode::of(request));
-        if receive == request {
-            return Ok(());
-        }
-        Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg6)
-            .because(format!(
-                "request_completion_flags: {} does not go with {} of the receives on the same \
-                 dispatcher",
-                request.name(),
-                receive.name()
-            ))
-            .advise("use another dispatcher for the requests, or the same flags"))
-    }
-
-    /// Enters the streams again after others of the same endpoint have ended.
-    pub(crate) fn renew(&self, receives: CompletionFlags, requests: CompletionFlags) {
-        for (stream, flags) in [(Stream::Receive, receives), (Stream::Request, requests)] {
-            if let Some(evd) = self.evd(stream) {
-                evd.streams.lock().set((self.ep, stream), Some(Mode::of(flags)));
-                evd.refresh_notify();
-            }
-        }
-    }
-}
-
-impl Drop for Feeds {
-    fn drop(&mut self) {
-        for stream in [Stream::Receive, Stream::Request] {
-            if let Some(evd) = self.evd(stream) {
-                evd.streams.lock().remove((self.ep, stream));
-            }
-        }
     }
 }
 
@@ -210,7 +145,35 @@ mod tests {
     const DTO: EvdFlags = EvdFlags::DTO;
 
     fn admit(streams: &mut Streams, ep: u64, stream: Stream, flags: CompletionFlags) -> bool {
-        streams.admit((ep, stream), flags, DTO).is_ok()
+        streams.admit((ep, stream), flags, DTO, Compat::Strict).is_ok()
+    }
+
+    /// Adds receives by the rules of the manual page.
+    fn strictly(
+        streams: &mut Streams,
+        ep: u64,
+        flags: CompletionFlags,
+        evd: EvdFlags,
+    ) -> Result<(), String> {
+        streams.admit((ep, Stream::Receive), flags, evd, Compat::Strict)
+    }
+
+    #[test]
+    fn a_lenient_adapter_leaves_mixed_streams_to_the_waiter() {
+        let (unsignalled, merged) = (CompletionFlags::UNSIGNALLED, DTO | EvdFlags::CONNECTION);
+        let mut streams = Streams::default();
+        let mut admit = |ep, flags, evd| {
+            let key = (ep, Stream::Request);
+            streams.admit(key, flags, evd, Compat::Ofa).expect("any flags");
+            streams.mode()
+        };
+        assert_eq!(admit(1, unsignalled, DTO), Mode::Unsignalled);
+        assert_eq!(admit(2, CompletionFlags::empty(), DTO), Mode::Threshold);
+        assert_eq!(admit(2, unsignalled, DTO), Mode::Unsignalled);
+        let mut streams = Streams::default();
+        let key = (1, Stream::Receive);
+        streams.admit(key, unsignalled, merged, Compat::Ofa).expect("any flags");
+        assert_eq!(streams.mode(), Mode::Threshold);
     }
 
     #[test]
@@ -249,7 +212,7 @@ mod tests {
         assert!(admit(&mut streams, 1, Stream::Receive, threshold));
         assert!(admit(&mut streams, 1, Stream::Request, threshold));
         assert!(admit(&mut streams, 1, Stream::Request, CompletionFlags::UNSIGNALLED));
-        let refused = streams.admit((2, Stream::Receive), CompletionFlags::UNSIGNALLED, DTO);
+        let refused = strictly(&mut streams, 2, CompletionFlags::UNSIGNALLED, DTO);
         assert!(refused.is_err_and(|reason| reason.contains("of EP 1 ")));
         assert!(admit(&mut streams, 1, Stream::Receive, CompletionFlags::UNSIGNALLED));
         assert!(admit(&mut streams, 2, Stream::Receive, CompletionFlags::UNSIGNALLED));
@@ -266,10 +229,10 @@ mod tests {
         let mut streams = Streams::default();
         let merged = EvdFlags::DTO | EvdFlags::CONNECTION;
         for flags in [CompletionFlags::UNSIGNALLED, CompletionFlags::SOLICITED_WAIT] {
-            assert!(streams.admit((1, Stream::Receive), flags, merged).is_err());
+            assert!(strictly(&mut streams, 1, flags, merged).is_err());
         }
         for flags in [CompletionFlags::empty(), CompletionFlags::EVD_THRESHOLD] {
-            assert!(streams.admit((1, Stream::Receive), flags, merged).is_ok());
+            assert!(strictly(&mut streams, 1, flags, merged).is_ok());
         }
     }
 }

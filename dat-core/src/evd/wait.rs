@@ -1,15 +1,16 @@
 //! Waiting on an event dispatcher, and arming its descriptor.
 
-use std::cell::LazyCell;
 use std::os::fd::BorrowedFd;
-use std::time::Instant;
 
+use super::blocked::BlockedEvdWait;
+use super::queue::Queue;
 use super::streams::Mode;
 use super::{EvdInner, EventDispatcher};
+use crate::blocking::{WaitClock, WaitStep};
 use crate::counters::EvdCounter;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::event::Event;
-use crate::signal::Slept;
+use crate::provider::Success;
 use crate::timeout::Timeout;
 
 /// How a wait ended.
@@ -48,84 +49,86 @@ impl EventDispatcher {
     /// `DAT_ABORT` when the adapter was closed meanwhile; `DAT_INVALID_HANDLE` when it was
     /// freed.
     pub fn wait(&self, timeout: Timeout, threshold: u32, event: &mut Event) -> Result<Waited> {
-        let inner = &*self.inner;
-        // Who is answered soon needs no clock.
-        let deadline = LazyCell::new(|| timeout.deadline());
-        let begin_to_count = || _ = LazyCell::force(&deadline);
-        if let Some(more) = inner.wait_awake(timeout, threshold, event, begin_to_count) {
-            if more == 0 {
-                inner.alarm.drained();
-            }
-            return Ok(Waited::Event { more: count(more) });
+        let clock = WaitClock::new(timeout);
+        let mut success = Success::default();
+        if let Some(more) = self.spin_wait(&clock, threshold, &mut success) {
+            event.complete_dto(success.into());
+            return Ok(Waited::Event { more });
         }
+        let mut step = self.start_wait(&clock, threshold, event)?;
+        loop {
+            match step {
+                WaitStep::Done(waited) => return Ok(waited),
+                WaitStep::Blocked(mut blocked) => {
+                    let outcome = blocked.sleep();
+                    step = blocked.resume(outcome, event)?;
+                }
+            }
+        }
+    }
+
+    /// The beginning of a [`wait`](Self::wait), before others are told of the waiter: takes the
+    /// first event into the caller's storage if it comes soon and is a plain success; how many
+    /// more there are. After `None` the wait goes on with [`start_wait`](Self::start_wait).
+    #[inline(always)]
+    pub fn spin_wait(&self, clock: &WaitClock, threshold: u32, into: &mut Success) -> Option<u32> {
+        let more = self.inner.spin_wait(clock, threshold, into)?;
+        if more == 0 {
+            self.inner.notifier.drained();
+        }
+        Some(count(more))
+    }
+
+    /// Owns the dispatcher from now on, unless the wait ends at once. The sleep is left to the
+    /// caller: see [`blocking`](crate::blocking).
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    #[inline(never)]
+    pub fn start_wait(
+        &self,
+        clock: &WaitClock,
+        threshold: u32,
+        event: &mut Event,
+    ) -> Result<WaitStep<Waited, BlockedEvdWait>> {
+        let inner = &*self.inner;
         let mode = inner.streams.lock().mode();
         inner.tally().count(EvdCounter::Wait);
-        let mut queue = inner.queue.lock();
-        if queue.is_taken() {
-            return Err(inner.taken(&queue, WAIT));
-        }
-        if queue.is_unwaitable() {
-            return Err(inner.unwaitable());
-        }
-        inner.check_threshold(threshold, queue.capacity(), mode)?;
-        let threshold = threshold as usize;
-        let mut queued = queue.collect();
-        let mut evicted = false;
-        if queued < threshold && !timeout.is_zero() {
-            queue.set_waiter(true);
-            inner.alarm.begin_wait();
-            let mut arrivals = inner.arrivals(mode);
-            // The lock was held since the last look, so nobody has rung since.
-            while queued < threshold && !queue.has_to_go() {
-                inner.alarm.bell.silence();
-                if arrivals.is_some() {
-                    queue.watch();
-                } else {
-                    queue.notify(inner.alarm.wanted(mode));
-                }
-                queued = queue.collect();
-                if queued >= threshold {
-                    break;
-                }
+        let mut queue = loop {
+            let mut queue = inner.queue.lock();
+            if queue.is_taken() {
+                return Err(inner.taken(&queue, WAIT));
+            }
+            if queue.is_unwaitable() {
+                return Err(inner.unwaitable());
+            }
+            inner.check_threshold(threshold, queue.capacity(), mode)?;
+            let queued = queue.collect();
+            if let Some(tell) = queue.next_to_tell() {
                 drop(queue);
-                inner.tally().count(EvdCounter::WaitBlocked);
-                let asleep = Instant::now();
-                let slept = match arrivals {
-                    Some(arrivals) => inner.alarm.bell.sleep_beside(arrivals, *deadline),
-                    None => inner.alarm.bell.sleep(*deadline),
-                };
-                inner.tally().count(EvdCounter::WaitNotify);
-                queue = inner.queue.lock();
-                queued = queue.collect();
-                match slept {
-                    Slept::Woken if queued >= threshold => {
-                        queue.patience.learn_of_sleep(asleep.elapsed());
-                    }
-                    Slept::Woken => {}
-                    Slept::Late => break,
-                    // Its device is gone, most likely; what is still told is told by upcalls.
-                    Slept::Useless => arrivals = None,
-                }
+                tell();
+                continue;
             }
-            evicted = queue.is_evicted();
-            queue.set_waiter(false);
-            let _ = queue.notify(inner.alarm.end_wait(mode));
-        }
-        if queue.is_dead() {
-            let error = Error::new(ReturnType::Abort, Subtype::NoSubtype);
-            return Err(inner.base.describe(error, WAIT));
-        }
-        if evicted {
-            return Err(inner.unwaitable());
-        }
-        if queued >= threshold && queue.take_first(event) {
-            inner.count_receive(event);
-            if queued == 1 {
-                inner.alarm.drained();
+            if queued >= threshold as usize || clock.timeout().is_zero() {
+                return inner
+                    .end_wait(&mut queue, threshold, queued, false, event)
+                    .map(WaitStep::Done);
             }
-            return Ok(Waited::Event { more: count(queued - 1) });
-        }
-        Ok(Waited::TimedOut { queued: count(queued) })
+            break queue;
+        };
+        queue.set_waiter(true);
+        inner.notifier.begin_wait();
+        drop(queue);
+        let blocked = BlockedEvdWait {
+            evd: self.clone(),
+            mode,
+            threshold,
+            deadline: clock.deadline(),
+            beside_device: inner.arrivals(mode).is_some(),
+            asleep: None,
+            is_announced: true,
+        };
+        blocked.look(None, event)
     }
 
     /// Arms the descriptor for an event loop and looks once more: `true` when events are
@@ -159,15 +162,15 @@ impl EventDispatcher {
         if queue.is_taken() {
             return Err(inner.taken(&queue, ARM));
         }
-        inner.alarm.set_armed(true);
-        inner.alarm.bell.silence();
-        let ready = queue.notify(inner.alarm.wanted(mode));
-        Ok(queue.collect() > 0 || ready)
+        inner.notifier.set_armed(true);
+        inner.notifier.wakeup.clear();
+        let ready = queue.notify(inner.notifier.wanted(mode));
+        Ok(queue.collect() > 0 || queue.has_to_tell() || ready)
     }
 
     /// Stops what [`EventDispatcher::arm`] began, so that arrivals cost nothing again.
     pub fn disarm(&self) {
-        self.inner.alarm.set_armed(false);
+        self.inner.notifier.set_armed(false);
         self.inner.refresh_notify();
     }
 
@@ -179,7 +182,7 @@ impl EventDispatcher {
     pub fn set_unwaitable(&self) -> Result<()> {
         self.inner.base.check_live("dat_evd_set_unwaitable")?;
         self.inner.queue.lock().set_unwaitable(true);
-        self.inner.alarm.bell.ring();
+        self.inner.notifier.wakeup.signal();
         Ok(())
     }
 
@@ -195,21 +198,47 @@ impl EventDispatcher {
 }
 
 impl EvdInner {
-    /// Where completions show, when a waiter can sleep on that and on the bell at once.
-    fn arrivals(&self, mode: Mode) -> Option<BorrowedFd<'_>> {
+    /// Where completions show, when a waiter can sleep on that and on the wakeup at once.
+    pub(super) fn arrivals(&self, mode: Mode) -> Option<BorrowedFd<'_>> {
         if mode != Mode::Threshold {
             // Not every completion ends the wait there, but any can show.
             return None;
         }
         let descriptor = self.descriptor.as_deref()?.as_fd();
-        self.alarm.bell.fd().is_ok().then_some(descriptor)
+        self.notifier.wakeup.fd().is_ok().then_some(descriptor)
+    }
+
+    /// The result of a wait that ends with that many events queued.
+    pub(super) fn end_wait(
+        &self,
+        queue: &mut Queue,
+        threshold: u32,
+        queued: usize,
+        is_evicted: bool,
+        event: &mut Event,
+    ) -> Result<Waited> {
+        if queue.is_dead() {
+            let error = Error::new(ReturnType::Abort, Subtype::NoSubtype);
+            return Err(self.base.describe(error, WAIT));
+        }
+        if is_evicted {
+            return Err(self.unwaitable());
+        }
+        if queued >= threshold as usize && queue.take_first(event) {
+            self.count_receive(event);
+            if queued == 1 {
+                self.notifier.drained();
+            }
+            return Ok(Waited::Event { more: count(queued - 1) });
+        }
+        Ok(Waited::TimedOut { queued: count(queued) })
     }
 
     fn check_threshold(&self, threshold: u32, capacity: usize, mode: Mode) -> Result<()> {
         let error = if threshold == 0 || threshold as usize > capacity {
             Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3)
                 .because(format!(
-                    "threshold {threshold} is not within 1 and the queue's {capacity}"
+                    "threshold {threshold} is not between 1 and the queue length of {capacity}"
                 ))
                 .advise("wait for fewer events, or resize the queue")
         } else if threshold > 1 && mode != Mode::Threshold {

@@ -1,13 +1,13 @@
 //! The interface adapter: the root of every other object.
 
-mod books;
+mod children;
 mod close;
 mod open;
 
-pub(crate) use books::{Child, Place};
-pub(crate) use open::MAX_SEGMENTS;
+pub(crate) use children::{Child, ChildKey, Object};
 pub use open::{AsyncErrors, IaOptions, IaQuery};
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -15,30 +15,32 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use crate::attr::{EpAttributes, IaAttributes, ProviderAttributes};
+use crate::compat::Compat;
 use crate::counters::{IaCounter, Tally};
 use crate::ep::CommonAttributes;
 use crate::error::{Error, Result};
-use crate::evd::{EvdInner, EventDispatcher};
-use crate::event::{AsyncError, AsyncErrorKind, Event};
+use crate::event::{AsyncError, AsyncErrorKind};
 use crate::flags::Close;
 use crate::kind::ObjectKind;
-use crate::lifecycle::{Base, Hold};
+use crate::lifecycle::{Base, Based};
 use crate::lmr::SharedNames;
 use crate::numbering::Numbering;
 use crate::provider::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, Epochs};
-use crate::region_table::RegionTable;
+use crate::registry::ProviderUse;
+use dat_sync::region_table::RegionTable;
 
-use books::Books;
+use children::ChildTable;
 
 /// An open instance of an adapter (dat_ia_open(3DAT)). Clones name the same instance.
 ///
 /// ```
 /// use dat_core::Close;
+/// use dat_core::provider::stub::StubProvider;
 /// use dat_core::registry::Registry;
 ///
 /// let registry = Registry::new();
-/// registry.add_provider(provider_loopback::provider())?;
-/// let ia = registry.open("loopback")?;
+/// registry.add_provider(std::sync::Arc::new(StubProvider))?;
+/// let ia = registry.open("stub")?;
 /// assert!(ia.attributes().max_eps > 0);
 /// ia.close(Close::Graceful)?;
 /// # Ok::<(), dat_core::Error>(())
@@ -54,6 +56,8 @@ pub(crate) struct IaInner {
     pub(crate) name: String,
     numbering: Arc<dyn Numbering>,
     pub(crate) attributes: AdapterAttributes,
+    /// Which rules of the manual pages are relaxed.
+    pub(crate) compat: Compat,
     /// Contexts of local memory regions; posts read it without a lock.
     pub(crate) regions: Arc<RegionTable>,
     /// Until when what was found there holds.
@@ -62,22 +66,41 @@ pub(crate) struct IaInner {
     pub(crate) ep_attributes: CommonAttributes,
     /// What the consumers of the provider call their shared memory.
     pub(crate) shared_names: Arc<SharedNames>,
-    books: Books,
+    children: ChildTable,
     /// Handles, and objects but for the dispatcher that the adapter made for itself. It and the
     /// adapter keep each other; with nobody else left, the adapter is closed.
     users: AtomicUsize,
     /// Gone once the adapter is closed.
-    adapter: Mutex<Option<open::Opened>>,
-    async_evd: Mutex<Option<AsyncEvd>>,
+    adapter: Mutex<Option<Opened>>,
+    async_errors: Mutex<Option<AsyncTarget>>,
     context: AtomicU64,
     pub(crate) tally: Tally<IaCounter>,
 }
 
-/// The dispatcher of asynchronous errors.
-#[derive(Debug)]
-struct AsyncEvd {
-    hold: Hold<EvdInner>,
-    /// Whether the adapter made it, and so frees it.
+/// An adapter of a provider, and what keeps the provider in use.
+pub(crate) struct Opened {
+    adapter: Arc<dyn Adapter>,
+    _in_use: ProviderUse,
+}
+
+/// A dispatcher that takes asynchronous errors, as the adapter sees it.
+pub(crate) trait AsyncErrorSink: Based + Send + Sync {
+    /// Queues the error, if the dispatcher has a free entry.
+    fn raise(&self, error: AsyncError);
+
+    /// Frees the dispatcher even while others use it.
+    fn abandon(&self);
+
+    /// The dispatcher in its own type.
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+}
+
+/// Where asynchronous errors go.
+struct AsyncTarget {
+    sink: Arc<dyn AsyncErrorSink>,
+    /// Keeps the dispatcher from being freed.
+    hold: Box<dyn Any + Send + Sync>,
+    /// Whether the adapter created the dispatcher, and so frees it.
     own: bool,
 }
 
@@ -106,7 +129,7 @@ impl InterfaceAdapter {
     /// Whether it was not closed yet.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        !self.inner.books.is_closed()
+        !self.inner.children.is_closed()
     }
 
     /// What the adapter is and how much it holds (dat_ia_query(3DAT)).
@@ -126,14 +149,6 @@ impl InterfaceAdapter {
     #[must_use]
     pub fn default_ep_attributes(&self) -> &EpAttributes {
         &self.inner.attributes.default_ep
-    }
-
-    /// The dispatcher of asynchronous errors, unless it lies out of this consumer's scope
-    /// (dat_ia_query(3DAT)).
-    #[must_use]
-    pub fn async_evd(&self) -> Option<EventDispatcher> {
-        let evd = self.inner.async_evd.lock();
-        evd.as_ref().map(|evd| EventDispatcher::from_inner(evd.hold.arc()))
     }
 
     /// What the consumer attached to the instance; 0 before.
@@ -174,39 +189,43 @@ impl IaInner {
         }
     }
 
-    /// Takes up an object, within the limits of the adapter.
-    pub(crate) fn enroll(
+    /// Counts a new object, within the limits of the adapter, and gives it an id.
+    pub(crate) fn new_object(
         self: &Arc<Self>,
         kind: ObjectKind,
         operation: &'static str,
     ) -> Result<Base> {
         let id = self.numbering.issue(kind).map_err(|error| self.describe(error, operation))?;
-        if let Err(error) = self.books.enroll(kind, &self.attributes.ia) {
+        if let Err(error) = self.children.reserve(kind, &self.attributes.ia) {
             self.numbering.retire(kind, id);
             return Err(self.describe(error, operation));
         }
         Ok(Base::new(id, kind, Arc::clone(self)))
     }
 
-    /// Notes where an enrolled object is.
-    pub(crate) fn adopt(&self, base: &Base, child: Child, operation: &'static str) -> Result<()> {
-        let kind = child.kind();
-        let noted = self.books.adopt(base.place(), child);
-        noted.map_err(|error| self.describe(error, operation))?;
+    /// Enters an object into the table of the adapter, so that an abrupt close reaches it.
+    pub(crate) fn insert(
+        &self,
+        base: &Base,
+        child: impl Child,
+        operation: &'static str,
+    ) -> Result<()> {
+        let kind = base.kind;
+        let inserted = self.children.insert(base.child_key(), Box::new(child));
+        inserted.map_err(|error| self.describe(error, operation))?;
         if let Some((made, _)) = counters_of(kind) {
             self.tally.count(made);
         }
         Ok(())
     }
 
-    /// The objects of the adapter that a question picks. It is asked under the lock of the
-    /// books, so it must keep all that it takes: the end of an object needs that lock.
-    pub(crate) fn children<T>(&self, pick: impl Fn(&Child) -> Option<T>) -> Vec<T> {
-        self.books.pick(pick)
+    /// See [`ChildTable::select`].
+    pub(crate) fn select<C: Child, T>(&self, select: impl Fn(&C) -> Option<T>) -> Vec<T> {
+        self.children.select(select)
     }
 
-    pub(crate) fn leave(&self, kind: ObjectKind, id: u64, place: &Place) {
-        self.books.leave(kind, place);
+    pub(crate) fn remove(&self, kind: ObjectKind, id: u64, key: &ChildKey) {
+        self.children.remove(kind, key);
         self.numbering.retire(kind, id);
         if let Some((_, freed)) = counters_of(kind) {
             self.tally.count(freed);
@@ -214,23 +233,23 @@ impl IaInner {
     }
 
     pub(crate) fn reserve_reads(&self, before: (u32, u32), wanted: (u32, u32)) -> Result<()> {
-        self.books.reserve_reads(before, wanted, &self.attributes.ia)
+        self.children.reserve_reads(before, wanted, &self.attributes.ia)
     }
 
     pub(crate) fn return_reads(&self, reads: (u32, u32), instead: (u32, u32)) {
-        self.books.return_reads(reads, instead);
+        self.children.return_reads(reads, instead);
     }
 
     /// Fails once the adapter is closed.
     pub(crate) fn check_open(&self, operation: &'static str) -> Result<()> {
-        self.books.check_open().map_err(|error| self.describe(error, operation))
+        self.children.check_open().map_err(|error| self.describe(error, operation))
     }
 
     /// The provider's adapter, until the close.
     pub(crate) fn adapter(&self, operation: &'static str) -> Result<Arc<dyn Adapter>> {
         let adapter = self.adapter.lock();
         let opened = adapter.as_ref().map(|opened| Arc::clone(&opened.adapter));
-        opened.ok_or_else(|| self.describe(books::closed(), operation))
+        opened.ok_or_else(|| self.describe(children::closed(), operation))
     }
 
     /// Adds what every error of a call on the adapter says.
@@ -238,13 +257,22 @@ impl IaInner {
         error.during(operation).on(format_args!("IA {:?}", self.name))
     }
 
+    /// Whether another open instance is one of the same adapter, and, where completions matter,
+    /// has its completion queues in the same place.
+    pub(crate) fn is_same_adapter(&self, other: &Self, completions: bool) -> bool {
+        // A provider has one set of names for all of its adapters.
+        let one_provider = Arc::ptr_eq(&self.shared_names, &other.shared_names);
+        let scope = self.attributes.completion_scope;
+        let one_place = scope.is_some() && scope == other.attributes.completion_scope;
+        one_provider && self.name == other.name && (one_place || !completions)
+    }
+
     /// Reports an asynchronous error to the consumer, if it listens.
     pub(crate) fn raise_async(&self, kind: AsyncErrorKind, object: u64) {
         self.tally.count(IaCounter::AsyncError);
-        let evd = self.async_evd.lock().as_ref().map(|evd| Arc::clone(evd.hold.arc()));
-        if let Some(evd) = evd {
-            // When even this dispatcher is full there is nobody left to tell.
-            let _ = evd.raise_async(Event::Async(AsyncError { kind, object }));
+        let sink = self.async_errors.lock().as_ref().map(|target| Arc::clone(&target.sink));
+        if let Some(sink) = sink {
+            sink.raise(AsyncError { kind, object });
         }
     }
 }

@@ -5,31 +5,22 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use super::books::Books;
-use super::{AsyncEvd, IaInner, IaSink, InterfaceAdapter};
+use super::children::ChildTable;
+use super::{AsyncErrorSink, AsyncTarget, IaInner, IaSink, InterfaceAdapter, Opened};
 use crate::attr::{IaAttributes, ProviderAttributes};
 use crate::counters::Tally;
 use crate::ep::CommonAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};
-use crate::evd::{EvdOptions, EventDispatcher};
+use crate::evd::{EvdInner, EvdOptions, EventDispatcher};
 use crate::flags::EvdFlags;
 use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
-use crate::provider::{Adapter, AdapterAttributes, AdapterSink};
-use crate::region_table::RegionTable;
-use crate::registry::{ApiVersion, Candidate, ProviderUse, Registry, merge};
+use crate::provider::decorate::trace;
+use crate::provider::{AdapterAttributes, MAX_SEGMENTS};
+use crate::registry::{ApiVersion, Candidate, Registry, merge};
+use dat_sync::region_table::RegionTable;
 
 const OPEN: &str = "dat_ia_open";
-
-/// The most segments that a post can have, whatever the adapter could take: they are gathered
-/// on the stack.
-pub(crate) const MAX_SEGMENTS: usize = 32;
-
-/// An adapter of a provider, and what keeps the provider in use.
-pub(crate) struct Opened {
-    pub(crate) adapter: Arc<dyn Adapter>,
-    _in_use: ProviderUse,
-}
 
 /// How an adapter is opened (dat_ia_open(3DAT)).
 #[derive(Clone, Debug)]
@@ -142,8 +133,9 @@ impl Candidate {
     /// # Errors
     /// As [`Registry::open_with`].
     pub fn open(self, options: &IaOptions) -> Result<InterfaceAdapter> {
+        let compat = self.compat.mode().map_err(|error| self.describe(error, OPEN))?;
         let sink = Arc::new(IaSink { ia: OnceLock::new() });
-        let adapter = self.provider.open(self.request(Arc::clone(&sink) as Arc<dyn AdapterSink>));
+        let adapter = trace::open(&*self.provider, self.request(Arc::clone(&sink) as _));
         let adapter = adapter.map_err(|error| self.describe(error, OPEN))?;
         let attributes = within_reach(adapter.attributes());
         let id = self.numbering.issue(ObjectKind::Ia).map_err(|error| error.during(OPEN))?;
@@ -152,13 +144,14 @@ impl Candidate {
             numbering: self.numbering,
             name: self.adapter_name,
             attributes,
+            compat,
             regions: Arc::new(RegionTable::new()),
             epochs: Arc::default(),
             ep_attributes: CommonAttributes::default(),
             shared_names: Arc::clone(self.guard.shared_names()),
-            books: Books::default(),
+            children: ChildTable::default(),
             adapter: Mutex::new(Some(Opened { adapter, _in_use: self.guard })),
-            async_evd: Mutex::new(None),
+            async_errors: Mutex::new(None),
             users: AtomicUsize::new(0),
             context: std::sync::atomic::AtomicU64::new(0),
             tally: Tally::default(),
@@ -178,8 +171,9 @@ impl Candidate {
     /// # Errors
     /// As [`Registry::open`].
     pub fn open_query(self) -> Result<IaQuery> {
+        self.compat.mode().map_err(|error| self.describe(error, "dat_ib_open_query"))?;
         let sink = Arc::new(IaSink { ia: OnceLock::new() });
-        let adapter = self.provider.open(self.request(sink));
+        let adapter = trace::open(&*self.provider, self.request(sink));
         let adapter = adapter.map_err(|error| self.describe(error, "dat_ib_open_query"))?;
         let attributes = within_reach(adapter.attributes());
         let opened = Opened { adapter, _in_use: self.guard };
@@ -207,6 +201,15 @@ fn within_reach(mut attributes: AdapterAttributes) -> AdapterAttributes {
 }
 
 impl InterfaceAdapter {
+    /// The dispatcher of asynchronous errors, unless it is outside this consumer's scope
+    /// (dat_ia_query(3DAT)).
+    #[must_use]
+    pub fn async_evd(&self) -> Option<EventDispatcher> {
+        let sink = self.inner.async_errors.lock().as_ref().map(|it| Arc::clone(&it.sink))?;
+        let evd = sink.into_any().downcast::<EvdInner>().ok()?;
+        Some(EventDispatcher::from_inner(&evd))
+    }
+
     fn make_async_evd(&self, min_qlen: Option<u32>) -> Result<()> {
         const USUAL: u32 = 8;
         let min_qlen = min_qlen.unwrap_or_else(|| USUAL.min(self.attributes().max_evd_qlen));
@@ -228,11 +231,12 @@ impl InterfaceAdapter {
         let hold = Hold::of_any_adapter(evd.inner(), OPEN, subtype)?;
         if !hold.flags().contains(EvdFlags::ASYNC) {
             let error = Error::new(ReturnType::InvalidHandle, subtype)
-                .because(format!("the dispatcher was made for {:?}", hold.flags()))
-                .advise("make it with DAT_EVD_ASYNC_FLAG");
+                .because(format!("the dispatcher was created for {:?}", hold.flags()))
+                .advise("create it with DAT_EVD_ASYNC_FLAG");
             return Err(self.inner.describe(error, OPEN));
         }
-        *self.inner.async_evd.lock() = Some(AsyncEvd { hold, own });
+        let sink = Arc::clone(hold.arc()) as Arc<dyn AsyncErrorSink>;
+        *self.inner.async_errors.lock() = Some(AsyncTarget { sink, hold: Box::new(hold), own });
         Ok(())
     }
 }

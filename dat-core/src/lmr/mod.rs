@@ -7,30 +7,27 @@ mod sync;
 pub(crate) use shared::SharedNames;
 pub use source::MemorySource;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::{MemoryTypes, Privileges};
-use crate::ia::{Child, InterfaceAdapter};
+use crate::ia::{InterfaceAdapter, Object};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Hold, object_handle};
 use crate::mem::{Memory, Span};
 use crate::provider::MemoryRegion;
 use crate::pz::{ProtectionZone, PzInner};
-use crate::region_table::Region;
 use crate::triplet::{LmrTriplet, RmrTriplet};
+use dat_sync::region_table::Region;
 use shared::NameUse;
 
 /// A local memory region (dat_lmr_create(3DAT)).
 ///
-/// ```
-/// # use dat_core::registry::Registry;
+/// ```no_run
 /// use dat_core::{Memory, MemorySource, Privileges};
-/// # let registry = Registry::new();
-/// # registry.add_provider(provider_loopback::provider())?;
-/// # let ia = registry.open("loopback")?;
+/// # fn example(ia: &dat_core::InterfaceAdapter) -> dat_core::Result<()> {
 /// let pz = ia.pz_create()?;
 /// let memory = Memory::zeroed(8192)?;
 /// let lmr = ia.lmr_create(MemorySource::Memory(&memory), &pz, Privileges::ALL)?;
@@ -39,7 +36,8 @@ use shared::NameUse;
 /// assert!(pz.free().is_err(), "the zone is in use");
 /// lmr.free()?;
 /// pz.free()?;
-/// # Ok::<(), dat_core::Error>(())
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Clone)]
 pub struct Lmr {
@@ -101,10 +99,10 @@ impl InterfaceAdapter {
     /// Registers memory (dat_lmr_create(3DAT)).
     ///
     /// # Errors
-    /// `DAT_INVALID_PARAMETER` for an empty range, one beyond the adapter's block size or
-    /// outside its memory, or for a name that stands for other shared memory;
-    /// `DAT_INVALID_STATE` for memory that is not shared as it should be; `DAT_INVALID_HANDLE` for a zone or region that was freed or is of
-    /// another adapter; `DAT_MODEL_NOT_SUPPORTED` for a kind of memory that the provider
+    /// `DAT_LENGTH_ERROR` for an empty range; `DAT_INVALID_PARAMETER` for one beyond the
+    /// adapter's block size or outside its memory, or for a name that stands for other shared
+    /// memory; `DAT_INVALID_STATE` for memory that is not shared as it should be;
+    /// `DAT_INVALID_HANDLE` for a zone or region that was freed or is of another adapter; `DAT_MODEL_NOT_SUPPORTED` for a kind of memory that the provider
     /// doesn't register; `DAT_INSUFFICIENT_RESOURCES` with the limit that was met.
     pub fn lmr_create(
         &self,
@@ -118,19 +116,19 @@ impl InterfaceAdapter {
         self.check_memory(span, memory_type)?;
         if !Privileges::all().contains(privileges) {
             let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg6)
-                .because(format!("privileges {:#x} have unknown bits", privileges.bits()))
-                .advise("use the bits of DAT_MEM_PRIV_ALL_FLAG");
+                .because(format!("privileges {:#x} has unknown bits", privileges.bits()))
+                .advise("use only bits of DAT_MEM_PRIV_ALL_FLAG");
             return Err(ia.describe(error, CREATE));
         }
         let atomics = ia.attributes.provider.atomics_supported;
         if privileges.contains(Privileges::REMOTE_ATOMIC) && !atomics {
             let error = Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-                .because("the provider has no atomic operations");
+                .because("the provider does not support atomic operations");
             return Err(ia.describe(error, CREATE));
         }
         let pz = Hold::new(pz.inner(), ia, CREATE, Subtype::InvalidHandlePz)?;
         let name = self.take_name(&source)?;
-        let base = ia.enroll(ObjectKind::Lmr, CREATE)?;
+        let base = ia.new_object(ObjectKind::Lmr, CREATE)?;
         let region = pz
             .domain
             .register(span, granted(privileges))
@@ -140,12 +138,12 @@ impl InterfaceAdapter {
             length: span.len() as u64,
             owner: pz.owner,
             value: u64::from(region.local_key()),
-            access: granted(privileges),
+            access: granted(privileges).bits(),
         });
         let Some(context) = context else {
             let error =
                 Error::new(ReturnType::InsufficientResources, Subtype::ResourceMemoryRegion)
-                    .because("the table of region contexts is full, or there is no memory for it");
+                    .because("the table of region contexts is full, or out of memory");
             return Err(ia.describe(error, CREATE));
         };
         let inner = Arc::new(LmrInner {
@@ -159,7 +157,7 @@ impl InterfaceAdapter {
             context,
             region,
         });
-        ia.adopt(&inner.base, Child::Lmr(Arc::downgrade(&inner)), CREATE)?;
+        ia.insert(&inner.base, Arc::downgrade(&inner), CREATE)?;
         Ok(Lmr { inner })
     }
 }
@@ -169,10 +167,9 @@ impl InterfaceAdapter {
     /// else (dat_rmr_bind(3DAT) of DAT 1.2).
     #[must_use]
     pub fn lmr_of_context(&self, context: u32) -> Option<Lmr> {
-        let found = self.inner().children(|child| match child {
-            Child::Lmr(lmr) => lmr.upgrade().filter(|lmr| lmr.context() == context),
-            _ => None,
-        });
+        let found = self
+            .inner()
+            .select(|lmr: &Weak<LmrInner>| lmr.upgrade().filter(|lmr| lmr.context() == context));
         found.into_iter().next().map(|inner| Lmr { inner })
     }
 }
@@ -232,7 +229,7 @@ impl Lmr {
         let address = self.inner.piece(offset, length)?;
         if !self.inner.privileges.intersects(Privileges::REMOTE) {
             let error = Error::new(ReturnType::PrivilegesViolation, Subtype::PrivilegesRdmaRead)
-                .because("the region was registered without a remote privilege");
+                .because("the region was registered without remote privileges");
             return Err(self.inner.base.describe(error, "Lmr::remote_triplet"));
         }
         Ok(RmrTriplet { address, length, context: self.rmr_context() })
@@ -278,7 +275,7 @@ impl LmrInner {
         }
         let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1)
             .because(format!(
-                "{length} bytes at offset {offset} are not inside the {} bytes",
+                "{length} bytes at offset {offset} exceed the {} bytes",
                 self.span.len()
             ))
             .advise("keep offset + length within the region");
@@ -292,8 +289,12 @@ impl LmrInner {
         *self.uses.lock() = None;
         done
     }
+}
 
-    pub(crate) fn abandon(&self) {
+impl Object for LmrInner {
+    const KIND: ObjectKind = ObjectKind::Lmr;
+
+    fn abandon(&self) {
         if self.base.lifecycle.force() {
             // The adapter goes away; a failure leaves nothing to act on.
             let _ = self.deregister();

@@ -64,7 +64,7 @@ impl Backing {
             return Ok(Self(pieces));
         }
         Err(Error::new(ReturnType::InvalidState, Subtype::NoSubtype)
-            .because(format!("the memory at {next:#x} was not mapped as shared"))
+            .because(format!("the memory at {next:#x} is not mapped shared"))
             .advise("map it with MAP_SHARED, or attach it with shmat(2)"))
     }
 }
@@ -125,10 +125,10 @@ impl SharedNames {
             named.backing = backing;
         } else if named.length != length {
             return Err(conflict(Subtype::InvalidArg4)
-                .because(format!("the cookie stands for {} bytes, not {length}", named.length)));
+                .because(format!("the cookie identifies {} bytes, not {length}", named.length)));
         } else if named.backing != backing {
             return Err(conflict(Subtype::InvalidArg3)
-                .because("the cookie stands for other shared memory, which is registered"));
+                .because("the cookie already identifies other registered shared memory"));
         }
         named.uses += 1;
         Ok(NameUse { names: Arc::clone(self), name })
@@ -136,8 +136,10 @@ impl SharedNames {
 }
 
 fn conflict(subtype: Subtype) -> Error {
-    Error::new(ReturnType::InvalidParameter, subtype)
-        .advise("give each shared memory a cookie of its own, and register all of it under that")
+    Error::new(ReturnType::InvalidParameter, subtype).advise(
+        "use a separate cookie for each shared memory object, and register the whole \
+             object under it",
+    )
 }
 
 impl Drop for NameUse {

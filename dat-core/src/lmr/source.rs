@@ -45,10 +45,7 @@ impl InterfaceAdapter {
             MemorySource::Part(memory, range) => {
                 let span = memory.part(range.clone()).ok_or_else(|| {
                     let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3)
-                        .because(format!(
-                            "offsets {range:?} are not inside the {} bytes",
-                            memory.len()
-                        ))
+                        .because(format!("offsets {range:?} exceed the {} bytes", memory.len()))
                         .advise("keep the range within the memory");
                     self.inner().describe(error, CREATE)
                 })?;
@@ -65,20 +62,27 @@ impl InterfaceAdapter {
         })
     }
 
+    /// Checks that the adapter can register the memory.
     pub(super) fn check_memory(&self, span: Span, memory_type: MemoryTypes) -> Result<()> {
         let attributes = &self.inner().attributes;
         let fail = |error: Error| Err(self.inner().describe(error, CREATE));
         if !attributes.provider.lmr_mem_types.contains(memory_type) {
             return fail(
                 Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-                    .because(format!("the provider registers no {memory_type:?} memory")),
+                    .because(format!("the provider cannot register {memory_type:?} memory")),
+            );
+        }
+        if span.is_empty() {
+            return fail(
+                Error::new(ReturnType::LengthError, Subtype::NoSubtype)
+                    .because("a region has at least one byte"),
             );
         }
         let most = attributes.ia.max_lmr_block_size;
-        if span.is_empty() || span.len() as u64 > most {
+        if span.len() as u64 > most {
             return fail(
                 Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg4)
-                    .because(format!("length {} is not within 1 and {most}", span.len()))
+                    .because(format!("length {} exceeds the adapter's {most}", span.len()))
                     .advise("register the memory in smaller blocks"),
             );
         }

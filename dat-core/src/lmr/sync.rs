@@ -34,7 +34,7 @@ impl InterfaceAdapter {
             let context = segment.context;
             let region = ia.regions.get(context).ok_or_else(|| {
                 let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2).because(
-                    format!("segment {number}: lmr_context {context:#x} names no live region"),
+                    format!("segment {number}: lmr_context {context:#x} is not a live region"),
                 );
                 ia.describe(error, operation)
             })?;

@@ -1,4 +1,4 @@
-//! Event dispatchers: queue, alarm, bell and the completion queue below, as they are.
+//! Event dispatchers: queue, notifier, wakeup and the completion queue below, as they are.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -29,7 +29,7 @@ fn left(evd: &EventDispatcher) -> u32 {
     count
 }
 
-/// A dispatcher of the model, whose waiters sleep on its bell or on a descriptor as well.
+/// A dispatcher of the model, whose waiters sleep on its wakeup or on a descriptor as well.
 type Make = fn() -> (EventDispatcher, Completions);
 
 /// Posts a software event in a thread of its own.

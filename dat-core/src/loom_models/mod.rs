@@ -1,14 +1,10 @@
 //! Models of what sleeps and wakes: every interleaving of a few threads is tried. A wake-up that
 //! gets lost leaves a thread asleep, which ends the model with an error. `.ci/loom` runs them.
 
-mod bell;
-mod biased;
 mod dispatcher;
-mod epoch;
-mod hot;
 mod notification;
 mod provider;
-mod regions;
+mod wakeup;
 
 use loom::model;
 

@@ -7,12 +7,11 @@ use std::sync::{Arc, OnceLock};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::error::Result;
-use crate::hot::HotArc;
 use crate::provider::{
     Adapter, AdapterAttributes, CONTRACT_VERSION, Completion, CompletionDescriptor,
     CompletionFeatures, CompletionPoller, CompletionQueue, CompletionQueueParts, CompletionSink,
     Description, Discovered, ListenSink, Listener, Notify, OpenRequest, ProtectionDomain, Provider,
-    QueuePair, QueuePairSpec, stub::StubProvider,
+    QueuePair, QueuePairSpec, Reach, stub::StubProvider,
 };
 use crate::sync::Mutex;
 use crate::{AsyncErrors, EvdFlags, EvdOptions, EventDispatcher, IaOptions, InterfaceAdapter};
@@ -36,6 +35,7 @@ impl Provider for ModelProvider {
             vendor: "dat-core",
             version: (0, 1),
             contract: CONTRACT_VERSION,
+            reach: Reach::Process,
         }
     }
 
@@ -82,7 +82,7 @@ impl Adapter for ModelAdapter {
         Ok(CompletionQueueParts { queue: Arc::new(Half), poller: Box::new(Poller(shared)) })
     }
 
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<HotArc<dyn QueuePair>> {
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
         self.adapter.create_queue_pair(spec)
     }
 

@@ -9,6 +9,7 @@ use super::line::Line;
 use super::syntax::SyntaxError;
 use super::version::{LineVersion, ProviderVersion, Space};
 use crate::error::Error;
+use crate::provider::Reach;
 
 /// Where an entry comes from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,6 +91,9 @@ pub struct Entry {
     pub parameters: String,
     /// The platform parameters of its line.
     pub platform_parameters: String,
+    /// How far the provider reaches; none for a provider of C, which does not say, and where no
+    /// provider serves the entry.
+    pub reach: Option<Reach>,
     /// What the provider says of the adapter: port state, speed, address.
     pub summary: String,
     /// What is wrong with its line, where that does not have the form.
@@ -144,6 +148,7 @@ impl Entry {
             provider_version: None,
             parameters: String::new(),
             platform_parameters: String::new(),
+            reach: None,
             summary: String::new(),
             syntax_error: None,
             fate: Fate::Usable,
@@ -163,6 +168,7 @@ impl Entry {
             provider_version: Some(line.provider_version),
             parameters: line.parameters,
             platform_parameters: line.platform_parameters,
+            reach: None,
             summary: String::new(),
             syntax_error: None,
             fate,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::LISTING;
+use super::calls::LISTING;
 use super::entry::Origin;
 use super::foreign::{Registration, safety};
 use super::line::Line;
@@ -33,8 +33,8 @@ pub(super) fn corrupt(file: &Path, error: &SyntaxError) -> Error {
 /// A line for consumers in the kernel.
 pub(super) fn kernel(origin: &Origin, line: &Line) -> Error {
     listed(origin)
-        .because(format!("{} is for consumers in the kernel", line.api_version))
-        .advise("a line for user space starts its API version with u")
+        .because(format!("{} is for kernel consumers", line.api_version))
+        .advise("the API version of a user-space line starts with u")
 }
 
 /// A line for consumers of another version.
@@ -43,7 +43,7 @@ pub(super) fn other_version(origin: &Origin, offered: LineVersion, asked: ApiVer
         if asked.accepts_major(offered) { Subtype::MinorNotFound } else { Subtype::MajorNotFound };
     listed(origin)
         .with_subtype(subtype)
-        .because(format!("registered for {offered}, asked for {asked}"))
+        .because(format!("registered for {offered}, requested {asked}"))
 }
 
 /// A line whose library is no provider that was added.
@@ -60,8 +60,8 @@ pub(super) fn foreign(origin: &Origin, line: &Line, providers: &[Arc<Registered>
     };
     listed(origin)
         .because(format!(
-            "{library} is not the name of a provider here, so it is a shared object of C, \
-             and the C library (libdat2) loads such lines"
+            "{library} is not a built-in provider but a shared object, which only the C library \
+             (libdat2) loads"
         ))
         .advise(advice)
 }
@@ -71,21 +71,24 @@ pub(super) fn unsafe_for_threads(origin: &Origin) -> Error {
     let (is, asked) = (safety(false), safety(true));
     listed(origin)
         .with_subtype(Subtype::ThreadSafetyNotFound)
-        .because(format!("registered as {is}, asked for {asked}"))
+        .because(format!("registered as {is}, requested {asked}"))
         .advise("open it as nonthreadsafe and use it from one thread at a time")
 }
 
 /// A name with IA parameters, for a library that gets its own once, when it is loaded.
 pub(super) fn parameters_for_c(origin: &Origin, line: &Line) -> Error {
     listed(origin)
-        .because(format!("{} takes no parameters with the name", shown(&line.library)))
-        .advise("leave out the ? and what follows; the line has a field for its parameters")
+        .because(format!("{} does not accept parameters in the name", shown(&line.library)))
+        .advise("remove the ? and what follows; put parameters into the dat.conf line")
 }
 
 /// A provider that registered itself with the C library, for a consumer of the Rust API.
 pub(super) fn registered_for_c(registration: &Registration) -> Error {
     listed(Origin::Registered)
-        .because(format!("the {registration} is of C, and the C library (libdat2) opens it"))
+        .because(format!(
+            "the {registration} is a C provider, which only the C library (libdat2) \
+             opens"
+        ))
         .advise("open it through libdat2")
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::Registry;
+use super::calls::OPEN;
 use super::entry::Origin;
 use super::foreign::{Demand, Library, Registration};
 use super::uses::Candidate;
-use super::{OPEN, Registry};
 use crate::error::{Error, Result, ReturnType, Subtype};
 
 /// Something to open a name with.
@@ -41,8 +42,8 @@ impl Registry {
     ///
     /// Entries of the same standing are tried in the order of the files. Lesser ones
     /// (`nondefault` lines, then libraries of C that promise more safety for threads than was
-    /// asked for, then what is discovered) only where no better one is usable: a line whose
-    /// library is [`Refusal::Unusable`] holds nothing back. What became of a library is kept
+    /// asked for, then entries of a larger minor version, then what is discovered) only where no
+    /// better one is usable: a line whose library is [`Refusal::Unusable`] holds nothing back. What became of a library is kept
     /// for [`Registry::list`] until the next attempt.
     ///
     /// ```
@@ -136,7 +137,7 @@ pub(crate) fn merge(name: &str, mut failures: Vec<Error>) -> Error {
             (error.return_type(), error.subtype())
         });
     Error::new(return_type, subtype).during(OPEN).on(format!("IA {name:?}")).because(format!(
-        "none of {} entries opened: {}",
+        "none of {} entries could be opened: {}",
         texts.len(),
         texts.join(" | ")
     ))

@@ -5,10 +5,10 @@
 //! which order, and keeps what came of it for the listing.
 
 use super::entry::Origin;
+use super::failure;
 use super::line::Line;
 use super::version::{ApiVersion, LineVersion};
-use super::{ADD, REMOVE, Registry, failure};
-use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::error::Error;
 
 /// What a consumer asks of an entry besides its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,49 +75,4 @@ impl std::fmt::Display for Registration {
 /// The word of a line.
 pub(super) fn safety(thread_safe: bool) -> &'static str {
     if thread_safe { "threadsafe" } else { "nonthreadsafe" }
-}
-
-impl Registry {
-    /// Adds a provider of C that no line names. It goes before all lines of its name.
-    ///
-    /// # Errors
-    /// `DAT_PROVIDER_ALREADY_REGISTERED` when the same is there; `DAT_INVALID_PARAMETER` for a
-    /// name that can't be looked up; `DAT_MODEL_NOT_SUPPORTED` unless the registry is
-    /// [`Registry::hosting`].
-    pub fn add_registration(&self, registration: Registration) -> Result<()> {
-        let describe = |error: Error| error.during(ADD).on(&registration);
-        if !self.hosts() {
-            let error = Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-                .because("only the C libraries open providers of C");
-            return Err(describe(error));
-        }
-        if let Some(error) = super::refusal::bad_length(&registration.name) {
-            return Err(describe(error.with_subtype(Subtype::InvalidArg2)));
-        }
-        let mut registrations = self.shared.registrations.write();
-        if registrations.contains(&registration) {
-            let error = Error::new(ReturnType::ProviderAlreadyRegistered, Subtype::NoSubtype)
-                .because("the name is registered for that version and thread safety")
-                .advise("remove the other provider first");
-            return Err(describe(error));
-        }
-        registrations.push(registration);
-        Ok(())
-    }
-
-    /// Removes a provider of C that no line names.
-    ///
-    /// # Errors
-    /// `DAT_PROVIDER_NOT_FOUND` when it is not there.
-    pub fn remove_registration(&self, registration: &Registration) -> Result<()> {
-        let mut registrations = self.shared.registrations.write();
-        let Some(place) = registrations.iter().position(|other| other == registration) else {
-            return Err(Error::new(ReturnType::ProviderNotFound, Subtype::NameNotRegistered)
-                .during(REMOVE)
-                .on(registration)
-                .because("no provider registered itself as that"));
-        };
-        registrations.remove(place);
-        Ok(())
-    }
 }

@@ -2,11 +2,13 @@
 
 use std::fmt;
 
-use super::MAX_NAME;
 use super::scan::{Field, Scanner, shown};
 use super::suggest::nearest;
 use super::syntax::SyntaxError;
 use super::version::{LineVersion, ProviderVersion};
+
+/// Maximum length of the name of an interface adapter, in bytes.
+pub const MAX_NAME: usize = 255;
 
 /// What each field is called, in the order of the line.
 const FIELDS: [&str; 8] = [
@@ -121,7 +123,7 @@ impl<'a> Reader<'a> {
             Some(extra) => {
                 let expected = "the end of the line after eight fields";
                 Err(SyntaxError::at(extra.column, expected, extra.shown())
-                    .hinted("a field that contains blanks goes in double quotes"))
+                    .hinted("enclose a field that contains blanks in double quotes"))
             }
         }
     }
@@ -133,7 +135,7 @@ impl<'a> Reader<'a> {
         field.ok_or_else(|| {
             let expected = format!("{} (field {} of 8)", FIELDS[self.read - 1], self.read);
             SyntaxError::at(self.scanner.column(), expected, "the end of the line")
-                .hinted("a line has eight fields; \"\" stands for an empty one")
+                .hinted("a line has eight fields; write \"\" for an empty one")
         })
     }
 

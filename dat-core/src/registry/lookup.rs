@@ -10,17 +10,25 @@ use super::foreign::{Demand, Registration};
 use super::line::Line;
 use super::source::{Configuration, Record};
 use super::uses::Registered;
-use super::version::{ProviderVersion, Space};
+use super::version::{LineVersion, ProviderVersion, Space};
 use crate::error::{Error, Result};
-use crate::provider::Provider;
+use crate::provider::{Provider, Reach};
 
 /// An entry, and what would open it.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) entry: Entry,
     pub(super) server: Option<Server>,
-    /// Of C, and not registered for what was asked for, but for more.
-    exceeding: bool,
+    excess: Excess,
+}
+
+/// In what an entry offers more than the demand asks for; an exact entry goes before it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Excess {
+    /// A provider of C that is safe for threads, for a consumer that does not need that.
+    threads: bool,
+    /// A larger minor version of the API.
+    minor: bool,
 }
 
 /// What opens an entry.
@@ -34,10 +42,20 @@ pub(super) enum Server {
     Registered(Registration),
 }
 
+impl Server {
+    /// How far the provider reaches; one of C does not say.
+    fn reach(&self) -> Option<Reach> {
+        match self {
+            Self::Provider(registered) => Some(registered.description.reach),
+            Self::Library(_) | Self::Registered(_) => None,
+        }
+    }
+}
+
 impl Found {
     /// One that serves as asked for, or not at all.
     fn new(entry: Entry, server: Option<Server>) -> Self {
-        Self { entry, server, exceeding: false }
+        Self { entry, server, excess: Excess::default() }
     }
 
     fn is_usable_as(&self, name: &str) -> bool {
@@ -52,7 +70,8 @@ impl Found {
             (_, true) => 1,
             (_, false) => 2,
         };
-        class + if self.exceeding { 3 } else { 0 }
+        let Excess { threads, minor } = self.excess;
+        class + if threads { 3 } else { 0 } + if minor { 6 } else { 0 }
     }
 }
 
@@ -96,7 +115,7 @@ impl Survey<'_> {
             Err(reason) => (None, Fate::Unusable(reason)),
         };
         let mut found = Found::new(Entry::of_registration(registration, fate), server);
-        found.exceeding = self.exceeds(registration.thread_safe);
+        found.excess = self.excess(registration.version, registration.thread_safe);
         found
     }
 
@@ -126,9 +145,11 @@ impl Survey<'_> {
                     Ok(server) => (Some(server), Fate::Usable),
                     Err(reason) => (None, Fate::Unusable(reason)),
                 };
-                let exceeding =
-                    matches!(server, Some(Server::Library(_))) && self.exceeds(line.thread_safe);
-                Found { entry: Entry::of_line(origin, line, fate), server, exceeding }
+                let mut excess = self.excess(line.api_version, line.thread_safe);
+                excess.threads &= matches!(server, Some(Server::Library(_)));
+                let mut entry = Entry::of_line(origin, line, fate);
+                entry.reach = server.as_ref().and_then(Server::reach);
+                Found { entry, server, excess }
             }
             Err(error) => {
                 let mut entry = Entry::unusable(origin, failure::corrupt(file, error));
@@ -169,8 +190,11 @@ impl Survey<'_> {
         Ok(())
     }
 
-    fn exceeds(&self, thread_safe: bool) -> bool {
-        self.demand.thread_safe == Some(false) && thread_safe
+    fn excess(&self, version: LineVersion, thread_safe: bool) -> Excess {
+        Excess {
+            threads: self.demand.thread_safe == Some(false) && thread_safe,
+            minor: self.demand.version.is_exceeded_by(version),
+        }
     }
 }
 
@@ -188,6 +212,7 @@ fn discover(server: &Arc<Registered>) -> Vec<Found> {
             provider_version: Some(version.clone()),
             parameters: String::new(),
             platform_parameters: String::new(),
+            reach: Some(server.description.reach),
             summary: adapter.summary,
             syntax_error: None,
             fate: adapter.unusable.map_or(Fate::Usable, Fate::Unusable),

@@ -25,6 +25,8 @@
 //! # Ok::<(), dat_core::Error>(())
 //! ```
 
+mod announce;
+mod calls;
 mod entry;
 mod failure;
 mod find;
@@ -32,6 +34,7 @@ mod foreign;
 mod line;
 mod lookup;
 mod refusal;
+mod registration;
 mod related;
 mod scan;
 mod source;
@@ -42,11 +45,12 @@ mod tests;
 mod uses;
 mod version;
 
+pub use announce::Announced;
 pub use entry::{Entry, Fate, Origin};
 pub(crate) use find::merge;
 pub use find::{Choice, Refusal};
 pub use foreign::{Demand, Library, Registration};
-pub use line::Line;
+pub use line::{Line, MAX_NAME};
 pub use source::{Configuration, Record};
 pub use suggest::nearest;
 pub use syntax::SyntaxError;
@@ -54,25 +58,18 @@ pub use uses::{Candidate, ProviderUse};
 pub use version::{ApiVersion, LineVersion, ProviderVersion, Space};
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 
+use crate::compat::CompatWord;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::numbering::{Numbering, Sequence};
 use crate::provider::{CONTRACT_VERSION, Provider};
+use calls::{ADD, REMOVE};
 use lookup::{Asked, Found, Server, Survey, shadow};
 use uses::Registered;
-
-/// The longest name of an interface adapter, in bytes.
-pub const MAX_NAME: usize = 255;
-
-/// The manual pages that errors name.
-const OPEN: &str = "dat_ia_open";
-const LISTING: &str = "dat_registry_list_providers";
-const ADD: &str = "dat_registry_add_provider";
-const REMOVE: &str = "dat_registry_remove_provider";
 
 /// The names that can be opened and the providers that serve them.
 ///
@@ -90,6 +87,8 @@ struct Shared {
     providers: RwLock<Vec<Arc<Registered>>>,
     /// Whether the owner can load and open what is written in C.
     hosting: AtomicBool,
+    /// The mode of adapters whose names and lines say nothing of it.
+    compat: OnceLock<CompatWord>,
     registrations: RwLock<Vec<Registration>>,
     /// Why the libraries of lines could not be used the last time.
     unusable: RwLock<BTreeMap<Origin, Error>>,
@@ -123,6 +122,7 @@ impl Registry {
             numbering,
             providers: RwLock::default(),
             hosting: AtomicBool::new(false),
+            compat: OnceLock::new(),
             registrations: RwLock::default(),
             unusable: RwLock::default(),
         };
@@ -135,6 +135,15 @@ impl Registry {
     #[must_use]
     pub fn hosting(self) -> Self {
         self.shared.hosting.store(true, Ordering::Relaxed);
+        self
+    }
+
+    /// The registry, whose adapters are opened in the [`Compat`](crate::Compat) mode of that word,
+    /// the value of [`Compat::VARIABLE`](crate::Compat::VARIABLE), unless their name or line
+    /// gives another. A word of no mode is told by each open. The first call counts.
+    #[must_use]
+    pub fn with_compat(self, word: impl Into<String>) -> Self {
+        let _ = self.shared.compat.set(CompatWord::of_variable(word.into()));
         self
     }
 
@@ -324,12 +333,15 @@ impl Registry {
         let take = |Found { entry, server, .. }: &Found| match server.as_ref()? {
             Server::Provider(server) => {
                 let registered = providers.iter().find(|it| Arc::ptr_eq(it, server))?;
+                let (compat, parameters) = CompatWord::split(&asked.parameters(&entry.parameters));
+                let compat = compat.or_else(|| self.shared.compat.get().cloned());
                 Some(Choice::Provider(Candidate {
                     provider: Arc::clone(&registered.provider),
                     guard: ProviderUse::take(registered),
                     numbering: Arc::clone(&self.shared.numbering),
                     adapter_name: entry.name.clone(),
-                    parameters: asked.parameters(&entry.parameters),
+                    parameters,
+                    compat: compat.unwrap_or_default(),
                     origin: entry.origin.clone(),
                 }))
             }

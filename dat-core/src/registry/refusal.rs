@@ -1,12 +1,14 @@
 //! Why a name can't be opened, in words, from the fates of what was found.
 
+use super::calls::OPEN;
 use super::entry::{Entry, Origin};
 use super::failure::listing;
+use super::line::MAX_NAME;
 use super::lookup::{Asked, Found};
 use super::scan::shown;
 use super::suggest::nearest;
 use super::version::{ApiVersion, LineVersion, Space};
-use super::{MAX_NAME, OPEN};
+
 use crate::error::{Error, ReturnType, Subtype};
 
 /// The error of a name that no look-up can find.
@@ -20,7 +22,7 @@ pub(super) fn bad_length(name: &str) -> Option<Error> {
     let reason = match name.len() {
         0 => "the name is empty".to_owned(),
         length if length > MAX_NAME => {
-            format!("the name has {length} bytes, and {MAX_NAME} are the most")
+            format!("the name has {length} bytes; the maximum is {MAX_NAME}")
         }
         _ => return None,
     };
@@ -64,9 +66,9 @@ fn unknown(asked: Asked<'_>, found: &[Found]) -> Error {
         }
     }
     let mut reason = match usable.as_slice() {
-        [] => "no adapter has that name, and none can be opened".to_owned(),
+        [] => "no adapter has that name, and no adapter can be opened".to_owned(),
         usable => format!(
-            "no adapter has that name; those that can be opened are {}",
+            "no adapter has that name; the adapters that can be opened are {}",
             listing(usable.iter().map(|name| shown(name)))
         ),
     };
@@ -93,7 +95,7 @@ fn unusable(entries: &[&Entry]) -> Error {
         false => Subtype::NameNotRegistered,
     };
     let error =
-        not_found(subtype).because(format!("nothing of that name can be used here: {reasons}"));
+        not_found(subtype).because(format!("no entry with that name can be used here: {reasons}"));
     match entries.iter().find_map(|entry| entry.fate.reason()) {
         Some(reason) => error.advise(reason.advice().to_owned()),
         None => error,
@@ -115,12 +117,12 @@ fn other_versions(asked: ApiVersion, entries: &[&Entry], corrupt: &[&Entry]) -> 
     versions.sort();
     versions.dedup();
     let places = listing(entries.iter().map(|entry| entry.origin.to_string()));
-    let mut reason = format!("registered for {}, asked for {asked} ({places})", listing(versions));
+    let mut reason = format!("registered for {}, requested {asked} ({places})", listing(versions));
     for entry in corrupt {
         reason = format!("{reason}; in error: {}", reason_of(entry));
     }
     Some(not_found(subtype).because(reason).advise(format!(
-        "ask for the version that is registered, or add a line for {asked} to the configuration"
+        "request the registered version, or add a line for {asked} to the configuration"
     )))
 }
 

@@ -25,7 +25,7 @@ impl<'a> Field<'a> {
                 let offset = error.valid_up_to();
                 let column = self.column + usize::from(self.quoted) + offset;
                 let found = format!("the byte {:#04x}", self.raw[offset]);
-                Err(SyntaxError::at(column, "text in UTF-8", found))
+                Err(SyntaxError::at(column, "UTF-8 text", found))
             }
         }
     }
@@ -121,7 +121,7 @@ impl<'a> Scanner<'a> {
         loop {
             match self.peek() {
                 None => {
-                    let expected = "a closing quote for the one that opens here";
+                    let expected = "a closing quote for the quote that opens here";
                     return Err(SyntaxError::at(column, expected, "the end of the line")
                         .hinted("write \\\" for a quote that is part of the text"));
                 }
@@ -151,8 +151,8 @@ impl<'a> Scanner<'a> {
     }
 
     fn carriage_return(&self) -> SyntaxError {
-        SyntaxError::at(self.column(), "a line without carriage returns", "a carriage return")
-            .hinted("convert the file to lines that end in a newline only")
+        SyntaxError::at(self.column(), "a line without a carriage return", "a carriage return")
+            .hinted("convert the file to Unix line endings")
     }
 }
 

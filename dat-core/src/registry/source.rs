@@ -11,7 +11,7 @@ use super::line::Line;
 use super::syntax::SyntaxError;
 use crate::error::Error;
 
-/// The variable that names the one configuration file to read.
+/// The variable that names the only configuration file to read.
 const OVERRIDE: &str = "DAT_OVERRIDE";
 /// No configuration is longer; a device or a log named by mistake is not read without end.
 const MAX_FILE: u64 = 1 << 20;
@@ -116,7 +116,7 @@ fn read_bytes(file: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(file)?.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_FILE {
-        return Err(io::Error::other(format!("it is longer than {MAX_FILE} bytes")));
+        return Err(io::Error::other(format!("longer than {MAX_FILE} bytes")));
     }
     Ok(bytes)
 }
@@ -145,16 +145,16 @@ fn is_configuration(name: &OsStr) -> bool {
 
 fn empty_override() -> Error {
     listed(OVERRIDE)
-        .because("the variable is set to nothing, so no configuration file is read")
+        .because("the variable is empty, so no configuration file is read")
         .advise("unset it to read /etc/dat.conf, or set it to a file")
 }
 
 fn unreadable(file: &Path, overriding: bool, error: &io::Error) -> Record {
     let file: Arc<Path> = file.into();
     let (what, advice) = if overriding {
-        ("DAT_OVERRIDE names a file that can't be read", "correct DAT_OVERRIDE, or unset it")
+        ("cannot read the file that DAT_OVERRIDE names", "correct or unset DAT_OVERRIDE")
     } else {
-        ("the configuration file can't be read", "make it readable, or take it away")
+        ("cannot read the configuration file", "make it readable, or remove it")
     };
     let reason = listed(file.display()).advise(advice);
     let reason = match error.raw_os_error() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::entry::Origin;
+use crate::compat::CompatWord;
 use crate::lmr::SharedNames;
 use crate::numbering::Numbering;
 use crate::provider::{AdapterSink, Description, OpenRequest, Provider};
@@ -89,8 +90,11 @@ pub struct Candidate {
     pub guard: ProviderUse,
     /// The name to open: of the line, or of the adapter that the provider discovered.
     pub adapter_name: String,
-    /// The IA parameters of the line, then those that followed `?` in the name.
+    /// The IA parameters of the line, then those that followed `?` in the name, without the mode
+    /// of compatibility.
     pub parameters: String,
+    /// Which rules of the manual pages are relaxed.
+    pub(crate) compat: CompatWord,
     /// Where the candidate comes from.
     pub origin: Origin,
     /// What numbers the objects of the registry.

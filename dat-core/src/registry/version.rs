@@ -14,16 +14,23 @@ impl ApiVersion {
     /// DAT 2.0.
     pub const V2_0: Self = Self::new(2, 0);
 
-    /// Just that version.
+    /// That version, or a larger minor version of the same major one
+    /// (dat_registry_list_providers(3DAT)).
     #[must_use]
     pub const fn new(major: u32, minor: u32) -> Self {
         Self(Some((major, minor)))
     }
 
-    /// Whether a line of that version serves the consumer.
+    /// Whether a line of that version serves the consumer: one of the same major version and of
+    /// the same minor version or a larger one.
     #[must_use]
     pub fn accepts(self, offered: LineVersion) -> bool {
-        self.0.is_none_or(|asked| asked == (offered.major, offered.minor))
+        self.0.is_none_or(|(major, minor)| offered.major == major && offered.minor >= minor)
+    }
+
+    /// Whether a line of that version serves the consumer only because no exact one does.
+    pub(super) fn is_exceeded_by(self, offered: LineVersion) -> bool {
+        self.0.is_some_and(|(major, minor)| offered.major == major && offered.minor > minor)
     }
 
     /// Whether a line of that version has the major number that was asked for.

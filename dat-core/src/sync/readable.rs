@@ -3,35 +3,35 @@
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
-use crate::signal::Slept;
+use crate::blocking::{WaitOutcome, time_left};
 
-/// Sleeps until the bell or what is beside it is readable, or until the deadline. Signals that
-/// are handled meanwhile end nothing.
+/// Sleeps until the wakeup or the descriptor beside it is readable, or until the deadline. Signals
+/// that are handled meanwhile end nothing.
 pub(crate) fn await_readable(
-    bell: BorrowedFd<'_>,
+    wakeup: BorrowedFd<'_>,
     beside: BorrowedFd<'_>,
     deadline: Option<Instant>,
-) -> Slept {
+) -> WaitOutcome {
     loop {
-        let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-        let mut both = [bell, beside].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-        let found = ppoll(&mut both, left.map(TimeSpec::from_duration), None);
-        let shows = |index: usize, flags| {
-            both[index].revents().is_some_and(|events: PollFlags| events.intersects(flags))
-        };
-        let broken = PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL;
+        let left = time_left(deadline).map(|left| Timespec::try_from(left).unwrap_or(LONG));
+        let mut both = [wakeup, beside].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        let found = poll(&mut both, left.as_ref());
+        let shows = |index: usize, flags| both[index].revents().intersects(flags);
+        let broken = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
         match found {
-            Ok(0) => return Slept::Late,
-            Ok(_) if shows(0, PollFlags::all()) || shows(1, PollFlags::POLLIN) => {
-                return Slept::Woken;
+            Ok(0) => return WaitOutcome::TimedOut,
+            Ok(_) if shows(0, PollFlags::all()) || shows(1, PollFlags::IN) => {
+                return WaitOutcome::Woken;
             }
-            Ok(_) if shows(1, broken) => return Slept::Useless,
-            Err(Errno::EINTR) | Ok(_) => {}
-            Err(_) => return Slept::Useless,
+            Ok(_) if shows(1, broken) => return WaitOutcome::Unavailable,
+            Err(Errno::INTR) | Ok(_) => {}
+            Err(_) => return WaitOutcome::Unavailable,
         }
     }
 }
+
+/// A day, for a time that is too long to be told.
+const LONG: Timespec = Timespec { tv_sec: 86_400, tv_nsec: 0 };

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use dat_core::error::{Result, Subtype};
 use dat_core::flags::CompletionFlags;
 use dat_core::provider::{
-    Completion, CompletionFeatures, DATAGRAM_PREFIX, HotWeak, RemoteAddress, Request, Service,
+    Completion, CompletionFeatures, DATAGRAM_PREFIX, RemoteAddress, Request, Service,
 };
 use dat_core::{DtoStatus, Operation};
+use dat_sync::SlabWeak;
 
 use super::receive::{Arrival, Inbound, Rq};
 use super::state::{Endpoint, State};
@@ -20,19 +21,19 @@ impl Endpoint {
     pub(crate) fn check_datagrams(&self) -> Result<()> {
         let sq = self.sq.lock();
         if sq.retired || sq.service != Service::Datagram {
-            return Err(sq.state.refusal().because("the queue pair carries no datagrams"));
+            return Err(sq.state.refusal().because("the queue pair does not support datagrams"));
         }
         Ok(())
     }
 
     /// Where datagrams to this queue pair go.
     pub(crate) fn datagram_address(&self) -> RemoteAddress {
-        let handle = Arc::new(HotWeak::clone(&self.me));
+        let handle = Arc::new(SlabWeak::clone(&self.me));
         RemoteAddress { address: self.host.address(), number: self.number, handle }
     }
 
     pub(super) fn datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
-        let Some(target) = to.handle.downcast_ref::<HotWeak<Self>>() else {
+        let Some(target) = to.handle.downcast_ref::<SlabWeak<Self>>() else {
             return Err(foreign("address", Subtype::InvalidArg4));
         };
         // One that is gone gets nothing, and nobody is told: so it is with datagrams.

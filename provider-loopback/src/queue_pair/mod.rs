@@ -22,84 +22,82 @@ use dat_core::Failure;
 use dat_core::error::{Result, Subtype};
 use dat_core::flags::Close;
 use dat_core::provider::{
-    BindRequest, ConnectRequest, HotArc, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest,
+    BindRequest, ConnectRequest, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest,
     RemoteAddress, Request,
 };
+use dat_sync::SlabArc;
 
-use crate::errors::{foreign, wrong_state};
+use crate::errors::foreign;
+
+/// A queue pair as the core holds it. Connections and peers refer to the endpoint behind it, which
+/// lies in a slab with the others.
+pub(crate) struct QpHandle(SlabArc<Endpoint>);
 
 /// The endpoint behind a queue pair of the contract.
-pub(crate) fn find(queue_pair: &dyn QueuePair) -> Result<HotArc<Endpoint>> {
-    match queue_pair.as_any().downcast_ref::<Endpoint>() {
-        Some(endpoint) => endpoint.shared(),
+pub(crate) fn find(queue_pair: &dyn QueuePair) -> Result<SlabArc<Endpoint>> {
+    match queue_pair.as_any().downcast_ref::<QpHandle>() {
+        Some(handle) => Ok(SlabArc::clone(&handle.0)),
         None => Err(foreign("queue pair", Subtype::InvalidHandleEp)),
     }
 }
 
-impl Endpoint {
-    /// Itself, to keep. Only one whose last reference is going has none.
-    fn shared(&self) -> Result<HotArc<Self>> {
-        self.me.upgrade().ok_or_else(|| wrong_state(Subtype::NoSubtype))
-    }
-}
-
-impl QueuePair for Endpoint {
+impl QueuePair for QpHandle {
     fn as_any(&self) -> &dyn Any {
         self
     }
 
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
-        self.receive(receive)
+        self.0.receive(receive)
     }
 
     fn post_request(&self, request: &Request<'_>) -> Result<()> {
-        self.request(request)
+        self.0.request(request)
     }
 
     fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
-        self.datagram(to, request)
+        self.0.datagram(to, request)
     }
 
     fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {
-        self.bind(bind)
+        self.0.bind(bind)
     }
 
     fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
-        Self::begin_connect(self.shared()?, request)
+        Endpoint::begin_connect(SlabArc::clone(&self.0), request)
     }
 
     fn connecting_port(&self) -> Option<u64> {
-        match self.sq.lock().state {
+        match self.0.sq.lock().state {
             State::Connecting { port, .. } => Some(port),
             _ => None,
         }
     }
 
     fn disconnect(&self, how: Close) {
-        self.end(how);
+        self.0.end(how);
     }
 
     fn reset(&self) -> Result<()> {
-        self.begin_anew()
+        self.0.begin_anew()
     }
 
     fn modify(&self, spec: QueuePairSpec) -> Result<()> {
-        self.set(&spec)
+        self.0.set(&spec)
     }
 
     fn outstanding(&self) -> Outstanding {
-        let requests = self.sq.lock().waiting();
-        let receives = self.posted();
+        let requests = self.0.sq.lock().waiting();
+        let receives = self.0.posted();
         Outstanding { receives, requests }
     }
 
     fn failure(&self) -> Option<Failure> {
-        let requests = self.sq.lock().requests.outlet.clone();
-        let receives = self.rq.lock().receives.outlet.clone();
+        let requests = self.0.sq.lock().requests.outlet.clone();
+        let receives = self.0.rq.lock().receives.outlet.clone();
         requests.failure().or_else(|| receives.failure())
     }
 
     fn retire(&self) {
-        self.end_for_good();
+        self.0.end_for_good();
     }
 }

@@ -144,6 +144,5 @@ impl Endpoint {
 
 #[cold]
 fn is_shared() -> Error {
-    wrong_state(Subtype::InvalidStateSrqInUse)
-        .because("the queue pair takes its receives from a shared receive queue")
+    wrong_state(Subtype::InvalidStateSrqInUse).because("the queue pair uses a shared receive queue")
 }

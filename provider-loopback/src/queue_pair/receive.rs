@@ -9,10 +9,9 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use dat_core::flags::CompletionFlags;
-use dat_core::provider::{
-    Completion, CompletionFeatures, Epochs, HotArc, HotWeak, ReceiveRequest, Segment,
-};
+use dat_core::provider::{Completion, CompletionFeatures, Epochs, ReceiveRequest, Segment};
 use dat_core::{DtoStatus, Operation};
+use dat_sync::{SlabArc, SlabWeak};
 
 use super::Lookout;
 use super::execute::{Step, execute};
@@ -76,6 +75,11 @@ impl Direction {
     pub(super) fn pass(&self) {
         self.0.pass();
     }
+
+    /// The same without a fence, unless another thread has the bias; whether it was enough.
+    pub(super) fn pass_without_fence(&self) -> bool {
+        self.0.pass_without_fence()
+    }
 }
 
 /// Being inside of a [`Direction`]; the end of it notes what requests will find.
@@ -123,7 +127,7 @@ pub(crate) enum Inbound {
 /// The peer, as the origin of requests.
 pub(crate) struct Source {
     pub(crate) link: u64,
-    pub(super) peer: HotArc<Endpoint>,
+    pub(super) peer: SlabArc<Endpoint>,
     pub(super) requester: Requester,
     /// Requests that wait for a receive, or behind one that does.
     pub(super) waiting: Ring<Pending>,
@@ -157,7 +161,7 @@ pub(crate) struct Receives {
     pub(super) segments: Vec<Segment>,
     pub(super) shared: Option<Box<SharedReceives>>,
     /// The queue pair itself, for shared receive queues to find it again.
-    pub(super) me: HotWeak<Endpoint>,
+    pub(super) me: SlabWeak<Endpoint>,
 }
 
 /// What a receive is told of the request that completed it.
@@ -304,7 +308,7 @@ impl Rq {
         }
         source.closing.then(|| Finish {
             link: source.link,
-            peer: HotArc::clone(&source.peer),
+            peer: SlabArc::clone(&source.peer),
             end: End::Disconnected,
         })
     }

@@ -2,10 +2,9 @@
 
 use dat_core::error::Result;
 use dat_core::flags::CompletionFlags;
-use dat_core::provider::{
-    BindRequest, Completion, CompletionFeatures, HotArc, Request, Segment, Work,
-};
+use dat_core::provider::{BindRequest, Completion, CompletionFeatures, Request, Segment, Work};
 use dat_core::{DtoStatus, Operation};
+use dat_sync::SlabArc;
 
 use super::execute::{Step, execute};
 use super::receive::Inbound;
@@ -181,7 +180,7 @@ impl Sq {
                 Step::Stalled => {}
                 Step::Broken => {
                     rq.shut(&peer.receiver.lookout, upcalls);
-                    let (link, peer) = (connection.link, HotArc::clone(&connection.peer));
+                    let (link, peer) = (connection.link, SlabArc::clone(&connection.peer));
                     return Ok(Some(Finish { link, peer, end: End::Broken }));
                 }
             }

@@ -4,13 +4,14 @@ use std::mem::replace;
 use std::sync::Arc;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::provider::{HotArc, HotWeak, QueuePair, QueuePairSpec, Segment};
+use dat_core::provider::{QueuePair, QueuePairSpec, Segment};
+use dat_sync::{SlabArc, SlabWeak};
 
-use super::Lookout;
 use super::Source;
 use super::post::Post;
 use super::receive::{Direction, Receives, SharedReceives};
 use super::state::{Endpoint, Receiver, Requester, Sq, State};
+use super::{Lookout, QpHandle};
 use parking_lot::Mutex;
 
 use crate::completion_queue::find;
@@ -23,7 +24,7 @@ use crate::ring::Ring;
 use crate::shared_receive;
 use crate::sync::BiasedLock;
 
-pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<HotArc<dyn QueuePair>> {
+pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
     let number = fabric::serial();
     let parts = Parts::new(spec, number)?;
     let mut requests = Room::new(spec.limits.max_requests);
@@ -32,7 +33,7 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<HotArc<dy
     let _ = requests.leave_by(parts.request_place, 0);
     let _ = parts.receive_place.map(|place| room.leave_by(place, 0));
     let post = Post::new(&spec.limits, room, parts.shared.is_some());
-    let made = HotArc::new_cyclic(|me| Endpoint {
+    let made = SlabArc::new_cyclic(|me| Endpoint {
         sq: BiasedLock::new(Sq {
             state: State::Unconnected,
             requests: parts.requests,
@@ -53,21 +54,21 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<HotArc<dy
             number,
             segments: Vec::new(),
             shared: parts.shared,
-            me: HotWeak::clone(me),
+            me: SlabWeak::clone(me),
         }),
         number,
         rest: [0; 12],
         host: Arc::clone(host),
         peer: Mutex::default(),
-        me: HotWeak::clone(me),
+        me: SlabWeak::clone(me),
     });
-    Ok(made.into())
+    Ok(Arc::new(QpHandle(made)))
 }
 
 /// Enters a queue pair among the users of domains.
 fn memberships(
     domains: &[Option<Arc<domain::Domain>>; 2],
-    user: &HotWeak<Endpoint>,
+    user: &SlabWeak<Endpoint>,
 ) -> [Option<Membership>; 2] {
     domains.each_ref().map(|one| one.as_ref().map(|domain| Membership::new(domain, user)))
 }
@@ -147,7 +148,10 @@ impl Endpoint {
         ] {
             if used > max {
                 return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceTep)
-                    .because(format!("{used} operations are outstanding, {max} would fit")));
+                    .because(format!(
+                        "{used} operations are outstanding, more than the new limit \
+                         of {max}"
+                    )));
             }
         }
         let memberships = memberships(&parts.domains, &receives.me);
@@ -192,10 +196,10 @@ impl Endpoint {
 
 impl Sq {
     /// This queue pair as the origin of requests on a connection.
-    pub(crate) fn source(&self, link: u64, me: &HotArc<Endpoint>) -> Source {
+    pub(crate) fn source(&self, link: u64, me: &SlabArc<Endpoint>) -> Source {
         Source {
             link,
-            peer: HotArc::clone(me),
+            peer: SlabArc::clone(me),
             requester: self.requests.clone(),
             waiting: Ring::new(self.room.max(), self.stride),
             closing: false,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use dat_core::error::{Error, Result, Subtype};
-use dat_core::provider::{ConnectionSink, ConnectionUpcall, Epochs, HotArc, HotWeak, Service};
+use dat_core::provider::{ConnectionSink, ConnectionUpcall, Epochs, Service};
+use dat_sync::{SlabArc, SlabWeak};
 
 use parking_lot::Mutex;
 
@@ -24,9 +25,9 @@ use crate::sync::BiasedLock;
 pub(crate) struct Endpoint {
     pub(crate) sq: BiasedLock<Sq>,
     pub(crate) host: Arc<Host>,
-    pub(super) me: HotWeak<Endpoint>,
+    pub(super) me: SlabWeak<Endpoint>,
     /// Who this one is or was connected to last; whose `rq` the own requests execute under.
-    pub(super) peer: Mutex<HotWeak<Endpoint>>,
+    pub(super) peer: Mutex<SlabWeak<Endpoint>>,
     /// What windows confined to this queue pair know it by; never 0.
     pub(super) number: u32,
     /// To the end of the line.
@@ -97,7 +98,7 @@ pub(crate) struct Connection {
     /// The number of the connection, which both sides and no other connection have.
     pub(crate) link: u64,
     pub(crate) attempt: u64,
-    pub(crate) peer: HotArc<Endpoint>,
+    pub(crate) peer: SlabArc<Endpoint>,
     pub(crate) announced: Announced,
     /// How it ended, when that came before `Established` was reported.
     pub(crate) ended: Option<End>,
@@ -106,11 +107,11 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(link: u64, attempt: u64, peer: &HotArc<Endpoint>) -> Self {
+    pub(crate) fn new(link: u64, attempt: u64, peer: &SlabArc<Endpoint>) -> Self {
         Self {
             link,
             attempt,
-            peer: HotArc::clone(peer),
+            peer: SlabArc::clone(peer),
             announced: Announced::Pending,
             ended: None,
             closing: false,
@@ -188,8 +189,8 @@ impl Endpoint {
     }
 
     /// Notes who the other side is, before anything is copied on its behalf.
-    pub(crate) fn set_peer(&self, peer: Option<&HotArc<Self>>) {
-        *self.peer.lock() = peer.map(HotArc::downgrade).unwrap_or_default();
+    pub(crate) fn set_peer(&self, peer: Option<&SlabArc<Self>>) {
+        *self.peer.lock() = peer.map(SlabArc::downgrade).unwrap_or_default();
     }
 
     /// Passes through the locks under which memory of its domains may be copied, after a heavy
@@ -202,5 +203,14 @@ impl Endpoint {
         if let Some(peer) = peer {
             peer.rq.pass();
         }
+    }
+
+    /// As [`settle`](Self::settle) without the fence, unless one of the locks is biased to another
+    /// thread; whether it was enough.
+    pub(crate) fn settle_without_fence(&self) -> bool {
+        let peer = self.peer.lock().upgrade();
+        self.sq.pass_without_fence()
+            && self.rq.pass_without_fence()
+            && peer.is_none_or(|peer| peer.rq.pass_without_fence())
     }
 }

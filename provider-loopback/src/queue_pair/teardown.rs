@@ -10,7 +10,8 @@ use std::sync::Arc;
 use dat_core::DtoStatus;
 use dat_core::error::Result;
 use dat_core::flags::Close;
-use dat_core::provider::{ConnectionUpcall, HotArc};
+use dat_core::provider::ConnectionUpcall;
+use dat_sync::SlabArc;
 
 use super::Lookout;
 use super::receive::{Inbound, Rq, Source};
@@ -21,7 +22,7 @@ use crate::outlet::Upcalls;
 #[must_use]
 pub(super) struct Finish {
     pub(super) link: u64,
-    pub(super) peer: HotArc<Endpoint>,
+    pub(super) peer: SlabArc<Endpoint>,
     pub(super) end: End,
 }
 
@@ -157,7 +158,7 @@ impl Endpoint {
                 }
             }
             State::Connected(connection) => {
-                let (link, peer) = (connection.link, HotArc::clone(&connection.peer));
+                let (link, peer) = (connection.link, SlabArc::clone(&connection.peer));
                 let later = how == Close::Graceful && sq.close_later();
                 drop(sq);
                 if !later {
@@ -171,7 +172,7 @@ impl Endpoint {
         let mut sq = self.sq.lock();
         sq.retired = true;
         if let State::Connected(connection) = &sq.state {
-            let (link, peer) = (connection.link, HotArc::clone(&connection.peer));
+            let (link, peer) = (connection.link, SlabArc::clone(&connection.peer));
             drop(sq);
             end(link, self, &peer, End::Disconnected, Report::Never);
             return;

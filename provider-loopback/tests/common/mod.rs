@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use dat_core::error::Result;
 use dat_core::flags::{Close, CompletionFlags, Privileges, Qos};
-use dat_core::provider::HotArc;
 use dat_core::provider::*;
 use dat_core::{DtoStatus, Memory, Operation, RmrTriplet};
 
@@ -324,7 +323,7 @@ impl Default for Setup {
 
 /// A queue pair with its completion queue and the log of both.
 pub(crate) struct Side {
-    pub(crate) qp: HotArc<dyn QueuePair>,
+    pub(crate) qp: Arc<dyn QueuePair>,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) ready: Arc<Ready>,
     pub(crate) spec: QueuePairSpec,

@@ -79,11 +79,11 @@ impl EpInner {
         if remote.length != WORD || local.length != WORD || remote.address % WORD != 0 {
             let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg5)
                 .because(format!(
-                    "{} bytes at {:#x} with room for {} are no aligned word",
+                    "{} bytes at {:#x} in {} are not an aligned 64-bit word",
                     remote.length, remote.address, local.length
                 ))
                 .advise(
-                    "use eight bytes or more on both sides, aligned to eight on the remote one",
+                    "use at least 8 bytes on both sides, aligned to 8 bytes on the remote side",
                 );
             return Err(self.base.describe(error, operation));
         }

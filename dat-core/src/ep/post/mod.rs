@@ -7,13 +7,13 @@ mod segments;
 
 pub(crate) use segments::{Gathered, gather};
 
-use super::gate::Post;
+use super::post_checks::Post;
 use super::table::EpEvent;
 use super::{Endpoint, EpInner};
 use crate::counters::{EpCounter, Tally};
 use crate::error::{Error, Result, Subtype};
 use crate::flags::{CompletionFlags, Privileges};
-use crate::provider::{BindRequest, QueuePair, ReceiveRequest, Request, Segment, Work};
+use crate::provider::{BindRequest, ReceiveRequest, Request, Segment, Work};
 use crate::triplet::LmrTriplet;
 
 const SEND: &str = "dat_ep_post_send";
@@ -34,14 +34,14 @@ impl Endpoint {
     pub fn post_send(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
         let inner = &*self.inner;
         if let [triplet] = iov {
-            if let Some(way) = inner.short_way(Post::Send, flags) {
+            if inner.post_checks.allows_fast_path(Post::Send, flags) {
                 let (length, checked) = (triplet.length, inner.epochs.now());
-                if inner.gate.is_short_message(length) {
+                if inner.post_checks.is_short_message(length) {
                     if let Some(segment) = inner.find(triplet, Privileges::LOCAL_READ) {
                         let segments = &[segment];
                         let work = Work::Send;
                         let request = Request { work, segments, length, cookie, flags, checked };
-                        return inner.post(way.queue_pair(), &request, SEND);
+                        return inner.post(&request, SEND);
                     }
                 }
             }
@@ -79,12 +79,12 @@ impl Endpoint {
     pub fn post_recv(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
         let inner = &*self.inner;
         if let [triplet] = iov {
-            if let Some(way) = inner.short_way(Post::Receive, flags) {
+            if inner.post_checks.allows_fast_path(Post::Receive, flags) {
                 let checked = inner.epochs.now();
                 if let Some(segment) = inner.find(triplet, Privileges::LOCAL_WRITE) {
                     let segments = &[segment];
                     let receive = ReceiveRequest { segments, cookie, flags, checked };
-                    return inner.post_receive(way.queue_pair(), &receive);
+                    return inner.post_receive(&receive);
                 }
             }
         }
@@ -92,50 +92,47 @@ impl Endpoint {
     }
 }
 
-// The short way: the gate has nothing against the post, and it has one segment.
+// The fast path: a post of one segment that the post checks allow.
 impl EpInner {
     /// The segment, if it is good. To be called after a look at the epoch.
     #[inline(always)]
     fn find(&self, triplet: &LmrTriplet, needed: Privileges) -> Option<Segment> {
         let &LmrTriplet { context, address, length } = triplet;
-        let zone = self.gate.zone();
-        let value = self.regions.find(context, zone, needed, address, length)?;
+        let zone = self.post_checks.zone();
+        let value = self.regions.find(context, zone, needed.bits(), address, length)?;
         Some(Segment { address, length, key: value as u32 })
     }
 
     #[inline(always)]
-    fn post(
-        &self,
-        to: &dyn QueuePair,
-        request: &Request<'_>,
-        operation: &'static str,
-    ) -> Result<()> {
-        to.post_request(request).map_err(|error| self.base.describe_post(error, operation))
+    fn post(&self, request: &Request<'_>, operation: &'static str) -> Result<()> {
+        self.queue_pair
+            .post_request(request)
+            .map_err(|error| self.base.describe_post(error, operation))
     }
 
     #[inline(always)]
-    fn post_receive(&self, to: &dyn QueuePair, receive: &ReceiveRequest<'_>) -> Result<()> {
-        to.post_receive(receive).map_err(|error| self.base.describe_post(error, RECV))
+    fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
+        self.queue_pair.post_receive(receive).map_err(|error| self.base.describe_post(error, RECV))
     }
 }
 
-// The long way.
+// The slow path.
 impl EpInner {
     #[inline(never)]
     fn receive(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
-        let gate = &self.gate;
+        let post_checks = &self.post_checks;
         self.check_receives()?;
-        self.check_flags(flags, gate.recv_flags(), Subtype::InvalidArg5, RECV)?;
+        self.check_flags(flags, post_checks.recv_flags(), Subtype::InvalidArg5, RECV)?;
         let mut local = Gathered::new(&self.epochs);
-        self.gather(&mut local, iov, gate.recv_iov(), Privileges::LOCAL_WRITE, RECV)?;
+        self.gather(&mut local, iov, post_checks.recv_iov(), Privileges::LOCAL_WRITE, RECV)?;
         let Gathered { segments, length, checked } = &local;
         let receive = ReceiveRequest { segments, cookie, flags, checked: *checked };
-        self.post_receive(self.queue_pair_at_hand(RECV)?, &receive)?;
+        self.post_receive(&receive)?;
         if let Some(tally) = self.counting() {
             tally.count(EpCounter::PostRecv);
             tally.add(EpCounter::PostRecvData, *length);
         }
-        if gate.watermarks.are_set() {
+        if post_checks.watermarks.are_set() {
             self.check_watermarks();
         }
         Ok(())
@@ -151,12 +148,12 @@ impl EpInner {
         operation: &'static str,
     ) -> Result<()> {
         self.check_requests(operation)?;
-        let gate = &self.gate;
-        self.check_flags(flags, gate.request_flags(), Subtype::InvalidArg5, operation)?;
+        let post_checks = &self.post_checks;
+        self.check_flags(flags, post_checks.request_flags(), Subtype::InvalidArg5, operation)?;
         let mut local = Gathered::new(&self.epochs);
-        self.gather(&mut local, iov, gate.request_iov(), Privileges::LOCAL_READ, operation)?;
-        if local.length > gate.max_message_size() {
-            return Err(self.too_long(local.length, gate.max_message_size(), operation));
+        self.gather(&mut local, iov, post_checks.request_iov(), Privileges::LOCAL_READ, operation)?;
+        if local.length > post_checks.max_message_size() {
+            return Err(self.too_long(local.length, post_checks.max_message_size(), operation));
         }
         self.post_gathered(work, &local, cookie, flags, operation)
     }
@@ -172,14 +169,14 @@ impl EpInner {
 
     /// Whether receives may be posted now.
     fn check_receives(&self) -> Result<()> {
-        let gate = &self.gate;
+        let post_checks = &self.post_checks;
         match self.state() {
             None => Err(self.base.freed(RECV)),
             Some(state) if state.is_unconfigured() => {
                 Err(self.refused(state, EpEvent::PostReceive, RECV))
             }
-            Some(_) if gate.zone() == 0 => Err(self.without_zone(RECV)),
-            Some(_) if gate.has_shared_receives() => Err(self.shares_receives()),
+            Some(_) if post_checks.zone() == 0 => Err(self.without_zone(RECV)),
+            Some(_) if post_checks.has_shared_receives() => Err(self.shares_receives()),
             Some(_) => Ok(()),
         }
     }
@@ -201,6 +198,8 @@ impl EpInner {
             }
             Work::FetchAdd { .. } => (EpCounter::PostFetchAdd, None, 0),
             Work::CompareSwap { .. } => (EpCounter::PostCmpSwap, None, 0),
+            // The core posts no other work.
+            _ => return,
         };
         tally.count(posted);
         if let Some(data) = data {
@@ -229,15 +228,13 @@ impl EpInner {
         argument: Subtype,
         operation: &'static str,
     ) -> Result<()> {
-        let allowed = self.gate.request_flags() & !CompletionFlags::SOLICITED_WAIT.bits();
+        let allowed = self.post_checks.request_flags() & !CompletionFlags::SOLICITED_WAIT.bits();
         self.check_flags(flags, allowed, argument, operation)
     }
 
     /// Posts a bind that was checked.
     pub(crate) fn post_bind(&self, bind: &BindRequest<'_>, operation: &'static str) -> Result<u32> {
-        self.queue_pair_at_hand(operation)?
-            .post_bind(bind)
-            .map_err(|error| self.base.describe_post(error, operation))
+        self.queue_pair.post_bind(bind).map_err(|error| self.base.describe_post(error, operation))
     }
 
     /// Checks local segments as far as that can be done now.
@@ -252,7 +249,7 @@ impl EpInner {
         if iov.len() > most as usize {
             return Err(self.too_many(iov.len(), most, operation));
         }
-        gather(local, &self.regions, self.gate.zone(), iov, needed)
+        gather(local, &self.regions, self.post_checks.zone(), iov, needed)
             .map_err(|error| self.base.describe(error, operation))
     }
 
@@ -268,7 +265,7 @@ impl EpInner {
         let Gathered { segments, length, checked } = local;
         let (length, checked) = (*length, *checked);
         let request = Request { work, segments, length, cookie, flags, checked };
-        self.post(self.queue_pair_at_hand(operation)?, &request, operation)?;
+        self.post(&request, operation)?;
         if let Some(tally) = self.counting() {
             Self::count_request(tally, &work, length);
         }

@@ -5,7 +5,7 @@ use crate::flags::{CompletionFlags, Privileges};
 use crate::provider::{Request, Work};
 use crate::triplet::{LmrTriplet, RmrTriplet};
 
-use super::super::gate::Post;
+use super::super::post_checks::Post;
 use super::super::{Endpoint, EpInner};
 use super::Gathered;
 
@@ -34,14 +34,16 @@ impl Endpoint {
     ) -> Result<()> {
         let inner = &*self.inner;
         if let [triplet] = iov {
-            if let Some(way) = inner.short_way(Post::Write, flags) {
+            if inner.post_checks.allows_fast_path(Post::Write, flags) {
                 let (length, checked) = (triplet.length, inner.epochs.now());
-                if triplet.length <= remote.length && inner.gate.is_short_rdma(triplet.length) {
+                if triplet.length <= remote.length
+                    && inner.post_checks.is_short_rdma(triplet.length)
+                {
                     if let Some(segment) = inner.find(triplet, Privileges::LOCAL_READ) {
                         let segments = &[segment];
                         let work = Work::RdmaWrite { remote };
                         let request = Request { work, segments, length, cookie, flags, checked };
-                        return inner.post(way.queue_pair(), &request, WRITE);
+                        return inner.post(&request, WRITE);
                     }
                 }
             }
@@ -88,14 +90,15 @@ impl Endpoint {
     ) -> Result<()> {
         let inner = &*self.inner;
         if let [triplet] = iov {
-            if let Some(way) = inner.short_way(Post::Read, flags) {
+            if inner.post_checks.allows_fast_path(Post::Read, flags) {
                 let (length, checked) = (triplet.length, inner.epochs.now());
-                if remote.length <= triplet.length && inner.gate.is_short_rdma(remote.length) {
+                if remote.length <= triplet.length && inner.post_checks.is_short_rdma(remote.length)
+                {
                     if let Some(segment) = inner.find(triplet, Privileges::LOCAL_WRITE) {
                         let segments = &[segment];
                         let work = Work::RdmaRead { remote };
                         let request = Request { work, segments, length, cookie, flags, checked };
-                        return inner.post(way.queue_pair(), &request, READ);
+                        return inner.post(&request, READ);
                     }
                 }
             }
@@ -156,7 +159,7 @@ impl EpInner {
     ) -> Result<()> {
         let remote = RmrTriplet { context, address, length };
         self.check_requests(READ)?;
-        let most = self.gate.read_iov();
+        let most = self.post_checks.read_iov();
         let mut local = Gathered::new(&self.epochs);
         self.gather(&mut local, iov, most, Privileges::LOCAL_WRITE, READ)?;
         self.check_read(remote.length, local.length, flags, READ_ARGUMENTS, READ)?;
@@ -173,12 +176,12 @@ impl EpInner {
         operation: &'static str,
     ) -> Result<()> {
         self.check_requests(operation)?;
-        let gate = &self.gate;
-        self.check_flags(flags, gate.request_flags(), Subtype::InvalidArg6, operation)?;
+        let post_checks = &self.post_checks;
+        self.check_flags(flags, post_checks.request_flags(), Subtype::InvalidArg6, operation)?;
         let mut local = Gathered::new(&self.epochs);
-        self.gather(&mut local, iov, gate.write_iov(), Privileges::LOCAL_READ, operation)?;
-        if local.length > gate.max_rdma_size() {
-            return Err(self.too_long(local.length, gate.max_rdma_size(), operation));
+        self.gather(&mut local, iov, post_checks.write_iov(), Privileges::LOCAL_READ, operation)?;
+        if local.length > post_checks.max_rdma_size() {
+            return Err(self.too_long(local.length, post_checks.max_rdma_size(), operation));
         }
         if local.length > remote.length {
             return Err(self.too_short(local.length, remote.length, operation));
@@ -195,17 +198,17 @@ impl EpInner {
         [buffer, argument]: [Subtype; 2],
         operation: &'static str,
     ) -> Result<()> {
-        let gate = &self.gate;
-        let allowed = gate.request_flags() & !CompletionFlags::SOLICITED_WAIT.bits();
+        let post_checks = &self.post_checks;
+        let allowed = post_checks.request_flags() & !CompletionFlags::SOLICITED_WAIT.bits();
         self.check_flags(flags, allowed, argument, operation)?;
-        if length > gate.max_rdma_size() {
-            let error = self.too_long(length, gate.max_rdma_size(), operation);
+        if length > post_checks.max_rdma_size() {
+            let error = self.too_long(length, post_checks.max_rdma_size(), operation);
             return Err(error.with_subtype(buffer));
         }
         if length > room {
             return Err(self.too_short(length, room, operation));
         }
-        if gate.reads_out() == 0 {
+        if post_checks.reads_out() == 0 {
             return Err(self.no_reads(operation));
         }
         Ok(())

@@ -22,8 +22,8 @@ impl EpInner {
             return Ok(());
         }
         let error = Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-            .because(format!("the provider has no {what}"))
-            .advise("the provider attributes say what it has");
+            .because(format!("the provider does not support {what}"))
+            .advise("the provider attributes list what it supports");
         Err(self.base.describe(error, operation))
     }
 
@@ -37,9 +37,9 @@ impl EpInner {
     ) -> Error {
         let excess = CompletionFlags::from_bits_retain(flags.bits() & !allowed);
         let advice = if excess.contains(CompletionFlags::UNSIGNALLED) {
-            "make the endpoint with DAT_COMPLETION_UNSIGNALLED_FLAG to post with it"
+            "create the endpoint with DAT_COMPLETION_UNSIGNALLED_FLAG to use it in posts"
         } else {
-            "post without the flag; the operation doesn't have it"
+            "post without the flag; the operation does not support it"
         };
         let error = Error::new(ReturnType::InvalidParameter, argument)
             .because(format!("completion_flags: {excess:?} can't be used here"))
@@ -51,7 +51,7 @@ impl EpInner {
     pub(super) fn too_many(&self, segments: usize, most: u32, operation: &'static str) -> Error {
         let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2)
             .because(format!("{segments} segments exceed the endpoint's maximum of {most}"))
-            .advise("use fewer segments, or make the endpoint with a longer IOV");
+            .advise("use fewer segments, or create the endpoint with a longer IOV");
         self.base.describe(error, operation)
     }
 
@@ -59,7 +59,7 @@ impl EpInner {
     pub(in crate::ep) fn too_long(&self, length: u64, most: u64, operation: &'static str) -> Error {
         let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3)
             .because(format!("{length} bytes exceed the endpoint's maximum of {most}"))
-            .advise("transfer less at once, or make the endpoint with a higher maximum");
+            .advise("transfer less at once, or create the endpoint with a higher maximum");
         self.base.describe(error, operation)
     }
 
@@ -67,15 +67,15 @@ impl EpInner {
     pub(super) fn too_short(&self, length: u64, room: u64, operation: &'static str) -> Error {
         let error = Error::new(ReturnType::LengthError, Subtype::NoSubtype)
             .because(format!("{length} bytes don't fit into a buffer of {room}"))
-            .advise("make the receiving buffer at least as long as the other one");
+            .advise("make the destination buffer at least as long as the source");
         self.base.describe(error, operation)
     }
 
     #[cold]
     pub(super) fn no_reads(&self, operation: &'static str) -> Error {
         let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1)
-            .because("the endpoint was made with max_rdma_read_out 0")
-            .advise("make it with at least 1 to post RDMA reads");
+            .because("the endpoint was created with max_rdma_read_out 0")
+            .advise("create it with at least 1 to post RDMA reads");
         self.base.describe(error, operation)
     }
 
@@ -83,8 +83,8 @@ impl EpInner {
     pub(super) fn shares_receives(&self) -> Error {
         let subtype = Subtype::InvalidStateSrqInUse;
         let error = Error::new(ReturnType::InvalidState, subtype)
-            .because("the endpoint takes its receives from a shared queue")
-            .advise("post the receive to the shared receive queue");
+            .because("the endpoint uses a shared receive queue")
+            .advise("post the receive on the shared receive queue");
         self.base.describe(error, super::RECV)
     }
 }

@@ -4,10 +4,9 @@ use arrayvec::ArrayVec;
 
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::Privileges;
-use crate::ia::MAX_SEGMENTS;
-use crate::provider::{Epoch, Epochs, Segment};
-use crate::region_table::RegionTable;
+use crate::provider::{Epoch, Epochs, MAX_SEGMENTS, Segment};
 use crate::triplet::LmrTriplet;
+use dat_sync::region_table::RegionTable;
 
 /// Local segments as the provider takes them, and their length together. It is large, so it is
 /// filled where it stands and never moved.
@@ -43,8 +42,12 @@ fn add(
     triplet: &LmrTriplet,
     needed: Privileges,
 ) -> Result<()> {
-    let &LmrTriplet { context, address, length, .. } = triplet;
-    let Some(value) = regions.find(context, zone, needed, address, length) else {
+    let &LmrTriplet { context, address, length } = triplet;
+    // It names no byte, so its context and address mean nothing: programs leave them unset.
+    if length == 0 {
+        return Ok(());
+    }
+    let Some(value) = regions.find(context, zone, needed.bits(), address, length) else {
         return Err(bad_segment(regions, zone, triplet, needed));
     };
     gathered.length = gathered.length.saturating_add(length);
@@ -55,7 +58,7 @@ fn add(
 #[cold]
 fn too_many() -> Error {
     Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2)
-        .because(format!("there are more segments than the maximum of {MAX_SEGMENTS}"))
+        .because(format!("more than {MAX_SEGMENTS} segments"))
 }
 
 /// Why a segment can't be used (RETURN VALUES of dat_ep_post_send(3DAT), dat_lmr_free(3DAT)).
@@ -73,24 +76,24 @@ fn bad_segment(
         None if regions.was_issued(context) => {
             let subtype = if write { Subtype::ProtectionWrite } else { Subtype::ProtectionRead };
             Error::new(ReturnType::ProtectionViolation, subtype)
-                .because(format!("the region of lmr_context {context:#x} was freed"))
-                .advise("free a region only after its operations completed")
+                .because(format!("the region with lmr_context {context:#x} was freed"))
+                .advise("free a region only after its operations have completed")
         }
         None => {
             let subtype = if write { Subtype::PrivilegesWrite } else { Subtype::PrivilegesRead };
             Error::new(ReturnType::PrivilegesViolation, subtype)
-                .because(format!("lmr_context {context:#x} names no region of the adapter"))
-                .advise("use the context that dat_lmr_create of this adapter gave")
+                .because(format!("lmr_context {context:#x} is not a region of this adapter"))
+                .advise("use the lmr_context that dat_lmr_create returned for this adapter")
         }
         Some(region) if region.owner != zone => {
             let subtype = if write { Subtype::ProtectionWrite } else { Subtype::ProtectionRead };
             Error::new(ReturnType::ProtectionViolation, subtype).because(format!(
-                "the region of lmr_context {context:#x} is in PZ {}, not in PZ {}",
+                "the region with lmr_context {context:#x} is in PZ {}, not in PZ {}",
                 regions.name_of(region.owner),
                 regions.name_of(zone)
             ))
         }
-        Some(region) if !region.access.contains(needed) => {
+        Some(region) if needed.bits() & !region.access != 0 => {
             let subtype = if write { Subtype::PrivilegesWrite } else { Subtype::PrivilegesRead };
             Error::new(ReturnType::PrivilegesViolation, subtype)
         }
@@ -99,6 +102,6 @@ fn bad_segment(
                 "segment {:#x}+{} is not inside its region {:#x}+{}",
                 triplet.address, triplet.length, region.address, region.length
             ))
-            .advise("keep the segment within the registered memory"),
+            .advise("keep the segment inside the registered memory"),
     }
 }

@@ -26,15 +26,15 @@ fn everything_is_listed_in_the_order_of_look_up() {
     fake.break_adapter("ib3");
     let registry = registry(text, &[fake, Fake::new("other", &["ib0", "last"])]);
     let entries: Vec<String> = registry.list().iter().map(short).collect();
-    let foreign = "unusable: \"libdaplofa.so.2\" is not the name of a provider here, so it is a \
-                   shared object of C, and the C library (libdat2) loads such lines";
+    let foreign = "unusable: \"libdaplofa.so.2\" is not a built-in provider but a \
+                   shared object, which only the C library (libdat2) loads";
     let expected = [
         "conf:1 \"second\" shadowed by conf:3",
         "conf:2 \"first\" usable",
         "conf:3 \"second\" usable",
         "conf:4 \"first\" usable",
         "conf:5 \"broken\" unusable: expected an API version such as \"u1.2\" or \"u2.0\", found \"2.0\"",
-        "conf:6 \"kernel\" unusable: k2.0 is for consumers in the kernel",
+        "conf:6 \"kernel\" unusable: k2.0 is for kernel consumers",
         &format!("conf:7 \"foreign\" {foreign}"),
         "conf:8 \"ib1\" usable",
         &format!("conf:9 \"ib2\" {foreign}"),

@@ -1,5 +1,6 @@
 //! Tests of the registry, with a provider that moves no bytes.
 
+mod announce;
 mod foreign;
 mod listing;
 mod properties;
@@ -17,7 +18,7 @@ use parking_lot::Mutex;
 use super::{ApiVersion, Configuration, Entry, Registry};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::provider::{
-    Adapter, CONTRACT_VERSION, Description, Discovered, OpenRequest, Provider, unsupported,
+    Adapter, CONTRACT_VERSION, Description, Discovered, OpenRequest, Provider, Reach, unsupported,
 };
 
 /// A provider that finds what a test tells it to.
@@ -25,6 +26,7 @@ struct Fake {
     name: &'static str,
     contract: u32,
     adapters: Mutex<Vec<Discovered>>,
+    reach: Reach,
     /// It can tell by a name that it has no such adapter.
     knows: bool,
     /// How often it was asked what it discovers.
@@ -44,7 +46,7 @@ impl Fake {
         });
         let adapters = Mutex::new(adapters.collect());
         let (knows, looks) = (false, AtomicU32::new(0));
-        Self { name, contract: CONTRACT_VERSION, adapters, knows, looks }
+        Self { name, contract: CONTRACT_VERSION, adapters, reach: Reach::Rdma, knows, looks }
     }
 
     /// Makes the adapter of that name one that can't be opened.
@@ -58,7 +60,13 @@ impl Fake {
 
 impl Provider for Fake {
     fn describe(&self) -> Description {
-        Description { name: self.name, vendor: "tests", version: (3, 4), contract: self.contract }
+        Description {
+            name: self.name,
+            vendor: "tests",
+            version: (3, 4),
+            contract: self.contract,
+            reach: self.reach,
+        }
     }
 
     fn discover(&self) -> Vec<Discovered> {

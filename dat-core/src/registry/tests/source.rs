@@ -78,11 +78,14 @@ fn nothing_is_read_in_place_of_an_overriding_file() {
     let entries = read(Some(missing.as_os_str()), &etc.0);
     assert_eq!(entries.len(), 1);
     let place = missing.display().to_string();
-    assert_contains(&entries[0], &[&place, "\"\" unusable: DAT_OVERRIDE names a file"]);
+    assert_contains(
+        &entries[0],
+        &[&place, "\"\" unusable: cannot read the file that DAT_OVERRIDE names"],
+    );
 
     let entries = read(Some(OsStr::new("")), &etc.0);
     assert_eq!(entries.len(), 1);
-    assert_contains(&entries[0], &["DAT_OVERRIDE \"\" unusable:", "set to nothing"]);
+    assert_contains(&entries[0], &["DAT_OVERRIDE \"\" unusable:", "the variable is empty"]);
 }
 
 #[test]
@@ -99,7 +102,10 @@ fn a_file_that_cannot_be_read_is_listed_and_the_others_are_read() {
     assert_eq!((entries[0].name.as_str(), entries[3].name.as_str()), ("main", "z"));
     let folder = entries[1].fate.reason().expect("a reason");
     assert_eq!(folder.raw_os_error(), Some(nix::errno::Errno::EISDIR as i32));
-    assert_contains(&folder.to_string(), &["a.conf: ", "can't be read", "directory"]);
+    assert_contains(
+        &folder.to_string(),
+        &["a.conf: ", "cannot read the configuration file", "directory"],
+    );
     assert_contains(&short[2], &["b.conf \"\" unusable:", "longer than 1048576 bytes"]);
     assert!(entries[1].to_line().is_none());
 }

@@ -100,11 +100,11 @@ fn each_error_names_the_column_and_what_was_expected() {
         ("a u2.0 threadsafe default l p.1.2 \"x\\\"", 35, "a closing quote", "\\\""),
         ("a u2.0 threadsafe default l p.1.2 \"\\\\\\", 35, "a closing quote", "\\\""),
         ("a u2.0 threadsafe default l p.1.2 \"x\"y z", 38, "a blank or a tab", ""),
-        ("a u2.0 threadsafe default l p.1.2 x y\r", 38, "carriage return", "newline only"),
-        ("a u2.0 threadsafe default l p.1.2 x \"y\"\r", 40, "carriage return", "newline only"),
-        ("a u2.0 threadsafe default l p.1.2 x y \r", 39, "carriage return", "newline only"),
-        ("a u2.0 threadsafe default l p.1.2 x \"\ry\"", 38, "carriage return", "newline only"),
-        ("\r", 1, "carriage return", "newline only"),
+        ("a u2.0 threadsafe default l p.1.2 x y\r", 38, "carriage return", "Unix line endings"),
+        ("a u2.0 threadsafe default l p.1.2 x \"y\"\r", 40, "carriage return", "Unix line endings"),
+        ("a u2.0 threadsafe default l p.1.2 x y \r", 39, "carriage return", "Unix line endings"),
+        ("a u2.0 threadsafe default l p.1.2 x \"\ry\"", 38, "carriage return", "Unix line endings"),
+        ("\r", 1, "carriage return", "Unix line endings"),
         ("\"\"", 1, "an IA name, found an empty field", ""),
     ] {
         let error = Line::parse(7, text.as_bytes()).expect_err(text);
@@ -130,7 +130,7 @@ fn bytes_that_are_no_text_are_errors_where_they_matter() {
     ] {
         let error = Line::parse(1, &line).expect_err("not UTF-8");
         assert_eq!(error.column(), column, "{error}");
-        super::assert_contains(&error.message(), &["text in UTF-8, found the byte 0x"]);
+        super::assert_contains(&error.message(), &["UTF-8 text, found the byte 0x"]);
         assert!(error.text().contains('\u{fffd}'));
     }
     let line = fields([b"a ", rest.as_bytes(), b" x \xe9"].concat());

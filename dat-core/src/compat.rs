@@ -1,0 +1,136 @@
+//! What an adapter tolerates beyond the manual pages, for programs that can't be changed.
+//!
+//! This module alone decides which rules a mode relaxes; docs/moving.md lists them. No mode relaxes
+//! a rule that keeps memory safe: handles, bounds, zones and privileges are checked in all of them.
+
+use crate::error::{Error, Result, ReturnType, Subtype};
+
+/// How strictly the rules of the manual pages are held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Compat {
+    /// As the manual pages have them. The word is `strict`.
+    #[default]
+    Strict,
+    /// As leniently as the libraries of OpenFabrics. The word is `ofa`.
+    Ofa,
+}
+
+impl Compat {
+    /// The environment variable that gives the C libraries the mode of a process.
+    pub const VARIABLE: &'static str = "DAT_COMPAT";
+
+    /// The IA parameter that gives the mode of one adapter: in a line of dat.conf, or after the
+    /// `?` of a name.
+    pub const PARAMETER: &'static str = "compat";
+
+    /// The words of the modes.
+    pub const WORDS: [(&'static str, Self); 2] = [("strict", Self::Strict), ("ofa", Self::Ofa)];
+
+    /// The mode of a word.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::WORDS.into_iter().find(|(known, _)| *known == word).map(|(_, mode)| mode)
+    }
+
+    /// Whether streams of different completion flags may share a dispatcher, which
+    /// dat_ep_create(3DAT) and dat_ep_create_with_srq(3DAT) rule out. Every completion of such a
+    /// dispatcher then counts for its waiter, as by default.
+    pub(crate) const fn mixes_completion_flags(self) -> bool {
+        matches!(self, Self::Ofa)
+    }
+
+    /// Whether endpoints and service points may use dispatchers of another open instance of the
+    /// same adapter.
+    pub(crate) const fn shares_dispatchers(self) -> bool {
+        matches!(self, Self::Ofa)
+    }
+
+    /// The advice for an error of a rule that a mode relaxes, after what to do about the program.
+    pub(crate) fn or_relax(advice: &str) -> String {
+        format!(
+            "{advice}; for a program that can't be changed, {}=ofa or ?{}=ofa behind the name \
+             allows it",
+            Self::VARIABLE,
+            Self::PARAMETER
+        )
+    }
+}
+
+/// A word for a mode, and where it was given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CompatWord {
+    word: Option<String>,
+    of_variable: bool,
+}
+
+impl CompatWord {
+    /// The word of the environment variable; an empty one is none.
+    pub(crate) fn of_variable(word: String) -> Self {
+        Self { word: Some(word).filter(|word| !word.is_empty()), of_variable: true }
+    }
+
+    /// Takes the word out of IA parameters: the provider gets the others. The last one rules.
+    pub(crate) fn split(parameters: &str) -> (Option<Self>, String) {
+        let is_separator = |c: char| c == ',' || c.is_ascii_whitespace();
+        let of = |token: &str| {
+            let (key, word) = token.split_once('=')?;
+            (key == Compat::PARAMETER).then(|| word.to_owned())
+        };
+        let Some(word) = parameters.split(is_separator).rev().find_map(of) else {
+            return (None, parameters.to_owned());
+        };
+        let tokens = parameters.split_inclusive(is_separator);
+        let kept = tokens.filter(|token| of(token.trim_end_matches(is_separator)).is_none());
+        let kept = kept.collect::<String>().trim_matches(is_separator).to_owned();
+        (Some(Self { word: Some(word), of_variable: false }), kept)
+    }
+
+    /// The mode; strict without a word.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` for a word of no mode.
+    pub(crate) fn mode(&self) -> Result<Compat> {
+        let Some(word) = &self.word else { return Ok(Compat::default()) };
+        Compat::from_word(word).ok_or_else(|| {
+            let name = if self.of_variable { Compat::VARIABLE } else { Compat::PARAMETER };
+            let known: Vec<&str> = Compat::WORDS.iter().map(|(word, _)| *word).collect();
+            Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1)
+                .because(format!("{name}={word} names no mode of compatibility"))
+                .advise(format!("set {name} to one of {}, or leave it out", known.join(", ")))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_is_taken_out_of_the_parameters() {
+        for (parameters, word, rest) in [
+            ("", None, ""),
+            ("ib0 0", None, "ib0 0"),
+            ("compat=ofa", Some("ofa"), ""),
+            ("ib0 0 compat=ofa", Some("ofa"), "ib0 0"),
+            ("compat=ofa,max_eps=4", Some("ofa"), "max_eps=4"),
+            ("max_eps=4,compat=ofa,max_evds=5", Some("ofa"), "max_eps=4,max_evds=5"),
+            ("compat=ofa compat=strict", Some("strict"), ""),
+            ("compat=", Some(""), ""),
+            ("a=1, incompat=ofa", None, "a=1, incompat=ofa"),
+        ] {
+            let (found, kept) = CompatWord::split(parameters);
+            let found = found.and_then(|found| found.word);
+            assert_eq!((found.as_deref(), kept.as_str()), (word, rest), "{parameters:?}");
+        }
+    }
+
+    #[test]
+    fn a_word_of_no_mode_is_told_with_those_that_there_are() {
+        let mode = |word: &str| CompatWord::of_variable(word.to_owned()).mode();
+        assert_eq!(mode(""), Ok(Compat::Strict));
+        assert_eq!(mode("ofa"), Ok(Compat::Ofa));
+        let error = mode("OFA").expect_err("no such word");
+        assert!(error.reason().starts_with("DAT_COMPAT=OFA "), "{error}");
+        assert!(error.advice().contains("strict, ofa"), "{error}");
+    }
+}

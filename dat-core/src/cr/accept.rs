@@ -1,0 +1,125 @@
+//! The endpoint of a connection request: querying and accepting.
+
+use std::any::Any;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::{ConnectionRequest, CrInner, RequestEndpoint};
+use crate::counters::IaCounter;
+use crate::ep::Endpoint;
+use crate::ep::table::EpEvent;
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::private_data::check_private_data;
+
+/// The endpoint that a request brought along.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnEndpoint {
+    pub(crate) endpoint: Endpoint,
+    /// Made by the provider for this request: a refusal takes it back.
+    pub(crate) provider_made: bool,
+}
+
+impl RequestEndpoint for OwnEndpoint {
+    fn release(&self) {
+        self.endpoint.inner().report(EpEvent::Reject);
+        if self.provider_made {
+            self.endpoint.inner().abandon();
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// What a request says (`DAT_CR_PARAM`; dat_cr_query(3DAT)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CrParam {
+    /// The address of the adapter that asks.
+    pub remote_address: IpAddr,
+    /// The port qualifier of the endpoint that asks.
+    pub remote_port: u64,
+    /// What its consumer sent.
+    pub private_data: Arc<[u8]>,
+    /// The endpoint that it is to be accepted on, if the service point decided that.
+    pub local_ep: Option<Endpoint>,
+}
+
+const ACCEPT: &str = "dat_cr_accept";
+
+impl ConnectionRequest {
+    /// What the request says (dat_cr_query(3DAT)).
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` when it was answered.
+    pub fn query(&self) -> Result<CrParam> {
+        self.inner.base.check_live("dat_cr_query")?;
+        Ok(CrParam {
+            remote_address: self.inner.peer.address,
+            remote_port: self.inner.peer.port,
+            private_data: Arc::clone(&self.inner.private_data),
+            local_ep: self.inner.own_endpoint().map(|own| own.endpoint.clone()),
+        })
+    }
+
+    /// Accepts the request (dat_cr_accept(3DAT)): on the endpoint that it brought, or else on
+    /// an unconnected one. The outcome comes as an event of the endpoint; the request is gone.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` for a request that was answered, or an endpoint that is missing,
+    /// freed or of another adapter; `DAT_INVALID_PARAMETER` for an endpoint besides the one that
+    /// the request brought, or too much private data; `DAT_INVALID_STATE` for an endpoint that
+    /// is not unconnected or has no zone; `DAT_INSUFFICIENT_RESOURCES` where the queue pair is made
+    /// now and there is none left. The request and the endpoint are then as before.
+    pub fn accept(&self, endpoint: Option<&Endpoint>, private_data: &[u8]) -> Result<()> {
+        let inner = &*self.inner;
+        let base = &inner.base;
+        base.check_live(ACCEPT)?;
+        let most = base.ia.attributes.provider.max_private_data_size;
+        check_private_data(private_data, most).map_err(|error| base.describe(error, ACCEPT))?;
+        let endpoint = inner.endpoint_for(endpoint)?;
+        let mut place = inner.incoming.lock();
+        let incoming = place.as_ref().ok_or_else(|| base.freed(ACCEPT))?;
+        let brought = inner.endpoint.is_some();
+        endpoint.inner().accept(&**incoming, brought, inner.port, private_data, ACCEPT)?;
+        drop(place.take());
+        drop(place);
+        base.ia.tally.count(IaCounter::SpCrAccepted);
+        base.ia.tally.count(IaCounter::CmRepTx);
+        inner.end();
+        Ok(())
+    }
+}
+
+impl CrInner {
+    /// The endpoint that the request arrived for, if the service point chose one.
+    fn own_endpoint(&self) -> Option<&OwnEndpoint> {
+        self.endpoint.as_ref()?.as_any().downcast_ref()
+    }
+
+    /// The endpoint to accept on.
+    fn endpoint_for(&self, given: Option<&Endpoint>) -> Result<Endpoint> {
+        let fail = |error: Error| Err(self.base.describe(error, ACCEPT));
+        match (self.own_endpoint(), given) {
+            (Some(own), None) => Ok(own.endpoint.clone()),
+            (Some(own), Some(given)) if own.endpoint == *given => Ok(own.endpoint.clone()),
+            (Some(own), Some(given)) => fail(
+                Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg2)
+                    .because(format!("the request is for {:?}, not {given:?}", own.endpoint))
+                    .advise("accept without an endpoint: the request already has one"),
+            ),
+            (None, Some(given)) if given.adapter().inner().id == self.base.ia.id => {
+                Ok(given.clone())
+            }
+            (None, Some(given)) => fail(
+                Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleEp)
+                    .because(format!("{given:?} belongs to another open adapter")),
+            ),
+            (None, None) => fail(
+                Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleEp)
+                    .because("the request has no endpoint and none was given")
+                    .advise("give an unconnected endpoint"),
+            ),
+        }
+    }
+}

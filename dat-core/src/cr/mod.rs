@@ -1,0 +1,137 @@
+//! Connection requests.
+
+mod accept;
+mod handoff;
+
+pub use accept::CrParam;
+pub(crate) use accept::OwnEndpoint;
+
+use std::any::Any;
+use std::sync::Arc;
+
+use crate::counters::IaCounter;
+use crate::deferred_upcalls::UpcallFreeMutex;
+use crate::error::{Result, Subtype};
+use crate::ia::{IaInner, Object};
+use crate::kind::ObjectKind;
+use crate::lifecycle::{Base, object_handle};
+use crate::private_data::check_private_data;
+use crate::provider::{Incoming, Peer};
+
+/// A request for a connection that waits for the consumer's answer. It ends with the answer;
+/// dropping all its handles refuses it.
+#[derive(Clone)]
+pub struct ConnectionRequest {
+    inner: Arc<CrInner>,
+}
+
+pub(crate) struct CrInner {
+    pub(crate) base: Base,
+    /// Gone once answered.
+    incoming: UpcallFreeMutex<Option<Box<dyn Incoming>>>,
+    peer: Peer,
+    /// Where it arrived.
+    port: u64,
+    private_data: Arc<[u8]>,
+    endpoint: Option<Box<dyn RequestEndpoint>>,
+}
+
+/// The endpoint that a request arrived for, as the request sees it.
+pub(crate) trait RequestEndpoint: Any + Send + Sync {
+    /// Gives the endpoint back after the request was refused or handed over.
+    fn release(&self);
+
+    /// The endpoint in its own type.
+    fn as_any(&self) -> &dyn Any;
+}
+
+object_handle!(ConnectionRequest, CrInner);
+
+const REJECT: &str = "dat_cr_reject";
+
+impl ConnectionRequest {
+    /// Takes up a request that arrived; gives it back when that fails.
+    pub(crate) fn new(
+        ia: &Arc<IaInner>,
+        incoming: Box<dyn Incoming>,
+        endpoint: Option<Box<dyn RequestEndpoint>>,
+        port: u64,
+    ) -> std::result::Result<Self, Box<dyn Incoming>> {
+        const ARRIVAL: &str = "connection request";
+        let Ok(base) = ia.new_object(ObjectKind::Cr, ARRIVAL) else { return Err(incoming) };
+        let inner = Arc::new(CrInner {
+            base,
+            peer: incoming.peer(),
+            port,
+            private_data: Arc::from(incoming.private_data()),
+            incoming: UpcallFreeMutex::new(Some(incoming)),
+            endpoint,
+        });
+        let request = Self { inner };
+        match ia.insert(&request.inner.base, Arc::downgrade(&request.inner), ARRIVAL) {
+            Ok(()) => Ok(request),
+            Err(_) => request.give_back().map_or(Ok(request), Err),
+        }
+    }
+
+    /// Takes the transport's request out again, unanswered.
+    pub(crate) fn give_back(&self) -> Option<Box<dyn Incoming>> {
+        self.inner.incoming.lock().take()
+    }
+
+    /// Refuses the request (dat_cr_reject(3DAT)). An endpoint of the consumer's that it
+    /// brought is unconnected again, one of the provider's is gone.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_HANDLE` for a request that was answered; `DAT_INVALID_PARAMETER` for too
+    /// much private data; else what kept the refusal from being sent: the request is gone all
+    /// the same.
+    pub fn reject(&self, private_data: &[u8]) -> Result<()> {
+        let inner = &*self.inner;
+        let base = &inner.base;
+        base.check_live(REJECT)?;
+        let most = base.ia.attributes.provider.max_private_data_size;
+        check_private_data(private_data, most)
+            .map_err(|error| base.describe(error.with_subtype(Subtype::InvalidArg2), REJECT))?;
+        let incoming = inner.incoming.lock().take().ok_or_else(|| base.freed(REJECT))?;
+        base.ia.tally.count(IaCounter::SpCrRejected);
+        base.ia.tally.count(IaCounter::CmUserRejTx);
+        let sent = incoming.reject(private_data);
+        inner.release_endpoint();
+        inner.end();
+        sent.map_err(|error| base.describe(error, REJECT))
+    }
+}
+
+impl CrInner {
+    /// Gives the endpoint back that the request arrived for.
+    fn release_endpoint(&self) {
+        if let Some(endpoint) = &self.endpoint {
+            endpoint.release();
+        }
+    }
+
+    fn end(&self) {
+        self.base.lifecycle.force();
+        self.base.leave();
+    }
+}
+
+impl Object for CrInner {
+    const KIND: ObjectKind = ObjectKind::Cr;
+
+    fn abandon(&self) {
+        let incoming = self.incoming.lock().take();
+        if incoming.is_some() {
+            drop(incoming);
+            self.release_endpoint();
+        }
+        self.end();
+    }
+}
+
+impl Drop for CrInner {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}

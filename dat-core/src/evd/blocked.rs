@@ -1,0 +1,176 @@
+//! A wait on an event dispatcher that has to sleep.
+
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use super::EventDispatcher;
+use super::queue::Queue;
+use super::streams::Mode;
+use super::wait::Waited;
+#[cfg(not(all(test, loom)))]
+use crate::blocking::SleepOn;
+use crate::blocking::{WaitOutcome, WaitStep, time_left};
+use crate::counters::EvdCounter;
+use crate::error::Result;
+use crate::event::Event;
+
+/// A wait whose thread owns the dispatcher and has to sleep; see [`blocking`](crate::blocking).
+/// Dropped, it gives the wait up: another thread may wait then, and no event is lost.
+pub struct BlockedEvdWait {
+    pub(super) evd: EventDispatcher,
+    pub(super) mode: Mode,
+    pub(super) threshold: u32,
+    pub(super) deadline: Option<Instant>,
+    /// Whether the thread sleeps on the descriptor of a device as well.
+    pub(super) beside_device: bool,
+    /// Since when the thread sleeps.
+    pub(super) asleep: Option<Asleep>,
+    /// Whether the dispatcher still counts the waiter.
+    pub(super) is_announced: bool,
+}
+
+/// A sleep that was announced.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asleep {
+    since: Instant,
+    /// What the wakeup knows of the sleeper: nothing of one that polls descriptors.
+    on_word: bool,
+}
+
+impl std::fmt::Debug for BlockedEvdWait {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = formatter.debug_struct("BlockedEvdWait");
+        debug.field("evd", &self.evd).field("threshold", &self.threshold).finish_non_exhaustive()
+    }
+}
+
+impl BlockedEvdWait {
+    /// How long to sleep at the most; without end if there is none.
+    #[must_use]
+    pub fn time_left(&self) -> Option<Duration> {
+        time_left(self.deadline)
+    }
+
+    /// Begins the sleep: what to sleep on, or nothing when the thread must not sleep.
+    #[cfg(not(all(test, loom)))]
+    pub fn begin_sleep(&mut self) -> Option<SleepOn<'_>> {
+        let seen = match self.descriptors() {
+            Some(_) => None,
+            None => Some(self.evd.inner().notifier.wakeup.begin_sleep()?),
+        };
+        self.asleep = Some(self.fall_asleep(seen.is_some()));
+        let wakeup = &self.evd.inner().notifier.wakeup;
+        match seen {
+            Some(seen) => Some(SleepOn::Word { word: wakeup.word(), seen }),
+            None => self.descriptors().map(|(own, device)| SleepOn::Descriptors([own, device])),
+        }
+    }
+
+    /// The wakeup's descriptor and the device's, if these are to be polled.
+    fn descriptors(&self) -> Option<(BorrowedFd<'_>, BorrowedFd<'_>)> {
+        if !self.beside_device {
+            return None;
+        }
+        let inner = self.evd.inner();
+        Some((inner.notifier.wakeup.own_fd()?, inner.arrivals(self.mode)?))
+    }
+
+    fn fall_asleep(&self, on_word: bool) -> Asleep {
+        self.evd.inner().tally().count(EvdCounter::WaitBlocked);
+        Asleep { since: Instant::now(), on_word }
+    }
+
+    /// Sleeps.
+    pub(super) fn sleep(&mut self) -> WaitOutcome {
+        self.asleep = Some(self.fall_asleep(false));
+        let wakeup = &self.evd.inner().notifier.wakeup;
+        match self.descriptors() {
+            Some((_, device)) => wakeup.sleep_beside(device, self.deadline),
+            None => wakeup.sleep(self.deadline),
+        }
+    }
+
+    /// Goes on after a sleep: takes the event, or says how the wait ended, or has to sleep again.
+    ///
+    /// # Errors
+    /// As [`EventDispatcher::wait`].
+    pub fn resume(
+        mut self,
+        outcome: WaitOutcome,
+        event: &mut Event,
+    ) -> Result<WaitStep<Waited, Self>> {
+        let asleep = self.wake_up();
+        self.evd.inner().tally().count(EvdCounter::WaitNotify);
+        self.look(Some((outcome, asleep)), event)
+    }
+
+    /// Ends the sleep; how long it was.
+    fn wake_up(&mut self) -> Duration {
+        let Some(asleep) = self.asleep.take() else { return Duration::ZERO };
+        if asleep.on_word {
+            self.evd.inner().notifier.wakeup.end_sleep();
+        }
+        asleep.since.elapsed()
+    }
+
+    /// Looks at the queue, and either ends the wait or prepares for a sleep. No arrival can slip
+    /// in between: the wakeup is silent before the last look.
+    pub(super) fn look(
+        mut self,
+        woken: Option<(WaitOutcome, Duration)>,
+        event: &mut Event,
+    ) -> Result<WaitStep<Waited, Self>> {
+        let inner = &**self.evd.inner();
+        let threshold = self.threshold as usize;
+        let mut queue = inner.queue.lock();
+        let mut queued = queue.collect();
+        let mut is_late = false;
+        match woken {
+            Some((WaitOutcome::Woken, asleep)) if queued >= threshold => {
+                queue.spin_policy.learn_of_sleep(asleep);
+            }
+            Some((WaitOutcome::TimedOut, _)) => is_late = true,
+            // Its device is gone, most likely; upcalls still tell what there is to tell.
+            Some((WaitOutcome::Unavailable, _)) => self.beside_device = false,
+            Some((WaitOutcome::Woken, _)) | None => {}
+        }
+        while queued < threshold && !queue.has_to_go() && !is_late {
+            inner.notifier.wakeup.clear();
+            if self.beside_device {
+                queue.watch();
+            } else {
+                queue.notify(inner.notifier.wanted(self.mode));
+            }
+            queued = queue.collect();
+            if queued < threshold {
+                let tell = queue.next_to_tell();
+                drop(queue);
+                let Some(tell) = tell else { return Ok(WaitStep::Blocked(self)) };
+                tell();
+                queue = inner.queue.lock();
+                queued = queue.collect();
+            }
+        }
+        let is_evicted = queue.is_evicted();
+        self.is_announced = false;
+        withdraw(&self.evd, self.mode, &mut queue);
+        let waited = inner.end_wait(&mut queue, self.threshold, queued, is_evicted, event);
+        drop(queue);
+        waited.map(WaitStep::Done)
+    }
+}
+
+/// The dispatcher has no waiter any more.
+fn withdraw(evd: &EventDispatcher, mode: Mode, queue: &mut Queue) {
+    queue.set_waiter(false);
+    let _ = queue.notify(evd.inner().notifier.end_wait(mode));
+}
+
+impl Drop for BlockedEvdWait {
+    fn drop(&mut self) {
+        self.wake_up();
+        if self.is_announced {
+            withdraw(&self.evd, self.mode, &mut self.evd.inner().queue.lock());
+        }
+    }
+}

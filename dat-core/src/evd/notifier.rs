@@ -1,0 +1,143 @@
+//! Notifies the right party of an arriving event: the waiter, or else the notification object and
+//! the user of the descriptor.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use super::EvdInner;
+use super::streams::Mode;
+use crate::cno::CnoInner;
+use crate::event::AsyncErrorKind;
+use crate::ia::IaInner;
+use crate::provider::{CompletionSink, Notify};
+use crate::sync::Mutex;
+use crate::wakeup::Wakeup;
+
+pub(super) struct Notifier {
+    pub(super) wakeup: Wakeup,
+    ia: Weak<IaInner>,
+    id: u64,
+    evd: OnceLock<Weak<EvdInner>>,
+    /// An overflow was reported, and the queue not drained since.
+    overflowed: AtomicBool,
+    state: Mutex<State>,
+}
+
+struct State {
+    waiting: bool,
+    /// The consumer asked for the descriptor to show arrivals.
+    armed: bool,
+    enabled: bool,
+    cno: Option<Arc<CnoInner>>,
+}
+
+impl Notifier {
+    pub(super) fn new(ia: &Arc<IaInner>, id: u64) -> Self {
+        let state = State { waiting: false, armed: false, enabled: true, cno: None };
+        Self {
+            wakeup: Wakeup::default(),
+            ia: Arc::downgrade(ia),
+            id,
+            evd: OnceLock::new(),
+            overflowed: AtomicBool::new(false),
+            state: Mutex::new(state),
+        }
+    }
+
+    pub(super) fn bind(&self, evd: &Arc<EvdInner>) {
+        let _ = self.evd.set(Arc::downgrade(evd));
+    }
+
+    pub(super) fn set_cno(&self, cno: Option<Arc<CnoInner>>) {
+        self.state.lock().cno = cno;
+    }
+
+    pub(super) fn set_enabled(&self, enabled: bool) {
+        self.state.lock().enabled = enabled;
+    }
+
+    pub(super) fn is_enabled(&self) -> bool {
+        self.state.lock().enabled
+    }
+
+    /// A thread waits from now on.
+    pub(super) fn begin_wait(&self) {
+        self.state.lock().waiting = true;
+    }
+
+    /// It waits no more; what is [wanted](Self::wanted) then.
+    pub(super) fn end_wait(&self, mode: Mode) -> Notify {
+        let mut state = self.state.lock();
+        state.waiting = false;
+        state.wanted(mode)
+    }
+
+    pub(super) fn set_armed(&self, armed: bool) {
+        self.state.lock().armed = armed;
+    }
+
+    /// Reports an overflow, if it is the first since the queue was drained.
+    pub(super) fn overflow(&self) {
+        if self.overflowed.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        if let Some(ia) = self.ia.upgrade() {
+            ia.raise_async(AsyncErrorKind::EvdOverflow, self.id);
+        }
+    }
+
+    /// The queue was seen empty.
+    #[inline]
+    pub(super) fn drained(&self) {
+        if self.overflowed.load(Ordering::Relaxed) {
+            self.overflowed.store(false, Ordering::Release);
+        }
+    }
+
+    /// An event arrived.
+    pub(super) fn notify(&self) {
+        let cno = {
+            let state = self.state.lock();
+            if state.waiting {
+                self.wakeup.signal();
+                return;
+            }
+            if state.armed || self.wakeup.has_fd() {
+                self.wakeup.signal();
+            }
+            match &state.cno {
+                Some(cno) if state.enabled => Arc::clone(cno),
+                _ => return,
+            }
+        };
+        if let Some(evd) = self.evd.get() {
+            cno.trigger(evd);
+        }
+    }
+
+    /// Which arrivals of completions are of interest, with streams of that mode.
+    pub(super) fn wanted(&self, mode: Mode) -> Notify {
+        self.state.lock().wanted(mode)
+    }
+}
+
+impl State {
+    fn wanted(&self, mode: Mode) -> Notify {
+        let listening = self.waiting || self.armed || (self.enabled && self.cno.is_some());
+        match mode {
+            _ if !listening => Notify::Off,
+            Mode::Solicited => Notify::Solicited,
+            Mode::Threshold | Mode::Unsignalled => Notify::Signalled,
+        }
+    }
+}
+
+impl CompletionSink for Notifier {
+    fn completion_ready(&self) {
+        self.notify();
+    }
+
+    fn completion_overflow(&self) {
+        self.overflow();
+    }
+}

@@ -1,0 +1,67 @@
+//! The spin phase of a wait: the waiter polls the queue before it announces itself.
+//!
+//! A wait that ends here behaves as if it had begun with its last poll, so whatever other threads
+//! did to the dispatcher before happened before the wait. Nothing has to be announced or withdrawn.
+
+use super::EvdInner;
+use crate::blocking::WaitClock;
+use crate::provider::{Success, Taken};
+use crate::sync::pause_shortly;
+
+/// Polls before the time-out begins to count; they take about a microsecond.
+const SOON: u32 = 16;
+
+impl EvdInner {
+    /// Spins for the next event and takes it if it is a plain success; returns the number of events
+    /// left. Returns `None`, with no side effect, if the caller must block instead: another event is
+    /// first, another thread is waiting, or the wait is not allowed. `on_slow` runs once the spin
+    /// takes a noticeable time.
+    pub(super) fn spin_wait(
+        &self,
+        clock: &WaitClock,
+        threshold: u32,
+        into: &mut Success,
+    ) -> Option<usize> {
+        let (mut spin, mut spins) = (0, 0);
+        loop {
+            let mut queue = self.queue.lock();
+            // A listener would be told of an event that the waiter takes.
+            if queue.is_taken() || queue.is_unwaitable() || queue.is_listened_to() {
+                return None;
+            }
+            let taken = match threshold {
+                1 => queue.take(into),
+                _ if threshold as usize > queue.capacity() => return None,
+                _ => Taken::Other,
+            };
+            match taken {
+                Taken::Success => {
+                    if spin > 0 {
+                        queue.spin_policy.learn(true);
+                    }
+                    return Some(queue.collect());
+                }
+                Taken::Nothing => {}
+                Taken::Other if queue.collect() >= threshold as usize => return None,
+                // The slow path tells the queue pair, which takes no lock here.
+                Taken::Other if queue.has_to_tell() => return None,
+                Taken::Other => {}
+            }
+            if spin == 0 {
+                spins = queue.spins(clock.timeout());
+            }
+            if spin == spins {
+                if spins > 0 {
+                    queue.spin_policy.learn(false);
+                }
+                return None;
+            }
+            drop(queue);
+            spin += 1;
+            if spin == SOON {
+                clock.start();
+            }
+            pause_shortly();
+        }
+    }
+}

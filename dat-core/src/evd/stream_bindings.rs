@@ -1,0 +1,95 @@
+//! The dispatchers that the completion streams of an endpoint feed.
+
+use super::EvdInner;
+use super::streams::{Mode, Stream};
+use crate::compat::Compat;
+use crate::error::{Error, Result, ReturnType, Subtype};
+use crate::flags::CompletionFlags;
+use crate::lifecycle::Hold;
+
+/// The completion streams of an endpoint, each with the dispatcher that it feeds. They end when
+/// this is dropped.
+pub(crate) struct Feeds {
+    ep: u64,
+    evds: [Option<Hold<EvdInner>>; 2],
+}
+
+impl Feeds {
+    /// No stream yet, of the endpoint of that number.
+    pub(crate) fn new(ep: u64) -> Self {
+        Self { ep, evds: [None, None] }
+    }
+
+    /// The dispatcher of a stream.
+    pub(crate) fn evd(&self, stream: Stream) -> Option<&Hold<EvdInner>> {
+        self.evds[stream as usize].as_ref()
+    }
+
+    /// Lets a stream feed a dispatcher, the receives first.
+    pub(crate) fn begin(
+        &mut self,
+        stream: Stream,
+        evd: Option<Hold<EvdInner>>,
+        flags: CompletionFlags,
+    ) -> Result<()> {
+        let Some(evd) = evd else { return Ok(()) };
+        let key = (self.ep, stream);
+        let admitted = evd.streams.lock().admit(key, flags, evd.flags(), evd.compat());
+        admitted.map_err(|reason| {
+            let name = match stream {
+                Stream::Receive => "recv_completion_flags",
+                Stream::Request => "request_completion_flags",
+            };
+            Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg6)
+                .because(format!("{name}: {reason} ({})", evd.base.label()))
+                .advise(Compat::or_relax(
+                    "use another dispatcher, or the same flags as its other streams",
+                ))
+        })?;
+        evd.refresh_notify();
+        self.evds[stream as usize] = Some(evd);
+        Ok(())
+    }
+
+    /// Whether the two streams of an endpoint go together on the same dispatcher.
+    pub(crate) fn check_pair(
+        evd: &EvdInner,
+        receive: CompletionFlags,
+        request: CompletionFlags,
+    ) -> Result<()> {
+        let of = |flags| Mode::of(flags, evd.flags(), evd.compat());
+        let (receive, request) = (of(receive), of(request));
+        if receive == request || evd.compat().mixes_completion_flags() {
+            return Ok(());
+        }
+        Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg6)
+            .because(format!(
+                "request_completion_flags: {} conflicts with {} of the receives on the same \
+                 dispatcher",
+                request.name(),
+                receive.name()
+            ))
+            .advise(Compat::or_relax("use another dispatcher for the requests, or the same flags")))
+    }
+
+    /// Enters the streams again after others of the same endpoint have ended.
+    pub(crate) fn renew(&self, receives: CompletionFlags, requests: CompletionFlags) {
+        for (stream, flags) in [(Stream::Receive, receives), (Stream::Request, requests)] {
+            if let Some(evd) = self.evd(stream) {
+                let mode = Mode::of(flags, evd.flags(), evd.compat());
+                evd.streams.lock().set((self.ep, stream), Some(mode));
+                evd.refresh_notify();
+            }
+        }
+    }
+}
+
+impl Drop for Feeds {
+    fn drop(&mut self) {
+        for stream in [Stream::Receive, Stream::Request] {
+            if let Some(evd) = self.evd(stream) {
+                evd.streams.lock().remove((self.ep, stream));
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Completions of operations.
+
+use crate::provider::parts;
+use crate::provider::{Completion, Success};
+use crate::status::{DtoStatus, Operation};
+
+/// The number of an endpoint, as events name it ([`Endpoint::id`](crate::Endpoint::id), or
+/// the tag that its maker gave it).
+pub type EndpointId = u64;
+
+/// A completed send, receive or RDMA operation (`DAT_DTO_COMPLETION_EVENT_DATA`).
+// In this order endpoint and cookie are not side by side, as they were just stored in a `Success`:
+// both would be read at once then, and a processor can't forward two stores to one load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct DtoCompletion {
+    /// The endpoint that it was posted on, or that took it from a shared receive queue.
+    pub ep: EndpointId,
+    /// Bytes moved; of meaning for a success only.
+    pub length: u64,
+    /// The cookie of the post.
+    pub cookie: u64,
+    /// What completed.
+    pub operation: Operation,
+    /// How it ended.
+    pub status: DtoStatus,
+    /// What more the operation gives; see [`invalidated`](Self::invalidated) and
+    /// [`immediate`](Self::immediate).
+    pub extra: u32,
+}
+
+impl DtoCompletion {
+    /// The context that a receive with invalidate made invalid.
+    #[must_use]
+    pub fn invalidated(&self) -> Option<u32> {
+        (self.operation == Operation::ReceiveWithInvalidate).then_some(self.extra)
+    }
+
+    /// The immediate data that a receive got.
+    #[must_use]
+    pub fn immediate(&self) -> Option<u32> {
+        (self.operation == Operation::ReceiveImmediate).then_some(self.extra)
+    }
+}
+
+/// A completed bind (`DAT_RMR_BIND_COMPLETION_EVENT_DATA`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RmrBindCompletion {
+    /// The endpoint that the bind was posted on.
+    pub ep: EndpointId,
+    /// The number of the remote memory region.
+    pub rmr: u64,
+    /// The cookie of the bind.
+    pub cookie: u64,
+    /// How it ended.
+    pub status: DtoStatus,
+}
+
+impl From<Completion> for DtoCompletion {
+    /// That of anything but a bind.
+    #[inline(always)]
+    fn from(completion: Completion) -> Self {
+        let Completion { tag: ep, cookie, length, extra, operation, status } = completion;
+        Self { ep, cookie, length, operation, status, extra: extra as u32 }
+    }
+}
+
+impl From<Success> for DtoCompletion {
+    #[inline(always)]
+    fn from(success: Success) -> Self {
+        const KNOWN: [Operation; 4] =
+            [Operation::Send, Operation::RdmaWrite, Operation::RdmaRead, Operation::Receive];
+        let ((_, length), (operation, _)) = (parts(success.outcome), parts(success.operation));
+        Self {
+            ep: success.tag,
+            cookie: success.cookie,
+            length: length.into(),
+            operation: KNOWN[operation as usize % KNOWN.len()],
+            status: DtoStatus::Success,
+            extra: 0,
+        }
+    }
+}

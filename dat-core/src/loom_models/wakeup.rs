@@ -1,0 +1,161 @@
+//! The wakeup by itself.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use loom::thread;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use super::model;
+use crate::blocking::WaitOutcome;
+use crate::sync::Mutex;
+use crate::wakeup::Wakeup;
+
+fn is_readable(fd: BorrowedFd<'_>) -> bool {
+    poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], PollTimeout::ZERO) == Ok(1)
+}
+
+fn is_rung(wakeup: &Wakeup) -> bool {
+    wakeup.sleep(Some(Instant::now())) == WaitOutcome::Woken
+}
+
+/// A queue of which only the length counts, with the wakeup that its pusher rings.
+#[derive(Default)]
+struct Queue {
+    length: Mutex<u32>,
+    wakeup: Wakeup,
+}
+
+impl Queue {
+    fn push(&self) {
+        *self.length.lock() += 1;
+        self.wakeup.signal();
+    }
+
+    /// Takes one, asleep while there is none: silence, look, sleep.
+    fn take(&self) {
+        loop {
+            self.wakeup.clear();
+            {
+                let mut length = self.length.lock();
+                if *length > 0 {
+                    *length -= 1;
+                    return;
+                }
+            }
+            assert_eq!(self.wakeup.sleep(None), WaitOutcome::Woken, "only a ring ends it");
+        }
+    }
+}
+
+#[test]
+fn a_ring_before_the_sleep_is_heard() {
+    model(|| {
+        let wakeup = Arc::new(Wakeup::default());
+        let ringer = {
+            let wakeup = Arc::clone(&wakeup);
+            thread::spawn(move || wakeup.signal())
+        };
+        // Before, while or after this falls asleep.
+        assert_eq!(wakeup.sleep(None), WaitOutcome::Woken);
+        ringer.join().expect("no panic");
+        assert_eq!(wakeup.sleep(None), WaitOutcome::Woken, "it stays rung until it is silenced");
+    });
+}
+
+#[test]
+fn silence_then_look_then_sleep_misses_nothing() {
+    model(|| {
+        let queue = Arc::new(Queue::default());
+        let pusher = {
+            let queue = Arc::clone(&queue);
+            thread::spawn(move || queue.push())
+        };
+        queue.take();
+        pusher.join().expect("no panic");
+    });
+}
+
+#[test]
+fn of_two_pushers_neither_is_missed() {
+    model(|| {
+        let queue = Arc::new(Queue::default());
+        let pushers = [(); 2].map(|()| {
+            let queue = Arc::clone(&queue);
+            thread::spawn(move || queue.push())
+        });
+        queue.take();
+        queue.take();
+        for pusher in pushers {
+            pusher.join().expect("no panic");
+        }
+        assert_eq!(*queue.length.lock(), 0);
+    });
+}
+
+#[test]
+fn one_ring_wakes_two_sleepers() {
+    model(|| {
+        let wakeup = Arc::new(Wakeup::default());
+        let sleepers = [(); 2].map(|()| {
+            let wakeup = Arc::clone(&wakeup);
+            thread::spawn(move || wakeup.sleep(None))
+        });
+        wakeup.signal();
+        for sleeper in sleepers {
+            assert_eq!(sleeper.join().expect("no panic"), WaitOutcome::Woken);
+        }
+    });
+}
+
+#[test]
+fn a_ring_at_the_deadline_is_heard_or_stays() {
+    model(|| {
+        let wakeup = Arc::new(Wakeup::default());
+        let ringer = {
+            let wakeup = Arc::clone(&wakeup);
+            thread::spawn(move || wakeup.signal())
+        };
+        let _heard = is_rung(&wakeup);
+        ringer.join().expect("no panic");
+        assert!(is_rung(&wakeup));
+    });
+}
+
+#[test]
+fn the_descriptor_shows_a_ring_that_comes_while_it_is_made() {
+    model(|| {
+        let wakeup = Arc::new(Wakeup::default());
+        let ringer = {
+            let wakeup = Arc::clone(&wakeup);
+            thread::spawn(move || wakeup.signal())
+        };
+        let fd = wakeup.fd().expect("a descriptor");
+        assert!(wakeup.has_fd());
+        ringer.join().expect("no panic");
+        assert!(is_readable(fd));
+        wakeup.clear();
+        assert!(!is_readable(fd));
+    });
+}
+
+#[test]
+fn the_descriptor_and_the_bell_say_the_same() {
+    model(|| {
+        let wakeup = Arc::new(Wakeup::default());
+        let threads: [fn(&Wakeup); 2] = [Wakeup::signal, Wakeup::clear];
+        let threads = threads.map(|act| {
+            let wakeup = Arc::clone(&wakeup);
+            thread::spawn(move || act(&wakeup))
+        });
+        let fd = wakeup.fd().expect("a descriptor");
+        wakeup.signal();
+        for thread in threads {
+            thread.join().expect("no panic");
+        }
+        assert_eq!(is_readable(fd), is_rung(&wakeup));
+        wakeup.clear();
+        assert!(!is_readable(fd), "at most one ring is shown");
+    });
+}

@@ -1,0 +1,56 @@
+//! What C programs are told of the registry (dat_registry_list_providers(3DAT)).
+
+use std::collections::HashSet;
+
+use super::entry::{Entry, Origin};
+use super::foreign::Demand;
+use super::{ApiVersion, Registry};
+use crate::provider::Reach;
+
+/// A name that programs are told.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Announced {
+    /// The name to open.
+    pub name: String,
+    /// Whether it opens for programs that need safety for threads. It opens for the others too.
+    pub thread_safe: bool,
+}
+
+impl Registry {
+    /// The names that programs of that version are told, in the order in which a program that
+    /// takes the first one should try them.
+    ///
+    /// Each name that can be opened is told once. Adapters with a greater [`Reach`] come first;
+    /// those of the same reach keep the order of [`Registry::list`]. A provider of C does not say
+    /// how far it reaches and is taken for one of RDMA hardware, as those of other DAT libraries
+    /// are. An adapter that does not leave the process and that no line names is told only
+    /// where nothing else is: programs open it and wait for peers in other processes.
+    #[must_use]
+    pub fn announced(&self, version: ApiVersion) -> Vec<Announced> {
+        let usable = |thread_safe| {
+            let entries = self.list_for(Demand { version, thread_safe }).into_iter();
+            entries.filter(|entry| entry.fate.is_usable())
+        };
+        let thread_safe: HashSet<String> = usable(Some(true)).map(|entry| entry.name).collect();
+        let mut names = HashSet::new();
+        let mut entries: Vec<Entry> =
+            usable(None).filter(|entry| names.insert(entry.name.clone())).collect();
+        if !entries.iter().all(is_last_resort) {
+            entries.retain(|entry| !is_last_resort(entry));
+        }
+        entries.sort_by_key(|entry| std::cmp::Reverse(reach(entry)));
+        let announced = |Entry { name, .. }| {
+            let thread_safe = thread_safe.contains(&name);
+            Announced { name, thread_safe }
+        };
+        entries.into_iter().map(announced).collect()
+    }
+}
+
+fn reach(entry: &Entry) -> Reach {
+    entry.reach.unwrap_or(Reach::Rdma)
+}
+
+fn is_last_resort(entry: &Entry) -> bool {
+    reach(entry) == Reach::Process && entry.origin == Origin::Discovered
+}

@@ -1,0 +1,6 @@
+//! The calls that errors of the registry name.
+
+pub(super) const OPEN: &str = "dat_ia_open";
+pub(super) const LISTING: &str = "dat_registry_list_providers";
+pub(super) const ADD: &str = "dat_registry_add_provider";
+pub(super) const REMOVE: &str = "dat_registry_remove_provider";

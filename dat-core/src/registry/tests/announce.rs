@@ -1,0 +1,75 @@
+//! What C programs are told, and in which order.
+
+use std::sync::Arc;
+
+use super::super::{ApiVersion, Configuration, Registry};
+use super::{Fake, registry};
+use crate::provider::Reach;
+
+fn reaching(name: &'static str, reach: Reach, adapters: &[&str]) -> Arc<Fake> {
+    Arc::new(Fake { reach, ..Fake::plain(name, adapters) })
+}
+
+/// Providers in an order that is not that of their reach.
+fn providers() -> [Arc<Fake>; 4] {
+    [
+        reaching("inside", Reach::Process, &["inside"]),
+        reaching("net", Reach::Network, &["net0", "net1"]),
+        reaching("near", Reach::Host, &["near"]),
+        reaching("rdma", Reach::Rdma, &["rdma0", "rdma1"]),
+    ]
+}
+
+/// The names that are told; those that are not thread safe with a mark.
+fn told(registry: &Registry, version: ApiVersion) -> Vec<String> {
+    let mark = |safe: bool| if safe { "" } else { " (one thread)" };
+    let announced = registry.announced(version).into_iter();
+    announced.map(|it| format!("{}{}", it.name, mark(it.thread_safe))).collect()
+}
+
+#[test]
+fn the_farthest_reach_comes_first_and_a_process_alone_is_not_told() {
+    let all = registry("", &providers());
+    let expected = ["rdma0", "rdma1", "net0", "net1", "near"];
+    assert_eq!(told(&all, ApiVersion::V2_0), expected);
+    assert_eq!(told(&all, ApiVersion::V1_2), expected);
+}
+
+#[test]
+fn an_adapter_of_the_process_is_told_where_nothing_else_is() {
+    let [inside, _, _, rdma] = providers();
+    rdma.break_adapter("rdma0");
+    rdma.break_adapter("rdma1");
+    assert_eq!(told(&registry("", &[inside, rdma]), ApiVersion::V2_0), ["inside"]);
+}
+
+#[test]
+fn an_adapter_of_the_process_is_told_last_where_a_line_names_it() {
+    let text = "inside u2.0 nonthreadsafe default inside p.1.2 \"\" \"\"\n\
+                named  u2.0 nonthreadsafe default inside p.1.2 \"\" \"\"\n\
+                ib0    u2.0 threadsafe    default rdma   p.1.2 \"\" \"\"\n";
+    let registry = registry(text, &providers());
+    let expected = ["ib0", "rdma0", "rdma1", "net0", "net1", "near", "inside", "named"];
+    assert_eq!(told(&registry, ApiVersion::V2_0), expected);
+    // The lines are not for this version.
+    let expected = ["rdma0", "rdma1", "net0", "net1", "near"];
+    assert_eq!(told(&registry, ApiVersion::V1_2), expected);
+}
+
+#[test]
+fn each_name_is_told_once_with_the_word_that_opens_it() {
+    let text = "both   u2.0 nonthreadsafe default liba.so p.1.2 \"\" \"\"\n\
+                single u2.0 nonthreadsafe default liba.so p.1.2 \"\" \"\"\n\
+                ours   u2.0 nonthreadsafe default net     p.1.2 \"\" \"\"\n\
+                both   u2.0 threadsafe    default libb.so p.1.2 \"\" \"\"\n\
+                broken u2.0 sometimes     default libb.so p.1.2 \"\" \"\"\n\
+                net0   u2.0 nonthreadsafe default net     p.1.2 \"\" \"\"\n";
+    let configuration = Configuration::from_text("conf", text);
+    let registry = Registry::with_configuration(configuration).hosting();
+    for provider in providers() {
+        registry.add_provider(provider).expect("a new name");
+    }
+    let expected =
+        ["both", "single (one thread)", "rdma0", "rdma1", "ours", "net0", "net1", "near"];
+    assert_eq!(told(&registry, ApiVersion::V2_0), expected);
+}

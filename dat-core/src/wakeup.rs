@@ -1,0 +1,263 @@
+//! The wakeup of an event dispatcher, what a sleeper waits on, or of a notification object, which
+//! shows it as a descriptor.
+//!
+//! A wakeup that is signalled while no thread listens stays signalled until the next [`Wakeup::clear`], so the order
+//! is always: silence, look at the queue, sleep. Nothing can slip in between unheard.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use rustix::event::EventfdFlags;
+
+use crate::blocking::WaitOutcome;
+use crate::sync::{LateInit, Mutex, WakeWord, await_readable};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Wakeup {
+    state: Mutex<State>,
+    wake: WakeWord,
+    /// Made when a consumer first asks for it.
+    fd: LateInit<OwnedFd>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    rung: bool,
+    sleepers: u32,
+}
+
+impl Wakeup {
+    /// Wakes all sleepers and makes the descriptor readable.
+    pub(crate) fn signal(&self) {
+        let mut state = self.state.lock();
+        if state.rung {
+            return;
+        }
+        state.rung = true;
+        if let Some(fd) = self.fd.get() {
+            add_one(fd);
+        }
+        let has_sleepers = state.sleepers > 0;
+        drop(state);
+        if has_sleepers {
+            self.wake.wake_all();
+        }
+    }
+
+    /// Forgets earlier rings.
+    pub(crate) fn clear(&self) {
+        let mut state = self.state.lock();
+        if !state.rung {
+            return;
+        }
+        state.rung = false;
+        if let Some(fd) = self.fd.get() {
+            // Nothing to read is as good.
+            let _ = rustix::io::read(fd, &mut [0_u8; 8]);
+        }
+    }
+
+    /// Announces a sleep: what the sleeper has to see in the word to sleep on, or nothing when
+    /// the wakeup is signalled already.
+    pub(crate) fn begin_sleep(&self) -> Option<u32> {
+        let mut state = self.state.lock();
+        if state.rung {
+            return None;
+        }
+        state.sleepers += 1;
+        Some(self.wake.count())
+    }
+
+    /// Ends a sleep that was announced; whether the wakeup is signalled.
+    pub(crate) fn end_sleep(&self) -> bool {
+        let mut state = self.state.lock();
+        state.sleepers -= 1;
+        state.rung
+    }
+
+    /// Sleeps until the wakeup is signalled, or until the deadline.
+    pub(crate) fn sleep(&self, deadline: Option<Instant>) -> WaitOutcome {
+        loop {
+            let Some(seen) = self.begin_sleep() else { return WaitOutcome::Woken };
+            let in_time = self.wake.sleep(seen, deadline);
+            if self.end_sleep() {
+                return WaitOutcome::Woken;
+            }
+            if !in_time {
+                return WaitOutcome::TimedOut;
+            }
+        }
+    }
+
+    /// The word to sleep on, for a sleeper that makes its own system call.
+    #[cfg(not(all(test, loom)))]
+    pub(crate) fn word(&self) -> &std::sync::atomic::AtomicU32 {
+        self.wake.word()
+    }
+
+    /// The descriptor, if it was made.
+    pub(crate) fn own_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.fd.get().map(AsFd::as_fd)
+    }
+
+    /// Sleeps until the wakeup is signalled or the other descriptor is readable, or until the deadline.
+    /// The wakeup has to have its own descriptor.
+    pub(crate) fn sleep_beside(
+        &self,
+        other: BorrowedFd<'_>,
+        deadline: Option<Instant>,
+    ) -> WaitOutcome {
+        match self.own_fd() {
+            Some(own) => await_readable(own, other, deadline),
+            None => WaitOutcome::Unavailable,
+        }
+    }
+
+    /// Whether somebody may poll the descriptor.
+    pub(crate) fn has_fd(&self) -> bool {
+        self.fd.get().is_some()
+    }
+
+    /// The descriptor that is readable while the wakeup is signalled.
+    pub(crate) fn fd(&self) -> io::Result<BorrowedFd<'_>> {
+        if let Some(fd) = self.fd.get() {
+            return Ok(fd.as_fd());
+        }
+        let fresh = eventfd()?;
+        let state = self.state.lock();
+        let fd = self.fd.get_or_init(|| fresh);
+        if state.rung {
+            add_one(fd);
+        }
+        Ok(fd.as_fd())
+    }
+
+    /// As [`Wakeup::fd`]; when the process has no descriptor left, one that is always readable,
+    /// so that the caller polls its queue instead of sleeping and loses nothing.
+    pub(crate) fn fd_or_always_ready(&self) -> BorrowedFd<'_> {
+        self.fd().unwrap_or_else(|_| always_ready())
+    }
+}
+
+fn eventfd() -> io::Result<OwnedFd> {
+    let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+    Ok(rustix::event::eventfd(0, flags)?)
+}
+
+/// Makes the descriptor readable. The counter can't overflow: it is at most 1 between two
+/// silences.
+fn add_one(fd: &OwnedFd) {
+    let _ = rustix::io::write(fd, &1_u64.to_ne_bytes());
+}
+
+static ALWAYS_READY: OnceLock<Option<OwnedFd>> = OnceLock::new();
+
+/// Sets the descriptor for the worst case aside; called when the first dispatcher is made.
+pub(crate) fn reserve_always_ready() {
+    ALWAYS_READY.get_or_init(|| {
+        let fd = eventfd().ok()?;
+        add_one(&fd);
+        Some(fd)
+    });
+}
+
+/// The descriptor for the worst case; standard error, which polls as writable only, when even
+/// that one could not be had.
+fn always_ready() -> BorrowedFd<'static> {
+    static STDERR: OnceLock<io::Stderr> = OnceLock::new();
+    match ALWAYS_READY.get() {
+        Some(Some(fd)) => fd.as_fd(),
+        _ => STDERR.get_or_init(io::stderr).as_fd(),
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+    use super::*;
+
+    fn readable(fd: BorrowedFd<'_>) -> bool {
+        poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], PollTimeout::ZERO) == Ok(1)
+    }
+
+    #[test]
+    fn a_ring_before_the_sleep_is_heard() {
+        let wakeup = Wakeup::default();
+        wakeup.signal();
+        assert_eq!(wakeup.sleep(Some(Instant::now())), WaitOutcome::Woken);
+        wakeup.clear();
+        assert_eq!(wakeup.sleep(Some(Instant::now())), WaitOutcome::TimedOut);
+    }
+
+    #[test]
+    fn a_ring_wakes_a_sleeper() {
+        let wakeup = Arc::new(Wakeup::default());
+        let sleeper = {
+            let wakeup = Arc::clone(&wakeup);
+            std::thread::spawn(move || wakeup.sleep(Some(Instant::now() + Duration::from_secs(20))))
+        };
+        std::thread::sleep(Duration::from_millis(20));
+        wakeup.signal();
+        assert_eq!(sleeper.join().expect("the sleeper does not panic"), WaitOutcome::Woken);
+    }
+
+    #[test]
+    fn the_descriptor_shows_the_state_of_the_bell() {
+        let wakeup = Wakeup::default();
+        wakeup.signal();
+        let fd = wakeup.fd().expect("a descriptor");
+        assert!(readable(fd), "rung before it was made");
+        wakeup.clear();
+        assert!(!readable(fd));
+        wakeup.signal();
+        wakeup.signal();
+        assert!(readable(fd));
+        wakeup.clear();
+        assert!(!readable(fd));
+    }
+
+    #[test]
+    fn a_sleep_beside_a_descriptor_ends_with_either_of_them() {
+        let wakeup = Wakeup::default();
+        let other = eventfd().expect("a descriptor");
+        let soon = || Some(Instant::now() + Duration::from_millis(1));
+        assert_eq!(
+            wakeup.sleep_beside(other.as_fd(), soon()),
+            WaitOutcome::Unavailable,
+            "it has none yet"
+        );
+        wakeup.fd().expect("a descriptor");
+        assert_eq!(wakeup.sleep_beside(other.as_fd(), soon()), WaitOutcome::TimedOut);
+        wakeup.signal();
+        assert_eq!(wakeup.sleep_beside(other.as_fd(), None), WaitOutcome::Woken);
+        wakeup.clear();
+        add_one(&other);
+        assert_eq!(wakeup.sleep_beside(other.as_fd(), None), WaitOutcome::Woken);
+        rustix::io::read(&other, &mut [0_u8; 8]).expect("readable");
+        assert_eq!(wakeup.sleep_beside(other.as_fd(), Some(Instant::now())), WaitOutcome::TimedOut);
+    }
+
+    #[test]
+    fn a_descriptor_whose_other_end_is_gone_wakes_as_useless() {
+        let wakeup = Wakeup::default();
+        wakeup.fd().expect("a descriptor");
+        let (reader, writer) = nix::unistd::pipe().expect("a pipe");
+        drop(writer);
+        assert_eq!(wakeup.sleep_beside(reader.as_fd(), None), WaitOutcome::Unavailable);
+        wakeup.signal();
+        assert_eq!(wakeup.sleep_beside(reader.as_fd(), None), WaitOutcome::Woken);
+    }
+
+    #[test]
+    fn the_descriptor_of_the_worst_case_is_readable() {
+        reserve_always_ready();
+        assert!(readable(always_ready()));
+    }
+}

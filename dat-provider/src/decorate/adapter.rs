@@ -1,0 +1,136 @@
+//! The layer's adapter, and the opening of it.
+
+use std::sync::Arc;
+
+use super::call::{Call, Kind, Object};
+use super::completion::{self, Queue, QueueSink};
+use super::connection::RequestSink;
+use super::domain::Domain;
+use super::hooks::{Hooks, Layer};
+use super::queue_pair;
+use super::shared_receive::{SharedReceives, WatermarkSink};
+use crate::error::Result;
+use crate::{
+    Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, CompletionQueue, CompletionQueueParts,
+    CompletionSink, ListenSink, Listener, OpenRequest, ProtectionDomain, Provider, QueuePair,
+    QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
+};
+
+/// Opens an adapter with a layer of hooks over it.
+pub(super) fn open<H: Hooks>(
+    provider: &dyn Provider,
+    request: OpenRequest<'_>,
+    hooks: H,
+) -> Result<Arc<dyn Adapter>> {
+    let layer = Layer::new(hooks);
+    let OpenRequest { name, parameters, sink } = request;
+    let outer = Arc::clone(&sink);
+    let sink = Arc::new(AsyncSink { layer: Arc::clone(&layer), outer: sink });
+    let inner = layer.call(layer.adapter, &Call::Open { parameters }, || {
+        provider.open(OpenRequest { name, parameters, sink })
+    })?;
+    // Asked once, as the contract says; the layer's own adapter answers from here.
+    let mut attributes = inner.attributes();
+    layer.hooks.opened(&inner, &mut attributes);
+    Ok(Arc::new(Decorated { layer, inner, attributes, _outer: outer }))
+}
+
+struct Decorated<H> {
+    layer: Arc<Layer<H>>,
+    inner: Arc<dyn Adapter>,
+    attributes: AdapterAttributes,
+    /// Hooks may report to it for as long as the adapter is open.
+    _outer: Arc<dyn AdapterSink>,
+}
+
+impl<H: Hooks> Adapter for Decorated<H> {
+    fn attributes(&self) -> AdapterAttributes {
+        self.attributes.clone()
+    }
+
+    fn create_domain(&self) -> Result<Arc<dyn ProtectionDomain>> {
+        let object = self.layer.number(Kind::Domain);
+        let create = || self.inner.create_domain();
+        let inner = self.layer.call(object, &Call::CreateDomain, create)?;
+        Ok(Arc::new(Domain { layer: Arc::clone(&self.layer), inner }))
+    }
+
+    fn create_completion_queue(
+        &self,
+        depth: usize,
+        sink: Arc<dyn CompletionSink>,
+    ) -> Result<CompletionQueueParts> {
+        let object = self.layer.number(Kind::CompletionQueue);
+        let sink = Arc::new(QueueSink { layer: Arc::clone(&self.layer), object, outer: sink });
+        let call = Call::CreateCompletionQueue { depth };
+        let create = || self.inner.create_completion_queue(depth, sink);
+        let parts = self.layer.call(object, &call, create)?;
+        Ok(completion::wrap(&self.layer, object, parts, depth))
+    }
+
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+        queue_pair::create(&self.layer, &*self.inner, spec)
+    }
+
+    fn create_shared_receive_queue(
+        &self,
+        domain: Arc<dyn ProtectionDomain>,
+        limits: SharedReceiveLimits,
+        sink: Arc<dyn SharedReceiveSink>,
+    ) -> Result<Arc<dyn SharedReceiveQueue>> {
+        let object = self.layer.number(Kind::SharedReceiveQueue);
+        let domain = Domain::<H>::below(&domain);
+        let sink = Arc::new(WatermarkSink { layer: Arc::clone(&self.layer), object, outer: sink });
+        let inner = self.layer.call(object, &Call::CreateSharedReceives { limits }, || {
+            self.inner.create_shared_receive_queue(domain, limits, sink)
+        })?;
+        Ok(Arc::new(SharedReceives { layer: Arc::clone(&self.layer), object, inner }))
+    }
+
+    fn listen(
+        &self,
+        qualifier: Option<u64>,
+        sink: Arc<dyn ListenSink>,
+    ) -> Result<Box<dyn Listener>> {
+        let object = self.layer.number(Kind::Listener);
+        let sink = Arc::new(RequestSink { layer: Arc::clone(&self.layer), outer: sink });
+        let listen = || self.inner.listen(qualifier, sink);
+        self.layer.call(object, &Call::Listen { qualifier }, listen)
+    }
+}
+
+/// Passes asynchronous errors on.
+struct AsyncSink<H> {
+    layer: Arc<Layer<H>>,
+    outer: Arc<dyn AdapterSink>,
+}
+
+impl<H: Hooks> AdapterSink for AsyncSink<H> {
+    fn async_event(&self, event: AsyncUpcall) {
+        let object = match event {
+            AsyncUpcall::QueuePairBroken { tag } => Object { kind: Kind::QueuePair, number: tag },
+            AsyncUpcall::Catastrophic | AsyncUpcall::ProviderInternal => self.layer.adapter,
+        };
+        self.layer.note(object, &Call::AsyncEvent(event));
+        self.outer.async_event(event);
+    }
+}
+
+/// The object below one of the layer's, or the object itself if it is none: the provider below
+/// then refuses it in its own words.
+macro_rules! below {
+    ($name:ident, $contract:ident) => {
+        impl<H: Hooks> $name<H> {
+            pub(super) fn below(object: &Arc<dyn $contract>) -> Arc<dyn $contract> {
+                match object.as_any().downcast_ref::<Self>() {
+                    Some(own) => Arc::clone(&own.inner),
+                    None => Arc::clone(object),
+                }
+            }
+        }
+    };
+}
+
+below!(Domain, ProtectionDomain);
+below!(Queue, CompletionQueue);
+below!(SharedReceives, SharedReceiveQueue);

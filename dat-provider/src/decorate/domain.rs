@@ -1,0 +1,85 @@
+//! The layer's protection domains, regions and windows.
+
+use std::any::Any;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::call::{Call, Kind, Object};
+use super::hooks::{Hooks, Layer};
+use crate::error::Result;
+use crate::flags::Privileges;
+use crate::mem::Span;
+use crate::{MemoryRegion, MemoryWindow, ProtectionDomain, WindowScope};
+
+pub(super) struct Domain<H> {
+    pub(super) layer: Arc<Layer<H>>,
+    pub(super) inner: Arc<dyn ProtectionDomain>,
+}
+
+impl<H: Hooks> ProtectionDomain for Domain<H> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn register(&self, span: Span, privileges: Privileges) -> Result<Box<dyn MemoryRegion>> {
+        let object = self.layer.number(Kind::Region);
+        let call = Call::Register { bytes: span.len() as u64, privileges };
+        let inner = self.layer.call(object, &call, || self.inner.register(span, privileges))?;
+        Ok(Box::new(Region { inner, layer: Arc::clone(&self.layer), object }))
+    }
+
+    fn create_window(&self, tag: u64, scope: WindowScope) -> Result<Arc<dyn MemoryWindow>> {
+        let object = Object { kind: Kind::Window, number: tag };
+        let create = || self.inner.create_window(tag, scope);
+        let inner = self.layer.call(object, &Call::CreateWindow { scope }, create)?;
+        Ok(Arc::new(Window::<H> { inner, _layer: PhantomData }))
+    }
+}
+
+pub(super) struct Region<H> {
+    inner: Box<dyn MemoryRegion>,
+    layer: Arc<Layer<H>>,
+    object: Object,
+}
+
+impl<H: Hooks> Region<H> {
+    pub(super) fn below(region: &dyn MemoryRegion) -> &dyn MemoryRegion {
+        region.as_any().downcast_ref::<Self>().map_or(region, |own| &*own.inner)
+    }
+}
+
+impl<H: Hooks> MemoryRegion for Region<H> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn local_key(&self) -> u32 {
+        self.inner.local_key()
+    }
+
+    fn remote_key(&self) -> u32 {
+        self.inner.remote_key()
+    }
+
+    fn deregister(&self) -> Result<()> {
+        self.layer.call(self.object, &Call::Deregister, || self.inner.deregister())
+    }
+}
+
+pub(super) struct Window<H> {
+    inner: Arc<dyn MemoryWindow>,
+    /// What makes it of this kind of layer and of no other.
+    _layer: PhantomData<H>,
+}
+
+impl<H: Hooks> Window<H> {
+    pub(super) fn below(window: &dyn MemoryWindow) -> &dyn MemoryWindow {
+        window.as_any().downcast_ref::<Self>().map_or(window, |own| &*own.inner)
+    }
+}
+
+impl<H: Hooks> MemoryWindow for Window<H> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

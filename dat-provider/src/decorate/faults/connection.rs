@@ -1,0 +1,95 @@
+//! Attempts that fail, and connections that break.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Weak};
+
+use parking_lot::Mutex;
+
+use crate::error::Result;
+use crate::{Adapter, Incoming, ListenSink, Listener};
+
+/// A listener that never accepts: where an attempt that is to fail is led to.
+pub(super) struct DeadEnd {
+    // Stops listening before it gives up what came.
+    listener: Box<dyn Listener>,
+    _caller: Arc<Caller>,
+}
+
+/// Who came to a dead end.
+struct Caller {
+    /// Keeps the request unanswered instead of giving it back.
+    silent: bool,
+    kept: Mutex<Option<Box<dyn Incoming>>>,
+}
+
+impl DeadEnd {
+    pub(super) fn new(adapter: &dyn Adapter, silent: bool) -> Result<Self> {
+        let caller = Arc::new(Caller { silent, kept: Mutex::default() });
+        let listener = adapter.listen(None, Arc::clone(&caller) as Arc<dyn ListenSink>)?;
+        Ok(Self { listener, _caller: caller })
+    }
+
+    pub(super) fn qualifier(&self) -> u64 {
+        self.listener.qualifier()
+    }
+}
+
+impl ListenSink for Caller {
+    fn connection_request(
+        &self,
+        incoming: Box<dyn Incoming>,
+    ) -> std::result::Result<(), Box<dyn Incoming>> {
+        if !self.silent {
+            return Err(incoming);
+        }
+        let before = self.kept.lock().replace(incoming);
+        drop(before);
+        Ok(())
+    }
+}
+
+/// One side of a connection, as both sides name it.
+pub(super) type Side = (IpAddr, u64);
+
+/// A connection as both of its sides know it, wherever in the process they were opened.
+pub(super) struct Link {
+    sides: [Side; 2],
+    broken: AtomicBool,
+}
+
+static LINKS: LazyLock<Mutex<HashMap<[Side; 2], Weak<Link>>>> = LazyLock::new(Mutex::default);
+
+impl Link {
+    /// The connection between two sides, which both of them keep until they are used anew.
+    pub(super) fn between(one: Side, other: Side) -> Arc<Self> {
+        let sides = if one <= other { [one, other] } else { [other, one] };
+        let mut links = LINKS.lock();
+        if let Some(link) = links.get(&sides).and_then(Weak::upgrade) {
+            return link;
+        }
+        let link = Arc::new(Self { sides, broken: AtomicBool::new(false) });
+        links.insert(sides, Arc::downgrade(&link));
+        link
+    }
+
+    /// From now on its end is a break.
+    pub(super) fn break_off(&self) {
+        self.broken.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let mut links = LINKS.lock();
+        // The other side may have made it anew meanwhile.
+        if links.get(&self.sides).is_some_and(|link| link.strong_count() == 0) {
+            links.remove(&self.sides);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! A decorator that makes things go wrong, on purpose and as planned.
+//!
+//! [`FaultyProvider`] wraps a provider; what goes wrong is in a [`FaultPlan`], which comes from
+//! the test, from the IA parameters `fault.KEY=VALUE`, or through the live handle [`Faults`]
+//! while an adapter is open. The contract of providers holds with any plan: every accepted post
+//! completes once and in order, and before the connection event that it belongs before.
+//!
+//! | parameter | what goes wrong |
+//! | --- | --- |
+//! | `fault.connect=refuse` | each attempt to connect ends with `NonPeerRejected` |
+//! | `fault.connect=unreachable` | ... with `Unreachable` |
+//! | `fault.connect=silent` | ... with nothing: it lasts until a time-out or a disconnect |
+//! | `fault.connect_nth=N` | only the N-th attempt |
+//! | `fault.break_after=N` | each connection breaks after the N-th request that a side posts |
+//! | `fault.register_nth=N` | the N-th registration of memory fails |
+//! | `fault.post_nth=N` | the N-th post of any kind fails |
+//! | `fault.create_nth=N` | the N-th creation of any object but memory regions and windows fails |
+//! | `fault.delay=N` | completions come N polls later |
+//! | `fault.reorder=SEED` | completions of unrelated streams change places |
+//! | `fault.async=KIND` | an asynchronous error: `catastrophic`, `internal` or `ep_broken` |
+//! | `fault.async_after=N` | when it comes: after the N-th post to a queue pair (1 if absent) |
+//! | `fault.late_established=SIDE` | on that side (`connect` or `accept`), a connection is reported only when a receive has completed |
+//!
+//! Counts begin at 1, are those of the adapters that share a handle, and start again with
+//! [`Faults::set`]. An N of 0 means never. What is counted to fail fails once, with
+//! `DAT_INSUFFICIENT_RESOURCES` and the subtype of the resource.
+//!
+//! # Attempts
+//! A failing attempt is led to a listener of the decorator's own, which exists for that attempt
+//! and never accepts. So the queue pair below goes through a real failed attempt, with all that
+//! belongs to it: receives are flushed, and only a reset leads back. The address that was asked
+//! for is not looked at. An adapter that can't reach itself can't have this fault.
+//!
+//! Attempts of a queue pair for datagrams, which are to resolve an address, fail alike; a silent
+//! one of those takes up a listener until the end of the queue pair, since nobody says that it
+//! was given up.
+//!
+//! # Broken connections
+//! The decorator disconnects abruptly after the N-th request that the queue pair took while
+//! connected (sends, RDMA, atomics, binds; not receives), and reports `Broken` instead of
+//! `Disconnected` on both sides. It counts anew with each connection, and whatever the plan; a
+//! plan that comes later than its N-th request breaks it with the next one. Some things are
+//! beyond a decorator: a request that still waits for a receive of the peer's is flushed
+//! although it counts; a peer that is not decorated, or lives in another process, is told
+//! `Disconnected`; and the two sides find each other by address and port, so where they do not
+//! name themselves alike the peer is told that too.
+//!
+//! # Late completions
+//! A completion is held back until its queue was polled N more times since the decorator found
+//! it. Nothing is held back while the queue has to notify (a waiter, an armed descriptor, a
+//! notification object), since a sleeper does not poll; nor beyond a connection event of a
+//! queue pair that completes there, or the end of its use: these let everything go. Reordering
+//! picks among the oldest completions of each stream, where the requests of a queue pair are
+//! one stream and its receives another. A completion held back no longer takes room in the work
+//! queue below; no more than the depth of the queue are held back at a time.
+
+mod completion;
+mod connection;
+mod handle;
+mod hooks;
+mod plan;
+
+pub use handle::Faults;
+pub use plan::{AsyncFault, AttemptSide, ConnectFault, FaultPlan};
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::adapter;
+use super::parameters::parts;
+use crate::error::Result;
+use crate::{Adapter, Description, Discovered, OpenRequest, Provider, Relationship};
+use hooks::FaultHooks;
+
+/// A provider whose adapters fail as planned.
+pub struct FaultyProvider {
+    inner: Arc<dyn Provider>,
+    faults: Arc<Faults>,
+}
+
+impl FaultyProvider {
+    /// Wraps a provider.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Provider>, plan: FaultPlan) -> Self {
+        Self { inner, faults: Faults::new(plan) }
+    }
+
+    /// The live handle of all adapters that are opened without fault parameters. An adapter
+    /// with such parameters has a plan of its own: this one's, as it is at the open, changed by
+    /// them.
+    #[must_use]
+    pub fn faults(&self) -> Arc<Faults> {
+        Arc::clone(&self.faults)
+    }
+
+    /// Whether IA parameters ask for faults.
+    #[must_use]
+    pub fn is_asked_by(parameters: &str) -> bool {
+        parts(parameters).any(|(part, _)| part.starts_with(plan::PREFIX))
+    }
+}
+
+impl Provider for FaultyProvider {
+    fn describe(&self) -> Description {
+        self.inner.describe()
+    }
+
+    fn discover(&self) -> Vec<Discovered> {
+        self.inner.discover()
+    }
+
+    fn may_have(&self, name: &str) -> bool {
+        self.inner.may_have(name)
+    }
+
+    fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
+        let sink = Arc::clone(&request.sink);
+        if !Self::is_asked_by(request.parameters) {
+            let hooks = FaultHooks::new(Arc::clone(&self.faults), &sink);
+            return adapter::open(&*self.inner, request, hooks);
+        }
+        let (plan, rest) =
+            self.faults.plan().with_parameters(request.parameters).map_err(|error| {
+                error.during("dat_ia_open").on(format!("IA {:?}", request.name))
+            })?;
+        let hooks = FaultHooks::new(Faults::new(plan), &sink);
+        adapter::open(&*self.inner, OpenRequest { parameters: &rest, ..request }, hooks)
+    }
+
+    fn related(&self, one: &str, other: &str) -> Relationship {
+        self.inner.related(one, other)
+    }
+}
+
+impl fmt::Debug for FaultyProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FaultyProvider")
+            .field("provider", &self.inner.describe().name)
+            .field("faults", &self.faults)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

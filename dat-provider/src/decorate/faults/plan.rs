@@ -1,0 +1,280 @@
+//! The plan: what goes wrong, and when.
+
+use crate::decorate::parameters::parts;
+use crate::error::{Error, Result, ReturnType, Subtype};
+
+/// What the names of the parameters begin with.
+pub(super) const PREFIX: &str = "fault.";
+
+/// What happens to an attempt to connect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ConnectFault {
+    /// It is refused, though by nobody's consumer.
+    Refuse,
+    /// There is no way to the address.
+    Unreachable,
+    /// Nobody ever answers.
+    Silent,
+}
+
+/// A side of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AttemptSide {
+    /// The side that asked for it.
+    Connect,
+    /// The side that accepted it.
+    Accept,
+}
+
+/// Which asynchronous error comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AsyncFault {
+    /// The adapter is of no use any more.
+    Catastrophic,
+    /// The provider had an internal error.
+    Internal,
+    /// The queue pair of the post broke.
+    EpBroken,
+}
+
+/// What goes wrong; nothing, unless asked for. The [module](super) has the meaning of each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FaultPlan {
+    pub(super) connect: Option<ConnectFault>,
+    pub(super) connect_nth: u64,
+    pub(super) break_after: u64,
+    pub(super) register_nth: u64,
+    pub(super) post_nth: u64,
+    pub(super) create_nth: u64,
+    pub(super) delay: u64,
+    pub(super) reorder: Option<u64>,
+    pub(super) async_fault: Option<AsyncFault>,
+    pub(super) async_after: u64,
+    pub(super) late_established: Option<AttemptSide>,
+}
+
+impl FaultPlan {
+    /// No fault.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Attempts to connect fail, all of them or that of [`Self::connect_nth`].
+    #[must_use]
+    pub fn connect(mut self, fault: ConnectFault) -> Self {
+        self.connect = Some(fault);
+        self
+    }
+
+    /// Only the n-th attempt to connect fails; 0 for all.
+    #[must_use]
+    pub fn connect_nth(mut self, n: u64) -> Self {
+        self.connect_nth = n;
+        self
+    }
+
+    /// Connections break after the n-th request on a side; 0 for never.
+    #[must_use]
+    pub fn break_after(mut self, n: u64) -> Self {
+        self.break_after = n;
+        self
+    }
+
+    /// The n-th registration fails; 0 for none.
+    #[must_use]
+    pub fn register_nth(mut self, n: u64) -> Self {
+        self.register_nth = n;
+        self
+    }
+
+    /// The n-th post fails; 0 for none.
+    #[must_use]
+    pub fn post_nth(mut self, n: u64) -> Self {
+        self.post_nth = n;
+        self
+    }
+
+    /// The n-th creation fails; 0 for none.
+    #[must_use]
+    pub fn create_nth(mut self, n: u64) -> Self {
+        self.create_nth = n;
+        self
+    }
+
+    /// Completions are held back for so many polls.
+    #[must_use]
+    pub fn delay(mut self, polls: u64) -> Self {
+        self.delay = polls;
+        self
+    }
+
+    /// Completions of different streams change places, by chance that starts from the seed.
+    #[must_use]
+    pub fn reorder(mut self, seed: u64) -> Self {
+        self.reorder = Some(seed);
+        self
+    }
+
+    /// An asynchronous error comes after the n-th post to a queue pair; 0 for never.
+    #[must_use]
+    pub fn async_after(mut self, fault: AsyncFault, n: u64) -> Self {
+        (self.async_fault, self.async_after) = (Some(fault), n);
+        self
+    }
+
+    /// On that side, a connection is reported as established only when a receive has completed.
+    #[must_use]
+    pub fn late_established(mut self, side: AttemptSide) -> Self {
+        self.late_established = Some(side);
+        self
+    }
+
+    /// The plan changed by the `fault.KEY=VALUE` pairs of IA parameters, a later one winning,
+    /// and the parameters without them, else unchanged.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` for a key or value that is not known, with what is.
+    pub fn with_parameters(mut self, parameters: &str) -> Result<(Self, String)> {
+        let mut rest = String::with_capacity(parameters.len());
+        let mut given = Vec::new();
+        for (part, separators) in parts(parameters) {
+            let Some(fault) = part.strip_prefix(PREFIX) else {
+                rest.push_str(part);
+                rest.push_str(separators);
+                continue;
+            };
+            let Some((key, value)) = fault.split_once('=') else {
+                return Err(invalid(format!("the IA parameter {part:?} has no value"))
+                    .advise(format!("use {PREFIX}KEY=VALUE; {}", keys())));
+            };
+            let Some(entry) = KEYS.iter().find(|entry| entry.name == key) else {
+                return Err(invalid(format!(
+                    "unknown IA parameter \"{PREFIX}{key}\" (with the value {value:?})"
+                ))
+                .advise(keys()));
+            };
+            if (entry.set)(&mut self, value).is_none() {
+                return Err(invalid(format!(
+                    "invalid value {value:?} for the IA parameter \
+                     {PREFIX}{key}"
+                ))
+                .advise(format!("give {}", entry.accepts)));
+            }
+            given.push((key, value));
+        }
+        let of = |key: &str| given.iter().find(|(name, _)| *name == key);
+        for (when, what, is_known) in [
+            ("connect_nth", "connect", self.connect.is_some()),
+            ("async_after", "async", self.async_fault.is_some()),
+        ] {
+            if let (Some((_, value)), false) = (of(when), is_known) {
+                return Err(invalid(format!(
+                    "the IA parameter {PREFIX}{when}={value} has no effect alone"
+                ))
+                .advise(format!("use {PREFIX}{what} as well")));
+            }
+        }
+        if of("async").is_some() && of("async_after").is_none() {
+            self.async_after = self.async_after.max(1);
+        }
+        Ok((self, rest))
+    }
+}
+
+/// A key: the values that it accepts, in words, and how it is set.
+struct Key {
+    name: &'static str,
+    accepts: &'static str,
+    set: fn(&mut FaultPlan, &str) -> Option<()>,
+}
+
+const NUMBER: &str = "a whole number from 0 (never) to 18446744073709551615";
+const SEED: &str = "a whole number from 0 to 18446744073709551615";
+
+const KEYS: [Key; 11] = [
+    Key {
+        name: "connect",
+        accepts: "refuse, unreachable or silent",
+        set: |plan, value| {
+            plan.connect = Some(match value {
+                "refuse" => ConnectFault::Refuse,
+                "unreachable" => ConnectFault::Unreachable,
+                "silent" => ConnectFault::Silent,
+                _ => return None,
+            });
+            Some(())
+        },
+    },
+    Key {
+        name: "connect_nth",
+        accepts: "a whole number from 0 (all) to 18446744073709551615",
+        set: |plan, value| number(&mut plan.connect_nth, value),
+    },
+    Key {
+        name: "break_after",
+        accepts: NUMBER,
+        set: |plan, value| number(&mut plan.break_after, value),
+    },
+    Key {
+        name: "register_nth",
+        accepts: NUMBER,
+        set: |plan, value| number(&mut plan.register_nth, value),
+    },
+    Key { name: "post_nth", accepts: NUMBER, set: |plan, value| number(&mut plan.post_nth, value) },
+    Key {
+        name: "create_nth",
+        accepts: NUMBER,
+        set: |plan, value| number(&mut plan.create_nth, value),
+    },
+    Key { name: "delay", accepts: NUMBER, set: |plan, value| number(&mut plan.delay, value) },
+    Key {
+        name: "reorder",
+        accepts: SEED,
+        set: |plan, value| number(plan.reorder.insert(0), value),
+    },
+    Key {
+        name: "async",
+        accepts: "catastrophic, internal or ep_broken",
+        set: |plan, value| {
+            plan.async_fault = Some(match value {
+                "catastrophic" => AsyncFault::Catastrophic,
+                "internal" => AsyncFault::Internal,
+                "ep_broken" => AsyncFault::EpBroken,
+                _ => return None,
+            });
+            Some(())
+        },
+    },
+    Key {
+        name: "async_after",
+        accepts: NUMBER,
+        set: |plan, value| number(&mut plan.async_after, value),
+    },
+    Key {
+        name: "late_established",
+        accepts: "connect or accept",
+        set: |plan, value| {
+            plan.late_established = Some(match value {
+                "connect" => AttemptSide::Connect,
+                "accept" => AttemptSide::Accept,
+                _ => return None,
+            });
+            Some(())
+        },
+    },
+];
+
+fn number(place: &mut u64, value: &str) -> Option<()> {
+    *place = value.parse().ok()?;
+    Some(())
+}
+
+fn keys() -> String {
+    let names: Vec<_> = KEYS.iter().map(|key| format!("{PREFIX}{}", key.name)).collect();
+    format!("the fault parameters are {}", names.join(", "))
+}
+
+fn invalid(reason: String) -> Error {
+    Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1).because(reason)
+}

@@ -1,0 +1,226 @@
+//! What needs no transport: decorators over providers that can do almost nothing.
+
+use std::any::Any;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+
+use super::faults::{FaultPlan, FaultyProvider};
+use super::trace::{TraceRing, TracingProvider};
+use crate::error::Result;
+use crate::stub::StubProvider;
+use crate::{
+    Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, CompletionQueueParts, CompletionSink,
+    Description, Discovered, Incoming, ListenSink, Listener, OpenRequest, Peer, ProtectionDomain,
+    Provider, QueuePair, QueuePairSpec, Relationship,
+};
+
+struct Deaf;
+
+impl AdapterSink for Deaf {
+    fn async_event(&self, _event: AsyncUpcall) {}
+}
+
+fn open(provider: &dyn Provider, parameters: &str) -> Result<Arc<dyn Adapter>> {
+    provider.open(OpenRequest { name: "stub", parameters, sink: Arc::new(Deaf) })
+}
+
+/// Each decorator over a provider.
+fn decorated(inner: &Arc<dyn Provider>) -> Vec<Arc<dyn Provider>> {
+    let inner = || Arc::clone(inner);
+    vec![
+        Arc::new(FaultyProvider::new(inner(), FaultPlan::new())),
+        Arc::new(TracingProvider::new(inner(), Arc::new(TraceRing::new(9)))),
+    ]
+}
+
+/// The stub, with a mind of its own where the stub has none.
+#[derive(Default)]
+struct Probe {
+    attributes: Arc<AtomicU32>,
+    parameters: Mutex<String>,
+    sink: Arc<Mutex<Option<Arc<dyn ListenSink>>>>,
+}
+
+struct ProbeAdapter {
+    stub: Arc<dyn Adapter>,
+    attributes: Arc<AtomicU32>,
+    sink: Arc<Mutex<Option<Arc<dyn ListenSink>>>>,
+}
+
+impl Provider for Probe {
+    fn describe(&self) -> Description {
+        Description { name: "probe", version: (3, 4), ..StubProvider.describe() }
+    }
+
+    fn discover(&self) -> Vec<Discovered> {
+        StubProvider.discover()
+    }
+
+    fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
+        *self.parameters.lock() = request.parameters.to_owned();
+        Ok(Arc::new(ProbeAdapter {
+            stub: StubProvider.open(request)?,
+            attributes: Arc::clone(&self.attributes),
+            sink: Arc::clone(&self.sink),
+        }))
+    }
+
+    fn may_have(&self, name: &str) -> bool {
+        name == "probe"
+    }
+
+    fn related(&self, one: &str, other: &str) -> Relationship {
+        if one == other { Relationship::Related } else { Relationship::Conflicting }
+    }
+}
+
+impl Adapter for ProbeAdapter {
+    fn attributes(&self) -> AdapterAttributes {
+        self.attributes.fetch_add(1, Ordering::Relaxed);
+        self.stub.attributes()
+    }
+
+    fn create_domain(&self) -> Result<Arc<dyn ProtectionDomain>> {
+        self.stub.create_domain()
+    }
+
+    fn create_completion_queue(
+        &self,
+        depth: usize,
+        sink: Arc<dyn CompletionSink>,
+    ) -> Result<CompletionQueueParts> {
+        self.stub.create_completion_queue(depth, sink)
+    }
+
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+        self.stub.create_queue_pair(spec)
+    }
+
+    fn listen(
+        &self,
+        _qualifier: Option<u64>,
+        sink: Arc<dyn ListenSink>,
+    ) -> Result<Box<dyn Listener>> {
+        *self.sink.lock() = Some(sink);
+        Ok(Box::new(Somewhere))
+    }
+}
+
+struct Somewhere;
+
+impl Listener for Somewhere {
+    fn qualifier(&self) -> u64 {
+        7
+    }
+}
+
+#[test]
+fn what_the_provider_says_of_itself_stays() {
+    let probe = Arc::new(Probe::default());
+    for provider in decorated(&(Arc::clone(&probe) as _)) {
+        assert_eq!(provider.describe(), probe.describe());
+        assert_eq!(provider.discover()[0].name, "stub");
+        assert!(provider.may_have("probe") && !provider.may_have("other"));
+        assert_eq!(provider.related("a", "a"), Relationship::Related);
+        assert_eq!(provider.related("a", "b"), Relationship::Conflicting);
+        let before = probe.attributes.swap(0, Ordering::Relaxed);
+        assert_eq!(before, 0);
+        let adapter = open(&*provider, " x=1,y z ").unwrap();
+        assert_eq!(*probe.parameters.lock(), " x=1,y z ");
+        assert_eq!(adapter.attributes(), adapter.attributes());
+        assert_eq!(adapter.attributes().ia.adapter_name, "stub");
+        assert_eq!(probe.attributes.swap(0, Ordering::Relaxed), 1, "asked once");
+    }
+}
+
+/// A request that notes what became of it.
+struct Knock(Arc<AtomicU32>);
+
+impl Incoming for Knock {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn peer(&self) -> Peer {
+        Peer { address: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 5 }
+    }
+
+    fn private_data(&self) -> &[u8] {
+        b"knock"
+    }
+
+    fn accept(&self, _queue_pair: &dyn QueuePair, _attempt: u64, _data: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn reject(&self, _data: &[u8]) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Knock {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Gives requests back, or keeps them.
+#[derive(Default)]
+struct Door {
+    open: bool,
+    kept: Mutex<Vec<Box<dyn Incoming>>>,
+}
+
+impl ListenSink for Door {
+    fn connection_request(
+        &self,
+        incoming: Box<dyn Incoming>,
+    ) -> std::result::Result<(), Box<dyn Incoming>> {
+        assert_eq!(incoming.private_data(), b"knock");
+        assert_eq!(incoming.peer().port, 5);
+        if !self.open {
+            return Err(incoming);
+        }
+        self.kept.lock().push(incoming);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_request_that_is_given_back_is_the_providers_own_again() {
+    for index in 0..2 {
+        for open_door in [false, true] {
+            let probe = Arc::new(Probe::default());
+            let provider = decorated(&(Arc::clone(&probe) as _)).swap_remove(index);
+            let adapter = open(&*provider, "").unwrap();
+            let door = Arc::new(Door { open: open_door, ..Door::default() });
+            let listener = adapter.listen(None, Arc::clone(&door) as _).unwrap();
+            assert_eq!(listener.qualifier(), 7);
+            let sink = probe.sink.lock().take().unwrap();
+            let drops = Arc::new(AtomicU32::new(0));
+            let answer = sink.connection_request(Box::new(Knock(Arc::clone(&drops))));
+            assert_eq!(drops.load(Ordering::Relaxed), 0);
+            match answer {
+                Err(back) => assert!(!open_door && back.as_any().is::<Knock>()),
+                Ok(()) => assert!(open_door),
+            }
+            door.kept.lock().clear();
+            assert_eq!(drops.load(Ordering::Relaxed), 1);
+        }
+    }
+}
+
+#[test]
+fn failures_of_the_provider_pass_through_and_are_traced() {
+    let ring = Arc::new(TraceRing::new(10));
+    let provider = TracingProvider::new(Arc::new(StubProvider), Arc::clone(&ring) as _);
+    let adapter = open(&provider, "").unwrap();
+    let memory = crate::mem::Memory::zeroed(8).unwrap();
+    let domain = adapter.create_domain().unwrap();
+    let refused = domain.register(memory.span(), crate::flags::Privileges::ALL).err().unwrap();
+    assert_eq!(refused.return_type(), crate::error::ReturnType::ModelNotSupported);
+    assert!(ring.lines()[2].contains("DAT_MODEL_NOT_SUPPORTED"), "{:?}", ring.lines());
+}

@@ -1,0 +1,234 @@
+//! The one error type: the DAT code, and what a person needs to act on it.
+
+mod codes;
+mod plain;
+mod return_type;
+mod subtype;
+
+pub use return_type::ReturnType;
+pub use subtype::Subtype;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use plain::Plain;
+
+/// The result of a DAT call.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A DAT return code with what was tried, on what, why it failed and what to do.
+///
+/// An error without detail takes no allocation, so that a full queue costs a consumer
+/// that polls nothing but the return. Two registers hold an error, or that there is none.
+///
+/// ```
+/// use dat_provider::error::{Error, ReturnType, Subtype};
+///
+/// let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg6)
+///     .during("dat_ep_create")
+///     .because("max_message_size 9000 exceeds the adapter's 4096")
+///     .advise("ask for at most 4096");
+/// assert_eq!(error.code(), 0x8006_002a);
+/// assert!(error.to_string().contains("max_message_size"));
+/// ```
+#[derive(Clone)]
+pub struct Error {
+    plain: Plain,
+    detail: Option<Box<Detail>>,
+}
+
+/// The part of an error that is worth an allocation.
+#[derive(Clone, Default)]
+struct Detail {
+    /// Empty where the plain part has it, or there is none.
+    operation: &'static str,
+    object: String,
+    device: String,
+    reason: Cow<'static, str>,
+    advice: Cow<'static, str>,
+    errno: Option<i32>,
+}
+
+impl Error {
+    /// An error with its DAT code and no detail yet.
+    #[must_use]
+    pub const fn new(return_type: ReturnType, subtype: Subtype) -> Self {
+        Self { plain: Plain::new(return_type, subtype), detail: None }
+    }
+
+    /// Names the call that was tried, by its manual page.
+    #[must_use]
+    pub fn during(mut self, operation: &'static str) -> Self {
+        if self.detail.is_some() || !self.plain.set_operation(operation) {
+            self.detail_mut().operation = operation;
+        }
+        self
+    }
+
+    /// Names the object that the call was made on.
+    #[must_use]
+    pub fn on(mut self, object: impl fmt::Display) -> Self {
+        self.detail_mut().object = object.to_string();
+        self
+    }
+
+    /// Names the device, or the adapter, below the object.
+    #[must_use]
+    pub fn device(mut self, device: impl fmt::Display) -> Self {
+        self.detail_mut().device = device.to_string();
+        self
+    }
+
+    /// Says why it failed, in words and figures.
+    #[must_use]
+    pub fn because(mut self, reason: impl Into<Cow<'static, str>>) -> Self {
+        self.detail_mut().reason = reason.into();
+        self
+    }
+
+    /// Says what to do; without it the advice of the code is given.
+    #[must_use]
+    pub fn advise(mut self, advice: impl Into<Cow<'static, str>>) -> Self {
+        self.detail_mut().advice = advice.into();
+        self
+    }
+
+    /// Keeps the errno that the system gave, taken at the failing call itself.
+    #[must_use]
+    pub fn errno(mut self, errno: i32) -> Self {
+        self.detail_mut().errno = Some(errno);
+        self
+    }
+
+    /// The same error under another subtype: the layer above knows the argument better.
+    #[must_use]
+    pub fn with_subtype(mut self, subtype: Subtype) -> Self {
+        self.plain.set_subtype(subtype);
+        self
+    }
+
+    /// What went wrong (`DAT_GET_TYPE`).
+    #[must_use]
+    pub const fn return_type(&self) -> ReturnType {
+        self.plain.return_type()
+    }
+
+    /// Which handle, argument, state or resource (`DAT_GET_SUBTYPE`).
+    #[must_use]
+    pub const fn subtype(&self) -> Subtype {
+        self.plain.subtype()
+    }
+
+    /// The call that was tried, or the empty string.
+    #[must_use]
+    pub fn operation(&self) -> &'static str {
+        match &self.detail {
+            Some(detail) if !detail.operation.is_empty() => detail.operation,
+            _ => self.plain.operation(),
+        }
+    }
+
+    /// Why it failed in this case, or the meaning of the code.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        match &self.detail {
+            Some(detail) if !detail.reason.is_empty() => &detail.reason,
+            _ if self.subtype() != Subtype::NoSubtype => self.subtype().meaning(),
+            _ => self.return_type().meaning(),
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn advice(&self) -> &str {
+        match &self.detail {
+            Some(detail) if !detail.advice.is_empty() => &detail.advice,
+            _ if self.subtype() != Subtype::NoSubtype => self.subtype().advice(),
+            _ => self.return_type().advice(),
+        }
+    }
+
+    /// The errno behind the failure, where the system gave one.
+    #[must_use]
+    pub fn raw_os_error(&self) -> Option<i32> {
+        self.detail.as_ref().and_then(|detail| detail.errno)
+    }
+
+    /// The object that the call was made on, or the empty string.
+    #[must_use]
+    pub fn object(&self) -> &str {
+        self.detail.as_ref().map_or("", |detail| &detail.object)
+    }
+
+    /// The value of a `DAT_RETURN` of DAT 2.0: class, type and subtype.
+    #[must_use]
+    pub const fn code(&self) -> u32 {
+        self.return_type().class() | self.plain.code()
+    }
+
+    /// Whether the error is of that return type.
+    #[must_use]
+    pub fn is(&self, return_type: ReturnType) -> bool {
+        self.return_type() == return_type
+    }
+
+    fn detail_mut(&mut self) -> &mut Detail {
+        self.detail.get_or_insert_with(Box::default)
+    }
+}
+
+impl PartialEq for Error {
+    /// Errors are equal when their codes are: the words are for people.
+    fn eq(&self, other: &Self) -> bool {
+        self.code() == other.code()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.operation().is_empty() {
+            f.write_str(self.operation())?;
+            if let Some(detail) = &self.detail {
+                if !detail.object.is_empty() {
+                    write!(f, " on {}", detail.object)?;
+                }
+                if !detail.device.is_empty() {
+                    write!(f, " of {}", detail.device)?;
+                }
+            }
+            f.write_str(": ")?;
+        }
+        write!(f, "{}", self.return_type())?;
+        if self.subtype() != Subtype::NoSubtype {
+            write!(f, " ({})", self.subtype())?;
+        }
+        f.write_str(": ")?;
+        write_clause(f, self.reason())?;
+        if let Some(errno) = self.raw_os_error() {
+            write!(f, " ({})", std::io::Error::from_raw_os_error(errno))?;
+        }
+        f.write_str("; ")?;
+        write_clause(f, self.advice())
+    }
+}
+
+/// Writes a sentence of the code tables as a clause: no capital at its start, no full stop.
+fn write_clause(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    let text = text.trim_end_matches('.');
+    let mut rest = text.chars();
+    let (first, second) = (rest.next(), rest.clone().next());
+    match (first, second) {
+        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
+            write!(f, "{}{}", first.to_ascii_lowercase(), rest.as_str())
+        }
+        _ => f.write_str(text),
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self} [{:#010x}]", self.code())
+    }
+}
+
+impl std::error::Error for Error {}

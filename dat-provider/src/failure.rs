@@ -1,0 +1,65 @@
+//! What broke a connection.
+
+use std::fmt;
+
+use crate::Completion;
+use crate::status::{DtoStatus, Operation};
+
+/// The first operation that failed since an endpoint began to connect. What failed after it was
+/// flushed, as a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What was tried.
+    pub operation: Operation,
+    /// The cookie of the post.
+    pub cookie: u64,
+    /// How it ended.
+    pub status: DtoStatus,
+    /// What the transport says of it, beyond the status: its own name for the error, numbers of the
+    /// device's. Empty where it says no more.
+    pub cause: String,
+}
+
+impl Failure {
+    /// What a completion tells, unless it is that of a success or was flushed; with what the
+    /// transport says of it.
+    #[must_use]
+    pub fn of(completion: &Completion, cause: impl FnOnce() -> String) -> Option<Self> {
+        let &Completion { operation, cookie, status, .. } = completion;
+        let failed = !matches!(status, DtoStatus::Success | DtoStatus::Flushed);
+        failed.then(|| Self { operation, cookie, status, cause: cause() })
+    }
+
+    /// Whether both are of one post, as far as can be told.
+    #[must_use]
+    pub fn is_of_the_same(&self, other: &Self) -> bool {
+        (self.operation, self.cookie, self.status) == (other.operation, other.cookie, other.status)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { operation, cookie, status, cause } = self;
+        write!(f, "{operation} with cookie {cookie:#x}: {status}: {}", status.meaning())?;
+        if !cause.is_empty() {
+            write!(f, " The transport reports: {cause}.")?;
+        }
+        write!(f, " {}", status.advice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_says_what_was_tried_how_it_ended_and_what_to_do() {
+        let (operation, status) = (Operation::RdmaWrite, DtoStatus::RemoteAccess);
+        let mut failure = Failure { operation, cookie: 7, status, cause: String::new() };
+        let plain = failure.to_string();
+        assert!(plain.starts_with("RDMA write with cookie 0x7: DAT_DTO_ERR_REMOTE_ACCESS: "));
+        assert!(plain.ends_with(status.advice()) && !plain.contains("transport"), "{plain}");
+        failure.cause = "error 10".to_owned();
+        assert!(failure.to_string().contains(". The transport reports: error 10. "), "{failure}");
+    }
+}

@@ -1,0 +1,272 @@
+//! Registered memory: the one module of this crate that touches bytes by address.
+//!
+//! Registered memory may be written by a peer at any time, so no reference into it is ever
+//! made: it is copied in and out. Two parties that access the same bytes at the same time
+//! read or leave torn bytes, as with any RDMA hardware; what they can't do is break the
+//! safety of the program.
+#![allow(unsafe_code, reason = "memory is reached by address here, and only here")]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::error::{Error, Result, ReturnType, Subtype};
+
+/// A range of memory by address and length: what a provider registers.
+///
+/// Holding a span says that the memory is there; [`Span::new`] tells what its maker answers for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: a span is an address and a length; the accesses are unsafe calls of their own.
+unsafe impl Send for Span {}
+// SAFETY: as for Send.
+unsafe impl Sync for Span {}
+
+impl Span {
+    /// The span of `len` bytes at `base`.
+    ///
+    /// # Safety
+    /// The memory must stay readable and writable until the last registration of the span is
+    /// deregistered, and the program must make no Rust reference into it meanwhile that a
+    /// transfer could contradict.
+    #[must_use]
+    pub const unsafe fn new(base: NonNull<u8>, len: usize) -> Self {
+        Self { base, len }
+    }
+
+    /// The address of the first byte.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.base.as_ptr() as usize as u64
+    }
+
+    /// How many bytes.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// A pointer to the byte at a virtual address inside the span, which keeps the
+    /// provenance of the whole span.
+    #[must_use]
+    pub fn pointer(&self, address: u64, len: u64) -> Option<*mut u8> {
+        let offset = usize::try_from(address.checked_sub(self.address())?).ok()?;
+        let end = offset.checked_add(usize::try_from(len).ok()?)?;
+        (end <= self.len).then(|| self.base.as_ptr().wrapping_add(offset))
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}+{}", self.address(), self.len)
+    }
+}
+
+/// Memory that can be registered: owned, aligned to a page, shared by its clones.
+///
+/// The bytes are reached by copies, never by reference, because a peer may write them:
+///
+/// ```
+/// use dat_provider::mem::Memory;
+///
+/// let memory = Memory::zeroed(4096)?;
+/// memory.write(100, b"hello")?;
+/// let mut back = [0; 5];
+/// memory.read(100, &mut back)?;
+/// assert_eq!(&back, b"hello");
+/// assert!(memory.write(4095, b"too long").is_err());
+/// # Ok::<(), dat_provider::error::Error>(())
+/// ```
+///
+/// There is no way to a slice of it:
+///
+/// ```compile_fail
+/// let memory = dat_provider::mem::Memory::zeroed(64).unwrap();
+/// let slice: &mut [u8] = &mut memory[..];
+/// ```
+#[derive(Clone)]
+pub struct Memory {
+    allocation: Arc<Allocation>,
+}
+
+struct Allocation {
+    span: Span,
+    layout: Layout,
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        // SAFETY: the block came from alloc_zeroed with this layout and is freed once, here.
+        unsafe { dealloc(self.span.base.as_ptr(), self.layout) };
+    }
+}
+
+impl Memory {
+    const ALIGN: usize = 4096;
+
+    /// New memory of `len` bytes, all zero.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` when `len` is 0 or beyond the address space.
+    pub fn zeroed(len: usize) -> Result<Self> {
+        let layout = Layout::from_size_align(len, Self::ALIGN).ok().filter(|_| len > 0);
+        let Some(layout) = layout else {
+            return Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1)
+                .during("Memory::zeroed")
+                .because(format!("cannot allocate a block of {len} bytes"))
+                .advise("request at least 1 byte, and less than the address space"));
+        };
+        // SAFETY: the layout has a size above 0.
+        let base = unsafe { alloc_zeroed(layout) };
+        let Some(base) = NonNull::new(base) else { handle_alloc_error(layout) };
+        // SAFETY: the block lives as long as the allocation, which every registration of it
+        // holds, and no reference into it is ever made.
+        let span = unsafe { Span::new(base, len) };
+        Ok(Self { allocation: Arc::new(Allocation { span, layout }) })
+    }
+
+    /// New memory with a copy of the bytes.
+    ///
+    /// # Errors
+    /// As [`Memory::zeroed`].
+    pub fn copy_of(bytes: &[u8]) -> Result<Self> {
+        let memory = Self::zeroed(bytes.len())?;
+        memory.write(0, bytes)?;
+        Ok(memory)
+    }
+
+    /// The address of the first byte, as triplets name it.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.allocation.span.address()
+    }
+
+    /// How many bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.allocation.span.len
+    }
+
+    /// Whether there are none; never true.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The span of the memory.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        self.allocation.span
+    }
+
+    /// The span of a part of the memory, by offsets; nothing when it is not inside.
+    #[must_use]
+    pub fn part(&self, range: std::ops::Range<usize>) -> Option<Span> {
+        let len = range.end.checked_sub(range.start)?;
+        let span = self.allocation.span;
+        let base = span.pointer(span.address().checked_add(range.start as u64)?, len as u64)?;
+        // SAFETY: the part lies in the span, which the allocation keeps.
+        Some(unsafe { Span::new(NonNull::new(base)?, len) })
+    }
+
+    /// Copies bytes out, from `offset` on.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` when the range is not inside the memory; nothing is copied.
+    pub fn read(&self, offset: usize, into: &mut [u8]) -> Result<()> {
+        let from = self.checked("Memory::read", offset, into.len())?;
+        // SAFETY: the range was checked, and `into` is a separate, exclusive borrow.
+        unsafe { copy(from, into.as_mut_ptr(), into.len()) };
+        Ok(())
+    }
+
+    /// Copies bytes in, from `offset` on.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` when the range is not inside the memory; nothing is copied.
+    pub fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
+        let to = self.checked("Memory::write", offset, bytes.len())?;
+        // SAFETY: the range was checked; no reference into the memory exists.
+        unsafe { copy(bytes.as_ptr(), to, bytes.len()) };
+        Ok(())
+    }
+
+    /// The bytes of a range as a vector.
+    ///
+    /// # Errors
+    /// As [`Memory::read`].
+    pub fn to_vec(&self, offset: usize, len: usize) -> Result<Vec<u8>> {
+        self.checked("Memory::to_vec", offset, len)?;
+        let mut bytes = vec![0; len];
+        self.read(offset, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn checked(&self, operation: &'static str, offset: usize, len: usize) -> Result<*mut u8> {
+        let span = self.allocation.span;
+        span.pointer(span.address().saturating_add(offset as u64), len as u64).ok_or_else(|| {
+            Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1)
+                .during(operation)
+                .because(format!("{len} bytes at offset {offset} exceed the {} bytes", span.len))
+                .advise("keep offset + length within the memory's length")
+        })
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Memory({:?})", self.allocation.span)
+    }
+}
+
+/// Copies `len` bytes between places that may overlap.
+///
+/// # Safety
+/// Both ranges must be inside live memory.
+#[inline(always)]
+pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+    if len.wrapping_sub(HALF) <= HALF {
+        // SAFETY: as for this function, and the length is in the range.
+        return unsafe { copy_short(from, to, len) };
+    }
+    // SAFETY: the caller answers for both ranges; overlap is allowed.
+    unsafe { std::ptr::copy(from, to, len) };
+}
+
+/// What one register holds on the oldest processors.
+#[cfg(target_arch = "x86_64")]
+type Piece = std::arch::x86_64::__m128i;
+#[cfg(not(target_arch = "x86_64"))]
+type Piece = [u8; 16];
+
+const PIECE: usize = size_of::<Piece>();
+const HALF: usize = 2 * PIECE;
+
+/// As [`copy`], for one or two halves: the first and the last, which may overlap, without a call.
+///
+/// # Safety
+/// As for [`copy`], and `len` is from `HALF` to twice as many.
+#[inline(always)]
+unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
+    let last = len - HALF;
+    let places = [0, PIECE, last, last + PIECE];
+    let pieces = places.map(|at| {
+        // SAFETY: inside the range, by its length.
+        unsafe { from.wrapping_add(at).cast::<Piece>().read_unaligned() }
+    });
+    for (at, piece) in places.into_iter().zip(pieces) {
+        // SAFETY: as for the source; all of it was read before, so overlap does no harm.
+        unsafe { to.wrapping_add(at).cast::<Piece>().write_unaligned(piece) };
+    }
+}

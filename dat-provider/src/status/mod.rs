@@ -1,0 +1,141 @@
+//! What completed, and how.
+
+mod words;
+
+use std::fmt;
+
+/// The operation that a completion is for (`DAT_DTOS`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u32)]
+#[non_exhaustive]
+pub enum Operation {
+    /// A send.
+    #[default]
+    Send = 0,
+    /// An RDMA write.
+    RdmaWrite = 1,
+    /// An RDMA read.
+    RdmaRead = 2,
+    /// A receive.
+    Receive = 3,
+    /// A receive whose send invalidated a remote memory region.
+    ReceiveWithInvalidate = 4,
+    /// An RMR bind.
+    Bind = 5,
+    /// An RDMA write with immediate data.
+    RdmaWriteImmediate = 8,
+    /// A receive that an RDMA write with immediate data completed.
+    ReceiveImmediate = 9,
+    /// An atomic fetch-and-add.
+    FetchAdd = 10,
+    /// An atomic compare-and-swap.
+    CompareSwap = 11,
+    /// A datagram sent.
+    SendDatagram = 13,
+    /// A datagram received.
+    ReceiveDatagram = 14,
+}
+
+impl Operation {
+    /// Whether it is posted on the request side of an endpoint.
+    #[must_use]
+    pub const fn is_request(self) -> bool {
+        !matches!(
+            self,
+            Self::Receive
+                | Self::ReceiveWithInvalidate
+                | Self::ReceiveImmediate
+                | Self::ReceiveDatagram
+        )
+    }
+}
+
+/// How an operation ended (`DAT_DTO_COMPLETION_STATUS`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DtoStatus {
+    /// It did what it was posted for.
+    #[default]
+    Success,
+    /// The connection ended first; the operation did not take place, or not wholly.
+    Flushed,
+    /// A message was longer than the receive buffer, or the request exceeds the endpoint.
+    LocalLength,
+    /// The endpoint is not fit for the operation.
+    LocalEndpoint,
+    /// A local segment is not accessible: freed, out of bounds or of another zone.
+    LocalProtection,
+    /// The peer sent an unexpected response.
+    BadResponse,
+    /// The other side refused the access: context, bounds or privilege.
+    RemoteAccess,
+    /// The other side could not take the operation, for example too short a receive.
+    RemoteResponder,
+    /// The transport gave up.
+    Transport,
+    /// The other side never posted a receive.
+    ReceiverNotReady,
+    /// A packet arrived in part.
+    PartialPacket,
+    /// Binding a remote memory region failed.
+    RmrFailed,
+    /// Local memory management failed.
+    LocalMemoryManagement,
+    /// A status that this version does not know, as the device gave it.
+    Unknown(u32),
+}
+
+impl DtoStatus {
+    const KNOWN: [(Self, u32, &'static str); 13] = [
+        (Self::Success, 0, "DAT_DTO_SUCCESS"),
+        (Self::Flushed, 1, "DAT_DTO_ERR_FLUSHED"),
+        (Self::LocalLength, 2, "DAT_DTO_ERR_LOCAL_LENGTH"),
+        (Self::LocalEndpoint, 3, "DAT_DTO_ERR_LOCAL_EP"),
+        (Self::LocalProtection, 4, "DAT_DTO_ERR_LOCAL_PROTECTION"),
+        (Self::BadResponse, 5, "DAT_DTO_ERR_BAD_RESPONSE"),
+        (Self::RemoteAccess, 6, "DAT_DTO_ERR_REMOTE_ACCESS"),
+        (Self::RemoteResponder, 7, "DAT_DTO_ERR_REMOTE_RESPONDER"),
+        (Self::Transport, 8, "DAT_DTO_ERR_TRANSPORT"),
+        (Self::ReceiverNotReady, 9, "DAT_DTO_ERR_RECEIVER_NOT_READY"),
+        (Self::PartialPacket, 10, "DAT_DTO_ERR_PARTIAL_PACKET"),
+        (Self::RmrFailed, 11, "DAT_RMR_OPERATION_FAILED"),
+        (Self::LocalMemoryManagement, 12, "DAT_DTO_ERR_LOCAL_MM_ERROR"),
+    ];
+
+    /// The value in the C ABI.
+    #[inline(always)]
+    #[must_use]
+    pub fn value(self) -> u32 {
+        if self == Self::Success { 0 } else { self.value_of_failure() }
+    }
+
+    #[cold]
+    fn value_of_failure(self) -> u32 {
+        match self {
+            Self::Unknown(value) => value,
+            known => {
+                Self::KNOWN.iter().find(|(status, ..)| *status == known).map_or(0, |row| row.1)
+            }
+        }
+    }
+
+    /// The name in the C headers, if it has one.
+    #[must_use]
+    pub fn name(self) -> Option<&'static str> {
+        Self::KNOWN.iter().find(|(status, ..)| *status == self).map(|row| row.2)
+    }
+
+    /// Every status that has a name.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::KNOWN.iter().map(|row| row.0)
+    }
+}
+
+impl fmt::Display for DtoStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            None => write!(f, "unknown status {}", self.value()),
+        }
+    }
+}

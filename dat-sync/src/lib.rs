@@ -1,0 +1,28 @@
+//! Locks, tables and memory of the data path, shared by dat-core and its providers.
+//!
+//! An internal crate: it has no stable API.
+//!
+//! - [`biased`]: a lock that costs its usual owner no locked instruction;
+//! - [`pages`]: zeroed memory on huge pages, arrays and slabs in it;
+//! - [`SlabArc`]: reference-counted objects in these slabs;
+//! - [`region_table`]: memory contexts, looked up without a lock;
+//! - [`Epochs`]: how long a check of registered memory holds;
+//! - [`prefetch`](fn@prefetch): a hint to the processor.
+
+#![deny(unsafe_code)]
+
+pub mod biased;
+mod epoch;
+#[cfg(all(test, loom))]
+mod loom_models;
+#[cfg(loom)]
+pub mod modelled;
+pub mod pages;
+mod prefetch;
+pub mod region_table;
+mod slab_arc;
+mod sync;
+
+pub use epoch::{Epoch, Epochs};
+pub use prefetch::prefetch;
+pub use slab_arc::{SlabArc, SlabWeak};

@@ -1,0 +1,132 @@
+//! The lock that is biased to a thread: it lets in one at a time, whoever has the bias.
+
+use std::sync::Arc;
+
+use loom::cell::Cell;
+use loom::thread;
+
+use super::large_model;
+use crate::biased::{BiasedLock, fence};
+
+/// The model finds two threads that are inside at once.
+fn add(lock: &BiasedLock<Cell<u32>>) {
+    // As the data path does it: to be refused changes nothing.
+    if let Some(guard) = lock.lock_as_owner() {
+        guard.set(guard.get() + 1);
+        return;
+    }
+    let guard = lock.lock();
+    guard.set(guard.get() + 1);
+}
+
+#[test]
+fn the_owner_and_another_are_never_inside_at_once() {
+    large_model(|| {
+        let lock = Arc::new(BiasedLock::new(Cell::new(0)));
+        // Two takes in a row give the bias.
+        add(&lock);
+        add(&lock);
+        let other = {
+            let lock = Arc::clone(&lock);
+            thread::spawn(move || add(&lock))
+        };
+        add(&lock);
+        add(&lock);
+        other.join().expect("no panic");
+        assert_eq!(lock.lock().get(), 5);
+    });
+}
+
+/// The owner was about to enter when it lost the bias, and goes on when the other has it: that it
+/// steps back must not let anybody in.
+#[test]
+fn a_former_owner_that_comes_late_disturbs_nobody() {
+    large_model(|| {
+        let lock = Arc::new(BiasedLock::new(Cell::new(0)));
+        add(&lock);
+        add(&lock);
+        let other = {
+            let lock = Arc::clone(&lock);
+            thread::spawn(move || (0..4).for_each(|_| add(&lock)))
+        };
+        add(&lock);
+        other.join().expect("no panic");
+        assert_eq!(lock.lock().get(), 7);
+    });
+}
+
+#[test]
+fn the_bias_goes_from_hand_to_hand() {
+    large_model(|| {
+        let lock = Arc::new(BiasedLock::new(Cell::new(0)));
+        let other = {
+            let lock = Arc::clone(&lock);
+            thread::spawn(move || (0..3).for_each(|_| add(&lock)))
+        };
+        (0..3).for_each(|_| add(&lock));
+        other.join().expect("no panic");
+        assert_eq!(lock.lock().get(), 6);
+    });
+}
+
+#[test]
+fn who_passes_has_seen_the_end_of_every_section_that_missed_the_announcement() {
+    use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+    large_model(|| {
+        let lock = Arc::new(BiasedLock::new(()));
+        let removed = Arc::new(AtomicBool::new(false));
+        let memory = Arc::new(AtomicU32::new(0));
+        drop(lock.lock());
+        drop(lock.lock());
+        let remover = {
+            let (lock, removed, memory) = (lock.clone(), removed.clone(), memory.clone());
+            thread::spawn(move || {
+                removed.store(true, Ordering::Relaxed);
+                fence::heavy();
+                lock.pass();
+                // Nobody uses it any more.
+                memory.store(1, Ordering::Relaxed);
+            })
+        };
+        for _ in 0..2 {
+            let guard = lock.lock();
+            if !removed.load(Ordering::Relaxed) {
+                assert_eq!(memory.load(Ordering::Relaxed), 0);
+            }
+            drop(guard);
+        }
+        remover.join().expect("no panic");
+    });
+}
+
+/// The same without a fence where the lock is biased to no other thread, while a thread that was not
+/// its owner becomes it.
+#[test]
+fn a_pass_without_a_fence_is_one_where_nobody_else_is_the_owner() {
+    use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+    large_model(|| {
+        let lock = Arc::new(BiasedLock::new(()));
+        let removed = Arc::new(AtomicBool::new(false));
+        let memory = Arc::new(AtomicU32::new(0));
+        drop(lock.lock());
+        let remover = {
+            let (lock, removed, memory) = (lock.clone(), removed.clone(), memory.clone());
+            thread::spawn(move || {
+                removed.store(true, Ordering::Relaxed);
+                if !lock.pass_without_fence() {
+                    fence::heavy();
+                    lock.pass();
+                }
+                memory.store(1, Ordering::Relaxed);
+            })
+        };
+        for _ in 0..2 {
+            let guard = lock.lock();
+            if !removed.load(Ordering::Relaxed) {
+                assert_eq!(memory.load(Ordering::Relaxed), 0);
+            }
+            drop(guard);
+        }
+        remover.join().expect("no panic");
+    });
+}

@@ -1,0 +1,74 @@
+//! The table of regions: what is looked up while slots are freed and used again is a region as it
+//! was put there, under its own context and owner, or nothing.
+
+use std::sync::Arc;
+
+use loom::thread;
+
+use super::large_model;
+use crate::region_table::{Region, RegionTable};
+
+/// A region of which every field tells which one it is.
+fn region(number: u32) -> Region {
+    let start = u64::from(number) * 100;
+    let access = [1, 2][number as usize % 2];
+    Region { address: start, length: start, owner: number, value: start, access }
+}
+
+/// Looks for a region in both ways, while others change the table.
+fn look(table: &RegionTable, context: u32, number: u32) {
+    let it = region(number);
+    assert!(table.get(context).is_none_or(|found| found == it), "another region was found");
+    let found = table.find(context, it.owner, it.access, it.address, it.length);
+    assert!(found.is_none_or(|value| value == it.value), "the value of another region");
+    let other = region(number + 1);
+    let found = table.find(context, other.owner, other.access, other.address, other.length);
+    assert_eq!(found, None, "the other region was found under this one's context");
+}
+
+#[test]
+fn a_region_is_found_as_it_was_put_or_not_at_all() {
+    large_model(|| {
+        let table = Arc::new(RegionTable::new());
+        let context = table.insert(region(1)).expect("room");
+        let writer = {
+            let table = Arc::clone(&table);
+            thread::spawn(move || {
+                assert!(table.remove(context));
+                assert_eq!(table.get(context), None, "it was removed");
+                let next = table.insert(region(2)).expect("room");
+                assert_ne!(next, context);
+                assert_eq!(table.get(next), Some(region(2)));
+            })
+        };
+        look(&table, context, 1);
+        // The context that comes after it, before anybody was told.
+        look(&table, context + 1, 2);
+        writer.join().expect("no panic");
+    });
+}
+
+#[test]
+fn slots_that_one_thread_frees_and_another_takes_show_no_mixed_region() {
+    large_model(|| {
+        let table = Arc::new(RegionTable::new());
+        let context = table.insert(region(1)).expect("room");
+        let writers = [
+            {
+                let table = Arc::clone(&table);
+                thread::spawn(move || assert!(table.remove(context)))
+            },
+            {
+                let table = Arc::clone(&table);
+                thread::spawn(move || {
+                    // The slot of the first, or a fresh one, as it comes.
+                    let _ = table.insert(region(2)).expect("room");
+                })
+            },
+        ];
+        look(&table, context, 1);
+        for writer in writers {
+            writer.join().expect("no panic");
+        }
+    });
+}

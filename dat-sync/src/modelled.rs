@@ -1,0 +1,75 @@
+//! Stand-ins for locks and tables in the models of `.ci/loom`.
+
+#![allow(
+    missing_docs,
+    missing_debug_implementations,
+    clippy::missing_panics_doc,
+    reason = "built for models only"
+)]
+
+use std::ops::{Deref, DerefMut};
+
+/// A mutex that no panic poisons: a model ends with the first.
+#[derive(Debug, Default)]
+pub struct Mutex<T> {
+    inner: loom::sync::Mutex<T>,
+}
+
+/// The lock is held.
+pub struct MutexGuard<'a, T>(loom::sync::MutexGuard<'a, T>);
+
+const NO_PANIC: &str = "no model goes on after a panic";
+
+impl<T> Mutex<T> {
+    pub fn new(value: T) -> Self {
+        Self { inner: loom::sync::Mutex::new(value) }
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        MutexGuard(self.inner.lock().expect(NO_PANIC))
+    }
+
+    /// As `BiasedLock::lock_as_owner`.
+    pub fn lock_as_owner(&self) -> Option<MutexGuard<'_, T>> {
+        Some(self.lock())
+    }
+}
+
+impl<T> Deref for MutexGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for MutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
+/// Lets another thread get on that this one waits for without a lock.
+pub fn pause(_turn: &mut u32) {
+    loom::thread::yield_now();
+}
+
+/// The slots of a table, as [`Chunks`](crate::pages::Chunks) has them, but few.
+#[derive(Debug)]
+pub struct Chunks<T>(Vec<T>);
+
+impl<T: Default> Chunks<T> {
+    const SLOTS: usize = 3;
+
+    pub fn new() -> Self {
+        Self((0..Self::SLOTS).map(|_| T::default()).collect())
+    }
+
+    pub fn get(&self, index: u32) -> Option<&T> {
+        self.0.get(index as usize)
+    }
+
+    pub fn make(&self, index: u32) -> Option<&T> {
+        self.get(index)
+    }
+}

@@ -1,0 +1,360 @@
+//! A table from 32-bit memory contexts to what they stand for, read without a lock.
+//!
+//! A context is the index of a slot and eight bits of its generation, never 0. Slots are never moved
+//! or freed, so a look-up is two loads and a compare; freed slots are reused oldest first, so that a
+//! stale context is caught in practice. Two slots share a cache line, and large tables lie on huge
+//! pages: a look-up in random order costs one miss.
+
+mod owners;
+mod slot;
+
+use std::collections::VecDeque;
+
+#[cfg(not(all(test, loom)))]
+use crate::pages::Chunks;
+#[cfg(all(test, loom))]
+use crate::sync::Chunks;
+
+use crate::sync::Mutex;
+use owners::Owners;
+use slot::Slot;
+
+/// What a context stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// The first address.
+    pub address: u64,
+    /// How many bytes; the table keeps no more than 2 to the power of 56, nor any that end beyond
+    /// the last address.
+    pub length: u64,
+    /// Whose it is: a protection zone or domain, by a number of [`RegionTable::add_owner`].
+    pub owner: u32,
+    /// A value of the table's user, such as a key of the device.
+    pub value: u64,
+    /// The operations that it allows: eight bits, of which the table knows no meaning.
+    pub access: u32,
+}
+
+impl Region {
+    /// Whether a range is wholly inside.
+    #[inline]
+    #[must_use]
+    pub fn contains(&self, address: u64, length: u64) -> bool {
+        match address.checked_sub(self.address) {
+            Some(offset) => offset <= self.length && length <= self.length - offset,
+            None => false,
+        }
+    }
+}
+
+const GENERATION_BITS: u32 = 8;
+/// The first slot in use: small numbers, which programs have by mistake, are no contexts.
+const FIRST: u32 = if cfg!(all(test, loom)) { 1 } else { 64 };
+/// The last one.
+const LAST: u32 = (1 << (u32::BITS - GENERATION_BITS)) - 1;
+
+/// The table; see the module.
+#[derive(Debug)]
+#[repr(C)]
+pub struct RegionTable {
+    slots: Chunks<Slot>,
+    free: Mutex<FreeList>,
+    owners: Owners,
+}
+
+#[derive(Debug)]
+struct FreeList {
+    /// Contexts to hand out next, oldest first; each with the generation it will have.
+    retired: VecDeque<u32>,
+    /// Slots that were never used start here.
+    fresh: u32,
+    live: u32,
+}
+
+impl FreeList {
+    const fn new() -> Self {
+        Self { retired: VecDeque::new(), fresh: FIRST, live: 0 }
+    }
+}
+
+impl Default for RegionTable {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl RegionTable {
+    /// How many regions a table can hold.
+    pub const CAPACITY: u32 = LAST - FIRST + 1;
+    /// Freed slots that rest before one is used again while fresh ones are left.
+    const REST: usize = if cfg!(all(test, loom)) { 0 } else { 64 };
+
+    /// An empty table.
+    #[cfg(not(all(test, loom)))]
+    #[must_use]
+    pub const fn new() -> Self {
+        let free = parking_lot::const_mutex(FreeList::new());
+        Self { slots: Chunks::new(), free, owners: Owners::new() }
+    }
+
+    /// An empty table of a model.
+    #[cfg(all(test, loom))]
+    #[must_use]
+    pub fn new() -> Self {
+        Self { slots: Chunks::new(), free: Mutex::new(FreeList::new()), owners: Owners::new() }
+    }
+
+    /// A number for an owner of regions, which is known by another, and that no other owner has
+    /// until it is removed; never 0, which is nobody.
+    pub fn add_owner(&self, name: u64) -> u32 {
+        self.owners.add(name)
+    }
+
+    /// The owner is gone, and so are its regions.
+    pub fn remove_owner(&self, owner: u32) {
+        self.owners.remove(owner);
+    }
+
+    /// The name of an owner; 0 for nobody.
+    #[must_use]
+    pub fn name_of(&self, owner: u32) -> u64 {
+        self.owners.name(owner)
+    }
+
+    /// How many regions it holds.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        self.free.lock().live
+    }
+
+    /// Whether it holds none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds a region and returns its context, or nothing when the table is full, or the system has
+    /// no memory for more of it.
+    pub fn insert(&self, region: Region) -> Option<u32> {
+        let mut free = self.free.lock();
+        let context = if free.retired.len() > Self::REST || free.fresh > LAST {
+            free.retired.pop_front()?
+        } else {
+            self.slots.make(free.fresh)?;
+            if free.fresh == FIRST {
+                // No context and no owner are all zero, as a slot is that was never used.
+                self.slots.get(0)?.close();
+            }
+            free.fresh += 1;
+            ((free.fresh - 1) << GENERATION_BITS) | 1
+        };
+        self.slot(context)?.fill(context, region);
+        free.live += 1;
+        Some(context)
+    }
+
+    /// What a context stands for, if it is valid.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, context: u32) -> Option<Region> {
+        self.slot(context)?.get(context)
+    }
+
+    /// The value of a valid context whose region is that owner's, allows all of `access` and
+    /// contains the range.
+    #[inline(always)]
+    #[must_use]
+    pub fn find(
+        &self,
+        context: u32,
+        owner: u32,
+        access: u32,
+        address: u64,
+        length: u64,
+    ) -> Option<u64> {
+        self.slot(context)?.find(context, owner, access, address, length)
+    }
+
+    /// Whether a context was ever handed out for the slot that it names, valid or not any more.
+    #[must_use]
+    pub fn was_issued(&self, context: u32) -> bool {
+        let generation = context & ((1 << GENERATION_BITS) - 1);
+        let slot = context >> GENERATION_BITS;
+        generation != 0 && (FIRST..self.free.lock().fresh).contains(&slot)
+    }
+
+    /// Removes a region; its context is invalid when this returns. Whether it was valid.
+    pub fn remove(&self, context: u32) -> bool {
+        let mut free = self.free.lock();
+        let Some(slot) = self.slot(context).filter(|slot| slot.is(context)) else { return false };
+        slot.clear();
+        free.retired.push_back(next_generation(context));
+        free.live -= 1;
+        true
+    }
+
+    #[inline(always)]
+    fn slot(&self, context: u32) -> Option<&Slot> {
+        self.slots.get(context >> GENERATION_BITS)
+    }
+}
+
+/// The next context of the same slot; the generation is never 0, so no context is.
+fn next_generation(context: u32) -> u32 {
+    let index = context & !((1 << GENERATION_BITS) - 1);
+    let generation = (context & ((1 << GENERATION_BITS) - 1)) % ((1 << GENERATION_BITS) - 1) + 1;
+    index | generation
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const LOCAL_READ: u32 = 1;
+    const REMOTE_READ: u32 = 2;
+    const LOCAL_WRITE: u32 = 0x10;
+    const REMOTE_WRITE: u32 = 0x20;
+    const REMOTE_ATOMIC: u32 = 0x40;
+    const ACCESS_ALL: u32 = 0xff;
+
+    fn region(address: u64) -> Region {
+        let access = LOCAL_READ | REMOTE_WRITE;
+        Region { address, length: 10, owner: 1, value: address * 2, access }
+    }
+
+    #[test]
+    fn a_context_finds_its_region_until_removed_and_never_after() {
+        let table = RegionTable::new();
+        let contexts: Vec<u32> =
+            (0..10_000).map(|n| table.insert(region(n)).expect("room")).collect();
+        for (n, &context) in contexts.iter().enumerate() {
+            assert_eq!(table.get(context), Some(region(n as u64)));
+        }
+        for &context in &contexts {
+            assert!(table.remove(context));
+            assert!(!table.remove(context), "removed twice");
+            assert_eq!(table.get(context), None);
+        }
+        assert!(table.is_empty());
+        // Slots are reused, under other contexts.
+        for n in 0..10_000 {
+            let context = table.insert(region(n)).expect("room");
+            assert!(!contexts.contains(&context) || n > 9_000);
+        }
+    }
+
+    #[test]
+    fn regions_stay_found_while_the_table_grows_onto_huge_pages() {
+        const MANY: u64 = 140_000;
+        let table = RegionTable::new();
+        let first: Vec<u32> = (0..64).map(|n| table.insert(region(n)).expect("room")).collect();
+        let rest = std::thread::scope(|scope| {
+            let grower = scope.spawn(|| {
+                (64..MANY).map(|n| table.insert(region(n)).expect("room")).collect::<Vec<_>>()
+            });
+            while !grower.is_finished() {
+                for (n, &context) in first.iter().enumerate() {
+                    assert_eq!(table.get(context), Some(region(n as u64)));
+                }
+            }
+            grower.join().expect("no panic")
+        });
+        for (n, &context) in first.iter().chain(&rest).enumerate() {
+            assert_eq!(table.get(context), Some(region(n as u64)));
+        }
+        assert_eq!(u64::from(table.len()), MANY);
+    }
+
+    #[test]
+    fn made_up_contexts_find_nothing() {
+        let table = RegionTable::new();
+        let valid = table.insert(region(1)).expect("room");
+        for context in [0, 1 << GENERATION_BITS, u32::MAX, valid + 1, valid ^ 0x8000_0000] {
+            assert_eq!(table.get(context), None, "{context:#x}");
+        }
+    }
+
+    #[test]
+    fn no_region_is_found_in_a_slot_without_one() {
+        let table = RegionTable::new();
+        let nothing = 0;
+        assert_eq!(table.find(0, 0, nothing, 0, 0), None, "before the first region");
+        let context = table.insert(region(1)).expect("room");
+        for vacant in [0, 1, u32::from(u8::MAX), context + (1 << GENERATION_BITS)] {
+            assert_eq!(table.find(vacant, 0, nothing, 0, 0), None, "{vacant:#x}");
+            assert!(!table.was_issued(vacant), "{vacant:#x}");
+        }
+        assert!(table.remove(context) && table.was_issued(context));
+        assert_eq!(table.find(context, 1, nothing, 1, 0), None);
+        assert_eq!(table.find(context & !u32::from(u8::MAX), 0, nothing, 0, 0), None);
+    }
+
+    #[test]
+    fn what_is_found_is_the_owners_allows_all_and_holds_the_range() {
+        let table = RegionTable::new();
+        let context = table.insert(region(100)).expect("room");
+        let read = LOCAL_READ;
+        for (owner, access, address, length, found) in [
+            (1, read, 100, 10, true),
+            (1, read, 109, 1, true),
+            (1, read, 110, 0, true),
+            (1, read | REMOTE_WRITE, 100, 1, true),
+            (1, 0, 100, 1, true),
+            (2, read, 100, 10, false),
+            (0, read, 100, 10, false),
+            (1, LOCAL_WRITE, 100, 10, false),
+            (1, read | REMOTE_READ, 100, 10, false),
+            (1, REMOTE_ATOMIC, 100, 10, false),
+            (1, read, 99, 1, false),
+            (1, read, 99, 0, false),
+            (1, read, 100, 11, false),
+            (1, read, 111, 0, false),
+            (1, read, 105, u64::MAX, false),
+            (1, read, u64::MAX, 1, false),
+        ] {
+            let value = table.find(context, owner, access, address, length);
+            assert_eq!(value, found.then_some(200), "{owner} {access:?} {address} {length}");
+        }
+    }
+
+    #[test]
+    fn regions_keep_what_they_are_up_to_the_last_address() {
+        let table = RegionTable::new();
+        let owner = table.add_owner(u64::MAX);
+        for address in [0, 1 << 47, 1 << 56, u64::MAX - 4096] {
+            for length in [1, 4095, 1 << 48, 1 << 56, u64::MAX] {
+                let access = ACCESS_ALL;
+                let put = Region { address, length, owner, value: u64::MAX, access };
+                let context = table.insert(put).expect("room");
+                let kept = length.min(u64::MAX - address).min((1 << 56) - 1);
+                assert_eq!(table.get(context), Some(Region { length: kept, ..put }));
+                assert_eq!(table.find(context, owner, access, address, kept), Some(u64::MAX));
+                assert_eq!(table.find(context, owner, access, address, kept + 1), None);
+            }
+        }
+    }
+
+    #[test]
+    fn owners_have_numbers_of_their_own_and_keep_their_names() {
+        let table = RegionTable::new();
+        let numbers: Vec<u32> = (0..100).map(|name| table.add_owner(name << 40)).collect();
+        for (name, &number) in numbers.iter().enumerate() {
+            assert_ne!(number, 0);
+            assert_eq!(table.name_of(number), (name as u64) << 40);
+        }
+        table.remove_owner(numbers[7]);
+        assert_eq!(table.name_of(numbers[7]), 0);
+        assert!(!numbers.contains(&table.add_owner(5)), "a number comes again at once");
+        assert_eq!(table.name_of(0), 0);
+    }
+
+    #[test]
+    fn a_range_is_inside_only_without_overflow() {
+        let region = Region { address: u64::MAX - 10, length: 10, ..region(0) };
+        assert!(region.contains(u64::MAX - 10, 10));
+        assert!(region.contains(u64::MAX, 0));
+        assert!(!region.contains(u64::MAX, 1));
+        assert!(!region.contains(u64::MAX - 11, 1));
+        assert!(!region.contains(u64::MAX - 5, u64::MAX));
+    }
+}

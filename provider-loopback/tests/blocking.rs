@@ -1,0 +1,75 @@
+//! Waits in steps: a thread that gives its wait up leaves nothing behind.
+
+use dat_core::blocking::{SleepOn, WaitClock, WaitOutcome, WaitStep};
+use dat_core::{EvdFlags, EvdOptions, Event, InterfaceAdapter, Registry, Timeout, Waited};
+
+fn open() -> InterfaceAdapter {
+    let registry = Registry::new();
+    registry.add_provider(provider_loopback::provider()).expect("no other of that name");
+    registry.open("loopback").expect("loopback opens")
+}
+
+#[test]
+fn a_wait_that_is_given_up_leaves_the_dispatcher_to_others() {
+    let ia = open();
+    let evd = ia.evd_create(&EvdOptions::new(4, EvdFlags::SOFTWARE)).expect("a dispatcher");
+    let mut event = Event::default();
+    let clock = WaitClock::new(Timeout::Infinite);
+    for sleeps in [false, true] {
+        let step = evd.start_wait(&clock, 1, &mut event).expect("it can be waited on");
+        let WaitStep::Blocked(mut blocked) = step else { panic!("the queue is empty") };
+        assert!(evd.start_wait(&clock, 1, &mut event).is_err(), "one thread at a time waits");
+        assert_eq!(blocked.time_left(), None);
+        if sleeps {
+            assert!(matches!(blocked.begin_sleep(), Some(SleepOn::Word { .. })));
+        }
+        evd.post_se(7).expect("the queue has space");
+        drop(blocked);
+        assert_eq!(evd.wait(Timeout::ZERO, 1, &mut event), Ok(Waited::Event { more: 0 }));
+        assert_eq!(event, Event::Software(7));
+    }
+    evd.free().expect("no thread waits");
+}
+
+#[test]
+fn a_blocked_wait_goes_on_after_a_wake_up_in_vain_and_takes_the_event_after_another() {
+    let ia = open();
+    let evd = ia.evd_create(&EvdOptions::new(4, EvdFlags::SOFTWARE)).expect("a dispatcher");
+    let mut event = Event::default();
+    let clock = WaitClock::new(Timeout::Infinite);
+    let step = evd.start_wait(&clock, 1, &mut event).expect("it can be waited on");
+    let WaitStep::Blocked(mut blocked) = step else { panic!("the queue is empty") };
+    assert!(blocked.begin_sleep().is_some());
+    let step = blocked.resume(WaitOutcome::Woken, &mut event).expect("it can be waited on");
+    let WaitStep::Blocked(mut blocked) = step else { panic!("the queue is empty") };
+    evd.post_se(8).expect("the queue has space");
+    assert!(blocked.begin_sleep().is_none(), "the event came before the sleep");
+    let step = blocked.resume(WaitOutcome::Woken, &mut event).expect("an event");
+    assert!(matches!(step, WaitStep::Done(Waited::Event { more: 0 })));
+    assert_eq!(event, Event::Software(8));
+}
+
+#[test]
+fn a_waiter_that_gives_up_passes_the_trigger_on() {
+    let ia = open();
+    let cno = ia.cno_create(None).expect("a notification object");
+    let options = EvdOptions::new(4, EvdFlags::SOFTWARE).with_cno(&cno);
+    let evd = ia.evd_create(&options).expect("a dispatcher");
+    let start = || match cno.start_wait(Timeout::Infinite).expect("it is live") {
+        WaitStep::Blocked(blocked) => blocked,
+        WaitStep::Done(_) => panic!("nothing triggered it"),
+    };
+    let (first, second) = (start(), start());
+    let seen = |blocked: &dat_core::blocking::BlockedCnoWait| match blocked.sleep_on() {
+        SleepOn::Word { word, seen } => word.load(std::sync::atomic::Ordering::Relaxed) == seen,
+        SleepOn::Descriptors(_) => panic!("it has none"),
+    };
+    assert!(seen(&second), "it would sleep");
+    evd.post_se(1).expect("the queue has space");
+    drop(first);
+    assert!(!seen(&second), "it does not sleep on");
+    let step = second.resume(WaitOutcome::Woken).expect("it is live");
+    assert!(matches!(step, WaitStep::Done(Some(hint)) if hint == evd));
+    evd.free().expect("nothing uses it");
+    cno.free().expect("no thread waits");
+}
