@@ -9,7 +9,7 @@ use dat_core::attr::{
 use dat_core::error::Result;
 use dat_core::flags::{CompletionFlags, MemoryTypes, Qos};
 use dat_core::provider::{
-    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, HotArc, ListenSink, Listener,
+    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, Listener,
     ProtectionDomain, QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue,
     SharedReceiveSink,
 };
@@ -47,7 +47,8 @@ impl Adapter for VerbsAdapter {
             provider: self.provider(),
             default_ep: self.default_ep(),
             max_queue_segments: u64::MAX,
-            late_queue_pairs: false,
+            // Each open has a context of the device for itself.
+            completion_scope: None,
         }
     }
 
@@ -63,7 +64,7 @@ impl Adapter for VerbsAdapter {
         completion_queue::create(&self.device, depth, sink)
     }
 
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<HotArc<dyn QueuePair>> {
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
         queue_pair::create(&self.device, &spec)
     }
 

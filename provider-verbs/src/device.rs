@@ -9,7 +9,7 @@ use dat_core::provider::AdapterSink;
 use crate::engine::{Engine, Threads};
 use crate::errors::internal;
 use crate::sys::verbs as sys;
-use crate::verbs::{CompletionQueue, Context, firmware};
+use crate::verbs::{CompletionQueue, Context};
 
 /// What every object of an adapter keeps.
 pub(crate) struct Device {
@@ -70,38 +70,37 @@ impl Limits {
     fn new(context: &Context, port: u8) -> Result<Self> {
         let device = context
             .query()
-            .map_err(|failure| internal(failure, "the limits of the device are unknown"))?;
+            .map_err(|failure| internal(failure, "cannot query the device limits"))?;
         let port = context
             .query_port(port)
-            .map_err(|failure| internal(failure, "the state of the port is unknown"))?;
-        let positive = |value: i32| u32::try_from(value).unwrap_or(0);
+            .map_err(|failure| internal(failure, "cannot query the port state"))?;
         let flags = device.device_cap_flags;
         let has = |bits: u32| flags & bits != 0;
-        let max_mw = positive(device.max_mw);
+        let max_mw = device.max_mw;
         Ok(Self {
             vendor: device.vendor_id,
             part: device.vendor_part_id,
             hardware: device.hw_ver,
-            firmware: firmware(&device),
+            firmware: device.firmware,
             is_iwarp: context.is_iwarp(),
-            max_qp: positive(device.max_qp),
-            max_qp_wr: positive(device.max_qp_wr),
-            max_sge: positive(device.max_sge),
-            max_sge_rd: positive(device.max_sge_rd),
-            max_cq: positive(device.max_cq),
-            max_cqe: positive(device.max_cqe),
+            max_qp: device.max_qp,
+            max_qp_wr: device.max_qp_wr,
+            max_sge: device.max_sge,
+            max_sge_rd: device.max_sge_rd,
+            max_cq: device.max_cq,
+            max_cqe: device.max_cqe,
             has_resize: has_resize(context),
-            max_mr: positive(device.max_mr),
+            max_mr: device.max_mr,
             max_mr_size: device.max_mr_size,
-            max_pd: positive(device.max_pd),
+            max_pd: device.max_pd,
             max_mw,
-            max_srq: positive(device.max_srq),
-            max_srq_wr: positive(device.max_srq_wr),
-            max_srq_sge: positive(device.max_srq_sge),
-            max_reads_in: positive(device.max_qp_rd_atom).min(MOST_READS),
-            max_reads_out: positive(device.max_qp_init_rd_atom).min(MOST_READS),
-            max_message: port.max_msg_sz,
-            mtu: mtu(port.active_mtu),
+            max_srq: device.max_srq,
+            max_srq_wr: device.max_srq_wr,
+            max_srq_sge: device.max_srq_sge,
+            max_reads_in: device.max_qp_rd_atom.min(MOST_READS),
+            max_reads_out: device.max_qp_init_rd_atom.min(MOST_READS),
+            max_message: port.max_message,
+            mtu: port.active_mtu.bytes(),
             has_windows_one: max_mw > 0 && has(sys::IBV_DEVICE_MEM_WINDOW),
             has_windows_two: max_mw > 0
                 && has(sys::IBV_DEVICE_MEM_WINDOW_TYPE_2A | sys::IBV_DEVICE_MEM_WINDOW_TYPE_2B),
@@ -129,15 +128,6 @@ fn block_bad_place(context: &Context) -> Option<Arc<CompletionQueue>> {
     const ENTRY: usize = 32;
     // Without it one object of very many fails.
     CompletionQueue::new(context, (PAGES * PAGE / ENTRY) as u32, 0, None).ok()
-}
-
-/// The payload of a packet, by its code (ibv_query_port(3)).
-const fn mtu(code: u32) -> u32 {
-    match code {
-        1..=5 => 128 << code,
-        // What every port can.
-        _ => 256,
-    }
 }
 
 impl Limits {

@@ -8,8 +8,8 @@ use dat_core::error::{Error, Result, ReturnType, Subtype};
 use crate::errors::{internal, not_loaded};
 use crate::network::{self, Interface};
 use crate::provider::no_such;
-use crate::sys::verbs as sys;
-use crate::verbs::{self, Context, Failure};
+use crate::sys;
+use crate::verbs::{self, Context, Error as Failure, LinkLayer, PortState};
 
 /// A port, as far as it can be known without opening it for longer than the look.
 pub(crate) struct Port {
@@ -51,7 +51,7 @@ pub(crate) fn ports() -> Vec<Port> {
 
 /// Every port of the devices with such names; the others are left alone.
 pub(crate) fn ports_of(is_wanted: impl Fn(&str) -> bool) -> Vec<Port> {
-    let Ok(Ok(devices)) = verbs::devices() else { return Vec::new() };
+    let Ok(devices) = verbs::devices() else { return Vec::new() };
     let network = network::interfaces();
     let mut ports = Vec::new();
     for device in devices.into_iter().filter(|device| is_wanted(&device.name)) {
@@ -70,9 +70,9 @@ pub(crate) fn ports_of(is_wanted: impl Fn(&str) -> bool) -> Vec<Port> {
 
 /// Opens a device by its name.
 pub(crate) fn open(name: &str) -> Result<Context> {
-    let devices = verbs::devices()
-        .map_err(not_loaded)?
-        .map_err(|failure| internal(failure, "the RDMA devices are unknown"))?;
+    sys::libraries().map_err(not_loaded)?;
+    let devices =
+        verbs::devices().map_err(|failure| internal(failure, "cannot list the RDMA devices"))?;
     let device = devices
         .iter()
         .find(|device| device.name == name)
@@ -84,13 +84,15 @@ pub(crate) fn open(name: &str) -> Result<Context> {
 fn closed(name: &str, failure: Failure) -> Error {
     let error = Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
         .device(name)
-        .because(format!("the device {name} can't be opened"))
+        .because(format!("cannot open the device {name}"))
         .errno(failure.errno);
     match failure.errno {
-        libc::EACCES | libc::EPERM => error
-            .advise("give access to /dev/infiniband/uverbs* (mode 0666 by rdma-core's udev rules)"),
+        libc::EACCES | libc::EPERM => error.advise(
+            "grant access to /dev/infiniband/uverbs* (rdma-core's udev rules set mode \
+                 0666)",
+        ),
         _ => error
-            .advise("load the kernel module ib_uverbs, and bind /dev/infiniband into a container"),
+            .advise("load the kernel module ib_uverbs; in a container, pass in /dev/infiniband"),
     }
 }
 
@@ -113,14 +115,14 @@ impl Port {
         let state = context.and_then(|context| {
             let port = context.query_port(number)?;
             let link_layer = match port.link_layer {
-                sys::IBV_LINK_LAYER_ETHERNET if context.is_iwarp() => "iWARP",
-                sys::IBV_LINK_LAYER_ETHERNET => "RoCE",
-                sys::IBV_LINK_LAYER_INFINIBAND => "InfiniBand",
+                LinkLayer::Ethernet if context.is_iwarp() => "iWARP",
+                LinkLayer::Ethernet => "RoCE",
+                LinkLayer::InfiniBand => "InfiniBand",
                 _ if context.is_iwarp() => "iWARP",
                 _ => "unknown link",
             };
             Ok(State {
-                is_active: port.state == sys::IBV_PORT_ACTIVE,
+                is_active: port.state == PortState::Active,
                 is_up: state_name(port.state),
                 link_layer,
                 speed: rate(device, number),
@@ -178,15 +180,15 @@ impl Port {
         let resource = Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice);
         match &self.state {
             Err(failure) => Some(closed(&self.device, *failure)),
-            Ok(state) if !state.is_active => {
-                Some(resource.because(format!("port {} is {}", self.number, state.is_up)).advise(
-                    "look at the cable, the switch and, for InfiniBand, the subnet manager",
-                ))
-            }
+            Ok(state) if !state.is_active => Some(
+                resource
+                    .because(format!("port {} is {}", self.number, state.is_up))
+                    .advise("check the cable, the switch and, for InfiniBand, the subnet manager"),
+            ),
             Ok(_) if self.address().is_none() => Some(
                 resource
                     .because("no network device of the port has an IP address")
-                    .advise("connections are made by IP address: `ip addr add ADDRESS dev DEVICE`"),
+                    .advise("connections need an IP address: `ip addr add ADDRESS dev DEVICE`"),
             ),
             Ok(_) => None,
         }
@@ -194,14 +196,14 @@ impl Port {
 }
 
 /// What a port's state is called (ibv_query_port(3)).
-const fn state_name(state: u32) -> &'static str {
+const fn state_name(state: PortState) -> &'static str {
     match state {
-        1 => "down",
-        2 => "initialising",
-        3 => "armed",
-        4 => "active",
-        5 => "active, deferred",
-        _ => "in no known state",
+        PortState::Down => "down",
+        PortState::Initializing => "initialising",
+        PortState::Armed => "armed",
+        PortState::Active => "active",
+        PortState::ActiveDeferred => "active, deferred",
+        _ => "in an unknown state",
     }
 }
 

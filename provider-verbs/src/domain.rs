@@ -14,7 +14,7 @@ use crate::errors::{exhausted, foreign, internal};
 use crate::mapping::{self, Fault};
 use crate::memlock;
 use crate::sys::verbs as sys;
-use crate::verbs::{self, Failure};
+use crate::verbs::{self, Error as Failure};
 use crate::window;
 
 pub(crate) struct Domain {
@@ -50,7 +50,7 @@ impl ProtectionDomain for Handle {
         // SAFETY: the maker of the span answers for its memory until the region is
         // deregistered (`Span::new`), and knows that transfers change it.
         let region = unsafe {
-            verbs::MemoryRegion::new(&domain.hardware, span.address(), span.len(), access)
+            verbs::MemoryRegion::from_raw(&domain.hardware, span.address(), span.len(), access)
         };
         let region = region.map_err(|failure| refused(failure, span, privileges, access))?;
         let remote = privileges.intersects(Privileges::REMOTE);
@@ -61,7 +61,7 @@ impl ProtectionDomain for Handle {
             let access = access & !sys::IBV_ACCESS_REMOTE_WRITE;
             // SAFETY: as above.
             let region = unsafe {
-                verbs::MemoryRegion::new(&domain.hardware, span.address(), span.len(), access)
+                verbs::MemoryRegion::from_raw(&domain.hardware, span.address(), span.len(), access)
             };
             Some(region.map_err(|failure| refused(failure, span, privileges, access))?)
         } else {
@@ -121,7 +121,7 @@ fn refused(failure: Failure, span: Span, privileges: Privileges, access: u32) ->
     let error = match failure.errno {
         libc::ENOMEM | libc::EAGAIN => match memlock::shortage(size as u64) {
             Some(shortage) => resource(
-                format!("{size} bytes can't be locked: {shortage}"),
+                format!("cannot lock {size} bytes: {shortage}"),
                 Subtype::ResourceMemory,
             )
             .advise(
@@ -129,30 +129,29 @@ fn refused(failure: Failure, span: Span, privileges: Privileges, access: u32) ->
                  LimitMEMLOCK= of the systemd unit, or `--ulimit memlock=-1` of the container",
             ),
             None => resource(
-                format!("the device or the host has no memory to register {size} bytes"),
+                format!("the device or the host has not enough memory to register {size} bytes"),
                 Subtype::ResourceMemoryRegion,
             ),
         },
         libc::EFAULT | libc::EACCES | libc::EPERM => {
             let range = span.address()..span.address().saturating_add(size as u64);
             match mapping::fault(range, access & sys::IBV_ACCESS_LOCAL_WRITE != 0) {
-                Some(Fault::Unmapped(at)) => {
-                    invalid(format!("of {span:?} nothing is mapped at {at:#x}"))
-                        .advise("register memory that is mapped, and keep it mapped")
-                }
+                Some(Fault::Unmapped(at)) => invalid(format!("{span:?} is not mapped at {at:#x}"))
+                    .advise("register memory that is mapped, and keep it mapped"),
                 Some(Fault::Forbidden(at)) => invalid(format!(
-                    "{span:?} is mapped at {at:#x} without the permission that {privileges:?} needs"
+                    "{span:?} is mapped at {at:#x} without the permissions that {privileges:?} \
+                     requires"
                 ))
-                .advise("map the memory writable, or ask for read privileges only"),
-                None => invalid(format!("{span:?} is of a kind that no device can reach"))
-                    .advise("register memory of the process, not that of a device"),
+                .advise("map the memory writable, or request only read privileges"),
+                None => invalid(format!("{span:?} is memory that RDMA devices cannot access"))
+                    .advise("register ordinary process memory, not device memory"),
             }
         }
         libc::ENOSPC => resource(
-            format!("the device has no entry left for {size} bytes"),
+            format!("the device has no free memory translation entries for {size} bytes"),
             Subtype::ResourceMemoryRegion,
         ),
-        libc::EINVAL => invalid(format!("the device registers no {span:?} with {privileges:?}")),
+        libc::EINVAL => invalid(format!("the device cannot register {span:?} with {privileges:?}")),
         _ => return internal(failure, "the memory was not registered"),
     };
     error.errno(failure.errno)
@@ -194,6 +193,6 @@ impl MemoryRegion for Registered {
         let exposed = self.exposed.as_ref().map_or(Ok(()), verbs::MemoryRegion::deregister);
         exposed
             .and_then(|()| self.region.deregister())
-            .map_err(|failure| internal(failure, "the device keeps the registration"))
+            .map_err(|failure| internal(failure, "the device did not release the registration"))
     }
 }

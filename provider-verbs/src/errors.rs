@@ -3,7 +3,7 @@
 use dat_core::error::{Error, ReturnType, Subtype};
 
 use crate::sys::LoadFailure;
-use crate::verbs::Failure;
+use crate::verbs::Error as Failure;
 
 /// A queue is as full as it was made for. Without words: polling consumers meet it often.
 pub(crate) const fn no_room() -> Error {
@@ -13,11 +13,11 @@ pub(crate) const fn no_room() -> Error {
 /// The device gave no further object of a kind.
 pub(crate) fn exhausted(failure: Failure, subtype: Subtype, what: &str) -> Error {
     let error = Error::new(ReturnType::InsufficientResources, subtype)
-        .because(format!("{} gave no {what}", failure.call))
+        .because(format!("{} returned no {what}", failure.call))
         .errno(failure.errno);
     match failure.errno {
         libc::ENOMEM => error.advise(
-            "free objects, ask for shorter queues, or raise the memory-lock limit (`ulimit -l`)",
+            "free objects, request shorter queues, or raise the locked-memory limit (`ulimit -l`)",
         ),
         _ => error,
     }
@@ -33,8 +33,8 @@ pub(crate) fn internal(failure: Failure, what: &str) -> Error {
 /// An object that another provider made, or nobody.
 pub(crate) fn foreign(what: &'static str, subtype: Subtype) -> Error {
     Error::new(ReturnType::InvalidHandle, subtype)
-        .because(format!("the {what} was not made by the verbs provider"))
-        .advise("use objects of one adapter together")
+        .because(format!("the {what} does not belong to the verbs provider"))
+        .advise("use only objects of the same adapter together")
 }
 
 /// A call in a state that does not allow it.

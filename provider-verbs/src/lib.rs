@@ -4,9 +4,8 @@
 //! run without them; their absence is one readable reason.
 //!
 //! # Layers
-//! - `sys`: layouts and functions of the two C libraries.
-//! - `verbs`, `cm`: safe layers over them, a noun of the manual pages a file.
-//! - the rest is the provider: objects of the contract over objects of those layers.
+//! - the crate `rdma-verbs`: the two C libraries, and safe layers over them.
+//! - this crate is the provider: objects of the contract over objects of those layers.
 //!
 //! # How it works
 //! A queue pair is made by the provider itself and bound to a connection when there is one
@@ -36,8 +35,6 @@
 
 mod adapter;
 mod cause;
-#[allow(unsafe_code, reason = "a layer over C")]
-mod cm;
 mod completion_queue;
 mod device;
 mod discovery;
@@ -58,11 +55,9 @@ mod refusal;
 mod segments;
 mod shared_receive;
 mod standstill;
-#[allow(unsafe_code, reason = "bindings of C")]
-mod sys;
 mod target;
-#[allow(unsafe_code, reason = "a layer over C")]
-mod verbs;
 mod window;
 
 pub use provider::{VerbsProvider, provider};
+
+use rdma_verbs::{cm, sys, verbs};

@@ -15,7 +15,7 @@ use crate::engine::Target;
 use crate::errors::{exhausted, internal, wrong_state};
 use crate::introduction::Introduction;
 use crate::queue_pair::{self, Accepted, Key};
-use crate::verbs::Failure;
+use crate::verbs::Error as Failure;
 use crate::{qualifier, refusal};
 
 /// Requests that may wait in the kernel; those in the dispatcher have left it.
@@ -179,8 +179,7 @@ impl Listening {
 impl Pending {
     fn answer(&self) -> Result<Waiting> {
         self.waiting.lock().take().ok_or_else(|| {
-            wrong_state(Subtype::NoSubtype)
-                .because("the request for a connection was answered before")
+            wrong_state(Subtype::NoSubtype).because("the connection request was already answered")
         })
     }
 }
@@ -230,7 +229,7 @@ impl Incoming for Pending {
         match id.reject(&refusal::compose(private_data)) {
             // The other side gave up before: there is nobody to refuse.
             Err(failure) if failure.errno == libc::EINVAL => Ok(()),
-            sent => sent.map_err(|failure| internal(failure, "the refusal was not sent")),
+            sent => sent.map_err(|failure| internal(failure, "cannot send the rejection")),
         }
     }
 }

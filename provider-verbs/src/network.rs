@@ -1,13 +1,10 @@
 //! The network devices of this machine: which belong to a port, and their addresses.
-#![allow(unsafe_code, reason = "getifaddrs gives a list of C")]
 
 use std::collections::BTreeMap;
-use std::ffi::CStr;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::ptr::null_mut;
 
-use crate::cm::from_c;
+use nix::ifaddrs::getifaddrs;
 
 /// A network device that has addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,25 +16,18 @@ pub(crate) struct Interface {
 
 /// Every network device, with its addresses (getifaddrs(3)).
 pub(crate) fn interfaces() -> Vec<Interface> {
-    let mut list = null_mut();
-    // SAFETY: the place is valid.
-    if unsafe { libc::getifaddrs(&raw mut list) } != 0 {
-        return Vec::new();
-    }
     let mut found: BTreeMap<String, Vec<SocketAddr>> = BTreeMap::new();
-    let mut at = list;
-    while !at.is_null() {
-        // SAFETY: an entry of the list, which lives until it is freed below.
-        let entry = unsafe { &*at };
-        // SAFETY: the name of an entry ends with a zero byte.
-        let name = unsafe { CStr::from_ptr(entry.ifa_name) }.to_string_lossy().into_owned();
-        let addresses = found.entry(name).or_default();
-        // SAFETY: an address of the list, or null.
-        addresses.extend(unsafe { from_c(entry.ifa_addr) });
-        at = entry.ifa_next;
+    for entry in getifaddrs().into_iter().flatten() {
+        let addresses = found.entry(entry.interface_name).or_default();
+        let address = entry.address.as_ref();
+        let v4 = address
+            .and_then(|address| address.as_sockaddr_in())
+            .map(|&v4| SocketAddr::V4(v4.into()));
+        let v6 = address
+            .and_then(|address| address.as_sockaddr_in6())
+            .map(|&v6| SocketAddr::V6(v6.into()));
+        addresses.extend(v4.or(v6));
     }
-    // SAFETY: the list came from getifaddrs and is freed once.
-    unsafe { libc::freeifaddrs(list) };
     found.into_iter().map(|(name, addresses)| Interface { name, addresses }).collect()
 }
 

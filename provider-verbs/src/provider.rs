@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{
-    Adapter, CONTRACT_VERSION, Description, Discovered, OpenRequest, Provider, Relationship,
+    Adapter, CONTRACT_VERSION, Description, Discovered, OpenRequest, Provider, Reach, Relationship,
 };
 
 use crate::adapter::VerbsAdapter;
@@ -48,6 +48,7 @@ impl Provider for VerbsProvider {
             vendor: VENDOR,
             version: version(),
             contract: CONTRACT_VERSION,
+            reach: Reach::Rdma,
         }
     }
 

@@ -6,7 +6,7 @@
 
 use dat_core::error::{Error, ReturnType, Subtype};
 
-use crate::verbs::Failure;
+use crate::verbs::Error as Failure;
 
 /// Qualifiers beyond the ports are folded to this many numbers.
 const FOLDED: u64 = 32_001;
@@ -24,21 +24,24 @@ pub(crate) const fn to_port(qualifier: u64) -> u16 {
 /// Why nothing listens on a qualifier.
 pub(crate) fn refused(failure: Failure, qualifier: Option<u64>) -> Error {
     let named = qualifier.map_or_else(
-        || "of the system's choice".to_owned(),
+        || "chosen by the system".to_owned(),
         |qualifier| format!("{qualifier:#x} (port {})", to_port(qualifier)),
     );
     let error = match failure.errno {
         libc::EADDRINUSE => Error::new(ReturnType::ConnQualInUse, Subtype::NoSubtype)
-            .because(format!("something listens on the qualifier {named} already")),
+            .because(format!("connection qualifier {named} is already in use")),
         libc::EACCES | libc::EPERM => {
             Error::new(ReturnType::ConnQualUnavailable, Subtype::NoSubtype)
-                .because(format!("the process may not listen on the qualifier {named}"))
+                .because(format!("no permission to listen on connection qualifier {named}"))
                 .advise("choose one above 1023, or let dat_psp_create_any choose")
         }
         libc::EADDRNOTAVAIL => Error::new(ReturnType::ConnQualUnavailable, Subtype::NoSubtype)
-            .because(format!("the qualifier {named} is not to be had at the adapter's address")),
+            .because(format!(
+                "cannot listen on connection qualifier {named}: the adapter's \
+                 address is not available"
+            )),
         _ => Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
-            .because(format!("{} failed for the qualifier {named}", failure.call)),
+            .because(format!("{} failed for connection qualifier {named}", failure.call)),
     };
     error.errno(failure.errno)
 }

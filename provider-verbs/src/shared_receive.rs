@@ -169,14 +169,14 @@ impl SharedReceiveQueue for Handle {
             }
         };
         let posted = segments::with(receive.segments, |segments| {
-            shared.hardware.post(shared_identifier(place), segments)
+            shared.hardware.post_receive_raw(shared_identifier(place), segments)
         });
         if let Err(failure) = posted {
             places.buffers[place as usize].posted = false;
             places.free.push(place);
             return Err(match failure.errno {
                 libc::ENOMEM => no_room(),
-                _ => internal(failure, "the receive was not posted"),
+                _ => internal(failure, "cannot post the receive"),
             });
         }
         places.queued += 1;
@@ -189,7 +189,7 @@ impl SharedReceiveQueue for Handle {
         let mut places = shared.places.lock();
         if places.outstanding > max_receives {
             return Err(Error::new(ReturnType::InvalidState, Subtype::NoSubtype).because(format!(
-                "{} buffers are outstanding, {max_receives} would fit",
+                "{} buffers are outstanding, more than the new limit of {max_receives}",
                 places.outstanding
             )));
         }

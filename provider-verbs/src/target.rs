@@ -24,19 +24,20 @@ pub(crate) fn find(name: &str, parameters: &str) -> Result<Target> {
     let Some(first) = words.next() else {
         let (device, port) = split_name(name).ok_or_else(|| {
             no_such(format!(
-                "{name} is no device and port (as in mlx5_0-1), and no parameters say more"
+                "{name} does not name a device and port (such as mlx5_0-1), and there are no \
+                 parameters"
             ))
         })?;
         return by_device(device, port);
     };
     let number = match words.next() {
         None => 0,
-        Some(word) => word.parse().map_err(|_| {
-            invalid(format!("the second parameter {word:?} is not the number of a port"))
-        })?,
+        Some(word) => word
+            .parse()
+            .map_err(|_| invalid(format!("the second parameter {word:?} is not a port number")))?,
     };
     if let Some(more) = words.next() {
-        return Err(invalid(format!("nothing is meant by the parameter {more:?}")));
+        return Err(invalid(format!("unexpected parameter {more:?}")));
     }
     if let Some((device, port)) = split_name(first) {
         if let Ok(target) = by_device(device, port) {
@@ -51,8 +52,8 @@ pub(crate) fn find(name: &str, parameters: &str) -> Result<Target> {
 
 fn invalid(reason: String) -> Error {
     Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1).because(reason).advise(
-        "IA parameters are a network device, an RDMA device and port, or an address: \"ib0 0\", \
-         \"mlx5_0 1\", \"10.0.0.1 0\"",
+        "use a network device, an RDMA device and port, or an address: \"ib0 0\", \"mlx5_0 1\", \
+         \"10.0.0.1 0\"",
     )
 }
 
@@ -62,8 +63,8 @@ fn by_device(device: &str, number: u8) -> Result<Target> {
     let Some(at) = ports.iter().position(|port| port.number == number) else {
         let have: Vec<String> = discovery::ports().iter().map(Port::name).collect();
         return Err(no_such(match have.as_slice() {
-            [] => format!("there is no RDMA device {device}, nor any other"),
-            have => format!("there is no {device}-{number}; there are {}", have.join(", ")),
+            [] => format!("there is no RDMA device {device}, and no other one"),
+            have => format!("there is no {device}-{number}; available: {}", have.join(", ")),
         }));
     };
     let mut port = ports.swap_remove(at);
@@ -83,7 +84,7 @@ fn address_of(word: &str) -> Result<SocketAddr> {
         let v4 = interface.addresses.iter().find(|address| address.is_ipv4());
         return v4.or(interface.addresses.first()).copied().ok_or_else(|| {
             no_such(format!("the network device {word} has no IP address"))
-                .advise(format!("give it one: `ip addr add ADDRESS dev {word}`"))
+                .advise(format!("add one: `ip addr add ADDRESS dev {word}`"))
         });
     }
     if let Ok(address) = word.parse::<IpAddr>() {
@@ -93,7 +94,8 @@ fn address_of(word: &str) -> Result<SocketAddr> {
     }
     let found = (word, 0).to_socket_addrs().map_err(|error| {
         no_such(format!(
-            "{word} is no RDMA device, no network device and no address, and as a host name: {error}"
+            "{word} is not an RDMA device, a network device or an address, and cannot be resolved \
+             as a host name: {error}"
         ))
     })?;
     found.min_by_key(SocketAddr::is_ipv6).ok_or_else(|| no_such(format!("{word} has no address")))
@@ -101,8 +103,13 @@ fn address_of(word: &str) -> Result<SocketAddr> {
 
 /// The port that an address of this machine belongs to, as the connection manager says.
 fn by_address(word: &str, address: SocketAddr) -> Result<Target> {
-    let id = Id::new_synchronous(PortSpace::Tcp)
-        .map_err(|failure| internal(failure, "no identifier to look up the address with"))?;
+    let id = Id::new_synchronous(PortSpace::Tcp).map_err(|failure| {
+        internal(
+            failure,
+            "cannot create an identifier for the address \
+             lookup",
+        )
+    })?;
     let none = || no_such(format!("no RDMA device has the address {} ({word})", address.ip()));
     id.bind(address).map_err(|failure| none().errno(failure.errno))?;
     let context = id.context().ok_or_else(none)?;

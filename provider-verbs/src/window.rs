@@ -29,7 +29,7 @@ pub(crate) struct Window {
 
 struct Handle(Arc<Window>);
 
-const NONE: &str = "memory window, so no remote memory region";
+const NONE: &str = "memory window, which a remote memory region needs";
 
 pub(crate) fn create(
     domain: &Arc<Domain>,
@@ -109,12 +109,12 @@ impl Window {
             address: bind.address,
             length: bind.length,
             access: remote_access(bind.privileges),
-            key: inc_rkey(window.key()),
+            key: inc_rkey(window.key_raw()),
         };
-        let posted = queue_pair.post_bind(&request);
+        let posted = queue_pair.post_bind_raw(&request);
         let key = posted.map_err(|failure| match failure.errno {
             libc::ENOMEM => no_room(),
-            _ => internal(failure, "the bind was not posted"),
+            _ => internal(failure, "cannot post the bind"),
         })?;
         self.bound.store(true, Ordering::Relaxed);
         Ok(key)
@@ -126,7 +126,7 @@ impl Window {
         let what = verbs::What::Write { address: 0, key: 0 };
         let post = verbs::Post { id, flags, segments: &[], what };
         // SAFETY: there is no segment that could be read.
-        let posted = unsafe { queue_pair.post(&post) };
-        posted.map(|()| 0).map_err(|failure| internal(failure, "the bind was not posted"))
+        let posted = unsafe { queue_pair.post_raw(&post) };
+        posted.map(|()| 0).map_err(|failure| internal(failure, "cannot post the bind"))
     }
 }

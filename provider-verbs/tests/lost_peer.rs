@@ -23,7 +23,7 @@ use dat_core::{
     Operation, Privileges, ProtectionZone, PspMaker, RmrTriplet, Waited,
 };
 
-/// How long anything may take: longer than docs/lost-peers.md says that the end takes.
+/// How long anything may take: longer than docs/provider-verbs.md allows for the end of a connection.
 const LIMIT: Duration = Duration::from_secs(30);
 const NONE: CompletionFlags = CompletionFlags::empty();
 /// What makes the program one side of the traffic.

@@ -46,7 +46,7 @@ impl Batch {
     /// Takes the next ones from the device, when there are none left, and returns them.
     #[inline(always)]
     pub(super) fn fill(&mut self, device: &CompletionQueue) -> &[WorkCompletion] {
-        let count = device.poll(&mut self.list);
+        let count = device.poll_raw(&mut self.list);
         self.at = 0;
         // One, which is what most polls find, in a known number of steps.
         if count == Ok(1) {

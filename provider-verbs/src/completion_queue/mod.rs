@@ -19,9 +19,9 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use dat_core::biased::{BiasedGuard, BiasedLock};
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{Completion, CompletionSink, Notify};
+use dat_sync::biased::{BiasedGuard, BiasedLock};
 
 use batch::Batch;
 use routes::{Room, Routes};
@@ -32,7 +32,7 @@ use crate::engine::{Command, Engine, Target};
 use crate::errors::exhausted;
 use crate::ledger::{Done, Ledger};
 use crate::shared_receive::Shared;
-use crate::verbs::{self, CompletionChannel, Failure};
+use crate::verbs::{self, CompletionChannel, Error as Failure};
 
 /// Completions that are taken from the device at once.
 const BATCH: usize = 16;
@@ -183,7 +183,7 @@ impl Queue {
         }
         let Some((index, place)) = inner.routes.add(ledger, shared, datagrams) else {
             return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceTevd)
-                .because("65535 work queues complete on the dispatcher already")
+                .because("the dispatcher already serves its maximum of 65535 work queues")
                 .advise("use another dispatcher for some of the endpoints"));
         };
         inner.needed = needed;
@@ -203,8 +203,8 @@ impl Queue {
         }
         Error::new(ReturnType::InsufficientResources, Subtype::ResourceTevd)
             .because(format!(
-                "{needed} completions may be outstanding, the queue of the dispatcher holds {}, \
-                 and this device makes none longer",
+                "{needed} completions may be outstanding; the dispatcher's queue holds {} and \
+                 this device cannot resize it",
                 self.hardware.depth()
             ))
             .advise(format!("create the dispatcher with a length of {needed}"))

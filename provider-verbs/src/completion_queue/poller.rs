@@ -3,12 +3,12 @@
 use std::any::Any;
 use std::sync::{Arc, Weak};
 
-use dat_core::biased::OwnerGuard;
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{
     Completion, CompletionDescriptor, CompletionPoller, CompletionQueue, CompletionQueueParts,
     CompletionSink, Notify, Success, Taken,
 };
+use dat_sync::biased::OwnerGuard;
 
 use super::{Inner, Queue, Upcalls};
 use crate::device::Device;
@@ -229,8 +229,11 @@ impl CompletionPoller for Poller {
         let waiting = inner.taken.len();
         let outcome = if waiting > depth {
             Err(Error::new(ReturnType::InvalidState, Subtype::NoSubtype)
-                .because(format!("{waiting} completions are waiting, {depth} would fit"))
-                .advise("dequeue completions first, or ask for a longer queue"))
+                .because(format!(
+                    "{waiting} completions are queued, more than the new length of \
+                     {depth}"
+                ))
+                .advise("dequeue completions first, or request a longer queue"))
         } else {
             let wanted = u32::try_from(depth).unwrap_or(u32::MAX);
             // Where no queue of the device becomes longer, it holds all that may be outstanding.
@@ -239,7 +242,7 @@ impl CompletionPoller for Poller {
                     libc::ENOMEM | libc::EINVAL => {
                         exhausted(failure, Subtype::ResourceTevd, "longer completion queue")
                     }
-                    _ => internal(failure, "the completion queue keeps its length"),
+                    _ => internal(failure, "the completion queue was not resized"),
                 })
             } else {
                 Ok(())

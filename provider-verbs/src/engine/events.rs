@@ -13,8 +13,7 @@ use crate::cm;
 use crate::completion_queue::Queue;
 use crate::queue_pair::Endpoint;
 use crate::standstill::Standstill;
-use crate::sys::verbs as sys;
-use crate::verbs::AsyncEvent;
+use crate::verbs::{AsyncEvent, DeviceEvent, PortEvent, QueuePairEvent, SharedReceiveEvent};
 
 /// How long the thread sleeps while a graceful disconnect waits for requests, in milliseconds.
 const CLOSING_TICK: u16 = 2;
@@ -173,10 +172,12 @@ impl Engine {
                 let Some(Target::Endpoint(endpoint)) = self.target(key) else { return };
                 let Some(endpoint) = endpoint.upgrade() else { return };
                 match event {
-                    sys::IBV_EVENT_COMM_EST => endpoint.communication_established(),
-                    sys::IBV_EVENT_QP_FATAL
-                    | sys::IBV_EVENT_QP_REQ_ERR
-                    | sys::IBV_EVENT_QP_ACCESS_ERR => endpoint.trouble(),
+                    QueuePairEvent::CommunicationEstablished => {
+                        endpoint.communication_established(None)
+                    }
+                    QueuePairEvent::Fatal
+                    | QueuePairEvent::InvalidRequest
+                    | QueuePairEvent::AccessViolation => endpoint.trouble(),
                     _ => {}
                 }
             }
@@ -184,20 +185,21 @@ impl Engine {
             AsyncEvent::SharedReceive { key, event } => {
                 let Some(Target::Shared(shared)) = self.target(key) else { return };
                 let Some(shared) = shared.upgrade() else { return };
-                if event == sys::IBV_EVENT_SRQ_LIMIT_REACHED {
+                if event == SharedReceiveEvent::LimitReached {
                     shared.limit_reached();
                 } else {
                     self.sink.async_event(AsyncUpcall::ProviderInternal);
                 }
             }
-            AsyncEvent::Device { event: sys::IBV_EVENT_DEVICE_FATAL } => {
+            AsyncEvent::Device(DeviceEvent::Fatal) => {
                 self.device_removed();
             }
-            AsyncEvent::Port { event: sys::IBV_EVENT_PORT_ERR, port } if port == self.port => {
+            AsyncEvent::Port { event: PortEvent::Down, port } if port == self.port => {
                 pending.standstill.watch(self.endpoints());
                 self.sink.async_event(AsyncUpcall::ProviderInternal);
             }
-            AsyncEvent::Port { .. } | AsyncEvent::Device { .. } => {}
+            // Events of other kinds concern no object of the adapter.
+            _ => {}
         }
     }
 }

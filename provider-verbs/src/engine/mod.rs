@@ -32,11 +32,11 @@ pub(crate) use self::events::Command;
 pub(crate) use self::threads::Threads;
 use crate::cm;
 use crate::completion_queue::Queue;
-use crate::errors::{exhausted, not_loaded};
+use crate::errors::exhausted;
 use crate::listener::Listening;
 use crate::queue_pair::Endpoint;
 use crate::shared_receive::Shared;
-use crate::verbs::{CompletionChannel, Context, Failure};
+use crate::verbs::{CompletionChannel, Context, Error as Failure};
 
 /// What a descriptor of the thread's own is known by: below all keys.
 mod source {
@@ -79,10 +79,10 @@ impl Engine {
     /// Opens the channels of a device and starts the threads; asynchronous events of other ports
     /// are not heard.
     pub(crate) fn start(context: Context, port: u8, sink: Arc<dyn AdapterSink>) -> Result<Threads> {
-        let channel = cm::Channel::new().map_err(not_loaded)?.map_err(|failure| {
+        let channel = cm::Channel::new().map_err(|failure| {
             exhausted(failure, Subtype::ResourceDevice, "event channel").advise(
-                "load the kernel module rdma_ucm and look at the permissions of \
-                     /dev/infiniband/rdma_cm",
+                "load the kernel module rdma_ucm, and check the permissions of \
+                 /dev/infiniband/rdma_cm",
             )
         })?;
         let completions = CompletionChannel::new(&context)
@@ -220,7 +220,7 @@ fn pause_unless_empty(failure: Failure) {
 
 fn no_descriptor(errno: Errno) -> Error {
     Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
-        .because("no event descriptor could be made")
-        .advise("raise the limit of open files (`ulimit -n`)")
+        .because("cannot create an event descriptor")
+        .advise("raise the limit on open files (`ulimit -n`)")
         .errno(errno as i32)
 }

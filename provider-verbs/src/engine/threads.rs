@@ -34,7 +34,7 @@ impl Threads {
         });
         let handle = thread.map_err(|error| {
             Error::new(ReturnType::InsufficientResources, Subtype::ResourceErrorHandler)
-                .because(format!("the thread {name} could not be started"))
+                .because(format!("cannot start the thread {name}"))
                 .errno(error.raw_os_error().unwrap_or(0))
         })?;
         self.handles.lock().push(handle);

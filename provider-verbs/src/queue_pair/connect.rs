@@ -14,7 +14,7 @@ use crate::engine::{Command, Target};
 use crate::errors::exhausted;
 use crate::segments;
 use crate::sys::verbs as sys;
-use crate::verbs::{self, Failure};
+use crate::verbs::{self, Error as Failure, QueuePairEvent, QueuePairState};
 use crate::{qualifier, refusal};
 
 /// How long an address or a route may take to be found.
@@ -61,9 +61,8 @@ impl Endpoint {
         // of another address answers.
         let is_elsewhere = to.ip().is_loopback() && !device.address.ip().is_loopback();
         // Bound first, so that the port is known from now on.
-        id.bind(device.at_port(0)).map_err(|failure| {
-            exhausted(failure, Subtype::ResourceDevice, "port to connect from")
-        })?;
+        id.bind(device.at_port(0))
+            .map_err(|failure| exhausted(failure, Subtype::ResourceDevice, "local port"))?;
         let local_port = Some(id.local_port().into());
         let mut link = self.link.lock();
         link.connectable()?;
@@ -119,7 +118,7 @@ impl Endpoint {
             closing: false,
         });
         let (asked_in, asked_out) = match parameters {
-            Parameters::Connection { responder_resources, initiator_depth } => {
+            Parameters::Connection { responder_resources, initiator_depth, .. } => {
                 (responder_resources, initiator_depth)
             }
             Parameters::Datagram { .. } => (0, 0),
@@ -148,7 +147,7 @@ impl Endpoint {
         depths: Option<(u8, u8)>,
     ) -> std::result::Result<(), Failure> {
         self.initialize(id, hardware)?;
-        let (mut attributes, mut mask) = id.queue_pair_attributes(sys::IBV_QPS_RTR)?;
+        let (mut attributes, mut mask) = id.queue_pair_attributes_raw(sys::IBV_QPS_RTR)?;
         if !self.device.limits.is_iwarp {
             attributes.min_rnr_timer = RECEIVE_RETRY_TIMER;
             mask |= sys::IBV_QP_MIN_RNR_TIMER;
@@ -157,7 +156,7 @@ impl Endpoint {
             }
         }
         modify(hardware, &attributes, mask)?;
-        let (mut attributes, mask) = id.queue_pair_attributes(sys::IBV_QPS_RTS)?;
+        let (mut attributes, mask) = id.queue_pair_attributes_raw(sys::IBV_QPS_RTS)?;
         if let Some((_, outgoing)) = depths {
             attributes.max_rd_atomic = outgoing;
         }
@@ -170,12 +169,12 @@ impl Endpoint {
 
     /// Makes the device's queue pair take receives, and posts those that waited.
     fn initialize(&self, id: &Id, hardware: &verbs::QueuePair) -> std::result::Result<(), Failure> {
-        let (mut attributes, mask) = id.queue_pair_attributes(sys::IBV_QPS_INIT)?;
+        let (mut attributes, mask) = id.queue_pair_attributes_raw(sys::IBV_QPS_INIT)?;
         attributes.qp_access_flags = sys::IBV_ACCESS_REMOTE_READ | sys::IBV_ACCESS_REMOTE_WRITE;
         if self.device.limits.has_atomics {
             attributes.qp_access_flags |= sys::IBV_ACCESS_REMOTE_ATOMIC;
         }
-        hardware.modify(&attributes, mask | sys::IBV_QP_ACCESS_FLAGS)?;
+        hardware.modify_raw(&attributes, mask | sys::IBV_QP_ACCESS_FLAGS)?;
         self.post_early(hardware)
     }
 
@@ -187,7 +186,7 @@ impl Endpoint {
         let mut receiver = self.receiver.lock();
         for (number, list) in &receiver.early {
             let identifier = receiver.attachment.identifier(*number);
-            segments::with(list, |list| hardware.post_receive(identifier, list))?;
+            segments::with(list, |list| hardware.post_receive_raw(identifier, list))?;
         }
         receiver.early.clear();
         receiver.mode = Mode::Live;
@@ -302,7 +301,7 @@ impl Endpoint {
         }
         if !self.device.limits.is_iwarp {
             // One that answers no more is of a device that is gone.
-            return hardware.query_state().map_or(true, |state| state == sys::IBV_QPS_ERR);
+            return hardware.state().map_or(true, |state| state == QueuePairState::Error);
         }
         // On iWARP that can be its state after any end of the connection.
         let (requests, request_queue) = {
@@ -357,13 +356,20 @@ impl Endpoint {
         }
     }
 
-    /// Data arrived before the other side's last word: the connection manager is told.
-    pub(crate) fn communication_established(&self) {
-        let link = self.link.lock();
-        if let State::Accepting(attempt) = &link.state {
-            // The last word comes or its absence is reported.
-            let _ = attempt.id.notify(sys::IBV_EVENT_COMM_EST);
-        }
+    /// Data arrived on an accepted connection before the other side's last word, which it stands
+    /// for: the connection manager is told, and the connection is established. An attempt of
+    /// another number than the one that is meant, if one is, is left alone.
+    pub(crate) fn communication_established(&self, number: Option<u64>) {
+        let key = match &self.link.lock().state {
+            State::Accepting(attempt) if number.is_none_or(|it| it == attempt.number) => {
+                // Where the kernel does not take it, the last word comes, or its absence ends the
+                // connection.
+                let _ = attempt.id.notify(QueuePairEvent::CommunicationEstablished);
+                attempt.key.value()
+            }
+            _ => return,
+        };
+        self.established(key, &[]);
     }
 }
 
@@ -412,7 +418,7 @@ fn modify(
     if mask & sys::IBV_QP_STATE == 0 {
         return Ok(());
     }
-    hardware.modify(attributes, mask)
+    hardware.modify_raw(attributes, mask)
 }
 
 /// The type of service that stands for a quality, if one was asked for.

@@ -22,7 +22,7 @@ use crate::errors::{exhausted, foreign, internal, wrong_state};
 use crate::ledger::Record;
 use crate::segments;
 use crate::sys::verbs as sys;
-use crate::verbs::{self, AddressHandle, Post, What};
+use crate::verbs::{self, AddressHandle, AddressVector, Post, QueuePairState, What};
 
 /// Questions of other endpoints that may wait in the kernel.
 const BACKLOG: i32 = 128;
@@ -30,7 +30,7 @@ const BACKLOG: i32 = 128;
 /// Where datagrams can be sent to, from any queue pair of the device.
 pub(super) struct Remote {
     pub(super) device: Arc<Device>,
-    pub(super) way: sys::ibv_ah_attr,
+    pub(super) way: AddressVector,
     /// The number of the queue pair there.
     pub(super) number: u32,
     /// What it takes datagrams by.
@@ -66,8 +66,11 @@ impl Endpoint {
         let most = u64::from(self.device.limits.mtu);
         if request.length > most {
             return Err(Error::new(ReturnType::LengthError, Subtype::NoSubtype)
-                .because(format!("a datagram of this port has {most} bytes at most"))
-                .advise("send less at once: MAX_DATAGRAM is among the transport's attributes"));
+                .because(format!("datagrams on this port have at most {most} bytes"))
+                .advise(
+                    "send smaller datagrams: the transport attribute MAX_DATAGRAM is the \
+                     limit",
+                ));
         }
         if self.sender.lock().mode == Mode::Early {
             self.wake_up(&mut self.link.lock())?;
@@ -89,7 +92,7 @@ impl Endpoint {
             segments::with(request.segments, |segments| {
                 // SAFETY: the core checked the segments against their regions, whose memory
                 // can be read (`Span::new`).
-                unsafe { hardware.post(&Post { id, flags, segments, what }) }
+                unsafe { hardware.post_raw(&Post { id, flags, segments, what }) }
             })
             .map_err(super::post::refused)?;
             sender.keep(completion_queue::number_of(id), handle);
@@ -108,18 +111,20 @@ impl Endpoint {
         let key = Key::new(device);
         let id = Id::new(&device.engine.channel, key.value(), PortSpace::Udp)
             .map_err(|failure| exhausted(failure, Subtype::ResourceDevice, "identifier"))?;
-        let refused = |failure| exhausted(failure, Subtype::ResourceDevice, "port to be asked at");
+        let refused = |failure| {
+            exhausted(failure, Subtype::ResourceDevice, "local port for address handle requests")
+        };
         id.bind(device.at_port(0)).map_err(refused)?;
         device.engine.register(key.value(), Target::Endpoint(self.me.clone()));
         id.listen(BACKLOG).map_err(refused)?;
-        let state = |failure| internal(failure, "the queue pair does not carry datagrams");
-        let (attributes, mask) = id.queue_pair_attributes(sys::IBV_QPS_INIT).map_err(state)?;
-        hardware.modify(&attributes, mask).map_err(state)?;
+        let state = |failure| internal(failure, "the queue pair does not support datagrams");
+        let (attributes, mask) = id.queue_pair_attributes_raw(sys::IBV_QPS_INIT).map_err(state)?;
+        hardware.modify_raw(&attributes, mask).map_err(state)?;
         self.post_early(&hardware).map_err(state)?;
         let step = |qp_state| sys::ibv_qp_attr { qp_state, ..sys::ibv_qp_attr::default() };
-        hardware.modify(&step(sys::IBV_QPS_RTR), sys::IBV_QP_STATE).map_err(state)?;
+        hardware.modify_raw(&step(sys::IBV_QPS_RTR), sys::IBV_QP_STATE).map_err(state)?;
         let sends = sys::IBV_QP_STATE | sys::IBV_QP_SQ_PSN;
-        hardware.modify(&step(sys::IBV_QPS_RTS), sends).map_err(state)?;
+        hardware.modify_raw(&step(sys::IBV_QPS_RTS), sends).map_err(state)?;
         self.sender.lock().mode = Mode::Live;
         link.datagrams = Some(Datagrams::new(id, key));
         Ok(())
@@ -129,18 +134,10 @@ impl Endpoint {
     pub(super) fn datagram_trouble(&self) {
         let link = self.link.lock();
         let Some(hardware) = &link.hardware else { return };
-        let is_broken = match hardware.query_state() {
+        let is_broken = match hardware.state() {
             // Only sends are stuck, and what they were is known.
-            Ok(sys::IBV_QPS_SQE) => {
-                let mask = sys::IBV_QP_STATE | sys::IBV_QP_CUR_STATE;
-                let attributes = sys::ibv_qp_attr {
-                    qp_state: sys::IBV_QPS_RTS,
-                    cur_qp_state: sys::IBV_QPS_SQE,
-                    ..sys::ibv_qp_attr::default()
-                };
-                hardware.modify(&attributes, mask).is_err()
-            }
-            Ok(sys::IBV_QPS_ERR) | Err(_) => true,
+            Ok(QueuePairState::SendQueueError) => hardware.recover_send_queue().is_err(),
+            Ok(QueuePairState::Error) | Err(_) => true,
             Ok(_) => false,
         };
         let retired = link.retired;

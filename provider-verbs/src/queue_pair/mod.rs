@@ -66,6 +66,10 @@ impl QueuePair for Handle {
         self.endpoint.connect(request)
     }
 
+    fn communication_established(&self, attempt: u64) {
+        self.endpoint.communication_established(Some(attempt));
+    }
+
     fn connecting_port(&self) -> Option<u64> {
         self.endpoint.connecting_port()
     }

@@ -6,7 +6,7 @@ use std::mem::replace;
 use std::sync::{Arc, Weak};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::provider::{HotArc, QueuePair, QueuePairLimits, QueuePairSpec, Service, unsupported};
+use dat_core::provider::{QueuePair, QueuePairLimits, QueuePairSpec, Service, unsupported};
 use parking_lot::Mutex;
 
 use super::Handle;
@@ -18,14 +18,14 @@ use crate::engine::Target;
 use crate::errors::{exhausted, wrong_state};
 use crate::ledger::Ledger;
 use crate::shared_receive::{self, Shared};
-use crate::sys::verbs::{IBV_SEND_FENCE, IBV_SEND_SIGNALED, ibv_qp_cap};
-use crate::verbs::{self, QueuePairInit, QueuePairKind};
+use crate::sys::verbs::{IBV_SEND_FENCE, IBV_SEND_SIGNALED};
+use crate::verbs::{self, Capabilities, QueuePairInit, QueuePairKind};
 
 /// The bytes that a request is asked to carry with itself, where the device can.
 const INLINE: u32 = 128;
 
 /// Makes a queue pair.
-pub(crate) fn create(device: &Arc<Device>, spec: &QueuePairSpec) -> Result<HotArc<dyn QueuePair>> {
+pub(crate) fn create(device: &Arc<Device>, spec: &QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
     let key = device.engine.fresh_key();
     let parts = Parts::new(device, key, spec)?;
     let Parts { link, sender, receiver } = parts;
@@ -41,7 +41,7 @@ pub(crate) fn create(device: &Arc<Device>, spec: &QueuePairSpec) -> Result<HotAr
             receiver: Mutex::new(receiver),
         }
     });
-    Ok(HotArc::new(Handle { endpoint }).into())
+    Ok(Arc::new(Handle { endpoint }))
 }
 
 /// What a specification leads to.
@@ -134,7 +134,7 @@ impl Parts {
 }
 
 const fn kind(datagrams: bool) -> QueuePairKind {
-    if datagrams { QueuePairKind::Datagram } else { QueuePairKind::Connected }
+    if datagrams { QueuePairKind::Datagram } else { QueuePairKind::ReliableConnected }
 }
 
 /// Makes the device's queue pair, with room for requests of the provider's own.
@@ -152,7 +152,7 @@ fn make(
             send_queue: &requests.queue.hardware,
             receive_queue: &receives.queue.hardware,
             shared: shared.map(|shared| &shared.hardware),
-            capabilities: ibv_qp_cap {
+            capabilities: Capabilities {
                 max_send_wr: limits.max_requests.saturating_add(INTERNAL_REQUESTS),
                 max_recv_wr: if shared.is_some() { 0 } else { limits.max_receives },
                 max_send_sge: limits.max_request_segments.max(1),
@@ -198,8 +198,8 @@ impl Endpoint {
         }
         if link.datagrams.is_some() {
             return Err(wrong_state(Subtype::InvalidStateEpNotready)
-                .because("others may know the address of the endpoint by now")
-                .advise("change an endpoint for datagrams before it connects or accepts"));
+                .because("peers may already know the address of the endpoint")
+                .advise("modify a datagram endpoint before it connects or accepts"));
         }
         let mut parts = Parts::new(&self.device, self.key, spec)?;
         let mut sender = self.sender.lock();
@@ -209,7 +209,7 @@ impl Endpoint {
         if posted > spec.limits.max_receives as usize && spec.shared_receives.is_none() {
             return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceTep)
                 .because(format!(
-                    "{posted} receives are posted, {} would fit",
+                    "{posted} receives are posted, more than the new limit of {}",
                     spec.limits.max_receives
                 )));
         }

@@ -15,7 +15,7 @@ use crate::errors::{internal, no_room, wrong_state};
 use crate::ledger::{Ledger, Record};
 use crate::segments;
 use crate::sys::verbs as sys;
-use crate::verbs::{self, Failure, Post, What};
+use crate::verbs::{self, Error as Failure, Post, What};
 use crate::window;
 
 impl Endpoint {
@@ -39,7 +39,7 @@ impl Endpoint {
             (Mode::Live, Some(hardware)) => {
                 let id = receiver.attachment.identifier(number);
                 let posted =
-                    segments::with(receive.segments, |list| hardware.post_receive(id, list));
+                    segments::with(receive.segments, |list| hardware.post_receive_raw(id, list));
                 match posted {
                     Ok(()) => Ok(()),
                     Err(failure) => Receiver::not_taken(receiver, failure),
@@ -119,13 +119,13 @@ impl Endpoint {
         let operation = request.work.operation();
         let record = Record { cookie, length, flags, operation, ..Record::default() };
         self.submit(sender, record, |sender, hardware, id, mut flags| {
-            if what.takes_along() && length <= sender.inline {
+            if what.takes_inline() && length <= sender.inline {
                 flags |= sys::IBV_SEND_INLINE;
             }
             segments::with(request.segments, |segments| {
                 // SAFETY: the core checked the segments against their regions, whose memory can
                 // be read (`Span::new`).
-                unsafe { hardware.post(&Post { id, flags, segments, what }) }
+                unsafe { hardware.post_raw(&Post { id, flags, segments, what }) }
             })
             .or_else(late_or_refused)
         })
@@ -229,7 +229,7 @@ impl Endpoint {
 }
 
 impl Receiver {
-    /// The device did not take what was written down last.
+    /// The device did not take the written data down last.
     #[cold]
     #[inline(never)]
     pub(super) fn not_taken(this: MutexGuard<'_, Self>, failure: Failure) -> Result<()> {
@@ -267,7 +267,7 @@ impl Sender {
         }
     }
 
-    /// The device did not take what was written down last, which is to be told of.
+    /// The device did not take the written data down last, which is to be told of.
     #[cold]
     #[inline(never)]
     pub(super) fn not_taken(mut this: MutexGuard<'_, Self>, failure: Failure) -> Result<()> {
@@ -289,7 +289,7 @@ impl Sender {
         let what = What::Write { address: 0, key: 0 };
         let post = Post { id, flags: sys::IBV_SEND_SIGNALED, segments: &[], what };
         // SAFETY: there is no segment that could be read.
-        if unsafe { hardware.post(&post) }.is_err() {
+        if unsafe { hardware.post_raw(&post) }.is_err() {
             self.ledger.unwrite();
             return;
         }
@@ -329,6 +329,6 @@ fn late_or_refused(failure: Failure) -> Result<()> {
 pub(super) fn refused(failure: Failure) -> dat_core::Error {
     match failure.errno {
         libc::ENOMEM => no_room(),
-        _ => internal(failure, "the device refused the request"),
+        _ => internal(failure, "the device rejected the request"),
     }
 }

@@ -80,8 +80,9 @@ impl Endpoint {
         let value = key.value();
         let id = Id::new(&device.engine.channel, value, PortSpace::Udp)
             .map_err(|failure| exhausted(failure, Subtype::ResourceDevice, "identifier"))?;
-        id.bind(device.at_port(0))
-            .map_err(|failure| exhausted(failure, Subtype::ResourceDevice, "port to ask from"))?;
+        id.bind(device.at_port(0)).map_err(|failure| {
+            exhausted(failure, Subtype::ResourceDevice, "local port for the address handle request")
+        })?;
         if let Some(tos) = type_of_service(qos) {
             // A quality is a wish: without it the address is found all the same.
             let _ = id.set_type_of_service(tos);
@@ -188,7 +189,11 @@ impl Endpoint {
     fn resolved(&self, mut link: parking_lot::MutexGuard<'_, Link>, event: cm::Event) {
         let Some(own) = &mut link.datagrams else { return };
         let Some(resolution) = own.resolving.remove(&event.key) else { return };
-        let Parameters::Datagram { way, number, key } = event.parameters else { return };
+        let Parameters::Datagram { address: way, queue_pair: number, queue_key: key } =
+            event.parameters
+        else {
+            return;
+        };
         let sink = link.listener();
         drop(link);
         let device = Arc::clone(&self.device);

@@ -27,7 +27,7 @@ impl Endpoint {
             return self.post_receive_anyhow(receiver, receive);
         };
         let id = receiver.attachment.identifier(number);
-        match hardware.post_receive(id, &[segments::convert(segment)]) {
+        match hardware.post_receive_raw(id, &[segments::convert(segment)]) {
             Ok(()) => Ok(()),
             Err(failure) => Receiver::not_taken(receiver, failure),
         }
@@ -103,7 +103,7 @@ impl Endpoint {
         let segment = segments::convert_sent(segment);
         // SAFETY: the core checked the segment against its region, whose memory can be read
         // (`Span::new`).
-        match unsafe { hardware.post_plain(id, flags, &segment, what) } {
+        match unsafe { hardware.post_plain_raw(id, flags, &segment, what) } {
             Ok(()) => {
                 sender.quiet = 0;
                 Ok(())

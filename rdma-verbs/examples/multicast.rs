@@ -1,0 +1,87 @@
+//! Datagrams to a multicast group, which understands `mckey` of rdmacm-utils.
+//!
+//! `multicast send|receive GROUP ADDRESS`
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rdma_verbs::cm::{
+    Channel, Event, EventKind, Id, IdQueuePairInit, Membership, Parameters, PortSpace,
+};
+use rdma_verbs::verbs::{
+    AddressHandle, Capabilities, Data, Memory, Operation, QueuePairKind, SendFlags, SendRequest,
+};
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+const COUNT: u32 = 10;
+const LENGTH: usize = 100;
+const HEADER: usize = 40;
+
+fn next(channel: &Arc<Channel>, kind: EventKind) -> Outcome<Event> {
+    let event = channel.take_event()?;
+    event.outcome()?;
+    if event.kind == kind { Ok(event) } else { Err(format!("unexpected: {}", event.kind).into()) }
+}
+
+fn main() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [role, group, address] = arguments.iter().map(String::as_str).collect::<Vec<_>>()[..]
+    else {
+        return Err("usage: multicast send|receive GROUP ADDRESS".into());
+    };
+    let group = SocketAddr::new(group.parse::<IpAddr>()?, 0);
+    let address = SocketAddr::new(address.parse::<IpAddr>()?, 0);
+
+    let channel = Channel::new()?;
+    let id = Id::new(&channel, 1, PortSpace::Udp)?;
+    id.bind(address)?;
+    id.resolve_address(Some(address), group, Duration::from_secs(2))?;
+    next(&channel, EventKind::AddressResolved)?;
+    let size = Capabilities {
+        max_send_wr: COUNT,
+        max_recv_wr: COUNT,
+        max_send_sge: 1,
+        max_recv_sge: 1,
+        max_inline_data: 0,
+    };
+    id.create_queue_pair(None, &IdQueuePairInit::new(QueuePairKind::Datagram, size))?;
+    let memory = id.register_messages(Memory::zeroed(HEADER + LENGTH))?;
+    if role == "receive" {
+        for number in 0..COUNT {
+            id.post_receive(number.into(), &[memory.segment(0..HEADER + LENGTH)?])?;
+        }
+    }
+    id.join_multicast(group, Membership::Full, 2)?;
+    let event = next(&channel, EventKind::MulticastJoin)?;
+    let Parameters::Datagram { address, queue_pair, queue_key } = event.parameters else {
+        return Err("not a group of datagrams".into());
+    };
+    println!("joined {group}");
+    if role == "receive" {
+        for _ in 0..COUNT {
+            let done = id.receive_completion()?;
+            if !done.is_success() {
+                return Err(done.status.to_string().into());
+            }
+        }
+        println!("{COUNT} datagrams received");
+    } else {
+        let domain = id.domain().ok_or("no domain")?;
+        let handle = AddressHandle::new(&domain, &address)?;
+        let own = id.queue_pair().ok_or("no queue pair")?;
+        let segments = [memory.segment(0..LENGTH)?];
+        for number in 0..COUNT {
+            let immediate = Some(own.number());
+            let operation =
+                Operation::Datagram { handle: &handle, queue_pair, queue_key, immediate };
+            let data = Data::Segments(&segments);
+            let flags = SendFlags::SIGNALED;
+            own.post_send(&SendRequest { id: number.into(), operation, data, flags })?;
+            println!("{}", id.send_completion()?.status);
+        }
+        println!("{COUNT} datagrams sent");
+    }
+    Ok(id.leave_multicast(group)?)
+}

@@ -1,0 +1,157 @@
+//! A ping of RDMA reads and writes, which understands `rping` of rdmacm-utils: the client tells
+//! where its data are, the server reads them; the client tells where it wants them, the server
+//! writes them there; and the client compares.
+//!
+//! `rdma_ping client SERVER COUNT` or `rdma_ping server ADDRESS`, port 7174.
+
+use std::sync::Arc;
+
+use rdma_verbs::cm::{
+    AddressInfo, Channel, ConnectParameters, EventKind, Flags, Hints, Id, IdQueuePairInit,
+    PortSpace,
+};
+use rdma_verbs::verbs::{
+    Access, Capabilities, CompletionStatus, Memory, MemoryRegion, QueuePairKind, RemoteAddress,
+    SendFlags,
+};
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// The length of a ping, which rping's server accepts.
+const LENGTH: usize = 64;
+
+/// The messages: address, key and length of memory, in network order.
+const MESSAGE: usize = 16;
+
+const SIZE: Capabilities = Capabilities {
+    max_send_wr: 16,
+    max_recv_wr: 2,
+    max_send_sge: 1,
+    max_recv_sge: 1,
+    max_inline_data: 0,
+};
+
+fn main() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["client", server, count] => client(server, count.parse()?),
+        ["server", address] => server(address),
+        _ => Err("usage: rdma_ping client SERVER COUNT | rdma_ping server ADDRESS".into()),
+    }
+}
+
+/// One side of a connection: messages of 16 bytes.
+struct Side {
+    id: Id,
+    sent: Arc<MemoryRegion>,
+    received: Arc<MemoryRegion>,
+}
+
+impl Side {
+    fn new(id: Id) -> Outcome<Self> {
+        let sent = id.register_messages(Memory::zeroed(MESSAGE))?;
+        let received = id.register_messages(Memory::zeroed(MESSAGE))?;
+        id.post_receive(0, &[received.segment(0..MESSAGE)?])?;
+        Ok(Self { id, sent, received })
+    }
+
+    fn send(&self, place: RemoteAddress, length: u32) -> Outcome<()> {
+        let mut message = [0; MESSAGE];
+        message[..8].copy_from_slice(&place.address.to_be_bytes());
+        message[8..12].copy_from_slice(&place.key.to_be_bytes());
+        message[12..].copy_from_slice(&length.to_be_bytes());
+        self.sent.write(0, &message)?;
+        self.id.post_send(1, &[self.sent.segment(0..MESSAGE)?], SendFlags::SIGNALED)?;
+        self.complete()
+    }
+
+    fn complete(&self) -> Outcome<()> {
+        let done = self.id.send_completion()?;
+        if done.is_success() { Ok(()) } else { Err(done.status.to_string().into()) }
+    }
+
+    /// The next message; nothing when the peer has disconnected.
+    fn receive(&self) -> Outcome<Option<(RemoteAddress, usize)>> {
+        let done = self.id.receive_completion()?;
+        match done.status {
+            CompletionStatus::Success => {}
+            CompletionStatus::Flushed => return Ok(None),
+            other => return Err(other.to_string().into()),
+        }
+        let message = self.received.to_vec(0..MESSAGE)?;
+        self.id.post_receive(0, &[self.received.segment(0..MESSAGE)?])?;
+        let address = u64::from_be_bytes(message[..8].try_into()?);
+        let key = u32::from_be_bytes(message[8..12].try_into()?);
+        let length = u32::from_be_bytes(message[12..].try_into()?) as usize;
+        Ok(Some((RemoteAddress { address, key }, length)))
+    }
+
+    fn expect(&self) -> Outcome<(RemoteAddress, usize)> {
+        self.receive()?.ok_or_else(|| "the peer disconnected".into())
+    }
+}
+
+fn client(server: &str, count: u32) -> Outcome<()> {
+    let hints = Hints { port_space: Some(PortSpace::Tcp), ..Hints::default() };
+    let to = AddressInfo::resolve(Some(server), Some("7174"), Some(&hints))?;
+    let init = IdQueuePairInit::new(QueuePairKind::ReliableConnected, SIZE);
+    let side = Side::new(Id::create_endpoint(&to, None, Some(&init))?)?;
+    let domain = side.id.domain().ok_or("no domain")?;
+    let everything = Access::LOCAL_WRITE | Access::REMOTE_READ | Access::REMOTE_WRITE;
+    let source = MemoryRegion::new(&domain, Memory::zeroed(LENGTH), everything)?;
+    let sink = MemoryRegion::new(&domain, Memory::zeroed(LENGTH), everything)?;
+    side.id.connect(&ConnectParameters::default())?;
+    for number in 0..count {
+        let mut text = format!("rdma-ping-{number}: ").into_bytes();
+        text.extend((b'A'..=b'z').cycle().skip(number as usize).take(LENGTH - 1 - text.len()));
+        text.push(0);
+        source.write(0, &text)?;
+        side.send(source.remote(0), LENGTH as u32)?;
+        side.expect()?;
+        side.send(sink.remote(0), LENGTH as u32)?;
+        side.expect()?;
+        if sink.to_vec(0..LENGTH)? != text {
+            return Err("the data came back changed".into());
+        }
+        println!("ping {number}: {LENGTH} bytes came back");
+    }
+    Ok(side.id.disconnect()?)
+}
+
+fn server(address: &str) -> Outcome<()> {
+    let flags = Flags { passive: true, ..Flags::default() };
+    let hints = Hints { flags, port_space: Some(PortSpace::Tcp), ..Hints::default() };
+    let at = AddressInfo::resolve(Some(address), Some("7174"), Some(&hints))?;
+    let init = IdQueuePairInit::new(QueuePairKind::ReliableConnected, SIZE);
+    let listener = Id::create_endpoint(&at, None, Some(&init))?;
+    listener.listen(0)?;
+    println!("listening on port {}", listener.local_port());
+    let side = Side::new(listener.take_request()?)?;
+    side.id.accept(&ConnectParameters::default())?;
+    // The end of the connection is an event, which moves the queue pair to the error state.
+    let channel = Channel::new()?;
+    side.id.migrate(Some(&channel))?;
+    let id = side.id.clone();
+    let ending = std::thread::spawn(move || {
+        while channel.take_event()?.kind != EventKind::Disconnected {}
+        id.disconnect()
+    });
+    let mut count = 0;
+    // The client tells where its data are.
+    while let Some((source, length)) = side.receive()? {
+        let data = side.id.register_messages(Memory::zeroed(length))?;
+        let segment = [data.segment(0..length)?];
+        side.id.post_read(2, &segment, SendFlags::SIGNALED, source)?;
+        side.complete()?;
+        side.send(RemoteAddress::default(), 0)?;
+        // It tells where it wants them.
+        let (sink, _) = side.expect()?;
+        side.id.post_write(3, &segment, SendFlags::SIGNALED, sink)?;
+        side.complete()?;
+        side.send(RemoteAddress::default(), 0)?;
+        count += 1;
+    }
+    println!("{count} pings answered");
+    ending.join().map_err(|_| "the thread of the events panicked")??;
+    Ok(())
+}

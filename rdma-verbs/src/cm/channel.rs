@@ -1,0 +1,101 @@
+//! Event channels.
+
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+
+use super::event::{self, Event};
+use crate::sys::libraries;
+use crate::sys::rdma_cma::rdma_event_channel;
+use crate::verbs::library;
+use crate::{Error, Result};
+
+/// A channel that reports the events of its identifiers (rdma_create_event_channel(3)).
+#[derive(Debug)]
+pub struct Channel {
+    raw: NonNull<rdma_event_channel>,
+}
+
+// SAFETY: the library's calls on it are thread safe.
+unsafe impl Send for Channel {}
+// SAFETY: as for Send.
+unsafe impl Sync for Channel {}
+
+impl Channel {
+    /// Opens a channel.
+    ///
+    /// # Errors
+    /// `ELIBACC`: the libraries are not installed; `ENODEV`, `ENOENT`: the kernel has no
+    /// connection manager; `EACCES`: the process may not open `/dev/infiniband/rdma_cm`.
+    pub fn new() -> Result<Arc<Self>> {
+        let libraries = libraries().map_err(|_| Error::not_loaded())?;
+        // SAFETY: the function has no argument.
+        let raw = unsafe { (libraries.cm.rdma_create_event_channel)() };
+        match NonNull::new(raw) {
+            Some(raw) => Ok(Arc::new(Self { raw })),
+            None => Err(Error::last("rdma_create_event_channel")),
+        }
+    }
+
+    pub(super) fn raw(&self) -> *mut rdma_event_channel {
+        self.raw.as_ptr()
+    }
+
+    /// Makes [`take_event`](Self::take_event) return at once.
+    ///
+    /// # Errors
+    /// That of fcntl(2).
+    pub fn set_nonblocking(&self) -> Result<()> {
+        fcntl(self.as_fd(), FcntlArg::F_SETFL(OFlag::O_NONBLOCK))
+            .map(|_| ())
+            .map_err(|errno| Error::new("fcntl", errno as i32))
+    }
+
+    /// Takes an event (rdma_get_cm_event(3)). It is copied and acknowledged at once, so that no
+    /// thread that destroys an identifier waits for it. Blocks unless the descriptor is
+    /// non-blocking.
+    ///
+    /// # Errors
+    /// `EAGAIN`: the descriptor is non-blocking and there is no event.
+    pub fn take_event(self: &Arc<Self>) -> Result<Event> {
+        const CALL: &str = "rdma_get_cm_event";
+        let mut raw = null_mut();
+        // SAFETY: the channel is alive and the pointer valid.
+        let code = unsafe { (library!(cm).rdma_get_cm_event)(self.raw(), &raw mut raw) };
+        Error::check(CALL, code)?;
+        let raw = NonNull::new(raw).ok_or(Error::new(CALL, libc::EPROTO))?;
+        // SAFETY: the event is valid until it is acknowledged.
+        let event = unsafe { raw.as_ref() };
+        // SAFETY: so are its identifiers: their destruction waits for the acknowledgement.
+        let copy = unsafe { event::copy(event, self) };
+        // SAFETY: the event was taken and is acknowledged once.
+        let code = unsafe { (library!(cm).rdma_ack_cm_event)(raw.as_ptr()) };
+        Error::check("rdma_ack_cm_event", code)?;
+        Ok(copy)
+    }
+
+    /// Never closes the channel: an identifier of it could not be destroyed.
+    pub(super) fn leak(self: Arc<Self>) {
+        let _ = ManuallyDrop::new(self);
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the channel is alive.
+        let fd = unsafe { (*self.raw()).fd };
+        // SAFETY: the descriptor is open as long as the channel, which the borrow keeps.
+        unsafe { BorrowedFd::borrow_raw(fd) }
+    }
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        // SAFETY: its identifiers keep it and so are gone, and its events are acknowledged as
+        // they are taken; destroyed once.
+        unsafe { (library!(cm).rdma_destroy_event_channel)(self.raw()) };
+    }
+}

@@ -1,0 +1,96 @@
+//! Identifiers made from what a name resolves to, and requests to listening identifiers
+//! (rdma_create_ep(3), rdma_get_request(3)).
+
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+use super::queue_pair::{Given, MadeQueuePair};
+use super::{AddressEntry, Id, IdQueuePairInit};
+use crate::verbs::{ProtectionDomain, field, library};
+use crate::{Error, Result};
+
+impl Id {
+    /// Creates a synchronous identifier from a result of [`AddressInfo`](super::AddressInfo)
+    /// (rdma_create_ep(3)).
+    ///
+    /// On the active side it is resolved and can [connect](Self::connect), and it has a queue
+    /// pair if attributes are given. On the passive side it is bound and can
+    /// [listen](Self::listen); it keeps domain and attributes, and makes the queue pairs of
+    /// [requests](Self::take_request) from them.
+    ///
+    /// # Errors
+    /// `EINVAL`: queues are given without their domain. Otherwise those of
+    /// [`resolve_address`](Self::resolve_address),
+    /// [`create_queue_pair`](Self::create_queue_pair) and [`bind`](Self::bind).
+    pub fn create_endpoint<'a>(
+        from: impl Into<AddressEntry<'a>>,
+        domain: Option<&Arc<ProtectionDomain>>,
+        init: Option<&IdQueuePairInit<'_>>,
+    ) -> Result<Self> {
+        const CALL: &str = "rdma_create_ep";
+        let from = from.into();
+        let kind = |init: &IdQueuePairInit<'_>| from.kind().unwrap_or(init.kind);
+        let given = init.map(|init| Given::new(init, kind(init), domain));
+        let mut attributes = init.map(|init| init.to_c(0));
+        let attributes = attributes.as_mut().map_or(null_mut(), |attributes| &raw mut *attributes);
+        let (mut raw, pd) = (null_mut(), domain.map_or(null_mut(), |domain| domain.raw()));
+        if let Some(init) = init {
+            check_one_device(CALL, domain, init)?;
+        }
+        // SAFETY: the pointers are valid and the objects alive; the identifier keeps them.
+        let code =
+            unsafe { (library!(cm).rdma_create_ep)(&raw mut raw, from.raw(), pd, attributes) };
+        Error::check(CALL, code)?;
+        let id = Self::wrap(raw, None, true, CALL)?;
+        let mut made = id.inner.made.lock();
+        if from.flags().passive {
+            made.for_requests = given;
+        } else {
+            made.queue_pair = given.map(MadeQueuePair::new);
+        }
+        drop(made);
+        Ok(id)
+    }
+
+    /// Waits for a request and returns its identifier, with its queue pair if the listening
+    /// identifier has attributes for it (rdma_get_request(3)). The
+    /// [event](Self::last_event) of the request is kept until the request is answered. Dropping
+    /// the identifier rejects the request.
+    ///
+    /// # Errors
+    /// `EINVAL`: the identifier is asynchronous, or does not listen.
+    pub fn take_request(&self) -> Result<Self> {
+        const CALL: &str = "rdma_get_request";
+        let mut raw = null_mut();
+        let operation = self.operation();
+        // SAFETY: the identifier is alive and the pointer valid.
+        let code = unsafe { (library!(cm).rdma_get_request)(self.raw(), &raw mut raw) };
+        self.check(CALL, code)?;
+        drop(operation);
+        let id = Self::wrap(raw, None, self.inner.is_endpoint, CALL)?;
+        *id.inner.listener.lock() = Some(self.clone());
+        if !field!(id.raw(), qp).is_null() {
+            let given = self.inner.made.lock().for_requests.clone();
+            id.inner.made.lock().queue_pair = given.map(MadeQueuePair::new);
+        }
+        Ok(id)
+    }
+}
+
+/// Queues must be of the domain's device: the library checks that the domain is of the device of
+/// the identifier, or of the request, and does not check the queues.
+fn check_one_device(
+    call: &'static str,
+    domain: Option<&Arc<ProtectionDomain>>,
+    init: &IdQueuePairInit<'_>,
+) -> Result<()> {
+    let device = domain.map(|domain| domain.context().raw());
+    let queues = [init.send_queue, init.receive_queue].into_iter().flatten();
+    let mut contexts = queues
+        .map(|queue| queue.context().raw())
+        .chain(init.shared.map(|shared| shared.domain().context().raw()));
+    match contexts.all(|context| Some(context) == device) {
+        true => Ok(()),
+        false => Err(Error::new(call, libc::EINVAL)),
+    }
+}

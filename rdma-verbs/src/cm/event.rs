@@ -1,0 +1,227 @@
+//! Events, as copies.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Channel, Id};
+use crate::sys::rdma_cma::{self as sys, rdma_cm_event, rdma_conn_param};
+use crate::verbs::{AddressVector, pointer_to_key};
+use crate::{Error, Result, Subject};
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $value:ident $text:literal,)*) => {
+        /// What happened (rdma_get_cm_event(3)).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum EventKind {
+            $($(#[$doc])* $name,)*
+            /// One that this version does not know.
+            Unknown(u32),
+        }
+
+        impl EventKind {
+            const fn new(value: u32) -> Self {
+                match value {
+                    $(sys::$value => Self::$name,)*
+                    other => Self::Unknown(other),
+                }
+            }
+        }
+
+        impl fmt::Display for EventKind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$name => f.write_str($text),)*
+                    Self::Unknown(value) => write!(f, "event {value}"),
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// The address was resolved, and the identifier bound to a device.
+    AddressResolved = RDMA_CM_EVENT_ADDR_RESOLVED "address resolved",
+    /// The address was not resolved.
+    AddressError = RDMA_CM_EVENT_ADDR_ERROR "address resolution failed",
+    /// The route was resolved.
+    RouteResolved = RDMA_CM_EVENT_ROUTE_RESOLVED "route resolved",
+    /// The route was not resolved.
+    RouteError = RDMA_CM_EVENT_ROUTE_ERROR "route resolution failed",
+    /// A peer asks a listening identifier for a connection.
+    ConnectRequest = RDMA_CM_EVENT_CONNECT_REQUEST "connection request",
+    /// The peer accepted, and this side has to [establish](Id::establish) the connection.
+    ConnectResponse = RDMA_CM_EVENT_CONNECT_RESPONSE "connection response",
+    /// The connection could not be established.
+    ConnectError = RDMA_CM_EVENT_CONNECT_ERROR "connection failed",
+    /// The peer does not answer.
+    Unreachable = RDMA_CM_EVENT_UNREACHABLE "peer unreachable",
+    /// The peer rejected the request.
+    Rejected = RDMA_CM_EVENT_REJECTED "request rejected",
+    /// The connection is established.
+    Established = RDMA_CM_EVENT_ESTABLISHED "established",
+    /// The connection ended.
+    Disconnected = RDMA_CM_EVENT_DISCONNECTED "disconnected",
+    /// The device was removed; the identifier must be dropped.
+    DeviceRemoval = RDMA_CM_EVENT_DEVICE_REMOVAL "device removed",
+    /// The multicast group was joined.
+    MulticastJoin = RDMA_CM_EVENT_MULTICAST_JOIN "multicast group joined",
+    /// The multicast group could not be joined, or was lost.
+    MulticastError = RDMA_CM_EVENT_MULTICAST_ERROR "multicast join failed",
+    /// The network device of the address changed.
+    AddressChange = RDMA_CM_EVENT_ADDR_CHANGE "address changed",
+    /// The queue pair's number can be used again.
+    TimeWaitExit = RDMA_CM_EVENT_TIMEWAIT_EXIT "time-wait ended",
+}
+
+/// An event, copied and acknowledged.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Event {
+    /// What happened.
+    pub kind: EventKind,
+    /// The key of the identifier; of a request that of the listening one.
+    pub key: u64,
+    /// The identifier that a request brings; dropping it rejects the request.
+    pub request: Option<Id>,
+    /// An errno, always positive; of a rejection the reason that the transport gives.
+    pub status: u32,
+    /// What the peer sent along, padded with zeros by some transports.
+    pub private_data: Vec<u8>,
+    /// What else there is to the event.
+    pub parameters: Parameters,
+    /// Of a multicast event, the key that the group was joined with.
+    pub multicast_key: Option<u64>,
+}
+
+/// What else an event says, by the service of its identifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parameters {
+    /// Of a connection: what the peer asks for, seen from this side.
+    Connection {
+        /// The number of RDMA reads and atomics of the peer that this side may have to serve.
+        responder_resources: u8,
+        /// The number that this side may have in flight.
+        initiator_depth: u8,
+        /// Whether the peer has hardware flow control.
+        flow_control: bool,
+        /// The number of retries without an acknowledgement; of requests only.
+        retry_count: u8,
+        /// The number of retries without a receive.
+        rnr_retry_count: u8,
+        /// Whether the peer's queue pair has a shared receive queue.
+        shared_receive: bool,
+        /// The number of the peer's queue pair.
+        queue_pair: u32,
+    },
+    /// Of datagrams: where the peer receives them; of established and multicast events.
+    Datagram {
+        /// The address of its port.
+        address: AddressVector,
+        /// The number of its queue pair.
+        queue_pair: u32,
+        /// The queue key that it takes datagrams with.
+        queue_key: u32,
+    },
+}
+
+impl Event {
+    /// The failure that the event reports, if it is one.
+    ///
+    /// # Errors
+    /// The errno of the event; `ECONNREFUSED` of a rejection.
+    pub fn outcome(&self) -> Result<()> {
+        let status = i32::try_from(self.status).unwrap_or(libc::EPROTO);
+        let (call, errno) = match self.kind {
+            EventKind::AddressError => ("rdma_resolve_addr", status),
+            EventKind::RouteError => ("rdma_resolve_route", status),
+            EventKind::ConnectError | EventKind::Unreachable => ("rdma_connect", status),
+            EventKind::Rejected => ("rdma_connect", libc::ECONNREFUSED),
+            EventKind::MulticastError => ("rdma_join_multicast", status),
+            EventKind::DeviceRemoval => ("rdma_get_cm_event", libc::ENODEV),
+            _ => return Ok(()),
+        };
+        Err(Error::new(call, errno).on(Subject::Identifier(self.key)))
+    }
+}
+
+/// Copies an event.
+///
+/// # Safety
+/// It must be one of the channel's that is not acknowledged yet.
+pub(super) unsafe fn copy(event: &rdma_cm_event, channel: &Arc<Channel>) -> Event {
+    let is_request = event.event == sys::RDMA_CM_EVENT_CONNECT_REQUEST;
+    let named = if is_request { event.listen_id } else { event.id };
+    // SAFETY: the identifiers of an event live until it is acknowledged.
+    let key = pointer_to_key(unsafe { (*named).context });
+    // SAFETY: the identifier that a request brings belongs to the receiver of the event.
+    let request = is_request.then(|| unsafe { Id::adopt(event.id, channel) });
+    // SAFETY: as above.
+    unsafe { contents(event, key, request) }
+}
+
+/// Copies the event that a synchronous identifier keeps. The identifier that a request brings is
+/// not part of it: rdma_get_request(3) returns that.
+///
+/// # Safety
+/// It must not be acknowledged yet.
+pub(super) unsafe fn copy_kept(event: &rdma_cm_event) -> Event {
+    // SAFETY: the identifier of an event lives until it is acknowledged.
+    let key = pointer_to_key(unsafe { (*event.id).context });
+    // SAFETY: the caller answers for the event.
+    unsafe { contents(event, key, None) }
+}
+
+/// # Safety
+/// The event must not be acknowledged yet.
+unsafe fn contents(event: &rdma_cm_event, key: u64, request: Option<Id>) -> Event {
+    let kind = EventKind::new(event.event);
+    let is_multicast = matches!(kind, EventKind::MulticastJoin | EventKind::MulticastError);
+    // SAFETY: the identifier of an event lives until it is acknowledged.
+    let space = unsafe { (*event.id).ps };
+    let is_datagram = space == sys::RDMA_PS_UDP || is_multicast;
+    let (private_data, parameters, multicast_key) = if is_datagram {
+        // SAFETY: events of that service have this member.
+        let ud = unsafe { event.param.ud };
+        let parameters = Parameters::Datagram {
+            address: AddressVector::from_c(&ud.ah_attr),
+            queue_pair: ud.qp_num,
+            queue_key: ud.qkey,
+        };
+        if is_multicast {
+            // The pointer is the key of the join.
+            let key = pointer_to_key(ud.private_data.cast_mut());
+            (Vec::new(), parameters, Some(key))
+        } else {
+            // SAFETY: the event says where its data are.
+            let data = unsafe { bytes(ud.private_data.cast(), ud.private_data_len) };
+            (data, parameters, None)
+        }
+    } else {
+        // SAFETY: the other events have this member, zeroed where it has no meaning.
+        let conn: rdma_conn_param = unsafe { event.param.conn };
+        let parameters = Parameters::Connection {
+            responder_resources: conn.responder_resources,
+            initiator_depth: conn.initiator_depth,
+            flow_control: conn.flow_control != 0,
+            retry_count: conn.retry_count,
+            rnr_retry_count: conn.rnr_retry_count,
+            shared_receive: conn.srq != 0,
+            queue_pair: conn.qp_num,
+        };
+        // SAFETY: the event says where its data are.
+        (unsafe { bytes(conn.private_data.cast(), conn.private_data_len) }, parameters, None)
+    };
+    let status = event.status.unsigned_abs();
+    Event { kind, key, request, status, private_data, parameters, multicast_key }
+}
+
+/// # Safety
+/// There must be that number of bytes, unless the pointer is null.
+unsafe fn bytes(from: *const u8, length: u8) -> Vec<u8> {
+    if from.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: the caller answers for it.
+    unsafe { std::slice::from_raw_parts(from, usize::from(length)) }.to_vec()
+}

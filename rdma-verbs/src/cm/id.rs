@@ -1,0 +1,334 @@
+//! Identifiers: what listens, connects and accepts.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
+
+use super::Channel;
+use super::address::{CAddress, from_storage};
+use super::event::{self, Event};
+use super::queue_pair::Made;
+use crate::sys::libraries;
+use crate::sys::rdma_cma::{self as sys, rdma_cm_id};
+use crate::verbs::{Context, Owner, field, key_to_pointer, library, pointer_to_key};
+use crate::{Error, Result, Subject};
+
+/// The service of an identifier (rdma_create_id(3)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortSpace {
+    /// Reliable connections, by port numbers of TCP.
+    Tcp,
+    /// Datagrams and multicast, by port numbers of UDP.
+    Udp,
+    /// Any service of InfiniBand.
+    Ib,
+}
+
+impl PortSpace {
+    pub(super) const fn value(self) -> u32 {
+        match self {
+            Self::Tcp => sys::RDMA_PS_TCP,
+            Self::Udp => sys::RDMA_PS_UDP,
+            Self::Ib => sys::RDMA_PS_IB,
+        }
+    }
+
+    pub(super) const fn from_value(value: u32) -> Option<Self> {
+        match value {
+            sys::RDMA_PS_TCP => Some(Self::Tcp),
+            sys::RDMA_PS_UDP => Some(Self::Udp),
+            sys::RDMA_PS_IB => Some(Self::Ib),
+            _ => None,
+        }
+    }
+}
+
+/// An identifier of the connection manager (rdma_create_id(3)), to RDMA what a socket is to TCP.
+///
+/// With a channel its operations return at once, and their outcome comes as an event. Without
+/// one it is synchronous: an operation returns with its outcome, whose event the identifier keeps
+/// until the next operation. The peer's end of a connection is an event too, which a synchronous
+/// identifier does not take between its operations: to hear of it, [migrate](Self::migrate) the
+/// identifier to a channel.
+///
+/// Handles are cheap to clone. The identifier is destroyed with the last of them and of the
+/// objects that were made through it, in the order that librdmacm requires.
+#[derive(Clone)]
+pub struct Id {
+    pub(super) inner: Arc<Inner>,
+}
+
+pub(super) struct Inner {
+    raw: NonNull<rdma_cm_id>,
+    /// The channel of an asynchronous identifier. Operations hold a read lock, so that none runs
+    /// while it migrates.
+    channel: RwLock<Option<Arc<Channel>>>,
+    /// Held by an operation of a synchronous identifier: they exchange the event that it keeps.
+    turn: Mutex<()>,
+    /// The queue pair and shared receive queue, and what they were made from.
+    pub(super) made: Mutex<Made>,
+    /// Of a request that is not answered: the listening identifier, whose destruction waits for
+    /// the acknowledgement of the event that this one keeps.
+    pub(super) listener: Mutex<Option<Id>>,
+    /// Held by threads that wait for completions of requests, and of receives.
+    pub(super) waiting: [Mutex<()>; 2],
+    /// Created by rdma_create_ep, which has a destructor of its own.
+    pub(super) is_endpoint: bool,
+}
+
+// SAFETY: the library's calls on an identifier are thread safe; those of a synchronous one take
+// turns.
+unsafe impl Send for Inner {}
+// SAFETY: as for Send.
+unsafe impl Sync for Inner {}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let raw = self.raw.as_ptr();
+        let cm = library!(cm);
+        for group in &self.made.get_mut().groups {
+            let mut group = CAddress::new(*group);
+            // SAFETY: the identifier is alive, and so are its queue pair and the address.
+            let _ = unsafe { (cm.rdma_leave_multicast)(raw, group.as_ptr()) };
+        }
+        if self.is_endpoint {
+            // SAFETY: it came from rdma_create_ep or from a request to such a one; destroyed
+            // once, with its queue pair and shared receive queue, which have no handle any more.
+            unsafe { (cm.rdma_destroy_ep)(raw) };
+            return;
+        }
+        // SAFETY: the identifier is alive.
+        if !unsafe { (*raw).qp }.is_null() {
+            // SAFETY: handles of the queue pair keep the identifier and so are gone.
+            unsafe { (cm.rdma_destroy_qp)(raw) };
+        }
+        if self.made.get_mut().has_shared() {
+            // SAFETY: it was created with the identifier; its handles keep the identifier and so
+            // are gone, as is the queue pair that used it.
+            unsafe { (cm.rdma_destroy_srq)(raw) };
+        }
+        // SAFETY: alive until here; its events are acknowledged as they are taken, so this does
+        // not wait.
+        if unsafe { (cm.rdma_destroy_id)(raw) } != 0 {
+            if let Some(channel) = self.channel.get_mut().take() {
+                channel.leak();
+            }
+        }
+    }
+}
+
+/// An operation of an identifier: it does not migrate meanwhile, and a synchronous one has no
+/// other operation.
+pub(super) struct Operation<'a> {
+    _channel: RwLockReadGuard<'a, Option<Arc<Channel>>>,
+    _turn: Option<MutexGuard<'a, ()>>,
+}
+
+impl Id {
+    /// Creates an asynchronous identifier, whose events come on the channel and carry the key.
+    ///
+    /// # Errors
+    /// `ENOMEM`; `EACCES`: the process may not open `/dev/infiniband/rdma_cm`.
+    pub fn new(channel: &Arc<Channel>, key: u64, space: PortSpace) -> Result<Self> {
+        Self::create(Some(channel), key, space)
+    }
+
+    /// Creates a synchronous identifier.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); `ELIBACC`: the libraries are not installed.
+    pub fn new_synchronous(space: PortSpace) -> Result<Self> {
+        libraries().map_err(|_| Error::not_loaded())?;
+        Self::create(None, 0, space)
+    }
+
+    fn create(channel: Option<&Arc<Channel>>, key: u64, space: PortSpace) -> Result<Self> {
+        const CALL: &str = "rdma_create_id";
+        let mut raw = null_mut();
+        let on = channel.map_or(null_mut(), |channel| channel.raw());
+        // SAFETY: the channel, if there is one, is alive, and the pointer valid.
+        let code = unsafe {
+            (library!(cm).rdma_create_id)(on, &raw mut raw, key_to_pointer(key), space.value())
+        };
+        Error::check(CALL, code)?;
+        Self::wrap(raw, channel, false, CALL)
+    }
+
+    /// The identifier of a request.
+    ///
+    /// # Safety
+    /// It must be alive, of that channel, and have no other owner.
+    pub(super) unsafe fn adopt(raw: *mut rdma_cm_id, channel: &Arc<Channel>) -> Self {
+        // SAFETY: the caller answers for it.
+        let raw = unsafe { NonNull::new_unchecked(raw) };
+        Self::with(raw, Some(channel), false)
+    }
+
+    pub(super) fn wrap(
+        raw: *mut rdma_cm_id,
+        channel: Option<&Arc<Channel>>,
+        is_endpoint: bool,
+        call: &'static str,
+    ) -> Result<Self> {
+        let raw = NonNull::new(raw).ok_or(Error::new(call, libc::EPROTO))?;
+        Ok(Self::with(raw, channel, is_endpoint))
+    }
+
+    fn with(raw: NonNull<rdma_cm_id>, channel: Option<&Arc<Channel>>, is_endpoint: bool) -> Self {
+        let channel = RwLock::new(channel.cloned());
+        let (turn, made, listener) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let waiting = Default::default();
+        let inner = Inner { raw, channel, turn, made, listener, waiting, is_endpoint };
+        Self { inner: Arc::new(inner) }
+    }
+
+    pub(super) fn raw(&self) -> *mut rdma_cm_id {
+        self.inner.raw.as_ptr()
+    }
+
+    /// Keeps the identifier for objects that were made through it.
+    pub(super) fn owner(&self) -> Owner {
+        Arc::clone(&self.inner) as Owner
+    }
+
+    pub(super) fn operation(&self) -> Operation<'_> {
+        let channel = self.inner.channel.read();
+        let turn = channel.is_none().then(|| self.inner.turn.lock());
+        Operation { _channel: channel, _turn: turn }
+    }
+
+    /// The outcome of a call on the identifier.
+    pub(super) fn check(&self, call: &'static str, code: i32) -> Result<()> {
+        Error::check(call, code).map_err(|error| error.on(self.subject()))
+    }
+
+    pub(super) fn refused(&self, call: &'static str, errno: i32) -> Error {
+        Error::new(call, errno).on(self.subject())
+    }
+
+    fn subject(&self) -> Subject {
+        Subject::Identifier(self.key())
+    }
+
+    /// Some calls of the library require the binding to a device and do not check it.
+    pub(super) fn check_bound(&self, call: &'static str) -> Result<()> {
+        if field!(self.raw(), verbs).is_null() {
+            return Err(self.refused(call, libc::EINVAL));
+        }
+        Ok(())
+    }
+
+    /// The key that its events carry.
+    #[must_use]
+    pub fn key(&self) -> u64 {
+        pointer_to_key(field!(self.raw(), context))
+    }
+
+    /// Changes the key that its events carry from now on.
+    pub fn set_key(&self, key: u64) {
+        // SAFETY: the identifier is alive.
+        let context = unsafe { &raw mut (*self.raw()).context };
+        // SAFETY: as above; the library only copies the field. It is written before events
+        // that the caller expects under the key can come.
+        unsafe { context.write_volatile(key_to_pointer(key)) };
+    }
+
+    /// Its service.
+    #[must_use]
+    pub fn port_space(&self) -> Option<PortSpace> {
+        PortSpace::from_value(field!(self.raw(), ps))
+    }
+
+    /// The device that it is bound to. The library writes it before the call or event that
+    /// reports the binding.
+    #[must_use]
+    pub fn context(&self) -> Option<Context> {
+        let context = NonNull::new(field!(self.raw(), verbs))?;
+        // SAFETY: the library keeps the device of an identifier open, and the context keeps the
+        // identifier.
+        Some(unsafe { Context::owned_by(context, self.owner()) })
+    }
+
+    /// The port of the device that it is bound to; 0 before.
+    #[must_use]
+    pub fn port(&self) -> u8 {
+        field!(self.raw(), port_num)
+    }
+
+    /// The local address (rdma_get_local_addr(3)).
+    #[must_use]
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        from_storage(&field!(self.raw(), route.addr.src))
+    }
+
+    /// The peer's address (rdma_get_peer_addr(3)).
+    #[must_use]
+    pub fn peer_address(&self) -> Option<SocketAddr> {
+        from_storage(&field!(self.raw(), route.addr.dst))
+    }
+
+    /// The local port number (rdma_get_src_port(3)).
+    #[must_use]
+    pub fn local_port(&self) -> u16 {
+        // SAFETY: the identifier is alive.
+        u16::from_be(unsafe { (library!(cm).rdma_get_src_port)(self.raw()) })
+    }
+
+    /// The peer's port number (rdma_get_dst_port(3)).
+    #[must_use]
+    pub fn peer_port(&self) -> u16 {
+        // SAFETY: the identifier is alive.
+        u16::from_be(unsafe { (library!(cm).rdma_get_dst_port)(self.raw()) })
+    }
+
+    /// Whether its operations block.
+    #[must_use]
+    pub fn is_synchronous(&self) -> bool {
+        self.inner.channel.read().is_none()
+    }
+
+    /// The event of the last operation of a synchronous identifier, or of the request that it
+    /// came from.
+    #[must_use]
+    pub fn last_event(&self) -> Option<Event> {
+        let channel = self.inner.channel.read();
+        if channel.is_some() {
+            return None;
+        }
+        let _turn = self.inner.turn.lock();
+        // SAFETY: the identifier is alive, and its event does not change during the turn.
+        let kept = NonNull::new(unsafe { (*self.raw()).event })?;
+        // SAFETY: it is valid until it is acknowledged, by the next operation.
+        let kept = unsafe { kept.as_ref() };
+        // SAFETY: as above.
+        Some(unsafe { event::copy_kept(kept) })
+    }
+
+    /// Moves the identifier to another channel with the events that were not taken, or makes it
+    /// synchronous (rdma_migrate_id(3)). Waits for operations of other threads.
+    ///
+    /// # Errors
+    /// That of the kernel.
+    pub fn migrate(&self, channel: Option<&Arc<Channel>>) -> Result<()> {
+        let mut current = self.inner.channel.write();
+        let to = channel.map_or(null_mut(), |channel| channel.raw());
+        // SAFETY: the identifier and the channel, if there is one, are alive.
+        let code = unsafe { (library!(cm).rdma_migrate_id)(self.raw(), to) };
+        self.check("rdma_migrate_id", code)?;
+        *current = channel.cloned();
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Id")
+            .field("key", &self.key())
+            .field("local_address", &self.local_address())
+            .field("peer_address", &self.peer_address())
+            .finish_non_exhaustive()
+    }
+}

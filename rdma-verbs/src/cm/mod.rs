@@ -1,0 +1,28 @@
+//! The connection manager (librdmacm): addresses, connections, datagram services and multicast
+//! (rdma_cm(7)).
+//!
+//! Events are copied and acknowledged as they are taken ([`Channel::take_event`]), so no thread
+//! that destroys an identifier waits for another one that still reads an event. An event names
+//! its identifier by the key that the program gave it: the identifier may be gone by then.
+
+mod address;
+mod address_info;
+mod channel;
+mod connect;
+mod endpoint;
+mod event;
+mod id;
+mod multicast;
+mod options;
+mod queue_pair;
+mod transfer;
+
+pub use address_info::{AddressEntry, AddressInfo, Family, Flags, Hints, PathData};
+pub use channel::Channel;
+pub use connect::ConnectParameters;
+pub use event::{Event, EventKind, Parameters};
+pub use id::{Id, PortSpace};
+pub use multicast::Membership;
+pub use options::Ece;
+pub use queue_pair::IdQueuePairInit;
+pub use transfer::UDP_QUEUE_KEY;

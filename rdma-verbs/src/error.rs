@@ -1,0 +1,232 @@
+//! Why a call failed, and what to do about it.
+
+use std::ffi::CStr;
+use std::fmt;
+
+use nix::errno::Errno;
+
+use crate::sys;
+
+/// The result of a call of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A call of librdmacm or libibverbs that failed, or that this crate refused because the call
+/// would be undefined in C.
+///
+/// Its text names the call, the object, the system's reason, and where there is one, a remedy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{call}{subject}: {}{}", Reason(*self), Remedy(*self))]
+pub struct Error {
+    /// The name of the C function; `dlopen` where the libraries cannot be opened.
+    pub call: &'static str,
+    /// The errno, always positive. A negative value is one of the codes `EAI_…` of
+    /// rdma_getaddrinfo(3).
+    pub errno: i32,
+    /// The object that the call was made on.
+    pub subject: Subject,
+}
+
+/// The object that a failed call was made on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Subject {
+    /// None, or one that the call would have created.
+    #[default]
+    None,
+    /// An identifier of the connection manager, by the key that the program gave it.
+    Identifier(u64),
+    /// A queue pair, by its number.
+    QueuePair(u32),
+    /// A port of the device, by its number.
+    Port(u8),
+    /// A memory region, by its local key.
+    MemoryRegion(u32),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => Ok(()),
+            Self::Identifier(key) => write!(f, " on identifier {key}"),
+            Self::QueuePair(number) => write!(f, " on queue pair {number}"),
+            Self::Port(number) => write!(f, " on port {number}"),
+            Self::MemoryRegion(key) => write!(f, " on memory region {key:#x}"),
+        }
+    }
+}
+
+impl Error {
+    /// A failed call, by its errno.
+    #[must_use]
+    pub const fn new(call: &'static str, errno: i32) -> Self {
+        Self { call, errno, subject: Subject::None }
+    }
+
+    /// Names the object of the call.
+    #[must_use]
+    pub const fn on(self, subject: Subject) -> Self {
+        Self { subject, ..self }
+    }
+
+    /// The failure of a call that sets errno; to be made right after the call.
+    pub(crate) fn last(call: &'static str) -> Self {
+        Self::new(call, Errno::last_raw())
+    }
+
+    /// The failure to open the libraries; the text of the linker is in the message.
+    pub(crate) fn not_loaded() -> Self {
+        Self::new("dlopen", libc::ELIBACC)
+    }
+
+    /// The outcome of a call that returns 0, an errno, or -1 with errno set; to be made right
+    /// after the call.
+    #[inline(always)]
+    pub(crate) fn check(call: &'static str, returned: i32) -> Result<()> {
+        if returned == 0 { Ok(()) } else { Err(Self::returned(call, returned)) }
+    }
+
+    #[cold]
+    fn returned(call: &'static str, returned: i32) -> Self {
+        match returned {
+            -1 => Self::last(call),
+            code => Self::new(call, code.saturating_abs()),
+        }
+    }
+
+    /// Whether a non-blocking call found nothing to take (`EAGAIN`).
+    #[must_use]
+    pub const fn would_block(&self) -> bool {
+        self.errno == libc::EAGAIN
+    }
+
+    /// What to do about it, where that is known.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&'static str> {
+        Some(match (self.call, self.errno) {
+            ("dlopen", _) => "install rdma-core: the packages librdmacm and libibverbs",
+            ("rdma_getaddrinfo", libc::EAI_NONAME) => "check the name and the service",
+            ("rdma_connect", libc::ECONNREFUSED) => {
+                "no program listens on that port, or it rejected the request"
+            }
+            ("rdma_bind_addr" | "rdma_listen" | "rdma_create_ep", libc::EADDRINUSE) => {
+                "another identifier has the port: choose another one, or 0 for any"
+            }
+            (
+                "rdma_bind_addr" | "rdma_resolve_addr" | "rdma_create_ep",
+                libc::EADDRNOTAVAIL | libc::ENODEV,
+            ) => "the address must be of a network interface with an RDMA device (rdma link show)",
+            ("rdma_resolve_addr" | "rdma_resolve_route", libc::ETIMEDOUT) => {
+                "the address does not answer: check the route and the neighbour's state"
+            }
+            ("rdma_create_qp", libc::EINVAL) => {
+                "the identifier must be bound to a device, have no queue pair yet, and the \
+                 domain must be of that device"
+            }
+            ("rdma_destroy_qp" | "rdma_destroy_srq", libc::EBUSY) => {
+                "drop the handles of the queue pair and of its completion queues first"
+            }
+            ("ibv_dereg_mr", libc::EBUSY) => {
+                "the region is in use: take the completions of its posts, drop its windows"
+            }
+            ("ibv_reg_mr" | "ibv_create_cq" | "ibv_create_qp" | "rdma_create_qp", libc::ENOMEM) => {
+                "raise the limit of locked memory (ulimit -l), or ask for less"
+            }
+            ("ibv_post_send" | "ibv_post_recv" | "ibv_post_srq_recv", libc::ENOMEM) => {
+                "the queue is full: take completions first"
+            }
+            ("ibv_post_send", libc::ENOTCONN) => {
+                "connect the queue pair first: it must be in the state ready to send"
+            }
+            ("ibv_post_recv", libc::ENOTCONN) => "move the queue pair out of the state reset first",
+            ("ibv_get_device_list" | "rdma_create_event_channel", libc::ENOSYS | libc::ENODEV) => {
+                "load the kernel's RDMA modules: modprobe rdma_ucm ib_uverbs"
+            }
+            (_, libc::EOPNOTSUPP | libc::ENOSYS) => "the device or its driver does not offer this",
+            (_, libc::EACCES | libc::EPERM) => {
+                "check the permissions of /dev/infiniband, and of the memory"
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// The system's text for an errno.
+struct Reason(Error);
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let errno = self.0.errno;
+        if let (libc::ELIBACC, Err(failure)) = (errno, sys::libraries()) {
+            return write!(f, "{failure}");
+        }
+        if errno < 0 {
+            // SAFETY: the function takes any code and returns a static text.
+            let text = unsafe { libc::gai_strerror(errno) };
+            // SAFETY: the text is not null and ends with a zero byte.
+            return write!(f, "{}", unsafe { CStr::from_ptr(text) }.to_string_lossy());
+        }
+        write!(f, "{}", std::io::Error::from_raw_os_error(errno))
+    }
+}
+
+/// `; do this`, or nothing.
+struct Remedy(Error);
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.remedy().map_or(Ok(()), |remedy| write!(f, "; {remedy}"))
+    }
+}
+
+impl From<Error> for std::io::Error {
+    fn from(error: Error) -> Self {
+        Self::new(Self::from_raw_os_error(error.errno.max(0)).kind(), error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn return_values_are_read_in_all_three_forms() {
+        assert_eq!(Error::check("call", 0), Ok(()));
+        assert_eq!(Error::check("call", 12).unwrap_err().errno, 12);
+        assert_eq!(Error::check("call", -22).unwrap_err().errno, 22);
+        Errno::EFAULT.set();
+        let error = Error::check("call", -1).unwrap_err();
+        assert_eq!(error.errno, libc::EFAULT);
+        assert!(error.to_string().starts_with("call: Bad address"), "{error}");
+    }
+
+    #[test]
+    fn the_text_names_call_object_reason_and_remedy() {
+        let error = Error::new("rdma_connect", libc::ECONNREFUSED).on(Subject::Identifier(7));
+        assert_eq!(
+            error.to_string(),
+            "rdma_connect on identifier 7: Connection refused (os error 111); no program listens \
+             on that port, or it rejected the request"
+        );
+    }
+
+    #[test]
+    fn each_code_of_address_translation_has_its_text() {
+        let codes = [
+            libc::EAI_AGAIN,
+            libc::EAI_BADFLAGS,
+            libc::EAI_FAIL,
+            libc::EAI_FAMILY,
+            libc::EAI_MEMORY,
+            libc::EAI_NODATA,
+            libc::EAI_NONAME,
+            libc::EAI_SERVICE,
+            libc::EAI_SOCKTYPE,
+            libc::EAI_SYSTEM,
+            -9, // EAI_ADDRFAMILY
+        ];
+        let texts: std::collections::BTreeSet<String> =
+            codes.iter().map(|&code| Error::new("rdma_getaddrinfo", code).to_string()).collect();
+        assert_eq!(texts.len(), codes.len(), "each has a text of its own");
+        assert!(texts.iter().all(|text| !text.contains("Unknown")), "{texts:?}");
+    }
+}

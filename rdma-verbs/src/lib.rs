@@ -1,0 +1,123 @@
+//! The RDMA connection manager and verbs in safe Rust, over librdmacm and libibverbs.
+//!
+//! The two libraries are opened when a program first needs them, so that a build needs neither
+//! them nor their headers nor a build script, and a program runs without them as long as it asks
+//! for nothing.
+//!
+//! - [`cm`] has addresses, connections, datagram services and multicast: identifiers, synchronous
+//!   or with a channel of events, and queue pairs that are made with them.
+//! - [`verbs`] has devices, memory regions and windows, completion queues, queue pairs, shared
+//!   receive queues, and posts of every operation.
+//! - `stream`, with the feature `tokio`, has events and completions for tasks.
+//!
+//! # A client
+//!
+//! ```no_run
+//! use rdma_verbs::Result;
+//! use rdma_verbs::cm::{AddressInfo, ConnectParameters, Hints, Id, IdQueuePairInit, PortSpace};
+//! use rdma_verbs::verbs::{Capabilities, QueuePairKind, SendFlags};
+//!
+//! fn main() -> Result<()> {
+//!     let mut arguments = std::env::args().skip(1);
+//!     let node = arguments.next().unwrap_or_else(|| "127.0.0.1".to_owned());
+//!     let port = arguments.next().unwrap_or_else(|| "7471".to_owned());
+//!     let hints = Hints { port_space: Some(PortSpace::Tcp), ..Hints::default() };
+//!     let to = AddressInfo::resolve(Some(&node), Some(&port), Some(&hints))?;
+//!
+//!     let size = Capabilities {
+//!         max_send_wr: 1,
+//!         max_recv_wr: 1,
+//!         max_send_sge: 1,
+//!         max_recv_sge: 1,
+//!         max_inline_data: 16,
+//!     };
+//!     let init = IdQueuePairInit::new(QueuePairKind::ReliableConnected, size);
+//!     let id = Id::create_endpoint(&to, None, Some(&init))?;
+//!     let received = id.register_messages(&[0_u8; 16][..])?;
+//!     let sent = id.register_messages(&b"a Rust message\0\0"[..])?;
+//!     id.post_receive(1, &[received.segment(0..16)?])?;
+//!     id.connect(&ConnectParameters::default())?;
+//!     id.post_send(2, &[sent.segment(0..16)?], SendFlags::SIGNALED)?;
+//!     println!("sent: {}", id.send_completion()?.status);
+//!     let done = id.receive_completion()?;
+//!     println!("received {} bytes: {}", done.length, done.status);
+//!     id.disconnect()
+//! }
+//! ```
+//!
+//! # A server
+//!
+//! ```no_run
+//! use rdma_verbs::Result;
+//! use rdma_verbs::cm::{
+//!     AddressInfo, ConnectParameters, Flags, Hints, Id, IdQueuePairInit, PortSpace,
+//! };
+//! use rdma_verbs::verbs::{Capabilities, QueuePairKind, SendFlags};
+//!
+//! fn main() -> Result<()> {
+//!     let mut arguments = std::env::args().skip(1);
+//!     let node = arguments.next();
+//!     let port = arguments.next().unwrap_or_else(|| "7471".to_owned());
+//!     let flags = Flags { passive: true, ..Flags::default() };
+//!     let hints = Hints { flags, port_space: Some(PortSpace::Tcp), ..Hints::default() };
+//!     let at = AddressInfo::resolve(node.as_deref(), Some(&port), Some(&hints))?;
+//!
+//!     let size = Capabilities {
+//!         max_send_wr: 1,
+//!         max_recv_wr: 1,
+//!         max_send_sge: 1,
+//!         max_recv_sge: 1,
+//!         max_inline_data: 16,
+//!     };
+//!     let init = IdQueuePairInit::new(QueuePairKind::ReliableConnected, size);
+//!     let listener = Id::create_endpoint(&at, None, Some(&init))?;
+//!     listener.listen(0)?;
+//!     println!("listening on port {}", listener.local_port());
+//!     let id = listener.take_request()?;
+//!     let received = id.register_messages(&[0_u8; 16][..])?;
+//!     let sent = id.register_messages(&b"a Rust answer\0\0\0"[..])?;
+//!     id.post_receive(1, &[received.segment(0..16)?])?;
+//!     id.accept(&ConnectParameters::default())?;
+//!     let done = id.receive_completion()?;
+//!     println!("received {} bytes: {}", done.length, done.status);
+//!     id.post_send(2, &[sent.segment(0..16)?], SendFlags::SIGNALED)?;
+//!     println!("sent: {}", id.send_completion()?.status);
+//!     id.disconnect()
+//! }
+//! ```
+//!
+//! Both work with the other one and with `rdma_client` and `rdma_server` of rdma-core. More
+//! examples are in the folder `examples`: a ping of RDMA reads and writes, a ping-pong without the
+//! connection manager, datagrams, and multicast.
+//!
+//! # What C leaves to the program
+//!
+//! - **Order of destruction.** Every object keeps what it was made from. Dropping it destroys it.
+//! - **Acknowledging events.** Events are copied and acknowledged when they are taken.
+//! - **Memory in use.** A region owns its memory and gives copies of it. A post, and a bound
+//!   window, keeps its region registered; deregistering it before is `EBUSY`.
+//! - **Posting in the right state.** A post that the state of the queue pair does not allow, or
+//!   that exceeds its size, is refused.
+//! - **Destroying the queue pair of an identifier** while a handle of it exists is `EBUSY`.
+//!
+//! Each failure is an [`Error`] with the call, the errno, the object, and what to do about it.
+
+#![deny(missing_docs, missing_debug_implementations)]
+
+pub mod cm;
+mod error;
+#[cfg(feature = "tokio")]
+pub mod stream;
+pub mod sys;
+pub mod verbs;
+
+pub use error::{Error, Result, Subject};
+pub use sys::LoadFailure;
+
+/// Opens the two libraries, which any other call does as well when it needs them.
+///
+/// # Errors
+/// A library, or a function of it, is missing; its text names both.
+pub fn load() -> std::result::Result<(), &'static LoadFailure> {
+    sys::libraries().map(|_| ())
+}

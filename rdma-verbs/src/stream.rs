@@ -1,0 +1,149 @@
+//! Events and completions for the tasks of a tokio runtime.
+
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use futures_core::Stream;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::cm::{Channel, Event};
+use crate::verbs::{Completion, CompletionChannel, CompletionQueue};
+use crate::{Error, Result};
+
+/// A channel of either kind, which keeps its descriptor open.
+#[derive(Debug)]
+struct Source<T>(Arc<T>);
+
+impl<T: AsFd> AsRawFd for Source<T> {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
+fn register<T: AsFd>(channel: &Arc<T>) -> Result<AsyncFd<Source<T>>> {
+    let source = Source(Arc::clone(channel));
+    // SAFETY: the descriptor is that of a channel, which the source keeps open and which never
+    // gets another one.
+    let registered = unsafe { AsyncFd::register_with_interest(source, Interest::READABLE) };
+    registered.map_err(|failure| {
+        let (_, error) = failure.into_parts();
+        Error::new("epoll_ctl", error.raw_os_error().unwrap_or(libc::EIO))
+    })
+}
+
+/// Waits until the descriptor is readable; the next call that finds nothing waits again.
+fn readable<T: AsFd>(fd: &AsyncFd<Source<T>>, context: &mut Context<'_>) -> Poll<Result<()>> {
+    let ready = ready!(fd.poll_read_ready(context));
+    let failed =
+        |error: std::io::Error| Error::new("epoll_wait", error.raw_os_error().unwrap_or(libc::EIO));
+    Poll::Ready(ready.map(|mut guard| guard.clear_ready()).map_err(failed))
+}
+
+/// The events of a channel of the connection manager.
+///
+/// Dropping it loses no event. Other threads may take events of the channel as well.
+#[derive(Debug)]
+pub struct Events {
+    fd: AsyncFd<Source<Channel>>,
+}
+
+impl Events {
+    /// Makes the channel non-blocking and registers it with the runtime that is entered.
+    ///
+    /// # Errors
+    /// `EEXIST`: the channel is registered with the runtime already.
+    ///
+    /// # Panics
+    /// No runtime is entered, or its I/O driver is not enabled, as all of tokio's I/O does.
+    pub fn new(channel: &Arc<Channel>) -> Result<Self> {
+        channel.set_nonblocking()?;
+        Ok(Self { fd: register(channel)? })
+    }
+
+    /// The next event.
+    ///
+    /// # Errors
+    /// As [`Channel::take_event`].
+    pub async fn next(&mut self) -> Result<Event> {
+        std::future::poll_fn(|context| self.poll_event(context)).await
+    }
+
+    fn poll_event(&self, context: &mut Context<'_>) -> Poll<Result<Event>> {
+        loop {
+            match self.fd.get_ref().0.take_event() {
+                Err(error) if error.would_block() => ready!(readable(&self.fd, context))?,
+                outcome => return Poll::Ready(outcome),
+            }
+        }
+    }
+}
+
+impl Stream for Events {
+    type Item = Result<Event>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_event(context).map(Some)
+    }
+}
+
+/// The completions of a queue that has a channel of its own.
+///
+/// Dropping it loses no completion. No other thread may take events of the channel meanwhile.
+#[derive(Debug)]
+pub struct Completions {
+    queue: Arc<CompletionQueue>,
+    fd: AsyncFd<Source<CompletionChannel>>,
+}
+
+impl Completions {
+    /// Makes the queue's channel non-blocking and registers it with the runtime that is entered.
+    ///
+    /// # Errors
+    /// `EINVAL`: the queue has no channel; `EEXIST`: the channel is registered with the runtime
+    /// already.
+    ///
+    /// # Panics
+    /// As [`Events::new`].
+    pub fn new(queue: &Arc<CompletionQueue>) -> Result<Self> {
+        let channel = queue.channel().ok_or(Error::new("ibv_get_cq_event", libc::EINVAL))?;
+        channel.set_nonblocking()?;
+        Ok(Self { queue: Arc::clone(queue), fd: register(channel)? })
+    }
+
+    /// The next completion.
+    ///
+    /// # Errors
+    /// As [`CompletionQueue::poll`] and [`CompletionQueue::arm`].
+    pub async fn next(&mut self) -> Result<Completion> {
+        std::future::poll_fn(|context| self.poll_completion(context)).await
+    }
+
+    fn poll_completion(&self, context: &mut Context<'_>) -> Poll<Result<Completion>> {
+        loop {
+            if let Some(completion) = self.queue.poll_one()? {
+                return Poll::Ready(Ok(completion));
+            }
+            self.queue.arm(false)?;
+            // One that came before the queue was armed is not reported.
+            if let Some(completion) = self.queue.poll_one()? {
+                return Poll::Ready(Ok(completion));
+            }
+            ready!(readable(&self.fd, context))?;
+            match self.fd.get_ref().0.take_event() {
+                Err(error) if !error.would_block() => return Poll::Ready(Err(error)),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Stream for Completions {
+    type Item = Result<Completion>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_completion(context).map(Some)
+    }
+}

@@ -1,0 +1,144 @@
+//! What the header defines as inline functions: calls through the operations of a context.
+//!
+//! All of these take objects that the library made and that are still alive, and are thread
+//! safe as the library is: any thread may call them on any object at any time.
+
+use std::ffi::{c_int, c_uint};
+
+use super::verbs::{
+    ibv_context, ibv_cq, ibv_mw, ibv_mw_bind, ibv_pd, ibv_qp, ibv_recv_wr, ibv_send_wr, ibv_srq,
+    ibv_wc,
+};
+
+/// Calls an operation of the object's context, or gives what stands for "not supported".
+macro_rules! through {
+    ($object:ident, $operation:ident, $missing:expr, $($argument:expr),*) => {{
+        // SAFETY: the caller answers for the object, whose context lives at least as long.
+        let context: *mut ibv_context = unsafe { (*$object).context };
+        // SAFETY: a context is made with its operations and never changes them.
+        match unsafe { (*context).ops.$operation } {
+            // SAFETY: the caller answers for the arguments.
+            Some(call) => unsafe { call($($argument),*) },
+            None => $missing,
+        }
+    }};
+}
+
+/// `ibv_poll_cq`: how many completions were taken, or a negative number.
+///
+/// # Safety
+/// The queue must be alive, and `completions` have room for `count` of them.
+#[inline]
+pub unsafe fn poll_cq(cq: *mut ibv_cq, count: c_int, completions: *mut ibv_wc) -> c_int {
+    through!(cq, poll_cq, -libc::ENOSYS, cq, count, completions)
+}
+
+/// `ibv_req_notify_cq`: 0 or an errno.
+///
+/// # Safety
+/// The queue must be alive.
+#[inline]
+pub unsafe fn req_notify_cq(cq: *mut ibv_cq, solicited_only: c_int) -> c_int {
+    through!(cq, req_notify_cq, libc::ENOSYS, cq, solicited_only)
+}
+
+/// `ibv_post_send`: 0 or an errno.
+///
+/// # Safety
+/// The queue pair must be alive, and the list of requests well formed with all it points to.
+#[inline]
+pub unsafe fn post_send(
+    qp: *mut ibv_qp,
+    request: *mut ibv_send_wr,
+    bad: *mut *mut ibv_send_wr,
+) -> c_int {
+    // Drivers of emulated devices write to a descriptor here, which is a cancellation point: the
+    // thread of a C program must not be unwound from within the device's lock.
+    let mut state = CANCEL_DISABLE;
+    // SAFETY: the address is that of a variable; to disable cancellation never acts on one.
+    unsafe { pthread_setcancelstate(CANCEL_DISABLE, &raw mut state) };
+    let code = through!(qp, post_send, libc::ENOSYS, qp, request, bad);
+    if state != CANCEL_DISABLE {
+        // SAFETY: the value was in use before.
+        unsafe { pthread_setcancelstate(state, std::ptr::null_mut()) };
+    }
+    code
+}
+
+const CANCEL_DISABLE: c_int = 1;
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
+
+/// `ibv_post_recv`: 0 or an errno.
+///
+/// # Safety
+/// As [`post_send`].
+#[inline]
+pub unsafe fn post_recv(
+    qp: *mut ibv_qp,
+    receive: *mut ibv_recv_wr,
+    bad: *mut *mut ibv_recv_wr,
+) -> c_int {
+    through!(qp, post_recv, libc::ENOSYS, qp, receive, bad)
+}
+
+/// `ibv_post_srq_recv`: 0 or an errno.
+///
+/// # Safety
+/// As [`post_send`], for a shared receive queue.
+#[inline]
+pub unsafe fn post_srq_recv(
+    srq: *mut ibv_srq,
+    receive: *mut ibv_recv_wr,
+    bad: *mut *mut ibv_recv_wr,
+) -> c_int {
+    through!(srq, post_srq_recv, libc::ENOSYS, srq, receive, bad)
+}
+
+/// `ibv_alloc_mw`: a window, or null with errno set.
+///
+/// # Safety
+/// The domain must be alive.
+pub unsafe fn alloc_mw(pd: *mut ibv_pd, kind: c_uint) -> *mut ibv_mw {
+    through!(pd, alloc_mw, no_window(), pd, kind)
+}
+
+/// What a context without windows gives.
+fn no_window() -> *mut ibv_mw {
+    nix::errno::Errno::EOPNOTSUPP.set();
+    std::ptr::null_mut()
+}
+
+/// `ibv_dealloc_mw`: 0 or an errno.
+///
+/// # Safety
+/// The window must be alive, and is no more after a success.
+pub unsafe fn dealloc_mw(mw: *mut ibv_mw) -> c_int {
+    through!(mw, dealloc_mw, libc::EOPNOTSUPP, mw)
+}
+
+/// `ibv_bind_mw` of a window of type 1: 0 or an errno. The window has its new key at once.
+///
+/// # Safety
+/// All objects must be alive, and the region be of the window's domain.
+pub unsafe fn bind_mw(qp: *mut ibv_qp, mw: *mut ibv_mw, bind: *mut ibv_mw_bind) -> c_int {
+    through!(mw, bind_mw, libc::EOPNOTSUPP, qp, mw, bind)
+}
+
+/// `ibv_inc_rkey`: the next key of a window of type 2: the low eight bits are the consumer's.
+pub const fn inc_rkey(key: u32) -> u32 {
+    (key & !0xff) | (key.wrapping_add(1) & 0xff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_windows_count_in_their_low_byte() {
+        assert_eq!(inc_rkey(0x1200), 0x1201);
+        assert_eq!(inc_rkey(0x12ff), 0x1200);
+    }
+}

@@ -1,0 +1,293 @@
+//! The layouts and constants of this module against the installed headers of rdma-core.
+//!
+//! A C program is made from the same list as the Rust side, compiled and run; each line that it
+//! prints must be the line that Rust says. Without the headers the test says so on standard
+//! error, whatever the test runner captures, and fails where `DAT_REQUIRE_RDMA_HEADERS` is set.
+
+use std::io::Write;
+use std::mem::{offset_of, size_of};
+use std::process::Command;
+
+use super::{extended as x, rdma_cma as cm, verbs as v};
+
+/// What both languages say: `C expression` and the value of ours.
+struct Fact(String, i128);
+
+macro_rules! layouts {
+    ($($module:ident::$type:ident { $($field:ident $(= $c_field:literal)?),* $(,)? })+) => {{
+        let mut facts = Vec::new();
+        $(
+            let name = stringify!($type);
+            facts.push(Fact(format!("sizeof(struct {name})"), size_of::<$module::$type>() as i128));
+            $(
+                let mut field = stringify!($field);
+                $(field = $c_field;)?
+                facts.push(Fact(
+                    format!("offsetof(struct {name}, {field})"),
+                    offset_of!($module::$type, $field) as i128,
+                ));
+                let _ = &mut field;
+            )*
+        )+
+        facts
+    }};
+}
+
+macro_rules! constants {
+    ($($module:ident: $($name:ident),+;)+) => {
+        vec![$($(Fact(stringify!($name).to_owned(), i128::from($module::$name))),+),+]
+    };
+}
+
+fn layouts() -> Vec<Fact> {
+    layouts! {
+        v::ibv_device { node_type, transport_type, name, dev_name, dev_path, ibdev_path }
+        v::ibv_context_ops {
+            alloc_mw, bind_mw, dealloc_mw, poll_cq, req_notify_cq, post_srq_recv, post_send,
+            post_recv,
+        }
+        v::ibv_context { device, ops, cmd_fd, async_fd, num_comp_vectors, abi_compat }
+        v::ibv_device_attr {
+            fw_ver, node_guid, max_mr_size, vendor_id, vendor_part_id, hw_ver, max_qp, max_qp_wr,
+            device_cap_flags, max_sge, max_sge_rd, max_cq, max_cqe, max_mr, max_pd,
+            max_qp_rd_atom, max_res_rd_atom, max_qp_init_rd_atom, atomic_cap, max_mw, max_ah,
+            max_srq, max_srq_wr, max_srq_sge, max_pkeys, local_ca_ack_delay, phys_port_cnt,
+        }
+        v::ibv_port_attr {
+            state, max_mtu, active_mtu, gid_tbl_len, max_msg_sz, pkey_tbl_len, lid, sm_lid, lmc,
+            active_width, active_speed, phys_state, link_layer, flags, port_cap_flags2,
+        }
+        v::ibv_global_route { dgid, flow_label, sgid_index, hop_limit, traffic_class }
+        v::ibv_ah_attr { grh, dlid, sl, src_path_bits, static_rate, is_global, port_num }
+        v::ibv_pd { context, handle }
+        v::ibv_mr { context, pd, addr, length, handle, lkey, rkey }
+        v::ibv_mw { context, pd, rkey, handle, mw_type = "type" }
+        v::ibv_ah { context, pd, handle }
+        v::ibv_comp_channel { context, fd, refcnt }
+        v::ibv_cq {
+            context, channel, cq_context, handle, cqe, mutex, cond, comp_events_completed,
+            async_events_completed,
+        }
+        v::ibv_srq { context, srq_context, pd, handle, mutex, cond, events_completed }
+        v::ibv_qp {
+            context, qp_context, pd, send_cq, recv_cq, srq, handle, qp_num, state, qp_type,
+            mutex, cond, events_completed,
+        }
+        v::ibv_srq_attr { max_wr, max_sge, srq_limit }
+        v::ibv_srq_init_attr { srq_context, attr }
+        v::ibv_qp_cap { max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_data }
+        v::ibv_qp_init_attr { qp_context, send_cq, recv_cq, srq, cap, qp_type, sq_sig_all }
+        v::ibv_qp_attr {
+            qp_state, cur_qp_state, path_mtu, path_mig_state, qkey, rq_psn, sq_psn, dest_qp_num,
+            qp_access_flags, cap, ah_attr, alt_ah_attr, pkey_index, alt_pkey_index,
+            en_sqd_async_notify, sq_draining, max_rd_atomic, max_dest_rd_atomic, min_rnr_timer,
+            port_num, timeout, retry_cnt, rnr_retry, alt_port_num, alt_timeout, rate_limit,
+        }
+        v::ibv_sge { addr, length, lkey }
+        v::ibv_send_wr {
+            wr_id, next, sg_list, num_sge, opcode, send_flags, imm_or_key = "imm_data", wr,
+            remote_srqn = "qp_type", bind_mw,
+        }
+        v::ibv_recv_wr { wr_id, next, sg_list, num_sge }
+        v::ibv_mw_bind_info { mr, addr, length, mw_access_flags }
+        v::ibv_mw_bind { wr_id, send_flags, bind_info }
+        v::ibv_wc {
+            wr_id, status, opcode, vendor_err, byte_len, imm_or_key = "imm_data", qp_num, src_qp,
+            wc_flags, pkey_index, slid, sl, dlid_path_bits,
+        }
+        v::ibv_async_event { element, event_type }
+        x::ibv_ece { vendor_id, options, comp_mask }
+        x::ibv_data_buf { addr, length }
+        x::ibv_odp_caps {
+            general_caps, rc_odp_caps = "per_transport_caps.rc_odp_caps",
+            uc_odp_caps = "per_transport_caps.uc_odp_caps",
+            ud_odp_caps = "per_transport_caps.ud_odp_caps",
+        }
+        x::ibv_rx_hash_conf { rx_hash_function, rx_hash_key_len, rx_hash_key, rx_hash_fields_mask }
+        x::ibv_qp_init_attr_ex {
+            qp_context, send_cq, recv_cq, srq, cap, qp_type, sq_sig_all, comp_mask, pd, xrcd,
+            create_flags, max_tso_header, rwq_ind_tbl, rx_hash_conf, source_qpn, send_ops_flags,
+        }
+        cm::rdma_cm_join_mc_attr_ex { comp_mask, join_flags, addr }
+        cm::rdma_ib_addr { sgid, dgid, pkey }
+        cm::rdma_addr { src = "src_addr", dst = "dst_addr", ib = "addr" }
+        cm::rdma_route { addr, path_rec, num_paths }
+        cm::rdma_event_channel { fd }
+        cm::rdma_cm_id {
+            verbs, channel, context, qp, route, ps, port_num, event, send_cq_channel, send_cq,
+            recv_cq_channel, recv_cq, srq, pd, qp_type,
+        }
+        cm::rdma_conn_param {
+            private_data, private_data_len, responder_resources, initiator_depth, flow_control,
+            retry_count, rnr_retry_count, srq, qp_num,
+        }
+        cm::rdma_ud_param { private_data, private_data_len, ah_attr, qp_num, qkey }
+        cm::rdma_cm_event { id, listen_id, event, status, param }
+        cm::rdma_addrinfo {
+            ai_flags, ai_family, ai_qp_type, ai_port_space, ai_src_len, ai_dst_len, ai_src_addr,
+            ai_dst_addr, ai_src_canonname, ai_dst_canonname, ai_route_len, ai_route,
+            ai_connect_len, ai_connect, ai_next,
+        }
+    }
+}
+
+/// The members of the unions inside a request, which have no name of their own in C.
+fn nested() -> Vec<Fact> {
+    let wr = offset_of!(v::ibv_send_wr, wr);
+    let bind = offset_of!(v::ibv_send_wr, bind_mw);
+    [
+        ("wr.rdma.remote_addr", wr + offset_of!(v::rdma_wr, remote_addr)),
+        ("wr.rdma.rkey", wr + offset_of!(v::rdma_wr, rkey)),
+        ("wr.atomic.remote_addr", wr + offset_of!(v::atomic_wr, remote_addr)),
+        ("wr.atomic.compare_add", wr + offset_of!(v::atomic_wr, compare_add)),
+        ("wr.atomic.swap", wr + offset_of!(v::atomic_wr, swap)),
+        ("wr.atomic.rkey", wr + offset_of!(v::atomic_wr, rkey)),
+        ("wr.ud.ah", wr + offset_of!(v::ud_wr, ah)),
+        ("wr.ud.remote_qpn", wr + offset_of!(v::ud_wr, remote_qpn)),
+        ("wr.ud.remote_qkey", wr + offset_of!(v::ud_wr, remote_qkey)),
+        ("bind_mw.mw", bind + offset_of!(v::bind_mw_wr, mw)),
+        ("bind_mw.rkey", bind + offset_of!(v::bind_mw_wr, rkey)),
+        ("bind_mw.bind_info", bind + offset_of!(v::bind_mw_wr, bind_info)),
+    ]
+    .into_iter()
+    .map(|(field, offset)| Fact(format!("offsetof(struct ibv_send_wr, {field})"), offset as i128))
+    .chain(extended())
+    .chain([Fact("sizeof(union ibv_gid)".to_owned(), size_of::<v::ibv_gid>() as i128)])
+    .collect()
+}
+
+/// Of structures that are longer in C: offsets only, from where they agree.
+fn extended() -> Vec<Fact> {
+    macro_rules! offsets {
+        ($type:ident { $($field:ident),* $(,)? }) => {
+            [$(Fact(
+                concat!("offsetof(struct ", stringify!($type), ", ", stringify!($field), ")").to_owned(),
+                offset_of!(x::$type, $field) as i128,
+            )),*]
+        };
+    }
+    macro_rules! distances {
+        ($($field:ident),*) => {
+            [$(Fact(
+                concat!(
+                    "(sizeof(struct verbs_context) - offsetof(struct verbs_context, ",
+                    stringify!($field), "))",
+                ).to_owned(),
+                (size_of::<x::verbs_context_tail>() - offset_of!(x::verbs_context_tail, $field)) as i128,
+            )),*]
+        };
+    }
+    offsets! { ibv_qp_ex {
+        qp_base, comp_mask, wr_id, wr_flags, wr_atomic_cmp_swp, wr_atomic_fetch_add, wr_bind_mw,
+        wr_local_inv, wr_rdma_read, wr_rdma_write, wr_rdma_write_imm, wr_send, wr_send_imm,
+        wr_send_inv, wr_send_tso, wr_set_ud_addr, wr_set_xrc_srqn, wr_set_inline_data,
+        wr_set_inline_data_list, wr_set_sge, wr_set_sge_list, wr_start, wr_complete, wr_abort,
+    } }
+    .into_iter()
+    .chain(offsets! { ibv_device_attr_ex {
+        orig_attr, comp_mask, odp_caps, completion_timestamp_mask, hca_core_clock,
+        device_cap_flags_ex,
+    } })
+    .chain(distances!(query_device_ex, create_qp_ex, sz, context))
+    .collect()
+}
+
+fn values() -> Vec<Fact> {
+    constants! {
+        v: IBV_NODE_RNIC, IBV_PORT_ACTIVE, IBV_LINK_LAYER_INFINIBAND, IBV_LINK_LAYER_ETHERNET,
+           IBV_DEVICE_SRQ_RESIZE, IBV_DEVICE_MEM_WINDOW,
+           IBV_DEVICE_MEM_MGT_EXTENSIONS, IBV_DEVICE_MEM_WINDOW_TYPE_2A,
+           IBV_DEVICE_MEM_WINDOW_TYPE_2B, IBV_ATOMIC_NONE, IBV_ACCESS_LOCAL_WRITE,
+           IBV_ACCESS_REMOTE_WRITE, IBV_ACCESS_REMOTE_READ, IBV_ACCESS_REMOTE_ATOMIC,
+           IBV_ACCESS_MW_BIND, IBV_ACCESS_ON_DEMAND, IBV_ACCESS_HUGETLB,
+           IBV_ACCESS_RELAXED_ORDERING, IBV_QPT_UC, IBV_QPS_SQD, IBV_QP_AV, IBV_QP_PATH_MTU, IBV_QP_TIMEOUT,
+           IBV_QP_RETRY_CNT, IBV_QP_RNR_RETRY, IBV_QP_RQ_PSN, IBV_QP_MAX_QP_RD_ATOMIC, IBV_QP_MAX_DEST_RD_ATOMIC,
+           IBV_QP_DEST_QPN, IBV_QP_INIT_ATTR_PD, IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, IBV_QP_EX_WITH_RDMA_WRITE,
+           IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM, IBV_QP_EX_WITH_SEND, IBV_QP_EX_WITH_SEND_WITH_IMM, IBV_QP_EX_WITH_RDMA_READ,
+           IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD, IBV_QP_EX_WITH_LOCAL_INV,
+           IBV_QP_EX_WITH_BIND_MW, IBV_QP_EX_WITH_SEND_WITH_INV, IBV_ODP_SUPPORT, IBV_WR_SEND_WITH_IMM, IBV_WC_SEND,
+           IBV_WC_RDMA_WRITE, IBV_WC_RDMA_READ, IBV_WC_COMP_SWAP, IBV_WC_FETCH_ADD, IBV_WC_BIND_MW, IBV_WC_LOCAL_INV,
+           IBV_WC_RECV, IBV_WC_GRH, IBV_WC_GENERAL_ERR, IBV_EVENT_LID_CHANGE, IBV_EVENT_PKEY_CHANGE, IBV_EVENT_SM_CHANGE,
+           IBV_EVENT_CLIENT_REREGISTER, IBV_EVENT_GID_CHANGE, IBV_MW_TYPE_1, IBV_MW_TYPE_2, IBV_QPT_RC, IBV_QPT_UD,
+           IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPS_SQE, IBV_QPS_ERR, IBV_QP_STATE, IBV_QP_CUR_STATE,
+           IBV_QP_ACCESS_FLAGS, IBV_QP_PKEY_INDEX, IBV_QP_PORT, IBV_QP_QKEY,
+           IBV_QP_MIN_RNR_TIMER, IBV_QP_SQ_PSN, IBV_QP_CAP, IBV_SEND_FENCE, IBV_SEND_SIGNALED,
+           IBV_SEND_SOLICITED, IBV_SEND_INLINE, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
+           IBV_WR_SEND, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
+           IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_LOCAL_INV, IBV_WR_BIND_MW, IBV_WR_SEND_WITH_INV,
+           IBV_WC_SUCCESS, IBV_WC_LOC_LEN_ERR, IBV_WC_LOC_QP_OP_ERR, IBV_WC_LOC_PROT_ERR,
+           IBV_WC_WR_FLUSH_ERR, IBV_WC_MW_BIND_ERR, IBV_WC_BAD_RESP_ERR, IBV_WC_LOC_ACCESS_ERR,
+           IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_ACCESS_ERR, IBV_WC_REM_OP_ERR,
+           IBV_WC_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR, IBV_WC_REM_ABORT_ERR,
+           IBV_WC_FATAL_ERR, IBV_WC_RESP_TIMEOUT_ERR, IBV_WC_RECV_RDMA_WITH_IMM,
+           IBV_WC_WITH_IMM, IBV_WC_WITH_INV, IBV_WC_IP_CSUM_OK, IBV_EVENT_CQ_ERR, IBV_EVENT_QP_FATAL,
+           IBV_EVENT_QP_REQ_ERR, IBV_EVENT_QP_ACCESS_ERR, IBV_EVENT_COMM_EST,
+           IBV_EVENT_SQ_DRAINED, IBV_EVENT_PATH_MIG, IBV_EVENT_PATH_MIG_ERR,
+           IBV_EVENT_DEVICE_FATAL, IBV_EVENT_PORT_ACTIVE, IBV_EVENT_PORT_ERR, IBV_EVENT_SRQ_ERR,
+           IBV_EVENT_SRQ_LIMIT_REACHED, IBV_EVENT_QP_LAST_WQE_REACHED, IBV_SRQ_MAX_WR,
+           IBV_SRQ_LIMIT;
+        cm: RDMA_PS_TCP, RDMA_PS_UDP, RDMA_PS_IB, RDMA_CM_EVENT_ADDR_RESOLVED,
+            RDMA_CM_EVENT_ADDR_ERROR, RDMA_CM_EVENT_ROUTE_RESOLVED, RDMA_CM_EVENT_ROUTE_ERROR,
+            RDMA_CM_EVENT_CONNECT_REQUEST, RDMA_CM_EVENT_CONNECT_RESPONSE,
+            RDMA_CM_EVENT_CONNECT_ERROR, RDMA_CM_EVENT_UNREACHABLE, RDMA_CM_EVENT_REJECTED,
+            RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_DISCONNECTED, RDMA_CM_EVENT_DEVICE_REMOVAL,
+            RDMA_CM_EVENT_ADDR_CHANGE, RDMA_CM_EVENT_TIMEWAIT_EXIT, RAI_PASSIVE, RAI_NUMERICHOST, RAI_NOROUTE, RAI_FAMILY, RDMA_CM_JOIN_MC_ATTR_ADDRESS,
+            RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS, RDMA_MC_JOIN_FLAG_FULLMEMBER, RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
+            RDMA_CM_EVENT_MULTICAST_JOIN, RDMA_CM_EVENT_MULTICAST_ERROR, RDMA_OPTION_ID_REUSEADDR, RDMA_OPTION_ID_AFONLY,
+            RDMA_OPTION_ID_ACK_TIMEOUT, RDMA_OPTION_ID,
+            RDMA_OPTION_ID_TOS, RDMA_UDP_QKEY;
+    }
+}
+
+fn program(facts: &[Fact]) -> String {
+    let mut text = String::from(
+        "#include <stddef.h>\n#include <stdio.h>\n#include <infiniband/verbs.h>\n\
+         #include <rdma/rdma_cma.h>\nint main(void) {\n",
+    );
+    for Fact(expression, _) in facts {
+        text += &format!("    printf(\"%lld\\n\", (long long)({expression}));\n");
+    }
+    text + "    return 0;\n}\n"
+}
+
+fn are_installed() -> bool {
+    ["infiniband/verbs.h", "rdma/rdma_cma.h"]
+        .iter()
+        .all(|header| std::path::Path::new("/usr/include").join(header).exists())
+}
+
+#[test]
+fn layouts_are_those_of_the_installed_headers() {
+    let facts: Vec<Fact> = [layouts(), nested(), values()].into_iter().flatten().collect();
+    if !are_installed() {
+        assert!(
+            std::env::var_os("DAT_REQUIRE_RDMA_HEADERS").is_none(),
+            "the headers of rdma-core are required: apt-get install libibverbs-dev librdmacm-dev"
+        );
+        let _ = writeln!(
+            std::io::stderr(),
+            "NOT CHECKED: {} layouts and constants of rdma-core: its headers are not installed \
+             (apt-get install libibverbs-dev librdmacm-dev)",
+            facts.len()
+        );
+        return;
+    }
+    let place = std::env::temp_dir().join(format!("dat-layout-{}", std::process::id()));
+    std::fs::create_dir_all(&place).expect("a temporary folder");
+    let (source, binary) = (place.join("layout.c"), place.join("layout"));
+    std::fs::write(&source, program(&facts)).expect("the program is written");
+    let built = Command::new("cc").arg("-o").args([&binary, &source]).output().expect("cc runs");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let output = Command::new(&binary).output().expect("the program runs").stdout;
+    std::fs::remove_dir_all(&place).expect("the folder is removed");
+    let output = String::from_utf8(output).expect("figures");
+    let theirs: Vec<i128> = output.lines().map(|line| line.parse().expect("a figure")).collect();
+    assert_eq!(theirs.len(), facts.len());
+    let wrong: Vec<String> = facts
+        .iter()
+        .zip(&theirs)
+        .filter(|(Fact(_, ours), theirs)| ours != *theirs)
+        .map(|(Fact(expression, ours), theirs)| format!("{expression}: {theirs}, not {ours}"))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

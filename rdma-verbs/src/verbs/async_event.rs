@@ -1,0 +1,211 @@
+//! Asynchronous events of a device.
+
+use std::mem::MaybeUninit;
+
+use super::{Context, Error, Result, library, pointer_to_key};
+use crate::sys::verbs as sys;
+
+/// What happened to an object or a port of a device (ibv_get_async_event(3)). Objects are named
+/// by the keys that the program gave them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AsyncEvent {
+    /// Of a queue pair.
+    QueuePair {
+        /// Its key.
+        key: u64,
+        /// What happened.
+        event: QueuePairEvent,
+    },
+    /// A completion queue overran, or failed.
+    CompletionQueue {
+        /// Its key.
+        key: u64,
+    },
+    /// Of a shared receive queue.
+    SharedReceive {
+        /// Its key.
+        key: u64,
+        /// What happened.
+        event: SharedReceiveEvent,
+    },
+    /// Of a port.
+    Port {
+        /// Its number.
+        port: u8,
+        /// What happened.
+        event: PortEvent,
+    },
+    /// Of the device as a whole.
+    Device(DeviceEvent),
+}
+
+/// What happened to a queue pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum QueuePairEvent {
+    /// It failed and is in error.
+    Fatal,
+    /// The peer's request was invalid.
+    InvalidRequest,
+    /// The peer's request violated the access rights.
+    AccessViolation,
+    /// A message arrived before the connection was known to be established.
+    CommunicationEstablished,
+    /// The send queue is drained.
+    SendQueueDrained,
+    /// The connection moved to its alternate path.
+    PathMigrated,
+    /// The connection could not move to its alternate path.
+    PathMigrationFailed,
+    /// It took its last receive from a shared queue.
+    LastReceiveReached,
+    /// One that this version does not know.
+    Unknown(u32),
+}
+
+/// What happened to a shared receive queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SharedReceiveEvent {
+    /// It failed.
+    Error,
+    /// Fewer receives are left than its limit.
+    LimitReached,
+}
+
+/// What happened to a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PortEvent {
+    /// The link came up.
+    Active,
+    /// The link went down.
+    Down,
+    /// Its local identifier changed.
+    LidChange,
+    /// Its partition keys changed.
+    PkeyChange,
+    /// The subnet manager changed.
+    SubnetManagerChange,
+    /// The subnet manager asks clients to register again.
+    ClientReregister,
+    /// Its GIDs changed.
+    GidChange,
+}
+
+/// What happened to a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeviceEvent {
+    /// It failed, or was removed.
+    Fatal,
+    /// One that this version does not know.
+    Unknown(u32),
+}
+
+impl QueuePairEvent {
+    const fn new(event: u32) -> Self {
+        match event {
+            sys::IBV_EVENT_QP_FATAL => Self::Fatal,
+            sys::IBV_EVENT_QP_REQ_ERR => Self::InvalidRequest,
+            sys::IBV_EVENT_QP_ACCESS_ERR => Self::AccessViolation,
+            sys::IBV_EVENT_COMM_EST => Self::CommunicationEstablished,
+            sys::IBV_EVENT_SQ_DRAINED => Self::SendQueueDrained,
+            sys::IBV_EVENT_PATH_MIG => Self::PathMigrated,
+            sys::IBV_EVENT_PATH_MIG_ERR => Self::PathMigrationFailed,
+            sys::IBV_EVENT_QP_LAST_WQE_REACHED => Self::LastReceiveReached,
+            other => Self::Unknown(other),
+        }
+    }
+
+    /// The number of C, for [`Id::notify`](crate::cm::Id::notify).
+    pub(crate) const fn value(self) -> u32 {
+        match self {
+            Self::Fatal => sys::IBV_EVENT_QP_FATAL,
+            Self::InvalidRequest => sys::IBV_EVENT_QP_REQ_ERR,
+            Self::AccessViolation => sys::IBV_EVENT_QP_ACCESS_ERR,
+            Self::CommunicationEstablished => sys::IBV_EVENT_COMM_EST,
+            Self::SendQueueDrained => sys::IBV_EVENT_SQ_DRAINED,
+            Self::PathMigrated => sys::IBV_EVENT_PATH_MIG,
+            Self::PathMigrationFailed => sys::IBV_EVENT_PATH_MIG_ERR,
+            Self::LastReceiveReached => sys::IBV_EVENT_QP_LAST_WQE_REACHED,
+            Self::Unknown(other) => other,
+        }
+    }
+}
+
+const fn port_event(event: u32) -> Option<PortEvent> {
+    Some(match event {
+        sys::IBV_EVENT_PORT_ACTIVE => PortEvent::Active,
+        sys::IBV_EVENT_PORT_ERR => PortEvent::Down,
+        sys::IBV_EVENT_LID_CHANGE => PortEvent::LidChange,
+        sys::IBV_EVENT_PKEY_CHANGE => PortEvent::PkeyChange,
+        sys::IBV_EVENT_SM_CHANGE => PortEvent::SubnetManagerChange,
+        sys::IBV_EVENT_CLIENT_REREGISTER => PortEvent::ClientReregister,
+        sys::IBV_EVENT_GID_CHANGE => PortEvent::GidChange,
+        _ => return None,
+    })
+}
+
+impl AsyncEvent {
+    /// Copies an event.
+    ///
+    /// # Safety
+    /// It must not be acknowledged yet.
+    unsafe fn copy(raw: &sys::ibv_async_event) -> Self {
+        match raw.event_type {
+            event @ (sys::IBV_EVENT_QP_FATAL..=sys::IBV_EVENT_PATH_MIG_ERR
+            | sys::IBV_EVENT_QP_LAST_WQE_REACHED) => {
+                let qp = raw.element.cast::<sys::ibv_qp>();
+                // SAFETY: such an event names a queue pair, whose destruction waits until the
+                // event is acknowledged.
+                let key = pointer_to_key(unsafe { (*qp).qp_context });
+                Self::QueuePair { key, event: QueuePairEvent::new(event) }
+            }
+            sys::IBV_EVENT_CQ_ERR => {
+                let cq = raw.element.cast::<sys::ibv_cq>();
+                // SAFETY: as above, of a completion queue.
+                Self::CompletionQueue { key: pointer_to_key(unsafe { (*cq).cq_context }) }
+            }
+            event @ (sys::IBV_EVENT_SRQ_ERR | sys::IBV_EVENT_SRQ_LIMIT_REACHED) => {
+                let srq = raw.element.cast::<sys::ibv_srq>();
+                // SAFETY: as above, of a shared receive queue.
+                let key = pointer_to_key(unsafe { (*srq).srq_context });
+                let event = match event {
+                    sys::IBV_EVENT_SRQ_ERR => SharedReceiveEvent::Error,
+                    _ => SharedReceiveEvent::LimitReached,
+                };
+                Self::SharedReceive { key, event }
+            }
+            sys::IBV_EVENT_DEVICE_FATAL => Self::Device(DeviceEvent::Fatal),
+            other => match port_event(other) {
+                // The number is in the low four bytes of the union.
+                Some(event) => Self::Port { port: pointer_to_key(raw.element) as u8, event },
+                None => Self::Device(DeviceEvent::Unknown(other)),
+            },
+        }
+    }
+}
+
+impl Context {
+    /// Takes an asynchronous event (ibv_get_async_event(3)). It is copied and acknowledged at
+    /// once, so that no thread that destroys an object waits for it. Blocks unless the
+    /// [descriptor](Self::async_fd) is non-blocking.
+    ///
+    /// # Errors
+    /// `EAGAIN`: the descriptor is non-blocking and there is no event.
+    pub fn take_async_event(&self) -> Result<AsyncEvent> {
+        let mut raw = MaybeUninit::<sys::ibv_async_event>::zeroed();
+        // SAFETY: the context is open and the pointer valid.
+        let code = unsafe { (library!(verbs).ibv_get_async_event)(self.raw(), raw.as_mut_ptr()) };
+        Error::check("ibv_get_async_event", code)?;
+        // SAFETY: it was filled.
+        let mut raw = unsafe { raw.assume_init() };
+        // SAFETY: it is acknowledged below.
+        let event = unsafe { AsyncEvent::copy(&raw) };
+        // SAFETY: the event was taken and is acknowledged once.
+        unsafe { (library!(verbs).ibv_ack_async_event)(&raw mut raw) };
+        Ok(event)
+    }
+}

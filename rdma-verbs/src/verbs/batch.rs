@@ -1,0 +1,313 @@
+//! Extended posts: requests that are given to the device together (ibv_wr_post(3)).
+
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+
+use super::in_flight::{Posted, Posting, Uses};
+use super::post::Checked;
+use super::queue_pair::bind_info;
+use super::region::RegionUse;
+use super::{
+    Access, Data, Error, MemoryWindow, Operation, ProtectionDomain, QueuePair, QueuePairInit,
+    Result, Segment, SendFlags, SendRequest, What, WindowKind, field, library,
+};
+use crate::sys::extended::{extended, ibv_qp_init_attr_ex, ibv_rx_hash_conf, verbs_context_tail};
+use crate::sys::verbs::{self as sys, ibv_qp, ibv_qp_cap, ibv_qp_ex};
+
+bitflags::bitflags! {
+    /// The operations of a queue pair with extended posts (ibv_create_qp_ex(3)).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct SendOperations: u64 {
+        /// [`Operation::Write`](super::Operation::Write)
+        const WRITE = sys::IBV_QP_EX_WITH_RDMA_WRITE;
+        /// [`Operation::WriteImmediate`](super::Operation::WriteImmediate)
+        const WRITE_IMMEDIATE = sys::IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+        /// [`Operation::Send`](super::Operation::Send), and datagrams.
+        const SEND = sys::IBV_QP_EX_WITH_SEND;
+        /// [`Operation::SendImmediate`](super::Operation::SendImmediate), and datagrams with
+        /// immediate data.
+        const SEND_IMMEDIATE = sys::IBV_QP_EX_WITH_SEND_WITH_IMM;
+        /// [`Operation::Read`](super::Operation::Read)
+        const READ = sys::IBV_QP_EX_WITH_RDMA_READ;
+        /// [`Operation::CompareSwap`](super::Operation::CompareSwap)
+        const COMPARE_SWAP = sys::IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP;
+        /// [`Operation::FetchAdd`](super::Operation::FetchAdd)
+        const FETCH_ADD = sys::IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+        /// [`Operation::Invalidate`](super::Operation::Invalidate)
+        const INVALIDATE = sys::IBV_QP_EX_WITH_LOCAL_INV;
+        /// [`SendBatch::bind_window`]
+        const BIND = sys::IBV_QP_EX_WITH_BIND_MW;
+        /// [`Operation::SendInvalidate`](super::Operation::SendInvalidate)
+        const SEND_INVALIDATE = sys::IBV_QP_EX_WITH_SEND_WITH_INV;
+    }
+}
+
+/// Creates a queue pair with extended posts.
+pub(super) fn create(
+    domain: &Arc<ProtectionDomain>,
+    init: &QueuePairInit<'_>,
+    operations: SendOperations,
+) -> Result<(NonNull<ibv_qp>, NonNull<ibv_qp_ex>, ibv_qp_cap)> {
+    const CALL: &str = "ibv_create_qp_ex";
+    let missing = Error::new(CALL, libc::EOPNOTSUPP);
+    let context = domain.context().raw();
+    let field = std::mem::offset_of!(verbs_context_tail, create_qp_ex);
+    // SAFETY: the context is open.
+    let tail = unsafe { extended(context, field) }.ok_or(missing)?;
+    // SAFETY: the context reaches to this field, which never changes.
+    let create = unsafe { (*tail).create_qp_ex }.ok_or(missing)?;
+    let cast = library!(verbs).ibv_qp_to_qp_ex.ok_or(missing)?;
+    let plain = init.to_c();
+    let mut attributes = ibv_qp_init_attr_ex {
+        qp_context: plain.qp_context,
+        send_cq: plain.send_cq,
+        recv_cq: plain.recv_cq,
+        srq: plain.srq,
+        cap: plain.cap,
+        qp_type: plain.qp_type,
+        sq_sig_all: plain.sq_sig_all,
+        comp_mask: sys::IBV_QP_INIT_ATTR_PD | sys::IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+        pd: domain.raw(),
+        xrcd: null_mut(),
+        create_flags: 0,
+        max_tso_header: 0,
+        rwq_ind_tbl: null_mut(),
+        rx_hash_conf: ibv_rx_hash_conf {
+            rx_hash_function: 0,
+            rx_hash_key_len: 0,
+            rx_hash_key: null_mut(),
+            rx_hash_fields_mask: 0,
+        },
+        source_qpn: 0,
+        send_ops_flags: operations.bits(),
+    };
+    // SAFETY: domain and queues are alive and the attributes valid.
+    let raw = unsafe { create(context, &raw mut attributes) };
+    let raw = NonNull::new(raw).ok_or_else(|| Error::last(CALL))?;
+    // SAFETY: the queue pair was made with extended posts.
+    match NonNull::new(unsafe { cast(raw.as_ptr()) }) {
+        Some(extended) => Ok((raw, extended, attributes.cap)),
+        None => {
+            // SAFETY: it was just made, and nothing refers to it.
+            let _ = unsafe { (library!(verbs).ibv_destroy_qp)(raw.as_ptr()) };
+            Err(missing)
+        }
+    }
+}
+
+/// Requests that the device gets together, when the batch is [completed](Self::complete).
+/// Dropping it takes them back.
+///
+/// Until then the send queue is locked: other threads that post wait, and this thread must not
+/// post to the queue pair in another way.
+#[derive(Debug)]
+pub struct SendBatch<'a> {
+    queue_pair: &'a QueuePair,
+    raw: NonNull<ibv_qp_ex>,
+    posting: Posting<'a>,
+    count: usize,
+    /// Bindings that begin with the batch.
+    bound: Vec<(Arc<MemoryWindow>, RegionUse)>,
+    is_open: bool,
+}
+
+impl QueuePair {
+    /// Begins a batch of requests (ibv_wr_start(3)).
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP`: the queue pair was not made by [`new_extended`](Self::new_extended);
+    /// `ENOTCONN`: it is not ready to send.
+    pub fn start_batch(&self) -> Result<SendBatch<'_>> {
+        const CALL: &str = "ibv_wr_start";
+        let missing = Error::new(CALL, libc::EOPNOTSUPP).on(self.subject());
+        let raw = self.extended.ok_or(missing)?;
+        self.check_can_send(CALL)?;
+        // SAFETY: the queue pair is alive, and the field never changes.
+        let start = unsafe { (*raw.as_ptr()).wr_start }.ok_or(missing)?;
+        let posting = self.records().sends.begin();
+        // SAFETY: the queue pair is alive; the record's lock keeps other batches out.
+        unsafe { start(raw.as_ptr()) };
+        let bound = Vec::new();
+        Ok(SendBatch { queue_pair: self, raw, posting, count: 0, bound, is_open: true })
+    }
+}
+
+/// Calls a function of the extended queue pair, or returns "not supported".
+macro_rules! call {
+    ($batch:ident.$function:ident($($argument:expr),*)) => {{
+        let raw = $batch.raw.as_ptr();
+        // SAFETY: the queue pair is alive, and the field never changes.
+        match unsafe { (*raw).$function } {
+            // SAFETY: the batch is open, and the arguments are checked or borrowed over the call.
+            Some(function) => Ok(unsafe { function(raw, $($argument),*) }),
+            None => Err($batch.not_supported(concat!("ibv_", stringify!($function)))),
+        }
+    }};
+}
+
+impl SendBatch<'_> {
+    /// Adds a request.
+    ///
+    /// # Errors
+    /// Those of [`QueuePair::post_send`] that are found before the device sees the request;
+    /// `EOPNOTSUPP`: the operation is not one of those that the queue pair was made with. The
+    /// batch is as before then.
+    pub fn push(&mut self, request: &SendRequest<'_>) -> Result<()> {
+        let checked = request.check(self.queue_pair, "ibv_wr_send")?;
+        self.check_operation(request.operation.to_raw())?;
+        let inline = if checked.is_inline { sys::IBV_SEND_INLINE } else { 0 };
+        self.begin(request.flags.bits() | inline);
+        self.operation(request.operation.to_raw())?;
+        self.data(request, &checked)?;
+        self.record(request.id, checked.uses);
+        Ok(())
+    }
+
+    /// Adds the bind of a window of type 2, and returns the key by which the peer reaches it.
+    ///
+    /// # Errors
+    /// `EINVAL`: the window is of type 1. Otherwise as [`QueuePair::bind_window`].
+    pub fn bind_window(
+        &mut self,
+        id: u64,
+        window: &Arc<MemoryWindow>,
+        to: &Segment,
+        access: Access,
+        flags: SendFlags,
+    ) -> Result<u32> {
+        const CALL: &str = "ibv_wr_bind_mw";
+        let refused = |errno| Error::new(CALL, errno).on(self.queue_pair.subject());
+        let region = to.region();
+        if window.kind() != WindowKind::Two {
+            return Err(refused(libc::EINVAL));
+        }
+        if region.domain() != window.domain() {
+            return Err(refused(libc::EPERM));
+        }
+        let binding = RegionUse::new(region, CALL)?;
+        let key = window.take_key();
+        self.begin(flags.bits());
+        let mut called = Ok(());
+        bind_info(to, access, region, |info| {
+            called = call!(self.wr_bind_mw(window.raw(), key, info));
+        })?;
+        called?;
+        self.record(id, Uses { _window: Some(Arc::clone(window)), ..Uses::default() });
+        self.bound.push((Arc::clone(window), binding));
+        Ok(key)
+    }
+
+    /// Gives the requests to the device (ibv_wr_complete(3)).
+    ///
+    /// # Errors
+    /// `ENOMEM`: the send queue has not as many free entries; none of the requests was posted.
+    pub fn complete(mut self) -> Result<()> {
+        self.is_open = false;
+        let code = call!(self.wr_complete())?;
+        if let Err(error) = Error::check("ibv_wr_complete", code) {
+            self.posting.pop(self.count);
+            return Err(error.on(self.queue_pair.subject()));
+        }
+        for (window, binding) in self.bound.drain(..) {
+            window.set_bound(binding);
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, flags: u32) {
+        let raw = self.raw.as_ptr();
+        let id = self.posting.next();
+        // SAFETY: the queue pair is alive, and the open batch is the only user of the field.
+        unsafe { (*raw).wr_id = id };
+        // SAFETY: as above.
+        unsafe { (*raw).wr_flags = flags };
+    }
+
+    fn record(&mut self, id: u64, uses: Uses) {
+        self.posting.push(Posted { id, _uses: uses });
+        self.count += 1;
+    }
+
+    fn operation(&self, what: What<'_>) -> Result<()> {
+        match what {
+            What::Send => call!(self.wr_send()),
+            What::SendImmediate { data } => call!(self.wr_send_imm(data)),
+            What::SendInvalidate { key } => call!(self.wr_send_inv(key)),
+            What::Write { address, key } => call!(self.wr_rdma_write(key, address)),
+            What::WriteImmediate { address, key, data } => {
+                call!(self.wr_rdma_write_imm(key, address, data))
+            }
+            What::Read { address, key } => call!(self.wr_rdma_read(key, address)),
+            What::FetchAdd { address, key, add } => {
+                call!(self.wr_atomic_fetch_add(key, address, add))
+            }
+            What::CompareSwap { address, key, compare, swap } => {
+                call!(self.wr_atomic_cmp_swp(key, address, compare, swap))
+            }
+            What::Invalidate { key } => call!(self.wr_local_inv(key)),
+            What::Datagram { handle, number, key } => {
+                call!(self.wr_send())?;
+                call!(self.wr_set_ud_addr(handle.raw(), number, key))
+            }
+            What::DatagramImmediate { handle, number, key, data } => {
+                call!(self.wr_send_imm(data))?;
+                call!(self.wr_set_ud_addr(handle.raw(), number, key))
+            }
+        }
+    }
+
+    /// Whether the queue pair was made with the operation, and has the functions that follow it.
+    fn check_operation(&self, what: What<'_>) -> Result<()> {
+        let raw = self.raw.as_ptr();
+        let has = match what {
+            What::Send => field!(raw, wr_send).is_some(),
+            What::SendImmediate { .. } => field!(raw, wr_send_imm).is_some(),
+            What::SendInvalidate { .. } => field!(raw, wr_send_inv).is_some(),
+            What::Write { .. } => field!(raw, wr_rdma_write).is_some(),
+            What::WriteImmediate { .. } => field!(raw, wr_rdma_write_imm).is_some(),
+            What::Read { .. } => field!(raw, wr_rdma_read).is_some(),
+            What::FetchAdd { .. } => field!(raw, wr_atomic_fetch_add).is_some(),
+            What::CompareSwap { .. } => field!(raw, wr_atomic_cmp_swp).is_some(),
+            What::Invalidate { .. } => field!(raw, wr_local_inv).is_some(),
+            What::Datagram { .. } => {
+                field!(raw, wr_send).is_some() && field!(raw, wr_set_ud_addr).is_some()
+            }
+            What::DatagramImmediate { .. } => {
+                field!(raw, wr_send_imm).is_some() && field!(raw, wr_set_ud_addr).is_some()
+            }
+        };
+        let has = has
+            && field!(raw, wr_set_sge_list).is_some()
+            && field!(raw, wr_set_inline_data).is_some();
+        if has { Ok(()) } else { Err(self.not_supported("ibv_wr_send")) }
+    }
+
+    fn data(&self, request: &SendRequest<'_>, checked: &Checked) -> Result<()> {
+        let sges = &checked.sges;
+        if matches!(request.operation, Operation::Invalidate(_)) {
+            return Ok(());
+        }
+        if !checked.is_inline {
+            return call!(self.wr_set_sge_list(sges.len(), sges.as_ptr()));
+        }
+        // In one piece, since libraries exist whose call for several buffers does not take them
+        // (librxe of rdma-core 44).
+        let Data::Inline(parts) = request.data else { return Ok(()) };
+        let mut bytes = parts.concat();
+        call!(self.wr_set_inline_data(bytes.as_mut_ptr().cast(), bytes.len()))
+    }
+
+    #[cold]
+    fn not_supported(&self, call: &'static str) -> Error {
+        Error::new(call, libc::EOPNOTSUPP).on(self.queue_pair.subject())
+    }
+}
+
+impl Drop for SendBatch<'_> {
+    fn drop(&mut self) {
+        if self.is_open {
+            self.posting.pop(self.count);
+            let _ = call!(self.wr_abort());
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Completion channels.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+
+use super::{Context, Error, Owner, Result, library, object, pointer_to_key};
+use crate::sys::verbs::ibv_comp_channel;
+
+object! {
+    /// A channel that reports completions of armed queues (ibv_create_comp_channel(3)).
+    CompletionChannel(ibv_comp_channel) { _context: Context, owner: Option<Owner> }
+}
+
+impl CompletionChannel {
+    /// Creates a channel on the device.
+    ///
+    /// # Errors
+    /// `EMFILE`: the process has no descriptor left.
+    pub fn new(context: &Context) -> Result<Arc<Self>> {
+        // SAFETY: the context is open.
+        let raw = unsafe { (library!(verbs).ibv_create_comp_channel)(context.raw()) };
+        match NonNull::new(raw) {
+            Some(raw) => Ok(Arc::new(Self { raw, _context: context.clone(), owner: None })),
+            None => Err(Error::last("ibv_create_comp_channel")),
+        }
+    }
+
+    /// A channel that belongs to another object.
+    ///
+    /// # Safety
+    /// It must live as long as its owner.
+    pub(crate) unsafe fn owned_by(
+        raw: NonNull<ibv_comp_channel>,
+        context: Context,
+        owner: Owner,
+    ) -> Arc<Self> {
+        Arc::new(Self { raw, _context: context, owner: Some(owner) })
+    }
+
+    /// Makes [`take_event`](Self::take_event) return at once.
+    ///
+    /// # Errors
+    /// That of fcntl(2).
+    pub fn set_nonblocking(&self) -> Result<()> {
+        fcntl(self.as_fd(), FcntlArg::F_SETFL(OFlag::O_NONBLOCK))
+            .map(|_| ())
+            .map_err(|errno| Error::new("fcntl", errno as i32))
+    }
+
+    /// Takes an event and returns the key of its queue (ibv_get_cq_event(3)). The event is
+    /// acknowledged at once, so that no thread that destroys the queue waits for it. Blocks
+    /// unless the descriptor is non-blocking.
+    ///
+    /// # Errors
+    /// `EAGAIN`: the descriptor is non-blocking and there is no event.
+    pub fn take_event(&self) -> Result<u64> {
+        let mut cq = std::ptr::null_mut();
+        let mut key = std::ptr::null_mut();
+        // SAFETY: the channel is alive and both pointers are valid.
+        let code =
+            unsafe { (library!(verbs).ibv_get_cq_event)(self.raw(), &raw mut cq, &raw mut key) };
+        Error::check("ibv_get_cq_event", code)?;
+        // SAFETY: the destruction of the queue waits until this event is acknowledged, which
+        // is done once, here.
+        unsafe { (library!(verbs).ibv_ack_cq_events)(cq, 1) };
+        Ok(pointer_to_key(key))
+    }
+}
+
+impl AsFd for CompletionChannel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the channel is alive.
+        let fd = unsafe { (*self.raw()).fd };
+        // SAFETY: the descriptor is open as long as the channel, which the borrow keeps.
+        unsafe { BorrowedFd::borrow_raw(fd) }
+    }
+}
+
+impl Drop for CompletionChannel {
+    fn drop(&mut self) {
+        if self.owner.is_none() {
+            // SAFETY: it is ours, its queues keep it and so are gone; destroyed once.
+            let _ = unsafe { (library!(verbs).ibv_destroy_comp_channel)(self.raw()) };
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Completions of posts.
+
+use std::fmt;
+
+use super::WorkCompletion;
+use crate::sys::verbs as sys;
+
+/// A completion (ibv_poll_cq(3)).
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Completion {
+    /// What the program called the post.
+    pub id: u64,
+    /// Whether it succeeded.
+    pub status: CompletionStatus,
+    /// What completed; nothing where the post failed, because the device does not say then.
+    pub kind: Option<CompletionKind>,
+    /// The bytes that were received or read, with the 40 bytes of a datagram's header; 0 for
+    /// other posts.
+    pub length: u32,
+    /// The immediate data that the peer sent along, in the byte order of this machine.
+    pub immediate: Option<u32>,
+    /// The key that the peer's request invalidated.
+    pub invalidated_key: Option<u32>,
+    /// The number of the local queue pair.
+    pub queue_pair: u32,
+    /// The number of the queue pair that sent a datagram.
+    pub source_queue_pair: u32,
+    /// Whether a datagram begins with a global route header.
+    pub has_grh: bool,
+    /// A code of the device's vendor about a failure.
+    pub vendor_error: u32,
+    /// The index of the partition key of a datagram.
+    pub pkey_index: u16,
+    /// The local identifier of the port that sent a datagram.
+    pub source_lid: u16,
+    /// The service level of a datagram.
+    pub service_level: u8,
+    /// The path bits of the local identifier that a datagram was sent to.
+    pub destination_path_bits: u8,
+}
+
+impl Completion {
+    pub(super) fn new(id: u64, raw: &WorkCompletion) -> Self {
+        let success = raw.status == sys::IBV_WC_SUCCESS;
+        let flag = |flag| success && raw.wc_flags & flag != 0;
+        let kind = success.then(|| CompletionKind::new(raw.opcode));
+        let has_length = matches!(
+            kind,
+            Some(
+                CompletionKind::Receive
+                    | CompletionKind::ReceiveWriteImmediate
+                    | CompletionKind::Read
+                    | CompletionKind::CompareSwap
+                    | CompletionKind::FetchAdd
+            )
+        );
+        Self {
+            id,
+            status: CompletionStatus::new(raw.status),
+            kind,
+            length: if has_length { raw.byte_len } else { 0 },
+            immediate: flag(sys::IBV_WC_WITH_IMM).then(|| u32::from_be(raw.imm_or_key)),
+            invalidated_key: flag(sys::IBV_WC_WITH_INV).then_some(raw.imm_or_key),
+            queue_pair: raw.qp_num,
+            source_queue_pair: raw.src_qp,
+            has_grh: flag(sys::IBV_WC_GRH),
+            vendor_error: raw.vendor_err,
+            pkey_index: raw.pkey_index,
+            source_lid: raw.slid,
+            service_level: raw.sl,
+            destination_path_bits: raw.dlid_path_bits,
+        }
+    }
+
+    /// Whether the post succeeded.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        self.status == CompletionStatus::Success
+    }
+}
+
+/// What completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CompletionKind {
+    /// A send.
+    Send,
+    /// An RDMA write.
+    Write,
+    /// An RDMA read.
+    Read,
+    /// An atomic compare and swap.
+    CompareSwap,
+    /// An atomic fetch and add.
+    FetchAdd,
+    /// The bind of a window.
+    Bind,
+    /// The invalidation of a key.
+    Invalidate,
+    /// A receive, by a message of the peer.
+    Receive,
+    /// A receive, by an RDMA write of the peer with immediate data.
+    ReceiveWriteImmediate,
+    /// One that this version does not know.
+    Unknown(u32),
+}
+
+impl CompletionKind {
+    const fn new(opcode: u32) -> Self {
+        match opcode {
+            sys::IBV_WC_SEND => Self::Send,
+            sys::IBV_WC_RDMA_WRITE => Self::Write,
+            sys::IBV_WC_RDMA_READ => Self::Read,
+            sys::IBV_WC_COMP_SWAP => Self::CompareSwap,
+            sys::IBV_WC_FETCH_ADD => Self::FetchAdd,
+            sys::IBV_WC_BIND_MW => Self::Bind,
+            sys::IBV_WC_LOCAL_INV => Self::Invalidate,
+            sys::IBV_WC_RECV => Self::Receive,
+            sys::IBV_WC_RECV_RDMA_WITH_IMM => Self::ReceiveWriteImmediate,
+            other => Self::Unknown(other),
+        }
+    }
+}
+
+macro_rules! statuses {
+    ($($(#[$doc:meta])* $name:ident = $value:ident $text:literal,)*) => {
+        /// How a post ended (ibv_poll_cq(3)).
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum CompletionStatus {
+            $($(#[$doc])* $name,)*
+            /// One that this version does not know.
+            Unknown(u32),
+        }
+
+        impl CompletionStatus {
+            const fn new(value: u32) -> Self {
+                match value {
+                    $(sys::$value => Self::$name,)*
+                    other => Self::Unknown(other),
+                }
+            }
+        }
+
+        impl fmt::Display for CompletionStatus {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$name => f.write_str(concat!($text, " (", stringify!($value), ")")),)*
+                    Self::Unknown(value) => write!(f, "completion status {value}"),
+                }
+            }
+        }
+    };
+}
+
+statuses! {
+    /// It was done.
+    #[default]
+    Success = IBV_WC_SUCCESS "success",
+    /// The message is longer than the receive, or than the device allows.
+    LocalLength = IBV_WC_LOC_LEN_ERR "local length error",
+    /// The queue pair could not do it.
+    LocalQueuePair = IBV_WC_LOC_QP_OP_ERR "local queue pair error",
+    /// A local segment is not registered for it.
+    LocalProtection = IBV_WC_LOC_PROT_ERR "local protection error",
+    /// The queue pair was in error before it was done.
+    Flushed = IBV_WC_WR_FLUSH_ERR "flushed",
+    /// The window could not be bound.
+    WindowBind = IBV_WC_MW_BIND_ERR "memory window bind error",
+    /// The peer's answer makes no sense.
+    BadResponse = IBV_WC_BAD_RESP_ERR "bad response",
+    /// The peer wrote with immediate data where the access is missing.
+    LocalAccess = IBV_WC_LOC_ACCESS_ERR "local access error",
+    /// The peer could not do such a request.
+    RemoteInvalidRequest = IBV_WC_REM_INV_REQ_ERR "remote invalid request",
+    /// The peer's memory is not registered for it.
+    RemoteAccess = IBV_WC_REM_ACCESS_ERR "remote access error",
+    /// The peer failed.
+    RemoteOperation = IBV_WC_REM_OP_ERR "remote operation error",
+    /// The peer did not acknowledge any of the retries.
+    RetryExceeded = IBV_WC_RETRY_EXC_ERR "transport retry count exceeded",
+    /// The peer had no receive for any of the retries.
+    ReceiverNotReady = IBV_WC_RNR_RETRY_EXC_ERR "receiver-not-ready retry count exceeded",
+    /// The peer aborted it.
+    RemoteAborted = IBV_WC_REM_ABORT_ERR "remote aborted",
+    /// The device failed.
+    Fatal = IBV_WC_FATAL_ERR "fatal error",
+    /// The peer's answer did not come in time.
+    ResponseTimeout = IBV_WC_RESP_TIMEOUT_ERR "response timeout",
+    /// Any other failure.
+    General = IBV_WC_GENERAL_ERR "general error",
+}

@@ -1,0 +1,204 @@
+//! Completion queues.
+
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+
+use super::in_flight::InFlight;
+pub(crate) use super::in_flight::Records;
+use super::{
+    Completion, CompletionChannel, Context, Error, Owner, Result, WorkCompletion, field,
+    key_to_pointer, library, object,
+};
+use crate::sys::dispatch;
+use crate::sys::verbs::ibv_cq;
+
+object! {
+    /// A completion queue (ibv_create_cq(3)).
+    CompletionQueue(ibv_cq) {
+        context: Context,
+        channel: Option<Arc<CompletionChannel>>,
+        records: Arc<Records>,
+        owner: Option<Owner>,
+    }
+}
+
+/// Completions that one poll takes from the device at once.
+const BATCH: usize = 16;
+
+impl CompletionQueue {
+    /// Creates a queue for at least `depth` completions. Events of the channel name it by `key`.
+    ///
+    /// # Errors
+    /// `EINVAL`: the device does not offer that depth; `ENOMEM`: it has no queue left.
+    pub fn new(
+        context: &Context,
+        depth: u32,
+        key: u64,
+        channel: Option<&Arc<CompletionChannel>>,
+    ) -> Result<Arc<Self>> {
+        Self::with_vector(context, depth, key, channel, 0)
+    }
+
+    /// The same with the completion vector that its events are signalled by, below
+    /// [`Context::completion_vectors`].
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); `EINVAL`: there is no such vector.
+    pub fn with_vector(
+        context: &Context,
+        depth: u32,
+        key: u64,
+        channel: Option<&Arc<CompletionChannel>>,
+        vector: u32,
+    ) -> Result<Arc<Self>> {
+        const CALL: &str = "ibv_create_cq";
+        let depth = i32::try_from(depth).unwrap_or(i32::MAX);
+        if vector >= context.completion_vectors() {
+            return Err(Error::new(CALL, libc::EINVAL));
+        }
+        let events = channel.map_or(null_mut(), |channel| channel.raw());
+        let (key, vector) = (key_to_pointer(key), vector as i32);
+        // SAFETY: the context is open and the channel, if there is one, alive.
+        let raw =
+            unsafe { (library!(verbs).ibv_create_cq)(context.raw(), depth, key, events, vector) };
+        let raw = NonNull::new(raw).ok_or_else(|| Error::last(CALL))?;
+        let (context, channel) = (context.clone(), channel.cloned());
+        Ok(Arc::new(Self { raw, context, channel, records: Arc::default(), owner: None }))
+    }
+
+    /// A queue that belongs to another object, as do the records of its posts.
+    ///
+    /// # Safety
+    /// It must live as long as its owner.
+    pub(crate) unsafe fn owned_by(
+        raw: NonNull<ibv_cq>,
+        context: Context,
+        channel: Option<Arc<CompletionChannel>>,
+        records: Arc<Records>,
+        owner: Owner,
+    ) -> Arc<Self> {
+        Arc::new(Self { raw, context, channel, records, owner: Some(owner) })
+    }
+
+    pub(super) fn record(&self, record: &Arc<InFlight>) {
+        self.records.insert(record);
+    }
+
+    /// The device that it is of.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The channel that reports its completions.
+    #[must_use]
+    pub fn channel(&self) -> Option<&Arc<CompletionChannel>> {
+        self.channel.as_ref()
+    }
+
+    /// The number of completions that it holds.
+    #[must_use]
+    pub fn depth(&self) -> u32 {
+        u32::try_from(field!(self.raw(), cqe)).unwrap_or(0)
+    }
+
+    /// Takes completions and returns their number (ibv_poll_cq(3)). Completions of queue pairs
+    /// that were dropped, and of posts that the calls named `raw` made, are skipped.
+    ///
+    /// # Errors
+    /// The device gives up the queue, which overran for example.
+    pub fn poll(&self, into: &mut [Completion]) -> Result<usize> {
+        let mut taken = 0;
+        while taken < into.len() {
+            let mut raw = [WorkCompletion::default(); BATCH];
+            let wanted = BATCH.min(into.len() - taken);
+            let count = self.poll_raw(&mut raw[..wanted])?;
+            for completion in &raw[..count] {
+                if let Some(id) = self.records.complete(completion.wr_id) {
+                    into[taken] = Completion::new(id, completion);
+                    taken += 1;
+                }
+            }
+            if count < wanted {
+                break;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Takes one completion, if there is one.
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll).
+    pub fn poll_one(&self) -> Result<Option<Completion>> {
+        let mut one = [Completion::default()];
+        Ok((self.poll(&mut one)? == 1).then_some(one[0]))
+    }
+
+    /// Takes completions as the device gives them: with the identifiers that it was given, and
+    /// without ending the use of what their posts refer to.
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll).
+    #[inline]
+    pub fn poll_raw(&self, into: &mut [WorkCompletion]) -> Result<usize> {
+        let length = i32::try_from(into.len()).unwrap_or(i32::MAX);
+        // SAFETY: the queue is alive and the slice has that length.
+        let count = unsafe { dispatch::poll_cq(self.raw(), length, into.as_mut_ptr()) };
+        usize::try_from(count).map_err(|_| Error::new("ibv_poll_cq", count.saturating_abs()))
+    }
+
+    /// Has the channel report the next completion, or the next one that is solicited or failed
+    /// (ibv_req_notify_cq(3)). Completions that are in the queue already are not reported: poll
+    /// once more after arming.
+    ///
+    /// # Errors
+    /// That of the device.
+    pub fn arm(&self, solicited_only: bool) -> Result<()> {
+        // SAFETY: the queue is alive.
+        let code = unsafe { dispatch::req_notify_cq(self.raw(), i32::from(solicited_only)) };
+        Error::check("ibv_req_notify_cq", code)
+    }
+
+    /// Takes the next completion and blocks until there is one. The channel must be this queue's
+    /// alone, and one thread at a time may wait.
+    ///
+    /// # Errors
+    /// `EINVAL`: the queue has no channel. Otherwise as [`poll`](Self::poll) and
+    /// [`arm`](Self::arm).
+    pub fn wait(&self) -> Result<Completion> {
+        loop {
+            if let Some(completion) = self.poll_one()? {
+                return Ok(completion);
+            }
+            let channel =
+                self.channel.as_ref().ok_or(Error::new("ibv_get_cq_event", libc::EINVAL))?;
+            self.arm(false)?;
+            if let Some(completion) = self.poll_one()? {
+                return Ok(completion);
+            }
+            channel.take_event()?;
+        }
+    }
+
+    /// Resizes the queue to at least `depth` completions (ibv_resize_cq(3)).
+    ///
+    /// # Errors
+    /// `EINVAL`: more completions are in the queue; `EOPNOTSUPP`: the device cannot resize.
+    pub fn resize(&self, depth: u32) -> Result<()> {
+        let depth = i32::try_from(depth).unwrap_or(i32::MAX);
+        // SAFETY: the queue is alive.
+        let code = unsafe { (library!(verbs).ibv_resize_cq)(self.raw(), depth) };
+        Error::check("ibv_resize_cq", code)
+    }
+}
+
+impl Drop for CompletionQueue {
+    fn drop(&mut self) {
+        if self.owner.is_none() {
+            // SAFETY: it is ours, its queue pairs keep it and so are gone; events are
+            // acknowledged as they are taken, so this does not wait; destroyed once.
+            let _ = unsafe { (library!(verbs).ibv_destroy_cq)(self.raw()) };
+        }
+    }
+}

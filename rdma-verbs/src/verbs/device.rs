@@ -1,0 +1,357 @@
+//! Devices, and their attributes.
+
+use std::ffi::c_char;
+use std::mem::{MaybeUninit, offset_of};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::ptr::{NonNull, null};
+use std::sync::Arc;
+
+use super::{Error, Owner, Result, field, library};
+use crate::sys::extended::{extended, ibv_device_attr_ex, verbs_context_tail};
+use crate::sys::libraries;
+use crate::sys::verbs::{self as sys, ibv_context, ibv_device, ibv_device_attr};
+
+/// A device of this machine.
+#[derive(Debug)]
+pub struct DeviceEntry {
+    _list: Arc<List>,
+    raw: NonNull<ibv_device>,
+    /// Its name, such as `mlx5_0`.
+    pub name: String,
+}
+
+#[derive(Debug)]
+struct List(NonNull<*mut ibv_device>);
+
+// SAFETY: the list and its devices are never changed.
+unsafe impl Send for List {}
+// SAFETY: as for Send.
+unsafe impl Sync for List {}
+// SAFETY: as for the list, which it keeps.
+unsafe impl Send for DeviceEntry {}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        // SAFETY: the list came from ibv_get_device_list and is freed once, here; no device of
+        // it is used later, since entries keep it (ibv_get_device_list(3)).
+        unsafe { (library!(verbs).ibv_free_device_list)(self.0.as_ptr()) };
+    }
+}
+
+/// Every device, in the order of the library (ibv_get_device_list(3)).
+///
+/// # Errors
+/// `ELIBACC`: the libraries are not installed; `ENOSYS`: the kernel has no RDMA support.
+pub fn devices() -> Result<Vec<DeviceEntry>> {
+    let verbs = &libraries().map_err(|_| Error::not_loaded())?.verbs;
+    let mut count = 0;
+    // SAFETY: the pointer is valid.
+    let list = unsafe { (verbs.ibv_get_device_list)(&raw mut count) };
+    let list = NonNull::new(list).ok_or_else(|| Error::last("ibv_get_device_list"))?;
+    let list = Arc::new(List(list));
+    let count = usize::try_from(count).unwrap_or(0);
+    let entries = (0..count).filter_map(|index| {
+        // SAFETY: the list has that length.
+        let entry = unsafe { list.0.as_ptr().add(index) };
+        // SAFETY: each entry is a device that lives as long as the list.
+        let raw = NonNull::new(unsafe { *entry })?;
+        // SAFETY: as above; the name is never changed.
+        let name = text(unsafe { &raw.as_ref().name });
+        Some(DeviceEntry { _list: Arc::clone(&list), raw, name })
+    });
+    Ok(entries.collect())
+}
+
+/// The text in an array, up to its first zero byte.
+fn text(array: &[c_char]) -> String {
+    let bytes: Vec<u8> =
+        array.iter().map(|&byte| byte as u8).take_while(|&byte| byte != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+impl DeviceEntry {
+    /// Opens the device (ibv_open_device(3)).
+    ///
+    /// # Errors
+    /// `EACCES`: the process may not open `/dev/infiniband`; `ENODEV`: the device is gone.
+    pub fn open(&self) -> Result<Context> {
+        // SAFETY: the device lives as long as the list, which the entry keeps.
+        let raw = unsafe { (library!(verbs).ibv_open_device)(self.raw.as_ptr()) };
+        match NonNull::new(raw) {
+            Some(raw) => Ok(Context { inner: Arc::new(Inner { raw, owner: None }) }),
+            None => Err(Error::last("ibv_open_device")),
+        }
+    }
+}
+
+/// An open device. Its handles are cheap to clone; every object of the device keeps it open.
+#[derive(Clone)]
+pub struct Context {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    raw: NonNull<ibv_context>,
+    /// The identifier that keeps a context of librdmacm open; nothing for one of this crate.
+    owner: Option<Owner>,
+}
+
+// SAFETY: every call on a context is thread safe.
+unsafe impl Send for Inner {}
+// SAFETY: as for Send.
+unsafe impl Sync for Inner {}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if self.owner.is_none() {
+            // SAFETY: it was opened by ibv_open_device, all its objects keep it and so are gone,
+            // and it is closed once, here. A failure leaves it open.
+            let _ = unsafe { (library!(verbs).ibv_close_device)(self.raw.as_ptr()) };
+        }
+    }
+}
+
+/// The attributes of a device, with the names of C (ibv_query_device(3)). Numbers are maxima.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceAttributes {
+    /// The version of the firmware.
+    pub firmware: String,
+    /// The GUID of the node.
+    pub node_guid: u64,
+    /// The GUID of the system.
+    pub sys_image_guid: u64,
+    /// The length of the longest memory region, in bytes.
+    pub max_mr_size: u64,
+    /// The page sizes of regions, a bit each.
+    pub page_size_cap: u64,
+    /// The identifier of the vendor.
+    pub vendor_id: u32,
+    /// The vendor's number of the device.
+    pub vendor_part_id: u32,
+    /// The version of the hardware.
+    pub hw_ver: u32,
+    /// The number of queue pairs.
+    pub max_qp: u32,
+    /// The number of requests, or receives, of a queue pair.
+    pub max_qp_wr: u32,
+    /// A set of `IBV_DEVICE_…`.
+    pub device_cap_flags: u32,
+    /// The number of segments of a request or receive.
+    pub max_sge: u32,
+    /// The number of segments of an RDMA read.
+    pub max_sge_rd: u32,
+    /// The number of completion queues.
+    pub max_cq: u32,
+    /// The number of completions of a queue.
+    pub max_cqe: u32,
+    /// The number of memory regions.
+    pub max_mr: u32,
+    /// The number of protection domains.
+    pub max_pd: u32,
+    /// The number of RDMA reads and atomics of the peer that a queue pair serves at a time.
+    pub max_qp_rd_atom: u32,
+    /// The same number of the whole device.
+    pub max_res_rd_atom: u32,
+    /// The number of RDMA reads and atomics that a queue pair has in flight.
+    pub max_qp_init_rd_atom: u32,
+    /// How far atomics are atomic: 0 not at all, 1 on this device, 2 with processors.
+    pub atomic_cap: u32,
+    /// The number of memory windows.
+    pub max_mw: u32,
+    /// The number of multicast groups.
+    pub max_mcast_grp: u32,
+    /// The number of queue pairs of one multicast group.
+    pub max_mcast_qp_attach: u32,
+    /// The number of queue pairs of all multicast groups.
+    pub max_total_mcast_qp_attach: u32,
+    /// The number of address handles.
+    pub max_ah: u32,
+    /// The number of shared receive queues.
+    pub max_srq: u32,
+    /// The number of receives of a shared receive queue.
+    pub max_srq_wr: u32,
+    /// The number of segments of a receive of a shared receive queue.
+    pub max_srq_sge: u32,
+    /// The number of partition keys.
+    pub max_pkeys: u16,
+    /// The code of the time that an acknowledgement takes on this device.
+    pub local_ca_ack_delay: u8,
+    /// The number of ports; the first is 1.
+    pub phys_port_cnt: u8,
+}
+
+impl DeviceAttributes {
+    fn new(c: &ibv_device_attr) -> Self {
+        let number = |value: i32| u32::try_from(value).unwrap_or(0);
+        Self {
+            firmware: text(&c.fw_ver),
+            node_guid: u64::from_be(c.node_guid),
+            sys_image_guid: u64::from_be(c.sys_image_guid),
+            max_mr_size: c.max_mr_size,
+            page_size_cap: c.page_size_cap,
+            vendor_id: c.vendor_id,
+            vendor_part_id: c.vendor_part_id,
+            hw_ver: c.hw_ver,
+            max_qp: number(c.max_qp),
+            max_qp_wr: number(c.max_qp_wr),
+            device_cap_flags: c.device_cap_flags,
+            max_sge: number(c.max_sge),
+            max_sge_rd: number(c.max_sge_rd),
+            max_cq: number(c.max_cq),
+            max_cqe: number(c.max_cqe),
+            max_mr: number(c.max_mr),
+            max_pd: number(c.max_pd),
+            max_qp_rd_atom: number(c.max_qp_rd_atom),
+            max_res_rd_atom: number(c.max_res_rd_atom),
+            max_qp_init_rd_atom: number(c.max_qp_init_rd_atom),
+            atomic_cap: c.atomic_cap,
+            max_mw: number(c.max_mw),
+            max_mcast_grp: number(c.max_mcast_grp),
+            max_mcast_qp_attach: number(c.max_mcast_qp_attach),
+            max_total_mcast_qp_attach: number(c.max_total_mcast_qp_attach),
+            max_ah: number(c.max_ah),
+            max_srq: number(c.max_srq),
+            max_srq_wr: number(c.max_srq_wr),
+            max_srq_sge: number(c.max_srq_sge),
+            max_pkeys: c.max_pkeys,
+            local_ca_ack_delay: c.local_ca_ack_delay,
+            phys_port_cnt: c.phys_port_cnt,
+        }
+    }
+}
+
+/// What a device offers of on-demand paging: sets of `IBV_ODP_SUPPORT_…` for each kind of queue
+/// pair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OnDemandPaging {
+    /// Whether regions can be registered with [`Access::ON_DEMAND`](super::Access::ON_DEMAND).
+    pub is_supported: bool,
+    /// Operations of reliable connections.
+    pub reliable_connected: u32,
+    /// Operations of unreliable connections.
+    pub unreliable_connected: u32,
+    /// Operations of datagrams.
+    pub datagram: u32,
+}
+
+impl Context {
+    /// A context that belongs to another object.
+    ///
+    /// # Safety
+    /// It must stay open as long as its owner lives.
+    pub(crate) unsafe fn owned_by(raw: NonNull<ibv_context>, owner: Owner) -> Self {
+        Self { inner: Arc::new(Inner { raw, owner: Some(owner) }) }
+    }
+
+    /// The object of the library, valid as long as this handle.
+    #[must_use]
+    pub fn raw(&self) -> *mut ibv_context {
+        self.inner.raw.as_ptr()
+    }
+
+    /// The name of the device.
+    #[must_use]
+    pub fn name(&self) -> String {
+        // SAFETY: the context is open, and its device lives as long as it does.
+        let device = unsafe { (*self.raw()).device };
+        // SAFETY: as above; the name is never changed.
+        text(unsafe { &(*device).name })
+    }
+
+    /// Whether it is an iWARP device.
+    #[must_use]
+    pub fn is_iwarp(&self) -> bool {
+        // SAFETY: as for the name.
+        let device = unsafe { (*self.raw()).device };
+        // SAFETY: as above.
+        unsafe { (*device).node_type == sys::IBV_NODE_RNIC }
+    }
+
+    /// The number of completion vectors.
+    #[must_use]
+    pub fn completion_vectors(&self) -> u32 {
+        u32::try_from(field!(self.raw(), num_comp_vectors)).unwrap_or(0)
+    }
+
+    /// The attributes of the device (ibv_query_device(3)).
+    ///
+    /// # Errors
+    /// That of the kernel.
+    pub fn query(&self) -> Result<DeviceAttributes> {
+        let mut attributes = MaybeUninit::<ibv_device_attr>::zeroed();
+        // SAFETY: the context is open and the memory of the type's size.
+        let code =
+            unsafe { (library!(verbs).ibv_query_device)(self.raw(), attributes.as_mut_ptr()) };
+        Error::check("ibv_query_device", code)?;
+        // SAFETY: it was zeroed, which is a value of the type, and then filled.
+        Ok(DeviceAttributes::new(&unsafe { attributes.assume_init() }))
+    }
+
+    /// What the device offers of on-demand paging; all empty where it has none
+    /// (ibv_query_device_ex(3)).
+    ///
+    /// # Errors
+    /// That of the kernel.
+    pub fn on_demand_paging(&self) -> Result<OnDemandPaging> {
+        const FIELD: usize = offset_of!(verbs_context_tail, query_device_ex);
+        // SAFETY: the context is open.
+        let Some(tail) = (unsafe { extended(self.raw(), FIELD) }) else {
+            return Ok(OnDemandPaging::default());
+        };
+        // SAFETY: the context reaches to this field, which never changes.
+        let Some(query) = (unsafe { (*tail).query_device_ex }) else {
+            return Ok(OnDemandPaging::default());
+        };
+        let mut attributes = MaybeUninit::<ibv_device_attr_ex>::zeroed();
+        let size = size_of::<ibv_device_attr_ex>();
+        // SAFETY: the context is open and the memory of the size that is given.
+        let code = unsafe { query(self.raw(), null(), attributes.as_mut_ptr(), size) };
+        match Error::check("ibv_query_device_ex", code) {
+            Err(error) if matches!(error.errno, libc::EOPNOTSUPP | libc::ENOSYS) => {
+                return Ok(OnDemandPaging::default());
+            }
+            outcome => outcome?,
+        }
+        // SAFETY: it was zeroed, which is a value of the type, and then filled.
+        let caps = unsafe { attributes.assume_init() }.odp_caps;
+        Ok(OnDemandPaging {
+            is_supported: caps.general_caps & sys::IBV_ODP_SUPPORT != 0,
+            reliable_connected: caps.rc_odp_caps,
+            unreliable_connected: caps.uc_odp_caps,
+            datagram: caps.ud_odp_caps,
+        })
+    }
+
+    /// The descriptor that is readable when there is an asynchronous event
+    /// ([`take_async_event`](Self::take_async_event)).
+    #[must_use]
+    pub fn async_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the context is open.
+        let fd = unsafe { (*self.raw()).async_fd };
+        // SAFETY: the descriptor is open as long as the context, which the borrow keeps.
+        unsafe { BorrowedFd::borrow_raw(fd) }
+    }
+}
+
+impl AsFd for Context {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.async_fd()
+    }
+}
+
+/// Handles of the same open device are equal.
+impl PartialEq for Context {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw() == other.raw()
+    }
+}
+
+impl Eq for Context {}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Context").field(&self.name()).finish()
+    }
+}

@@ -1,0 +1,65 @@
+//! Protection domains.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use super::{Context, Error, Owner, Result, library, object};
+use crate::sys::verbs::ibv_pd;
+
+object! {
+    /// A protection domain (ibv_alloc_pd(3)): queue pairs reach only memory, windows and address
+    /// handles of their own domain.
+    ProtectionDomain(ibv_pd) { context: Context, owner: Option<Owner> }
+}
+
+impl ProtectionDomain {
+    /// Allocates a domain on the device.
+    ///
+    /// # Errors
+    /// `ENOMEM`: the device has no domain left.
+    pub fn new(context: &Context) -> Result<Arc<Self>> {
+        // SAFETY: the context is open.
+        let raw = unsafe { (library!(verbs).ibv_alloc_pd)(context.raw()) };
+        match NonNull::new(raw) {
+            Some(raw) => Ok(Arc::new(Self { raw, context: context.clone(), owner: None })),
+            None => Err(Error::last("ibv_alloc_pd")),
+        }
+    }
+
+    /// A domain that belongs to another object.
+    ///
+    /// # Safety
+    /// It must live as long as its owner.
+    pub(crate) unsafe fn owned_by(
+        raw: NonNull<ibv_pd>,
+        context: Context,
+        owner: Owner,
+    ) -> Arc<Self> {
+        Arc::new(Self { raw, context, owner: Some(owner) })
+    }
+
+    /// The device that it is of.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+}
+
+/// Two handles of the same domain are equal: each identifier has a handle of its own of the
+/// default domain of its device.
+impl PartialEq for ProtectionDomain {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw == other.raw
+    }
+}
+
+impl Eq for ProtectionDomain {}
+
+impl Drop for ProtectionDomain {
+    fn drop(&mut self) {
+        if self.owner.is_none() {
+            // SAFETY: it is ours, objects of the domain keep it and so are gone; freed once.
+            let _ = unsafe { (library!(verbs).ibv_dealloc_pd)(self.raw()) };
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Memory that can be registered.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::{self, NonNull};
+
+/// Memory of the program that a [`MemoryRegion`](super::MemoryRegion) can own: zeroed pages, or
+/// what a vector held.
+#[derive(Debug)]
+pub struct Memory {
+    start: NonNull<u8>,
+    length: usize,
+    layout: Layout,
+}
+
+// SAFETY: it is plain memory with one owner.
+unsafe impl Send for Memory {}
+// SAFETY: a shared reference gives no access to the bytes but through raw pointers.
+unsafe impl Sync for Memory {}
+
+/// Alignment of zeroed memory: a page, so that no registration shares a page with other data.
+const PAGE: usize = 4096;
+
+impl Memory {
+    /// Zeroed memory of that many bytes, at the beginning of a page.
+    ///
+    /// # Panics
+    /// As a vector's allocation: when the length exceeds `isize::MAX`, or no memory is left.
+    #[must_use]
+    pub fn zeroed(length: usize) -> Self {
+        let Ok(layout) = Layout::from_size_align(length.max(1), PAGE) else {
+            panic!("capacity overflow: {length} bytes");
+        };
+        // SAFETY: the layout has a size above 0.
+        let start = unsafe { alloc_zeroed(layout) };
+        let Some(start) = NonNull::new(start) else { std::alloc::handle_alloc_error(layout) };
+        Self { start, length, layout }
+    }
+
+    /// Its length in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether it has no byte.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Its first byte. The device may write the memory while it is registered.
+    #[must_use]
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+}
+
+impl From<&[u8]> for Memory {
+    /// A copy of the bytes.
+    fn from(bytes: &[u8]) -> Self {
+        let memory = Self::zeroed(bytes.len());
+        // SAFETY: the new memory has as many bytes, and does not overlap.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), memory.as_ptr(), bytes.len()) };
+        memory
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated with that layout and is freed once.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) };
+    }
+}

@@ -1,0 +1,134 @@
+//! Verbs: devices, memory, queues, and posts (libibverbs).
+//!
+//! Each object keeps its parents alive, and its drop destroys it, so that no order of drops is
+//! wrong. Any thread may use any object at any time.
+//!
+//! # Memory
+//! A [`MemoryRegion`] owns its memory, which the program copies into and out of: the device and
+//! the peer may write it at any time, so it is never borrowed. A post refers to ranges of regions
+//! ([`Segment`]) and keeps them registered until its completion is taken.
+//!
+//! # Layers
+//! [`QueuePair::post_send`], [`QueuePair::post_receive`] and [`CompletionQueue::poll`] check what
+//! C leaves to the caller, and remember what is in flight. Programs that keep such records
+//! themselves use the calls whose names end in `raw`, which add nothing to those of C.
+
+mod access;
+mod address_handle;
+mod async_event;
+mod batch;
+mod channel;
+mod completion;
+mod completion_queue;
+mod device;
+mod domain;
+mod in_flight;
+mod memory;
+mod port;
+mod post;
+mod post_raw;
+mod queue_pair;
+mod queue_pair_raw;
+mod region;
+mod shared_receive;
+mod state;
+mod window;
+
+pub use access::{Access, SendFlags};
+pub use address_handle::{AddressHandle, AddressVector, Gid, GlobalRoute};
+pub use async_event::{AsyncEvent, DeviceEvent, PortEvent, QueuePairEvent, SharedReceiveEvent};
+pub use batch::{SendBatch, SendOperations};
+pub use channel::CompletionChannel;
+pub use completion::{Completion, CompletionKind, CompletionStatus};
+pub use completion_queue::CompletionQueue;
+pub use device::{Context, DeviceAttributes, DeviceEntry, OnDemandPaging, devices};
+pub use domain::ProtectionDomain;
+pub use memory::Memory;
+pub use port::{LinkLayer, PortAttributes, PortState};
+pub use post::{Data, Operation, RemoteAddress, Segment, SendRequest};
+pub use post_raw::{Plain, Post, What, WindowBind};
+pub use queue_pair::{Capabilities, QueuePair, QueuePairInit, QueuePairKind};
+pub use region::MemoryRegion;
+pub use shared_receive::{SharedReceiveAttributes, SharedReceiveQueue};
+pub use state::{Mtu, QueuePairState, ReceiveSide, SendSide, Service};
+pub use window::{MemoryWindow, WindowKind};
+
+pub use crate::error::{Error, Result, Subject};
+pub use crate::sys::verbs::{ibv_sge as Sge, ibv_wc as WorkCompletion};
+
+pub(crate) use completion_queue::Records;
+pub(crate) use in_flight::{InFlight, Order};
+pub(crate) use queue_pair::{Parts, QueueRecords};
+
+use std::any::Any;
+use std::sync::Arc;
+
+/// What an object that this crate did not create belongs to; the object lives as long as this.
+pub type Owner = Arc<dyn Any + Send + Sync>;
+
+/// The functions of a library, for objects that exist only because the library was opened.
+macro_rules! library {
+    ($table:ident) => {
+        match crate::sys::libraries() {
+            Ok(libraries) => &libraries.$table,
+            Err(_) => unreachable!("an object of a library that was never opened"),
+        }
+    };
+}
+pub(crate) use library;
+
+/// A field of a live object of the library, which the library may write in another thread: the
+/// read is volatile and gives the value before or after.
+macro_rules! field {
+    ($object:expr, $($field:ident).+) => {{
+        // SAFETY: the object is alive, so the field lies in it.
+        let field = unsafe { &raw const (*$object).$($field).+ };
+        // SAFETY: as above; the memory holds a value of the type at any time.
+        unsafe { field.read_volatile() }
+    }};
+}
+pub(crate) use field;
+
+/// A type around a pointer to an object of the library.
+macro_rules! object {
+    ($(#[$doc:meta])* $name:ident($raw:ident) {
+        $($(#[$attribute:meta])* $visible:vis $field:ident: $type:ty),* $(,)?
+    }) => {
+        $(#[$doc])*
+        pub struct $name {
+            raw: std::ptr::NonNull<$raw>,
+            $($(#[$attribute])* $visible $field: $type,)*
+        }
+
+        // SAFETY: the library's calls on the object are thread safe, and fields that are read
+        // directly never change or are read with `field!`.
+        unsafe impl Send for $name {}
+        // SAFETY: as for Send.
+        unsafe impl Sync for $name {}
+
+        impl $name {
+            /// The object of the library, valid as long as this one.
+            #[inline]
+            pub fn raw(&self) -> *mut $raw {
+                self.raw.as_ptr()
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_tuple(stringify!($name)).field(&self.raw).finish()
+            }
+        }
+    };
+}
+pub(crate) use object;
+
+/// The key of an object in the field of C that has a pointer.
+pub(crate) fn key_to_pointer(key: u64) -> *mut std::ffi::c_void {
+    std::ptr::without_provenance_mut(key as usize)
+}
+
+/// The key in such a field.
+pub(crate) fn pointer_to_key(pointer: *mut std::ffi::c_void) -> u64 {
+    pointer.addr() as u64
+}

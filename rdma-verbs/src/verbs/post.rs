@@ -1,0 +1,245 @@
+//! Requests of the send queue, and the memory that posts refer to.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::in_flight::Uses;
+use super::region::RegionUse;
+use super::{
+    AddressHandle, Error, MemoryRegion, QueuePair, QueuePairKind, Result, SendFlags, Sge, What,
+};
+
+/// A range of a memory region.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    region: Arc<MemoryRegion>,
+    sge: Sge,
+}
+
+impl Segment {
+    pub(super) fn new(region: &Arc<MemoryRegion>, range: Range<usize>) -> Result<Self> {
+        let outside = Error::new("segment", libc::EFAULT).on(region.subject());
+        let length = range.end.checked_sub(range.start).filter(|_| range.end <= region.len());
+        let length = length.and_then(|length| u32::try_from(length).ok()).ok_or(outside)?;
+        let addr = region.address().wrapping_add(range.start as u64);
+        Ok(Self { region: Arc::clone(region), sge: Sge { addr, length, lkey: region.local_key() } })
+    }
+
+    /// The region.
+    #[must_use]
+    pub fn region(&self) -> &Arc<MemoryRegion> {
+        &self.region
+    }
+
+    /// The address of its first byte, by which posts and peers name it.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.sge.addr
+    }
+
+    /// Its length in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.sge.length as usize
+    }
+
+    /// Whether it has no byte.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sge.length == 0
+    }
+}
+
+/// The form in C of segments, and the use of their regions.
+pub(super) fn gather(
+    segments: &[Segment],
+    call: &'static str,
+) -> Result<(Vec<Sge>, Vec<RegionUse>)> {
+    let regions = segments.iter().map(|segment| RegionUse::new(&segment.region, call));
+    let regions = regions.collect::<Result<Vec<_>>>()?;
+    Ok((segments.iter().map(|segment| segment.sge).collect(), regions))
+}
+
+/// The local side of a request.
+#[derive(Clone, Copy, Debug)]
+pub enum Data<'a> {
+    /// Ranges of regions, sent from or, for an RDMA read or an atomic, written to.
+    Segments(&'a [Segment]),
+    /// Bytes that are copied with the request itself and need no registration; at most
+    /// [`Capabilities::max_inline_data`](super::Capabilities) in all. Sends and writes only.
+    Inline(&'a [&'a [u8]]),
+}
+
+/// Memory of the peer, from an address on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemoteAddress {
+    /// The address, as the peer registered it.
+    pub address: u64,
+    /// The peer's remote key.
+    pub key: u32,
+}
+
+/// What a request does.
+#[derive(Clone, Copy, Debug)]
+pub enum Operation<'a> {
+    /// Sends a message.
+    Send,
+    /// Sends a message with 32 bits of immediate data.
+    SendImmediate(u32),
+    /// Sends a message and invalidates a key of the peer.
+    SendInvalidate(u32),
+    /// Writes to the peer's memory.
+    Write(RemoteAddress),
+    /// Writes to the peer's memory and completes a receive of the peer with immediate data.
+    WriteImmediate(RemoteAddress, u32),
+    /// Reads from the peer's memory.
+    Read(RemoteAddress),
+    /// Adds to 64 bits of the peer's memory and returns what they were.
+    FetchAdd {
+        /// The bits, at a multiple of eight.
+        remote: RemoteAddress,
+        /// What is added.
+        add: u64,
+    },
+    /// Replaces 64 bits of the peer's memory if they have a value, and returns what they were.
+    CompareSwap {
+        /// The bits, at a multiple of eight.
+        remote: RemoteAddress,
+        /// The value that they must have.
+        compare: u64,
+        /// The value that they get.
+        swap: u64,
+    },
+    /// Invalidates a key of this side, of a window of type 2 for example.
+    Invalidate(u32),
+    /// Sends a datagram.
+    Datagram {
+        /// Where to.
+        handle: &'a Arc<AddressHandle>,
+        /// The number of the queue pair there.
+        queue_pair: u32,
+        /// The queue key of that queue pair.
+        queue_key: u32,
+        /// Immediate data.
+        immediate: Option<u32>,
+    },
+}
+
+/// A request of the send queue (ibv_post_send(3)).
+#[derive(Clone, Copy, Debug)]
+pub struct SendRequest<'a> {
+    /// What the program calls it; its completion has the same.
+    pub id: u64,
+    /// What it does.
+    pub operation: Operation<'a>,
+    /// The local side.
+    pub data: Data<'a>,
+    /// How it is sent. Without [`SendFlags::SIGNALED`] a success has no completion, and what it
+    /// refers to is kept until a later request completes.
+    pub flags: SendFlags,
+}
+
+impl<'a> SendRequest<'a> {
+    /// A request with a completion.
+    #[must_use]
+    pub const fn new(id: u64, operation: Operation<'a>, data: Data<'a>) -> Self {
+        Self { id, operation, data, flags: SendFlags::SIGNALED }
+    }
+}
+
+impl<'a> Operation<'a> {
+    pub(super) fn to_raw(self) -> What<'a> {
+        match self {
+            Self::Send => What::Send,
+            Self::SendImmediate(data) => What::SendImmediate { data: data.to_be() },
+            Self::SendInvalidate(key) => What::SendInvalidate { key },
+            Self::Write(RemoteAddress { address, key }) => What::Write { address, key },
+            Self::WriteImmediate(RemoteAddress { address, key }, data) => {
+                What::WriteImmediate { address, key, data: data.to_be() }
+            }
+            Self::Read(RemoteAddress { address, key }) => What::Read { address, key },
+            Self::FetchAdd { remote: RemoteAddress { address, key }, add } => {
+                What::FetchAdd { address, key, add }
+            }
+            Self::CompareSwap { remote: RemoteAddress { address, key }, compare, swap } => {
+                What::CompareSwap { address, key, compare, swap }
+            }
+            Self::Invalidate(key) => What::Invalidate { key },
+            Self::Datagram { handle, queue_pair, queue_key, immediate: None } => {
+                What::Datagram { handle, number: queue_pair, key: queue_key }
+            }
+            Self::Datagram { handle, queue_pair, queue_key, immediate: Some(data) } => {
+                let data = data.to_be();
+                What::DatagramImmediate { handle, number: queue_pair, key: queue_key, data }
+            }
+        }
+    }
+
+    /// Whether queue pairs of the kind can do it.
+    const fn fits(self, kind: QueuePairKind) -> bool {
+        match self {
+            Self::Datagram { .. } => matches!(kind, QueuePairKind::Datagram),
+            Self::Read(_) | Self::FetchAdd { .. } | Self::CompareSwap { .. } => {
+                matches!(kind, QueuePairKind::ReliableConnected)
+            }
+            _ => !matches!(kind, QueuePairKind::Datagram),
+        }
+    }
+}
+
+/// A request that was checked: its segments in C and what it uses.
+pub(super) struct Checked {
+    pub(super) sges: Vec<Sge>,
+    pub(super) is_inline: bool,
+    pub(super) uses: Uses,
+}
+
+impl SendRequest<'_> {
+    /// Checks what C leaves to the caller.
+    pub(super) fn check(&self, queue_pair: &QueuePair, call: &'static str) -> Result<Checked> {
+        let refused = |errno| Err(Error::new(call, errno).on(queue_pair.subject()));
+        if !self.operation.fits(queue_pair.kind()) {
+            return refused(libc::EINVAL);
+        }
+        if matches!(
+            (self.operation, self.data),
+            (Operation::Invalidate(_), Data::Segments([_, ..]))
+        ) {
+            return refused(libc::EINVAL);
+        }
+        let limits = queue_pair.capabilities();
+        let mut uses = Uses::default();
+        if let Operation::Datagram { handle, .. } = self.operation {
+            if handle.domain() != queue_pair.domain() {
+                return refused(libc::EPERM);
+            }
+            uses._handle = Some(Arc::clone(handle));
+        }
+        let (sges, is_inline) = match self.data {
+            Data::Segments(segments) => {
+                let (sges, regions) = gather(segments, call)?;
+                uses._regions = regions;
+                (sges, false)
+            }
+            Data::Inline(parts) => {
+                let length = parts.iter().map(|part| part.len()).sum::<usize>();
+                if !self.operation.to_raw().takes_inline() {
+                    return refused(libc::EINVAL);
+                }
+                if length > limits.max_inline_data as usize {
+                    return refused(libc::EMSGSIZE);
+                }
+                let sge = |part: &&[u8]| Sge {
+                    addr: part.as_ptr().expose_provenance() as u64,
+                    length: part.len() as u32,
+                    lkey: 0,
+                };
+                (parts.iter().map(sge).collect(), true)
+            }
+        };
+        if sges.len() > limits.max_send_sge as usize {
+            return refused(libc::EINVAL);
+        }
+        Ok(Checked { sges, is_inline, uses })
+    }
+}

@@ -1,0 +1,223 @@
+//! Requests in a form near to C, for programs that keep records of their posts themselves.
+#![allow(non_camel_case_types, reason = "part of a type of C")]
+
+use std::mem::{MaybeUninit, offset_of};
+use std::ptr::{self, null_mut};
+
+use super::{AddressHandle, MemoryRegion, MemoryWindow, Sge};
+use crate::sys::verbs::{self as sys, ibv_send_wr, ibv_send_wr_wr, rdma_wr};
+
+/// A request of the send queue (ibv_post_send(3)).
+#[derive(Debug)]
+pub struct Post<'a> {
+    /// The identifier that its completion has.
+    pub id: u64,
+    /// A set of `IBV_SEND_…`.
+    pub flags: u32,
+    /// The local side.
+    pub segments: &'a [Sge],
+    /// What it does.
+    pub what: What<'a>,
+}
+
+/// What a request does. Addresses and keys are the peer's. Immediate data are sent in the byte
+/// order that they have: C asks for network order, and some protocols send that of the machine.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the fields are those of `struct ibv_send_wr`")]
+pub enum What<'a> {
+    /// `IBV_WR_SEND`
+    Send,
+    /// `IBV_WR_SEND_WITH_IMM`
+    SendImmediate { data: u32 },
+    /// `IBV_WR_SEND_WITH_INV`
+    SendInvalidate { key: u32 },
+    /// `IBV_WR_RDMA_WRITE`
+    Write { address: u64, key: u32 },
+    /// `IBV_WR_RDMA_WRITE_WITH_IMM`
+    WriteImmediate { address: u64, key: u32, data: u32 },
+    /// `IBV_WR_RDMA_READ`
+    Read { address: u64, key: u32 },
+    /// `IBV_WR_ATOMIC_FETCH_AND_ADD`
+    FetchAdd { address: u64, key: u32, add: u64 },
+    /// `IBV_WR_ATOMIC_CMP_AND_SWP`
+    CompareSwap { address: u64, key: u32, compare: u64, swap: u64 },
+    /// `IBV_WR_LOCAL_INV`
+    Invalidate { key: u32 },
+    /// `IBV_WR_SEND` of a datagram; the handle must live until it completes.
+    Datagram { handle: &'a AddressHandle, number: u32, key: u32 },
+    /// `IBV_WR_SEND_WITH_IMM` of a datagram.
+    DatagramImmediate { handle: &'a AddressHandle, number: u32, key: u32, data: u32 },
+}
+
+/// What a request with one segment and no further argument does, which most requests are.
+/// Addresses and keys are the peer's.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the fields are those of `struct ibv_send_wr`")]
+pub enum Plain {
+    /// `IBV_WR_SEND`
+    Send,
+    /// `IBV_WR_RDMA_WRITE`
+    Write { address: u64, key: u32 },
+    /// `IBV_WR_RDMA_READ`
+    Read { address: u64, key: u32 },
+}
+
+impl Plain {
+    /// Writes the form in C, which borrows the segment. Only the fields that such a request has
+    /// are written.
+    #[inline(always)]
+    pub(super) fn write_c(
+        self,
+        id: u64,
+        flags: u32,
+        segment: &Sge,
+        request: &mut MaybeUninit<ibv_send_wr>,
+    ) {
+        let (opcode, remote) = match self {
+            Self::Send => (sys::IBV_WR_SEND, None),
+            Self::Write { address, key } => (sys::IBV_WR_RDMA_WRITE, Some((address, key))),
+            Self::Read { address, key } => (sys::IBV_WR_RDMA_READ, Some((address, key))),
+        };
+        let head = ibv_send_wr_head {
+            wr_id: id,
+            next: null_mut(),
+            sg_list: ptr::from_ref(segment).cast_mut(),
+            num_sge: 1,
+            opcode,
+            send_flags: flags,
+            imm_or_key: 0,
+        };
+        let request = request.as_mut_ptr();
+        if let Some((remote_addr, rkey)) = remote {
+            let rdma = rdma_wr { remote_addr, rkey };
+            // SAFETY: an RDMA request begins with these fields, and the memory is large enough.
+            unsafe { request.cast::<ibv_send_wr_rdma>().write(ibv_send_wr_rdma { head, rdma }) };
+        } else {
+            // SAFETY: every request begins with these fields.
+            unsafe { request.cast::<ibv_send_wr_head>().write(head) };
+        }
+    }
+}
+
+/// The fields of every request; the others depend on the operation.
+#[repr(C)]
+struct ibv_send_wr_head {
+    wr_id: u64,
+    next: *mut ibv_send_wr,
+    sg_list: *mut Sge,
+    num_sge: i32,
+    opcode: u32,
+    send_flags: u32,
+    imm_or_key: u32,
+}
+
+#[repr(C)]
+struct ibv_send_wr_rdma {
+    head: ibv_send_wr_head,
+    rdma: rdma_wr,
+}
+
+const _: () = {
+    assert!(offset_of!(ibv_send_wr_head, num_sge) == offset_of!(ibv_send_wr, num_sge));
+    assert!(offset_of!(ibv_send_wr_head, opcode) == offset_of!(ibv_send_wr, opcode));
+    assert!(offset_of!(ibv_send_wr_head, send_flags) == offset_of!(ibv_send_wr, send_flags));
+    assert!(offset_of!(ibv_send_wr_head, imm_or_key) == offset_of!(ibv_send_wr, imm_or_key));
+    assert!(offset_of!(ibv_send_wr_rdma, rdma) == offset_of!(ibv_send_wr, wr));
+};
+
+impl What<'_> {
+    /// Whether the bytes can be copied with the request itself (`IBV_SEND_INLINE`).
+    #[inline(always)]
+    #[must_use]
+    pub const fn takes_inline(self) -> bool {
+        !matches!(
+            self,
+            Self::Read { .. }
+                | Self::FetchAdd { .. }
+                | Self::CompareSwap { .. }
+                | Self::Invalidate { .. }
+        )
+    }
+}
+
+impl Post<'_> {
+    /// The form in C; it borrows the segments and the address handle.
+    #[inline(always)]
+    pub(super) fn to_c(&self) -> ibv_send_wr {
+        let rdma =
+            |address, key| ibv_send_wr_wr { rdma: rdma_wr { remote_addr: address, rkey: key } };
+        let none = rdma(0, 0);
+        let (opcode, imm_or_key, wr) = match self.what {
+            What::Send => (sys::IBV_WR_SEND, 0, none),
+            What::SendImmediate { data } => (sys::IBV_WR_SEND_WITH_IMM, data, none),
+            What::Invalidate { key } => (sys::IBV_WR_LOCAL_INV, key, none),
+            What::SendInvalidate { key } => (sys::IBV_WR_SEND_WITH_INV, key, none),
+            What::Write { address, key } => (sys::IBV_WR_RDMA_WRITE, 0, rdma(address, key)),
+            What::WriteImmediate { address, key, data } => {
+                (sys::IBV_WR_RDMA_WRITE_WITH_IMM, data, rdma(address, key))
+            }
+            What::Read { address, key } => (sys::IBV_WR_RDMA_READ, 0, rdma(address, key)),
+            What::FetchAdd { address, key, add } => {
+                (sys::IBV_WR_ATOMIC_FETCH_AND_ADD, 0, atomic(address, key, add, 0))
+            }
+            What::CompareSwap { address, key, compare, swap } => {
+                (sys::IBV_WR_ATOMIC_CMP_AND_SWP, 0, atomic(address, key, compare, swap))
+            }
+            What::Datagram { handle, number, key } => {
+                (sys::IBV_WR_SEND, 0, datagram(handle, number, key))
+            }
+            What::DatagramImmediate { handle, number, key, data } => {
+                (sys::IBV_WR_SEND_WITH_IMM, data, datagram(handle, number, key))
+            }
+        };
+        ibv_send_wr {
+            wr_id: self.id,
+            next: null_mut(),
+            sg_list: self.segments.as_ptr().cast_mut(),
+            num_sge: i32::try_from(self.segments.len()).unwrap_or(i32::MAX),
+            opcode,
+            send_flags: self.flags,
+            imm_or_key,
+            wr,
+            remote_srqn: 0,
+            bind_mw: NO_BIND,
+        }
+    }
+}
+
+fn datagram(handle: &AddressHandle, number: u32, key: u32) -> ibv_send_wr_wr {
+    let to = sys::ud_wr { ah: handle.raw(), remote_qpn: number, remote_qkey: key };
+    ibv_send_wr_wr { ud: to }
+}
+
+fn atomic(address: u64, key: u32, compare_add: u64, swap: u64) -> ibv_send_wr_wr {
+    ibv_send_wr_wr { atomic: sys::atomic_wr { remote_addr: address, compare_add, swap, rkey: key } }
+}
+
+/// The fields of a bind in a request that does not bind.
+pub(super) const NO_BIND: sys::bind_mw_wr = sys::bind_mw_wr {
+    mw: null_mut(),
+    rkey: 0,
+    bind_info: sys::ibv_mw_bind_info { mr: null_mut(), addr: 0, length: 0, mw_access_flags: 0 },
+};
+
+/// The bind of a window.
+#[derive(Debug)]
+pub struct WindowBind<'a> {
+    /// The identifier that its completion has.
+    pub id: u64,
+    /// A set of `IBV_SEND_…`.
+    pub flags: u32,
+    /// The window.
+    pub window: &'a MemoryWindow,
+    /// The region; some libraries require one even for an empty range.
+    pub region: Option<&'a MemoryRegion>,
+    /// The first byte, by the region's address.
+    pub address: u64,
+    /// The number of bytes; 0 ends the binding.
+    pub length: u64,
+    /// A set of `IBV_ACCESS_…`.
+    pub access: u32,
+    /// The new key of a window of type 2.
+    pub key: u32,
+}

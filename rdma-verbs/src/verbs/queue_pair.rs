@@ -1,0 +1,444 @@
+//! Queue pairs.
+
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+
+use super::batch::{self, SendOperations};
+use super::in_flight::{InFlight, Order, Posted, Uses};
+use super::post::gather;
+use super::region::RegionUse;
+use super::{
+    Access, CompletionQueue, Error, Gid, MemoryRegion, MemoryWindow, Owner, Post, ProtectionDomain,
+    Result, Segment, SendFlags, SendRequest, SharedReceiveQueue, Subject, WindowBind,
+    key_to_pointer, library, object,
+};
+use crate::sys::verbs::{
+    self as sys, ibv_mw_bind_info, ibv_qp, ibv_qp_cap, ibv_qp_ex, ibv_qp_init_attr,
+};
+
+/// What a queue pair carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueuePairKind {
+    /// A reliable connection (RC).
+    ReliableConnected,
+    /// An unreliable connection (UC): sends and writes, which may be lost.
+    UnreliableConnected,
+    /// Datagrams (UD).
+    Datagram,
+}
+
+impl QueuePairKind {
+    pub(crate) const fn value(self) -> u32 {
+        match self {
+            Self::ReliableConnected => sys::IBV_QPT_RC,
+            Self::UnreliableConnected => sys::IBV_QPT_UC,
+            Self::Datagram => sys::IBV_QPT_UD,
+        }
+    }
+}
+
+/// The size of a queue pair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// The number of requests that the send queue holds.
+    pub max_send_wr: u32,
+    /// The number of receives that the receive queue holds.
+    pub max_recv_wr: u32,
+    /// The number of segments of one request.
+    pub max_send_sge: u32,
+    /// The number of segments of one receive.
+    pub max_recv_sge: u32,
+    /// The number of bytes that can be copied with a request ([`Data::Inline`](super::Data)).
+    pub max_inline_data: u32,
+}
+
+impl Capabilities {
+    pub(crate) const fn to_c(self) -> ibv_qp_cap {
+        ibv_qp_cap {
+            max_send_wr: self.max_send_wr,
+            max_recv_wr: self.max_recv_wr,
+            max_send_sge: self.max_send_sge,
+            max_recv_sge: self.max_recv_sge,
+            max_inline_data: self.max_inline_data,
+        }
+    }
+
+    pub(crate) const fn from_c(cap: &ibv_qp_cap) -> Self {
+        Self {
+            max_send_wr: cap.max_send_wr,
+            max_recv_wr: cap.max_recv_wr,
+            max_send_sge: cap.max_send_sge,
+            max_recv_sge: cap.max_recv_sge,
+            max_inline_data: cap.max_inline_data,
+        }
+    }
+}
+
+/// What a queue pair is created from (ibv_create_qp(3)).
+#[derive(Clone, Copy, Debug)]
+pub struct QueuePairInit<'a> {
+    /// The key by which asynchronous events name it.
+    pub key: u64,
+    /// Where its requests complete.
+    pub send_queue: &'a Arc<CompletionQueue>,
+    /// Where its receives complete.
+    pub receive_queue: &'a Arc<CompletionQueue>,
+    /// The queue that it takes its receives from instead of one of its own.
+    pub shared: Option<&'a Arc<SharedReceiveQueue>>,
+    /// Its least size.
+    pub capabilities: Capabilities,
+    /// What it carries.
+    pub kind: QueuePairKind,
+}
+
+impl QueuePairInit<'_> {
+    /// The form in C; it borrows the queues.
+    pub(super) fn to_c(self) -> ibv_qp_init_attr {
+        ibv_qp_init_attr {
+            qp_context: key_to_pointer(self.key),
+            send_cq: self.send_queue.raw(),
+            recv_cq: self.receive_queue.raw(),
+            srq: self.shared.map_or(null_mut(), |shared| shared.raw()),
+            cap: self.capabilities.to_c(),
+            qp_type: self.kind.value(),
+            sq_sig_all: 0,
+        }
+    }
+}
+
+object! {
+    /// A queue pair (ibv_create_qp(3)).
+    QueuePair(ibv_qp) {
+        number: u32,
+        pub(super) extended: Option<NonNull<ibv_qp_ex>>,
+        capabilities: Capabilities,
+        kind: QueuePairKind,
+        /// Whether the kernel moves it through its states, as for iWARP: the library does not
+        /// know the state, and the kernel refuses what it does not allow.
+        is_moved_by_kernel: bool,
+        domain: Arc<ProtectionDomain>,
+        parts: Parts,
+        owner: Option<Owner>,
+    }
+}
+
+/// What a queue pair is made from, and the records of its posts.
+#[derive(Clone, Debug)]
+pub(crate) struct Parts {
+    pub(crate) send_queue: Arc<CompletionQueue>,
+    pub(crate) receive_queue: Arc<CompletionQueue>,
+    pub(crate) shared: Option<Arc<SharedReceiveQueue>>,
+    pub(crate) records: QueueRecords,
+}
+
+/// The records of the posts of a queue pair.
+#[derive(Clone, Debug)]
+pub(crate) struct QueueRecords {
+    pub(crate) sends: Arc<InFlight>,
+    pub(crate) receives: Arc<InFlight>,
+}
+
+impl Default for QueueRecords {
+    fn default() -> Self {
+        let new = || InFlight::new(Order::Posted);
+        Self { sends: new(), receives: new() }
+    }
+}
+
+impl Parts {
+    /// Tells the completion queues of the records.
+    fn register(&self) {
+        self.send_queue.record(&self.records.sends);
+        self.receive_queue.record(&self.records.receives);
+        if let Some(shared) = &self.shared {
+            self.receive_queue.record(shared.in_flight());
+        }
+    }
+}
+
+impl QueuePair {
+    /// Creates a queue pair in the state reset, of at least that size.
+    ///
+    /// # Errors
+    /// `EINVAL`, `ENOMEM`: the device does not offer that size.
+    pub fn new(domain: &Arc<ProtectionDomain>, init: &QueuePairInit<'_>) -> Result<Self> {
+        let mut attributes = init.to_c();
+        // SAFETY: the domain and the queues are alive and the attributes valid.
+        let raw = unsafe { (library!(verbs).ibv_create_qp)(domain.raw(), &raw mut attributes) };
+        let raw = NonNull::new(raw).ok_or_else(|| Error::last("ibv_create_qp"))?;
+        Ok(Self::wrap(raw, None, &attributes.cap, domain, init))
+    }
+
+    /// Creates a queue pair with extended posts of those operations
+    /// ([`start_batch`](Self::start_batch)).
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP`: the device does not offer extended posts. Otherwise as [`new`](Self::new).
+    pub fn new_extended(
+        domain: &Arc<ProtectionDomain>,
+        init: &QueuePairInit<'_>,
+        operations: SendOperations,
+    ) -> Result<Self> {
+        let (raw, extended, size) = batch::create(domain, init, operations)?;
+        Ok(Self::wrap(raw, Some(extended), &size, domain, init))
+    }
+
+    fn wrap(
+        raw: NonNull<ibv_qp>,
+        extended: Option<NonNull<ibv_qp_ex>>,
+        size: &ibv_qp_cap,
+        domain: &Arc<ProtectionDomain>,
+        init: &QueuePairInit<'_>,
+    ) -> Self {
+        let parts = Parts {
+            send_queue: Arc::clone(init.send_queue),
+            receive_queue: Arc::clone(init.receive_queue),
+            shared: init.shared.cloned(),
+            records: QueueRecords::default(),
+        };
+        parts.register();
+        Self {
+            raw,
+            // SAFETY: it was just made, and its number never changes.
+            number: unsafe { raw.as_ref() }.qp_num,
+            extended,
+            capabilities: Capabilities::from_c(size),
+            kind: init.kind,
+            is_moved_by_kernel: domain.context().is_iwarp(),
+            domain: Arc::clone(domain),
+            parts,
+            owner: None,
+        }
+    }
+
+    /// A queue pair that belongs to another object, as do the records of its posts.
+    ///
+    /// # Safety
+    /// It must live as long as its owner.
+    pub(crate) unsafe fn owned_by(
+        raw: NonNull<ibv_qp>,
+        capabilities: Capabilities,
+        kind: QueuePairKind,
+        domain: Arc<ProtectionDomain>,
+        parts: Parts,
+        owner: Owner,
+    ) -> Self {
+        parts.register();
+        // SAFETY: the caller answers for it; its number never changes.
+        let number = unsafe { raw.as_ref() }.qp_num;
+        let (owner, is_moved_by_kernel) = (Some(owner), domain.context().is_iwarp());
+        Self {
+            is_moved_by_kernel,
+            raw,
+            number,
+            extended: None,
+            capabilities,
+            kind,
+            domain,
+            parts,
+            owner,
+        }
+    }
+
+    /// Its number on the wire.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Its size, which may exceed what was asked for.
+    #[must_use]
+    pub fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    /// What it carries.
+    #[must_use]
+    pub fn kind(&self) -> QueuePairKind {
+        self.kind
+    }
+
+    /// The domain whose memory it reaches.
+    #[must_use]
+    pub fn domain(&self) -> &Arc<ProtectionDomain> {
+        &self.domain
+    }
+
+    /// Where its requests complete.
+    #[must_use]
+    pub fn send_queue(&self) -> &Arc<CompletionQueue> {
+        &self.parts.send_queue
+    }
+
+    /// Where its receives complete.
+    #[must_use]
+    pub fn receive_queue(&self) -> &Arc<CompletionQueue> {
+        &self.parts.receive_queue
+    }
+
+    /// The queue that it shares with others for its receives.
+    #[must_use]
+    pub fn shared_receive_queue(&self) -> Option<&Arc<SharedReceiveQueue>> {
+        self.parts.shared.as_ref()
+    }
+
+    /// The number of requests that are posted and whose completions were not taken.
+    #[must_use]
+    pub fn sends_in_flight(&self) -> usize {
+        self.parts.records.sends.len()
+    }
+
+    /// The number of receives of its own queue that are posted and whose completions were not
+    /// taken.
+    #[must_use]
+    pub fn receives_in_flight(&self) -> usize {
+        self.parts.records.receives.len()
+    }
+
+    pub(super) fn records(&self) -> &QueueRecords {
+        &self.parts.records
+    }
+
+    pub(super) fn subject(&self) -> Subject {
+        Subject::QueuePair(self.number)
+    }
+
+    /// Posts a request (ibv_post_send(3)). What it refers to is kept until its completion, or
+    /// that of a later request, is taken.
+    ///
+    /// # Errors
+    /// `ENOTCONN`: the queue pair is not ready to send; `ENOMEM`: its send queue is full;
+    /// `EINVAL`: queue pairs of its kind have no such operation, or not that number of segments;
+    /// `EMSGSIZE`: more inline bytes than it takes.
+    pub fn post_send(&self, request: &SendRequest<'_>) -> Result<()> {
+        const CALL: &str = "ibv_post_send";
+        self.check_can_send(CALL)?;
+        let checked = request.check(self, CALL)?;
+        let inline = if checked.is_inline { sys::IBV_SEND_INLINE } else { 0 };
+        let posted = Posted { id: request.id, _uses: checked.uses };
+        self.records().sends.post(posted, |id| {
+            let what = request.operation.to_raw();
+            let flags = request.flags.bits() | inline;
+            // SAFETY: the segments lie in registered memory, or are borrowed over the call.
+            unsafe { self.post_raw(&Post { id, flags, segments: &checked.sges, what }) }
+        })
+    }
+
+    pub(super) fn check_can_send(&self, call: &'static str) -> Result<()> {
+        if self.is_moved_by_kernel || self.cached_state().can_send() {
+            return Ok(());
+        }
+        Err(Error::new(call, libc::ENOTCONN).on(self.subject()))
+    }
+
+    /// Posts a receive into the segments (ibv_post_recv(3)), which are kept until its completion
+    /// is taken.
+    ///
+    /// # Errors
+    /// `ENOTCONN`: the queue pair is in the state reset; `ENOMEM`: its receive queue is full;
+    /// `EINVAL`: it takes its receives from a shared queue, or not that number of segments.
+    pub fn post_receive(&self, id: u64, segments: &[Segment]) -> Result<()> {
+        const CALL: &str = "ibv_post_recv";
+        let refused = |errno| Err(Error::new(CALL, errno).on(self.subject()));
+        if !self.is_moved_by_kernel && !self.cached_state().can_receive() {
+            return refused(libc::ENOTCONN);
+        }
+        if self.parts.shared.is_some() || segments.len() > self.capabilities.max_recv_sge as usize {
+            return refused(libc::EINVAL);
+        }
+        let (sges, regions) = gather(segments, CALL)?;
+        let uses = Uses { _regions: regions, ..Uses::default() };
+        let posted = Posted { id, _uses: uses };
+        self.records().receives.post(posted, |id| self.post_receive_raw(id, &sges))
+    }
+
+    /// Posts the bind of a window to a range of a region, and returns the key by which the peer
+    /// reaches it (ibv_bind_mw(3)). An empty range ends the binding. The region stays registered
+    /// until the window is bound elsewhere or dropped.
+    ///
+    /// # Errors
+    /// `EPERM`: the region is not of the window's domain; `ENOTCONN`: the queue pair is not ready
+    /// to send; `ENOMEM`: the send queue is full.
+    pub fn bind_window(
+        &self,
+        id: u64,
+        window: &Arc<MemoryWindow>,
+        to: &Segment,
+        access: Access,
+        flags: SendFlags,
+    ) -> Result<u32> {
+        const CALL: &str = "ibv_bind_mw";
+        self.check_can_send(CALL)?;
+        let region = to.region();
+        let binding = RegionUse::new(region, CALL)?;
+        let uses = Uses { _window: Some(Arc::clone(window)), ..Uses::default() };
+        let mut key = 0;
+        self.records().sends.post(Posted { id, _uses: uses }, |id| {
+            let bind = WindowBind {
+                id,
+                flags: flags.bits(),
+                window,
+                region: Some(region),
+                address: to.address(),
+                length: to.len() as u64,
+                access: access.bits(),
+                key: window.take_key(),
+            };
+            key = self.post_bind_raw(&bind)?;
+            Ok(())
+        })?;
+        window.set_bound(binding);
+        Ok(key)
+    }
+
+    /// Attaches a queue pair for datagrams to a multicast group, whose messages it then receives
+    /// (ibv_attach_mcast(3)).
+    ///
+    /// # Errors
+    /// `EINVAL`: it is not for datagrams, or the address is not of a group.
+    pub fn attach_multicast(&self, group: Gid, lid: u16) -> Result<()> {
+        let group = group.to_c();
+        // SAFETY: the queue pair is alive and the address valid over the call.
+        let code = unsafe { (library!(verbs).ibv_attach_mcast)(self.raw(), &raw const group, lid) };
+        Error::check("ibv_attach_mcast", code).map_err(|error| error.on(self.subject()))
+    }
+
+    /// Detaches it from a multicast group.
+    ///
+    /// # Errors
+    /// `EINVAL`: it is not attached.
+    pub fn detach_multicast(&self, group: Gid, lid: u16) -> Result<()> {
+        let group = group.to_c();
+        // SAFETY: as for attaching.
+        let code = unsafe { (library!(verbs).ibv_detach_mcast)(self.raw(), &raw const group, lid) };
+        Error::check("ibv_detach_mcast", code).map_err(|error| error.on(self.subject()))
+    }
+}
+
+/// The object of the library that a bind names, with the region.
+pub(super) fn bind_info(
+    to: &Segment,
+    access: Access,
+    region: &MemoryRegion,
+    call: impl FnOnce(&ibv_mw_bind_info),
+) -> Result<()> {
+    let info = |mr| ibv_mw_bind_info {
+        mr,
+        addr: to.address(),
+        length: to.len() as u64,
+        mw_access_flags: access.bits(),
+    };
+    region
+        .with(|region| call(&info(region)))
+        .ok_or(Error::new("ibv_wr_bind_mw", libc::EINVAL).on(region.subject()))
+}
+
+impl Drop for QueuePair {
+    fn drop(&mut self) {
+        if self.owner.is_none() {
+            // SAFETY: it is ours and destroyed once; events are acknowledged as they are taken,
+            // so this does not wait.
+            let _ = unsafe { (library!(verbs).ibv_destroy_qp)(self.raw()) };
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Posts that the crate keeps no record of, for programs that keep records themselves.
+
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+use super::shared_receive::{post_receive, receive};
+use super::{Error, Plain, Post, QueuePair, Result, Sge, What, WindowBind, WindowKind};
+use crate::sys::dispatch;
+use crate::sys::verbs::{self as sys, bind_mw_wr, ibv_mw_bind, ibv_mw_bind_info, ibv_send_wr};
+
+/// Posts that the crate keeps no record of.
+impl QueuePair {
+    /// Posts a receive. Its segments must be of registered memory, which the device checks.
+    ///
+    /// # Errors
+    /// As [`post_receive`](Self::post_receive).
+    #[inline(always)]
+    pub fn post_receive_raw(&self, id: u64, segments: &[Sge]) -> Result<()> {
+        post_receive(segments, |segments| {
+            let mut receive = receive(id, segments);
+            let mut bad = MaybeUninit::uninit();
+            // SAFETY: the queue pair is alive, the receive well formed; the library copies the
+            // segments and does not change them. It writes `bad`, which is never read.
+            let code =
+                unsafe { dispatch::post_recv(self.raw(), &raw mut receive, bad.as_mut_ptr()) };
+            Error::check("ibv_post_recv", code)
+        })
+    }
+
+    /// Posts a request.
+    ///
+    /// # Errors
+    /// As [`post_send`](Self::post_send), as far as the library checks it.
+    ///
+    /// # Safety
+    /// The segments of an inline request must lie in memory that can be read during the call,
+    /// and be as long as the queue pair takes inline. An address handle must live until the
+    /// request completes.
+    #[inline(always)]
+    pub unsafe fn post_raw(&self, post: &Post<'_>) -> Result<()> {
+        let mut request = post.to_c();
+        // SAFETY: the request is well formed and what it borrows lives over the call; the
+        // caller answers for the memory.
+        unsafe { self.post_request(&mut request) }
+    }
+
+    /// Posts a request with one segment and no further argument.
+    ///
+    /// # Errors
+    /// As [`post_raw`](Self::post_raw).
+    ///
+    /// # Safety
+    /// As [`post_raw`](Self::post_raw).
+    #[inline(always)]
+    pub unsafe fn post_plain_raw(
+        &self,
+        id: u64,
+        flags: u32,
+        segment: &Sge,
+        what: Plain,
+    ) -> Result<()> {
+        let mut request = MaybeUninit::uninit();
+        what.write_c(id, flags, segment, &mut request);
+        let mut bad = MaybeUninit::uninit();
+        // SAFETY: as for `post_raw`; the fields that such a request has are written.
+        let code =
+            unsafe { dispatch::post_send(self.raw(), request.as_mut_ptr(), bad.as_mut_ptr()) };
+        Error::check("ibv_post_send", code)
+    }
+
+    /// # Safety
+    /// The request must be well formed, with all that it points to.
+    #[inline]
+    unsafe fn post_request(&self, request: &mut ibv_send_wr) -> Result<()> {
+        let mut bad = null_mut();
+        // SAFETY: the queue pair is alive; the caller answers for the request.
+        let code = unsafe { dispatch::post_send(self.raw(), request, &raw mut bad) };
+        Error::check("ibv_post_send", code)
+    }
+
+    /// Posts the bind of a window (ibv_bind_mw(3) for type 1, `IBV_WR_BIND_MW` for type 2) and
+    /// returns its new key. No other thread may bind the window at the same time.
+    ///
+    /// # Errors
+    /// `EINVAL`: there is no region, or it is deregistered; `EPERM`: it is of another domain.
+    pub fn post_bind_raw(&self, bind: &WindowBind<'_>) -> Result<u32> {
+        const CALL: &str = "ibv_bind_mw";
+        let invalid = Error::new(CALL, libc::EINVAL).on(self.subject());
+        let region = bind.region.ok_or(invalid)?;
+        if region.domain() != bind.window.domain() {
+            return Err(Error::new(CALL, libc::EPERM).on(self.subject()));
+        }
+        region.with(|region| self.post_bind_of(bind, region)).unwrap_or(Err(invalid))
+    }
+
+    fn post_bind_of(&self, bind: &WindowBind<'_>, region: *mut sys::ibv_mr) -> Result<u32> {
+        let window = bind.window;
+        let bind_info = ibv_mw_bind_info {
+            mr: region,
+            addr: bind.address,
+            length: bind.length,
+            mw_access_flags: bind.access,
+        };
+        match window.kind() {
+            WindowKind::One => {
+                let mut bind = ibv_mw_bind { wr_id: bind.id, send_flags: bind.flags, bind_info };
+                // SAFETY: queue pair, window and region are alive; the region is of the
+                // window's domain.
+                let code = unsafe { dispatch::bind_mw(self.raw(), window.raw(), &raw mut bind) };
+                Error::check("ibv_bind_mw", code)?;
+                Ok(window.key_raw())
+            }
+            WindowKind::Two => {
+                let key = bind.key;
+                let mut request =
+                    Post { id: bind.id, flags: bind.flags, segments: &[], what: What::Send }.to_c();
+                request.opcode = sys::IBV_WR_BIND_MW;
+                request.bind_mw = bind_mw_wr { mw: window.raw(), rkey: key, bind_info };
+                // SAFETY: as above; the request is well formed.
+                unsafe { self.post_request(&mut request) }?;
+                Ok(key)
+            }
+        }
+    }
+}

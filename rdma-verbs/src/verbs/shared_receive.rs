@@ -1,0 +1,202 @@
+//! Shared receive queues.
+
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+
+use super::in_flight::{InFlight, Order, Posted, Uses};
+use super::post::gather;
+use super::{
+    Error, Owner, ProtectionDomain, Result, Segment, Sge, key_to_pointer, library, object,
+};
+use crate::sys::dispatch;
+use crate::sys::verbs::{
+    IBV_SRQ_LIMIT, IBV_SRQ_MAX_WR, ibv_recv_wr, ibv_srq, ibv_srq_attr, ibv_srq_init_attr,
+};
+
+object! {
+    /// A shared receive queue (ibv_create_srq(3)): queue pairs take their receives from it.
+    SharedReceiveQueue(ibv_srq) {
+        domain: Arc<ProtectionDomain>,
+        max_segments: u32,
+        receives: Arc<InFlight>,
+        owner: Option<Owner>,
+    }
+}
+
+/// What a shared receive queue holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SharedReceiveAttributes {
+    /// The number of receives that it holds.
+    pub max_receives: u32,
+    /// The number of segments of one receive.
+    pub max_segments: u32,
+    /// An event is raised once when fewer receives are left; 0 for none.
+    pub limit: u32,
+}
+
+/// A segment of no byte, for libraries that take no receive without one (libsiw). Others read it
+/// as 2 GiB, so it is used only where a receive without segments was refused.
+const EMPTY: Sge = Sge { addr: 0, length: 0, lkey: 0 };
+
+/// Posts a receive; once more with an empty segment where the library takes none without.
+#[inline(always)]
+pub(super) fn post_receive(segments: &[Sge], post: impl Fn(&[Sge]) -> Result<()>) -> Result<()> {
+    match post(segments) {
+        Err(error) if segments.is_empty() && error.errno == libc::EINVAL => post_empty(post),
+        posted => posted,
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn post_empty(post: impl Fn(&[Sge]) -> Result<()>) -> Result<()> {
+    post(&[EMPTY])
+}
+
+/// The form in C of a receive, which borrows the segments.
+#[inline(always)]
+pub(super) fn receive(id: u64, segments: &[Sge]) -> ibv_recv_wr {
+    ibv_recv_wr {
+        wr_id: id,
+        next: null_mut(),
+        sg_list: segments.as_ptr().cast_mut(),
+        num_sge: i32::try_from(segments.len()).unwrap_or(i32::MAX),
+    }
+}
+
+impl SharedReceiveQueue {
+    /// Creates a queue for at least that many receives, each of at most that many segments.
+    /// Asynchronous events name it by `key`.
+    ///
+    /// # Errors
+    /// `EINVAL`, `ENOMEM`: the device does not offer that size.
+    pub fn new(
+        domain: &Arc<ProtectionDomain>,
+        receives: u32,
+        segments: u32,
+        key: u64,
+    ) -> Result<Arc<Self>> {
+        let attr = ibv_srq_attr { max_wr: receives, max_sge: segments, srq_limit: 0 };
+        let mut init = ibv_srq_init_attr { srq_context: key_to_pointer(key), attr };
+        // SAFETY: the domain is alive and the attributes valid.
+        let raw = unsafe { (library!(verbs).ibv_create_srq)(domain.raw(), &raw mut init) };
+        let raw = NonNull::new(raw).ok_or_else(|| Error::last("ibv_create_srq"))?;
+        let (domain, max_segments) = (Arc::clone(domain), init.attr.max_sge.max(segments));
+        Ok(Arc::new(Self {
+            raw,
+            domain,
+            max_segments,
+            receives: InFlight::new(Order::Any),
+            owner: None,
+        }))
+    }
+
+    /// A queue that belongs to another object, as does the record of its receives.
+    ///
+    /// # Safety
+    /// It must live as long as its owner.
+    pub(crate) unsafe fn owned_by(
+        raw: NonNull<ibv_srq>,
+        domain: Arc<ProtectionDomain>,
+        max_segments: u32,
+        receives: Arc<InFlight>,
+        owner: Owner,
+    ) -> Arc<Self> {
+        Arc::new(Self { raw, domain, max_segments, receives, owner: Some(owner) })
+    }
+
+    pub(super) fn in_flight(&self) -> &Arc<InFlight> {
+        &self.receives
+    }
+
+    /// The domain that it is of.
+    #[must_use]
+    pub fn domain(&self) -> &Arc<ProtectionDomain> {
+        &self.domain
+    }
+
+    /// The number of receives that are posted and whose completions were not taken.
+    #[must_use]
+    pub fn receives_in_flight(&self) -> usize {
+        self.receives.len()
+    }
+
+    /// Posts a receive into the segments (ibv_post_srq_recv(3)).
+    ///
+    /// # Errors
+    /// `ENOMEM`: the queue is full; `EINVAL`: more segments than the queue takes, or a region is
+    /// deregistered.
+    pub fn post_receive(&self, id: u64, segments: &[Segment]) -> Result<()> {
+        const CALL: &str = "ibv_post_srq_recv";
+        if segments.len() > self.max_segments as usize {
+            return Err(Error::new(CALL, libc::EINVAL));
+        }
+        let (sges, regions) = gather(segments, CALL)?;
+        let uses = Uses { _regions: regions, ..Uses::default() };
+        self.receives.post(Posted { id, _uses: uses }, |id| self.post_receive_raw(id, &sges))
+    }
+
+    /// Posts a receive that the crate keeps no record of.
+    ///
+    /// # Errors
+    /// As [`post_receive`](Self::post_receive).
+    pub fn post_receive_raw(&self, id: u64, segments: &[Sge]) -> Result<()> {
+        post_receive(segments, |segments| {
+            let mut receive = receive(id, segments);
+            let mut bad = null_mut();
+            // SAFETY: the queue is alive, the receive well formed; the library copies the
+            // segments and does not change them.
+            let code =
+                unsafe { dispatch::post_srq_recv(self.raw(), &raw mut receive, &raw mut bad) };
+            Error::check("ibv_post_srq_recv", code)
+        })
+    }
+
+    /// Resizes the queue to at least that many receives (ibv_modify_srq(3)).
+    ///
+    /// # Errors
+    /// `EINVAL`, `EOPNOTSUPP`: the device cannot resize it.
+    pub fn resize(&self, receives: u32) -> Result<()> {
+        self.modify(ibv_srq_attr { max_wr: receives, ..ibv_srq_attr::default() }, IBV_SRQ_MAX_WR)
+    }
+
+    /// Asks for one event when fewer receives than that are left; 0 for none.
+    ///
+    /// # Errors
+    /// `EINVAL`: the queue holds fewer.
+    pub fn set_limit(&self, limit: u32) -> Result<()> {
+        self.modify(ibv_srq_attr { srq_limit: limit, ..ibv_srq_attr::default() }, IBV_SRQ_LIMIT)
+    }
+
+    fn modify(&self, mut attributes: ibv_srq_attr, mask: i32) -> Result<()> {
+        // SAFETY: the queue is alive and the attributes a copy.
+        let code =
+            unsafe { (library!(verbs).ibv_modify_srq)(self.raw(), &raw mut attributes, mask) };
+        Error::check("ibv_modify_srq", code)
+    }
+
+    /// What it holds, and its limit (ibv_query_srq(3)).
+    ///
+    /// # Errors
+    /// That of the device.
+    pub fn query(&self) -> Result<SharedReceiveAttributes> {
+        let mut attributes = ibv_srq_attr::default();
+        // SAFETY: the queue is alive and the pointer valid.
+        let code = unsafe { (library!(verbs).ibv_query_srq)(self.raw(), &raw mut attributes) };
+        Error::check("ibv_query_srq", code)?;
+        Ok(SharedReceiveAttributes {
+            max_receives: attributes.max_wr,
+            max_segments: attributes.max_sge,
+            limit: attributes.srq_limit,
+        })
+    }
+}
+
+impl Drop for SharedReceiveQueue {
+    fn drop(&mut self) {
+        if self.owner.is_none() {
+            // SAFETY: it is ours, its queue pairs keep it and so are gone; destroyed once.
+            let _ = unsafe { (library!(verbs).ibv_destroy_srq)(self.raw()) };
+        }
+    }
+}

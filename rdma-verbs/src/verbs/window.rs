@@ -1,0 +1,97 @@
+//! Memory windows.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+
+use super::region::RegionUse;
+use super::{Error, ProtectionDomain, Result, field, object};
+use crate::sys::dispatch;
+use crate::sys::verbs::{self as sys, ibv_mw};
+
+/// The two types of memory windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowKind {
+    /// Type 1: reached over every queue pair of the domain; the device makes its keys.
+    One,
+    /// Type 2: reached over the queue pair that it was bound on; the program chooses the low
+    /// byte of its keys.
+    Two,
+}
+
+object! {
+    /// A memory window (ibv_alloc_mw(3)): remote access to a part of a region, which is granted
+    /// and ended by a post ([`QueuePair::bind_window`](super::QueuePair::bind_window)).
+    MemoryWindow(ibv_mw) {
+        domain: Arc<ProtectionDomain>,
+        kind: WindowKind,
+        /// The key of the next binding of a window of type 2.
+        next_key: AtomicU32,
+        /// The region that it is bound to, which is not deregistered meanwhile.
+        bound: Mutex<Option<RegionUse>>,
+    }
+}
+
+impl MemoryWindow {
+    /// Allocates a window, which is not bound.
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP`: the device has no windows of that type.
+    pub fn new(domain: &Arc<ProtectionDomain>, kind: WindowKind) -> Result<Self> {
+        let value = match kind {
+            WindowKind::One => sys::IBV_MW_TYPE_1,
+            WindowKind::Two => sys::IBV_MW_TYPE_2,
+        };
+        // SAFETY: the domain is alive.
+        let raw = unsafe { dispatch::alloc_mw(domain.raw(), value) };
+        let raw = NonNull::new(raw).ok_or_else(|| Error::last("ibv_alloc_mw"))?;
+        // SAFETY: it was just made.
+        let key = unsafe { raw.as_ref() }.rkey;
+        Ok(Self {
+            raw,
+            domain: Arc::clone(domain),
+            kind,
+            next_key: AtomicU32::new(dispatch::inc_rkey(key)),
+            bound: Mutex::default(),
+        })
+    }
+
+    /// Its type.
+    #[must_use]
+    pub fn kind(&self) -> WindowKind {
+        self.kind
+    }
+
+    /// The domain that it is of.
+    #[must_use]
+    pub fn domain(&self) -> &Arc<ProtectionDomain> {
+        &self.domain
+    }
+
+    /// The key as the library knows it, which a bind of type 1 changes. A bind of type 2 does
+    /// not: the key is the one that the post asked for.
+    #[must_use]
+    pub fn key_raw(&self) -> u32 {
+        field!(self.raw(), rkey)
+    }
+
+    /// The key for the next binding of a window of type 2.
+    pub(super) fn take_key(&self) -> u32 {
+        let next = |key| Some(dispatch::inc_rkey(key));
+        self.next_key.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).unwrap_or_default()
+    }
+
+    pub(super) fn set_bound(&self, region: RegionUse) {
+        let before = self.bound.lock().replace(region);
+        drop(before);
+    }
+}
+
+impl Drop for MemoryWindow {
+    fn drop(&mut self) {
+        // SAFETY: it is alive and freed once, which ends its binding.
+        let _ = unsafe { dispatch::dealloc_mw(self.raw()) };
+    }
+}

@@ -1,0 +1,174 @@
+//! What the tests over a device share.
+//!
+//! They need an RDMA device, whose address `DAT_TEST_RDMA` names: `.ci/guest` has one. Without
+//! it each says on standard error that it did not run, whatever the test runner captures.
+
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rdma_verbs::cm::{
+    AddressInfo, Channel, ConnectParameters, Event, EventKind, Flags, Hints, Id, IdQueuePairInit,
+    PortSpace,
+};
+use rdma_verbs::verbs::{
+    Access, Capabilities, Completion, CompletionQueue, Memory, MemoryRegion, ProtectionDomain,
+    QueuePairKind,
+};
+
+/// How long anything may take.
+pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+
+pub(crate) const SIZE: Capabilities = Capabilities {
+    max_send_wr: 5,
+    max_recv_wr: 6,
+    max_send_sge: 2,
+    max_recv_sge: 2,
+    max_inline_data: 16,
+};
+
+pub(crate) const INIT: IdQueuePairInit<'static> =
+    IdQueuePairInit::new(QueuePairKind::ReliableConnected, SIZE);
+
+pub(crate) const DATAGRAMS: IdQueuePairInit<'static> =
+    IdQueuePairInit::new(QueuePairKind::Datagram, SIZE);
+
+/// Runs a test with the address of the device, in a thread that has to end.
+pub(crate) fn with_device(test: impl FnOnce(SocketAddr) + Send + 'static) {
+    let name = std::thread::current().name().unwrap_or_default().to_owned();
+    let Ok(text) = std::env::var("DAT_TEST_RDMA") else {
+        let text = "NOT RUN: no RDMA device is named by DAT_TEST_RDMA";
+        let _ = writeln!(std::io::stderr(), "{text}: {name}");
+        return;
+    };
+    let address: IpAddr = text.parse().expect("DAT_TEST_RDMA is the address of an RDMA device");
+    in_time(move || test(SocketAddr::new(address, 0)));
+}
+
+/// Runs a function in a thread that has to end.
+pub(crate) fn in_time<R: Send + 'static>(call: impl FnOnce() -> R + Send + 'static) -> R {
+    let thread = std::thread::spawn(call);
+    let deadline = Instant::now() + LIMIT;
+    while !thread.is_finished() {
+        assert!(Instant::now() < deadline, "it does not end");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+}
+
+pub(crate) fn new_channel() -> Arc<Channel> {
+    Channel::new().expect("a channel")
+}
+
+#[track_caller]
+pub(crate) fn expect(channel: &Arc<Channel>, kind: EventKind) -> Event {
+    let event = channel.take_event().expect("an event");
+    assert_eq!(event.kind, kind, "status {}", event.status);
+    event
+}
+
+pub(crate) fn synchronous(space: PortSpace) -> Id {
+    Id::new_synchronous(space).expect("an identifier")
+}
+
+/// A synchronous identifier that is bound to the device.
+pub(crate) fn bound(address: SocketAddr, space: PortSpace) -> Id {
+    let id = synchronous(space);
+    id.bind(address).expect("the device's own address");
+    id
+}
+
+/// A listening identifier on a channel, and the address that it listens on.
+pub(crate) fn listener(
+    channel: &Arc<Channel>,
+    address: SocketAddr,
+    key: u64,
+    space: PortSpace,
+) -> (Id, SocketAddr) {
+    let id = Id::new(channel, key, space).expect("an identifier");
+    id.bind(address).expect("the device's own address");
+    id.listen(4).expect("it listens");
+    let port = id.local_port();
+    (id, SocketAddr::new(address.ip(), port))
+}
+
+/// Resolves address and route, for an identifier that is alone on its channel.
+#[track_caller]
+pub(crate) fn resolve_way(id: &Id, channel: &Arc<Channel>, to: SocketAddr) {
+    id.resolve_address(None, to, LIMIT).expect("it begins");
+    expect(channel, EventKind::AddressResolved);
+    id.resolve_route(LIMIT).expect("it begins");
+    expect(channel, EventKind::RouteResolved);
+}
+
+pub(crate) fn hints(space: PortSpace, passive: bool) -> Hints {
+    let flags = Flags { passive, ..Flags::default() };
+    let kind = match space {
+        PortSpace::Udp => QueuePairKind::Datagram,
+        _ => QueuePairKind::ReliableConnected,
+    };
+    Hints { flags, port_space: Some(space), kind: Some(kind), ..Hints::default() }
+}
+
+pub(crate) fn resolve(address: SocketAddr, passive: bool) -> AddressInfo {
+    let hints = hints(PortSpace::Tcp, passive);
+    AddressInfo::of_address(address, &hints).expect("an address of the device")
+}
+
+/// A synchronous listener made by rdma_create_ep, and the address that it listens on.
+pub(crate) fn passive_endpoint(
+    address: SocketAddr,
+    domain: Option<&Arc<ProtectionDomain>>,
+    init: Option<&IdQueuePairInit<'_>>,
+) -> (Id, SocketAddr) {
+    let id = Id::create_endpoint(&resolve(address, true), domain, init).expect("an identifier");
+    id.listen(4).expect("it listens");
+    let at = SocketAddr::new(address.ip(), id.local_port());
+    (id, at)
+}
+
+/// Both sides of an established connection; the domain is for the passive one.
+pub(crate) fn connected(address: SocketAddr, domain: Option<&Arc<ProtectionDomain>>) -> (Id, Id) {
+    let (passive, at) = passive_endpoint(address, domain, Some(&INIT));
+    let active = std::thread::spawn(move || {
+        let id = Id::create_endpoint(&resolve(at, false), None, Some(&INIT)).expect("whole");
+        id.connect(&ConnectParameters::default()).expect("established");
+        id
+    });
+    let request = passive.take_request().expect("a request");
+    request.accept(&ConnectParameters::default()).expect("established");
+    (active.join().expect("the active side"), request)
+}
+
+/// Ends both sides, which wait for one another where they are synchronous.
+pub(crate) fn disconnect(active: Id, passive: Id) {
+    let active = std::thread::spawn(move || {
+        let _ = active.disconnect();
+        active
+    });
+    // The peer may have ended the connection first.
+    let _ = passive.disconnect();
+    drop(passive);
+    drop(active.join().expect("the active side"));
+}
+
+pub(crate) fn region(
+    domain: &Arc<ProtectionDomain>,
+    length: usize,
+    access: Access,
+) -> Arc<MemoryRegion> {
+    MemoryRegion::new(domain, Memory::zeroed(length), access).expect("registered")
+}
+
+/// The next completion of a queue.
+pub(crate) fn completion(queue: &CompletionQueue) -> Completion {
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        if let Some(completion) = queue.poll_one().expect("polled") {
+            return completion;
+        }
+        assert!(Instant::now() < deadline, "nothing completes");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}

@@ -1,0 +1,393 @@
+//! Posts of every operation, over queue pairs that are connected by hand.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use rdma_verbs::verbs::{
+    Access, AddressHandle, AddressVector, Capabilities, CompletionKind, CompletionQueue,
+    CompletionStatus, Context, Data, Gid, GlobalRoute, MemoryWindow, Mtu, Operation,
+    ProtectionDomain, QueuePair, QueuePairInit, QueuePairKind, QueuePairState, ReceiveSide,
+    SendFlags, SendOperations, SendRequest, SendSide, Service, SharedReceiveQueue, WindowKind,
+};
+
+use crate::common::*;
+use crate::objects::{gid_index, open};
+
+const EVERYTHING: Access = Access::LOCAL_WRITE
+    .union(Access::REMOTE_READ)
+    .union(Access::REMOTE_WRITE)
+    .union(Access::REMOTE_ATOMIC)
+    .union(Access::WINDOW_BIND);
+
+const CAPABILITIES: Capabilities = Capabilities { max_send_wr: 8, ..SIZE };
+
+fn own_address(context: &Context, port: u8, address: SocketAddr) -> AddressVector {
+    let source_index = gid_index(context, port, address);
+    let destination: Gid = context.gid(port, source_index.into()).expect("its own");
+    let route = GlobalRoute { destination, source_index, hop_limit: 1, ..GlobalRoute::default() };
+    AddressVector { port, route: Some(route), ..AddressVector::default() }
+}
+
+fn create(
+    context: &Context,
+    domain: &Arc<ProtectionDomain>,
+    kind: QueuePairKind,
+    shared: Option<&Arc<SharedReceiveQueue>>,
+    operations: Option<SendOperations>,
+) -> rdma_verbs::Result<QueuePair> {
+    let send_queue = &CompletionQueue::new(context, 32, 1, None).expect("a queue");
+    let receive_queue = &CompletionQueue::new(context, 32, 2, None).expect("a queue");
+    let capabilities = CAPABILITIES;
+    let init = QueuePairInit { key: 3, send_queue, receive_queue, shared, capabilities, kind };
+    match operations {
+        Some(operations) => QueuePair::new_extended(domain, &init, operations),
+        None => QueuePair::new(domain, &init),
+    }
+}
+
+fn start(context: &Context, port: u8, address: SocketAddr, pair: [&QueuePair; 2]) {
+    let to = own_address(context, port, address);
+    for (own, other) in [(pair[0], pair[1]), (pair[1], pair[0])] {
+        assert_eq!(own.state(), Ok(QueuePairState::Reset));
+        own.to_init(port, 0, Service::Connected(EVERYTHING - Access::WINDOW_BIND)).expect("init");
+        let side = ReceiveSide {
+            address: to,
+            mtu: Mtu::Bytes1024,
+            peer: other.number(),
+            packet_number: 7,
+            responder_resources: 1,
+            rnr_timer: 12,
+        };
+        own.to_ready_to_receive(&side).expect("ready to receive");
+        let side = SendSide { packet_number: 7, ..SendSide::default() };
+        own.to_ready_to_send(&side).expect("ready to send");
+        assert_eq!(own.state(), Ok(QueuePairState::ReadyToSend));
+    }
+}
+
+/// Two queue pairs of a reliable connection; the second may share its receives.
+pub(crate) fn pair(
+    address: SocketAddr,
+    context: &Context,
+    domain: &Arc<ProtectionDomain>,
+    shared: Option<&Arc<SharedReceiveQueue>>,
+) -> (QueuePair, QueuePair) {
+    let kind = QueuePairKind::ReliableConnected;
+    let one = create(context, domain, kind, None, None).expect("a queue pair");
+    let other = create(context, domain, kind, shared, None).expect("a queue pair");
+    let port = 1;
+    start(context, port, address, [&one, &other]);
+    (one, other)
+}
+
+fn with_pair(test: impl FnOnce(&Arc<ProtectionDomain>, &QueuePair, &QueuePair) + Send + 'static) {
+    with_device(|address| {
+        let (context, _) = open(address);
+        let domain = ProtectionDomain::new(&context).expect("a domain");
+        let (one, other) = pair(address, &context, &domain, None);
+        test(&domain, &one, &other);
+    });
+}
+
+fn send(queue_pair: &QueuePair, operation: Operation<'_>, data: Data<'_>) {
+    queue_pair.post_send(&SendRequest::new(4, operation, data)).expect("posted");
+    let done = completion(queue_pair.send_queue());
+    assert_eq!((done.id, done.status), (4, CompletionStatus::Success));
+}
+
+#[test]
+fn sends_carry_immediate_data() {
+    with_pair(|_, one, other| {
+        other.post_receive(1, &[]).expect("posted");
+        send(one, Operation::SendImmediate(0x1234_5678), Data::Segments(&[]));
+        let received = completion(other.receive_queue());
+        assert_eq!((received.immediate, received.length), (Some(0x1234_5678), 0));
+        assert_eq!(received.queue_pair, other.number());
+    });
+}
+
+#[test]
+fn writes_carry_immediate_data() {
+    with_pair(|domain, one, other| {
+        let target = region(domain, 8, EVERYTHING);
+        other.post_receive(1, &[]).expect("posted");
+        let operation = Operation::WriteImmediate(target.remote(2), 99);
+        send(one, operation, Data::Inline(&[b"ab", b"cd"]));
+        let received = completion(other.receive_queue());
+        assert_eq!(received.kind, Some(CompletionKind::ReceiveWriteImmediate));
+        assert_eq!((received.immediate, received.length), (Some(99), 4));
+        assert_eq!(target.to_vec(0..8).expect("inside"), b"\0\0abcd\0\0");
+    });
+}
+
+#[test]
+fn atomics_return_what_there_was() {
+    with_pair(|domain, one, _| {
+        let target = region(domain, 16, EVERYTHING);
+        target.write(8, &5_u64.to_ne_bytes()).expect("inside");
+        let local = region(domain, 8, Access::LOCAL_WRITE);
+        let segments = [local.segment(0..8).expect("inside")];
+        let word = |region: &rdma_verbs::verbs::MemoryRegion, at: usize| {
+            let bytes = region.to_vec(at..at + 8).expect("inside");
+            u64::from_ne_bytes(bytes.try_into().expect("eight"))
+        };
+        let remote = target.remote(8);
+        send(one, Operation::FetchAdd { remote, add: 3 }, Data::Segments(&segments));
+        assert_eq!((word(&local, 0), word(&target, 8)), (5, 8));
+        let operation = Operation::CompareSwap { remote, compare: 8, swap: 21 };
+        send(one, operation, Data::Segments(&segments));
+        assert_eq!((word(&local, 0), word(&target, 8)), (8, 21));
+        let operation = Operation::CompareSwap { remote, compare: 8, swap: 22 };
+        send(one, operation, Data::Segments(&segments));
+        assert_eq!((word(&local, 0), word(&target, 8)), (21, 21), "it was not 8");
+    });
+}
+
+#[test]
+fn a_send_invalidates_a_key_of_the_peer() {
+    with_pair(|domain, one, other| {
+        let target = region(domain, 8, EVERYTHING);
+        let window = match MemoryWindow::new(domain, WindowKind::Two) {
+            Ok(window) => Arc::new(window),
+            Err(error) => return assert_eq!(error.errno, libc::EOPNOTSUPP),
+        };
+        let segment = target.segment(0..8).expect("inside");
+        let flags = SendFlags::SIGNALED;
+        let key = other.bind_window(1, &window, &segment, Access::REMOTE_WRITE, flags);
+        let key = key.expect("posted");
+        assert!(completion(other.send_queue()).is_success());
+        other.post_receive(2, &[]).expect("posted");
+        send(one, Operation::SendInvalidate(key), Data::Segments(&[]));
+        // soft-RoCE does not report the key in the flag that the library has for it.
+        let received = completion(other.receive_queue());
+        assert!(received.is_success() && received.invalidated_key.is_none_or(|it| it == key));
+        // The binding of another window is ended by this side.
+        let window = Arc::new(MemoryWindow::new(domain, WindowKind::Two).expect("another one"));
+        let next = other.bind_window(3, &window, &segment, Access::REMOTE_WRITE, flags);
+        let next = next.expect("posted");
+        assert_ne!(next, key);
+        let bound = completion(other.send_queue());
+        assert!(bound.is_success(), "{}", bound.status);
+        send(other, Operation::Invalidate(next), Data::Segments(&[]));
+    });
+}
+
+#[test]
+fn an_unsignaled_request_has_no_completion_and_is_over_with_a_later_one() {
+    with_pair(|domain, one, other| {
+        let source = region(domain, 8, Access::LOCAL_WRITE);
+        for number in 0..2 {
+            other.post_receive(number, &[]).expect("posted");
+        }
+        let segments = [source.segment(0..0).expect("inside")];
+        let (operation, data) = (Operation::Send, Data::Segments(&segments));
+        let quiet =
+            SendRequest { flags: SendFlags::empty(), ..SendRequest::new(1, operation, data) };
+        one.post_send(&quiet).expect("posted");
+        assert_eq!(one.sends_in_flight(), 1);
+        assert_eq!(source.deregister().expect_err("a post uses it").errno, libc::EBUSY);
+        let loud = SendRequest::new(2, Operation::Send, Data::Segments(&[]));
+        one.post_send(&loud).expect("posted");
+        assert_eq!(completion(one.send_queue()).id, 2);
+        assert_eq!(one.sends_in_flight(), 0);
+        source.deregister().expect("unused");
+    });
+}
+
+#[test]
+fn what_c_leaves_to_the_caller_is_refused() {
+    with_pair(|domain, one, _| {
+        let refused = |operation, data| {
+            let error = one.post_send(&SendRequest::new(1, operation, data));
+            error.expect_err("refused").errno
+        };
+        let source = region(domain, 64, Access::LOCAL_WRITE);
+        let segment = source.segment(0..1).expect("inside");
+        let many = vec![segment; 64];
+        assert_eq!(refused(Operation::Send, Data::Segments(&many)), libc::EINVAL);
+        let long = vec![0; one.capabilities().max_inline_data as usize + 1];
+        let long = [&long[..]];
+        assert_eq!(refused(Operation::Send, Data::Inline(&long)), libc::EMSGSIZE);
+        let read = Operation::Read(source.remote(0));
+        assert_eq!(refused(read, Data::Inline(&[b"a"])), libc::EINVAL);
+        let other = ProtectionDomain::new(domain.context()).expect("another one");
+        let window = MemoryWindow::new(&other, WindowKind::One);
+        if let Ok(window) = window {
+            let segment = source.segment(0..1).expect("inside");
+            let (access, flags) = (Access::REMOTE_READ, SendFlags::SIGNALED);
+            let bound = one.bind_window(1, &Arc::new(window), &segment, access, flags);
+            assert_eq!(bound.expect_err("of another domain").errno, libc::EPERM);
+        }
+        assert_eq!(one.sends_in_flight(), 0);
+    });
+}
+
+#[test]
+fn posts_need_the_right_state() {
+    with_device(|address| {
+        let (context, port) = open(address);
+        let domain = ProtectionDomain::new(&context).expect("a domain");
+        let kind = QueuePairKind::ReliableConnected;
+        let queue_pair = create(&context, &domain, kind, None, None).expect("a queue pair");
+        let request = SendRequest::new(1, Operation::Send, Data::Segments(&[]));
+        let early = queue_pair.post_receive(1, &[]).expect_err("in the state reset");
+        assert_eq!(early.errno, libc::ENOTCONN);
+        queue_pair.to_init(port, 0, Service::Connected(Access::empty())).expect("init");
+        queue_pair.post_receive(1, &[]).expect("posted");
+        assert_eq!(queue_pair.post_send(&request).expect_err("init").errno, libc::ENOTCONN);
+        let skipped = queue_pair.to_ready_to_send(&SendSide::default()).expect_err("not yet");
+        assert_eq!(skipped.errno, libc::EINVAL);
+        queue_pair.set_error().expect("in error");
+        assert_eq!(completion(queue_pair.receive_queue()).status, CompletionStatus::Flushed);
+        queue_pair.post_receive(2, &[]).expect("posted, to be flushed");
+        queue_pair.reset().expect("reset");
+        assert_eq!(queue_pair.receives_in_flight(), 0, "it does not complete any more");
+        assert_eq!(queue_pair.state(), Ok(QueuePairState::Reset));
+    });
+}
+
+#[test]
+fn unreliable_connections_send_and_write() {
+    with_device(|address| {
+        let (context, port) = open(address);
+        let domain = ProtectionDomain::new(&context).expect("a domain");
+        let kind = QueuePairKind::UnreliableConnected;
+        let one = create(&context, &domain, kind, None, None).expect("a queue pair");
+        let other = create(&context, &domain, kind, None, None).expect("a queue pair");
+        start(&context, port, address, [&one, &other]);
+        let target = region(&domain, 8, EVERYTHING);
+        send(&one, Operation::Write(target.remote(0)), Data::Inline(&[b"written"]));
+        other.post_receive(1, &[]).expect("posted");
+        send(&one, Operation::Send, Data::Segments(&[]));
+        assert!(completion(other.receive_queue()).is_success());
+        assert_eq!(target.to_vec(0..7).expect("inside"), b"written");
+        let read = SendRequest::new(1, Operation::Read(target.remote(0)), Data::Segments(&[]));
+        assert_eq!(one.post_send(&read).expect_err("no reads").errno, libc::EINVAL);
+    });
+}
+
+#[test]
+fn datagrams_go_by_address_handles() {
+    with_device(|address| {
+        let (context, port) = open(address);
+        let domain = ProtectionDomain::new(&context).expect("a domain");
+        let kind = QueuePairKind::Datagram;
+        let [one, other] = [(); 2].map(|()| {
+            let queue_pair = create(&context, &domain, kind, None, None).expect("a queue pair");
+            queue_pair.to_init(port, 0, Service::Datagram(0x11)).expect("init");
+            queue_pair.to_ready_to_receive(&ReceiveSide::default()).expect("ready to receive");
+            queue_pair.to_ready_to_send(&SendSide::default()).expect("ready to send");
+            queue_pair
+        });
+        let handle = AddressHandle::new(&domain, &own_address(&context, port, address));
+        let handle = &handle.expect("reachable");
+        let target = region(&domain, 64, Access::LOCAL_WRITE);
+        other.post_receive(1, &[target.segment(0..64).expect("inside")]).expect("posted");
+        let operation = Operation::Datagram {
+            handle,
+            queue_pair: other.number(),
+            queue_key: 0x11,
+            immediate: Some(7),
+        };
+        send(&one, operation, Data::Inline(&[b"hello"]));
+        let received = completion(other.receive_queue());
+        assert_eq!((received.length, received.immediate), (45, Some(7)));
+        assert_eq!(received.source_queue_pair, one.number());
+        assert_eq!(target.to_vec(40..45).expect("inside"), b"hello");
+        let connected = SendRequest::new(1, Operation::Send, Data::Segments(&[]));
+        assert_eq!(one.post_send(&connected).expect_err("where to").errno, libc::EINVAL);
+        let other_domain = ProtectionDomain::new(&context).expect("another one");
+        let foreign = AddressHandle::new(&other_domain, &own_address(&context, port, address));
+        let handle = &foreign.expect("reachable");
+        let operation =
+            Operation::Datagram { handle, queue_pair: 1, queue_key: 1, immediate: None };
+        let request = SendRequest::new(1, operation, Data::Segments(&[]));
+        assert_eq!(one.post_send(&request).expect_err("of another domain").errno, libc::EPERM);
+    });
+}
+
+#[test]
+fn a_batch_is_posted_at_once_or_not_at_all() {
+    with_device(|address| {
+        let (context, port) = open(address);
+        let domain = ProtectionDomain::new(&context).expect("a domain");
+        let kind = QueuePairKind::ReliableConnected;
+        let operations = SendOperations::SEND
+            | SendOperations::SEND_IMMEDIATE
+            | SendOperations::WRITE
+            | SendOperations::READ
+            | SendOperations::FETCH_ADD;
+        let one = match create(&context, &domain, kind, None, Some(operations)) {
+            Ok(one) => one,
+            // The device has no extended posts.
+            Err(error) => return assert_eq!(error.errno, libc::EOPNOTSUPP, "{error}"),
+        };
+        let other = create(&context, &domain, kind, None, None).expect("a queue pair");
+        assert_eq!(other.start_batch().expect_err("not extended").errno, libc::EOPNOTSUPP);
+        assert_eq!(one.start_batch().expect_err("in the state reset").errno, libc::ENOTCONN);
+        start(&context, port, address, [&one, &other]);
+        let target = region(&domain, 16, EVERYTHING);
+        let local = region(&domain, 16, Access::LOCAL_WRITE);
+        let segments = [local.segment(0..8).expect("inside")];
+        other.post_receive(1, &[]).expect("posted");
+        let mut batch = one.start_batch().expect("begun");
+        let write = Operation::Write(target.remote(0));
+        let requests = [
+            SendRequest::new(1, write, Data::Inline(&[b"12345678"])),
+            SendRequest::new(2, Operation::Read(target.remote(0)), Data::Segments(&segments)),
+            SendRequest::new(3, Operation::SendImmediate(5), Data::Segments(&[])),
+        ];
+        for request in &requests {
+            batch.push(request).expect("added");
+        }
+        let long = vec![0; 4096];
+        let long = [&long[..]];
+        let refused = SendRequest::new(4, Operation::Send, Data::Inline(&long));
+        assert_eq!(batch.push(&refused).expect_err("too long").errno, libc::EMSGSIZE);
+        batch.complete().expect("posted");
+        for id in 1..=3 {
+            let done = completion(one.send_queue());
+            assert_eq!((done.id, done.status), (id, CompletionStatus::Success));
+        }
+        assert_eq!(completion(other.receive_queue()).immediate, Some(5));
+        assert_eq!(local.to_vec(0..8).expect("inside"), b"12345678");
+        // Dropped before it is complete.
+        let mut batch = one.start_batch().expect("begun");
+        batch.push(&requests[0]).expect("added");
+        drop(batch);
+        assert_eq!(one.sends_in_flight(), 0);
+        // The queue goes on as before.
+        send(&one, write, Data::Inline(&[b"again"]));
+        assert_eq!(target.to_vec(0..5).expect("inside"), b"again");
+    });
+}
+
+#[test]
+fn a_region_is_kept_until_its_post_completes() {
+    with_pair(|domain, one, other| {
+        let target = region(domain, 8, Access::LOCAL_WRITE);
+        let weak = Arc::downgrade(&target);
+        other.post_receive(1, &[target.segment(0..8).expect("inside")]).expect("posted");
+        drop(target);
+        assert!(weak.upgrade().is_some(), "the receive keeps it");
+        send(one, Operation::Send, Data::Inline(&[b"kept"]));
+        assert!(completion(other.receive_queue()).is_success());
+        assert!(weak.upgrade().is_none(), "it is over");
+    });
+}
+
+#[test]
+fn a_full_queue_refuses() {
+    with_pair(|_, _, other| {
+        let mut posted = 0;
+        let full = loop {
+            match other.post_receive(posted, &[]) {
+                Ok(()) => posted += 1,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(full.errno, libc::ENOMEM, "{full}");
+        assert!(posted >= u64::from(SIZE.max_recv_wr));
+        assert_eq!(other.receives_in_flight() as u64, posted);
+    });
+}

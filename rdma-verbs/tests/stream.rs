@@ -1,0 +1,104 @@
+//! Events and completions for tasks of tokio, over a device whose address `DAT_TEST_RDMA` names.
+
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_core::Stream;
+use rdma_verbs::cm::{Channel, ConnectParameters, EventKind, Id, IdQueuePairInit, PortSpace};
+use rdma_verbs::stream::{Completions, Events};
+use rdma_verbs::verbs::{Capabilities, Completion, CompletionQueue, QueuePairKind, SendFlags};
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+fn with_device<F: Future<Output = ()>>(test: impl FnOnce(SocketAddr) -> F) {
+    let Ok(text) = std::env::var("DAT_TEST_RDMA") else {
+        let name = std::thread::current().name().unwrap_or_default().to_owned();
+        let text = "NOT RUN: no RDMA device is named by DAT_TEST_RDMA";
+        let _ = writeln!(std::io::stderr(), "{text}: {name}");
+        return;
+    };
+    let address: IpAddr = text.parse().expect("DAT_TEST_RDMA is the address of an RDMA device");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+    runtime.expect("a runtime").block_on(test(SocketAddr::new(address, 0)));
+}
+
+/// The next item of a stream, by its trait.
+async fn item<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
+    std::future::poll_fn(|context| pin!(&mut *stream).poll_next(context)).await
+}
+
+fn init(queue: &std::sync::Arc<CompletionQueue>) -> IdQueuePairInit<'_> {
+    let size = Capabilities {
+        max_send_wr: 4,
+        max_recv_wr: 4,
+        max_send_sge: 1,
+        max_recv_sge: 1,
+        max_inline_data: 0,
+    };
+    IdQueuePairInit {
+        receive_queue: Some(queue),
+        ..IdQueuePairInit::new(QueuePairKind::ReliableConnected, size)
+    }
+}
+
+#[test]
+fn a_task_takes_events_and_completions() {
+    with_device(|address| async move {
+        let channel = Channel::new().expect("a channel");
+        let mut events = Events::new(&channel).expect("in a runtime");
+        let listener = Id::new(&channel, 1, PortSpace::Tcp).expect("an identifier");
+        listener.bind(address).expect("the device's own address");
+        listener.listen(4).expect("it listens");
+        let at = SocketAddr::new(address.ip(), listener.local_port());
+        let client = Id::new(&channel, 2, PortSpace::Tcp).expect("an identifier");
+        client.resolve_address(None, at, LIMIT).expect("it begins");
+        let event = events.next().await.expect("an event");
+        assert_eq!((event.key, event.kind), (2, EventKind::AddressResolved));
+        client.resolve_route(LIMIT).expect("it begins");
+        let event = item(&mut events).await.expect("endless").expect("an event");
+        assert_eq!(event.kind, EventKind::RouteResolved);
+        let device = client.context().expect("bound");
+        let channel = rdma_verbs::verbs::CompletionChannel::new(&device).expect("a channel");
+        let queue = CompletionQueue::new(&device, 16, 0, Some(&channel)).expect("a queue");
+        let mut completions = Completions::new(&queue).expect("in a runtime");
+        client.create_queue_pair(None, &init(&queue)).expect("a queue pair");
+        client.connect(&ConnectParameters::default()).expect("it begins");
+        let event = events.next().await.expect("an event");
+        assert_eq!((event.key, event.kind), (1, EventKind::ConnectRequest));
+        let server = event.request.expect("an identifier");
+        server.set_key(3);
+        let size = *client.queue_pair().expect("made").capabilities();
+        let kind = QueuePairKind::ReliableConnected;
+        server.create_queue_pair(None, &IdQueuePairInit::new(kind, size)).expect("a queue pair");
+        server.accept(&ConnectParameters::default()).expect("it begins");
+        for _ in 0..2 {
+            let event = events.next().await.expect("an event");
+            assert_eq!(event.kind, EventKind::Established, "key {}", event.key);
+        }
+        for number in 0..3 {
+            client.post_receive(number, &[]).expect("posted");
+        }
+        for number in 0..3 {
+            server.post_send(number, &[], SendFlags::SIGNALED).expect("posted");
+            let done: Completion = match number {
+                0 => item(&mut completions).await.expect("endless").expect("a completion"),
+                _ => completions.next().await.expect("a completion"),
+            };
+            assert!(done.is_success());
+            assert_eq!(done.id, number);
+        }
+    });
+}
+
+#[test]
+fn a_queue_without_a_channel_has_no_stream() {
+    with_device(|address| async move {
+        let id = Id::new_synchronous(PortSpace::Tcp).expect("an identifier");
+        id.bind(address).expect("the device's own address");
+        let context = id.context().expect("bound");
+        let queue = CompletionQueue::new(&context, 16, 0, None).expect("a queue");
+        assert_eq!(Completions::new(&queue).expect_err("no channel").errno, libc::EINVAL);
+    });
+}
