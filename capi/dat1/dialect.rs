@@ -1,7 +1,7 @@
 //! What DAT 1.2 says in another way than DAT 2.0.
 
 use dat_core::attr::{IaAttributes, NamedAttr, ProviderAttributes};
-use dat_core::error::{Error, Result, ReturnType, Subtype};
+use dat_core::error::{Result, ReturnType, Subtype};
 use dat_core::provider::{Success, Taken};
 use dat_core::{
     Cno, CrArrival, DatagramEvent, DtoCompletion, Endpoint, EpParam, LmrParam, RmrParam, RmrTriplet,
@@ -32,7 +32,7 @@ pub(crate) fn code(return_type: ReturnType, subtype: Subtype) -> DAT_RETURN {
         ReturnType::CommNotSupported => ReturnType::ModelNotSupported,
         known => known,
     };
-    Error::CLASS | return_type.value() | subtype_value(subtype).unwrap_or(0)
+    return_type.class() | return_type.value() | subtype_value(subtype).unwrap_or(0)
 }
 
 fn subtype_value(subtype: Subtype) -> Option<u32> {

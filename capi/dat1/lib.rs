@@ -22,6 +22,8 @@ mod adapters;
 mod answer;
 #[path = "../src/argument.rs"]
 mod argument;
+#[path = "../src/cancel.rs"]
+mod cancel;
 #[path = "../src/convert/mod.rs"]
 mod convert;
 #[path = "../src/debug.rs"]
@@ -41,4 +43,4 @@ mod table;
 #[path = "../src/words.rs"]
 mod words;
 
-use answer::guard;
+use answer::{guard, guard_data_path};

@@ -37,7 +37,7 @@ pub(crate) struct MoreKept {
 
 /// The value of a failure.
 pub(crate) fn code(return_type: ReturnType, subtype: Subtype) -> DAT_RETURN {
-    Error::CLASS | return_type.value() | subtype.value()
+    return_type.class() | return_type.value() | subtype.value()
 }
 
 /// The return type and subtype that a value stands for.
@@ -281,9 +281,9 @@ fn check_va_type(va_type: DAT_VA_TYPE, argument: u32) -> Result<()> {
     match va_type {
         DAT_VA_TYPE_VA => Ok(()),
         DAT_VA_TYPE_ZB => Err(Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-            .because("no provider here has zero-based addresses")
+            .because("no provider supports zero-based addresses")
             .advise("use DAT_VA_TYPE_VA; zb_supported of the adapter says so")),
-        other => Err(invalid(argument, format!("{other:#x} is no DAT_VA_TYPE"))),
+        other => Err(invalid(argument, format!("invalid DAT_VA_TYPE value {other:#x}"))),
     }
 }
 

@@ -24,6 +24,8 @@ mod answer;
 mod argument;
 #[path = "../src/call2/mod.rs"]
 mod call2;
+#[path = "../src/cancel.rs"]
+mod cancel;
 #[path = "../src/convert/mod.rs"]
 mod convert;
 #[path = "../src/debug.rs"]
@@ -43,4 +45,4 @@ mod table;
 #[path = "../src/words.rs"]
 mod words;
 
-use answer::guard;
+use answer::{guard, guard_data_path};

@@ -6,7 +6,7 @@ use crate::guard;
 
 /// Creates a notification object (dat_cno_create(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_cno_create(
+pub unsafe extern "C-unwind" fn dat_cno_create(
     ia_handle: DAT_IA_HANDLE,
     agent: DAT_OS_WAIT_PROXY_AGENT,
     cno_handle: *mut DAT_CNO_HANDLE,
@@ -17,7 +17,7 @@ pub unsafe extern "C" fn dat_cno_create(
 
 /// Changes the proxy agent of a notification object (dat_cno_modify_agent(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_cno_modify_agent(
+pub unsafe extern "C-unwind" fn dat_cno_modify_agent(
     cno_handle: DAT_CNO_HANDLE,
     agent: DAT_OS_WAIT_PROXY_AGENT,
 ) -> DAT_RETURN {
@@ -25,9 +25,9 @@ pub unsafe extern "C" fn dat_cno_modify_agent(
     guard(|| unsafe { call::cno::modify_agent(cno_handle, agent) })
 }
 
-/// Tells about a notification object (dat_cno_query(3DAT)).
+/// Returns the parameters of a notification object (dat_cno_query(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_cno_query(
+pub unsafe extern "C-unwind" fn dat_cno_query(
     cno_handle: DAT_CNO_HANDLE,
     cno_param_mask: DAT_CNO_PARAM_MASK,
     cno_param: *mut DAT_CNO_PARAM,
@@ -38,18 +38,18 @@ pub unsafe extern "C" fn dat_cno_query(
 
 /// Frees a notification object (dat_cno_free(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_cno_free(cno_handle: DAT_CNO_HANDLE) -> DAT_RETURN {
+pub unsafe extern "C-unwind" fn dat_cno_free(cno_handle: DAT_CNO_HANDLE) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe { call::cno::free(cno_handle) })
 }
 
 /// Waits until a notification object is triggered (dat_cno_wait(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_cno_wait(
+pub unsafe extern "C-unwind" fn dat_cno_wait(
     cno_handle: DAT_CNO_HANDLE,
     timeout: DAT_TIMEOUT,
     evd_handle: *mut DAT_EVD_HANDLE,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::cno::wait(cno_handle, timeout, evd_handle) })
+    unsafe { call::cno::wait(cno_handle, timeout, evd_handle) }
 }

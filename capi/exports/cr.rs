@@ -4,9 +4,9 @@ use crate::abi::*;
 use crate::call;
 use crate::guard;
 
-/// Tells about a connection request (dat_cr_query(3DAT)).
+/// Returns the parameters of a connection request (dat_cr_query(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_cr_query(
+pub unsafe extern "C-unwind" fn dat_cr_query(
     cr_handle: DAT_CR_HANDLE,
     cr_param_mask: DAT_CR_PARAM_MASK,
     cr_param: *mut DAT_CR_PARAM,
@@ -17,7 +17,7 @@ pub unsafe extern "C" fn dat_cr_query(
 
 /// Accepts a connection request (dat_cr_accept(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_cr_accept(
+pub unsafe extern "C-unwind" fn dat_cr_accept(
     cr_handle: DAT_CR_HANDLE,
     ep_handle: DAT_EP_HANDLE,
     private_data_size: DAT_COUNT,
@@ -27,9 +27,9 @@ pub unsafe extern "C" fn dat_cr_accept(
     guard(|| unsafe { call::cr::accept(cr_handle, ep_handle, private_data_size, private_data) })
 }
 
-/// Hands a connection request over to another service (dat_cr_handoff(3DAT)).
+/// Hands off a connection request to another connection qualifier (dat_cr_handoff(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_cr_handoff(
+pub unsafe extern "C-unwind" fn dat_cr_handoff(
     cr_handle: DAT_CR_HANDLE,
     conn_qual: DAT_CONN_QUAL,
 ) -> DAT_RETURN {

@@ -2,11 +2,11 @@
 
 use crate::abi::*;
 use crate::call;
-use crate::guard;
+use crate::{guard, guard_data_path};
 
 /// Creates an endpoint (dat_ep_create(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ep_create(
+pub unsafe extern "C-unwind" fn dat_ep_create(
     ia_handle: DAT_IA_HANDLE,
     pz_handle: DAT_PZ_HANDLE,
     recv_evd_handle: DAT_EVD_HANDLE,
@@ -29,9 +29,9 @@ pub unsafe extern "C" fn dat_ep_create(
     })
 }
 
-/// Tells about an endpoint (dat_ep_query(3DAT)).
+/// Returns the parameters of an endpoint (dat_ep_query(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ep_query(
+pub unsafe extern "C-unwind" fn dat_ep_query(
     ep_handle: DAT_EP_HANDLE,
     ep_param_mask: DAT_EP_PARAM_MASK,
     ep_param: *mut DAT_EP_PARAM,
@@ -40,9 +40,9 @@ pub unsafe extern "C" fn dat_ep_query(
     guard(|| unsafe { call::ep::query(ep_handle, ep_param_mask, ep_param) })
 }
 
-/// Changes an endpoint (dat_ep_modify(3DAT)).
+/// Modifies the parameters of an endpoint (dat_ep_modify(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ep_modify(
+pub unsafe extern "C-unwind" fn dat_ep_modify(
     ep_handle: DAT_EP_HANDLE,
     ep_param_mask: DAT_EP_PARAM_MASK,
     ep_param: *const DAT_EP_PARAM,
@@ -51,9 +51,9 @@ pub unsafe extern "C" fn dat_ep_modify(
     guard(|| unsafe { call::ep::modify(ep_handle, ep_param_mask, ep_param) })
 }
 
-/// Starts a connection (dat_ep_connect(3DAT)).
+/// Connects an endpoint (dat_ep_connect(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ep_connect(
+pub unsafe extern "C-unwind" fn dat_ep_connect(
     ep_handle: DAT_EP_HANDLE,
     remote_ia_address: DAT_IA_ADDRESS_PTR,
     remote_conn_qual: DAT_CONN_QUAL,
@@ -78,9 +78,9 @@ pub unsafe extern "C" fn dat_ep_connect(
     })
 }
 
-/// Starts a connection to where another endpoint is connected (dat_ep_dup_connect(3DAT)).
+/// Connects to the remote service that another endpoint is connected to (dat_ep_dup_connect(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ep_dup_connect(
+pub unsafe extern "C-unwind" fn dat_ep_dup_connect(
     ep_handle: DAT_EP_HANDLE,
     dup_ep_handle: DAT_EP_HANDLE,
     timeout: DAT_TIMEOUT,
@@ -101,9 +101,9 @@ pub unsafe extern "C" fn dat_ep_dup_connect(
     })
 }
 
-/// Ends a connection (dat_ep_disconnect(3DAT)).
+/// Disconnects an endpoint (dat_ep_disconnect(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ep_disconnect(
+pub unsafe extern "C-unwind" fn dat_ep_disconnect(
     ep_handle: DAT_EP_HANDLE,
     close_flags: DAT_CLOSE_FLAGS,
 ) -> DAT_RETURN {
@@ -111,35 +111,37 @@ pub unsafe extern "C" fn dat_ep_disconnect(
     guard(|| unsafe { call::ep::disconnect(ep_handle, close_flags) })
 }
 
-/// Tells the state of an endpoint (dat_ep_get_status(3DAT)).
+/// Returns the state of an endpoint (dat_ep_get_status(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ep_get_status(
+pub unsafe extern "C-unwind" fn dat_ep_get_status(
     ep_handle: DAT_EP_HANDLE,
     ep_state: *mut DAT_EP_STATE,
     recv_idle: *mut DAT_BOOLEAN,
     request_idle: *mut DAT_BOOLEAN,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::ep::get_status(ep_handle, ep_state, recv_idle, request_idle) })
+    guard_data_path(|| unsafe {
+        call::ep::get_status(ep_handle, ep_state, recv_idle, request_idle)
+    })
 }
 
 /// Frees an endpoint (dat_ep_free(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ep_free(ep_handle: DAT_EP_HANDLE) -> DAT_RETURN {
+pub unsafe extern "C-unwind" fn dat_ep_free(ep_handle: DAT_EP_HANDLE) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe { call::ep::free(ep_handle) })
 }
 
-/// Makes a disconnected endpoint unconnected (dat_ep_reset(3DAT)).
+/// Resets a disconnected endpoint to the unconnected state (dat_ep_reset(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ep_reset(ep_handle: DAT_EP_HANDLE) -> DAT_RETURN {
+pub unsafe extern "C-unwind" fn dat_ep_reset(ep_handle: DAT_EP_HANDLE) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe { call::ep::reset(ep_handle) })
 }
 
-/// Creates an endpoint that receives from a shared queue (dat_ep_create_with_srq(3DAT)).
+/// Creates an endpoint that uses a shared receive queue (dat_ep_create_with_srq(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ep_create_with_srq(
+pub unsafe extern "C-unwind" fn dat_ep_create_with_srq(
     ia_handle: DAT_IA_HANDLE,
     pz_handle: DAT_PZ_HANDLE,
     recv_evd_handle: DAT_EVD_HANDLE,
@@ -164,20 +166,20 @@ pub unsafe extern "C" fn dat_ep_create_with_srq(
     })
 }
 
-/// Tells how many receive buffers an endpoint holds (dat_ep_recv_query(3DAT)).
+/// Returns the number of receive buffers at an endpoint (dat_ep_recv_query(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ep_recv_query(
+pub unsafe extern "C-unwind" fn dat_ep_recv_query(
     ep_handle: DAT_EP_HANDLE,
     nbufs_allocated: *mut DAT_COUNT,
     bufs_alloc_span: *mut DAT_COUNT,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::ep::recv_query(ep_handle, nbufs_allocated, bufs_alloc_span) })
+    guard_data_path(|| unsafe { call::ep::recv_query(ep_handle, nbufs_allocated, bufs_alloc_span) })
 }
 
-/// Limits the receive buffers that an endpoint takes from its shared queue (dat_ep_set_watermark(3DAT)).
+/// Sets the receive watermarks of an endpoint (dat_ep_set_watermark(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ep_set_watermark(
+pub unsafe extern "C-unwind" fn dat_ep_set_watermark(
     ep_handle: DAT_EP_HANDLE,
     soft_high_watermark: DAT_COUNT,
     hard_high_watermark: DAT_COUNT,

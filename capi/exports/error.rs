@@ -6,9 +6,9 @@ use crate::abi::*;
 use crate::call;
 use crate::guard;
 
-/// Gives the words for a return value (dat_strerror(3DAT)).
+/// Returns the names of a return value (dat_strerror(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_strerror(
+pub unsafe extern "C-unwind" fn dat_strerror(
     value: DAT_RETURN,
     major_message: *mut *const c_char,
     minor_message: *mut *const c_char,
@@ -17,12 +17,12 @@ pub unsafe extern "C" fn dat_strerror(
     guard(|| unsafe { call::error::strerror(value, major_message, minor_message) })
 }
 
-/// The words for the calling thread's last error: what was tried, on what, why it failed and what
-/// to do about it. There are words, too, for the last event that it took, if that is a completion
-/// that is no success, a connection that did not come about or broke, or an asynchronous error:
-/// with the peer, the first failure of the endpoint, until its reset, and what the transport says of
-/// that. Never NULL, empty if there was no error yet; valid until the thread's next call.
+/// Returns a description of the calling thread's last error: the call, the object, the cause and a
+/// suggested fix. After a failed completion, a failed or broken connection, or an asynchronous error
+/// has been dequeued, it describes that event, with the peer, the endpoint's first failure since its
+/// last reset, and the transport's own error. Never NULL; the empty string if there has been no
+/// error. The string is valid until this thread's next DAT call.
 #[unsafe(no_mangle)]
-pub extern "C" fn dat_error_detail() -> *const c_char {
+pub extern "C-unwind" fn dat_error_detail() -> *const c_char {
     call::error::detail()
 }

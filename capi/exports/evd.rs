@@ -2,11 +2,11 @@
 
 use crate::abi::*;
 use crate::call;
-use crate::guard;
+use crate::{guard, guard_data_path};
 
-/// Changes how many events a dispatcher holds (dat_evd_resize(3DAT)).
+/// Resizes the queue of an event dispatcher (dat_evd_resize(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_evd_resize(
+pub unsafe extern "C-unwind" fn dat_evd_resize(
     evd_handle: DAT_EVD_HANDLE,
     evd_min_qlen: DAT_COUNT,
 ) -> DAT_RETURN {
@@ -16,7 +16,7 @@ pub unsafe extern "C" fn dat_evd_resize(
 
 /// Posts a software event (dat_evd_post_se(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_evd_post_se(
+pub unsafe extern "C-unwind" fn dat_evd_post_se(
     evd_handle: DAT_EVD_HANDLE,
     event: *const DAT_EVENT,
 ) -> DAT_RETURN {
@@ -24,19 +24,19 @@ pub unsafe extern "C" fn dat_evd_post_se(
     guard(|| unsafe { call::evd::post_se(evd_handle, event) })
 }
 
-/// Takes the next event, if there is one (dat_evd_dequeue(3DAT)).
+/// Dequeues the next event, if there is one (dat_evd_dequeue(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_evd_dequeue(
+pub unsafe extern "C-unwind" fn dat_evd_dequeue(
     evd_handle: DAT_EVD_HANDLE,
     event: *mut DAT_EVENT,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::evd::dequeue(evd_handle, event) })
+    guard_data_path(|| unsafe { call::evd::dequeue(evd_handle, event) })
 }
 
-/// Tells about an event dispatcher (dat_evd_query(3DAT)).
+/// Returns the parameters of an event dispatcher (dat_evd_query(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_evd_query(
+pub unsafe extern "C-unwind" fn dat_evd_query(
     evd_handle: DAT_EVD_HANDLE,
     evd_param_mask: DAT_EVD_PARAM_MASK,
     evd_param: *mut DAT_EVD_PARAM,
@@ -47,14 +47,14 @@ pub unsafe extern "C" fn dat_evd_query(
 
 /// Frees an event dispatcher (dat_evd_free(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_evd_free(evd_handle: DAT_EVD_HANDLE) -> DAT_RETURN {
+pub unsafe extern "C-unwind" fn dat_evd_free(evd_handle: DAT_EVD_HANDLE) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe { call::evd::free(evd_handle) })
 }
 
 /// Creates an event dispatcher (dat_evd_create(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_evd_create(
+pub unsafe extern "C-unwind" fn dat_evd_create(
     ia_handle: DAT_IA_HANDLE,
     evd_min_qlen: DAT_COUNT,
     cno_handle: DAT_CNO_HANDLE,
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn dat_evd_create(
 
 /// Changes the notification object of a dispatcher (dat_evd_modify_cno(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_evd_modify_cno(
+pub unsafe extern "C-unwind" fn dat_evd_modify_cno(
     evd_handle: DAT_EVD_HANDLE,
     cno_handle: DAT_CNO_HANDLE,
 ) -> DAT_RETURN {
@@ -77,16 +77,16 @@ pub unsafe extern "C" fn dat_evd_modify_cno(
     guard(|| unsafe { call::evd::modify_cno(evd_handle, cno_handle) })
 }
 
-/// Lets a dispatcher trigger its notification object (dat_evd_enable(3DAT)).
+/// Allows a dispatcher to trigger its notification object (dat_evd_enable(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_evd_enable(evd_handle: DAT_EVD_HANDLE) -> DAT_RETURN {
+pub unsafe extern "C-unwind" fn dat_evd_enable(evd_handle: DAT_EVD_HANDLE) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe { call::evd::enable(evd_handle) })
 }
 
 /// Waits for events (dat_evd_wait(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_evd_wait(
+pub unsafe extern "C-unwind" fn dat_evd_wait(
     evd_handle: DAT_EVD_HANDLE,
     timeout: DAT_TIMEOUT,
     threshold: DAT_COUNT,
@@ -94,26 +94,26 @@ pub unsafe extern "C" fn dat_evd_wait(
     n_more: *mut DAT_COUNT,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::evd::wait(evd_handle, timeout, threshold, event, n_more) })
+    unsafe { call::evd::wait(evd_handle, timeout, threshold, event, n_more) }
 }
 
-/// Keeps a dispatcher from triggering its notification object (dat_evd_disable(3DAT)).
+/// Stops a dispatcher from triggering its notification object (dat_evd_disable(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_evd_disable(evd_handle: DAT_EVD_HANDLE) -> DAT_RETURN {
+pub unsafe extern "C-unwind" fn dat_evd_disable(evd_handle: DAT_EVD_HANDLE) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe { call::evd::disable(evd_handle) })
 }
 
-/// Makes waiting impossible and ends the wait under way (dat_evd_set_unwaitable(3DAT)).
+/// Makes a dispatcher unwaitable and aborts a wait in progress (dat_evd_set_unwaitable(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_evd_set_unwaitable(evd_handle: DAT_EVD_HANDLE) -> DAT_RETURN {
+pub unsafe extern "C-unwind" fn dat_evd_set_unwaitable(evd_handle: DAT_EVD_HANDLE) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe { call::evd::set_unwaitable(evd_handle) })
 }
 
-/// Makes waiting possible again (dat_evd_clear_unwaitable(3DAT)).
+/// Makes a dispatcher waitable again (dat_evd_clear_unwaitable(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_evd_clear_unwaitable(evd_handle: DAT_EVD_HANDLE) -> DAT_RETURN {
+pub unsafe extern "C-unwind" fn dat_evd_clear_unwaitable(evd_handle: DAT_EVD_HANDLE) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe { call::evd::clear_unwaitable(evd_handle) })
 }

@@ -4,9 +4,9 @@ use crate::abi::*;
 use crate::call;
 use crate::guard;
 
-/// Opens an adapter by its name, for a version of the API; dat_ia_open of the headers calls it (dat_ia_openv(3DAT)).
+/// Opens an adapter by name, for a version of the API; the macro dat_ia_open calls it (dat_ia_openv(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ia_openv(
+pub unsafe extern "C-unwind" fn dat_ia_openv(
     ia_name: DAT_NAME_PTR,
     async_evd_min_qlen: DAT_COUNT,
     async_evd_handle: *mut DAT_EVD_HANDLE,
@@ -29,9 +29,9 @@ pub unsafe extern "C" fn dat_ia_openv(
     })
 }
 
-/// Tells what an adapter and its provider are (dat_ia_query(3DAT)).
+/// Returns the attributes of an adapter and its provider (dat_ia_query(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ia_query(
+pub unsafe extern "C-unwind" fn dat_ia_query(
     ia_handle: DAT_IA_HANDLE,
     async_evd_handle: *mut DAT_EVD_HANDLE,
     ia_attr_mask: DAT_IA_ATTR_MASK,
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn dat_ia_query(
 
 /// Closes an adapter (dat_ia_close(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ia_close(
+pub unsafe extern "C-unwind" fn dat_ia_close(
     ia_handle: DAT_IA_HANDLE,
     close_flags: DAT_CLOSE_FLAGS,
 ) -> DAT_RETURN {

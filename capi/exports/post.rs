@@ -2,11 +2,11 @@
 
 use crate::abi::*;
 use crate::call;
-use crate::guard;
+use crate::guard_data_path;
 
 /// Posts a send (dat_ep_post_send(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ep_post_send(
+pub unsafe extern "C-unwind" fn dat_ep_post_send(
     ep_handle: DAT_EP_HANDLE,
     num_segments: DAT_COUNT,
     local_iov: *mut DAT_LMR_TRIPLET,
@@ -14,14 +14,14 @@ pub unsafe extern "C" fn dat_ep_post_send(
     completion_flags: DAT_COMPLETION_FLAGS,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe {
+    guard_data_path(|| unsafe {
         call::post::send(ep_handle, num_segments, local_iov, user_cookie, completion_flags)
     })
 }
 
 /// Posts a receive (dat_ep_post_recv(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ep_post_recv(
+pub unsafe extern "C-unwind" fn dat_ep_post_recv(
     ep_handle: DAT_EP_HANDLE,
     num_segments: DAT_COUNT,
     local_iov: *mut DAT_LMR_TRIPLET,
@@ -29,14 +29,14 @@ pub unsafe extern "C" fn dat_ep_post_recv(
     completion_flags: DAT_COMPLETION_FLAGS,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe {
+    guard_data_path(|| unsafe {
         call::post::recv(ep_handle, num_segments, local_iov, user_cookie, completion_flags)
     })
 }
 
 /// Posts an RDMA read (dat_ep_post_rdma_read(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ep_post_rdma_read(
+pub unsafe extern "C-unwind" fn dat_ep_post_rdma_read(
     ep_handle: DAT_EP_HANDLE,
     num_segments: DAT_COUNT,
     local_iov: *mut DAT_LMR_TRIPLET,
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn dat_ep_post_rdma_read(
     completion_flags: DAT_COMPLETION_FLAGS,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe {
+    guard_data_path(|| unsafe {
         call::post::rdma_read(
             ep_handle,
             num_segments,
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn dat_ep_post_rdma_read(
 
 /// Posts an RDMA write (dat_ep_post_rdma_write(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ep_post_rdma_write(
+pub unsafe extern "C-unwind" fn dat_ep_post_rdma_write(
     ep_handle: DAT_EP_HANDLE,
     num_segments: DAT_COUNT,
     local_iov: *mut DAT_LMR_TRIPLET,
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn dat_ep_post_rdma_write(
     completion_flags: DAT_COMPLETION_FLAGS,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe {
+    guard_data_path(|| unsafe {
         call::post::rdma_write(
             ep_handle,
             num_segments,

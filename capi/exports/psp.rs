@@ -4,9 +4,9 @@ use crate::abi::*;
 use crate::call;
 use crate::guard;
 
-/// Listens at a connection qualifier (dat_psp_create(3DAT)).
+/// Creates a public service point on a connection qualifier (dat_psp_create(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_psp_create(
+pub unsafe extern "C-unwind" fn dat_psp_create(
     ia_handle: DAT_IA_HANDLE,
     conn_qual: DAT_CONN_QUAL,
     evd_handle: DAT_EVD_HANDLE,
@@ -17,9 +17,9 @@ pub unsafe extern "C" fn dat_psp_create(
     guard(|| unsafe { call::psp::create(ia_handle, conn_qual, evd_handle, psp_flags, psp_handle) })
 }
 
-/// Listens at a connection qualifier that the provider picks (dat_psp_create_any(3DAT)).
+/// Creates a public service point on a connection qualifier chosen by the provider (dat_psp_create_any(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_psp_create_any(
+pub unsafe extern "C-unwind" fn dat_psp_create_any(
     ia_handle: DAT_IA_HANDLE,
     conn_qual: *mut DAT_CONN_QUAL,
     evd_handle: DAT_EVD_HANDLE,
@@ -32,9 +32,9 @@ pub unsafe extern "C" fn dat_psp_create_any(
     })
 }
 
-/// Tells about a public service point (dat_psp_query(3DAT)).
+/// Returns the parameters of a public service point (dat_psp_query(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_psp_query(
+pub unsafe extern "C-unwind" fn dat_psp_query(
     psp_handle: DAT_PSP_HANDLE,
     psp_param_mask: DAT_PSP_PARAM_MASK,
     psp_param: *mut DAT_PSP_PARAM,
@@ -43,9 +43,9 @@ pub unsafe extern "C" fn dat_psp_query(
     guard(|| unsafe { call::psp::query(psp_handle, psp_param_mask, psp_param) })
 }
 
-/// Stops listening (dat_psp_free(3DAT)).
+/// Frees a public service point (dat_psp_free(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_psp_free(psp_handle: DAT_PSP_HANDLE) -> DAT_RETURN {
+pub unsafe extern "C-unwind" fn dat_psp_free(psp_handle: DAT_PSP_HANDLE) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe { call::psp::free(psp_handle) })
 }

@@ -6,7 +6,7 @@ use crate::guard;
 
 /// Creates a protection zone (dat_pz_create(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_pz_create(
+pub unsafe extern "C-unwind" fn dat_pz_create(
     ia_handle: DAT_IA_HANDLE,
     pz_handle: *mut DAT_PZ_HANDLE,
 ) -> DAT_RETURN {
@@ -14,9 +14,9 @@ pub unsafe extern "C" fn dat_pz_create(
     guard(|| unsafe { call::pz::create(ia_handle, pz_handle) })
 }
 
-/// Tells about a protection zone (dat_pz_query(3DAT)).
+/// Returns the parameters of a protection zone (dat_pz_query(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_pz_query(
+pub unsafe extern "C-unwind" fn dat_pz_query(
     pz_handle: DAT_PZ_HANDLE,
     pz_param_mask: DAT_PZ_PARAM_MASK,
     pz_param: *mut DAT_PZ_PARAM,
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn dat_pz_query(
 
 /// Frees a protection zone (dat_pz_free(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_pz_free(pz_handle: DAT_PZ_HANDLE) -> DAT_RETURN {
+pub unsafe extern "C-unwind" fn dat_pz_free(pz_handle: DAT_PZ_HANDLE) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe { call::pz::free(pz_handle) })
 }

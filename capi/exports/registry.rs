@@ -6,7 +6,7 @@ use crate::guard;
 
 /// Lists the providers (dat_registry_list_providers(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_registry_list_providers(
+pub unsafe extern "C-unwind" fn dat_registry_list_providers(
     max_to_return: DAT_COUNT,
     entries_returned: *mut DAT_COUNT,
     provider_list: *mut *mut DAT_PROVIDER_INFO,
@@ -17,9 +17,9 @@ pub unsafe extern "C" fn dat_registry_list_providers(
     })
 }
 
-/// Adds a provider; called by its library (dat_registry_add_provider(3DAT)).
+/// Registers a provider; called by its library (dat_registry_add_provider(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_registry_add_provider(
+pub unsafe extern "C-unwind" fn dat_registry_add_provider(
     provider: *const DAT_PROVIDER,
     provider_info: *const DAT_PROVIDER_INFO,
 ) -> DAT_RETURN {
@@ -27,9 +27,9 @@ pub unsafe extern "C" fn dat_registry_add_provider(
     guard(|| unsafe { call::registry::add_provider(provider, provider_info) })
 }
 
-/// Takes a provider out; called by its library (dat_registry_remove_provider(3DAT)).
+/// Unregisters a provider; called by its library (dat_registry_remove_provider(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_registry_remove_provider(
+pub unsafe extern "C-unwind" fn dat_registry_remove_provider(
     provider: *const DAT_PROVIDER,
     provider_info: *const DAT_PROVIDER_INFO,
 ) -> DAT_RETURN {

@@ -6,7 +6,7 @@ use crate::guard;
 
 /// Creates a remote region (dat_rmr_create(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_rmr_create(
+pub unsafe extern "C-unwind" fn dat_rmr_create(
     pz_handle: DAT_PZ_HANDLE,
     rmr_handle: *mut DAT_RMR_HANDLE,
 ) -> DAT_RETURN {
@@ -14,9 +14,9 @@ pub unsafe extern "C" fn dat_rmr_create(
     guard(|| unsafe { call::rmr::create(pz_handle, rmr_handle) })
 }
 
-/// Tells about a remote region (dat_rmr_query(3DAT)).
+/// Returns the parameters of a remote region (dat_rmr_query(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_rmr_query(
+pub unsafe extern "C-unwind" fn dat_rmr_query(
     rmr_handle: DAT_RMR_HANDLE,
     rmr_param_mask: DAT_RMR_PARAM_MASK,
     rmr_param: *mut DAT_RMR_PARAM,
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn dat_rmr_query(
 
 /// Frees a remote region (dat_rmr_free(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_rmr_free(rmr_handle: DAT_RMR_HANDLE) -> DAT_RETURN {
+pub unsafe extern "C-unwind" fn dat_rmr_free(rmr_handle: DAT_RMR_HANDLE) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe { call::rmr::free(rmr_handle) })
 }

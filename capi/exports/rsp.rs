@@ -4,9 +4,9 @@ use crate::abi::*;
 use crate::call;
 use crate::guard;
 
-/// Listens for one connection to a given endpoint (dat_rsp_create(3DAT)).
+/// Creates a reserved service point, which accepts one connection for a given endpoint (dat_rsp_create(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_rsp_create(
+pub unsafe extern "C-unwind" fn dat_rsp_create(
     ia_handle: DAT_IA_HANDLE,
     conn_qual: DAT_CONN_QUAL,
     ep_handle: DAT_EP_HANDLE,
@@ -17,9 +17,9 @@ pub unsafe extern "C" fn dat_rsp_create(
     guard(|| unsafe { call::rsp::create(ia_handle, conn_qual, ep_handle, evd_handle, rsp_handle) })
 }
 
-/// Tells about a reserved service point (dat_rsp_query(3DAT)).
+/// Returns the parameters of a reserved service point (dat_rsp_query(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_rsp_query(
+pub unsafe extern "C-unwind" fn dat_rsp_query(
     rsp_handle: DAT_RSP_HANDLE,
     rsp_param_mask: DAT_RSP_PARAM_MASK,
     rsp_param: *mut DAT_RSP_PARAM,
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn dat_rsp_query(
 
 /// Frees a reserved service point (dat_rsp_free(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_rsp_free(rsp_handle: DAT_RSP_HANDLE) -> DAT_RETURN {
+pub unsafe extern "C-unwind" fn dat_rsp_free(rsp_handle: DAT_RSP_HANDLE) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe { call::rsp::free(rsp_handle) })
 }

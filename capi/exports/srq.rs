@@ -2,11 +2,11 @@
 
 use crate::abi::*;
 use crate::call;
-use crate::guard;
+use crate::{guard, guard_data_path};
 
 /// Creates a shared receive queue (dat_srq_create(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_srq_create(
+pub unsafe extern "C-unwind" fn dat_srq_create(
     ia_handle: DAT_IA_HANDLE,
     pz_handle: DAT_PZ_HANDLE,
     srq_attr: *mut DAT_SRQ_ATTR,
@@ -18,26 +18,28 @@ pub unsafe extern "C" fn dat_srq_create(
 
 /// Frees a shared receive queue (dat_srq_free(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_srq_free(srq_handle: DAT_SRQ_HANDLE) -> DAT_RETURN {
+pub unsafe extern "C-unwind" fn dat_srq_free(srq_handle: DAT_SRQ_HANDLE) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe { call::srq::free(srq_handle) })
 }
 
-/// Posts a receive to a shared queue (dat_srq_post_recv(3DAT)).
+/// Posts a receive to a shared receive queue (dat_srq_post_recv(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_srq_post_recv(
+pub unsafe extern "C-unwind" fn dat_srq_post_recv(
     srq_handle: DAT_SRQ_HANDLE,
     num_segments: DAT_COUNT,
     local_iov: *mut DAT_LMR_TRIPLET,
     user_cookie: DAT_DTO_COOKIE,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::srq::post_recv(srq_handle, num_segments, local_iov, user_cookie) })
+    guard_data_path(|| unsafe {
+        call::srq::post_recv(srq_handle, num_segments, local_iov, user_cookie)
+    })
 }
 
-/// Tells about a shared receive queue (dat_srq_query(3DAT)).
+/// Returns the parameters of a shared receive queue (dat_srq_query(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_srq_query(
+pub unsafe extern "C-unwind" fn dat_srq_query(
     srq_handle: DAT_SRQ_HANDLE,
     srq_param_mask: DAT_SRQ_PARAM_MASK,
     srq_param: *mut DAT_SRQ_PARAM,
@@ -46,9 +48,9 @@ pub unsafe extern "C" fn dat_srq_query(
     guard(|| unsafe { call::srq::query(srq_handle, srq_param_mask, srq_param) })
 }
 
-/// Changes how many receives a shared queue holds (dat_srq_resize(3DAT)).
+/// Resizes a shared receive queue (dat_srq_resize(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_srq_resize(
+pub unsafe extern "C-unwind" fn dat_srq_resize(
     srq_handle: DAT_SRQ_HANDLE,
     max_recv_dtos: DAT_COUNT,
 ) -> DAT_RETURN {
@@ -56,9 +58,9 @@ pub unsafe extern "C" fn dat_srq_resize(
     guard(|| unsafe { call::srq::resize(srq_handle, max_recv_dtos) })
 }
 
-/// Asks for an event when few receives are left (dat_srq_set_lw(3DAT)).
+/// Sets the low watermark of a shared receive queue (dat_srq_set_lw(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_srq_set_lw(
+pub unsafe extern "C-unwind" fn dat_srq_set_lw(
     srq_handle: DAT_SRQ_HANDLE,
     low_watermark: DAT_COUNT,
 ) -> DAT_RETURN {

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use dat_core::error::{Error, ReturnType, Subtype};
 
 use crate::abi::{DAT_RETURN, DAT_SUCCESS};
-use crate::{detail, dialect};
+use crate::{cancel, detail, dialect};
 
 /// The code that a call answers, or the error that becomes one. Codes of foreign providers pass
 /// through as they are.
@@ -47,9 +47,20 @@ impl Answered for DAT_RETURN {
     }
 }
 
-/// Runs a call on behalf of C: no panic leaves it, and an error leaves its detail.
+/// Runs a call on behalf of C: no panic leaves it, and an error leaves its detail. A cancellation of
+/// the thread waits until it has returned.
 #[inline(always)]
 pub(crate) fn guard<A: Answered>(call: impl FnOnce() -> A) -> DAT_RETURN {
+    let held_off = cancel::hold_off();
+    let code = guard_data_path(call);
+    held_off.resume();
+    code
+}
+
+/// As [`guard`], for calls of a few hundred instructions that make no call that is a cancellation
+/// point.
+#[inline(always)]
+pub(crate) fn guard_data_path<A: Answered>(call: impl FnOnce() -> A) -> DAT_RETURN {
     match catch_unwind(AssertUnwindSafe(|| call().code())) {
         Ok(code) => code,
         Err(panic) => panicked(panic),
@@ -70,10 +81,10 @@ pub(crate) fn failed(error: Error) -> DAT_RETURN {
 fn panicked(panic: Box<dyn Any + Send>) -> DAT_RETURN {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let text = text.unwrap_or("a panic without words");
+    let text = text.unwrap_or("panic with no message");
     failed(
         Error::new(ReturnType::InternalError, Subtype::NoSubtype)
-            .because(format!("a defect of the library: {text}")),
+            .because(format!("internal error in the library: {text}")),
     )
 }
 

@@ -7,6 +7,7 @@ use dat_core::error::{Error, Result, ReturnType, Subtype};
 use crate::abi::DAT_HANDLE;
 use crate::answer::invalid_handle;
 use crate::handle::{self, Object};
+use crate::mapped;
 
 /// Addresses of a process end here, and begin above the page that is never mapped; both are
 /// aligned to anything.
@@ -45,7 +46,10 @@ pub(crate) fn check<T>(pointer: *const T, argument: u32) -> Result<()> {
 fn no_address(address: usize, align: usize, argument: u32) -> Error {
     let what = match address {
         0 => "is NULL".to_owned(),
-        _ if !USER.contains(&address) => format!("({address:#x}) is no address"),
+        _ if !USER.contains(&address) => format!(
+            "({address:#x}) is not a valid user-space \
+             address"
+        ),
         _ => format!("({address:#x}) is not aligned to {align} bytes"),
     };
     invalid(argument, format!("argument {argument} {what}"))
@@ -120,10 +124,12 @@ pub(crate) unsafe fn optional<'a, T>(pointer: *const T, argument: u32) -> Result
     unsafe { given(pointer, argument) }.map(Some)
 }
 
-/// Lends an array; NULL will do for none.
+/// Lends an array; NULL will do for none. A count that is wrong, so that memory ends before the
+/// array does, is refused.
 ///
 /// # Safety
-/// The address is that of `count` readable elements, which nobody writes during the call.
+/// The address is that of a readable element, and of as many as there is memory for up to `count`,
+/// which no thread writes or unmaps during the call.
 #[inline]
 pub(crate) unsafe fn array<'a, T>(
     pointer: *const T,
@@ -139,13 +145,22 @@ pub(crate) unsafe fn array<'a, T>(
         return Err(too_many(count, most, count_argument));
     }
     check(pointer, pointer_argument)?;
-    // SAFETY: as the caller promises; the count is bounded.
+    if !mapped::goes_on(pointer.addr(), count as usize * size_of::<T>()) {
+        return Err(too_short(count, pointer_argument));
+    }
+    // SAFETY: as the caller promises; the count is bounded, and there is memory to its end.
     Ok(unsafe { std::slice::from_raw_parts(pointer, count as usize) })
 }
 
 #[cold]
 fn too_many(count: u64, most: u64, argument: u32) -> Error {
-    invalid(argument, format!("{count} elements are more than {most}"))
+    invalid(argument, format!("{count} elements exceed the maximum of {most}"))
+}
+
+#[cold]
+fn too_short(count: u64, argument: u32) -> Error {
+    invalid(argument, format!("memory ends before the {count} elements of argument {argument} do"))
+        .advise("pass the number of elements that the array has")
 }
 
 /// A count of C's, which is signed: none is below 0.
@@ -156,7 +171,23 @@ pub(crate) fn count(value: i32, argument: u32) -> Result<u32> {
 
 #[cold]
 fn below_0(value: i32, argument: u32) -> Error {
-    invalid(argument, format!("argument {argument} is {value}, below 0"))
+    invalid(argument, format!("argument {argument} is negative ({value})"))
+}
+
+/// Refuses a mask of a query that has bits of no field (dat_ia_query(3DAT), dat_ep_query(3DAT)
+/// and all other queries).
+#[inline]
+pub(crate) fn mask(mask: impl Into<u64>, fields: impl Into<u64>, argument: u32) -> Result<()> {
+    match mask.into() & !fields.into() {
+        0 => Ok(()),
+        unknown => Err(unknown_fields(unknown, argument)),
+    }
+}
+
+#[cold]
+fn unknown_fields(bits: u64, argument: u32) -> Error {
+    invalid(argument, format!("the mask has bits of no field: {bits:#x}"))
+        .advise("use the constants of the header that has the structure")
 }
 
 /// The object behind a handle that must be given.

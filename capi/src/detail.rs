@@ -124,8 +124,8 @@ impl News {
 }
 
 /// What a connection broke by where nothing failed here.
-const ELSEWHERE: &str = "No operation of this side had failed: the other side is gone, or broke it. \
-                         Look there, and at the link.";
+const ELSEWHERE: &str = "No local operation had failed: the peer is gone or broke the connection. \
+     Check the peer and the link.";
 
 /// Which endpoint that is, and its first failure; nothing of one that is gone.
 fn look_at(ep: EndpointId) -> (String, Option<Failure>) {

@@ -1,14 +1,35 @@
-//! Whether memory that a consumer registers is there. An adapter of hardware finds out when it
-//! pins the pages; loopback only copies, and must not find out when it is too late.
+//! Whether memory that a consumer registers, or hands in as an array, is there. An adapter of
+//! hardware finds out when it pins the pages; loopback only copies, and must not find out when it
+//! is too late.
 
 use std::sync::LazyLock;
 
+use crate::foreign::peek;
+
+static PAGE: LazyLock<usize> = LazyLock::new(|| {
+    // SAFETY: asks for a number.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+});
+
+/// Whether a range whose first page can be read goes on to its end. Mappings end with pages, so a
+/// range within one page needs no look, and no system call.
+#[inline]
+pub(crate) fn goes_on(address: usize, length: usize) -> bool {
+    // No page is smaller.
+    const SMALLEST: usize = 4096;
+    (address % SMALLEST).saturating_add(length) <= SMALLEST || reaches(address, length)
+}
+
+#[cold]
+fn reaches(address: usize, length: usize) -> bool {
+    let second = (address | (*PAGE - 1)).wrapping_add(1);
+    let Some(end) = address.checked_add(length) else { return false };
+    // The kernel reads a word of each page: memory without rights is no end of a mapping.
+    end <= second || (second..end).step_by(*PAGE).all(|page| peek::word(page).is_some())
+}
+
 /// Checks that every page of a range can be read, or written. Fails with the errno.
 pub(crate) fn check(address: usize, length: usize, write: bool) -> Result<(), i32> {
-    static PAGE: LazyLock<usize> = LazyLock::new(|| {
-        // SAFETY: asks for a number.
-        usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
-    });
     let first = address & !(*PAGE - 1);
     let end = address.checked_add(length).and_then(|end| end.checked_next_multiple_of(*PAGE));
     let length = end.ok_or(libc::EFAULT)? - first;
@@ -47,4 +68,32 @@ fn is_resident(first: usize, length: usize, page: usize) -> Result<(), i32> {
 
 fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_ends_where_its_mapping_does() {
+        let (length, rights) = (3 * *PAGE, libc::PROT_READ | libc::PROT_WRITE);
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: makes a mapping where there is none.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), length, rights, flags, -1, 0) };
+        assert_ne!(start, libc::MAP_FAILED);
+        let guard = start.wrapping_byte_add(2 * *PAGE);
+        // SAFETY: the last page of that mapping.
+        assert_eq!(unsafe { libc::mprotect(guard, *PAGE, libc::PROT_NONE) }, 0);
+        let end = guard.addr();
+        assert!(goes_on(start.addr(), 2 * *PAGE));
+        assert!(goes_on(end - 8, 8));
+        assert!(!goes_on(end - 8, 9));
+        assert!(!goes_on(start.addr() + 8, usize::MAX));
+        // SAFETY: the mapping of above.
+        assert_eq!(unsafe { libc::munmap(guard, *PAGE) }, 0);
+        assert!(goes_on(end - *PAGE - 8, 16));
+        assert!(!goes_on(end - 8, 9));
+        // SAFETY: the rest of the mapping.
+        assert_eq!(unsafe { libc::munmap(start, 2 * *PAGE) }, 0);
+    }
 }

@@ -1,11 +1,10 @@
 //! The one registry of the process: names, and what opens them.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use dat_core::registry::{Configuration, Demand};
-use dat_core::{ApiVersion, Registry};
+use dat_core::registry::{Announced, Configuration};
+use dat_core::{ApiVersion, Compat, Registry};
 
 use crate::abi::DAT_PROVIDER_INFO;
 use crate::convert::{boolean, name};
@@ -16,6 +15,10 @@ pub(crate) fn shared() -> &'static Registry {
     static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         debug::take_panics();
         let registry = Registry::numbered_by(configuration(), handle::numbering()).hosting();
+        let registry = match std::env::var_os(Compat::VARIABLE) {
+            Some(word) if !image::is_privileged() => registry.with_compat(word.to_string_lossy()),
+            _ => registry,
+        };
         for provider in [provider_loopback::provider(), provider_verbs::provider()] {
             // The first provider of a name is always taken.
             let _ = registry.add_provider(provider);
@@ -34,25 +37,16 @@ fn configuration() -> Configuration {
     Configuration::from_environment()
 }
 
-/// Everything that can be opened by this library, as the API lists it. A provider that is safe
-/// for threads is listed for who asks for that and for who does not, since either opens it.
+/// What programs are told of the registry. The page lets a program ask for the very version and
+/// word about threads that an entry shows.
 pub(crate) fn providers() -> Vec<DAT_PROVIDER_INFO> {
     let (dapl_version_major, dapl_version_minor) = dialect::VERSION;
     let version = ApiVersion::new(dapl_version_major, dapl_version_minor);
-    let mut listed = Vec::new();
-    // The headers ask for no thread safety: what they open comes first.
-    for thread_safe in [false, true] {
-        let mut names = HashSet::new();
-        for entry in shared().list_for(Demand { version, thread_safe: Some(thread_safe) }) {
-            if entry.fate.is_usable() && names.insert(entry.name.clone()) {
-                listed.push(DAT_PROVIDER_INFO {
-                    ia_name: name(&entry.name),
-                    dapl_version_major,
-                    dapl_version_minor,
-                    is_thread_safe: boolean(thread_safe),
-                });
-            }
-        }
-    }
-    listed
+    let info = |announced: Announced| DAT_PROVIDER_INFO {
+        ia_name: name(&announced.name),
+        dapl_version_major,
+        dapl_version_minor,
+        is_thread_safe: boolean(announced.thread_safe),
+    };
+    shared().announced(version).into_iter().map(info).collect()
 }

@@ -10,7 +10,7 @@ use crate::exports::*;
 use crate::guard;
 
 /// Opens an adapter for a caller that takes the provider's own address of it.
-unsafe extern "C" fn ia_open(
+unsafe extern "C-unwind" fn ia_open(
     name: DAT_NAME_PTR,
     async_evd_min_qlen: DAT_COUNT,
     async_evd_handle: *mut DAT_EVD_HANDLE,

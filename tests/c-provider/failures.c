@@ -40,13 +40,13 @@ void test_failures(void)
     fails("silent", DAT_PROVIDER_NOT_FOUND, "dat_provider_init registered nothing");
     fails("other", DAT_PROVIDER_NOT_FOUND, "registered provider \"somebody-else\"");
     fails("gone", DAT_PROVIDER_NOT_FOUND, "gone");
-    fails("null", DAT_INTERNAL_ERROR, "opened an adapter (0x0) that is none");
-    fails("garbage", DAT_INTERNAL_ERROR, "that is none");
+    fails("null", DAT_INTERNAL_ERROR, "returned an invalid adapter handle (0x0)");
+    fails("garbage", DAT_INTERNAL_ERROR, "invalid adapter handle");
     fails("refuse", DAT_INSUFFICIENT_RESOURCES, "DAT_INSUFFICIENT_RESOURCES DAT_RESOURCE_MEMORY");
-    fails("other-version", DAT_PROVIDER_NOT_FOUND, "asked for u");
+    fails("other-version", DAT_PROVIDER_NOT_FOUND, "requested u");
     fails("nobody", DAT_PROVIDER_NOT_FOUND, "no adapter has that name");
     fails("goood", DAT_PROVIDER_NOT_FOUND, "did you mean \"good\"?");
-    fails("good?option=1", DAT_PROVIDER_NOT_FOUND, "takes no parameters with the name");
+    fails("good?option=1", DAT_PROVIDER_NOT_FOUND, "does not accept parameters in the name");
     CHECK(TYPE(dat_ia_openv("good", 8, &evd, &ia, 7, 1, DAT_FALSE)) == DAT_PROVIDER_NOT_FOUND);
 
     /* Of a name with many lines, every line is explained. */

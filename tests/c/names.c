@@ -9,6 +9,8 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
 
+#define _POSIX_C_SOURCE 200112L
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +27,7 @@
 #include <dat2/udat.h>
 #endif
 
-#define MOST 64
+#define MOST 256
 
 static int failures;
 
@@ -105,11 +107,13 @@ int main(int argc, char **argv)
     DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
     DAT_IA_HANDLE ia;
 
+    if (argc < 2 && setenv("DAT_OVERRIDE", "/dev/null", 1) != 0)
+        return 2;
     try_open(loopback);
     must_load(0, "opening loopback");
     if (argc < 2) {
-        if (times_listed(loopback) != 2)
-            fail("is not listed for both kinds of programs", loopback);
+        if (times_listed(loopback) != 1)
+            fail("is not listed once, where nothing else is", loopback);
         printf("%d failed\n", failures);
         return failures != 0;
     }
@@ -117,9 +121,10 @@ int main(int argc, char **argv)
     must_load(1, argv[1]);
     for (int i = 2; i < argc; i++)
         try_open(argv[i]);
-    /* Once for programs that need safety for threads, and once for those that do not. */
-    if (times_listed(argv[1]) != 2)
-        fail("is not listed for both kinds of programs", argv[1]);
+    if (times_listed(argv[1]) != 1)
+        fail("is not listed once", argv[1]);
+    if (times_listed(loopback) != 0)
+        fail("is listed beside an RDMA adapter, and no line names it", loopback);
     if (dat_ia_open(nobody, 8, &async, &ia) == DAT_SUCCESS)
         fail("opens", nobody);
     else if (strstr(dat_error_detail(), argv[1]) == NULL)

@@ -1,5 +1,6 @@
 //! Runs the suite over a C library. Arguments are filters, as of any test. `DAT_TEST_IA` names
-//! another adapter than loopback, and `DAT_TEST_EXCLUDE` files of cases that it can't pass, like PATH.
+//! another adapter than loopback, `DAT_TEST_EXCLUDE` files of cases that it can't pass, like PATH, and
+//! `DAT_TEST_ROUNDS` how often cases repeat a race, in percent.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -20,7 +21,11 @@ const LIMIT: Duration = Duration::from_secs(120);
 pub(crate) fn run(exclusions: &str) -> ExitCode {
     let filters: Vec<String> = env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let adapter = env::var("DAT_TEST_IA").unwrap_or_else(|_| LOOPBACK.to_owned());
-    set_target(Target { registry: Registry::of_library(), name: adapter.clone() });
+    let mut target = Target::new(Registry::of_library(), adapter.clone());
+    if let Ok(percent) = env::var("DAT_TEST_ROUNDS") {
+        target.rounds_percent = percent.parse().expect("DAT_TEST_ROUNDS is a percentage");
+    }
+    set_target(target);
     let mut exclusions = exclusions.to_owned();
     let files = env::var_os("DAT_TEST_EXCLUDE");
     let files = files.iter().flat_map(env::split_paths);

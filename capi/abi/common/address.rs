@@ -13,10 +13,10 @@ pub type DAT_SOCK_ADDR6 = libc::sockaddr_in6;
 /// The network address of an adapter.
 pub type DAT_IA_ADDRESS_PTR = *mut DAT_SOCK_ADDR;
 
-/// Where a service listens at an adapter.
+/// A connection qualifier: identifies a service on an adapter.
 pub type DAT_CONN_QUAL = DAT_UINT64;
 
-/// Which port of an adapter a connection uses.
+/// The adapter port that a connection uses.
 pub type DAT_PORT_QUAL = DAT_UINT64;
 
 /// Quality of service of a connection.

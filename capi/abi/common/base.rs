@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_int, c_ulonglong, c_void};
 
-/// Room for a name, its final zero included.
+/// Size of a name buffer, including the terminating NUL.
 pub const DAT_NAME_MAX_LENGTH: usize = 256;
 
 pub type DAT_UINT32 = u32;
@@ -12,16 +12,16 @@ pub type DAT_UINT64 = u64;
 pub type DAT_UVERYLONG = c_ulonglong;
 pub type DAT_PVOID = *mut c_void;
 
-/// A number of things, signed.
+/// A signed count.
 pub type DAT_COUNT = c_int;
 
-/// A physical address; carried, never used.
+/// A physical address; not used.
 pub type DAT_PADDR = DAT_UINT64;
 
 /// The name of an adapter.
 pub type DAT_NAME_PTR = *mut c_char;
 
-/// An attribute that has a name: two strings.
+/// A named attribute: a name and a value string.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_NAMED_ATTR {
@@ -29,13 +29,13 @@ pub struct DAT_NAMED_ATTR {
     pub value: *const c_char,
 }
 
-/// False is zero, anything else is true.
+/// A boolean: zero is false, any other value is true.
 pub type DAT_BOOLEAN = u32;
 pub const DAT_FALSE: DAT_BOOLEAN = 0;
 pub const DAT_TRUE: DAT_BOOLEAN = 1;
 pub const DAT_THREADSAFE: DAT_BOOLEAN = DAT_FALSE;
 
-/// A word that belongs to the consumer.
+/// The consumer context of an object.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union DAT_CONTEXT {
@@ -44,10 +44,10 @@ pub union DAT_CONTEXT {
     pub as_index: DAT_UVERYLONG,
 }
 
-/// A time-out in microseconds.
+/// A timeout in microseconds.
 pub type DAT_TIMEOUT = DAT_UINT32;
 
-/// Never gives up.
+/// Infinite timeout.
 pub const DAT_TIMEOUT_INFINITE: DAT_TIMEOUT = 0xffff_ffff_u32;
 
 /// A length of memory in bytes.

@@ -4,9 +4,9 @@ use super::*;
 
 /// A proxy agent: called whenever its notification object is triggered.
 pub type DAT_AGENT_FUNC =
-    Option<unsafe extern "C" fn(instance_data: DAT_PVOID, evd_handle: DAT_EVD_HANDLE)>;
+    Option<unsafe extern "C-unwind" fn(instance_data: DAT_PVOID, evd_handle: DAT_EVD_HANDLE)>;
 
-/// A proxy agent and the word that it is called with.
+/// A proxy agent and its argument.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_OS_WAIT_PROXY_AGENT {
@@ -17,7 +17,7 @@ pub struct DAT_OS_WAIT_PROXY_AGENT {
 // Slots of DAT_PROVIDER.
 
 pub type DAT_CNO_CREATE_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ia_handle: DAT_IA_HANDLE,
         agent: DAT_OS_WAIT_PROXY_AGENT,
         cno_handle: *mut DAT_CNO_HANDLE,
@@ -25,21 +25,25 @@ pub type DAT_CNO_CREATE_FUNC = Option<
 >;
 
 pub type DAT_CNO_MODIFY_AGENT_FUNC = Option<
-    unsafe extern "C" fn(cno_handle: DAT_CNO_HANDLE, agent: DAT_OS_WAIT_PROXY_AGENT) -> DAT_RETURN,
+    unsafe extern "C-unwind" fn(
+        cno_handle: DAT_CNO_HANDLE,
+        agent: DAT_OS_WAIT_PROXY_AGENT,
+    ) -> DAT_RETURN,
 >;
 
 pub type DAT_CNO_QUERY_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         cno_handle: DAT_CNO_HANDLE,
         cno_param_mask: DAT_CNO_PARAM_MASK,
         cno_param: *mut DAT_CNO_PARAM,
     ) -> DAT_RETURN,
 >;
 
-pub type DAT_CNO_FREE_FUNC = Option<unsafe extern "C" fn(cno_handle: DAT_CNO_HANDLE) -> DAT_RETURN>;
+pub type DAT_CNO_FREE_FUNC =
+    Option<unsafe extern "C-unwind" fn(cno_handle: DAT_CNO_HANDLE) -> DAT_RETURN>;
 
 pub type DAT_CNO_WAIT_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         cno_handle: DAT_CNO_HANDLE,
         timeout: DAT_TIMEOUT,
         evd_handle: *mut DAT_EVD_HANDLE,

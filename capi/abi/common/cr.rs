@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What dat_cr_query tells about a connection request.
+/// Parameters of a connection request, returned by dat_cr_query.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_CR_PARAM {
@@ -13,7 +13,7 @@ pub struct DAT_CR_PARAM {
     pub local_ep_handle: DAT_EP_HANDLE,
 }
 
-/// Which members of DAT_CR_PARAM are asked for.
+/// Mask of the DAT_CR_PARAM members to return.
 pub type DAT_CR_PARAM_MASK = u32;
 pub const DAT_CR_FIELD_REMOTE_IA_ADDRESS_PTR: DAT_CR_PARAM_MASK = 0x1;
 pub const DAT_CR_FIELD_REMOTE_PORT_QUAL: DAT_CR_PARAM_MASK = 0x2;
@@ -25,7 +25,7 @@ pub const DAT_CR_FIELD_ALL: DAT_CR_PARAM_MASK = 0x1f;
 // Slots of DAT_PROVIDER.
 
 pub type DAT_CR_QUERY_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         cr_handle: DAT_CR_HANDLE,
         cr_param_mask: DAT_CR_PARAM_MASK,
         cr_param: *mut DAT_CR_PARAM,
@@ -33,7 +33,7 @@ pub type DAT_CR_QUERY_FUNC = Option<
 >;
 
 pub type DAT_CR_ACCEPT_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         cr_handle: DAT_CR_HANDLE,
         ep_handle: DAT_EP_HANDLE,
         private_data_size: DAT_COUNT,
@@ -41,5 +41,6 @@ pub type DAT_CR_ACCEPT_FUNC = Option<
     ) -> DAT_RETURN,
 >;
 
-pub type DAT_CR_HANDOFF_FUNC =
-    Option<unsafe extern "C" fn(cr_handle: DAT_CR_HANDLE, conn_qual: DAT_CONN_QUAL) -> DAT_RETURN>;
+pub type DAT_CR_HANDOFF_FUNC = Option<
+    unsafe extern "C-unwind" fn(cr_handle: DAT_CR_HANDLE, conn_qual: DAT_CONN_QUAL) -> DAT_RETURN,
+>;

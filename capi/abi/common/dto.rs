@@ -2,10 +2,10 @@
 
 use super::*;
 
-/// The consumer's word that comes back with the completion of a transfer.
+/// The consumer cookie returned with a data transfer completion.
 pub type DAT_DTO_COOKIE = DAT_CONTEXT;
 
-/// How a posted operation completes.
+/// Completion flags of a posted operation.
 pub type DAT_COMPLETION_FLAGS = u32;
 pub const DAT_COMPLETION_DEFAULT_FLAG: DAT_COMPLETION_FLAGS = 0x0;
 pub const DAT_COMPLETION_SUPPRESS_FLAG: DAT_COMPLETION_FLAGS = 0x1;
@@ -14,7 +14,7 @@ pub const DAT_COMPLETION_UNSIGNALLED_FLAG: DAT_COMPLETION_FLAGS = 0x4;
 pub const DAT_COMPLETION_BARRIER_FENCE_FLAG: DAT_COMPLETION_FLAGS = 0x8;
 pub const DAT_COMPLETION_EVD_THRESHOLD_FLAG: DAT_COMPLETION_FLAGS = 0x10;
 
-/// How a posted operation has ended.
+/// Completion status of a posted operation.
 pub type DAT_DTO_COMPLETION_STATUS = u32;
 pub const DAT_DTO_SUCCESS: DAT_DTO_COMPLETION_STATUS = 0;
 pub const DAT_DTO_ERR_FLUSHED: DAT_DTO_COMPLETION_STATUS = 1;
@@ -36,7 +36,7 @@ pub const DAT_RMR_BIND_FAILURE: DAT_DTO_COMPLETION_STATUS = DAT_DTO_ERR_FLUSHED;
 // Slots of DAT_PROVIDER.
 
 pub type DAT_EP_POST_SEND_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ep_handle: DAT_EP_HANDLE,
         num_segments: DAT_COUNT,
         local_iov: *mut DAT_LMR_TRIPLET,
@@ -46,7 +46,7 @@ pub type DAT_EP_POST_SEND_FUNC = Option<
 >;
 
 pub type DAT_EP_POST_RECV_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ep_handle: DAT_EP_HANDLE,
         num_segments: DAT_COUNT,
         local_iov: *mut DAT_LMR_TRIPLET,
@@ -56,7 +56,7 @@ pub type DAT_EP_POST_RECV_FUNC = Option<
 >;
 
 pub type DAT_EP_POST_RDMA_READ_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ep_handle: DAT_EP_HANDLE,
         num_segments: DAT_COUNT,
         local_iov: *mut DAT_LMR_TRIPLET,
@@ -67,7 +67,7 @@ pub type DAT_EP_POST_RDMA_READ_FUNC = Option<
 >;
 
 pub type DAT_EP_POST_RDMA_WRITE_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ep_handle: DAT_EP_HANDLE,
         num_segments: DAT_COUNT,
         local_iov: *mut DAT_LMR_TRIPLET,

@@ -5,18 +5,18 @@ use super::*;
 pub const DAT_WATERMARK_INFINITE: DAT_COUNT = -1;
 pub const DAT_HW_DEFAULT: DAT_COUNT = DAT_WATERMARK_INFINITE;
 
-/// How a connection is made.
+/// Connection flags.
 pub type DAT_CONNECT_FLAGS = u32;
 pub const DAT_CONNECT_DEFAULT_FLAG: DAT_CONNECT_FLAGS = 0x0;
 pub const DAT_CONNECT_MULTIPATH_FLAG: DAT_CONNECT_FLAGS = 0x1;
 
-/// How a connection or an adapter is closed.
+/// How to close a connection or an adapter.
 pub type DAT_CLOSE_FLAGS = u32;
 pub const DAT_CLOSE_ABRUPT_FLAG: DAT_CLOSE_FLAGS = 0x0;
 pub const DAT_CLOSE_GRACEFUL_FLAG: DAT_CLOSE_FLAGS = 0x1;
 pub const DAT_CLOSE_DEFAULT: DAT_CLOSE_FLAGS = DAT_CLOSE_ABRUPT_FLAG;
 
-/// What an endpoint promises about what it carries.
+/// The service type of an endpoint.
 pub type DAT_SERVICE_TYPE = u32;
 pub const DAT_SERVICE_TYPE_RC: DAT_SERVICE_TYPE = 0;
 
@@ -37,7 +37,7 @@ pub const DAT_EP_STATE_DISCONNECTED: DAT_EP_STATE = 11;
 pub const DAT_EP_STATE_COMPLETION_PENDING: DAT_EP_STATE = 12;
 pub const DAT_EP_STATE_ERROR: DAT_EP_STATE = DAT_EP_STATE_DISCONNECTED;
 
-/// Which members of DAT_EP_PARAM are meant.
+/// Mask of the DAT_EP_PARAM members to return or change.
 pub type DAT_EP_PARAM_MASK = DAT_UINT64;
 pub const DAT_EP_FIELD_IA_HANDLE: DAT_EP_PARAM_MASK = 0x1_u64;
 pub const DAT_EP_FIELD_EP_STATE: DAT_EP_PARAM_MASK = 0x2_u64;
@@ -65,7 +65,7 @@ pub const DAT_EP_FIELD_EP_ATTR_ALL: DAT_EP_PARAM_MASK = 0x7fff_f000_u64;
 // Slots of DAT_PROVIDER.
 
 pub type DAT_EP_CREATE_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ia_handle: DAT_IA_HANDLE,
         pz_handle: DAT_PZ_HANDLE,
         recv_evd_handle: DAT_EVD_HANDLE,
@@ -77,7 +77,7 @@ pub type DAT_EP_CREATE_FUNC = Option<
 >;
 
 pub type DAT_EP_CREATE_WITH_SRQ_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ia_handle: DAT_IA_HANDLE,
         pz_handle: DAT_PZ_HANDLE,
         recv_evd_handle: DAT_EVD_HANDLE,
@@ -90,7 +90,7 @@ pub type DAT_EP_CREATE_WITH_SRQ_FUNC = Option<
 >;
 
 pub type DAT_EP_QUERY_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ep_handle: DAT_EP_HANDLE,
         ep_param_mask: DAT_EP_PARAM_MASK,
         ep_param: *mut DAT_EP_PARAM,
@@ -98,7 +98,7 @@ pub type DAT_EP_QUERY_FUNC = Option<
 >;
 
 pub type DAT_EP_MODIFY_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ep_handle: DAT_EP_HANDLE,
         ep_param_mask: DAT_EP_PARAM_MASK,
         ep_param: *const DAT_EP_PARAM,
@@ -106,7 +106,7 @@ pub type DAT_EP_MODIFY_FUNC = Option<
 >;
 
 pub type DAT_EP_CONNECT_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ep_handle: DAT_EP_HANDLE,
         remote_ia_address: DAT_IA_ADDRESS_PTR,
         remote_conn_qual: DAT_CONN_QUAL,
@@ -119,7 +119,7 @@ pub type DAT_EP_CONNECT_FUNC = Option<
 >;
 
 pub type DAT_EP_DUP_CONNECT_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ep_handle: DAT_EP_HANDLE,
         dup_ep_handle: DAT_EP_HANDLE,
         timeout: DAT_TIMEOUT,
@@ -130,11 +130,14 @@ pub type DAT_EP_DUP_CONNECT_FUNC = Option<
 >;
 
 pub type DAT_EP_DISCONNECT_FUNC = Option<
-    unsafe extern "C" fn(ep_handle: DAT_EP_HANDLE, close_flags: DAT_CLOSE_FLAGS) -> DAT_RETURN,
+    unsafe extern "C-unwind" fn(
+        ep_handle: DAT_EP_HANDLE,
+        close_flags: DAT_CLOSE_FLAGS,
+    ) -> DAT_RETURN,
 >;
 
 pub type DAT_EP_GET_STATUS_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ep_handle: DAT_EP_HANDLE,
         ep_state: *mut DAT_EP_STATE,
         recv_idle: *mut DAT_BOOLEAN,
@@ -142,12 +145,14 @@ pub type DAT_EP_GET_STATUS_FUNC = Option<
     ) -> DAT_RETURN,
 >;
 
-pub type DAT_EP_FREE_FUNC = Option<unsafe extern "C" fn(ep_handle: DAT_EP_HANDLE) -> DAT_RETURN>;
+pub type DAT_EP_FREE_FUNC =
+    Option<unsafe extern "C-unwind" fn(ep_handle: DAT_EP_HANDLE) -> DAT_RETURN>;
 
-pub type DAT_EP_RESET_FUNC = Option<unsafe extern "C" fn(ep_handle: DAT_EP_HANDLE) -> DAT_RETURN>;
+pub type DAT_EP_RESET_FUNC =
+    Option<unsafe extern "C-unwind" fn(ep_handle: DAT_EP_HANDLE) -> DAT_RETURN>;
 
 pub type DAT_EP_RECV_QUERY_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ep_handle: DAT_EP_HANDLE,
         nbufs_allocated: *mut DAT_COUNT,
         bufs_alloc_span: *mut DAT_COUNT,
@@ -155,7 +160,7 @@ pub type DAT_EP_RECV_QUERY_FUNC = Option<
 >;
 
 pub type DAT_EP_SET_WATERMARK_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ep_handle: DAT_EP_HANDLE,
         soft_high_watermark: DAT_COUNT,
         hard_high_watermark: DAT_COUNT,

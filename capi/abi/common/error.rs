@@ -27,7 +27,7 @@ pub const DAT_INTERRUPTED_CALL: DAT_RETURN_TYPE = 0x13_0000;
 pub const DAT_CONN_QUAL_UNAVAILABLE: DAT_RETURN_TYPE = 0x14_0000;
 pub const DAT_NAME_NOT_FOUND: DAT_RETURN_TYPE = DAT_PROVIDER_NOT_FOUND;
 
-/// What a call returns: class, type and subtype in one word.
+/// The return value of a call: class, type and subtype in one word.
 pub type DAT_RETURN = DAT_UINT32;
 pub const DAT_CLASS_ERROR: DAT_RETURN = 0x8000_0000_u32;
 pub const DAT_CLASS_WARNING: DAT_RETURN = 0x4000_0000;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A bind of a remote region has completed.
+/// Event data of a remote memory region bind completion.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_RMR_BIND_COMPLETION_EVENT_DATA {
@@ -11,7 +11,7 @@ pub struct DAT_RMR_BIND_COMPLETION_EVENT_DATA {
     pub status: DAT_DTO_COMPLETION_STATUS,
 }
 
-/// A connection has changed.
+/// Event data of a connection event.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_CONNECTION_EVENT_DATA {
@@ -20,7 +20,7 @@ pub struct DAT_CONNECTION_EVENT_DATA {
     pub private_data: DAT_PVOID,
 }
 
-/// Something has gone wrong outside of any call.
+/// Event data of an asynchronous error.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_ASYNCH_ERROR_EVENT_DATA {
@@ -28,14 +28,14 @@ pub struct DAT_ASYNCH_ERROR_EVENT_DATA {
     pub reason: DAT_COUNT,
 }
 
-/// The consumer has posted an event itself.
+/// Event data of a software event.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_SOFTWARE_EVENT_DATA {
     pub pointer: DAT_PVOID,
 }
 
-/// What an event tells.
+/// The event number.
 pub type DAT_EVENT_NUMBER = u32;
 pub const DAT_DTO_COMPLETION_EVENT: DAT_EVENT_NUMBER = 0x1;
 pub const DAT_RMR_BIND_COMPLETION_EVENT: DAT_EVENT_NUMBER = 0x1001;
@@ -55,7 +55,7 @@ pub const DAT_ASYNC_ERROR_TIMED_OUT: DAT_EVENT_NUMBER = 0x8004;
 pub const DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR: DAT_EVENT_NUMBER = 0x8005;
 pub const DAT_SOFTWARE_EVENT: DAT_EVENT_NUMBER = 0x1_0001;
 
-/// The part of an event that depends on its number.
+/// The event data, which depends on the event number.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union DAT_EVENT_DATA {

@@ -4,7 +4,7 @@ use core::ptr;
 
 use super::*;
 
-/// What kind of object a handle names.
+/// The kind of object that a handle refers to.
 pub type DAT_HANDLE_TYPE = u32;
 pub const DAT_HANDLE_TYPE_CR: DAT_HANDLE_TYPE = 0;
 pub const DAT_HANDLE_TYPE_EP: DAT_HANDLE_TYPE = 1;
@@ -18,53 +18,57 @@ pub const DAT_HANDLE_TYPE_RSP: DAT_HANDLE_TYPE = 8;
 pub const DAT_HANDLE_TYPE_CNO: DAT_HANDLE_TYPE = 9;
 pub const DAT_HANDLE_TYPE_SRQ: DAT_HANDLE_TYPE = 10;
 
-/// Names an object of any kind.
+/// Handle of an object of any kind.
 pub type DAT_HANDLE = DAT_PVOID;
 
-/// No object.
+/// The null handle.
 pub const DAT_HANDLE_NULL: DAT_HANDLE = ptr::null_mut();
 
-/// Names a connection request.
+/// Handle of a connection request.
 pub type DAT_CR_HANDLE = DAT_HANDLE;
 
-/// Names an endpoint.
+/// Handle of an endpoint.
 pub type DAT_EP_HANDLE = DAT_HANDLE;
 
-/// Names an event dispatcher.
+/// Handle of an event dispatcher.
 pub type DAT_EVD_HANDLE = DAT_HANDLE;
 
-/// Names an open interface adapter.
+/// Handle of an open interface adapter.
 pub type DAT_IA_HANDLE = DAT_HANDLE;
 
-/// Names a local memory region.
+/// Handle of a local memory region.
 pub type DAT_LMR_HANDLE = DAT_HANDLE;
 
-/// Names a public service point.
+/// Handle of a public service point.
 pub type DAT_PSP_HANDLE = DAT_HANDLE;
 
-/// Names a protection zone.
+/// Handle of a protection zone.
 pub type DAT_PZ_HANDLE = DAT_HANDLE;
 
-/// Names a remote memory region.
+/// Handle of a remote memory region.
 pub type DAT_RMR_HANDLE = DAT_HANDLE;
 
-/// Names a reserved service point.
+/// Handle of a reserved service point.
 pub type DAT_RSP_HANDLE = DAT_HANDLE;
 
-/// Names a shared receive queue.
+/// Handle of a shared receive queue.
 pub type DAT_SRQ_HANDLE = DAT_HANDLE;
 
-/// Names a consumer notification object.
+/// Handle of a consumer notification object.
 pub type DAT_CNO_HANDLE = DAT_HANDLE;
 
 // Slots of DAT_PROVIDER.
 
 pub type DAT_SET_CONSUMER_CONTEXT_FUNC =
-    Option<unsafe extern "C" fn(handle: DAT_HANDLE, context: DAT_CONTEXT) -> DAT_RETURN>;
+    Option<unsafe extern "C-unwind" fn(handle: DAT_HANDLE, context: DAT_CONTEXT) -> DAT_RETURN>;
 
-pub type DAT_GET_CONSUMER_CONTEXT_FUNC =
-    Option<unsafe extern "C" fn(handle: DAT_HANDLE, context: *mut DAT_CONTEXT) -> DAT_RETURN>;
+pub type DAT_GET_CONSUMER_CONTEXT_FUNC = Option<
+    unsafe extern "C-unwind" fn(handle: DAT_HANDLE, context: *mut DAT_CONTEXT) -> DAT_RETURN,
+>;
 
 pub type DAT_GET_HANDLE_TYPE_FUNC = Option<
-    unsafe extern "C" fn(handle: DAT_HANDLE, handle_type: *mut DAT_HANDLE_TYPE) -> DAT_RETURN,
+    unsafe extern "C-unwind" fn(
+        handle: DAT_HANDLE,
+        handle_type: *mut DAT_HANDLE_TYPE,
+    ) -> DAT_RETURN,
 >;

@@ -4,13 +4,13 @@ use core::ptr;
 
 use super::*;
 
-/// Given to dat_ia_open: there is a dispatcher of asynchronous errors already.
+/// Passed to dat_ia_open if an asynchronous error dispatcher already exists.
 pub const DAT_EVD_ASYNC_EXISTS: DAT_EVD_HANDLE = ptr::without_provenance_mut(1);
 
-/// Told by dat_ia_query: the dispatcher of asynchronous errors is another process's.
+/// Returned by dat_ia_query if the asynchronous error dispatcher belongs to another process.
 pub const DAT_EVD_OUT_OF_SCOPE: DAT_EVD_HANDLE = ptr::without_provenance_mut(2);
 
-/// Which members of DAT_IA_ATTR are asked for.
+/// Mask of the DAT_IA_ATTR members to return.
 pub type DAT_IA_ATTR_MASK = DAT_UINT64;
 pub const DAT_IA_FIELD_IA_MAX_MTU_SIZE: DAT_IA_ATTR_MASK = DAT_IA_FIELD_IA_MAX_MESSAGE_SIZE;
 pub const DAT_IA_FIELD_IA_ADAPTER_NAME: DAT_IA_ATTR_MASK = 0x1_u64;
@@ -50,7 +50,7 @@ pub const DAT_IA_FIELD_NONE: DAT_IA_ATTR_MASK = 0x0_u64;
 // Slots of DAT_PROVIDER.
 
 pub type DAT_IA_OPEN_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ia_name: DAT_NAME_PTR,
         async_evd_min_qlen: DAT_COUNT,
         async_evd_handle: *mut DAT_EVD_HANDLE,
@@ -59,7 +59,7 @@ pub type DAT_IA_OPEN_FUNC = Option<
 >;
 
 pub type DAT_IA_OPENV_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ia_name: DAT_NAME_PTR,
         async_evd_min_qlen: DAT_COUNT,
         async_evd_handle: *mut DAT_EVD_HANDLE,
@@ -71,11 +71,14 @@ pub type DAT_IA_OPENV_FUNC = Option<
 >;
 
 pub type DAT_IA_CLOSE_FUNC = Option<
-    unsafe extern "C" fn(ia_handle: DAT_IA_HANDLE, close_flags: DAT_CLOSE_FLAGS) -> DAT_RETURN,
+    unsafe extern "C-unwind" fn(
+        ia_handle: DAT_IA_HANDLE,
+        close_flags: DAT_CLOSE_FLAGS,
+    ) -> DAT_RETURN,
 >;
 
 pub type DAT_IA_QUERY_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ia_handle: DAT_IA_HANDLE,
         async_evd_handle: *mut DAT_EVD_HANDLE,
         ia_attr_mask: DAT_IA_ATTR_MASK,

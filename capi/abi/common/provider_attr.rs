@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Which members of DAT_PROVIDER_ATTR are asked for.
+/// Mask of the DAT_PROVIDER_ATTR members to return.
 pub type DAT_PROVIDER_ATTR_MASK = DAT_UINT64;
 pub const DAT_PROVIDER_FIELD_PROVIDER_NAME: DAT_PROVIDER_ATTR_MASK = 0x1_u64;
 pub const DAT_PROVIDER_FIELD_PROVIDER_VERSION_MAJOR: DAT_PROVIDER_ATTR_MASK = 0x2_u64;
@@ -30,19 +30,19 @@ pub const DAT_PROVIDER_FIELD_DTO_ASYNC_RETURN_GUARANTEED: DAT_PROVIDER_ATTR_MASK
 pub const DAT_PROVIDER_FIELD_RDMA_WRITE_FOR_RDMA_READ_REQ: DAT_PROVIDER_ATTR_MASK = 0x80_0000_u64;
 pub const DAT_PROVIDER_FIELD_NONE: DAT_PROVIDER_ATTR_MASK = 0x0_u64;
 
-/// Whose a segment list is after the post has returned.
+/// Ownership of the segment list after a post returns.
 pub type DAT_IOV_OWNERSHIP = u32;
 pub const DAT_IOV_CONSUMER: DAT_IOV_OWNERSHIP = 0;
 pub const DAT_IOV_PROVIDER_NOMOD: DAT_IOV_OWNERSHIP = 1;
 pub const DAT_IOV_PROVIDER_MOD: DAT_IOV_OWNERSHIP = 2;
 
-/// Whether a provider makes endpoints for public service points.
+/// Whether a provider creates endpoints for public service points.
 pub type DAT_EP_CREATOR_FOR_PSP = u32;
 pub const DAT_PSP_CREATES_EP_NEVER: DAT_EP_CREATOR_FOR_PSP = 0;
 pub const DAT_PSP_CREATES_EP_IFASKED: DAT_EP_CREATOR_FOR_PSP = 1;
 pub const DAT_PSP_CREATES_EP_ALWAYS: DAT_EP_CREATOR_FOR_PSP = 2;
 
-/// Whether several processes can share a protection zone.
+/// Whether processes can share a protection zone.
 pub type DAT_PZ_SUPPORT = u32;
 pub const DAT_PZ_UNIQUE: DAT_PZ_SUPPORT = 0;
 pub const DAT_PZ_SHAREABLE: DAT_PZ_SUPPORT = 1;

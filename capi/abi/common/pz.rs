@@ -2,14 +2,14 @@
 
 use super::*;
 
-/// What dat_pz_query tells about a protection zone.
+/// Parameters of a protection zone, returned by dat_pz_query.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_PZ_PARAM {
     pub ia_handle: DAT_IA_HANDLE,
 }
 
-/// Which members of DAT_PZ_PARAM are asked for.
+/// Mask of the DAT_PZ_PARAM members to return.
 pub type DAT_PZ_PARAM_MASK = u32;
 pub const DAT_PZ_FIELD_IA_HANDLE: DAT_PZ_PARAM_MASK = 0x1;
 pub const DAT_PZ_FIELD_ALL: DAT_PZ_PARAM_MASK = 0x1;
@@ -17,15 +17,19 @@ pub const DAT_PZ_FIELD_ALL: DAT_PZ_PARAM_MASK = 0x1;
 // Slots of DAT_PROVIDER.
 
 pub type DAT_PZ_CREATE_FUNC = Option<
-    unsafe extern "C" fn(ia_handle: DAT_IA_HANDLE, pz_handle: *mut DAT_PZ_HANDLE) -> DAT_RETURN,
+    unsafe extern "C-unwind" fn(
+        ia_handle: DAT_IA_HANDLE,
+        pz_handle: *mut DAT_PZ_HANDLE,
+    ) -> DAT_RETURN,
 >;
 
 pub type DAT_PZ_QUERY_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         pz_handle: DAT_PZ_HANDLE,
         pz_param_mask: DAT_PZ_PARAM_MASK,
         pz_param: *mut DAT_PZ_PARAM,
     ) -> DAT_RETURN,
 >;
 
-pub type DAT_PZ_FREE_FUNC = Option<unsafe extern "C" fn(pz_handle: DAT_PZ_HANDLE) -> DAT_RETURN>;
+pub type DAT_PZ_FREE_FUNC =
+    Option<unsafe extern "C-unwind" fn(pz_handle: DAT_PZ_HANDLE) -> DAT_RETURN>;

@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char};
 
 use super::*;
 
-/// What the registry knows a provider by.
+/// Identifies a provider in the registry.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_PROVIDER_INFO {
@@ -17,11 +17,14 @@ pub struct DAT_PROVIDER_INFO {
 pub const DAT_PROVIDER_INIT_FUNC_STR: &CStr = c"dat_provider_init";
 pub const DAT_PROVIDER_FINI_FUNC_STR: &CStr = c"dat_provider_fini";
 
-/// dat_provider_init: what a provider's library is started with.
+/// dat_provider_init: initializes a provider library.
 pub type DAT_PROVIDER_INIT_FUNC = Option<
-    unsafe extern "C" fn(provider_info: *const DAT_PROVIDER_INFO, instance_data: *const c_char),
+    unsafe extern "C-unwind" fn(
+        provider_info: *const DAT_PROVIDER_INFO,
+        instance_data: *const c_char,
+    ),
 >;
 
-/// dat_provider_fini: what a provider's library is ended with.
+/// dat_provider_fini: shuts down a provider library.
 pub type DAT_PROVIDER_FINI_FUNC =
-    Option<unsafe extern "C" fn(provider_info: *const DAT_PROVIDER_INFO)>;
+    Option<unsafe extern "C-unwind" fn(provider_info: *const DAT_PROVIDER_INFO)>;

@@ -2,13 +2,13 @@
 
 use super::*;
 
-/// The consumer's word that comes back with the completion of a bind.
+/// The consumer cookie returned with a bind completion.
 pub type DAT_RMR_COOKIE = DAT_CONTEXT;
 
-/// Stands for a region at the side that is its peer's.
+/// Remote memory region context: identifies a region in RDMA operations of the peer.
 pub type DAT_RMR_CONTEXT = DAT_UINT32;
 
-/// Which members of DAT_RMR_PARAM are asked for.
+/// Mask of the DAT_RMR_PARAM members to return.
 pub type DAT_RMR_PARAM_MASK = u32;
 pub const DAT_RMR_FIELD_IA_HANDLE: DAT_RMR_PARAM_MASK = 0x1;
 pub const DAT_RMR_FIELD_PZ_HANDLE: DAT_RMR_PARAM_MASK = 0x2;
@@ -19,15 +19,19 @@ pub const DAT_RMR_FIELD_RMR_CONTEXT: DAT_RMR_PARAM_MASK = 0x10;
 // Slots of DAT_PROVIDER.
 
 pub type DAT_RMR_CREATE_FUNC = Option<
-    unsafe extern "C" fn(pz_handle: DAT_PZ_HANDLE, rmr_handle: *mut DAT_RMR_HANDLE) -> DAT_RETURN,
+    unsafe extern "C-unwind" fn(
+        pz_handle: DAT_PZ_HANDLE,
+        rmr_handle: *mut DAT_RMR_HANDLE,
+    ) -> DAT_RETURN,
 >;
 
 pub type DAT_RMR_QUERY_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         rmr_handle: DAT_RMR_HANDLE,
         rmr_param_mask: DAT_RMR_PARAM_MASK,
         rmr_param: *mut DAT_RMR_PARAM,
     ) -> DAT_RETURN,
 >;
 
-pub type DAT_RMR_FREE_FUNC = Option<unsafe extern "C" fn(rmr_handle: DAT_RMR_HANDLE) -> DAT_RETURN>;
+pub type DAT_RMR_FREE_FUNC =
+    Option<unsafe extern "C-unwind" fn(rmr_handle: DAT_RMR_HANDLE) -> DAT_RETURN>;

@@ -2,12 +2,12 @@
 
 use super::*;
 
-/// Who makes the endpoint of an arriving connection.
+/// Whether the consumer or the provider creates the endpoint for an arriving connection request.
 pub type DAT_PSP_FLAGS = u32;
 pub const DAT_PSP_CONSUMER_FLAG: DAT_PSP_FLAGS = 0x0;
 pub const DAT_PSP_PROVIDER_FLAG: DAT_PSP_FLAGS = 0x1;
 
-/// What dat_psp_query tells about a public service point.
+/// Parameters of a public service point, returned by dat_psp_query.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_PSP_PARAM {
@@ -17,7 +17,7 @@ pub struct DAT_PSP_PARAM {
     pub psp_flags: DAT_PSP_FLAGS,
 }
 
-/// Which members of DAT_PSP_PARAM are asked for.
+/// Mask of the DAT_PSP_PARAM members to return.
 pub type DAT_PSP_PARAM_MASK = u32;
 pub const DAT_PSP_FIELD_IA_HANDLE: DAT_PSP_PARAM_MASK = 0x1;
 pub const DAT_PSP_FIELD_CONN_QUAL: DAT_PSP_PARAM_MASK = 0x2;
@@ -25,7 +25,7 @@ pub const DAT_PSP_FIELD_EVD_HANDLE: DAT_PSP_PARAM_MASK = 0x4;
 pub const DAT_PSP_FIELD_PSP_FLAGS: DAT_PSP_PARAM_MASK = 0x8;
 pub const DAT_PSP_FIELD_ALL: DAT_PSP_PARAM_MASK = 0xf;
 
-/// What dat_rsp_query tells about a reserved service point.
+/// Parameters of a reserved service point, returned by dat_rsp_query.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_RSP_PARAM {
@@ -35,7 +35,7 @@ pub struct DAT_RSP_PARAM {
     pub ep_handle: DAT_EP_HANDLE,
 }
 
-/// Which members of DAT_RSP_PARAM are asked for.
+/// Mask of the DAT_RSP_PARAM members to return.
 pub type DAT_RSP_PARAM_MASK = u32;
 pub const DAT_RSP_FIELD_IA_HANDLE: DAT_RSP_PARAM_MASK = 0x1;
 pub const DAT_RSP_FIELD_CONN_QUAL: DAT_RSP_PARAM_MASK = 0x2;
@@ -46,7 +46,7 @@ pub const DAT_RSP_FIELD_ALL: DAT_RSP_PARAM_MASK = 0xf;
 // Slots of DAT_PROVIDER.
 
 pub type DAT_PSP_CREATE_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ia_handle: DAT_IA_HANDLE,
         conn_qual: DAT_CONN_QUAL,
         evd_handle: DAT_EVD_HANDLE,
@@ -56,7 +56,7 @@ pub type DAT_PSP_CREATE_FUNC = Option<
 >;
 
 pub type DAT_PSP_CREATE_ANY_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ia_handle: DAT_IA_HANDLE,
         conn_qual: *mut DAT_CONN_QUAL,
         evd_handle: DAT_EVD_HANDLE,
@@ -66,17 +66,18 @@ pub type DAT_PSP_CREATE_ANY_FUNC = Option<
 >;
 
 pub type DAT_PSP_QUERY_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         psp_handle: DAT_PSP_HANDLE,
         psp_param_mask: DAT_PSP_PARAM_MASK,
         psp_param: *mut DAT_PSP_PARAM,
     ) -> DAT_RETURN,
 >;
 
-pub type DAT_PSP_FREE_FUNC = Option<unsafe extern "C" fn(psp_handle: DAT_PSP_HANDLE) -> DAT_RETURN>;
+pub type DAT_PSP_FREE_FUNC =
+    Option<unsafe extern "C-unwind" fn(psp_handle: DAT_PSP_HANDLE) -> DAT_RETURN>;
 
 pub type DAT_RSP_CREATE_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ia_handle: DAT_IA_HANDLE,
         conn_qual: DAT_CONN_QUAL,
         ep_handle: DAT_EP_HANDLE,
@@ -86,11 +87,12 @@ pub type DAT_RSP_CREATE_FUNC = Option<
 >;
 
 pub type DAT_RSP_QUERY_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         rsp_handle: DAT_RSP_HANDLE,
         rsp_param_mask: DAT_RSP_PARAM_MASK,
         rsp_param: *mut DAT_RSP_PARAM,
     ) -> DAT_RETURN,
 >;
 
-pub type DAT_RSP_FREE_FUNC = Option<unsafe extern "C" fn(rsp_handle: DAT_RSP_HANDLE) -> DAT_RETURN>;
+pub type DAT_RSP_FREE_FUNC =
+    Option<unsafe extern "C-unwind" fn(rsp_handle: DAT_RSP_HANDLE) -> DAT_RETURN>;

@@ -4,10 +4,10 @@ use super::*;
 
 pub const DAT_SRQ_LW_DEFAULT: DAT_COUNT = 0;
 
-/// The provider can't tell.
+/// Unknown to the provider.
 pub const DAT_VALUE_UNKNOWN: DAT_COUNT = -2;
 
-/// What a consumer asks of a shared receive queue.
+/// Attributes of a shared receive queue.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_SRQ_ATTR {
@@ -16,7 +16,7 @@ pub struct DAT_SRQ_ATTR {
     pub low_watermark: DAT_COUNT,
 }
 
-/// What dat_srq_query tells about a shared receive queue.
+/// Parameters of a shared receive queue, returned by dat_srq_query.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_SRQ_PARAM {
@@ -30,7 +30,7 @@ pub struct DAT_SRQ_PARAM {
     pub outstanding_dto_count: DAT_COUNT,
 }
 
-/// Which members of DAT_SRQ_PARAM are asked for.
+/// Mask of the DAT_SRQ_PARAM members to return.
 pub type DAT_SRQ_PARAM_MASK = u32;
 pub const DAT_SRQ_FIELD_IA_HANDLE: DAT_SRQ_PARAM_MASK = 0x1;
 pub const DAT_SRQ_FIELD_SRQ_STATE: DAT_SRQ_PARAM_MASK = 0x2;
@@ -45,7 +45,7 @@ pub const DAT_SRQ_FIELD_ALL: DAT_SRQ_PARAM_MASK = 0xff;
 // Slots of DAT_PROVIDER.
 
 pub type DAT_SRQ_CREATE_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ia_handle: DAT_IA_HANDLE,
         pz_handle: DAT_PZ_HANDLE,
         srq_attr: *mut DAT_SRQ_ATTR,
@@ -54,13 +54,14 @@ pub type DAT_SRQ_CREATE_FUNC = Option<
 >;
 
 pub type DAT_SRQ_SET_LW_FUNC = Option<
-    unsafe extern "C" fn(srq_handle: DAT_SRQ_HANDLE, low_watermark: DAT_COUNT) -> DAT_RETURN,
+    unsafe extern "C-unwind" fn(srq_handle: DAT_SRQ_HANDLE, low_watermark: DAT_COUNT) -> DAT_RETURN,
 >;
 
-pub type DAT_SRQ_FREE_FUNC = Option<unsafe extern "C" fn(srq_handle: DAT_SRQ_HANDLE) -> DAT_RETURN>;
+pub type DAT_SRQ_FREE_FUNC =
+    Option<unsafe extern "C-unwind" fn(srq_handle: DAT_SRQ_HANDLE) -> DAT_RETURN>;
 
 pub type DAT_SRQ_QUERY_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         srq_handle: DAT_SRQ_HANDLE,
         srq_param_mask: DAT_SRQ_PARAM_MASK,
         srq_param: *mut DAT_SRQ_PARAM,
@@ -68,11 +69,11 @@ pub type DAT_SRQ_QUERY_FUNC = Option<
 >;
 
 pub type DAT_SRQ_RESIZE_FUNC = Option<
-    unsafe extern "C" fn(srq_handle: DAT_SRQ_HANDLE, max_recv_dtos: DAT_COUNT) -> DAT_RETURN,
+    unsafe extern "C-unwind" fn(srq_handle: DAT_SRQ_HANDLE, max_recv_dtos: DAT_COUNT) -> DAT_RETURN,
 >;
 
 pub type DAT_SRQ_POST_RECV_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         srq_handle: DAT_SRQ_HANDLE,
         num_segments: DAT_COUNT,
         local_iov: *mut DAT_LMR_TRIPLET,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What dat_cno_query tells about a notification object.
+/// Parameters of a notification object, returned by dat_cno_query.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_CNO_PARAM {
@@ -10,7 +10,7 @@ pub struct DAT_CNO_PARAM {
     pub agent: DAT_OS_WAIT_PROXY_AGENT,
 }
 
-/// Which members of DAT_CNO_PARAM are asked for.
+/// Mask of the DAT_CNO_PARAM members to return.
 pub type DAT_CNO_PARAM_MASK = u32;
 pub const DAT_CNO_FIELD_IA_HANDLE: DAT_CNO_PARAM_MASK = 0x1;
 pub const DAT_CNO_FIELD_AGENT: DAT_CNO_PARAM_MASK = 0x2;

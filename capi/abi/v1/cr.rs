@@ -4,4 +4,5 @@ use super::*;
 
 // Slots of DAT_PROVIDER.
 
-pub type DAT_CR_REJECT_FUNC = Option<unsafe extern "C" fn(cr_handle: DAT_CR_HANDLE) -> DAT_RETURN>;
+pub type DAT_CR_REJECT_FUNC =
+    Option<unsafe extern "C-unwind" fn(cr_handle: DAT_CR_HANDLE) -> DAT_RETURN>;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What a consumer asks of an endpoint.
+/// Attributes of an endpoint.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_EP_ATTR {
@@ -27,7 +27,7 @@ pub struct DAT_EP_ATTR {
     pub ep_provider_specific: *mut DAT_NAMED_ATTR,
 }
 
-/// What dat_ep_query tells about an endpoint and dat_ep_modify changes.
+/// Parameters of an endpoint, for dat_ep_query and dat_ep_modify.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_EP_PARAM {

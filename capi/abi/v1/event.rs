@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A transfer has completed.
+/// Event data of a data transfer completion.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_DTO_COMPLETION_EVENT_DATA {
@@ -12,7 +12,7 @@ pub struct DAT_DTO_COMPLETION_EVENT_DATA {
     pub transfered_length: DAT_VLEN,
 }
 
-/// The service point at which a request has arrived.
+/// The service point at which a connection request arrived.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union DAT_SP_HANDLE {
@@ -20,7 +20,7 @@ pub union DAT_SP_HANDLE {
     pub psp_handle: DAT_PSP_HANDLE,
 }
 
-/// A connection request has arrived.
+/// Event data of a connection request.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_CR_ARRIVAL_EVENT_DATA {

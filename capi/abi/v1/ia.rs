@@ -4,7 +4,7 @@ use core::ffi::c_char;
 
 use super::*;
 
-/// What an adapter is and its limits.
+/// Attributes and limits of an adapter.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_IA_ATTR {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What dat_lmr_query tells about a local region.
+/// Parameters of a local region, returned by dat_lmr_query.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_LMR_PARAM {
@@ -28,7 +28,7 @@ pub struct DAT_LMR_TRIPLET {
     pub segment_length: DAT_VLEN,
 }
 
-/// Which members of DAT_LMR_PARAM are asked for.
+/// Mask of the DAT_LMR_PARAM members to return.
 pub type DAT_LMR_PARAM_MASK = u32;
 pub const DAT_LMR_FIELD_IA_HANDLE: DAT_LMR_PARAM_MASK = 0x1;
 pub const DAT_LMR_FIELD_MEM_TYPE: DAT_LMR_PARAM_MASK = 0x2;
@@ -45,7 +45,7 @@ pub const DAT_LMR_FIELD_ALL: DAT_LMR_PARAM_MASK = 0x3ff;
 // Slots of DAT_PROVIDER.
 
 pub type DAT_LMR_CREATE_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ia_handle: DAT_IA_HANDLE,
         mem_type: DAT_MEM_TYPE,
         region_desc: DAT_REGION_DESCRIPTION,

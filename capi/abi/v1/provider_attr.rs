@@ -9,7 +9,7 @@ pub const DAT_PROVIDER_FIELD_NUM_PROVIDER_SPECIFIC_ATTR: DAT_PROVIDER_ATTR_MASK 
 pub const DAT_PROVIDER_FIELD_PROVIDER_SPECIFIC_ATTR: DAT_PROVIDER_ATTR_MASK = 0x200_0000_u64;
 pub const DAT_PROVIDER_FIELD_ALL: DAT_PROVIDER_ATTR_MASK = 0x3ff_ffff_u64;
 
-/// What a provider can do.
+/// Attributes of a provider.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_PROVIDER_ATTR {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A segment of the memory of a peer.
+/// A segment of remote memory.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_RMR_TRIPLET {
@@ -12,7 +12,7 @@ pub struct DAT_RMR_TRIPLET {
     pub segment_length: DAT_VLEN,
 }
 
-/// What dat_rmr_query tells about a remote region.
+/// Parameters of a remote region, returned by dat_rmr_query.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_RMR_PARAM {
@@ -29,7 +29,7 @@ pub const DAT_RMR_FIELD_ALL: DAT_RMR_PARAM_MASK = 0x1f;
 // Slots of DAT_PROVIDER.
 
 pub type DAT_RMR_BIND_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         rmr_handle: DAT_RMR_HANDLE,
         lmr_triplet: *const DAT_LMR_TRIPLET,
         mem_priv: DAT_MEM_PRIV_FLAGS,

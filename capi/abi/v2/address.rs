@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-/// A way to communicate, in the words of socket(2).
+/// The domain, type and protocol of a common service point, as in socket(2).
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_COMM {

@@ -7,13 +7,13 @@ use super::*;
 /// A file descriptor.
 pub type DAT_FD = c_int;
 
-/// What a notification object wakes.
+/// The type of a proxy agent.
 pub type DAT_PROXY_TYPE = u32;
 pub const DAT_PROXY_TYPE_NONE: DAT_PROXY_TYPE = 0;
 pub const DAT_PROXY_TYPE_AGENT: DAT_PROXY_TYPE = 1;
 pub const DAT_PROXY_TYPE_FD: DAT_PROXY_TYPE = 2;
 
-/// What a notification object wakes; its DAT_PROXY_TYPE says which member counts.
+/// The proxy agent of a notification object; DAT_PROXY_TYPE selects the member.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union DAT_CNO_PROXY {
@@ -22,7 +22,7 @@ pub union DAT_CNO_PROXY {
     pub none: DAT_PVOID,
 }
 
-/// What dat_cno_query tells about a notification object.
+/// Parameters of a notification object, returned by dat_cno_query.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_CNO_PARAM {
@@ -31,7 +31,7 @@ pub struct DAT_CNO_PARAM {
     pub proxy: DAT_CNO_PROXY,
 }
 
-/// Which members of DAT_CNO_PARAM are asked for.
+/// Mask of the DAT_CNO_PARAM members to return.
 pub type DAT_CNO_PARAM_MASK = u32;
 pub const DAT_CNO_FIELD_IA_HANDLE: DAT_CNO_PARAM_MASK = 0x1;
 pub const DAT_CNO_FIELD_PROXY_TYPE: DAT_CNO_PARAM_MASK = 0x2;
@@ -41,7 +41,7 @@ pub const DAT_CNO_FIELD_ALL: DAT_CNO_PARAM_MASK = 0x4;
 // Slots of DAT_PROVIDER.
 
 pub type DAT_CNO_FD_CREATE_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ia_handle: DAT_IA_HANDLE,
         fd: *mut DAT_FD,
         cno_handle: *mut DAT_CNO_HANDLE,
@@ -49,5 +49,8 @@ pub type DAT_CNO_FD_CREATE_FUNC = Option<
 >;
 
 pub type DAT_CNO_TRIGGER_FUNC = Option<
-    unsafe extern "C" fn(cno_handle: DAT_CNO_HANDLE, evd_handle: *mut DAT_EVD_HANDLE) -> DAT_RETURN,
+    unsafe extern "C-unwind" fn(
+        cno_handle: DAT_CNO_HANDLE,
+        evd_handle: *mut DAT_EVD_HANDLE,
+    ) -> DAT_RETURN,
 >;

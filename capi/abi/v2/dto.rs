@@ -5,7 +5,7 @@ use super::*;
 // Added by DAT 2.0.
 pub const DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG: DAT_COMPLETION_FLAGS = 0x20;
 
-/// Which operation has completed.
+/// The operation that completed.
 pub type DAT_DTOS = u32;
 pub const DAT_DTO_SEND: DAT_DTOS = 0;
 pub const DAT_DTO_RDMA_WRITE: DAT_DTOS = 1;
@@ -23,7 +23,7 @@ pub const DAT_DTO_ERR_LOCAL_MM_ERROR: DAT_DTO_COMPLETION_STATUS = 12;
 // Slots of DAT_PROVIDER.
 
 pub type DAT_EP_POST_SEND_WITH_INVALIDATE_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ep_handle: DAT_EP_HANDLE,
         num_segments: DAT_COUNT,
         local_iov: *mut DAT_LMR_TRIPLET,
@@ -35,7 +35,7 @@ pub type DAT_EP_POST_SEND_WITH_INVALIDATE_FUNC = Option<
 >;
 
 pub type DAT_EP_POST_RDMA_READ_TO_RMR_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ep_handle: DAT_EP_HANDLE,
         local_iov: *const DAT_RMR_TRIPLET,
         user_cookie: DAT_DTO_COOKIE,

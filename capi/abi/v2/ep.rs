@@ -9,7 +9,7 @@ pub const DAT_CONNECT_MULTIPATH_REQUESTED_FLAG: DAT_CONNECT_FLAGS = DAT_CONNECT_
 // Added by DAT 2.0.
 pub const DAT_SERVICE_TYPE_EXTENSION_BASE: DAT_SERVICE_TYPE = 1;
 
-/// What a consumer asks of an endpoint.
+/// Attributes of an endpoint.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_EP_ATTR {
@@ -38,7 +38,7 @@ pub struct DAT_EP_ATTR {
 pub const DAT_EP_STATE_CONNECTED_SINGLE_PATH: DAT_EP_STATE = 13;
 pub const DAT_EP_STATE_CONNECTED_MULTI_PATH: DAT_EP_STATE = 14;
 
-/// What dat_ep_query tells about an endpoint and dat_ep_modify changes.
+/// Parameters of an endpoint, for dat_ep_query and dat_ep_modify.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_EP_PARAM {
@@ -73,7 +73,7 @@ pub const DAT_EP_FIELD_ALL: DAT_EP_PARAM_MASK = 0x7fff_ffff_u64;
 // Slots of DAT_PROVIDER.
 
 pub type DAT_EP_COMMON_CONNECT_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ep_handle: DAT_EP_HANDLE,
         remote_ia_address: DAT_IA_ADDRESS_PTR,
         timeout: DAT_TIMEOUT,

@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 
 use super::*;
 
-/// Number of an extended operation.
+/// Code of an extended operation.
 pub type DAT_EXTENDED_OP = c_int;
 pub const DAT_OPEN_EXTENSION_BASE: DAT_EXTENDED_OP = 0x1000;
 pub const DAT_CLOSE_EXTENSION_BASE: DAT_EXTENDED_OP = 0x2000;
@@ -19,5 +19,9 @@ pub type va_list = *mut c_void;
 // Slots of DAT_PROVIDER.
 
 pub type DAT_HANDLE_EXTENDEDOP_FUNC = Option<
-    unsafe extern "C" fn(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP, args: va_list) -> DAT_RETURN,
+    unsafe extern "C-unwind" fn(
+        handle: DAT_HANDLE,
+        ext_op: DAT_EXTENDED_OP,
+        args: va_list,
+    ) -> DAT_RETURN,
 >;

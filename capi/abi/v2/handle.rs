@@ -6,5 +6,5 @@ use super::*;
 pub const DAT_HANDLE_TYPE_CSP: DAT_HANDLE_TYPE = 11;
 pub const DAT_HANDLE_TYPE_EXTENSION_BASE: DAT_HANDLE_TYPE = 12;
 
-/// Names a common service point.
+/// Handle of a common service point.
 pub type DAT_CSP_HANDLE = DAT_HANDLE;

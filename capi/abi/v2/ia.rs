@@ -4,7 +4,7 @@ use core::ffi::c_char;
 
 use super::*;
 
-/// Which family of extensions an adapter has.
+/// Extension families.
 pub type DAT_EXTENSION = u32;
 pub const DAT_EXTENSION_NONE: DAT_EXTENSION = 0;
 pub const DAT_EXTENSION_IB: DAT_EXTENSION = 1;
@@ -12,7 +12,7 @@ pub const DAT_EXTENSION_IW: DAT_EXTENSION = 2;
 pub const DAT_IB_EXTENSION: DAT_EXTENSION = DAT_EXTENSION_IB;
 pub const DAT_IW_EXTENSION: DAT_EXTENSION = DAT_EXTENSION_IW;
 
-/// What an adapter is and its limits.
+/// Attributes and limits of an adapter.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_IA_ATTR {
@@ -70,7 +70,7 @@ pub const DAT_IA_FIELD_ALL: DAT_IA_ATTR_MASK = 0x3f_ffff_ffff_u64;
 // Slots of DAT_PROVIDER.
 
 pub type DAT_IA_HA_RELATED_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ia_handle: DAT_IA_HANDLE,
         ia_name: DAT_NAME_PTR,
         related: *mut DAT_BOOLEAN,

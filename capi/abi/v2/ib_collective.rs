@@ -5,10 +5,10 @@ use core::ffi::{CStr, c_int, c_uint, c_void};
 
 use super::*;
 
-/// Names a member or a group of a collective operation.
+/// Handle of a member or a group of a collective operation.
 pub type DAT_IB_COLLECTIVE_HANDLE = DAT_HANDLE;
 
-/// A collective operation has completed.
+/// Event data of a collective operation.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_IB_COLLECTIVE_EVENT_DATA {
@@ -35,7 +35,7 @@ pub const DAT_IB_COLLECTIVE_TYPE_FLOAT_INT: DAT_IB_COLLECTIVE_DATA_TYPE = 13;
 pub const DAT_IB_COLLECTIVE_TYPE_LONG_INT: DAT_IB_COLLECTIVE_DATA_TYPE = 14;
 pub const DAT_IB_COLLECTIVE_TYPE_DOUBLE_INT: DAT_IB_COLLECTIVE_DATA_TYPE = 15;
 
-/// How a collective operation puts elements together.
+/// Reduction operators of collective operations.
 pub type DAT_IB_COLLECTIVE_REDUCE_DATA_OP = u32;
 pub const DAT_IB_COLLECTIVE_REDUCE_OP_MAX: DAT_IB_COLLECTIVE_REDUCE_DATA_OP = 0;
 pub const DAT_IB_COLLECTIVE_REDUCE_OP_MIN: DAT_IB_COLLECTIVE_REDUCE_DATA_OP = 1;
@@ -54,7 +54,7 @@ pub type DAT_IB_COLLECTIVE_RANK = c_uint;
 pub type DAT_IB_COLLECTIVE_ID = c_uint;
 pub type DAT_IB_COLLECTIVE_MEMBER = *mut c_void;
 
-/// Who takes part in a collective operation, and where.
+/// A member of a collective group.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_IB_COLLECTIVE_GROUP {

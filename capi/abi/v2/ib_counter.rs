@@ -1,6 +1,6 @@
 //! InfiniBand extensions: counters.
 
-/// What an adapter counts.
+/// Counters of an adapter.
 pub type DAT_IA_COUNTERS = u32;
 pub const DCNT_IA_PZ_CREATE: DAT_IA_COUNTERS = 0;
 pub const DCNT_IA_PZ_FREE: DAT_IA_COUNTERS = 1;
@@ -89,7 +89,7 @@ pub const DCNT_IA_DIAG_ERR_SQ_RREE: DAT_IA_COUNTERS = 83;
 pub const DCNT_IA_DIAG_ERR_SQ_TREE: DAT_IA_COUNTERS = 84;
 pub const DCNT_IA_ALL_COUNTERS: DAT_IA_COUNTERS = 85;
 
-/// What an endpoint counts.
+/// Counters of an endpoint.
 pub type DAT_EP_COUNTERS = u32;
 pub const DCNT_EP_CONNECT: DAT_EP_COUNTERS = 0;
 pub const DCNT_EP_DISCONNECT: DAT_EP_COUNTERS = 1;
@@ -117,7 +117,7 @@ pub const DCNT_EP_RECV_RDMA_IMM: DAT_EP_COUNTERS = 22;
 pub const DCNT_EP_RECV_RDMA_IMM_DATA: DAT_EP_COUNTERS = 23;
 pub const DCNT_EP_ALL_COUNTERS: DAT_EP_COUNTERS = 24;
 
-/// What an event dispatcher counts.
+/// Counters of an event dispatcher.
 pub type DAT_EVD_COUNTERS = u32;
 pub const DCNT_EVD_WAIT: DAT_EVD_COUNTERS = 0;
 pub const DCNT_EVD_WAIT_BLOCKED: DAT_EVD_COUNTERS = 1;
@@ -131,7 +131,7 @@ pub const DCNT_EVD_CONN_CALLBACK: DAT_EVD_COUNTERS = 8;
 pub const DCNT_EVD_DTO_CALLBACK: DAT_EVD_COUNTERS = 9;
 pub const DCNT_EVD_ALL_COUNTERS: DAT_EVD_COUNTERS = 10;
 
-/// Families of the counters of an adapter.
+/// Counter families of an adapter.
 pub type DAT_IA_COUNTER_TYPE = u32;
 pub const DCNT_IA_CM: DAT_IA_COUNTER_TYPE = 0;
 pub const DCNT_IA_LNK: DAT_IA_COUNTER_TYPE = 1;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What an event of the InfiniBand extensions tells.
+/// Event numbers of the InfiniBand extensions.
 pub type DAT_IB_EVENT_NUMBER = u32;
 pub const DAT_IB_DTO_EVENT: DAT_IB_EVENT_NUMBER = 0x4_0000;
 pub const DAT_IB_UD_CONNECTION_REQUEST_EVENT: DAT_IB_EVENT_NUMBER = 0x4_0001;
@@ -11,7 +11,7 @@ pub const DAT_IB_UD_CONNECTION_REJECT_EVENT: DAT_IB_EVENT_NUMBER = 0x4_0003;
 pub const DAT_IB_UD_CONNECTION_ERROR_EVENT: DAT_IB_EVENT_NUMBER = 0x4_0004;
 pub const DAT_IB_COLLECTIVE_EVENT: DAT_IB_EVENT_NUMBER = 0x4_0005;
 
-/// Which operation an extension event is about.
+/// The operation that an extension event reports.
 pub type DAT_IB_EXT_TYPE = u32;
 pub const DAT_IB_FETCH_AND_ADD: DAT_IB_EXT_TYPE = 0;
 pub const DAT_IB_CMP_AND_SWAP: DAT_IB_EXT_TYPE = 1;
@@ -43,13 +43,13 @@ pub const DAT_IB_COLLECTIVE_SCAN_STATUS: DAT_IB_EXT_TYPE = 26;
 pub const DAT_IB_COLLECTIVE_BROADCAST_STATUS: DAT_IB_EXT_TYPE = 27;
 pub const DAT_IB_COLLECTIVE_BARRIER_STATUS: DAT_IB_EXT_TYPE = 28;
 
-/// How an extended operation has ended.
+/// Completion status of an extended operation.
 pub type DAT_IB_STATUS = u32;
 pub const DAT_OP_SUCCESS: DAT_IB_STATUS = 0;
 pub const DAT_IB_OP_ERR: DAT_IB_STATUS = 1;
 pub const DAT_IB_COLL_COMP_ERR: DAT_IB_STATUS = 2;
 
-/// Which extended operation has completed: goes on from DAT_DTOS.
+/// The extended operation that completed; extends DAT_DTOS.
 pub type DAT_IB_DTOS = u32;
 pub const DAT_IB_DTO_RDMA_WRITE_IMMED: DAT_IB_DTOS = 8;
 pub const DAT_IB_DTO_RECV_IMMED: DAT_IB_DTOS = 9;
@@ -67,7 +67,7 @@ pub struct ibv_ah {
     _opaque: [u8; 0],
 }
 
-/// Where datagrams can be sent to.
+/// The destination of datagrams.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_IB_ADDR_HANDLE {
@@ -83,15 +83,15 @@ pub struct DAT_IB_IMMED_DATA {
     pub data: DAT_UINT32,
 }
 
-/// The value that came with an extended operation.
+/// The result value of an extended operation.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union DAT_IB_EXTENSION_VALUE {
     pub immed: DAT_IB_IMMED_DATA,
 }
 
-/// What else an extension event is about. C programs name its members as if they were the event
-/// data's own.
+/// Additional data of an extension event. C programs access its members as if they were
+/// members of the event data itself.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union DAT_IB_EXTENSION_PEER {
@@ -99,7 +99,7 @@ pub union DAT_IB_EXTENSION_PEER {
     pub coll: DAT_IB_COLLECTIVE_EVENT_DATA,
 }
 
-/// The extension data of an event, laid over event_extension_data of DAT_EVENT.
+/// The extension data of an event, stored in event_extension_data of DAT_EVENT.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_IB_EXTENSION_EVENT_DATA {

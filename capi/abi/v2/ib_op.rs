@@ -7,7 +7,7 @@ use super::*;
 // The version of the extensions that this is.
 pub const DAT_IB_EXTENSION_VERSION: DAT_COUNT = 209;
 
-/// Number of an operation of the InfiniBand extensions.
+/// Operation codes of the InfiniBand extensions.
 pub type DAT_IB_OP = u32;
 pub const DAT_IB_FETCH_AND_ADD_OP: DAT_IB_OP = 0;
 pub const DAT_IB_CMP_AND_SWAP_OP: DAT_IB_OP = 1;
@@ -49,20 +49,20 @@ pub type DAT_IB_RETURN = u32;
 pub const DAT_IB_ERR: DAT_IB_RETURN = 0x1000_0000;
 pub const DAT_IB_COLLECTIVE_ERR: DAT_IB_RETURN = 0x1000_0001;
 
-/// Kinds of objects of the InfiniBand extensions: goes on from DAT_HANDLE_TYPE.
+/// Object kinds of the InfiniBand extensions; extends DAT_HANDLE_TYPE.
 pub type DAT_IB_HANDLE_TYPE = u32;
 pub const DAT_IB_HANDLE_TYPE_EXT: DAT_IB_HANDLE_TYPE = 12;
 pub const DAT_IB_HANDLE_TYPE_COLLECTIVE: DAT_IB_HANDLE_TYPE = 13;
 
-/// The stream of extension events: goes on from DAT_EVD_FLAGS.
+/// The stream of extension events; extends DAT_EVD_FLAGS.
 pub type DAT_IB_EVD_EXTENSION_FLAGS = u32;
 pub const DAT_IB_EVD_EXTENSION_FLAG: DAT_IB_EVD_EXTENSION_FLAGS = 0x200;
 
-/// The privilege of remote atomic operations: goes on from DAT_MEM_PRIV_FLAGS.
+/// The remote atomic privilege; extends DAT_MEM_PRIV_FLAGS.
 pub type DAT_IB_MEM_PRIV_FLAGS = u32;
 pub const DAT_IB_MEM_PRIV_REMOTE_ATOMIC: DAT_IB_MEM_PRIV_FLAGS = 0x40;
 
-/// The service type of datagrams: goes on from DAT_SERVICE_TYPE.
+/// The datagram service type; extends DAT_SERVICE_TYPE.
 pub type DAT_IB_SERVICE_TYPE = u32;
 pub const DAT_IB_SERVICE_TYPE_UD: DAT_IB_SERVICE_TYPE = 1;
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What dat_lmr_query tells about a local region.
+/// Parameters of a local region, returned by dat_lmr_query.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_LMR_PARAM {
@@ -19,7 +19,7 @@ pub struct DAT_LMR_PARAM {
     pub registered_address: DAT_VADDR,
 }
 
-/// Which members of DAT_LMR_PARAM are asked for.
+/// Mask of the DAT_LMR_PARAM members to return.
 pub type DAT_LMR_PARAM_MASK = u32;
 pub const DAT_LMR_FIELD_IA_HANDLE: DAT_LMR_PARAM_MASK = 0x1;
 pub const DAT_LMR_FIELD_MEM_TYPE: DAT_LMR_PARAM_MASK = 0x2;
@@ -46,7 +46,7 @@ pub struct DAT_LMR_TRIPLET {
 // Added by DAT 2.0.
 pub const DAT_MEM_PRIV_EXTENSION_BASE: DAT_MEM_PRIV_FLAGS = 0x40;
 
-/// Whether addresses in a region count from zero or are virtual addresses.
+/// Whether addresses in a region are zero-based or virtual.
 pub type DAT_VA_TYPE = u32;
 pub const DAT_VA_TYPE_VA: DAT_VA_TYPE = 0;
 pub const DAT_VA_TYPE_ZB: DAT_VA_TYPE = 1;
@@ -54,7 +54,7 @@ pub const DAT_VA_TYPE_ZB: DAT_VA_TYPE = 1;
 // Slots of DAT_PROVIDER.
 
 pub type DAT_LMR_CREATE_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ia_handle: DAT_IA_HANDLE,
         mem_type: DAT_MEM_TYPE,
         region_desc: DAT_REGION_DESCRIPTION,

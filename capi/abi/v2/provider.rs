@@ -4,7 +4,7 @@ use core::ffi::c_char;
 
 use super::*;
 
-/// The functions of a provider. The first word of every object but an adapter of DAT 2.0 points
+/// The function table of a provider. The first word of every object but an adapter of DAT 2.0 points
 /// to one.
 #[repr(C)]
 #[derive(Clone, Copy)]

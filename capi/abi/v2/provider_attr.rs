@@ -15,13 +15,13 @@ pub const DAT_PROVIDER_FIELD_NUM_PROVIDER_SPECIFIC_ATTR: DAT_PROVIDER_ATTR_MASK 
 pub const DAT_PROVIDER_FIELD_PROVIDER_SPECIFIC_ATTR: DAT_PROVIDER_ATTR_MASK = 0x4000_0000_u64;
 pub const DAT_PROVIDER_FIELD_ALL: DAT_PROVIDER_ATTR_MASK = 0x7fff_ffff_u64;
 
-/// How a provider spreads load over paths.
+/// How a provider balances load over paths.
 pub type DAT_HA_LB = DAT_UINT32;
 pub const DAT_HA_LB_NONE: DAT_HA_LB = 0;
 pub const DAT_HA_LB_INTERCOMM: DAT_HA_LB = 1;
 pub const DAT_HA_LB_INTRACOMM: DAT_HA_LB = 2;
 
-/// What a provider can do.
+/// Attributes of a provider.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_PROVIDER_ATTR {

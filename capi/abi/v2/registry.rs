@@ -1,6 +1,6 @@
 //! The registry: what DAT 2.0 has of its own.
 
-/// Whether two adapters lead to the same port.
+/// Whether two adapters use the same port.
 pub type DAT_HA_RELATIONSHIP = u32;
 pub const DAT_HA_FALSE: DAT_HA_RELATIONSHIP = 0;
 pub const DAT_HA_TRUE: DAT_HA_RELATIONSHIP = 1;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A segment of the memory of a peer.
+/// A segment of remote memory.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_RMR_TRIPLET {
@@ -11,13 +11,13 @@ pub struct DAT_RMR_TRIPLET {
     pub rmr_context: DAT_RMR_CONTEXT,
 }
 
-/// Whose peers may use a remote region.
+/// Scope of a remote memory region.
 pub type DAT_RMR_SCOPE = u32;
 pub const DAT_RMR_SCOPE_EP: DAT_RMR_SCOPE = 0;
 pub const DAT_RMR_SCOPE_PZ: DAT_RMR_SCOPE = 1;
 pub const DAT_RMR_SCOPE_ANY: DAT_RMR_SCOPE = 2;
 
-/// What dat_rmr_query tells about a remote region.
+/// Parameters of a remote region, returned by dat_rmr_query.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_RMR_PARAM {
@@ -38,11 +38,14 @@ pub const DAT_RMR_FIELD_ALL: DAT_RMR_PARAM_MASK = 0x7f;
 // Slots of DAT_PROVIDER.
 
 pub type DAT_RMR_CREATE_FOR_EP_FUNC = Option<
-    unsafe extern "C" fn(pz_handle: DAT_PZ_HANDLE, rmr_handle: *mut DAT_RMR_HANDLE) -> DAT_RETURN,
+    unsafe extern "C-unwind" fn(
+        pz_handle: DAT_PZ_HANDLE,
+        rmr_handle: *mut DAT_RMR_HANDLE,
+    ) -> DAT_RETURN,
 >;
 
 pub type DAT_RMR_BIND_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         rmr_handle: DAT_RMR_HANDLE,
         lmr_handle: DAT_LMR_HANDLE,
         lmr_triplet: *const DAT_LMR_TRIPLET,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What dat_csp_query tells about a common service point.
+/// Parameters of a common service point, returned by dat_csp_query.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DAT_CSP_PARAM {
@@ -12,7 +12,7 @@ pub struct DAT_CSP_PARAM {
     pub evd_handle: DAT_EVD_HANDLE,
 }
 
-/// Which members of DAT_CSP_PARAM are asked for.
+/// Mask of the DAT_CSP_PARAM members to return.
 pub type DAT_CSP_PARAM_MASK = u32;
 pub const DAT_CSP_FIELD_IA_HANDLE: DAT_CSP_PARAM_MASK = 0x1;
 pub const DAT_CSP_FIELD_COMM: DAT_CSP_PARAM_MASK = 0x2;
@@ -23,7 +23,7 @@ pub const DAT_CSP_FIELD_ALL: DAT_CSP_PARAM_MASK = 0xf;
 // Slots of DAT_PROVIDER.
 
 pub type DAT_CSP_CREATE_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         ia_handle: DAT_IA_HANDLE,
         comm: *mut DAT_COMM,
         address_ptr: DAT_IA_ADDRESS_PTR,
@@ -33,11 +33,12 @@ pub type DAT_CSP_CREATE_FUNC = Option<
 >;
 
 pub type DAT_CSP_QUERY_FUNC = Option<
-    unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(
         csp_handle: DAT_CSP_HANDLE,
         csp_param_mask: DAT_CSP_PARAM_MASK,
         csp_param: *mut DAT_CSP_PARAM,
     ) -> DAT_RETURN,
 >;
 
-pub type DAT_CSP_FREE_FUNC = Option<unsafe extern "C" fn(csp_handle: DAT_CSP_HANDLE) -> DAT_RETURN>;
+pub type DAT_CSP_FREE_FUNC =
+    Option<unsafe extern "C-unwind" fn(csp_handle: DAT_CSP_HANDLE) -> DAT_RETURN>;

@@ -4,9 +4,9 @@ use crate::abi::*;
 use crate::call;
 use crate::guard;
 
-/// Refuses a connection request (dat_cr_reject(3DAT)).
+/// Rejects a connection request (dat_cr_reject(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_cr_reject(cr_handle: DAT_CR_HANDLE) -> DAT_RETURN {
+pub unsafe extern "C-unwind" fn dat_cr_reject(cr_handle: DAT_CR_HANDLE) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe { call::cr::reject(cr_handle, 0, core::ptr::null_mut()) })
 }

@@ -6,9 +6,9 @@ use crate::abi::*;
 use crate::call;
 use crate::guard;
 
-/// Turns the handle of an adapter that a program has into the provider's own.
+/// Converts a program's adapter handle into the provider's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dats_get_ia_handle(
+pub unsafe extern "C-unwind" fn dats_get_ia_handle(
     handle: c_ulong,
     ia_handle_out: *mut DAT_IA_HANDLE,
 ) -> DAT_RETURN {

@@ -2,11 +2,11 @@
 
 use crate::abi::*;
 use crate::dialect;
-use crate::guard;
+use crate::guard_data_path;
 
 /// Posts a bind of a remote region to memory (dat_rmr_bind(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_rmr_bind(
+pub unsafe extern "C-unwind" fn dat_rmr_bind(
     rmr_handle: DAT_RMR_HANDLE,
     lmr_triplet: *const DAT_LMR_TRIPLET,
     mem_priv: DAT_MEM_PRIV_FLAGS,
@@ -16,7 +16,7 @@ pub unsafe extern "C" fn dat_rmr_bind(
     rmr_context: *mut DAT_RMR_CONTEXT,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe {
+    guard_data_path(|| unsafe {
         dialect::rmr_bind(
             rmr_handle,
             lmr_triplet,

@@ -4,9 +4,9 @@ use crate::abi::*;
 use crate::call2;
 use crate::guard;
 
-/// Creates a notification object that a file descriptor shows (dat_cno_fd_create(3DAT)).
+/// Creates a notification object with a file descriptor (dat_cno_fd_create(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_cno_fd_create(
+pub unsafe extern "C-unwind" fn dat_cno_fd_create(
     ia_handle: DAT_IA_HANDLE,
     fd: *mut DAT_FD,
     cno_handle: *mut DAT_CNO_HANDLE,
@@ -15,9 +15,9 @@ pub unsafe extern "C" fn dat_cno_fd_create(
     guard(|| unsafe { call2::cno::fd_create(ia_handle, fd, cno_handle) })
 }
 
-/// Triggers a notification object by hand (dat_cno_trigger(3DAT)).
+/// Triggers a notification object (dat_cno_trigger(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_cno_trigger(
+pub unsafe extern "C-unwind" fn dat_cno_trigger(
     cno_handle: DAT_CNO_HANDLE,
     evd_handle: *mut DAT_EVD_HANDLE,
 ) -> DAT_RETURN {

@@ -4,9 +4,9 @@ use crate::abi::*;
 use crate::call;
 use crate::guard;
 
-/// Refuses a connection request (dat_cr_reject(3DAT)).
+/// Rejects a connection request (dat_cr_reject(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_cr_reject(
+pub unsafe extern "C-unwind" fn dat_cr_reject(
     cr_handle: DAT_CR_HANDLE,
     private_data_size: DAT_COUNT,
     private_data: DAT_PVOID,

@@ -4,9 +4,9 @@ use crate::abi::*;
 use crate::call2;
 use crate::guard;
 
-/// Listens at an address of the transport (dat_csp_create(3DAT)).
+/// Creates a common service point, which listens at a transport address (dat_csp_create(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_csp_create(
+pub unsafe extern "C-unwind" fn dat_csp_create(
     ia_handle: DAT_IA_HANDLE,
     comm: *mut DAT_COMM,
     address_ptr: DAT_IA_ADDRESS_PTR,
@@ -17,9 +17,9 @@ pub unsafe extern "C" fn dat_csp_create(
     guard(|| unsafe { call2::csp::create(ia_handle, comm, address_ptr, evd_handle, csp_handle) })
 }
 
-/// Tells about a common service point (dat_csp_query(3DAT)).
+/// Returns the parameters of a common service point (dat_csp_query(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_csp_query(
+pub unsafe extern "C-unwind" fn dat_csp_query(
     csp_handle: DAT_CSP_HANDLE,
     csp_param_mask: DAT_CSP_PARAM_MASK,
     csp_param: *mut DAT_CSP_PARAM,
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn dat_csp_query(
 
 /// Frees a common service point (dat_csp_free(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_csp_free(csp_handle: DAT_CSP_HANDLE) -> DAT_RETURN {
+pub unsafe extern "C-unwind" fn dat_csp_free(csp_handle: DAT_CSP_HANDLE) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
     guard(|| unsafe { call2::csp::free(csp_handle) })
 }

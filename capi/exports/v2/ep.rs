@@ -4,9 +4,9 @@ use crate::abi::*;
 use crate::call2;
 use crate::guard;
 
-/// Starts a connection to a common service point (dat_ep_common_connect(3DAT)).
+/// Connects to a common service point (dat_ep_common_connect(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ep_common_connect(
+pub unsafe extern "C-unwind" fn dat_ep_common_connect(
     ep_handle: DAT_EP_HANDLE,
     remote_ia_address: DAT_IA_ADDRESS_PTR,
     timeout: DAT_TIMEOUT,

@@ -4,9 +4,9 @@ use crate::abi::*;
 use crate::call2;
 use crate::guard;
 
-/// Does an extended operation: dat_extension_op(3DAT) after its arguments have become a list.
+/// Performs an extended operation: dat_extension_op(3DAT) with a va_list.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dats_extension_opv(
+pub unsafe extern "C-unwind" fn dats_extension_opv(
     handle: DAT_HANDLE,
     ext_op: DAT_EXTENDED_OP,
     args: va_list,

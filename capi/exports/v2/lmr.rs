@@ -6,7 +6,7 @@ use crate::guard;
 
 /// Registers memory (dat_lmr_create(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_lmr_create(
+pub unsafe extern "C-unwind" fn dat_lmr_create(
     ia_handle: DAT_IA_HANDLE,
     mem_type: DAT_MEM_TYPE,
     region_desc: DAT_REGION_DESCRIPTION,

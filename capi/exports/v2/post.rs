@@ -2,11 +2,11 @@
 
 use crate::abi::*;
 use crate::call2;
-use crate::guard;
+use crate::guard_data_path;
 
-/// Posts a send that makes a context of the peer's invalid (dat_ep_post_send_with_invalidate(3DAT)).
+/// Posts a send that invalidates a context of the peer (dat_ep_post_send_with_invalidate(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ep_post_send_with_invalidate(
+pub unsafe extern "C-unwind" fn dat_ep_post_send_with_invalidate(
     ep_handle: DAT_EP_HANDLE,
     num_segments: DAT_COUNT,
     local_iov: *mut DAT_LMR_TRIPLET,
@@ -16,7 +16,7 @@ pub unsafe extern "C" fn dat_ep_post_send_with_invalidate(
     rmr_context: DAT_RMR_CONTEXT,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe {
+    guard_data_path(|| unsafe {
         call2::post::send_with_invalidate(
             ep_handle,
             num_segments,
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn dat_ep_post_send_with_invalidate(
 
 /// Posts an RDMA read into a bound remote region (dat_ep_post_rdma_read_to_rmr(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_ep_post_rdma_read_to_rmr(
+pub unsafe extern "C-unwind" fn dat_ep_post_rdma_read_to_rmr(
     ep_handle: DAT_EP_HANDLE,
     local_iov: *const DAT_RMR_TRIPLET,
     user_cookie: DAT_DTO_COOKIE,
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn dat_ep_post_rdma_read_to_rmr(
     completion_flags: DAT_COMPLETION_FLAGS,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe {
+    guard_data_path(|| unsafe {
         call2::post::rdma_read_to_rmr(
             ep_handle,
             local_iov,

@@ -4,9 +4,9 @@ use crate::abi::*;
 use crate::call2;
 use crate::guard;
 
-/// Tells whether two adapters lead to the same port (dat_registry_providers_related(3DAT)).
+/// Returns whether two adapters use the same port (dat_registry_providers_related(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_registry_providers_related(
+pub unsafe extern "C-unwind" fn dat_registry_providers_related(
     ia_name_1: DAT_NAME_PTR,
     ia_name_2: DAT_NAME_PTR,
     relationship: *mut DAT_HA_RELATIONSHIP,

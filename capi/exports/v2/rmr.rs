@@ -3,11 +3,11 @@
 use crate::abi::*;
 use crate::call2;
 use crate::dialect;
-use crate::guard;
+use crate::{guard, guard_data_path};
 
-/// Creates a remote region for the peer of one endpoint (dat_rmr_create_for_ep(3DAT)).
+/// Creates a remote memory region that only one endpoint can use (dat_rmr_create_for_ep(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_rmr_create_for_ep(
+pub unsafe extern "C-unwind" fn dat_rmr_create_for_ep(
     pz_handle: DAT_PZ_HANDLE,
     rmr_handle: *mut DAT_RMR_HANDLE,
 ) -> DAT_RETURN {
@@ -17,7 +17,7 @@ pub unsafe extern "C" fn dat_rmr_create_for_ep(
 
 /// Posts a bind of a remote region to memory (dat_rmr_bind(3DAT)).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dat_rmr_bind(
+pub unsafe extern "C-unwind" fn dat_rmr_bind(
     rmr_handle: DAT_RMR_HANDLE,
     lmr_handle: DAT_LMR_HANDLE,
     lmr_triplet: *const DAT_LMR_TRIPLET,
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn dat_rmr_bind(
     rmr_context: *mut DAT_RMR_CONTEXT,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe {
+    guard_data_path(|| unsafe {
         dialect::rmr_bind(
             rmr_handle,
             lmr_handle,

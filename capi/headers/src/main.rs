@@ -1,8 +1,8 @@
-//! Makes the C headers of include/ from the Rust sources in capi/abi and capi/exports:
+//! Generates the C headers of include/ from the Rust sources in capi/abi and capi/exports:
 //! `dat-headers FOLDER` writes `FOLDER/dat` (DAT 1.2) and `FOLDER/dat2` (DAT 2.0).
 //!
 //! What cbindgen can express comes from it. Strings, pointers and the macros that reach a provider
-//! through its table are made here from the same sources; the few things that only C has are in
+//! through its table are generated here from the same sources; what only C can express is in
 //! `fragments`.
 
 mod generate;

@@ -129,7 +129,7 @@ pub(crate) const SLOT_NOUNS: &[&str] = &[
 pub(crate) const HEADERS: &[Header] = &[
     Header {
         name: "dat_platform_specific.h",
-        about: "Numbers and addresses, in the terms of the platform.",
+        about: "Platform-specific integer, address and socket types.",
         includes: &[
             "<stddef.h>",
             "<stdint.h>",
@@ -140,7 +140,7 @@ pub(crate) const HEADERS: &[Header] = &[
         ],
         parts: &[
             Part::Fragment("platform"),
-            Part::Types { title: "Numbers and names.", nouns: &["base"], pick: Pick::Rest },
+            Part::Types { title: "Integers and names.", nouns: &["base"], pick: Pick::Rest },
             Part::Types {
                 title: "Socket addresses.",
                 nouns: &["address"],
@@ -150,7 +150,7 @@ pub(crate) const HEADERS: &[Header] = &[
     },
     Header {
         name: "udat_config.h",
-        about: "Which DAT this is.",
+        about: "DAT version and configuration.",
         includes: &["dat_platform_specific.h"],
         parts: &[
             Part::Types { title: "Configuration.", nouns: &["base"], pick: Pick::Only(CONFIG) },
@@ -159,7 +159,7 @@ pub(crate) const HEADERS: &[Header] = &[
     },
     Header {
         name: "dat_error.h",
-        about: "What calls return.",
+        about: "Return codes.",
         includes: &["dat_platform_specific.h"],
         parts: &[
             Part::Types { title: "Return values.", nouns: &["error"], pick: Pick::Rest },
@@ -168,13 +168,13 @@ pub(crate) const HEADERS: &[Header] = &[
     },
     Header {
         name: "dat_vendor_specific.h",
-        about: "What vendors add for all users: nothing.",
+        about: "Vendor additions for all consumers: none.",
         includes: &["dat_platform_specific.h"],
         parts: &[],
     },
     Header {
         name: "dat.h",
-        about: "Objects, events and calls; programs include udat.h.",
+        about: "Objects, events and calls. Programs include udat.h.",
         includes: &["udat_config.h", "dat_platform_specific.h", "dat_error.h"],
         parts: &[
             Part::Types {
@@ -198,7 +198,7 @@ pub(crate) const HEADERS: &[Header] = &[
             Part::Types { title: "Events.", nouns: &["event", "async_error"], pick: Pick::Rest },
             Part::Types { title: "Adapters.", nouns: &["ia"], pick: Pick::Rest },
             Part::Types {
-                title: "Attributes of providers.",
+                title: "Provider attributes.",
                 nouns: &["provider_attr"],
                 pick: Pick::Rest,
             },
@@ -207,7 +207,7 @@ pub(crate) const HEADERS: &[Header] = &[
             Part::Fragment("names"),
             Part::Calls { title: "Adapters.", nouns: &["ia"], pick: Pick::Rest },
             Part::Fragment("calls"),
-            Part::Calls { title: "Handles of any kind.", nouns: &["generic"], pick: Pick::Rest },
+            Part::Calls { title: "All handles.", nouns: &["generic"], pick: Pick::Rest },
             Part::Calls { title: "Protection zones.", nouns: &["pz"], pick: Pick::Rest },
             Part::Calls { title: "Local memory regions.", nouns: &["lmr"], pick: Pick::Rest },
             Part::Calls { title: "Remote memory regions.", nouns: &["rmr"], pick: Pick::Rest },
@@ -227,13 +227,13 @@ pub(crate) const HEADERS: &[Header] = &[
     },
     Header {
         name: "udat_vendor_specific.h",
-        about: "What vendors add for programs: nothing.",
+        about: "Vendor additions for user-space programs: none.",
         includes: &["dat_vendor_specific.h"],
         parts: &[],
     },
     Header {
         name: "udat.h",
-        about: "DAT for programs: include this one.",
+        about: "DAT for user-space programs: the header to include.",
         includes: &["udat_config.h", "dat_platform_specific.h", "dat.h", "udat_vendor_specific.h"],
         parts: &[
             Part::Types { title: "Notification objects.", nouns: &["cno"], pick: Pick::Rest },
@@ -243,27 +243,27 @@ pub(crate) const HEADERS: &[Header] = &[
     },
     Header {
         name: "dat_redirection.h",
-        about: "Calls that go straight to the provider of a handle, with no check.",
+        about: "Macros that call the provider of a handle directly, without checks.",
         includes: &["<stdarg.h>", "udat.h"],
         parts: &[
-            Part::Types { title: "Functions of a provider.", nouns: SLOT_NOUNS, pick: Pick::Slots },
+            Part::Types { title: "Provider functions.", nouns: SLOT_NOUNS, pick: Pick::Slots },
             Part::Fragment("redirection"),
             Part::Redirections,
         ],
     },
     Header {
         name: "udat_redirection.h",
-        about: "The table of functions that a provider has.",
+        about: "The function table of a provider.",
         includes: &["udat.h", "dat_redirection.h"],
         parts: &[Part::Types { title: "The table.", nouns: &["provider"], pick: Pick::Rest }],
     },
     Header {
         name: "dat_registry.h",
-        about: "What providers need of the registry.",
+        about: "The registry interface for providers.",
         includes: &["udat.h", "udat_redirection.h"],
         parts: &[
             Part::Types {
-                title: "The entries of a provider's library.",
+                title: "Entry points of a provider library.",
                 nouns: &["registry"],
                 pick: Pick::Only(ENTRIES),
             },
@@ -277,7 +277,8 @@ pub(crate) const HEADERS: &[Header] = &[
     },
     Header {
         name: "dat_detail.h",
-        about: "Words for errors beyond dat_strerror. Only this implementation has this header.",
+        about: "Error descriptions beyond dat_strerror. This header exists only in this \
+             implementation.",
         includes: &["dat_platform_specific.h"],
         parts: &[Part::Calls { title: "Errors.", nouns: &["error"], pick: Pick::Only(DETAIL) }],
     },
@@ -290,7 +291,7 @@ pub(crate) const HEADERS: &[Header] = &[
             Part::Types { title: "Operations.", nouns: &["ib_op"], pick: Pick::Rest },
             Part::Types { title: "Counters.", nouns: &["ib_counter"], pick: Pick::Rest },
             Part::Types {
-                title: "Collective operations: no provider has them.",
+                title: "Collective operations. No provider supports them.",
                 nouns: &["ib_collective"],
                 pick: Pick::Rest,
             },

@@ -1,4 +1,4 @@
-//! From the text that cbindgen writes to the text that a C programmer would.
+//! Turns the output of cbindgen into what a C programmer would write.
 
 use std::fmt::Write;
 
@@ -18,15 +18,15 @@ struct Block {
     lines: Vec<String>,
 }
 
-/// Rewrites `text`: constants stand with the type that they belong to, numbers that are an
-/// enumeration become one, structs get the tags that C programs know, and comments of one line
-/// take one line. `constants` are all that there are, in their order.
+/// Rewrites `text`: moves constants next to their type, turns integer constants into enumerations,
+/// gives structs the tags that C programs know, and shortens one-line comments. `constants` lists
+/// all constants in order.
 pub(crate) fn polish(text: &str, constants: &[Constant]) -> String {
     let blocks = blocks(text);
     let mut out = String::new();
     let typed = |constant: &Constant| blocks.iter().any(|b| b.declares(&constant.of));
     let loose: Vec<&Constant> = constants.iter().filter(|c| !typed(c)).collect();
-    // A define names what it stands for only when it is used, so the place doesn't matter to C.
+    // C expands a define only where it is used, so its position does not matter.
     write_defines(&mut out, &loose);
     for block in &blocks {
         let own: Vec<&Constant> = constants.iter().filter(|c| block.declares(&c.of)).collect();

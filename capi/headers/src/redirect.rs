@@ -49,7 +49,7 @@ pub(crate) fn text(
                 let pointer = pointer.path.segments.last().map(|last| last.ident.to_string());
                 let names = pointer
                     .and_then(|pointer| arguments.get(&pointer))
-                    .ok_or_else(|| format!("the function of slot {field} is not known"))?;
+                    .ok_or_else(|| format!("the function of slot {field} is unknown"))?;
                 out.push_str(&macro_for(call, &field, names)?);
             }
         }

@@ -1,4 +1,4 @@
-//! What the Rust sources hold, where cbindgen tells too little.
+//! What the tool reads from the Rust sources itself, because cbindgen does not provide it.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -97,7 +97,7 @@ fn value(item: &syn::ItemConst, of: &str) -> Option<String> {
             Lit::Int(number) => integer(number),
             _ => None,
         },
-        // The pointers that stand for something.
+        // Pointer constants.
         Expr::Call(call) => match call.args.first() {
             None => Some(format!("(({of})NULL)")),
             Some(Expr::Lit(literal)) => {
@@ -132,7 +132,7 @@ fn negative(negation: &syn::ExprUnary) -> Option<String> {
     Some(format!("(-{})", number.base10_digits()))
 }
 
-/// A number as it stands in the source: hexadecimal stays so. 64-bit numbers are written with
+/// An integer as written in the source, so that hexadecimal is kept. 64-bit numbers are written with
 /// `UINT64_C`, since C89 knows no `long long`.
 fn integer(number: &syn::LitInt) -> Option<String> {
     let text = number.to_string().replace('_', "");

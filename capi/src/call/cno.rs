@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
-use dat_core::error::{ReturnType, Subtype};
+use dat_core::error::{Result, ReturnType, Subtype};
 use dat_core::{Cno, EventDispatcher, ProxyAgent, Timeout};
 
 use crate::abi::*;
 use crate::answer::{Answer, DONE, invalid_handle};
-use crate::argument::{object, out};
+use crate::argument::{check, mask, object, out};
 use crate::handle::{self, Agent};
-use crate::{adapters, dialect};
+use crate::{adapters, cancel, dialect};
 
 const HANDLE: Subtype = Subtype::InvalidHandleCno;
+
+/// The bits of all fields, and `DAT_CNO_FIELD_ALL`, which in DAT 2.0 is none of them.
+const FIELDS: DAT_CNO_PARAM_MASK = 0x3 | DAT_CNO_FIELD_ALL;
 
 /// The core's agent that runs C's; none where C gives none.
 fn proxy(agent: DAT_OS_WAIT_PROXY_AGENT) -> Option<ProxyAgent> {
@@ -22,7 +25,7 @@ fn proxy(agent: DAT_OS_WAIT_PROXY_AGENT) -> Option<ProxyAgent> {
         let Agent(agent) = &agent;
         let evd = evd.map_or(DAT_HANDLE_NULL, |evd| handle::of_number(evd.id()));
         // SAFETY: the consumer gave the function to be run with its data, from any thread.
-        unsafe { run(agent.instance_data, evd) };
+        unsafe { cancel::run_agent(run, agent.instance_data, evd) };
     }))
 }
 
@@ -59,6 +62,7 @@ pub(crate) unsafe fn query(
 ) -> Answer {
     foreign!(cno_handle, cno_query_func(cno_handle, cno_param_mask, cno_param));
     let cno: Cno = object(cno_handle, HANDLE)?;
+    mask(cno_param_mask, FIELDS, 2)?;
     // SAFETY: as the caller promises.
     let place = unsafe { out(cno_param, 3) }?;
     let ia_handle = adapters::handle_of(&cno.adapter());
@@ -70,25 +74,31 @@ pub(crate) unsafe fn query(
     DONE
 }
 
+/// The frames of a wait are plain: see [`cancel`].
 pub(crate) unsafe fn wait(
     cno_handle: DAT_CNO_HANDLE,
     timeout: DAT_TIMEOUT,
     evd_handle: *mut DAT_EVD_HANDLE,
-) -> Answer {
+) -> DAT_RETURN {
     foreign!(cno_handle, cno_wait_func(cno_handle, timeout, evd_handle));
-    let cno: Cno = object(cno_handle, HANDLE)?;
-    // SAFETY: as the caller promises.
-    let place = unsafe { out(evd_handle, 3) }?;
-    let waited = cno.wait(Timeout::from_micros(timeout));
-    match &waited {
-        Ok(Some(evd)) => place.write(handle::of_number(evd.id())),
-        Ok(None) => place.write(DAT_HANDLE_NULL),
-        // A result of a call that fails: no dispatcher has woken the waiter (dat_cno_wait(3DAT)).
-        Err(error) if error.is(ReturnType::QueueEmpty) => place.write(DAT_HANDLE_NULL),
-        Err(_) => {}
-    }
-    waited?;
-    DONE
+    let start = || {
+        let cno: Cno = object(cno_handle, HANDLE)?;
+        check(evd_handle, 3)?;
+        cno.start_wait(Timeout::from_micros(timeout))
+    };
+    let answer = |waited: Result<Option<EventDispatcher>>| {
+        // SAFETY: as the caller promises.
+        let place = unsafe { out(evd_handle, 3) }?;
+        match &waited {
+            Ok(Some(evd)) => place.write(handle::of_number(evd.id())),
+            Ok(None) => place.write(DAT_HANDLE_NULL),
+            // A result of a call that fails: no dispatcher woke the waiter (dat_cno_wait(3DAT)).
+            Err(error) if error.is(ReturnType::QueueEmpty) => place.write(DAT_HANDLE_NULL),
+            Err(_) => {}
+        }
+        waited.and(DONE)
+    };
+    cancel::wait(|| None, |caller| cancel::block(caller, start, answer))
 }
 
 pub(crate) unsafe fn free(cno_handle: DAT_CNO_HANDLE) -> Answer {

@@ -6,7 +6,7 @@ use dat_core::{ConnectionRequest, Endpoint};
 use super::ep::private_data;
 use crate::abi::*;
 use crate::answer::{Answer, DONE};
-use crate::argument::{object, optional_object, out};
+use crate::argument::{mask, object, optional_object, out};
 use crate::convert::address::adapter_to_c;
 use crate::convert::count;
 use crate::{adapters, dialect, foreign, handle};
@@ -20,6 +20,7 @@ pub(crate) unsafe fn query(
 ) -> Answer {
     foreign!(cr_handle, cr_query_func(cr_handle, cr_param_mask, cr_param));
     let request: ConnectionRequest = object(cr_handle, HANDLE)?;
+    mask(cr_param_mask, DAT_CR_FIELD_ALL, 2)?;
     // SAFETY: as the caller promises.
     let place = unsafe { out(cr_param, 3) }?;
     let param = request.query()?;

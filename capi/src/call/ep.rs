@@ -11,7 +11,7 @@ use dat_core::{
 
 use crate::abi::*;
 use crate::answer::{Answer, DONE};
-use crate::argument::{self, array, count, given, invalid, object, optional_object, out};
+use crate::argument::{self, array, count, given, invalid, mask, object, optional_object, out};
 use crate::call::post;
 use crate::convert::address::{self, adapter_to_c};
 use crate::convert::{self, boolean, endpoint};
@@ -152,6 +152,7 @@ pub(crate) unsafe fn query(
 ) -> Answer {
     foreign!(ep_handle, ep_query_func(ep_handle, ep_param_mask, ep_param));
     let endpoint: Endpoint = object(ep_handle, HANDLE)?;
+    mask(ep_param_mask, DAT_EP_FIELD_ALL, 2)?;
     // SAFETY: as the caller promises.
     let place = unsafe { out(ep_param, 3) }?;
     let param = endpoint.query()?;
@@ -198,7 +199,7 @@ impl Handles {
 fn gone(operation: &'static str) -> Error {
     Error::new(ReturnType::InvalidHandle, HANDLE)
         .during(operation)
-        .because("the endpoint was freed by another thread meanwhile")
+        .because("another thread freed the endpoint during the call")
 }
 
 /// The parts of an endpoint that `dat_ep_modify` never changes (dat_ep_modify(3DAT)).
@@ -214,9 +215,12 @@ pub(crate) unsafe fn modify(
     // SAFETY: as the caller promises.
     let param = unsafe { given(ep_param, 3) }?;
     if ep_param_mask & (FIXED | !DAT_EP_FIELD_ALL) != 0 {
-        return Err(invalid(2, format!("{ep_param_mask:#x} names what can't be changed"))
-            .during("dat_ep_modify")
-            .advise("name the zone, dispatchers and attributes only"));
+        return Err(invalid(
+            2,
+            format!("{ep_param_mask:#x} names parameters that cannot be changed"),
+        )
+        .during("dat_ep_modify")
+        .advise("name only the protection zone, the dispatchers and the attributes"));
     }
     let mut change = EpChange::new();
     if ep_param_mask & DAT_EP_FIELD_PZ_HANDLE != 0 {
@@ -342,7 +346,7 @@ pub(super) fn close(flags: DAT_CLOSE_FLAGS) -> Result<Close> {
     match flags {
         DAT_CLOSE_ABRUPT_FLAG => Ok(Close::Abrupt),
         DAT_CLOSE_GRACEFUL_FLAG => Ok(Close::Graceful),
-        other => Err(invalid(2, format!("{other:#x} is no DAT_CLOSE_FLAGS"))),
+        other => Err(invalid(2, format!("invalid DAT_CLOSE_FLAGS value {other:#x}"))),
     }
 }
 

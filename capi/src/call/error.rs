@@ -17,7 +17,7 @@ pub(crate) unsafe fn strerror(
     // SAFETY: as the caller promises.
     let minor = unsafe { out(minor_message, 3) }?;
     let (major_text, minor_text) = words::of(value)
-        .ok_or_else(|| invalid(1, format!("{value:#010x} is no DAT_RETURN of this API")))?;
+        .ok_or_else(|| invalid(1, format!("{value:#010x} is not a DAT_RETURN of this API")))?;
     major.write(major_text.as_ptr());
     minor.write(minor_text.as_ptr());
     DONE

@@ -2,16 +2,19 @@
 
 use std::mem::ManuallyDrop;
 
-use dat_core::error::{ReturnType, Subtype};
+use dat_core::blocking::WaitClock;
+use dat_core::error::{Result, ReturnType, Subtype};
 use dat_core::provider::Taken;
 use dat_core::{EvdFlags, EvdOptions, EvdParam, Event, EventDispatcher, Timeout, Waited};
 
 use crate::abi::*;
 use crate::answer::{Answer, DONE, failed, invalid_handle, plain};
-use crate::argument::{count, given, invalid, is_address_of, object, optional_object, out};
+use crate::argument::{
+    check, count, given, invalid, is_address_of, mask, object, optional_object, out,
+};
 use crate::convert::{self, event};
 use crate::handle::Lent;
-use crate::{adapters, dialect, handle};
+use crate::{adapters, cancel, dialect, handle};
 
 const HANDLE: Subtype = Subtype::InvalidHandleEvdRequest;
 
@@ -32,8 +35,15 @@ pub(crate) unsafe fn create(
     let ia = adapters::own(ia_handle)?;
     let min_qlen = count(evd_min_qlen, 2)?;
     let cno = optional_object(cno_handle, Subtype::InvalidHandleCno)?;
-    let flags = EvdFlags::from_bits(evd_flags)
-        .ok_or_else(|| invalid(4, format!("{evd_flags:#x} has bits that are no streams")))?;
+    let flags = EvdFlags::from_bits(evd_flags).ok_or_else(|| {
+        invalid(
+            4,
+            format!(
+                "evd_flags {evd_flags:#x} has bits that are not event \
+             streams"
+            ),
+        )
+    })?;
     // SAFETY: as the caller promises.
     let place = unsafe { out(evd_handle, 5) }?;
     let evd = ia.evd_create(&EvdOptions { min_qlen, flags, cno })?;
@@ -48,6 +58,7 @@ pub(crate) unsafe fn query(
 ) -> Answer {
     foreign!(evd_handle, evd_query_func(evd_handle, evd_param_mask, evd_param));
     let evd: EventDispatcher = object(evd_handle, HANDLE)?;
+    mask(evd_param_mask, DAT_EVD_FIELD_ALL, 2)?;
     // SAFETY: as the caller promises.
     let place = unsafe { out(evd_param, 3) }?;
     let param = evd.query()?;
@@ -117,7 +128,10 @@ pub(crate) unsafe fn post_se(evd_handle: DAT_EVD_HANDLE, event: *const DAT_EVENT
         let number = event.event_number;
         return Err(invalid(2, format!("event number {number:#x} is not DAT_SOFTWARE_EVENT"))
             .during("dat_evd_post_se")
-            .advise("set event_number to DAT_SOFTWARE_EVENT: consumers post no other events"));
+            .advise(
+                "set event_number to DAT_SOFTWARE_EVENT, the only event that a program can \
+                 post",
+            ));
     }
     // SAFETY: software events have this data; any bits are a value of it.
     let data = unsafe { event.event_data.software_event_data };
@@ -182,33 +196,70 @@ unsafe fn dequeue_any(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -> DAT_
     taken.unwrap_or_else(|| failed(invalid_handle(HANDLE)))
 }
 
+/// The frames of a wait are plain: see [`cancel`].
+#[inline(always)]
 pub(crate) unsafe fn wait(
     evd_handle: DAT_EVD_HANDLE,
     timeout: DAT_TIMEOUT,
     threshold: DAT_COUNT,
     event: *mut DAT_EVENT,
     n_more: *mut DAT_COUNT,
-) -> Answer {
+) -> DAT_RETURN {
     foreign!(evd_handle, evd_wait_func(evd_handle, timeout, threshold, event, n_more));
-    let evd: EventDispatcher = object(evd_handle, HANDLE)?;
-    let threshold = count(threshold, 3)?;
-    // SAFETY: as the caller promises.
-    let mut place = unsafe { out(event, 4) }?;
-    // SAFETY: as the caller promises.
-    let more_place = unsafe { out(n_more, 5) }?;
-    let mut taken = Event::None;
-    match evd.wait(Timeout::from_micros(timeout), threshold, &mut taken)? {
-        Waited::Event { more } => {
-            event::deliver(&mut ManuallyDrop::new(taken), evd_handle, place.fields());
-            more_place.write(convert::count(more));
-            DONE
+    let clock = WaitClock::new(Timeout::from_micros(timeout));
+    let at_once = || {
+        if !is_address_of::<DAT_EVENT>(event.addr()) || !is_address_of::<DAT_COUNT>(n_more.addr()) {
+            return None;
         }
-        Waited::TimedOut { queued } => {
-            // The one result of a call that fails: how many events wait (dat_evd_wait(3DAT)).
-            more_place.write(convert::count(queued));
-            plain(ReturnType::TimeoutExpired)
+        let evd = handle::lend::<EventDispatcher>(evd_handle)?;
+        // SAFETY: as the caller promises; any bits are a value.
+        let to = unsafe { &mut *event };
+        let threshold = u32::try_from(threshold).ok()?;
+        let mut more = 0;
+        let taken = dialect::take(&mut to.event_data, |data| {
+            match evd.object().spin_wait(&clock, threshold, data) {
+                Some(left) => {
+                    more = left;
+                    Taken::Success
+                }
+                None => Taken::Other,
+            }
+        });
+        if taken != Taken::Success {
+            return None;
         }
-    }
+        to.event_number = DAT_DTO_COMPLETION_EVENT;
+        to.evd_handle = evd_handle;
+        // SAFETY: as the caller promises.
+        unsafe { n_more.write(convert::count(more)) };
+        Some(DAT_SUCCESS)
+    };
+    let start = || {
+        let evd: EventDispatcher = object(evd_handle, HANDLE)?;
+        let threshold = count(threshold, 3)?;
+        check(event, 4)?;
+        check(n_more, 5)?;
+        cancel::with_event(|event| evd.start_wait(&clock, threshold, event))
+    };
+    let answer = |waited: Result<(Waited, Event)>| {
+        // SAFETY: as the caller promises.
+        let more_place = unsafe { out(n_more, 5) };
+        match waited? {
+            (Waited::Event { more }, taken) => {
+                // SAFETY: as the caller promises.
+                let mut place = unsafe { out(event, 4) }?;
+                event::deliver(&mut ManuallyDrop::new(taken), evd_handle, place.fields());
+                more_place?.write(convert::count(more));
+                DONE
+            }
+            (Waited::TimedOut { queued }, _) => {
+                // The one result of a call that fails: how many events wait (dat_evd_wait(3DAT)).
+                more_place?.write(convert::count(queued));
+                plain(ReturnType::TimeoutExpired)
+            }
+        }
+    };
+    cancel::wait(at_once, |caller| cancel::block(caller, start, answer))
 }
 
 pub(crate) unsafe fn free(evd_handle: DAT_EVD_HANDLE) -> Answer {

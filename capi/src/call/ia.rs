@@ -10,7 +10,7 @@ use super::ep::close as close_how;
 use crate::abi::*;
 use crate::adapters::{self, Adapter};
 use crate::answer::{Answer, DONE, invalid_handle};
-use crate::argument::{self, count, object, out};
+use crate::argument::{self, count, mask, object, out};
 use crate::convert::interface;
 use crate::debug::{self, Kind};
 use crate::{dialect, foreign, handle, registry};
@@ -71,18 +71,19 @@ pub(crate) unsafe fn openv(
     DONE
 }
 
-/// The version of the API that a program asks for, which must be this library's.
+/// The version of the API that a program asks for: the one that this library has, or a smaller
+/// minor version of it (dat_registry_list_providers(3DAT)).
 fn version(major: u32, minor: u32) -> Result<ApiVersion> {
     let (own_major, own_minor) = dialect::VERSION;
     let subtype = match () {
         () if major != own_major => Subtype::MajorNotFound,
-        () if minor != own_minor => Subtype::MinorNotFound,
+        () if minor > own_minor => Subtype::MinorNotFound,
         () => return Ok(ApiVersion::new(major, minor)),
     };
     Err(Error::new(ReturnType::ProviderNotFound, subtype)
         .during(OPEN)
-        .because(format!("the program asks for DAT {major}.{minor}"))
-        .advise(format!("this library speaks DAT {own_major}.{own_minor}; link the other one")))
+        .because(format!("the program requests DAT {major}.{minor}"))
+        .advise(format!("this library implements DAT {own_major}.{own_minor}; link the other one")))
 }
 
 /// An adapter that was opened.
@@ -132,6 +133,8 @@ pub(crate) unsafe fn query(
         provider_attr
     ));
     let ia = adapters::own(ia_handle)?;
+    mask(ia_attr_mask, DAT_IA_FIELD_ALL, 3)?;
+    mask(provider_attr_mask, DAT_PROVIDER_FIELD_ALL, 5)?;
     // SAFETY: as the caller promises.
     let evd_place = unsafe { argument::optional_out(async_evd_handle, 2) }?;
     let wanted = |mask: u64| mask != 0;

@@ -8,7 +8,7 @@ use dat_core::{InterfaceAdapter, Lmr, LmrTriplet, MemorySource, Privileges};
 
 use crate::abi::*;
 use crate::answer::{Answer, DONE, invalid_handle};
-use crate::argument::{array, given, invalid, object, optional_out, out};
+use crate::argument::{array, given, invalid, mask, object, optional_out, out};
 use crate::convert::memory::local_from_c;
 use crate::handle::{self, Region};
 use crate::{adapters, dialect, mapped};
@@ -108,20 +108,25 @@ impl CreateCall {
                     privileges,
                 )
             }
-            other => Err(invalid(2, format!("{other:#x} is no DAT_MEM_TYPE"))),
+            other => Err(invalid(2, format!("invalid DAT_MEM_TYPE value {other:#x}"))),
         }
     }
 
     /// The memory, if it is there.
     fn span(&self, ia: &InterfaceAdapter, address: DAT_PVOID, access: Privileges) -> Result<Span> {
         let fail = |argument, reason: String| Err(invalid(argument, reason).during(CREATE));
+        if self.length == 0 {
+            return Err(Error::new(ReturnType::LengthError, Subtype::NoSubtype)
+                .during(CREATE)
+                .because("a region has at least one byte"));
+        }
         let base = NonNull::new(address.cast::<u8>());
         let (Some(base), Ok(length)) = (base, usize::try_from(self.length)) else {
-            return fail(3, format!("there is no memory of {} bytes at {address:p}", self.length));
+            return fail(3, format!("there are no {} bytes of memory at {address:p}", self.length));
         };
         let most = ia.attributes().max_lmr_block_size;
-        if self.length == 0 || self.length > most {
-            return fail(4, format!("the length {} is not within 1 to {most}", self.length));
+        if self.length > most {
+            return fail(4, format!("the length {} exceeds the adapter's {most}", self.length));
         }
         let writes = Privileges::LOCAL_WRITE | Privileges::REMOTE_WRITE | Privileges::REMOTE_ATOMIC;
         if let Err(errno) = mapped::check(address.addr(), length, access.intersects(writes)) {
@@ -129,9 +134,13 @@ impl CreateCall {
             return Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3)
                 .during(CREATE)
                 .because(format!(
-                    "not all memory from {address:p} to {end:#x} is there with the access asked for"
+                    "the memory from {address:p} to {end:#x} is not all mapped with the requested \
+                     access"
                 ))
-                .advise("register memory that is mapped, and writable where it may be written")
+                .advise(
+                    "register memory that is mapped, and mapped writable if its privileges \
+                     include writing",
+                )
                 .errno(errno));
         }
         // SAFETY: it was there a moment ago, and the consumer answers for it from here on.
@@ -146,6 +155,7 @@ pub(crate) unsafe fn query(
 ) -> Answer {
     foreign!(lmr_handle, lmr_query_func(lmr_handle, lmr_param_mask, lmr_param));
     let lmr: Lmr = object(lmr_handle, HANDLE)?;
+    mask(lmr_param_mask, DAT_LMR_FIELD_ALL, 2)?;
     // SAFETY: as the caller promises.
     let place = unsafe { out(lmr_param, 3) }?;
     let param = lmr.query()?;

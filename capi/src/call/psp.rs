@@ -5,7 +5,7 @@ use dat_core::{Psp, PspMaker};
 
 use crate::abi::*;
 use crate::answer::{Answer, DONE};
-use crate::argument::{invalid, object, out};
+use crate::argument::{invalid, mask, object, out};
 use crate::{adapters, handle};
 
 const HANDLE: Subtype = Subtype::InvalidHandlePsp;
@@ -14,7 +14,7 @@ fn maker(flags: DAT_PSP_FLAGS) -> Result<PspMaker> {
     match flags {
         DAT_PSP_CONSUMER_FLAG => Ok(PspMaker::Consumer),
         DAT_PSP_PROVIDER_FLAG => Ok(PspMaker::Provider),
-        other => Err(invalid(4, format!("{other:#x} is no DAT_PSP_FLAGS"))),
+        other => Err(invalid(4, format!("invalid DAT_PSP_FLAGS value {other:#x}"))),
     }
 }
 
@@ -68,6 +68,7 @@ pub(crate) unsafe fn query(
 ) -> Answer {
     foreign!(psp_handle, psp_query_func(psp_handle, psp_param_mask, psp_param));
     let psp: Psp = object(psp_handle, HANDLE)?;
+    mask(psp_param_mask, DAT_PSP_FIELD_ALL, 2)?;
     // SAFETY: as the caller promises.
     let place = unsafe { out(psp_param, 3) }?;
     let param = psp.query()?;

@@ -5,7 +5,7 @@ use dat_core::error::Subtype;
 
 use crate::abi::*;
 use crate::answer::{Answer, DONE};
-use crate::argument::{object, out};
+use crate::argument::{mask, object, out};
 use crate::{adapters, handle};
 
 const HANDLE: Subtype = Subtype::InvalidHandlePz;
@@ -26,6 +26,7 @@ pub(crate) unsafe fn query(
 ) -> Answer {
     foreign!(pz_handle, pz_query_func(pz_handle, pz_param_mask, pz_param));
     let pz: ProtectionZone = object(pz_handle, HANDLE)?;
+    mask(pz_param_mask, DAT_PZ_FIELD_ALL, 2)?;
     // SAFETY: as the caller promises.
     let place = unsafe { out(pz_param, 3) }?;
     place.write(DAT_PZ_PARAM { ia_handle: adapters::handle_of(&pz.adapter()) });

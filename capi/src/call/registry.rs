@@ -4,7 +4,7 @@ use dat_core::error::Result;
 
 use crate::abi::*;
 use crate::answer::{Answer, DONE};
-use crate::argument::{check, count, given, invalid, out};
+use crate::argument::{array, check, count, given, invalid, out};
 use crate::{convert, foreign, registry};
 
 pub(crate) unsafe fn list_providers(
@@ -15,43 +15,36 @@ pub(crate) unsafe fn list_providers(
     // SAFETY: as the caller promises.
     let number_place = unsafe { out(entries_returned, 2) }?;
     let found = registry::providers();
-    let most = match room(max_to_return, provider_list, found.len()) {
-        Ok(most) => most,
-        Err(error) => {
-            // How many there are, for who asks again with a list of that length.
-            number_place.write(convert::count(found.len()));
-            return Err(error);
-        }
-    };
-    let shown = found.len().min(most);
-    if shown > 0 {
-        // SAFETY: an array of so many addresses, as the caller promises.
-        let list = unsafe { given(provider_list.cast_const(), 3) }?;
-        // SAFETY: as above.
-        let list = unsafe { std::slice::from_raw_parts(list, shown) };
-        let mut places = Vec::with_capacity(shown);
-        for place in list {
-            // SAFETY: each the address of an entry, as the caller promises.
-            places.push(unsafe { out(*place, 3) }?);
-        }
-        for (place, info) in places.into_iter().zip(&found) {
-            place.write(*info);
-        }
+    // Also where the call fails: the length of a list that is long enough.
+    number_place.write(convert::count(found.len()));
+    check_length(max_to_return, provider_list, found.len())?;
+    let listed = found.len() as u64;
+    // SAFETY: an array of at least that many addresses, as the caller promises.
+    let list = unsafe { array(provider_list.cast_const(), listed, listed, (1, 3)) }?;
+    let mut places = Vec::with_capacity(found.len());
+    for place in list {
+        // SAFETY: each is the address of an entry, as the caller promises.
+        places.push(unsafe { out(*place, 3) }?);
     }
-    number_place.write(convert::count(shown));
+    for (place, info) in places.into_iter().zip(&found) {
+        place.write(*info);
+    }
     DONE
 }
 
-/// How many entries the list of a caller has room for: at least one.
-fn room(max: DAT_COUNT, list: *mut *mut DAT_PROVIDER_INFO, found: usize) -> Result<usize> {
+/// Refuses a list that is too short for all entries (dat_registry_list_providers(3DAT)).
+fn check_length(max: DAT_COUNT, list: *mut *mut DAT_PROVIDER_INFO, found: usize) -> Result<()> {
     let most = count(max, 1)? as usize;
-    if most == 0 {
-        return Err(invalid(1, "argument 1 is 0")
-            .during("dat_registry_list_providers")
-            .advise(format!("give a list with the addresses of {found} entries")));
+    // A program that only asks for the number may pass NULL with a length of 0.
+    if most > 0 {
+        check(list.cast_const(), 3)?;
     }
-    check(list.cast_const(), 3)?;
-    Ok(most)
+    if most < found {
+        return Err(invalid(1, format!("a list of {most} entries is too short for {found}"))
+            .during("dat_registry_list_providers")
+            .advise(format!("pass a list with the addresses of {found} entries")));
+    }
+    Ok(())
 }
 
 pub(crate) unsafe fn add_provider(

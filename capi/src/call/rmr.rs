@@ -7,7 +7,7 @@ use dat_core::{
 
 use crate::abi::*;
 use crate::answer::{Answer, DONE};
-use crate::argument::{invalid, object, out};
+use crate::argument::{invalid, mask, object, out};
 use crate::convert::memory::local_from_c;
 use crate::{adapters, dialect, handle};
 
@@ -43,6 +43,7 @@ pub(crate) unsafe fn query(
 ) -> Answer {
     foreign!(rmr_handle, rmr_query_func(rmr_handle, rmr_param_mask, rmr_param));
     let rmr: Rmr = object(rmr_handle, HANDLE)?;
+    mask(rmr_param_mask, DAT_RMR_FIELD_ALL, 2)?;
     // SAFETY: as the caller promises.
     let place = unsafe { out(rmr_param, 3) }?;
     let ia_handle = adapters::handle_of(&rmr.adapter());
@@ -84,7 +85,7 @@ impl BindCall {
             None => rmr
                 .adapter()
                 .lmr_of_context(triplet.context)
-                .ok_or_else(|| invalid(self.arguments.0, "the context is that of no region"))?,
+                .ok_or_else(|| invalid(self.arguments.0, "no region has this context"))?,
         };
         let context = rmr.bind(
             &endpoint,

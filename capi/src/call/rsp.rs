@@ -5,7 +5,7 @@ use dat_core::error::Subtype;
 
 use crate::abi::*;
 use crate::answer::{Answer, DONE};
-use crate::argument::{object, optional_object, out};
+use crate::argument::{mask, object, optional_object, out};
 use crate::{adapters, handle};
 
 const HANDLE: Subtype = Subtype::InvalidHandleRsp;
@@ -37,6 +37,7 @@ pub(crate) unsafe fn query(
 ) -> Answer {
     foreign!(rsp_handle, rsp_query_func(rsp_handle, rsp_param_mask, rsp_param));
     let rsp: Rsp = object(rsp_handle, HANDLE)?;
+    mask(rsp_param_mask, DAT_RSP_FIELD_ALL, 2)?;
     // SAFETY: as the caller promises.
     let place = unsafe { out(rsp_param, 3) }?;
     let param = rsp.query()?;

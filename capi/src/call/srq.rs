@@ -5,7 +5,7 @@ use dat_core::{SharedReceiveQueue, SrqAttributes};
 
 use crate::abi::*;
 use crate::answer::{Answer, DONE, invalid_handle};
-use crate::argument::{self, given, object, out};
+use crate::argument::{self, given, mask, object, out};
 use crate::convert::{count, memory};
 use crate::{adapters, handle};
 
@@ -40,6 +40,7 @@ pub(crate) unsafe fn query(
 ) -> Answer {
     foreign!(srq_handle, srq_query_func(srq_handle, srq_param_mask, srq_param));
     let srq: SharedReceiveQueue = object(srq_handle, HANDLE)?;
+    mask(srq_param_mask, DAT_SRQ_FIELD_ALL, 2)?;
     // SAFETY: as the caller promises.
     let place = unsafe { out(srq_param, 3) }?;
     let param = srq.query()?;

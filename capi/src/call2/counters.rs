@@ -27,7 +27,7 @@ fn read(object: &AnyObject, reset: bool) -> Result<(Vec<u64>, String)> {
 
 fn not_counted() -> Error {
     invalid_handle(Subtype::InvalidHandle1)
-        .because("only adapters, endpoints and event dispatchers count")
+        .because("only adapters, endpoints and event dispatchers have counters")
 }
 
 fn object(handle: DAT_HANDLE) -> Result<AnyObject> {
@@ -39,7 +39,7 @@ fn chosen(counter: i32, figures: &[u64]) -> Result<std::ops::Range<usize>> {
     match usize::try_from(counter) {
         Ok(all) if all == figures.len() => Ok(0..all),
         Ok(one) if one < figures.len() => Ok(one..one + 1),
-        _ => Err(invalid(3, format!("{counter} is not the number of a counter of the object"))),
+        _ => Err(invalid(3, format!("the object has no counter number {counter}"))),
     }
 }
 
@@ -74,7 +74,7 @@ pub(super) unsafe fn print(handle: DAT_HANDLE, mut arguments: Arguments) -> Answ
     std::io::Write::write_all(&mut output, text.as_bytes()).map_err(|error| {
         Error::new(ReturnType::InsufficientResources, Subtype::NoSubtype)
             .during("dat_ib_print_counters")
-            .because("standard output can't be written")
+            .because("cannot write to standard output")
             .errno(error.raw_os_error().unwrap_or(0))
     })?;
     DONE

@@ -5,7 +5,7 @@ use dat_core::{Comm, Csp};
 
 use crate::abi::*;
 use crate::answer::{Answer, DONE, invalid_handle};
-use crate::argument::{given, object, out};
+use crate::argument::{given, mask, object, out};
 use crate::convert::address;
 use crate::{adapters, handle};
 
@@ -46,6 +46,7 @@ pub(crate) unsafe fn query(
 ) -> Answer {
     foreign!(csp_handle, csp_query_func(csp_handle, csp_param_mask, csp_param));
     let csp: Csp = object(csp_handle, HANDLE)?;
+    mask(csp_param_mask, DAT_CSP_FIELD_ALL, 2)?;
     // SAFETY: as the caller promises.
     let place = unsafe { out(csp_param, 3) }?;
     let param = csp.query()?;

@@ -137,8 +137,8 @@ fn address<'a>(arguments: &mut Arguments, argument: u32) -> Result<&'a DAT_IB_AD
 
 #[cold]
 fn unknown_address(argument: u32) -> Error {
-    invalid(argument, "the address handle was freed, or is of another adapter")
-        .advise("use the remote_ah of an established event, as long as its adapter is open")
+    invalid(argument, "the address handle was freed, or belongs to another adapter")
+        .advise("use the remote_ah of an established event while its adapter is open")
 }
 
 fn free_address(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
@@ -155,7 +155,7 @@ fn free_request(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
     object::<Endpoint>(handle, Subtype::InvalidHandleEp)?;
     match context(&mut arguments) {
         0 => DONE,
-        other => Err(invalid(3, format!("{other:#x} is not the context of any event"))),
+        other => Err(invalid(3, format!("{other:#x} is not the context of an event"))),
     }
 }
 
@@ -170,7 +170,10 @@ fn collective(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP) -> Answer {
             let name = operation.map_or("the operation", Collective::name);
             return Err(Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
                 .during("dat_extension_op")
-                .because(format!("{name} ({ext_op:#x}) is not one of a provider here")));
+                .because(format!(
+                    "{name} ({ext_op:#x}) is not an operation of a built-in \
+                     provider"
+                )));
         }
     }
     DONE

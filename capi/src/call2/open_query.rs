@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::arguments::{Arguments, Rest};
 use crate::abi::*;
 use crate::answer::{Answer, DONE, invalid_handle};
-use crate::argument::{Out, out};
+use crate::argument::{Out, mask, out};
 use crate::call::ia::name;
 use crate::convert::interface;
 use crate::foreign::adapter::{Server, answered};
@@ -89,6 +89,8 @@ unsafe fn show(query: IaQuery, mut rest: Rest) -> Answer {
     let provider_attr: *mut DAT_PROVIDER_ATTR = arguments.next();
     // SAFETY: as the caller promises.
     let place = unsafe { out(ia_handle, 4) }?;
+    mask(ia_mask, DAT_IA_FIELD_ALL, 5)?;
+    mask(provider_mask, DAT_PROVIDER_FIELD_ALL, 7)?;
     // SAFETY: as the caller promises.
     let ia_place = unsafe { wanted(ia_mask, ia_attr, 6) }?;
     // SAFETY: as the caller promises.

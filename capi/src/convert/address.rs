@@ -63,7 +63,7 @@ pub(crate) unsafe fn from_c(pointer: DAT_IA_ADDRESS_PTR, argument: u32) -> Resul
             Ok(SocketAddr::from((ip, u16::from_be(from.sin6_port))))
         }
         other => Err(Error::new(ReturnType::InvalidAddress, Subtype::InvalidAddressUnsupported)
-            .because(format!("the address is of family {other}"))
-            .advise("give a sockaddr_in (AF_INET) or a sockaddr_in6 (AF_INET6)")),
+            .because(format!("the address has the family {other}"))
+            .advise("pass a sockaddr_in (AF_INET) or a sockaddr_in6 (AF_INET6)")),
     }
 }

@@ -5,7 +5,6 @@ use dat_core::{CompletionFlags, EpAttributes, Qos};
 
 use super::{Narrow, attributes, count};
 use crate::abi::*;
-use crate::argument;
 use crate::handle::Kept;
 
 /// The attributes as C has them; the lists stay with the object.
@@ -42,7 +41,6 @@ pub(crate) fn attributes_to_c(from: &EpAttributes, kept: &mut Kept) -> DAT_EP_AT
 /// # Safety
 /// The lists in it are as long as they say.
 pub(crate) unsafe fn attributes_from_c(from: &DAT_EP_ATTR, argument: u32) -> Result<EpAttributes> {
-    let count = |value| argument::count(value, argument);
     Ok(EpAttributes {
         service_type: from.service_type,
         max_message_size: from.max_message_size.widen(),
@@ -50,15 +48,15 @@ pub(crate) unsafe fn attributes_from_c(from: &DAT_EP_ATTR, argument: u32) -> Res
         qos: Qos::from_bits_retain(from.qos),
         recv_completion_flags: CompletionFlags::from_bits_retain(from.recv_completion_flags),
         request_completion_flags: CompletionFlags::from_bits_retain(from.request_completion_flags),
-        max_recv_dtos: count(from.max_recv_dtos)?,
-        max_request_dtos: count(from.max_request_dtos)?,
-        max_recv_iov: count(from.max_recv_iov)?,
-        max_request_iov: count(from.max_request_iov)?,
-        max_rdma_read_in: count(from.max_rdma_read_in)?,
-        max_rdma_read_out: count(from.max_rdma_read_out)?,
-        srq_soft_hw: from.srq_soft_hw as _,
-        max_rdma_read_iov: count(from.max_rdma_read_iov)?,
-        max_rdma_write_iov: count(from.max_rdma_write_iov)?,
+        max_recv_dtos: unsigned(from.max_recv_dtos),
+        max_request_dtos: unsigned(from.max_request_dtos),
+        max_recv_iov: unsigned(from.max_recv_iov),
+        max_request_iov: unsigned(from.max_request_iov),
+        max_rdma_read_in: unsigned(from.max_rdma_read_in),
+        max_rdma_read_out: unsigned(from.max_rdma_read_out),
+        srq_soft_hw: unsigned(from.srq_soft_hw),
+        max_rdma_read_iov: unsigned(from.max_rdma_read_iov),
+        max_rdma_write_iov: unsigned(from.max_rdma_write_iov),
         // SAFETY: as the caller promises.
         transport_specific: unsafe {
             attributes::from_c(
@@ -74,6 +72,12 @@ pub(crate) unsafe fn attributes_from_c(from: &DAT_EP_ATTR, argument: u32) -> Res
     })
 }
 
+/// A count as the core has it, which alone knows whether the attribute means anything for the
+/// endpoint. One below 0 becomes a number that is beyond every adapter.
+const fn unsigned(count: DAT_COUNT) -> u32 {
+    count as u32
+}
+
 /// Changes the attributes that a mask names.
 ///
 /// # Safety
@@ -85,7 +89,6 @@ pub(crate) unsafe fn change_attributes(
 ) -> Result<()> {
     const ARGUMENT: u32 = 3;
     let named = |bit| mask & bit != 0;
-    let count = |value| argument::count(value, ARGUMENT);
     if named(DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE) {
         to.service_type = from.service_type;
     }
@@ -120,11 +123,11 @@ pub(crate) unsafe fn change_attributes(
         ),
     ] {
         if named(bit) {
-            *place = count(value)?;
+            *place = unsigned(value);
         }
     }
     if named(DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW) {
-        to.srq_soft_hw = from.srq_soft_hw as _;
+        to.srq_soft_hw = unsigned(from.srq_soft_hw);
     }
     if named(DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR) {
         let (number, list) = (from.ep_transport_specific_count, from.ep_transport_specific);

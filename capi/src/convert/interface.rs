@@ -84,11 +84,11 @@ pub(crate) fn provider_to_attributes(
     to.optimal_buffer_alignment = from.optimal_buffer_alignment;
     to.evd_stream_merging_supported = from.evd_stream_merging.0.map(|row| row.map(boolean));
     to.srq_supported = boolean(from.srq_supported);
-    to.srq_watermarks_supported = count(u32::from(from.srq_watermarks_supported));
+    to.srq_watermarks_supported =
+        if from.srq_watermarks_supported { receives::WATERMARKS } else { 0 };
     to.srq_ep_pz_difference_supported = boolean(from.srq_ep_pz_difference_supported);
-    // Both counts of a queue and of an endpoint's receives can be queried.
-    to.srq_info_supported = 1;
-    to.ep_recv_info_supported = 1;
+    to.srq_info_supported = receives::SRQ_INFO;
+    to.ep_recv_info_supported = receives::EP_INFO;
     to.lmr_sync_req = boolean(from.lmr_sync_required);
     to.dto_async_return_guaranteed = DAT_FALSE;
     to.rdma_write_for_rdma_read_req = DAT_FALSE;
@@ -99,11 +99,27 @@ pub(crate) fn provider_to_attributes(
     to
 }
 
-/// The kinds of memory as an API without a mask names them: the highest.
+/// The kinds of memory as C has them: the union of their numbers (dat_ia_query(3DAT)). That of
+/// virtual memory, which every provider registers, is 0.
 fn memory_types(types: MemoryTypes) -> DAT_MEM_TYPE {
-    match types {
-        types if types.contains(MemoryTypes::SHARED_VIRTUAL) => DAT_MEM_TYPE_SHARED_VIRTUAL,
-        types if types.contains(MemoryTypes::LMR) => DAT_MEM_TYPE_LMR,
-        _ => DAT_MEM_TYPE_VIRTUAL,
-    }
+    [
+        (MemoryTypes::LMR, DAT_MEM_TYPE_LMR),
+        (MemoryTypes::SHARED_VIRTUAL, DAT_MEM_TYPE_SHARED_VIRTUAL),
+    ]
+    .into_iter()
+    .filter(|(kind, _)| types.contains(*kind))
+    .fold(DAT_MEM_TYPE_VIRTUAL, |union, (_, number)| union | number)
+}
+
+/// What the calls about receives can tell: the headers have no names for these bits, which are
+/// those of Solaris.
+mod receives {
+    use crate::abi::DAT_COUNT;
+
+    /// dat_srq_set_lw, and both watermarks of dat_ep_set_watermark.
+    pub(super) const WATERMARKS: DAT_COUNT = 0x001 | 0x010 | 0x100;
+    /// `available_dto_count` and `outstanding_dto_count` of dat_srq_query.
+    pub(super) const SRQ_INFO: DAT_COUNT = 0x01 | 0x10;
+    /// `nbufs_allocated` and `bufs_alloc_span` of dat_ep_recv_query.
+    pub(super) const EP_INFO: DAT_COUNT = 0x01 | 0x10;
 }

@@ -37,7 +37,7 @@ impl Server {
     pub(crate) fn of_library(library: &Library) -> Result<Self, Refusal> {
         let loaded = Loaded::get(library).map_err(Refusal::Unusable)?;
         let Some(provider) = Use::take(&line::registration(&library.line)) else {
-            let reason = format!("{}: the provider removed itself", library.line.library);
+            let reason = format!("{}: the provider unregistered itself", library.line.library);
             return Err(Refusal::Unusable(library.unusable(reason)));
         };
         Ok(Self { provider, _library: Some(loaded) })
@@ -46,7 +46,7 @@ impl Server {
     /// A provider that registered itself.
     pub(crate) fn of_registration(registration: &Registration) -> Result<Self, Refusal> {
         let gone =
-            || refused(&format!("the registered {registration}"), "removed itself meanwhile");
+            || refused(&format!("the registered {registration}"), "unregistered itself meanwhile");
         let provider = Use::take(registration).ok_or_else(gone)?;
         // Its library may be that of a line of another name, which must stay loaded.
         let loaded = match provider.line() {
@@ -94,10 +94,10 @@ fn open(server: Server, asked: &Asked, what: &str) -> Result<Opened, Error> {
     if handle::is_cell(evd.addr()) {
         return Err(invalid_handle(Subtype::InvalidHandleEvdAsync)
             .on(what)
-            .because("the dispatcher of asynchronous errors belongs to another provider"));
+            .because("the asynchronous error dispatcher belongs to another provider"));
     }
     let Some(open) = server.functions().ia_open_func else {
-        return Err(refused(what, "has no function to open adapters"));
+        return Err(refused(what, "has no function that opens adapters"));
     };
     let mut ia = null_mut::<c_void>();
     debug::say(Kind::Provider, || format!("{what}: ia_open_func"));
@@ -109,7 +109,7 @@ fn open(server: Server, asked: &Asked, what: &str) -> Result<Opened, Error> {
     // From now on others find the adapter, whatever made its address.
     let address = ia.expose_provenance();
     let Some(table) = table_of(address) else {
-        return Err(refused(what, &format!("opened an adapter ({address:#x}) that is none")));
+        return Err(refused(what, &format!("returned an invalid adapter handle ({address:#x})")));
     };
     dialect::foreign_opened(table.functions(), ia);
     OPEN.lock().push(Open { address, table, _server: server });
@@ -133,7 +133,7 @@ fn refused(what: &str, how: &str) -> Error {
         .during("dat_ia_open")
         .on(what)
         .because(format!("the provider {how}"))
-        .advise("this is a defect of the provider: ask who made it")
+        .advise("this is a bug in the provider: report it to its vendor")
 }
 
 /// The error of a provider that was asked for an adapter, and answered that.
@@ -144,14 +144,14 @@ pub(crate) fn answered(code: DAT_RETURN, what: &str) -> Error {
         Some((major, minor)) => {
             format!("{} {}", major.to_string_lossy(), minor.to_string_lossy())
         }
-        None => "which is no code of this API".to_owned(),
+        None => "which is not a code of this API".to_owned(),
     };
     Error::new(return_type, subtype)
         .during("dat_ia_open")
         .on(what)
-        .because(format!("the provider answered {code:#010x}, {name}"))
+        .because(format!("the provider returned {code:#010x}, {name}"))
         .advise(
-            "see that the device of its line is there; providers of OpenFabrics print more with \
+            "check that the device in the line exists; OpenFabrics providers print more with \
              DAPL_DBG_TYPE=0xffff",
         )
 }

@@ -16,9 +16,9 @@ impl SharedObject {
     /// loader's words.
     pub(super) fn load(file: &str) -> Result<Self, String> {
         if file.is_empty() {
-            return Err("the line names no library".to_owned());
+            return Err("the line does not name a library".to_owned());
         }
-        let name = CString::new(file).map_err(|_| format!("{file:?} has a NUL"))?;
+        let name = CString::new(file).map_err(|_| format!("{file:?} contains a NUL byte"))?;
         image::promote();
         // SAFETY: runs the constructors of a library that the configuration names.
         let found = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
@@ -45,7 +45,7 @@ fn loader_words() -> String {
     // SAFETY: no arguments.
     let words = unsafe { libc::dlerror() };
     if words.is_null() {
-        return "the loader gives no reason".to_owned();
+        return "the loader gave no reason".to_owned();
     }
     // SAFETY: a string of the loader's, which stays until its next call in this thread.
     unsafe { CStr::from_ptr(words) }.to_string_lossy().into_owned()
@@ -59,7 +59,7 @@ mod tests {
     fn the_loader_says_why_not() {
         let words = |file| SharedObject::load(file).err().unwrap_or_default();
         assert!(words("libno-such-provider.so.9").contains("libno-such-provider.so.9"));
-        assert!(words("").contains("names no library"));
+        assert!(words("").contains("does not name a library"));
         assert!(words("a\0b").contains("NUL"));
     }
 

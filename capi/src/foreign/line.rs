@@ -64,7 +64,10 @@ impl Loaded {
                 }
                 Some(State::Changing(by)) if *by == this_thread() => {
                     let file = &library.line.library;
-                    return Err(library.unusable(format!("{file} opens itself in its own start")));
+                    return Err(library.unusable(format!(
+                        "{file} opens itself during its \
+                         initialization"
+                    )));
                 }
                 Some(State::Changing(_)) => CHANGED.wait(&mut lines),
                 None => break,
@@ -134,7 +137,7 @@ impl Started {
         let file = &line.library;
         let expected = registration(line);
         let instance_data = CString::new(line.parameters.as_str())
-            .map_err(|_| "the IA parameters have a NUL".to_owned())?;
+            .map_err(|_| "the IA parameters contain a NUL byte".to_owned())?;
         let info = Box::new(DAT_PROVIDER_INFO {
             ia_name: name(&line.name),
             dapl_version_major: line.api_version.major,
@@ -149,7 +152,7 @@ impl Started {
             let Some(init) = init else {
                 registered::remove_of(&library.origin);
                 let entry = text(DAT_PROVIDER_INIT_FUNC_STR);
-                return Err(format!("{file} is no provider: it has no {entry}"));
+                return Err(format!("{file} is not a provider: it has no {entry}"));
             };
             // SAFETY: the entry of a provider has this type.
             let fini = unsafe { fini(&object) };
@@ -189,10 +192,10 @@ fn missing(file: &str, expected: &Registration, report: &Report) -> String {
         ([], refusals) => format!("could not register: {}", joined(refusals)),
         (others, []) => format!("registered {}", joined(others)),
         (others, refusals) => {
-            format!("registered {}, and could not: {}", joined(others), joined(refusals))
+            format!("registered {}, but not {}", joined(others), joined(refusals))
         }
     };
-    format!("{file}: {entry} {did}; the line needs the {expected}")
+    format!("{file}: {entry} {did}; the line requires the {expected}")
 }
 
 fn joined(items: &[impl ToString]) -> String {

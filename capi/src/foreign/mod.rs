@@ -35,7 +35,7 @@ pub(crate) mod adapter;
 mod handles;
 mod library;
 mod line;
-mod peek;
+pub(crate) mod peek;
 mod registered;
 mod tables;
 
@@ -55,7 +55,7 @@ use crate::argument::invalid;
 pub(crate) fn answer(answered: Option<DAT_RETURN>) -> Answer {
     answered.ok_or_else(|| {
         Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-            .because("the provider in C leaves the call out of its function table")
+            .because("the C provider does not implement the call")
     })
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn remove(info: &DAT_PROVIDER_INFO) -> Result<()> {
 fn registration(info: &DAT_PROVIDER_INFO) -> Result<Registration> {
     let bytes = info.ia_name.map(|byte| byte as u8);
     let name = CStr::from_bytes_until_nul(&bytes)
-        .map_err(|_| invalid(2, "the name of argument 2 has no end"))?;
+        .map_err(|_| invalid(2, "the name in argument 2 is not terminated"))?;
     Ok(Registration {
         name: name.to_string_lossy().into_owned(),
         version: LineVersion {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The word at an address, if it can be read. The kernel reads it, so that a wrong address is
 /// an error and no signal.
-pub(super) fn word(address: usize) -> Option<usize> {
+pub(crate) fn word(address: usize) -> Option<usize> {
     /// Whether the system refuses the call; some containers do.
     static REFUSED: AtomicBool = AtomicBool::new(false);
     if !REFUSED.load(Ordering::Relaxed) {

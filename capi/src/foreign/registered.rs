@@ -94,7 +94,7 @@ unsafe fn enter(
         return Err(Error::new(ReturnType::ProviderAlreadyRegistered, Subtype::NoSubtype)
             .during("dat_registry_add_provider")
             .on(&registration)
-            .because("the name is registered for that version and thread safety")
+            .because("the name is already registered for that version and thread safety")
             .advise("remove the other provider first"));
     }
     if listed {
@@ -119,13 +119,13 @@ pub(super) fn remove(registration: &Registration) -> Result<()> {
         return Err(Error::new(ReturnType::ProviderNotFound, Subtype::NameNotRegistered)
             .during("dat_registry_remove_provider")
             .on(registration)
-            .because("no provider registered itself as that"));
+            .because("no provider is registered with that name, version and thread safety"));
     };
     if all[place].uses > 0 {
         return Err(Error::new(ReturnType::ProviderInUse, Subtype::NoSubtype)
             .during("dat_registry_remove_provider")
             .on(registration)
-            .because(format!("{} adapters of it are open", all[place].uses))
+            .because(format!("{} of its adapters are open", all[place].uses))
             .advise("close its adapters first"));
     }
     forget(&all.swap_remove(place))

@@ -10,7 +10,7 @@
 use std::marker::PhantomData;
 use std::ptr::{self, null_mut, without_provenance_mut};
 
-use dat_core::biased::token_again;
+use dat_sync::biased::token_again;
 
 use super::sync::{AtomicPtr, AtomicUsize, Ordering, fence};
 

@@ -10,7 +10,7 @@
 use std::cell::Cell as ThreadCell;
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
 
-use dat_core::biased::{fence as barrier, token};
+use dat_sync::biased::{fence as barrier, token};
 
 use super::cell::Cell;
 use super::hazard::{Domain, Pin, Record, Seated};

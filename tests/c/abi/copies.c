@@ -191,7 +191,7 @@ int main(void)
         if (data->ep_handle == active) {
             CHECK(data->private_data_size == sizeof sent &&
                       memcmp(data->private_data, sent, sizeof sent) == 0,
-                  "the private data of the answer");
+                  "the private data in the reply");
             scribble(data->private_data, sizeof sent);
         }
     }

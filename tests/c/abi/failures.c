@@ -81,7 +81,7 @@ static void fail(void)
             has("a connection that broke", "DAT_CONNECTION_EVENT_BROKEN: ");
             if (strstr(dat_error_detail(), "cookie 0x77") == NULL) {
                 alone++;
-                has("the other side", "No operation of this side");
+                has("the other side", "No local operation");
             }
         } else if (done->user_cookie.as_64 == REFUSED) {
             refused++;

@@ -1,7 +1,7 @@
 //! What an argument can be, and a random value of it.
 
-use crate::pool::{ARENA, Kind, Pool};
-use crate::random::Random;
+use crate::pool::{ARENA, Kind, PARAM, Pool};
+use fastrand::Rng;
 
 /// An argument of a function.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +49,14 @@ pub(crate) enum Argument {
     Patience,
     /// A version of the API.
     Version,
+    /// A return code.
+    Code,
+    /// The kind of communication of a common service point.
+    Comm,
+    /// Which members of an endpoint to change, and to what: two arguments.
+    Change,
+    /// Which members of a struct are meant.
+    Mask,
     /// Anything.
     Any,
     /// A proxy agent: two arguments.
@@ -75,12 +83,12 @@ pub(crate) enum Layout {
 
 impl Layout {
     /// A segment of the arena.
-    fn segment(self, to: &mut Vec<u64>, pool: &Pool, random: &mut Random) {
+    fn segment(self, to: &mut Vec<u64>, pool: &Pool, random: &mut Rng) {
         let context = pool.handle(Kind::Context, random) & 0xffff_ffff;
-        let length = random.below(64);
-        let address = match random.percent(90) {
-            true => pool.arena() + random.below(ARENA as u64),
-            false => random.next(),
+        let length = random.u64(..64);
+        let address = match random.u64(..100) < 90 {
+            true => pool.arena() + random.u64(..ARENA as u64),
+            false => random.u64(..),
         };
         match self {
             Self::One => to.extend([context, address, length]),
@@ -102,21 +110,21 @@ impl Argument {
         self,
         pool: &Pool,
         layout: Layout,
-        random: &mut Random,
+        random: &mut Rng,
         values: &mut Vec<u64>,
         rooms: &mut Vec<Room>,
     ) {
         match self {
             Self::Handle(kind) => values.push(pool.handle(kind, random)),
             Self::OptionalHandle(kind) => {
-                let is_given = random.percent(70);
+                let is_given = random.u64(..100) < 70;
                 values.push(if is_given { pool.handle(kind, random) } else { 0 });
             }
             Self::Out | Self::OutHandle(_) => pointer(values, rooms, random, &[]),
-            Self::OptionalIn if random.percent(60) => values.push(0),
+            Self::OptionalIn if random.u64(..100) < 60 => values.push(0),
             Self::In | Self::OptionalIn => {
                 let mut words: Vec<u64> = (0..WORDS).map(|_| small_words(random)).collect();
-                if random.percent(30) {
+                if random.u64(..100) < 30 {
                     // The number of a software event.
                     words[0] = 0x1_0001;
                 }
@@ -135,31 +143,31 @@ impl Argument {
                 pointer(values, rooms, random, &words);
             }
             Self::Bytes => {
-                let words: Vec<u64> = (0..WORDS).map(|_| random.next()).collect();
+                let words: Vec<u64> = (0..WORDS).map(|_| random.u64(..)).collect();
                 pointer(values, rooms, random, &words);
             }
             Self::Region => {
-                let start = random.below(ARENA as u64);
-                let address = match random.below(100) {
+                let start = random.u64(..ARENA as u64);
+                let address = match random.u64(..100) {
                     0..90 => pool.arena() + start,
                     90..93 => 0,
-                    93..97 => random.next() & 0x7fff_ffff_ffff,
-                    _ => random.next(),
+                    93..97 => random.u64(..) & 0x7fff_ffff_ffff,
+                    _ => random.u64(..),
                 };
                 values.extend([address, 0]);
-                values.push(match random.percent(90) {
-                    true => random.below(ARENA as u64 - start + 1),
-                    false => random.next(),
+                values.push(match random.u64(..100) < 90 {
+                    true => random.u64(..ARENA as u64 - start + 1),
+                    false => random.u64(..),
                 });
             }
             Self::Address => {
-                let family = *random.pick(&[2_u64, 2, 2, 2, 10, 0, 77]);
-                let address = if random.percent(80) { 0x0100_007f_u64 } else { random.next() };
-                let words = [family | address << 32, random.below(2), 0, 0];
+                let family = [2_u64, 2, 2, 2, 10, 0, 77][random.usize(..7)];
+                let address = if random.u64(..100) < 80 { 0x0100_007f_u64 } else { random.u64(..) };
+                let words = [family | address << 32, random.u64(..2), 0, 0];
                 pointer(values, rooms, random, &words);
             }
             Self::Name => {
-                let name = *random.pick::<&[u8]>(&[
+                let names: [&[u8]; 7] = [
                     b"loopback\0",
                     b"loopback\0",
                     b"loopback\0",
@@ -167,7 +175,8 @@ impl Argument {
                     b"\0",
                     b"nothing of that name\0",
                     b"\xff\xfe\x01\0",
-                ]);
+                ];
+                let name = names[random.usize(..names.len())];
                 let mut words = [0_u64; WORDS];
                 for (at, byte) in name.iter().enumerate() {
                     words[at / 8] |= u64::from(*byte) << (at % 8 * 8);
@@ -181,51 +190,83 @@ impl Argument {
                 }
                 pointer(values, rooms, random, &addresses);
             }
-            Self::Small => values.push(match random.below(20) {
+            Self::Small => values.push(match random.u64(..20) {
                 0 => u64::from(u32::MAX),
-                1 => random.next() & 0xffff_ffff,
-                _ => random.below(10),
+                1 => random.u64(..) & 0xffff_ffff,
+                _ => random.u64(..10),
             }),
-            Self::Size => values.push(match random.below(20) {
+            Self::Size => values.push(match random.u64(..20) {
                 0 => 0,
-                1 => random.next() & 0xffff_ffff,
-                _ => 1 + random.below(40),
+                1 => random.u64(..) & 0xffff_ffff,
+                _ => 1 + random.u64(..40),
             }),
-            Self::Type => values.push(match random.below(10) {
-                0 => random.next() & 0xffff_ffff,
-                1..4 => 1 + random.below(3),
-                _ => u64::from(random.percent(50)),
+            Self::Type => values.push(match random.u64(..10) {
+                0 => random.u64(..) & 0xffff_ffff,
+                1..4 => 1 + random.u64(..3),
+                _ => u64::from(random.u64(..100) < 50),
             }),
-            Self::Streams => values.push(match random.below(10) {
-                0 => random.next() & 0xffff_ffff,
-                1..3 => random.below(512),
+            Self::Streams => values.push(match random.u64(..10) {
+                0 => random.u64(..) & 0xffff_ffff,
+                1..3 => random.u64(..512),
                 _ => 0x1f0,
             }),
-            Self::Flags => values.push(match random.below(10) {
-                0 => random.next() & 0xffff_ffff,
-                1..3 => random.below(512),
+            Self::Flags => values.push(match random.u64(..10) {
+                0 => random.u64(..) & 0xffff_ffff,
+                1..3 => random.u64(..512),
                 3..5 => 0x1f0,
                 5..8 => 0x33,
                 _ => 0,
             }),
-            Self::Qualifier => values.push(match random.below(20) {
-                0 => random.next(),
-                _ => 1000 + random.below(3),
+            Self::Qualifier => values.push(match random.u64(..20) {
+                0 => random.u64(..),
+                _ => 1000 + random.u64(..3),
             }),
-            Self::Patience => values.push(match random.below(4) {
-                0 => random.below(200),
+            Self::Patience => values.push(match random.u64(..4) {
+                0 => random.u64(..200),
                 1 => u64::from(u32::MAX),
                 _ => 1_000_000,
             }),
-            Self::Timeout => values.push(random.below(200)),
-            Self::Version => values.push(match (random.percent(5), layout, values.len()) {
-                (true, ..) => random.below(3),
+            Self::Timeout => values.push(random.u64(..200)),
+            Self::Version => values.push(match (random.u64(..100) < 5, layout, values.len()) {
+                (true, ..) => random.u64(..3),
                 (false, Layout::One, 4) => 1,
                 (false, Layout::Two, 5) => 0,
                 (false, ..) => 2,
             }),
-            Self::Any => values.push(random.next()),
-            Self::Agent => match random.percent(50) {
+            Self::Code => values.push(match random.u64(..3) {
+                0 => 0,
+                1 => 1 << 31 | random.u64(..64) << 16 | random.u64(..256),
+                _ => random.u64(..) & 0xffff_ffff,
+            }),
+            Self::Comm => {
+                let kind = |random: &mut Rng, usual| match random.u64(..100) < 80 {
+                    true => usual,
+                    false => random.u64(..12),
+                };
+                // Of an address family, and a stream.
+                let words = [kind(random, 2) | kind(random, 1) << 32, 0];
+                pointer(values, rooms, random, &words);
+            }
+            Self::Change => {
+                // The attributes, one at a time as a rule.
+                values.push(match random.u64(..10) {
+                    0 => random.u64(..),
+                    1 => random.u64(..) & random.u64(..) & 0x7fff_f000,
+                    _ => 0x1000 << random.u64(..19),
+                });
+                let mut words = pool.param();
+                for _ in 0..random.u64(..3) {
+                    words[random.u64(..PARAM as u64) as usize] = small_words(random);
+                }
+                pointer(values, rooms, random, &words);
+            }
+            Self::Mask => values.push(match random.u64(..10) {
+                0 => random.u64(..),
+                1 => 1 << random.u64(..64),
+                _ => random.u64(..8),
+            }),
+            Self::Any => values.push(random.u64(..)),
+            Self::Agent => match random.u64(..100) < 50 {
                 true => values.extend([AGENT_DATA, agent as *const () as usize as u64]),
                 false => values.extend([0, 0]),
             },
@@ -234,11 +275,11 @@ impl Argument {
 }
 
 /// A word of a struct: small numbers, never what could be an address that is mapped.
-fn small_words(random: &mut Random) -> u64 {
-    let mut half = || match random.below(4) {
+fn small_words(random: &mut Rng) -> u64 {
+    let mut half = || match random.u64(..4) {
         0 => 0,
-        1 => random.below(8),
-        2 => random.below(1 << 11),
+        1 => random.u64(..8),
+        2 => random.u64(..1 << 11),
         _ => 1,
     };
     // Two halves, but seldom: most structs have a pointer somewhere.
@@ -247,18 +288,18 @@ fn small_words(random: &mut Random) -> u64 {
 }
 
 /// An address of memory that holds the words, as a rule; else one that can be told to be bad.
-fn pointer(values: &mut Vec<u64>, rooms: &mut Vec<Room>, random: &mut Random, words: &[u64]) {
+fn pointer(values: &mut Vec<u64>, rooms: &mut Vec<Room>, random: &mut Rng, words: &[u64]) {
     let mut room: Room = Box::new([0; WORDS]);
     for (place, word) in room.iter_mut().zip(words) {
         *place = *word;
     }
     let address = room.as_mut_ptr().expose_provenance() as u64;
     rooms.push(room);
-    values.push(match random.below(40) {
+    values.push(match random.u64(..40) {
         0 => 0,
-        1 => address + 1 + random.below(3),
-        2 => random.below(4096),
-        3 => random.next() | 1 << 63,
+        1 => address + 1 + random.u64(..3),
+        2 => random.u64(..4096),
+        3 => random.u64(..) | 1 << 63,
         _ => address,
     });
 }
@@ -268,7 +309,7 @@ impl Argument {
     pub(crate) const fn words(self) -> usize {
         match self {
             Self::Region => 3,
-            Self::Agent => 2,
+            Self::Agent | Self::Change => 2,
             _ => 1,
         }
     }

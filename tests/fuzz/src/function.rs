@@ -1,17 +1,22 @@
 //! The functions of the API, with what their arguments are.
 
+use std::sync::atomic::AtomicU64;
+
 use crate::argument::{Argument, Layout, Room};
 use crate::pool::{Kind, Pool};
-use crate::random::Random;
+use fastrand::Rng;
 
 /// A function of a library.
 pub(crate) struct Function {
     pub(crate) name: &'static str,
-    pub(crate) address: unsafe extern "C" fn(),
+    pub(crate) address: unsafe extern "C-unwind" fn(),
     pub(crate) layout: Layout,
     /// How often it is called, compared to others.
     pub(crate) weight: u64,
     arguments: Vec<Argument>,
+    /// How often it was called, and how often it did what it was asked to.
+    pub(crate) calls: AtomicU64,
+    pub(crate) done: AtomicU64,
 }
 
 /// The most arguments of a function, an argument of two words counted twice.
@@ -65,16 +70,24 @@ impl Call {
 impl Function {
     pub(crate) fn new(
         name: &'static str,
-        address: unsafe extern "C" fn(),
+        address: unsafe extern "C-unwind" fn(),
         layout: Layout,
         words: &str,
     ) -> Self {
         let arguments = words.split_whitespace().map(argument).collect();
-        Self { name, address, layout, weight: weight(name), arguments }
+        Self {
+            name,
+            address,
+            layout,
+            weight: weight(name),
+            arguments,
+            calls: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+        }
     }
 
     /// Chooses the arguments of a call.
-    pub(crate) fn prepare(&self, pool: &Pool, random: &mut Random) -> Call {
+    pub(crate) fn prepare(&self, pool: &Pool, random: &mut Rng) -> Call {
         let (mut values, mut rooms) = (Vec::with_capacity(MOST), Vec::with_capacity(MOST));
         for argument in &self.arguments {
             argument.make(pool, self.layout, random, &mut values, &mut rooms);
@@ -153,6 +166,10 @@ fn plain(word: &str, is_optional: bool) -> Argument {
         "patience" => Argument::Patience,
         "timeout" => Argument::Timeout,
         "version" => Argument::Version,
+        "code" => Argument::Code,
+        "comm" => Argument::Comm,
+        "change" => Argument::Change,
+        "mask" => Argument::Mask,
         "any" => Argument::Any,
         "agent" => Argument::Agent,
         other => unreachable!("{other:?} is no argument of the tables"),
@@ -162,18 +179,18 @@ fn plain(word: &str, is_optional: bool) -> Argument {
 /// Functions that both versions have, with the same arguments.
 pub(crate) const BOTH: &[(&str, &str)] = &[
     ("dat_ia_openv", "name size >evd >ia version version n"),
-    ("dat_ia_query", "ia >evd any out any out"),
+    ("dat_ia_query", "ia >evd mask out mask out"),
     ("dat_ia_close", "ia type"),
     ("dat_set_consumer_context", "ep any"),
     ("dat_get_consumer_context", "evd out"),
     ("dat_get_handle_type", "lmr out"),
-    ("dat_cr_query", "cr any out"),
+    ("dat_cr_query", "cr mask out"),
     ("dat_cr_accept", "cr ep? n bytes"),
     ("dat_cr_handoff", "cr qualifier"),
     ("dat_evd_resize", "evd n"),
     ("dat_evd_post_se", "evd in"),
     ("dat_evd_dequeue", "evd out"),
-    ("dat_evd_query", "evd any out"),
+    ("dat_evd_query", "evd mask out"),
     ("dat_evd_free", "evd"),
     ("dat_evd_create", "ia size cno? streams >evd"),
     ("dat_evd_modify_cno", "evd cno?"),
@@ -183,8 +200,8 @@ pub(crate) const BOTH: &[(&str, &str)] = &[
     ("dat_evd_set_unwaitable", "evd"),
     ("dat_evd_clear_unwaitable", "evd"),
     ("dat_ep_create", "ia pz evd? evd? evd? in? >ep"),
-    ("dat_ep_query", "ep any out"),
-    ("dat_ep_modify", "ep any in"),
+    ("dat_ep_query", "ep mask out"),
+    ("dat_ep_modify", "ep change"),
     ("dat_ep_connect", "ep address qualifier patience n bytes type type"),
     ("dat_ep_dup_connect", "ep ep patience n bytes type"),
     ("dat_ep_disconnect", "ep n"),
@@ -198,35 +215,35 @@ pub(crate) const BOTH: &[(&str, &str)] = &[
     ("dat_ep_create_with_srq", "ia pz evd? evd? evd? srq in? >ep"),
     ("dat_ep_recv_query", "ep out out"),
     ("dat_ep_set_watermark", "ep n n"),
-    ("dat_lmr_query", "lmr any out"),
+    ("dat_lmr_query", "lmr mask out"),
     ("dat_lmr_free", "lmr"),
     ("dat_lmr_sync_rdma_read", "ia iov n"),
     ("dat_lmr_sync_rdma_write", "ia iov n"),
     ("dat_rmr_create", "pz >rmr"),
-    ("dat_rmr_query", "rmr any out"),
+    ("dat_rmr_query", "rmr mask out"),
     ("dat_rmr_free", "rmr"),
     ("dat_psp_create", "ia qualifier evd type >psp"),
     ("dat_psp_create_any", "ia out evd type >psp"),
-    ("dat_psp_query", "psp any out"),
+    ("dat_psp_query", "psp mask out"),
     ("dat_psp_free", "psp"),
     ("dat_rsp_create", "ia qualifier ep? evd >rsp"),
-    ("dat_rsp_query", "rsp any out"),
+    ("dat_rsp_query", "rsp mask out"),
     ("dat_rsp_free", "rsp"),
     ("dat_pz_create", "ia >pz"),
-    ("dat_pz_query", "pz any out"),
+    ("dat_pz_query", "pz mask out"),
     ("dat_pz_free", "pz"),
     ("dat_srq_create", "ia pz in >srq"),
     ("dat_srq_free", "srq"),
     ("dat_srq_post_recv", "srq type iov any"),
-    ("dat_srq_query", "srq any out"),
+    ("dat_srq_query", "srq mask out"),
     ("dat_srq_resize", "srq n"),
     ("dat_srq_set_lw", "srq n"),
     ("dat_cno_create", "ia agent >cno"),
     ("dat_cno_modify_agent", "cno agent"),
-    ("dat_cno_query", "cno any out"),
+    ("dat_cno_query", "cno mask out"),
     ("dat_cno_free", "cno"),
     ("dat_cno_wait", "cno timeout >evd"),
-    ("dat_strerror", "any out out"),
+    ("dat_strerror", "code out out"),
     ("dat_registry_list_providers", "n out list"),
     ("dats_get_ia_handle", "ia out"),
 ];
@@ -243,8 +260,8 @@ pub(crate) const TWO: &[(&str, &str)] = &[
     ("dat_cr_reject", "cr n bytes"),
     ("dat_lmr_create", "ia type region pz flags type >lmr >context >context out out"),
     ("dat_rmr_bind", "rmr lmr iov flags type ep any flags >context"),
-    ("dat_csp_create", "ia in address evd >csp"),
-    ("dat_csp_query", "csp any out"),
+    ("dat_csp_create", "ia comm address evd >csp"),
+    ("dat_csp_query", "csp mask out"),
     ("dat_csp_free", "csp"),
     ("dat_ep_common_connect", "ep address patience n bytes"),
     ("dat_ep_post_send_with_invalidate", "ep type iov any flags n context"),

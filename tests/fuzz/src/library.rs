@@ -1,10 +1,11 @@
 //! A C library, opened by its path.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use crate::argument::Layout;
 use crate::function::{BOTH, Call, Function, MOST, ONE, TWO};
-use crate::random::Random;
+use fastrand::Rng;
 
 pub(crate) struct Library {
     pub(crate) functions: Vec<Function>,
@@ -15,7 +16,7 @@ pub(crate) struct Library {
 
 /// A function of the API, whatever its arguments: each is one word in a general register or on
 /// the stack, and those that a function doesn't have do no harm.
-type AnyFunction = unsafe extern "C" fn(
+type AnyFunction = unsafe extern "C-unwind" fn(
     u64,
     u64,
     u64,
@@ -38,7 +39,7 @@ impl Library {
         let library = unsafe { libloading::Library::new(path) }?;
         let look_up = |name: &str| {
             // SAFETY: a function by the table; it is called through the right type later.
-            let found = unsafe { library.get::<unsafe extern "C" fn()>(name.as_bytes()) };
+            let found = unsafe { library.get::<unsafe extern "C-unwind" fn()>(name.as_bytes()) };
             found.map(|it| *it)
         };
         // Only DAT 2.0 has extended operations.
@@ -53,9 +54,9 @@ impl Library {
     }
 
     /// A function to call, by their weights.
-    pub(crate) fn choose(&self, random: &mut Random) -> &Function {
+    pub(crate) fn choose(&self, random: &mut Rng) -> &Function {
         let total: u64 = self.functions.iter().map(|it| it.weight).sum();
-        let mut at = random.below(total);
+        let mut at = random.u64(..total);
         for function in &self.functions {
             if at < function.weight {
                 return function;
@@ -70,11 +71,22 @@ impl Library {
         let mut words = [0; MOST];
         words[..call.arguments().len()].copy_from_slice(call.arguments());
         // SAFETY: the library answers whatever the arguments are: that is what is tried here.
-        let function =
-            unsafe { std::mem::transmute::<unsafe extern "C" fn(), AnyFunction>(function.address) };
+        let run = unsafe {
+            std::mem::transmute::<unsafe extern "C-unwind" fn(), AnyFunction>(function.address)
+        };
         let [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = words;
         // SAFETY: as above.
-        unsafe { function(a, b, c, d, e, f, g, h, i, j, k, l, m, n) }
+        let answer = unsafe { run(a, b, c, d, e, f, g, h, i, j, k, l, m, n) };
+        function.calls.fetch_add(1, Ordering::Relaxed);
+        if answer == 0 {
+            function.done.fetch_add(1, Ordering::Relaxed);
+        }
+        answer
+    }
+
+    /// The address of a function.
+    pub(crate) fn address(&self, name: &str) -> Option<unsafe extern "C-unwind" fn()> {
+        Some(self.functions.iter().find(|it| it.name == name)?.address)
     }
 
     /// Makes a call of a function by its name.

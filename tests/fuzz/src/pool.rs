@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use crate::random::Random;
+use fastrand::Rng;
 
 /// What a handle is of. Contexts of memory regions are kept like handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,20 +31,37 @@ const REMEMBERED: usize = 32;
 /// Memory that calls may register and read and write in.
 pub(crate) const ARENA: usize = 1 << 16;
 
+/// Words of what a query of an endpoint gives, and more.
+pub(crate) const PARAM: usize = 64;
+
 pub(crate) struct Pool {
     known: Mutex<[Vec<u64>; KINDS]>,
     arena: Box<[u64]>,
+    /// What a query of an endpoint gave, for changes that differ from it in a few words.
+    param: Mutex<[u64; PARAM]>,
 }
 
 impl Pool {
     pub(crate) fn new() -> Self {
-        Self { known: Mutex::default(), arena: vec![0; ARENA / 8].into_boxed_slice() }
+        Self {
+            known: Mutex::default(),
+            arena: vec![0; ARENA / 8].into_boxed_slice(),
+            param: Mutex::new([0; PARAM]),
+        }
     }
 
     /// The address of the arena. It is the library's to write, from any thread; nothing here
     /// reads it.
     pub(crate) fn arena(&self) -> u64 {
         self.arena.as_ptr().expose_provenance() as u64
+    }
+
+    pub(crate) fn set_param(&self, words: [u64; PARAM]) {
+        *self.param.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = words;
+    }
+
+    pub(crate) fn param(&self) -> [u64; PARAM] {
+        *self.param.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     pub(crate) fn learn(&self, kind: Kind, handle: u64) {
@@ -56,27 +73,33 @@ impl Pool {
         list.push(handle);
     }
 
+    /// The newest of a kind, or 0.
+    pub(crate) fn newest(&self, kind: Kind) -> u64 {
+        let known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        known[kind as usize].last().copied().unwrap_or(0)
+    }
+
     /// One of a kind, as a rule, live or freed; else any value at all.
-    pub(crate) fn handle(&self, kind: Kind, random: &mut Random) -> u64 {
+    pub(crate) fn handle(&self, kind: Kind, random: &mut Rng) -> u64 {
         let known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let list = &known[kind as usize];
-        match random.below(100) {
+        match random.u64(..100) {
             // The newest, as a rule: those that it goes with are live too.
             0..60 if !list.is_empty() => {
-                list[list.len() - 1 - random.below(4).min(list.len() as u64 - 1) as usize]
+                list[list.len() - 1 - random.u64(..4).min(list.len() as u64 - 1) as usize]
             }
-            60..85 if !list.is_empty() => *random.pick(list),
+            60..85 if !list.is_empty() => list[random.usize(..list.len())],
             0..90 => {
-                let other = &known[random.below(KINDS as u64) as usize];
-                if other.is_empty() { 0 } else { *random.pick(other) }
+                let other = &known[random.usize(..KINDS)];
+                if other.is_empty() { 0 } else { other[random.usize(..other.len())] }
             }
             90..93 => 0,
             // Off by some bytes, into a cell or the one behind it.
-            93..95 => list.last().map_or(1, |last| last.wrapping_add(random.below(64))),
-            95..97 => random.below(16),
-            97..98 => self.arena() + random.below(ARENA as u64),
-            98..99 => random.next() & 0x7fff_ffff_fff8,
-            _ => random.next(),
+            93..95 => list.last().map_or(1, |last| last.wrapping_add(random.u64(..64))),
+            95..97 => random.u64(..16),
+            97..98 => self.arena() + random.u64(..ARENA as u64),
+            98..99 => random.u64(..) & 0x7fff_ffff_fff8,
+            _ => random.u64(..),
         }
     }
 }

@@ -3,7 +3,42 @@
 
 use crate::argument::Layout;
 use crate::library::Library;
-use crate::pool::{ARENA, Kind, Pool};
+use crate::pool::{ARENA, Kind, PARAM, Pool};
+
+/// What a thread waits with.
+struct Waiter {
+    address: unsafe extern "C-unwind" fn(),
+    evd: u64,
+    event: [u64; 16],
+    more: u32,
+}
+
+type Wait = unsafe extern "C-unwind" fn(u64, u64, u64, *mut [u64; 16], *mut u32) -> u32;
+
+unsafe extern "C-unwind" {
+    // A thread that may be unwound: this frame and the library's have nothing to drop.
+    fn pthread_create(
+        thread: *mut libc::pthread_t,
+        attributes: *const libc::pthread_attr_t,
+        start: unsafe extern "C-unwind" fn(*mut libc::c_void) -> *mut libc::c_void,
+        argument: *mut libc::c_void,
+    ) -> i32;
+    fn pthread_cancel(thread: libc::pthread_t) -> i32;
+}
+
+/// Waits until the thread is cancelled, or for the events that are there.
+unsafe extern "C-unwind" fn wait(waiter: *mut libc::c_void) -> *mut libc::c_void {
+    let waiter = waiter.cast::<Waiter>();
+    // SAFETY: the waiter of the thread, which no other thread uses meanwhile.
+    let waiter = unsafe { &mut *waiter };
+    // SAFETY: dat_evd_wait, in words that fill a register each.
+    let call =
+        unsafe { std::mem::transmute::<unsafe extern "C-unwind" fn(), Wait>(waiter.address) };
+    let infinite = u64::from(u32::MAX);
+    // SAFETY: both places are of the waiter.
+    unsafe { call(waiter.evd, infinite, 1, &raw mut waiter.event, &raw mut waiter.more) };
+    std::ptr::null_mut()
+}
 
 /// Makes the calls of a scenario; what fails, because the random calls came between, fails.
 pub(crate) struct Scenario<'a> {
@@ -16,6 +51,9 @@ const STREAMS: u64 = 0x1f1;
 const ALL_PRIVILEGES: u64 = 0x33;
 const CR_FIELD: usize = 5;
 const REQUEST: u32 = 0x2001;
+const SOFTWARE: u64 = 0x1_0001;
+const ALL_FIELDS: u64 = 0x7fff_f7ff;
+const MAX_MESSAGE_SIZE: u64 = 0x2000;
 
 impl<'a> Scenario<'a> {
     pub(crate) fn new(library: &'a Library, pool: &'a Pool) -> Self {
@@ -69,10 +107,114 @@ impl<'a> Scenario<'a> {
             self.pool.learn(Kind::Cr, event[CR_FIELD]);
             self.library.call_by_name("dat_cr_accept", &[event[CR_FIELD], server, 0, 0]);
         }
+        self.transfer(client, server);
+        self.change(ia, pz, evd, client);
+        self.trigger(ia);
+        self.cancel_waiter(evd);
         // One more that waits for an answer.
         let other = self.make("dat_ep_create", Kind::Ep, &[ia, pz, evd, evd, evd, 0]);
         let connect = [other, address, qualifier, u64::from(u32::MAX), 0, 0, 0, 0];
         self.library.call_by_name("dat_ep_connect", &connect);
+    }
+
+    /// Leaves sends, receives and writes under way and their completions on the dispatcher.
+    fn transfer(&self, client: u64, server: u64) {
+        let context = self.pool.newest(Kind::Context);
+        let segment = match self.library.layout {
+            Layout::One => [context, self.pool.arena(), 16],
+            Layout::Two => [self.pool.arena(), context << 32 | 16, 0],
+        };
+        let place = segment.as_ptr().expose_provenance() as u64;
+        let (rmr, lmr) = (self.pool.newest(Kind::Rmr), self.pool.newest(Kind::Lmr));
+        let bind = match self.library.layout {
+            Layout::One => vec![rmr, place, ALL_PRIVILEGES, client, 0, 0],
+            Layout::Two => vec![rmr, lmr, place, ALL_PRIVILEGES, 0, client, 0, 0],
+        };
+        self.make("dat_rmr_bind", Kind::Context, &bind);
+        for cookie in 0..4 {
+            self.library.call_by_name("dat_ep_post_recv", &[server, 1, place, cookie, 0]);
+            self.library.call_by_name("dat_ep_post_recv", &[client, 1, place, cookie, 0]);
+        }
+        for cookie in 0..3 {
+            self.library.call_by_name("dat_ep_post_send", &[client, 1, place, cookie, 0]);
+            let write = [server, 1, place, cookie, place, 0];
+            self.library.call_by_name("dat_ep_post_rdma_write", &write);
+        }
+    }
+
+    /// Makes the calls that random arguments seldom bring to succeed.
+    fn change(&self, ia: u64, pz: u64, evd: u64, connected: u64) {
+        // Four receives of a segment each.
+        let attributes = [4_u64 | 1 << 32, 0];
+        let place = attributes.as_ptr().expose_provenance() as u64;
+        let srq = self.make("dat_srq_create", Kind::Srq, &[ia, pz, place]);
+        self.make("dat_ep_create_with_srq", Kind::Ep, &[ia, pz, evd, evd, evd, srq, 0]);
+        let fresh = self.make("dat_ep_create", Kind::Ep, &[ia, pz, evd, evd, evd, 0]);
+        let mut param = [0_u64; PARAM];
+        let place = param.as_mut_ptr().expose_provenance() as u64;
+        if self.library.call_by_name("dat_ep_query", &[fresh, ALL_FIELDS, place]) == 0 {
+            // SAFETY: the call wrote it.
+            self.pool.set_param(unsafe { (&raw const param).read_volatile() });
+            self.library.call_by_name("dat_ep_modify", &[fresh, MAX_MESSAGE_SIZE, place]);
+        }
+        let connect = [fresh, connected, u64::from(u32::MAX), 0, 0, 0];
+        self.library.call_by_name("dat_ep_dup_connect", &connect);
+    }
+
+    /// Triggers a notification object, and takes the triggers in both ways.
+    fn trigger(&self, ia: u64) {
+        let cno = self.make("dat_cno_create", Kind::Cno, &[ia, 0, 0]);
+        let evd = self.make("dat_evd_create", Kind::Evd, &[ia, 8, cno, STREAMS]);
+        let mut event = [0_u64; 16];
+        event[0] = SOFTWARE;
+        let place = event.as_mut_ptr().expose_provenance() as u64;
+        self.library.call_by_name("dat_evd_post_se", &[evd, place]);
+        self.library.call_by_name("dat_cno_wait", &[cno, 1000, place + 64]);
+        self.library.call_by_name("dat_evd_post_se", &[evd, place]);
+        self.library.call_by_name("dat_cno_trigger", &[cno, place + 64]);
+    }
+
+    /// A thread waits on the dispatcher without an end, and is cancelled meanwhile.
+    fn cancel_waiter(&self, evd: u64) {
+        let Some(address) = self.library.address("dat_evd_wait") else { return };
+        let mut waiter = Waiter { address, evd, event: [0; 16], more: 0 };
+        let mut thread: libc::pthread_t = 0;
+        // SAFETY: the function takes the waiter, which stays until the thread has ended.
+        let started = unsafe {
+            pthread_create(&raw mut thread, std::ptr::null(), wait, (&raw mut waiter).cast())
+        };
+        if started == 0 {
+            // SAFETY: a thread that was started and not joined.
+            unsafe { pthread_cancel(thread) };
+            // SAFETY: as above.
+            unsafe { libc::pthread_join(thread, std::ptr::null_mut()) };
+        }
+    }
+
+    /// Makes some calls on the same objects in a child.
+    pub(crate) fn fork(&self) {
+        // SAFETY: this is the only thread, but for those of the library.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: a child that hangs is to end.
+            unsafe { libc::alarm(60) };
+            let mut words = [0_u64; PARAM];
+            let place = words.as_mut_ptr().expose_provenance() as u64;
+            self.library.call_by_name("dat_evd_dequeue", &[self.pool.newest(Kind::Evd), place]);
+            self.library.call_by_name("dat_ep_query", &[self.pool.newest(Kind::Ep), 0, place]);
+            self.library.call_by_name(
+                "dat_evd_wait",
+                &[self.pool.newest(Kind::Evd), 10, 1, place, place + 256],
+            );
+            self.library.call_by_name("dat_ep_free", &[self.pool.newest(Kind::Ep)]);
+            // SAFETY: ends the child alone, at once: it has leaks that are the parent's memory.
+            unsafe { libc::raise(libc::SIGKILL) };
+        }
+        let mut status = 0;
+        // SAFETY: the child that was made.
+        let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+        let by_itself = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL;
+        assert!(waited == child && by_itself, "a child ended with status {status:#x}");
     }
 
     /// Registers the arena.

@@ -1,4 +1,4 @@
-/* ---- Names that earlier versions had. ---- */
+/* ---- Names from earlier versions. ---- */
 
 #define max_rdma_read_per_ep max_rdma_read_per_ep_in
 #define max_mtu_size max_message_size

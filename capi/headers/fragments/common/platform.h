@@ -1,4 +1,4 @@
-/* Who writes an argument: words for the reader, nothing to the compiler. */
+/* Direction of an argument; for documentation only. */
 #ifndef IN
 #define IN
 #endif

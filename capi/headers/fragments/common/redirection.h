@@ -1,6 +1,6 @@
 /* ---- Calls. ---- */
 
-/* An object begins with a pointer to the table of its provider; udat_redirection.h has its type. */
+/* Every object begins with a pointer to its provider's function table (type in udat_redirection.h). */
 #ifndef DAT_HANDLE_TO_PROVIDER
 #define DAT_HANDLE_TO_PROVIDER(handle) (*(struct dat_provider **)(handle))
 #endif

@@ -1,4 +1,4 @@
-/* ---- Calls: dat_extension_op with the arguments that an operation takes. ---- */
+/* ---- Calls: dat_extension_op with the arguments of each operation. ---- */
 
 #define dat_ib_post_fetch_and_add(ep, add_val, lbuf, cookie, rbuf, flgs) \
     dat_extension_op((DAT_EP_HANDLE)(ep), (DAT_EXTENDED_OP)DAT_IB_FETCH_AND_ADD_OP, \
@@ -198,7 +198,7 @@
 #define dat_query_counters dat_ib_query_counters
 #define dat_print_counters dat_ib_print_counters
 
-/* Gives the words for a return value of the extensions; others are dat_strerror's. */
+/* Returns the names of an extension return value, and otherwise the result of dat_strerror. */
 static __inline__ DAT_RETURN dat_strerror_extension(DAT_IB_RETURN value, const char **message)
 {
     const char *minor_message;
@@ -215,7 +215,7 @@ static __inline__ DAT_RETURN dat_strerror_extension(DAT_IB_RETURN value, const c
     }
 }
 
-/* Gives the words for the status of an extension event. */
+/* Returns the name of an extension event status. */
 static __inline__ DAT_RETURN dat_strerror_ext_status(DAT_IB_STATUS value, const char **message)
 {
     switch (value) {

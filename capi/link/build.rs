@@ -1,0 +1,15 @@
+//! Compiles what is C in both libraries.
+
+fn main() {
+    for name in ["cancel.c", "cancel.h"] {
+        println!("cargo::rerun-if-changed=../src/{name}");
+    }
+    cc::Build::new()
+        .file("../src/cancel.c")
+        .std("gnu11")
+        .extra_warnings(true)
+        // A cancellation unwinds these frames, from any instruction.
+        .flag("-fexceptions")
+        .flag("-fasynchronous-unwind-tables")
+        .compile("dats_cancel");
+}

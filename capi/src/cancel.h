@@ -1,0 +1,37 @@
+/*
+ * What capi/src/cancel.rs and cancel.c tell each other.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+
+#ifndef DATS_CANCEL_H
+#define DATS_CANCEL_H
+
+#include <poll.h>
+#include <stdint.h>
+#include <time.h>
+
+/* What a thread sleeps on: a word while it has a value, or two descriptors. */
+struct dats_sleep {
+    const uint32_t *word; /* NULL for descriptors */
+    uint32_t seen;
+    int cancel_state; /* the caller's, which holds for the time of the sleep */
+    struct pollfd fds[2];
+    struct timespec limit;
+    int has_limit;
+};
+
+enum { DATS_WOKEN, DATS_TIMED_OUT, DATS_UNAVAILABLE };
+
+/* Of the library alone. */
+#pragma GCC visibility push(hidden)
+
+/* Sleeps once; a cancellation meanwhile ends the thread and calls give_up with wait. */
+int dats_sleep(struct dats_sleep *sleep, void (*give_up)(void *), void *wait);
+
+/* Runs a proxy agent; ends the process where it does not return. */
+void dats_run_agent(void (*agent)(void *, void *), void *data, void *evd);
+
+#pragma GCC visibility pop
+
+#endif

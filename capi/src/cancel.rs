@@ -1,0 +1,305 @@
+//! Cancellation of threads of C (pthread_cancel(3)).
+//!
+//! A cancellation unwinds the stack, and no frame of Rust that has something to drop may meet that.
+//! So it can act in two calls only, dat_evd_wait and dat_cno_wait, while their thread sleeps
+//! (`cancel.c`). Their own frames, from the C function to the sleep, are plain: what a wait owns is
+//! in memory that nothing drops, and the clean-up handler of the sleep drops it. All else runs with
+//! cancellation disabled ([`hold_off`]), or makes no call that is a cancellation point.
+
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::time::Duration;
+
+use dat_core::blocking::{BlockedCnoWait, BlockedEvdWait, SleepOn, WaitOutcome, WaitStep};
+use dat_core::error::Result;
+use dat_core::{Event, EventDispatcher, Waited};
+
+use crate::abi::{DAT_HANDLE, DAT_PVOID, DAT_RETURN, DAT_SUCCESS};
+use crate::answer::{Answer, DONE, guard_data_path};
+
+const ENABLE: c_int = 0;
+const DISABLE: c_int = 1;
+const DEFERRED: c_int = 0;
+
+unsafe extern "C-unwind" {
+    // Both act on a cancellation that is pending when they make the type asynchronous, or enable
+    // cancellation for that type.
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+    fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int;
+    fn dats_sleep(
+        sleep: *mut Sleep,
+        give_up: unsafe extern "C" fn(*mut c_void),
+        wait: *mut c_void,
+    ) -> c_int;
+    fn dats_run_agent(
+        agent: unsafe extern "C-unwind" fn(DAT_PVOID, DAT_HANDLE),
+        data: DAT_PVOID,
+        evd: DAT_HANDLE,
+    );
+}
+
+/// The cancel state that the caller had.
+#[derive(Clone, Copy)]
+pub(crate) struct HeldOff(c_int);
+
+/// Disables cancellation.
+#[inline(always)]
+pub(crate) fn hold_off() -> HeldOff {
+    let mut state = DISABLE;
+    // SAFETY: the address is that of a variable; to disable never acts.
+    unsafe { pthread_setcancelstate(DISABLE, &raw mut state) };
+    HeldOff(state)
+}
+
+impl HeldOff {
+    /// Makes the state what it was. A cancellation of the asynchronous type may act at once, so
+    /// the frames above must be plain.
+    #[inline(always)]
+    pub(crate) fn resume(self) {
+        if self.0 == ENABLE {
+            // SAFETY: the value is one of its two.
+            unsafe { pthread_setcancelstate(ENABLE, ptr::null_mut()) };
+        }
+    }
+}
+
+/// The cancel type that the caller had.
+#[derive(Clone, Copy)]
+struct Deferred(c_int);
+
+/// Makes the cancel type the deferred one.
+#[inline(always)]
+fn defer() -> Deferred {
+    let mut kind = DEFERRED;
+    // SAFETY: the address is that of a variable; to defer never acts.
+    unsafe { pthread_setcanceltype(DEFERRED, &raw mut kind) };
+    Deferred(kind)
+}
+
+impl Deferred {
+    /// Makes the type what it was, as [`HeldOff::resume`] does the state.
+    #[inline(always)]
+    fn resume(self) {
+        if self.0 != DEFERRED {
+            // SAFETY: the value is one that was in use.
+            unsafe { pthread_setcanceltype(self.0, ptr::null_mut()) };
+        }
+    }
+}
+
+/// `struct dats_sleep` of `cancel.h`.
+#[repr(C)]
+struct Sleep {
+    word: *const u32,
+    seen: u32,
+    cancel_state: c_int,
+    fds: [libc::pollfd; 2],
+    limit: libc::timespec,
+    has_limit: c_int,
+}
+
+impl Sleep {
+    fn new(caller: HeldOff) -> Self {
+        Self {
+            word: ptr::null(),
+            seen: 0,
+            cancel_state: caller.0,
+            fds: [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; 2],
+            limit: libc::timespec { tv_sec: 0, tv_nsec: 0 },
+            has_limit: 0,
+        }
+    }
+
+    /// What a wait has to sleep on, and for how long; whether it has to.
+    fn prepare(&mut self, wait: &mut impl Wait) -> bool {
+        let limit = wait.time_left();
+        self.has_limit = limit.is_some().into();
+        if let Some(limit) = limit {
+            // What is too long for the type is beyond any clock.
+            self.limit.tv_sec = limit.as_secs().try_into().unwrap_or(libc::time_t::MAX);
+            self.limit.tv_nsec = limit.subsec_nanos().into();
+        }
+        match wait.begin_sleep() {
+            None => return false,
+            Some(SleepOn::Word { word, seen }) => (self.word, self.seen) = (word.as_ptr(), seen),
+            Some(SleepOn::Descriptors(both)) => {
+                self.word = ptr::null();
+                for (to, fd) in self.fds.iter_mut().zip(both) {
+                    (to.fd, to.revents) = (fd.as_raw_fd(), 0);
+                }
+            }
+        }
+        true
+    }
+}
+
+/// A wait of the core's that has to sleep.
+pub(crate) trait Wait: Sized {
+    /// What it comes to.
+    type Found;
+
+    fn time_left(&self) -> Option<Duration>;
+    fn begin_sleep(&mut self) -> Option<SleepOn<'_>>;
+    fn resume(self, outcome: WaitOutcome) -> Result<WaitStep<Self::Found, Self>>;
+}
+
+impl Wait for BlockedEvdWait {
+    type Found = (Waited, Event);
+
+    fn time_left(&self) -> Option<Duration> {
+        self.time_left()
+    }
+
+    fn begin_sleep(&mut self) -> Option<SleepOn<'_>> {
+        self.begin_sleep()
+    }
+
+    fn resume(self, outcome: WaitOutcome) -> Result<WaitStep<Self::Found, Self>> {
+        with_event(|event| self.resume(outcome, event))
+    }
+}
+
+/// A step of a wait, with the event that it left.
+pub(crate) fn with_event(
+    step: impl FnOnce(&mut Event) -> Result<WaitStep<Waited, BlockedEvdWait>>,
+) -> Result<WaitStep<(Waited, Event), BlockedEvdWait>> {
+    let mut event = Event::None;
+    Ok(match step(&mut event)? {
+        WaitStep::Done(waited) => WaitStep::Done((waited, event)),
+        WaitStep::Blocked(blocked) => WaitStep::Blocked(blocked),
+    })
+}
+
+impl Wait for BlockedCnoWait {
+    type Found = Option<EventDispatcher>;
+
+    fn time_left(&self) -> Option<Duration> {
+        self.time_left()
+    }
+
+    fn begin_sleep(&mut self) -> Option<SleepOn<'_>> {
+        Some(self.sleep_on())
+    }
+
+    fn resume(self, outcome: WaitOutcome) -> Result<WaitStep<Self::Found, Self>> {
+        self.resume(outcome)
+    }
+}
+
+/// Runs a call that waits. What finds an answer at once makes no call that is a cancellation
+/// point, so that for its time the type needs to be the deferred one, and no more. The caller's
+/// frames must be plain.
+#[inline(always)]
+pub(crate) fn wait(
+    at_once: impl FnOnce() -> Option<DAT_RETURN>,
+    blocking: impl FnOnce(HeldOff) -> DAT_RETURN,
+) -> DAT_RETURN {
+    let kind = defer();
+    let mut blocks = false;
+    let mut code = guard_data_path(|| {
+        at_once().unwrap_or_else(|| {
+            blocks = true;
+            DAT_SUCCESS
+        })
+    });
+    if blocks {
+        let state = hold_off();
+        code = blocking(state);
+        state.resume();
+    }
+    kind.resume();
+    code
+}
+
+/// Begins a wait, sleeps as long as it has to, and answers what it came to. The thread can be
+/// cancelled in its sleeps, if the state that its caller had allows that; then the wait is given
+/// up. The frames of this function and of its callers are plain.
+#[cold]
+#[inline(never)]
+pub(crate) fn block<W: Wait>(
+    caller: HeldOff,
+    start: impl FnOnce() -> Result<WaitStep<W::Found, W>>,
+    answer: impl Fn(Result<W::Found>) -> Answer,
+) -> DAT_RETURN {
+    let mut sleeper =
+        Sleeper { wait: MaybeUninit::uninit(), sleep: Sleep::new(caller), is_blocked: false };
+    let mut code = guard_data_path(|| sleeper.advance(start(), &answer));
+    while sleeper.is_blocked {
+        // SAFETY: both addresses are of this frame, which outlives the sleep; the wait is there,
+        // and nothing uses it after it was given up.
+        let outcome = unsafe {
+            let wait = sleeper.wait.as_mut_ptr().cast();
+            dats_sleep(&raw mut sleeper.sleep, give_up::<W>, wait)
+        };
+        code = guard_data_path(|| {
+            sleeper.is_blocked = false;
+            // SAFETY: it is there, and used no more after it was taken.
+            let wait = unsafe { sleeper.wait.assume_init_read() };
+            sleeper.advance(wait.resume(told(outcome)), &answer)
+        });
+    }
+    code
+}
+
+/// A wait and its next sleep, in a frame that may be unwound: nothing here is dropped.
+struct Sleeper<W> {
+    wait: MaybeUninit<W>,
+    sleep: Sleep,
+    /// Whether the wait is there, and has to sleep.
+    is_blocked: bool,
+}
+
+impl<W: Wait> Sleeper<W> {
+    /// Goes on until there is an answer, or the thread has to sleep.
+    fn advance(
+        &mut self,
+        mut step: Result<WaitStep<W::Found, W>>,
+        answer: impl Fn(Result<W::Found>) -> Answer,
+    ) -> Answer {
+        loop {
+            match step {
+                Ok(WaitStep::Blocked(mut wait)) => {
+                    if self.sleep.prepare(&mut wait) {
+                        self.wait.write(wait);
+                        self.is_blocked = true;
+                        return DONE;
+                    }
+                    step = wait.resume(WaitOutcome::Woken);
+                }
+                Ok(WaitStep::Done(found)) => return answer(Ok(found)),
+                Err(error) => return answer(Err(error)),
+            }
+        }
+    }
+}
+
+/// What `dats_sleep` says, as the constants of `cancel.h`.
+fn told(outcome: c_int) -> WaitOutcome {
+    match outcome {
+        1 => WaitOutcome::TimedOut,
+        2 => WaitOutcome::Unavailable,
+        _ => WaitOutcome::Woken,
+    }
+}
+
+/// Gives a wait up: its thread was cancelled in its sleep.
+unsafe extern "C" fn give_up<W>(wait: *mut c_void) {
+    let wait = wait.cast::<W>();
+    // Nothing sees a panic of a thread that ends.
+    // SAFETY: the wait of a sleep, which nothing uses any more.
+    let _ = catch_unwind(AssertUnwindSafe(|| unsafe { wait.drop_in_place() }));
+}
+
+/// Runs a proxy agent, which is not cancelled meanwhile. The process ends where it does not
+/// return.
+pub(crate) unsafe fn run_agent(
+    agent: unsafe extern "C-unwind" fn(DAT_PVOID, DAT_HANDLE),
+    data: DAT_PVOID,
+    evd: DAT_HANDLE,
+) {
+    // SAFETY: as the caller promises.
+    unsafe { dats_run_agent(agent, data, evd) };
+}

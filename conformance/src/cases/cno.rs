@@ -1,0 +1,470 @@
+//! Consumer notification objects.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
+
+use crate::case::cases;
+use crate::{
+    Background, LIMIT, Node, drain, expect_connections, expect_dto, expect_event, expect_no_event,
+    expect_request, open, refused, rounds, until, until_waited_on,
+};
+use dat_core::{
+    Close, Cno, CompletionFlags, Connect, ConnectionEventKind, Endpoint, EpState, EvdFlags,
+    EvdOptions, Event, EventDispatcher, InterfaceAdapter, ProxyAgent, PspMaker, ReturnType,
+    Subtype, Timeout,
+};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+cases! {
+    "dat_cno_create(3DAT)":
+        a_new_object_is_not_triggered,
+        the_proxy_agent_may_dequeue_and_post,
+        the_proxy_agent_may_call_anything_on_the_endpoint_of_its_event;
+    "dat_cno_free(3DAT)":
+        it_is_freed_once_and_not_used_again,
+        while_a_dispatcher_refers_to_it_it_is_not_freed,
+        while_a_thread_waits_it_is_not_freed;
+    "dat_cno_wait(3DAT)":
+        an_event_triggers_it_and_stays_on_its_dispatcher,
+        many_dispatchers_trigger_one_object,
+        every_trigger_wakes_a_waiter,
+        waiters_are_unblocked_when_all_dispatchers_are_freed,
+        an_object_that_lost_its_dispatchers_can_be_used_again,
+        no_waiter_sleeps_on_when_a_trigger_and_the_end_come_together;
+    "dat_evd_wait(3DAT)":
+        a_waiter_of_the_dispatcher_comes_first;
+    "dat_evd_disable(3DAT), dat_evd_enable(3DAT)":
+        a_disabled_dispatcher_triggers_nothing;
+    "dat_evd_set_unwaitable(3DAT)":
+        an_unwaitable_dispatcher_still_triggers;
+    "dat_evd_modify_cno(3DAT)":
+        a_dispatcher_moves_from_one_object_to_another,
+        an_object_of_another_instance_is_refused;
+    "dat_cno_modify_agent(3DAT)":
+        the_proxy_agent_is_called_with_the_dispatcher_besides_the_waiters;
+    "DAT 2.0, dat_cno_fd_create":
+        the_descriptor_is_readable_while_a_trigger_waits_to_be_taken,
+        a_freed_one_shows_at_its_descriptor;
+    "dat_cno_query(3DAT)":
+        it_belongs_to_its_adapter;
+}
+
+fn attached(ia: &InterfaceAdapter, cno: &Cno) -> EventDispatcher {
+    let options = EvdOptions::new(64, EvdFlags::SOFTWARE).with_cno(cno);
+    ia.evd_create(&options).expect("a dispatcher")
+}
+
+#[track_caller]
+fn not_triggered(cno: &Cno) {
+    refused(cno.wait(Timeout::ZERO), ReturnType::QueueEmpty, Subtype::NoSubtype);
+}
+
+#[track_caller]
+fn triggered_by(cno: &Cno, evd: &EventDispatcher) {
+    assert_eq!(cno.wait(LIMIT.into()), Ok(Some(evd.clone())));
+}
+
+fn agent(sender: Sender<Option<EventDispatcher>>) -> ProxyAgent {
+    Arc::new(move |evd| sender.send(evd).expect("the test listens"))
+}
+
+fn a_new_object_is_not_triggered() {
+    let cno = open("").cno_create(None).expect("made");
+    not_triggered(&cno);
+    let began = Instant::now();
+    let time = Duration::from_millis(20);
+    refused(cno.wait(time.into()), ReturnType::QueueEmpty, Subtype::NoSubtype);
+    assert!(began.elapsed() >= time);
+}
+
+fn it_is_freed_once_and_not_used_again() {
+    let ia = open("");
+    let cno = ia.cno_create(None).expect("made");
+    cno.clone().free().expect("unused");
+    let (handle, subtype) = (ReturnType::InvalidHandle, Subtype::InvalidHandleCno);
+    refused(cno.free(), handle, subtype);
+    refused(cno.wait(Timeout::ZERO), handle, subtype);
+    refused(cno.modify_agent(None), handle, subtype);
+    let evd = ia.evd_create(&EvdOptions::new(1, EvdFlags::SOFTWARE)).expect("made");
+    refused(evd.modify_cno(Some(&cno)), handle, subtype);
+    evd.free().expect("unused");
+    ia.close(Close::Graceful).expect("nothing is left");
+}
+
+fn while_a_dispatcher_refers_to_it_it_is_not_freed() {
+    let ia = open("");
+    let cno = ia.cno_create(None).expect("made");
+    let other = ia.cno_create(None).expect("made");
+    let (one, two) = (attached(&ia, &cno), attached(&ia, &cno));
+    let (state, in_use) = (ReturnType::InvalidState, Subtype::InvalidStateCnoInUse);
+    refused(cno.free(), state, in_use);
+    one.free().expect("unused");
+    refused(cno.free(), state, in_use);
+    two.modify_cno(Some(&other)).expect("live");
+    cno.free().expect("nothing refers to it");
+    refused(other.free(), state, in_use);
+    drop(two);
+    other.free().expect("nothing refers to it");
+}
+
+fn while_a_thread_waits_it_is_not_freed() {
+    let ia = open("");
+    let cno = ia.cno_create(None).expect("made");
+    let evd = attached(&ia, &cno);
+    let thread = {
+        let cno = cno.clone();
+        Background::run(move || cno.wait(LIMIT.into()))
+    };
+    until_waited_on(&cno);
+    // The page wakes waiters by a software event on an attached dispatcher.
+    evd.post_se(1).expect("within the limit");
+    assert_eq!(thread.join(), Ok(Some(evd.clone())));
+    evd.free().expect("unused");
+    cno.free().expect("no thread waits");
+}
+
+fn an_event_triggers_it_and_stays_on_its_dispatcher() {
+    let ia = open("");
+    let cno = ia.cno_create(None).expect("made");
+    let evd = attached(&ia, &cno);
+    evd.post_se(5).expect("within the limit");
+    triggered_by(&cno, &evd);
+    not_triggered(&cno);
+    assert_eq!(drain(&evd), [Event::Software(5)], "waking does not dequeue");
+}
+
+fn many_dispatchers_trigger_one_object() {
+    let node = Node::new();
+    let cno = node.ia.cno_create(None).expect("made");
+    let (client, server) = node.pair();
+    let own = attached(&node.ia, &cno);
+    for evd in [&node.recv, &node.request, &node.connect, &node.requests] {
+        evd.modify_cno(Some(&cno)).expect("live");
+    }
+    not_triggered(&cno);
+    own.post_se(1).expect("within the limit");
+    triggered_by(&cno, &own);
+    server.post_recv(&[], 1, Default::default()).expect("connected");
+    client.post_send(&[], 2, Default::default()).expect("connected");
+    let hint = cno.wait(LIMIT.into()).expect("triggered").expect("a dispatcher");
+    assert!(hint == node.recv || hint == node.request, "{hint:?}");
+    // The wait returns one of the dispatchers; the consumer has to check all of them.
+    assert_eq!(expect_dto(&node.recv, &[]).cookie, 1);
+    assert_eq!(expect_dto(&node.request, &[]).cookie, 2);
+    // The second event may have triggered it too.
+    while cno.wait(Timeout::ZERO).is_ok() {}
+    client.disconnect(Close::Abrupt).expect("connected");
+    // A trigger of an event that is already dequeued may come late.
+    until("the trigger", || cno.wait(LIMIT.into()) == Ok(Some(node.connect.clone())));
+    expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Disconnected);
+    while cno.wait(Timeout::ZERO).is_ok() {}
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
+    let ep = node.ep();
+    ep.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+    until("the trigger", || cno.wait(LIMIT.into()) == Ok(Some(node.requests.clone())));
+}
+
+fn a_waiter_of_the_dispatcher_comes_first() {
+    let ia = open("");
+    let cno = ia.cno_create(None).expect("made");
+    let evd = attached(&ia, &cno);
+    let thread = {
+        let evd = evd.clone();
+        Background::run(move || {
+            let mut event = Event::default();
+            evd.wait(LIMIT.into(), 1, &mut event).map(|_| event)
+        })
+    };
+    until("the thread waits", || evd.dequeue(&mut Event::default()).is_err());
+    evd.post_se(1).expect("within the limit");
+    assert_eq!(thread.join(), Ok(Event::Software(1)));
+    not_triggered(&cno);
+    evd.post_se(2).expect("within the limit");
+    triggered_by(&cno, &evd);
+}
+
+fn a_disabled_dispatcher_triggers_nothing() {
+    let ia = open("");
+    let cno = ia.cno_create(None).expect("made");
+    let evd = attached(&ia, &cno);
+    evd.disable().expect("live");
+    evd.disable().expect("no operation");
+    evd.post_se(1).expect("within the limit");
+    not_triggered(&cno);
+    assert_eq!(expect_event(&evd, &[]), Event::Software(1), "direct waiters see no difference");
+    evd.enable().expect("live");
+    evd.enable().expect("no operation");
+    evd.post_se(2).expect("within the limit");
+    triggered_by(&cno, &evd);
+}
+
+fn an_unwaitable_dispatcher_still_triggers() {
+    let ia = open("");
+    let cno = ia.cno_create(None).expect("made");
+    let evd = attached(&ia, &cno);
+    evd.set_unwaitable().expect("live");
+    evd.post_se(1).expect("within the limit");
+    triggered_by(&cno, &evd);
+}
+
+fn a_dispatcher_moves_from_one_object_to_another() {
+    let ia = open("");
+    let (first, second) = (ia.cno_create(None).expect("made"), ia.cno_create(None).expect("made"));
+    let evd = attached(&ia, &first);
+    evd.modify_cno(Some(&second)).expect("live");
+    assert_eq!(evd.query().expect("live").cno.as_ref(), Some(&second));
+    evd.post_se(1).expect("within the limit");
+    not_triggered(&first);
+    triggered_by(&second, &evd);
+    evd.modify_cno(None).expect("live");
+    evd.post_se(2).expect("within the limit");
+    not_triggered(&second);
+    for cno in [first, second] {
+        cno.free().expect("nothing refers to it");
+    }
+}
+
+fn an_object_of_another_instance_is_refused() {
+    let ia = open("");
+    let foreign = open("").cno_create(None).expect("made");
+    let evd = ia.evd_create(&EvdOptions::new(1, EvdFlags::SOFTWARE)).expect("made");
+    let modified = evd.modify_cno(Some(&foreign));
+    refused(modified, ReturnType::InvalidHandle, Subtype::InvalidHandleCno);
+    foreign.free().expect("the failure left it unused");
+}
+
+fn every_trigger_wakes_a_waiter() {
+    const TRIGGERS: u64 = 5_000;
+    let ia = open("");
+    let cno = ia.cno_create(None).expect("made");
+    let (ping, pong) = (attached(&ia, &cno), ia.cno_create(None).expect("made"));
+    let answer = attached(&ia, &pong);
+    let thread = {
+        let (cno, ping, answer) = (cno.clone(), ping.clone(), answer.clone());
+        Background::run(move || {
+            for value in 0..TRIGGERS {
+                let mut event = Event::default();
+                while !ping.dequeue(&mut event).expect("live") {
+                    cno.wait(LIMIT.into()).expect("a trigger was lost");
+                }
+                assert_eq!(event, Event::Software(value));
+                answer.post_se(value).expect("within the limit");
+            }
+        })
+    };
+    for value in 0..TRIGGERS {
+        ping.post_se(value).expect("within the limit");
+        let mut event = Event::default();
+        while !answer.dequeue(&mut event).expect("live") {
+            pong.wait(LIMIT.into()).expect("a trigger was lost");
+        }
+        assert_eq!(event, Event::Software(value));
+    }
+    thread.join();
+}
+
+fn the_proxy_agent_is_called_with_the_dispatcher_besides_the_waiters() {
+    let ia = open("");
+    let (sender, calls) = channel();
+    let cno = ia.cno_create(Some(agent(sender))).expect("made");
+    let evd = attached(&ia, &cno);
+    assert!(calls.try_recv().is_err(), "not before a trigger");
+    evd.post_se(1).expect("within the limit");
+    assert_eq!(calls.recv_timeout(LIMIT), Ok(Some(evd.clone())));
+    triggered_by(&cno, &evd);
+    let (sender, others) = channel();
+    cno.modify_agent(Some(agent(sender))).expect("live");
+    evd.post_se(2).expect("within the limit");
+    assert_eq!(others.recv_timeout(LIMIT), Ok(Some(evd.clone())));
+    assert!(calls.try_recv().is_err(), "the former agent is not called");
+    triggered_by(&cno, &evd);
+    cno.modify_agent(None).expect("live");
+    evd.post_se(3).expect("within the limit");
+    triggered_by(&cno, &evd);
+    assert!(others.try_recv().is_err());
+}
+
+fn the_proxy_agent_may_dequeue_and_post() {
+    let ia = open("");
+    let other = ia.evd_create(&EvdOptions::new(4, EvdFlags::SOFTWARE)).expect("made");
+    let cno = {
+        let other = other.clone();
+        ia.cno_create(Some(Arc::new(move |evd: Option<EventDispatcher>| {
+            let mut event = Event::default();
+            if let Some(evd) = evd {
+                assert_eq!(evd.dequeue(&mut event), Ok(true));
+                other.post_se(9).expect("within the limit");
+            }
+        })))
+        .expect("made")
+    };
+    let evd = attached(&ia, &cno);
+    evd.post_se(1).expect("within the limit");
+    assert_eq!(expect_event(&other, &[]), Event::Software(9));
+    expect_no_event(&evd);
+}
+
+fn the_proxy_agent_may_call_anything_on_the_endpoint_of_its_event() {
+    let node = Node::new();
+    let ends = [node.ep(), node.ep()];
+    let (sender, told) = channel();
+    let known = ends.clone();
+    let agent: ProxyAgent = Arc::new(move |evd: Option<EventDispatcher>| {
+        let (Some(evd), mut event) = (evd, Event::default()) else { return };
+        while evd.dequeue(&mut event) == Ok(true) {
+            let Event::Connection(event) = &event else { continue };
+            let Some(ep) = known.iter().find(|ep| ep.id() == event.ep) else { continue };
+            let state = ep.query().map(|param| param.state);
+            let idle = ep.status().map(|status| status.request_idle);
+            let reset = ep.reset().is_ok();
+            let posted = ep.post_recv(&[], 7, CompletionFlags::empty());
+            let _ = sender.send((event.ep, event.kind, state, idle, reset, posted));
+        }
+    });
+    let cno = node.ia.cno_create(Some(agent)).expect("made");
+    node.connect.modify_cno(Some(&cno)).expect("live");
+    let [client, server] = &ends;
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a service point");
+    client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+    expect_request(&node.requests).request.accept(Some(server), b"").expect("unconnected");
+    let expect = |kind, state, reset| {
+        let mut ids: Vec<_> = ends.iter().map(Endpoint::id).collect();
+        while !ids.is_empty() {
+            let all = told.recv_timeout(LIMIT).expect("the agent returns");
+            assert_eq!(all, (all.0, kind, Ok(state), Ok(true), reset, Ok(())));
+            ids.retain(|id| *id != all.0);
+        }
+    };
+    expect(ConnectionEventKind::Established, EpState::Connected, false);
+    client.disconnect(Close::Abrupt).expect("connected");
+    expect(ConnectionEventKind::Disconnected, EpState::Disconnected, true);
+    node.connect.modify_cno(None).expect("live");
+    cno.free().expect("unused");
+    psp.free().expect("live");
+    drop(drain(&node.recv));
+    for ep in &ends {
+        ep.free().expect("unconnected");
+    }
+    node.finish();
+}
+
+fn waiters_are_unblocked_when_all_dispatchers_are_freed() {
+    // dat_cno_wait(3DAT): waiters and proxy agent are unblocked without a dispatcher.
+    let ia = open("");
+    let (sender, calls) = channel();
+    let cno = ia.cno_create(Some(agent(sender))).expect("made");
+    let (one, two) = (attached(&ia, &cno), attached(&ia, &cno));
+    let thread = {
+        let cno = cno.clone();
+        Background::run(move || cno.wait(LIMIT.into()))
+    };
+    until_waited_on(&cno);
+    one.free().expect("unused");
+    until_waited_on(&cno);
+    two.free().expect("unused");
+    assert_eq!(thread.join(), Ok(None));
+    assert_eq!(calls.recv_timeout(LIMIT), Ok(None));
+    cno.free().expect("no thread waits and no dispatcher refers to it");
+}
+
+fn an_object_that_lost_its_dispatchers_can_be_used_again() {
+    let ia = open("");
+    let cno = ia.cno_create(None).expect("made");
+    let evd = attached(&ia, &cno);
+    evd.post_se(1).expect("within the limit");
+    evd.free().expect("unused");
+    // The dispatcher of the trigger is freed, so the wait cannot return it.
+    assert_eq!(cno.wait(LIMIT.into()), Ok(None));
+    not_triggered(&cno);
+    let next = attached(&ia, &cno);
+    not_triggered(&cno);
+    next.post_se(2).expect("within the limit");
+    triggered_by(&cno, &next);
+}
+
+fn no_waiter_sleeps_on_when_a_trigger_and_the_end_come_together() {
+    for round in 0..rounds(300) {
+        let ia = open("");
+        let cno = ia.cno_create(None).expect("made");
+        let evd = attached(&ia, &cno);
+        let waiters = [0, 1, 2].map(|_| {
+            let cno = cno.clone();
+            Background::run(move || cno.wait(Timeout::Infinite))
+        });
+        until_waited_on(&cno);
+        let poster = {
+            let evd = evd.clone();
+            Background::run(move || evd.post_se(1))
+        };
+        if round % 2 == 0 {
+            ia.close(Close::Abrupt).expect("always possible");
+        } else {
+            until("the dispatcher is freed", || evd.free().is_ok());
+        }
+        // The post may succeed or come too late.
+        let _ = poster.join();
+        for waiter in waiters {
+            // A thread that waits after the dispatchers are freed waits for the next dispatcher.
+            until("all waiters return", || {
+                if round % 2 == 1 {
+                    let next = attached(&ia, &cno);
+                    next.post_se(2).expect("within the limit");
+                }
+                waiter.has_ended()
+            });
+        }
+    }
+}
+
+#[track_caller]
+fn readable(cno: &Cno, timeout: PollTimeout) -> bool {
+    let mut fds = [PollFd::new(cno.as_fd(), PollFlags::POLLIN)];
+    poll(&mut fds, timeout).expect("poll") == 1
+}
+
+fn the_descriptor_is_readable_while_a_trigger_waits_to_be_taken() {
+    let ia = open("");
+    let cno = ia.cno_create(None).expect("made");
+    let evd = attached(&ia, &cno);
+    assert!(!readable(&cno, PollTimeout::ZERO));
+    evd.post_se(1).expect("within the limit");
+    assert!(readable(&cno, PollTimeout::ZERO));
+    triggered_by(&cno, &evd);
+    assert!(!readable(&cno, PollTimeout::ZERO));
+    let producer = {
+        let evd = evd.clone();
+        Background::run(move || evd.post_se(2))
+    };
+    let limit = PollTimeout::try_from(LIMIT).expect("within range");
+    assert!(readable(&cno, limit));
+    producer.join().expect("within the limit");
+    // A descriptor that is opened after the trigger is readable too.
+    let late = ia.cno_create(None).expect("made");
+    evd.modify_cno(Some(&late)).expect("live");
+    evd.post_se(3).expect("within the limit");
+    assert!(readable(&late, PollTimeout::ZERO));
+}
+
+fn it_belongs_to_its_adapter() {
+    let (one, two) = (Node::new(), Node::new());
+    let cno = one.ia.cno_create(None).expect("made");
+    assert_eq!(cno.adapter(), one.ia);
+    assert_ne!(cno.adapter(), two.ia);
+    cno.free().expect("unused");
+    one.finish();
+    two.finish();
+}
+
+fn a_freed_one_shows_at_its_descriptor() {
+    let ia = open("");
+    let cno = ia.cno_create(None).expect("made");
+    assert!(!readable(&cno, PollTimeout::ZERO));
+    let other = cno.clone();
+    let free = Background::run(move || other.free());
+    let limit = PollTimeout::try_from(LIMIT).expect("within range");
+    assert!(readable(&cno, limit), "a thread that polls it must learn of the free");
+    assert_eq!(free.join(), Ok(()));
+    assert_eq!(cno.trigger().expect_err("freed").return_type(), ReturnType::InvalidHandle);
+}

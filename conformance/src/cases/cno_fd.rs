@@ -1,0 +1,244 @@
+//! Notification objects with a descriptor (DAT 2.0).
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+use dat_core::{
+    Cno, CompletionFlags, EvdFlags, EvdOptions, Event, EventDispatcher, ReturnType, Subtype,
+    Timeout, Waited,
+};
+
+use crate::case::cases;
+use crate::check::refused;
+use crate::fixture::{Node, link};
+use crate::target::rounds;
+use crate::wait::{Background, LIMIT, expect_no_event, is_readable, until};
+
+cases! {
+    "DAT 2.0, dat_cno_fd_create":
+        the_descriptor_is_readable_from_the_trigger_on,
+        the_descriptor_is_the_same_all_along,
+        an_event_of_any_stream_triggers,
+        a_disabled_dispatcher_does_not_trigger,
+        an_event_that_a_waiter_takes_does_not_trigger;
+    "DAT 2.0, dat_cno_trigger":
+        takes_the_trigger_and_leaves_the_event,
+        without_a_trigger_the_queue_is_empty,
+        many_events_make_one_trigger,
+        a_wait_takes_it_as_well,
+        a_freed_object_has_no_triggers,
+        every_trigger_is_heard_through_the_descriptor;
+    "dat_ia_close(3DAT)":
+        a_close_wakes_every_waiter;
+}
+
+fn watched(node: &Node, cno: &Cno, flags: EvdFlags) -> EventDispatcher {
+    node.ia.evd_create(&EvdOptions::new(16, flags).with_cno(cno)).expect("a dispatcher")
+}
+
+fn shows(cno: &Cno) -> bool {
+    is_readable(cno.fd().expect("a descriptor"))
+}
+
+#[track_caller]
+fn nothing(cno: &Cno) {
+    refused(cno.trigger(), ReturnType::QueueEmpty, Subtype::NoSubtype);
+}
+
+fn the_descriptor_is_readable_from_the_trigger_on() {
+    let node = Node::new();
+    let cno = node.ia.cno_fd_create().expect("a notification object");
+    let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
+    assert!(!shows(&cno));
+    evd.post_se(1).expect("within the limit");
+    assert!(shows(&cno));
+    assert!(shows(&cno), "a look takes nothing");
+    assert_eq!(cno.trigger(), Ok(Some(evd.clone())));
+    assert!(!shows(&cno));
+    evd.free().expect("live");
+    cno.free().expect("nothing refers to it");
+    node.finish();
+}
+
+fn the_descriptor_is_the_same_all_along() {
+    let node = Node::new();
+    let cno = node.ia.cno_fd_create().expect("a notification object");
+    let number = cno.fd().expect("a descriptor").as_raw_fd();
+    let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
+    for round in 0..3 {
+        evd.post_se(round).expect("within the limit");
+        assert_eq!(cno.fd().expect("a descriptor").as_raw_fd(), number);
+        assert_eq!(cno.clone().as_fd().as_raw_fd(), number);
+        cno.trigger().expect("triggered");
+    }
+}
+
+fn an_event_of_any_stream_triggers() {
+    let node = Node::new();
+    let cno = node.ia.cno_fd_create().expect("a notification object");
+    let completions = watched(&node, &cno, EvdFlags::DTO);
+    let connections = watched(&node, &cno, EvdFlags::CONNECTION);
+    let (client, server) = (node.ep(), node.ep());
+    let change = dat_core::EpChange::new().recv_evd(Some(&completions));
+    server.modify(&change.connect_evd(Some(&connections))).expect("unconnected");
+    link(&node, &client, &node, &server);
+    until("a trigger of the connection", || shows(&cno));
+    assert_eq!(cno.trigger(), Ok(Some(connections)));
+    nothing(&cno);
+    server.post_recv(&[], 1, CompletionFlags::empty()).expect("posted");
+    client.post_send(&[], 2, CompletionFlags::empty()).expect("connected");
+    until("a trigger of the completion", || shows(&cno));
+    assert_eq!(cno.trigger(), Ok(Some(completions)));
+}
+
+fn a_disabled_dispatcher_does_not_trigger() {
+    let node = Node::new();
+    let cno = node.ia.cno_fd_create().expect("a notification object");
+    let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
+    evd.disable().expect("live");
+    evd.post_se(1).expect("within the limit");
+    assert!(!shows(&cno));
+    nothing(&cno);
+    evd.enable().expect("live");
+    evd.post_se(2).expect("within the limit");
+    assert!(shows(&cno));
+    evd.modify_cno(None).expect("live");
+    cno.trigger().expect("it came before");
+    evd.post_se(3).expect("within the limit");
+    assert!(!shows(&cno), "the dispatcher has no notification object now");
+}
+
+fn an_event_that_a_waiter_takes_does_not_trigger() {
+    let node = Node::new();
+    let cno = node.ia.cno_fd_create().expect("a notification object");
+    let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
+    let waiter = {
+        let evd = evd.clone();
+        Background::run(move || {
+            let mut event = Event::default();
+            evd.wait(LIMIT.into(), 1, &mut event).map(Waited::is_event)
+        })
+    };
+    let mut event = Event::default();
+    until("the thread waits", || evd.dequeue(&mut event).is_err());
+    evd.post_se(1).expect("within the limit");
+    assert_eq!(waiter.join(), Ok(true));
+    assert!(!shows(&cno));
+    nothing(&cno);
+}
+
+fn takes_the_trigger_and_leaves_the_event() {
+    let node = Node::new();
+    let cno = node.ia.cno_fd_create().expect("a notification object");
+    let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
+    evd.post_se(77).expect("within the limit");
+    cno.trigger().expect("triggered");
+    nothing(&cno);
+    let mut event = Event::default();
+    assert_eq!(evd.dequeue(&mut event), Ok(true));
+    assert_eq!(event, Event::Software(77));
+    expect_no_event(&evd);
+}
+
+fn without_a_trigger_the_queue_is_empty() {
+    let node = Node::new();
+    let cnos = [node.ia.cno_fd_create(), node.ia.cno_create(None)];
+    let cnos = cnos.map(|cno| cno.expect("a notification object"));
+    assert!(!shows(&cnos[0]));
+    for cno in cnos {
+        nothing(&cno);
+        let waited = cno.wait(Timeout::After(Duration::from_millis(1)));
+        refused(waited, ReturnType::QueueEmpty, Subtype::NoSubtype);
+    }
+}
+
+fn many_events_make_one_trigger() {
+    let node = Node::new();
+    let cno = node.ia.cno_fd_create().expect("a notification object");
+    let (first, second) =
+        (watched(&node, &cno, EvdFlags::SOFTWARE), watched(&node, &cno, EvdFlags::SOFTWARE));
+    for round in 0..3 {
+        first.post_se(round).expect("within the limit");
+        second.post_se(round).expect("within the limit");
+    }
+    let hint = cno.trigger().expect("triggered").expect("both live");
+    assert!(hint == first || hint == second);
+    assert!(!shows(&cno));
+    nothing(&cno);
+}
+
+fn a_wait_takes_it_as_well() {
+    let node = Node::new();
+    let cno = node.ia.cno_fd_create().expect("a notification object");
+    let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
+    evd.post_se(1).expect("within the limit");
+    assert_eq!(cno.wait(LIMIT.into()), Ok(Some(evd.clone())));
+    assert!(!shows(&cno));
+    nothing(&cno);
+}
+
+fn a_freed_object_has_no_triggers() {
+    let node = Node::new();
+    let cno = node.ia.cno_fd_create().expect("a notification object");
+    let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
+    evd.post_se(1).expect("within the limit");
+    refused(cno.free(), ReturnType::InvalidState, Subtype::InvalidStateCnoInUse);
+    evd.free().expect("live");
+    cno.free().expect("nothing refers to it");
+    refused(cno.trigger(), ReturnType::InvalidHandle, Subtype::InvalidHandleCno);
+    let made = node.ia.cno_create(None).expect("a notification object");
+    made.free().expect("nothing refers to it");
+    node.finish();
+}
+
+fn every_trigger_is_heard_through_the_descriptor() {
+    const EVENTS: u64 = 2_000;
+    let node = Node::new();
+    let cno = node.ia.cno_fd_create().expect("a notification object");
+    let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
+    let poster = {
+        let evd = evd.clone();
+        Background::run(move || {
+            for value in 0..EVENTS {
+                until("the queue has space", || evd.post_se(value).is_ok());
+            }
+        })
+    };
+    let mut event = Event::default();
+    let mut next = 0;
+    while next < EVENTS {
+        until("the descriptor shows the next event", || shows(&cno));
+        // The wait before may have taken this trigger too.
+        if let Err(error) = cno.trigger() {
+            assert!(error.is(ReturnType::QueueEmpty), "{error}");
+        }
+        while evd.dequeue(&mut event).expect("no thread waits") {
+            assert_eq!(event, Event::Software(next));
+            next += 1;
+        }
+    }
+    poster.join();
+}
+
+fn a_close_wakes_every_waiter() {
+    for _ in 0..rounds(50) {
+        let node = Node::new();
+        let cno = node.ia.cno_fd_create().expect("a notification object");
+        let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
+        let waiters: Vec<_> = (0..3)
+            .map(|_| {
+                let cno = cno.clone();
+                Background::run(move || {
+                    // Until a wait returns without a trigger; a late thread finds the adapter closed.
+                    while let Ok(Some(_)) = cno.wait(Timeout::Infinite) {}
+                })
+            })
+            .collect();
+        std::thread::sleep(Duration::from_micros(200));
+        evd.post_se(1).expect("within the limit");
+        node.ia.close(dat_core::Close::Abrupt).expect("open");
+        for waiter in waiters {
+            waiter.join();
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! The rules that a compatibility mode relaxes (docs/moving.md), and those that it does not. The
+//! cases of the strict rules are in the files of their nouns.
+
+use crate::case::cases;
+use crate::target::{fresh_address, takes_parameters, target};
+use crate::{Node, expect_dto, link, refused};
+use dat_core::{
+    Close, Compat, CompletionFlags, Endpoint, EpSpec, EpState, EvdFlags, Event, EventDispatcher,
+    InterfaceAdapter, PspMaker, Result, ReturnType, Subtype,
+};
+
+cases! {
+    "docs/moving.md: what DAT_COMPAT=ofa relaxes":
+        streams_of_different_flags_share_a_dispatcher,
+        unsignalled_requests_complete_beside_default_receives,
+        dispatchers_of_another_instance_serve,
+        a_dispatcher_of_another_instance_is_in_use,
+        an_instance_that_ends_takes_its_dispatchers_from_the_other,
+        what_keeps_memory_safe_is_not_relaxed,
+        the_error_of_a_relaxed_rule_names_the_way_out,
+        a_word_of_no_mode_is_refused,
+        the_last_word_of_a_name_rules;
+}
+
+const DEFAULT: CompletionFlags = CompletionFlags::empty();
+const UNSIGNALLED: CompletionFlags = CompletionFlags::UNSIGNALLED;
+
+/// Opens the adapter under test in a compatibility mode.
+fn try_open_as(words: &str) -> Result<InterfaceAdapter> {
+    let target = target();
+    let separator = if target.name.contains('?') { ',' } else { '?' };
+    let mut name = format!("{}{separator}{words}", target.name);
+    if takes_parameters() {
+        name += &format!(",address={}", fresh_address());
+    }
+    target.registry.open(&name)
+}
+
+fn node_as(words: &str) -> Node {
+    Node::on(try_open_as(words).expect("the adapter under test opens in that mode"))
+}
+
+fn lenient() -> Node {
+    node_as("compat=ofa")
+}
+
+/// An endpoint with both its streams on a dispatcher.
+fn both(
+    node: &Node,
+    evd: &EventDispatcher,
+    recv: CompletionFlags,
+    request: CompletionFlags,
+) -> Result<Endpoint> {
+    let mut attributes = node.ia.default_ep_attributes().clone();
+    attributes.recv_completion_flags = recv;
+    attributes.request_completion_flags = request;
+    let spec = EpSpec::new(&node.pz).recv_evd(evd).request_evd(evd).connect_evd(&node.connect);
+    node.ia.ep_create(&spec.attributes(&attributes))
+}
+
+fn streams_of_different_flags_share_a_dispatcher() {
+    let node = lenient();
+    for streams in [EvdFlags::DTO, EvdFlags::DTO | EvdFlags::CONNECTION] {
+        let evd = node.evd(streams);
+        let mixed = [
+            both(&node, &evd, UNSIGNALLED, UNSIGNALLED),
+            both(&node, &evd, DEFAULT, UNSIGNALLED),
+            both(&node, &evd, UNSIGNALLED, DEFAULT),
+            both(&node, &evd, CompletionFlags::SOLICITED_WAIT, UNSIGNALLED),
+        ];
+        let eps = mixed.map(|made| made.expect("whatever the flags"));
+        let param = evd.query().expect("live");
+        assert!(!param.config_notify && !param.config_solicited, "the waiter decides: {param:?}");
+        for ep in eps {
+            ep.free().expect("unconnected");
+        }
+        evd.free().expect("unused");
+    }
+    node.finish();
+}
+
+fn unsignalled_requests_complete_beside_default_receives() {
+    let node = lenient();
+    let evd = node.evd(EvdFlags::DTO);
+    let [client, server] = [(); 2].map(|()| both(&node, &evd, DEFAULT, UNSIGNALLED).expect("made"));
+    link(&node, &client, &node, &server);
+    let (source, target) = (node.buffer(8), node.buffer(8));
+    source.fill(0, b"unsigned");
+    server.post_recv(&[target.piece(0, 8)], 1, DEFAULT).expect("posted");
+    client.post_send(&[source.piece(0, 8)], 2, UNSIGNALLED).expect("connected");
+    let mut cookies = [(); 2].map(|()| expect_dto(&evd, &[&client, &server]).cookie);
+    cookies.sort_unstable();
+    assert_eq!(cookies, [1, 2], "one completion each");
+    assert_eq!(target.bytes(0, 8), b"unsigned");
+    for ep in [client, server] {
+        ep.free().expect("in any state");
+    }
+    for buffer in [source, target] {
+        buffer.lmr.free().expect("no transfer uses it");
+    }
+    node.finish_with([evd]);
+}
+
+/// Whether the completion queues of one instance serve endpoints of another.
+fn shares_completions() -> bool {
+    takes_parameters()
+}
+
+/// An endpoint of one node with the dispatchers of another, as far as the provider allows.
+fn on_dispatchers_of(user: &Node, owner: &Node) -> Endpoint {
+    let spec = EpSpec::new(&user.pz).connect_evd(&owner.connect);
+    let spec = match shares_completions() {
+        true => spec.recv_evd(&owner.recv).request_evd(&owner.request),
+        false => {
+            let made = user.ia.ep_create(&EpSpec::new(&user.pz).recv_evd(&owner.recv));
+            refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandleEvdRecv);
+            spec.recv_evd(&user.recv).request_evd(&user.request)
+        }
+    };
+    user.ia.ep_create(&spec).expect("dispatchers of the same adapter")
+}
+
+fn dispatchers_of_another_instance_serve() {
+    let (user, owner, peer) = (lenient(), lenient(), lenient());
+    let (client, server) = (on_dispatchers_of(&user, &owner), peer.ep());
+    // Its events arrive at the dispatchers of the other instance.
+    let psp = peer.ia.psp_create_any(&owner.requests, PspMaker::Consumer).expect("a service point");
+    let connect = dat_core::Connect::to(peer.address(), psp.qualifier());
+    client.connect(&connect).expect("an attempt to connect");
+    let arrival = crate::expect_request(&owner.requests);
+    arrival.request.accept(Some(&server), b"").expect("an unconnected endpoint");
+    psp.free().expect("live");
+    let established = dat_core::ConnectionEventKind::Established;
+    crate::expect_connection(&peer.connect, &server, established);
+    crate::expect_connection(&owner.connect, &client, established);
+    let (source, target) = (user.buffer(4), peer.buffer(4));
+    source.fill(0, b"word");
+    server.post_recv(&[target.piece(0, 4)], 1, DEFAULT).expect("posted");
+    client.post_send(&[source.piece(0, 4)], 2, DEFAULT).expect("connected");
+    let sent = if shares_completions() { &owner.request } else { &user.request };
+    assert_eq!(expect_dto(sent, &[&client, &server]).cookie, 2);
+    assert_eq!(expect_dto(&peer.recv, &[&client, &server]).cookie, 1);
+    assert_eq!(target.bytes(0, 4), b"word");
+    for ep in [client, server] {
+        ep.free().expect("in any state");
+    }
+    for buffer in [source, target] {
+        buffer.lmr.free().expect("no transfer uses it");
+    }
+    for node in [user, owner, peer] {
+        node.finish();
+    }
+}
+
+fn a_dispatcher_of_another_instance_is_in_use() {
+    let (user, owner) = (lenient(), lenient());
+    let ep = on_dispatchers_of(&user, &owner);
+    refused(owner.connect.free(), ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
+    assert_eq!(ep.query().expect("live").connect_evd, Some(owner.connect.clone()));
+    ep.free().expect("unconnected");
+    owner.connect.free().expect("unused again");
+    for node in [user, owner] {
+        node.finish();
+    }
+}
+
+fn an_instance_that_ends_takes_its_dispatchers_from_the_other() {
+    let (user, owner, peer) = (lenient(), lenient(), lenient());
+    let (client, server) = (on_dispatchers_of(&user, &owner), peer.ep());
+    let psp = peer.ia.psp_create_any(&peer.requests, PspMaker::Consumer).expect("a service point");
+    let connect = dat_core::Connect::to(peer.address(), psp.qualifier());
+    client.connect(&connect).expect("an attempt to connect");
+    let arrival = crate::expect_request(&peer.requests);
+    arrival.request.accept(Some(&server), b"").expect("an unconnected endpoint");
+    psp.free().expect("live");
+    let established = dat_core::ConnectionEventKind::Established;
+    crate::expect_connection(&peer.connect, &server, established);
+    crate::expect_connection(&owner.connect, &client, established);
+    owner.ia.close(Close::Abrupt).expect("live");
+    let ended = owner.connect.dequeue(&mut Event::default());
+    refused(ended, ReturnType::InvalidHandle, Subtype::InvalidHandleEvdRequest);
+    // The endpoint still works, but its events are discarded.
+    let (source, target) = (user.buffer(4), peer.buffer(4));
+    server.post_recv(&[target.piece(0, 4)], 1, DEFAULT).expect("posted");
+    client.post_send(&[source.piece(0, 4)], 2, DEFAULT).expect("connected");
+    assert_eq!(expect_dto(&peer.recv, &[&client, &server]).cookie, 1);
+    assert_eq!(client.query().expect("live").state, EpState::Connected);
+    for ep in [client, server] {
+        ep.free().expect("in any state");
+    }
+    for buffer in [source, target] {
+        buffer.lmr.free().expect("no transfer uses it");
+    }
+    for node in [user, peer] {
+        node.finish();
+    }
+}
+
+fn what_keeps_memory_safe_is_not_relaxed() {
+    let (node, other) = (lenient(), lenient());
+    let made = node.ia.ep_create(&EpSpec::new(&other.pz));
+    refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandlePz);
+    let ep = node.ep();
+    let buffer = other.buffer(8);
+    let posted = ep.post_recv(&[buffer.piece(0, 8)], 1, DEFAULT);
+    assert!(posted.is_err(), "a region of another instance");
+    let own = node.buffer(8);
+    let mut beyond = own.piece(0, 8);
+    beyond.length = 9;
+    assert!(ep.post_recv(&[beyond], 1, DEFAULT).is_err(), "a segment beyond its region");
+    let freed = node.evd(EvdFlags::CONNECTION);
+    freed.free().expect("unused");
+    let made = node.ia.ep_create(&EpSpec::new(&node.pz).connect_evd(&freed));
+    refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandleEvdConn);
+    ep.free().expect("unconnected");
+    own.lmr.free().expect("no transfer uses it");
+    buffer.lmr.free().expect("no transfer uses it");
+    node.finish();
+    other.finish();
+}
+
+fn the_error_of_a_relaxed_rule_names_the_way_out() {
+    let (node, other) = (node_as("compat=strict"), node_as("compat=strict"));
+    let evd = node.evd(EvdFlags::DTO);
+    let mixed = both(&node, &evd, DEFAULT, UNSIGNALLED);
+    let flags = refused(mixed, ReturnType::InvalidParameter, Subtype::InvalidArg6);
+    let foreign = node.ia.ep_create(&EpSpec::new(&node.pz).connect_evd(&other.connect));
+    let instance = refused(foreign, ReturnType::InvalidHandle, Subtype::InvalidHandleEvdConn);
+    for error in [flags, instance] {
+        for way in ["DAT_COMPAT=ofa", "?compat=ofa"] {
+            assert!(error.advice().contains(way), "{way} is to be named: {error}");
+        }
+    }
+    node.finish_with([evd]);
+    other.finish();
+}
+
+fn a_word_of_no_mode_is_refused() {
+    for word in ["oaf", "OFA", ""] {
+        let opened = try_open_as(&format!("compat={word}"));
+        let error = refused(opened, ReturnType::InvalidParameter, Subtype::InvalidArg1);
+        assert!(error.reason().contains(&format!("compat={word} ")), "{error}");
+        for (known, _) in Compat::WORDS {
+            assert!(error.advice().contains(known), "{known} is to be named: {error}");
+        }
+    }
+}
+
+fn the_last_word_of_a_name_rules() {
+    for (words, is_lenient) in
+        [("compat=ofa,compat=strict", false), ("compat=strict,compat=ofa", true)]
+    {
+        let node = node_as(words);
+        let evd = node.evd(EvdFlags::DTO);
+        let made = both(&node, &evd, DEFAULT, UNSIGNALLED);
+        assert_eq!(made.is_ok(), is_lenient, "{words}: {made:?}");
+        if let Ok(ep) = made {
+            ep.free().expect("unconnected");
+        }
+        node.finish_with([evd]);
+    }
+}

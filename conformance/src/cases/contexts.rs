@@ -1,0 +1,98 @@
+//! Consumer contexts: a value that the consumer attaches to an object.
+
+use std::net::SocketAddr;
+
+use dat_core::{Close, Comm, EvdFlags, PspMaker, ReturnType, SrqAttributes};
+
+use crate::case::cases;
+use crate::ep_states::ep_in_state;
+use crate::fixture::Node;
+use crate::target::HAS_2_0;
+use crate::wait::expect_no_event;
+
+cases! {
+    "dat_set_consumer_context(3DAT), dat_get_consumer_context(3DAT)":
+        every_kind_of_object_keeps_one, one_object_has_nothing_of_another,
+        clones_have_the_same, it_does_not_keep_an_object_in_use;
+}
+
+/// Checks that the context is 0 at first and then the value that was set last.
+macro_rules! keeps {
+    ($($object:expr),+ $(,)?) => {
+        $({
+            let object = &$object;
+            assert_eq!(object.consumer_context(), 0, "{object:?}: none at first");
+            for context in [1, u64::MAX, 0x0123_4567_89ab_cdef, 0] {
+                object.set_consumer_context(context);
+                assert_eq!(object.consumer_context(), context, "{object:?}");
+            }
+        })+
+    };
+}
+
+fn every_kind_of_object_keeps_one() {
+    let node = Node::new();
+    let buffer = node.buffer(8);
+    let staged = ep_in_state(&node, dat_core::EpState::ActiveConnectionPending);
+    let request = staged.request.as_ref().expect("a request that waits");
+    let psp = staged.psp.as_ref().expect("the point that it came to");
+    let rsp = node.ia.rsp_create(7101, Some(&node.ep()), &node.requests).expect("a point");
+    let cno = node.ia.cno_create(None).expect("a notification object");
+    keeps!(node.ia, node.pz, buffer.lmr, node.recv, cno, staged.ep, psp, rsp, request,);
+    if HAS_2_0 {
+        let place = SocketAddr::new(node.address(), 20_998);
+        let comm = Comm::for_address(place.ip());
+        keeps!(node.ia.csp_create(comm, place, &node.requests).expect("a point"));
+    }
+    let offers = node.ia.provider_attributes();
+    if offers.rmr_supported {
+        keeps!(node.ia.rmr_create(&node.pz).expect("a region"));
+    }
+    if offers.srq_supported {
+        let attributes = SrqAttributes { max_recv_dtos: 1, max_recv_iov: 1, low_watermark: 0 };
+        keeps!(node.ia.srq_create(&node.pz, attributes).expect("a queue"));
+    }
+    keeps!(node.ia.async_evd().expect("a dispatcher of the adapter's own"));
+    expect_no_event(&node.connect);
+}
+
+fn one_object_has_nothing_of_another() {
+    let node = Node::new();
+    let eps = [(); 3].map(|()| node.ep());
+    for (ep, context) in eps.iter().zip(1..) {
+        ep.set_consumer_context(context);
+    }
+    node.ia.set_consumer_context(9);
+    for (ep, context) in eps.iter().zip(1..) {
+        assert_eq!(ep.consumer_context(), context);
+    }
+    // A new object does not inherit the context of a freed one.
+    for ep in eps {
+        ep.free().expect("live");
+    }
+    assert_eq!(node.ep().consumer_context(), 0);
+    assert_eq!(Node::new().ia.consumer_context(), 0, "another instance, another context");
+}
+
+fn clones_have_the_same() {
+    let node = Node::new();
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    let clone = psp.clone();
+    psp.set_consumer_context(5);
+    assert_eq!(clone.consumer_context(), 5);
+    clone.set_consumer_context(6);
+    assert_eq!(psp.consumer_context(), 6);
+    let evd = psp.query().expect("live").evd;
+    evd.set_consumer_context(7);
+    assert_eq!(node.requests.consumer_context(), 7, "a query gives the object itself");
+}
+
+fn it_does_not_keep_an_object_in_use() {
+    let node = Node::new();
+    let evd = node.evd(EvdFlags::SOFTWARE);
+    evd.set_consumer_context(1);
+    node.pz.set_consumer_context(2);
+    let error = node.ia.close(Close::Graceful).expect_err("objects are left");
+    assert!(error.is(ReturnType::InvalidState), "{error}");
+    node.finish_with([evd]);
+}

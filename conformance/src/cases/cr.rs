@@ -1,0 +1,269 @@
+//! Connection requests.
+
+use std::sync::Arc;
+
+use crate::case::cases;
+use crate::ep_states::{STATES, ep_in_state};
+use crate::wait::{arrived, becomes};
+use crate::{
+    Background, Node, drain, expect_connection, expect_connections, expect_request, refused,
+    rounds, state,
+};
+use dat_core::{
+    Close, Connect, ConnectionEventKind, ConnectionRequest, Endpoint, EpSpec, EpState, Psp,
+    PspMaker, ReturnType, Subtype,
+};
+
+cases! {
+    "dat_cr_query(3DAT)":
+        it_tells_who_asks_and_what_was_sent;
+    "dat_cr_accept(3DAT), dat_cr_reject(3DAT), dat_ep_connect(3DAT)":
+        too_much_private_data_is_refused_and_changes_nothing;
+    "dat_cr_accept(3DAT), dat_cr_reject(3DAT)":
+        it_is_answered_once;
+    "dat_cr_accept(3DAT)":
+        two_threads_that_answer_at_once_answer_once,
+        an_endpoint_in_any_other_state_than_unconnected_is_refused_without_effect,
+        an_endpoint_that_is_missing_freed_or_of_another_instance_is_refused_without_effect,
+        an_accept_after_the_other_side_gave_up_ends_in_an_error_event,
+        an_endpoint_without_dispatchers_accepts_too;
+    "dat_evd_wait(3DAT)":
+        the_established_event_of_the_passive_side_has_no_private_data;
+    "dat_cr_reject(3DAT)":
+        a_refusal_carries_private_data;
+    "reading: dropping the last handle frees an object":
+        dropping_all_handles_refuses_it;
+    "dat_evd_free(3DAT)":
+        freeing_the_dispatcher_refuses_what_is_queued_on_it;
+}
+
+/// Creates a service point and an endpoint that connects to it, and returns both with the request.
+#[track_caller]
+fn asked(node: &Node, private_data: &[u8]) -> (Psp, Endpoint, ConnectionRequest) {
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
+    let client = node.ep();
+    let connect = Connect::to(node.address(), psp.qualifier()).private_data(private_data);
+    client.connect(&connect).expect("unconnected");
+    let arrival = expect_request(&node.requests);
+    (psp, client, arrival.request)
+}
+
+fn it_tells_who_asks_and_what_was_sent() {
+    let node = Node::new();
+    let most = node.ia.provider_attributes().max_private_data_size as usize;
+    for length in [0, 1, most / 2, most] {
+        let data: Vec<u8> = (0..length).map(|at| at as u8).collect();
+        let (_psp, client, request) = asked(&node, &data);
+        let param = request.query().expect("live");
+        arrived(&param.private_data, &data);
+        assert_eq!(param.remote_address, node.address());
+        assert_eq!(param.local_ep, None);
+        let server = node.ep();
+        request.accept(Some(&server), b"").expect("unconnected");
+        becomes(&client, EpState::Connected);
+        let found = client.query().expect("live");
+        assert_eq!(found.local_port, param.remote_port, "the port that was passed to the peer");
+        assert_eq!(server.query().expect("live").remote_port, Some(param.remote_port));
+    }
+}
+
+fn too_much_private_data_is_refused_and_changes_nothing() {
+    let node = Node::with("max_private_data_size=8");
+    let (psp, client, request) = asked(&node, b"eight...");
+    let server = node.ep();
+    let nine = [0; 9];
+    let parameter = ReturnType::InvalidParameter;
+    refused(request.accept(Some(&server), &nine), parameter, Subtype::InvalidArg3);
+    refused(request.reject(&nine), parameter, Subtype::InvalidArg2);
+    let next = node.ep();
+    let connect = Connect::to(node.address(), psp.qualifier()).private_data(&nine);
+    refused(next.connect(&connect), parameter, Subtype::InvalidArg5);
+    assert_eq!(state(&next), EpState::Unconnected);
+    assert!(request.is_live());
+    assert_eq!(
+        (state(&client), state(&server)),
+        (EpState::ActiveConnectionPending, EpState::Unconnected)
+    );
+    request.accept(Some(&server), &nine[..8]).expect("unconnected");
+    expect_connection(&node.connect, &server, ConnectionEventKind::Established);
+    let event = expect_connection(&node.connect, &client, ConnectionEventKind::Established);
+    arrived(&event.private_data, &nine[..8]);
+}
+
+fn it_is_answered_once() {
+    for accepted in [true, false] {
+        let node = Node::new();
+        let (_psp, _client, request) = asked(&node, b"");
+        let (server, other) = (node.ep(), node.ep());
+        let clone = request.clone();
+        if accepted {
+            request.accept(Some(&server), b"").expect("unconnected");
+        } else {
+            request.reject(b"").expect("live");
+        }
+        assert!(!clone.is_live());
+        let (handle, subtype) = (ReturnType::InvalidHandle, Subtype::InvalidHandleCr);
+        let long = [0; 1 << 12];
+        for data in [&b""[..], &long] {
+            refused(clone.accept(Some(&other), data), handle, subtype);
+            refused(clone.accept(None, data), handle, subtype);
+            refused(clone.reject(data), handle, subtype);
+        }
+        refused(clone.query(), handle, subtype);
+        assert_eq!(state(&other), EpState::Unconnected);
+    }
+}
+
+fn two_threads_that_answer_at_once_answer_once() {
+    for _ in 0..rounds(100) {
+        let node = Node::new();
+        let (_psp, client, request) = asked(&node, b"");
+        let threads = [0, 1].map(|_| {
+            let (request, server) = (request.clone(), node.ep());
+            Background::run(move || (request.accept(Some(&server), b"").is_ok(), server))
+        });
+        let answers = threads.map(Background::join);
+        assert_eq!(answers.iter().filter(|(accepted, _)| *accepted).count(), 1);
+        for (accepted, server) in &answers {
+            let wanted = if *accepted { EpState::Connected } else { EpState::Unconnected };
+            becomes(server, wanted);
+        }
+        becomes(&client, EpState::Connected);
+    }
+}
+
+fn an_endpoint_in_any_other_state_than_unconnected_is_refused_without_effect() {
+    for wanted in STATES {
+        if wanted == EpState::Unconnected {
+            continue;
+        }
+        let node = Node::new();
+        let staged = ep_in_state(&node, wanted);
+        let (_psp, client, request) = asked(&node, b"");
+        let before = staged.ep.query().expect("live");
+        let accepted = request.accept(Some(&staged.ep), b"");
+        refused(accepted, ReturnType::InvalidState, wanted.invalid_state());
+        assert_eq!(staged.ep.query().expect("live"), before);
+        assert!(request.is_live(), "in {wanted}");
+        assert_eq!(state(&client), EpState::ActiveConnectionPending);
+        let server = node.ep();
+        request.accept(Some(&server), b"").expect("unconnected");
+        becomes(&server, EpState::Connected);
+    }
+}
+
+fn an_endpoint_that_is_missing_freed_or_of_another_instance_is_refused_without_effect() {
+    let (node, other) = (Node::new(), Node::new());
+    let (psp, client, request) = asked(&node, b"");
+    let (handle, subtype) = (ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+    refused(request.accept(None, b""), handle, subtype);
+    let freed = node.ep();
+    freed.free().expect("unconnected");
+    refused(request.accept(Some(&freed), b""), handle, subtype);
+    let foreign = other.ep();
+    refused(request.accept(Some(&foreign), b""), handle, subtype);
+    assert_eq!(state(&foreign), EpState::Unconnected);
+    assert!(request.is_live());
+    request.reject(b"").expect("live");
+    expect_connection(&node.connect, &client, ConnectionEventKind::PeerRejected);
+    psp.free().expect("live");
+    client.free().expect("disconnected");
+    foreign.free().expect("unconnected");
+    node.finish();
+    other.finish();
+}
+
+fn a_refusal_carries_private_data() {
+    let node = Node::new();
+    let (_psp, client, request) = asked(&node, b"please");
+    request.reject(b"no").expect("live");
+    let event = expect_connection(&node.connect, &client, ConnectionEventKind::PeerRejected);
+    arrived(&event.private_data, b"no");
+    assert_eq!(state(&client), EpState::Disconnected);
+}
+
+fn dropping_all_handles_refuses_it() {
+    let node = Node::new();
+    let (psp, client, request) = asked(&node, b"");
+    let clone = request.clone();
+    drop(request);
+    assert!(clone.is_live());
+    assert_eq!(state(&client), EpState::ActiveConnectionPending);
+    drop(clone);
+    expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
+    psp.free().expect("live");
+    client.free().expect("disconnected");
+    node.finish();
+}
+
+fn freeing_the_dispatcher_refuses_what_is_queued_on_it() {
+    let node = Node::new();
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
+    let client = node.ep();
+    client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+    psp.free().expect("live");
+    node.requests.free().expect("unused");
+    expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
+    client.free().expect("disconnected");
+    node.finish();
+}
+
+fn the_established_event_of_the_passive_side_has_no_private_data() {
+    let node = Node::new();
+    let (_psp, client, request) = asked(&node, b"asked");
+    let server = node.ep();
+    request.accept(Some(&server), b"accepted").expect("unconnected");
+    let event = expect_connection(&node.connect, &server, ConnectionEventKind::Established);
+    assert_eq!(*event.private_data, *b"");
+    let event = expect_connection(&node.connect, &client, ConnectionEventKind::Established);
+    arrived(&event.private_data, b"accepted");
+    let kept: Arc<[u8]> = event.private_data;
+    client.disconnect(Close::Abrupt).expect("connected");
+    expect_connection(&node.connect, &client, ConnectionEventKind::Disconnected);
+    client.reset().expect("disconnected");
+    // Delivered private data belong to the consumer.
+    arrived(&kept, b"accepted");
+}
+
+fn an_accept_after_the_other_side_gave_up_ends_in_an_error_event() {
+    type GiveUp = fn(&Endpoint);
+    let ways: [GiveUp; 2] = [
+        |client| client.disconnect(Close::Abrupt).expect("pending"),
+        |client| {
+            client.free().expect("pending");
+        },
+    ];
+    for give_up in ways {
+        let node = Node::new();
+        let (_psp, client, request) = asked(&node, b"");
+        let server = node.ep();
+        for cookie in 0..3 {
+            server.post_recv(&[], cookie, Default::default()).expect("unconnected");
+        }
+        give_up(&client);
+        drain(&node.connect);
+        request.accept(Some(&server), b"").expect("only the transport can see it");
+        expect_connection(&node.connect, &server, ConnectionEventKind::AcceptCompletionError);
+        assert_eq!(state(&server), EpState::Disconnected);
+        assert!(!request.is_live());
+        let flushed: Vec<_> = drain(&node.recv)
+            .into_iter()
+            .map(|event| match event {
+                dat_core::Event::Dto(completion) => (completion.cookie, completion.status),
+                other => panic!("not a DTO: {other:?}"),
+            })
+            .collect();
+        assert_eq!(flushed, [0, 1, 2].map(|cookie| (cookie, dat_core::DtoStatus::Flushed)));
+        server.reset().expect("disconnected");
+        server.free().expect("unconnected");
+    }
+}
+
+fn an_endpoint_without_dispatchers_accepts_too() {
+    let node = Node::new();
+    let (_psp, client, request) = asked(&node, b"");
+    let server = node.ia.ep_create(&EpSpec::new(&node.pz)).expect("made");
+    request.accept(Some(&server), b"").expect("unconnected");
+    expect_connections(&node.connect, &[&client], ConnectionEventKind::Established);
+    becomes(&server, EpState::Connected);
+}

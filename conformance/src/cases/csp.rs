@@ -1,0 +1,268 @@
+//! Common service points, and connecting to them (DAT 2.0).
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use dat_core::{
+    Close, Comm, ConnectionEventKind, Csp, Endpoint, EpState, EvdFlags, PspMaker, ReturnType,
+    ServicePoint, Subtype, Timeout,
+};
+
+use crate::case::{cases, skip};
+use crate::check::refused;
+use crate::fixture::{Node, exchange};
+use crate::target::{fresh_address, takes_parameters};
+use crate::wait::{expect_connection, expect_no_event, expect_request, state};
+
+cases! {
+    "DAT 2.0, dat_csp_create": only_reliable_connections_over_ip_are_supported,
+        an_address_of_another_adapter_is_refused, the_unspecified_address_listens,
+        a_port_has_one_listener, its_dispatcher_takes_connection_requests,
+        its_dispatcher_is_in_use_until_it_is_freed;
+    "DAT 2.0, dat_csp_query": a_query_says_what_it_was_made_with;
+    "DAT 2.0, dat_csp_free": a_freed_one_hears_nothing_more, what_arrived_before_the_free_stays,
+        a_graceful_close_waits_for_it;
+    "DAT 2.0, dat_ep_common_connect": connects_and_exchanges_messages, a_refusal_comes_back,
+        arguments_are_checked_at_the_call, only_an_unconnected_endpoint_connects,
+        nobody_at_the_address_is_unreachable;
+}
+
+/// A port that no other case uses, above the well-known ports.
+fn port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(21_000);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The address of the node with an unused port.
+fn place(node: &Node) -> SocketAddr {
+    SocketAddr::new(node.address(), port())
+}
+
+fn listen(node: &Node, place: SocketAddr) -> Csp {
+    let comm = Comm::for_address(place.ip());
+    node.ia.csp_create(comm, place, &node.requests).expect("nothing listens there")
+}
+
+fn ask(node: &Node, place: SocketAddr) -> Endpoint {
+    let client = node.ep();
+    client.common_connect(place, Timeout::Infinite, b"").expect("an attempt to connect");
+    client
+}
+
+fn only_reliable_connections_over_ip_are_supported() {
+    let node = Node::new();
+    let place = place(&node);
+    let own = Comm::for_address(place.ip());
+    let other = if own == Comm::INET { Comm::INET6 } else { Comm::INET };
+    for comm in [
+        Comm { domain: 1, ..own },
+        Comm { kind: 2, ..own },
+        Comm { protocol: 17, ..own },
+        Comm { domain: other.domain, ..own },
+    ] {
+        let made = node.ia.csp_create(comm, place, &node.requests);
+        refused(made, ReturnType::CommNotSupported, Subtype::NoSubtype);
+    }
+    let tcp = Comm { protocol: 6, ..own };
+    let csp = node.ia.csp_create(tcp, place, &node.requests).expect("the same service by name");
+    assert_eq!(csp.query().expect("live").comm, tcp);
+    csp.free().expect("live");
+    node.finish();
+}
+
+fn an_address_of_another_adapter_is_refused() {
+    let node = Node::new();
+    // Addresses reserved for documentation: no adapter has one.
+    let foreign: IpAddr = match node.address() {
+        IpAddr::V4(_) => Ipv4Addr::new(192, 0, 2, 1).into(),
+        IpAddr::V6(_) => Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into(),
+    };
+    let place = SocketAddr::new(foreign, port());
+    let made = node.ia.csp_create(Comm::for_address(foreign), place, &node.requests);
+    refused(made, ReturnType::InvalidAddress, Subtype::InvalidAddressUnreachable);
+    node.finish();
+}
+
+fn the_unspecified_address_listens() {
+    let node = Node::new();
+    let any: IpAddr = match node.address() {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let port = port();
+    let csp = listen(&node, SocketAddr::new(any, port));
+    let client = ask(&node, SocketAddr::new(node.address(), port));
+    let arrival = expect_request(&node.requests);
+    assert_eq!(arrival.service_point, ServicePoint::Common(csp.id()));
+    arrival.request.reject(b"").expect("it waits for an answer");
+    expect_connection(&node.connect, &client, ConnectionEventKind::PeerRejected);
+}
+
+fn a_port_has_one_listener() {
+    let node = Node::new();
+    let place = place(&node);
+    let comm = Comm::for_address(place.ip());
+    let csp = listen(&node, place);
+    let again = node.ia.csp_create(comm, place, &node.requests);
+    refused(again, ReturnType::PortInUse, Subtype::NoSubtype);
+    // Its port is a connection qualifier, in the same number space as those of other service points.
+    let qualifier = u64::from(place.port());
+    let psp = node.ia.psp_create(qualifier, &node.requests, PspMaker::Consumer);
+    refused(psp, ReturnType::ConnQualInUse, Subtype::NoSubtype);
+    csp.free().expect("live");
+    let psp = node.ia.psp_create(qualifier, &node.requests, PspMaker::Consumer);
+    let psp = psp.expect("free again");
+    let made = node.ia.csp_create(comm, place, &node.requests);
+    refused(made, ReturnType::PortInUse, Subtype::NoSubtype);
+    psp.free().expect("live");
+    node.finish();
+}
+
+fn its_dispatcher_takes_connection_requests() {
+    let node = Node::new();
+    let place = place(&node);
+    let comm = Comm::for_address(place.ip());
+    let made = node.ia.csp_create(comm, place, &node.connect);
+    refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandleEvdCr);
+    let freed = node.evd(EvdFlags::CONNECTION_REQUEST);
+    freed.free().expect("nothing uses it");
+    let made = node.ia.csp_create(comm, place, &freed);
+    refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandleEvdCr);
+    // Neither of them listens now.
+    listen(&node, place).free().expect("live");
+    node.finish();
+}
+
+fn its_dispatcher_is_in_use_until_it_is_freed() {
+    let node = Node::new();
+    let csp = listen(&node, place(&node));
+    refused(node.requests.free(), ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
+    csp.free().expect("live");
+    node.requests.free().expect("nothing uses it");
+    node.finish();
+}
+
+fn a_query_says_what_it_was_made_with() {
+    let node = Node::new();
+    let place = place(&node);
+    let csp = listen(&node, place);
+    let param = csp.query().expect("live");
+    assert_eq!(param.comm, Comm::for_address(place.ip()));
+    assert_eq!((param.address, &param.evd), (place, &node.requests));
+    csp.free().expect("live");
+    refused(csp.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleCsp);
+    refused(csp.free(), ReturnType::InvalidHandle, Subtype::InvalidHandleCsp);
+    node.finish();
+}
+
+fn a_freed_one_hears_nothing_more() {
+    let node = Node::new();
+    let place = place(&node);
+    listen(&node, place).free().expect("live");
+    let client = ask(&node, place);
+    expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
+    assert_eq!(state(&client), EpState::Disconnected);
+    expect_no_event(&node.requests);
+    client.free().expect("live");
+    node.finish();
+}
+
+fn what_arrived_before_the_free_stays() {
+    let node = Node::new();
+    let place = place(&node);
+    let csp = listen(&node, place);
+    let client = ask(&node, place);
+    let arrival = expect_request(&node.requests);
+    csp.free().expect("live");
+    let server = node.ep();
+    arrival.request.accept(Some(&server), b"").expect("still valid");
+    expect_connection(&node.connect, &server, ConnectionEventKind::Established);
+    expect_connection(&node.connect, &client, ConnectionEventKind::Established);
+    exchange(&node, &client, &server);
+}
+
+fn a_graceful_close_waits_for_it() {
+    let node = Node::new();
+    let csp = listen(&node, place(&node));
+    let closed = node.ia.close(Close::Graceful).expect_err("the service point is left");
+    assert!(closed.is(ReturnType::InvalidState), "{closed}");
+    csp.query().expect("nothing has changed");
+    csp.free().expect("live");
+    node.finish();
+}
+
+fn connects_and_exchanges_messages() {
+    let node = Node::new();
+    let place = place(&node);
+    let csp = listen(&node, place);
+    let client = node.ep();
+    client.common_connect(place, Timeout::Infinite, b"hello there").expect("an attempt");
+    let arrival = expect_request(&node.requests);
+    assert_eq!(arrival.service_point, ServicePoint::Common(csp.id()));
+    assert_eq!(arrival.qualifier, u64::from(place.port()));
+    let request = arrival.request.query().expect("live");
+    assert_eq!(request.remote_address, node.address());
+    assert_eq!(request.private_data.get(..11), Some(&b"hello there"[..]));
+    assert_eq!(request.local_ep, None, "the consumer makes the endpoint");
+    let server = node.ep();
+    arrival.request.accept(Some(&server), b"and back").expect("an unconnected endpoint");
+    expect_connection(&node.connect, &server, ConnectionEventKind::Established);
+    let event = expect_connection(&node.connect, &client, ConnectionEventKind::Established);
+    assert_eq!(event.private_data.get(..8), Some(&b"and back"[..]));
+    assert_eq!(client.query().expect("live").remote_address, Some(node.address()));
+    exchange(&node, &client, &server);
+    exchange(&node, &server, &client);
+    // The service point takes more than one request.
+    let another = ask(&node, place);
+    assert_eq!(expect_request(&node.requests).service_point, ServicePoint::Common(csp.id()));
+    drop(another);
+}
+
+fn a_refusal_comes_back() {
+    let node = Node::new();
+    let place = place(&node);
+    let _csp = listen(&node, place);
+    let client = ask(&node, place);
+    expect_request(&node.requests).request.reject(b"rejected").expect("live");
+    let event = expect_connection(&node.connect, &client, ConnectionEventKind::PeerRejected);
+    assert_eq!(event.private_data.get(..8), Some(&b"rejected"[..]));
+    assert_eq!(state(&client), EpState::Disconnected);
+}
+
+fn arguments_are_checked_at_the_call() {
+    let node = Node::new();
+    let place = place(&node);
+    let _csp = listen(&node, place);
+    let client = node.ep();
+    let error = client.common_connect(place, Timeout::ZERO, b"").expect_err("no time at all");
+    assert!(error.is(ReturnType::InvalidParameter), "{error}");
+    let most = node.ia.provider_attributes().max_private_data_size as usize;
+    let error = client.common_connect(place, Timeout::Infinite, &vec![0; most + 1]);
+    let error = error.expect_err("too much private data");
+    assert!(error.is(ReturnType::InvalidParameter), "{error}");
+    assert_eq!(state(&client), EpState::Unconnected);
+    expect_no_event(&node.requests);
+}
+
+fn only_an_unconnected_endpoint_connects() {
+    let node = Node::new();
+    let place = place(&node);
+    let _csp = listen(&node, place);
+    let client = ask(&node, place);
+    let again = client.common_connect(place, Timeout::Infinite, b"");
+    let pending = Subtype::InvalidStateEpActconnpending;
+    refused(again, ReturnType::InvalidState, pending);
+    client.free().expect("an attempt may be given up");
+    let gone = client.common_connect(place, Timeout::Infinite, b"");
+    refused(gone, ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+}
+
+fn nobody_at_the_address_is_unreachable() {
+    if !takes_parameters() {
+        skip("which addresses have no host is known of an adapter inside the process only");
+    }
+    let node = Node::new();
+    let client = ask(&node, SocketAddr::new(fresh_address(), port()));
+    expect_connection(&node.connect, &client, ConnectionEventKind::Unreachable);
+    assert_eq!(state(&client), EpState::Disconnected);
+}

@@ -1,0 +1,216 @@
+//! Endpoints for datagrams (the InfiniBand extension of DAT 2.0).
+
+use dat_core::{
+    CompletionFlags, Connect, DatagramAddress, DatagramEvent, DatagramEventKind, DtoStatus,
+    Endpoint, EpAttributes, EpState, Event, Operation, PspMaker, ReturnType, Subtype, Timeout,
+};
+
+use crate::case::{cases, skip};
+use crate::check::refused;
+use crate::fixture::Node;
+use crate::wait::{arrived, expect_dto, expect_event, expect_no_event, expect_request, state};
+
+cases! {
+    "DAT 2.0, IB extension: dat_ib_post_send_ud, datagram endpoints":
+        both_sides_get_an_address_and_messages_carry_a_prefix,
+        one_endpoint_sends_to_many,
+        a_datagram_without_a_receive_is_lost,
+        a_receive_too_short_for_a_datagram_ends_with_a_length_error,
+        a_refusal_and_a_missing_listener_are_told,
+        the_two_services_do_not_mix;
+    "DAT 2.0, IB extension: dat_ib_ud_ah_free, dat_ib_ud_cm_free": an_address_keeps_nothing_in_use;
+}
+
+const NONE: CompletionFlags = CompletionFlags::empty();
+const PREFIX: usize = DatagramAddress::PREFIX as usize;
+
+fn datagram_endpoint(node: &Node) -> Endpoint {
+    if !node.ia.provider_attributes().datagrams_supported {
+        skip("the provider has no datagrams");
+    }
+    let service_type = EpAttributes::SERVICE_DATAGRAM;
+    let attributes = EpAttributes { service_type, ..node.ia.default_ep_attributes().clone() };
+    node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint for datagrams")
+}
+
+fn expect_established(node: &Node, eps: &[&Endpoint]) -> DatagramEvent {
+    match expect_event(&node.connect, eps) {
+        Event::Datagram(event) if event.kind == DatagramEventKind::Established => event,
+        other => panic!("an address for one of {eps:?} expected: {other:?}"),
+    }
+}
+
+fn expect_datagram(node: &Node, ep: &Endpoint, kind: DatagramEventKind) -> DatagramEvent {
+    match expect_event(&node.connect, &[ep]) {
+        Event::Datagram(event) if event.kind == kind && event.ep == ep.id() => event,
+        other => panic!("{kind:?} of {ep:?} expected: {other:?}"),
+    }
+}
+
+/// Connects two datagram endpoints and returns the address of the server and of the client, as the
+/// other side received them.
+fn resolve(
+    node: &Node,
+    client: &Endpoint,
+    server: &Endpoint,
+) -> (DatagramAddress, DatagramAddress) {
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    let connect = Connect::to(node.address(), psp.qualifier()).private_data(b"ask");
+    client.connect(&connect).expect("an attempt");
+    let arrival = expect_request(&node.requests);
+    assert!(arrival.datagram);
+    arrived(&arrival.request.query().expect("live").private_data, b"ask");
+    arrival.request.accept(Some(server), b"answer").expect("carries datagrams");
+    psp.free().expect("live");
+    // Each side gets its event as soon as it has the address of the other.
+    let mut told = [(); 2].map(|()| expect_established(node, &[client, server]));
+    told.sort_by_key(|event| event.passive);
+    let [active, passive] = told;
+    assert!(passive.passive, "the side that answered");
+    assert_eq!(passive.ep, server.id());
+    // By the data of the request a server tells which endpoint of the peer the address is of.
+    arrived(&passive.private_data, b"ask");
+    assert!(!active.passive, "the side that asked");
+    assert_eq!(active.ep, client.id());
+    arrived(&active.private_data, b"answer");
+    (active.remote.expect("an address"), passive.remote.expect("an address"))
+}
+
+fn both_sides_get_an_address_and_messages_carry_a_prefix() {
+    let node = Node::new();
+    let (client, server) = (datagram_endpoint(&node), datagram_endpoint(&node));
+    let (to_server, to_client) = resolve(&node, &client, &server);
+    assert_eq!(to_server.address(), node.address());
+    assert_ne!(to_server, to_client);
+    assert_ne!(format!("{to_server:?}"), format!("{to_client:?}"), "logs tell them apart");
+    assert_eq!((state(&client), state(&server)), (EpState::Unconnected, EpState::Unconnected));
+    let buffer = node.buffer(256);
+    for (from, to, address, text) in
+        [(&client, &server, &to_server, b"there"), (&server, &client, &to_client, b"back!")]
+    {
+        buffer.fill(0, text);
+        buffer.fill(100, &[0xff; 80]);
+        to.post_recv(&[buffer.piece(100, PREFIX + 10)], 1, NONE).expect("posted");
+        from.post_send_datagram(&[buffer.piece(0, 5)], address, 2, NONE).expect("posted");
+        let sent = expect_dto(&node.request, &[from, to]);
+        assert_eq!((sent.cookie, sent.status, sent.ep), (2, DtoStatus::Success, from.id()));
+        assert_eq!((sent.operation, sent.length), (Operation::SendDatagram, 5));
+        let got = expect_dto(&node.recv, &[from, to]);
+        assert_eq!((got.cookie, got.status, got.ep), (1, DtoStatus::Success, to.id()));
+        assert_eq!(got.operation, Operation::ReceiveDatagram);
+        assert_eq!(got.length, (PREFIX + 5) as u64);
+        assert_eq!(buffer.bytes(100 + PREFIX, 5), text);
+        assert_eq!(buffer.bytes(105 + PREFIX, 5), [0xff; 5], "beyond the message");
+    }
+}
+
+fn one_endpoint_sends_to_many() {
+    let node = Node::new();
+    let client = datagram_endpoint(&node);
+    let servers: Vec<Endpoint> = (0..5).map(|_| datagram_endpoint(&node)).collect();
+    let addresses: Vec<DatagramAddress> =
+        servers.iter().map(|server| resolve(&node, &client, server).0).collect();
+    let buffer = node.buffer(1024);
+    for (number, (server, address)) in servers.iter().zip(&addresses).enumerate() {
+        buffer.fill(0, &[number as u8; 8]);
+        server.post_recv(&[buffer.piece(100, PREFIX + 8)], number as u64, NONE).expect("posted");
+        client.post_send_datagram(&[buffer.piece(0, 8)], address, 0, NONE).expect("posted");
+        let got = expect_dto(&node.recv, &[server]);
+        assert_eq!((got.cookie, got.ep), (number as u64, server.id()));
+        assert_eq!(buffer.bytes(100 + PREFIX, 8), [number as u8; 8]);
+    }
+}
+
+fn a_datagram_without_a_receive_is_lost() {
+    let node = Node::new();
+    let (client, server) = (datagram_endpoint(&node), datagram_endpoint(&node));
+    let (address, _) = resolve(&node, &client, &server);
+    let buffer = node.buffer(128);
+    client.post_send_datagram(&[buffer.piece(0, 8)], &address, 7, NONE).expect("posted");
+    assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::Success);
+    server.post_recv(&[buffer.piece(64, PREFIX + 8)], 8, NONE).expect("posted");
+    expect_no_event(&node.recv);
+    server.free().expect("nothing decides over it");
+    client.post_send_datagram(&[buffer.piece(0, 8)], &address, 9, NONE).expect("posted");
+    assert_eq!(expect_dto(&node.request, &[&client]).cookie, 9, "to a freed endpoint");
+}
+
+fn a_receive_too_short_for_a_datagram_ends_with_a_length_error() {
+    let node = Node::new();
+    let (client, server) = (datagram_endpoint(&node), datagram_endpoint(&node));
+    let (address, _) = resolve(&node, &client, &server);
+    let buffer = node.buffer(128);
+    server.post_recv(&[buffer.piece(64, PREFIX + 7)], 1, NONE).expect("posted");
+    server.post_recv(&[buffer.piece(64, PREFIX + 8)], 2, NONE).expect("posted");
+    for _ in 0..2 {
+        client.post_send_datagram(&[buffer.piece(0, 8)], &address, 3, NONE).expect("posted");
+        assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::Success);
+    }
+    let short = expect_dto(&node.recv, &[&server]);
+    assert_eq!((short.cookie, short.status), (1, DtoStatus::LocalLength));
+    let next = expect_dto(&node.recv, &[&server]);
+    assert_eq!((next.cookie, next.status), (2, DtoStatus::Success));
+}
+
+fn a_refusal_and_a_missing_listener_are_told() {
+    let node = Node::new();
+    let client = datagram_endpoint(&node);
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    let connect = Connect::to(node.address(), psp.qualifier());
+    client.connect(&connect).expect("an attempt");
+    expect_request(&node.requests).request.reject(b"no").expect("live");
+    let event = expect_datagram(&node, &client, DatagramEventKind::Rejected);
+    arrived(&event.private_data, b"no");
+
+    let short = Connect { timeout: Timeout::from_micros(2_000), ..connect.clone() };
+    client.connect(&short).expect("an attempt");
+    let ignored = expect_request(&node.requests);
+    expect_datagram(&node, &client, DatagramEventKind::Error);
+    drop(ignored);
+    expect_no_event(&node.connect);
+
+    psp.free().expect("live");
+    client.connect(&connect).expect("an attempt");
+    expect_datagram(&node, &client, DatagramEventKind::Error);
+}
+
+fn the_two_services_do_not_mix() {
+    let node = Node::new();
+    let (datagrams, connection) = (datagram_endpoint(&node), node.ep());
+    let other = datagram_endpoint(&node);
+    let (address, _) = resolve(&node, &datagrams, &other);
+    let state = ReturnType::InvalidState;
+    let buffer = node.buffer(8);
+    let piece = [buffer.piece(0, 8)];
+    refused(
+        connection.post_send_datagram(&piece, &address, 0, NONE),
+        state,
+        Subtype::InvalidStateEpNotready,
+    );
+    refused(datagrams.post_send(&piece, 0, NONE), state, Subtype::InvalidStateEpUnconnected);
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    datagrams.connect(&Connect::to(node.address(), psp.qualifier())).expect("an attempt");
+    let arrival = expect_request(&node.requests);
+    refused(arrival.request.accept(Some(&connection), b""), state, Subtype::InvalidStateEpNotready);
+    arrival.request.accept(Some(&other), b"").expect("the request still waits");
+}
+
+fn an_address_keeps_nothing_in_use() {
+    let node = Node::new();
+    let (client, server) = (datagram_endpoint(&node), datagram_endpoint(&node));
+    let (to_server, to_client) = resolve(&node, &client, &server);
+    let kept = to_server.clone();
+    drop(to_server);
+    let buffer = node.buffer(8);
+    let piece = [buffer.piece(0, 8)];
+    client.post_send_datagram(&piece, &kept, 1, NONE).expect("a clone is an address too");
+    assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::Success);
+    server.free().expect("held by no address");
+    // The receiver is gone: the datagram is lost, and the sender cannot know.
+    client.post_send_datagram(&piece, &kept, 2, NONE).expect("posted");
+    assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::Success);
+    client.free().expect("held by no address");
+    buffer.lmr.free().expect("unused");
+    node.finish();
+    drop((kept, to_client));
+}

@@ -1,0 +1,576 @@
+//! Posting data transfer operations, and their completions.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::case::cases;
+use crate::ep_states::{STATES, ep_in_state};
+use crate::{
+    Background, Buffer, Node, drain, expect_connection, expect_connections, expect_dto,
+    expect_no_event, link, refused, state, until,
+};
+use dat_core::{
+    Close, CompletionFlags, ConnectionEventKind, DtoStatus, EpState, Event, LmrTriplet, Memory,
+    MemorySource, Operation, Privileges, ReturnType, RmrTriplet, Subtype,
+};
+
+cases! {
+    "dat_ep_post_recv(3DAT)":
+        a_message_fills_the_segments_of_the_receive_in_order,
+        a_receive_that_is_too_short_fails_and_so_does_the_send;
+    "dat_ep_post_send(3DAT)":
+        a_message_may_be_empty,
+        messages_keep_their_order_and_cookies_need_not_be_unique,
+        sends_wait_for_receives_and_what_follows_waits_behind_them,
+        an_error_is_never_suppressed,
+        many_threads_post_on_one_endpoint_and_nothing_is_lost;
+    "dat_ep_post_send(3DAT), dat_ep_post_recv(3DAT), dat_ep_post_rdma_write(3DAT), dat_ep_post_rdma_read(3DAT)":
+        a_segment_of_no_bytes_is_empty_whatever_it_names,
+        every_state_takes_the_posts_that_the_pages_say,
+        flags_need_the_operation_and_the_endpoint_to_have_them,
+        wrong_segments_are_refused_by_the_call_and_nothing_is_posted;
+    "dat_ep_post_send(3DAT), dat_ep_post_recv(3DAT), dat_ep_post_rdma_write(3DAT)":
+        a_segment_of_no_bytes_alone_is_empty_whatever_it_names;
+    "dat_ep_post_send(3DAT), dat_ep_post_recv(3DAT)":
+        a_segment_of_no_bytes_counts_as_a_segment,
+        as_many_as_the_endpoint_was_made_for_and_dequeued_completions_make_room,
+        unsignalled_posts_are_possible_where_the_endpoint_says_so;
+    "dat_ep_post_send(3DAT), dat_ep_post_rdma_write(3DAT), dat_ep_post_rdma_read(3DAT)":
+        a_suppressed_success_is_silent_and_makes_room;
+    "dat_ep_post_rdma_write(3DAT), dat_ep_post_rdma_read(3DAT)":
+        rdma_needs_a_target_that_is_long_enough,
+        rdma_moves_bytes_without_the_other_side_noticing,
+        what_only_the_peer_can_see_comes_as_a_status_and_breaks_the_connection;
+    "dat_ep_post_rdma_read(3DAT)":
+        an_endpoint_made_for_no_rdma_reads_posts_none;
+}
+
+const NONE: CompletionFlags = CompletionFlags::empty();
+
+fn a_message_fills_the_segments_of_the_receive_in_order() {
+    let node = Node::new();
+    let (client, server) = node.pair();
+    let (source, target) = (node.buffer(64), node.buffer(64));
+    source.fill(0, b"abcdefghij");
+    let from = [source.piece(0, 3), source.piece(3, 0), source.piece(3, 7)];
+    let to = [target.piece(0, 4), target.piece(20, 4), target.piece(40, 4), target.piece(60, 4)];
+    server.post_recv(&to, 1, NONE).expect("connected");
+    client.post_send(&from, 2, NONE).expect("connected");
+    let received = expect_dto(&node.recv, &[&client, &server]);
+    assert_eq!((received.operation, received.length), (Operation::Receive, 10));
+    assert_eq!(expect_dto(&node.request, &[&client]).length, 10);
+    assert_eq!(target.bytes(0, 4), b"abcd");
+    assert_eq!(target.bytes(20, 4), b"efgh");
+    assert_eq!(target.bytes(40, 4), b"ij\0\0", "partially filled");
+    assert_eq!(target.bytes(60, 4), [0; 4], "not filled at all");
+}
+
+fn a_message_may_be_empty() {
+    let node = Node::new();
+    let (client, server) = node.pair();
+    let memory = node.buffer(8);
+    for iov in [&[][..], &[memory.piece(0, 8)]] {
+        server.post_recv(iov, 1, NONE).expect("connected");
+        client.post_send(&[], 2, NONE).expect("connected");
+        let received = expect_dto(&node.recv, &[&client, &server]);
+        assert_eq!((received.status, received.length), (DtoStatus::Success, 0));
+        assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::Success);
+    }
+}
+
+/// Segments of length 0 with the leftovers that programs pass: a context that never existed, one of
+/// a freed region, one of another zone, and invalid addresses.
+fn empty_segments(node: &Node, piece: LmrTriplet) -> Vec<LmrTriplet> {
+    let freed = node.buffer(8);
+    let stale = freed.piece(0, 0);
+    freed.lmr.free().expect("not bound");
+    let other = node.ia.pz_create().expect("made");
+    let elsewhere = Buffer::new(&node.ia, &other, 8).piece(0, 0);
+    let made_up = LmrTriplet { length: 0, context: 0xdead_beef, ..piece };
+    let outside = LmrTriplet { length: 0, address: u64::MAX, ..piece };
+    let unset = LmrTriplet { length: 0, address: 0, context: 0 };
+    vec![stale, elsewhere, made_up, outside, unset]
+}
+
+fn a_segment_of_no_bytes_is_empty_whatever_it_names() {
+    let node = Node::new();
+    let (client, server) = node.pair();
+    let (near, far) = (node.buffer(64), node.buffer(64));
+    let watched = [&client, &server];
+    for empty in empty_segments(&node, near.piece(0, 8)) {
+        near.fill(0, b"abcdefgh");
+        far.fill(0, &[0; 64]);
+        let from = [near.piece(0, 3), empty, near.piece(3, 5)];
+        let into = [empty, far.piece(0, 4), far.piece(8, 4)];
+        server.post_recv(&into, 1, NONE).expect("connected");
+        client.post_send(&from, 2, NONE).expect("connected");
+        let received = expect_dto(&node.recv, &watched);
+        assert_eq!((received.status, received.length), (DtoStatus::Success, 8), "{empty:?}");
+        assert_eq!(expect_dto(&node.request, &watched).status, DtoStatus::Success);
+        assert_eq!((far.bytes(0, 4), far.bytes(8, 4)), (b"abcd".to_vec(), b"efgh".to_vec()));
+        client.post_rdma_write(&from, 3, far.remote(16, 8), NONE).expect("connected");
+        let written = expect_dto(&node.request, &watched);
+        assert_eq!((written.cookie, written.status), (3, DtoStatus::Success), "{empty:?}");
+        assert_eq!(far.bytes(16, 8), b"abcdefgh");
+        let into = [near.piece(16, 4), empty, near.piece(24, 4)];
+        client.post_rdma_read(&into, 4, far.remote(16, 8), NONE).expect("connected");
+        let read = expect_dto(&node.request, &watched);
+        assert_eq!((read.cookie, read.status), (4, DtoStatus::Success), "{empty:?}");
+        assert_eq!((near.bytes(16, 4), near.bytes(24, 4)), (b"abcd".to_vec(), b"efgh".to_vec()));
+    }
+}
+
+fn a_segment_of_no_bytes_alone_is_empty_whatever_it_names() {
+    let node = Node::new();
+    let (client, server) = node.pair();
+    let (near, far) = (node.buffer(8), node.buffer(8));
+    let watched = [&client, &server];
+    for empty in empty_segments(&node, near.piece(0, 8)) {
+        server.post_recv(&[empty], 1, NONE).expect("connected");
+        client.post_send(&[empty], 2, NONE).expect("connected");
+        let received = expect_dto(&node.recv, &watched);
+        assert_eq!((received.status, received.length), (DtoStatus::Success, 0), "{empty:?}");
+        assert_eq!(expect_dto(&node.request, &watched).status, DtoStatus::Success);
+        client.post_rdma_write(&[empty], 3, far.remote(0, 8), NONE).expect("connected");
+        let written = expect_dto(&node.request, &watched);
+        assert_eq!((written.cookie, written.status), (3, DtoStatus::Success), "{empty:?}");
+    }
+}
+
+fn a_segment_of_no_bytes_counts_as_a_segment() {
+    let node = Node::new();
+    let (client, server) = node.pair();
+    let memory = node.buffer(8);
+    let most = client.query().expect("live").attributes;
+    let iov = |count: u32| vec![memory.piece(0, 0); count as usize + 1];
+    let (parameter, argument) = (ReturnType::InvalidParameter, Subtype::InvalidArg2);
+    refused(client.post_send(&iov(most.max_request_iov), 1, NONE), parameter, argument);
+    refused(server.post_recv(&iov(most.max_recv_iov), 1, NONE), parameter, argument);
+}
+
+fn messages_keep_their_order_and_cookies_need_not_be_unique() {
+    let node = Node::new();
+    let (client, server) = node.pair();
+    let memory = node.buffer(128);
+    for at in 0..50 {
+        memory.fill(at, &[at as u8]);
+        server.post_recv(&[memory.piece(64 + at, 1)], 7, NONE).expect("connected");
+    }
+    for at in 0..50 {
+        client.post_send(&[memory.piece(at, 1)], u64::MAX, NONE).expect("connected");
+    }
+    for _ in 0..50 {
+        assert_eq!(expect_dto(&node.recv, &[&client, &server]).cookie, 7);
+        assert_eq!(expect_dto(&node.request, &[&client, &server]).cookie, u64::MAX);
+    }
+    assert_eq!(memory.bytes(64, 50), (0..50).collect::<Vec<u8>>());
+}
+
+fn sends_wait_for_receives_and_what_follows_waits_behind_them() {
+    let node = Node::new();
+    let (client, server) = node.pair();
+    let memory = node.buffer(64);
+    memory.fill(0, b"late");
+    client.post_send(&[memory.piece(0, 4)], 1, NONE).expect("connected");
+    client
+        .post_rdma_write(&[memory.piece(0, 4)], 2, memory.remote(32, 4), NONE)
+        .expect("connected");
+    expect_no_event(&node.request);
+    assert_eq!(memory.bytes(32, 4), [0; 4], "requests start in their order");
+    assert!(!client.status().expect("live").request_idle);
+    server.post_recv(&[memory.piece(16, 4)], 3, NONE).expect("connected");
+    for (cookie, operation) in [(1, Operation::Send), (2, Operation::RdmaWrite)] {
+        let completion = expect_dto(&node.request, &[&client, &server]);
+        assert_eq!((completion.cookie, completion.operation), (cookie, operation));
+    }
+    assert_eq!((memory.bytes(16, 4), memory.bytes(32, 4)), (b"late".to_vec(), b"late".to_vec()));
+    assert!(client.status().expect("live").request_idle);
+}
+
+/// Whether the pages allow posting receives, and requests, in a state.
+fn takes(wanted: EpState) -> (bool, bool) {
+    let requests = matches!(wanted, EpState::Connected | EpState::Disconnected);
+    (!wanted.is_unconfigured(), requests)
+}
+
+fn every_state_takes_the_posts_that_the_pages_say() {
+    for wanted in STATES {
+        let node = Node::new();
+        let staged = ep_in_state(&node, wanted);
+        let ep = &staged.ep;
+        let memory = node.buffer(16);
+        let (local, remote) = ([memory.piece(0, 8)], memory.remote(8, 8));
+        drain(&node.request);
+        let (receives, requests) = takes(wanted);
+        let received = ep.post_recv(&local, 1, NONE);
+        if receives {
+            received.unwrap_or_else(|error| panic!("a receive in {wanted}: {error}"));
+        } else {
+            refused(received, ReturnType::InvalidState, wanted.invalid_state());
+        }
+        if wanted == EpState::Disconnected {
+            let completion = expect_dto(&node.recv, &[ep]);
+            assert_eq!((completion.cookie, completion.status), (1, DtoStatus::Flushed));
+        }
+        let posts = [
+            ep.post_rdma_write(&local, 2, remote, NONE),
+            ep.post_rdma_read(&local, 3, remote, NONE),
+            ep.post_send(&[], 4, NONE),
+        ];
+        for (cookie, posted) in (2..).zip(posts) {
+            if !requests {
+                let error = refused(posted, ReturnType::InvalidState, wanted.invalid_state());
+                assert!(error.reason().contains(wanted.name()), "{error}");
+                continue;
+            }
+            posted.unwrap_or_else(|error| panic!("a request in {wanted}: {error}"));
+            if wanted == EpState::Disconnected {
+                let completion = expect_dto(&node.request, &[ep]);
+                assert_eq!((completion.cookie, completion.status), (cookie, DtoStatus::Flushed));
+            }
+        }
+        assert_eq!(state(ep), wanted, "posts don't change the state");
+    }
+}
+
+fn as_many_as_the_endpoint_was_made_for_and_dequeued_completions_make_room() {
+    let node = Node::new();
+    let mut attributes = node.ia.default_ep_attributes().clone();
+    (attributes.max_request_dtos, attributes.max_recv_dtos) = (3, 2);
+    let spec = node.spec().attributes(&attributes);
+    let client = node.ia.ep_create(&spec).expect("made");
+    let server = node.ep();
+    link(&node, &client, &node, &server);
+    let (insufficient, credits) = (ReturnType::InsufficientResources, Subtype::ResourceCredits);
+    for cookie in 0..3 {
+        client.post_send(&[], cookie, NONE).expect("within the limit");
+    }
+    refused(client.post_send(&[], 3, NONE), insufficient, credits);
+    for cookie in 0..2 {
+        client.post_recv(&[], cookie, NONE).expect("within the limit");
+    }
+    refused(client.post_recv(&[], 3, NONE), insufficient, credits);
+    for _ in 0..3 {
+        server.post_recv(&[], 0, NONE).expect("within the limit");
+    }
+    let completion = expect_dto(&node.request, &[&client]);
+    assert_eq!((completion.cookie, completion.status), (0, DtoStatus::Success));
+    client.post_send(&[], 3, NONE).expect("within the limit again");
+    client.disconnect(Close::Abrupt).expect("connected");
+    expect_connection(&node.connect, &client, ConnectionEventKind::Disconnected);
+    drain(&node.recv);
+    client.post_recv(&[], 4, NONE).expect("within the limit again");
+}
+
+fn a_suppressed_success_is_silent_and_makes_room() {
+    let node = Node::new();
+    let mut attributes = node.ia.default_ep_attributes().clone();
+    attributes.max_request_dtos = 2;
+    let client = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("made");
+    let server = node.ep();
+    link(&node, &client, &node, &server);
+    let memory = node.buffer(16);
+    for _ in 0..10 {
+        server.post_recv(&[], 0, NONE).expect("connected");
+        client.post_send(&[], 1, CompletionFlags::SUPPRESS).expect("within the limit");
+        assert_eq!(expect_dto(&node.recv, &[&server]).status, DtoStatus::Success);
+        let (local, remote) = ([memory.piece(0, 8)], memory.remote(8, 8));
+        client
+            .post_rdma_write(&local, 2, remote, CompletionFlags::SUPPRESS)
+            .expect("within the limit");
+        client
+            .post_rdma_read(&local, 3, remote, CompletionFlags::SUPPRESS)
+            .expect("within the limit");
+    }
+    expect_no_event(&node.request);
+    assert!(client.status().expect("live").request_idle);
+}
+
+fn an_error_is_never_suppressed() {
+    for flush in [false, true] {
+        let node = Node::new();
+        let (client, server) = node.pair();
+        let memory = node.buffer(8);
+        if flush {
+            client.post_send(&[], 1, CompletionFlags::SUPPRESS).expect("connected");
+            client.disconnect(Close::Abrupt).expect("connected");
+        } else {
+            server.post_recv(&[], 0, NONE).expect("connected");
+            let local = [memory.piece(0, 8)];
+            client.post_send(&local, 1, CompletionFlags::SUPPRESS).expect("connected");
+        }
+        let completion = expect_dto(&node.request, &[&client, &server]);
+        assert_eq!(completion.cookie, 1);
+        let expected = if flush { DtoStatus::Flushed } else { DtoStatus::RemoteResponder };
+        assert_eq!(completion.status, expected);
+        until("the end", || state(&server) == EpState::Disconnected);
+    }
+}
+
+fn flags_need_the_operation_and_the_endpoint_to_have_them() {
+    let node = Node::new();
+    let (client, _server) = node.pair();
+    let memory = node.buffer(16);
+    let (local, remote) = ([memory.piece(0, 8)], memory.remote(8, 8));
+    let parameter = ReturnType::InvalidParameter;
+    let unsignalled = CompletionFlags::UNSIGNALLED;
+    refused(client.post_send(&[], 1, unsignalled), parameter, Subtype::InvalidArg5);
+    refused(client.post_recv(&[], 1, unsignalled), parameter, Subtype::InvalidArg5);
+    refused(
+        client.post_rdma_write(&local, 1, remote, unsignalled),
+        parameter,
+        Subtype::InvalidArg6,
+    );
+    refused(client.post_rdma_read(&local, 1, remote, unsignalled), parameter, Subtype::InvalidArg6);
+    for flags in [
+        CompletionFlags::SUPPRESS,
+        CompletionFlags::SOLICITED_WAIT,
+        CompletionFlags::BARRIER_FENCE,
+        CompletionFlags::from_bits_retain(0x100),
+    ] {
+        refused(client.post_recv(&[], 1, flags), parameter, Subtype::InvalidArg5);
+    }
+    let solicited = CompletionFlags::SOLICITED_WAIT;
+    refused(client.post_rdma_read(&local, 1, remote, solicited), parameter, Subtype::InvalidArg6);
+    for flags in [CompletionFlags::EVD_THRESHOLD, CompletionFlags::from_bits_retain(0x100)] {
+        refused(client.post_send(&[], 1, flags), parameter, Subtype::InvalidArg5);
+    }
+    for evd in [&node.recv, &node.request, &node.connect] {
+        expect_no_event(evd);
+    }
+    let allowed = CompletionFlags::SUPPRESS | solicited | CompletionFlags::BARRIER_FENCE;
+    client.post_send(&[], 1, allowed).expect("a send has all these");
+}
+
+fn wrong_segments_are_refused_by_the_call_and_nothing_is_posted() {
+    let node = Node::new();
+    let (client, server) = node.pair();
+    let memory = node.buffer(16);
+    let piece = memory.piece(0, 8);
+    let remote = memory.remote(8, 8);
+    type Post<'a> = (&'a dyn Fn(LmrTriplet) -> dat_core::Result<()>, Subtype, Subtype);
+    let posts: [Post<'_>; 4] = [
+        (&|it| client.post_send(&[it], 1, NONE), Subtype::ProtectionRead, Subtype::PrivilegesRead),
+        (
+            &|it| client.post_recv(&[it], 1, NONE),
+            Subtype::ProtectionWrite,
+            Subtype::PrivilegesWrite,
+        ),
+        (
+            &|it| client.post_rdma_write(&[it], 1, remote, NONE),
+            Subtype::ProtectionRead,
+            Subtype::PrivilegesRead,
+        ),
+        (
+            &|it| client.post_rdma_read(&[it], 1, remote, NONE),
+            Subtype::ProtectionWrite,
+            Subtype::PrivilegesWrite,
+        ),
+    ];
+    let other = node.ia.pz_create().expect("made");
+    let elsewhere = Buffer::new(&node.ia, &other, 8);
+    let block = Memory::zeroed(8).expect("memory");
+    let bare = node
+        .ia
+        .lmr_create(MemorySource::Memory(&block), &node.pz, Privileges::REMOTE)
+        .expect("registered");
+    for (post, protection, privileges) in posts {
+        for outside in [
+            LmrTriplet { length: 17, ..piece },
+            LmrTriplet { address: piece.address - 1, ..piece },
+            LmrTriplet { address: piece.address + 9, ..piece },
+            LmrTriplet { address: u64::MAX, ..piece },
+            LmrTriplet { length: u64::MAX, ..piece },
+        ] {
+            refused(post(outside), ReturnType::InvalidParameter, Subtype::InvalidArg3);
+        }
+        let foreign = elsewhere.piece(0, 8);
+        refused(post(foreign), ReturnType::ProtectionViolation, protection);
+        let without = bare.triplet(0, 8).expect("inside");
+        refused(post(without), ReturnType::PrivilegesViolation, privileges);
+        let unknown = LmrTriplet { context: 0xdead_beef, ..piece };
+        refused(post(unknown), ReturnType::PrivilegesViolation, privileges);
+    }
+    assert!(client.status().expect("live").recv_idle);
+    assert!(state(&server).is_connected());
+    for evd in [&node.recv, &node.request, &node.connect] {
+        expect_no_event(evd);
+    }
+}
+
+fn rdma_needs_a_target_that_is_long_enough() {
+    let node = Node::new();
+    let (client, _server) = node.pair();
+    let memory = node.buffer(32);
+    let (length, none) = (ReturnType::LengthError, Subtype::NoSubtype);
+    let write = |local, remote| {
+        client.post_rdma_write(&[memory.piece(0, local)], 1, memory.remote(16, remote), NONE)
+    };
+    let read = |local, remote| {
+        client.post_rdma_read(&[memory.piece(0, local)], 1, memory.remote(16, remote), NONE)
+    };
+    refused(write(8, 7), length, none);
+    refused(read(7, 8), length, none);
+    expect_no_event(&node.request);
+    for posted in [write(7, 8), write(8, 8), read(8, 7), read(8, 8)] {
+        posted.expect("long enough");
+        assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::Success);
+    }
+}
+
+fn rdma_moves_bytes_without_the_other_side_noticing() {
+    let node = Node::new();
+    let (client, server) = node.pair();
+    let (near, far) = (node.buffer(64), node.buffer(64));
+    near.fill(0, b"0123456789");
+    let segments = [near.piece(0, 4), near.piece(4, 6)];
+    client.post_rdma_write(&segments, 1, far.remote(7, 20), NONE).expect("connected");
+    let completion = expect_dto(&node.request, &[&client]);
+    assert_eq!((completion.operation, completion.length), (Operation::RdmaWrite, 10));
+    assert_eq!(far.bytes(6, 12), b"\x000123456789\0");
+    let segments = [near.piece(40, 3), near.piece(50, 10)];
+    client.post_rdma_read(&segments, 2, far.remote(7, 10), NONE).expect("connected");
+    let completion = expect_dto(&node.request, &[&client]);
+    assert_eq!((completion.operation, completion.length), (Operation::RdmaRead, 10));
+    assert_eq!((near.bytes(40, 3), near.bytes(50, 8)), (b"012".to_vec(), b"3456789\0".to_vec()));
+    expect_no_event(&node.recv);
+    assert!(server.status().expect("live").recv_idle);
+}
+
+fn what_only_the_peer_can_see_comes_as_a_status_and_breaks_the_connection() {
+    let node = Node::new();
+    let far = node.buffer(16);
+    let other = node.ia.pz_create().expect("made");
+    let elsewhere = Buffer::new(&node.ia, &other, 16);
+    let block = Memory::zeroed(16).expect("memory");
+    let register = |privileges| {
+        node.ia.lmr_create(MemorySource::Memory(&block), &node.pz, privileges).expect("registered")
+    };
+    let (readable, writable) =
+        (register(Privileges::REMOTE_READ), register(Privileges::REMOTE_WRITE));
+    let good = far.remote(0, 8);
+    let both: [RmrTriplet; 4] = [
+        RmrTriplet { context: 0xdead_beef, ..good },
+        RmrTriplet { address: good.address - 1, ..good },
+        RmrTriplet { address: good.address + 9, ..good },
+        elsewhere.remote(0, 8),
+    ];
+    let reads = both.into_iter().chain([writable.remote_triplet(0, 8).expect("inside")]);
+    let writes = both.into_iter().chain([readable.remote_triplet(0, 8).expect("inside")]);
+    let attempts = reads.map(|it| (true, it)).chain(writes.map(|it| (false, it)));
+    for (is_read, remote) in attempts {
+        let (client, server) = node.pair();
+        let near = node.buffer(8);
+        near.fill(0, b"as it is");
+        client.post_recv(&[], 5, NONE).expect("connected");
+        let local = [near.piece(0, 8)];
+        if is_read {
+            client.post_rdma_read(&local, 1, remote, NONE).expect("only the peer can see it");
+        } else {
+            client.post_rdma_write(&local, 1, remote, NONE).expect("only the peer can see it");
+        }
+        let completion = expect_dto(&node.request, &[&client, &server]);
+        assert_eq!((completion.cookie, completion.status), (1, DtoStatus::RemoteAccess));
+        expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Broken);
+        let completion = expect_dto(&node.recv, &[&client]);
+        assert_eq!((completion.cookie, completion.status), (5, DtoStatus::Flushed));
+        assert_eq!(near.bytes(0, 8), b"as it is");
+        for ep in [client, server] {
+            ep.free().expect("disconnected");
+        }
+    }
+    assert_eq!(block.to_vec(0, 16).expect("inside"), [0; 16]);
+    assert_eq!((far.bytes(0, 16), elsewhere.bytes(0, 16)), (vec![0; 16], vec![0; 16]));
+}
+
+fn an_endpoint_made_for_no_rdma_reads_posts_none() {
+    let node = Node::new();
+    let mut attributes = node.ia.default_ep_attributes().clone();
+    attributes.max_rdma_read_out = 0;
+    let client = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("made");
+    let server = node.ep();
+    link(&node, &client, &node, &server);
+    let memory = node.buffer(16);
+    let posted = client.post_rdma_read(&[memory.piece(0, 8)], 1, memory.remote(8, 8), NONE);
+    assert_eq!(posted.expect_err("none").return_type(), ReturnType::InvalidParameter);
+    expect_no_event(&node.request);
+}
+
+fn a_receive_that_is_too_short_fails_and_so_does_the_send() {
+    let node = Node::new();
+    let (client, server) = node.pair();
+    let (source, target) = (node.buffer(8), node.buffer(8));
+    server.post_recv(&[target.piece(0, 7)], 1, NONE).expect("connected");
+    server.post_recv(&[target.piece(0, 8)], 2, NONE).expect("connected");
+    client.post_send(&[source.piece(0, 8)], 3, NONE).expect("connected");
+    let received = expect_dto(&node.recv, &[&client, &server]);
+    assert_eq!((received.cookie, received.status), (1, DtoStatus::LocalLength));
+    let flushed = expect_dto(&node.recv, &[&client, &server]);
+    assert_eq!((flushed.cookie, flushed.status), (2, DtoStatus::Flushed));
+    let sent = expect_dto(&node.request, &[&client, &server]);
+    assert_eq!((sent.cookie, sent.status), (3, DtoStatus::RemoteResponder));
+    expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Broken);
+}
+
+fn unsignalled_posts_are_possible_where_the_endpoint_says_so() {
+    let node = Node::new();
+    let mut attributes = node.ia.default_ep_attributes().clone();
+    attributes.recv_completion_flags = CompletionFlags::UNSIGNALLED;
+    attributes.request_completion_flags = CompletionFlags::UNSIGNALLED;
+    let spec = node.spec().attributes(&attributes);
+    let client = node.ia.ep_create(&spec).expect("made");
+    let server = node.ia.ep_create(&spec).expect("made");
+    link(&node, &client, &node, &server);
+    for flags in [NONE, CompletionFlags::UNSIGNALLED] {
+        server.post_recv(&[], 1, flags).expect("has the flag");
+        client.post_send(&[], 2, flags).expect("has the flag");
+        // The completion is queued in either case; the flag decides whether it wakes a waiter.
+        for (evd, cookie) in [(&node.recv, 1), (&node.request, 2)] {
+            let events = drain(evd);
+            assert!(matches!(events[..], [Event::Dto(it)] if it.cookie == cookie), "{events:?}");
+        }
+    }
+}
+
+fn many_threads_post_on_one_endpoint_and_nothing_is_lost() {
+    const EACH: u64 = 500;
+    let node = Node::new();
+    let (client, server) = node.pair();
+    let memory = node.buffer(8);
+    let sent = Arc::new(AtomicU64::new(0));
+    let senders = [0, 1, 2].map(|thread| {
+        let (client, request, sent) = (client.clone(), node.request.clone(), Arc::clone(&sent));
+        Background::run(move || {
+            for number in 0..EACH {
+                let cookie = thread * EACH + number;
+                until("the queue has space", || {
+                    client.post_send(&[], cookie, NONE).is_ok() || {
+                        for event in drain(&request) {
+                            assert!(
+                                matches!(event, Event::Dto(it) if it.status == DtoStatus::Success)
+                            );
+                            sent.fetch_add(1, Ordering::Relaxed);
+                        }
+                        false
+                    }
+                });
+            }
+        })
+    });
+    let piece = memory.piece(0, 8);
+    for cookie in 0..3 * EACH {
+        server.post_recv(&[piece], cookie, NONE).expect("within the limit");
+        let received = expect_dto(&node.recv, &[&client, &server]);
+        assert_eq!((received.cookie, received.status), (cookie, DtoStatus::Success));
+    }
+    for sender in senders {
+        sender.join();
+    }
+    // A message may arrive before the completion of its send.
+    for _ in sent.load(Ordering::Relaxed)..3 * EACH {
+        assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::Success);
+    }
+    assert!(client.status().expect("live").request_idle);
+    expect_no_event(&node.request);
+    expect_no_event(&node.connect);
+}

@@ -1,0 +1,196 @@
+//! Creating an endpoint with any combination of dispatchers (dat_ep_create(3DAT)).
+
+use crate::case::cases;
+use crate::{Node, expect_dto, expect_no_event, link, refused, state, until};
+use dat_core::{DtoStatus, Endpoint, EpSpec, EpState, EvdFlags, Operation, ReturnType, Subtype};
+
+cases! {
+    "dat_ep_create(3DAT)":
+        a_new_endpoint_belongs_to_its_adapter_and_zone_and_is_unconnected,
+        each_dispatcher_is_optional_and_the_query_tells_which_there_are,
+        one_dispatcher_can_serve_all_three_uses,
+        an_endpoint_keeps_its_dispatchers_and_zone_in_use_until_it_is_freed,
+        as_many_endpoints_as_the_adapter_has_and_freeing_one_makes_room,
+        a_failure_takes_nothing_from_the_limit,
+        without_any_dispatcher_an_endpoint_connects_and_moves_data,
+        with_a_receive_dispatcher_only_it_connects_and_moves_data,
+        with_a_request_dispatcher_only_it_connects_and_moves_data,
+        without_a_connection_dispatcher_it_connects_and_moves_data,
+        with_a_connection_dispatcher_only_it_connects_and_moves_data,
+        without_a_request_dispatcher_it_connects_and_moves_data,
+        without_a_receive_dispatcher_it_connects_and_moves_data,
+        with_all_dispatchers_it_connects_and_moves_data;
+}
+
+fn a_new_endpoint_belongs_to_its_adapter_and_zone_and_is_unconnected() {
+    let node = Node::new();
+    let ep = node.ep();
+    let param = ep.query().expect("a live endpoint");
+    assert_eq!(ep.adapter(), node.ia);
+    assert_eq!(param.pz.as_ref(), Some(&node.pz));
+    assert_eq!(param.state, EpState::Unconnected);
+    assert_eq!(param.local_address, node.address());
+    assert_eq!((param.remote_address, param.remote_port), (None, None));
+    assert_eq!(param.srq, None);
+    let status = ep.status().expect("a live endpoint");
+    assert_eq!(status.state, EpState::Unconnected);
+    assert!(status.recv_idle && status.request_idle);
+    refused(node.pz.free(), ReturnType::InvalidState, Subtype::InvalidStatePzInUse);
+    ep.free().expect("unconnected");
+    node.finish();
+}
+
+/// Makes the eight combinations of the three optional dispatchers.
+fn spec_with(node: &Node, mask: u32) -> EpSpec {
+    let mut spec = EpSpec::new(&node.pz);
+    if mask & 1 != 0 {
+        spec = spec.recv_evd(&node.recv);
+    }
+    if mask & 2 != 0 {
+        spec = spec.request_evd(&node.request);
+    }
+    if mask & 4 != 0 {
+        spec = spec.connect_evd(&node.connect);
+    }
+    spec
+}
+
+fn each_dispatcher_is_optional_and_the_query_tells_which_there_are() {
+    let node = Node::new();
+    for mask in 0..8 {
+        let ep = node.ia.ep_create(&spec_with(&node, mask)).expect("absence is allowed");
+        let param = ep.query().expect("a live endpoint");
+        assert_eq!(param.recv_evd.as_ref(), (mask & 1 != 0).then_some(&node.recv));
+        assert_eq!(param.request_evd.as_ref(), (mask & 2 != 0).then_some(&node.request));
+        assert_eq!(param.connect_evd.as_ref(), (mask & 4 != 0).then_some(&node.connect));
+        ep.free().expect("unconnected");
+    }
+    node.finish();
+}
+
+/// Transfers data in both directions between an endpoint with some dispatchers and one with all.
+fn exchange(mask: u32) {
+    let (bare_node, full_node) = (Node::new(), Node::new());
+    let bare = bare_node.ia.ep_create(&spec_with(&bare_node, mask)).expect("made");
+    let full = full_node.ep();
+    link(&bare_node, &bare, &full_node, &full);
+    let (memory, other) = (bare_node.buffer(64), full_node.buffer(64));
+    let done = |evd, ep: &Endpoint, cookie, operation| {
+        let completion = expect_dto(evd, &[&bare, &full]);
+        assert_eq!((completion.ep, completion.cookie), (ep.id(), cookie));
+        assert_eq!((completion.operation, completion.status), (operation, DtoStatus::Success));
+    };
+    // More operations than the queues hold: completions without a dispatcher return their credits.
+    let rounds = u64::from(full.query().expect("live").attributes.max_request_dtos) + 3;
+    for round in 0..rounds {
+        let bytes = [round as u8 + 1; 8];
+        memory.fill(0, &bytes);
+        full.post_recv(&[other.piece(0, 8)], round, Default::default()).expect("posted");
+        bare.post_send(&[memory.piece(0, 8)], round, Default::default()).expect("posted");
+        done(&full_node.recv, &full, round, Operation::Receive);
+        assert_eq!(other.bytes(0, 8), bytes);
+        if mask & 2 != 0 {
+            done(&bare_node.request, &bare, round, Operation::Send);
+        }
+
+        memory.fill(0, &[0; 8]);
+        bare.post_recv(&[memory.piece(0, 8)], round, Default::default()).expect("posted");
+        full.post_send(&[other.piece(0, 8)], round, Default::default()).expect("posted");
+        done(&full_node.request, &full, round, Operation::Send);
+        until("the bytes arrive", || memory.bytes(0, 8) == bytes);
+        if mask & 1 != 0 {
+            done(&bare_node.recv, &bare, round, Operation::Receive);
+        }
+    }
+    for evd in [&bare_node.recv, &bare_node.request, &bare_node.connect] {
+        expect_no_event(evd);
+    }
+    for ep in [&bare, &full] {
+        ep.free().expect("connected");
+    }
+    for buffer in [memory, other] {
+        buffer.lmr.free().expect("not bound");
+    }
+    bare_node.finish();
+    full_node.finish();
+}
+
+macro_rules! exchanges {
+    ($($test:ident = $mask:literal;)+) => {
+        $(        fn $test() {
+            exchange($mask);
+        })+
+    };
+}
+
+exchanges! {
+    without_any_dispatcher_an_endpoint_connects_and_moves_data = 0;
+    with_a_receive_dispatcher_only_it_connects_and_moves_data = 1;
+    with_a_request_dispatcher_only_it_connects_and_moves_data = 2;
+    without_a_connection_dispatcher_it_connects_and_moves_data = 3;
+    with_a_connection_dispatcher_only_it_connects_and_moves_data = 4;
+    without_a_request_dispatcher_it_connects_and_moves_data = 5;
+    without_a_receive_dispatcher_it_connects_and_moves_data = 6;
+    with_all_dispatchers_it_connects_and_moves_data = 7;
+}
+
+fn one_dispatcher_can_serve_all_three_uses() {
+    let node = Node::new();
+    let evd = node.evd(EvdFlags::DEFAULT);
+    let spec = EpSpec::new(&node.pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd);
+    let ep = node.ia.ep_create(&spec).expect("streams can be merged");
+    assert_eq!(state(&ep), EpState::Unconnected);
+    refused(evd.free(), ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
+    ep.free().expect("unconnected");
+    evd.free().expect("no stream feeds it any more");
+    node.finish();
+}
+
+fn an_endpoint_keeps_its_dispatchers_and_zone_in_use_until_it_is_freed() {
+    let node = Node::new();
+    let ep = node.ep();
+    for evd in [&node.recv, &node.request, &node.connect] {
+        refused(evd.free(), ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
+        assert!(evd.is_live() && evd.query().is_ok(), "nothing has changed");
+    }
+    refused(node.pz.free(), ReturnType::InvalidState, Subtype::InvalidStatePzInUse);
+    ep.free().expect("unconnected");
+    node.finish();
+}
+
+fn as_many_endpoints_as_the_adapter_has_and_freeing_one_makes_room() {
+    let node = Node::with("max_eps=2");
+    let (first, second) = (node.ep(), node.ep());
+    for _ in 0..3 {
+        let error = refused(
+            node.ia.ep_create(&node.spec()),
+            ReturnType::InsufficientResources,
+            Subtype::ResourceTep,
+        );
+        assert!(error.reason().contains('2'), "the limit is named: {error}");
+    }
+    first.free().expect("unconnected");
+    let third = node.ep();
+    refused(
+        node.ia.ep_create(&node.spec()),
+        ReturnType::InsufficientResources,
+        Subtype::ResourceTep,
+    );
+    drop(third);
+    let fourth = node.ep();
+    for ep in [second, fourth] {
+        ep.free().expect("unconnected");
+    }
+    node.finish();
+}
+
+fn a_failure_takes_nothing_from_the_limit() {
+    let node = Node::with("max_eps=1");
+    let mut wanted = node.ia.default_ep_attributes().clone();
+    wanted.max_request_dtos = u32::MAX;
+    for _ in 0..3 {
+        assert!(node.ia.ep_create(&node.spec().attributes(&wanted)).is_err());
+    }
+    node.ep().free().expect("unconnected");
+    node.finish();
+}

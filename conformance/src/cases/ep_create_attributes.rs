@@ -1,0 +1,720 @@
+//! The attributes of dat_ep_create(3DAT): left out, asked for one by one, and in combination.
+
+use crate::case::{cases, skip};
+use crate::target::MOST;
+use crate::{Node, expect_dto, fault_provider, refused};
+use dat_core::attr::NamedAttr;
+use dat_core::{
+    CompletionFlags, DtoStatus, EpAttributes, EpChange, EpSpec, EvdFlags, InterfaceAdapter,
+    Operation, Qos, ReturnType, SharedReceiveQueue, SrqAttributes, Subtype,
+};
+
+cases! {
+    "dat_ep_create(3DAT)":
+        left_out_they_are_the_providers_and_the_query_returns_them,
+        the_defaults_stay_within_the_limits_of_a_small_adapter,
+        with_the_defaults_a_consumer_sends_receives_writes_and_reads,
+        what_the_attributes_promise_the_endpoint_holds,
+        an_iov_of_0_for_rdma_is_that_of_requests,
+        an_iov_of_0_for_rdma_stays_within_what_the_adapter_has_for_rdma,
+        sizes_that_are_not_set_are_the_providers,
+        sizes_below_the_adapters_are_rounded_up,
+        requests_of_every_kind_have_the_segments_of_the_longest,
+        completion_flags_that_exclude_one_another_are_refused,
+        completion_flags_of_single_requests_are_accepted_for_requests,
+        completion_flags_of_single_requests_have_no_effect_on_an_endpoint,
+        completion_flags_of_single_requests_are_refused_for_receives,
+        every_mode_of_completion_that_the_documents_name_can_be_had,
+        rdma_reads_of_all_endpoints_stay_within_the_adapters_totals,
+        work_queues_fit_the_device_with_all_their_segments,
+        a_service_type_that_is_not_offered_is_not_supported,
+        a_quality_of_service_that_is_not_offered_is_not_supported,
+        a_mode_of_completion_that_is_not_offered_is_not_supported,
+        attributes_that_transport_and_provider_do_not_know_are_not_supported,
+        a_watermark_without_a_shared_queue_is_not_looked_at,
+        segments_of_reads_are_not_looked_at_without_reads,
+        rdma_attributes_of_datagrams_are_not_looked_at,
+        streams_that_the_provider_can_not_merge_make_no_dispatcher,
+        max_message_size_is_within_the_adapters,
+        max_rdma_size_is_within_the_adapters,
+        max_recv_dtos_is_within_the_adapters,
+        max_request_dtos_is_within_the_adapters,
+        max_recv_iov_is_within_the_adapters,
+        max_request_iov_is_within_the_adapters,
+        max_rdma_read_in_is_within_the_adapters,
+        max_rdma_read_out_is_within_the_adapters,
+        max_rdma_read_iov_is_within_the_adapters,
+        max_rdma_write_iov_is_within_the_adapters;
+    "dat_ep_create_with_srq(3DAT)":
+        with_a_shared_receive_queue_sizes_are_exact,
+        with_a_shared_receive_queue_segments_of_rdma_are_exact,
+        a_watermark_that_is_not_set_is_accepted_with_a_shared_queue,
+        with_a_shared_receive_queue_the_iov_of_receives_is_ignored,
+        zones_of_endpoint_and_shared_queue_differ_only_where_the_provider_allows;
+}
+
+/// Small limits with distinct values, so that a mix-up shows.
+const SMALL: &str = "max_message_size=1001,max_rdma_size=2002,max_dto_per_ep=30,max_iov=4,\
+                     max_rdma_read_in=5,max_rdma_read_out=6";
+
+fn left_out_they_are_the_providers_and_the_query_returns_them() {
+    let node = Node::new();
+    let ep = node.ep();
+    let found = ep.query().expect("a live endpoint").attributes;
+    let mut expected = node.ia.default_ep_attributes().clone();
+    // The provider replaces 0 by its default.
+    expected.max_rdma_read_iov = found.max_rdma_read_iov;
+    expected.max_rdma_write_iov = found.max_rdma_write_iov;
+    assert_eq!(found, expected);
+    let ia = node.ia.attributes();
+    assert_eq!(found.service_type, 0);
+    assert_eq!(found.qos, Qos::BEST_EFFORT);
+    assert!((1..=ia.max_message_size).contains(&found.max_message_size));
+    assert!((1..=ia.max_rdma_size).contains(&found.max_rdma_size));
+    assert!((1..=ia.max_dto_per_ep).contains(&found.max_recv_dtos));
+    assert!((1..=ia.max_dto_per_ep).contains(&found.max_request_dtos));
+    assert!((1..=ia.max_iov_segments_per_dto).contains(&found.max_recv_iov));
+    assert!((1..=ia.max_iov_segments_per_dto).contains(&found.max_request_iov));
+    assert!((1..=ia.max_iov_segments_per_rdma_read).contains(&found.max_rdma_read_iov));
+    assert!((1..=ia.max_iov_segments_per_rdma_write).contains(&found.max_rdma_write_iov));
+    assert!((1..=ia.max_rdma_read_per_ep_in).contains(&found.max_rdma_read_in));
+    assert!((1..=ia.max_rdma_read_per_ep_out).contains(&found.max_rdma_read_out));
+    ep.free().expect("unconnected");
+    node.finish();
+}
+
+fn sizes_that_are_not_set_are_the_providers() {
+    let node = Node::new();
+    let usual = node.ia.default_ep_attributes().clone();
+    let unset = EpAttributes { max_message_size: 0, max_rdma_size: 0, ..usual.clone() };
+    let ep = node.ia.ep_create(&node.spec().attributes(&unset)).expect("within limits");
+    let found = ep.query().expect("a live endpoint").attributes;
+    assert_eq!(found.max_message_size, usual.max_message_size);
+    assert_eq!(found.max_rdma_size, usual.max_rdma_size);
+    ep.free().expect("unconnected");
+    node.finish();
+}
+
+fn the_defaults_stay_within_the_limits_of_a_small_adapter() {
+    for parameters in [SMALL, "max_dto_per_ep=1,max_iov=1,max_rdma_read_in=0,max_rdma_read_out=0"] {
+        let node = Node::with(parameters);
+        let ep = node.ep();
+        let explicit = ep.query().expect("a live endpoint").attributes;
+        let again = node.ia.ep_create(&node.spec().attributes(&explicit)).expect("within limits");
+        assert_eq!(again.query().expect("a live endpoint").attributes, explicit);
+        for ep in [ep, again] {
+            ep.free().expect("unconnected");
+        }
+        node.finish();
+    }
+}
+
+fn with_the_defaults_a_consumer_sends_receives_writes_and_reads() {
+    let node = Node::new();
+    let (client, server) = node.pair();
+    let (near, far) = (node.buffer(4096), node.buffer(4096));
+    let watched = [&client, &server];
+    let none = CompletionFlags::empty();
+
+    near.fill(0, b"message");
+    server.post_recv(&[far.piece(0, 16)], 1, none).expect("receives are possible");
+    client.post_send(&[near.piece(0, 4), near.piece(4, 3)], 2, none).expect("sends are possible");
+    let received = expect_dto(&node.recv, &watched);
+    assert_eq!((received.cookie, received.length), (1, 7));
+    assert_eq!((received.operation, received.status), (Operation::Receive, DtoStatus::Success));
+    let sent = expect_dto(&node.request, &watched);
+    assert_eq!((sent.cookie, sent.length, sent.operation), (2, 7, Operation::Send));
+    assert_eq!(far.bytes(0, 7), b"message");
+
+    near.fill(100, b"written");
+    client.post_rdma_write(&[near.piece(100, 7)], 3, far.remote(200, 7), none).expect("writes");
+    let written = expect_dto(&node.request, &watched);
+    assert_eq!((written.cookie, written.operation), (3, Operation::RdmaWrite));
+    assert_eq!(written.status, DtoStatus::Success);
+    assert_eq!(far.bytes(200, 7), b"written");
+
+    far.fill(300, b"is read");
+    client.post_rdma_read(&[near.piece(400, 7)], 4, far.remote(300, 7), none).expect("reads");
+    let read = expect_dto(&node.request, &watched);
+    assert_eq!((read.cookie, read.operation), (4, Operation::RdmaRead));
+    assert_eq!((read.status, read.length), (DtoStatus::Success, 7));
+    assert_eq!(near.bytes(400, 7), b"is read");
+
+    for ep in watched {
+        ep.free().expect("connected");
+    }
+    for buffer in [near, far] {
+        buffer.lmr.free().expect("not bound");
+    }
+    node.finish();
+}
+
+/// Asks for exactly the limit, which must succeed and be what a query returns, and for one more,
+/// which must be refused with the name of the attribute.
+#[track_caller]
+fn at_the_limit_and_one_above(
+    name: &str,
+    set: impl Fn(&InterfaceAdapter, &mut EpAttributes, bool),
+) {
+    let node = Node::with(SMALL);
+    let mut wanted = node.ia.default_ep_attributes().clone();
+    set(&node.ia, &mut wanted, false);
+    let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("the limit itself");
+    let mut found = ep.query().expect("a live endpoint").attributes;
+    if wanted.max_rdma_read_iov == 0 {
+        found.max_rdma_read_iov = 0;
+    }
+    if wanted.max_rdma_write_iov == 0 {
+        found.max_rdma_write_iov = 0;
+    }
+    assert_eq!(found, wanted);
+    set(&node.ia, &mut wanted, true);
+    let error = refused(
+        node.ia.ep_create(&node.spec().attributes(&wanted)),
+        ReturnType::InvalidParameter,
+        Subtype::InvalidArg6,
+    );
+    assert!(error.reason().contains(name), "{name} is to be named: {error}");
+    ep.free().expect("unconnected");
+    node.finish();
+}
+
+macro_rules! limits {
+    ($($test:ident: $attribute:ident, $limit:ident;)+) => {
+        $(        fn $test() {
+            at_the_limit_and_one_above(stringify!($attribute), |ia, wanted, above| {
+                wanted.$attribute = ia.attributes().$limit;
+                if above {
+                    wanted.$attribute += 1;
+                }
+            });
+        })+
+    };
+}
+
+limits! {
+    max_message_size_is_within_the_adapters: max_message_size, max_message_size;
+    max_rdma_size_is_within_the_adapters: max_rdma_size, max_rdma_size;
+    max_recv_dtos_is_within_the_adapters: max_recv_dtos, max_dto_per_ep;
+    max_request_dtos_is_within_the_adapters: max_request_dtos, max_dto_per_ep;
+    max_recv_iov_is_within_the_adapters: max_recv_iov, max_iov_segments_per_dto;
+    max_request_iov_is_within_the_adapters: max_request_iov, max_iov_segments_per_dto;
+    max_rdma_read_in_is_within_the_adapters: max_rdma_read_in, max_rdma_read_per_ep_in;
+    max_rdma_read_out_is_within_the_adapters: max_rdma_read_out, max_rdma_read_per_ep_out;
+    max_rdma_read_iov_is_within_the_adapters: max_rdma_read_iov, max_iov_segments_per_rdma_read;
+    max_rdma_write_iov_is_within_the_adapters: max_rdma_write_iov, max_iov_segments_per_rdma_write;
+}
+
+fn what_the_attributes_promise_the_endpoint_holds() {
+    let node = Node::with(SMALL);
+    let mut wanted = node.ia.default_ep_attributes().clone();
+    wanted.max_recv_dtos = 3;
+    wanted.max_recv_iov = 2;
+    wanted.max_request_iov = 2;
+    wanted.max_rdma_write_iov = 2;
+    wanted.max_rdma_read_iov = 2;
+    let spec = node.spec().attributes(&wanted);
+    let client = node.ia.ep_create(&spec).expect("an endpoint");
+    let server = node.ia.ep_create(&spec).expect("an endpoint");
+    let memory = node.buffer(1024);
+    let piece = memory.piece(0, 50);
+    let none = CompletionFlags::empty();
+    let receive = |iov: &[_]| client.post_recv(iov, 0, none);
+    receive(&[piece, piece]).expect("two segments");
+    refused(receive(&[piece; 3]), ReturnType::InvalidParameter, Subtype::InvalidArg2);
+    receive(&[]).expect("no segment at all");
+    receive(&[piece]).expect("the third");
+    refused(receive(&[piece]), ReturnType::InsufficientResources, Subtype::ResourceCredits);
+    crate::link(&node, &client, &node, &server);
+    let send = |iov: &[_]| client.post_send(iov, 0, none);
+    refused(send(&[piece; 3]), ReturnType::InvalidParameter, Subtype::InvalidArg2);
+    let error = send(&[memory.piece(0, 952), piece]).expect_err("1002 bytes are too long");
+    assert_eq!(error.return_type(), ReturnType::InvalidParameter);
+    assert!(error.reason().contains("1002") && error.reason().contains("1001"), "{error}");
+    let write = client.post_rdma_write(&[piece; 3], 0, memory.remote(0, 150), none);
+    refused(write, ReturnType::InvalidParameter, Subtype::InvalidArg2);
+    let read = client.post_rdma_read(&[piece; 3], 0, memory.remote(0, 150), none);
+    refused(read, ReturnType::InvalidParameter, Subtype::InvalidArg2);
+    send(&[piece, piece]).expect("100 bytes in two segments");
+}
+
+fn an_iov_of_0_for_rdma_is_that_of_requests() {
+    let node = Node::new();
+    let mut wanted = node.ia.default_ep_attributes().clone();
+    wanted.max_request_iov = 3;
+    wanted.max_rdma_read_iov = 0;
+    wanted.max_rdma_write_iov = 0;
+    let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("an endpoint");
+    let found = ep.query().expect("a live endpoint").attributes;
+    let most = node.ia.attributes();
+    let expected =
+        (most.max_iov_segments_per_rdma_read.min(3), most.max_iov_segments_per_rdma_write.min(3));
+    assert_eq!((found.max_rdma_read_iov, found.max_rdma_write_iov), expected);
+}
+
+/// Attributes that ask for small sizes.
+fn tiny(node: &Node) -> EpAttributes {
+    EpAttributes {
+        max_message_size: 16,
+        max_rdma_size: 16,
+        ..node.ia.default_ep_attributes().clone()
+    }
+}
+
+fn sizes_below_the_adapters_are_rounded_up() {
+    let node = Node::new();
+    let wanted = tiny(&node);
+    let spec = node.spec().attributes(&wanted);
+    let client = node.ia.ep_create(&spec).expect("within limits");
+    let server = node.ia.ep_create(&spec).expect("within limits");
+    let found = client.query().expect("a live endpoint").attributes;
+    let most = node.ia.attributes();
+    assert_eq!(found.max_message_size, most.max_message_size);
+    assert_eq!(found.max_rdma_size, most.max_rdma_size);
+    crate::link(&node, &client, &node, &server);
+    let (near, far) = (node.buffer(64), node.buffer(64));
+    let none = CompletionFlags::empty();
+    server.post_recv(&[far.piece(0, 32)], 1, none).expect("connected");
+    client.post_send(&[near.piece(0, 32)], 2, none).expect("longer than was asked for");
+    let watched = [&client, &server];
+    assert_eq!(expect_dto(&node.recv, &watched).length, 32);
+    assert_eq!(expect_dto(&node.request, &watched).cookie, 2);
+    let written = client.post_rdma_write(&[near.piece(0, 64)], 3, far.remote(0, 64), none);
+    written.expect("longer than was asked for");
+    let done = expect_dto(&node.request, &watched);
+    assert_eq!((done.cookie, done.status), (3, DtoStatus::Success));
+}
+
+/// A shared receive queue for one buffer, if the provider has shared queues.
+fn shared_queue(node: &Node) -> SharedReceiveQueue {
+    if !node.ia.provider_attributes().srq_supported {
+        skip("the provider has no shared receive queues");
+    }
+    let attributes = SrqAttributes { max_recv_dtos: 1, max_recv_iov: 1, low_watermark: 0 };
+    node.ia.srq_create(&node.pz, attributes).expect("a queue")
+}
+
+fn with_a_shared_receive_queue_sizes_are_exact() {
+    let node = Node::new();
+    let srq = shared_queue(&node);
+    let wanted = tiny(&node);
+    let client = node.ia.ep_create(&node.spec().srq(&srq).attributes(&wanted)).expect("made");
+    let server = node.ep();
+    let found = client.query().expect("a live endpoint").attributes;
+    assert_eq!((found.max_message_size, found.max_rdma_size), (16, 16));
+    crate::link(&node, &client, &node, &server);
+    let memory = node.buffer(64);
+    let none = CompletionFlags::empty();
+    let sent = client.post_send(&[memory.piece(0, 17)], 1, none);
+    refused(sent, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+    let written = client.post_rdma_write(&[memory.piece(0, 17)], 1, memory.remote(32, 17), none);
+    refused(written, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+}
+
+fn with_a_shared_receive_queue_segments_of_rdma_are_exact() {
+    let node = Node::with(SMALL);
+    let srq = shared_queue(&node);
+    let wanted = EpAttributes {
+        max_request_iov: 3,
+        max_rdma_read_iov: 1,
+        max_rdma_write_iov: 1,
+        ..node.ia.default_ep_attributes().clone()
+    };
+    let ep = node.ia.ep_create(&node.spec().srq(&srq).attributes(&wanted)).expect("made");
+    let found = ep.query().expect("a live endpoint").attributes;
+    assert!(found.max_request_iov >= 3);
+    assert_eq!((found.max_rdma_read_iov, found.max_rdma_write_iov), (1, 1));
+    ep.free().expect("unconnected");
+    srq.free().expect("unused");
+    node.finish();
+}
+
+fn requests_of_every_kind_have_the_segments_of_the_longest() {
+    let node = Node::new();
+    let most = node.ia.attributes();
+    let usual = EpAttributes {
+        max_request_iov: 1,
+        max_rdma_read_iov: 1,
+        max_rdma_write_iov: 1,
+        ..node.ia.default_ep_attributes().clone()
+    };
+    let (requests, writes) =
+        (most.max_iov_segments_per_dto.min(4), most.max_iov_segments_per_rdma_write.min(4));
+    for wanted in [
+        EpAttributes { max_request_iov: requests, ..usual.clone() },
+        EpAttributes { max_rdma_write_iov: writes, ..usual.clone() },
+    ] {
+        let longest = wanted.max_request_iov.max(wanted.max_rdma_write_iov);
+        let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("an endpoint");
+        let found = ep.query().expect("a live endpoint").attributes;
+        assert_eq!(found.max_request_iov, longest.min(most.max_iov_segments_per_dto));
+        assert_eq!(found.max_rdma_read_iov, longest.min(most.max_iov_segments_per_rdma_read));
+        assert_eq!(found.max_rdma_write_iov, longest.min(most.max_iov_segments_per_rdma_write));
+        ep.free().expect("unconnected");
+    }
+    node.finish();
+}
+
+fn an_iov_of_0_for_rdma_stays_within_what_the_adapter_has_for_rdma() {
+    let node = Node::on(fault_provider::open("", |attributes| {
+        attributes.ia.max_iov_segments_per_rdma_read = 1;
+        attributes.ia.max_iov_segments_per_rdma_write = 2;
+    }));
+    let found = node.ep().query().expect("a live endpoint").attributes;
+    assert_eq!((found.max_rdma_read_iov, found.max_rdma_write_iov), (1, 2));
+}
+
+fn completion_flags_that_exclude_one_another_are_refused() {
+    let node = Node::new();
+    let (unsignalled, solicited, threshold) = (
+        CompletionFlags::UNSIGNALLED,
+        CompletionFlags::SOLICITED_WAIT,
+        CompletionFlags::EVD_THRESHOLD,
+    );
+    let recv = [
+        unsignalled | solicited,
+        unsignalled | threshold,
+        solicited | threshold,
+        unsignalled | solicited | threshold,
+    ];
+    for flags in recv {
+        let mut wanted = node.ia.default_ep_attributes().clone();
+        wanted.recv_completion_flags = flags;
+        invalid(&node, &wanted, "recv_completion_flags");
+    }
+    let mut wanted = node.ia.default_ep_attributes().clone();
+    wanted.request_completion_flags = unsignalled | threshold;
+    invalid(&node, &wanted, "request_completion_flags");
+    node.finish();
+}
+
+/// The flags that every single request can have (dat_ep_modify(3DAT)).
+const OF_REQUESTS: [CompletionFlags; 3] =
+    [CompletionFlags::SUPPRESS, CompletionFlags::BARRIER_FENCE, CompletionFlags::SOLICITED_WAIT];
+
+fn completion_flags_of_single_requests_are_accepted_for_requests() {
+    let node = Node::new();
+    let all = OF_REQUESTS.into_iter().collect();
+    for flags in OF_REQUESTS.into_iter().chain([all, all | CompletionFlags::UNSIGNALLED]) {
+        let mut wanted = node.ia.default_ep_attributes().clone();
+        wanted.request_completion_flags = flags;
+        let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("of no effect");
+        let found = ep.query().expect("a live endpoint").attributes;
+        assert_eq!(found.request_completion_flags, flags);
+        ep.free().expect("unconnected");
+    }
+    node.finish();
+}
+
+fn completion_flags_of_single_requests_have_no_effect_on_an_endpoint() {
+    let node = Node::new();
+    let none = CompletionFlags::empty();
+    let evd = node.evd(EvdFlags::DTO);
+    let made = |flags| {
+        let mut wanted = node.ia.default_ep_attributes().clone();
+        wanted.request_completion_flags = flags;
+        let spec = node.spec().recv_evd(&evd).request_evd(&evd).attributes(&wanted);
+        node.ia.ep_create(&spec).expect("the streams have the same mode")
+    };
+    let (near, far) = (node.buffer(8), node.buffer(8));
+    let server = made(none);
+    for flags in OF_REQUESTS {
+        let client = made(flags);
+        let server = if flags == OF_REQUESTS[0] { server.clone() } else { made(none) };
+        crate::link(&node, &client, &node, &server);
+        let written = client.post_rdma_write(&[near.piece(0, 8)], 1, far.remote(0, 8), none);
+        written.expect("connected");
+        let done = expect_dto(&evd, &[&client, &server]);
+        assert_eq!((done.cookie, done.status), (1, DtoStatus::Success), "{flags:?} is not posted");
+    }
+    assert!(!evd.query().expect("live").config_solicited);
+}
+
+fn completion_flags_of_single_requests_are_refused_for_receives() {
+    let node = Node::new();
+    for flags in [CompletionFlags::SUPPRESS, CompletionFlags::BARRIER_FENCE] {
+        let mut wanted = node.ia.default_ep_attributes().clone();
+        wanted.recv_completion_flags = flags;
+        invalid(&node, &wanted, "recv_completion_flags");
+    }
+    node.finish();
+}
+
+#[track_caller]
+fn invalid(node: &Node, wanted: &EpAttributes, name: &str) {
+    let error = refused(
+        node.ia.ep_create(&node.spec().attributes(wanted)),
+        ReturnType::InvalidParameter,
+        Subtype::InvalidArg6,
+    );
+    assert!(error.reason().contains(name), "{name} is to be named: {error}");
+}
+
+fn every_mode_of_completion_that_the_documents_name_can_be_had() {
+    let node = Node::new();
+    for (recv, request) in [
+        (CompletionFlags::empty(), CompletionFlags::empty()),
+        (CompletionFlags::EVD_THRESHOLD, CompletionFlags::EVD_THRESHOLD),
+        (CompletionFlags::UNSIGNALLED, CompletionFlags::UNSIGNALLED),
+        (CompletionFlags::SOLICITED_WAIT, CompletionFlags::UNSIGNALLED),
+        (CompletionFlags::SOLICITED_WAIT, CompletionFlags::EVD_THRESHOLD),
+    ] {
+        let mut wanted = node.ia.default_ep_attributes().clone();
+        wanted.recv_completion_flags = recv;
+        wanted.request_completion_flags = request;
+        let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("separate dispatchers");
+        let found = ep.query().expect("a live endpoint").attributes;
+        assert_eq!(found.recv_completion_flags, recv);
+        assert_eq!(found.request_completion_flags, request);
+        ep.free().expect("unconnected");
+    }
+    node.finish();
+}
+
+fn rdma_reads_of_all_endpoints_stay_within_the_adapters_totals() {
+    let node = Node::on(fault_provider::open("", |attributes| {
+        attributes.ia.max_rdma_read_per_ep_in = 6;
+        attributes.ia.max_rdma_read_per_ep_out = 7;
+        attributes.ia.max_rdma_read_in = 10;
+        attributes.ia.max_rdma_read_out = 12;
+    }));
+    let with = |reads_in, reads_out| {
+        let mut wanted = node.ia.default_ep_attributes().clone();
+        wanted.max_rdma_read_in = reads_in;
+        wanted.max_rdma_read_out = reads_out;
+        node.ia.ep_create(&node.spec().attributes(&wanted))
+    };
+    #[track_caller]
+    fn too_many<T: std::fmt::Debug>(made: dat_core::Result<T>, name: &str) {
+        let error = refused(made, ReturnType::InsufficientResources, Subtype::ResourceTep);
+        assert!(error.reason().contains(name), "{name} is to be named: {error}");
+    }
+    let first = with(6, 7).expect("all of one endpoint");
+    too_many(with(5, 5), "max_rdma_read_in");
+    too_many(with(4, 6), "max_rdma_read_out");
+    let second = with(4, 5).expect("exactly the rest");
+    too_many(with(1, 0), "max_rdma_read_in");
+    too_many(with(0, 1), "max_rdma_read_out");
+    let third = with(0, 0).expect("none");
+    first.free().expect("unconnected");
+    let fourth = with(6, 7).expect("what the first had");
+    too_many(with(1, 0), "max_rdma_read_in");
+    drop(second);
+    let fifth = with(4, 5).expect("what the second had");
+    for ep in [third, fourth, fifth] {
+        ep.free().expect("unconnected");
+    }
+    node.finish();
+}
+
+fn work_queues_fit_the_device_with_all_their_segments() {
+    let node = Node::on(fault_provider::open("", |attributes| attributes.max_queue_segments = 100));
+    let with = |dtos: u32, iov: u32, set: fn(&mut EpAttributes, u32, u32)| {
+        let mut wanted = node.ia.default_ep_attributes().clone();
+        (wanted.max_recv_dtos, wanted.max_recv_iov) = (1, 1);
+        (wanted.max_request_dtos, wanted.max_request_iov) = (1, 1);
+        set(&mut wanted, dtos, iov);
+        node.ia.ep_create(&node.spec().attributes(&wanted))
+    };
+    let sides: [fn(&mut EpAttributes, u32, u32); 3] = [
+        |wanted, dtos, iov| (wanted.max_recv_dtos, wanted.max_recv_iov) = (dtos, iov),
+        |wanted, dtos, iov| (wanted.max_request_dtos, wanted.max_request_iov) = (dtos, iov),
+        |wanted, dtos, iov| (wanted.max_request_dtos, wanted.max_rdma_write_iov) = (dtos, iov),
+    ];
+    for set in sides {
+        with(25, 4, set).expect("100 segments").free().expect("unconnected");
+        refused(with(26, 4, set), ReturnType::InsufficientResources, Subtype::ResourceTep);
+        refused(with(21, 5, set), ReturnType::InsufficientResources, Subtype::ResourceTep);
+    }
+    node.finish();
+}
+
+#[track_caller]
+fn no_model(node: &Node, wanted: &EpAttributes, name: &str) {
+    let error = refused(
+        node.ia.ep_create(&node.spec().attributes(wanted)),
+        ReturnType::ModelNotSupported,
+        Subtype::NoSubtype,
+    );
+    assert!(error.reason().contains(name), "{name} is to be named: {error}");
+}
+
+fn a_service_type_that_is_not_offered_is_not_supported() {
+    let node = Node::on(fault_provider::open("", |attributes| {
+        attributes.provider.datagrams_supported = false;
+    }));
+    for service_type in [EpAttributes::SERVICE_DATAGRAM, 2, u32::MAX] {
+        let wanted = EpAttributes { service_type, ..node.ia.default_ep_attributes().clone() };
+        no_model(&node, &wanted, "service_type");
+    }
+    node.finish();
+}
+
+fn a_quality_of_service_that_is_not_offered_is_not_supported() {
+    let node = Node::on(fault_provider::open("", |attributes| {
+        attributes.provider.qos_supported = Qos::LOW_LATENCY;
+    }));
+    for qos in [Qos::PREMIUM, Qos::LOW_LATENCY | Qos::ECONOMY] {
+        let wanted = EpAttributes { qos, ..node.ia.default_ep_attributes().clone() };
+        no_model(&node, &wanted, "qos");
+    }
+    for qos in [Qos::BEST_EFFORT, Qos::LOW_LATENCY] {
+        let wanted = EpAttributes { qos, ..node.ia.default_ep_attributes().clone() };
+        let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("offered");
+        assert_eq!(ep.query().expect("a live endpoint").attributes.qos, qos);
+        ep.free().expect("unconnected");
+    }
+    node.finish();
+}
+
+fn a_mode_of_completion_that_is_not_offered_is_not_supported() {
+    let node = Node::on(fault_provider::open("", |attributes| {
+        attributes.provider.completion_flags_supported =
+            CompletionFlags::SUPPRESS | CompletionFlags::EVD_THRESHOLD;
+    }));
+    for flags in [CompletionFlags::UNSIGNALLED, CompletionFlags::SOLICITED_WAIT] {
+        let mut wanted = node.ia.default_ep_attributes().clone();
+        wanted.recv_completion_flags = flags;
+        no_model(&node, &wanted, "recv_completion_flags");
+    }
+    let mut wanted = node.ia.default_ep_attributes().clone();
+    wanted.request_completion_flags = CompletionFlags::UNSIGNALLED;
+    no_model(&node, &wanted, "request_completion_flags");
+    node.finish();
+}
+
+fn attributes_that_transport_and_provider_do_not_know_are_not_supported() {
+    let node = Node::new();
+    let unknown = vec![NamedAttr::new("colour", "blue")];
+    let mut wanted = node.ia.default_ep_attributes().clone();
+    wanted.transport_specific.clone_from(&unknown);
+    no_model(&node, &wanted, "colour");
+    let mut wanted = node.ia.default_ep_attributes().clone();
+    wanted.provider_specific = unknown;
+    no_model(&node, &wanted, "colour");
+    node.finish();
+}
+
+/// Values that programs leave in attributes without meaning for the endpoint: `DAT_HW_DEFAULT`,
+/// and uninitialized memory.
+const LEFT: [u32; 4] = [u32::MAX, 2, 0x8000_0000, 0x5555_5555];
+
+fn a_watermark_without_a_shared_queue_is_not_looked_at() {
+    let node = Node::new();
+    for left in LEFT {
+        let wanted = EpAttributes { srq_soft_hw: left, ..node.ia.default_ep_attributes().clone() };
+        let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("of no effect");
+        ep.modify(&EpChange::new().attributes(&wanted)).expect("of no effect");
+        ep.free().expect("unconnected");
+    }
+    node.finish();
+}
+
+fn a_watermark_that_is_not_set_is_accepted_with_a_shared_queue() {
+    let node = Node::new();
+    let srq = shared_queue(&node);
+    for unset in [0, u32::MAX] {
+        let wanted = EpAttributes { srq_soft_hw: unset, ..node.ia.default_ep_attributes().clone() };
+        let ep = node.ia.ep_create(&node.spec().srq(&srq).attributes(&wanted)).expect("not set");
+        assert_eq!(ep.query().expect("a live endpoint").attributes.srq_soft_hw, unset);
+        ep.free().expect("unconnected");
+    }
+    srq.free().expect("unused");
+    node.finish();
+}
+
+fn segments_of_reads_are_not_looked_at_without_reads() {
+    let node = Node::new();
+    for left in LEFT {
+        let wanted = EpAttributes {
+            max_rdma_read_out: 0,
+            max_rdma_read_iov: left,
+            ..node.ia.default_ep_attributes().clone()
+        };
+        let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("of no effect");
+        let found = ep.query().expect("a live endpoint").attributes;
+        assert!(found.max_rdma_read_iov <= node.ia.attributes().max_iov_segments_per_rdma_read);
+        ep.modify(&EpChange::new().attributes(&wanted)).expect("of no effect");
+        ep.free().expect("unconnected");
+    }
+    node.finish();
+}
+
+fn rdma_attributes_of_datagrams_are_not_looked_at() {
+    let node = Node::new();
+    if !node.ia.provider_attributes().datagrams_supported {
+        skip("the provider has no datagrams");
+    }
+    for left in LEFT {
+        let wanted = EpAttributes {
+            service_type: EpAttributes::SERVICE_DATAGRAM,
+            max_rdma_size: left.into(),
+            max_rdma_read_in: left,
+            max_rdma_read_out: left,
+            max_rdma_read_iov: left,
+            max_rdma_write_iov: left,
+            ..node.ia.default_ep_attributes().clone()
+        };
+        let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("of no effect");
+        let found = ep.query().expect("a live endpoint").attributes;
+        assert_eq!((found.max_rdma_read_in, found.max_rdma_read_out), (0, 0));
+        ep.modify(&EpChange::new().attributes(&wanted)).expect("of no effect");
+        ep.free().expect("unconnected");
+    }
+    node.finish();
+}
+
+fn with_a_shared_receive_queue_the_iov_of_receives_is_ignored() {
+    let node = Node::with(SMALL);
+    let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
+    let srq = node.ia.srq_create(&node.pz, attributes).expect("a queue");
+    let mut wanted = node.ia.default_ep_attributes().clone();
+    wanted.max_recv_iov = MOST;
+    let ep = node.ia.ep_create(&node.spec().srq(&srq).attributes(&wanted)).expect("ignored");
+    assert_eq!(ep.query().expect("a live endpoint").srq.as_ref(), Some(&srq));
+    invalid(&node, &wanted, "max_recv_iov");
+    ep.free().expect("unconnected");
+    srq.free().expect("unused");
+    node.finish();
+}
+
+fn zones_of_endpoint_and_shared_queue_differ_only_where_the_provider_allows() {
+    let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
+    for allowed in [false, true] {
+        let node = Node::on(match allowed {
+            false => {
+                fault_provider::open("", |it| it.provider.srq_ep_pz_difference_supported = false)
+            }
+            true => {
+                fault_provider::open("", |it| it.provider.srq_ep_pz_difference_supported = true)
+            }
+        });
+        let other = node.ia.pz_create().expect("a zone");
+        let srq = node.ia.srq_create(&other, attributes).expect("a queue");
+        let made = node.ia.ep_create(&node.spec().srq(&srq));
+        if allowed {
+            made.expect("allowed").free().expect("unconnected");
+        } else {
+            refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg2);
+        }
+        let same = EpSpec::new(&other).recv_evd(&node.recv).srq(&srq);
+        node.ia.ep_create(&same).expect("one zone").free().expect("unconnected");
+        srq.free().expect("unused");
+        other.free().expect("unused");
+        node.finish();
+    }
+}
+
+fn streams_that_the_provider_can_not_merge_make_no_dispatcher() {
+    let ia = fault_provider::open("", |attributes| {
+        // Rows and columns are those of the attribute: completions do not merge with connection events.
+        attributes.provider.evd_stream_merging.0[2][3] = false;
+        attributes.provider.evd_stream_merging.0[3][2] = false;
+    });
+    let merged = EvdFlags::DTO | EvdFlags::CONNECTION;
+    let made = ia.evd_create(&dat_core::EvdOptions::new(8, merged));
+    refused(made, ReturnType::ModelNotSupported, Subtype::NoSubtype);
+    for flags in [EvdFlags::DTO | EvdFlags::RMR_BIND, EvdFlags::CONNECTION | EvdFlags::SOFTWARE] {
+        ia.evd_create(&dat_core::EvdOptions::new(8, flags)).expect("these can be merged");
+    }
+}

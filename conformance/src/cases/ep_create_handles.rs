@@ -1,0 +1,168 @@
+//! Handles that dat_ep_create(3DAT) refuses. A failed call leaves nothing in use.
+
+use std::sync::atomic::Ordering;
+
+use crate::case::cases;
+use crate::{Node, fault_provider, open, refused};
+use dat_core::{
+    Close, EpSpec, EvdFlags, EventDispatcher, InterfaceAdapter, ReturnType, SrqAttributes, Subtype,
+};
+
+cases! {
+    "dat_ep_create(3DAT)":
+        a_dispatcher_of_the_wrong_streams_is_refused,
+        a_dispatcher_that_also_has_other_streams_will_do,
+        a_dispatcher_of_another_instance_is_refused,
+        a_freed_dispatcher_is_refused,
+        a_zone_of_another_instance_is_refused,
+        a_freed_zone_is_refused,
+        a_closed_adapter_makes_no_endpoint,
+        a_failure_below_leaves_nothing_in_use,
+        each_failure_leaves_what_was_checked_before_it_unused;
+    "dat_ep_create_with_srq(3DAT)":
+        a_shared_receive_queue_that_is_freed_or_of_another_instance_is_refused;
+}
+
+type Give = fn(EpSpec, &EventDispatcher) -> EpSpec;
+
+const USES: [(Give, EvdFlags, Subtype); 3] = [
+    (|spec, evd| spec.recv_evd(evd), EvdFlags::DTO, Subtype::InvalidHandleEvdRecv),
+    (|spec, evd| spec.request_evd(evd), EvdFlags::DTO, Subtype::InvalidHandleEvdRequest),
+    (|spec, evd| spec.connect_evd(evd), EvdFlags::CONNECTION, Subtype::InvalidHandleEvdConn),
+];
+
+#[track_caller]
+fn not_made(ia: &InterfaceAdapter, spec: &EpSpec, subtype: Subtype) {
+    let error = refused(ia.ep_create(spec), ReturnType::InvalidHandle, subtype);
+    let page = if subtype == Subtype::InvalidHandleSrq {
+        "dat_ep_create_with_srq"
+    } else {
+        "dat_ep_create"
+    };
+    assert_eq!(error.operation(), page);
+}
+
+fn a_dispatcher_of_the_wrong_streams_is_refused() {
+    let node = Node::new();
+    for (give, needed, subtype) in USES {
+        let wrong = node.evd(EvdFlags::all() - needed);
+        not_made(&node.ia, &give(EpSpec::new(&node.pz), &wrong), subtype);
+        not_made(&node.ia, &give(node.spec(), &wrong), subtype);
+        wrong.free().expect("the failure left it unused");
+    }
+    node.finish();
+}
+
+fn a_dispatcher_that_also_has_other_streams_will_do() {
+    let node = Node::new();
+    for (give, _, _) in USES {
+        let merged = node.evd(EvdFlags::all());
+        let ep = node.ia.ep_create(&give(EpSpec::new(&node.pz), &merged)).expect("it will do");
+        ep.free().expect("unconnected");
+        merged.free().expect("unused");
+    }
+    node.finish();
+}
+
+fn a_dispatcher_of_another_instance_is_refused() {
+    let node = Node::new();
+    let other = open("");
+    for (give, needed, subtype) in USES {
+        let foreign =
+            other.evd_create(&dat_core::EvdOptions::new(8, needed)).expect("a dispatcher");
+        not_made(&node.ia, &give(node.spec(), &foreign), subtype);
+        foreign.free().expect("the failure left it unused");
+    }
+    other.close(Close::Graceful).expect("nothing is left");
+    node.finish();
+}
+
+fn a_freed_dispatcher_is_refused() {
+    let node = Node::new();
+    for (give, needed, subtype) in USES {
+        let freed = node.evd(needed);
+        freed.free().expect("unused");
+        not_made(&node.ia, &give(node.spec(), &freed), subtype);
+    }
+    node.finish();
+}
+
+fn a_zone_of_another_instance_is_refused() {
+    let (node, other) = (Node::new(), Node::new());
+    let spec = EpSpec::new(&other.pz).recv_evd(&node.recv).connect_evd(&node.connect);
+    not_made(&node.ia, &spec, Subtype::InvalidHandlePz);
+    node.finish();
+    other.finish();
+}
+
+fn a_freed_zone_is_refused() {
+    let node = Node::new();
+    let freed = node.ia.pz_create().expect("a zone");
+    freed.free().expect("unused");
+    not_made(&node.ia, &EpSpec::new(&freed).recv_evd(&node.recv), Subtype::InvalidHandlePz);
+    node.finish();
+}
+
+fn a_shared_receive_queue_that_is_freed_or_of_another_instance_is_refused() {
+    let (node, other) = (Node::new(), Node::new());
+    let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
+    let foreign = other.ia.srq_create(&other.pz, attributes).expect("a queue");
+    not_made(&node.ia, &node.spec().srq(&foreign), Subtype::InvalidHandleSrq);
+    foreign.free().expect("the failure left it unused");
+    let freed = node.ia.srq_create(&node.pz, attributes).expect("a queue");
+    freed.free().expect("unused");
+    not_made(&node.ia, &node.spec().srq(&freed), Subtype::InvalidHandleSrq);
+    node.finish();
+    other.finish();
+}
+
+fn a_closed_adapter_makes_no_endpoint() {
+    for how in [Close::Graceful, Close::Abrupt] {
+        let node = Node::new();
+        let (ia, spec) = (node.ia.clone(), node.spec());
+        if how == Close::Graceful {
+            node.finish();
+        } else {
+            ia.close(how).expect("abrupt closes always work");
+        }
+        not_made(&ia, &spec, Subtype::InvalidHandleIa);
+    }
+}
+
+fn a_failure_below_leaves_nothing_in_use() {
+    let (ia, faults) = fault_provider::open_with_faults("max_eps=1", |_| ());
+    let node = Node::on(ia);
+    let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
+    let srq = node.ia.srq_create(&node.pz, attributes).expect("a queue");
+    faults.no_queue_pairs.store(true, Ordering::Relaxed);
+    for _ in 0..3 {
+        let error = refused(
+            node.ia.ep_create(&node.spec().srq(&srq)),
+            ReturnType::InsufficientResources,
+            Subtype::ResourceDevice,
+        );
+        assert!(error.reason().contains("queue pair"), "what the provider said: {error}");
+    }
+    // The failure left no reference, no bound stream, and did not count as an endpoint.
+    faults.no_queue_pairs.store(false, Ordering::Relaxed);
+    let mut unsignalled = node.ia.default_ep_attributes().clone();
+    unsignalled.recv_completion_flags = dat_core::CompletionFlags::UNSIGNALLED;
+    unsignalled.request_completion_flags = dat_core::CompletionFlags::UNSIGNALLED;
+    let ep = node.ia.ep_create(&node.spec().attributes(&unsignalled)).expect("within the limit");
+    ep.free().expect("unconnected");
+    srq.free().expect("the failures left it unused");
+    node.finish();
+}
+
+fn each_failure_leaves_what_was_checked_before_it_unused() {
+    let node = Node::new();
+    let freed = node.evd(EvdFlags::CONNECTION);
+    freed.free().expect("unused");
+    // Only the last handle is wrong.
+    not_made(&node.ia, &node.spec().connect_evd(&freed), Subtype::InvalidHandleEvdConn);
+    // All handles are valid, but the attributes are not.
+    let mut attributes = node.ia.default_ep_attributes().clone();
+    attributes.max_recv_dtos = u32::MAX;
+    assert!(node.ia.ep_create(&node.spec().attributes(&attributes)).is_err());
+    node.finish();
+}

@@ -1,0 +1,268 @@
+//! The completion flags of endpoints that share a dispatcher (dat_ep_create(3DAT), USAGE, and
+//! dat_ep_create_with_srq(3DAT), USAGE).
+
+use crate::case::cases;
+use crate::{Node, refused};
+use dat_core::{
+    CompletionFlags, Endpoint, EpSpec, EvdFlags, Event, EventDispatcher, ReturnType, SrqAttributes,
+    Subtype, Timeout,
+};
+
+cases! {
+    "dat_ep_create(3DAT)":
+        by_default_any_number_of_streams_share_a_dispatcher,
+        beside_an_unsignalled_stream_all_others_must_be_unsignalled,
+        unsignalled_requests_decide_over_receives_too,
+        beside_a_solicited_receive_stream_there_are_only_such,
+        beside_a_threshold_stream_there_are_only_such,
+        the_two_streams_of_one_endpoint_must_match_on_one_dispatcher,
+        on_separate_dispatchers_every_stream_has_its_own_mode,
+        where_other_streams_may_feed_only_the_threshold_is_valid,
+        after_an_endpoint_was_freed_or_dropped_its_mode_binds_nobody;
+    "dat_ep_create_with_srq(3DAT)":
+        endpoints_with_a_shared_queue_follow_the_same_rules;
+    "dat_evd_wait(3DAT)":
+        a_threshold_above_1_needs_streams_that_leave_it_to_the_waiter;
+}
+
+const DEFAULT: CompletionFlags = CompletionFlags::empty();
+const UNSIGNALLED: CompletionFlags = CompletionFlags::UNSIGNALLED;
+const SOLICITED: CompletionFlags = CompletionFlags::SOLICITED_WAIT;
+const THRESHOLD: CompletionFlags = CompletionFlags::EVD_THRESHOLD;
+
+/// An endpoint whose receives complete on a dispatcher, in a mode.
+fn receiving(
+    node: &Node,
+    evd: &EventDispatcher,
+    flags: CompletionFlags,
+) -> dat_core::Result<Endpoint> {
+    let mut attributes = node.ia.default_ep_attributes().clone();
+    attributes.recv_completion_flags = flags;
+    node.ia.ep_create(&EpSpec::new(&node.pz).recv_evd(evd).attributes(&attributes))
+}
+
+/// An endpoint whose requests complete on a dispatcher, in a mode.
+fn requesting(
+    node: &Node,
+    evd: &EventDispatcher,
+    flags: CompletionFlags,
+) -> dat_core::Result<Endpoint> {
+    let mut attributes = node.ia.default_ep_attributes().clone();
+    attributes.request_completion_flags = flags;
+    node.ia.ep_create(&EpSpec::new(&node.pz).request_evd(evd).attributes(&attributes))
+}
+
+/// An endpoint with both its streams on a dispatcher.
+fn both(
+    node: &Node,
+    evd: &EventDispatcher,
+    recv: CompletionFlags,
+    request: CompletionFlags,
+) -> dat_core::Result<Endpoint> {
+    let mut attributes = node.ia.default_ep_attributes().clone();
+    attributes.recv_completion_flags = recv;
+    attributes.request_completion_flags = request;
+    let spec = EpSpec::new(&node.pz).recv_evd(evd).request_evd(evd).attributes(&attributes);
+    node.ia.ep_create(&spec)
+}
+
+#[track_caller]
+fn no_match(made: dat_core::Result<Endpoint>, name: &str) {
+    let error = refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg6);
+    assert!(error.reason().contains(name), "{name} is to be named: {error}");
+}
+
+fn by_default_any_number_of_streams_share_a_dispatcher() {
+    let node = Node::new();
+    let evd = node.evd(EvdFlags::DTO);
+    let eps = [
+        receiving(&node, &evd, DEFAULT),
+        requesting(&node, &evd, DEFAULT),
+        both(&node, &evd, DEFAULT, DEFAULT),
+        // The threshold flag is the default, given explicitly.
+        receiving(&node, &evd, THRESHOLD),
+        both(&node, &evd, DEFAULT, THRESHOLD),
+    ]
+    .map(|made| made.expect("all in one mode"));
+    let param = evd.query().expect("a live dispatcher");
+    assert!(!param.config_notify && !param.config_solicited);
+    for ep in eps {
+        ep.free().expect("unconnected");
+    }
+    evd.free().expect("unused");
+    node.finish();
+}
+
+fn beside_an_unsignalled_stream_all_others_must_be_unsignalled() {
+    let node = Node::new();
+    let evd = node.evd(EvdFlags::DTO);
+    let first = receiving(&node, &evd, UNSIGNALLED).expect("the first decides");
+    for flags in [DEFAULT, THRESHOLD, SOLICITED] {
+        no_match(receiving(&node, &evd, flags), "recv_completion_flags");
+    }
+    for flags in [DEFAULT, THRESHOLD] {
+        no_match(requesting(&node, &evd, flags), "request_completion_flags");
+        no_match(both(&node, &evd, UNSIGNALLED, flags), "request_completion_flags");
+        no_match(both(&node, &evd, flags, UNSIGNALLED), "recv_completion_flags");
+    }
+    let second = receiving(&node, &evd, UNSIGNALLED).expect("the same mode");
+    let third = requesting(&node, &evd, UNSIGNALLED).expect("the same mode");
+    let fourth = both(&node, &evd, UNSIGNALLED, UNSIGNALLED).expect("the same mode");
+    assert!(evd.query().expect("a live dispatcher").config_notify);
+    for ep in [first, second, third, fourth] {
+        ep.free().expect("unconnected");
+    }
+    evd.free().expect("no refused stream is left");
+    node.finish();
+}
+
+fn unsignalled_requests_decide_over_receives_too() {
+    let node = Node::new();
+    let evd = node.evd(EvdFlags::COMPLETIONS);
+    let first = requesting(&node, &evd, UNSIGNALLED).expect("the first decides");
+    for flags in [DEFAULT, THRESHOLD, SOLICITED] {
+        no_match(receiving(&node, &evd, flags), "recv_completion_flags");
+    }
+    let error = receiving(&node, &evd, SOLICITED).expect_err("another mode");
+    for name in ["DAT_COMPLETION_SOLICITED_WAIT_FLAG", "DAT_COMPLETION_UNSIGNALLED_FLAG"] {
+        assert!(error.reason().contains(name), "{name} is to be named: {error}");
+    }
+    receiving(&node, &evd, UNSIGNALLED).expect("the same mode").free().expect("unconnected");
+    first.free().expect("unconnected");
+    node.finish_with([evd]);
+}
+
+fn beside_a_solicited_receive_stream_there_are_only_such() {
+    let node = Node::new();
+    let evd = node.evd(EvdFlags::DTO);
+    let first = receiving(&node, &evd, SOLICITED).expect("the first decides");
+    for flags in [DEFAULT, THRESHOLD, UNSIGNALLED] {
+        no_match(receiving(&node, &evd, flags), "recv_completion_flags");
+        // Requests have no such mode, so they need another dispatcher.
+        no_match(requesting(&node, &evd, flags), "request_completion_flags");
+        no_match(both(&node, &evd, SOLICITED, flags), "request_completion_flags");
+    }
+    let second = receiving(&node, &evd, SOLICITED).expect("the same mode");
+    assert!(evd.query().expect("a live dispatcher").config_solicited);
+    for ep in [first, second] {
+        ep.free().expect("unconnected");
+    }
+    node.finish_with([evd]);
+}
+
+fn beside_a_threshold_stream_there_are_only_such() {
+    let node = Node::new();
+    let evd = node.evd(EvdFlags::DTO);
+    for first_flags in [DEFAULT, THRESHOLD] {
+        let first = receiving(&node, &evd, first_flags).expect("the first decides");
+        for flags in [UNSIGNALLED, SOLICITED] {
+            no_match(receiving(&node, &evd, flags), "recv_completion_flags");
+        }
+        no_match(requesting(&node, &evd, UNSIGNALLED), "request_completion_flags");
+        first.free().expect("unconnected");
+    }
+    node.finish_with([evd]);
+}
+
+fn the_two_streams_of_one_endpoint_must_match_on_one_dispatcher() {
+    let node = Node::new();
+    let evd = node.evd(EvdFlags::DTO);
+    no_match(both(&node, &evd, UNSIGNALLED, DEFAULT), "request_completion_flags");
+    no_match(both(&node, &evd, SOLICITED, UNSIGNALLED), "request_completion_flags");
+    no_match(both(&node, &evd, THRESHOLD, UNSIGNALLED), "request_completion_flags");
+    both(&node, &evd, UNSIGNALLED, UNSIGNALLED).expect("match").free().expect("unconnected");
+    both(&node, &evd, THRESHOLD, DEFAULT).expect("match").free().expect("unconnected");
+    node.finish_with([evd]);
+}
+
+fn on_separate_dispatchers_every_stream_has_its_own_mode() {
+    let node = Node::new();
+    let mut attributes = node.ia.default_ep_attributes().clone();
+    attributes.recv_completion_flags = SOLICITED;
+    attributes.request_completion_flags = UNSIGNALLED;
+    let ep = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("separate");
+    assert!(node.recv.query().expect("live").config_solicited);
+    assert!(node.request.query().expect("live").config_notify);
+    ep.free().expect("unconnected");
+    node.finish();
+}
+
+fn where_other_streams_may_feed_only_the_threshold_is_valid() {
+    let node = Node::new();
+    for other in [
+        EvdFlags::SOFTWARE,
+        EvdFlags::CONNECTION_REQUEST,
+        EvdFlags::CONNECTION,
+        EvdFlags::ASYNC,
+        EvdFlags::all() - EvdFlags::COMPLETIONS,
+    ] {
+        let evd = node.evd(EvdFlags::COMPLETIONS | other);
+        for flags in [UNSIGNALLED, SOLICITED] {
+            no_match(receiving(&node, &evd, flags), "recv_completion_flags");
+        }
+        no_match(requesting(&node, &evd, UNSIGNALLED), "request_completion_flags");
+        for flags in [DEFAULT, THRESHOLD] {
+            receiving(&node, &evd, flags).expect("threshold").free().expect("unconnected");
+            requesting(&node, &evd, flags).expect("threshold").free().expect("unconnected");
+        }
+        evd.free().expect("unused");
+    }
+    node.finish();
+}
+
+fn after_an_endpoint_was_freed_or_dropped_its_mode_binds_nobody() {
+    let node = Node::new();
+    let evd = node.evd(EvdFlags::DTO);
+    let first = receiving(&node, &evd, UNSIGNALLED).expect("no stream is bound");
+    let second = receiving(&node, &evd, UNSIGNALLED).expect("the same mode");
+    first.free().expect("unconnected");
+    no_match(receiving(&node, &evd, SOLICITED), "recv_completion_flags");
+    drop(second);
+    let third = receiving(&node, &evd, SOLICITED).expect("no stream is bound any more");
+    third.free().expect("unconnected");
+    receiving(&node, &evd, DEFAULT).expect("nor now").free().expect("unconnected");
+    let param = evd.query().expect("a live dispatcher");
+    assert!(!param.config_notify && !param.config_solicited);
+    node.finish_with([evd]);
+}
+
+fn endpoints_with_a_shared_queue_follow_the_same_rules() {
+    let node = Node::new();
+    let evd = node.evd(EvdFlags::DTO);
+    let shape = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
+    let srq = node.ia.srq_create(&node.pz, shape).expect("a queue");
+    let with = |flags| {
+        let mut attributes = node.ia.default_ep_attributes().clone();
+        attributes.recv_completion_flags = flags;
+        let spec = EpSpec::new(&node.pz).recv_evd(&evd).srq(&srq).attributes(&attributes);
+        node.ia.ep_create(&spec)
+    };
+    let first = with(THRESHOLD).expect("the first decides");
+    assert!(with(UNSIGNALLED).is_err() && with(SOLICITED).is_err());
+    no_match(requesting(&node, &evd, UNSIGNALLED), "request_completion_flags");
+    first.free().expect("unconnected");
+    let second = with(SOLICITED).expect("no stream is bound any more");
+    assert!(with(THRESHOLD).is_err() && with(DEFAULT).is_err());
+    second.free().expect("unconnected");
+    srq.free().expect("unused");
+    node.finish_with([evd]);
+}
+
+fn a_threshold_above_1_needs_streams_that_leave_it_to_the_waiter() {
+    let node = Node::new();
+    let evd = node.evd(EvdFlags::DTO);
+    let mut event = Event::default();
+    for (flags, subtype) in [
+        (UNSIGNALLED, Subtype::InvalidStateEvdConfigNotify),
+        (SOLICITED, Subtype::InvalidStateEvdConfigSolicited),
+    ] {
+        let ep = receiving(&node, &evd, flags).expect("an endpoint");
+        refused(evd.wait(Timeout::ZERO, 2, &mut event), ReturnType::InvalidState, subtype);
+        assert!(!evd.wait(Timeout::ZERO, 1, &mut event).expect("1 is possible").is_event());
+        ep.free().expect("unconnected");
+    }
+    let ep = receiving(&node, &evd, THRESHOLD).expect("an endpoint");
+    assert!(!evd.wait(Timeout::ZERO, 2, &mut event).expect("any threshold").is_event());
+    ep.free().expect("unconnected");
+    node.finish_with([evd]);
+}

@@ -1,0 +1,211 @@
+//! The calls that are allowed and refused on a new endpoint (dat_ep_create(3DAT), USAGE, and the
+//! pages of the calls).
+
+use crate::case::cases;
+use crate::{
+    Node, drain, expect_connection, expect_dto, expect_no_event, expect_request, refused, state,
+};
+use dat_core::{
+    Bind, Close, CompletionFlags, Connect, ConnectionEventKind, DtoStatus, EpChange, EpState,
+    Privileges, PspMaker, ReturnType, RmrTriplet, Subtype,
+};
+
+cases! {
+    "dat_ep_create(3DAT)":
+        it_is_queried_and_its_status_told,
+        it_is_modified,
+        it_is_freed_once,
+        receives_are_posted_and_wait_for_the_connection,
+        receives_are_lost_or_flushed_when_it_is_freed_and_nothing_touches_the_memory,
+        it_is_connected_actively,
+        it_is_given_to_a_pending_request,
+        it_is_the_endpoint_of_a_reserved_service_point,
+        sends_rdma_and_binds_are_refused,
+        there_is_nothing_to_disconnect_and_a_reset_changes_nothing;
+}
+
+const NONE: CompletionFlags = CompletionFlags::empty();
+
+fn it_is_queried_and_its_status_told() {
+    let node = Node::new();
+    let ep = node.ep();
+    assert_eq!(ep.query().expect("a live endpoint").state, EpState::Unconnected);
+    let status = ep.status().expect("a live endpoint");
+    assert_eq!(status.state, EpState::Unconnected);
+    assert!(status.recv_idle && status.request_idle);
+    ep.set_consumer_context(7);
+    assert_eq!(ep.clone().consumer_context(), 7);
+}
+
+fn it_is_modified() {
+    let node = Node::new();
+    let ep = node.ep();
+    ep.modify(&EpChange::new().recv_evd(None)).expect("unconnected");
+    assert_eq!(ep.query().expect("a live endpoint").recv_evd, None);
+    assert_eq!(state(&ep), EpState::Unconnected);
+}
+
+fn it_is_freed_once() {
+    let node = Node::new();
+    let ep = node.ep();
+    let clone = ep.clone();
+    ep.free().expect("unconnected");
+    assert!(!clone.is_live());
+    refused(clone.free(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+    refused(ep.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+    refused(ep.status(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+    let connect = Connect::to(node.address(), 1);
+    refused(ep.connect(&connect), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+    for how in [Close::Graceful, Close::Abrupt] {
+        refused(ep.disconnect(how), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+    }
+    refused(ep.reset(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+    refused(ep.modify(&EpChange::new()), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+    refused(ep.post_recv(&[], 0, NONE), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+    refused(ep.post_send(&[], 0, NONE), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+    node.finish();
+}
+
+fn receives_are_posted_and_wait_for_the_connection() {
+    let node = Node::new();
+    let (client, server) = (node.ep(), node.ep());
+    let memory = node.buffer(64);
+    for cookie in 0..3 {
+        let piece = memory.piece(16 * cookie, 8);
+        server.post_recv(&[piece], cookie as u64, NONE).expect("unconnected");
+        assert!(!server.status().expect("live").recv_idle);
+    }
+    expect_no_event(&node.recv);
+    crate::link(&node, &client, &node, &server);
+    expect_no_event(&node.recv);
+    memory.fill(60, b"word");
+    for cookie in 0..3 {
+        client.post_send(&[memory.piece(60, 4)], 9, NONE).expect("connected");
+        let completion = expect_dto(&node.recv, &[&client, &server]);
+        assert_eq!((completion.cookie, completion.ep), (cookie, server.id()));
+        assert_eq!((completion.status, completion.length), (DtoStatus::Success, 4));
+        assert_eq!(memory.bytes(16 * cookie as usize, 4), b"word");
+    }
+    assert!(server.status().expect("live").recv_idle);
+}
+
+fn receives_are_lost_or_flushed_when_it_is_freed_and_nothing_touches_the_memory() {
+    let node = Node::new();
+    let ep = node.ep();
+    let memory = node.buffer(64);
+    ep.post_recv(&[memory.piece(0, 64)], 5, NONE).expect("unconnected");
+    ep.free().expect("unconnected");
+    // The page does not say whether completions are still delivered; if so, they are flushed.
+    for event in drain(&node.recv) {
+        let dat_core::Event::Dto(completion) = event else { panic!("not a DTO: {event:?}") };
+        assert_eq!((completion.cookie, completion.status), (5, DtoStatus::Flushed));
+    }
+    memory.lmr.free().expect("not in use");
+    node.finish();
+}
+
+fn it_is_connected_actively() {
+    let node = Node::new();
+    let (client, server) = (node.ep(), node.ep());
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a service point");
+    client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+    assert_eq!(state(&client), EpState::ActiveConnectionPending);
+    expect_request(&node.requests).request.accept(Some(&server), b"").expect("unconnected");
+    for ep in [&server, &client] {
+        expect_connection(&node.connect, ep, ConnectionEventKind::Established);
+        assert_eq!(state(ep), EpState::Connected);
+    }
+}
+
+fn it_is_given_to_a_pending_request() {
+    let node = Node::new();
+    let (client, server) = (node.ep(), node.ep());
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a service point");
+    client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+    let request = expect_request(&node.requests).request;
+    assert_eq!(request.query().expect("a live request").local_ep, None, "none associated yet");
+    assert_eq!(state(&server), EpState::Unconnected);
+    request.accept(Some(&server), b"").expect("an unconnected endpoint");
+    expect_connection(&node.connect, &server, ConnectionEventKind::Established);
+}
+
+fn it_is_the_endpoint_of_a_reserved_service_point() {
+    let node = Node::new();
+    let (client, server) = (node.ep(), node.ep());
+    let rsp = node.ia.rsp_create(5, Some(&server), &node.requests).expect("unconnected");
+    assert_eq!(state(&server), EpState::Reserved);
+    client.connect(&Connect::to(node.address(), rsp.qualifier())).expect("unconnected");
+    let request = expect_request(&node.requests).request;
+    assert_eq!(state(&server), EpState::PassiveConnectionPending);
+    assert_eq!(request.query().expect("a live request").local_ep.as_ref(), Some(&server));
+    request.accept(None, b"").expect("the request brought its endpoint");
+    for ep in [&server, &client] {
+        expect_connection(&node.connect, ep, ConnectionEventKind::Established);
+    }
+}
+
+#[track_caller]
+fn wrong_state<T: std::fmt::Debug>(posted: dat_core::Result<T>) {
+    let error = refused(posted, ReturnType::InvalidState, Subtype::InvalidStateEpUnconnected);
+    let text = error.to_string();
+    assert!(text.contains("Unconnected"), "the state is to be named: {text}");
+    for state in ["Connected", "Disconnected"] {
+        assert!(error.advice().contains(state), "{state} would do: {text}");
+    }
+}
+
+fn sends_rdma_and_binds_are_refused() {
+    let node = Node::new();
+    let ep = node.ep();
+    let memory = node.buffer(64);
+    let rmr = node.has_rmrs().then(|| node.rmr());
+    let remote: RmrTriplet = memory.remote(32, 8);
+    for _ in 0..3 {
+        wrong_state(ep.post_send(&[memory.piece(0, 8)], 1, NONE));
+        wrong_state(ep.post_rdma_write(&[memory.piece(0, 8)], 2, remote, NONE));
+        wrong_state(ep.post_rdma_read(&[memory.piece(0, 8)], 3, remote, NONE));
+        let bind = Bind {
+            lmr: &memory.lmr,
+            triplet: memory.piece(0, 8),
+            privileges: Privileges::REMOTE_READ,
+            cookie: 4,
+            flags: NONE,
+        };
+        if let Some(rmr) = &rmr {
+            wrong_state(rmr.bind(&ep, &bind));
+        }
+    }
+    let status = ep.status().expect("a live endpoint");
+    assert!(status.request_idle && status.state == EpState::Unconnected);
+    expect_no_event(&node.request);
+    if let Some(rmr) = &rmr {
+        assert_eq!(rmr.query().expect("live").rmr_context, 0, "the bind left nothing behind");
+    }
+    memory.lmr.free().expect("not bound");
+    if let Some(rmr) = &rmr {
+        rmr.free().expect("live");
+    }
+    ep.free().expect("unconnected");
+    node.finish();
+}
+
+fn there_is_nothing_to_disconnect_and_a_reset_changes_nothing() {
+    let node = Node::new();
+    let ep = node.ep();
+    let memory = node.buffer(8);
+    ep.post_recv(&[memory.piece(0, 8)], 1, NONE).expect("unconnected");
+    for how in [Close::Graceful, Close::Abrupt] {
+        wrong_disconnect(ep.disconnect(how));
+    }
+    ep.reset().expect("no operation");
+    assert_eq!(state(&ep), EpState::Unconnected);
+    assert!(!ep.status().expect("live").recv_idle, "preposted receives are not affected");
+    expect_no_event(&node.recv);
+    expect_no_event(&node.connect);
+}
+
+#[track_caller]
+fn wrong_disconnect(result: dat_core::Result<()>) {
+    let error = refused(result, ReturnType::InvalidState, Subtype::InvalidStateEpUnconnected);
+    assert_eq!(error.operation(), "dat_ep_disconnect");
+}

@@ -1,0 +1,592 @@
+//! Changing an endpoint before it is connected: every item of dat_ep_modify(3DAT).
+
+use crate::case::{cases, skip};
+use crate::ep_states::{EpInState, STATES, ep_in_state};
+use crate::{Node, expect_dto, expect_no_event, fault_provider, link, refused, until};
+use dat_core::attr::IaAttributes;
+use dat_core::{
+    CompletionFlags, DtoStatus, Endpoint, EpAttributes, EpChange, EpParam, EpState, EvdFlags, Qos,
+    ReturnType, SharedReceiveQueue, SrqAttributes, Subtype,
+};
+
+cases! {
+    "dat_ep_modify(3DAT)":
+        an_empty_change_changes_nothing,
+        the_zone,
+        the_old_zone_is_in_use_no_more,
+        receives_of_the_old_zone_fail_when_their_turn_comes,
+        the_dispatcher_of_receives,
+        the_dispatcher_of_requests,
+        the_dispatcher_of_connection_events,
+        a_dispatcher_is_taken_away,
+        changed_attributes_are_those_that_posts_are_held_to,
+        receives_posted_before_stay_when_the_queue_is_made_longer,
+        a_queue_is_not_made_shorter_than_what_is_posted,
+        the_flags_of_receives_change_only_before_any_is_posted,
+        both_modes_change_together_on_a_shared_dispatcher,
+        the_modes_of_other_endpoints_bind_a_change_as_they_bind_the_making,
+        a_failing_change_leaves_everything_as_it_was,
+        a_failure_below_leaves_everything_as_it_was,
+        a_change_moves_the_rdma_reads_from_the_old_to_the_new_amount,
+        what_is_invalid_or_not_supported_is_an_invalid_parameter,
+        handles_are_checked_as_when_the_endpoint_is_made,
+        every_state_allows_what_the_page_says_and_nothing_else,
+        a_change_that_a_state_allows_in_part_does_not_take_place_at_all,
+        the_maximum_message_size,
+        the_maximum_rdma_size,
+        the_quality_of_service,
+        the_flags_of_receives,
+        the_flags_of_requests,
+        the_number_of_receives,
+        the_number_of_requests,
+        the_segments_of_receives,
+        the_segments_of_requests,
+        the_rdma_reads_as_target,
+        the_rdma_reads_as_originator,
+        the_segments_of_rdma_reads,
+        the_segments_of_rdma_writes,
+        sizes_below_the_adapters_are_rounded_up;
+}
+
+const NONE: CompletionFlags = CompletionFlags::empty();
+
+/// The endpoint parameters without those that a change of attributes may affect.
+fn apart_from_attributes(param: EpParam) -> EpParam {
+    EpParam { attributes: EpAttributes::default(), ..param }
+}
+
+fn an_empty_change_changes_nothing() {
+    let node = Node::new();
+    let ep = node.ep();
+    let before = ep.query().expect("a live endpoint");
+    ep.modify(&EpChange::new()).expect("nothing to refuse");
+    assert_eq!(ep.query().expect("a live endpoint"), before);
+}
+
+fn the_zone() {
+    let node = Node::new();
+    let other = node.ia.pz_create().expect("a zone");
+    let (client, server) = (node.ep(), node.ep());
+    client.modify(&EpChange::new().pz(&other)).expect("unconnected");
+    assert_eq!(client.query().expect("live").pz.as_ref(), Some(&other));
+    refused(other.free(), ReturnType::InvalidState, Subtype::InvalidStatePzInUse);
+    link(&node, &client, &node, &server);
+    let (old, new) = (node.buffer(8), crate::Buffer::new(&node.ia, &other, 8));
+    refused(
+        client.post_send(&[old.piece(0, 8)], 1, NONE),
+        ReturnType::ProtectionViolation,
+        Subtype::ProtectionRead,
+    );
+    client.post_send(&[new.piece(0, 8)], 2, NONE).expect("of the new zone");
+    for ep in [&client, &server] {
+        ep.free().expect("connected");
+    }
+    for lmr in [old.lmr, new.lmr] {
+        lmr.free().expect("not bound");
+    }
+    other.free().expect("unused");
+    node.finish();
+}
+
+fn the_old_zone_is_in_use_no_more() {
+    let node = Node::new();
+    let (first, second) = (node.ia.pz_create().expect("a zone"), node.ia.pz_create().expect("one"));
+    let ep = node.ia.ep_create(&dat_core::EpSpec::new(&first)).expect("an endpoint");
+    ep.modify(&EpChange::new().pz(&second)).expect("unconnected");
+    first.free().expect("unused");
+    ep.modify(&EpChange::new().pz(&second)).expect("the same again");
+    ep.free().expect("unconnected");
+    second.free().expect("unused");
+    node.finish();
+}
+
+fn receives_of_the_old_zone_fail_when_their_turn_comes() {
+    let node = Node::new();
+    let other = node.ia.pz_create().expect("a zone");
+    let (client, server) = (node.ep(), node.ep());
+    let memory = node.buffer(8);
+    server.post_recv(&[memory.piece(0, 8)], 1, NONE).expect("of the zone as it is now");
+    server.modify(&EpChange::new().pz(&other)).expect("unconnected");
+    link(&node, &client, &node, &server);
+    let source = node.buffer(8);
+    source.fill(0, b"message!");
+    client.post_send(&[source.piece(0, 8)], 2, NONE).expect("connected");
+    let completion = expect_dto(&node.recv, &[&client, &server]);
+    assert_eq!((completion.cookie, completion.status), (1, DtoStatus::LocalProtection));
+    assert_eq!(memory.bytes(0, 8), [0; 8], "nothing was written");
+}
+
+fn the_dispatcher_of_receives() {
+    let node = Node::new();
+    let other = node.evd(EvdFlags::DTO);
+    let (client, server) = (node.ep(), node.ep());
+    let memory = node.buffer(16);
+    server.post_recv(&[memory.piece(0, 8)], 1, NONE).expect("before the change");
+    server.modify(&EpChange::new().recv_evd(Some(&other))).expect("unconnected");
+    server.post_recv(&[memory.piece(8, 8)], 2, NONE).expect("after it");
+    assert_eq!(server.query().expect("live").recv_evd.as_ref(), Some(&other));
+    assert!(!server.status().expect("live").recv_idle, "what was posted stays");
+    link(&node, &client, &node, &server);
+    for cookie in [1, 2] {
+        client.post_send(&[], 0, NONE).expect("connected");
+        let completion = expect_dto(&other, &[&client, &server]);
+        assert_eq!((completion.cookie, completion.status), (cookie, DtoStatus::Success));
+    }
+    expect_no_event(&node.recv);
+    client.free().expect("connected");
+    node.recv.free().expect("nothing feeds the old one");
+    refused(other.free(), ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
+}
+
+fn the_dispatcher_of_requests() {
+    let node = Node::new();
+    let other = node.evd(EvdFlags::COMPLETIONS);
+    let (client, server) = (node.ep(), node.ep());
+    client.modify(&EpChange::new().request_evd(Some(&other))).expect("unconnected");
+    link(&node, &client, &node, &server);
+    server.post_recv(&[], 0, NONE).expect("connected");
+    client.post_send(&[], 4, NONE).expect("connected");
+    assert_eq!(expect_dto(&other, &[&client, &server]).cookie, 4);
+    expect_no_event(&node.request);
+}
+
+fn the_dispatcher_of_connection_events() {
+    let node = Node::new();
+    let other = node.evd(EvdFlags::CONNECTION);
+    let (client, server) = (node.ep(), node.ep());
+    client.modify(&EpChange::new().connect_evd(Some(&other))).expect("unconnected");
+    link(&node, &client, &node, &server);
+    crate::expect_connection(&other, &client, dat_core::ConnectionEventKind::Established);
+    expect_no_event(&node.connect);
+}
+
+fn a_dispatcher_is_taken_away() {
+    let node = Node::new();
+    let (client, server) = (node.ep(), node.ep());
+    let none = EpChange::new().recv_evd(None).request_evd(None).connect_evd(None);
+    server.modify(&none).expect("unconnected");
+    client.free().expect("unconnected");
+    for evd in [&node.recv, &node.request, &node.connect] {
+        evd.free().expect("unused");
+    }
+    let param = server.query().expect("a live endpoint");
+    assert_eq!((param.recv_evd, param.request_evd, param.connect_evd), (None, None, None));
+}
+
+/// Limits a number of segments to that of the adapter.
+fn within(wanted: &mut EpAttributes, most: &IaAttributes) {
+    for (wanted, most) in [
+        (&mut wanted.max_recv_iov, most.max_iov_segments_per_dto),
+        (&mut wanted.max_request_iov, most.max_iov_segments_per_dto),
+        (&mut wanted.max_rdma_read_iov, most.max_iov_segments_per_rdma_read),
+        (&mut wanted.max_rdma_write_iov, most.max_iov_segments_per_rdma_write),
+    ] {
+        *wanted = most.min(*wanted);
+    }
+}
+
+macro_rules! items {
+    ($($test:ident: $make:ident, $set:expr;)+) => {
+        $(        fn $test() {
+            let node = Node::new();
+            let (ep, queue) = $make(&node);
+            let before = ep.query().expect("a live endpoint");
+            let mut wanted = before.attributes.clone();
+            let set: fn(&mut EpAttributes) = $set;
+            set(&mut wanted);
+            assert_ne!(wanted, before.attributes, "the test changes something");
+            within(&mut wanted, node.ia.attributes());
+            if wanted == before.attributes {
+                skip("the adapter has one value of this only");
+            }
+            ep.modify(&EpChange::new().attributes(&wanted)).expect("unconnected");
+            let after = ep.query().expect("a live endpoint");
+            assert_eq!(after.attributes, wanted);
+            assert_eq!(apart_from_attributes(after), apart_from_attributes(before));
+            ep.free().expect("unconnected");
+            drop(queue);
+            node.finish();
+        })+
+    };
+}
+
+fn plain(node: &Node) -> (Endpoint, Option<SharedReceiveQueue>) {
+    (node.ep(), None)
+}
+
+/// An endpoint with exactly the requested sizes (dat_ep_create_with_srq(3DAT)); other endpoints may
+/// get more.
+fn exact(node: &Node) -> (Endpoint, Option<SharedReceiveQueue>) {
+    if !node.ia.provider_attributes().srq_supported {
+        skip("the provider has no shared receive queues");
+    }
+    let shape = SrqAttributes { max_recv_dtos: 1, max_recv_iov: 1, low_watermark: 0 };
+    let srq = node.ia.srq_create(&node.pz, shape).expect("a queue");
+    let ep = node.ia.ep_create(&node.spec().srq(&srq)).expect("an endpoint");
+    (ep, Some(srq))
+}
+
+fn sizes_below_the_adapters_are_rounded_up() {
+    let node = Node::new();
+    let ep = node.ep();
+    let before = ep.query().expect("live").attributes;
+    let wanted = EpAttributes { max_message_size: 77, max_rdma_size: 77, ..before.clone() };
+    ep.modify(&EpChange::new().attributes(&wanted)).expect("unconnected");
+    assert_eq!(ep.query().expect("live").attributes, before);
+    let most = node.ia.attributes();
+    assert_eq!(before.max_message_size, most.max_message_size);
+    assert_eq!(before.max_rdma_size, most.max_rdma_size);
+}
+
+items! {
+    the_maximum_message_size: exact, |it| it.max_message_size = 77;
+    the_maximum_rdma_size: exact, |it| it.max_rdma_size = 77;
+    the_quality_of_service: plain, |it| it.qos = Qos::LOW_LATENCY;
+    the_flags_of_receives: plain, |it| it.recv_completion_flags = CompletionFlags::SOLICITED_WAIT;
+    the_flags_of_requests: plain, |it| it.request_completion_flags = CompletionFlags::UNSIGNALLED;
+    the_number_of_receives: plain, |it| it.max_recv_dtos = 77;
+    the_number_of_requests: plain, |it| it.max_request_dtos = 77;
+    the_segments_of_receives: plain, |it| it.max_recv_iov = 7;
+    the_segments_of_requests: exact, |it| it.max_request_iov = 7;
+    the_rdma_reads_as_target: plain, |it| it.max_rdma_read_in = 7;
+    the_rdma_reads_as_originator: plain, |it| it.max_rdma_read_out = 7;
+    the_segments_of_rdma_reads: exact, |it| it.max_rdma_read_iov = 7;
+    the_segments_of_rdma_writes: exact, |it| it.max_rdma_write_iov = 7;
+}
+
+fn changed_attributes_are_those_that_posts_are_held_to() {
+    let node = Node::new();
+    let (client, server) = (node.ep(), node.ep());
+    let memory = node.buffer(64);
+    let mut wanted = client.query().expect("live").attributes;
+    wanted.max_request_iov = 1;
+    (wanted.max_rdma_read_iov, wanted.max_rdma_write_iov) = (1, 1);
+    wanted.request_completion_flags = CompletionFlags::UNSIGNALLED;
+    let other = node.evd(EvdFlags::DTO);
+    let change = EpChange::new().attributes(&wanted).request_evd(Some(&other));
+    client.modify(&change).expect("unconnected");
+    let mut more = server.query().expect("live").attributes;
+    more.max_recv_dtos = 1;
+    server.modify(&EpChange::new().attributes(&more)).expect("unconnected");
+    server.post_recv(&[memory.piece(0, 8)], 1, NONE).expect("the first");
+    refused(
+        server.post_recv(&[memory.piece(0, 8)], 1, NONE),
+        ReturnType::InsufficientResources,
+        Subtype::ResourceCredits,
+    );
+    link(&node, &client, &node, &server);
+    let pieces = [memory.piece(0, 4), memory.piece(4, 1)];
+    assert!(client.post_send(&pieces, 2, NONE).is_err(), "two segments are too many");
+    client.post_send(&pieces[..1], 2, CompletionFlags::UNSIGNALLED).expect("one is not");
+    assert_eq!(expect_dto(&other, &[&client, &server]).cookie, 2);
+}
+
+fn receives_posted_before_stay_when_the_queue_is_made_longer() {
+    let node = Node::new();
+    let (client, server) = (node.ep(), node.ep());
+    let memory = node.buffer(64);
+    let mut wanted = server.query().expect("live").attributes;
+    wanted.max_recv_dtos = 2;
+    server.modify(&EpChange::new().attributes(&wanted)).expect("unconnected");
+    for cookie in [1, 2] {
+        server.post_recv(&[memory.piece(0, 8)], cookie, NONE).expect("two receives fit");
+    }
+    assert!(server.post_recv(&[memory.piece(0, 8)], 3, NONE).is_err());
+    wanted.max_recv_dtos = 3;
+    let segments = node.ia.attributes().max_iov_segments_per_dto.min(9);
+    wanted.max_recv_iov = segments;
+    server.modify(&EpChange::new().attributes(&wanted)).expect("unconnected");
+    let pieces = vec![memory.piece(0, 8); segments as usize];
+    server.post_recv(&pieces, 3, NONE).expect("three receives fit");
+    link(&node, &client, &node, &server);
+    for cookie in [1, 2, 3] {
+        client.post_send(&[memory.piece(16, 8)], 0, NONE).expect("connected");
+        let completion = expect_dto(&node.recv, &[&client, &server]);
+        assert_eq!((completion.cookie, completion.status), (cookie, DtoStatus::Success));
+    }
+}
+
+fn a_queue_is_not_made_shorter_than_what_is_posted() {
+    let node = Node::new();
+    let ep = node.ep();
+    for cookie in 0..3 {
+        ep.post_recv(&[], cookie, NONE).expect("unconnected");
+    }
+    let before = ep.query().expect("live");
+    let mut wanted = before.attributes.clone();
+    wanted.max_recv_dtos = 2;
+    assert!(ep.modify(&EpChange::new().attributes(&wanted)).is_err());
+    assert_eq!(ep.query().expect("live"), before);
+    assert!(!ep.status().expect("live").recv_idle);
+    wanted.max_recv_dtos = 3;
+    ep.modify(&EpChange::new().attributes(&wanted)).expect("exactly what is posted");
+    assert!(ep.post_recv(&[], 4, NONE).is_err());
+}
+
+fn the_flags_of_receives_change_only_before_any_is_posted() {
+    let node = Node::new();
+    let ep = node.ep();
+    let mut wanted = ep.query().expect("live").attributes;
+    wanted.recv_completion_flags = CompletionFlags::UNSIGNALLED;
+    ep.modify(&EpChange::new().attributes(&wanted)).expect("none is posted");
+    ep.post_recv(&[], 1, CompletionFlags::UNSIGNALLED).expect("the endpoint has the flag");
+    wanted.recv_completion_flags = NONE;
+    refused(
+        ep.modify(&EpChange::new().attributes(&wanted)),
+        ReturnType::InvalidState,
+        Subtype::InvalidStateEpUnconnected,
+    );
+    let found = ep.query().expect("live").attributes;
+    assert_eq!(found.recv_completion_flags, CompletionFlags::UNSIGNALLED);
+    wanted.recv_completion_flags = CompletionFlags::UNSIGNALLED;
+    wanted.max_message_size = 9;
+    ep.modify(&EpChange::new().attributes(&wanted)).expect("the flags stay");
+}
+
+fn both_modes_change_together_on_a_shared_dispatcher() {
+    let node = Node::new();
+    let evd = node.evd(EvdFlags::COMPLETIONS);
+    let spec = dat_core::EpSpec::new(&node.pz).recv_evd(&evd).request_evd(&evd);
+    let ep = node.ia.ep_create(&spec).expect("an endpoint");
+    let mut wanted = ep.query().expect("live").attributes;
+    wanted.recv_completion_flags = CompletionFlags::UNSIGNALLED;
+    assert!(ep.modify(&EpChange::new().attributes(&wanted)).is_err(), "one alone does not match");
+    wanted.request_completion_flags = CompletionFlags::UNSIGNALLED;
+    ep.modify(&EpChange::new().attributes(&wanted)).expect("together they match");
+    assert!(evd.query().expect("live").config_notify);
+    (wanted.recv_completion_flags, wanted.request_completion_flags) = (NONE, NONE);
+    ep.modify(&EpChange::new().attributes(&wanted)).expect("and back");
+    assert!(!evd.query().expect("live").config_notify);
+    ep.free().expect("unconnected");
+    node.finish_with([evd]);
+}
+
+fn the_modes_of_other_endpoints_bind_a_change_as_they_bind_the_making() {
+    let node = Node::new();
+    let (first, second) = (node.ep(), node.ep());
+    let mut wanted = first.query().expect("live").attributes;
+    wanted.recv_completion_flags = CompletionFlags::SOLICITED_WAIT;
+    let change = EpChange::new().attributes(&wanted);
+    let error = first.modify(&change).expect_err("the other endpoint has the default");
+    assert_eq!(error.return_type(), ReturnType::InvalidParameter);
+    second.free().expect("unconnected");
+    first.modify(&change).expect("no other stream is bound");
+    assert!(node.recv.query().expect("live").config_solicited);
+}
+
+/// Makes a change that must fail and leave the endpoint as it was.
+#[track_caller]
+fn fails_and_leaves_everything(node: &Node, ep: &Endpoint, change: &EpChange) {
+    let before = ep.query().expect("a live endpoint");
+    let evds = [&node.recv, &node.request, &node.connect].map(|evd| evd.query().expect("live"));
+    ep.modify(change).expect_err("a part of the change is not possible");
+    assert_eq!(ep.query().expect("a live endpoint"), before);
+    let after = [&node.recv, &node.request, &node.connect].map(|evd| evd.query().expect("live"));
+    assert_eq!(after, evds);
+}
+
+fn a_failing_change_leaves_everything_as_it_was() {
+    let node = Node::on(fault_provider::open("", |attributes| {
+        attributes.ia.max_rdma_read_in = 20;
+        attributes.ia.max_rdma_read_out = 20;
+    }));
+    let mut few = node.ia.default_ep_attributes().clone();
+    (few.max_rdma_read_in, few.max_rdma_read_out) = (5, 5);
+    few.recv_completion_flags = CompletionFlags::UNSIGNALLED;
+    let ep = node.ia.ep_create(&node.spec().attributes(&few)).expect("an endpoint");
+    let pz = node.ia.pz_create().expect("a zone");
+    let evd = node.evd(EvdFlags::all());
+    let freed = node.evd(EvdFlags::all());
+    freed.free().expect("unused");
+    let mut more = few.clone();
+    (more.max_rdma_read_in, more.max_rdma_read_out) = (16, 16);
+    let mut too_long = more.clone();
+    too_long.max_message_size = u64::MAX;
+    let good = EpChange::new().pz(&pz).recv_evd(Some(&node.request)).attributes(&more);
+    fails_and_leaves_everything(&node, &ep, &good.clone().connect_evd(Some(&freed)));
+    fails_and_leaves_everything(&node, &ep, &good.clone().attributes(&too_long));
+    // Unsignalled receives cannot share a dispatcher with other streams.
+    fails_and_leaves_everything(&node, &ep, &good.clone().recv_evd(Some(&evd)));
+    // The refused change left nothing in use.
+    pz.free().expect("unused");
+    evd.free().expect("unused");
+    // 15 RDMA reads are left, as before.
+    let other = |reads| {
+        let mut wanted = node.ia.default_ep_attributes().clone();
+        (wanted.max_rdma_read_in, wanted.max_rdma_read_out) = (reads, reads);
+        node.ia.ep_create(&dat_core::EpSpec::new(&node.pz).attributes(&wanted))
+    };
+    refused(other(16), ReturnType::InsufficientResources, Subtype::ResourceTep);
+    let rest = other(15).expect("exactly the rest");
+    // The endpoint's streams are still bound: other modes are refused.
+    let spec = dat_core::EpSpec::new(&node.pz).recv_evd(&node.recv);
+    few.recv_completion_flags = NONE;
+    (few.max_rdma_read_in, few.max_rdma_read_out) = (0, 0);
+    let error = node.ia.ep_create(&spec.attributes(&few)).expect_err("unsignalled receives");
+    assert!(error.reason().contains("recv_completion_flags"), "{error}");
+    for ep in [ep, rest] {
+        ep.free().expect("unconnected");
+    }
+    node.finish();
+}
+
+fn a_failure_below_leaves_everything_as_it_was() {
+    let node = Node::new();
+    let ep = node.ep();
+    for cookie in 0..3 {
+        ep.post_recv(&[], cookie, NONE).expect("unconnected");
+    }
+    // The provider cannot make the queue shorter than the number of posted receives.
+    let mut wanted = ep.query().expect("live").attributes;
+    wanted.max_recv_dtos = 1;
+    let pz = node.ia.pz_create().expect("a zone");
+    let other = node.evd(EvdFlags::COMPLETIONS);
+    let change = EpChange::new().pz(&pz).request_evd(Some(&other)).attributes(&wanted);
+    fails_and_leaves_everything(&node, &ep, &change);
+    pz.free().expect("unused");
+    other.free().expect("unused");
+}
+
+fn a_change_moves_the_rdma_reads_from_the_old_to_the_new_amount() {
+    let node = Node::on(fault_provider::open("", |attributes| {
+        attributes.ia.max_rdma_read_in = 20;
+        attributes.ia.max_rdma_read_out = 20;
+    }));
+    let with = |reads| {
+        let mut wanted = node.ia.default_ep_attributes().clone();
+        (wanted.max_rdma_read_in, wanted.max_rdma_read_out) = (reads, reads);
+        wanted
+    };
+    let first = node.ia.ep_create(&node.spec().attributes(&with(16))).expect("an endpoint");
+    let second = node.ia.ep_create(&node.spec().attributes(&with(4))).expect("the rest");
+    let more = EpChange::new().attributes(&with(5));
+    refused(second.modify(&more), ReturnType::InsufficientResources, Subtype::ResourceTep);
+    first.modify(&EpChange::new().attributes(&with(10))).expect("fewer");
+    second.modify(&EpChange::new().attributes(&with(10))).expect("what the first gave back");
+    refused(
+        first.modify(&EpChange::new().attributes(&with(11))),
+        ReturnType::InsufficientResources,
+        Subtype::ResourceTep,
+    );
+    first.free().expect("unconnected");
+    second.modify(&EpChange::new().attributes(&with(16))).expect("all of one endpoint");
+    second.free().expect("unconnected");
+    node.finish();
+}
+
+fn what_is_invalid_or_not_supported_is_an_invalid_parameter() {
+    let node = Node::on(fault_provider::open("", |attributes| {
+        attributes.provider.qos_supported = Qos::empty();
+    }));
+    let ep = node.ep();
+    let before = ep.query().expect("live").attributes;
+    type Set = (&'static str, fn(&mut EpAttributes));
+    let sets: [Set; 5] = [
+        ("max_message_size", |it| it.max_message_size = u64::MAX),
+        ("max_request_iov", |it| it.max_request_iov = u32::MAX),
+        ("service_type", |it| it.service_type = 9),
+        ("qos", |it| it.qos = Qos::PREMIUM),
+        ("recv_completion_flags", |it| it.recv_completion_flags = CompletionFlags::SUPPRESS),
+    ];
+    for (name, set) in sets {
+        let mut wanted = before.clone();
+        set(&mut wanted);
+        let changed = ep.modify(&EpChange::new().attributes(&wanted));
+        // Argument 3 of the call is invalid.
+        let error = refused(changed, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+        assert!(error.reason().contains(name), "{name} is to be named: {error}");
+        assert_eq!(error.operation(), "dat_ep_modify");
+    }
+    assert_eq!(ep.query().expect("live").attributes, before);
+}
+
+fn handles_are_checked_as_when_the_endpoint_is_made() {
+    let (node, other) = (Node::new(), Node::new());
+    let ep = node.ep();
+    let freed = node.evd(EvdFlags::all());
+    freed.free().expect("unused");
+    let wrong = node.evd(EvdFlags::SOFTWARE);
+    for evd in [&freed, &wrong, &other.recv] {
+        for (change, subtype) in [
+            (EpChange::new().recv_evd(Some(evd)), Subtype::InvalidHandleEvdRecv),
+            (EpChange::new().request_evd(Some(evd)), Subtype::InvalidHandleEvdRequest),
+            (EpChange::new().connect_evd(Some(evd)), Subtype::InvalidHandleEvdConn),
+        ] {
+            refused(ep.modify(&change), ReturnType::InvalidHandle, subtype);
+        }
+    }
+    let foreign = EpChange::new().pz(&other.pz);
+    refused(ep.modify(&foreign), ReturnType::InvalidHandle, Subtype::InvalidHandlePz);
+    ep.free().expect("unconnected");
+    wrong.free().expect("unused");
+    node.finish();
+    other.finish();
+}
+
+/// Which parts the page allows to change in a state: zone, dispatchers and attributes.
+fn may_change(state: EpState) -> (bool, bool) {
+    match state {
+        EpState::Unconnected | EpState::TentativeConnectionPending => (true, true),
+        EpState::Reserved | EpState::PassiveConnectionPending => (false, true),
+        // An endpoint without a zone gets one.
+        state if state.is_unconfigured() => (true, true),
+        _ => (false, false),
+    }
+}
+
+fn every_state_allows_what_the_page_says_and_nothing_else() {
+    for wanted in STATES {
+        let node = Node::new();
+        let EpInState { ep, .. } = &ep_in_state(&node, wanted);
+        let (zone, rest) = may_change(wanted);
+        let before = ep.query().expect("live");
+        let mut attributes = before.attributes.clone();
+        attributes.max_request_dtos = 55;
+        attributes.max_recv_dtos = 44;
+        let evd = node.evd(EvdFlags::all());
+        let parts = [
+            ("recv_evd", EpChange::new().recv_evd(Some(&evd))),
+            ("request_evd", EpChange::new().request_evd(Some(&evd))),
+            ("connect_evd", EpChange::new().connect_evd(Some(&evd))),
+            ("attributes", EpChange::new().attributes(&attributes)),
+        ];
+        for (name, change) in parts {
+            let changed = ep.modify(&change);
+            if rest {
+                changed.unwrap_or_else(|error| panic!("{name} in {wanted}: {error}"));
+            } else {
+                let error = refused(changed, ReturnType::InvalidState, wanted.invalid_state());
+                assert!(error.reason().contains(wanted.name()), "{error}");
+            }
+        }
+        if rest {
+            let after = ep.query().expect("live");
+            assert_eq!(after.attributes, attributes);
+            assert_eq!((&after.recv_evd, &after.request_evd), (&Some(evd.clone()), &Some(evd)));
+        } else {
+            assert_eq!(ep.query().expect("live"), before);
+        }
+        let pz = node.ia.pz_create().expect("a zone");
+        let changed = ep.modify(&EpChange::new().pz(&pz));
+        if zone {
+            changed.unwrap_or_else(|error| panic!("the zone in {wanted}: {error}"));
+            assert_eq!(ep.query().expect("live").pz, Some(pz));
+        } else {
+            refused(changed, ReturnType::InvalidState, wanted.invalid_state());
+            assert_eq!(ep.query().expect("live").pz, before.pz);
+            pz.free().expect("unused");
+        }
+    }
+}
+
+fn a_change_that_a_state_allows_in_part_does_not_take_place_at_all() {
+    let node = Node::new();
+    let EpInState { ep, rsp, .. } = ep_in_state(&node, EpState::Reserved);
+    let pz = node.ia.pz_create().expect("a zone");
+    fails_and_leaves_everything(&node, &ep, &EpChange::new().recv_evd(None).pz(&pz));
+    pz.free().expect("unused");
+    rsp.expect("reserved").free().expect("live");
+    until("the endpoint is given back", || crate::state(&ep) == EpState::Unconnected);
+    ep.free().expect("unconnected");
+    node.finish();
+}

@@ -1,0 +1,305 @@
+//! The event of a connection comes before the first completion on it (dat_ep_connect(3DAT),
+//! dat_cr_accept(3DAT)), although the data may arrive before the transport's last word. Where the
+//! adapter can be told to, it reports the connection only when a receive has completed.
+
+use crate::case::cases;
+use crate::{
+    Background, Node, expect_connection, expect_event, expect_no_event, expect_request, state,
+    until,
+};
+use dat_core::{
+    Close, CompletionFlags, Connect, ConnectionEventKind, DtoCompletion, DtoStatus, Endpoint,
+    EpState, EvdFlags, Event, EventDispatcher, PspMaker, Timeout, Waited,
+};
+
+cases! {
+    "dat_cr_accept(3DAT)":
+        a_message_sent_at_once_arrives_after_the_connection,
+        on_one_dispatcher_the_accepted_connection_comes_before_its_first_receive,
+        on_two_dispatchers_the_accepted_connection_is_there_before_its_first_receive,
+        a_waiter_that_sleeps_gets_the_connection_before_the_first_receive,
+        a_threshold_counts_the_connection_and_the_receive,
+        a_notification_object_leads_to_both,
+        an_armed_descriptor_leads_to_both,
+        receives_of_a_shared_queue_follow_the_connection_too,
+        receives_of_other_endpoints_are_not_held_back,
+        a_receive_of_the_connection_before_says_nothing_of_the_next,
+        what_was_received_is_not_lost_when_the_attempt_is_given_up;
+    "dat_ep_connect(3DAT)":
+        on_the_asking_side_the_connection_comes_before_its_first_receive;
+}
+
+const NONE: CompletionFlags = CompletionFlags::empty();
+const LATE_ON_ACCEPT: &str = "fault.late_established=accept";
+const LATE_ON_CONNECT: &str = "fault.late_established=connect";
+
+/// An endpoint whose receives and connection events come to one dispatcher.
+#[track_caller]
+fn merged(node: &Node) -> (EventDispatcher, Endpoint) {
+    let evd = node.evd(EvdFlags::DTO | EvdFlags::CONNECTION);
+    let spec = node.spec().recv_evd(&evd).connect_evd(&evd);
+    let ep = node.ia.ep_create(&spec).expect("an endpoint");
+    (evd, ep)
+}
+
+/// Has one endpoint ask and the other accept; takes no event of either.
+#[track_caller]
+fn meet(node: &Node, client: &Endpoint, server: &Endpoint) {
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a service point");
+    client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+    let request = expect_request(&node.requests).request;
+    request.accept(Some(server), b"").expect("unconnected");
+    psp.free().expect("free at any time");
+}
+
+#[track_caller]
+fn expect_established(event: &Event, ep: &Endpoint) {
+    let Event::Connection(connection) = event else { panic!("{event:?} before the connection") };
+    assert_eq!((connection.kind, connection.ep), (ConnectionEventKind::Established, ep.id()));
+    assert_eq!(state(ep), EpState::Connected);
+}
+
+#[track_caller]
+fn expect_receive(event: &Event, ep: &Endpoint, cookie: u64) {
+    let Event::Dto(DtoCompletion { ep: of, cookie: with, status, .. }) = event else {
+        panic!("{event:?} instead of a receive")
+    };
+    assert_eq!((*of, *with, *status), (ep.id(), cookie, DtoStatus::Success));
+}
+
+/// A client that is connected and a server that waits for the last word, and has two receives; the
+/// client has sent a message for the first.
+#[track_caller]
+fn half_way(node: &Node, server: &Endpoint) -> Endpoint {
+    let client = node.ep();
+    for cookie in [1, 2] {
+        server.post_recv(&[], cookie, NONE).expect("possible in every state");
+    }
+    meet(node, &client, server);
+    expect_connection(&node.connect, &client, ConnectionEventKind::Established);
+    assert_eq!(state(server), EpState::CompletionPending);
+    client.post_send(&[], 0, NONE).expect("connected");
+    client
+}
+
+fn a_message_sent_at_once_arrives_after_the_connection() {
+    let node = Node::new();
+    let (evd, server) = merged(&node);
+    let client = node.ep();
+    let mut event = Event::default();
+    for round in 0..20 {
+        server.post_recv(&[], round, NONE).expect("possible in every state");
+        let (sending, events) = (client.clone(), node.connect.clone());
+        let sender = Background::run(move || {
+            expect_connection(&events, &sending, ConnectionEventKind::Established);
+            sending.post_send(&[], 0, NONE).expect("connected");
+        });
+        meet(&node, &client, &server);
+        let mut next = || {
+            if round % 2 == 0 {
+                return expect_event(&evd, &[&server]);
+            }
+            until("an event comes", || evd.dequeue(&mut event).expect("live"));
+            std::mem::take(&mut event)
+        };
+        expect_established(&next(), &server);
+        expect_receive(&next(), &server, round);
+        sender.join();
+        client.disconnect(Close::Abrupt).expect("connected");
+        expect_connection(&node.connect, &client, ConnectionEventKind::Disconnected);
+        expect_connection(&evd, &server, ConnectionEventKind::Disconnected);
+        client.reset().expect("disconnected");
+        server.reset().expect("disconnected");
+    }
+}
+
+fn on_one_dispatcher_the_accepted_connection_comes_before_its_first_receive() {
+    let node = Node::with(LATE_ON_ACCEPT);
+    let (evd, server) = merged(&node);
+    let client = half_way(&node, &server);
+    let mut event = Event::default();
+    assert!(evd.dequeue(&mut event).expect("live"));
+    expect_established(&event, &server);
+    assert!(evd.dequeue(&mut event).expect("live"));
+    expect_receive(&event, &server, 1);
+    client.post_send(&[], 0, NONE).expect("connected");
+    expect_receive(&expect_event(&evd, &[&server]), &server, 2);
+    expect_no_event(&evd);
+}
+
+fn on_two_dispatchers_the_accepted_connection_is_there_before_its_first_receive() {
+    for waits in [false, true] {
+        let node = Node::with(LATE_ON_ACCEPT);
+        let connections = node.evd(EvdFlags::CONNECTION);
+        let spec = node.spec().connect_evd(&connections);
+        let server = node.ia.ep_create(&spec).expect("an endpoint");
+        let _client = half_way(&node, &server);
+        let mut event = Event::default();
+        assert!(
+            !connections.dequeue(&mut event).expect("live"),
+            "no connection event before a receive completes"
+        );
+        if waits {
+            let waited = node.recv.wait(Timeout::Infinite, 1, &mut event);
+            assert_eq!(waited.expect("an event"), Waited::Event { more: 0 });
+        } else {
+            assert!(node.recv.dequeue(&mut event).expect("live"));
+        }
+        expect_receive(&event, &server, 1);
+        assert!(connections.dequeue(&mut event).expect("live"), "raised before");
+        expect_established(&event, &server);
+        expect_no_event(&connections);
+    }
+}
+
+fn a_waiter_that_sleeps_gets_the_connection_before_the_first_receive() {
+    let node = Node::with(LATE_ON_ACCEPT);
+    let (evd, server) = merged(&node);
+    let waiting = evd.clone();
+    let waiter = Background::run(move || {
+        [0, 1].map(|_| {
+            let mut event = Event::default();
+            waiting.wait(Timeout::Infinite, 1, &mut event).expect("an event");
+            event
+        })
+    });
+    until("the waiter owns the dispatcher", || evd.dequeue(&mut Event::default()).is_err());
+    let _client = half_way(&node, &server);
+    let [first, second] = waiter.join();
+    expect_established(&first, &server);
+    expect_receive(&second, &server, 1);
+}
+
+fn a_threshold_counts_the_connection_and_the_receive() {
+    let node = Node::with(LATE_ON_ACCEPT);
+    let (evd, server) = merged(&node);
+    let waiting = evd.clone();
+    let waiter = Background::run(move || {
+        let mut event = Event::default();
+        let waited = waiting.wait(Timeout::Infinite, 2, &mut event).expect("two events");
+        (waited, event)
+    });
+    until("the waiter owns the dispatcher", || evd.dequeue(&mut Event::default()).is_err());
+    let _client = half_way(&node, &server);
+    let (waited, event) = waiter.join();
+    assert_eq!(waited, Waited::Event { more: 1 });
+    expect_established(&event, &server);
+    expect_receive(&expect_event(&evd, &[&server]), &server, 1);
+}
+
+fn a_notification_object_leads_to_both() {
+    let node = Node::with(LATE_ON_ACCEPT);
+    let (evd, server) = merged(&node);
+    let cno = node.ia.cno_create(None).expect("a notification object");
+    evd.modify_cno(Some(&cno)).expect("live");
+    let _client = half_way(&node, &server);
+    let mut events = Vec::new();
+    while events.len() < 2 {
+        let triggering = cno.wait(Timeout::Infinite).expect("it is triggered");
+        assert_eq!(triggering, Some(evd.clone()));
+        let mut event = Event::default();
+        while evd.dequeue(&mut event).expect("live") {
+            events.push(std::mem::take(&mut event));
+        }
+    }
+    expect_established(&events[0], &server);
+    expect_receive(&events[1], &server, 1);
+}
+
+fn an_armed_descriptor_leads_to_both() {
+    let node = Node::with(LATE_ON_ACCEPT);
+    let (evd, server) = merged(&node);
+    let _client = half_way(&node, &server);
+    assert!(evd.arm().expect("live"), "there is something to take");
+    expect_established(&expect_event(&evd, &[&server]), &server);
+    expect_receive(&expect_event(&evd, &[&server]), &server, 1);
+    assert!(!evd.arm().expect("live"), "nothing is left");
+}
+
+fn on_the_asking_side_the_connection_comes_before_its_first_receive() {
+    let node = Node::with(LATE_ON_CONNECT);
+    let (evd, client) = merged(&node);
+    let server = node.ep();
+    client.post_recv(&[], 7, NONE).expect("possible in every state");
+    meet(&node, &client, &server);
+    expect_connection(&node.connect, &server, ConnectionEventKind::Established);
+    assert_eq!(state(&client), EpState::ActiveConnectionPending);
+    server.post_send(&[], 0, NONE).expect("connected");
+    expect_established(&expect_event(&evd, &[&client]), &client);
+    expect_receive(&expect_event(&evd, &[&client]), &client, 7);
+}
+
+fn receives_of_a_shared_queue_follow_the_connection_too() {
+    let node = Node::with(LATE_ON_ACCEPT);
+    let attributes =
+        dat_core::SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
+    let srq = node.ia.srq_create(&node.pz, attributes).expect("a shared queue");
+    let evd = node.evd(EvdFlags::DTO | EvdFlags::CONNECTION);
+    let spec = node.spec().recv_evd(&evd).connect_evd(&evd).srq(&srq);
+    let server = node.ia.ep_create(&spec).expect("an endpoint");
+    srq.post_recv(&[], 5).expect("within the limit");
+    let client = node.ep();
+    meet(&node, &client, &server);
+    expect_connection(&node.connect, &client, ConnectionEventKind::Established);
+    client.post_send(&[], 0, NONE).expect("connected");
+    expect_established(&expect_event(&evd, &[&server]), &server);
+    expect_receive(&expect_event(&evd, &[&server]), &server, 5);
+}
+
+fn receives_of_other_endpoints_are_not_held_back() {
+    let node = Node::with(LATE_ON_ACCEPT);
+    let (first, second) = (node.ep(), node.ep());
+    let client = half_way(&node, &first);
+    let connections = node.evd(EvdFlags::CONNECTION);
+    let mut event = Event::default();
+    assert!(node.recv.dequeue(&mut event).expect("live"));
+    expect_receive(&event, &first, 1);
+    expect_connection(&node.connect, &first, ConnectionEventKind::Established);
+    // The second attempt waits, and no data comes on it.
+    let quiet = node.ia.ep_create(&node.spec().connect_evd(&connections)).expect("an endpoint");
+    meet(&node, &quiet, &second);
+    assert_eq!(state(&second), EpState::CompletionPending);
+    client.post_send(&[], 0, NONE).expect("connected");
+    expect_receive(&expect_event(&node.recv, &[&first]), &first, 2);
+    assert_eq!(state(&second), EpState::CompletionPending);
+}
+
+fn a_receive_of_the_connection_before_says_nothing_of_the_next() {
+    let node = Node::with(LATE_ON_ACCEPT);
+    let server = node.ep();
+    let client = half_way(&node, &server);
+    client.post_send(&[], 0, NONE).expect("connected");
+    expect_receive(&expect_event(&node.recv, &[&server]), &server, 1);
+    expect_connection(&node.connect, &server, ConnectionEventKind::Established);
+    client.disconnect(Close::Abrupt).expect("connected");
+    expect_connection(&node.connect, &client, ConnectionEventKind::Disconnected);
+    expect_connection(&node.connect, &server, ConnectionEventKind::Disconnected);
+    client.reset().expect("disconnected");
+    server.reset().expect("disconnected");
+    meet(&node, &client, &server);
+    expect_connection(&node.connect, &client, ConnectionEventKind::Established);
+    expect_receive(&expect_event(&node.recv, &[&server]), &server, 2);
+    assert_eq!(state(&server), EpState::CompletionPending);
+    expect_no_event(&node.connect);
+}
+
+fn what_was_received_is_not_lost_when_the_attempt_is_given_up() {
+    let node = Node::with(LATE_ON_ACCEPT);
+    let (evd, server) = merged(&node);
+    let _client = half_way(&node, &server);
+    server.disconnect(Close::Abrupt).expect("pending");
+    let mut cookies = Vec::new();
+    let mut ends = 0;
+    while cookies.len() < 2 || ends == 0 {
+        match expect_event(&evd, &[&server]) {
+            Event::Dto(completion) => cookies.push((completion.cookie, completion.status)),
+            Event::Connection(connection) => {
+                assert_eq!(connection.kind, ConnectionEventKind::Disconnected);
+                ends += 1;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(cookies, [(1, DtoStatus::Success), (2, DtoStatus::Flushed)]);
+    expect_no_event(&evd);
+}

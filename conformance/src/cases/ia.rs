@@ -1,0 +1,350 @@
+//! Opening an adapter, and closing it gracefully and abruptly.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::case::cases;
+use crate::ep_states::{STATES, ep_in_state};
+use crate::{
+    Background, Node, expect_connection, link, open, refused, rounds, target, try_open, until,
+    until_waited_on,
+};
+use dat_core::{
+    ApiVersion, AsyncErrors, Close, ConnectionEventKind, EvdFlags, EvdOptions, Event, IaOptions,
+    InterfaceAdapter, Memory, MemorySource, Privileges, PspMaker, Registry, ReturnType,
+    SrqAttributes, Subtype, Timeout,
+};
+
+cases! {
+    "dat_ia_open(3DAT)":
+        an_open_adapter_is_live_and_known_by_its_name,
+        every_open_is_an_instance_of_its_own,
+        parameters_and_queue_lengths_that_can_not_be_are_refused,
+        the_dispatcher_of_asynchronous_errors_is_the_adapters_own,
+        an_adapter_opened_with_one_that_exists_elsewhere_makes_none;
+    "dat_ia_close(3DAT)":
+        closed_once_it_can_not_be_closed_again_nor_used,
+        a_graceful_close_is_refused_while_anything_exists_and_changes_nothing,
+        an_abrupt_close_frees_everything_in_whatever_state,
+        the_memory_outlives_an_abrupt_close,
+        an_abrupt_close_ends_the_connections_of_other_adapters,
+        waiters_on_dispatchers_are_aborted_by_an_abrupt_close,
+        waiters_on_notification_objects_get_no_dispatcher_by_an_abrupt_close,
+        a_close_while_others_make_objects_leaves_nothing_alive;
+    "reading: dropping the last handle frees an object":
+        an_object_whose_handles_are_dropped_is_freed,
+        dropping_everything_closes_the_adapter;
+}
+
+fn an_open_adapter_is_live_and_known_by_its_name() {
+    let ia = open("max_eps=3");
+    assert!(ia.is_live());
+    assert!(target().name.starts_with(ia.name()));
+    assert!(target().name.starts_with(&ia.attributes().adapter_name));
+    assert_eq!(ia.attributes().max_eps, 3);
+    ia.set_consumer_context(9);
+    assert_eq!(ia.clone().consumer_context(), 9);
+}
+
+fn every_open_is_an_instance_of_its_own() {
+    let (one, two) = (open(""), open(""));
+    assert_ne!(one, two);
+    assert_eq!(one, one.clone());
+    assert_ne!(one.id(), two.id());
+    one.close(Close::Graceful).expect("nothing is on it");
+    assert!(!one.is_live() && two.is_live());
+    two.pz_create().expect("the other instance lives");
+}
+
+fn parameters_and_queue_lengths_that_can_not_be_are_refused() {
+    let registry = target().registry;
+    let error = try_open("max_eps=0").expect_err("at least one");
+    assert_eq!(error.return_type(), ReturnType::InvalidParameter);
+    assert!(error.reason().contains("max_eps"), "{error}");
+    refused(
+        registry.open("no such adapter"),
+        ReturnType::ProviderNotFound,
+        Subtype::NameNotRegistered,
+    );
+    let options =
+        IaOptions { async_evd: AsyncErrors::Make { min_qlen: Some(0) }, ..IaOptions::default() };
+    refused(
+        registry.open_with(&target().name, &options),
+        ReturnType::InvalidParameter,
+        Subtype::InvalidArg2,
+    );
+}
+
+fn the_dispatcher_of_asynchronous_errors_is_the_adapters_own() {
+    let ia = open("");
+    let evd = ia.async_evd().expect("made by the open");
+    assert_eq!(evd.query().expect("live").flags, EvdFlags::ASYNC);
+    refused(evd.free(), ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
+    ia.close(Close::Graceful).expect("the consumer has made nothing");
+    assert!(!evd.is_live(), "it is destroyed with the adapter that made it");
+    refused(evd.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleEvdRequest);
+}
+
+fn an_adapter_opened_with_one_that_exists_elsewhere_makes_none() {
+    let options = IaOptions { async_evd: AsyncErrors::Elsewhere, ..IaOptions::default() };
+    let ia = target().registry.open_with(&target().name, &options).expect("opened");
+    assert_eq!(ia.async_evd(), None);
+    ia.close(Close::Graceful).expect("nothing is on it");
+}
+
+fn closed_once_it_can_not_be_closed_again_nor_used() {
+    for (first, second) in [
+        (Close::Graceful, Close::Graceful),
+        (Close::Graceful, Close::Abrupt),
+        (Close::Abrupt, Close::Graceful),
+        (Close::Abrupt, Close::Abrupt),
+    ] {
+        let ia = open("");
+        ia.close(first).expect("nothing is on it");
+        refused(ia.clone().close(second), ReturnType::InvalidHandle, Subtype::InvalidHandleIa);
+        makes_nothing(&ia);
+    }
+}
+
+#[track_caller]
+fn makes_nothing(ia: &InterfaceAdapter) {
+    refused(ia.pz_create(), ReturnType::InvalidHandle, Subtype::InvalidHandleIa);
+    refused(ia.cno_create(None), ReturnType::InvalidHandle, Subtype::InvalidHandleIa);
+    let options = EvdOptions::new(4, EvdFlags::SOFTWARE);
+    refused(ia.evd_create(&options), ReturnType::InvalidHandle, Subtype::InvalidHandleIa);
+}
+
+/// The kind of an object, and a function that creates one and returns a function that frees it.
+type Maker = (&'static str, fn(&Node) -> Box<dyn Fn()>);
+
+const MAKERS: [Maker; 8] = [
+    ("PZ", |node| {
+        let pz = node.ia.pz_create().expect("made");
+        Box::new(move || pz.free().expect("live"))
+    }),
+    ("EVD", |node| {
+        let evd = node.evd(EvdFlags::SOFTWARE);
+        Box::new(move || evd.free().expect("live"))
+    }),
+    ("CNO", |node| {
+        let cno = node.ia.cno_create(None).expect("made");
+        Box::new(move || cno.free().expect("live"))
+    }),
+    ("LMR", |node| {
+        let buffer = node.buffer(8);
+        Box::new(move || buffer.lmr.free().expect("live"))
+    }),
+    ("RMR", |node| {
+        let rmr = node.rmr();
+        Box::new(move || rmr.free().expect("live"))
+    }),
+    ("EP", |node| {
+        let ep = node.ep();
+        Box::new(move || ep.free().expect("live"))
+    }),
+    ("PSP", |node| {
+        let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
+        Box::new(move || psp.free().expect("live"))
+    }),
+    ("SRQ", |node| {
+        let shape = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
+        let srq = node.ia.srq_create(&node.pz, shape).expect("made");
+        Box::new(move || srq.free().expect("live"))
+    }),
+];
+
+fn a_graceful_close_is_refused_while_anything_exists_and_changes_nothing() {
+    for (kind, make) in MAKERS {
+        let node = Node::new();
+        if kind == "RMR" && !node.has_rmrs() {
+            continue;
+        }
+        let free = make(&node);
+        for _ in 0..2 {
+            let closed = node.ia.close(Close::Graceful);
+            let error = refused(closed, ReturnType::InvalidState, Subtype::InvalidStateIaInUse);
+            assert!(error.reason().contains(kind), "{kind} is to be named: {error}");
+        }
+        assert!(node.ia.is_live());
+        node.ia.pz_create().expect("still open").free().expect("unused");
+        free();
+        node.finish();
+    }
+}
+
+fn an_object_whose_handles_are_dropped_is_freed() {
+    for (kind, make) in MAKERS {
+        let node = Node::new();
+        if kind == "RMR" && !node.has_rmrs() {
+            continue;
+        }
+        drop(make(&node));
+        let Node { ia, pz, recv, request, connect, requests } = node;
+        drop((pz, recv, request, connect, requests));
+        ia.close(Close::Graceful).unwrap_or_else(|error| panic!("{kind} is left: {error}"));
+    }
+}
+
+fn an_abrupt_close_frees_everything_in_whatever_state() {
+    for wanted in STATES {
+        let node = Node::new();
+        let staged = ep_in_state(&node, wanted);
+        let buffer = node.buffer(64);
+        let rmr = node.has_rmrs().then(|| node.rmr());
+        let cno = node.ia.cno_create(None).expect("made");
+        let shape = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
+        let srq = node.ia.srq_create(&node.pz, shape).expect("made");
+        srq.post_recv(&[buffer.piece(0, 8)], 1).expect("posted");
+        node.ia.close(Close::Abrupt).expect("always possible");
+        let (handle, ep) = (ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+        refused(staged.ep.query(), handle, ep);
+        refused(staged.ep.status(), handle, ep);
+        refused(staged.ep.free(), handle, ep);
+        refused(staged.ep.post_recv(&[], 0, Default::default()), handle, ep);
+        refused(staged.ep.post_send(&[], 0, Default::default()), handle, ep);
+        if let Some(peer) = &staged.peer {
+            refused(peer.query(), handle, ep);
+        }
+        if let Some(request) = &staged.request {
+            refused(request.query(), handle, Subtype::InvalidHandleCr);
+            refused(request.reject(b""), handle, Subtype::InvalidHandleCr);
+            refused(request.accept(None, b""), handle, Subtype::InvalidHandleCr);
+        }
+        if let Some(psp) = &staged.psp {
+            refused(psp.free(), handle, Subtype::InvalidHandlePsp);
+        }
+        if let Some(rsp) = &staged.rsp {
+            refused(rsp.free(), handle, Subtype::InvalidHandleRsp);
+        }
+        refused(buffer.lmr.free(), handle, Subtype::InvalidHandleLmr);
+        if let Some(rmr) = rmr {
+            refused(rmr.free(), handle, Subtype::InvalidHandleRmr);
+        }
+        refused(cno.free(), handle, Subtype::InvalidHandleCno);
+        refused(srq.free(), handle, Subtype::InvalidHandleSrq);
+        refused(srq.query(), handle, Subtype::InvalidHandleSrq);
+        refused(node.pz.free(), handle, Subtype::InvalidHandlePz);
+        let mut event = Event::default();
+        for evd in [&node.recv, &node.request, &node.connect, &node.requests] {
+            assert_eq!(evd.free().expect_err("freed").return_type(), handle);
+            assert_eq!(evd.dequeue(&mut event).expect_err("freed").return_type(), handle);
+            let waited = evd.wait(Timeout::ZERO, 1, &mut event);
+            assert_eq!(waited.expect_err("freed").return_type(), handle);
+        }
+        makes_nothing(&node.ia);
+    }
+}
+
+fn the_memory_outlives_an_abrupt_close() {
+    let node = Node::new();
+    let memory = Memory::copy_of(b"still there").expect("memory");
+    let source = MemorySource::Memory(&memory);
+    let lmr = node.ia.lmr_create(source, &node.pz, Privileges::ALL).expect("made");
+    let ep = node.ep();
+    ep.post_recv(&[lmr.triplet(0, 8).expect("inside")], 1, Default::default()).expect("posted");
+    node.ia.close(Close::Abrupt).expect("always possible");
+    drop((lmr, ep));
+    assert_eq!(memory.to_vec(0, 11).expect("inside"), b"still there");
+}
+
+fn an_abrupt_close_ends_the_connections_of_other_adapters() {
+    let (near, far) = (Node::new(), Node::new());
+    let (client, server) = (near.ep(), far.ep());
+    link(&near, &client, &far, &server);
+    far.ia.close(Close::Abrupt).expect("always possible");
+    expect_connection(&near.connect, &client, ConnectionEventKind::Disconnected);
+    client.free().expect("disconnected");
+    near.finish();
+}
+
+fn waiters_on_dispatchers_are_aborted_by_an_abrupt_close() {
+    let node = Node::new();
+    let evds = [node.recv.clone(), node.connect.clone(), node.ia.async_evd().expect("made")];
+    let waiters = evds
+        .clone()
+        .map(|evd| Background::run(move || evd.wait(Timeout::Infinite, 1, &mut Event::default())));
+    for evd in &evds {
+        until("the thread waits", || evd.dequeue(&mut Event::default()).is_err());
+    }
+    node.ia.close(Close::Abrupt).expect("always possible");
+    for waiter in waiters {
+        refused(waiter.join(), ReturnType::Abort, Subtype::NoSubtype);
+    }
+}
+
+fn waiters_on_notification_objects_get_no_dispatcher_by_an_abrupt_close() {
+    let node = Node::new();
+    let calls = Arc::new(AtomicU32::new(0));
+    let agent = {
+        let calls = Arc::clone(&calls);
+        Arc::new(move |evd: Option<dat_core::EventDispatcher>| {
+            assert_eq!(evd, None);
+            calls.fetch_add(1, Ordering::Relaxed);
+        })
+    };
+    let cno = node.ia.cno_create(Some(agent)).expect("made");
+    let waiters =
+        [cno.clone(), cno.clone()].map(|cno| Background::run(move || cno.wait(Timeout::Infinite)));
+    node.connect.modify_cno(Some(&cno)).expect("live");
+    until_waited_on(&cno);
+    node.ia.close(Close::Abrupt).expect("always possible");
+    let mut woken = 0;
+    for waiter in waiters {
+        match waiter.join() {
+            Ok(None) => woken += 1,
+            // The other thread may have started to wait after the close.
+            other => _ = refused(other, ReturnType::InvalidHandle, Subtype::InvalidHandleCno),
+        }
+    }
+    assert!(woken >= 1);
+    assert_eq!(calls.load(Ordering::Relaxed), 1, "the proxy agent is unblocked too, once");
+}
+
+fn a_close_while_others_make_objects_leaves_nothing_alive() {
+    for _ in 0..rounds(50) {
+        let ia = open("");
+        let count = Arc::new(AtomicU32::new(0));
+        let makers = [0, 1].map(|_| {
+            let (ia, count) = (ia.clone(), Arc::clone(&count));
+            Background::run(move || {
+                let mut made = Vec::new();
+                while let Ok(pz) = ia.pz_create() {
+                    made.push(pz);
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+                made
+            })
+        });
+        until("objects are made", || count.load(Ordering::Relaxed) > 0);
+        ia.close(Close::Abrupt).expect("always possible");
+        for made in makers {
+            for pz in made.join() {
+                assert!(!pz.is_live());
+                refused(pz.free(), ReturnType::InvalidHandle, Subtype::InvalidHandlePz);
+            }
+        }
+    }
+}
+
+fn dropping_everything_closes_the_adapter() {
+    // A separate registry, in which only this case opens adapters.
+    let target = target();
+    let found = target.registry.resolve(&target.name, ApiVersion::ANY).expect("it opens");
+    let below = &found[0];
+    let registry = Registry::new();
+    registry.add_provider(Arc::clone(&below.provider)).expect("an empty registry");
+    let provider = below.provider.describe().name;
+    let name = format!("{}?{}", below.adapter_name, below.parameters);
+    let ia = registry.open(&name).expect("the adapter under test");
+    refused(registry.remove_provider(provider), ReturnType::ProviderInUse, Subtype::NoSubtype);
+    let node = Node::on(ia);
+    let (client, server) = node.pair();
+    let buffer = node.buffer(8);
+    drop(node);
+    client.post_recv(&[buffer.piece(0, 8)], 1, Default::default()).expect("its parents live");
+    drop((client, server));
+    assert!(registry.remove_provider(provider).is_err(), "the region is left");
+    drop(buffer);
+    // An upcall in progress on a thread of the provider may hold the last reference to an endpoint.
+    until("nothing is open", || registry.remove_provider(provider).is_ok());
+}

@@ -1,0 +1,267 @@
+//! Sends with invalidate, which invalidate a remote context of the peer (DAT 2.0).
+
+use dat_core::{
+    Bind, Close, CompletionFlags, ConnectionEventKind, DtoStatus, Endpoint, EpState, Operation,
+    Privileges, ProtectionZone, ReturnType, Rmr, Subtype,
+};
+
+use crate::case::{cases, skip};
+use crate::check::refused;
+use crate::fixture::{Buffer, Node, link};
+use crate::wait::{expect_bind, expect_connection, expect_connections, expect_dto, state, until};
+
+cases! {
+    "DAT 2.0, dat_ep_post_send_with_invalidate":
+        the_receive_says_which_context_it_was,
+        the_context_is_invalid_before_the_receive_completes,
+        a_new_bind_gives_a_new_context,
+        a_freed_region_has_no_context_to_invalidate,
+        only_a_connected_endpoint_posts,
+        a_disconnected_endpoint_flushes_it,
+        a_provider_without_it_says_so,
+        the_context_of_a_local_region_stays_valid;
+    "DAT 2.0, dat_ep_post_send_with_invalidate; reading: only a bound context of the zone can be invalidated":
+        a_made_up_context_breaks,
+        a_context_of_another_zone_breaks,
+        a_context_breaks_the_second_time;
+}
+
+const NONE: CompletionFlags = CompletionFlags::empty();
+
+fn node() -> Node {
+    let node = Node::new();
+    if !node.ia.provider_attributes().invalidate_supported {
+        skip("the provider has no send with invalidate");
+    }
+    if !node.has_rmrs() {
+        skip("the provider has no remote memory regions");
+    }
+    node
+}
+
+/// A remote region with the widest scope whose context a peer can invalidate.
+pub(super) fn region(node: &Node, pz: &ProtectionZone) -> Rmr {
+    let wide = node.ia.provider_attributes().invalidate_scope_pz_supported;
+    let made = if wide { node.ia.rmr_create(pz) } else { node.ia.rmr_create_for_ep(pz) };
+    made.expect("a region")
+}
+
+/// Binds a remote region to a whole buffer, for the peer of an endpoint.
+fn open(node: &Node, ep: &Endpoint, rmr: &Rmr, buffer: &Buffer) -> u32 {
+    let bind = Bind {
+        lmr: &buffer.lmr,
+        triplet: buffer.piece(0, buffer.memory.len()),
+        privileges: Privileges::REMOTE_READ | Privileges::REMOTE_WRITE,
+        cookie: 5,
+        flags: NONE,
+    };
+    let context = rmr.bind(ep, &bind).expect("connected");
+    let done = expect_bind(&node.request, &[ep]);
+    assert_eq!((done.cookie, done.status), (5, DtoStatus::Success));
+    context
+}
+
+/// Writes to a context of the peer and returns the status.
+fn write(node: &Node, ep: &Endpoint, target: &Buffer, context: u32) -> DtoStatus {
+    let source = node.buffer(4);
+    source.fill(0, b"data");
+    let remote = dat_core::RmrTriplet { context, ..target.remote(0, 4) };
+    ep.post_rdma_write(&[source.piece(0, 4)], 6, remote, NONE).expect("connected");
+    let done = expect_dto(&node.request, &[ep]);
+    assert_eq!((done.cookie, done.operation), (6, Operation::RdmaWrite));
+    done.status
+}
+
+/// Sends a message with invalidate for which the peer has a receive; it must succeed.
+fn invalidate(node: &Node, client: &Endpoint, server: &Endpoint, context: u32) {
+    let buffer = node.buffer(16);
+    server.post_recv(&[buffer.piece(0, 8)], 31, NONE).expect("posted");
+    let posted = client.post_send_with_invalidate(&[buffer.piece(8, 8)], 32, NONE, context);
+    posted.expect("connected");
+    let got = expect_dto(&node.recv, &[client, server]);
+    assert_eq!((got.cookie, got.status), (31, DtoStatus::Success));
+    assert_eq!(got.invalidated(), Some(context));
+    let sent = expect_dto(&node.request, &[client, server]);
+    assert_eq!((sent.cookie, sent.status), (32, DtoStatus::Success));
+}
+
+/// Sends with invalidate; the peer must refuse it, and both endpoints must be disconnected.
+fn breaks(node: &Node, client: &Endpoint, server: &Endpoint, context: u32) {
+    let buffer = node.buffer(8);
+    server.post_recv(&[buffer.piece(0, 8)], 41, NONE).expect("posted");
+    let posted = client.post_send_with_invalidate(&[buffer.piece(0, 8)], 42, NONE, context);
+    posted.expect("only the other side can see it");
+    let done = expect_dto(&node.request, &[client, server]);
+    assert_eq!((done.cookie, done.status), (42, DtoStatus::RemoteAccess));
+    expect_dto_failure(node, 41, &[client, server]);
+    until("both ends are disconnected", || {
+        state(client) == EpState::Disconnected && state(server) == EpState::Disconnected
+    });
+}
+
+/// Takes a receive that completes without a message.
+fn expect_dto_failure(node: &Node, cookie: u64, watched: &[&Endpoint]) {
+    let got = expect_dto(&node.recv, watched);
+    assert_eq!(got.cookie, cookie);
+    assert_ne!(got.status, DtoStatus::Success);
+    assert_eq!(got.invalidated(), None, "nothing was made invalid");
+}
+
+fn the_receive_says_which_context_it_was() {
+    let node = node();
+    let (client, server) = node.pair();
+    let (memory, buffer) = (node.buffer(16), node.buffer(16));
+    let rmr = region(&node, &node.pz);
+    let context = open(&node, &server, &rmr, &memory);
+    buffer.fill(0, b"no longer");
+    server.post_recv(&[buffer.piece(9, 7)], 11, NONE).expect("posted");
+    server.post_recv(&[buffer.piece(9, 7)], 12, NONE).expect("posted");
+    let flags = CompletionFlags::SOLICITED_WAIT;
+    let posted = client.post_send_with_invalidate(&[buffer.piece(0, 5)], 13, flags, context);
+    posted.expect("connected");
+    let got = expect_dto(&node.recv, &[&client, &server]);
+    assert_eq!((got.ep, got.cookie), (server.id(), 11));
+    assert_eq!((got.length, got.status), (5, DtoStatus::Success));
+    assert_eq!(got.operation, Operation::ReceiveWithInvalidate);
+    assert_eq!(got.invalidated(), Some(context));
+    assert_eq!(got.immediate(), None);
+    assert_eq!(buffer.bytes(9, 5), b"no lo");
+    let sent = expect_dto(&node.request, &[&client, &server]);
+    assert_eq!((sent.ep, sent.cookie), (client.id(), 13));
+    assert_eq!((sent.operation, sent.status), (Operation::Send, DtoStatus::Success));
+    assert_eq!((sent.length, sent.invalidated()), (5, None));
+    // The next receive invalidates nothing.
+    client.post_send(&[buffer.piece(0, 2)], 14, NONE).expect("connected");
+    let got = expect_dto(&node.recv, &[&client, &server]);
+    assert_eq!((got.cookie, got.operation), (12, Operation::Receive));
+    assert_eq!(got.invalidated(), None);
+}
+
+fn the_context_is_invalid_before_the_receive_completes() {
+    let node = node();
+    let (client, server) = node.pair();
+    let memory = node.buffer(16);
+    let rmr = region(&node, &node.pz);
+    let context = open(&node, &server, &rmr, &memory);
+    assert_eq!(write(&node, &client, &memory, context), DtoStatus::Success);
+    invalidate(&node, &client, &server, context);
+    memory.fill(0, b"mine");
+    assert_eq!(write(&node, &client, &memory, context), DtoStatus::RemoteAccess);
+    assert_eq!(memory.bytes(0, 4), b"mine");
+    expect_connection(&node.connect, &client, ConnectionEventKind::Broken);
+}
+
+fn a_new_bind_gives_a_new_context() {
+    let node = node();
+    let (client, server) = node.pair();
+    let memory = node.buffer(16);
+    let rmr = region(&node, &node.pz);
+    let first = open(&node, &server, &rmr, &memory);
+    invalidate(&node, &client, &server, first);
+    let second = open(&node, &server, &rmr, &memory);
+    assert_ne!(second, first);
+    assert_eq!(write(&node, &client, &memory, second), DtoStatus::Success);
+    assert_eq!(memory.bytes(0, 4), b"data");
+    invalidate(&node, &client, &server, second);
+    rmr.free().expect("live");
+    memory.lmr.free().expect("nothing is bound to it");
+}
+
+fn a_freed_region_has_no_context_to_invalidate() {
+    let node = node();
+    let (client, server) = node.pair();
+    let memory = node.buffer(16);
+    let rmr = region(&node, &node.pz);
+    let context = open(&node, &server, &rmr, &memory);
+    rmr.free().expect("live");
+    breaks(&node, &client, &server, context);
+}
+
+fn only_a_connected_endpoint_posts() {
+    let node = node();
+    let ep = node.ep();
+    let posted = ep.post_send_with_invalidate(&[], 1, NONE, 1);
+    refused(posted, ReturnType::InvalidState, Subtype::InvalidStateEpUnconnected);
+    ep.free().expect("live");
+    let posted = ep.post_send_with_invalidate(&[], 1, NONE, 1);
+    refused(posted, ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+}
+
+fn a_disconnected_endpoint_flushes_it() {
+    let node = node();
+    let (client, server) = node.pair();
+    let memory = node.buffer(16);
+    let rmr = region(&node, &node.pz);
+    let context = open(&node, &server, &rmr, &memory);
+    client.disconnect(Close::Abrupt).expect("connected");
+    let ends = [&client, &server];
+    expect_connections(&node.connect, &ends, ConnectionEventKind::Disconnected);
+    client.post_send_with_invalidate(&[], 9, NONE, context).expect("posted and flushed");
+    let done = expect_dto(&node.request, &[&client, &server]);
+    assert_eq!((done.cookie, done.status), (9, DtoStatus::Flushed));
+    if !node.ia.provider_attributes().invalidate_scope_pz_supported {
+        return;
+    }
+    // The send was flushed: another connection of the zone can still use the context.
+    let (other, peer) = (node.ep(), node.ep());
+    link(&node, &other, &node, &peer);
+    assert_eq!(write(&node, &other, &memory, context), DtoStatus::Success);
+}
+
+fn a_provider_without_it_says_so() {
+    let node = Node::new();
+    if node.ia.provider_attributes().invalidate_supported {
+        return;
+    }
+    let (client, _server) = node.pair();
+    let posted = client.post_send_with_invalidate(&[], 1, NONE, 1);
+    refused(posted, ReturnType::ModelNotSupported, Subtype::NoSubtype);
+}
+
+fn a_made_up_context_breaks() {
+    for context in [0, 0x7fff_fff1, u32::MAX] {
+        let node = node();
+        let (client, server) = node.pair();
+        breaks(&node, &client, &server, context);
+        expect_connection(&node.connect, &client, ConnectionEventKind::Broken);
+    }
+}
+
+fn a_context_of_another_zone_breaks() {
+    let node = node();
+    let (client, server) = node.pair();
+    let other = node.ia.pz_create().expect("a zone");
+    let spec = dat_core::EpSpec::new(&other)
+        .recv_evd(&node.recv)
+        .request_evd(&node.request)
+        .connect_evd(&node.connect);
+    let theirs = node.ia.ep_create(&spec).expect("an endpoint");
+    let peer = node.ep();
+    link(&node, &peer, &node, &theirs);
+    let memory = Buffer::new(&node.ia, &other, 16);
+    let rmr = region(&node, &other);
+    let context = open(&node, &theirs, &rmr, &memory);
+    breaks(&node, &client, &server, context);
+    // In its own zone the context is still valid.
+    assert_eq!(write(&node, &peer, &memory, context), DtoStatus::Success);
+}
+
+fn a_context_breaks_the_second_time() {
+    let node = node();
+    let (client, server) = node.pair();
+    let memory = node.buffer(16);
+    let rmr = region(&node, &node.pz);
+    let context = open(&node, &server, &rmr, &memory);
+    invalidate(&node, &client, &server, context);
+    breaks(&node, &client, &server, context);
+}
+
+fn the_context_of_a_local_region_stays_valid() {
+    let node = node();
+    let (client, server) = node.pair();
+    let (other, _peer) = node.pair();
+    let memory = node.buffer(16);
+    let context = memory.lmr.rmr_context();
+    breaks(&node, &client, &server, context);
+    assert_eq!(write(&node, &other, &memory, context), DtoStatus::Success);
+}

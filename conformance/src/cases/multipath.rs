@@ -1,0 +1,100 @@
+//! Connections over more than one path.
+
+use dat_core::{
+    Connect, ConnectFlags, ConnectionEventKind, EpState, PspMaker, Qos, ReturnType, Subtype,
+    Timeout,
+};
+
+use crate::case::cases;
+use crate::check::refused;
+use crate::fixture::{Node, exchange};
+use crate::wait::{expect_connection, expect_no_event, expect_request, state};
+
+cases! {
+    "dat_ep_connect(3DAT)":
+        the_wish_for_several_paths_is_no_condition,
+        unknown_connect_flags_are_refused;
+    "DAT 2.0, dat_ep_connect: DAT_CONNECT_MULTIPATH_REQUIRED_FLAG":
+        the_demand_for_several_paths_is_a_condition;
+    "dat_ep_dup_connect(3DAT)":
+        a_duplicate_asks_for_the_same;
+}
+
+const SINGLE: [EpState; 3] =
+    [EpState::Connected, EpState::ConnectedSinglePath, EpState::ConnectedMultiPath];
+
+fn the_wish_for_several_paths_is_no_condition() {
+    let node = Node::new();
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    let (client, server) = (node.ep(), node.ep());
+    let mut connect = Connect::to(node.address(), psp.qualifier());
+    connect.flags = ConnectFlags::MULTIPATH;
+    client.connect(&connect).expect("a wish can't be refused");
+    expect_request(&node.requests).request.accept(Some(&server), b"").expect("unconnected");
+    expect_connection(&node.connect, &server, ConnectionEventKind::Established);
+    expect_connection(&node.connect, &client, ConnectionEventKind::Established);
+    if node.ia.provider_attributes().supports_multipath {
+        assert!(SINGLE.contains(&state(&client)));
+    } else {
+        assert_eq!(state(&client), EpState::Connected);
+    }
+    exchange(&node, &client, &server);
+}
+
+fn the_demand_for_several_paths_is_a_condition() {
+    let node = Node::new();
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    let client = node.ep();
+    for flags in [
+        ConnectFlags::MULTIPATH_REQUIRED,
+        ConnectFlags::MULTIPATH_REQUIRED | ConnectFlags::MULTIPATH,
+    ] {
+        let mut connect = Connect::to(node.address(), psp.qualifier());
+        connect.flags = flags;
+        if node.ia.provider_attributes().supports_multipath {
+            // Whether several paths exist depends on the network.
+            let ep = node.ep();
+            ep.connect(&connect).expect("supported");
+            continue;
+        }
+        let asked = client.connect(&connect);
+        refused(asked, ReturnType::ModelNotSupported, Subtype::NoSubtype);
+        assert_eq!(state(&client), EpState::Unconnected);
+        expect_no_event(&node.requests);
+        expect_no_event(&node.connect);
+    }
+}
+
+fn unknown_connect_flags_are_refused() {
+    let node = Node::new();
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    let client = node.ep();
+    for bits in [0x4, 0x8000_0000, 0x5] {
+        let mut connect = Connect::to(node.address(), psp.qualifier());
+        connect.flags = ConnectFlags::from_bits_retain(bits);
+        let asked = client.connect(&connect);
+        refused(asked, ReturnType::InvalidParameter, Subtype::InvalidArg8);
+        assert_eq!(state(&client), EpState::Unconnected);
+    }
+    expect_no_event(&node.requests);
+}
+
+fn a_duplicate_asks_for_the_same() {
+    let node = Node::new();
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    let mut connect = Connect::to(node.address(), psp.qualifier());
+    connect.flags = ConnectFlags::MULTIPATH;
+    let (first, second) = (node.ep(), node.ep());
+    let servers = [node.ep(), node.ep()];
+    first.connect(&connect).expect("a wish can't be refused");
+    expect_request(&node.requests).request.accept(Some(&servers[0]), b"").expect("unconnected");
+    expect_connection(&node.connect, &servers[0], ConnectionEventKind::Established);
+    expect_connection(&node.connect, &first, ConnectionEventKind::Established);
+    second.dup_connect(&first, Timeout::Infinite, b"", Qos::BEST_EFFORT).expect("connected");
+    let arrival = expect_request(&node.requests);
+    assert_eq!(arrival.qualifier, psp.qualifier());
+    arrival.request.accept(Some(&servers[1]), b"").expect("unconnected");
+    expect_connection(&node.connect, &servers[1], ConnectionEventKind::Established);
+    expect_connection(&node.connect, &second, ConnectionEventKind::Established);
+    exchange(&node, &second, &servers[1]);
+}

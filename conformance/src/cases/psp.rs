@@ -1,0 +1,334 @@
+//! Public service points.
+
+use std::sync::atomic::Ordering;
+
+use crate::case::cases;
+use crate::{
+    Node, drain, expect_connection, expect_connection_of, expect_connections, expect_no_event,
+    expect_request, fault_provider, open, refused, requester, state, until,
+};
+use dat_core::attr::EpCreator;
+use dat_core::{
+    Close, Connect, ConnectionEventKind, Endpoint, EpChange, EpState, EvdFlags, EvdOptions, Event,
+    PspMaker, ReturnType, ServicePoint, Subtype,
+};
+
+cases! {
+    "dat_psp_create(3DAT)":
+        what_can_not_be_made_is_refused_and_leaves_nothing_in_use,
+        a_failure_below_leaves_nothing_in_use,
+        makers_that_the_provider_does_not_have_are_not_supported,
+        it_takes_any_number_of_requests,
+        the_queue_of_the_dispatcher_is_the_backlog,
+        an_endpoint_of_the_providers_has_neither_zone_nor_dispatchers_until_it_is_given_them,
+        without_room_for_the_providers_endpoint_the_request_is_refused;
+    "dat_psp_create_any(3DAT)":
+        the_adapter_chooses_qualifiers_that_nobody_has;
+    "dat_psp_free(3DAT)":
+        it_is_freed_once_and_requests_that_arrived_stay_valid;
+    "reading: dropping the last handle frees an object":
+        dropping_it_stops_to_listen;
+    "dat_cr_reject(3DAT)":
+        an_endpoint_of_the_providers_is_gone_with_the_refusal;
+    "dat_psp_create(3DAT), dat_psp_create_any(3DAT)":
+        a_request_that_comes_while_it_begins_to_listen_is_as_any_other;
+    "dat_ia_close(3DAT)":
+        a_closed_adapter_does_not_listen;
+    "dat_psp_create(3DAT), dat_psp_query(3DAT)":
+        it_listens_where_it_was_told_and_tells_where;
+}
+
+/// Connects a new endpoint to a qualifier.
+#[track_caller]
+fn ask(node: &Node, qualifier: u64) -> Endpoint {
+    let ep = node.ep();
+    ep.connect(&Connect::to(node.address(), qualifier)).expect("unconnected");
+    ep
+}
+
+fn it_listens_where_it_was_told_and_tells_where() {
+    let node = Node::new();
+    let psp = node.ia.psp_create(1234, &node.requests, PspMaker::Consumer).expect("made");
+    assert_eq!(psp.qualifier(), 1234);
+    let param = psp.query().expect("live");
+    assert_eq!((param.qualifier, &param.evd), (1234, &node.requests));
+    assert_eq!(param.maker, PspMaker::Consumer);
+    refused(node.requests.free(), ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
+    let _client = ask(&node, 1234);
+    let arrival = expect_request(&node.requests);
+    assert_eq!(arrival.service_point, ServicePoint::Public(psp.id()));
+    assert_eq!(arrival.qualifier, 1234);
+}
+
+fn a_request_that_comes_while_it_begins_to_listen_is_as_any_other() {
+    let (ia, faults) = fault_provider::open_with_faults("", |_| {});
+    let node = Node::on(ia);
+    for asked in [Some(77), None] {
+        let clients = [node.ep(), node.ep()];
+        let (address, early) = (node.address(), clients[0].clone());
+        faults.while_listening.set(move |qualifier| {
+            early.connect(&Connect::to(address, qualifier)).expect("unconnected");
+        });
+        let psp = match asked {
+            Some(qualifier) => node.ia.psp_create(qualifier, &node.requests, PspMaker::Consumer),
+            None => node.ia.psp_create_any(&node.requests, PspMaker::Consumer),
+        };
+        let psp = psp.expect("made");
+        clients[1].connect(&Connect::to(address, psp.qualifier())).expect("unconnected");
+        let servers = [node.ep(), node.ep()];
+        for server in &servers {
+            let arrival = expect_request(&node.requests);
+            assert_eq!(arrival.qualifier, psp.qualifier());
+            assert_eq!(arrival.service_point, ServicePoint::Public(psp.id()));
+            let client = requester(&clients, &arrival.request);
+            arrival.request.accept(Some(server), b"").expect("unconnected");
+            expect_connections(&node.connect, &[client, server], ConnectionEventKind::Established);
+            assert_eq!(server.query().expect("live").local_port, psp.qualifier());
+        }
+        drop(servers);
+        drain(&node.connect);
+        psp.free().expect("live");
+    }
+}
+
+fn what_can_not_be_made_is_refused_and_leaves_nothing_in_use() {
+    let node = Node::new();
+    let other = Node::new();
+    let handle = ReturnType::InvalidHandle;
+    let make = |evd| node.ia.psp_create(7, evd, PspMaker::Consumer);
+    refused(make(&node.connect), handle, Subtype::InvalidHandleEvdCr);
+    refused(make(&other.requests), handle, Subtype::InvalidHandleEvdCr);
+    let freed = node.evd(EvdFlags::CONNECTION_REQUEST);
+    freed.free().expect("unused");
+    refused(make(&freed), handle, Subtype::InvalidHandleEvdCr);
+    let psp = make(&node.requests).expect("made");
+    for _ in 0..2 {
+        refused(make(&node.requests), ReturnType::ConnQualInUse, Subtype::NoSubtype);
+    }
+    let reserved = node.ia.rsp_create(7, None, &node.requests);
+    refused(reserved, ReturnType::ConnQualInUse, Subtype::NoSubtype);
+    if other.address() != node.address() {
+        let elsewhere = other.ia.psp_create(7, &other.requests, PspMaker::Consumer);
+        elsewhere.expect("at another address").free().expect("live");
+    }
+    psp.free().expect("live");
+    make(&node.requests).expect("the qualifier is free again").free().expect("live");
+    node.finish();
+    other.finish();
+}
+
+fn a_failure_below_leaves_nothing_in_use() {
+    let (ia, faults) = fault_provider::open_with_faults("", |_| {});
+    let node = Node::on(ia);
+    faults.no_listeners.store(true, Ordering::Relaxed);
+    let made = node.ia.psp_create(7, &node.requests, PspMaker::Provider);
+    refused(made, ReturnType::InsufficientResources, Subtype::ResourceDevice);
+    node.finish();
+}
+
+fn the_adapter_chooses_qualifiers_that_nobody_has() {
+    let node = Node::new();
+    let psps = [0, 1, 2, 3]
+        .map(|_| node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("one is free"));
+    let mut qualifiers = psps.clone().map(|psp| psp.qualifier()).to_vec();
+    qualifiers.sort_unstable();
+    qualifiers.dedup();
+    assert_eq!(qualifiers.len(), 4);
+    for psp in &psps {
+        assert_eq!(psp.query().expect("live").qualifier, psp.qualifier());
+        let client = ask(&node, psp.qualifier());
+        let arrival = expect_request(&node.requests);
+        assert_eq!(arrival.service_point, ServicePoint::Public(psp.id()));
+        client.free().expect("any state");
+    }
+}
+
+fn makers_that_the_provider_does_not_have_are_not_supported() {
+    for (creator, maker) in
+        [(EpCreator::Never, PspMaker::Provider), (EpCreator::Always, PspMaker::Consumer)]
+    {
+        let node = Node::on(match creator {
+            EpCreator::Never => {
+                fault_provider::open("", |it| it.provider.ep_creator = EpCreator::Never)
+            }
+            _ => fault_provider::open("", |it| it.provider.ep_creator = EpCreator::Always),
+        });
+        let made = node.ia.psp_create(7, &node.requests, maker);
+        refused(made, ReturnType::ModelNotSupported, Subtype::NoSubtype);
+        let other = match maker {
+            PspMaker::Provider => PspMaker::Consumer,
+            PspMaker::Consumer => PspMaker::Provider,
+        };
+        node.ia.psp_create(7, &node.requests, other).expect("has it").free().expect("live");
+        node.finish();
+    }
+}
+
+fn it_takes_any_number_of_requests() {
+    let node = Node::new();
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
+    let clients: Vec<Endpoint> = (0..20).map(|_| ask(&node, psp.qualifier())).collect();
+    for _ in &clients {
+        let server = node.ep();
+        let request = expect_request(&node.requests).request;
+        let client = requester(&clients, &request);
+        request.accept(Some(&server), b"").expect("unconnected");
+        expect_connections(&node.connect, &[client, &server], ConnectionEventKind::Established);
+        server.free().expect("connected");
+        expect_connection(&node.connect, client, ConnectionEventKind::Disconnected);
+    }
+    let (rejected, _next) = (ask(&node, psp.qualifier()), ());
+    expect_request(&node.requests).request.reject(b"").expect("live");
+    expect_connection(&node.connect, &rejected, ConnectionEventKind::PeerRejected);
+}
+
+fn it_is_freed_once_and_requests_that_arrived_stay_valid() {
+    let node = Node::new();
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
+    let (client, server) = (ask(&node, psp.qualifier()), node.ep());
+    let request = expect_request(&node.requests).request;
+    let clone = psp.clone();
+    psp.free().expect("live");
+    let (handle, subtype) = (ReturnType::InvalidHandle, Subtype::InvalidHandlePsp);
+    refused(clone.free(), handle, subtype);
+    refused(clone.query(), handle, subtype);
+    let late = ask(&node, psp.qualifier());
+    expect_connection(&node.connect, &late, ConnectionEventKind::NonPeerRejected);
+    assert!(request.is_live());
+    request.accept(Some(&server), b"").expect("unconnected");
+    expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Established);
+    expect_no_event(&node.requests);
+}
+
+fn dropping_it_stops_to_listen() {
+    let node = Node::new();
+    let psp = node.ia.psp_create(5, &node.requests, PspMaker::Consumer).expect("made");
+    drop(psp);
+    let client = ask(&node, 5);
+    expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
+    node.ia.psp_create(5, &node.requests, PspMaker::Consumer).expect("free").free().expect("live");
+    client.free().expect("disconnected");
+    node.finish();
+}
+
+fn the_queue_of_the_dispatcher_is_the_backlog() {
+    let node = Node::new();
+    let options = EvdOptions::new(2, EvdFlags::CONNECTION_REQUEST);
+    let evd = node.ia.evd_create(&options).expect("made");
+    for maker in [PspMaker::Consumer, PspMaker::Provider] {
+        let psp = node.ia.psp_create_any(&evd, maker).expect("made");
+        let qlen = evd.query().expect("live").qlen;
+        let asking: Vec<Endpoint> = (0..=qlen).map(|_| ask(&node, psp.qualifier())).collect();
+        // There is one request too many: the last to arrive is rejected.
+        let refused =
+            expect_connection_of(&node.connect, &asking, ConnectionEventKind::NonPeerRejected);
+        assert_eq!(state(refused), EpState::Disconnected);
+        // Answering a request frees a queue entry for the next.
+        let request = expect_request(&evd).request;
+        let client = requester(&asking, &request);
+        request.reject(b"").expect("live");
+        expect_connection(&node.connect, client, ConnectionEventKind::PeerRejected);
+        let next = ask(&node, psp.qualifier());
+        assert_eq!(state(&next), EpState::ActiveConnectionPending);
+        let refuse_all = || {
+            for arrival in drain(&evd) {
+                let Event::ConnectionRequest(arrival) = arrival else { panic!("{arrival:?}") };
+                arrival.request.reject(b"").expect("live");
+            }
+        };
+        refuse_all();
+        psp.free().expect("live");
+        // The next request may have arrived just before.
+        until("every request is answered", || {
+            refuse_all();
+            state(&next) == EpState::Disconnected
+        });
+        drain(&node.connect);
+        for ep in asking.into_iter().chain([next]) {
+            ep.free().expect("disconnected");
+        }
+    }
+    // The provider has freed its endpoints of the rejected requests.
+    evd.free().expect("unused");
+    node.finish();
+}
+
+fn an_endpoint_of_the_providers_has_neither_zone_nor_dispatchers_until_it_is_given_them() {
+    let node = Node::new();
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("made");
+    assert_eq!(psp.query().expect("live").maker, PspMaker::Provider);
+    let client = ask(&node, psp.qualifier());
+    let request = expect_request(&node.requests).request;
+    let ep = request.query().expect("live").local_ep.expect("made by the provider");
+    let param = ep.query().expect("live");
+    assert_eq!(param.state, EpState::TentativeConnectionPending);
+    assert_eq!((&param.pz, &param.recv_evd), (&None, &None));
+    assert_eq!((&param.request_evd, &param.connect_evd), (&None, &None));
+    assert_eq!(param.remote_address, Some(node.address()));
+    assert_eq!(param.remote_port, Some(request.query().expect("live").remote_port));
+    // Accepting without a protection zone fails and changes nothing.
+    let error = request.accept(None, b"").expect_err("no zone");
+    assert_eq!(error.return_type(), ReturnType::InvalidState);
+    assert_eq!(state(&ep), EpState::TentativeConnectionPending);
+    assert_eq!(state(&client), EpState::ActiveConnectionPending);
+    let change = EpChange::new().pz(&node.pz).connect_evd(Some(&node.connect));
+    ep.modify(&change).expect("tentative");
+    request.accept(None, b"").expect("complete now");
+    expect_connections(&node.connect, &[&client, &ep], ConnectionEventKind::Established);
+    // The endpoint belongs to the consumer, who has to free it.
+    refused(node.ia.close(Close::Graceful), ReturnType::InvalidState, Subtype::InvalidStateIaInUse);
+    ep.free().expect("connected");
+    client.free().expect("disconnected");
+    psp.free().expect("live");
+    node.finish();
+}
+
+fn an_endpoint_of_the_providers_is_gone_with_the_refusal() {
+    let node = Node::new();
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("made");
+    for dropped in [false, true] {
+        let client = ask(&node, psp.qualifier());
+        let request = expect_request(&node.requests).request;
+        let ep = request.query().expect("live").local_ep.expect("made by the provider");
+        let tentative = Subtype::InvalidStateEpTentconnpending;
+        refused(ep.free(), ReturnType::InvalidState, tentative);
+        if dropped {
+            drop(request);
+        } else {
+            request.reject(b"").expect("live");
+        }
+        assert!(!ep.is_live());
+        refused(ep.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+        refused(ep.free(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+        crate::wait::becomes(&client, EpState::Disconnected);
+        client.free().expect("disconnected");
+    }
+    psp.free().expect("live");
+    node.finish();
+}
+
+fn without_room_for_the_providers_endpoint_the_request_is_refused() {
+    let node = Node::with("max_eps=1");
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("made");
+    let client = ask(&node, psp.qualifier());
+    expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
+    expect_no_event(&node.requests);
+    client.free().expect("disconnected");
+    psp.free().expect("live");
+    node.finish();
+}
+
+fn a_closed_adapter_does_not_listen() {
+    let (near, far) = (Node::new(), Node::new());
+    let psp = far.ia.psp_create_any(&far.requests, PspMaker::Consumer).expect("made");
+    let client = near.ep();
+    client.connect(&Connect::to(far.address(), psp.qualifier())).expect("unconnected");
+    far.ia.close(Close::Abrupt).expect("always possible");
+    // The close rejects the unanswered request.
+    expect_connection(&near.connect, &client, ConnectionEventKind::NonPeerRejected);
+    refused(psp.free(), ReturnType::InvalidHandle, Subtype::InvalidHandlePsp);
+    let ia = open("");
+    ia.close(Close::Graceful).expect("nothing is on it");
+    let made = ia.psp_create(1, &near.requests, PspMaker::Consumer);
+    refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandleIa);
+}

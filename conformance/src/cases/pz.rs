@@ -1,0 +1,98 @@
+//! Protection zones (dat_pz_create(3DAT), dat_pz_free(3DAT)).
+
+use crate::case::cases;
+use crate::{Buffer, Node, open, refused};
+use dat_core::{Close, EpSpec, ReturnType, SrqAttributes, Subtype};
+
+cases! {
+    "dat_pz_create(3DAT)":
+        as_many_as_the_adapter_has_and_freeing_one_makes_room;
+    "dat_pz_free(3DAT)":
+        a_zone_is_freed_once_whichever_handle_is_used,
+        a_zone_in_use_is_not_freed;
+    "reading: dropping the last handle frees an object":
+        dropping_the_users_frees_the_zone_of_them,
+        a_dropped_zone_lives_as_long_as_something_is_in_it;
+    "dat_pz_query(3DAT)":
+        a_zone_belongs_to_its_adapter;
+}
+
+fn as_many_as_the_adapter_has_and_freeing_one_makes_room() {
+    let ia = open("max_pzs=2");
+    let first = ia.pz_create().expect("within the limit");
+    let _second = ia.pz_create().expect("within the limit");
+    let (insufficient, zone) =
+        (ReturnType::InsufficientResources, Subtype::ResourceProtectionDomain);
+    refused(ia.pz_create(), insufficient, zone);
+    first.free().expect("unused");
+    let third = ia.pz_create().expect("within the limit again");
+    refused(ia.pz_create(), insufficient, zone);
+    drop(third);
+    ia.pz_create().expect("within the limit again");
+}
+
+fn a_zone_is_freed_once_whichever_handle_is_used() {
+    let ia = open("");
+    let pz = ia.pz_create().expect("made");
+    let clone = pz.clone();
+    assert_eq!(pz, clone);
+    clone.free().expect("unused");
+    assert!(!pz.is_live());
+    refused(pz.free(), ReturnType::InvalidHandle, Subtype::InvalidHandlePz);
+    ia.close(Close::Graceful).expect("the handles that are left count for nothing");
+}
+
+fn a_zone_in_use_is_not_freed() {
+    let node = Node::new();
+    let (state, in_use) = (ReturnType::InvalidState, Subtype::InvalidStatePzInUse);
+    let ep = node.ia.ep_create(&EpSpec::new(&node.pz)).expect("made");
+    refused(node.pz.free(), state, in_use);
+    ep.free().expect("unconnected");
+    let buffer = node.buffer(8);
+    refused(node.pz.free(), state, in_use);
+    buffer.lmr.free().expect("unused");
+    if node.has_rmrs() {
+        let rmr = node.rmr();
+        refused(node.pz.free(), state, in_use);
+        rmr.free().expect("live");
+    }
+    let shape = SrqAttributes { max_recv_dtos: 1, max_recv_iov: 1, low_watermark: 0 };
+    let srq = node.ia.srq_create(&node.pz, shape).expect("made");
+    refused(node.pz.free(), state, in_use);
+    assert!(node.pz.is_live());
+    srq.free().expect("unused");
+    node.pz.free().expect("unused now");
+    node.finish();
+}
+
+fn dropping_the_users_frees_the_zone_of_them() {
+    let node = Node::new();
+    let ep = node.ia.ep_create(&EpSpec::new(&node.pz)).expect("made");
+    let Buffer { lmr, .. } = node.buffer(8);
+    let rmr = node.has_rmrs().then(|| node.rmr());
+    drop((ep, lmr, rmr));
+    node.pz.free().expect("unused now");
+    node.finish();
+}
+
+fn a_dropped_zone_lives_as_long_as_something_is_in_it() {
+    let node = Node::new();
+    let pz = node.ia.pz_create().expect("made");
+    let buffer = Buffer::new(&node.ia, &pz, 8);
+    let id = pz.id();
+    drop(pz);
+    let found = buffer.lmr.query().expect("live").pz;
+    assert_eq!(found.id(), id);
+    refused(found.free(), ReturnType::InvalidState, Subtype::InvalidStatePzInUse);
+    buffer.lmr.free().expect("unused");
+    found.free().expect("unused");
+    node.finish();
+}
+
+fn a_zone_belongs_to_its_adapter() {
+    let (one, two) = (Node::new(), Node::new());
+    assert_eq!(one.pz.adapter(), one.ia);
+    assert_ne!(one.pz.adapter(), two.ia);
+    one.finish();
+    two.finish();
+}

@@ -1,0 +1,157 @@
+//! RDMA reads to a remote context of the reader (DAT 2.0).
+
+use dat_core::{
+    Bind, CompletionFlags, ConnectionEventKind, DtoStatus, Endpoint, EpAttributes, Memory,
+    MemorySource, Operation, Privileges, ReturnType, RmrTriplet, Subtype,
+};
+
+use crate::case::{cases, skip};
+use crate::check::refused;
+use crate::fixture::{Buffer, Node, link};
+use crate::wait::{expect_bind, expect_connection, expect_dto};
+
+cases! {
+    "DAT 2.0, dat_ep_post_rdma_read_to_rmr":
+        a_bound_region_is_a_target,
+        a_target_that_is_too_short_is_refused,
+        flags_that_reads_have_not_are_refused,
+        an_endpoint_without_reads_refuses,
+        only_a_connected_endpoint_posts,
+        a_source_that_the_peer_refuses_breaks;
+    "DAT 2.0, dat_ep_post_rdma_read_to_rmr; reading: a bad target context fails the read":
+        a_target_without_remote_write_breaks,
+        a_target_beyond_its_region_breaks,
+        a_made_up_target_breaks;
+}
+
+const NONE: CompletionFlags = CompletionFlags::empty();
+
+fn node() -> Node {
+    let node = Node::new();
+    if !node.ia.provider_attributes().read_to_rmr_supported {
+        skip("the provider has no RDMA read to a remote context");
+    }
+    node
+}
+
+fn with_privileges(node: &Node, privileges: Privileges) -> Buffer {
+    let memory = Memory::zeroed(32).expect("memory");
+    let source = MemorySource::Memory(&memory);
+    let lmr = node.ia.lmr_create(source, &node.pz, privileges).expect("registered");
+    Buffer { memory, lmr }
+}
+
+/// Posts a read that must fail with a status and break the connection.
+fn breaks(node: &Node, client: &Endpoint, to: RmrTriplet, from: RmrTriplet, status: DtoStatus) {
+    client.post_rdma_read_to_rmr(to, 71, from, NONE).expect("seen later");
+    let done = expect_dto(&node.request, &[client]);
+    assert_eq!((done.cookie, done.status), (71, status));
+    assert_eq!(done.operation, Operation::RdmaRead);
+    expect_connection(&node.connect, client, ConnectionEventKind::Broken);
+}
+
+fn a_bound_region_is_a_target() {
+    let node = node();
+    let rmr = node.rmr();
+    let (client, server) = node.pair();
+    let (source, target) = (node.buffer(32), node.buffer(32));
+    source.fill(0, b"through the window of the reader");
+    let bind = Bind {
+        lmr: &target.lmr,
+        triplet: target.piece(8, 16),
+        privileges: Privileges::REMOTE_WRITE,
+        cookie: 1,
+        flags: NONE,
+    };
+    let context = rmr.bind(&client, &bind).expect("connected");
+    assert_eq!(expect_bind(&node.request, &[&client]).status, DtoStatus::Success);
+    let to = RmrTriplet { context, ..target.remote(8, 16) };
+    client.post_rdma_read_to_rmr(to, 2, source.remote(0, 12), NONE).expect("connected");
+    let done = expect_dto(&node.request, &[&client, &server]);
+    assert_eq!((done.cookie, done.status, done.length), (2, DtoStatus::Success, 12));
+    assert_eq!(target.bytes(0, 24), b"\0\0\0\0\0\0\0\0through the \0\0\0\0");
+}
+
+fn a_target_that_is_too_short_is_refused() {
+    let node = node();
+    let (client, _server) = node.pair();
+    let (source, target) = (node.buffer(32), node.buffer(32));
+    let (to, from) = (target.remote(0, 15), source.remote(0, 16));
+    let posted = client.post_rdma_read_to_rmr(to, 1, from, NONE);
+    refused(posted, ReturnType::LengthError, Subtype::NoSubtype);
+    let posted = client.post_rdma_read_to_rmr(target.remote(0, 16), 2, from, NONE);
+    posted.expect("just as long");
+    assert_eq!(expect_dto(&node.request, &[&client]).cookie, 2);
+}
+
+fn flags_that_reads_have_not_are_refused() {
+    let node = node();
+    let (client, _server) = node.pair();
+    let (source, target) = (node.buffer(8), node.buffer(8));
+    for flags in [CompletionFlags::SOLICITED_WAIT, CompletionFlags::UNSIGNALLED] {
+        let (to, from) = (target.remote(0, 8), source.remote(0, 8));
+        let posted = client.post_rdma_read_to_rmr(to, 1, from, flags);
+        refused(posted, ReturnType::InvalidParameter, Subtype::InvalidArg5);
+    }
+    let flags = CompletionFlags::SUPPRESS | CompletionFlags::BARRIER_FENCE;
+    let posted = client.post_rdma_read_to_rmr(target.remote(0, 8), 2, source.remote(0, 8), flags);
+    posted.expect("flags of a read");
+}
+
+fn an_endpoint_without_reads_refuses() {
+    let node = node();
+    let attributes =
+        EpAttributes { max_rdma_read_out: 0, ..node.ia.default_ep_attributes().clone() };
+    let client = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint");
+    let server = node.ep();
+    link(&node, &client, &node, &server);
+    let (source, target) = (node.buffer(8), node.buffer(8));
+    let (to, from) = (target.remote(0, 8), source.remote(0, 8));
+    let error = client.post_rdma_read_to_rmr(to, 1, from, NONE).expect_err("no reads");
+    assert!(error.is(ReturnType::InvalidParameter), "{error}");
+}
+
+fn only_a_connected_endpoint_posts() {
+    let node = node();
+    let ep = node.ep();
+    let (source, target) = (node.buffer(8), node.buffer(8));
+    let posted = ep.post_rdma_read_to_rmr(target.remote(0, 8), 1, source.remote(0, 8), NONE);
+    refused(posted, ReturnType::InvalidState, Subtype::InvalidStateEpUnconnected);
+}
+
+fn a_source_that_the_peer_refuses_breaks() {
+    let node = node();
+    let target = node.buffer(32);
+    let (client, _server) = node.pair();
+    let source = with_privileges(&node, Privileges::LOCAL_READ | Privileges::REMOTE_WRITE);
+    breaks(&node, &client, target.remote(0, 8), source.remote(0, 8), DtoStatus::RemoteAccess);
+    assert_eq!(target.bytes(0, 8), [0; 8]);
+}
+
+fn a_target_without_remote_write_breaks() {
+    let node = node();
+    let (client, _server) = node.pair();
+    let privileges = Privileges::LOCAL_WRITE | Privileges::REMOTE_READ;
+    let (source, target) = (node.buffer(8), with_privileges(&node, privileges));
+    source.fill(0, b"unwanted");
+    let (to, from) = (target.remote(0, 8), source.remote(0, 8));
+    breaks(&node, &client, to, from, DtoStatus::LocalProtection);
+    assert_eq!(target.bytes(0, 8), [0; 8]);
+}
+
+fn a_target_beyond_its_region_breaks() {
+    let node = node();
+    let (client, _server) = node.pair();
+    let (source, target) = (node.buffer(8), node.buffer(8));
+    let to = RmrTriplet { length: 16, ..target.remote(4, 4) };
+    breaks(&node, &client, to, source.remote(0, 8), DtoStatus::LocalProtection);
+    assert_eq!(target.bytes(0, 8), [0; 8]);
+}
+
+fn a_made_up_target_breaks() {
+    let node = node();
+    let (client, _server) = node.pair();
+    let (source, target) = (node.buffer(8), node.buffer(8));
+    let to = RmrTriplet { context: 0x7fff_fff1, ..target.remote(0, 8) };
+    breaks(&node, &client, to, source.remote(0, 8), DtoStatus::LocalProtection);
+}

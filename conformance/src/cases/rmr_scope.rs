@@ -1,0 +1,160 @@
+//! Remote memory regions for one endpoint (DAT 2.0).
+
+use dat_core::{
+    Bind, CompletionFlags, ConnectionEventKind, DtoStatus, Endpoint, Privileges, ReturnType, Rmr,
+    RmrScope, RmrTriplet, Subtype,
+};
+
+use crate::case::{cases, skip};
+use crate::check::refused;
+use crate::fixture::{Buffer, Node};
+use crate::wait::{expect_bind, expect_connection, expect_dto};
+
+cases! {
+    "DAT 2.0, dat_rmr_create_for_ep": usable_over_the_endpoint_that_bound_it_only,
+        another_bind_moves_it_to_another_endpoint, only_its_endpoint_invalidates_it,
+        a_query_says_its_scope, a_freed_zone_is_refused, it_keeps_its_zone_in_use,
+        a_provider_without_it_says_so;
+    "dat_rmr_create(3DAT)": one_of_a_zone_is_usable_over_every_endpoint;
+}
+
+const NONE: CompletionFlags = CompletionFlags::empty();
+
+fn node() -> Node {
+    let node = Node::new();
+    if !node.ia.provider_attributes().rmr_scope_ep_supported {
+        skip("the provider can't confine remote memory regions");
+    }
+    node
+}
+
+fn open(node: &Node, ep: &Endpoint, rmr: &Rmr, buffer: &Buffer) -> u32 {
+    let bind = Bind {
+        lmr: &buffer.lmr,
+        triplet: buffer.piece(0, buffer.memory.len()),
+        privileges: Privileges::REMOTE_READ | Privileges::REMOTE_WRITE,
+        cookie: 5,
+        flags: NONE,
+    };
+    let context = rmr.bind(ep, &bind).expect("connected");
+    assert_eq!(expect_bind(&node.request, &[ep]).status, DtoStatus::Success);
+    context
+}
+
+/// Reads from and writes to a context of the peer; returns the status of the last attempt.
+fn touch(node: &Node, ep: &Endpoint, target: &Buffer, context: u32) -> DtoStatus {
+    let local = node.buffer(8);
+    let remote = RmrTriplet { context, ..target.remote(0, 8) };
+    ep.post_rdma_read(&[local.piece(0, 8)], 6, remote, NONE).expect("connected");
+    let done = expect_dto(&node.request, &[ep]);
+    if done.status != DtoStatus::Success {
+        return done.status;
+    }
+    ep.post_rdma_write(&[local.piece(0, 8)], 7, remote, NONE).expect("connected");
+    expect_dto(&node.request, &[ep]).status
+}
+
+fn usable_over_the_endpoint_that_bound_it_only() {
+    let node = node();
+    let (client, server) = node.pair();
+    let (stranger, _beside) = node.pair();
+    let memory = node.buffer(8);
+    let rmr = node.ia.rmr_create_for_ep(&node.pz).expect("a region");
+    let context = open(&node, &server, &rmr, &memory);
+    assert_eq!(touch(&node, &client, &memory, context), DtoStatus::Success);
+    assert_eq!(touch(&node, &stranger, &memory, context), DtoStatus::RemoteAccess);
+    expect_connection(&node.connect, &stranger, ConnectionEventKind::Broken);
+    // Other connections are not affected.
+    assert_eq!(touch(&node, &client, &memory, context), DtoStatus::Success);
+}
+
+fn another_bind_moves_it_to_another_endpoint() {
+    let node = node();
+    let ((first, first_server), (second, second_server)) = (node.pair(), node.pair());
+    let memory = node.buffer(8);
+    let rmr = node.ia.rmr_create_for_ep(&node.pz).expect("a region");
+    let before = open(&node, &first_server, &rmr, &memory);
+    assert_eq!(touch(&node, &first, &memory, before), DtoStatus::Success);
+    let after = open(&node, &second_server, &rmr, &memory);
+    assert_ne!(after, before);
+    assert_eq!(touch(&node, &second, &memory, after), DtoStatus::Success);
+    assert_eq!(touch(&node, &first, &memory, after), DtoStatus::RemoteAccess);
+}
+
+fn only_its_endpoint_invalidates_it() {
+    let node = node();
+    if !node.ia.provider_attributes().invalidate_supported {
+        skip("the provider has no send with invalidate");
+    }
+    let (client, server) = node.pair();
+    let (stranger, beside) = node.pair();
+    let memory = node.buffer(8);
+    let rmr = node.ia.rmr_create_for_ep(&node.pz).expect("a region");
+    let context = open(&node, &server, &rmr, &memory);
+    beside.post_recv(&[], 1, NONE).expect("posted");
+    stranger.post_send_with_invalidate(&[], 2, NONE, context).expect("seen there only");
+    let done = expect_dto(&node.request, &[&stranger]);
+    assert_eq!((done.cookie, done.status), (2, DtoStatus::RemoteAccess));
+    assert_eq!(expect_dto(&node.recv, &[&beside]).invalidated(), None);
+    assert_eq!(touch(&node, &client, &memory, context), DtoStatus::Success);
+    server.post_recv(&[], 3, NONE).expect("posted");
+    client.post_send_with_invalidate(&[], 4, NONE, context).expect("connected");
+    let got = expect_dto(&node.recv, &[&server]);
+    assert_eq!((got.cookie, got.status), (3, DtoStatus::Success));
+    assert_eq!(got.invalidated(), Some(context));
+    assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::Success);
+}
+
+fn a_query_says_its_scope() {
+    let node = node();
+    let confined = node.ia.rmr_create_for_ep(&node.pz).expect("a region");
+    let open = node.ia.rmr_create(&node.pz).expect("a region");
+    assert_eq!(confined.query().expect("live").scope, RmrScope::Ep);
+    assert_eq!(open.query().expect("live").scope, RmrScope::Pz);
+    let param = confined.query().expect("live");
+    assert_eq!((&param.pz, param.lmr_triplet), (&node.pz, None));
+    confined.free().expect("live");
+    refused(confined.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleRmr);
+    open.free().expect("live");
+    node.finish();
+}
+
+fn a_freed_zone_is_refused() {
+    let node = node();
+    let zone = node.ia.pz_create().expect("a zone");
+    zone.free().expect("empty");
+    let made = node.ia.rmr_create_for_ep(&zone);
+    refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandlePz);
+    let other = Node::new();
+    let made = node.ia.rmr_create_for_ep(&other.pz);
+    refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandlePz);
+}
+
+fn it_keeps_its_zone_in_use() {
+    let node = node();
+    let rmr = node.ia.rmr_create_for_ep(&node.pz).expect("a region");
+    let error = node.pz.free().expect_err("the region is in it");
+    assert!(error.is(ReturnType::InvalidState), "{error}");
+    rmr.free().expect("live");
+    node.finish();
+}
+
+fn a_provider_without_it_says_so() {
+    let node = Node::new();
+    if node.ia.provider_attributes().rmr_scope_ep_supported {
+        return;
+    }
+    let made = node.ia.rmr_create_for_ep(&node.pz);
+    refused(made, ReturnType::ModelNotSupported, Subtype::NoSubtype);
+}
+
+fn one_of_a_zone_is_usable_over_every_endpoint() {
+    let node = Node::new();
+    let rmr = node.rmr();
+    let (client, server) = node.pair();
+    let (stranger, _beside) = node.pair();
+    let memory = node.buffer(8);
+    let context = open(&node, &server, &rmr, &memory);
+    assert_eq!(touch(&node, &client, &memory, context), DtoStatus::Success);
+    assert_eq!(touch(&node, &stranger, &memory, context), DtoStatus::Success);
+}

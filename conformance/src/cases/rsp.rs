@@ -1,0 +1,329 @@
+//! Reserved service points.
+
+use std::sync::atomic::Ordering;
+
+use crate::case::cases;
+use crate::ep_states::{STATES, ep_in_state};
+use crate::{
+    Node, drain, expect_connection, expect_connection_of, expect_connections, expect_no_event,
+    expect_request, fault_provider, refused, requester, state,
+};
+use dat_core::{
+    Close, Connect, ConnectionEventKind, Endpoint, EpChange, EpState, EvdFlags, EvdOptions,
+    PspMaker, ReturnType, ServicePoint, Subtype,
+};
+
+cases! {
+    "dat_rsp_create(3DAT)":
+        there_is_one_request_at_most,
+        only_an_unconnected_endpoint_can_be_reserved,
+        what_can_not_be_made_is_refused_and_leaves_the_endpoint_alone,
+        without_an_endpoint_the_provider_makes_one_that_is_given_a_zone,
+        a_full_dispatcher_refuses_the_request_and_the_endpoint_waits_on;
+    "dat_rsp_free(3DAT)":
+        freeing_it_gives_the_endpoint_back,
+        freeing_it_leaves_a_request_that_arrived_valid,
+        an_endpoint_of_the_providers_that_nobody_asked_for_goes_with_the_point;
+    "dat_cr_reject(3DAT)":
+        after_a_refusal_the_endpoint_is_unconnected_and_free_for_other_uses,
+        after_a_refusal_an_endpoint_of_the_providers_is_the_consumers_too;
+    "dat_ia_close(3DAT)":
+        an_abrupt_close_frees_it_in_every_phase;
+    "dat_rsp_create(3DAT), dat_rsp_query(3DAT)":
+        its_endpoint_is_reserved_and_the_only_one_that_accepts;
+}
+
+const QUALIFIER: u64 = 42;
+
+#[track_caller]
+fn ask(node: &Node, qualifier: u64) -> Endpoint {
+    let ep = node.ep();
+    ep.connect(&Connect::to(node.address(), qualifier)).expect("unconnected");
+    ep
+}
+
+fn its_endpoint_is_reserved_and_the_only_one_that_accepts() {
+    let node = Node::new();
+    let ep = node.ep();
+    let rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &node.requests).expect("unconnected");
+    let param = rsp.query().expect("live");
+    assert_eq!((rsp.qualifier(), param.qualifier), (QUALIFIER, QUALIFIER));
+    assert_eq!((&param.ep, &param.evd), (&ep, &node.requests));
+    assert_eq!(state(&ep), EpState::Reserved);
+    let client = ask(&node, QUALIFIER);
+    let arrival = expect_request(&node.requests);
+    assert_eq!(arrival.service_point, ServicePoint::Reserved(rsp.id()));
+    assert_eq!(arrival.qualifier, QUALIFIER);
+    assert_eq!(state(&ep), EpState::PassiveConnectionPending);
+    let found = arrival.request.query().expect("live");
+    assert_eq!(found.local_ep.as_ref(), Some(&ep));
+    let param = ep.query().expect("live");
+    assert_eq!(
+        (param.remote_address, param.remote_port),
+        (Some(node.address()), Some(found.remote_port))
+    );
+    assert_eq!(param.local_port, QUALIFIER);
+    let other = node.ep();
+    refused(
+        arrival.request.accept(Some(&other), b""),
+        ReturnType::InvalidParameter,
+        Subtype::InvalidArg2,
+    );
+    assert_eq!(
+        (state(&ep), state(&other)),
+        (EpState::PassiveConnectionPending, EpState::Unconnected)
+    );
+    arrival.request.accept(None, b"").expect("its own endpoint");
+    expect_connections(&node.connect, &[&client, &ep], ConnectionEventKind::Established);
+}
+
+fn there_is_one_request_at_most() {
+    let node = Node::new();
+    let ep = node.ep();
+    let rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &node.requests).expect("unconnected");
+    let clients = [ask(&node, QUALIFIER), ask(&node, QUALIFIER)];
+    let second =
+        expect_connection_of(&node.connect, &clients, ConnectionEventKind::NonPeerRejected);
+    let request = expect_request(&node.requests).request;
+    expect_no_event(&node.requests);
+    let first = requester(&clients, &request);
+    assert_ne!(first, second);
+    request.reject(b"").expect("live");
+    expect_connection(&node.connect, first, ConnectionEventKind::PeerRejected);
+    // A further request is rejected also after the first is answered.
+    let third = ask(&node, QUALIFIER);
+    expect_connection(&node.connect, &third, ConnectionEventKind::NonPeerRejected);
+    expect_no_event(&node.requests);
+    assert_eq!(state(&ep), EpState::Unconnected);
+    rsp.free().expect("live");
+}
+
+fn only_an_unconnected_endpoint_can_be_reserved() {
+    for wanted in STATES {
+        let node = Node::new();
+        let staged = ep_in_state(&node, wanted);
+        let before = staged.ep.query().expect("live");
+        let made = node.ia.rsp_create(QUALIFIER, Some(&staged.ep), &node.requests);
+        match wanted {
+            EpState::Unconnected => {
+                let _rsp = made.expect("unconnected");
+                assert_eq!(state(&staged.ep), EpState::Reserved);
+            }
+            EpState::UnconfiguredUnconnected => {
+                let _rsp = made.expect("unconnected");
+                assert_eq!(state(&staged.ep), EpState::UnconfiguredReserved);
+            }
+            _ => {
+                refused(made, ReturnType::InvalidState, wanted.invalid_state());
+                assert_eq!(staged.ep.query().expect("live"), before);
+                // The failed call did not take the qualifier.
+                let psp = node.ia.psp_create(QUALIFIER, &node.requests, PspMaker::Consumer);
+                psp.expect("free").free().expect("live");
+            }
+        }
+    }
+}
+
+fn what_can_not_be_made_is_refused_and_leaves_the_endpoint_alone() {
+    let (ia, faults) = fault_provider::open_with_faults("", |_| ());
+    let (node, other) = (Node::on(ia), Node::new());
+    let ep = node.ep();
+    let make = |ep, evd| node.ia.rsp_create(QUALIFIER, Some(ep), evd);
+    let handle = ReturnType::InvalidHandle;
+    refused(make(&ep, &node.connect), handle, Subtype::InvalidHandleEvdCr);
+    refused(make(&ep, &other.requests), handle, Subtype::InvalidHandleEvdCr);
+    let foreign = other.ep();
+    refused(make(&foreign, &node.requests), handle, Subtype::InvalidHandleEp);
+    let freed = node.ep();
+    freed.free().expect("unconnected");
+    refused(make(&freed, &node.requests), handle, Subtype::InvalidHandleEp);
+    let psp = node.ia.psp_create(QUALIFIER, &node.requests, PspMaker::Consumer).expect("made");
+    refused(make(&ep, &node.requests), ReturnType::ConnQualInUse, Subtype::NoSubtype);
+    assert_eq!(state(&ep), EpState::Unconnected);
+    psp.free().expect("live");
+    faults.no_listeners.store(true, Ordering::Relaxed);
+    let insufficient = ReturnType::InsufficientResources;
+    refused(make(&ep, &node.requests), insufficient, Subtype::ResourceDevice);
+    let made = node.ia.rsp_create(QUALIFIER, None, &node.requests);
+    refused(made, insufficient, Subtype::ResourceDevice);
+    faults.no_listeners.store(false, Ordering::Relaxed);
+    faults.no_queue_pairs.store(true, Ordering::Relaxed);
+    let made = node.ia.rsp_create(QUALIFIER, None, &node.requests);
+    refused(made, insufficient, Subtype::ResourceDevice);
+    assert_eq!(state(&ep), EpState::Unconnected);
+    for ep in [ep, foreign] {
+        ep.free().expect("unconnected");
+    }
+    node.finish();
+    other.finish();
+}
+
+fn freeing_it_gives_the_endpoint_back() {
+    for dropped in [false, true] {
+        let node = Node::new();
+        let ep = node.ep();
+        let rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &node.requests).expect("unconnected");
+        refused(ep.free(), ReturnType::InvalidState, Subtype::InvalidStateEpReserved);
+        if dropped {
+            drop(rsp);
+        } else {
+            let clone = rsp.clone();
+            rsp.free().expect("live");
+            let (handle, subtype) = (ReturnType::InvalidHandle, Subtype::InvalidHandleRsp);
+            refused(clone.free(), handle, subtype);
+            refused(clone.query(), handle, subtype);
+        }
+        assert_eq!(state(&ep), EpState::Unconnected);
+        let late = ask(&node, QUALIFIER);
+        expect_connection(&node.connect, &late, ConnectionEventKind::NonPeerRejected);
+        for ep in [ep, late] {
+            ep.free().expect("not bound");
+        }
+        node.finish();
+    }
+}
+
+fn freeing_it_leaves_a_request_that_arrived_valid() {
+    let node = Node::new();
+    let ep = node.ep();
+    let rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &node.requests).expect("unconnected");
+    let client = ask(&node, QUALIFIER);
+    let request = expect_request(&node.requests).request;
+    rsp.free().expect("live");
+    assert_eq!(state(&ep), EpState::PassiveConnectionPending);
+    request.accept(None, b"").expect("its own endpoint");
+    expect_connections(&node.connect, &[&client, &ep], ConnectionEventKind::Established);
+    for ep in [client, ep] {
+        ep.free().expect("connected");
+    }
+    node.finish();
+}
+
+fn after_a_refusal_the_endpoint_is_unconnected_and_free_for_other_uses() {
+    let node = Node::new();
+    let ep = node.ep();
+    let rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &node.requests).expect("unconnected");
+    let client = ask(&node, QUALIFIER);
+    let request = expect_request(&node.requests).request;
+    refused(ep.free(), ReturnType::InvalidState, Subtype::InvalidStateEpPassconnpending);
+    request.reject(b"").expect("live");
+    expect_connection(&node.connect, &client, ConnectionEventKind::PeerRejected);
+    let param = ep.query().expect("live");
+    assert_eq!(param.state, EpState::Unconnected);
+    assert_eq!((param.remote_address, param.remote_port), (None, None));
+    // Freeing the first service point does not affect the endpoint once another one has it.
+    let next = node.ia.rsp_create(QUALIFIER + 1, Some(&ep), &node.requests).expect("unconnected");
+    rsp.free().expect("live");
+    assert_eq!(state(&ep), EpState::Reserved);
+    let other = ask(&node, QUALIFIER + 1);
+    let request = expect_request(&node.requests).request;
+    assert_eq!(state(&ep), EpState::PassiveConnectionPending);
+    request.accept(None, b"").expect("its own endpoint");
+    expect_connections(&node.connect, &[&other, &ep], ConnectionEventKind::Established);
+    next.free().expect("live");
+    for ep in [client, other, ep] {
+        ep.free().expect("not bound");
+    }
+    node.finish();
+}
+
+fn without_an_endpoint_the_provider_makes_one_that_is_given_a_zone() {
+    for early in [false, true] {
+        let node = Node::new();
+        let rsp = node.ia.rsp_create(QUALIFIER, None, &node.requests).expect("made");
+        let ep = rsp.query().expect("live").ep;
+        assert_eq!(state(&ep), EpState::UnconfiguredReserved);
+        let param = ep.query().expect("live");
+        assert_eq!((param.pz, param.recv_evd, param.connect_evd), (None, None, None));
+        let complete = EpChange::new().pz(&node.pz).connect_evd(Some(&node.connect));
+        if early {
+            ep.modify(&complete).expect("reserved");
+            assert_eq!(state(&ep), EpState::Reserved);
+        }
+        let client = ask(&node, QUALIFIER);
+        let request = expect_request(&node.requests).request;
+        assert_eq!(request.query().expect("live").local_ep.as_ref(), Some(&ep));
+        if !early {
+            assert_eq!(state(&ep), EpState::UnconfiguredPassive);
+            let accepted = request.accept(None, b"");
+            refused(accepted, ReturnType::InvalidState, Subtype::InvalidStateEpUnconfpassive);
+            ep.modify(&complete).expect("passive");
+        }
+        assert_eq!(state(&ep), EpState::PassiveConnectionPending);
+        request.accept(None, b"").expect("complete");
+        expect_connections(&node.connect, &[&client, &ep], ConnectionEventKind::Established);
+        rsp.free().expect("live");
+        for ep in [client, ep] {
+            ep.free().expect("connected");
+        }
+        node.finish();
+    }
+}
+
+fn an_endpoint_of_the_providers_that_nobody_asked_for_goes_with_the_point() {
+    let node = Node::new();
+    let rsp = node.ia.rsp_create(QUALIFIER, None, &node.requests).expect("made");
+    let ep = rsp.query().expect("live").ep;
+    rsp.free().expect("live");
+    refused(ep.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+    node.finish();
+}
+
+fn after_a_refusal_an_endpoint_of_the_providers_is_the_consumers_too() {
+    let node = Node::new();
+    let rsp = node.ia.rsp_create(QUALIFIER, None, &node.requests).expect("made");
+    let ep = rsp.query().expect("live").ep;
+    let client = ask(&node, QUALIFIER);
+    expect_request(&node.requests).request.reject(b"").expect("live");
+    assert_eq!(state(&ep), EpState::UnconfiguredUnconnected);
+    assert_eq!(ep.query().expect("live").remote_address, None);
+    rsp.free().expect("live");
+    ep.modify(&EpChange::new().pz(&node.pz)).expect("unconnected");
+    assert_eq!(state(&ep), EpState::Unconnected);
+    for ep in [client, ep] {
+        ep.free().expect("not bound");
+    }
+    node.finish();
+}
+
+fn a_full_dispatcher_refuses_the_request_and_the_endpoint_waits_on() {
+    let node = Node::new();
+    let flags = EvdFlags::CONNECTION_REQUEST | EvdFlags::SOFTWARE;
+    let evd = node.ia.evd_create(&EvdOptions::new(1, flags)).expect("made");
+    let ep = node.ep();
+    let _rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &evd).expect("unconnected");
+    while evd.post_se(1).is_ok() {}
+    let client = ask(&node, QUALIFIER);
+    expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
+    assert_eq!(state(&ep), EpState::Reserved);
+    drain(&evd);
+    let again = ask(&node, QUALIFIER);
+    expect_request(&evd).request.accept(None, b"").expect("its own endpoint");
+    expect_connections(&node.connect, &[&again, &ep], ConnectionEventKind::Established);
+}
+
+fn an_abrupt_close_frees_it_in_every_phase() {
+    for phase in 0..3 {
+        let (near, far) = (Node::new(), Node::new());
+        let ep = far.ep();
+        let rsp = far.ia.rsp_create(QUALIFIER, Some(&ep), &far.requests).expect("unconnected");
+        let client = near.ep();
+        let mut expected = None;
+        if phase > 0 {
+            client.connect(&Connect::to(far.address(), QUALIFIER)).expect("unconnected");
+            expected = Some(ConnectionEventKind::NonPeerRejected);
+        }
+        if phase > 1 {
+            expect_request(&far.requests).request.accept(None, b"").expect("its own endpoint");
+            expect_connection(&near.connect, &client, ConnectionEventKind::Established);
+            expected = Some(ConnectionEventKind::Disconnected);
+        }
+        far.ia.close(Close::Abrupt).expect("always possible");
+        refused(rsp.free(), ReturnType::InvalidHandle, Subtype::InvalidHandleRsp);
+        refused(ep.free(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+        if let Some(kind) = expected {
+            expect_connection(&near.connect, &client, kind);
+        }
+        expect_no_event(&near.connect);
+    }
+}

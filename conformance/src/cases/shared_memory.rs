@@ -1,0 +1,226 @@
+//! Local memory regions of shared memory.
+
+use dat_core::{
+    Close, CompletionFlags, DtoStatus, Lmr, LmrTriplet, Memory, MemorySource, Privileges, Result,
+    ReturnType, Subtype, flags::MemoryTypes, mem::Span,
+};
+
+use crate::case::{cases, skip};
+use crate::check::refused;
+use crate::fixture::Node;
+use crate::mapping::{Mapping, PAGE};
+use crate::wait::expect_dto;
+
+cases! {
+    "dat_lmr_create(3DAT)": memory_that_is_not_shared_is_refused,
+        memory_that_is_shared_in_part_is_refused, shared_memory_carries_messages,
+        a_query_names_the_memory_type, several_may_share_it,
+        it_is_the_same_memory_wherever_it_is_mapped, a_memory_may_have_two_names,
+        a_name_stands_for_one_memory, a_name_stands_for_all_of_the_memory,
+        every_byte_of_a_name_counts, a_name_is_free_once_nobody_uses_it,
+        a_provider_without_it_says_so;
+}
+
+const NONE: CompletionFlags = CompletionFlags::empty();
+
+fn supports(node: &Node) -> bool {
+    node.ia.provider_attributes().lmr_mem_types.contains(MemoryTypes::SHARED_VIRTUAL)
+}
+
+fn node() -> Node {
+    let node = Node::new();
+    if !supports(&node) {
+        skip("the provider registers no shared memory");
+    }
+    node
+}
+
+/// The name of shared memory, of which all 40 bytes count.
+fn id(last: u8) -> [u8; 40] {
+    let mut id = [0; 40];
+    id[39] = last;
+    id
+}
+
+fn memory_that_is_not_shared_is_refused() {
+    let node = node();
+    let memory = Memory::zeroed(3 * PAGE).expect("memory");
+    let source = MemorySource::Shared { id: id(1), span: memory.span() };
+    let made = node.ia.lmr_create(source, &node.pz, Privileges::ALL);
+    refused(made, ReturnType::InvalidState, Subtype::NoSubtype);
+    node.finish();
+}
+
+fn memory_that_is_shared_in_part_is_refused() {
+    let node = node();
+    let mapping = Mapping::half_shared().expect("a mapping");
+    let all = MemorySource::Shared { id: id(2), span: mapping.span(0, 2 * PAGE) };
+    let made = node.ia.lmr_create(all, &node.pz, Privileges::ALL);
+    refused(made, ReturnType::InvalidState, Subtype::NoSubtype);
+    let half = MemorySource::Shared { id: id(2), span: mapping.span(0, PAGE) };
+    let lmr = node.ia.lmr_create(half, &node.pz, Privileges::ALL).expect("the part is shared");
+    lmr.free().expect("live");
+    node.finish();
+}
+
+fn shared_memory_carries_messages() {
+    let node = node();
+    let (client, server) = node.pair();
+    let mapping = Mapping::shared(2 * PAGE).expect("a mapping");
+    let span = mapping.span(0, 2 * PAGE);
+    let source = MemorySource::Shared { id: id(3), span };
+    let lmr = node.ia.lmr_create(source, &node.pz, Privileges::ALL).expect("shared memory");
+    mapping.write(PAGE - 4, b"page over");
+    let piece = |offset, length| -> LmrTriplet { lmr.triplet(offset, length).expect("inside") };
+    server.post_recv(&[piece(0, 9)], 1, NONE).expect("posted");
+    client.post_send(&[piece(PAGE as u64 - 4, 9)], 2, NONE).expect("connected");
+    assert_eq!(expect_dto(&node.recv, &[&client, &server]).status, DtoStatus::Success);
+    assert_eq!(expect_dto(&node.request, &[&client, &server]).status, DtoStatus::Success);
+    assert_eq!(mapping.read(0, 9), b"page over");
+    lmr.free().expect("live");
+}
+
+fn a_query_names_the_memory_type() {
+    let node = node();
+    let mapping = Mapping::shared(PAGE).expect("a mapping");
+    let span = mapping.span(0, PAGE);
+    let source = MemorySource::Shared { id: id(4), span };
+    let lmr = node.ia.lmr_create(source, &node.pz, Privileges::ALL).expect("shared memory");
+    let param = lmr.query().expect("live");
+    assert_eq!(param.memory_type, MemoryTypes::SHARED_VIRTUAL);
+    let registered = param.registered_address..param.registered_address + param.registered_size;
+    assert!(registered.contains(&span.address()));
+    assert!(registered.end >= span.address() + PAGE as u64);
+    lmr.free().expect("live");
+    node.finish();
+}
+
+fn several_may_share_it() {
+    let (node, other) = (node(), Node::new());
+    let mapping = Mapping::shared(PAGE).expect("a mapping");
+    let source = || MemorySource::Shared { id: id(5), span: mapping.span(0, PAGE) };
+    let mine = node.ia.lmr_create(source(), &node.pz, Privileges::ALL).expect("shared memory");
+    let theirs = other.ia.lmr_create(source(), &other.pz, Privileges::ALL).expect("again");
+    let narrow = node.ia.lmr_create(source(), &node.pz, Privileges::LOCAL_READ);
+    let narrow = narrow.expect("with other privileges");
+    assert_ne!(narrow.context(), mine.context(), "regions of their own");
+    mine.free().expect("live");
+    // Freeing one registration does not affect the others.
+    let (client, server) = other.pair();
+    mapping.write(0, b"still");
+    server.post_recv(&[theirs.triplet(100, 5).expect("inside")], 1, NONE).expect("posted");
+    client.post_send(&[theirs.triplet(0, 5).expect("inside")], 2, NONE).expect("connected");
+    assert_eq!(expect_dto(&other.recv, &[&client, &server]).status, DtoStatus::Success);
+    assert_eq!(mapping.read(100, 5), b"still");
+    for lmr in [theirs, narrow] {
+        lmr.free().expect("live");
+    }
+}
+
+/// Registers shared memory.
+fn register(node: &Node, id: [u8; 40], span: Span) -> Result<Lmr> {
+    node.ia.lmr_create(MemorySource::Shared { id, span }, &node.pz, Privileges::ALL)
+}
+
+fn it_is_the_same_memory_wherever_it_is_mapped() {
+    let (node, other) = (node(), Node::new());
+    let [here, there] = Mapping::shared_twice(PAGE).expect("two mappings");
+    let mine = register(&node, id(8), here.span(0, PAGE)).expect("shared memory");
+    let theirs = register(&other, id(8), there.span(0, PAGE)).expect("the same memory");
+    let (client, server) = other.pair();
+    there.write(0, b"shared");
+    server.post_recv(&[theirs.triplet(100, 6).expect("inside")], 1, NONE).expect("posted");
+    client.post_send(&[theirs.triplet(0, 6).expect("inside")], 2, NONE).expect("connected");
+    assert_eq!(expect_dto(&other.recv, &[&client, &server]).status, DtoStatus::Success);
+    assert_eq!(here.read(100, 6), b"shared");
+    for lmr in [mine, theirs] {
+        lmr.free().expect("live");
+    }
+}
+
+fn a_memory_may_have_two_names() {
+    let node = node();
+    let mapping = Mapping::shared(PAGE).expect("a mapping");
+    let lmrs = [id(9), id(10)].map(|id| register(&node, id, mapping.span(0, PAGE)));
+    for lmr in lmrs {
+        lmr.expect("shared memory").free().expect("live");
+    }
+    node.finish();
+}
+
+fn a_name_stands_for_one_memory() {
+    let (node, other) = (node(), Node::new());
+    let [here, there] = [(); 2].map(|()| Mapping::shared(2 * PAGE).expect("a mapping"));
+    let lmr = register(&node, id(11), here.span(0, PAGE)).expect("shared memory");
+    // Other memory, and another part of the same memory.
+    for span in [there.span(0, PAGE), here.span(PAGE, PAGE)] {
+        for node in [&node, &other] {
+            let made = register(node, id(11), span);
+            refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+        }
+    }
+    lmr.free().expect("live");
+    node.finish();
+    other.finish();
+}
+
+fn a_name_stands_for_all_of_the_memory() {
+    let node = node();
+    let mapping = Mapping::shared(2 * PAGE).expect("a mapping");
+    let lmr = register(&node, id(12), mapping.span(0, PAGE)).expect("shared memory");
+    for length in [1, PAGE - 1, PAGE + 1, 2 * PAGE] {
+        let made = register(&node, id(12), mapping.span(0, length));
+        refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg4);
+    }
+    lmr.free().expect("live");
+    node.finish();
+}
+
+fn every_byte_of_a_name_counts() {
+    let node = node();
+    let [one, two] = [(); 2].map(|()| Mapping::shared(PAGE).expect("a mapping"));
+    // A zero byte does not end the name.
+    let first = register(&node, [0; 40], one.span(0, PAGE)).expect("shared memory");
+    for place in 0..40 {
+        let mut id = [0; 40];
+        id[place] = 1;
+        let other = register(&node, id, two.span(0, PAGE)).expect("another name");
+        other.free().expect("live");
+    }
+    first.free().expect("live");
+    node.finish();
+}
+
+fn a_name_is_free_once_nobody_uses_it() {
+    let (node, other) = (node(), Node::new());
+    let [one, two] = [(); 2].map(|()| Mapping::shared(PAGE).expect("a mapping"));
+    let first = register(&node, id(13), one.span(0, PAGE)).expect("shared memory");
+    let second = register(&other, id(13), one.span(0, PAGE)).expect("the same");
+    first.free().expect("live");
+    let made = register(&node, id(13), two.span(0, PAGE));
+    refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+    // The handle outlives the region, and does not keep the name in use.
+    other.ia.close(Close::Abrupt).expect("open");
+    let third = register(&node, id(13), two.span(0, PAGE)).expect("the name is free");
+    third.free().expect("live");
+    drop((first, second));
+    // A registration that fails for another reason does not take the name.
+    let freed = node.ia.pz_create().expect("a zone");
+    freed.free().expect("unused");
+    let source = MemorySource::Shared { id: id(13), span: one.span(0, PAGE) };
+    let made = node.ia.lmr_create(source, &freed, Privileges::ALL);
+    refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandlePz);
+    register(&node, id(13), two.span(0, PAGE)).expect("still free").free().expect("live");
+    node.finish();
+}
+
+fn a_provider_without_it_says_so() {
+    let node = Node::new();
+    if supports(&node) {
+        return;
+    }
+    let mapping = Mapping::shared(PAGE).expect("a mapping");
+    let source = MemorySource::Shared { id: id(7), span: mapping.span(0, PAGE) };
+    let made = node.ia.lmr_create(source, &node.pz, Privileges::ALL);
+    refused(made, ReturnType::ModelNotSupported, Subtype::NoSubtype);
+}

@@ -1,0 +1,390 @@
+//! Shared receive queues.
+
+use crate::case::{cases, skip};
+use crate::{
+    Buffer, Node, drain, expect_dto, expect_event, expect_no_event, fault_provider, link, refused,
+};
+use dat_core::{
+    AsyncErrorKind, Close, CompletionFlags, DtoStatus, Endpoint, EvdFlags, Event, LmrTriplet,
+    Memory, MemorySource, Privileges, ReturnType, SharedReceiveQueue, SrqAttributes, Subtype,
+};
+
+cases! {
+    "dat_srq_create(3DAT)":
+        a_new_queue_is_empty_and_has_at_least_what_was_asked_for,
+        what_can_not_be_made_is_refused_and_takes_no_room,
+        a_provider_without_them_says_so;
+    "dat_ep_create_with_srq(3DAT)":
+        no_more_endpoints_than_the_adapter_allows_share_a_queue,
+        receives_are_posted_to_the_queue_and_not_to_its_endpoints,
+        solicited_receives_notify_as_the_sender_says;
+    "dat_srq_free(3DAT)":
+        a_queue_in_use_is_not_freed_and_a_freed_one_not_used;
+    "dat_srq_post_recv(3DAT)":
+        a_message_takes_a_buffer_and_completes_at_its_endpoint,
+        a_message_without_a_buffer_waits_for_one,
+        a_full_queue_takes_no_more_until_completions_are_dequeued,
+        wrong_buffers_are_refused,
+        a_segment_of_no_bytes_is_empty_whatever_it_names,
+        buffers_belong_to_the_zone_of_the_queue_not_of_the_endpoint;
+    "dat_srq_query(3DAT)":
+        the_counts_follow_arrival_and_dequeue_as_the_page_shows;
+    "dat_ep_disconnect(3DAT)":
+        the_end_of_a_connection_leaves_the_buffers_to_the_others;
+    "dat_srq_resize(3DAT)":
+        a_resize_loses_nothing_and_shrinks_below_nothing_outstanding;
+    "dat_srq_set_lw(3DAT)":
+        the_low_watermark_raises_one_event_per_setting;
+}
+
+const NONE: CompletionFlags = CompletionFlags::empty();
+
+fn shape(max_recv_dtos: u32) -> SrqAttributes {
+    SrqAttributes { max_recv_dtos, max_recv_iov: 2, low_watermark: 0 }
+}
+
+#[track_caller]
+fn queue(node: &Node, max_recv_dtos: u32) -> SharedReceiveQueue {
+    node.ia.srq_create(&node.pz, shape(max_recv_dtos)).expect("a queue")
+}
+
+/// A connected pair: a client, and a server that takes its receives from the queue.
+#[track_caller]
+fn pair(node: &Node, srq: &SharedReceiveQueue) -> (Endpoint, Endpoint) {
+    let server = node.ia.ep_create(&node.spec().srq(srq)).expect("an endpoint");
+    let client = node.ep();
+    link(node, &client, node, &server);
+    (client, server)
+}
+
+fn a_new_queue_is_empty_and_has_at_least_what_was_asked_for() {
+    let node = Node::new();
+    let srq = queue(&node, 10);
+    let param = srq.query().expect("live");
+    assert_eq!(param.pz, node.pz);
+    assert!(param.attributes.max_recv_dtos >= 10 && param.attributes.max_recv_iov >= 2);
+    assert_eq!(param.attributes.low_watermark, 0);
+    assert_eq!((param.available_dto_count, param.outstanding_dto_count), (0, 0));
+    srq.free().expect("unused");
+    node.finish();
+}
+
+fn what_can_not_be_made_is_refused_and_takes_no_room() {
+    let node = Node::with("max_srqs=1,max_recv_per_srq=8,max_iov=2");
+    let make = |attributes| node.ia.srq_create(&node.pz, attributes);
+    let (parameter, arg) = (ReturnType::InvalidParameter, Subtype::InvalidArg3);
+    for wrong in [
+        shape(0),
+        shape(9),
+        SrqAttributes { max_recv_iov: 3, ..shape(8) },
+        SrqAttributes { low_watermark: 9, ..shape(8) },
+    ] {
+        refused(make(wrong), parameter, arg);
+    }
+    let other = Node::new();
+    let foreign = node.ia.srq_create(&other.pz, shape(8));
+    refused(foreign, ReturnType::InvalidHandle, Subtype::InvalidHandlePz);
+    let srq = make(shape(8)).expect("the limits themselves");
+    refused(make(shape(1)), ReturnType::InsufficientResources, Subtype::ResourceSrq);
+    srq.free().expect("unused");
+    make(shape(1)).expect("within the limit again").free().expect("unused");
+    node.finish();
+    other.finish();
+}
+
+fn a_provider_without_them_says_so() {
+    let node = Node::on(fault_provider::open("", |it| it.provider.srq_supported = false));
+    let made = node.ia.srq_create(&node.pz, shape(4));
+    refused(made, ReturnType::ModelNotSupported, Subtype::NoSubtype);
+    let node =
+        Node::on(fault_provider::open("", |it| it.provider.srq_watermarks_supported = false));
+    let wanted = SrqAttributes { low_watermark: 1, ..shape(4) };
+    let made = node.ia.srq_create(&node.pz, wanted);
+    refused(made, ReturnType::ModelNotSupported, Subtype::NoSubtype);
+    let srq = queue(&node, 4);
+    refused(srq.set_lw(1), ReturnType::ModelNotSupported, Subtype::NoSubtype);
+}
+
+fn no_more_endpoints_than_the_adapter_allows_share_a_queue() {
+    let node = Node::on(fault_provider::open("", |it| it.ia.max_ep_per_srq = 2));
+    let srq = queue(&node, 4);
+    let make = || node.ia.ep_create(&node.spec().srq(&srq));
+    let (first, second) = (make().expect("within the limit"), make().expect("within the limit"));
+    let error = make().expect_err("the queue has its maximum");
+    assert_eq!(error.return_type(), ReturnType::InsufficientResources, "{error}");
+    first.free().expect("unconnected");
+    let third = make().expect("within the limit again");
+    for ep in [second, third] {
+        ep.free().expect("unconnected");
+    }
+    srq.free().expect("unused");
+    node.finish();
+}
+
+fn a_queue_in_use_is_not_freed_and_a_freed_one_not_used() {
+    let node = Node::new();
+    let srq = queue(&node, 4);
+    let ep = node.ia.ep_create(&node.spec().srq(&srq)).expect("an endpoint");
+    refused(srq.free(), ReturnType::InvalidState, Subtype::InvalidStateSrqInUse);
+    srq.query().expect("nothing has changed");
+    srq.post_recv(&[], 1).expect("nothing has changed");
+    ep.free().expect("unconnected");
+    srq.clone().free().expect("unused");
+    let (handle, subtype) = (ReturnType::InvalidHandle, Subtype::InvalidHandleSrq);
+    refused(srq.free(), handle, subtype);
+    refused(srq.query(), handle, subtype);
+    refused(srq.post_recv(&[], 1), handle, subtype);
+    refused(srq.resize(9), handle, subtype);
+    refused(srq.set_lw(1), handle, subtype);
+    node.finish();
+}
+
+fn receives_are_posted_to_the_queue_and_not_to_its_endpoints() {
+    let node = Node::new();
+    let srq = queue(&node, 4);
+    let ep = node.ia.ep_create(&node.spec().srq(&srq)).expect("an endpoint");
+    let error = ep.post_recv(&[], 1, NONE).expect_err("to the queue instead");
+    assert_eq!(error.return_type(), ReturnType::InvalidState);
+}
+
+fn a_message_takes_a_buffer_and_completes_at_its_endpoint() {
+    let node = Node::new();
+    let srq = queue(&node, 10);
+    let target = node.buffer(64);
+    let (first, first_server) = pair(&node, &srq);
+    let (second, second_server) = pair(&node, &srq);
+    for cookie in 0..3 {
+        let pieces = [target.piece(16 * cookie, 4), target.piece(16 * cookie + 8, 4)];
+        srq.post_recv(&pieces, cookie as u64).expect("within the limit");
+    }
+    let counts = || {
+        let param = srq.query().expect("live");
+        (param.available_dto_count, param.outstanding_dto_count)
+    };
+    assert_eq!(counts(), (3, 3));
+    let source = node.buffer(8);
+    source.fill(0, b"message!");
+    let mut taken = Vec::new();
+    for (client, server) in [(&second, &second_server), (&first, &first_server)] {
+        client.post_send(&[source.piece(0, 8)], 0, NONE).expect("connected");
+        let completion = expect_dto(&node.recv, &[client, server]);
+        assert_eq!((completion.ep, completion.status), (server.id(), DtoStatus::Success));
+        assert_eq!(completion.length, 8);
+        let at = 16 * completion.cookie as usize;
+        assert_eq!(
+            (target.bytes(at, 4), target.bytes(at + 8, 4)),
+            (b"mess".to_vec(), b"age!".to_vec())
+        );
+        taken.push(completion.cookie);
+    }
+    taken.dedup();
+    assert_eq!(taken.len(), 2, "each message took its own buffer");
+    assert_eq!(counts(), (1, 1));
+}
+
+fn the_counts_follow_arrival_and_dequeue_as_the_page_shows() {
+    let node = Node::new();
+    let srq = queue(&node, 10);
+    let (client, server) = pair(&node, &srq);
+    for cookie in 0..3 {
+        srq.post_recv(&[], cookie).expect("within the limit");
+    }
+    let counts = || {
+        let param = srq.query().expect("live");
+        (param.attributes.max_recv_dtos, param.available_dto_count, param.outstanding_dto_count)
+    };
+    assert_eq!(counts(), (10, 3, 3));
+    client.post_send(&[], 0, NONE).expect("connected");
+    expect_dto(&node.request, &[&client]);
+    assert_eq!(counts(), (10, 2, 3), "arrived, not dequeued");
+    expect_dto(&node.recv, &[&server]);
+    assert_eq!(counts(), (10, 2, 2), "dequeued");
+}
+
+fn a_message_without_a_buffer_waits_for_one() {
+    let node = Node::new();
+    let srq = queue(&node, 4);
+    let (client, server) = pair(&node, &srq);
+    let target = node.buffer(8);
+    let source = node.buffer(8);
+    source.fill(0, b"patience");
+    client.post_send(&[source.piece(0, 8)], 1, NONE).expect("connected");
+    expect_no_event(&node.recv);
+    assert!(!client.status().expect("live").request_idle);
+    srq.post_recv(&[target.piece(0, 8)], 2).expect("within the limit");
+    assert_eq!(expect_dto(&node.recv, &[&client, &server]).cookie, 2);
+    assert_eq!(target.bytes(0, 8), b"patience");
+}
+
+fn the_end_of_a_connection_leaves_the_buffers_to_the_others() {
+    let node = Node::new();
+    let srq = queue(&node, 4);
+    let (first, first_server) = pair(&node, &srq);
+    let (second, second_server) = pair(&node, &srq);
+    for cookie in 0..2 {
+        srq.post_recv(&[], cookie).expect("within the limit");
+    }
+    first.disconnect(Close::Abrupt).expect("connected");
+    crate::wait::becomes(&first_server, dat_core::EpState::Disconnected);
+    expect_no_event(&node.recv);
+    assert_eq!(srq.query().expect("live").available_dto_count, 2);
+    second.post_send(&[], 0, NONE).expect("connected");
+    assert_eq!(expect_dto(&node.recv, &[&second_server]).ep, second_server.id());
+    first_server.reset().expect("disconnected");
+    let param = first_server.query().expect("live");
+    assert_eq!(param.srq.as_ref(), Some(&srq), "a reset does not part them");
+}
+
+fn a_full_queue_takes_no_more_until_completions_are_dequeued() {
+    let node = Node::new();
+    let srq = queue(&node, 2);
+    let (client, server) = pair(&node, &srq);
+    let (insufficient, credits) = (ReturnType::InsufficientResources, Subtype::ResourceCredits);
+    srq.post_recv(&[], 1).expect("within the limit");
+    srq.post_recv(&[], 2).expect("within the limit");
+    refused(srq.post_recv(&[], 3), insufficient, credits);
+    client.post_send(&[], 0, NONE).expect("connected");
+    refused(srq.post_recv(&[], 3), insufficient, credits);
+    assert_eq!(expect_dto(&node.recv, &[&server]).cookie, 1);
+    srq.post_recv(&[], 3).expect("within the limit again");
+}
+
+fn a_segment_of_no_bytes_is_empty_whatever_it_names() {
+    let node = Node::new();
+    let srq = queue(&node, 2);
+    let (client, server) = pair(&node, &srq);
+    let memory = node.buffer(32);
+    memory.fill(0, b"message!");
+    let empty = LmrTriplet { length: 0, address: 1, context: 0xdead_beef };
+    srq.post_recv(&[empty, memory.piece(16, 8)], 1).expect("within the limit");
+    client.post_send(&[memory.piece(0, 8)], 2, NONE).expect("connected");
+    let received = expect_dto(&node.recv, &[&client, &server]);
+    assert_eq!((received.status, received.length), (DtoStatus::Success, 8));
+    assert_eq!(memory.bytes(16, 8), b"message!");
+}
+
+fn wrong_buffers_are_refused() {
+    let node = Node::new();
+    let srq = queue(&node, 4);
+    let buffer = node.buffer(16);
+    let piece = buffer.piece(0, 8);
+    refused(srq.post_recv(&[piece; 3], 1), ReturnType::InvalidParameter, Subtype::InvalidArg2);
+    let outside = LmrTriplet { length: 17, ..piece };
+    refused(srq.post_recv(&[outside], 1), ReturnType::InvalidParameter, Subtype::InvalidArg3);
+    let other = node.ia.pz_create().expect("made");
+    let elsewhere = Buffer::new(&node.ia, &other, 8);
+    let posted = srq.post_recv(&[elsewhere.piece(0, 8)], 1);
+    refused(posted, ReturnType::ProtectionViolation, Subtype::ProtectionWrite);
+    let memory = Memory::zeroed(8).expect("memory");
+    let source = MemorySource::Memory(&memory);
+    let read = node.ia.lmr_create(source, &node.pz, Privileges::LOCAL_READ).expect("registered");
+    let posted = srq.post_recv(&[read.triplet(0, 8).expect("inside")], 1);
+    refused(posted, ReturnType::PrivilegesViolation, Subtype::PrivilegesWrite);
+    buffer.lmr.free().expect("unused");
+    let posted = srq.post_recv(&[piece], 1);
+    refused(posted, ReturnType::ProtectionViolation, Subtype::ProtectionWrite);
+    assert_eq!(srq.query().expect("live").outstanding_dto_count, 0);
+}
+
+fn buffers_belong_to_the_zone_of_the_queue_not_of_the_endpoint() {
+    let node = Node::new();
+    if !node.ia.provider_attributes().srq_ep_pz_difference_supported {
+        skip("the provider needs the zone of the endpoint");
+    }
+    let other = node.ia.pz_create().expect("made");
+    let srq = node.ia.srq_create(&other, shape(4)).expect("a queue");
+    let (client, server) = pair(&node, &srq);
+    let (target, source) = (Buffer::new(&node.ia, &other, 8), node.buffer(8));
+    source.fill(0, b"message!");
+    srq.post_recv(&[target.piece(0, 8)], 1).expect("of the queue's zone");
+    client.post_send(&[source.piece(0, 8)], 2, NONE).expect("of the endpoint's zone");
+    let completion = expect_dto(&node.recv, &[&client, &server]);
+    assert_eq!(completion.status, DtoStatus::Success);
+    assert_eq!(target.bytes(0, 8), b"message!");
+    let posted = srq.post_recv(&[source.piece(0, 8)], 3);
+    refused(posted, ReturnType::ProtectionViolation, Subtype::ProtectionWrite);
+}
+
+fn a_resize_loses_nothing_and_shrinks_below_nothing_outstanding() {
+    let node = Node::with("max_recv_per_srq=8");
+    let srq = queue(&node, 4);
+    let (client, server) = pair(&node, &srq);
+    for cookie in 0..3 {
+        srq.post_recv(&[], cookie).expect("within the limit");
+    }
+    client.post_send(&[], 0, NONE).expect("connected");
+    for wrong in [0, 9] {
+        refused(srq.resize(wrong), ReturnType::InvalidParameter, Subtype::InvalidArg2);
+    }
+    // One receive is completed but not dequeued: it still counts as outstanding.
+    refused(srq.resize(2), ReturnType::InvalidState, Subtype::InvalidStateSrqInUse);
+    assert_eq!(srq.query().expect("live").attributes.max_recv_dtos, 4);
+    srq.resize(3).expect("exactly what is outstanding");
+    srq.resize(8).expect("the adapter's maximum");
+    for cookie in 3..8 {
+        srq.post_recv(&[], cookie).expect("within the limit");
+    }
+    for _ in 0..7 {
+        client.post_send(&[], 0, NONE).expect("connected");
+    }
+    let mut cookies: Vec<u64> =
+        (0..8).map(|_| expect_dto(&node.recv, &[&client, &server]).cookie).collect();
+    cookies.sort_unstable();
+    assert_eq!(cookies, (0..8).collect::<Vec<_>>());
+    srq.set_lw(5).expect("within the length");
+    drain(&node.ia.async_evd().expect("made"));
+    refused(srq.resize(4), ReturnType::InvalidState, Subtype::InvalidStateSrqInUse);
+    srq.resize(5).expect("not below the watermark");
+}
+
+fn the_low_watermark_raises_one_event_per_setting() {
+    let node = Node::new();
+    let asynchronous = node.ia.async_evd().expect("made by the open");
+    let srq = queue(&node, 4);
+    let (client, server) = pair(&node, &srq);
+    for cookie in 0..4 {
+        srq.post_recv(&[], cookie).expect("within the limit");
+    }
+    refused(srq.set_lw(5), ReturnType::InvalidParameter, Subtype::InvalidArg2);
+    srq.set_lw(3).expect("within the length");
+    assert_eq!(srq.query().expect("live").attributes.low_watermark, 3);
+    let send = || {
+        client.post_send(&[], 0, NONE).expect("connected");
+        expect_dto(&node.recv, &[&client, &server]);
+    };
+    send();
+    expect_no_event(&asynchronous);
+    send();
+    let event = expect_event(&asynchronous, &[]);
+    let Event::Async(error) = event else { panic!("not asynchronous: {event:?}") };
+    assert_eq!((error.kind, error.object), (AsyncErrorKind::SrqLowWatermark, srq.id()));
+    send();
+    expect_no_event(&asynchronous);
+    // If the watermark is set above the count, the event is raised at once.
+    srq.set_lw(2).expect("within the length");
+    let event = expect_event(&asynchronous, &[]);
+    assert!(matches!(event, Event::Async(error) if error.kind == AsyncErrorKind::SrqLowWatermark));
+    expect_no_event(&asynchronous);
+}
+
+fn solicited_receives_notify_as_the_sender_says() {
+    let node = Node::new();
+    let evd = node.evd(EvdFlags::DTO);
+    let cno = node.ia.cno_create(None).expect("made");
+    evd.modify_cno(Some(&cno)).expect("live");
+    let srq = queue(&node, 4);
+    let mut attributes = node.ia.default_ep_attributes().clone();
+    attributes.recv_completion_flags = CompletionFlags::SOLICITED_WAIT;
+    let spec = node.spec().recv_evd(&evd).srq(&srq).attributes(&attributes);
+    let server = node.ia.ep_create(&spec).expect("an endpoint");
+    let client = node.ep();
+    link(&node, &client, &node, &server);
+    for cookie in 0..2 {
+        srq.post_recv(&[], cookie).expect("within the limit");
+    }
+    client.post_send(&[], 0, NONE).expect("connected");
+    refused(cno.wait(dat_core::Timeout::ZERO), ReturnType::QueueEmpty, Subtype::NoSubtype);
+    client.post_send(&[], 0, CompletionFlags::SOLICITED_WAIT).expect("connected");
+    assert_eq!(cno.wait(crate::LIMIT.into()), Ok(Some(evd.clone())));
+    assert_eq!(drain(&evd).len(), 2);
+}

@@ -1,0 +1,346 @@
+//! The number of receives at an endpoint, and its high watermarks.
+
+use dat_core::{
+    AsyncErrorKind, Close, CompletionFlags, Connect, ConnectionEventKind, DtoStatus, Endpoint,
+    EpState, Event, PspMaker, ReturnType, SrqAttributes, Subtype,
+};
+
+use crate::case::{cases, skip};
+use crate::check::refused;
+use crate::ep_states::{STATES, ep_in_state};
+use crate::fixture::{Node, link};
+use crate::wait::{
+    drain, expect_connection, expect_dto, expect_event, expect_no_event, expect_request, state,
+    until,
+};
+
+cases! {
+    "dat_ep_recv_query(3DAT)":
+        a_receive_counts_until_it_completes,
+        a_query_works_in_every_state,
+        a_freed_endpoint_has_no_receives,
+        receives_on_a_shared_queue_are_at_no_endpoint;
+    "dat_ep_set_watermark(3DAT)":
+        the_soft_one_is_told_when_exceeded,
+        the_soft_one_is_told_once_a_setting,
+        set_below_the_count_it_is_told_at_once,
+        the_soft_one_leaves_the_connection_alone,
+        the_hard_one_breaks_the_connection,
+        set_below_the_count_the_hard_one_breaks_at_once,
+        the_hard_one_waits_for_a_connection,
+        after_it_broke_the_connection_the_endpoint_is_reset_at_once,
+        the_two_are_independent,
+        without_one_nothing_happens,
+        may_be_set_in_every_state,
+        a_provider_without_it_says_so;
+    "dat_ep_set_watermark(3DAT); reading: a watermark is one that can be reached":
+        more_than_an_endpoint_can_have_is_refused;
+    "dat_ep_set_watermark(3DAT); reading: the hard watermark has no end but another setting":
+        the_hard_one_stays_set;
+}
+
+const NONE: CompletionFlags = CompletionFlags::empty();
+
+fn node() -> Node {
+    let node = Node::new();
+    if !node.ia.provider_attributes().srq_watermarks_supported {
+        skip("the provider has no watermarks of endpoints");
+    }
+    node
+}
+
+fn receive(ep: &Endpoint, cookies: std::ops::Range<u64>) {
+    for cookie in cookies {
+        ep.post_recv(&[], cookie, NONE).expect("posted");
+    }
+}
+
+/// Takes the next asynchronous error, which must be the soft watermark of the endpoint.
+#[track_caller]
+fn expect_soft(node: &Node, ep: &Endpoint) {
+    let evd = node.ia.async_evd().expect("a dispatcher of the adapter's own");
+    match expect_event(&evd, &[ep]) {
+        Event::Async(error) => {
+            assert_eq!((error.kind, error.object), (AsyncErrorKind::EpSoftHighWatermark, ep.id()));
+        }
+        other => panic!("the soft watermark of {ep:?} expected: {other:?}"),
+    }
+}
+
+#[track_caller]
+fn expect_no_soft(node: &Node) {
+    expect_no_event(&node.ia.async_evd().expect("a dispatcher of the adapter's own"));
+}
+
+/// Takes the final events of a connection; both endpoints must then be disconnected.
+#[track_caller]
+fn expect_kinds(node: &Node, ep: &Endpoint, peer: &Endpoint, expected: &[ConnectionEventKind]) {
+    let mut kinds = Vec::new();
+    while kinds.len() < expected.len() {
+        match expect_event(&node.connect, &[ep, peer]) {
+            Event::Connection(event) if event.ep == ep.id() => kinds.push(event.kind),
+            Event::Connection(_) => {}
+            other => panic!("connection events expected: {other:?}"),
+        }
+    }
+    assert_eq!(kinds, expected, "of {ep:?}");
+    until("both ends are disconnected", || {
+        state(ep) == EpState::Disconnected && state(peer) == EpState::Disconnected
+    });
+    for event in drain(&node.connect) {
+        assert!(matches!(&event, Event::Connection(event) if event.ep == peer.id()), "{event:?}");
+    }
+}
+
+/// The end of an endpoint whose connection its hard watermark breaks.
+#[track_caller]
+fn expect_break(node: &Node, ep: &Endpoint, peer: &Endpoint, cookies: std::ops::Range<u64>) {
+    expect_kinds(node, ep, peer, &[ConnectionEventKind::Broken]);
+    for cookie in cookies {
+        let flushed = expect_dto(&node.recv, &[ep]);
+        assert_eq!((flushed.cookie, flushed.status), (cookie, DtoStatus::Flushed));
+    }
+}
+
+fn a_receive_counts_until_it_completes() {
+    let node = Node::new();
+    let (client, server) = (node.ep(), node.ep());
+    let count = |expected: u32| {
+        let buffers = server.recv_query().expect("live");
+        assert_eq!(buffers.allocated, expected);
+        assert!(buffers.span >= buffers.allocated, "{buffers:?}");
+    };
+    count(0);
+    receive(&server, 0..3);
+    count(3);
+    link(&node, &client, &node, &server);
+    count(3);
+    client.post_send(&[], 9, NONE).expect("connected");
+    expect_dto(&node.recv, &[&client, &server]);
+    count(2);
+    client.disconnect(Close::Abrupt).expect("connected");
+    expect_dto(&node.recv, &[&client, &server]);
+    expect_dto(&node.recv, &[&client, &server]);
+    count(0);
+    assert_eq!(client.recv_query().expect("live").allocated, 0);
+}
+
+fn a_query_works_in_every_state() {
+    for wanted in STATES {
+        let node = Node::new();
+        let staged = ep_in_state(&node, wanted);
+        let buffers = staged.ep.recv_query().expect("live");
+        assert_eq!((buffers.allocated, buffers.span), (0, 0), "{wanted}");
+    }
+}
+
+fn a_freed_endpoint_has_no_receives() {
+    let node = Node::new();
+    let ep = node.ep();
+    ep.free().expect("live");
+    refused(ep.recv_query(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+    let set = ep.set_watermark(Some(1), None);
+    refused(set, ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
+}
+
+fn receives_on_a_shared_queue_are_at_no_endpoint() {
+    let node = Node::new();
+    if !node.ia.provider_attributes().srq_supported {
+        skip("the provider does not support shared receive queues");
+    }
+    let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
+    let srq = node.ia.srq_create(&node.pz, attributes).expect("a queue");
+    let ep = node.ia.ep_create(&node.spec().srq(&srq)).expect("an endpoint");
+    let buffer = node.buffer(8);
+    srq.post_recv(&[buffer.piece(0, 8)], 1).expect("posted");
+    srq.post_recv(&[buffer.piece(0, 8)], 2).expect("posted");
+    assert_eq!(ep.recv_query().expect("live").allocated, 0);
+}
+
+fn the_soft_one_is_told_when_exceeded() {
+    let node = node();
+    let ep = node.ep();
+    ep.set_watermark(Some(2), None).expect("supported");
+    receive(&ep, 0..2);
+    expect_no_soft(&node);
+    receive(&ep, 2..3);
+    expect_soft(&node, &ep);
+}
+
+fn the_soft_one_is_told_once_a_setting() {
+    let node = node();
+    let ep = node.ep();
+    ep.set_watermark(Some(1), None).expect("supported");
+    receive(&ep, 0..2);
+    expect_soft(&node, &ep);
+    receive(&ep, 2..6);
+    expect_no_soft(&node);
+    // Setting the watermark again, even to the same value, raises another event.
+    ep.set_watermark(Some(6), None).expect("supported");
+    expect_no_soft(&node);
+    receive(&ep, 6..9);
+    expect_soft(&node, &ep);
+    expect_no_soft(&node);
+}
+
+fn set_below_the_count_it_is_told_at_once() {
+    let node = node();
+    let ep = node.ep();
+    receive(&ep, 0..4);
+    ep.set_watermark(Some(4), None).expect("supported");
+    expect_no_soft(&node);
+    for _ in 0..2 {
+        ep.set_watermark(Some(3), None).expect("supported");
+        expect_soft(&node, &ep);
+        expect_no_soft(&node);
+    }
+}
+
+fn the_soft_one_leaves_the_connection_alone() {
+    let node = node();
+    let (client, server) = node.pair();
+    server.set_watermark(Some(0), None).expect("supported");
+    receive(&server, 0..1);
+    expect_soft(&node, &server);
+    assert_eq!(state(&server), EpState::Connected);
+    client.post_send(&[], 1, NONE).expect("connected");
+    let got = expect_dto(&node.recv, &[&client, &server]);
+    assert_eq!((got.cookie, got.status), (0, DtoStatus::Success));
+}
+
+fn the_hard_one_breaks_the_connection() {
+    let node = node();
+    let (client, server) = node.pair();
+    server.set_watermark(None, Some(2)).expect("supported");
+    receive(&server, 0..2);
+    assert_eq!(state(&server), EpState::Connected);
+    receive(&server, 2..3);
+    expect_break(&node, &server, &client, 0..3);
+    expect_no_soft(&node);
+}
+
+fn set_below_the_count_the_hard_one_breaks_at_once() {
+    let node = node();
+    let (client, server) = node.pair();
+    receive(&server, 0..3);
+    server.set_watermark(None, Some(3)).expect("supported");
+    assert_eq!(state(&server), EpState::Connected);
+    server.set_watermark(None, Some(2)).expect("supported");
+    expect_break(&node, &server, &client, 0..3);
+}
+
+fn the_hard_one_waits_for_a_connection() {
+    let node = node();
+    let (client, server) = (node.ep(), node.ep());
+    server.set_watermark(None, Some(1)).expect("supported");
+    receive(&server, 0..2);
+    assert_eq!(state(&server), EpState::Unconnected, "there is nothing to break");
+    stands_and_breaks(&node, &client, &server);
+}
+
+/// Connects to an endpoint that already has too many receives.
+fn stands_and_breaks(node: &Node, client: &Endpoint, server: &Endpoint) {
+    use ConnectionEventKind::{Broken, Established};
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
+    client.connect(&Connect::to(node.address(), psp.qualifier())).expect("an attempt");
+    expect_request(&node.requests).request.accept(Some(server), b"").expect("unconnected");
+    expect_kinds(node, server, client, &[Established, Broken]);
+}
+
+fn the_hard_one_stays_set() {
+    let node = node();
+    let (client, server) = node.pair();
+    server.set_watermark(None, Some(1)).expect("supported");
+    receive(&server, 0..2);
+    expect_break(&node, &server, &client, 0..2);
+    for _ in 0..2 {
+        client.reset().expect("disconnected");
+        server.reset().expect("disconnected");
+        drain(&node.connect);
+        receive(&server, 0..2);
+        stands_and_breaks(&node, &client, &server);
+    }
+    client.reset().expect("disconnected");
+    server.reset().expect("disconnected");
+    drain(&node.connect);
+    server.set_watermark(None, None).expect("supported");
+    receive(&server, 0..2);
+    link(&node, &client, &node, &server);
+}
+
+fn after_it_broke_the_connection_the_endpoint_is_reset_at_once() {
+    let node = node();
+    for _ in 0..5 {
+        let (client, server) = node.pair();
+        server.set_watermark(None, Some(1)).expect("supported");
+        receive(&server, 0..2);
+        // Polls without sleeping, to reset as early as possible.
+        while state(&server) != EpState::Disconnected {
+            std::hint::spin_loop();
+        }
+        server.reset().expect("disconnected");
+        server.free().expect("unconnected");
+        until("the other end hears of it", || state(&client) == EpState::Disconnected);
+        client.free().expect("disconnected");
+        drain(&node.connect);
+        drain(&node.recv);
+    }
+}
+
+fn the_two_are_independent() {
+    let node = node();
+    let (client, server) = node.pair();
+    server.set_watermark(Some(1), Some(3)).expect("supported");
+    receive(&server, 0..2);
+    expect_soft(&node, &server);
+    assert_eq!(state(&server), EpState::Connected);
+    receive(&server, 2..4);
+    expect_break(&node, &server, &client, 0..4);
+    expect_no_soft(&node);
+}
+
+fn without_one_nothing_happens() {
+    let node = node();
+    let (client, server) = node.pair();
+    server.set_watermark(Some(1), Some(1)).expect("supported");
+    server.set_watermark(None, None).expect("supported");
+    receive(&server, 0..8);
+    expect_no_soft(&node);
+    client.post_send(&[], 1, NONE).expect("connected");
+    assert_eq!(expect_dto(&node.recv, &[&client, &server]).status, DtoStatus::Success);
+    expect_no_event(&node.connect);
+}
+
+fn may_be_set_in_every_state() {
+    for wanted in STATES {
+        let node = node();
+        let staged = ep_in_state(&node, wanted);
+        staged.ep.set_watermark(Some(5), Some(6)).expect("supported in every state");
+        assert_eq!(state(&staged.ep), wanted);
+    }
+}
+
+fn a_provider_without_it_says_so() {
+    let node = Node::new();
+    if node.ia.provider_attributes().srq_watermarks_supported {
+        return;
+    }
+    let set = node.ep().set_watermark(Some(1), None);
+    refused(set, ReturnType::ModelNotSupported, Subtype::NoSubtype);
+}
+
+fn more_than_an_endpoint_can_have_is_refused() {
+    let node = node();
+    let (client, server) = node.pair();
+    let most = node.ia.attributes().max_dto_per_ep;
+    let set = server.set_watermark(Some(most + 1), None);
+    refused(set, ReturnType::InvalidParameter, Subtype::InvalidArg2);
+    receive(&server, 0..2);
+    // If one watermark is invalid, neither is set.
+    let set = server.set_watermark(Some(1), Some(most + 1));
+    refused(set, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+    expect_no_soft(&node);
+    server.set_watermark(Some(most), Some(most)).expect("within reach");
+    client.disconnect(Close::Abrupt).expect("connected");
+    expect_connection(&node.connect, &client, ConnectionEventKind::Disconnected);
+}

@@ -1,0 +1,190 @@
+//! A provider around the adapter under test that reports other attributes or fails calls, for
+//! rules about limits and failures that the adapter itself does not have.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dat_core::provider::{
+    Adapter, AdapterAttributes, CONTRACT_VERSION, CompletionQueueParts, CompletionSink,
+    Description, Discovered, ListenSink, Listener, OpenRequest, ProtectionDomain, Provider,
+    QueuePair, QueuePairSpec, Reach, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
+};
+use dat_core::{ApiVersion, Error, InterfaceAdapter, Registry, Result, ReturnType, Subtype};
+
+use parking_lot::Mutex;
+
+use crate::case::skip;
+use crate::target::{self, takes_parameters, target};
+
+/// Changes the attributes that an adapter reports.
+pub type Change = fn(&mut AdapterAttributes);
+
+/// The faults of an adapter; the case sets them while it runs.
+#[derive(Debug, Default)]
+pub struct Faults {
+    /// Creating a queue pair fails.
+    pub no_queue_pairs: AtomicBool,
+    /// Listening fails.
+    pub no_listeners: AtomicBool,
+    /// Runs once, after the next listener has started and before the call that starts it returns.
+    pub while_listening: Hook,
+}
+
+type Callback = Box<dyn FnOnce(u64) + Send>;
+
+/// A callback that runs once, with the connection qualifier of the listener.
+#[derive(Default)]
+pub struct Hook(Mutex<Option<Callback>>);
+
+impl Hook {
+    /// Sets the callback.
+    pub fn set(&self, callback: impl FnOnce(u64) + Send + 'static) {
+        *self.0.lock() = Some(Box::new(callback));
+    }
+
+    fn run(&self, qualifier: u64) {
+        let callback = self.0.lock().take();
+        if let Some(callback) = callback {
+            callback(qualifier);
+        }
+    }
+}
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Hook({})", if self.0.lock().is_some() { "set" } else { "unset" })
+    }
+}
+
+impl Faults {
+    fn check(flag: &AtomicBool, what: &'static str) -> Result<()> {
+        if flag.load(Ordering::Relaxed) {
+            return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
+                .because(format!("the device has no {what} left")));
+        }
+        Ok(())
+    }
+}
+
+struct FaultProvider {
+    change: Change,
+    faults: Arc<Faults>,
+}
+
+struct FaultAdapter {
+    inner: Arc<dyn Adapter>,
+    change: Change,
+    faults: Arc<Faults>,
+}
+
+/// Opens the adapter under test with changed attributes.
+///
+/// # Panics
+/// If the open fails.
+#[track_caller]
+#[must_use]
+pub fn open(parameters: &str, change: Change) -> InterfaceAdapter {
+    open_with_faults(parameters, change).0
+}
+
+/// Opens the adapter under test with changed attributes, and returns its faults.
+///
+/// # Panics
+/// If the open fails.
+#[track_caller]
+#[must_use]
+pub fn open_with_faults(parameters: &str, change: Change) -> (InterfaceAdapter, Arc<Faults>) {
+    let faults = Arc::<Faults>::default();
+    let registry = Registry::new();
+    let provider = FaultProvider { change, faults: Arc::clone(&faults) };
+    registry.add_provider(Arc::new(provider)).expect("an empty registry");
+    let address = target::fresh_address();
+    let name = match (takes_parameters(), parameters) {
+        (true, _) => format!("faulty?address={address},{parameters}"),
+        (false, "") => "faulty".to_owned(),
+        (false, _) => {
+            skip(format!("the adapter takes no parameters, and the case needs {parameters}"))
+        }
+    };
+    (registry.open(&name).expect("the adapter under test opens"), faults)
+}
+
+impl Provider for FaultProvider {
+    fn describe(&self) -> Description {
+        Description {
+            name: "faulty",
+            vendor: "DAT tests",
+            version: (1, 0),
+            contract: CONTRACT_VERSION,
+            reach: Reach::Process,
+        }
+    }
+
+    fn discover(&self) -> Vec<Discovered> {
+        vec![Discovered {
+            name: "faulty".to_owned(),
+            summary: "the adapter under test with other attributes".to_owned(),
+            unusable: None,
+        }]
+    }
+
+    fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
+        let target = target();
+        let candidates = target.registry.resolve(&target.name, ApiVersion::ANY)?;
+        let below = &candidates[0];
+        let parameters = format!("{} {}", below.parameters, request.parameters);
+        let inner = below.provider.open(OpenRequest {
+            name: &below.adapter_name,
+            parameters: parameters.trim(),
+            sink: request.sink,
+        })?;
+        let (change, faults) = (self.change, Arc::clone(&self.faults));
+        Ok(Arc::new(FaultAdapter { inner, change, faults }))
+    }
+}
+
+impl Adapter for FaultAdapter {
+    fn attributes(&self) -> AdapterAttributes {
+        let mut attributes = self.inner.attributes();
+        (self.change)(&mut attributes);
+        attributes
+    }
+
+    fn create_domain(&self) -> Result<Arc<dyn ProtectionDomain>> {
+        self.inner.create_domain()
+    }
+
+    fn create_completion_queue(
+        &self,
+        depth: usize,
+        sink: Arc<dyn CompletionSink>,
+    ) -> Result<CompletionQueueParts> {
+        self.inner.create_completion_queue(depth, sink)
+    }
+
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+        Faults::check(&self.faults.no_queue_pairs, "queue pair")?;
+        self.inner.create_queue_pair(spec)
+    }
+
+    fn create_shared_receive_queue(
+        &self,
+        domain: Arc<dyn ProtectionDomain>,
+        limits: SharedReceiveLimits,
+        sink: Arc<dyn SharedReceiveSink>,
+    ) -> Result<Arc<dyn SharedReceiveQueue>> {
+        self.inner.create_shared_receive_queue(domain, limits, sink)
+    }
+
+    fn listen(
+        &self,
+        qualifier: Option<u64>,
+        sink: Arc<dyn ListenSink>,
+    ) -> Result<Box<dyn Listener>> {
+        Faults::check(&self.faults.no_listeners, "listener")?;
+        let listener = self.inner.listen(qualifier, sink)?;
+        self.faults.while_listening.run(listener.qualifier());
+        Ok(listener)
+    }
+}

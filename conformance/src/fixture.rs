@@ -1,0 +1,316 @@
+//! The fixture of most cases: an adapter with a protection zone and event dispatchers, registered
+//! memory, and functions that connect two endpoints and exchange a message.
+
+use std::net::IpAddr;
+
+use dat_core::{
+    Close, CompletionFlags, Connect, ConnectionEventKind, ConnectionRequest, DtoStatus, Endpoint,
+    EpSpec, EpState, EvdFlags, EvdOptions, EventDispatcher, InterfaceAdapter, Lmr, LmrTriplet,
+    Memory, MemorySource, Privileges, ProtectionZone, PspMaker, Rmr, RmrTriplet,
+};
+
+use crate::case::skip;
+use crate::target::try_open;
+use crate::wait::{expect_connection, expect_dto, expect_request, state, until};
+
+/// Opens the adapter under test with parameters such as `max_eps=2,max_iov=1`.
+///
+/// # Panics
+/// If the open fails.
+#[track_caller]
+#[must_use]
+pub fn open(parameters: &str) -> InterfaceAdapter {
+    try_open(parameters).expect("the adapter under test opens")
+}
+
+/// An open adapter with a protection zone and an event dispatcher for each stream of endpoints.
+#[derive(Debug)]
+pub struct Node {
+    /// The adapter.
+    pub ia: InterfaceAdapter,
+    /// The protection zone.
+    pub pz: ProtectionZone,
+    /// Dispatcher for completions of receives.
+    pub recv: EventDispatcher,
+    /// Dispatcher for completions of requests and binds.
+    pub request: EventDispatcher,
+    /// Dispatcher for connection events.
+    pub connect: EventDispatcher,
+    /// Dispatcher for connection requests.
+    pub requests: EventDispatcher,
+}
+
+impl Default for Node {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Node {
+    /// Minimum queue length of each dispatcher, in events.
+    pub const QLEN: u32 = 256;
+
+    /// Opens the adapter under test.
+    ///
+    /// # Panics
+    /// If a call fails.
+    #[track_caller]
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with("")
+    }
+
+    /// Opens the adapter under test with parameters.
+    ///
+    /// # Panics
+    /// If a call fails.
+    #[track_caller]
+    #[must_use]
+    pub fn with(parameters: &str) -> Self {
+        Self::on(open(parameters))
+    }
+
+    /// Whether the provider has remote memory regions.
+    #[must_use]
+    pub fn has_rmrs(&self) -> bool {
+        self.ia.provider_attributes().rmr_supported
+    }
+
+    /// A remote memory region in the zone. Skips the case if the provider has none.
+    ///
+    /// # Panics
+    /// If the call fails.
+    #[track_caller]
+    #[must_use]
+    pub fn rmr(&self) -> Rmr {
+        if !self.has_rmrs() {
+            skip("the provider has no remote memory regions");
+        }
+        self.ia.rmr_create(&self.pz).expect("made")
+    }
+
+    /// Uses an adapter that is already open.
+    ///
+    /// # Panics
+    /// If the call fails.
+    #[track_caller]
+    #[must_use]
+    pub fn on(ia: InterfaceAdapter) -> Self {
+        let evd = |flags| {
+            let qlen = Self::QLEN.min(ia.attributes().max_evd_qlen);
+            ia.evd_create(&EvdOptions::new(qlen, flags)).expect("a dispatcher")
+        };
+        Self {
+            pz: ia.pz_create().expect("a zone"),
+            recv: evd(EvdFlags::DTO),
+            request: evd(EvdFlags::COMPLETIONS),
+            connect: evd(EvdFlags::CONNECTION),
+            requests: evd(EvdFlags::CONNECTION_REQUEST),
+            ia,
+        }
+    }
+
+    /// The address of the adapter.
+    #[must_use]
+    pub fn address(&self) -> IpAddr {
+        self.ia.attributes().address
+    }
+
+    /// Another event dispatcher.
+    ///
+    /// # Panics
+    /// If the call fails.
+    #[track_caller]
+    #[must_use]
+    pub fn evd(&self, flags: EvdFlags) -> EventDispatcher {
+        self.ia.evd_create(&EvdOptions::new(Self::QLEN, flags)).expect("a dispatcher")
+    }
+
+    /// The specification of an endpoint with all three dispatchers and default attributes.
+    #[must_use]
+    pub fn spec(&self) -> EpSpec {
+        EpSpec::new(&self.pz)
+            .recv_evd(&self.recv)
+            .request_evd(&self.request)
+            .connect_evd(&self.connect)
+    }
+
+    /// A new endpoint of [`Node::spec`].
+    ///
+    /// # Panics
+    /// If the call fails.
+    #[track_caller]
+    #[must_use]
+    pub fn ep(&self) -> Endpoint {
+        self.ia.ep_create(&self.spec()).expect("an endpoint")
+    }
+
+    /// Two endpoints that are connected with each other: first the active side, then the passive.
+    ///
+    /// # Panics
+    /// If a call fails.
+    #[track_caller]
+    #[must_use]
+    pub fn pair(&self) -> (Endpoint, Endpoint) {
+        let (client, server) = (self.ep(), self.ep());
+        link(self, &client, self, &server);
+        (client, server)
+    }
+
+    /// Registers `len` bytes of memory in the zone, with all privileges.
+    ///
+    /// # Panics
+    /// If the registration fails.
+    #[track_caller]
+    #[must_use]
+    pub fn buffer(&self, len: usize) -> Buffer {
+        Buffer::new(&self.ia, &self.pz, len)
+    }
+
+    /// Frees further dispatchers, then does the same as [`Node::finish`].
+    ///
+    /// # Panics
+    /// If an object is left.
+    #[track_caller]
+    pub fn finish_with<const N: usize>(self, evds: [EventDispatcher; N]) {
+        for evd in evds {
+            evd.free().expect("nothing uses the dispatcher");
+        }
+        self.finish();
+    }
+
+    /// Frees the dispatchers and the zone and closes the adapter gracefully, which fails if any
+    /// object of the case is left.
+    ///
+    /// # Panics
+    /// If an object is left.
+    #[track_caller]
+    pub fn finish(self) {
+        for evd in [&self.recv, &self.request, &self.connect, &self.requests] {
+            if evd.is_live() {
+                evd.free().expect("nothing uses the dispatcher");
+            }
+        }
+        if self.pz.is_live() {
+            self.pz.free().expect("nothing is in the zone");
+        }
+        self.ia.close(Close::Graceful).expect("nothing is left on the adapter");
+    }
+}
+
+/// Memory and its registration.
+#[derive(Debug)]
+pub struct Buffer {
+    /// The memory.
+    pub memory: Memory,
+    /// The local memory region.
+    pub lmr: Lmr,
+}
+
+impl Buffer {
+    /// Registers new memory with all privileges.
+    ///
+    /// # Panics
+    /// If the registration fails.
+    #[track_caller]
+    #[must_use]
+    pub fn new(ia: &InterfaceAdapter, pz: &ProtectionZone, len: usize) -> Self {
+        let memory = Memory::zeroed(len).expect("memory");
+        let lmr = ia
+            .lmr_create(MemorySource::Memory(&memory), pz, Privileges::ALL)
+            .expect("a registration");
+        Self { memory, lmr }
+    }
+
+    /// A segment of the region for local use.
+    ///
+    /// # Panics
+    /// If the range is not inside the memory.
+    #[track_caller]
+    #[must_use]
+    pub fn piece(&self, offset: usize, len: usize) -> LmrTriplet {
+        self.lmr.triplet(offset as u64, len as u64).expect("a piece of the region")
+    }
+
+    /// A segment of the region for the peer's use.
+    ///
+    /// # Panics
+    /// If the range is not inside the memory.
+    #[track_caller]
+    #[must_use]
+    pub fn remote(&self, offset: usize, len: usize) -> RmrTriplet {
+        self.lmr.remote_triplet(offset as u64, len as u64).expect("a piece of the region")
+    }
+
+    /// Writes bytes into the memory.
+    ///
+    /// # Panics
+    /// If the bytes do not fit.
+    #[track_caller]
+    pub fn fill(&self, offset: usize, bytes: &[u8]) {
+        self.memory.write(offset, bytes).expect("inside the memory");
+    }
+
+    /// The bytes of a range.
+    ///
+    /// # Panics
+    /// If the range is not inside the memory.
+    #[track_caller]
+    #[must_use]
+    pub fn bytes(&self, offset: usize, len: usize) -> Vec<u8> {
+        self.memory.to_vec(offset, len).expect("inside the memory")
+    }
+}
+
+/// Sends a message from one endpoint to the other and takes both completions.
+///
+/// # Panics
+/// If the message does not arrive.
+#[track_caller]
+pub fn exchange(node: &Node, from: &Endpoint, to: &Endpoint) {
+    let (source, target) = (node.buffer(16), node.buffer(16));
+    source.fill(0, b"a whole message.");
+    to.post_recv(&[target.piece(0, 16)], 101, CompletionFlags::empty()).expect("posted");
+    from.post_send(&[source.piece(0, 16)], 102, CompletionFlags::empty()).expect("connected");
+    let (got, sent) = (expect_dto(&node.recv, &[from, to]), expect_dto(&node.request, &[from, to]));
+    assert_eq!((got.ep, got.cookie, got.status), (to.id(), 101, DtoStatus::Success));
+    assert_eq!((sent.ep, sent.cookie, sent.status), (from.id(), 102, DtoStatus::Success));
+    assert_eq!(target.bytes(0, 16), b"a whole message.");
+}
+
+/// Connects two endpoints through a public service point. If an endpoint has a dispatcher for
+/// connection events, takes its event.
+///
+/// # Panics
+/// If the endpoints do not connect.
+#[track_caller]
+pub fn link(from: &Node, client: &Endpoint, to: &Node, server: &Endpoint) {
+    let psp = to.ia.psp_create_any(&to.requests, PspMaker::Consumer).expect("a service point");
+    client.connect(&Connect::to(to.address(), psp.qualifier())).expect("an attempt to connect");
+    let arrival = expect_request(&to.requests);
+    arrival.request.accept(Some(server), b"").expect("an unconnected endpoint");
+    psp.free().expect("a service point can be freed at any time");
+    for (node, ep) in [(to, server), (from, client)] {
+        match ep.query().expect("a live endpoint").connect_evd {
+            Some(evd) if evd == node.connect => {
+                expect_connection(&evd, ep, ConnectionEventKind::Established);
+            }
+            _ => until("the connection is established", || state(ep) == EpState::Connected),
+        }
+    }
+    assert_eq!(state(client), EpState::Connected);
+    assert_eq!(state(server), EpState::Connected);
+}
+
+/// The endpoint among `clients` that sent a connection request. Transports may reorder concurrent
+/// requests.
+///
+/// # Panics
+/// If none of them sent it.
+#[track_caller]
+#[must_use]
+pub fn requester<'a>(clients: &'a [Endpoint], request: &ConnectionRequest) -> &'a Endpoint {
+    let port = request.query().expect("live").remote_port;
+    let is_it = |client: &&Endpoint| client.query().expect("live").local_port == port;
+    clients.iter().find(is_it).expect("sent by one of the clients")
+}

@@ -1,0 +1,306 @@
+//! Waits that always end: when the condition is met, or after [`LIMIT`] with a panic that shows the
+//! state of the objects.
+
+use std::cell::RefCell;
+use std::os::fd::BorrowedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
+use std::time::{Duration, Instant};
+
+use dat_core::{
+    Cno, ConnectionEvent, ConnectionEventKind, CrArrival, DtoCompletion, Endpoint, EpState, Event,
+    EventDispatcher, RmrBindCompletion, Timeout, Waited,
+};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+/// The time limit of every wait.
+pub const LIMIT: Duration = Duration::from_secs(10);
+
+/// Takes the next event, which must arrive within [`LIMIT`].
+///
+/// # Panics
+/// If no event arrives; the message has the state of the dispatcher and of the watched endpoints.
+#[track_caller]
+pub fn expect_event(evd: &EventDispatcher, watched: &[&Endpoint]) -> Event {
+    match set_aside(evd, |_| true) {
+        Some(event) => event,
+        None => fresh_event(evd, watched),
+    }
+}
+
+/// A connection event of another endpoint that arrived before the expected one: no page promises
+/// an order between the two sides of a connection.
+struct Aside {
+    evd: u64,
+    event: Event,
+}
+
+thread_local! {
+    static ASIDE: RefCell<Vec<Aside>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Takes the first event of a dispatcher that was set aside and that `wanted` accepts.
+fn set_aside(evd: &EventDispatcher, wanted: impl Fn(&Event) -> bool) -> Option<Event> {
+    ASIDE.with_borrow_mut(|aside| {
+        let at = aside.iter().position(|one| one.evd == evd.id() && wanted(&one.event))?;
+        Some(aside.remove(at).event)
+    })
+}
+
+#[track_caller]
+fn fresh_event(evd: &EventDispatcher, watched: &[&Endpoint]) -> Event {
+    let mut event = Event::default();
+    match evd.wait(LIMIT.into(), 1, &mut event) {
+        Ok(Waited::Event { .. }) => event,
+        other => panic!("no event: {other:?}\n{}", dump(evd, watched)),
+    }
+}
+
+/// Takes the next connection event of one of the endpoints. Sets aside events of other endpoints
+/// that arrive before it, for a later call that expects them.
+#[track_caller]
+fn next_connection(evd: &EventDispatcher, eps: &[&Endpoint]) -> ConnectionEvent {
+    let is_meant = |event: &ConnectionEvent| eps.iter().any(|ep| ep.id() == event.ep);
+    let mut found =
+        set_aside(evd, |event| matches!(event, Event::Connection(event) if is_meant(event)));
+    loop {
+        match found.unwrap_or_else(|| fresh_event(evd, eps)) {
+            Event::Connection(event) if is_meant(&event) => return event,
+            event @ Event::Connection(_) => {
+                ASIDE.with_borrow_mut(|all| all.push(Aside { evd: evd.id(), event }));
+            }
+            other => panic!("a connection event expected: {other:?}\n{}", dump(evd, eps)),
+        }
+        found = None;
+    }
+}
+
+/// Takes the next connection event of an endpoint, which must be of the given kind. Sets aside
+/// connection events of other endpoints for a later call that expects them.
+///
+/// # Panics
+/// If no event arrives, or one of another kind.
+#[track_caller]
+pub fn expect_connection(
+    evd: &EventDispatcher,
+    ep: &Endpoint,
+    kind: ConnectionEventKind,
+) -> ConnectionEvent {
+    let event = next_connection(evd, &[ep]);
+    assert_eq!(event.kind, kind, "{event:?} of {ep:?}\n{}", dump(evd, &[ep]));
+    event
+}
+
+/// Takes the next connection event of one of the endpoints, which must be of the given kind, and
+/// returns its endpoint. Sets aside connection events of other endpoints.
+///
+/// # Panics
+/// If no event arrives, or one of another kind.
+#[track_caller]
+pub fn expect_connection_of<'a>(
+    evd: &EventDispatcher,
+    eps: &'a [Endpoint],
+    kind: ConnectionEventKind,
+) -> &'a Endpoint {
+    let watched: Vec<&Endpoint> = eps.iter().collect();
+    let event = next_connection(evd, &watched);
+    let found = eps.iter().find(|ep| ep.id() == event.ep && event.kind == kind);
+    found.unwrap_or_else(|| panic!("{kind:?} expected: {event:?}\n{}", dump(evd, &watched)))
+}
+
+/// Takes one connection event of each endpoint, in any order, all of the given kind.
+///
+/// # Panics
+/// If an event does not arrive, or is of another kind.
+#[track_caller]
+pub fn expect_connections(evd: &EventDispatcher, eps: &[&Endpoint], kind: ConnectionEventKind) {
+    for ep in eps {
+        expect_connection(evd, ep, kind);
+    }
+}
+
+/// Takes the next event, which must be the completion of a data transfer operation (DTO).
+///
+/// # Panics
+/// If no event arrives, or another one.
+#[track_caller]
+pub fn expect_dto(evd: &EventDispatcher, watched: &[&Endpoint]) -> DtoCompletion {
+    match expect_event(evd, watched) {
+        Event::Dto(completion) => completion,
+        other => panic!("a completion expected: {other:?}\n{}", dump(evd, watched)),
+    }
+}
+
+/// Takes the next event, which must be the completion of a bind.
+///
+/// # Panics
+/// If no event arrives, or another one.
+#[track_caller]
+pub fn expect_bind(evd: &EventDispatcher, watched: &[&Endpoint]) -> RmrBindCompletion {
+    match expect_event(evd, watched) {
+        Event::RmrBind(completion) => completion,
+        other => panic!("a bind expected: {other:?}\n{}", dump(evd, watched)),
+    }
+}
+
+/// Takes the next event, which must be a connection request.
+///
+/// # Panics
+/// If no event arrives, or another one.
+#[track_caller]
+pub fn expect_request(evd: &EventDispatcher) -> CrArrival {
+    match expect_event(evd, &[]) {
+        Event::ConnectionRequest(arrival) => arrival,
+        other => panic!("a request expected: {other:?}\n{}", dump(evd, &[])),
+    }
+}
+
+/// Checks that no event is queued.
+///
+/// # Panics
+/// If an event is queued.
+#[track_caller]
+pub fn expect_no_event(evd: &EventDispatcher) {
+    let before = set_aside(evd, |_| true);
+    assert!(before.is_none(), "an unexpected event: {before:?}");
+    let mut event = Event::default();
+    let found = evd.dequeue(&mut event);
+    assert_eq!(found, Ok(false), "an unexpected event: {event:?}\n{}", dump(evd, &[]));
+}
+
+/// Takes all events that are queued now.
+///
+/// # Panics
+/// If the dispatcher cannot be dequeued.
+#[track_caller]
+pub fn drain(evd: &EventDispatcher) -> Vec<Event> {
+    let mut events: Vec<Event> = std::iter::from_fn(|| set_aside(evd, |_| true)).collect();
+    let mut event = Event::default();
+    while evd.dequeue(&mut event).expect("a dispatcher that can be read") {
+        events.push(std::mem::take(&mut event));
+    }
+    events
+}
+
+/// Waits until a condition holds; `what` names it.
+///
+/// # Panics
+/// If it does not hold within [`LIMIT`].
+#[track_caller]
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + LIMIT;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "timed out: {what}");
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// Waits until an endpoint is in a state.
+///
+/// # Panics
+/// If it is not in that state within [`LIMIT`].
+#[track_caller]
+pub fn becomes(ep: &Endpoint, wanted: EpState) {
+    until(&format!("{ep:?} is {wanted}"), || state(ep) == wanted);
+}
+
+/// Checks that private data arrived as sent, or padded with zeros to the size that the transport
+/// carries.
+///
+/// # Panics
+/// If the data differ.
+#[track_caller]
+pub fn arrived(data: &[u8], sent: &[u8]) {
+    assert!(data.starts_with(sent), "{data:?} is not {sent:?}");
+    assert!(data[sent.len()..].iter().all(|byte| *byte == 0), "{data:?}");
+}
+
+/// Waits until a thread waits on a notification object that a dispatcher refers to.
+///
+/// # Panics
+/// If no thread waits on it within [`LIMIT`].
+#[track_caller]
+pub fn until_waited_on(cno: &Cno) {
+    until("a thread waits on the notification object", || {
+        let error = cno.free().expect_err("a dispatcher refers to it");
+        error.reason() == "a thread is waiting on it"
+    });
+}
+
+/// The state of an endpoint.
+///
+/// # Panics
+/// If the endpoint was freed.
+#[track_caller]
+pub fn state(ep: &Endpoint) -> EpState {
+    ep.status().expect("a live endpoint").state
+}
+
+/// The state of a dispatcher and of endpoints, for the message of a panic.
+fn dump(evd: &EventDispatcher, watched: &[&Endpoint]) -> String {
+    let mut text = format!("{evd:?}: {:?}\n", evd.query());
+    for ep in watched {
+        text += &format!("{ep:?}: {:?}, {:?}\n", ep.status(), ep.query());
+    }
+    for _ in 0..32 {
+        let mut event = Event::default();
+        match evd.wait(Timeout::ZERO, 1, &mut event) {
+            Ok(Waited::Event { .. }) => text += &format!("queued: {event:?}\n"),
+            _ => break,
+        }
+    }
+    text
+}
+
+/// A thread that must end within [`LIMIT`] of the join.
+#[derive(Debug)]
+pub struct Background<T> {
+    result: Receiver<Result<T, String>>,
+}
+
+impl<T: Send + 'static> Background<T> {
+    /// Starts a thread.
+    pub fn run(work: impl FnOnce() -> T + Send + 'static) -> Self {
+        let (sender, result) = channel();
+        std::thread::spawn(move || {
+            let value = catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+                let text = payload.downcast_ref::<String>().map(String::as_str);
+                text.or_else(|| payload.downcast_ref().copied()).unwrap_or_default().to_owned()
+            });
+            // The receiver is gone if the case has failed already.
+            let _ = sender.send(value);
+        });
+        Self { result }
+    }
+
+    /// Whether the thread has ended. Does not wait, and discards the result of a thread that has.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        !matches!(self.result.try_recv(), Err(TryRecvError::Empty))
+    }
+
+    /// Waits for the thread to end and returns its result.
+    ///
+    /// # Panics
+    /// If the thread does not end within [`LIMIT`], or panicked.
+    #[track_caller]
+    pub fn join(self) -> T {
+        match self.result.recv_timeout(LIMIT) {
+            Ok(Ok(value)) => value,
+            Ok(Err(text)) => panic!("the thread panicked: {text}"),
+            Err(RecvTimeoutError::Timeout) => panic!("the thread does not end"),
+            Err(RecvTimeoutError::Disconnected) => panic!("the thread vanished"),
+        }
+    }
+}
+
+/// Whether a descriptor is readable now.
+///
+/// # Panics
+/// If `poll` fails.
+#[track_caller]
+#[must_use]
+pub fn is_readable(fd: BorrowedFd<'_>) -> bool {
+    let mut polled = [PollFd::new(fd, PollFlags::POLLIN)];
+    poll(&mut polled, PollTimeout::ZERO).expect("a descriptor that can be polled") == 1
+}

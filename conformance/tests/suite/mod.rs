@@ -1,0 +1,33 @@
+//! Runs the suite over the loopback provider. Arguments are filters, as of any test.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use dat_conformance::report::{Totals, human_line, human_summary};
+use dat_conformance::{Exclusions, Plan, Target, all, set_target};
+use dat_core::Registry;
+
+/// Runs the cases over an adapter by that name, but for those that are excluded with a reason.
+pub(crate) fn run(name: &str, exclusions: &str) -> Totals {
+    let filters: Vec<String> =
+        std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let registry = Registry::new();
+    registry.add_provider(provider_loopback::provider()).expect("an empty registry");
+    set_target(Target::new(registry, name));
+    let exclusions = Exclusions::parse(exclusions).expect("every exclusion has a reason");
+    let cases = all();
+    let names: Vec<&str> = cases.iter().map(|case| case.short_name()).collect();
+    assert_eq!(exclusions.unused(&names), [""; 0], "exclusions that match no case");
+    let unique: BTreeSet<_> = names.iter().collect();
+    assert_eq!(unique.len(), names.len(), "two cases have one name");
+    println!("\nrunning {} cases on {name}", cases.len());
+    let plan = Plan { filters, exclusions, ..Plan::default() };
+    let verdicts = plan.run(&cases, |verdict| println!("{}", human_line(verdict)));
+    println!("\n{}", human_summary(&verdicts));
+    Totals::of(&verdicts)
+}
+
+/// The exit code of a run with that many cases that did not pass.
+pub(crate) fn verdict(failed: usize) -> ExitCode {
+    ExitCode::from(u8::from(failed > 0))
+}

@@ -1,0 +1,106 @@
+/*
+ * The list of adapters as programs get it: each name once, with a word about threads and a version
+ * that open it, and a list that is too short refused with the number of entries.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+
+#define _POSIX_C_SOURCE 200112L
+
+#include "../objects.h"
+
+#define MOST 64
+
+static DAT_PROVIDER_INFO entries[MOST];
+static DAT_PROVIDER_INFO *list[MOST];
+static DAT_COUNT number;
+
+static void try_list(void)
+{
+    CHECK(dat_registry_list_providers(MOST, &number, list) == DAT_SUCCESS, "no list: %s",
+          dat_error_detail());
+    CHECK(number > 0, "%d entries", number);
+    for (int i = 0; i < number; i++) {
+        const DAT_PROVIDER_INFO *entry = &entries[i];
+
+        for (int j = 0; j < i; j++)
+            CHECK(strcmp(entry->ia_name, entries[j].ia_name) != 0, "\"%s\" is there twice",
+                  entry->ia_name);
+        CHECK(entry->dapl_version_major == DAT_VERSION_MAJOR &&
+                  entry->dapl_version_minor == DAT_VERSION_MINOR,
+              "\"%s\" has version %u.%u", entry->ia_name, entry->dapl_version_major,
+              entry->dapl_version_minor);
+        CHECK(entry->is_thread_safe == DAT_TRUE, "\"%s\" is marked as not thread safe",
+              entry->ia_name);
+    }
+}
+
+static void try_lengths(void)
+{
+    static const DAT_PROVIDER_INFO blank;
+    DAT_COUNT found = -1;
+
+    for (DAT_COUNT most = 0; most < number; most++) {
+        entries[0] = blank;
+        found = -1;
+        CHECK(DAT_GET_TYPE(dat_registry_list_providers(most, &found, list)) ==
+                  DAT_INVALID_PARAMETER,
+              "a list of %d entries is long enough for %d", most, number);
+        CHECK(found == number, "%d entries, not %d", found, number);
+    }
+    found = -1;
+    CHECK(DAT_GET_TYPE(dat_registry_list_providers(MOST, &found, NULL)) == DAT_INVALID_PARAMETER &&
+              found == number,
+          "no list: %d entries, not %d", found, number);
+    found = -1;
+    CHECK(dat_registry_list_providers(number, &found, list) == DAT_SUCCESS && found == number,
+          "a list of the very length: %s", dat_error_detail());
+}
+
+static DAT_RETURN open_and_close(DAT_UINT32 major, DAT_UINT32 minor, DAT_BOOLEAN thread_safe)
+{
+    DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+    DAT_IA_HANDLE ia;
+    DAT_RETURN code = dat_ia_openv(adapter, 8, &async, &ia, major, minor, thread_safe);
+
+    if (code == DAT_SUCCESS)
+        MUST(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+    return code;
+}
+
+/* Either word about threads opens a name, and so does a smaller minor version. */
+static void try_openv(void)
+{
+    const DAT_RETURN not_found = DAT_CLASS_ERROR | DAT_PROVIDER_NOT_FOUND;
+    const DAT_BOOLEAN words[] = {DAT_FALSE, DAT_TRUE};
+
+    for (int i = 0; i < 2; i++) {
+        DAT_UINT32 minor = DAT_VERSION_MINOR;
+
+        for (;; minor--) {
+            CHECK(open_and_close(DAT_VERSION_MAJOR, minor, words[i]) == DAT_SUCCESS,
+                  "DAT %u.%u: %s", DAT_VERSION_MAJOR, minor, dat_error_detail());
+            if (minor == 0)
+                break;
+        }
+        CHECK(open_and_close(DAT_VERSION_MAJOR, DAT_VERSION_MINOR + 1, words[i]) ==
+                  (not_found | DAT_MINOR_NOT_FOUND),
+              "a larger minor version: %s", dat_error_detail());
+        CHECK(open_and_close(DAT_VERSION_MAJOR + 1, 0, words[i]) ==
+                  (not_found | DAT_MAJOR_NOT_FOUND),
+              "a larger major version: %s", dat_error_detail());
+    }
+}
+
+int main(void)
+{
+    /* Whatever file the machine has: adapters that are there without a line. */
+    if (setenv("DAT_OVERRIDE", "/dev/null", 1) != 0)
+        return 2;
+    for (int i = 0; i < MOST; i++)
+        list[i] = &entries[i];
+    try_list();
+    try_lengths();
+    try_openv();
+    return verdict();
+}

@@ -1,0 +1,105 @@
+//! Connection requests.
+
+use std::mem;
+use std::net::IpAddr;
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+use real::error::Result;
+
+use super::adapter::Adapter;
+use super::library::call;
+use super::object::handle;
+use super::{Endpoint, address};
+use crate::abi::*;
+use crate::version;
+
+handle! {
+    /// A connection request. Dropping the last handle of an unanswered request rejects it.
+    ConnectionRequest = Cr
+}
+
+/// The parameters of a request (dat_cr_query(3DAT)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CrParam {
+    /// The address of the requesting adapter.
+    pub remote_address: IpAddr,
+    /// The port qualifier of the requesting endpoint.
+    pub remote_port: u64,
+    /// The private data of the request.
+    pub private_data: Arc<[u8]>,
+    /// The endpoint to accept on, if the service point supplies it.
+    pub local_ep: Option<Endpoint>,
+}
+
+/// Copies private data of the library.
+pub(crate) fn private_data(size: DAT_COUNT, data: DAT_PVOID) -> Arc<[u8]> {
+    if size == 0 {
+        return Arc::default();
+    }
+    let size = usize::try_from(size).expect("a size is not negative");
+    // SAFETY: the library promises `size` bytes there.
+    Arc::from(unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) })
+}
+
+/// Private data for a call.
+pub(crate) fn to_private_data(bytes: &[u8]) -> (DAT_COUNT, DAT_PVOID) {
+    let size = DAT_COUNT::try_from(bytes.len()).expect("private data is short");
+    let data = if bytes.is_empty() { null_mut() } else { bytes.as_ptr().cast_mut().cast() };
+    (size, data)
+}
+
+impl ConnectionRequest {
+    /// A request that just arrived. It keeps its endpoint alive.
+    pub(crate) fn arrived(handle: DAT_CR_HANDLE, ia: &Arc<Adapter>) -> Self {
+        let request = Self::made_of(handle, ia);
+        if let Ok(Some(endpoint)) = request.query().map(|param| param.local_ep) {
+            request.object.keep(|keep| keep.endpoint = Some(endpoint.object));
+        }
+        request
+    }
+
+    /// dat_cr_query(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn query(&self) -> Result<CrParam> {
+        // SAFETY: the struct holds integers and pointers, for which all zero bits are valid.
+        let mut param: DAT_CR_PARAM = unsafe { mem::zeroed() };
+        call!(table.cr_query_func(self.handle(), DAT_CR_FIELD_ALL, &raw mut param))?;
+        Ok(CrParam {
+            remote_address: address::read(param.remote_ia_address_ptr)
+                .expect("every request has a remote address")
+                .ip(),
+            remote_port: param.remote_port_qual,
+            private_data: private_data(param.private_data_size, param.private_data),
+            local_ep: Endpoint::named(param.local_ep_handle, self.object.ia()),
+        })
+    }
+
+    /// dat_cr_accept(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn accept(&self, endpoint: Option<&Endpoint>, private_data: &[u8]) -> Result<()> {
+        let ep = endpoint.map_or(null_mut(), Endpoint::handle);
+        let (size, data) = to_private_data(private_data);
+        self.object.end(|handle| call!(table.cr_accept_func(handle, ep, size, data)))
+    }
+
+    /// dat_cr_reject(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn reject(&self, private_data: &[u8]) -> Result<()> {
+        self.object.end(|handle| version::reject(handle, private_data))
+    }
+
+    /// dat_cr_handoff(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn handoff(&self, qualifier: u64) -> Result<()> {
+        self.object.end(|handle| call!(table.cr_handoff_func(handle, qualifier)))
+    }
+}

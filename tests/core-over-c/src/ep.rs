@@ -1,0 +1,386 @@
+//! Endpoints. The posts are in `post`.
+
+use std::mem;
+use std::net::{IpAddr, SocketAddr};
+use std::ptr::{null, null_mut};
+
+use real::error::Result;
+use real::{Close, Connect, EpAttributes, EpState, EpStatus, Failure, Qos, RecvBuffers, Timeout};
+
+use super::address::{self, Address};
+use super::attributes::{self, EndpointAttributes, count, to_count};
+use super::cr::to_private_data;
+use super::evd::micros;
+use super::library::call;
+use super::object::handle;
+use super::result::missing;
+use super::{EventDispatcher, InterfaceAdapter, ProtectionZone, SharedReceiveQueue};
+use crate::abi::*;
+use crate::version;
+
+handle! {
+    /// An endpoint (dat_ep_create(3DAT)).
+    Endpoint = Ep
+}
+
+/// The specification of an endpoint to create.
+#[derive(Clone, Debug)]
+pub struct EpSpec {
+    pz: ProtectionZone,
+    recv_evd: Option<EventDispatcher>,
+    request_evd: Option<EventDispatcher>,
+    connect_evd: Option<EventDispatcher>,
+    srq: Option<SharedReceiveQueue>,
+    attributes: Option<EpAttributes>,
+}
+
+impl EpSpec {
+    /// An endpoint in a protection zone, without dispatchers and with default attributes.
+    #[must_use]
+    pub fn new(pz: &ProtectionZone) -> Self {
+        let pz = pz.clone();
+        let (recv_evd, request_evd, connect_evd) = (None, None, None);
+        Self { pz, recv_evd, request_evd, connect_evd, srq: None, attributes: None }
+    }
+
+    /// The dispatcher for completions of receives.
+    #[must_use]
+    pub fn recv_evd(mut self, evd: &EventDispatcher) -> Self {
+        self.recv_evd = Some(evd.clone());
+        self
+    }
+
+    /// The dispatcher for completions of requests.
+    #[must_use]
+    pub fn request_evd(mut self, evd: &EventDispatcher) -> Self {
+        self.request_evd = Some(evd.clone());
+        self
+    }
+
+    /// The dispatcher for connection events.
+    #[must_use]
+    pub fn connect_evd(mut self, evd: &EventDispatcher) -> Self {
+        self.connect_evd = Some(evd.clone());
+        self
+    }
+
+    /// The shared receive queue to take receives from.
+    #[must_use]
+    pub fn srq(mut self, srq: &SharedReceiveQueue) -> Self {
+        self.srq = Some(srq.clone());
+        self
+    }
+
+    /// The attributes to ask for.
+    #[must_use]
+    pub fn attributes(mut self, attributes: &EpAttributes) -> Self {
+        self.attributes = Some(attributes.clone());
+        self
+    }
+}
+
+/// A change of an endpoint (dat_ep_modify(3DAT)).
+#[derive(Clone, Debug, Default)]
+pub struct EpChange {
+    pz: Option<ProtectionZone>,
+    recv_evd: Option<Option<EventDispatcher>>,
+    request_evd: Option<Option<EventDispatcher>>,
+    connect_evd: Option<Option<EventDispatcher>>,
+    attributes: Option<EpAttributes>,
+}
+
+impl EpChange {
+    /// An empty change.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets another protection zone.
+    #[must_use]
+    pub fn pz(mut self, pz: &ProtectionZone) -> Self {
+        self.pz = Some(pz.clone());
+        self
+    }
+
+    /// Sets another dispatcher for receives, or none.
+    #[must_use]
+    pub fn recv_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
+        self.recv_evd = Some(evd.cloned());
+        self
+    }
+
+    /// Sets another dispatcher for requests, or none.
+    #[must_use]
+    pub fn request_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
+        self.request_evd = Some(evd.cloned());
+        self
+    }
+
+    /// Sets another dispatcher for connection events, or none.
+    #[must_use]
+    pub fn connect_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
+        self.connect_evd = Some(evd.cloned());
+        self
+    }
+
+    /// Sets all attributes.
+    #[must_use]
+    pub fn attributes(mut self, attributes: &EpAttributes) -> Self {
+        self.attributes = Some(attributes.clone());
+        self
+    }
+}
+
+/// The parameters of an endpoint (dat_ep_query(3DAT)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EpParam {
+    /// The state.
+    pub state: EpState,
+    /// The address of the local adapter.
+    pub local_address: IpAddr,
+    /// The local port qualifier; 0 if there is none.
+    pub local_port: u64,
+    /// The address of the remote adapter; `None` if unconnected.
+    pub remote_address: Option<IpAddr>,
+    /// The remote port or connection qualifier; `None` if unconnected.
+    pub remote_port: Option<u64>,
+    /// The protection zone.
+    pub pz: Option<ProtectionZone>,
+    /// The dispatcher for completions of receives.
+    pub recv_evd: Option<EventDispatcher>,
+    /// The dispatcher for completions of requests.
+    pub request_evd: Option<EventDispatcher>,
+    /// The dispatcher for connection events.
+    pub connect_evd: Option<EventDispatcher>,
+    /// The shared receive queue.
+    pub srq: Option<SharedReceiveQueue>,
+    /// The attributes.
+    pub attributes: EpAttributes,
+}
+
+/// The handle of a dispatcher for a call; NULL for none.
+fn of(evd: Option<&EventDispatcher>) -> DAT_EVD_HANDLE {
+    evd.map_or(null_mut(), EventDispatcher::handle)
+}
+
+/// Converts a state that the library returned.
+fn state(value: DAT_EP_STATE) -> EpState {
+    let state = EpState::ALL.into_iter().find(|state| state.value() == value);
+    state.unwrap_or_else(|| panic!("{value} is not a DAT_EP_STATE"))
+}
+
+/// Endpoint parameters with all bits zero.
+fn nothing() -> DAT_EP_PARAM {
+    // SAFETY: the struct holds integers and pointers, for which all zero bits are valid.
+    unsafe { mem::zeroed() }
+}
+
+impl InterfaceAdapter {
+    /// dat_ep_create(3DAT), or dat_ep_create_with_srq(3DAT) if the specification has a shared queue.
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn ep_create(&self, spec: &EpSpec) -> Result<Endpoint> {
+        let mut ep = null_mut();
+        let wanted = spec.attributes.as_ref().map(EndpointAttributes::new);
+        let attributes = wanted.as_ref().map_or(null(), |it| &raw const *it.get());
+        let (ia, pz) = (self.handle(), spec.pz.handle());
+        let recv = of(spec.recv_evd.as_ref());
+        let request = of(spec.request_evd.as_ref());
+        let connect = of(spec.connect_evd.as_ref());
+        let place = &raw mut ep;
+        match &spec.srq {
+            None => {
+                call!(table.ep_create_func(ia, pz, recv, request, connect, attributes, place))?;
+            }
+            Some(srq) => {
+                let srq = srq.handle();
+                call!(table.ep_create_with_srq_func(
+                    ia, pz, recv, request, connect, srq, attributes, place
+                ))?;
+            }
+        }
+        Ok(Endpoint::made_of(ep, self.adapter()))
+    }
+}
+
+impl Endpoint {
+    /// The C API has no such call; dat_error_detail() has the failure as text.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn failure(&self) -> Result<Option<Failure>> {
+        Err(missing("Endpoint::failure"))
+    }
+
+    /// dat_ep_get_status(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn status(&self) -> Result<EpStatus> {
+        let (mut state, mut recv_idle, mut request_idle) = (0, 0, 0);
+        call!(table.ep_get_status_func(
+            self.handle(),
+            &raw mut state,
+            &raw mut recv_idle,
+            &raw mut request_idle,
+        ))?;
+        Ok(EpStatus {
+            state: self::state(state),
+            recv_idle: recv_idle != DAT_FALSE,
+            request_idle: request_idle != DAT_FALSE,
+        })
+    }
+
+    /// dat_ep_query(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn query(&self) -> Result<EpParam> {
+        let mut param = nothing();
+        call!(table.ep_query_func(self.handle(), DAT_EP_FIELD_ALL, &raw mut param))?;
+        let ia = self.object.ia();
+        assert_eq!(param.ia_handle, ia.handle());
+        let remote = address::read(param.remote_ia_address_ptr);
+        let local =
+            address::read(param.local_ia_address_ptr).expect("every endpoint has a local address");
+        Ok(EpParam {
+            state: state(param.ep_state),
+            local_address: local.ip(),
+            local_port: param.local_port_qual,
+            remote_address: remote.map(|remote| remote.ip()),
+            remote_port: remote.map(|_| param.remote_port_qual),
+            pz: ProtectionZone::named(param.pz_handle, ia),
+            recv_evd: EventDispatcher::named(param.recv_evd_handle, ia),
+            request_evd: EventDispatcher::named(param.request_evd_handle, ia),
+            connect_evd: EventDispatcher::named(param.connect_evd_handle, ia),
+            srq: SharedReceiveQueue::named(param.srq_handle, ia),
+            attributes: attributes::endpoint(&param.ep_attr),
+        })
+    }
+
+    /// dat_ep_modify(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn modify(&self, change: &EpChange) -> Result<()> {
+        let (mut param, mut mask) = (nothing(), 0);
+        if let Some(pz) = &change.pz {
+            mask |= DAT_EP_FIELD_PZ_HANDLE;
+            param.pz_handle = pz.handle();
+        }
+        for (evd, place, field) in [
+            (&change.recv_evd, &mut param.recv_evd_handle, DAT_EP_FIELD_RECV_EVD_HANDLE),
+            (&change.request_evd, &mut param.request_evd_handle, DAT_EP_FIELD_REQUEST_EVD_HANDLE),
+            (&change.connect_evd, &mut param.connect_evd_handle, DAT_EP_FIELD_CONNECT_EVD_HANDLE),
+        ] {
+            if let Some(evd) = evd {
+                mask |= field;
+                *place = of(evd.as_ref());
+            }
+        }
+        let wanted = change.attributes.as_ref().map(EndpointAttributes::new);
+        if let Some(wanted) = &wanted {
+            mask |= DAT_EP_FIELD_EP_ATTR_ALL;
+            param.ep_attr = *wanted.get();
+        }
+        call!(table.ep_modify_func(self.handle(), mask, &raw const param))
+    }
+
+    /// dat_ep_connect(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn connect(&self, connect: &Connect<'_>) -> Result<()> {
+        let mut remote = Address::of(connect.address);
+        let (size, data) = to_private_data(connect.private_data);
+        call!(table.ep_connect_func(
+            self.handle(),
+            remote.pointer(),
+            connect.qualifier,
+            micros(connect.timeout),
+            size,
+            data,
+            connect.qos.bits(),
+            connect.flags.bits(),
+        ))
+    }
+
+    /// dat_ep_dup_connect(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn dup_connect(
+        &self,
+        other: &Self,
+        timeout: Timeout,
+        private_data: &[u8],
+        qos: Qos,
+    ) -> Result<()> {
+        let (size, data) = to_private_data(private_data);
+        let (handle, other, timeout) = (self.handle(), other.handle(), micros(timeout));
+        call!(table.ep_dup_connect_func(handle, other, timeout, size, data, qos.bits()))
+    }
+
+    /// dat_ep_common_connect of DAT 2.0.
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn common_connect(
+        &self,
+        remote: SocketAddr,
+        timeout: Timeout,
+        private_data: &[u8],
+    ) -> Result<()> {
+        version::common_connect(self.handle(), remote, micros(timeout), private_data)
+    }
+
+    /// dat_ep_disconnect(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn disconnect(&self, how: Close) -> Result<()> {
+        let flags = match how {
+            Close::Abrupt => DAT_CLOSE_ABRUPT_FLAG,
+            Close::Graceful => DAT_CLOSE_GRACEFUL_FLAG,
+        };
+        call!(table.ep_disconnect_func(self.handle(), flags))
+    }
+
+    /// dat_ep_reset(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn reset(&self) -> Result<()> {
+        call!(table.ep_reset_func(self.handle()))
+    }
+
+    /// dat_ep_recv_query(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn recv_query(&self) -> Result<RecvBuffers> {
+        let (mut allocated, mut span) = (0, 0);
+        let handle = self.handle();
+        call!(table.ep_recv_query_func(handle, &raw mut allocated, &raw mut span))?;
+        Ok(RecvBuffers { allocated: count(allocated), span: count(span) })
+    }
+
+    /// dat_ep_set_watermark(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn set_watermark(&self, soft: Option<u32>, hard: Option<u32>) -> Result<()> {
+        let of = |mark: Option<u32>| mark.map_or(DAT_WATERMARK_INFINITE, to_count);
+        call!(table.ep_set_watermark_func(self.handle(), of(soft), of(hard)))
+    }
+
+    /// dat_ep_free(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn free(&self) -> Result<()> {
+        self.object.free()
+    }
+}

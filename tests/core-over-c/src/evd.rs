@@ -1,0 +1,266 @@
+//! Event dispatchers.
+
+use std::mem;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::ptr::null_mut;
+
+use real::error::{Result, ReturnType};
+use real::{EvdFlags, Timeout, Waited};
+
+use super::attributes::{count, to_count};
+use super::library::call;
+use super::object::handle;
+use super::result::missing;
+use super::{Cno, Event, InterfaceAdapter, event};
+use crate::abi::*;
+
+handle! {
+    /// An event dispatcher (dat_evd_create).
+    EventDispatcher = Evd
+}
+
+/// Options for creating an event dispatcher.
+#[derive(Clone, Debug)]
+pub struct EvdOptions {
+    /// Minimum queue length, in events.
+    pub min_qlen: u32,
+    /// The event streams that may use the dispatcher.
+    pub flags: EvdFlags,
+    /// The notification object that its events trigger.
+    pub cno: Option<Cno>,
+}
+
+impl EvdOptions {
+    /// A dispatcher without a notification object.
+    #[must_use]
+    pub const fn new(min_qlen: u32, flags: EvdFlags) -> Self {
+        Self { min_qlen, flags, cno: None }
+    }
+
+    /// Adds a notification object.
+    #[must_use]
+    pub fn with_cno(mut self, cno: &Cno) -> Self {
+        self.cno = Some(cno.clone());
+        self
+    }
+}
+
+/// The parameters of an event dispatcher (dat_evd_query(3DAT)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EvdParam {
+    /// Queue length, in events.
+    pub qlen: u32,
+    /// The event streams that may use the dispatcher.
+    pub flags: EvdFlags,
+    /// Whether events trigger the notification object.
+    pub enabled: bool,
+    /// Whether threads can wait on it.
+    pub waitable: bool,
+    /// Whether its streams use `DAT_COMPLETION_UNSIGNALLED_FLAG`.
+    pub config_notify: bool,
+    /// Whether its streams use `DAT_COMPLETION_SOLICITED_WAIT_FLAG`.
+    pub config_solicited: bool,
+    /// The notification object.
+    pub cno: Option<Cno>,
+}
+
+/// Converts a time-out for a call, in microseconds.
+pub(crate) fn micros(timeout: Timeout) -> DAT_TIMEOUT {
+    match timeout {
+        Timeout::Infinite => DAT_TIMEOUT_INFINITE,
+        Timeout::After(time) => {
+            u32::try_from(time.as_micros()).unwrap_or(u32::MAX).min(DAT_TIMEOUT_INFINITE - 1)
+        }
+    }
+}
+
+impl InterfaceAdapter {
+    /// dat_evd_create.
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn evd_create(&self, options: &EvdOptions) -> Result<EventDispatcher> {
+        let mut evd = null_mut();
+        let cno = options.cno.as_ref().map_or(null_mut(), Cno::handle);
+        let (qlen, flags) = (to_count(options.min_qlen), options.flags.bits());
+        call!(table.evd_create_func(self.handle(), qlen, cno, flags, &raw mut evd))?;
+        Ok(EventDispatcher::made_of(evd, self.adapter()))
+    }
+}
+
+/// An event with all bits zero.
+fn nothing() -> DAT_EVENT {
+    // SAFETY: the struct holds integers and pointers, for which all zero bits are valid.
+    unsafe { mem::zeroed() }
+}
+
+impl EventDispatcher {
+    /// dat_evd_dequeue(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call, except for an empty queue.
+    pub fn dequeue(&self, event: &mut Event) -> Result<bool> {
+        let mut place = nothing();
+        match call!(table.evd_dequeue_func(self.handle(), &raw mut place)) {
+            Ok(()) => {
+                *event = self.delivered(&place);
+                Ok(true)
+            }
+            Err(error) if error.is(ReturnType::QueueEmpty) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// dat_evd_wait(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call, except for a time-out.
+    pub fn wait(&self, timeout: Timeout, threshold: u32, event: &mut Event) -> Result<Waited> {
+        let (mut place, mut more) = (nothing(), 0);
+        let (timeout, threshold) = (micros(timeout), to_count(threshold));
+        let waited = call!(table.evd_wait_func(
+            self.handle(),
+            timeout,
+            threshold,
+            &raw mut place,
+            &raw mut more,
+        ));
+        match waited {
+            Ok(()) => {
+                *event = self.delivered(&place);
+                Ok(Waited::Event { more: count(more) })
+            }
+            Err(error) if error.is(ReturnType::TimeoutExpired) => {
+                Ok(Waited::TimedOut { queued: count(more) })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn delivered(&self, place: &DAT_EVENT) -> Event {
+        assert_eq!(place.evd_handle, self.handle(), "an event names its dispatcher");
+        event::read(place, self.object.ia())
+    }
+
+    /// dat_evd_post_se(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn post_se(&self, value: u64) -> Result<()> {
+        let mut event = nothing();
+        event.event_number = DAT_SOFTWARE_EVENT;
+        event.event_data.software_event_data = DAT_SOFTWARE_EVENT_DATA {
+            pointer: std::ptr::with_exposed_provenance_mut(value as usize),
+        };
+        call!(table.evd_post_se_func(self.handle(), &raw const event))
+    }
+
+    /// dat_evd_query(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn query(&self) -> Result<EvdParam> {
+        // SAFETY: the struct holds integers and pointers, for which all zero bits are valid.
+        let mut param: DAT_EVD_PARAM = unsafe { mem::zeroed() };
+        call!(table.evd_query_func(self.handle(), DAT_EVD_FIELD_ALL, &raw mut param))?;
+        assert_eq!(param.ia_handle, self.adapter().handle());
+        let is = |state| param.evd_state & state != 0;
+        assert_ne!(is(DAT_EVD_STATE_ENABLED), is(DAT_EVD_STATE_DISABLED));
+        assert_ne!(is(DAT_EVD_STATE_WAITABLE), is(DAT_EVD_STATE_UNWAITABLE));
+        Ok(EvdParam {
+            qlen: count(param.evd_qlen),
+            flags: EvdFlags::from_bits_retain(param.evd_flags),
+            enabled: is(DAT_EVD_STATE_ENABLED),
+            waitable: is(DAT_EVD_STATE_WAITABLE),
+            config_notify: is(DAT_EVD_STATE_CONFIG_NOTIFY),
+            config_solicited: is(DAT_EVD_STATE_CONFIG_SOLICITED),
+            cno: Cno::named(param.cno_handle, self.object.ia()),
+        })
+    }
+
+    /// dat_evd_modify_cno(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn modify_cno(&self, cno: Option<&Cno>) -> Result<()> {
+        let cno = cno.map_or(null_mut(), Cno::handle);
+        call!(table.evd_modify_cno_func(self.handle(), cno))
+    }
+
+    /// dat_evd_enable(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn enable(&self) -> Result<()> {
+        call!(table.evd_enable_func(self.handle()))
+    }
+
+    /// dat_evd_disable(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn disable(&self) -> Result<()> {
+        call!(table.evd_disable_func(self.handle()))
+    }
+
+    /// dat_evd_set_unwaitable(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn set_unwaitable(&self) -> Result<()> {
+        call!(table.evd_set_unwaitable_func(self.handle()))
+    }
+
+    /// dat_evd_clear_unwaitable(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn clear_unwaitable(&self) -> Result<()> {
+        call!(table.evd_clear_unwaitable_func(self.handle()))
+    }
+
+    /// dat_evd_resize(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn resize(&self, min_qlen: u32) -> Result<()> {
+        call!(table.evd_resize_func(self.handle(), to_count(min_qlen)))
+    }
+
+    /// dat_evd_free(3DAT).
+    ///
+    /// # Errors
+    /// The errors of the call.
+    pub fn free(&self) -> Result<()> {
+        self.object.free()
+    }
+
+    /// The C API has no descriptors of dispatchers.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn arm(&self) -> Result<bool> {
+        const ARM: &str = "EventDispatcher::arm";
+        self.query().map_err(|error| error.during(ARM))?;
+        Err(missing(ARM))
+    }
+
+    /// The C API has no descriptors of dispatchers.
+    pub fn disarm(&self) {}
+
+    /// The C API has no descriptors of dispatchers.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn fd(&self) -> Result<BorrowedFd<'_>> {
+        Err(missing("EventDispatcher::fd"))
+    }
+}
+
+impl AsFd for EventDispatcher {
+    /// # Panics
+    /// The C API has no descriptors of dispatchers.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd().expect("a descriptor")
+    }
+}

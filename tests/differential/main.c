@@ -1,0 +1,61 @@
+/*
+ * The differential test: calls with valid, border and sloppy arguments, and what they answer.
+ *
+ *     calls ADAPTER QUALIFIER [GROUP]...
+ *
+ * The same program runs over several libraries, and `compare` holds what it says over them against
+ * each other. It listens on QUALIFIER and those that follow. For DAT 1.2 when DAT_1_2 is defined.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+
+#include "say.h"
+
+#include "events.h"
+
+#include "objects.h"
+
+#include "adapters.h"
+
+#include "dispatchers.h"
+
+#include "memory.h"
+
+#include "endpoints.h"
+
+#include "connections.h"
+
+#include "transfers.h"
+
+#include "handles.h"
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } groups[] = {{"adapters", adapters}, {"dispatchers", dispatchers}, {"resizing", resizing}, {"regions", regions}, {"windows", windows},
+        {"receive queues", receive_queues}, {"endpoint attributes", endpoint_attributes}, {"endpoints", endpoints},
+        {"service points", service_points}, {"connecting", connecting}, {"transfers", transfers}, {"handles", handles}};
+
+    if (argc < 3) {
+        fprintf(stderr, "calls ADAPTER QUALIFIER [GROUP]...\n");
+        return 2;
+    }
+    adapter = argv[1];
+    qualifier = strtoull(argv[2], NULL, 0);
+    progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (progress == MAP_FAILED)
+        return 2;
+    for (unsigned i = 0; i < sizeof groups / sizeof *groups; i++) {
+        int wanted = argc == 3;
+
+        for (int j = 3; j < argc; j++)
+            wanted |= strcmp(argv[j], groups[i].name) == 0;
+        if (wanted)
+            run_group(groups[i].name, groups[i].run);
+        /* Each group has qualifiers of its own, so that groups can run side by side. */
+        qualifier += 100;
+    }
+    return 0;
+}
