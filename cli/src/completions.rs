@@ -1,4 +1,4 @@
-//! `dat completions`: what a shell needs to complete the command line.
+//! `dat completions`: prints shell completion scripts.
 
 use clap::Command;
 use clap_complete::Shell;
@@ -6,7 +6,7 @@ use clap_complete::Shell;
 use crate::output::Output;
 use crate::{EXIT_CODES, Verdict};
 
-/// Prints a script that has a shell complete commands and options
+/// Prints a completion script for a shell
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 Examples:

@@ -1,38 +1,40 @@
-//! `dat conformance`: every rule of the documents, tried on an adapter.
+//! `dat conformance`: tests an adapter against every rule of the specification.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use dat_conformance::exclude::BadLine;
 use dat_conformance::report::{Totals, human_line, human_summary, junit, tap};
 use dat_conformance::{Case, Exclusions, Outcome, Plan, Target, all, set_target};
 
 use crate::output::{Output, Paint, complain};
 use crate::{EXIT_CODES, Verdict, providers};
 
-/// Tries every rule of the documents on an adapter.
+/// Tests an adapter against every rule of the DAT specification.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 Examples:
   dat conformance loopback
-  dat conformance loopback ep_create srq      only cases whose names contain these
-  dat conformance loopback --list             what there is, and where each rule stands
+  dat conformance loopback ep_create:: srq    only cases whose path or rule starts with these
+  dat conformance loopback --list             all cases, with the manual page of each rule
   dat conformance mine --exclude mine.txt --junit report.xml
 
-An exclusion file has a line for each case that the provider can't pass: a pattern, in which *
-stands for anything, and the reason. What is excluded or skipped is counted and shown.
+An exclusion file has one line for each case that the provider cannot pass: a pattern, in
+which * matches anything, and the reason. Excluded and skipped cases are counted and shown.
 
 {EXIT_CODES}"))]
 pub(crate) struct Args {
     /// The name of the adapter, as `dat list` shows it
     #[arg(value_name = "IA")]
     name: String,
-    /// Only cases whose names contain one of these
+    /// Only cases whose path (`noun::rule`) or rule starts with one of these
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
     /// Lists the cases instead of running them
     #[arg(long)]
     list: bool,
-    /// Cases to leave out, with reasons
+    /// File with the cases to exclude, and the reasons
     #[arg(long, value_name = "FILE")]
     exclude: Option<PathBuf>,
     /// Prints the Test Anything Protocol
@@ -41,23 +43,41 @@ pub(crate) struct Args {
     /// Writes a JUnit report
     #[arg(long, value_name = "FILE.xml", conflicts_with = "list")]
     junit: Option<PathBuf>,
-    /// How long a case may take
+    /// Timeout of each case
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
+    /// Repetitions of cases that race, in percent: fewer for an emulated device, more for a search
+    #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    rounds: u32,
 }
 
-/// Does what the command is for.
+/// Runs the command.
 pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
     match try_run(args, output) {
         Ok(verdict) => verdict,
-        Err(text) => {
-            complain(&text);
+        Err(error) => {
+            complain(&error.to_string());
             Verdict::Failed
         }
     }
 }
 
-fn try_run(args: &Args, output: &mut Output) -> Result<Verdict, String> {
+/// Why the suite cannot run or be reported.
+#[derive(Debug, thiserror::Error)]
+enum SuiteError {
+    #[error("no case has a path or a rule that starts with one of the filters")]
+    NoCase,
+    #[error(transparent)]
+    Open(#[from] dat_core::Error),
+    #[error("cannot read {file}: {source}", file = file.display())]
+    Read { file: PathBuf, source: io::Error },
+    #[error("{file}: {reason}", file = file.display())]
+    Exclusion { file: PathBuf, reason: BadLine },
+    #[error("cannot write {file}: {source}", file = file.display())]
+    Write { file: PathBuf, source: io::Error },
+}
+
+fn try_run(args: &Args, output: &mut Output) -> Result<Verdict, SuiteError> {
     let cases = all();
     let plan = Plan {
         filters: args.filters.clone(),
@@ -66,7 +86,7 @@ fn try_run(args: &Args, output: &mut Output) -> Result<Verdict, String> {
     };
     let selected = cases.iter().filter(|case| plan.selects(case)).count();
     if selected == 0 {
-        return Err("no case has a name that contains one of the filters".to_owned());
+        return Err(SuiteError::NoCase);
     }
     if args.list {
         for case in cases.iter().filter(|case| plan.selects(case)) {
@@ -74,9 +94,12 @@ fn try_run(args: &Args, output: &mut Output) -> Result<Verdict, String> {
         }
         return Ok(Verdict::Well);
     }
-    // An adapter that can't be opened is one failure, and not one for each case.
-    drop(providers::open(&args.name).map_err(|error| error.to_string())?);
-    set_target(Target { registry: providers::registry(), name: args.name.clone() });
+    // An adapter that cannot be opened is one failure, not one per case.
+    drop(providers::open(&args.name)?);
+    set_target(Target {
+        rounds_percent: args.rounds,
+        ..Target::new(providers::registry(), args.name.clone())
+    });
     let verdicts = plan.run(&cases, |verdict| {
         if args.tap {
             return;
@@ -96,20 +119,21 @@ fn try_run(args: &Args, output: &mut Output) -> Result<Verdict, String> {
     }
     if let Some(file) = &args.junit {
         std::fs::write(file, junit(&args.name, &verdicts))
-            .map_err(|error| format!("{} can't be written: {error}", file.display()))?;
+            .map_err(|source| SuiteError::Write { file: file.clone(), source })?;
     }
     let failed = Totals::of(&verdicts).failed > 0;
     Ok(if failed { Verdict::Failed } else { Verdict::Well })
 }
 
-fn exclusions(args: &Args, cases: &[Case]) -> Result<Exclusions, String> {
+fn exclusions(args: &Args, cases: &[Case]) -> Result<Exclusions, SuiteError> {
     let Some(file) = &args.exclude else { return Ok(Exclusions::default()) };
-    let place = file.display();
-    let text = std::fs::read_to_string(file).map_err(|error| format!("{place}: {error}"))?;
-    let exclusions = Exclusions::parse(&text).map_err(|line| format!("{place}: {line}"))?;
+    let text = std::fs::read_to_string(file)
+        .map_err(|source| SuiteError::Read { file: file.clone(), source })?;
+    let exclusions = Exclusions::parse(&text)
+        .map_err(|reason| SuiteError::Exclusion { file: file.clone(), reason })?;
     let names: Vec<&str> = cases.iter().map(Case::short_name).collect();
     for pattern in exclusions.unused(&names) {
-        complain(&format!("{place}: {pattern} matches no case any more"));
+        complain(&format!("{}: {pattern} does not match any case", file.display()));
     }
     Ok(exclusions)
 }

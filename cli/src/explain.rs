@@ -1,4 +1,4 @@
-//! `dat explain`: what a code means, and what to do about it.
+//! `dat explain`: explains DAT codes.
 
 use clap::builder::NonEmptyStringValueParser;
 use dat_core::error::{ReturnType, Subtype};
@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::output::{Output, Paint, clean, complain};
 use crate::{EXIT_CODES, Verdict};
 
-/// Explains a code: a DAT_RETURN, a status of a completion, an event.
+/// Explains a code: a DAT_RETURN, a completion status or an event number.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 Examples:
@@ -20,19 +20,19 @@ Examples:
   dat explain 0x4008                    the number of an event
   dat explain --all
 
-Capitals don't matter, and neither does DAT_ at the beginning. A number that means several
-things is explained as each of them.
+Case and the prefix DAT_ do not matter. A number that has several meanings is explained as
+each of them.
 
 {EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// A number or a name
+    /// The number or name of a code
     #[arg(
         required_unless_present = "all",
         allow_negative_numbers = true,
         value_parser = NonEmptyStringValueParser::new()
     )]
     code: Option<String>,
-    /// Explains every code there is
+    /// Explains all codes
     #[arg(long, conflicts_with = "code")]
     all: bool,
     /// Prints JSON
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// One code with its words.
+/// One code with its description.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Code {
     kind: &'static str,
@@ -59,17 +59,17 @@ const EVENT: &str = "event";
 const CLASS: u32 = 0xc000_0000;
 const TYPE: u32 = 0x3fff_0000;
 
-/// What a code stands for.
+/// The explanation of a code.
 #[derive(Debug, Serialize)]
 struct Answer {
     code: String,
-    /// Of a `DAT_RETURN`: error, warning or success.
+    /// The class of a `DAT_RETURN`: error, warning or success.
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<&'static str>,
     matches: Vec<Code>,
 }
 
-/// Does what the command is for.
+/// Runs the command.
 pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
     let Some(text) = &args.code else {
         all(args.json, output);
@@ -97,7 +97,7 @@ fn answer(text: &str) -> Result<Answer, String> {
     }
 }
 
-/// A number in hexadecimal or decimal, which C may have printed with a sign.
+/// A hexadecimal or decimal number, which may have a sign because C programs print it so.
 fn number(text: &str) -> Option<u32> {
     let folded = text.to_ascii_lowercase();
     match folded.strip_prefix("0x") {
@@ -120,7 +120,7 @@ fn of_number(text: &str, number: u32) -> Result<Answer, String> {
     let class = composite.then_some(match number & CLASS {
         0x8000_0000 => "error",
         0x4000_0000 => "warning",
-        0 => "no class",
+        0 => "no class bits",
         _ => "unknown class",
     });
     if composite {
@@ -137,7 +137,7 @@ fn of_number(text: &str, number: u32) -> Result<Answer, String> {
         }
     }
     if matches.is_empty() {
-        return Err(format!("{text} is no code of DAT; `dat explain --all` shows all"));
+        return Err(format!("{text} is not a DAT code; `dat explain --all` lists them all"));
     }
     Ok(Answer { code: text.to_owned(), class, matches })
 }
@@ -157,12 +157,12 @@ fn of_name(text: &str) -> Result<Answer, String> {
         codes().map(|code| code.name).find(|name| short(name) == tail)
     });
     Err(match near {
-        Some(name) => format!("{text:?} is no code of DAT; did you mean {name}?"),
-        None => format!("{text:?} is no code of DAT; `dat explain --all` shows all"),
+        Some(name) => format!("{text:?} is not a DAT code; did you mean {name}?"),
+        None => format!("{text:?} is not a DAT code; `dat explain --all` lists them all"),
     })
 }
 
-/// What a name may be given without, the longer first.
+/// Prefixes that may be omitted, longer ones first.
 const PREFIXES: [&str; 4] = ["DAT_CONNECTION_EVENT_", "DAT_ASYNC_ERROR_", "DAT_DTO_ERR_", "DAT_"];
 
 fn short(name: &str) -> &str {
@@ -203,7 +203,7 @@ fn codes() -> impl Iterator<Item = Code> {
 }
 
 impl Code {
-    /// The number as the headers write it.
+    /// The number in the notation of the headers.
     fn shown(&self) -> String {
         match self.kind {
             RETURN_TYPE => format!("{:#010x}", self.number),

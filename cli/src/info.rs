@@ -4,7 +4,7 @@ mod attributes;
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::fault::Fault;
+use crate::error::CliError;
 use crate::output::{Align, Output, Paint, Table, complain};
 use crate::{EXIT_CODES, Verdict, providers};
 use attributes::{Row, Section, Value};
@@ -27,12 +27,12 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Does what the command is for.
+/// Runs the command.
 pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
     let ia = match providers::open(&args.name) {
         Ok(ia) => ia,
         Err(error) if args.json => {
-            output.json(&json!({ "name": args.name, "error": Fault::from(error) }));
+            output.json(&json!({ "name": args.name, "error": CliError::from(error) }));
             return Verdict::Failed;
         }
         Err(error) => {

@@ -1,29 +1,36 @@
-//! `dat list`: what can be opened, and why the rest can't.
+//! `dat list`: the adapters that can be opened, and why the others cannot.
 
 use dat_core::error::Error;
-use dat_core::registry::{ApiVersion, Entry, Fate, Origin};
+use dat_core::registry::{Announced, ApiVersion, Entry, Fate, Origin};
 use serde::Serialize;
 
-use crate::fault::Fault;
+use crate::error::CliError;
 use crate::output::{Align, Output, Paint, Table, clean, complain};
 use crate::{EXIT_CODES, Verdict, providers};
 
-/// Lists what can be opened now, and why the rest can't.
+/// Lists the adapters that can be opened, and why the others cannot.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 Examples:
   dat list
   dat list --json
   dat list --line loopback                          a line for dat.conf
-  dat list --line 'loopback?max_eps=4' >> dat.conf  one with parameters
+  dat list --line 'loopback?max_eps=4' >> dat.conf  the same, with parameters
 
-Lines are read from the file that DAT_OVERRIDE names, else from /etc/dat.conf and
-/etc/dat.conf.d/*.conf. Adapters that providers find need no line. A line that can't be
-used is no failure of the list.
+Lines are read from the file that DAT_OVERRIDE names, or from /etc/dat.conf and
+/etc/dat.conf.d/*.conf. Adapters that providers discover need no line. A line that cannot be
+used does not make the command fail.
+
+dat_registry_list_providers gives C programs a shorter list: each name once, RDMA adapters
+first, and loopback only if there is no other adapter or a line names it. The last lines of
+the output show that list. All names above can be opened, whether programs get them or not.
+
+NAME?compat=ofa, or compat=ofa in the parameters of a line, relaxes rules that other DAT
+libraries do not enforce; DAT_COMPAT=ofa does so for every name that a C program opens.
 
 {EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// Prints the line of dat.conf that gives, or would give, this name
+    /// Prints the dat.conf line that defines, or would define, this name
     #[arg(long, value_name = "NAME")]
     line: Option<String>,
     /// Prints JSON
@@ -31,7 +38,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Does what the command is for.
+/// Runs the command.
 pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
     let registry = providers::registry();
     let entries = registry.list();
@@ -39,7 +46,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
         let Some(line) = line_for(name, &entries) else {
             let reason = match registry.resolve(name, ApiVersion::ANY) {
                 Err(error) => error,
-                // The name was given in a form that only a look-up understands.
+                // The name has a form that only name resolution understands.
                 Ok(_) => Error::new(
                     dat_core::ReturnType::ProviderNotFound,
                     dat_core::Subtype::NameNotRegistered,
@@ -56,14 +63,16 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
         return Verdict::Well;
     }
     if args.json {
-        output.json(&Listing { entries: entries.iter().map(Item::new).collect() });
+        let entries = entries.iter().map(Item::new).collect();
+        output.json(&Listing { entries, programs: Programs::new() });
     } else {
         print(&entries, output);
+        print_programs(&Programs::new(), output);
     }
     Verdict::Well
 }
 
-/// The line for a name, of which a part after `?` becomes parameters of the line.
+/// The line for a name; parameters after a `?` are added to those of the line.
 fn line_for(name: &str, entries: &[Entry]) -> Option<String> {
     let of = |name: &str| {
         let mut named: Vec<&Entry> = entries.iter().filter(|entry| entry.name == name).collect();
@@ -90,7 +99,7 @@ fn print(entries: &[Entry], output: &mut Output) {
         ("PROVIDER", Align::Left),
         ("VERSION", Align::Left),
         ("API", Align::Left),
-        ("WHAT IT IS", Align::Left),
+        ("DESCRIPTION", Align::Left),
     ]);
     for entry in &usable {
         table.row(vec![
@@ -103,13 +112,13 @@ fn print(entries: &[Entry], output: &mut Output) {
         ]);
     }
     if usable.is_empty() {
-        output.line("Nothing can be opened.");
+        output.line("No adapter can be opened.");
     } else {
         table.print("", output);
     }
     if !rest.is_empty() {
         output.line("");
-        output.line(output.paint(Paint::Strong, "Not usable:"));
+        output.line(output.paint(Paint::Strong, "Cannot be opened:"));
     }
     for entry in rest {
         output.line("");
@@ -129,20 +138,20 @@ fn print_fate(entry: &Entry, output: &mut Output) {
     match &entry.fate {
         Fate::Usable => {}
         Fate::Unusable(error) => {
-            let fault = Fault::from(error.clone());
-            output.line(format!("    {}", clean(&fault.reason)));
-            output.line(format!("    -> {}", clean(&fault.advice)));
+            let error = CliError::from(error.clone());
+            output.line(format!("    {}", clean(&error.reason)));
+            output.line(format!("    -> {}", clean(&error.advice)));
         }
         Fate::Shadowed(earlier) => {
-            output.line(format!("    {} goes before it", clean(&origin(earlier))));
-            output.line("    -> nothing to do, unless this one was meant");
+            output.line(format!("    overridden by {}", clean(&origin(earlier))));
+            output.line("    -> nothing to do, unless you want this line to be used");
         }
     }
 }
 
 fn origin(origin: &Origin) -> String {
     match origin {
-        Origin::Discovered => "found".to_owned(),
+        Origin::Discovered => "discovered".to_owned(),
         Origin::Registered => "registered".to_owned(),
         origin => origin.to_string(),
     }
@@ -152,7 +161,7 @@ fn api(entry: &Entry) -> String {
     entry.api_version.map_or_else(|| "any".to_owned(), |version| version.to_string())
 }
 
-/// What the provider says of it, and what its line passes to the provider.
+/// The provider's description, and the parameters of the line.
 fn describe(entry: &Entry) -> String {
     let mut words = Vec::new();
     if !entry.summary.is_empty() {
@@ -167,12 +176,49 @@ fn describe(entry: &Entry) -> String {
     words.join(", ")
 }
 
+/// The names that C programs see, in order.
+#[derive(Serialize)]
+struct Programs {
+    #[serde(rename = "1.2")]
+    v1: Vec<String>,
+    #[serde(rename = "2.0")]
+    v2: Vec<String>,
+}
+
+impl Programs {
+    fn new() -> Self {
+        // The C libraries load libraries that this command does not.
+        let registry = providers::registry().hosting();
+        let names = |version| {
+            let announced = registry.announced(version).into_iter();
+            announced.map(|Announced { name, .. }| name).collect()
+        };
+        Self { v1: names(ApiVersion::V1_2), v2: names(ApiVersion::V2_0) }
+    }
+}
+
+fn print_programs(programs: &Programs, output: &mut Output) {
+    let Programs { v1, v2 } = programs;
+    let mut told = |title: &str, names: &[String]| {
+        let names = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
+        output.line("");
+        output.line(clean(&format!("{title}: {names}")));
+    };
+    if v1 == v2 {
+        told("C programs see", v2);
+    } else {
+        told("C programs of DAT 2.0 see", v2);
+        told("C programs of DAT 1.2 see", v1);
+    }
+}
+
 #[derive(Serialize)]
 struct Listing {
     entries: Vec<Item>,
+    programs: Programs,
 }
 
-/// An entry for programs.
+/// An entry as JSON.
 #[derive(Serialize)]
 pub(crate) struct Item {
     name: String,
@@ -180,7 +226,7 @@ pub(crate) struct Item {
     usable: bool,
     fate: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Fault>,
+    error: Option<CliError>,
     #[serde(skip_serializing_if = "Option::is_none")]
     syntax_error: Option<Syntax>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -227,7 +273,7 @@ impl Place {
 }
 
 impl Item {
-    /// All that is known of an entry.
+    /// The JSON form of an entry.
     pub(crate) fn new(entry: &Entry) -> Self {
         Self {
             name: entry.name.clone(),
@@ -238,7 +284,7 @@ impl Item {
                 Fate::Unusable(_) => "unusable",
                 Fate::Shadowed(_) => "shadowed",
             },
-            error: entry.fate.reason().cloned().map(Fault::from),
+            error: entry.fate.reason().cloned().map(CliError::from),
             syntax_error: entry.syntax_error.as_ref().map(|error| Syntax {
                 line: error.line(),
                 column: error.column(),

@@ -1,4 +1,4 @@
-//! `dat man`: the help of the command as manual pages.
+//! `dat man`: writes the help texts as manual pages.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ Examples:
 
 {EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// The folder, which is made if it is not there
+    /// The directory; it is created if it does not exist
     folder: PathBuf,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, command: Command, output: &mut Output) -> Verdict
         }
         Err(error) => {
             let folder = args.folder.display();
-            complain(&format!("the manual pages can't be written to {folder}: {error}"));
+            complain(&format!("cannot write the manual pages to {folder}: {error}"));
             Verdict::Failed
         }
     }
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, command: Command, output: &mut Output) -> Verdict
 fn write(command: Command, folder: &Path) -> io::Result<Vec<PathBuf>> {
     std::fs::create_dir_all(folder)?;
     let mut command = command.disable_help_subcommand(true);
-    // Which names each by the whole of its way.
+    // This gives each subcommand its full name.
     command.build();
     let own = Man::new(command.clone()).generate_to(folder)?;
     let others = command.get_subcommands().cloned().map(|each| Man::new(each).generate_to(folder));

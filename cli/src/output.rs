@@ -1,50 +1,63 @@
-//! What is printed: colour where it is wanted, columns, and an end that no closed pipe disturbs.
+//! The output of the command: lines, colours, tables and the progress bar.
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
+use anstyle::{AnsiColor, Style};
+use comfy_table::{CellAlignment, TableComponent, presets};
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-/// The standard output. A reader that went away is no error: the rest is not written.
+/// Standard output. If the reader closes the pipe, the rest is discarded; that is not an error.
 #[derive(Debug)]
-pub(crate) struct Output {
-    colour: bool,
+pub struct Output {
     error: Option<io::Error>,
 }
 
-/// What a piece of text is, for those who see colour.
+/// The meaning of a text, which selects its style on a terminal with colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Paint {
-    /// It works.
+pub enum Paint {
+    /// A success.
     Good,
-    /// It doesn't.
+    /// A failure.
     Bad,
-    /// It was not tried.
+    /// A skipped step.
     Quiet,
-    /// A heading, or the point of it all.
+    /// A heading or a conclusion.
     Strong,
-    /// A place to look at.
+    /// A warning, or a subject of the text that follows.
     Mark,
 }
 
+impl Paint {
+    fn style(self) -> Style {
+        match self {
+            Self::Good => AnsiColor::Green.on_default(),
+            Self::Bad => AnsiColor::Red.on_default().bold(),
+            Self::Quiet => Style::new().dimmed(),
+            Self::Strong => Style::new().bold(),
+            Self::Mark => AnsiColor::Yellow.on_default(),
+        }
+    }
+}
+
 impl Output {
-    /// The standard output, in colour only for a terminal that has it and a user who wants it.
-    pub(crate) fn stdout() -> Self {
-        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let able = std::env::var_os("TERM").is_some_and(|value| value != "dumb");
-        Self { colour: wanted && able && io::stdout().is_terminal(), error: None }
+    /// Standard output. Colours are removed unless it is a terminal and the user wants them.
+    #[must_use]
+    pub fn stdout() -> Self {
+        Self { error: None }
     }
 
     /// Prints a line.
-    pub(crate) fn line(&mut self, text: impl Display) {
+    pub fn line(&mut self, text: impl Display) {
         if self.error.is_none() {
-            let mut stdout = io::stdout().lock();
+            let mut stdout = anstream::stdout().lock();
             self.error = writeln!(stdout, "{text}").and_then(|()| stdout.flush()).err();
         }
     }
 
-    /// Prints a file as it is.
-    pub(crate) fn file(&mut self, content: &[u8]) {
+    /// Prints bytes unchanged.
+    pub fn file(&mut self, content: &[u8]) {
         if self.error.is_none() {
             let mut stdout = io::stdout().lock();
             self.error = stdout.write_all(content).and_then(|()| stdout.flush()).err();
@@ -52,27 +65,24 @@ impl Output {
     }
 
     /// Prints a value as JSON.
-    pub(crate) fn json(&mut self, value: &impl Serialize) {
+    pub fn json(&mut self, value: &impl Serialize) {
         match serde_json::to_string_pretty(value) {
             Ok(text) => self.line(text),
             Err(error) => self.error = self.error.take().or(Some(error.into())),
         }
     }
 
-    /// The text in the colour of what it is.
-    pub(crate) fn paint(&self, paint: Paint, text: impl Display) -> String {
-        let code = match paint {
-            Paint::Good => "32",
-            Paint::Bad => "1;31",
-            Paint::Quiet => "2",
-            Paint::Strong => "1",
-            Paint::Mark => "33",
-        };
-        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
+    /// The text with the style of its meaning.
+    pub fn paint(&self, paint: Paint, text: impl Display) -> String {
+        let style = paint.style();
+        format!("{style}{text}{style:#}")
     }
 
-    /// What went wrong with the output, if its reader would have wanted to read on.
-    pub(crate) fn finish(self) -> io::Result<()> {
+    /// The error that ended the output, unless the reader closed the pipe.
+    ///
+    /// # Errors
+    /// The first failed write.
+    pub fn finish(self) -> io::Result<()> {
         match self.error {
             Some(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
             _ => Ok(()),
@@ -80,14 +90,15 @@ impl Output {
     }
 }
 
-/// Says on the standard error what went wrong.
-pub(crate) fn complain(text: &str) {
-    // Nobody is left to tell when this fails.
+/// Prints a message on standard error.
+pub fn complain(text: &str) {
+    // There is no other place to report a failure of this.
     let _ = writeln!(io::stderr(), "dat: {}", clean(text));
 }
 
-/// Text of others with what could move the cursor made visible.
-pub(crate) fn clean(text: &str) -> String {
+/// The text with control characters escaped, so that it cannot control the terminal.
+#[must_use]
+pub fn clean(text: &str) -> String {
     let mut cleaned = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() {
@@ -99,89 +110,67 @@ pub(crate) fn clean(text: &str) -> String {
     cleaned
 }
 
-/// How a column stands.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Align {
-    /// Words.
+pub enum Align {
+    /// For text.
     Left,
-    /// Figures.
+    /// For figures.
     Right,
 }
 
-/// Rows of cells in columns as wide as they need to be.
+/// A table without borders.
 #[derive(Debug)]
-pub(crate) struct Table {
-    columns: Vec<(&'static str, Align)>,
-    rows: Vec<Vec<String>>,
+pub struct Table {
+    table: comfy_table::Table,
+    headed: bool,
 }
 
 impl Table {
-    /// A table without rows.
-    pub(crate) fn new(columns: &[(&'static str, Align)]) -> Self {
-        Self { columns: columns.to_vec(), rows: Vec::new() }
+    /// A table without rows. It has no heading if all titles are empty.
+    #[must_use]
+    pub fn new(columns: &[(&'static str, Align)]) -> Self {
+        let mut table = comfy_table::Table::new();
+        table.load_preset(presets::NOTHING).remove_style(TableComponent::HeaderLines);
+        let headed = columns.iter().any(|(title, _)| !title.is_empty());
+        let titles: Vec<&str> = columns.iter().map(|column| column.0).collect();
+        if headed {
+            table.set_header(titles);
+        } else {
+            // Creates the columns, so that they can be aligned.
+            table.add_row(titles);
+        }
+        for (column, (_, align)) in table.column_iter_mut().zip(columns) {
+            column.set_padding((0, 2));
+            if *align == Align::Right {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        Self { table, headed }
     }
 
     /// Adds a row with a cell for every column.
-    pub(crate) fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells.iter().map(|cell| clean(cell)).collect());
+    pub fn row(&mut self, cells: Vec<String>) {
+        self.table.add_row(cells.iter().map(|cell| clean(cell)));
     }
 
-    /// Prints the heading and the rows, behind a margin.
-    pub(crate) fn print(&self, margin: &str, output: &mut Output) {
-        let heading: Vec<String> = self.columns.iter().map(|column| column.0.to_owned()).collect();
-        let width = |column: usize| {
-            let cells = self.rows.iter().chain([&heading]);
-            cells.filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
-        };
-        let widths: Vec<usize> =
-            (0..self.columns.len()).map(|column| width(column).unwrap_or(0)).collect();
-        let text = |row: &[String]| {
-            let mut line = margin.to_owned();
-            for ((cell, width), (_, align)) in row.iter().zip(&widths).zip(&self.columns) {
-                match align {
-                    Align::Left => line.push_str(&format!("{cell:<width$}  ")),
-                    Align::Right => line.push_str(&format!("{cell:>width$}  ")),
-                }
+    /// Prints the heading and the rows, indented by `margin`.
+    pub fn print(&self, margin: &str, output: &mut Output) {
+        for (index, line) in self.table.lines().enumerate() {
+            let line = format!("{margin}{}", line.trim_end());
+            match (self.headed, index) {
+                (true, 0) => output.line(output.paint(Paint::Strong, line)),
+                // The row that created the columns.
+                (false, 0) => {}
+                _ => output.line(line),
             }
-            line.trim_end().to_owned()
-        };
-        if heading.iter().any(|title| !title.is_empty()) {
-            output.line(output.paint(Paint::Strong, text(&heading)));
-        }
-        for row in &self.rows {
-            output.line(text(row));
         }
     }
 }
 
-/// A line on the standard error that shows how far things are, for a person who waits.
-#[derive(Debug)]
-pub(crate) struct Progress {
-    shown: usize,
-    wanted: bool,
-}
-
-impl Progress {
-    /// Shows something only on a terminal.
-    pub(crate) fn new() -> Self {
-        Self { shown: 0, wanted: io::stderr().is_terminal() }
-    }
-
-    /// Replaces what is shown.
-    pub(crate) fn show(&mut self, text: &str) {
-        if self.wanted {
-            let width = self.shown;
-            let _ = write!(io::stderr(), "\r{text:<width$}").and_then(|()| io::stderr().flush());
-            self.shown = text.chars().count();
-        }
-    }
-
-    /// Takes away what is shown.
-    pub(crate) fn clear(&mut self) {
-        if self.shown > 0 {
-            self.show("");
-            let _ = write!(io::stderr(), "\r");
-            self.shown = 0;
-        }
-    }
+/// A progress bar on standard error, shown only on a terminal.
+#[must_use]
+pub fn progress_bar(steps: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{pos}/{len}  {msg}");
+    ProgressBar::new(steps).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

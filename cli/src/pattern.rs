@@ -1,8 +1,8 @@
-//! Bytes to send that tell where they belong: every position of every seed has its own value.
+//! Test data: every position of every seed has its own value, so that misplaced bytes are found.
 
-use crate::fault::Fault;
+use crate::error::CliError;
 
-/// The bytes of a seed from a position on.
+/// The bytes of a seed, starting at a position.
 pub(crate) fn bytes(seed: u64, position: usize, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     let lead = position.wrapping_neg() % 8;
@@ -24,7 +24,7 @@ fn mixed(seed: u64, index: u64) -> u64 {
     word ^ (word >> 29)
 }
 
-/// Private data without the zeros with which a transport pads them.
+/// Private data without the zeros that a transport pads it with.
 pub(crate) fn unpadded(found: &[u8], sent: usize) -> &[u8] {
     match found.split_at_checked(sent) {
         Some((data, padding)) if padding.iter().all(|byte| *byte == 0) => data,
@@ -32,11 +32,11 @@ pub(crate) fn unpadded(found: &[u8], sent: usize) -> &[u8] {
     }
 }
 
-/// Compares all of what arrived with what should have.
-pub(crate) fn compare(what: &str, expected: &[u8], found: &[u8]) -> Result<(), Fault> {
+/// Compares received bytes with the expected ones.
+pub(crate) fn compare(what: &str, expected: &[u8], found: &[u8]) -> Result<(), CliError> {
     if expected.len() != found.len() {
-        return Err(Fault::data(format!(
-            "{what}: {} bytes arrived, {} were sent",
+        return Err(CliError::data(format!(
+            "{what}: received {} bytes, {} were sent",
             found.len(),
             expected.len()
         )));
@@ -47,8 +47,8 @@ pub(crate) fn compare(what: &str, expected: &[u8], found: &[u8]) -> Result<(), F
     let wrong = |(a, b): (&u8, &u8)| a != b;
     let first = expected.iter().zip(found).position(wrong).unwrap_or(0);
     let count = expected.iter().zip(found).filter(|(a, b)| a != b).count();
-    Err(Fault::data(format!(
-        "{what}: {count} of {} bytes are wrong, the first at offset {first}: {:#04x} instead of \
+    Err(CliError::data(format!(
+        "{what}: {count} of {} bytes are wrong, first at offset {first}: {:#04x} instead of \
          {:#04x}",
         expected.len(),
         found[first],
@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn the_first_wrong_byte_is_told() {
-        let fault = compare("x", &[1, 2, 3, 4], &[1, 9, 3, 9]).unwrap_err();
-        assert!(fault.reason.contains("2 of 4 bytes are wrong, the first at offset 1"));
+        let error = compare("x", &[1, 2, 3, 4], &[1, 9, 3, 9]).unwrap_err();
+        assert!(error.reason.contains("2 of 4 bytes are wrong, first at offset 1"));
         assert!(compare("x", &[1], &[]).is_err());
     }
 }

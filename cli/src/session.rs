@@ -10,77 +10,77 @@ use dat_core::{
     Lmr, Memory, MemorySource, Privileges, ProtectionZone, Psp, PspMaker, Timeout,
 };
 
-use crate::fault::Fault;
+use crate::error::CliError;
 use crate::side::{self, Side};
 
 /// Two endpoints of an adapter, to be connected to each other.
 #[derive(Debug)]
-pub(crate) struct Pair {
+pub struct Pair {
     ia: InterfaceAdapter,
-    /// The one that asks for the connection.
-    pub(crate) active: Side,
-    /// The one on which the request is accepted.
-    pub(crate) passive: Side,
-    /// How many operations a side can have outstanding in each direction.
-    pub(crate) depth: u32,
+    /// The side that connects.
+    pub active: Side,
+    /// The side that accepts.
+    pub passive: Side,
+    /// The maximum number of outstanding operations per side and direction.
+    pub depth: u32,
     arrivals: EventDispatcher,
     psp: Option<Psp>,
-    /// How long each wait may take.
-    pub(crate) patience: Duration,
+    /// The timeout of each wait.
+    pub timeout: Duration,
 }
 
-/// Private data as it arrived.
+/// The private data that arrived.
 #[derive(Clone, Debug)]
-pub(crate) struct Exchanged {
+pub struct Exchanged {
     /// With the request.
-    pub(crate) by_passive: Arc<[u8]>,
+    pub by_passive: Arc<[u8]>,
     /// With the acceptance.
-    pub(crate) by_active: Arc<[u8]>,
+    pub by_active: Arc<[u8]>,
 }
 
-/// How many event dispatchers a pair has.
-pub(crate) const DISPATCHERS: usize = 7;
+/// The number of event dispatchers of a pair.
+pub const DISPATCHERS: usize = 7;
 
 impl Pair {
-    /// Makes the objects, for at most `depth` operations, fewer where the adapter has less.
-    pub(crate) fn create(
+    /// Creates the objects for at most `depth` operations, or fewer if the adapter supports fewer.
+    pub fn create(
         ia: &InterfaceAdapter,
         pz: &ProtectionZone,
         depth: u32,
-        patience: Duration,
-    ) -> Result<Self, Fault> {
+        timeout: Duration,
+    ) -> Result<Self, CliError> {
         let arrivals = side::arrivals(ia)?;
-        let active = Side::create(ia, pz, depth, patience)?;
-        let passive = Side::create(ia, pz, depth, patience)?;
+        let active = Side::create(ia, pz, depth, timeout)?;
+        let passive = Side::create(ia, pz, depth, timeout)?;
         let depth = active.depth;
         let ia = ia.clone();
-        Ok(Self { ia, active, passive, depth, arrivals, psp: None, patience })
+        Ok(Self { ia, active, passive, depth, arrivals, psp: None, timeout })
     }
 
-    /// Listens on a qualifier of the adapter's choice, which is returned.
-    pub(crate) fn listen(&mut self) -> Result<u64, Fault> {
+    /// Listens on a qualifier chosen by the adapter, and returns it.
+    pub fn listen(&mut self) -> Result<u64, CliError> {
         let psp = self.ia.psp_create_any(&self.arrivals, PspMaker::Consumer)?;
         Ok(self.psp.insert(psp).qualifier())
     }
 
     /// Connects the two endpoints, with private data both ways.
-    pub(crate) fn connect(&self, asked: &[u8], answered: &[u8]) -> Result<Exchanged, Fault> {
+    pub fn connect(&self, asked: &[u8], answered: &[u8]) -> Result<Exchanged, CliError> {
         let qualifier = self.psp.as_ref().map_or(0, Psp::qualifier);
         let connect = Connect::to(self.ia.attributes().address, qualifier)
-            .timeout(self.patience)
+            .timeout(self.timeout)
             .private_data(asked);
         self.active.ep.connect(&connect)?;
         let request = self.arrival()?;
         let by_passive = request.query()?.private_data;
         request.accept(Some(&self.passive.ep), answered)?;
-        let by_active = self.active.told(ConnectionEventKind::Established)?;
-        self.passive.told(ConnectionEventKind::Established)?;
+        let by_active = self.active.await_connection(ConnectionEventKind::Established)?;
+        self.passive.await_connection(ConnectionEventKind::Established)?;
         Ok(Exchanged { by_passive, by_active })
     }
 
-    /// The request that the passive side gets, unless the attempt fails first.
-    fn arrival(&self) -> Result<dat_core::ConnectionRequest, Fault> {
-        let deadline = Instant::now() + self.patience;
+    /// The connection request at the passive side, unless the attempt fails first.
+    fn arrival(&self) -> Result<dat_core::ConnectionRequest, CliError> {
+        let deadline = Instant::now() + self.timeout;
         let mut event = Event::default();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -92,26 +92,26 @@ impl Pair {
             }
             if self.active.connection.dequeue(&mut event)? {
                 if let Event::Connection(event) = &event {
-                    return Err(Fault::connection(event.kind));
+                    return Err(CliError::connection(event.kind));
                 }
             }
             if left.is_zero() {
-                return Err(Fault::timed_out("request for the connection", self.patience));
+                return Err(CliError::timed_out("connection request", self.timeout));
             }
         }
     }
 
-    /// Disconnects gracefully and waits until both sides know.
-    pub(crate) fn disconnect(&self) -> Result<(), Fault> {
+    /// Disconnects gracefully and waits for the event on both sides.
+    pub fn disconnect(&self) -> Result<(), CliError> {
         self.active.ep.disconnect(Close::Graceful)?;
         for side in [&self.active, &self.passive] {
-            side.told(ConnectionEventKind::Disconnected)?;
+            side.await_connection(ConnectionEventKind::Disconnected)?;
         }
         Ok(())
     }
 
-    /// Frees everything; goes on after a failure and returns the first.
-    pub(crate) fn free(self) -> Result<(), Fault> {
+    /// Frees all objects; continues after a failure and returns the first one.
+    pub fn free(self) -> Result<(), CliError> {
         let mut done = vec![self.psp.as_ref().map_or(Ok(()), Psp::free)];
         done.extend(self.active.free());
         done.extend(self.passive.free());
@@ -119,90 +119,90 @@ impl Pair {
         Ok(done.into_iter().collect::<dat_core::Result<()>>()?)
     }
 
-    /// Waits for an event, asleep.
-    pub(crate) fn await_event(
+    /// Waits for an event, blocking.
+    pub fn await_event(
         &self,
         evd: &EventDispatcher,
         what: &str,
         event: &mut Event,
-    ) -> Result<(), Fault> {
-        side::await_event(evd, what, self.patience, event)
+    ) -> Result<(), CliError> {
+        side::await_event(evd, what, self.timeout, event)
     }
 
-    /// Waits, asleep, for the completion of one operation and checks all of it.
-    pub(crate) fn await_completion(
+    /// Waits for the completion of one operation, blocking, and checks it.
+    pub fn await_completion(
         &self,
         evd: &EventDispatcher,
         expected: &DtoCompletion,
-    ) -> Result<(), Fault> {
-        side::await_completion(evd, expected, self.patience)
+    ) -> Result<(), CliError> {
+        side::await_completion(evd, expected, self.timeout)
     }
 }
 
-/// Waits for an event, awake.
+/// Waits for an event, spinning.
 #[inline]
-pub(crate) fn poll(
-    evd: &EventDispatcher,
-    event: &mut Event,
-    patience: Duration,
-) -> Result<(), Fault> {
-    if evd.dequeue(event)? { Ok(()) } else { poll_longer(evd, event, patience) }
+pub fn poll(evd: &EventDispatcher, event: &mut Event, timeout: Duration) -> Result<(), CliError> {
+    if evd.dequeue(event)? { Ok(()) } else { poll_longer(evd, event, timeout) }
 }
 
 #[cold]
-fn poll_longer(evd: &EventDispatcher, event: &mut Event, patience: Duration) -> Result<(), Fault> {
+fn poll_longer(
+    evd: &EventDispatcher,
+    event: &mut Event,
+    timeout: Duration,
+) -> Result<(), CliError> {
     let start = Instant::now();
     for turn in 0_u32.. {
         if evd.dequeue(event)? {
             return Ok(());
         }
         if turn % 256 == 255 {
-            if start.elapsed() > patience {
+            if start.elapsed() > timeout {
                 break;
             }
-            // A provider may need the processor to get on.
+            // A provider may need the processor to make progress.
             yield_now();
         }
         spin_loop();
     }
-    Err(Fault::timed_out("completion", patience))
+    Err(CliError::timed_out("completion", timeout))
 }
 
-/// Memory with its registration.
+/// Registered memory.
 #[derive(Debug)]
-pub(crate) struct Buffer {
-    pub(crate) memory: Memory,
-    pub(crate) lmr: Lmr,
+pub struct Buffer {
+    pub memory: Memory,
+    pub lmr: Lmr,
 }
 
 impl Buffer {
-    /// New memory, registered.
-    pub(crate) fn new(
+    /// Allocates and registers memory.
+    pub fn new(
         ia: &InterfaceAdapter,
         pz: &ProtectionZone,
         length: usize,
         privileges: Privileges,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, CliError> {
         let memory = Memory::zeroed(length)?;
         let lmr = ia.lmr_create(MemorySource::Memory(&memory), pz, privileges)?;
         Ok(Self { memory, lmr })
     }
 
-    /// What a side sends from: local reads and those of the peer.
-    pub(crate) fn source(
+    /// A source buffer: readable locally and by the peer.
+    pub fn source(
         ia: &InterfaceAdapter,
         pz: &ProtectionZone,
         length: usize,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, CliError> {
         Self::new(ia, pz, length, Privileges::LOCAL_READ | Privileges::REMOTE_READ)
     }
 
-    /// What a side receives into: local operations and those of the peer may write.
-    pub(crate) fn target(
+    /// A target buffer: writable locally and by the peer.
+    pub fn target(
         ia: &InterfaceAdapter,
         pz: &ProtectionZone,
         length: usize,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, CliError> {
         Self::new(ia, pz, length, Privileges::ALL)
     }
 }

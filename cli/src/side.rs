@@ -1,4 +1,4 @@
-//! One endpoint of a connection, with what its operations complete into.
+//! One endpoint of a connection, with its event dispatchers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,34 +8,34 @@ use dat_core::{
     EventDispatcher, Failure, InterfaceAdapter, Operation, ProtectionZone, Timeout,
 };
 
-use crate::fault::Fault;
+use crate::error::CliError;
 
-/// One endpoint with the dispatchers that its operations complete into.
+/// One endpoint with its event dispatchers.
 #[derive(Debug)]
-pub(crate) struct Side {
-    pub(crate) ep: Endpoint,
-    pub(crate) recv: EventDispatcher,
-    pub(crate) request: EventDispatcher,
-    pub(crate) connection: EventDispatcher,
-    /// How many operations it can have outstanding in each direction.
-    pub(crate) depth: u32,
-    /// How long each wait may take.
-    pub(crate) patience: Duration,
+pub struct Side {
+    pub ep: Endpoint,
+    pub recv: EventDispatcher,
+    pub request: EventDispatcher,
+    pub connection: EventDispatcher,
+    /// The maximum number of outstanding operations per direction.
+    pub depth: u32,
+    /// The timeout of each wait.
+    pub timeout: Duration,
 }
 
 impl Side {
-    /// The first operation that failed, if any did.
-    pub(crate) fn failure(&self) -> Option<Failure> {
+    /// The first failed operation, if there is one.
+    pub fn failure(&self) -> Option<Failure> {
         self.ep.failure().ok().flatten()
     }
 
-    /// Makes the objects, for at most `depth` operations, fewer where the adapter has less.
-    pub(crate) fn create(
+    /// Creates the objects for at most `depth` operations, or fewer if the adapter supports fewer.
+    pub fn create(
         ia: &InterfaceAdapter,
         pz: &ProtectionZone,
         depth: u32,
-        patience: Duration,
-    ) -> Result<Self, Fault> {
+        timeout: Duration,
+    ) -> Result<Self, CliError> {
         let limits = ia.attributes();
         let depth = depth.min(limits.max_dto_per_ep).min(limits.max_evd_qlen);
         let mut attributes = ia.default_ep_attributes().clone();
@@ -51,59 +51,61 @@ impl Side {
             .request_evd(&request)
             .connect_evd(&connection)
             .attributes(&attributes);
-        Ok(Self { ep: ia.ep_create(&spec)?, recv, request, connection, depth, patience })
+        Ok(Self { ep: ia.ep_create(&spec)?, recv, request, connection, depth, timeout })
     }
 
-    /// Waits until it is told of an event of its connection; returns the private data.
-    pub(crate) fn told(&self, kind: ConnectionEventKind) -> Result<Arc<[u8]>, Fault> {
-        self.told_within(self.patience, kind)
+    /// Waits for the expected connection event and returns its private data.
+    pub fn await_connection(&self, kind: ConnectionEventKind) -> Result<Arc<[u8]>, CliError> {
+        self.told_within(self.timeout, kind)
     }
 
-    /// The same with another patience.
-    pub(crate) fn told_within(
+    /// Like `await_connection`, with another timeout.
+    pub fn told_within(
         &self,
-        patience: Duration,
+        timeout: Duration,
         kind: ConnectionEventKind,
-    ) -> Result<Arc<[u8]>, Fault> {
+    ) -> Result<Arc<[u8]>, CliError> {
         let mut event = Event::default();
-        await_event(&self.connection, kind.name(), patience, &mut event)?;
+        await_event(&self.connection, kind.name(), timeout, &mut event)?;
         match event {
             Event::Connection(event) if event.kind == kind => Ok(event.private_data),
-            Event::Connection(event) => Err(Fault::connection(event.kind)),
-            other => Err(Fault::unexpected(format!("{other:?} came for a connection"))),
+            Event::Connection(event) => Err(CliError::connection(event.kind)),
+            other => {
+                Err(CliError::unexpected(format!("expected a connection event, got {other:?}")))
+            }
         }
     }
 
-    /// Frees everything; goes on after a failure.
-    pub(crate) fn free(&self) -> [dat_core::Result<()>; 4] {
+    /// Frees all objects; continues after a failure.
+    pub fn free(&self) -> [dat_core::Result<()>; 4] {
         [self.ep.free(), self.recv.free(), self.request.free(), self.connection.free()]
     }
 }
 
-/// A dispatcher for requests that arrive.
-pub(crate) fn arrivals(ia: &InterfaceAdapter) -> Result<EventDispatcher, Fault> {
+/// A dispatcher for connection requests.
+pub fn arrivals(ia: &InterfaceAdapter) -> Result<EventDispatcher, CliError> {
     dispatcher(ia, EvdFlags::CONNECTION_REQUEST, 8)
 }
 
-/// A dispatcher as long as that, or as long as the adapter has them.
+/// A dispatcher of the given length, limited by the adapter.
 fn dispatcher(
     ia: &InterfaceAdapter,
     flags: EvdFlags,
     least: u32,
-) -> Result<EventDispatcher, Fault> {
+) -> Result<EventDispatcher, CliError> {
     let length = least.min(ia.attributes().max_evd_qlen);
     Ok(ia.evd_create(&EvdOptions::new(length, flags))?)
 }
 
-/// The streams that the requests of an endpoint need, where the provider lets them meet.
+/// The event streams of an endpoint's requests, if the provider can merge them.
 fn request_streams(ia: &InterfaceAdapter) -> EvdFlags {
     let provider = ia.provider_attributes();
     let merged = provider.evd_stream_merging.conflict(EvdFlags::COMPLETIONS).is_none();
     if provider.rmr_supported && merged { EvdFlags::COMPLETIONS } else { EvdFlags::DTO }
 }
 
-/// What an operation is called in a sentence.
-pub(crate) fn operation_name(operation: Operation) -> &'static str {
+/// The name of an operation in messages.
+pub fn operation_name(operation: Operation) -> &'static str {
     match operation {
         Operation::Send => "send",
         Operation::RdmaWrite => "RDMA write",
@@ -114,40 +116,40 @@ pub(crate) fn operation_name(operation: Operation) -> &'static str {
     }
 }
 
-/// Waits for an event, asleep.
-pub(crate) fn await_event(
+/// Waits for an event, blocking.
+pub fn await_event(
     evd: &EventDispatcher,
     what: &str,
-    patience: Duration,
+    timeout: Duration,
     event: &mut Event,
-) -> Result<(), Fault> {
-    if evd.wait(Timeout::After(patience), 1, event)?.is_event() {
+) -> Result<(), CliError> {
+    if evd.wait(Timeout::After(timeout), 1, event)?.is_event() {
         return Ok(());
     }
-    Err(Fault::timed_out(what, patience))
+    Err(CliError::timed_out(what, timeout))
 }
 
-/// Waits, asleep, for the completion of one operation and checks all of it.
-pub(crate) fn await_completion(
+/// Waits for the completion of one operation, blocking, and checks it.
+pub fn await_completion(
     evd: &EventDispatcher,
     expected: &DtoCompletion,
-    patience: Duration,
-) -> Result<(), Fault> {
+    timeout: Duration,
+) -> Result<(), CliError> {
     let mut event = Event::default();
     let name = operation_name(expected.operation);
-    await_event(evd, &format!("completion of the {name}"), patience, &mut event)?;
+    await_event(evd, &format!("{name} completion"), timeout, &mut event)?;
     let Event::Dto(found) = event else {
-        return Err(Fault::unexpected(format!("{event:?} came for a {name}")));
+        return Err(CliError::unexpected(format!("expected a {name} completion, got {event:?}")));
     };
     if found.status != expected.status && found.status != DtoStatus::Success {
-        return Err(Fault::completion(name, found.status));
+        return Err(CliError::completion(name, found.status));
     }
-    // A flushed operation moved nothing that could be counted, and who requests knows
-    // how much that was.
+    // A flushed operation transferred nothing, and the requester of an RDMA operation knows
+    // the length.
     let counted = found.status == DtoStatus::Success && !expected.operation.is_request();
     let length = if counted { found.length } else { expected.length };
     if (DtoCompletion { length, ..found }) != *expected {
-        return Err(Fault::unexpected(format!("{found:?} came instead of {expected:?}")));
+        return Err(CliError::unexpected(format!("expected {expected:?}, got {found:?}")));
     }
     Ok(())
 }

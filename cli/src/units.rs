@@ -1,19 +1,36 @@
-//! Sizes and times, as people write and read them.
+//! Sizes and times as text.
 
 use std::time::Duration;
 
+/// A size or a time that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// The unit of a size is unknown.
+    #[error("a size is a number with an optional unit: 64, 4K, 1M")]
+    Unit,
+    /// A size does not start with a number.
+    #[error("a size starts with a number")]
+    Number,
+    /// A size does not fit into 64 bits.
+    #[error("the size is too large")]
+    TooLarge,
+    /// A time is missing or out of range.
+    #[error("use seconds from 0.001 to 3600")]
+    Seconds,
+}
+
 const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
-/// A number of bytes: in a binary unit where that is exact.
-pub(crate) fn bytes(count: u64) -> String {
+/// A number of bytes, in a binary unit if it is a multiple of it.
+pub fn bytes(count: u64) -> String {
     match UNITS.iter().find(|(_, unit)| count >= *unit && count % unit == 0) {
         Some((name, unit)) => format!("{} {name}", count / unit),
         None => format!("{count} B"),
     }
 }
 
-/// A number of bytes from text such as `64`, `4K`, `4KiB` or `1M`; the letters count in 1024.
-pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+/// Parses a number of bytes such as `64`, `4K`, `4KiB` or `1M`; the units are powers of 1024.
+pub fn parse_bytes(text: &str) -> Result<u64, ParseError> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -22,22 +39,22 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
         "k" | "kb" | "kib" => 1 << 10,
         "m" | "mb" | "mib" => 1 << 20,
         "g" | "gb" | "gib" => 1 << 30,
-        _ => return Err("a size is a number and at most a unit: 64, 4K, 1M".to_owned()),
+        _ => return Err(ParseError::Unit),
     };
-    let number: u64 = number.parse().map_err(|_| "a size starts with a number".to_owned())?;
-    number.checked_mul(factor).ok_or_else(|| "the size is too large".to_owned())
+    let number: u64 = number.parse().map_err(|_| ParseError::Number)?;
+    number.checked_mul(factor).ok_or(ParseError::TooLarge)
 }
 
-/// A number of seconds, above 0 and not beyond an hour.
-pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
+/// Parses a number of seconds, from a millisecond to an hour.
+pub fn parse_seconds(text: &str) -> Result<Duration, ParseError> {
     match text.trim().parse::<f64>() {
         Ok(seconds) if (0.001..=3600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err("give seconds from 0.001 to 3600".to_owned()),
+        _ => Err(ParseError::Seconds),
     }
 }
 
-/// A time in the unit that suits it, in three figures.
-pub(crate) fn time(time: Duration) -> String {
+/// A time in a suitable unit, with three digits.
+pub fn time(time: Duration) -> String {
     let nanos = time.as_secs_f64() * 1e9;
     let (value, unit) = match nanos {
         nanos if nanos < 999.5 => (nanos, "ns"),
@@ -48,8 +65,8 @@ pub(crate) fn time(time: Duration) -> String {
     format!("{} {unit}", figures(value))
 }
 
-/// A number in three figures, or all that stand before the point.
-pub(crate) fn figures(value: f64) -> String {
+/// A number with three digits, or all digits before the decimal point.
+pub fn figures(value: f64) -> String {
     match value {
         value if value < 9.995 => format!("{value:.2}"),
         value if value < 99.95 => format!("{value:.1}"),

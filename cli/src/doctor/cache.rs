@@ -1,19 +1,19 @@
-//! The cache of the loader, `/etc/ld.so.cache`, as the GNU C library writes it.
+//! The loader cache, `/etc/ld.so.cache`, in the format of the GNU C library.
 
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
-/// A cache for older loaders may stand before the one that is used.
+/// A cache for older loaders may precede the current one.
 const OLD_MAGIC: &[u8] = b"ld.so-1.7.0";
 const OLD_ENTRY: usize = 12;
 const HEADER: usize = 48;
 const ENTRY: usize = 24;
 
-/// The files that the cache has for each name, in its order.
+/// The files in the cache by name, in the order of the cache.
 pub(super) fn parse(bytes: &[u8]) -> Vec<(String, String)> {
     entries(bytes).unwrap_or_default()
 }
 
 fn entries(bytes: &[u8]) -> Option<Vec<(String, String)>> {
-    // Positions of names count from here.
+    // Offsets of names are relative to this position.
     let cache = if bytes.starts_with(OLD_MAGIC) {
         let count = word(bytes, OLD_MAGIC.len().next_multiple_of(4))?;
         let end = count.checked_mul(OLD_ENTRY)?.checked_add(16)?;
@@ -34,7 +34,7 @@ fn word(bytes: &[u8], at: usize) -> Option<usize> {
     usize::try_from(u32::from_ne_bytes(word.try_into().ok()?)).ok()
 }
 
-/// The text at a position, up to its zero.
+/// The NUL-terminated text at a position.
 fn text(bytes: &[u8], at: usize) -> Option<String> {
     let rest = bytes.get(at..)?;
     let end = rest.iter().position(|&byte| byte == 0)?;

@@ -1,4 +1,4 @@
-//! dat.conf: where it was read from, and what becomes of each line.
+//! dat.conf: its files, and the status of each line.
 
 use std::ffi::OsStr;
 use std::net::IpAddr;
@@ -12,11 +12,11 @@ use super::loader::Loader;
 use super::machine::Machine;
 use super::report::{Check, Finding, plural};
 use super::system::System;
-use crate::fault::Fault;
+use crate::error::CliError;
 use crate::list::Item;
 use crate::providers;
 
-/// Reads the configuration that the system has.
+/// Reads the configuration of the system.
 pub(super) fn read(system: &System, overriding: Option<&OsStr>) -> Configuration {
     let file = overriding.map(|file| match system.is_copy() {
         true if !file.is_empty() => system.place(file).into_os_string(),
@@ -26,7 +26,7 @@ pub(super) fn read(system: &System, overriding: Option<&OsStr>) -> Configuration
     Configuration::from_places(file.as_deref(), &etc)
 }
 
-/// Tells the fate of each line.
+/// Reports the status of each line.
 pub(super) fn check(
     machine: &Machine,
     loader: &Loader<'_>,
@@ -42,7 +42,7 @@ pub(super) fn check(
     Check { key: "configuration", title: "Configuration (dat.conf)", findings }
 }
 
-/// Where lines come from.
+/// Reports the configuration files.
 fn source(configuration: &Configuration, overriding: Option<&OsStr>) -> Finding {
     let mut files: Vec<&Path> = Vec::new();
     let mut lines = 0;
@@ -56,11 +56,11 @@ fn source(configuration: &Configuration, overriding: Option<&OsStr>) -> Finding 
     }
     let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
     let mut found = match files.as_slice() {
-        [] => "no lines, and none are needed: adapters are found by themselves".to_owned(),
+        [] => "no lines, and none are needed: adapters are discovered automatically".to_owned(),
         files => format!("{lines} line{} in {}", plural(lines), files.join(", ")),
     };
     if let Some(file) = overriding {
-        found = format!("{found}; DAT_OVERRIDE names {}", file.to_string_lossy());
+        found = format!("{found}; DAT_OVERRIDE is set to {}", file.to_string_lossy());
     }
     Finding::ok("dat.conf", found)
         .fact("files", files)
@@ -83,35 +83,38 @@ fn judge(machine: &Machine, loader: &Loader<'_>, entry: &Entry) -> Finding {
             Finding::ok(name, format!("{place}: {}", words.join(", ")))
         }
         Fate::Shadowed(earlier) => {
-            Finding::note(name, format!("{place}: not used, since {earlier} goes before it"))
-                .advise("nothing to do, unless this one was meant")
+            Finding::note(name, format!("{place}: not used: overridden by {earlier}"))
+                .advise("nothing to do, unless you want this line to be used")
         }
         Fate::Unusable(reason) => {
-            let fault = Fault::from(reason.clone());
-            if let Some(error) = &entry.syntax_error {
-                let found = format!("{place}:{}: {}", error.column(), fault.reason);
-                return Finding::problem(name, found).excerpt(&error.caret()).advise(fault.advice);
+            let error = CliError::from(reason.clone());
+            if let Some(syntax) = &entry.syntax_error {
+                let found = format!("{place}:{}: {}", syntax.column(), error.reason);
+                return Finding::problem(name, found).excerpt(&syntax.caret()).advise(error.advice);
             }
             if entry.api_version.is_some_and(|version| version.space == Space::Kernel) {
-                return Finding::note(name, format!("{place}: {}", fault.reason));
+                return Finding::note(name, format!("{place}: {}", error.reason));
             }
             let of_c = !matches!(entry.origin, Origin::File(_))
                 && !providers::all().iter().any(|it| it.describe().name == entry.library);
             if of_c {
                 return library(machine, loader, entry);
             }
-            Finding::problem(name, format!("{place}: {}", fault.reason)).advise(fault.advice)
+            Finding::problem(name, format!("{place}: {}", error.reason)).advise(error.advice)
         }
     }
 }
 
-/// A line that the C libraries load a shared object for.
+/// A line with a shared object that the C libraries load.
 fn library(machine: &Machine, loader: &Loader<'_>, entry: &Entry) -> Finding {
     let (name, place, library) = (entry.name.as_str(), &entry.origin, &entry.library);
-    // Packages come with lines for every device that there is; those for others do no harm.
+    // Packages ship lines for all kinds of devices; lines for absent devices do no harm.
     if let Some(device) = absent(machine, &entry.parameters) {
-        let found = format!("{place}: for {device:?}, which is no device or interface here");
-        return Finding::note(name, found).advise("take such lines away, unless they name a host");
+        let found = format!(
+            "{place}: for {device:?}, which is not a device or interface of this \
+             machine"
+        );
+        return Finding::note(name, found).advise("remove such lines, unless they name a host");
     }
     let object = match loader.find(library) {
         Ok(object) => object,
@@ -119,8 +122,8 @@ fn library(machine: &Machine, loader: &Loader<'_>, entry: &Entry) -> Finding {
             let names = providers::all().map(|it| it.describe().name).join(", ");
             return Finding::problem(name, format!("{place}: {library}: {reason}")).advise(
                 format!(
-                    "install the package that has it, take the line away, or name a provider that \
-                 is built in: {names}"
+                    "install the package that contains it, remove the line, or name a built-in \
+                     provider: {names}"
                 ),
             );
         }
@@ -128,15 +131,15 @@ fn library(machine: &Machine, loader: &Loader<'_>, entry: &Entry) -> Finding {
     let missing = loader.missing(library, &object);
     if !missing.is_empty() {
         let missing = libraries::list(&missing);
-        let found = format!("{place}: {library} can't be loaded without {missing}");
+        let found = format!("{place}: {library} cannot be loaded without {missing}");
         return Finding::problem(name, found)
             .advise("install the packages with these libraries, then as root: ldconfig");
     }
-    let found = format!("{place}: for programs in C, through {}", object.path.display());
+    let found = format!("{place}: for C programs, through {}", object.path.display());
     Finding::ok(name, found)
 }
 
-/// The device or interface that the parameters begin with, if it isn't there.
+/// The device or interface that the parameters name first, if it does not exist.
 fn absent(machine: &Machine, parameters: &str) -> Option<String> {
     let word = parameters.split_whitespace().next()?;
     let there = word.parse::<IpAddr>().is_ok()

@@ -1,4 +1,4 @@
-//! Whether this is a container, which sees only what its host hands in.
+//! Whether this is a container, which sees only the devices that its host passes in.
 
 use super::machine::Machine;
 use super::report::{Check, Finding};
@@ -7,14 +7,14 @@ use super::system::System;
 /// A container.
 #[derive(Debug)]
 pub(super) struct Container {
-    /// What made it.
+    /// The kind of container.
     kind: String,
-    /// What it was known by.
+    /// The sign that it was detected by.
     sign: &'static str,
 }
 
 impl Container {
-    /// Looks for what the makers of containers leave in them.
+    /// Checks for the traces of container runtimes.
     pub(super) fn detect(system: &System) -> Option<Self> {
         let found = |kind: &str, sign| Some(Self { kind: kind.to_owned(), sign });
         if system.has("/run/.containerenv") {
@@ -47,18 +47,22 @@ impl Container {
     }
 }
 
-/// What to hand to a container besides the nodes of its devices.
-pub(super) const NODES: &str = "hand the devices to the container: --device /dev/infiniband/rdma_cm \
-     --device /dev/infiniband/uverbs0 (Docker, Podman), or an RDMA device plugin (Kubernetes)";
-/// How a container gets memory that it may lock.
-pub(super) const LIMIT: &str = "container: start it with --ulimit memlock=-1:-1";
+/// The advice for missing device nodes.
+pub(super) const NODES: &str = "pass the devices to the container: --device \
+     /dev/infiniband/rdma_cm --device /dev/infiniband/uverbs0 (Docker, Podman), or an RDMA device \
+      plugin (Kubernetes)";
+/// The advice for the locked-memory limit.
+pub(super) const LIMIT: &str = "in a container: start it with --ulimit memlock=-1:-1";
 
-/// Says whether it is one.
+/// Reports whether this is a container.
 pub(super) fn check(machine: &Machine) -> Check {
     let finding = match &machine.container {
         None => Finding::ok("container", "none").fact("kind", ()),
         Some(Container { kind, sign }) => {
-            let found = format!("{kind} (by {sign}): only what its host hands in is there");
+            let found = format!(
+                "{kind} (detected by {sign}): it sees only the devices that the \
+                 host passes in"
+            );
             let mut finding = Finding::note("container", found).fact("kind", kind);
             if !machine.devices.is_empty() && !machine.system.has("/dev/infiniband") {
                 finding = finding.advise(NODES).advise(LIMIT);

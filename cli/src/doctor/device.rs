@@ -1,4 +1,4 @@
-//! RDMA devices and their ports, as the kernel shows them in `/sys/class/infiniband`.
+//! RDMA devices and their ports, from `/sys/class/infiniband`.
 
 use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 use super::system::System;
 
 const CLASS: &str = "/sys/class/infiniband";
-/// The tables of the largest ports have fewer.
+/// The largest ports have fewer GIDs.
 const MAX_GIDS: usize = 1024;
 
 /// An RDMA device.
 #[derive(Debug)]
 pub(super) struct Device {
     pub(super) name: String,
-    /// The name of its node in `/dev/infiniband`, where ib_uverbs made one.
+    /// The name of its node in `/dev/infiniband`, if ib_uverbs has created one.
     pub(super) uverbs: Option<String>,
     pub(super) ports: Vec<Port>,
 }
 
-/// A port of an RDMA device. What can't be read is absent.
+/// A port of an RDMA device. Unreadable values are absent.
 #[derive(Debug)]
 pub(super) struct Port {
     pub(super) number: String,
@@ -29,11 +29,11 @@ pub(super) struct Port {
     /// `InfiniBand` or `Ethernet`.
     pub(super) link_layer: Option<String>,
     pub(super) rate: Option<String>,
-    /// Whether it speaks iWARP, whose GIDs are addresses of the hardware.
+    /// Whether it is an iWARP port, whose GIDs are hardware addresses.
     pub(super) is_iwarp: bool,
-    /// Those that are set.
+    /// The GIDs that are set.
     pub(super) gids: Vec<Ipv6Addr>,
-    /// The network interfaces that belong to it.
+    /// Its network interfaces.
     pub(super) interfaces: Vec<String>,
 }
 
@@ -84,7 +84,7 @@ impl Port {
         for index in system.names(folder.join("gids")).iter().take(MAX_GIDS) {
             let gid = system.text(folder.join("gids").join(index));
             let Some(gid) = gid.and_then(|text| text.parse::<Ipv6Addr>().ok()) else { continue };
-            // A subnet prefix without an identifier is no address of the port.
+            // A subnet prefix without an identifier is not an address of the port.
             if gid.segments()[if port.is_iwarp { 0 } else { 4 }..].iter().all(|word| *word == 0) {
                 continue;
             }
@@ -103,8 +103,8 @@ impl Port {
         port
     }
 
-    /// The IPv4 addresses that the table of GIDs holds: all that the interfaces of a port with
-    /// Ethernet have.
+    /// The IPv4 addresses in the GID table, which are all addresses of the interfaces of an
+    /// Ethernet port.
     pub(super) fn mapped_addresses(&self) -> impl Iterator<Item = std::net::Ipv4Addr> + '_ {
         self.gids.iter().filter_map(Ipv6Addr::to_ipv4_mapped)
     }
@@ -118,7 +118,7 @@ impl Port {
     }
 }
 
-/// The interfaces of the same hardware, or the one that a software device was put upon.
+/// The interfaces of the same hardware, or the interface of a software device.
 fn siblings(system: &System, device: &Path, port: &str) -> Vec<String> {
     if let Some(parent) = system.text(device.join("parent")).filter(|name| is_name(name)) {
         return vec![parent];
@@ -136,7 +136,7 @@ fn siblings(system: &System, device: &Path, port: &str) -> Vec<String> {
     system.names(&folder).into_iter().filter(of_port).collect()
 }
 
-/// The interfaces whose hardware's address a GID of iWARP begins with.
+/// The interfaces whose hardware address an iWARP GID begins with.
 fn of_hardware(system: &System, gid: &Ipv6Addr) -> Vec<String> {
     let words: Vec<String> = gid.octets()[..6].iter().map(|byte| format!("{byte:02x}")).collect();
     let address = words.join(":");
@@ -147,7 +147,7 @@ fn of_hardware(system: &System, gid: &Ipv6Addr) -> Vec<String> {
     system.names(class).into_iter().filter(has_it).collect()
 }
 
-/// Whether it can be a name in a folder.
+/// Whether it is a valid file name.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.contains('/') && text != ".."
 }

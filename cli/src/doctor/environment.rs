@@ -1,6 +1,8 @@
-//! The variables of the environment that change what happens.
+//! The environment variables that have an effect.
 
 use std::ffi::OsString;
+
+use dat_core::Compat;
 
 use super::report::{Check, Finding};
 
@@ -19,29 +21,34 @@ const fn number(name: &'static str, default: &'static str, meaning: &'static str
     Variable { name, default, meaning, is_number: true }
 }
 
-const VARIABLES: [Variable; 7] = [
+const VARIABLES: [Variable; 8] = [
     text(
         "DAT_OVERRIDE",
         "/etc/dat.conf and /etc/dat.conf.d/*.conf",
-        "the one configuration file to read",
+        "the only configuration file to read",
+    ),
+    text(
+        Compat::VARIABLE,
+        "strict",
+        "ofa: the C libraries relax rules that OpenFabrics libraries do not enforce (docs/moving.md)",
     ),
     number(
         "DAT_DBG_TYPE",
         "0",
-        "the sum of what the C libraries print: 0x1 errors, 0x4 configuration, 0x8 providers, \
-         0x10 provider calls, 0x20 program calls",
+        "what the C libraries print, as a sum: 0x1 errors, 0x4 configuration, 0x8 providers, 0x10 \
+         provider calls, 0x20 program calls",
     ),
-    number("DAT_DBG_DEST", "0x1", "the sum of where they print it: 0x1 stdout, 0x2 syslog"),
-    text("LD_LIBRARY_PATH", "unset", "the folders where the loader looks first"),
-    text("RDMAV_FORK_SAFE", "unset", "set: rdma-core keeps registered memory out of fork()"),
+    number("DAT_DBG_DEST", "0x1", "where the C libraries print, as a sum: 0x1 stdout, 0x2 syslog"),
+    text("LD_LIBRARY_PATH", "unset", "the directories that the loader searches first"),
+    text("RDMAV_FORK_SAFE", "unset", "if set: rdma-core protects registered memory across fork()"),
     text("IBV_FORK_SAFE", "unset", "the same"),
-    text("NO_COLOR", "unset", "set: no colour on a terminal"),
+    text("NO_COLOR", "unset", "if set: no colours on a terminal"),
 ];
 
-/// What is read only by the library of another project.
+/// Variables that only libdapl reads.
 const OTHERS: [&str; 3] = ["DAPL_DBG_TYPE", "DAPL_DBG_DEST", "DAPL_DBG_LEVEL"];
 
-/// Shows what each is set to.
+/// Reports the value of each variable.
 pub(super) fn check() -> Check {
     let value = |name: &str| std::env::var_os(name);
     let mut findings: Vec<Finding> =
@@ -50,11 +57,11 @@ pub(super) fn check() -> Check {
         let Some(value) = value(name) else { continue };
         let value = value.to_string_lossy().into_owned();
         findings.push(
-            Finding::note(name, format!("{value:?}: only libdapl, of another project, reads it"))
-                .advise("DAT_DBG_TYPE makes the C libraries print")
+            Finding::note(name, format!("{value:?}: read only by libdapl, another project"))
+                .advise("use DAT_DBG_TYPE to make the C libraries print")
                 .fact("value", value)
                 .fact("default", "unset")
-                .fact("meaning", "read by libdapl only"),
+                .fact("meaning", "read only by libdapl"),
         );
     }
     Check { key: "environment", title: "Environment", findings }
@@ -67,15 +74,30 @@ fn judge(variable: &Variable, value: Option<OsString>) -> Finding {
         None if default == "unset" => Finding::ok(name, format!("unset; {meaning}")),
         None => Finding::ok(name, format!("unset, so {default}; {meaning}")),
         Some(value) if variable.is_number && !is_number(value) => {
-            Finding::note(name, format!("{value:?} is no number; {meaning}"))
-                .advise(format!("give it a number, such as {name}=0x1, or unset it"))
+            Finding::note(name, format!("{value:?} is not a number; {meaning}"))
+                .advise(format!("set it to a number, such as {name}=0x1, or unset it"))
+        }
+        Some(value) if name == Compat::VARIABLE && !is_mode(value) => {
+            let words: Vec<&str> = Compat::WORDS.iter().map(|(word, _)| *word).collect();
+            Finding::problem(
+                name,
+                format!(
+                    "{value:?} is not a valid mode; the C libraries will refuse to open adapters"
+                ),
+            )
+            .advise(format!("set it to one of {}, or unset it", words.join(", ")))
         }
         Some(value) => Finding::ok(name, format!("{value:?}; {meaning}")),
     };
     finding.fact("value", value).fact("default", default).fact("meaning", meaning)
 }
 
-/// Whether C reads all of it as a number: decimal, octal or hexadecimal.
+/// Whether the C libraries know the mode; an empty value counts as unset.
+fn is_mode(word: &str) -> bool {
+    word.is_empty() || Compat::from_word(word).is_some()
+}
+
+/// Whether strtoul(3) accepts the whole text: decimal, octal or hexadecimal.
 fn is_number(text: &str) -> bool {
     let digits = text.trim();
     let hexadecimal = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));

@@ -1,4 +1,4 @@
-//! What a shared object says of itself, read without loading it: no code of it runs.
+//! The headers of a shared object, read without loading it, so that none of its code runs.
 
 use std::env::consts::ARCH;
 
@@ -9,21 +9,21 @@ use object::{Architecture, Endianness, FileKind, Object, ObjectSymbol};
 /// A shared object.
 #[derive(Debug)]
 pub(super) struct Image {
-    /// The other objects that it can't be loaded without.
+    /// The libraries that it depends on.
     pub(super) needed: Vec<String>,
     symbols: Vec<String>,
     architecture: Architecture,
 }
 
 impl Image {
-    /// Reads the bytes of a file; fails with what is wrong with them.
+    /// Parses a file; fails with the reason.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let image = match FileKind::parse(bytes) {
             Ok(FileKind::Elf64) => read::<FileHeader64<Endianness>>(bytes),
             Ok(FileKind::Elf32) => read::<FileHeader32<Endianness>>(bytes),
-            _ => return Err("it is no ELF file".to_owned()),
+            _ => return Err("not an ELF file".to_owned()),
         };
-        image.map_err(|error| format!("it is damaged: {error}"))
+        image.map_err(|error| format!("damaged: {error}"))
     }
 
     /// Whether a program for this processor can load it.
@@ -36,7 +36,7 @@ impl Image {
             "riscv64" => Architecture::Riscv64,
             "powerpc64" => Architecture::PowerPc64,
             "s390x" => Architecture::S390x,
-            // Nothing is known that could speak against it.
+            // The processor of this program is not known to the check.
             _ => return true,
         };
         self.architecture == own

@@ -9,12 +9,12 @@ use super::system::System;
 
 const CLASS: &str = "/sys/class/net";
 
-/// Which interface has which addresses.
+/// The addresses by interface.
 #[derive(Debug)]
 pub(super) struct Interfaces(Vec<(String, IpAddr)>);
 
 impl Interfaces {
-    /// Asks the kernel, or reads what a copy holds of its answers.
+    /// Queries the kernel, or reads the files of a copied system.
     pub(super) fn read(system: &System) -> Self {
         if system.is_copy() { Self(copied(system)) } else { Self(live()) }
     }
@@ -25,12 +25,12 @@ impl Interfaces {
     }
 }
 
-/// What the kernel says of an interface: `up`, `down`, `unknown` and so on.
+/// The kernel's state of an interface: `up`, `down`, `unknown` and so on.
 pub(super) fn state(system: &System, name: &str) -> Option<String> {
     system.text(Path::new(CLASS).join(name).join("operstate"))
 }
 
-/// Whether there is an interface of that name.
+/// Whether an interface with that name exists.
 pub(super) fn exists(system: &System, name: &str) -> bool {
     !name.is_empty() && !name.contains('/') && system.has(Path::new(CLASS).join(name))
 }
@@ -53,15 +53,15 @@ fn copied(system: &System) -> Vec<(String, IpAddr)> {
     found
 }
 
-/// An address in 32 digits, four columns of other things, and the interface.
+/// A line with an address in 32 digits, four other columns, and the interface.
 fn v6(line: &str) -> Option<(String, IpAddr)> {
     let mut fields = line.split_whitespace();
     let address = u128::from_str_radix(fields.next()?, 16).ok()?;
     Some((fields.nth(4)?.to_owned(), IpAddr::V6(Ipv6Addr::from(address))))
 }
 
-/// The trie has the addresses of this machine without their interfaces, and the routes have
-/// networks with theirs. Interfaces of one network can't be told apart: each gets the address.
+/// The trie lists the addresses of this machine without interfaces, and the routes list
+/// networks with interfaces. An address is assigned to every interface of its network.
 fn v4(trie: &str, routes: &str) -> Vec<(String, IpAddr)> {
     let routes: Vec<Route> = routes.lines().filter_map(Route::parse).collect();
     let mut found = Vec::new();
@@ -78,13 +78,13 @@ fn v4(trie: &str, routes: &str) -> Vec<(String, IpAddr)> {
             }
         }
     }
-    // Each address is in two tables of the trie.
+    // The trie contains each address in two tables.
     found.sort();
     found.dedup();
     found
 }
 
-/// A route to a network that an interface is in.
+/// A route to a directly connected network.
 struct Route {
     interface: String,
     network: u32,
@@ -94,7 +94,7 @@ struct Route {
 impl Route {
     fn parse(line: &str) -> Option<Self> {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        // Words in network order, printed as numbers of this machine.
+        // 32-bit words in network order, printed as native integers.
         let word = |at: usize| u32::from_str_radix(fields.get(at)?, 16).ok().map(u32::from_be);
         let (network, gateway, mask) = (word(1)?, word(2)?, word(7)?);
         (gateway == 0 && mask != 0).then(|| Self { interface: fields[0].to_owned(), network, mask })

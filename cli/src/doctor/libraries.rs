@@ -4,10 +4,10 @@ use super::loader::{Loader, Object};
 use super::machine::Machine;
 use super::report::{Check, Finding};
 
-/// What only this project's library has: the detail of an error.
+/// A symbol that only this project's library has.
 const OWN_SYMBOL: &str = "dat_error_detail";
 
-/// Whom a library is for.
+/// The programs that need a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum For {
     Adapters,
@@ -21,7 +21,7 @@ const LIBRARIES: [(&str, For); 4] = [
     ("libdat2.so.2", For::Programs),
 ];
 
-/// Looks for each, as the loader would.
+/// Checks each library, as the loader would find it.
 pub(super) fn check(machine: &Machine, loader: &Loader<'_>) -> Check {
     let finding = |&(name, purpose): &(&str, For)| match loader.find(name) {
         Ok(object) => found(loader, name, purpose, &object),
@@ -38,12 +38,12 @@ fn found(loader: &Loader<'_>, name: &str, purpose: For, object: &Object) -> Find
     let mut words = vec![path.clone()];
     words.extend(version.as_ref().map(|version| format!("version {version}")));
     let own = (purpose == For::Programs).then(|| object.image.defines(OWN_SYMBOL));
-    words.extend(own.map(|own| if own { "ours" } else { "of another project" }.to_owned()));
+    words.extend(own.map(|own| if own { "ours" } else { "from another project" }.to_owned()));
     let missing = loader.missing(name, object);
     let finding = if missing.is_empty() {
         Finding::ok(name, words.join(", "))
     } else {
-        words.push(format!("which can't be loaded without {}", list(&missing)));
+        words.push(format!("which cannot be loaded without {}", list(&missing)));
         Finding::problem(name, words.join(", "))
             .advise("install the packages with these libraries, then as root: ldconfig")
     };
@@ -57,10 +57,10 @@ fn found(loader: &Loader<'_>, name: &str, purpose: For, object: &Object) -> Find
 fn absent(machine: &Machine, name: &str, purpose: For, reason: &str) -> Finding {
     let finding = match purpose {
         For::Programs => {
-            Finding::note(name, format!("{reason}; only programs in C need it")).fact("ours", ())
+            Finding::note(name, format!("{reason}; only C programs need it")).fact("ours", ())
         }
         For::Adapters if machine.has_devices() => {
-            Finding::problem(name, format!("{reason}: RDMA devices can't be used without it"))
+            Finding::problem(name, format!("{reason}: RDMA devices cannot be used without it"))
                 .advise("install rdma-core (Debian: libibverbs1, librdmacm1, ibverbs-providers)")
         }
         For::Adapters => Finding::note(name, format!("{reason}; only RDMA adapters need it")),
@@ -68,7 +68,7 @@ fn absent(machine: &Machine, name: &str, purpose: For, reason: &str) -> Finding 
     finding.fact("path", ()).fact("version", ())
 }
 
-/// What is missing, in words.
+/// The missing libraries as text.
 pub(super) fn list(missing: &[(String, String)]) -> String {
     let word = |(name, by): &(String, String)| format!("{name} (needed by {by})");
     missing.iter().map(word).collect::<Vec<_>>().join(", ")

@@ -1,7 +1,7 @@
-//! Which file the loader takes for the name of a shared object.
+//! The file that the loader finds for a shared object.
 //!
-//! As for a program that has no search path of its own: the folders of `LD_LIBRARY_PATH`, the
-//! cache, the folders of the system.
+//! It searches as for a program without its own search path: `LD_LIBRARY_PATH`, the
+//! cache, the system directories.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,10 +14,10 @@ use super::cache;
 use super::image::Image;
 use super::system::System;
 
-/// No shared object of interest is longer.
+/// The maximum length of a shared object that is read.
 const MAX_OBJECT: u64 = 256 << 20;
 const MAX_CACHE: u64 = 16 << 20;
-/// More objects than anything needs.
+/// The maximum number of dependencies that are followed.
 const MAX_NEEDED: usize = 512;
 
 /// The loader of a system.
@@ -31,9 +31,9 @@ pub(super) struct Loader<'a> {
 
 /// A shared object that was found.
 pub(super) struct Object {
-    /// Where the loader finds it.
+    /// The path where the loader finds it.
     pub(super) path: PathBuf,
-    /// The file behind all links.
+    /// The file that the path resolves to.
     pub(super) file: PathBuf,
     pub(super) image: Rc<Image>,
 }
@@ -61,7 +61,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// The object that is loaded for a name or a path; fails with the reason.
+    /// Finds the object for a name or a path; fails with the reason.
     pub(super) fn find(&self, name: &str) -> Result<Object, String> {
         if name.contains('/') {
             return self.open(Path::new(name));
@@ -80,10 +80,10 @@ impl<'a> Loader<'a> {
                 Err(reason) => refused = refused.or(Some(reason)),
             }
         }
-        Err(refused.unwrap_or_else(|| "the loader finds no file of that name".to_owned()))
+        Err(refused.unwrap_or_else(|| "the loader does not find a file with that name".to_owned()))
     }
 
-    /// What an object needs that can't be found, each with who needs it.
+    /// The missing dependencies of an object, each with the object that needs it.
     pub(super) fn missing(&self, name: &str, object: &Object) -> Vec<(String, String)> {
         let mut missing = Vec::new();
         let mut seen = BTreeSet::new();
@@ -111,12 +111,12 @@ impl<'a> Loader<'a> {
             let bytes = self.system.bytes(&file, MAX_OBJECT).map_err(|error| error.to_string());
             Image::parse(&bytes?).map(Rc::new)
         });
-        let reason = |reason: &str| format!("{} can't be loaded: {reason}", path.display());
+        let reason = |reason: &str| format!("cannot load {}: {reason}", path.display());
         match image {
             Ok(image) if image.fits() => {
                 Ok(Object { path: path.to_owned(), file, image: Rc::clone(image) })
             }
-            Ok(_) => Err(reason("it is for another processor")),
+            Ok(_) => Err(reason("built for another processor architecture")),
             Err(error) => Err(reason(error)),
         }
     }

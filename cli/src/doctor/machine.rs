@@ -1,4 +1,4 @@
-//! What more than one check asks for.
+//! Facts that several checks use.
 
 use super::container::Container;
 use super::device::Device;
@@ -6,7 +6,7 @@ use super::interface::Interfaces;
 use super::system::System;
 use super::user::User;
 
-/// The system with what was read of it once.
+/// The system with cached reads.
 #[derive(Debug)]
 pub(super) struct Machine {
     pub(super) system: System,
@@ -28,7 +28,7 @@ impl Machine {
         }
     }
 
-    /// Whether there is something that needs more than this program.
+    /// Whether there is an RDMA device.
     pub(super) fn has_devices(&self) -> bool {
         !self.devices.is_empty()
     }

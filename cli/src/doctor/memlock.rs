@@ -1,4 +1,4 @@
-//! How much memory may be locked: registered memory is.
+//! The limit of locked memory, which registered memory counts against.
 
 use super::container;
 use super::machine::Machine;
@@ -6,13 +6,13 @@ use super::report::{Check, Finding};
 use super::user::User;
 use crate::units;
 
-/// Below this a few connections with their queues and buffers use it up.
+/// Below this limit, a few connections with their queues and buffers exceed it.
 const LITTLE: u64 = 64 << 20;
 
-/// A limit of bytes; none where there is no limit.
+/// A limit in bytes; `None` means unlimited.
 type Limit = Option<u64>;
 
-/// Looks at the limits of this process.
+/// Checks the limits of this process.
 pub(super) fn check(machine: &Machine) -> Check {
     let limits = machine.system.text("/proc/self/limits");
     let finding = match limits.as_deref().and_then(parse) {
@@ -20,11 +20,11 @@ pub(super) fn check(machine: &Machine) -> Check {
             .fact("known", true)
             .fact("soft_bytes", soft)
             .fact("hard_bytes", hard),
-        None => Finding::note("memlock", "the limit can't be read from /proc/self/limits")
+        None => Finding::note("memlock", "cannot read the limit from /proc/self/limits")
             .advise("ulimit -l shows it in KiB")
             .fact("known", false),
     };
-    Check { key: "memlock", title: "Memory that may be locked", findings: vec![finding] }
+    Check { key: "memlock", title: "Locked memory limit", findings: vec![finding] }
 }
 
 fn judge(machine: &Machine, soft: Limit, hard: Limit) -> Finding {
@@ -36,16 +36,16 @@ fn judge(machine: &Machine, soft: Limit, hard: Limit) -> Finding {
     };
     let Some(bytes) = soft else { return Finding::ok("memlock", found) };
     if machine.user.as_ref().is_some_and(User::locks_freely) {
-        let found = format!("{found}, which does not hold for this user (CAP_IPC_LOCK)");
+        let found = format!("{found}, but this user is exempt (CAP_IPC_LOCK)");
         return Finding::ok("memlock", found);
     }
     if !machine.has_devices() {
         return Finding::ok("memlock", format!("{found}; only RDMA adapters need more"));
     }
     let finding = if bytes < LITTLE {
-        Finding::problem("memlock", format!("{found}: registering memory will soon fail"))
+        Finding::problem("memlock", format!("{found}: too little to register much memory"))
     } else {
-        Finding::note("memlock", format!("{found}: no more memory than that can be registered"))
+        Finding::note("memlock", format!("{found}: this limits how much memory can be registered"))
     };
     let finding = match hard {
         None => finding.advise("for this shell: ulimit -l unlimited"),
@@ -62,7 +62,7 @@ fn judge(machine: &Machine, soft: Limit, hard: Limit) -> Finding {
             "for logins: the line \"* - memlock unlimited\" in /etc/security/limits.d/rdma.conf, \
              then log in again",
         )
-        .advise("for a service of systemd: LimitMEMLOCK=infinity in its unit")
+        .advise("for a systemd service: LimitMEMLOCK=infinity in its unit")
         .advise(container::LIMIT)
 }
 

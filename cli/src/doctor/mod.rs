@@ -1,7 +1,7 @@
-//! `dat doctor`: is this machine fit for use, and if not, what to do about it.
+//! `dat doctor`: checks whether this machine is ready for RDMA, and suggests fixes.
 //!
-//! A check a file. Checks only look: they load no library and change nothing; what is built in
-//! is tried, and adapters are opened and closed.
+//! One file per check. Checks load no library and change nothing. The built-in adapter is
+//! tested, and adapters are opened and closed.
 
 mod cache;
 mod configuration;
@@ -21,6 +21,7 @@ mod ports;
 mod report;
 mod system;
 mod user;
+mod verbs;
 
 use std::path::PathBuf;
 
@@ -31,7 +32,7 @@ use machine::Machine;
 use report::Report;
 use system::System;
 
-/// Checks all that RDMA needs of this machine, and says what to do about what is wrong.
+/// Checks everything that RDMA requires of this machine, and suggests a fix for each problem.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 Examples:
@@ -39,17 +40,17 @@ Examples:
   dat doctor --json
   dat doctor --root /mnt/node7
 
-A problem is what keeps something from working that is there or that is configured. A note
-is no failure: a machine without RDMA devices is fit for use. Nothing is changed, nothing is
-sent to a network, and root is not needed.
+A problem prevents something that is present or configured from working. A note is not a
+failure: a machine without RDMA devices is ready for use. The command changes nothing, sends
+nothing to a network and does not need root.
 
 {EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// Looks at the system that was copied to a folder, or that is mounted there; the
-    /// environment is that of this shell, and its files are looked for in the copy
+    /// Checks a system that is copied to or mounted on a directory; the environment variables
+    /// are those of this shell, and the files that they name are looked up in the copy
     #[arg(long, value_name = "DIR", value_parser = folder)]
     root: Option<PathBuf>,
-    /// Prints JSON; docs/doctor.md has its keys
+    /// Prints JSON; see docs/doctor.md for the keys
     #[arg(long)]
     json: bool,
 }
@@ -57,12 +58,12 @@ pub(crate) struct Args {
 fn folder(text: &str) -> Result<PathBuf, String> {
     match std::fs::metadata(text) {
         Ok(metadata) if metadata.is_dir() => Ok(text.into()),
-        Ok(_) => Err("it is no folder".to_owned()),
+        Ok(_) => Err("not a directory".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }
 
-/// Does what the command is for.
+/// Runs the command.
 pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
     let system = args.root.as_deref().map_or_else(System::here, System::below);
     let machine = Machine::read(system);
@@ -90,6 +91,7 @@ fn examine(machine: &Machine, output: &mut Output) -> Report {
             ports::check(machine),
             memlock::check(machine),
             libraries::check(machine, &loader),
+            verbs::check(machine),
             environment::check(),
             configuration::check(machine, &loader, &configuration, &entries, overriding.as_deref()),
             names::check(machine, &registry, &entries),

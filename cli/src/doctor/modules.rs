@@ -4,7 +4,7 @@ use super::machine::Machine;
 use super::report::{Check, Finding};
 use super::system::System;
 
-/// Each module, and what is there only where the kernel has it.
+/// Each module, with a path that exists only if it is loaded.
 const MODULES: [(&str, &str); 4] = [
     ("ib_core", "/sys/class/infiniband"),
     ("ib_uverbs", "/sys/class/infiniband_verbs"),
@@ -12,20 +12,20 @@ const MODULES: [(&str, &str); 4] = [
     ("rdma_ucm", "/sys/class/misc/rdma_cm"),
 ];
 
-/// How a module stands.
+/// The state of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Loaded,
     BuiltIn,
-    /// Not loaded, but the kernel's folder of modules has it.
+    /// Not loaded, but in the kernel's module directory.
     Available,
-    /// Neither here nor there.
+    /// Neither loaded nor available.
     Missing,
-    /// Not loaded, and there is no folder of modules to look into.
+    /// Not loaded, and there is no module directory.
     Unknown,
 }
 
-/// Looks for each.
+/// Checks each module.
 pub(super) fn check(machine: &Machine) -> Check {
     let folder = Folder::read(&machine.system);
     let finding = |&(name, sign): &(&str, &str)| {
@@ -53,7 +53,7 @@ fn judge(machine: &Machine, name: &str, state: State) -> Finding {
         _ if !machine.has_devices() => {
             Finding::note(name, "not loaded; only RDMA adapters need it")
         }
-        _ => Finding::problem(name, "not loaded: RDMA devices can't be used without it"),
+        _ => Finding::problem(name, "not loaded: RDMA devices cannot be used without it"),
     };
     let load = format!("as root: modprobe {name}");
     let finding = match state {
@@ -62,8 +62,8 @@ fn judge(machine: &Machine, name: &str, state: State) -> Finding {
         _ if machine.container.is_some() => finding.advise(format!("on the host, {load}")),
         State::Available | State::Unknown => finding.advise(load),
         State::Missing => finding.advise(
-            "this kernel comes without it: install the package with its other modules, or a \
-             kernel that has CONFIG_INFINIBAND",
+            "this kernel does not have it: install the package with its extra modules, or a \
+             kernel with CONFIG_INFINIBAND",
         ),
     };
     finding.fact("state", word)
@@ -71,7 +71,7 @@ fn judge(machine: &Machine, name: &str, state: State) -> Finding {
 
 fn state(system: &System, folder: &Folder, name: &str, sign: &str) -> State {
     let module = format!("/sys/module/{name}");
-    // What is built in has no state of loading.
+    // Built-in modules have no load state.
     if system.has(format!("{module}/initstate")) {
         return State::Loaded;
     }
@@ -81,7 +81,7 @@ fn state(system: &System, folder: &Folder, name: &str, sign: &str) -> State {
     folder.state(name)
 }
 
-/// The modules that belong to the running kernel.
+/// The modules of the running kernel.
 struct Folder {
     builtin: String,
     loadable: Option<String>,
@@ -110,7 +110,7 @@ impl Folder {
     }
 }
 
-/// Whether a line begins with the path of that module, compressed or not.
+/// Whether a line begins with the path of the module, compressed or not.
 fn is_module(line: &str, name: &str) -> bool {
     let path = line.split(':').next().unwrap_or_default();
     let file = path.rsplit('/').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The names that can be opened now, and whether what is built in works.
+//! The adapter names, and the self-test of the built-in adapter.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use dat_core::registry::{Configuration, Entry, Fate, Origin};
 
 use super::machine::Machine;
 use super::report::{Check, Finding};
-use crate::fault::Fault;
+use crate::error::CliError;
 use crate::output::Output;
 use crate::{ping, providers};
 
-/// How long any step of the self-test may take.
+/// The timeout of each step of the self-test.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Opens each name.
@@ -20,38 +20,43 @@ pub(super) fn check(machine: &Machine, registry: &Registry, entries: &[Entry]) -
     for entry in entries {
         let built_in = entry.library == providers::BUILT_IN;
         let found_here = matches!(entry.origin, Origin::Discovered);
-        // What this machine has is no part of a copied system.
+        // The devices of this machine do not belong to a copied system.
         if machine.system.is_copy() && found_here && !built_in {
             continue;
         }
         let finding = match &entry.fate {
-            Fate::Usable if machine.system.is_copy() && !built_in => {
-                Finding::ok(&entry.name, format!("{}; not tried: this is a copy", describe(entry)))
-                    .fact("opened", ())
-            }
+            Fate::Usable if machine.system.is_copy() && !built_in => Finding::ok(
+                &entry.name,
+                format!(
+                    "{}; not tried: this is a copy of a \
+                     system",
+                    describe(entry)
+                ),
+            )
+            .fact("opened", ()),
             Fate::Usable => open(registry, entry),
-            // The line or the port that is to blame was told of already.
+            // The check of the line or the port has already reported the problem.
             Fate::Unusable(reason) if found_here => {
-                let fault = Fault::from(reason.clone());
-                Finding::note(&entry.name, fault.reason).advise(fault.advice).fact("opened", false)
+                let error = CliError::from(reason.clone());
+                Finding::note(&entry.name, error.reason).advise(error.advice).fact("opened", false)
             }
             Fate::Unusable(_) | Fate::Shadowed(_) => continue,
         };
         findings.push(finding.fact("name", &entry.name).fact("provider", &entry.library));
     }
-    Check { key: "names", title: "Names to open adapters by", findings }
+    Check { key: "names", title: "Adapter names", findings }
 }
 
 fn open(registry: &Registry, entry: &Entry) -> Finding {
     match registry.open(&entry.name) {
         Ok(_) => Finding::ok(&entry.name, describe(entry)).fact("opened", true),
         Err(error) => {
-            let fault = Fault::from(error);
-            let found = format!("can't be opened: {}", fault.reason);
+            let error = CliError::from(error);
+            let found = format!("cannot be opened: {}", error.reason);
             Finding::problem(&entry.name, found)
-                .advise(fault.advice.clone())
+                .advise(error.advice.clone())
                 .fact("opened", false)
-                .fact("error", fault)
+                .fact("error", error)
         }
     }
 }
@@ -63,17 +68,17 @@ fn describe(entry: &Entry) -> String {
     words.join(", ")
 }
 
-/// Tries every step of `dat ping` on what is built in, without any configuration.
+/// Runs the steps of `dat ping` on the built-in adapter, without a configuration.
 pub(super) fn self_test(output: &mut Output) -> Check {
     let name = providers::BUILT_IN;
     let registry = providers::registry_of(Configuration::empty());
     let outcome = ping::try_quietly(registry, name, PATIENCE, output);
     let finding = match outcome.failure {
         None => Finding::ok(name, format!("{} steps of dat ping passed", outcome.passed)),
-        Some((step, fault)) => {
-            let finding = Finding::problem(name, format!("{step} failed: {}", fault.reason))
-                .advise(fault.advice.clone());
-            finding.fact("step", step).fact("error", fault)
+        Some((step, error)) => {
+            let finding = Finding::problem(name, format!("{step} failed: {}", error.reason))
+                .advise(error.advice.clone());
+            finding.fact("step", step).fact("error", error)
         }
     };
     let finding = finding.fact("name", name).fact("steps_passed", outcome.passed);

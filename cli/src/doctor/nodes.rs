@@ -1,4 +1,4 @@
-//! The nodes in `/dev/infiniband` that programs open.
+//! The device nodes in `/dev/infiniband`.
 
 use std::fs::File;
 use std::io;
@@ -12,17 +12,21 @@ use super::user::group_name;
 
 const FOLDER: &str = "/dev/infiniband";
 
-/// Looks for the connection manager and every device, and whether this user may open them.
+/// Checks that this user may open the nodes of the connection manager and every device.
 pub(super) fn check(machine: &Machine) -> Check {
     let mut findings = Vec::new();
     if machine.has_devices() {
-        findings.push(node(machine, "rdma_cm", "connections can't be made"));
+        findings.push(node(machine, "rdma_cm", "connections cannot be established"));
     }
     for device in &machine.devices {
         findings.push(match &device.uverbs {
-            Some(name) => node(machine, name, &format!("{} can't be used", device.name)),
-            None => Finding::problem(&device.name, "the kernel made no node for this device")
-                .advise("as root: modprobe ib_uverbs"),
+            Some(name) => node(machine, name, &format!("{} cannot be used", device.name)),
+            None => Finding::problem(
+                &device.name,
+                "the kernel has not created a node for this \
+                 device",
+            )
+            .advise("as root: modprobe ib_uverbs"),
         });
     }
     if findings.is_empty() {
@@ -43,25 +47,25 @@ fn node(machine: &Machine, name: &str, otherwise: &str) -> Finding {
                 (None, "rdma_cm") => "as root: modprobe rdma_ucm",
                 (None, _) => "as root: modprobe ib_uverbs, then udevadm trigger",
             };
-            let found = format!("not there: {otherwise}");
+            let found = format!("missing: {otherwise}");
             return Finding::problem(subject, found).advise(cure).fact("exists", false);
         }
         Err(error) => {
-            let found = format!("can't be looked at ({error}): {otherwise}");
+            let found = format!("cannot stat ({error}): {otherwise}");
             return Finding::problem(subject, found).advise("make /dev/infiniband readable");
         }
     };
     let group = group_name(&machine.system, metadata.gid());
     let mode = metadata.mode() & 0o7777;
-    // Where it can't be told who asks, the mode forbids nothing.
+    // If the user is unknown, the mode is not taken as a reason.
     let by_mode = machine.user.as_ref().is_some_and(|user| !user.may_use(&metadata));
     let refused = if machine.system.is_copy() {
         by_mode.then(|| io::Error::from(io::ErrorKind::PermissionDenied))
     } else if metadata.file_type().is_char_device() {
-        // Only trying shows what access lists and the device rules of containers allow.
+        // Only an open shows what ACLs and the device rules of containers allow.
         File::options().read(true).write(true).open(&path).err()
     } else {
-        Some(io::Error::other("it is no device"))
+        Some(io::Error::other("not a character device"))
     };
     let finding = match refused {
         None => Finding::ok(subject, "this user may open it"),
@@ -71,25 +75,25 @@ fn node(machine: &Machine, name: &str, otherwise: &str) -> Finding {
             let cure = forbidden(by_mode, mode, &group, machine.container.is_some());
             Finding::problem(subject, found).advise(cure)
         }
-        Some(error) => Finding::problem(subject, format!("can't be opened ({error}): {otherwise}"))
-            .advise("see what the kernel says of it: dmesg"),
+        Some(error) => Finding::problem(subject, format!("cannot open ({error}): {otherwise}"))
+            .advise("check the kernel log: dmesg"),
     };
     finding.fact("exists", true).fact("mode", format!("{mode:04o}")).fact("group", group)
 }
 
-/// What gives a user the right to open a node: by its mode, or by what else may forbid it.
+/// The advice for a node that the user may not open, because of its mode or other rules.
 fn forbidden(by_mode: bool, mode: u32, group: &str, contained: bool) -> String {
     if by_mode && mode & 0o060 == 0o060 && group != "root" {
         format!("as root: usermod -aG {group} USER, then log in again")
     } else if by_mode {
-        "it should have mode 0666: the udev rules of rdma-core see to it; reinstall rdma-core, or \
-         as root: chmod 0666 /dev/infiniband/uverbs* /dev/infiniband/rdma_cm"
+        "it should have mode 0666, which rdma-core's udev rules set: reinstall rdma-core, or as \
+         root: chmod 0666 /dev/infiniband/uverbs* /dev/infiniband/rdma_cm"
             .to_owned()
     } else if contained {
         container::NODES.to_owned()
     } else {
-        "its mode allows it, so an access list or a security module does not: getfacl, and the \
-         kernel's log (dmesg)"
+        "its mode allows it, so an ACL or a security module forbids it: see getfacl and the \
+         kernel log (dmesg)"
             .to_owned()
     }
 }
@@ -106,7 +110,7 @@ mod tests {
             (true, 0o660, "root", false, "chmod 0666"),
             (true, 0o600, "rdma", false, "chmod 0666"),
             (false, 0o666, "root", true, "--device"),
-            (false, 0o666, "root", false, "access list"),
+            (false, 0o666, "root", false, "an ACL"),
         ] {
             let advice = forbidden(by_mode, mode, group, contained);
             assert!(advice.contains(cure), "{cure}: {advice}");

@@ -1,5 +1,5 @@
-//! The ports of RDMA devices: is the link up, and do they have the addresses that connections
-//! are made by.
+//! The ports of RDMA devices: whether the link is up, and whether they have the addresses that
+//! connections need.
 
 use std::net::IpAddr;
 
@@ -8,14 +8,14 @@ use super::interface;
 use super::machine::Machine;
 use super::report::{Check, Finding, plural};
 
-/// Looks at the link, the GIDs and the address of each.
+/// Checks the link, the GIDs and the address of each port.
 pub(super) fn check(machine: &Machine) -> Check {
     let mut findings = Vec::new();
     for device in &machine.devices {
         if device.ports.is_empty() {
             findings.push(
-                Finding::problem(&device.name, "the kernel shows no port of this device")
-                    .advise("see what its driver says: dmesg"),
+                Finding::problem(&device.name, "the kernel shows no ports of this device")
+                    .advise("check the driver's messages: dmesg"),
             );
         }
         for port in &device.ports {
@@ -24,20 +24,17 @@ pub(super) fn check(machine: &Machine) -> Check {
     }
     if findings.is_empty() {
         findings.push(
-            Finding::note(
-                "ports",
-                "no RDMA device: adapters inside this machine work all the same",
-            )
-            .advise(
-                "if there should be one: load its driver, or put soft-RoCE upon a network \
-                     interface, as root: rdma link add rxe0 type rxe netdev eth0",
-            ),
+            Finding::note("ports", "no RDMA device; the loopback adapter does not need one")
+                .advise(
+                    "if there should be one: load its driver, or create a soft-RoCE device on a \
+                 network interface, as root: rdma link add rxe0 type rxe netdev eth0",
+                ),
         );
     }
     Check { key: "ports", title: "RDMA ports", findings }
 }
 
-/// A port where it is.
+/// A port with its device.
 struct View<'a> {
     machine: &'a Machine,
     device: &'a Device,
@@ -64,7 +61,7 @@ impl View<'_> {
     fn link(&self) -> Finding {
         let port = self.port;
         let mut words = vec![port.state.as_deref().unwrap_or("state unknown")];
-        // The physical state only says more where the port is not in use.
+        // The physical state is relevant only if the port is not active.
         let physical = port.physical.as_deref().filter(|_| !port.is_active());
         words.extend(physical);
         words.extend(if port.is_iwarp { Some("iWARP") } else { port.link_layer.as_deref() });
@@ -83,29 +80,29 @@ impl View<'_> {
             .fact("rate", &port.rate)
     }
 
-    /// What brings the link up.
+    /// The advice for a link that is down.
     fn cure(&self) -> String {
         let port = self.port;
         if let Some(name) = port.interfaces.iter().find(|name| self.is_down(name)) {
             return up(name);
         }
         match (port.state.as_deref(), port.physical.as_deref()) {
-            (None, _) => "the kernel does not tell its state: see dmesg".to_owned(),
+            (None, _) => "the kernel does not report its state: check dmesg".to_owned(),
             (Some("INIT" | "ARMED"), _) => {
-                "the cable is in, but no subnet manager has set the port up: start one (opensm) \
-                 on a host or in a switch of this fabric"
+                "the cable is connected, but no subnet manager has configured the port: start one \
+                 (opensm) on a host or switch of this fabric"
                     .to_owned()
             }
             (_, Some("Polling")) => {
-                "no one answers at the other end: check the cable and the port it leads to"
+                "the other end does not respond: check the cable and the port it is connected to"
                     .to_owned()
             }
             (_, Some("Disabled")) => {
-                "the port is switched off: switch it on, for instance with ibportstate or \
-                 mlxconfig, or bring its network interface up"
+                "the port is disabled: enable it, for example with ibportstate or mlxconfig, or \
+                 bring up its network interface"
                     .to_owned()
             }
-            _ => "check the cable and the other end; the kernel may know more: dmesg".to_owned(),
+            _ => "check the cable and the other end, and the kernel log: dmesg".to_owned(),
         }
     }
 
@@ -117,11 +114,11 @@ impl View<'_> {
         let gids = &self.port.gids;
         let subject = format!("{} GIDs", self.name());
         let finding = match gids.as_slice() {
-            [] => Finding::problem(subject, "none: the port has no address on its fabric").advise(
+            [] => Finding::problem(subject, "none: the port has no address on the fabric").advise(
                 if self.port.is_ethernet() {
-                    "GIDs come from its network interface: bring that up and give it an address"
+                    "GIDs come from its network interface: bring it up and assign an address"
                 } else {
-                    "the subnet manager gives it: start one (opensm) in this fabric"
+                    "the subnet manager assigns it: start one (opensm) in this fabric"
                 },
             ),
             [gid] => Finding::ok(subject, gid.to_string()),
@@ -150,20 +147,20 @@ impl View<'_> {
             let is = state(name).unwrap_or_default();
             let found = format!("network interface {name} is {is}");
             if !self.port.is_active() {
-                // The link is the problem, and its cure names the interface.
+                // The link is the problem, and its advice names the interface.
                 Finding::note(subject, found)
             } else if is == "down" {
                 Finding::problem(subject, found).advise(up(name))
             } else {
                 Finding::problem(subject, found)
-                    .advise(format!("check the cable of {name}, or the interface below it"))
+                    .advise(format!("check the cable of {name}, or its underlying interface"))
             }
         } else if !routable.is_empty() {
             let shown: Vec<String> = routable.iter().map(ToString::to_string).collect();
             let on = if names.is_empty() { String::new() } else { format!(" on {listed}") };
             Finding::ok(subject, format!("{}{on}", shown.join(", ")))
         } else if names.is_empty() {
-            let found = "no network interface, and connections are made by IP address";
+            let found = "no network interface, but connections need an IP address";
             Finding::problem(subject, found).advise(self.interface_cure())
         } else {
             let only = if near.is_empty() {
@@ -171,7 +168,7 @@ impl View<'_> {
             } else {
                 format!(", only {} link-local one{}", near.len(), plural(near.len()))
             };
-            let found = format!("{listed} has no IP address{only}: connections are made by it");
+            let found = format!("{listed} has no IP address{only}, but connections need one");
             let give = format!(
                 "as root, with an address of your network: ip address add 192.0.2.1/24 dev {}",
                 names[0]
@@ -184,12 +181,12 @@ impl View<'_> {
     fn interface_cure(&self) -> &'static str {
         match (&self.machine.container, self.port.is_ethernet()) {
             (Some(_), _) => {
-                "the interface may be one of the host's: start the container with --network host"
+                "the interface may belong to the host: start the container with --network host"
             }
             (None, true) => "bring up the network interface of this port: ip link",
             (None, false) => {
-                "load IP over InfiniBand, as root: modprobe ib_ipoib, then bring its interface up \
-                 and give it an address"
+                "load IP over InfiniBand, as root: modprobe ib_ipoib, then bring up its interface \
+                 and assign an address"
             }
         }
     }

@@ -1,23 +1,23 @@
-//! What the checks found: verdicts, reasons and what to do, as text and as JSON.
+//! The findings of the checks, as text and as JSON.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::output::{Output, Paint, clean};
 
-/// How it stands with something.
+/// The verdict of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Mark {
     /// As it should be.
     Ok,
-    /// Worth knowing, and no obstacle.
+    /// Worth knowing, but not a failure.
     Note,
-    /// Something won't work.
+    /// Something does not work.
     Problem,
 }
 
-/// One thing that was looked at.
+/// One checked subject.
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
     subject: String,
@@ -53,25 +53,25 @@ impl Finding {
         Self::new(Mark::Problem, subject, found)
     }
 
-    /// Adds something to do about it.
+    /// Adds advice.
     pub(super) fn advise(mut self, advice: impl Into<String>) -> Self {
         self.advice.push(advice.into());
         self
     }
 
-    /// Adds a fact for programs.
+    /// Adds a fact for the JSON output.
     pub(super) fn fact(mut self, key: &str, value: impl Serialize) -> Self {
         self.facts.insert(key.to_owned(), json!(value));
         self
     }
 
-    /// Shows lines of a file.
+    /// Adds lines of a file.
     pub(super) fn excerpt(mut self, text: &str) -> Self {
         self.excerpt.extend(text.lines().map(str::to_owned));
         self
     }
 
-    /// Prints it. Advice that the next one repeats is left to that.
+    /// Prints it, without advice that the next finding repeats.
     fn print(&self, width: usize, next: Option<&[String]>, output: &mut Output) {
         let (paint, word) = match self.verdict {
             Mark::Ok => (Paint::Good, "ok"),
@@ -93,12 +93,12 @@ impl Finding {
     }
 }
 
-/// What was found of one kind.
+/// The findings of one check.
 #[derive(Debug)]
 pub(super) struct Check {
-    /// What programs call it.
+    /// Its key in the JSON output.
     pub(super) key: &'static str,
-    /// What people call it.
+    /// Its title.
     pub(super) title: &'static str,
     pub(super) findings: Vec<Finding>,
 }
@@ -109,7 +109,7 @@ impl Check {
     }
 }
 
-/// How many things stand how.
+/// The number of findings by verdict.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Summary {
     ok: usize,
@@ -124,7 +124,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Whether nothing is in the way.
+    /// Whether there is no problem.
     pub(super) fn is_fit(&self) -> bool {
         self.summary().problems == 0
     }
@@ -135,7 +135,7 @@ impl Report {
         Summary { ok: count(Mark::Ok), notes: count(Mark::Note), problems: count(Mark::Problem) }
     }
 
-    /// The report for programs; docs/doctor.md has its keys.
+    /// The report as JSON; see docs/doctor.md for the keys.
     pub(super) fn json(&self, root: Option<&std::path::Path>) -> Value {
         let check = |check: &Check| {
             json!({
@@ -153,7 +153,7 @@ impl Report {
         })
     }
 
-    /// The report for people.
+    /// Prints the report as text.
     pub(super) fn print(&self, output: &mut Output) {
         let subjects = self.checks.iter().flat_map(|check| &check.findings);
         let width = subjects.map(|finding| clean(&finding.subject).chars().count()).max();
@@ -176,7 +176,7 @@ impl Report {
     }
 }
 
-/// The end of a word for that many.
+/// The plural ending for a count.
 pub(super) fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }

@@ -1,17 +1,17 @@
-//! The system to look at: this machine, or the copy of one below a folder.
+//! The system to check: this machine, or a copy of one in a directory.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-/// No text that is asked for is longer.
+/// The maximum length of a text file.
 const MAX_TEXT: u64 = 1 << 20;
-/// How many links the kernel follows for one path.
+/// The number of symbolic links that the kernel follows in one path.
 const MAX_LINKS: usize = 40;
 
-/// Files by the paths that they have in the system. Links are followed inside it, so that those
-/// of a copy lead to the copy.
+/// Files by their paths in the system. Symbolic links are resolved inside it, so that links
+/// of a copy stay in the copy.
 #[derive(Debug)]
 pub(super) struct System {
     root: PathBuf,
@@ -24,31 +24,31 @@ impl System {
         Self { root: PathBuf::from("/"), copy: false }
     }
 
-    /// The copy of a system below that folder.
+    /// The copy of a system in a directory.
     pub(super) fn below(root: &Path) -> Self {
         Self { root: root.to_owned(), copy: true }
     }
 
-    /// Whether it is a copy, so that nothing of it can be tried.
+    /// Whether it is a copy, of which nothing can be opened.
     pub(super) fn is_copy(&self) -> bool {
         self.copy
     }
 
-    /// The folder that holds the copy.
+    /// The directory of the copy.
     pub(super) fn root(&self) -> Option<&Path> {
         self.copy.then_some(self.root.as_path())
     }
 
-    /// Where a path of the system is for this program.
+    /// The path of a system's file for this program.
     pub(super) fn place(&self, path: impl AsRef<Path>) -> PathBuf {
         self.host(&self.resolve(path.as_ref()))
     }
 
-    /// A path with its links followed as far as they lead. In a copy all paths start at its root.
+    /// A path with its links resolved. In a copy all paths start at its root.
     pub(super) fn resolve(&self, path: &Path) -> PathBuf {
         let mut pending = parts(path);
         if path.is_relative() && !self.copy {
-            // Where this can't be told, nothing can be found from there either.
+            // If the directory is unknown, no file can be found in it either.
             pending.extend(parts(&std::env::current_dir().unwrap_or_default()));
         }
         let mut done = PathBuf::from("/");
@@ -73,38 +73,38 @@ impl System {
         done
     }
 
-    /// What a path is, with its links followed.
+    /// The metadata of a path, with its links resolved.
     pub(super) fn metadata(&self, path: impl AsRef<Path>) -> io::Result<Metadata> {
         fs::symlink_metadata(self.place(path))
     }
 
-    /// Whether something is there.
+    /// Whether the path exists.
     pub(super) fn has(&self, path: impl AsRef<Path>) -> bool {
         self.metadata(path).is_ok()
     }
 
-    /// The bytes of a plain file that is not longer than so much. Nothing else is opened: a pipe
-    /// would wait for its writer.
+    /// The bytes of a regular file up to a length. Nothing else is opened, because a pipe
+    /// would block.
     pub(super) fn bytes(&self, path: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
         let place = self.place(path);
         if !fs::symlink_metadata(&place)?.is_file() {
-            return Err(io::Error::other("it is no plain file"));
+            return Err(io::Error::other("not a regular file"));
         }
         let mut bytes = Vec::new();
         File::open(place)?.take(most + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > most {
-            return Err(io::Error::other(format!("it is longer than {most} bytes")));
+            return Err(io::Error::other(format!("longer than {most} bytes")));
         }
         Ok(bytes)
     }
 
-    /// The text of a file without the blanks around it; none where it can't be read.
+    /// The trimmed text of a file, if it can be read.
     pub(super) fn text(&self, path: impl AsRef<Path>) -> Option<String> {
         let bytes = self.bytes(path, MAX_TEXT).ok()?;
         Some(String::from_utf8_lossy(&bytes).trim().to_owned())
     }
 
-    /// The names in a folder, numbers in them in the order of numbers; none where it can't be
+    /// The names in a directory in natural order; none if it cannot be
     /// read.
     pub(super) fn names(&self, folder: impl AsRef<Path>) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.place(folder)) else { return Vec::new() };
@@ -122,7 +122,7 @@ impl System {
     }
 }
 
-/// The parts of a path that matter, the last first.
+/// The relevant components of a path, the last one first.
 fn parts(path: &Path) -> Vec<OsString> {
     let part = |component: Component<'_>| match component {
         Component::Normal(_) | Component::ParentDir => Some(component.as_os_str().to_owned()),

@@ -1,4 +1,4 @@
-//! Who asks, as the kernel sees it.
+//! The user of this process, as the kernel sees it.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -17,7 +17,7 @@ pub(super) struct User {
 }
 
 impl User {
-    /// Reads what `/proc/self/status` says.
+    /// Reads `/proc/self/status`.
     pub(super) fn read(system: &System) -> Option<Self> {
         Self::parse(&system.text("/proc/self/status")?)
     }
@@ -28,7 +28,7 @@ impl User {
                 |line: &'_ str| line.strip_prefix(name)?.strip_prefix(':').map(str::to_owned);
             status.lines().find_map(value)
         };
-        // Real, effective, saved, and the one that file systems look at.
+        // Real, effective, saved and file system id.
         let fourth = |name| field(name)?.split_whitespace().nth(3)?.parse().ok();
         let mut groups: Vec<u32> = vec![fourth("Gid")?];
         let others = field("Groups").unwrap_or_default();
@@ -53,7 +53,7 @@ impl User {
         bits & 0o6 == 0o6 || self.can(CAP_DAC_OVERRIDE)
     }
 
-    /// Whether the limit of locked memory does not hold for the user.
+    /// Whether the user is exempt from the locked-memory limit.
     pub(super) fn locks_freely(&self) -> bool {
         self.can(CAP_IPC_LOCK)
     }
@@ -63,7 +63,7 @@ impl User {
     }
 }
 
-/// What a group is called, or its number.
+/// The name of a group, or its number.
 pub(super) fn group_name(system: &System, gid: u32) -> String {
     let groups = system.text("/etc/group").unwrap_or_default();
     let named = |line: &str| {

@@ -1,4 +1,4 @@
-//! The attributes as rows: a key of the C headers' naming, a value, a unit.
+//! The attributes as rows: the name in the C headers, a value and a unit.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use dat_core::attr::{
 
 use crate::units;
 
-/// What belongs together.
+/// A group of attributes.
 #[derive(Debug)]
 pub(super) struct Section {
     pub(super) key: &'static str,
@@ -24,7 +24,7 @@ pub(super) struct Row {
     pub(super) value: Value,
 }
 
-/// The value of an attribute, with what it counts.
+/// The value of an attribute, with its unit.
 #[derive(Debug)]
 pub(super) enum Value {
     Count(u64, &'static str),
@@ -94,7 +94,7 @@ impl Row {
     }
 }
 
-/// What the adapter is and holds.
+/// The attributes of the adapter.
 pub(super) fn interface(ia: &IaAttributes) -> Section {
     let rows = vec![
         Row::text("adapter_name", &ia.adapter_name),
@@ -153,7 +153,7 @@ pub(super) fn interface(ia: &IaAttributes) -> Section {
     Section { key: "ia", title: "Interface adapter", rows }
 }
 
-/// What the provider offers.
+/// The attributes of the provider.
 pub(super) fn provider(provider: &ProviderAttributes) -> Section {
     let rows = vec![
         Row::text("provider_name", &provider.provider_name),
@@ -188,7 +188,7 @@ pub(super) fn provider(provider: &ProviderAttributes) -> Section {
     Section { key: "provider", title: "Provider", rows }
 }
 
-/// What an endpoint gets whose maker asks for nothing.
+/// The attributes of an endpoint that is created without any.
 pub(super) fn endpoint(ep: &EpAttributes) -> Section {
     let service = match ep.service_type {
         0 => "reliable connection".to_owned(),
@@ -227,15 +227,15 @@ pub(super) fn endpoint(ep: &EpAttributes) -> Section {
 fn ownership(ownership: IovOwnership) -> &'static str {
     match ownership {
         IovOwnership::Consumer => "consumer",
-        IovOwnership::ProviderNoModify => "provider until the completion, unchanged",
-        IovOwnership::ProviderModify => "provider until the completion, may be changed",
+        IovOwnership::ProviderNoModify => "provider until completion, must not be changed",
+        IovOwnership::ProviderModify => "provider until completion, may be changed",
     }
 }
 
 fn creator(creator: EpCreator) -> &'static str {
     match creator {
         EpCreator::Never => "consumer only",
-        EpCreator::IfAsked => "consumer, or provider when asked",
+        EpCreator::IfAsked => "consumer, or provider on request",
         EpCreator::Always => "provider only",
     }
 }
@@ -247,7 +247,7 @@ fn zones(support: PzSupport) -> &'static str {
     }
 }
 
-/// The pairs of streams that need a dispatcher each.
+/// The pairs of event streams that need separate dispatchers.
 fn unmerged(matrix: &StreamMatrix) -> Vec<String> {
     let name = |index: usize| {
         let (name, _) = StreamMatrix::STREAMS[index].iter_names().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How long one transfer takes.
+//! Measures the latency of one transfer.
 
 use std::time::{Duration, Instant};
 
@@ -6,65 +6,65 @@ use dat_core::{CompletionFlags, Event};
 use serde::Serialize;
 
 use super::Op;
-use super::lane::Lane;
-use crate::fault::Fault;
+use super::buffers::Buffers;
+use crate::error::CliError;
 
 /// The latency of an operation and size, in microseconds.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Latency {
-    pub(super) op: Op,
-    pub(super) size: u64,
-    pub(super) min_us: f64,
-    pub(super) p50_us: f64,
-    pub(super) p90_us: f64,
-    pub(super) p99_us: f64,
-    pub(super) max_us: f64,
-    /// How many batches the percentiles are over.
-    pub(super) samples: usize,
-    /// How many transfers, or round trips, a batch has.
-    pub(super) batch: u32,
+    pub op: Op,
+    pub size: u64,
+    pub min_us: f64,
+    pub p50_us: f64,
+    pub p90_us: f64,
+    pub p99_us: f64,
+    pub max_us: f64,
+    /// The number of batches that the percentiles are based on.
+    pub samples: usize,
+    /// The number of transfers, or round trips, per batch.
+    pub batch: u32,
 }
 
-/// The most batches that are kept.
+/// The maximum number of batches that are kept.
 const MOST_SAMPLES: usize = 100_000;
 
-/// The fewest, however long they take.
+/// The minimum number of batches, however long they take.
 const FEWEST_SAMPLES: usize = 5;
 
-/// The most transfers of a batch.
+/// The maximum number of transfers per batch.
 const MOST_BATCH: u32 = 64;
 
-/// How many times longer than reading the clock a batch takes, where it may be long enough.
+/// The minimum ratio of a batch's time to the time of reading the clock.
 const CLOCKS: u32 = 50;
 
-/// Measures for about as long as the budget says.
-pub(super) fn measure(lane: &Lane<'_>, budget: Duration) -> Result<Latency, Fault> {
-    match lane.op {
-        Op::Send => ping_pong(lane, budget),
-        Op::Write | Op::Read => requests(lane, budget),
+/// Measures for about the time of the budget.
+pub(super) fn measure(buffers: &Buffers<'_>, budget: Duration) -> Result<Latency, CliError> {
+    match buffers.op {
+        Op::Send => ping_pong(buffers, budget),
+        Op::Write | Op::Read => requests(buffers, budget),
     }
 }
 
 /// From the post of a request to its completion.
-fn requests(lane: &Lane<'_>, budget: Duration) -> Result<Latency, Fault> {
+fn requests(buffers: &Buffers<'_>, budget: Duration) -> Result<Latency, CliError> {
     let mut event = Event::default();
     let batch = |count| {
         for _ in 0..count {
-            lane.post(0, CompletionFlags::empty())?;
-            lane.finish(&mut event)?;
+            buffers.post(0, CompletionFlags::empty())?;
+            buffers.finish(&mut event)?;
         }
         Ok(())
     };
-    sample(lane, 1.0, budget, batch)
+    sample(buffers, 1.0, budget, batch)
 }
 
-/// Half of the time of a message and its answer. Receives are posted again within that time;
-/// only some of the sends make completions, which are then taken.
-fn ping_pong(there: &Lane<'_>, budget: Duration) -> Result<Latency, Fault> {
-    let back = Lane::back(there.rig, there.size)?;
+/// Half of the round-trip time of a message. Receives are reposted within that time, and only
+/// some of the sends are signalled.
+fn ping_pong(there: &Buffers<'_>, budget: Duration) -> Result<Latency, CliError> {
+    let back = Buffers::back(there.fixture, there.size)?;
     back.verify()?;
     let mut event = Event::default();
-    let every = there.rig.signal_every;
+    let every = there.fixture.signal_every;
     let mut turn = 0;
     there.post_receive(0)?;
     back.post_receive(0)?;
@@ -88,11 +88,11 @@ fn ping_pong(there: &Lane<'_>, budget: Duration) -> Result<Latency, Fault> {
         Ok(())
     };
     let latency = sample(there, 0.5, budget, batch)?;
-    // A last message each way takes up the receives that wait.
-    for lane in [there, &back] {
-        lane.post(0, CompletionFlags::empty())?;
-        lane.receive(&mut event)?;
-        lane.finish(&mut event)?;
+    // A last message in each direction consumes the pending receives.
+    for buffers in [there, &back] {
+        buffers.post(0, CompletionFlags::empty())?;
+        buffers.receive(&mut event)?;
+        buffers.finish(&mut event)?;
     }
     back.sample()?;
     Ok(latency)
@@ -101,11 +101,11 @@ fn ping_pong(there: &Lane<'_>, budget: Duration) -> Result<Latency, Fault> {
 /// Times batches until the budget is used up; each of their transfers counts for `share` of
 /// its time.
 fn sample(
-    lane: &Lane<'_>,
+    buffers: &Buffers<'_>,
     share: f64,
     budget: Duration,
-    mut batch: impl FnMut(u32) -> Result<(), Fault>,
-) -> Result<Latency, Fault> {
+    mut batch: impl FnMut(u32) -> Result<(), CliError>,
+) -> Result<Latency, CliError> {
     let start = Instant::now();
     let length = batch_length(&mut batch)?;
     let mut times = Vec::new();
@@ -121,8 +121,8 @@ fn sample(
         micros(times[rank - 1])
     };
     Ok(Latency {
-        op: lane.op,
-        size: lane.size,
+        op: buffers.op,
+        size: buffers.size,
         min_us: micros(times[0]),
         p50_us: percentile(50),
         p90_us: percentile(90),
@@ -133,8 +133,8 @@ fn sample(
     })
 }
 
-/// How many transfers to time together, so that the clock takes at most a fiftieth.
-fn batch_length(batch: &mut impl FnMut(u32) -> Result<(), Fault>) -> Result<u32, Fault> {
+/// The number of transfers to time together, so that the clock takes at most 2 % of the time.
+fn batch_length(batch: &mut impl FnMut(u32) -> Result<(), CliError>) -> Result<u32, CliError> {
     const TRIES: u32 = 4;
     let mut quickest = Duration::MAX;
     for _ in 0..3 {
@@ -147,7 +147,7 @@ fn batch_length(batch: &mut impl FnMut(u32) -> Result<(), Fault>) -> Result<u32,
     Ok(u32::try_from(length).unwrap_or(MOST_BATCH).clamp(1, MOST_BATCH))
 }
 
-/// How long it takes to read the clock.
+/// The time to read the clock.
 fn clock() -> Duration {
     const TRIES: u32 = 64;
     let start = Instant::now();

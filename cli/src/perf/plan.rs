@@ -1,29 +1,29 @@
-//! What to measure within the limits of the adapter.
+//! Selects the measurements that the limits of the adapter allow.
 
 use serde::Serialize;
 
 use super::Op;
-use super::rig::Rig;
+use super::fixture::Fixture;
 use crate::units;
 
-/// What is measured, and what is not.
+/// The measurements to make and to skip.
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) cells: Vec<(Op, u64)>,
-    pub(super) left_out: Vec<LeftOut>,
+pub struct Plan {
+    pub cells: Vec<(Op, u64)>,
+    pub left_out: Vec<LeftOut>,
 }
 
-/// What the adapter doesn't have.
+/// A measurement that the adapter does not support.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct LeftOut {
-    pub(super) op: Op,
-    pub(super) size: u64,
-    pub(super) reason: String,
+pub struct LeftOut {
+    pub op: Op,
+    pub size: u64,
+    pub reason: String,
 }
 
 impl Plan {
-    /// Sorts out what the adapter can do; sizes ascend.
-    pub(super) fn new(rig: &Rig, ops: &[Op], sizes: &[u64]) -> Self {
+    /// Selects what the adapter supports, by ascending size.
+    pub fn new(fixture: &Fixture, ops: &[Op], sizes: &[u64]) -> Self {
         let mut plan = Self { cells: Vec::new(), left_out: Vec::new() };
         let mut sizes = sizes.to_vec();
         sizes.sort_unstable();
@@ -33,7 +33,7 @@ impl Plan {
                 if !ops.contains(&op) {
                     continue;
                 }
-                match obstacle(rig, op, size) {
+                match obstacle(fixture, op, size) {
                     None => plan.cells.push((op, size)),
                     Some(reason) => plan.left_out.push(LeftOut { op, size, reason }),
                 }
@@ -43,11 +43,11 @@ impl Plan {
     }
 }
 
-/// Why the adapter can't do it.
-fn obstacle(rig: &Rig, op: Op, size: u64) -> Option<String> {
-    let limits = rig.ia.attributes();
-    if op == Op::Read && rig.reads == 0 {
-        return Some("the endpoints can have no RDMA read outstanding".to_owned());
+/// Why the adapter does not support it.
+fn obstacle(fixture: &Fixture, op: Op, size: u64) -> Option<String> {
+    let limits = fixture.ia.attributes();
+    if op == Op::Read && fixture.reads == 0 {
+        return Some("the endpoints cannot have an RDMA read outstanding".to_owned());
     }
     let (name, limit) = match op {
         Op::Send => ("max_message_size", limits.max_message_size),

@@ -1,4 +1,4 @@
-//! What was measured, for people and for programs.
+//! The results, as text and as JSON.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use super::Op;
 use super::bandwidth::Bandwidth;
+use super::fixture::Fixture;
 use super::latency::Latency;
 use super::plan::LeftOut;
-use super::rig::Rig;
 use crate::output::{Align, Output, Paint, Table};
 use crate::units;
 
-/// All measurements of a run.
+/// All results of a run.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) name: String,
@@ -23,7 +23,7 @@ pub(super) struct Report {
     headline: Headline,
 }
 
-/// The two figures that people ask for first.
+/// The two most important results.
 #[derive(Debug, Default, Serialize)]
 struct Headline {
     /// At 64 bytes, or the smallest size that was measured.
@@ -43,7 +43,7 @@ struct Quick {
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Wide {
     gb_per_s: f64,
-    /// Bandwidth over copying.
+    /// The ratio of the bandwidth to that of memcpy.
     ratio: f64,
 }
 
@@ -51,9 +51,9 @@ const LATENCY_SIZE: u64 = 64;
 const BANDWIDTH_SIZE: u64 = 1 << 20;
 
 impl Report {
-    /// Before the first measurement.
-    pub(super) fn new(name: &str, rig: &Rig, left_out: Vec<LeftOut>) -> Self {
-        let provider = rig.ia.provider_attributes();
+    /// A report without results.
+    pub(super) fn new(name: &str, fixture: &Fixture, left_out: Vec<LeftOut>) -> Self {
+        let provider = fixture.ia.provider_attributes();
         let (major, minor) = provider.provider_version;
         Self {
             name: name.to_owned(),
@@ -65,7 +65,7 @@ impl Report {
         }
     }
 
-    /// After the last one.
+    /// The report with its headline.
     pub(super) fn concluded(mut self) -> Self {
         let sizes = || self.latency.iter().map(|row| row.size);
         let measured = |size| sizes().any(|other| other == size).then_some(size);
@@ -84,12 +84,12 @@ impl Report {
         self
     }
 
-    /// Prints the tables and the closing lines.
+    /// Prints the tables and the headline.
     pub(super) fn print(&self, output: &mut Output) {
         output.line(format!("{}: {}", self.name, self.provider));
         output.line("");
         if self.latency.is_empty() {
-            output.line("Nothing could be measured:");
+            output.line("No size could be measured:");
         } else {
             self.print_latency(output);
             output.line("");
@@ -100,7 +100,7 @@ impl Report {
         }
         for left in &self.left_out {
             let (op, size) = (left.op.name(), units::bytes(left.size));
-            output.line(format!("left out: {op} of {size}, since {}", left.reason));
+            output.line(format!("skipped: {op} of {size}, because {}", left.reason));
         }
         if !self.latency.is_empty() {
             output.line("");
@@ -173,7 +173,7 @@ impl Report {
     }
 }
 
-/// A number in three figures, also where it is small.
+/// A number with three digits, even if it is small.
 fn figures(value: f64) -> String {
     if value > 0.0 && value < 1.0 {
         let zeros = (-value.log10()).floor().clamp(0.0, 6.0) as usize;

@@ -1,14 +1,14 @@
-//! `dat ping`: does an adapter work, step by step.
+//! `dat ping`: tests an adapter, step by step.
 
-mod bench;
-mod greeting;
+mod client;
+mod handshake;
+mod local;
 mod pieces;
 mod plan;
+mod rmr;
 mod runner;
-mod serve;
+mod server;
 mod transfer;
-mod visit;
-mod window;
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -16,75 +16,84 @@ use std::time::Duration;
 use dat_core::Registry;
 use serde_json::json;
 
-use crate::fault::Fault;
+use crate::error::CliError;
 use crate::output::Output;
 use crate::{EXIT_CODES, Verdict, providers, units};
-use bench::Bench;
+use client::Client;
+use local::Local;
 use runner::{Runner, Step, Subject};
-use serve::Service;
-use visit::Visit;
+use server::Server;
 
-/// Connects two endpoints of an adapter to each other, or one to another machine, and tries
-/// everything, step by step.
+/// Connects two endpoints of one adapter, or this machine to another one, and tests every
+/// operation, step by step.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 Examples:
   dat ping loopback
   dat ping 'loopback?max_message_size=4096'
   dat ping loopback --timeout 2 --json
-  dat ping rxe0-1 --listen            on one machine, and then
-  dat ping rxe0-1 192.0.2.7           on another: the address is what the first one printed
+  dat ping loopback --trace           with each call into the provider, on standard error
+  dat ping rxe0-1 --listen            on one machine, then
+  dat ping rxe0-1 192.0.2.7           on another, with the address that the first printed
 
-Without HOST and --listen both ends of the connection are here. With --listen the command
-answers one client after the other, until it is interrupted or --clients have been there.
-It sends each message back and offers a piece of memory; the client compares what comes
-back, and reads back what it wrote.
+Without HOST and --listen both ends of the connection are in this process. With --listen
+the command serves one client after another until it is interrupted or has served --clients
+of them. It echoes each message and exposes a memory buffer; the client verifies the echoed
+messages, and reads back the data that it wrote.
 
-Every byte that arrives is compared with a pattern that differs for each position and
-step, and so are the bytes around it that must not change; the time of a step is without
-that. What the adapter doesn't have, or what exceeds its limits, is left out; that is no
-failure.
+Every received byte is compared with a pattern that depends on its position and the step,
+and the surrounding bytes are checked for changes. The time of a step does not include these
+checks. Steps that the adapter does not support, or that exceed its limits, are skipped; a
+skipped step is not a failure.
 
 {EXIT_CODES}"))]
 pub(crate) struct Args {
     /// The name of the adapter, as `dat list` shows it
     #[arg(value_name = "IA")]
     name: String,
-    /// The other machine, where `dat ping IA --listen` runs: a name or an address
+    /// Name or address of the other machine, where `dat ping IA --listen` runs
     #[arg(conflicts_with_all = ["listen", "clients"])]
     host: Option<String>,
-    /// Answers clients on other machines
+    /// Serves clients on other machines
     #[arg(long)]
     listen: bool,
-    /// The connection qualifier, which is a port number on most transports, to listen on or to
-    /// connect to
+    /// Connection qualifier (a port number on most transports) to listen on or connect to
     #[arg(long, value_name = "PORT", default_value_t = 7176)]
     port: u64,
-    /// With --listen: ends after so many clients
+    /// With --listen: exits after this number of clients
     #[arg(long, value_name = "COUNT", requires = "listen")]
     clients: Option<NonZeroU64>,
-    /// How long each wait may take; --listen waits for a new client as long as it takes
+    /// Timeout of each wait; --listen waits for new clients without a timeout
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = units::parse_seconds)]
     timeout: Duration,
-    /// Prints JSON: after the last step, or with --listen after each client
+    /// Prints each call into the provider and each upcall, or appends them to a file
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "/dev/stderr"
+    )]
+    trace: Option<String>,
+    /// Prints JSON after the last step, or with --listen after each client
     #[arg(long)]
     json: bool,
 }
 
-/// Does what the command is for.
+/// Runs the command.
 pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
-    let (registry, name) = (providers::registry(), args.name.clone());
+    let (registry, name) = (providers::registry(), args.traced_name());
     if args.listen {
         return listen(args, registry, output);
     }
     let runner = match &args.host {
         Some(host) => {
-            let visit = Visit::new(registry, name, (host.clone(), args.port), args.timeout);
-            walk(visit, visit::open(), visit::rest, !args.json, output)
+            let client = Client::new(registry, name, (host.clone(), args.port), args.timeout);
+            walk(client, client::open(), client::rest, !args.json, output)
         }
         None => {
-            let bench = Bench::new(registry, name, args.timeout);
-            walk(bench, plan::open(), plan::rest, !args.json, output)
+            let local = Local::new(registry, name, args.timeout);
+            walk(local, plan::open(), plan::rest, !args.json, output)
         }
     };
     let summary = runner.summary();
@@ -105,56 +114,69 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
     if summary.failed == 0 { Verdict::Well } else { Verdict::Failed }
 }
 
-/// Answers clients.
+impl Args {
+    /// The name to open, with the parameter that has its adapter traced.
+    fn traced_name(&self) -> String {
+        let name = &self.name;
+        match &self.trace {
+            Some(file) if name.contains('?') => format!("{name} trace={file}"),
+            Some(file) => format!("{name}?trace={file}"),
+            None => name.clone(),
+        }
+    }
+}
+
+/// Serves clients.
 fn listen(args: &Args, registry: Registry, output: &mut Output) -> Verdict {
     let (mut left, mut well) = (args.clients.map(NonZeroU64::get), true);
-    let served = Service::new(&registry, &args.name, args.port, args.timeout).and_then(|service| {
-        if !args.json {
-            service.print_address(output);
-        }
-        while left != Some(0) {
-            let call = service.next()?;
-            if args.json {
-                output.json(&call);
-            } else {
-                call.print(output);
+    let served =
+        Server::new(&registry, &args.traced_name(), args.port, args.timeout).and_then(|server| {
+            if !args.json {
+                server.print_address(output);
             }
-            well &= call.is_well();
-            left = left.map(|left| left - 1);
-        }
-        service.end()
-    });
+            while left != Some(0) {
+                let call = server.next()?;
+                if args.json {
+                    output.json(&call);
+                } else {
+                    call.print(output);
+                }
+                well &= call.is_well();
+                left = left.map(|left| left - 1);
+            }
+            server.end()
+        });
     match served {
         Ok(()) if well => return Verdict::Well,
         Ok(()) => {}
-        Err(fault) if args.json => output.json(&json!({ "name": args.name, "fault": fault })),
-        Err(fault) => fault.print("", output),
+        Err(error) if args.json => output.json(&json!({ "name": args.name, "fault": error })),
+        Err(error) => error.print("", output),
     }
     Verdict::Failed
 }
 
-/// What trying every step gave, for who shows something else.
+/// The result of all steps, for callers that report it themselves.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// How many steps passed.
+    /// The number of steps that passed.
     pub(crate) passed: usize,
-    /// The first step that failed, and why.
-    pub(crate) failure: Option<(String, Fault)>,
+    /// The first failed step, and the reason.
+    pub(crate) failure: Option<(String, CliError)>,
 }
 
-/// Tries every step on an adapter and prints nothing.
+/// Runs every step on an adapter without printing.
 pub(crate) fn try_quietly(
     registry: Registry,
     name: &str,
-    patience: Duration,
+    timeout: Duration,
     output: &mut Output,
 ) -> Outcome {
-    let bench = Bench::new(registry, name.to_owned(), patience);
-    let runner = walk(bench, plan::open(), plan::rest, false, output);
+    let local = Local::new(registry, name.to_owned(), timeout);
+    let runner = walk(local, plan::open(), plan::rest, false, output);
     Outcome { passed: runner.summary().passed, failure: runner.first_failure() }
 }
 
-/// Runs the first step, and then those that the adapter's limits ask for.
+/// Runs the first step, and then the steps that the adapter's limits allow.
 fn walk<S: Subject>(
     mut subject: S,
     open: Step<S>,

@@ -1,6 +1,6 @@
-//! Which steps there are, in their order.
+//! The steps, in their order.
 
-use super::bench::{Bench, LONGEST};
+use super::local::{LONGEST, Local};
 use super::runner::{Act, Done, Stage, Step};
 use crate::units;
 
@@ -16,67 +16,62 @@ pub(super) fn step<S>(
     Step { name: name.to_owned(), needs, gives, act }
 }
 
-/// The first step: the limits of the adapter decide over the others.
-pub(super) fn open() -> Step<Bench> {
-    step("open", &[], Some(Stage::Adapter), Box::new(Bench::open))
+/// The first step; the adapter's limits then decide on the others.
+pub(super) fn open() -> Step<Local> {
+    step("open", &[], Some(Stage::Adapter), Box::new(Local::open))
 }
 
 /// All other steps.
-pub(super) fn rest(bench: &Bench) -> Vec<Step<Bench>> {
-    use Stage::{Adapter, Connection, Listener, Memory, Objects, Window};
+pub(super) fn rest(local: &Local) -> Vec<Step<Local>> {
+    use Stage::{Adapter, Connection, Listener, Memory, Objects, RmrSteps};
     const DATA: &[Stage] = &[Connection, Memory];
     let mut steps = vec![
-        step("make objects", &[Adapter], Some(Objects), Box::new(Bench::make_objects)),
-        step("register memory", &[Objects], Some(Memory), Box::new(Bench::register)),
-        step("listen", &[Objects], Some(Listener), Box::new(Bench::listen)),
-        step("connect", &[Listener], Some(Connection), Box::new(Bench::connect)),
-        step("private data", &[Connection], None, Box::new(Bench::check_private_data)),
+        step("create objects", &[Adapter], Some(Objects), Box::new(Local::make_objects)),
+        step("register memory", &[Objects], Some(Memory), Box::new(Local::register)),
+        step("listen", &[Objects], Some(Listener), Box::new(Local::listen)),
+        step("connect", &[Listener], Some(Connection), Box::new(Local::connect)),
+        step("private data", &[Connection], None, Box::new(Local::check_private_data)),
     ];
-    let limit = bench.ia.as_ref().map_or(u64::MAX, |ia| ia.attributes().max_message_size);
+    let limit = local.ia.as_ref().map_or(u64::MAX, |ia| ia.attributes().max_message_size);
     for size in sizes(limit) {
         steps.push(Step {
             name: format!("send {}", units::bytes(size)),
             needs: DATA,
             gives: None,
-            act: Box::new(move |bench| {
+            act: Box::new(move |local| {
                 if size > limit {
                     let limit = units::bytes(limit);
                     return Ok(Done::LeftOut(format!("max_message_size is {limit}")));
                 }
-                bench.send_both_ways(size)
+                local.send_both_ways(size)
             }),
         });
     }
-    let needs_window: &[Stage] = &[Window, Connection, Memory];
+    let needs_window: &[Stage] = &[RmrSteps, Connection, Memory];
     steps.extend([
         step(
             "send in segments",
             DATA,
             None,
-            Box::new(|bench: &mut Bench| bench.send_in_segments()),
+            Box::new(|local: &mut Local| local.send_in_segments()),
         ),
-        step("RDMA write", DATA, None, Box::new(|bench: &mut Bench| bench.rdma_writes())),
-        step("RDMA read", DATA, None, Box::new(|bench: &mut Bench| bench.rdma_reads())),
-        step("bind", DATA, Some(Window), Box::new(Bench::bind)),
+        step("RDMA write", DATA, None, Box::new(|local: &mut Local| local.rdma_writes())),
+        step("RDMA read", DATA, None, Box::new(|local: &mut Local| local.rdma_reads())),
+        step("bind", DATA, Some(RmrSteps), Box::new(Local::bind)),
+        step("access via bind", needs_window, None, Box::new(|local: &mut Local| local.use_rmr())),
         step(
-            "access by the bind",
+            "stale bind is refused",
             needs_window,
             None,
-            Box::new(|bench: &mut Bench| bench.use_window()),
+            Box::new(|local: &mut Local| local.rebind()),
         ),
-        step(
-            "old bind is refused",
-            needs_window,
-            None,
-            Box::new(|bench: &mut Bench| bench.rebind()),
-        ),
-        step("disconnect", DATA, None, Box::new(Bench::disconnect)),
-        step("close", &[Adapter], None, Box::new(Bench::close)),
+        step("disconnect", DATA, None, Box::new(Local::disconnect)),
+        step("close", &[Adapter], None, Box::new(Local::close)),
     ]);
     steps
 }
 
-/// The sizes to try, among them the limit itself where that is lower.
+/// The sizes to test, including the limit itself if it is lower.
 pub(super) fn sizes(limit: u64) -> Vec<u64> {
     let mut sizes = SIZES.to_vec();
     if limit < LONGEST {

@@ -1,15 +1,15 @@
-//! Runs steps, one after the other, each only where what it needs is there.
+//! Runs steps in order, each only if its requirements are met.
 
 use std::time::{Duration, Instant};
 
 use dat_core::Failure;
 use serde::Serialize;
 
-use crate::fault::Fault;
+use crate::error::CliError;
 use crate::output::{Output, Paint, clean};
 use crate::units;
 
-/// What a step needs or gives.
+/// A condition that a step requires or establishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Adapter,
@@ -17,29 +17,29 @@ pub(super) enum Stage {
     Memory,
     Listener,
     Connection,
-    Window,
+    RmrSteps,
 }
 
-/// How a step ended that did not fail.
+/// The outcome of a step that did not fail.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// It did what it is for; with what there is to say of it.
+    /// It passed, with a remark.
     Passed(String),
-    /// The adapter doesn't offer it, and why.
+    /// The adapter does not support it, with the reason.
     LeftOut(String),
 }
 
-/// What steps work on.
+/// The state that steps work on.
 pub(super) trait Subject {
-    /// How long the making and checking of data took since this was asked last.
+    /// The time spent on creating and checking data since the last call.
     fn take_checking(&self) -> Duration;
 
-    /// The first operation that failed, if any did.
+    /// The first failed operation, if there is one.
     fn failure(&self) -> Option<Failure>;
 }
 
-/// What a step does.
-pub(super) type Act<S> = Box<dyn Fn(&mut S) -> Result<Done, Fault>>;
+/// The function of a step.
+pub(super) type Act<S> = Box<dyn Fn(&mut S) -> Result<Done, CliError>>;
 
 /// A step to run.
 pub(super) struct Step<S> {
@@ -58,7 +58,7 @@ enum Mark {
     LeftOut,
 }
 
-/// How a step went.
+/// The record of a step.
 #[derive(Debug, Serialize)]
 pub(super) struct Record {
     step: String,
@@ -66,11 +66,11 @@ pub(super) struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     microseconds: Option<f64>,
     detail: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fault: Option<Fault>,
+    #[serde(rename = "fault", skip_serializing_if = "Option::is_none")]
+    error: Option<CliError>,
 }
 
-/// How many steps went how.
+/// The number of steps by outcome.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Summary {
     pub(super) passed: usize,
@@ -79,7 +79,7 @@ pub(super) struct Summary {
     pub(super) left_out: usize,
 }
 
-/// What a step did not give, and which step that is.
+/// A condition that was not established, and the step that should have.
 struct Lost {
     stage: Stage,
     step: String,
@@ -95,23 +95,23 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    /// Before the first step.
+    /// The state before the first step.
     pub(super) fn new(shown: bool) -> Self {
         Self { records: Vec::new(), lost: Vec::new(), shown, start: Instant::now() }
     }
 
-    /// Runs a step, if what it needs is there.
+    /// Runs a step if its requirements are met.
     pub(super) fn step<S: Subject>(&mut self, step: Step<S>, subject: &mut S, output: &mut Output) {
         let record = match self.lost.iter().find(|lost| step.needs.contains(&lost.stage)) {
             Some(lost) => {
                 let (mark, end) = match lost.mark {
-                    Mark::LeftOut => (Mark::LeftOut, "was left out"),
+                    Mark::LeftOut => (Mark::LeftOut, "was skipped"),
                     _ => (Mark::Skipped, "failed"),
                 };
                 let root = (lost.step.clone(), mark);
-                let detail = format!("since {:?} {end}", lost.step);
+                let detail = format!("because {:?} {end}", lost.step);
                 self.lose(step.gives, root);
-                Record { step: step.name, verdict: mark, microseconds: None, detail, fault: None }
+                Record { step: step.name, verdict: mark, microseconds: None, detail, error: None }
             }
             None => self.try_step(step, subject),
         };
@@ -125,42 +125,42 @@ impl Runner {
         let start = Instant::now();
         let done = (step.act)(subject);
         let time = start.elapsed().saturating_sub(subject.take_checking());
-        let (verdict, detail, fault) = match done {
+        let (verdict, detail, error) = match done {
             Ok(Done::Passed(detail)) => (Mark::Passed, detail, None),
             Ok(Done::LeftOut(detail)) => (Mark::LeftOut, detail, None),
-            Err(fault) => {
-                let fault = fault.caused_by(subject.failure());
-                (Mark::Failed, String::new(), Some(fault))
+            Err(error) => {
+                let error = error.caused_by(subject.failure());
+                (Mark::Failed, String::new(), Some(error))
             }
         };
         if verdict != Mark::Passed {
             self.lose(step.gives, (step.name.clone(), verdict));
         }
-        // After anything but wrong data nobody knows what is still under way.
+        // After any failure except wrong data, operations may still be in flight.
         let used = step.needs.contains(&Stage::Connection);
-        if used && fault.as_ref().is_some_and(|fault| !fault.is_data()) {
+        if used && error.as_ref().is_some_and(|error| !error.is_data()) {
             self.lose(Some(Stage::Connection), (step.name.clone(), verdict));
         }
         let microseconds = (verdict != Mark::LeftOut).then_some(time.as_secs_f64() * 1e6);
-        Record { step: step.name, verdict, microseconds, detail, fault }
+        Record { step: step.name, verdict, microseconds, detail, error }
     }
 
     fn lose(&mut self, stage: Option<Stage>, (step, mark): (String, Mark)) {
         self.lost.extend(stage.map(|stage| Lost { stage, step, mark }));
     }
 
-    /// What was recorded so far.
+    /// The records so far.
     pub(super) fn records(&self) -> &[Record] {
         &self.records
     }
 
-    /// The first step that failed, and why.
-    pub(super) fn first_failure(&self) -> Option<(String, Fault)> {
-        let failure = |record: &Record| Some((record.step.clone(), record.fault.clone()?));
+    /// The first failed step, and the reason.
+    pub(super) fn first_failure(&self) -> Option<(String, CliError)> {
+        let failure = |record: &Record| Some((record.step.clone(), record.error.clone()?));
         self.records.iter().find_map(failure)
     }
 
-    /// How many steps went how.
+    /// The number of steps by outcome.
     pub(super) fn summary(&self) -> Summary {
         let count = |mark| self.records.iter().filter(|record| record.verdict == mark).count();
         Summary {
@@ -175,7 +175,7 @@ impl Runner {
     pub(super) fn print_summary(&self, output: &mut Output) {
         let Summary { passed, failed, skipped, left_out } = self.summary();
         let mut words = vec![format!("{passed} steps passed")];
-        for (count, word) in [(failed, "failed"), (skipped, "skipped"), (left_out, "left out")] {
+        for (count, word) in [(failed, "failed"), (skipped, "skipped"), (left_out, "skipped")] {
             if count > 0 {
                 words.push(format!("{count} {word}"));
             }
@@ -193,15 +193,15 @@ impl Record {
             Mark::Passed => (Paint::Good, "ok"),
             Mark::Failed => (Paint::Bad, "FAILED"),
             Mark::Skipped => (Paint::Quiet, "skipped"),
-            Mark::LeftOut => (Paint::Quiet, "left out"),
+            Mark::LeftOut => (Paint::Quiet, "skipped"),
         };
         let time = self.microseconds.map(|micros| Duration::from_secs_f64(micros / 1e6));
         let time = time.map_or_else(String::new, units::time);
         let word = output.paint(paint, format!("{word:<8}"));
         let line = format!("{:<21} {word} {time:>8}   {}", self.step, clean(&self.detail));
         output.line(line.trim_end());
-        if let Some(fault) = &self.fault {
-            fault.print("    ", output);
+        if let Some(error) = &self.error {
+            error.print("    ", output);
         }
     }
 }

@@ -1,19 +1,19 @@
-//! The steps that move data, and the proof that every byte went where it belongs.
+//! The steps that transfer data, and the check that every byte went where it belongs.
 
 use dat_core::{CompletionFlags, DtoCompletion, Operation, RmrTriplet};
 
-use super::bench::{Bench, Buffers, LONGEST};
+use super::local::{Buffers, LONGEST, Local};
 use super::pieces::{
     Piece, SEGMENTED, Scattered, Stopwatch, pieces, remote_triplet, total, triplets,
 };
 use super::plan::sizes;
 use super::runner::Done;
-use crate::fault::Fault;
+use crate::error::CliError;
 use crate::session::{Buffer, Pair};
 use crate::side::Side;
 use crate::units;
 
-/// One direction of a connection: who gives and who takes.
+/// One direction of a connection: its source and its target.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way<'a> {
     checking: &'a Stopwatch,
@@ -50,7 +50,7 @@ impl<'a> Way<'a> {
     }
 
     /// Sends a message and checks it.
-    fn send(&self, seed: u64, from: &[Piece], to: &[Piece]) -> Result<(), Fault> {
+    fn send(&self, seed: u64, from: &[Piece], to: &[Piece]) -> Result<(), CliError> {
         self.prepare(seed)?;
         let flags = CompletionFlags::empty();
         let length = total(from);
@@ -63,47 +63,47 @@ impl<'a> Way<'a> {
             operation: Operation::Receive,
             ..DtoCompletion::default()
         };
-        // A send in error flushes the receive, so its completion tells the cause.
+        // A failed send flushes the receive, so the completion of the send has the cause.
         self.finish(self.giver, Operation::Send, seed, length)?;
         self.pair.await_completion(&self.taker.recv, &received)?;
         self.check("the message", seed, from, to)
     }
 
-    /// Writes to a piece of the taker's memory and checks it.
+    /// Writes to a part of the target's memory and verifies it.
     pub(super) fn write(
         &self,
         seed: u64,
         from: &[Piece],
         to: Piece,
         context: u32,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CliError> {
         self.prepare(seed)?;
         self.post_write(seed, from, to, context)?;
         self.finish(self.giver, Operation::RdmaWrite, seed, total(from))?;
-        self.check("what was written", seed, from, &[to])
+        self.check("the written data", seed, from, &[to])
     }
 
-    /// Posts a write, for who looks at its completion himself.
+    /// Posts a write without waiting for its completion.
     pub(super) fn post_write(
         &self,
         seed: u64,
         from: &[Piece],
         to: Piece,
         context: u32,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CliError> {
         let remote = RmrTriplet { context, ..remote_triplet(self.into, to)? };
         let local = triplets(self.out, from)?;
         Ok(self.giver.ep.post_rdma_write(&local, seed, remote, CompletionFlags::empty())?)
     }
 
-    /// Reads a piece of the giver's memory and checks it.
-    fn read(&self, seed: u64, from: Piece, to: &[Piece]) -> Result<(), Fault> {
+    /// Reads a part of the source's memory and verifies it.
+    fn read(&self, seed: u64, from: Piece, to: &[Piece]) -> Result<(), CliError> {
         self.prepare(seed)?;
         let remote = remote_triplet(self.out, from)?;
         let local = triplets(self.into, to)?;
         self.taker.ep.post_rdma_read(&local, seed, remote, CompletionFlags::empty())?;
         self.finish(self.taker, Operation::RdmaRead, seed, from.1)?;
-        self.check("what was read", seed, &[from], to)
+        self.check("the data read", seed, &[from], to)
     }
 
     /// Waits for the completion of a request.
@@ -113,41 +113,41 @@ impl<'a> Way<'a> {
         operation: Operation,
         cookie: u64,
         length: u64,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CliError> {
         let ep = side.ep.id();
         let expected = DtoCompletion { ep, cookie, length, operation, ..DtoCompletion::default() };
         self.pair.await_completion(&side.request, &expected)
     }
 
-    /// Gives both buffers patterns of their own.
-    pub(super) fn prepare(&self, seed: u64) -> Result<(), Fault> {
+    /// Fills both buffers with different patterns.
+    pub(super) fn prepare(&self, seed: u64) -> Result<(), CliError> {
         self.checking.prepare(self.out, self.into, seed)
     }
 
-    /// Compares all of the taker's buffer with what must be there.
+    /// Verifies the whole target buffer.
     pub(super) fn check(
         &self,
         what: &str,
         seed: u64,
         from: &[Piece],
         to: &[Piece],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CliError> {
         self.checking.check(what, self.into, seed, from, to)
     }
 }
 
-impl Bench {
-    fn ways(&self) -> Result<[Way<'_>; 2], Fault> {
+impl Local {
+    fn ways(&self) -> Result<[Way<'_>; 2], CliError> {
         let (pair, buffers) = (self.pair()?, self.buffers()?);
         Ok([Way::there(pair, buffers), Way::back(pair, buffers)])
     }
 
     /// Sends a message of a size in both directions.
-    pub(super) fn send_both_ways(&self, size: u64) -> Result<Done, Fault> {
+    pub(super) fn send_both_ways(&self, size: u64) -> Result<Done, CliError> {
         for (seed, way) in (1..).zip(self.ways()?) {
             let seed = 1000 + size * 4 + seed * 2;
             let piece = (64, size);
-            // A message without bytes needs no segment either.
+            // An empty message needs no segment.
             let pieces = if size == 0 { &[][..] } else { &[piece][..] };
             way.send(seed, pieces, pieces)?;
         }
@@ -155,7 +155,7 @@ impl Bench {
     }
 
     /// Sends a message that is gathered from, and scattered to, several segments.
-    pub(super) fn send_in_segments(&self) -> Result<Done, Fault> {
+    pub(super) fn send_in_segments(&self) -> Result<Done, CliError> {
         let longest = self.ia()?.attributes().max_message_size;
         let message = match Scattered::new(&self.endpoint()?, longest) {
             Ok(message) => message,
@@ -172,7 +172,7 @@ impl Bench {
     }
 
     /// Writes in all sizes and from several segments, in both directions.
-    pub(super) fn rdma_writes(&self) -> Result<Done, Fault> {
+    pub(super) fn rdma_writes(&self) -> Result<Done, CliError> {
         let segments = self.endpoint()?.max_rdma_write_iov.min(4);
         self.rdma(3000, segments, |way, seed, pieces, whole| {
             way.write(seed, pieces, whole, way.into.lmr.rmr_context())
@@ -180,7 +180,7 @@ impl Bench {
     }
 
     /// Reads in all sizes and into several segments, in both directions.
-    pub(super) fn rdma_reads(&self) -> Result<Done, Fault> {
+    pub(super) fn rdma_reads(&self) -> Result<Done, CliError> {
         let attributes = self.endpoint()?;
         let (out, into) = (attributes.max_rdma_read_out, attributes.max_rdma_read_in);
         if out == 0 || into == 0 {
@@ -192,13 +192,13 @@ impl Bench {
         self.rdma(4000, segments, |way, seed, pieces, whole| way.read(seed, whole, pieces))
     }
 
-    /// Does an RDMA operation in all sizes and with several segments, in both directions.
+    /// Performs an RDMA operation in all sizes and with several segments, in both directions.
     fn rdma(
         &self,
         first_seed: u64,
         segments: u32,
-        act: impl Fn(&Way<'_>, u64, &[Piece], Piece) -> Result<(), Fault>,
-    ) -> Result<Done, Fault> {
+        act: impl Fn(&Way<'_>, u64, &[Piece], Piece) -> Result<(), CliError>,
+    ) -> Result<Done, CliError> {
         let limit = self.ia()?.attributes().max_rdma_size;
         let sizes: Vec<u64> =
             sizes(limit).into_iter().filter(|size| (1..=limit).contains(size)).collect();
@@ -219,7 +219,7 @@ impl Bench {
         }
         let mut detail = format!("{}; both ways", detail.join(", "));
         if limit < LONGEST {
-            detail.push_str(&format!("; no more: max_rdma_size is {}", units::bytes(limit)));
+            detail.push_str(&format!("; limited by max_rdma_size {}", units::bytes(limit)));
         }
         Ok(Done::Passed(detail))
     }

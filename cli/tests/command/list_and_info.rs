@@ -24,8 +24,8 @@ fn what_can_be_opened_is_shown_with_its_place_and_the_rest_with_its_reason() {
     for part in [&format!("{file}:2"), "loopback", "dapl.1.2", "u2.0", "max_eps=4"] {
         assert!(rack.contains(part), "{part}: {rack}");
     }
-    assert!(row("loopback").contains("found"));
-    assert!(ran.out.contains(&format!("{file}:2 goes before it")), "{}", ran.out);
+    assert!(row("loopback").contains("discovered"));
+    assert!(ran.out.contains(&format!("overridden by {file}:2")), "{}", ran.out);
     assert!(ran.out.contains("libdat2"), "{}", ran.out);
 }
 
@@ -53,6 +53,20 @@ fn the_list_is_json_when_asked() {
     assert!(entries[2]["error"]["advice"].as_str().is_some_and(|text| !text.is_empty()));
     assert_eq!(entries[3]["shadowed_by"]["line"], 2);
     assert_eq!(entries[4]["origin"]["found"], true);
+    assert_eq!(list["programs"]["2.0"], json!(["ofa-v2-ib0", "rack"]));
+    let of_old_programs = list["programs"]["1.2"].as_array().expect("names");
+    assert!(!of_old_programs.is_empty() && !of_old_programs.contains(&json!("rack")));
+}
+
+#[test]
+fn what_programs_are_told_is_shown_where_it_depends_on_their_version() {
+    let (ran, _) = run_with(LINES, &["list"]);
+    let told = |title: &str| ran.out.lines().any(|line| line.starts_with(title));
+    assert!(told("C programs of DAT 2.0 see: ofa-v2-ib0, rack"), "{}", ran.out);
+    assert!(told("C programs of DAT 1.2 see: "), "{}", ran.out);
+    let ran = run(&["list"]);
+    let told = |title: &str| ran.out.lines().any(|line| line.starts_with(title));
+    assert!(told("C programs see: "), "{}", ran.out);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The command as those see it who run it.
+//! The command as its users see it.
 
 mod common;
 mod conformance;

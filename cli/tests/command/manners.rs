@@ -105,5 +105,5 @@ fn a_full_disk_is_a_failure() {
         .expect("the command runs");
     assert_eq!(output.status.code(), Some(1));
     let err = String::from_utf8_lossy(&output.stderr);
-    assert!(err.starts_with("dat: the output can't be written"), "{err}");
+    assert!(err.starts_with("dat: cannot write the output"), "{err}");
 }

@@ -1,4 +1,4 @@
-//! What packages install beside the command: scripts for shells, manual pages.
+//! What packages install with the command: shell completions and manual pages.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

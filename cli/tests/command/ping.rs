@@ -5,7 +5,7 @@ use serde_json::Value;
 
 const STEPS: [&str; 19] = [
     "open",
-    "make objects",
+    "create objects",
     "register memory",
     "listen",
     "connect",
@@ -19,8 +19,8 @@ const STEPS: [&str; 19] = [
     "RDMA write",
     "RDMA read",
     "bind",
-    "access by the bind",
-    "old bind is refused",
+    "access via bind",
+    "stale bind is refused",
     "disconnect",
     "close",
 ];
@@ -71,7 +71,7 @@ fn what_exceeds_the_limits_is_left_out_and_the_limit_is_tried() {
     for step in ["private data", "send 4 KiB", "send in segments", "RDMA read", "bind"] {
         assert_eq!(verdict(&report, step), "left_out", "{step}");
     }
-    assert_eq!(verdict(&report, "old bind is refused"), "left_out");
+    assert_eq!(verdict(&report, "stale bind is refused"), "left_out");
     for step in ["send 64 B", "send 1000 B", "RDMA write", "disconnect", "close"] {
         assert_eq!(verdict(&report, step), "passed", "{step}");
     }
@@ -83,8 +83,8 @@ fn the_smallest_adapter_works() {
                 max_rmrs=1,max_pzs=1,max_message_size=1,max_rdma_size=1";
     let report = run(&["ping", name, "--json"]).json();
     assert_eq!(report["passed"], true, "{report}");
-    assert_eq!(verdict(&report, "access by the bind"), "passed");
-    assert_eq!(verdict(&report, "old bind is refused"), "left_out");
+    assert_eq!(verdict(&report, "access via bind"), "passed");
+    assert_eq!(verdict(&report, "stale bind is refused"), "left_out");
 }
 
 #[test]
@@ -95,12 +95,12 @@ fn a_failing_step_tells_its_code_and_what_depends_on_it_is_skipped() {
         let found = ran.out.lines().find(|line| line.starts_with(step));
         found.unwrap_or_else(|| panic!("{step}: {}", ran.out)).to_owned()
     };
-    assert!(row("make objects").contains("FAILED"));
+    assert!(row("create objects").contains("FAILED"));
     for part in ["DAT_INSUFFICIENT_RESOURCES", "0x8003", "maximum of 1", "-> "] {
         assert!(ran.out.contains(part), "{part}: {}", ran.out);
     }
     assert!(row("connect").contains("skipped"));
-    assert!(row("connect").contains("\"make objects\" failed"));
+    assert!(row("connect").contains("\"create objects\" failed"));
     assert!(row("close").contains("ok"));
     assert!(ran.out.contains("1 failed, 16 skipped"), "{}", ran.out);
 }
@@ -152,4 +152,17 @@ fn who_cannot_listen_says_why() {
         (&report["name"], &report["fault"]["number"]),
         (&"nowhere".into(), &"0x800a0064".into())
     );
+}
+
+#[test]
+fn a_trace_shows_the_calls_into_the_provider() {
+    let ran = run(&["ping", "loopback", "--trace"]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    for part in ["open parameters=", "connect attempt=1", "post_send cookie=", "disconnect"] {
+        assert!(ran.err.contains(part), "{part}: {}", ran.err);
+    }
+    assert!(!ran.out.contains("post_send"), "{}", ran.out);
+    let ran = run(&["ping", "loopback", "--trace=/nonexistent/trace"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.out.contains("cannot open the trace file"), "{}", ran.out);
 }

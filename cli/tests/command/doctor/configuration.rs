@@ -38,8 +38,8 @@ inside k2.0 threadsafe default loopback dapl.1.2 \"\" \"\"
     let marks: Vec<&Value> = lines.iter().map(|line| &line["verdict"]).collect();
     assert_eq!(marks, ["ok", "note", "note"]);
     contains(&lines[0]["found"], &format!("{file}:2: loopback, dapl.1.2, u2.0, with max_eps=4"));
-    contains(&lines[1]["found"], &format!("{file}:3: not used, since {file}:2 goes before it"));
-    contains(&lines[2]["found"], "consumers in the kernel");
+    contains(&lines[1]["found"], &format!("{file}:3: not used: overridden by {file}:2"));
+    contains(&lines[2]["found"], "kernel consumers");
     assert_eq!(lines[0]["facts"]["entry"]["fate"], "usable");
     assert_eq!(lines[1]["facts"]["entry"]["shadowed_by"]["line"], 2);
 }
@@ -67,7 +67,7 @@ fn a_library_that_is_not_there_is_a_problem_only_for_what_is_there() {
     };
     let (_tree, report) = with(&line("libdaplofa.so.2", "ib0 0"));
     assert_eq!(report.problems(), [""; 0]);
-    contains(&report.finding("configuration", "old")["found"], "\"ib0\", which is no device");
+    contains(&report.finding("configuration", "old")["found"], "\"ib0\", which is not a device");
 
     for parameters in ["", "127.0.0.1 0"] {
         let (_tree, report) = with(&line("libdaplofa.so.2", parameters));
@@ -82,7 +82,7 @@ fn a_library_that_is_not_there_is_a_problem_only_for_what_is_there() {
         tree.library("usr/lib/libdaplofa.so.2", &[], &[]);
         let report = tree.report();
         let found = &report.finding("configuration", "old")["found"];
-        contains(found, "for programs in C, through /usr/lib/libdaplofa.so.2");
+        contains(found, "for C programs, through /usr/lib/libdaplofa.so.2");
         assert_eq!(report.problems(), [""; 0]);
     }
 }
@@ -96,7 +96,9 @@ fn the_file_of_dat_override_is_the_only_one() {
     assert_eq!(report.finding("configuration", "dat.conf")["facts"]["override"], "/my/dat.conf");
     assert_eq!(report.findings("configuration").len(), 2);
     assert_eq!(report.finding("names", "mine")["facts"]["opened"], true);
-    for (value, says) in [("/gone", "DAT_OVERRIDE names a file"), ("", "set to nothing")] {
+    for (value, says) in
+        [("/gone", "the file that DAT_OVERRIDE names"), ("", "the variable is empty")]
+    {
         let report = tree.report_with(&[("DAT_OVERRIDE", value)]);
         report.has_problem("configuration", "a file", says, "unset");
     }

@@ -70,7 +70,7 @@ fn a_port_that_is_not_active_has_its_own_cure() {
         ("1: DOWN", "2: Polling", "check the cable"),
         ("2: INIT", "5: LinkUp", "opensm"),
         ("3: ARMED", "5: LinkUp", "opensm"),
-        ("1: DOWN", "3: Disabled", "switch it on"),
+        ("1: DOWN", "3: Disabled", "enable it"),
         ("1: DOWN", "", "dmesg"),
         ("", "", "dmesg"),
         ("77", "?", "dmesg"),
@@ -100,7 +100,7 @@ fn an_interface_without_address_makes_no_connections() {
     tree.remove("proc/net");
     let advice = "ip address add 192.0.2.1/24 dev ib0";
     let subject = "mlx5_0 port 1 address";
-    tree.report().has_problem("ports", subject, "ib0 has no IP address:", advice);
+    tree.report().has_problem("ports", subject, "ib0 has no IP address", advice);
     let line = |address| format!("{address} 02 40 20 80      ib0\n");
     tree.file("proc/net/if_inet6", line("fe80000000000000000000fffe000001"));
     tree.report().has_problem("ports", subject, "only 1 link-local one", advice);
@@ -152,7 +152,7 @@ fn a_module_that_is_not_loaded_is_a_problem_where_there_is_a_device() {
 fn a_device_without_node_or_port_is_told() {
     let tree = Tree::infiniband();
     tree.remove("sys/class/infiniband_verbs/uverbs0");
-    let says = "made no node";
+    let says = "not created a node";
     tree.report().has_problem("device_files", "mlx5_0", says, "modprobe ib_uverbs");
     let tree = Tree::infiniband();
     tree.remove("sys/class/infiniband/mlx5_0/ports");

@@ -61,6 +61,7 @@ fn the_report_has_its_keys_and_checks_in_order() {
             "ports",
             "memlock",
             "libraries",
+            "verbs",
             "environment",
             "configuration",
             "names",
@@ -149,7 +150,7 @@ fn folders_and_pipes_in_the_place_of_files_stop_nothing() {
     tree.report();
 }
 
-/// What the machine is like can't be asserted, only that it is told.
+/// The state of the machine cannot be asserted, only that it is reported.
 #[test]
 fn this_machine_is_told_too() {
     let ran = finish(dat(Path::new("/nonexistent/dat.conf")).args(["doctor", "--json"]));

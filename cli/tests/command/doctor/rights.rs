@@ -11,7 +11,7 @@ fn a_device_that_the_user_may_not_open_names_the_group() {
     let subject = "/dev/infiniband/uverbs0";
     let report = tree.report();
     report.has_problem("device_files", subject, "mode 0660, group rdma", "usermod -aG rdma");
-    contains(&report.finding("device_files", subject)["found"], "mlx5_0 can't be used");
+    contains(&report.finding("device_files", subject)["found"], "mlx5_0 cannot be used");
     tree.node("uverbs0", 0o600);
     tree.report().has_problem("device_files", subject, "mode 0600", "chmod 0666");
     // Reading alone is not enough.
@@ -33,7 +33,7 @@ fn a_device_file_that_is_not_there_is_told_with_what_makes_it() {
         let tree = Tree::infiniband();
         tree.remove(&format!("dev/infiniband/{node}"));
         let subject = format!("/dev/infiniband/{node}");
-        tree.report().has_problem("device_files", &subject, "not there", cure);
+        tree.report().has_problem("device_files", &subject, "missing", cure);
     }
 }
 

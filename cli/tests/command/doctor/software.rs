@@ -27,7 +27,7 @@ fn whose_library_a_program_in_c_gets_is_told() {
     tree.library("usr/lib/libdat.so.1", &[], &["dat_ia_openv"]);
     let report = tree.report();
     for (library, ours, word) in
-        [("libdat2.so.2", true, "ours"), ("libdat.so.1", false, "of another project")]
+        [("libdat2.so.2", true, "ours"), ("libdat.so.1", false, "from another project")]
     {
         let finding = report.finding("libraries", library);
         assert_eq!((&finding["verdict"], &finding["facts"]["ours"]), (&json!("ok"), &json!(ours)));
@@ -50,7 +50,12 @@ fn the_search_path_goes_first() {
 fn rdma_core_is_needed_where_there_is_a_device() {
     let tree = Tree::infiniband();
     tree.remove("usr/lib/librdmacm.so.1");
-    tree.report().has_problem("libraries", "librdmacm.so.1", "no file", "install rdma-core");
+    tree.report().has_problem(
+        "libraries",
+        "librdmacm.so.1",
+        "not find a file",
+        "install rdma-core",
+    );
     assert_eq!(Tree::plain().report().finding("libraries", "librdmacm.so.1")["verdict"], "note");
 }
 
@@ -69,11 +74,11 @@ fn what_a_library_can_not_be_loaded_without_is_named() {
 #[test]
 fn a_file_that_can_not_be_loaded_is_told_with_the_reason() {
     let own = elf::shared_object(&["liba.so"], &["f"]);
-    // Alpha: nobody's own.
+    // Alpha: not a native architecture of any test machine.
     let foreign = elf::for_machine(0x9026, &[], &[]);
     for (bytes, reason) in [
-        (&b"not a library"[..], "no ELF file"),
-        (&[], "no ELF file"),
+        (&b"not a library"[..], "not an ELF file"),
+        (&[], "not an ELF file"),
         (&own[..70], "damaged"),
         (&foreign, "another processor"),
     ] {
@@ -111,6 +116,16 @@ fn variables_have_value_default_and_meaning() {
     assert_eq!(facts("RDMAV_FORK_SAFE")["value"], "1");
     contains(&facts("DAT_OVERRIDE")["default"], "/etc/dat.conf");
     assert!(report.findings("environment").iter().all(|finding| finding["verdict"] == "ok"));
+}
+
+#[test]
+fn a_mode_of_compatibility_that_is_not_known_is_a_problem() {
+    for (word, verdict) in [("ofa", "ok"), ("strict", "ok"), ("", "ok"), ("OFA", "problem")] {
+        let report = Tree::plain().report_with(&[("DAT_COMPAT", word)]);
+        let finding = report.finding("environment", "DAT_COMPAT");
+        assert_eq!(finding["verdict"], verdict, "{word}");
+        assert_eq!(finding["facts"]["value"], word);
+    }
 }
 
 #[test]

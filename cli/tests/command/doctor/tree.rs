@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::elf;
 use crate::common::{Ran, finish};
 
-/// Nobody who runs tests.
+/// A user id that does not run tests.
 const UID: u32 = 4_000_000_001;
 
 /// A system in a folder that is taken away again.
@@ -120,7 +120,7 @@ impl Tree {
         self.file(&path, "");
         fs::set_permissions(self.0.join(&path), fs::Permissions::from_mode(mode)).expect("mode");
         let gid = fs::metadata(self.0.join(&path)).expect("the node").gid();
-        self.file("etc/group", format!("nobody\nrdma:x:{gid}:\n"));
+        self.file("etc/group", format!("other\nrdma:x:{gid}:\n"));
     }
 
     /// The capabilities of the user, in hexadecimal.

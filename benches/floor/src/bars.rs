@@ -1,10 +1,10 @@
-//! A drawing of figures beside their floors: a bar a row, on an axis of multiples of the floor.
+//! A bar chart of the results as multiples of the floor.
 
 use std::fmt::Write;
 
-use super::paper::{FAINT, INK, sheet, text};
-use crate::perf::floor::{Report, Row};
-use crate::units;
+use crate::report::{Report, Row};
+use dat_cli::perf::svg::{FAINT, INK, sheet, text};
+use dat_cli::units;
 
 const WIDTH: f64 = 1060.0;
 const LEFT: f64 = 400.0;
@@ -22,8 +22,8 @@ struct Axis {
     high: f64,
 }
 
-/// The drawing.
-pub(in super::super) fn svg(report: &Report) -> String {
+/// The plot.
+pub(super) fn svg(report: &Report) -> String {
     let rows = report.rows();
     let axis = Axis::around(rows);
     let bottom = TOP + STEP * rows.len() as f64;
@@ -73,7 +73,7 @@ impl Axis {
         Self { low: low.log2().floor().exp2(), high: high.log2().ceil().exp2() }
     }
 
-    /// Where a multiple is, across; what is none is at the low end.
+    /// The horizontal position of a multiple; invalid values are at the low end.
     fn place(&self, cost: f64) -> f64 {
         let part = (cost / self.low).ln() / (self.high / self.low).ln();
         let part = if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 };

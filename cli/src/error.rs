@@ -1,4 +1,4 @@
-//! Why something failed: what a DAT error, event or completion says, in one form.
+//! A failure of the command: a DAT error, event or completion in one form.
 
 use std::time::Duration;
 
@@ -10,51 +10,52 @@ use serde::Serialize;
 use crate::output::{Output, Paint, clean};
 use crate::units;
 
-/// A failure with its code, the reason and what to do.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Fault {
-    /// The name of the DAT code; empty where data is wrong, which has none.
-    pub(crate) code: String,
-    /// The number of the code.
-    pub(crate) number: Option<String>,
-    /// The call and its object, where the code is the return of a call.
-    pub(crate) call: String,
+/// A failure with its code, the reason and the advice.
+#[derive(Clone, Debug, Serialize, thiserror::Error)]
+#[error("{}", self.text())]
+pub struct CliError {
+    /// The name of the DAT code; empty if data is wrong, which has no code.
+    pub code: String,
+    /// The numeric value of the code.
+    pub number: Option<String>,
+    /// The call and its object, if a call failed.
+    pub call: String,
     /// Why it failed.
-    pub(crate) reason: String,
+    pub reason: String,
     /// What to do about it.
-    pub(crate) advice: String,
+    pub advice: String,
 }
 
-impl Fault {
-    /// Data that is not what was sent.
-    pub(crate) fn data(reason: String) -> Self {
+impl CliError {
+    /// Data that differs from what was sent.
+    pub fn data(reason: String) -> Self {
         Self {
             code: String::new(),
             number: None,
             call: String::new(),
             reason,
-            advice: "the adapter reports success for data that it damaged: don't use it".to_owned(),
+            advice: "the adapter reported success but corrupted the data: do not use it".to_owned(),
         }
     }
 
-    /// Something that the standard does not let happen.
-    pub(crate) fn unexpected(reason: String) -> Self {
+    /// A violation of the specification.
+    pub fn unexpected(reason: String) -> Self {
         Self {
-            advice: "the provider breaks a rule of DAT: report it with this text".to_owned(),
+            advice: "the provider violates a DAT rule: report a bug with this text".to_owned(),
             ..Self::data(reason)
         }
     }
 
-    /// An event that did not come.
-    pub(crate) fn timed_out(what: &str, patience: Duration) -> Self {
+    /// An event that did not arrive in time.
+    pub fn timed_out(what: &str, timeout: Duration) -> Self {
         let error = Error::new(ReturnType::TimeoutExpired, Subtype::NoSubtype)
-            .because(format!("no {what} within {}", units::time(patience)))
-            .advise("give it longer with --timeout, or look at the link and the remote side");
+            .because(format!("no {what} within {}", units::time(timeout)))
+            .advise("use a longer --timeout, or check the link and the remote side");
         error.into()
     }
 
     /// An operation that completed in error.
-    pub(crate) fn completion(what: &str, status: DtoStatus) -> Self {
+    pub fn completion(what: &str, status: DtoStatus) -> Self {
         Self {
             code: status.to_string(),
             number: Some(status.value().to_string()),
@@ -64,24 +65,27 @@ impl Fault {
         }
     }
 
-    /// With what the transport says of the first operation that failed, if it says anything.
-    pub(crate) fn caused_by(mut self, failure: Option<Failure>) -> Self {
+    /// Adds the transport's own error of the first failed operation, if there is one.
+    pub fn caused_by(mut self, failure: Option<Failure>) -> Self {
         if let Some(Failure { operation, cause, .. }) = failure {
             if !self.is_data() && !cause.is_empty() {
                 let reason = self.reason.trim_end_matches('.');
-                self.reason = format!("{reason}; the transport says of the {operation}: {cause}");
+                self.reason = format!(
+                    "{reason}; the transport reports for the {operation}: \
+                     {cause}"
+                );
             }
         }
         self
     }
 
-    /// A connection that came to an end, or did not come about.
-    pub(crate) fn connection(kind: ConnectionEventKind) -> Self {
+    /// A connection that ended, or was not established.
+    pub fn connection(kind: ConnectionEventKind) -> Self {
         Self::event(kind.number())
     }
 
-    /// Something that happened to the adapter outside any call.
-    pub(crate) fn asynchronous(kind: AsyncErrorKind) -> Self {
+    /// An asynchronous error.
+    pub fn asynchronous(kind: AsyncErrorKind) -> Self {
         Self::event(kind.number())
     }
 
@@ -96,20 +100,20 @@ impl Fault {
         }
     }
 
-    /// Whether only the data was wrong, so that the connection still stands.
-    pub(crate) fn is_data(&self) -> bool {
+    /// Whether only the data was wrong, so that the connection is still usable.
+    pub fn is_data(&self) -> bool {
         self.code.is_empty()
     }
 
-    /// All of it in one line.
-    pub(crate) fn text(&self) -> String {
+    /// The whole failure in one line.
+    fn text(&self) -> String {
         let mut parts = vec![self.call.as_str(), self.code.as_str(), self.reason.as_str()];
         parts.retain(|part| !part.is_empty());
         format!("{}; {}", parts.join(": "), self.advice)
     }
 
-    /// Prints the failure, behind a margin.
-    pub(crate) fn print(&self, margin: &str, output: &mut Output) {
+    /// Prints the failure, indented.
+    pub fn print(&self, margin: &str, output: &mut Output) {
         let call = if self.call.is_empty() { String::new() } else { format!(", {}", self.call) };
         if let Some(number) = &self.number {
             let code = clean(&format!("{} ({number}){call}", self.code));
@@ -120,7 +124,7 @@ impl Fault {
     }
 }
 
-impl From<Error> for Fault {
+impl From<Error> for CliError {
     fn from(error: Error) -> Self {
         let code = match error.subtype() {
             Subtype::NoSubtype => error.return_type().to_string(),
@@ -158,13 +162,13 @@ mod tests {
             let (operation, cause) = (Operation::Send, cause.to_owned());
             Some(Failure { operation, cookie: 1, status, cause })
         };
-        let fault = || Fault::completion("send", status);
-        let plain = fault().reason;
-        assert_eq!(fault().caused_by(None).reason, plain);
-        assert_eq!(fault().caused_by(failure("")).reason, plain);
-        let told = fault().caused_by(failure("error 12")).reason;
-        assert!(told.ends_with("; the transport says of the send: error 12"), "{told}");
-        let data = Fault::data("a byte differs".to_owned());
+        let error = || CliError::completion("send", status);
+        let plain = error().reason;
+        assert_eq!(error().caused_by(None).reason, plain);
+        assert_eq!(error().caused_by(failure("")).reason, plain);
+        let text = error().caused_by(failure("error 12")).reason;
+        assert!(text.ends_with("; the transport reports for the send: error 12"), "{text}");
+        let data = CliError::data("a byte differs".to_owned());
         assert_eq!(data.caused_by(failure("error 12")).reason, "a byte differs");
     }
 }

@@ -1,6 +1,9 @@
-//! `dat perf --floor`: what the layer costs, each figure beside what the machine itself needs.
+//! Measures loopback next to its floor: what the machine itself needs for the same work.
+//!
+//! `make bench-floor`, or `cargo run --release -p dat-floor -- --plot docs/floor.svg`.
 
 mod alone;
+mod bars;
 mod bulk;
 mod connect;
 mod crossing;
@@ -9,14 +12,70 @@ mod scale;
 mod skeleton;
 mod threads;
 
+use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use super::rig::Rig;
-use crate::fault::Fault;
-use crate::output::Progress;
+use clap::{Parser, ValueEnum};
+use dat_cli::error::CliError;
+use dat_cli::output::{Output, complain, progress_bar};
+use dat_cli::perf::fixture::Fixture;
+use dat_cli::units;
 
-use report::Unit;
-pub(super) use report::{Report, Row};
+use report::{Report, Row, Unit};
+
+/// Measures an adapter next to what the machine itself needs for the same work.
+#[derive(Debug, Parser)]
+struct Args {
+    /// The name of the adapter
+    #[arg(value_name = "IA", default_value = "loopback")]
+    name: String,
+    /// The rows to measure; all by default
+    #[arg(long, value_name = "GROUPS", value_delimiter = ',', value_enum)]
+    rows: Vec<Group>,
+    /// Total time of all measurements
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = units::parse_seconds)]
+    seconds: Duration,
+    /// Timeout of each wait
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = units::parse_seconds)]
+    timeout: Duration,
+    /// Writes a bar chart of the multiples of the floor
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+    /// Prints JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let mut output = Output::stdout();
+    let result = run(&args, &mut output);
+    let finished = output.finish().map_err(|error| error.to_string());
+    match result.and(finished) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            complain(&reason);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args, output: &mut Output) -> Result<(), String> {
+    let groups = if args.rows.is_empty() { Group::value_variants() } else { &args.rows };
+    let report = measure(&args.name, groups, args.seconds, args.timeout);
+    let report = report.map_err(|error| format!("cannot measure {}: {}", args.name, error))?;
+    if args.json {
+        output.json(&report);
+    } else {
+        report.print(output);
+    }
+    match &args.plot {
+        Some(file) => std::fs::write(file, bars::svg(&report))
+            .map_err(|error| format!("cannot write {}: {error}", file.display())),
+        None => Ok(()),
+    }
+}
 
 /// Rounds of every row; those of a row and of its floor take turns.
 const ROUNDS: usize = 31;
@@ -24,14 +83,14 @@ const ROUNDS: usize = 31;
 /// What rows are measured with.
 struct Bench<'a> {
     name: &'a str,
-    patience: Duration,
+    timeout: Duration,
     /// For one round of a row or of its floor.
     round: Duration,
 }
 
 /// Rows that are measured together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Group {
+enum Group {
     /// Memory of endpoints that do nothing; first, while no memory was freed to be used again
     Idle,
     /// One thread that posts and polls
@@ -82,7 +141,7 @@ impl Group {
         }
     }
 
-    fn measure(self, bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> {
+    fn measure(self, bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), CliError> {
         match self {
             Self::Idle => scale::idle(bench, rows),
             Self::Alone => alone::rows(bench, rows),
@@ -118,32 +177,34 @@ impl Samples {
 }
 
 /// Measures every row that the adapter has.
-pub(super) fn measure(
+fn measure(
     name: &str,
     groups: &[Group],
     seconds: Duration,
-    patience: Duration,
-    progress: &mut Progress,
-) -> Result<Report, Fault> {
+    timeout: Duration,
+) -> Result<Report, CliError> {
     let shares: u32 = groups.iter().map(|group| group.shares()).sum();
     let round = seconds / (shares.max(1) * ROUNDS as u32);
-    let bench = Bench { name, patience, round };
+    let bench = Bench { name, timeout, round };
     let mut rows = Vec::new();
-    for (index, group) in groups.iter().enumerate() {
-        progress.show(&format!("{}/{}  {}", index + 1, groups.len(), group.title()));
+    let progress = progress_bar(groups.len() as u64);
+    for group in groups {
+        progress.inc(1);
+        progress.set_message(group.title());
         group.measure(&bench, &mut rows)?;
     }
-    let rig = Rig::new(name, patience)?;
-    let report = Report::new(name, &rig, rows);
-    rig.end()?;
+    progress.finish_and_clear();
+    let fixture = Fixture::new(name, timeout)?;
+    let report = Report::new(name, &fixture, rows);
+    fixture.end()?;
     Ok(report)
 }
 
 impl Bench<'_> {
-    /// Times a piece of work again and again for a round: nanoseconds of one.
+    /// Times a piece of work repeatedly for a round. Returns nanoseconds per piece.
     ///
-    /// `work` does so many pieces at once; the clock is read between.
-    fn time(&self, mut work: impl FnMut(u32) -> Result<(), Fault>) -> Result<f64, Fault> {
+    /// `work` gets the number of pieces to do before the clock is read again.
+    fn time(&self, mut work: impl FnMut(u32) -> Result<(), CliError>) -> Result<f64, CliError> {
         let mut count = 16;
         let start = Instant::now();
         let mut done = 0_u64;
@@ -161,9 +222,9 @@ impl Bench<'_> {
     /// Rounds of two measurements, in turn.
     fn both(
         &self,
-        mut one: impl FnMut() -> Result<f64, Fault>,
-        mut other: impl FnMut() -> Result<f64, Fault>,
-    ) -> Result<(Samples, Samples), Fault> {
+        mut one: impl FnMut() -> Result<f64, CliError>,
+        mut other: impl FnMut() -> Result<f64, CliError>,
+    ) -> Result<(Samples, Samples), CliError> {
         let (mut first, mut second) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             first.push(one()?);

@@ -1,8 +1,8 @@
-//! A drawing of latency and bandwidth over the size, as SVG.
+//! A plot of latency and bandwidth by transfer size, as SVG.
 
 use std::fmt::Write;
 
-use super::paper::{FAINT, GREY, INK, sheet, text};
+use super::svg::{FAINT, GREY, INK, sheet, text};
 use crate::perf::Op;
 use crate::perf::report::Report;
 use crate::units;
@@ -13,7 +13,7 @@ const LEFT: f64 = 90.0;
 const RIGHT: f64 = 150.0;
 const PANEL: f64 = 320.0;
 
-/// Points that belong together.
+/// The points of one curve.
 struct Line {
     name: &'static str,
     colour: &'static str,
@@ -21,15 +21,15 @@ struct Line {
     points: Vec<(f64, f64)>,
 }
 
-/// Where values are on the paper: both axes are logarithmic.
+/// Maps values to positions in the plot. Both axes are logarithmic.
 struct Axes {
     top: f64,
     low: (f64, f64),
     high: (f64, f64),
 }
 
-/// The drawing.
-pub(in super::super) fn svg(report: &Report) -> String {
+/// The plot.
+pub(super) fn svg(report: &Report) -> String {
     let mut latency = Vec::new();
     let mut bandwidth = Vec::new();
     for (op, colour) in [(Op::Send, "#0072b2"), (Op::Write, "#d55e00"), (Op::Read, "#009e73")] {
@@ -40,7 +40,7 @@ pub(in super::super) fn svg(report: &Report) -> String {
     }
     let mut copies: Vec<(u64, f64)> = Vec::new();
     for row in &report.bandwidth {
-        // Measured once for every operation: the best is what the machine can do.
+        // Measured once per operation: the best value is what the machine can do.
         match copies.last_mut() {
             Some(last) if last.0 == row.size => last.1 = last.1.max(row.memcpy_gb_per_s),
             _ => copies.push((row.size, row.memcpy_gb_per_s)),
@@ -69,7 +69,7 @@ fn line(
 fn panel(out: &mut String, top: f64, title: &str, lines: &[Line]) {
     text(out, (LEFT, top - 16.0), 14, "start", title);
     let Some(axes) = Axes::around(top, lines) else {
-        text(out, (LEFT, top + 30.0), 12, "start", "nothing was measured");
+        text(out, (LEFT, top + 30.0), 12, "start", "no measurements");
         return;
     };
     axes.draw(out, lines);
@@ -101,7 +101,7 @@ fn panel(out: &mut String, top: f64, title: &str, lines: &[Line]) {
     label(out, top, labels);
 }
 
-/// Names the lines at their ends, one below the other where the ends are close.
+/// Labels the curves at their ends, one below the other if the ends are close.
 fn label(out: &mut String, top: f64, mut labels: Vec<(f64, &Line)>) {
     const STEP: f64 = 17.0;
     labels.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -122,7 +122,7 @@ fn label(out: &mut String, top: f64, mut labels: Vec<(f64, &Line)>) {
 }
 
 impl Axes {
-    /// Axes that all points fit in; none where there are no points.
+    /// Axes that fit all points; none if there are no points.
     fn around(top: f64, lines: &[Line]) -> Option<Self> {
         let points = || lines.iter().flat_map(|line| &line.points);
         points().next()?;
@@ -132,7 +132,7 @@ impl Axes {
         };
         let (left, right) = range(&mut points().map(|point| point.0));
         let (bottom, upper) = range(&mut points().map(|point| point.1));
-        // A single size stands in the middle.
+        // A single size is centred.
         let (left, right) = if left < right { (left, right) } else { (left / 2.0, right * 2.0) };
         let decade = |value: f64| 10_f64.powf(value);
         let bottom = decade(bottom.log10().floor());
@@ -140,7 +140,7 @@ impl Axes {
         Some(Self { top, low: (left, bottom), high: (right, upper) })
     }
 
-    /// A place on the paper.
+    /// A position in the plot.
     fn place(&self, (x, y): (f64, f64)) -> (f64, f64) {
         let part = |value: f64, low: f64, high: f64| (value / low).ln() / (high / low).ln();
         let across = part(x, self.low.0, self.high.0) * (WIDTH - LEFT - RIGHT);
@@ -177,11 +177,11 @@ impl Axes {
             "<path d=\"M{LEFT} {:.1}V{bottom:.1}H{right}\" fill=\"none\" stroke=\"{INK}\"/>",
             self.top
         );
-        text(out, ((LEFT + right) / 2.0, bottom + 42.0), 12, "middle", "size of a transfer");
+        text(out, ((LEFT + right) / 2.0, bottom + 42.0), 12, "middle", "transfer size");
     }
 }
 
-/// A power of ten as people write it.
+/// A power of ten as text.
 fn number(value: f64) -> String {
     let decimals = (-value.log10().round()).max(0.0) as usize;
     format!("{value:.decimals$}")

@@ -1,11 +1,11 @@
-//! The rows of `dat perf --floor`, for people and for programs.
+//! The rows of the benchmark, as text and as JSON.
 
 use serde::Serialize;
 
-use super::super::rig::Rig;
 use super::Samples;
-use crate::output::{Align, Output, Paint, Table};
-use crate::units;
+use dat_cli::output::{Align, Output, Paint, Table};
+use dat_cli::perf::fixture::Fixture;
+use dat_cli::units;
 
 /// What a row counts in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -39,9 +39,9 @@ impl Unit {
     }
 }
 
-/// One figure beside its floor.
+/// One result with its floor.
 #[derive(Debug, Serialize)]
-pub(in super::super) struct Row {
+pub(super) struct Row {
     /// For programs: it stays when the words change.
     key: &'static str,
     what: String,
@@ -92,30 +92,30 @@ impl Row {
 
 /// What a drawing needs of a row.
 impl Row {
-    pub(in super::super) fn what(&self) -> &str {
+    pub(super) fn what(&self) -> &str {
         &self.what
     }
 
-    pub(in super::super) fn unit(&self) -> &'static str {
+    pub(super) fn unit(&self) -> &'static str {
         self.unit.name()
     }
 
     /// The best round, and the best of the floor.
-    pub(in super::super) fn best(&self) -> (f64, f64) {
+    pub(super) fn best(&self) -> (f64, f64) {
         (self.best, self.floor_best)
     }
 
     /// How many times the floor it costs: more is worse, of rates too.
-    pub(in super::super) fn cost(&self) -> f64 {
+    pub(super) fn cost(&self) -> f64 {
         self.cost_of(self.ratio)
     }
 
     /// The most that it is to cost.
-    pub(in super::super) fn target_cost(&self) -> Option<f64> {
+    pub(super) fn target_cost(&self) -> Option<f64> {
         self.target.map(|target| self.cost_of(target))
     }
 
-    pub(in super::super) fn reached(&self) -> Option<bool> {
+    pub(super) fn reached(&self) -> Option<bool> {
         self.reached
     }
 
@@ -126,7 +126,7 @@ impl Row {
 
 /// All rows of a run.
 #[derive(Debug, Serialize)]
-pub(in super::super) struct Report {
+pub(super) struct Report {
     name: String,
     provider: String,
     /// How many processors this process may use.
@@ -135,8 +135,8 @@ pub(in super::super) struct Report {
 }
 
 impl Report {
-    pub(super) fn new(name: &str, rig: &Rig, rows: Vec<Row>) -> Self {
-        let provider = rig.ia.provider_attributes();
+    pub(super) fn new(name: &str, fixture: &Fixture, rows: Vec<Row>) -> Self {
+        let provider = fixture.ia.provider_attributes();
         let (major, minor) = provider.provider_version;
         Self {
             name: name.to_owned(),
@@ -146,20 +146,20 @@ impl Report {
         }
     }
 
-    pub(in super::super) fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    pub(in super::super) fn provider(&self) -> &str {
+    pub(super) fn provider(&self) -> &str {
         &self.provider
     }
 
-    pub(in super::super) fn rows(&self) -> &[Row] {
+    pub(super) fn rows(&self) -> &[Row] {
         &self.rows
     }
 
     /// Prints the table.
-    pub(in super::super) fn print(&self, output: &mut Output) {
+    pub(super) fn print(&self, output: &mut Output) {
         output.line(format!("{}: {}, {} processors", self.name, self.provider, self.processors));
         output.line("");
         let mut table = Table::new(&[

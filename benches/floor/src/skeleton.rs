@@ -1,4 +1,4 @@
-//! The least work that could do what a transfer does, without a layer: what rows stand beside.
+//! The least work that a transfer needs, without a layer: the floor of the rows with one thread.
 
 use std::hint::black_box;
 

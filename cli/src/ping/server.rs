@@ -1,4 +1,4 @@
-//! `dat ping --listen`: sends the messages of others back, and lends them memory.
+//! `dat ping --listen`: echoes the messages of clients, and offers them memory.
 
 use std::time::Duration;
 
@@ -9,67 +9,67 @@ use dat_core::{
 };
 use serde::Serialize;
 
-use super::bench::{AREA, LONGEST};
-use super::greeting;
-use crate::fault::Fault;
+use super::handshake;
+use super::local::{AREA, LONGEST};
+use crate::error::CliError;
 use crate::output::{Output, Paint};
 use crate::pattern;
 use crate::session::Buffer;
 use crate::side::{self, Side};
 
-/// Messages that may be there before the first is sent back.
+/// The maximum number of messages that wait for their echo.
 const SLOTS: u64 = 4;
 
 /// An open adapter that listens.
-pub(super) struct Service {
+pub(super) struct Server {
     name: String,
-    patience: Duration,
+    timeout: Duration,
     ia: InterfaceAdapter,
     pz: ProtectionZone,
-    /// A half to be written, and one to be read.
+    /// The offered memory: one half for writes, one for reads.
     area: Buffer,
     arrivals: EventDispatcher,
     psp: Psp,
 }
 
-/// What one client was here for.
+/// The record of one client.
 #[derive(Debug, Serialize)]
 pub(super) struct Call {
-    /// The address that it connected from.
+    /// The client's address.
     from: String,
-    /// How many messages were sent back.
+    /// The number of echoed messages.
     messages: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fault: Option<Fault>,
+    #[serde(rename = "fault", skip_serializing_if = "Option::is_none")]
+    error: Option<CliError>,
 }
 
-impl Service {
+impl Server {
     /// Opens the adapter and listens.
     pub(super) fn new(
         registry: &Registry,
         name: &str,
         port: u64,
-        patience: Duration,
-    ) -> Result<Self, Fault> {
+        timeout: Duration,
+    ) -> Result<Self, CliError> {
         let ia = registry.open(name)?;
         let pz = ia.pz_create()?;
         let half = AREA.min(ia.attributes().max_lmr_block_size / 2) as usize;
         let area = Buffer::target(&ia, &pz, 2 * half)?;
-        area.memory.write(half, &pattern::bytes(greeting::OFFERED, 0, half))?;
+        area.memory.write(half, &pattern::bytes(handshake::OFFERED, 0, half))?;
         let arrivals = side::arrivals(&ia)?;
         let psp = ia.psp_create(port, &arrivals, PspMaker::Consumer)?;
-        Ok(Self { name: name.to_owned(), patience, ia, pz, area, arrivals, psp })
+        Ok(Self { name: name.to_owned(), timeout, ia, pz, area, arrivals, psp })
     }
 
-    /// Says where clients find it.
+    /// Prints the address for clients.
     pub(super) fn print_address(&self, output: &mut Output) {
         let (name, address) = (&self.name, self.ia.attributes().address);
         let port = self.psp.qualifier();
         output.line(format!("{name}: listening at {address}, port {port}"));
     }
 
-    /// Waits for a client and does what it is for.
-    pub(super) fn next(&self) -> Result<Call, Fault> {
+    /// Waits for a client and serves it.
+    pub(super) fn next(&self) -> Result<Call, CliError> {
         let mut event = Event::default();
         let request = loop {
             self.arrivals.wait(Timeout::Infinite, 1, &mut event)?;
@@ -79,28 +79,28 @@ impl Service {
         };
         let from = request.query()?.remote_address.to_string();
         let mut messages = 0;
-        let fault = self.answer(&request, &mut messages).err();
-        Ok(Call { from, messages, fault })
+        let error = self.answer(&request, &mut messages).err();
+        Ok(Call { from, messages, error })
     }
 
-    fn answer(&self, request: &ConnectionRequest, messages: &mut u64) -> Result<(), Fault> {
-        if let Err(fault) = greeting::check_request(&request.query()?.private_data) {
+    fn answer(&self, request: &ConnectionRequest, messages: &mut u64) -> Result<(), CliError> {
+        if let Err(error) = handshake::check_request(&request.query()?.private_data) {
             request.reject(&[])?;
-            return Err(fault);
+            return Err(error);
         }
-        let side = Side::create(&self.ia, &self.pz, SLOTS as u32, self.patience)?;
+        let side = Side::create(&self.ia, &self.pz, SLOTS as u32, self.timeout)?;
         let done = self.accept(request, &side).and_then(|slots| {
             let done = slots.send_back(&side, messages);
             finish(done, slots.buffer.lmr.free())
         });
-        let done = done.map_err(|fault| fault.caused_by(side.failure()));
+        let done = done.map_err(|error| error.caused_by(side.failure()));
         if side.ep.status()?.state == EpState::Connected {
             side.ep.disconnect(Close::Abrupt)?;
         }
         side.free().into_iter().fold(done, finish)
     }
 
-    fn accept(&self, request: &ConnectionRequest, side: &Side) -> Result<Slots, Fault> {
+    fn accept(&self, request: &ConnectionRequest, side: &Side) -> Result<Slots, CliError> {
         let size = LONGEST.min(self.ia.attributes().max_message_size);
         let slots =
             Slots { buffer: Buffer::target(&self.ia, &self.pz, (SLOTS * size) as usize)?, size };
@@ -108,13 +108,13 @@ impl Service {
             slots.receive(side, slot)?;
         }
         let area = self.area.lmr.remote_triplet(0, self.area.memory.len() as u64)?;
-        request.accept(Some(&side.ep), &greeting::answer(area))?;
-        side.told(ConnectionEventKind::Established)?;
+        request.accept(Some(&side.ep), &handshake::answer(area))?;
+        side.await_connection(ConnectionEventKind::Established)?;
         Ok(slots)
     }
 
-    /// Listens no more and closes.
-    pub(super) fn end(self) -> Result<(), Fault> {
+    /// Stops listening and closes the adapter.
+    pub(super) fn end(self) -> Result<(), CliError> {
         self.psp.free()?;
         self.arrivals.free()?;
         self.area.lmr.free()?;
@@ -124,38 +124,38 @@ impl Service {
 }
 
 /// The first failure of two.
-fn finish(done: Result<(), Fault>, last: dat_core::Result<()>) -> Result<(), Fault> {
-    done.and(last.map_err(Fault::from))
+fn finish(done: Result<(), CliError>, last: dat_core::Result<()>) -> Result<(), CliError> {
+    done.and(last.map_err(CliError::from))
 }
 
-/// Where messages are received, and sent back from.
+/// The buffers for messages and their echoes.
 struct Slots {
     buffer: Buffer,
     size: u64,
 }
 
 impl Slots {
-    fn receive(&self, side: &Side, slot: u64) -> Result<(), Fault> {
+    fn receive(&self, side: &Side, slot: u64) -> Result<(), CliError> {
         let piece = self.buffer.lmr.triplet(slot * self.size, self.size)?;
         Ok(side.ep.post_recv(&[piece], slot, CompletionFlags::empty())?)
     }
 
-    /// Sends back what comes, until the other side disconnects.
-    fn send_back(&self, side: &Side, messages: &mut u64) -> Result<(), Fault> {
+    /// Echoes messages until the client disconnects.
+    fn send_back(&self, side: &Side, messages: &mut u64) -> Result<(), CliError> {
         let mut event = Event::default();
         loop {
-            side::await_event(&side.recv, "message", side.patience, &mut event)?;
+            side::await_event(&side.recv, "message", side.timeout, &mut event)?;
             let Event::Dto(message) = &event else {
-                return Err(Fault::unexpected(format!("{event:?} came for a message")));
+                return Err(CliError::unexpected(format!("expected a message, got {event:?}")));
             };
             match message.status {
                 DtoStatus::Success => {}
-                // The end of a connection, which says more than this does.
+                // The connection event gives a better reason than the flushed completion.
                 DtoStatus::Flushed => {
-                    side.told(ConnectionEventKind::Disconnected)?;
+                    side.await_connection(ConnectionEventKind::Disconnected)?;
                     return Ok(());
                 }
-                status => return Err(Fault::completion("receive", status)),
+                status => return Err(CliError::completion("receive", status)),
             }
             let (slot, length) = (message.cookie, message.length);
             let piece = self.buffer.lmr.triplet(slot * self.size, length)?;
@@ -168,7 +168,7 @@ impl Slots {
                 operation: Operation::Send,
                 ..DtoCompletion::default()
             };
-            side::await_completion(&side.request, &sent, side.patience)?;
+            side::await_completion(&side.request, &sent, side.timeout)?;
             self.receive(side, slot)?;
             *messages += 1;
         }
@@ -177,19 +177,19 @@ impl Slots {
 
 impl Call {
     pub(super) fn is_well(&self) -> bool {
-        self.fault.is_none()
+        self.error.is_none()
     }
 
     pub(super) fn print(&self, output: &mut Output) {
-        let Self { from, messages, fault } = self;
-        let (paint, word) = match fault {
+        let Self { from, messages, error } = self;
+        let (paint, word) = match error {
             None => (Paint::Good, "disconnected"),
             Some(_) => (Paint::Bad, "FAILED"),
         };
         let word = output.paint(paint, word);
-        output.line(format!("{from}: {messages} messages sent back, {word}"));
-        if let Some(fault) = fault {
-            fault.print("    ", output);
+        output.line(format!("{from}: echoed {messages} messages, {word}"));
+        if let Some(error) = error {
+            error.print("    ", output);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What carries messages from one thread to another without a layer: what rows of two threads stand
-//! beside.
+//! The least that carries messages from one thread to another: the floor of the rows with two
+//! threads.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,10 +11,10 @@ const WORDS: usize = MESSAGE / 8;
 
 /// A way for messages, which are numbered from 1.
 pub(super) trait Way: Default + Sync {
-    /// Sends a message, and waits, awake, for its room. What is known of the room is kept between.
+    /// Sends a message, spinning for a free slot. The last known free slot is cached.
     fn send(&self, number: u64, room: &mut u64);
 
-    /// Waits, awake, for a message, and makes room for another.
+    /// Spins until a message arrives, and frees its slot.
     fn receive(&self, number: u64);
 }
 

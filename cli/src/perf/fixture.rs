@@ -1,34 +1,34 @@
-//! An open adapter with a connection to itself.
+//! An open adapter with a connection between two of its endpoints.
 
 use std::time::Duration;
 
 use dat_core::{Close, CompletionFlags, InterfaceAdapter, ProtectionZone};
 
-use crate::fault::Fault;
+use crate::error::CliError;
 use crate::providers;
 use crate::session::Pair;
 
-/// Operations that may be under way.
+/// The maximum number of operations in flight.
 const DEPTH: u32 = 64;
 
-/// What all measurements share.
+/// The objects that all measurements share.
 #[derive(Debug)]
-pub(super) struct Rig {
-    pub(super) ia: InterfaceAdapter,
-    pub(super) pz: ProtectionZone,
-    pub(super) pair: Pair,
-    /// RDMA reads that may be under way.
-    pub(super) reads: u32,
-    /// Of how many posted requests one makes a completion, where that is left open.
-    pub(super) signal_every: u32,
+pub struct Fixture {
+    pub ia: InterfaceAdapter,
+    pub pz: ProtectionZone,
+    pub pair: Pair,
+    /// The maximum number of RDMA reads in flight.
+    pub reads: u32,
+    /// One request in this number is signalled, where the measurement may choose.
+    pub signal_every: u32,
 }
 
-impl Rig {
-    /// Opens the adapter and connects two endpoints of it.
-    pub(super) fn new(name: &str, patience: Duration) -> Result<Self, Fault> {
+impl Fixture {
+    /// Opens the adapter and connects two of its endpoints.
+    pub fn new(name: &str, timeout: Duration) -> Result<Self, CliError> {
         let ia = providers::open(name)?;
         let pz = ia.pz_create()?;
-        let mut pair = Pair::create(&ia, &pz, DEPTH, patience)?;
+        let mut pair = Pair::create(&ia, &pz, DEPTH, timeout)?;
         pair.listen()?;
         pair.connect(&[], &[])?;
         let attributes = pair.active.ep.query()?.attributes;
@@ -40,7 +40,7 @@ impl Rig {
     }
 
     /// Disconnects and closes.
-    pub(super) fn end(&self) -> Result<(), Fault> {
+    pub fn end(&self) -> Result<(), CliError> {
         self.pair.disconnect()?;
         Ok(self.ia.close(Close::Abrupt)?)
     }

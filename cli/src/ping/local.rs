@@ -1,4 +1,4 @@
-//! What the steps work on, and the steps that make and end it.
+//! The state of the steps within one process, and the steps that create and free it.
 
 use std::time::Duration;
 
@@ -8,32 +8,32 @@ use dat_core::{
 };
 
 use super::pieces::Stopwatch;
+use super::rmr::RmrSteps;
 use super::runner::{Done, Subject};
-use super::window::Window;
-use crate::fault::Fault;
+use crate::error::CliError;
 use crate::session::{Buffer, DISPATCHERS, Exchanged, Pair};
 use crate::{pattern, units};
 
 /// The longest transfer.
 pub(super) const LONGEST: u64 = 64 << 10;
 
-/// How long the buffers are: the longest transfer and its surroundings.
+/// The length of the buffers: the longest transfer and the bytes around it.
 pub(super) const AREA: u64 = LONGEST + (4 << 10);
 
 /// Operations that a side can have outstanding: no step needs more.
 const DEPTH: u32 = 8;
 
-/// Everything that the steps share.
-pub(super) struct Bench {
+/// The state that the steps share.
+pub(super) struct Local {
     registry: Registry,
     name: String,
-    patience: Duration,
+    timeout: Duration,
     pub(super) ia: Option<InterfaceAdapter>,
     pz: Option<ProtectionZone>,
     pair: Option<Pair>,
     buffers: Option<Buffers>,
     exchanged: Option<Exchanged>,
-    pub(super) window: Option<Window>,
+    pub(super) rmr: Option<RmrSteps>,
 }
 
 /// The memory of both sides.
@@ -46,49 +46,49 @@ pub(super) struct Buffers {
     pub(super) passive_into: Buffer,
 }
 
-impl Bench {
-    /// Before anything is made.
-    pub(super) fn new(registry: Registry, name: String, patience: Duration) -> Self {
+impl Local {
+    /// The state before the first step.
+    pub(super) fn new(registry: Registry, name: String, timeout: Duration) -> Self {
         Self {
             registry,
             name,
-            patience,
+            timeout,
             ia: None,
             pz: None,
             pair: None,
             buffers: None,
             exchanged: None,
-            window: None,
+            rmr: None,
         }
     }
 
-    pub(super) fn ia(&self) -> Result<&InterfaceAdapter, Fault> {
+    pub(super) fn ia(&self) -> Result<&InterfaceAdapter, CliError> {
         there(self.ia.as_ref())
     }
 
-    pub(super) fn pz(&self) -> Result<&ProtectionZone, Fault> {
+    pub(super) fn pz(&self) -> Result<&ProtectionZone, CliError> {
         there(self.pz.as_ref())
     }
 
-    pub(super) fn pair(&self) -> Result<&Pair, Fault> {
+    pub(super) fn pair(&self) -> Result<&Pair, CliError> {
         there(self.pair.as_ref())
     }
 
-    pub(super) fn buffers(&self) -> Result<&Buffers, Fault> {
+    pub(super) fn buffers(&self) -> Result<&Buffers, CliError> {
         there(self.buffers.as_ref())
     }
 
-    /// The attributes of the endpoints, which are alike.
-    pub(super) fn endpoint(&self) -> Result<EpAttributes, Fault> {
+    /// The attributes of both endpoints.
+    pub(super) fn endpoint(&self) -> Result<EpAttributes, CliError> {
         Ok(self.pair()?.active.ep.query()?.attributes)
     }
 
-    /// How long each wait may take.
-    pub(super) fn patience(&self) -> Duration {
-        self.patience
+    /// The timeout of each wait.
+    pub(super) fn timeout(&self) -> Duration {
+        self.timeout
     }
 
-    pub(super) fn open(&mut self) -> Result<Done, Fault> {
+    pub(super) fn open(&mut self) -> Result<Done, CliError> {
         let ia = self.registry.open(&self.name)?;
         let (major, minor) = ia.provider_attributes().provider_version;
         let detail = format!(
@@ -100,15 +100,15 @@ impl Bench {
         Ok(Done::Passed(detail))
     }
 
-    pub(super) fn make_objects(&mut self) -> Result<Done, Fault> {
+    pub(super) fn make_objects(&mut self) -> Result<Done, CliError> {
         let pz = self.ia()?.pz_create()?;
-        let pair = Pair::create(self.ia()?, &pz, DEPTH, self.patience)?;
+        let pair = Pair::create(self.ia()?, &pz, DEPTH, self.timeout)?;
         self.pz = Some(pz);
         self.pair = Some(pair);
         Ok(Done::Passed(format!("1 protection zone, {DISPATCHERS} event dispatchers, 2 endpoints")))
     }
 
-    pub(super) fn register(&mut self) -> Result<Done, Fault> {
+    pub(super) fn register(&mut self) -> Result<Done, CliError> {
         let (ia, pz) = (self.ia()?, self.pz()?);
         let length = AREA.min(ia.attributes().max_lmr_block_size) as usize;
         let buffers = Buffers {
@@ -122,42 +122,42 @@ impl Bench {
         Ok(Done::Passed(format!("4 regions of {}", units::bytes(length as u64))))
     }
 
-    pub(super) fn listen(&mut self) -> Result<Done, Fault> {
+    pub(super) fn listen(&mut self) -> Result<Done, CliError> {
         let qualifier = there(self.pair.as_mut())?.listen()?;
         Ok(Done::Passed(format!("on connection qualifier {qualifier}")))
     }
 
-    pub(super) fn connect(&mut self) -> Result<Done, Fault> {
+    pub(super) fn connect(&mut self) -> Result<Done, CliError> {
         let (asked, answered) = self.private_data()?;
         self.exchanged = Some(self.pair()?.connect(&asked, &answered)?);
         Ok(Done::Passed(String::new()))
     }
 
-    /// What goes with the request and with the acceptance: of different lengths.
-    fn private_data(&self) -> Result<(Vec<u8>, Vec<u8>), Fault> {
+    /// The private data of the request and of the acceptance, with different lengths.
+    fn private_data(&self) -> Result<(Vec<u8>, Vec<u8>), CliError> {
         let most = self.ia()?.provider_attributes().max_private_data_size.min(4096) as usize;
         Ok((pattern::bytes(101, 0, most), pattern::bytes(102, 0, most - most / 4)))
     }
 
-    pub(super) fn check_private_data(&mut self) -> Result<Done, Fault> {
+    pub(super) fn check_private_data(&mut self) -> Result<Done, CliError> {
         let (asked, answered) = self.private_data()?;
         if asked.is_empty() {
             return Ok(Done::LeftOut("max_private_data_size is 0".to_owned()));
         }
         let exchanged = there(self.exchanged.as_ref())?;
         let arrived = pattern::unpadded(&exchanged.by_passive, asked.len());
-        pattern::compare("private data of the request", &asked, arrived)?;
+        pattern::compare("private data in the request", &asked, arrived)?;
         let arrived = pattern::unpadded(&exchanged.by_active, answered.len());
-        pattern::compare("private data of the acceptance", &answered, arrived)?;
+        pattern::compare("private data in the acceptance", &answered, arrived)?;
         Ok(Done::Passed(format!(
-            "{} there, {} back",
+            "{} in the request, {} in the reply",
             units::bytes(asked.len() as u64),
             units::bytes(answered.len() as u64)
         )))
     }
 
-    /// Ends the connection; a receive that waits on either side must come back flushed.
-    pub(super) fn disconnect(&mut self) -> Result<Done, Fault> {
+    /// Disconnects; a pending receive on either side must be flushed.
+    pub(super) fn disconnect(&mut self) -> Result<Done, CliError> {
         let (pair, buffers) = (self.pair()?, self.buffers()?);
         let sides = [(&pair.active, &buffers.active_into), (&pair.passive, &buffers.passive_into)];
         for (cookie, (side, into)) in (1..).zip(sides) {
@@ -175,19 +175,19 @@ impl Bench {
             };
             pair.await_completion(&side.recv, &flushed)?;
         }
-        Ok(Done::Passed("both sides told, waiting receives flushed".to_owned()))
+        Ok(Done::Passed("reported on both sides, pending receives flushed".to_owned()))
     }
 
-    /// Frees everything that was made, in an order that leaves nothing in use.
-    pub(super) fn close(&mut self) -> Result<Done, Fault> {
+    /// Frees all objects, users before the objects that they use.
+    pub(super) fn close(&mut self) -> Result<Done, CliError> {
         let mut first = Ok(());
-        let mut keep = |done: Result<(), Fault>| {
+        let mut keep = |done: Result<(), CliError>| {
             if first.is_ok() {
                 first = done;
             }
         };
-        if let Some(window) = self.window.take() {
-            keep(window.rmr.free().map_err(Fault::from));
+        if let Some(rmr) = self.rmr.take() {
+            keep(rmr.rmr.free().map_err(CliError::from));
         }
         if let Some(pair) = self.pair.take() {
             keep(pair.free());
@@ -195,21 +195,21 @@ impl Bench {
         if let Some(buffers) = self.buffers.take() {
             let Buffers { active_out, active_into, passive_out, passive_into, .. } = buffers;
             for buffer in [active_out, active_into, passive_out, passive_into] {
-                keep(buffer.lmr.free().map_err(Fault::from));
+                keep(buffer.lmr.free().map_err(CliError::from));
             }
         }
         if let Some(pz) = self.pz.take() {
-            keep(pz.free().map_err(Fault::from));
+            keep(pz.free().map_err(CliError::from));
         }
         if let Some(ia) = self.ia.take() {
             keep(asynchronous_error(&ia));
-            keep(ia.close(Close::Graceful).map_err(Fault::from));
+            keep(ia.close(Close::Graceful).map_err(CliError::from));
         }
-        first.map(|()| Done::Passed("gracefully, nothing left".to_owned()))
+        first.map(|()| Done::Passed("gracefully, no objects left".to_owned()))
     }
 }
 
-impl Subject for Bench {
+impl Subject for Local {
     fn take_checking(&self) -> Duration {
         self.buffers.as_ref().map(|buffers| buffers.checking.take()).unwrap_or_default()
     }
@@ -220,20 +220,20 @@ impl Subject for Bench {
     }
 }
 
-/// What an earlier step made.
-pub(super) fn there<T>(made: Option<T>) -> Result<T, Fault> {
-    made.ok_or_else(|| Fault::unexpected("an earlier step did not make what is needed".to_owned()))
+/// The object that an earlier step created.
+pub(super) fn there<T>(made: Option<T>) -> Result<T, CliError> {
+    made.ok_or_else(|| CliError::unexpected("a required earlier step failed".to_owned()))
 }
 
 /// An asynchronous error that concerns the whole adapter, if there was one.
-pub(super) fn asynchronous_error(ia: &InterfaceAdapter) -> Result<(), Fault> {
+pub(super) fn asynchronous_error(ia: &InterfaceAdapter) -> Result<(), CliError> {
     let Some(evd) = ia.async_evd() else { return Ok(()) };
     let mut event = Event::default();
     while evd.dequeue(&mut event)? {
         let Event::Async(error) = &event else { continue };
-        // Endpoints may break: one step makes that happen.
+        // One step breaks a connection on purpose.
         if error.kind != AsyncErrorKind::EpBroken {
-            return Err(Fault::asynchronous(error.kind));
+            return Err(CliError::asynchronous(error.kind));
         }
     }
     Ok(())

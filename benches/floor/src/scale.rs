@@ -8,19 +8,19 @@ use dat_core::{
     Lmr, LmrTriplet, Memory, MemorySource, Privileges, RmrTriplet,
 };
 
-use super::super::rig::Rig;
 use super::connect::Meeting;
 use super::skeleton::MESSAGE;
 use super::{Bench, Row, Samples, Unit};
-use crate::fault::Fault;
-use crate::session::Buffer;
-use crate::side::Side;
+use dat_cli::error::CliError;
+use dat_cli::perf::fixture::Fixture;
+use dat_cli::session::Buffer;
+use dat_cli::side::Side;
 
-pub(super) fn rows(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> {
-    let rig = Rig::new(bench.name, bench.patience)?;
-    endpoints(bench, &rig, rows)?;
-    regions(bench, &rig, rows)?;
-    rig.end()
+pub(super) fn rows(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), CliError> {
+    let fixture = Fixture::new(bench.name, bench.timeout)?;
+    endpoints(bench, &fixture, rows)?;
+    regions(bench, &fixture, rows)?;
+    fixture.end()
 }
 
 /// A row of numbers that jumps about: the same each time.
@@ -47,12 +47,12 @@ struct Lines {
 struct Line(u64);
 
 impl Lines {
-    /// Of so many objects.
+    /// Memory of a number of objects.
     fn new(objects: usize, each: usize) -> Self {
         Self { lines: vec![Line(1); objects * each], each }
     }
 
-    /// Reads lines of one of the objects: so many at once, and where they lead to so many more.
+    /// Reads lines of one of the objects: some in parallel, then those that they point to.
     #[inline]
     fn read(&self, jumps: &mut Jumps, steps: &[usize]) {
         let mut first = jumps.below(self.lines.len() / self.each) * self.each;
@@ -77,29 +77,29 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// So many pairs, in the order in which they were connected, each so many times.
-    fn new(rig: &Rig, pairs: usize, times: usize) -> Result<Self, Fault> {
-        let meeting = Meeting::new(rig)?;
-        let evd = || rig.ia.evd_create(&EvdOptions::new(64, EvdFlags::DTO));
+    /// Pairs in the order in which they were connected, each used several times.
+    fn new(fixture: &Fixture, pairs: usize, times: usize) -> Result<Self, CliError> {
+        let meeting = Meeting::new(fixture)?;
+        let evd = || fixture.ia.evd_create(&EvdOptions::new(64, EvdFlags::DTO));
         let (recv, request) = (evd()?, evd()?);
-        let mut attributes = rig.ia.default_ep_attributes().clone();
+        let mut attributes = fixture.ia.default_ep_attributes().clone();
         attributes.max_recv_dtos = 4;
         attributes.max_request_dtos = 4;
-        let spec = EpSpec::new(&rig.pz)
+        let spec = EpSpec::new(&fixture.pz)
             .recv_evd(&recv)
             .request_evd(&request)
             .connect_evd(&meeting.connection)
             .attributes(&attributes);
         let pairs = (0..pairs)
             .map(|_| {
-                let pair = (rig.ia.ep_create(&spec)?, rig.ia.ep_create(&spec)?);
+                let pair = (fixture.ia.ep_create(&spec)?, fixture.ia.ep_create(&spec)?);
                 meeting.connect(&pair.0, &pair.1)?;
                 Ok(pair)
             })
-            .collect::<Result<Vec<_>, Fault>>()?;
+            .collect::<Result<Vec<_>, CliError>>()?;
         let pairs = pairs.into_iter().flat_map(|pair| vec![pair; times]).collect();
-        let source = Buffer::source(&rig.ia, &rig.pz, MESSAGE)?;
-        let target = Buffer::target(&rig.ia, &rig.pz, MESSAGE)?;
+        let source = Buffer::source(&fixture.ia, &fixture.pz, MESSAGE)?;
+        let target = Buffer::target(&fixture.ia, &fixture.pz, MESSAGE)?;
         Ok(Self { pairs, recv, request, source, target })
     }
 
@@ -110,7 +110,7 @@ impl Crowd {
         count: u32,
         event: &mut Event,
         before: impl Fn(&mut Jumps),
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CliError> {
         let from = [self.source.lmr.triplet(0, MESSAGE as u64)?];
         let to = [self.target.lmr.triplet(0, MESSAGE as u64)?];
         for _ in 0..count {
@@ -125,7 +125,7 @@ impl Crowd {
         Ok(())
     }
 
-    fn free(self) -> Result<(), Fault> {
+    fn free(self) -> Result<(), CliError> {
         for (a, b) in self.pairs.iter().filter(|(a, _)| a.is_live()) {
             a.free()?;
             b.free()?;
@@ -136,25 +136,25 @@ impl Crowd {
 }
 
 #[inline]
-fn take(evd: &EventDispatcher, event: &mut Event) -> Result<(), Fault> {
+fn take(evd: &EventDispatcher, event: &mut Event) -> Result<(), CliError> {
     match (evd.dequeue(event)?, &*event) {
         (true, Event::Dto(done)) if done.status == DtoStatus::Success => Ok(()),
-        (true, other) => Err(Fault::unexpected(format!("{other:?} came for a completion"))),
-        (false, _) => Err(Fault::unexpected("no completion came".into())),
+        (true, other) => Err(CliError::unexpected(format!("expected a completion, got {other:?}"))),
+        (false, _) => Err(CliError::unexpected("no completion came".into())),
     }
 }
 
 /// The lines of an endpoint and its queue pair.
 const LINES_OF_ENDPOINT: usize = 14;
-/// Those that a send cycle reads: who posts the receive has an endpoint, its queue pair and the
-/// ring, and who sends an endpoint, its queue pair and that of the peer.
+/// The lines that a send cycle reads: the receiver's endpoint, queue pair and ring, and the sender's
+/// endpoint, its queue pair and that of the peer.
 const LINES_OF_CYCLE: [&[usize]; 2] = [&[1, 2, 2], &[1, 3, 2]];
 
-fn endpoints(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Fault> {
+fn endpoints(bench: &Bench<'_>, fixture: &Fixture, rows: &mut Vec<Row>) -> Result<(), CliError> {
     for (key, count) in [("endpoints_100", 100), ("endpoints_10000", 10_000)] {
-        let crowd = Crowd::new(rig, count / 2, 1)?;
+        let crowd = Crowd::new(fixture, count / 2, 1)?;
         // As many handles for the floor, so that to have them costs the same.
-        let one = Crowd::new(rig, 1, count / 2)?;
+        let one = Crowd::new(fixture, 1, count / 2)?;
         let (mut event, mut other) = (Event::default(), Event::default());
         let (mut jumps, mut steps) = (Jumps(1), Jumps(1));
         let (time, floor) = bench.both(
@@ -183,20 +183,21 @@ fn endpoints(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Fa
     Ok(())
 }
 
-/// What a ratio may be where so many nanoseconds may come to the floor.
+/// The target ratio if a number of nanoseconds may be added to the floor.
 fn added(floor: &Samples, nanoseconds: f64) -> f64 {
     1.0 + nanoseconds / floor.least()
 }
 
-fn regions(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Fault> {
+fn regions(bench: &Bench<'_>, fixture: &Fixture, rows: &mut Vec<Row>) -> Result<(), CliError> {
     let memory = Memory::zeroed(MESSAGE)?;
-    let register = |_| rig.ia.lmr_create(MemorySource::Memory(&memory), &rig.pz, Privileges::ALL);
+    let register =
+        |_| fixture.ia.lmr_create(MemorySource::Memory(&memory), &fixture.pz, Privileges::ALL);
     let one = register(0)?;
     let (mut event, mut other) = (Event::default(), Event::default());
     for (key, count, most) in [("regions_1000", 1_000, 6.0), ("regions_100000", 100_000, 40.0)] {
         let many = (0..count).map(register).collect::<Result<Vec<_>, _>>()?;
         let (mut jumps, mut steps) = (Jumps(1), Jumps(1));
-        let side = &rig.pair.active;
+        let side = &fixture.pair.active;
         // As many triplets for the floor, so that to have them costs the same.
         let all = many.iter().map(both_ends).collect::<Result<Vec<_>, _>>()?;
         let same = vec![both_ends(&one)?; count];
@@ -220,9 +221,9 @@ fn regions(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Faul
             let floors = ("one region", &without);
             rows.push(Row::new("lines_100000", what, Unit::Nanos, &with, floors, None));
         }
-        let (time, floor) =
-            bench.both(|| registering(bench, rig, &memory), || Ok(allocating(bench.round / 4)))?;
-        let what = format!("registering a region beside {count} others");
+        let (time, floor) = bench
+            .both(|| registering(bench, fixture, &memory), || Ok(allocating(bench.round / 4)))?;
+        let what = format!("registering a region among {count} others");
         let key = if count == 1_000 { "register_1000" } else { "register_100000" };
         let (target, floors) = (80.0 / floor.least(), ("an allocation", &floor));
         rows.push(Row::new(key, what, Unit::Nanos, &time, floors, Some(target)));
@@ -232,7 +233,7 @@ fn regions(bench: &Bench<'_>, rig: &Rig, rows: &mut Vec<Row>) -> Result<(), Faul
 }
 
 /// What names a region, here and from the peer.
-fn both_ends(region: &Lmr) -> Result<(LmrTriplet, RmrTriplet), Fault> {
+fn both_ends(region: &Lmr) -> Result<(LmrTriplet, RmrTriplet), CliError> {
     Ok((region.triplet(0, MESSAGE as u64)?, region.remote_triplet(0, MESSAGE as u64)?))
 }
 
@@ -244,7 +245,7 @@ fn writes(
     count: u32,
     event: &mut Event,
     before: impl Fn(&mut Jumps),
-) -> Result<(), Fault> {
+) -> Result<(), CliError> {
     for _ in 0..count {
         before(jumps);
         let ((from, _), (_, to)) =
@@ -255,8 +256,8 @@ fn writes(
     Ok(())
 }
 
-/// Registers so many regions at a time, and frees them outside of the time.
-fn registering(bench: &Bench<'_>, rig: &Rig, memory: &Memory) -> Result<f64, Fault> {
+/// Registers a number of regions at a time, and frees them outside the measured time.
+fn registering(bench: &Bench<'_>, fixture: &Fixture, memory: &Memory) -> Result<f64, CliError> {
     const AT_ONCE: usize = 64;
     let (mut spent, mut done) = (Duration::ZERO, 0);
     let mut fresh = Vec::with_capacity(AT_ONCE);
@@ -264,7 +265,7 @@ fn registering(bench: &Bench<'_>, rig: &Rig, memory: &Memory) -> Result<f64, Fau
     while spent < bench.round / 4 {
         let start = Instant::now();
         for _ in 0..AT_ONCE {
-            fresh.push(rig.ia.lmr_create(source(), &rig.pz, Privileges::ALL)?);
+            fresh.push(fixture.ia.lmr_create(source(), &fixture.pz, Privileges::ALL)?);
         }
         spent += start.elapsed();
         done += AT_ONCE;
@@ -293,14 +294,15 @@ fn allocating(budget: Duration) -> f64 {
 }
 
 /// What endpoints that do nothing keep in memory.
-pub(super) fn idle(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> {
+pub(super) fn idle(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), CliError> {
     const ENDPOINTS: usize = 4000;
-    let rig = Rig::new(bench.name, bench.patience)?;
-    let meeting = Meeting::new(&rig)?;
-    let evd = rig.ia.evd_create(&EvdOptions::new(64, EvdFlags::DTO))?;
+    let fixture = Fixture::new(bench.name, bench.timeout)?;
+    let meeting = Meeting::new(&fixture)?;
+    let evd = fixture.ia.evd_create(&EvdOptions::new(64, EvdFlags::DTO))?;
     let spec =
-        EpSpec::new(&rig.pz).recv_evd(&evd).request_evd(&evd).connect_evd(&meeting.connection);
-    let all = |count| (0..count).map(|_| rig.ia.ep_create(&spec)).collect::<Result<Vec<_>, _>>();
+        EpSpec::new(&fixture.pz).recv_evd(&evd).request_evd(&evd).connect_evd(&meeting.connection);
+    let all =
+        |count| (0..count).map(|_| fixture.ia.ep_create(&spec)).collect::<Result<Vec<_>, _>>();
     // The first ones warm the allocator up.
     let few = all(ENDPOINTS / 8)?;
     let start = resident()?;
@@ -320,12 +322,12 @@ pub(super) fn idle(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> 
     }
     few.iter().chain(&many).try_for_each(Endpoint::free)?;
     evd.free()?;
-    rig.end()
+    fixture.end()
 }
 
 /// The memory of this process, in bytes.
-fn resident() -> Result<f64, Fault> {
-    let unknown = || Fault::unexpected("/proc/self/smaps_rollup can't be read".into());
+fn resident() -> Result<f64, CliError> {
+    let unknown = || CliError::unexpected("/proc/self/smaps_rollup can't be read".into());
     let text = std::fs::read_to_string("/proc/self/smaps_rollup").map_err(|_| unknown())?;
     let line = text.lines().find_map(|line| line.strip_prefix("Rss:")).ok_or_else(unknown)?;
     let kilobytes = line.trim().trim_end_matches("kB").trim().parse::<f64>();

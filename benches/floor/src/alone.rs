@@ -4,20 +4,20 @@ use std::hint::black_box;
 
 use dat_core::{CompletionFlags, Event, EventDispatcher};
 
-use super::super::Op;
-use super::super::lane::Lane;
-use super::super::rig::Rig;
 use super::skeleton::{MESSAGE, Skeleton};
 use super::{Bench, Row, Unit};
-use crate::fault::Fault;
+use dat_cli::error::CliError;
+use dat_cli::perf::Op;
+use dat_cli::perf::buffers::Buffers;
+use dat_cli::perf::fixture::Fixture;
 
 const SKELETON: &str = "rings, keys and the copy alone, unlocked";
 
-pub(super) fn rows(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> {
-    let rig = Rig::new(bench.name, bench.patience)?;
+pub(super) fn rows(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), CliError> {
+    let fixture = Fixture::new(bench.name, bench.timeout)?;
     let mut event = Event::default();
     let size = MESSAGE as u64;
-    let send = Lane::there(&rig, Op::Send, size)?;
+    let send = Buffers::there(&fixture, Op::Send, size)?;
     let mut skeleton = Skeleton::new();
     let (cycle, floor) = bench.both(
         || bench.time(|count| (0..count).try_for_each(|_| cycle(&send, &mut event))),
@@ -25,7 +25,7 @@ pub(super) fn rows(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> 
     )?;
     let what = "send cycle: post receive and send, take both completions";
     rows.push(Row::new("cycle", what, Unit::Nanos, &cycle, (SKELETON, &floor), Some(60.0 / 16.0)));
-    let alone = Alone { send: &send, depth: rig.pair.depth };
+    let alone = Alone { send: &send, depth: fixture.pair.depth };
     let mut spent = Vec::new();
     for _ in 0..super::ROUNDS {
         spent.push(alone.round(bench, &mut Event::default())?);
@@ -35,44 +35,44 @@ pub(super) fn rows(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> 
     rows.push(Row::new("send", what, Unit::Nanos, &spent, (SKELETON, &floor), Some(35.0 / 16.0)));
     let mut event = Event::default();
     for (key, op) in [("write", Op::Write), ("read", Op::Read)] {
-        let lane = Lane::there(&rig, op, size)?;
+        let buffers = Buffers::there(&fixture, op, size)?;
         let (time, floor) = bench.both(
-            || bench.time(|count| (0..count).try_for_each(|_| request(&lane, &mut event))),
+            || bench.time(|count| (0..count).try_for_each(|_| request(&buffers, &mut event))),
             || bench.time(|count| Skeleton::repeat(count, |n| skeleton.write(n))),
         )?;
         let what = format!("RDMA {key} and its completion");
         let target = Some(28.0 / 11.0);
         rows.push(Row::new(key, what, Unit::Nanos, &time, (SKELETON, &floor), target));
     }
-    let evd = &rig.pair.active.recv;
+    let evd = &fixture.pair.active.recv;
     let (time, floor) = bench.both(
         || bench.time(|count| (0..count).try_for_each(|_| nothing(evd, &mut event))),
         || bench.time(|count| Skeleton::repeat(count, |n| black_box(n) == n)),
     )?;
     let loop_ = ("a turn of the loop", &floor);
     rows.push(Row::new("empty", "dequeue of nothing", Unit::Nanos, &time, loop_, None));
-    rig.end()
+    fixture.end()
 }
 
 /// A receive, a send, and both completions.
 #[inline]
-fn cycle(lane: &Lane<'_>, event: &mut Event) -> Result<(), Fault> {
-    lane.post_receive(0)?;
-    lane.post(0, CompletionFlags::empty())?;
-    lane.finish(event)?;
-    lane.receive(event)
+fn cycle(buffers: &Buffers<'_>, event: &mut Event) -> Result<(), CliError> {
+    buffers.post_receive(0)?;
+    buffers.post(0, CompletionFlags::empty())?;
+    buffers.finish(event)?;
+    buffers.receive(event)
 }
 
 #[inline]
-fn request(lane: &Lane<'_>, event: &mut Event) -> Result<(), Fault> {
-    lane.post(0, CompletionFlags::empty())?;
-    lane.finish(event)
+fn request(buffers: &Buffers<'_>, event: &mut Event) -> Result<(), CliError> {
+    buffers.post(0, CompletionFlags::empty())?;
+    buffers.finish(event)
 }
 
 #[inline]
-fn nothing(evd: &EventDispatcher, event: &mut Event) -> Result<(), Fault> {
+fn nothing(evd: &EventDispatcher, event: &mut Event) -> Result<(), CliError> {
     if evd.dequeue(event)? {
-        Err(Fault::unexpected("an event came from nowhere".into()))
+        Err(CliError::unexpected("an event came from nowhere".into()))
     } else {
         Ok(())
     }
@@ -80,12 +80,12 @@ fn nothing(evd: &EventDispatcher, event: &mut Event) -> Result<(), Fault> {
 
 /// Sends whose receives are posted and taken outside of the time.
 struct Alone<'a> {
-    send: &'a Lane<'a>,
+    send: &'a Buffers<'a>,
     depth: u32,
 }
 
 impl Alone<'_> {
-    fn round(&self, bench: &Bench<'_>, event: &mut Event) -> Result<f64, Fault> {
+    fn round(&self, bench: &Bench<'_>, event: &mut Event) -> Result<f64, CliError> {
         let (mut spent, mut done) = (std::time::Duration::ZERO, 0_u32);
         while spent < bench.round / 2 {
             for _ in 0..self.depth {
@@ -106,11 +106,11 @@ impl Alone<'_> {
 }
 
 impl Skeleton {
-    /// Does a piece of work so many times.
-    fn repeat(count: u32, mut work: impl FnMut(u64) -> bool) -> Result<(), Fault> {
+    /// Repeats a piece of work.
+    fn repeat(count: u32, mut work: impl FnMut(u64) -> bool) -> Result<(), CliError> {
         for number in 0..count {
             if !work(number.into()) {
-                return Err(Fault::unexpected("the skeleton stumbled".into()));
+                return Err(CliError::unexpected("the skeleton stumbled".into()));
             }
         }
         Ok(())

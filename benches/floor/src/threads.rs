@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 
 use dat_core::{CompletionFlags, Event, Timeout};
 
-use super::super::Op;
-use super::super::lane::Lane;
-use super::super::rig::Rig;
 use super::crossing::{AHEAD, Receives, Ring, Way};
 use super::skeleton::MESSAGE;
 use super::{Bench, Row, Samples, Unit};
-use crate::fault::Fault;
+use dat_cli::error::CliError;
+use dat_cli::perf::Op;
+use dat_cli::perf::buffers::Buffers;
+use dat_cli::perf::fixture::Fixture;
 
-/// Messages between two looks at the clock.
+/// Messages between two readings of the clock.
 const BATCH: u64 = 256;
 
-/// What most rows here stand beside.
+/// The floor of most rows here.
 const SHAPE: &str = "receives, message and completions alone, unlocked";
 
 /// How two threads wait for each other's messages.
@@ -28,10 +28,10 @@ enum Wait {
     Asleep,
 }
 
-pub(super) fn polling(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> {
-    let rig = Rig::new(bench.name, bench.patience)?;
+pub(super) fn polling(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), CliError> {
+    let fixture = Fixture::new(bench.name, bench.timeout)?;
     let (time, floor) = bench.both(
-        || ping_pong(&rig, bench.round, Wait::Awake),
+        || ping_pong(&fixture, bench.round, Wait::Awake),
         || Ok(back_and_forth::<Receives>(bench.round)),
     )?;
     let floors = (SHAPE, &floor);
@@ -39,65 +39,67 @@ pub(super) fn polling(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Faul
     rows.push(Row::new("polling", what, Unit::Nanos, &time, floors, Some(1.3)));
     let rings = || back_and_forth::<Ring>(bench.round / 2);
     let ring = Samples((0..super::ROUNDS).map(|_| rings()).collect());
-    let what = "the floor above beside the message alone";
+    let what = "the floor above relative to the message alone";
     rows.push(Row::new("ring", what, Unit::Nanos, &floor, ("rings with the message", &ring), None));
     let line = Samples((0..super::ROUNDS).map(|_| cache_line(bench.round / 2)).collect());
-    let what = "those rings beside a cache line alone";
+    let what = "those rings relative to a cache line alone";
     rows.push(Row::new("line", what, Unit::Nanos, &ring, ("a cache line across", &line), None));
-    rig.end()
+    fixture.end()
 }
 
-pub(super) fn blocking(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> {
-    let rig = Rig::new(bench.name, bench.patience)?;
-    let (time, floor) = bench
-        .both(|| ping_pong(&rig, bench.round * 2, Wait::Asleep), || Ok(parking(bench.round * 2)))?;
+pub(super) fn blocking(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), CliError> {
+    let fixture = Fixture::new(bench.name, bench.timeout)?;
+    let (time, floor) = bench.both(
+        || ping_pong(&fixture, bench.round * 2, Wait::Asleep),
+        || Ok(parking(bench.round * 2)),
+    )?;
     let floors = ("a futex to sleep and to wake", &floor);
     let what = "half a round trip, both in dat_evd_wait";
     rows.push(Row::new("blocking", what, Unit::Nanos, &time, floors, Some(1.05)));
-    // Who is answered soon does not sleep, so what polls is the floor.
+    // A waiter that is answered soon does not sleep, so polling is the floor.
     let (time, floor) = bench.both(
-        || ping_pong(&rig, bench.round, Wait::Asleep),
+        || ping_pong(&fixture, bench.round, Wait::Asleep),
         || Ok(back_and_forth::<Receives>(bench.round)),
     )?;
-    let what = "the same, beside those who poll";
+    let what = "the same, relative to polling threads";
     // 120 ns, where 80 are 1.3 floors.
     let target = 120.0 / (80.0 / 1.3);
     rows.push(Row::new("awake", what, Unit::Nanos, &time, (SHAPE, &floor), Some(target)));
-    rig.end()
+    fixture.end()
 }
 
-pub(super) fn one_way(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> {
-    let rig = Rig::new(bench.name, bench.patience)?;
+pub(super) fn one_way(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), CliError> {
+    let fixture = Fixture::new(bench.name, bench.timeout)?;
     for (key, what, every, target) in [
         ("one_way", "one way, every send completes", 1, 25.0 / 85.0),
-        ("one_way_suppressed", "one way, sends suppressed", rig.signal_every, 35.0 / 85.0),
+        ("one_way_suppressed", "one way, sends suppressed", fixture.signal_every, 35.0 / 85.0),
     ] {
         let (rate, floor) = bench
-            .both(|| stream(&rig, bench.round, every), || Ok(there::<Receives>(bench.round)))?;
+            .both(|| stream(&fixture, bench.round, every), || Ok(there::<Receives>(bench.round)))?;
         let floors = (SHAPE, &floor);
         rows.push(Row::new(key, what, Unit::Millions, &rate, floors, Some(target)));
     }
-    rig.end()
+    fixture.end()
 }
 
-pub(super) fn apart(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), Fault> {
-    let rigs = [Rig::new(bench.name, bench.patience)?, Rig::new(bench.name, bench.patience)?];
+pub(super) fn apart(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), CliError> {
+    let rigs = [Fixture::new(bench.name, bench.timeout)?, Fixture::new(bench.name, bench.timeout)?];
     let (two, one) =
         bench.both(|| cycles(&rigs, bench.round), || cycles(&rigs[..1], bench.round))?;
     let what = "send cycles of two threads on endpoints of their own";
     rows.push(Row::new("apart", what, Unit::Millions, &two, ("one thread's", &one), Some(1.9)));
-    rigs.iter().try_for_each(Rig::end)
+    rigs.iter().try_for_each(Fixture::end)
 }
 
 /// Half of the time of a message and its answer, of two threads.
-fn ping_pong(rig: &Rig, budget: Duration, wait: Wait) -> Result<f64, Fault> {
-    let there = Lane::there(rig, Op::Send, MESSAGE as u64)?;
-    let back = Lane::back(rig, MESSAGE as u64)?;
+fn ping_pong(fixture: &Fixture, budget: Duration, wait: Wait) -> Result<f64, CliError> {
+    let there = Buffers::there(fixture, Op::Send, MESSAGE as u64)?;
+    let back = Buffers::back(fixture, MESSAGE as u64)?;
     let over = AtomicBool::new(false);
-    for lane in [&there, &back] {
-        (0..AHEAD).try_for_each(|_| lane.post_receive(0))?;
+    for buffers in [&there, &back] {
+        (0..AHEAD).try_for_each(|_| buffers.post_receive(0))?;
     }
-    let answer = || -> Result<(), Fault> {
+    let answer = || -> Result<(), CliError> {
         let (mut event, mut turn) = (Event::default(), 0);
         loop {
             hear(&there, &mut event, wait)?;
@@ -129,45 +131,45 @@ fn ping_pong(rig: &Rig, budget: Duration, wait: Wait) -> Result<f64, Fault> {
         say(&there, &mut turn, &mut event)?;
         hear(&back, &mut event, wait)?;
         back.post_receive(0)?;
-        other.join().unwrap_or_else(|_| Err(Fault::unexpected("a thread panicked".into())))?;
+        other.join().unwrap_or_else(|_| Err(CliError::unexpected("a thread panicked".into())))?;
         use_up(&there, AHEAD)?;
         use_up(&back, AHEAD)?;
         Ok(time.as_secs_f64() * 1e9 / (2 * done) as f64)
     })
 }
 
-/// Takes so many receives away, which would take the messages of the next round.
-fn use_up(lane: &Lane<'_>, receives: u64) -> Result<(), Fault> {
+/// Consumes the remaining receives, which would take the messages of the next round.
+fn use_up(buffers: &Buffers<'_>, receives: u64) -> Result<(), CliError> {
     let mut event = Event::default();
     for _ in 0..receives {
-        lane.post(0, CompletionFlags::empty())?;
-        lane.finish(&mut event)?;
-        lane.receive(&mut event)?;
+        buffers.post(0, CompletionFlags::empty())?;
+        buffers.finish(&mut event)?;
+        buffers.receive(&mut event)?;
     }
     Ok(())
 }
 
 /// Sends; some of the sends make a completion, which is taken at once.
 #[inline]
-fn say(lane: &Lane<'_>, turn: &mut u32, event: &mut Event) -> Result<(), Fault> {
-    *turn = (*turn + 1) % lane.rig.signal_every;
+fn say(buffers: &Buffers<'_>, turn: &mut u32, event: &mut Event) -> Result<(), CliError> {
+    *turn = (*turn + 1) % buffers.fixture.signal_every;
     if *turn != 0 {
-        return lane.post(0, CompletionFlags::SUPPRESS);
+        return buffers.post(0, CompletionFlags::SUPPRESS);
     }
-    lane.post(0, CompletionFlags::empty())?;
-    lane.finish(event)
+    buffers.post(0, CompletionFlags::empty())?;
+    buffers.finish(event)
 }
 
 #[inline]
-fn hear(lane: &Lane<'_>, event: &mut Event, wait: Wait) -> Result<(), Fault> {
+fn hear(buffers: &Buffers<'_>, event: &mut Event, wait: Wait) -> Result<(), CliError> {
     if wait == Wait::Awake {
-        return lane.receive(event);
+        return buffers.receive(event);
     }
-    let patience = lane.rig.pair.patience;
-    if !lane.receiver.recv.wait(Timeout::After(patience), 1, event)?.is_event() {
-        return Err(Fault::timed_out("message", patience));
+    let timeout = buffers.fixture.pair.timeout;
+    if !buffers.receiver.recv.wait(Timeout::After(timeout), 1, event)?.is_event() {
+        return Err(CliError::timed_out("message", timeout));
     }
-    lane.whole(event)
+    buffers.whole(event)
 }
 
 /// As [`ping_pong`], on two ways.
@@ -287,22 +289,22 @@ fn parking(budget: Duration) -> f64 {
     })
 }
 
-/// Millions of messages in a second from one thread to another. The sender is told of receives
+/// Millions of messages in a second from one thread to another. The sender learns of receives
 /// as any consumer would have to: now and then, by a number.
-fn stream(rig: &Rig, budget: Duration, every: u32) -> Result<f64, Fault> {
-    let lane = Lane::there(rig, Op::Send, MESSAGE as u64)?;
-    let (depth, step) = (u64::from(rig.pair.depth), u64::from(rig.pair.depth / 4).max(1));
+fn stream(fixture: &Fixture, budget: Duration, every: u32) -> Result<f64, CliError> {
+    let buffers = Buffers::there(fixture, Op::Send, MESSAGE as u64)?;
+    let (depth, step) = (u64::from(fixture.pair.depth), u64::from(fixture.pair.depth / 4).max(1));
     let (posted, sent) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
     for _ in 0..depth {
-        lane.post_receive(0)?;
+        buffers.post_receive(0)?;
     }
     posted.store(depth, Ordering::Release);
-    let take = || -> Result<(), Fault> {
+    let take = || -> Result<(), CliError> {
         let (mut event, mut taken, mut receives) = (Event::default(), 0, depth);
         loop {
-            if lane.take(&lane.receiver.recv, &mut event)? {
+            if buffers.take(&buffers.receiver.recv, &mut event)? {
                 taken += 1;
-                lane.post_receive(0)?;
+                buffers.post_receive(0)?;
                 receives += 1;
                 if receives % step == 0 {
                     posted.store(receives, Ordering::Release);
@@ -320,7 +322,7 @@ fn stream(rig: &Rig, budget: Duration, every: u32) -> Result<f64, Fault> {
         let (mut count, mut room, mut out) = (0, 0, 0_u32);
         let start = Instant::now();
         let mut time = Duration::ZERO;
-        let mut send = || -> Result<(), Fault> {
+        let mut send = || -> Result<(), CliError> {
             while time < budget {
                 for _ in 0..BATCH {
                     while count == room && !taker.is_finished() {
@@ -334,9 +336,9 @@ fn stream(rig: &Rig, budget: Duration, every: u32) -> Result<f64, Fault> {
                     } else {
                         CompletionFlags::SUPPRESS
                     };
-                    lane.post(0, flags)?;
+                    buffers.post(0, flags)?;
                     count += 1;
-                    while out > 0 && lane.take(&lane.requester.request, &mut event)? {
+                    while out > 0 && buffers.take(&buffers.requester.request, &mut event)? {
                         out -= 1;
                     }
                 }
@@ -346,15 +348,15 @@ fn stream(rig: &Rig, budget: Duration, every: u32) -> Result<f64, Fault> {
         };
         let outcome = send();
         sent.store(count, Ordering::Release);
-        taker.join().unwrap_or_else(|_| Err(Fault::unexpected("a thread panicked".into())))?;
+        taker.join().unwrap_or_else(|_| Err(CliError::unexpected("a thread panicked".into())))?;
         outcome?;
         while out > 0 {
-            lane.finish(&mut event)?;
+            buffers.finish(&mut event)?;
             out -= 1;
         }
-        Ok::<_, Fault>(count as f64 / time.as_secs_f64() / 1e6)
+        Ok::<_, CliError>(count as f64 / time.as_secs_f64() / 1e6)
     })?;
-    use_up(&lane, depth)?;
+    use_up(&buffers, depth)?;
     Ok(rate)
 }
 
@@ -389,20 +391,20 @@ fn there<W: Way>(budget: Duration) -> f64 {
 }
 
 /// Millions of send cycles in a second of as many threads as there are rigs.
-fn cycles(rigs: &[Rig], budget: Duration) -> Result<f64, Fault> {
+fn cycles(rigs: &[Fixture], budget: Duration) -> Result<f64, CliError> {
     let start = Barrier::new(rigs.len());
-    let one = |rig: &Rig| -> Result<f64, Fault> {
-        let lane = Lane::there(rig, Op::Send, MESSAGE as u64);
+    let one = |fixture: &Fixture| -> Result<f64, CliError> {
+        let buffers = Buffers::there(fixture, Op::Send, MESSAGE as u64);
         start.wait();
-        let (lane, mut event) = (lane?, Event::default());
+        let (buffers, mut event) = (buffers?, Event::default());
         let begin = Instant::now();
         let (mut done, mut time) = (0, Duration::ZERO);
         while time < budget {
             for _ in 0..BATCH {
-                lane.post_receive(0)?;
-                lane.post(0, CompletionFlags::empty())?;
-                lane.finish(&mut event)?;
-                lane.receive(&mut event)?;
+                buffers.post_receive(0)?;
+                buffers.post(0, CompletionFlags::empty())?;
+                buffers.finish(&mut event)?;
+                buffers.receive(&mut event)?;
             }
             done += BATCH;
             time = begin.elapsed();
@@ -410,12 +412,13 @@ fn cycles(rigs: &[Rig], budget: Duration) -> Result<f64, Fault> {
         Ok(done as f64 / time.as_secs_f64() / 1e6)
     };
     thread::scope(|scope| {
-        let threads: Vec<_> = rigs.iter().map(|rig| scope.spawn(move || one(rig))).collect();
+        let threads: Vec<_> =
+            rigs.iter().map(|fixture| scope.spawn(move || one(fixture))).collect();
         let mut total = 0.0;
         for thread in threads {
             total += thread
                 .join()
-                .unwrap_or_else(|_| Err(Fault::unexpected("a thread panicked".into())))?;
+                .unwrap_or_else(|_| Err(CliError::unexpected("a thread panicked".into())))?;
         }
         Ok(total)
     })

@@ -1,39 +1,39 @@
-//! What the two sides of a `dat ping` between machines tell each other when they connect.
+//! The private data that the two sides of a `dat ping` between machines exchange.
 
 use dat_core::RmrTriplet;
 
-use crate::fault::Fault;
+use crate::error::CliError;
 use crate::pattern;
 
-/// What a request and its answer start with, and the version of what follows.
+/// The first bytes of a request and its reply, with the version of the format.
 const HEAD: [u8; 12] = *b"dat-ping\x01\0\0\0";
 
-/// How long the private data is, there and back: all transports have that much.
+/// The length of the private data in both directions, which all transports support.
 pub(super) const LENGTH: usize = 48;
 
-/// What fills the rest of the two.
+/// The value of the padding bytes.
 const ASKED: u64 = 201;
 const ANSWERED: u64 = 202;
 
-/// Of the memory that the listening side offers, the pattern in the half that is read.
+/// The seed of the pattern in the half of the offered memory that clients read.
 pub(super) const OFFERED: u64 = 203;
 
-/// The private data of the request.
+/// The private data in the request.
 pub(super) fn request() -> Vec<u8> {
     let mut data = HEAD.to_vec();
     data.extend(pattern::bytes(ASKED, 0, LENGTH - HEAD.len()));
     data
 }
 
-/// Whether the private data of a request is what this command sends.
-pub(super) fn check_request(found: &[u8]) -> Result<(), Fault> {
-    check_head("private data of the request", found)?;
+/// Checks that the private data of a request comes from this command.
+pub(super) fn check_request(found: &[u8]) -> Result<(), CliError> {
+    check_head("private data in the request", found)?;
     let expected = request();
     let found = pattern::unpadded(found, expected.len());
-    pattern::compare("private data of the request", &expected, found)
+    pattern::compare("private data in the request", &expected, found)
 }
 
-/// The private data of the answer: the memory that the other side may write and read.
+/// The private data in the reply: the memory that the peer may read and write.
 pub(super) fn answer(area: RmrTriplet) -> Vec<u8> {
     let mut data = HEAD.to_vec();
     data.extend(area.address.to_le_bytes());
@@ -43,9 +43,9 @@ pub(super) fn answer(area: RmrTriplet) -> Vec<u8> {
     data
 }
 
-/// The memory that an answer offers.
-pub(super) fn check_answer(found: &[u8]) -> Result<RmrTriplet, Fault> {
-    check_head("private data of the answer", found)?;
+/// The memory that a reply offers.
+pub(super) fn check_answer(found: &[u8]) -> Result<RmrTriplet, CliError> {
+    check_head("private data in the reply", found)?;
     let word = |at: usize| {
         let mut bytes = [0; 8];
         let part = found.get(at..).unwrap_or_default();
@@ -55,17 +55,17 @@ pub(super) fn check_answer(found: &[u8]) -> Result<RmrTriplet, Fault> {
     let (address, length, context) = (word(12), word(20), word(28) as u32);
     let area = RmrTriplet { address, length, context };
     let found = pattern::unpadded(found, LENGTH);
-    pattern::compare("private data of the answer", &answer(area), found)?;
+    pattern::compare("private data in the reply", &answer(area), found)?;
     Ok(area)
 }
 
-fn check_head(what: &str, found: &[u8]) -> Result<(), Fault> {
+fn check_head(what: &str, found: &[u8]) -> Result<(), CliError> {
     if found.starts_with(&HEAD) {
         return Ok(());
     }
-    let mut fault = Fault::unexpected(format!("{what} is not that of this version of dat ping"));
-    fault.advice = "run the same version of dat ping on both machines".to_owned();
-    Err(fault)
+    let mut error = CliError::unexpected(format!("{what} comes from another version of dat ping"));
+    error.advice = "run the same version of dat ping on both machines".to_owned();
+    Err(error)
 }
 
 #[cfg(test)]

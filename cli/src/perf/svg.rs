@@ -1,13 +1,13 @@
-//! What the drawings have in common.
+//! Parts that all plots share.
 
 use std::fmt::Write;
 
-pub(super) const INK: &str = "#222222";
-pub(super) const FAINT: &str = "#dddddd";
-pub(super) const GREY: &str = "#777777";
+pub const INK: &str = "#222222";
+pub const FAINT: &str = "#dddddd";
+pub const GREY: &str = "#777777";
 
-/// The beginning of a drawing on white; the end is `</svg>`.
-pub(super) fn sheet(width: f64, height: f64) -> String {
+/// The beginning of a plot with a white background; it ends with `</svg>`.
+pub fn sheet(width: f64, height: f64) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\" font-family=\"Helvetica, Arial, sans-serif\" \
@@ -15,8 +15,8 @@ pub(super) fn sheet(width: f64, height: f64) -> String {
     )
 }
 
-/// Words at a place; `anchor` is what of them stands there: start, middle or end.
-pub(super) fn text(out: &mut String, (x, y): (f64, f64), size: u32, anchor: &str, words: &str) {
+/// Text at a position; `anchor` is the part of it that is placed there: start, middle or end.
+pub fn text(out: &mut String, (x, y): (f64, f64), size: u32, anchor: &str, words: &str) {
     let mut escaped = String::new();
     for c in words.chars() {
         match c {

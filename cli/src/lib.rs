@@ -1,0 +1,115 @@
+//! The `dat` command: lists, checks, tests and measures DAT interface adapters, and explains
+//! codes.
+
+#![forbid(unsafe_code)]
+
+mod completions;
+mod conformance;
+mod doctor;
+mod explain;
+mod info;
+mod list;
+mod man;
+mod pattern;
+mod ping;
+mod providers;
+
+// benches/floor measures with the parts of `dat perf`.
+#[doc(hidden)]
+pub mod error;
+#[doc(hidden)]
+pub mod output;
+#[doc(hidden)]
+pub mod perf;
+#[doc(hidden)]
+pub mod session;
+#[doc(hidden)]
+pub mod side;
+#[doc(hidden)]
+pub mod units;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use output::Output;
+
+/// The end of every help text.
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes:
+  0  success
+  1  the check failed: an IA cannot be opened, a ping step failed, or doctor found a
+     problem
+  2  the command line is wrong";
+
+/// Lists, checks, tests and measures DAT interface adapters (IAs), and explains DAT codes.
+#[derive(Debug, Parser)]
+#[command(
+    name = "dat",
+    version,
+    arg_required_else_help = true,
+    after_help = format!("\
+Examples:
+  dat list                 which adapters can be opened, and why the others cannot
+  dat doctor               is this machine ready for RDMA, and what to fix if not
+  dat ping loopback        does the adapter work, step by step
+  dat perf loopback        how fast is it, by operation and size
+  dat explain 0x8005000b   what a DAT code means
+  dat conformance loopback  does it follow every rule of the DAT manual pages
+
+Use IA names as `dat list` shows them. Parameters for the provider may follow a question
+mark: 'loopback?max_message_size=65536'.
+
+{EXIT_CODES}")
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(list::Args),
+    Doctor(doctor::Args),
+    Info(info::Args),
+    Ping(ping::Args),
+    Perf(perf::Args),
+    Explain(explain::Args),
+    Conformance(conformance::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+/// The outcome of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Success.
+    Well,
+    /// Failure; the output says why.
+    Failed,
+}
+
+/// Parses the command line and runs the command.
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let mut output = Output::stdout();
+    let verdict = match &cli.command {
+        Command::List(args) => list::run(args, &mut output),
+        Command::Doctor(args) => doctor::run(args, &mut output),
+        Command::Info(args) => info::run(args, &mut output),
+        Command::Ping(args) => ping::run(args, &mut output),
+        Command::Perf(args) => perf::run(args, &mut output),
+        Command::Explain(args) => explain::run(args, &mut output),
+        Command::Conformance(args) => conformance::run(args, &mut output),
+        Command::Completions(args) => completions::run(args, Cli::command(), &mut output),
+        Command::Man(args) => man::run(args, Cli::command(), &mut output),
+    };
+    if let Err(error) = output.finish() {
+        output::complain(&format!("cannot write the output: {error}"));
+        return ExitCode::FAILURE;
+    }
+    match verdict {
+        Verdict::Well => ExitCode::SUCCESS,
+        Verdict::Failed => ExitCode::FAILURE,
+    }
+}
