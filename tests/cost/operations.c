@@ -6,7 +6,12 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
 
+#define _GNU_SOURCE
+
 #include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "crowd.h"
 
@@ -167,6 +172,26 @@ void rdma_read(unsigned long times)
     }
 }
 
+void wait_at_once(unsigned long times)
+{
+    DAT_LMR_TRIPLET source = end_part(&near_end, SOURCE_AT, SIZE);
+    DAT_RMR_TRIPLET target = remote_part(&far_end, TARGET_AT);
+
+    for (unsigned long at = 0; at < times; at++) {
+        const DAT_DTO_COMPLETION_EVENT_DATA *done;
+        DAT_EVENT event;
+        DAT_COUNT more;
+
+        CHECK(dat_ep_post_rdma_write(near_end.ep, 1, &source, cookie_of(at), &target,
+                                     DAT_COMPLETION_DEFAULT_FLAG));
+        CHECK(dat_evd_wait(near_end.send_evd, DAT_TIMEOUT_INFINITE, 1, &event, &more));
+        done = &event.event_data.dto_completion_event_data;
+        if (event.event_number != DAT_DTO_COMPLETION_EVENT || done->status != DAT_DTO_SUCCESS ||
+            done->user_cookie.as_64 != at || more != 0)
+            unexpected("dat_evd_wait", DAT_SUCCESS);
+    }
+}
+
 void handle_type(unsigned long times)
 {
     for (unsigned long at = 0; at < times; at++) {
@@ -188,4 +213,134 @@ void ep_status(unsigned long times)
         if (state != DAT_EP_STATE_CONNECTED || !receives_idle || !requests_idle)
             unexpected("dat_ep_get_status", DAT_SUCCESS);
     }
+}
+
+/* The endpoints of connections that begin and end, on adapters of their own. */
+static struct end caller, callee;
+static DAT_PSP_HANDLE called;
+#define CALLED (QUALIFIER + 1)
+
+static void expect(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER expected, DAT_EVENT *event)
+{
+    DAT_RETURN result = dat_evd_dequeue(evd, event);
+
+    if (result != DAT_SUCCESS || event->event_number != expected)
+        unexpected("dat_evd_dequeue", result);
+}
+
+/* Connects, accepts, and leads both endpoints back to where they were. */
+static void connect_cycle(unsigned long times, DAT_TIMEOUT timeout)
+{
+    DAT_EVENT event;
+
+    if (caller.ia == DAT_HANDLE_NULL) {
+        static char unused[2][SIZE];
+        char loopback[] = "loopback";
+
+        end_open(&caller, loopback, unused[0], SIZE);
+        end_open(&callee, loopback, unused[1], SIZE);
+        CHECK(dat_psp_create(callee.ia, CALLED, callee.request_evd, DAT_PSP_CONSUMER_FLAG,
+                             &called));
+    }
+    for (unsigned long at = 0; at < times; at++) {
+        CHECK(dat_ep_connect(caller.ep, caller.address, CALLED, timeout, 0, NULL,
+                             DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+        expect(callee.request_evd, DAT_CONNECTION_REQUEST_EVENT, &event);
+        CHECK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, callee.ep, 0, NULL));
+        expect(callee.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
+        expect(caller.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
+        CHECK(dat_ep_disconnect(caller.ep, DAT_CLOSE_ABRUPT_FLAG));
+        expect(caller.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, &event);
+        expect(callee.connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, &event);
+        CHECK(dat_ep_reset(caller.ep));
+        CHECK(dat_ep_reset(callee.ep));
+    }
+}
+
+void connect_endless(unsigned long times)
+{
+    connect_cycle(times, DAT_TIMEOUT_INFINITE);
+}
+
+void connect_timed(unsigned long times)
+{
+    connect_cycle(times, TEN_SECONDS);
+}
+
+/* Regions of one page of malloc'd memory, which is in use. */
+#define PAGE 4096
+static DAT_LMR_HANDLE regions[4000];
+static char *memory;
+
+static void regions_create(unsigned long times)
+{
+    DAT_REGION_DESCRIPTION region;
+    DAT_LMR_CONTEXT context;
+
+    region.for_va = memory;
+    for (unsigned long at = 0; at < times; at++)
+        CHECK(dat_lmr_create(near_end.ia, DAT_MEM_TYPE_VIRTUAL, region, PAGE, near_end.pz,
+                             PRIVILEGES, &regions[at], &context, NULL, NULL, NULL));
+}
+
+static void regions_free(unsigned long times)
+{
+    for (unsigned long at = 0; at < times; at++)
+        CHECK(dat_lmr_free(regions[at]));
+}
+
+static void memory_make(void)
+{
+    if (memory == NULL)
+        memory = memset(malloc(PAGE), 1, PAGE);
+}
+
+void lmr_create_before(unsigned long times)
+{
+    (void)times;
+    memory_make();
+}
+
+void lmr_create(unsigned long times)
+{
+    regions_create(times);
+}
+
+void lmr_create_after(unsigned long times)
+{
+    regions_free(times);
+}
+
+void lmr_free_before(unsigned long times)
+{
+    memory_make();
+    regions_create(times);
+}
+
+void lmr_free(unsigned long times)
+{
+    regions_free(times);
+}
+
+/* The system call that checks the memory, alone: malloc'd, it is a part of two pages. */
+void check_floor_before(unsigned long times)
+{
+    (void)times;
+    memory_make();
+}
+
+void check_floor(unsigned long times)
+{
+    uintptr_t first = (uintptr_t)memory / PAGE * PAGE;
+    uintptr_t end = ((uintptr_t)memory + PAGE + PAGE - 1) / PAGE * PAGE;
+
+    for (unsigned long at = 0; at < times; at++)
+        madvise((void *)first, end - first, 23 /* MADV_POPULATE_WRITE */);
+}
+
+/* The fence for all threads, alone. */
+void fence_floor(unsigned long times)
+{
+    for (unsigned long at = 0; at < times; at++)
+        syscall(SYS_membarrier, 1 << 3 /* MEMBARRIER_CMD_PRIVATE_EXPEDITED */, 0, 0);
 }

@@ -44,7 +44,7 @@ impl End {
     pub(crate) fn wait(&self) -> Result<(), Failure> {
         match wait(&self.connection)? {
             Event::Connection(event) if event.kind == ConnectionEventKind::Established => Ok(()),
-            other => Err(format!("{other:?} came for a connection").into()),
+            other => Err(format!("expected a connection event, got {other:?}").into()),
         }
     }
 }
@@ -79,8 +79,18 @@ impl Meeting {
 
     /// Connects; both sides are told at their dispatchers.
     pub(crate) fn connect(&self, from: &Endpoint, to: &Endpoint) -> Result<(), Failure> {
+        self.connect_within(from, to, PATIENCE.into())
+    }
+
+    /// The same with a time-out.
+    pub(crate) fn connect_within(
+        &self,
+        from: &Endpoint,
+        to: &Endpoint,
+        timeout: Timeout,
+    ) -> Result<(), Failure> {
         let address = from.adapter().attributes().address;
-        from.connect(&Connect::to(address, self.psp.qualifier()).timeout(PATIENCE))?;
+        from.connect(&Connect::to(address, self.psp.qualifier()).timeout(timeout))?;
         match wait(&self.requests)? {
             Event::ConnectionRequest(arrival) => Ok(arrival.request.accept(Some(to), &[])?),
             other => Err(format!("{other:?} came for a request").into()),

@@ -2,15 +2,40 @@
 
 use std::cell::RefCell;
 use std::hint::black_box;
+use std::time::Duration;
 
-use dat_core::{CompletionFlags, EpState, Event, LmrTriplet, RmrTriplet};
+use dat_core::{
+    Close, CompletionFlags, ConnectionEventKind, DtoStatus, EpState, Event, EventDispatcher, Lmr,
+    LmrTriplet, Memory, MemorySource, Privileges, RmrTriplet, Timeout, Waited,
+};
 
 use crate::crowd::Crowd;
 use crate::end::{End, Failure, Meeting, SIZE, loopback, reap, unexpected};
-use crate::operation::Operation;
+use crate::operation::{Operation, When};
 
 const SOURCE_AT: u64 = 0;
 const TARGET_AT: u64 = SIZE;
+
+/// Bytes of a region.
+const PAGE: usize = 4096;
+
+fn expect(evd: &EventDispatcher, kind: ConnectionEventKind) -> Result<(), Failure> {
+    let mut event = Event::default();
+    let found = evd.dequeue(&mut event)?;
+    match &event {
+        Event::Connection(connection) if found && connection.kind == kind => Ok(()),
+        other => Err(unexpected(other)),
+    }
+}
+
+fn fence_floor(times: u64) {
+    /// `MEMBARRIER_CMD_PRIVATE_EXPEDITED`, which the library has registered.
+    const PRIVATE_EXPEDITED: i32 = 1 << 3;
+    for _ in 0..times {
+        // SAFETY: the call takes three numbers and touches no memory of the program.
+        unsafe { libc::syscall(libc::SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) };
+    }
+}
 
 /// Two connected endpoints of the loopback adapter.
 pub(crate) struct Native {
@@ -18,6 +43,11 @@ pub(crate) struct Native {
     far: End,
     /// Made by an operation among many, which then has it for itself.
     crowd: RefCell<Option<Crowd>>,
+    caller: End,
+    callee: End,
+    meeting: Meeting,
+    memory: Memory,
+    lmrs: RefCell<Vec<Lmr>>,
 }
 
 impl Native {
@@ -27,7 +57,16 @@ impl Native {
         Meeting::new(&ia)?.connect(&near.ep, &far.ep)?;
         near.wait()?;
         far.wait()?;
-        Ok(Self { near, far, crowd: RefCell::new(None) })
+        Ok(Self {
+            near,
+            far,
+            crowd: RefCell::new(None),
+            caller: End::new(&ia)?,
+            callee: End::new(&ia)?,
+            meeting: Meeting::new(&ia)?,
+            memory: Memory::zeroed(PAGE)?,
+            lmrs: RefCell::default(),
+        })
     }
 
     pub(crate) fn run(&self, operation: Operation, times: u64) -> Result<(), Failure> {
@@ -38,8 +77,75 @@ impl Native {
             Operation::SendCycleAmong10000 => self.cycles_among(10_000, times),
             Operation::RdmaWrite => self.rdma_write(times),
             Operation::RdmaRead => self.rdma_read(times),
+            Operation::WaitAtOnce => self.wait_at_once(times),
             Operation::HandleType => self.handle_type(times),
             Operation::EpStatus => self.ep_status(times),
+            Operation::ConnectEndless => self.connect(times, Timeout::Infinite),
+            Operation::ConnectTimed => self.connect(times, Duration::from_secs(10).into()),
+            Operation::LmrCreate => self.lmr_create(times),
+            Operation::CheckFloor => {
+                self.check_floor(times);
+                Ok(())
+            }
+            Operation::LmrFree => self.lmr_free(),
+            Operation::FenceFloor => {
+                fence_floor(times);
+                Ok(())
+            }
+        }
+    }
+
+    /// What has to be before or after a round, and is not part of it.
+    pub(crate) fn beside(
+        &self,
+        operation: Operation,
+        when: When,
+        times: u64,
+    ) -> Result<(), Failure> {
+        match (operation, when) {
+            (Operation::LmrCreate, When::After) => self.lmr_free(),
+            (Operation::LmrFree, When::Before) => self.lmr_create(times),
+            _ => Ok(()),
+        }
+    }
+
+    fn connect(&self, times: u64, timeout: Timeout) -> Result<(), Failure> {
+        let (caller, callee) = (&self.caller, &self.callee);
+        for _ in 0..times {
+            self.meeting.connect_within(&caller.ep, &callee.ep, timeout)?;
+            expect(&callee.connection, ConnectionEventKind::Established)?;
+            expect(&caller.connection, ConnectionEventKind::Established)?;
+            caller.ep.disconnect(Close::Abrupt)?;
+            expect(&caller.connection, ConnectionEventKind::Disconnected)?;
+            expect(&callee.connection, ConnectionEventKind::Disconnected)?;
+            caller.ep.reset()?;
+            callee.ep.reset()?;
+        }
+        Ok(())
+    }
+
+    fn lmr_create(&self, times: u64) -> Result<(), Failure> {
+        let mut lmrs = self.lmrs.borrow_mut();
+        for _ in 0..times {
+            let source = MemorySource::Memory(&self.memory);
+            lmrs.push(self.near.ia.lmr_create(source, &self.near.pz, Privileges::ALL)?);
+        }
+        Ok(())
+    }
+
+    fn lmr_free(&self) -> Result<(), Failure> {
+        for lmr in self.lmrs.borrow_mut().drain(..) {
+            lmr.free()?;
+        }
+        Ok(())
+    }
+
+    fn check_floor(&self, times: u64) {
+        let address = self.memory.address() as usize & !(PAGE - 1);
+        let start = std::ptr::with_exposed_provenance_mut(address);
+        for _ in 0..times {
+            // SAFETY: brings pages in and changes no byte, whatever is mapped there.
+            unsafe { libc::madvise(start, PAGE, libc::MADV_POPULATE_WRITE) };
         }
     }
 
@@ -117,6 +223,25 @@ impl Native {
         for at in 0..times {
             self.near.ep.post_rdma_read(&target, at, source, flags)?;
             reap(&self.near.send, at, &mut event)?;
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn wait_at_once(&self, times: u64) -> Result<(), Failure> {
+        let flags = CompletionFlags::empty();
+        let source = [self.local(&self.near, SOURCE_AT)?];
+        let target = self.remote(&self.far, TARGET_AT)?;
+        let mut event = Event::default();
+        for at in 0..times {
+            self.near.ep.post_rdma_write(&source, at, target, flags)?;
+            let waited = self.near.send.wait(Timeout::Infinite, 1, &mut event)?;
+            let Event::Dto(done) = &event else { return Err(unexpected(&event)) };
+            if (waited, done.cookie, done.status)
+                != (Waited::Event { more: 0 }, at, DtoStatus::Success)
+            {
+                return Err(unexpected(&event));
+            }
         }
         Ok(())
     }

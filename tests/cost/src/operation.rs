@@ -20,27 +20,51 @@ pub(crate) enum Operation {
     RdmaWrite,
     /// An RDMA read of 64 bytes and its completion.
     RdmaRead,
+    /// An RDMA write of 64 bytes, and a wait that finds its completion at once.
+    WaitAtOnce,
     /// What kind of object a handle stands for; Rust knows it without a call.
     HandleType,
     /// The state of an endpoint.
     EpStatus,
+    /// A connection without a time-out: connect, accept, disconnect, reset on both sides, with all
+    /// events.
+    ConnectEndless,
+    /// The same with a time-out of ten seconds.
+    ConnectTimed,
+    /// The registration of a page of memory: in C, of malloc'd memory, which is checked.
+    LmrCreate,
+    /// The system call of that check alone, the same in C and in Rust.
+    CheckFloor,
+    /// The end of a registration.
+    LmrFree,
+    /// The system call that makes a fence for all threads alone, the same in C and in Rust.
+    FenceFloor,
 }
 
 impl Operation {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::EmptyDequeue,
         Self::SendCycle,
         Self::SendCycleAmong100,
         Self::SendCycleAmong10000,
         Self::RdmaWrite,
         Self::RdmaRead,
+        Self::WaitAtOnce,
         Self::HandleType,
         Self::EpStatus,
+        Self::ConnectEndless,
+        Self::ConnectTimed,
+        Self::LmrCreate,
+        Self::CheckFloor,
+        Self::LmrFree,
+        Self::FenceFloor,
     ];
 
-    /// Those whose instructions are counted: of many endpoints they are those of two.
+    /// Those whose instructions are counted: of many endpoints they are those of two, and calls off
+    /// the data path have no bound.
     pub(crate) fn counted() -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(|operation| !operation.is_among_many())
+        let counted = |it: &Self| !it.is_among_many() && *it <= Self::EpStatus;
+        Self::ALL.into_iter().filter(counted)
     }
 
     /// Whether it is one on many endpoints, whose memory fills caches.
@@ -57,8 +81,15 @@ impl Operation {
             Self::SendCycleAmong10000 => "send_cycle_among_10000",
             Self::RdmaWrite => "rdma_write",
             Self::RdmaRead => "rdma_read",
+            Self::WaitAtOnce => "wait_at_once",
             Self::HandleType => "handle_type",
             Self::EpStatus => "ep_status",
+            Self::ConnectEndless => "connect_endless",
+            Self::ConnectTimed => "connect_timed",
+            Self::LmrCreate => "lmr_create",
+            Self::CheckFloor => "check_floor",
+            Self::LmrFree => "lmr_free",
+            Self::FenceFloor => "fence_floor",
         }
     }
 
@@ -71,8 +102,41 @@ impl Operation {
             }
             Self::RdmaWrite => &["dat_ep_post_rdma_write", "dat_evd_dequeue"],
             Self::RdmaRead => &["dat_ep_post_rdma_read", "dat_evd_dequeue"],
+            Self::WaitAtOnce => &["dat_ep_post_rdma_write", "dat_evd_wait"],
             Self::HandleType => &["dat_get_handle_type"],
             Self::EpStatus => &["dat_ep_get_status"],
+            Self::ConnectEndless | Self::ConnectTimed => &[
+                "dat_ep_connect",
+                "dat_evd_dequeue",
+                "dat_cr_accept",
+                "dat_evd_dequeue",
+                "dat_evd_dequeue",
+                "dat_ep_disconnect",
+                "dat_evd_dequeue",
+                "dat_evd_dequeue",
+                "dat_ep_reset",
+                "dat_ep_reset",
+            ],
+            Self::LmrCreate => &["dat_lmr_create"],
+            Self::CheckFloor => &["madvise"],
+            Self::LmrFree => &["dat_lmr_free"],
+            Self::FenceFloor => &["membarrier"],
+        }
+    }
+}
+
+/// When something is done beside a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    Before,
+    After,
+}
+
+impl When {
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
+            Self::Before => "before",
+            Self::After => "after",
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::end::Failure;
 use crate::native::Native;
-use crate::operation::Operation;
+use crate::operation::{Operation, When};
 use crate::shared::{Name, Shared};
 
 /// How many times a round repeats the operation: some microseconds.
@@ -28,12 +28,14 @@ const TURNS: u32 = 4;
 pub(crate) struct Times {
     min_ns: f64,
     median_ns: f64,
+    max_ns: f64,
 }
 
 impl Times {
     fn of(mut rounds: Vec<f64>) -> Self {
         rounds.sort_unstable_by(f64::total_cmp);
-        Self { min_ns: rounds[0], median_ns: rounds[rounds.len() / 2] }
+        let last = rounds.len() - 1;
+        Self { min_ns: rounds[0], median_ns: rounds[rounds.len() / 2], max_ns: rounds[last] }
     }
 }
 
@@ -114,18 +116,23 @@ fn in_turns(
 ) -> Result<Rounds, Failure> {
     let ways: Vec<_> = shared
         .iter()
-        .map(|(_, shared)| shared.repeat(operation))
+        .map(|(_, shared)| Ok((shared, shared.repeat(operation)?)))
         .collect::<Result<_, Failure>>()?;
     let mut rust = Vec::new();
     let mut c = vec![Vec::new(); ways.len()];
     for round in 0..WARM_UP + rounds {
+        native.beside(operation, When::Before, TIMES)?;
         let start = Instant::now();
         native.run(operation, TIMES)?;
         let in_rust = per_operation(start);
-        let through_c = ways.iter().map(|repeat| {
+        native.beside(operation, When::After, TIMES)?;
+        let through_c = ways.iter().map(|(shared, repeat)| {
+            shared.beside(operation, When::Before, TIMES);
             let start = Instant::now();
             repeat(TIMES);
-            per_operation(start)
+            let time = per_operation(start);
+            shared.beside(operation, When::After, TIMES);
+            time
         });
         if round < WARM_UP {
             through_c.for_each(drop);
@@ -186,22 +193,24 @@ fn per_operation(start: Instant) -> f64 {
 
 /// The rows for a person.
 pub(crate) fn print(rows: &[Row]) {
-    println!("nanoseconds of one operation: the fastest round, and the median");
+    println!("nanoseconds of one operation: the fastest round, the median, and the slowest");
     println!(
-        "{:<24}{:>6}{:>16}{:>9}{:>16}{:>18}{:>8}",
+        "{:<24}{:>6}{:>24}{:>9}{:>24}{:>18}{:>8}",
         "operation", "calls", "in Rust", "", "through C", "added per call", "ratio"
     );
     for row in rows {
         for c in &row.c {
             println!(
-                "{:<24}{:>6}{:>8.1}{:>8.1}{:>9}{:>8.1}{:>8.1}{:>9.1}{:>9.1}{:>8.2}",
+                "{:<24}{:>6}{:>8.1}{:>8.1}{:>8.0}{:>9}{:>8.1}{:>8.1}{:>8.0}{:>9.1}{:>9.1}{:>8.2}",
                 row.operation.name(),
                 row.calls,
                 row.rust.min_ns,
                 row.rust.median_ns,
+                row.rust.max_ns,
                 format!("lib{}", c.library.text()),
                 c.times.min_ns,
                 c.times.median_ns,
+                c.times.max_ns,
                 c.added_per_call_min_ns,
                 c.added_per_call_median_ns,
                 c.ratio,

@@ -6,7 +6,7 @@ use libloading::Library;
 use serde::Serialize;
 
 use crate::end::Failure;
-use crate::operation::Operation;
+use crate::operation::{Operation, When};
 
 type Open = unsafe extern "C" fn();
 type Repeat = unsafe extern "C" fn(std::ffi::c_ulong);
@@ -57,6 +57,15 @@ impl Shared {
         let function = unsafe { self.library.get::<Repeat>(operation.name().as_bytes()) }?;
         // SAFETY: the endpoints are connected, and used by this thread only.
         Ok(move |times| unsafe { function(times as std::ffi::c_ulong) })
+    }
+
+    /// Runs what has to be before or after a round, and is not part of it, if there is anything.
+    pub(crate) fn beside(&self, operation: Operation, when: When, times: u64) {
+        let name = format!("{}_{}", operation.name(), when.text());
+        // SAFETY: the type of each of these functions in operations.c.
+        let Ok(function) = (unsafe { self.library.get::<Repeat>(name.as_bytes()) }) else { return };
+        // SAFETY: as for the operation.
+        unsafe { function(times as std::ffi::c_ulong) }
     }
 
     /// Frees what is many, so that it takes no cache from others.
