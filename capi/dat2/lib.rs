@@ -36,7 +36,7 @@ mod detail;
 mod handle;
 #[path = "../src/image.rs"]
 mod image;
-#[path = "../src/mapped.rs"]
+#[path = "../src/mapped/mod.rs"]
 mod mapped;
 #[path = "../src/registry.rs"]
 mod registry;

@@ -123,7 +123,7 @@ impl Cell {
     /// The cell is pinned and live, so that nobody takes it away.
     pub(super) unsafe fn keep(&self) -> &Keep {
         let found = self.keep.load(Ordering::Acquire);
-        // SAFETY: made below, and freed with the object only.
+        // SAFETY: made below, and freed only when the cell is given to another object.
         if let Some(keep) = unsafe { found.as_ref() } {
             return keep;
         }
@@ -140,10 +140,12 @@ impl Cell {
         }
     }
 
-    /// Frees what C was told about the object.
+    /// Frees what C received the address of for the last object of the cell. This happens when
+    /// the cell is given to another object, not when the object is freed: programs read
+    /// addresses and private data of endpoints that they have just freed.
     ///
     /// # Safety
-    /// Nobody uses the cell any more.
+    /// No call uses the cell.
     pub(super) unsafe fn forget(&self) {
         let keep = self.keep.swap(null_mut(), Ordering::AcqRel);
         if !keep.is_null() {

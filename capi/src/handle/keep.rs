@@ -1,6 +1,6 @@
-//! What C holds the address of for as long as an object lives: socket addresses, private data,
-//! lists of attributes. Each query writes them anew, so that a caller that scribbles over them
-//! spoils nothing but what it was told.
+//! What C holds the address of for as long as an object lives, and until its handle is given to
+//! another object: socket addresses, private data, lists of attributes. Each query writes them
+//! again, so that a caller that overwrites them spoils only its own answer.
 
 use std::ptr::{null_mut, slice_from_raw_parts_mut};
 

@@ -52,6 +52,9 @@ impl Numbering for Cells {
             return Err(Error::new(ReturnType::InternalError, Subtype::NoSubtype));
         };
         cell.enter(Phase::Reserved, kind);
+        drop(store);
+        // SAFETY: the cell was free, and until this call returns no other thread knows its number.
+        unsafe { cell.forget() };
         Ok(ptr::from_ref(cell).expose_provenance() as u64)
     }
 
@@ -105,8 +108,6 @@ pub(crate) fn reclaim_all() {
     for (cell, kind) in &done {
         // SAFETY: it was in place when the cell died, and no call that began before is left.
         unsafe { object::drop_object(cell, *kind) };
-        // SAFETY: as above.
-        unsafe { cell.forget() };
     }
     let mut store = STORE.lock();
     store.dead.extend(used);

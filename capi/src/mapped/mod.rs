@@ -6,9 +6,19 @@ use std::sync::LazyLock;
 
 use crate::foreign::peek;
 
+mod mappings;
+
 static PAGE: LazyLock<usize> = LazyLock::new(|| {
     // SAFETY: asks for a number.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+});
+
+/// Whether the kernel knows `MADV_POPULATE_READ`: Linux 5.14 and later.
+static POPULATES: LazyLock<bool> = LazyLock::new(|| {
+    let here = (&raw const *PAGE).expose_provenance() & !(*PAGE - 1);
+    let start = std::ptr::with_exposed_provenance_mut::<libc::c_void>(here);
+    // SAFETY: reads a page of this library's, and changes no byte.
+    unsafe { libc::madvise(start, *PAGE, libc::MADV_POPULATE_READ) == 0 }
 });
 
 /// Whether a range whose first page can be read goes on to its end. Mappings end with pages, so a
@@ -40,7 +50,8 @@ pub(crate) fn check(address: usize, length: usize, write: bool) -> Result<(), i3
         return Ok(());
     }
     match errno() {
-        // A kernel before 5.14: see at least that something is mapped.
+        // Either the kernel cannot populate, or the range has no such access, or is a device's.
+        libc::EINVAL if *POPULATES => mappings::permit(first..first + length, write),
         libc::EINVAL => is_resident(first, length, *PAGE),
         // Memory that can't be brought in, such as a device's, is there all the same.
         libc::EHWPOISON | libc::EFAULT if is_resident(first, length, *PAGE).is_err() => {
@@ -89,6 +100,11 @@ mod tests {
         assert!(goes_on(end - 8, 8));
         assert!(!goes_on(end - 8, 9));
         assert!(!goes_on(start.addr() + 8, usize::MAX));
+        // Memory without access cannot be registered, although it is mapped.
+        for write in [false, true] {
+            assert_eq!(check(start.addr(), 2 * *PAGE, write), Ok(()));
+            assert_eq!(check(start.addr(), 3 * *PAGE, write), Err(libc::EFAULT));
+        }
         // SAFETY: the mapping of above.
         assert_eq!(unsafe { libc::munmap(guard, *PAGE) }, 0);
         assert!(goes_on(end - *PAGE - 8, 16));
