@@ -1,8 +1,9 @@
 //! Finding where datagrams go (the service of rdma_cm(7) for UDP ports).
 //!
-//! The side that asks gets the address of the other with the answer. The other side asks back
-//! before it tells its consumer, at the port that the request named: then both have an address
-//! that the fabric itself gave.
+//! The side that asks gets the address of the other with the answer. The other side first asks
+//! back, at the port that the request named, and answers once it knows that address: then both
+//! have an address that the fabric itself gave, and the side that asked cannot send its datagrams
+//! and close before the other side has resolved it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -42,8 +43,27 @@ struct Resolution {
     peer: Peer,
     /// What the request carries.
     request: Vec<u8>,
-    /// The other side asked first.
-    passive: bool,
+    /// The request of the other side, if that asked first.
+    acceptance: Option<Acceptance>,
+}
+
+/// A request that was accepted, and is answered once the address of its sender is known.
+struct Acceptance {
+    id: Id,
+    _key: Key,
+    private_data: Vec<u8>,
+    /// The number of the queue pair, and whether its receives are shared.
+    queue_pair: (u32, bool),
+}
+
+impl Acceptance {
+    fn answer(&self) -> std::result::Result<(), crate::verbs::Error> {
+        self.id.accept(&ConnectParameters {
+            private_data: &self.private_data,
+            queue_pair: Some(self.queue_pair),
+            ..ConnectParameters::default()
+        })
+    }
 }
 
 impl Datagrams {
@@ -60,14 +80,15 @@ impl Endpoint {
         let port = link.datagrams.as_ref().map_or(0, |own| own.asked.local_port());
         let data = Introduction::First { port }.compose(request.private_data);
         let peer = Peer { address: request.address, port: request.qualifier };
-        self.begin(&mut link, (request.attempt, false), peer, data, request.qos)
+        self.begin(&mut link, request.attempt, None, peer, data, request.qos)
     }
 
     /// Begins an attempt; what fails later is told by an event.
     fn begin(
         &self,
         link: &mut Link,
-        (attempt, passive): (u64, bool),
+        attempt: u64,
+        acceptance: Option<Acceptance>,
         peer: Peer,
         request: Vec<u8>,
         qos: Qos,
@@ -92,7 +113,7 @@ impl Endpoint {
         let is_elsewhere = to.ip().is_loopback() && !device.address.ip().is_loopback();
         own.resolving.insert(
             value,
-            Resolution { id: id.clone(), _key: key, attempt, peer, request, passive },
+            Resolution { id: id.clone(), _key: key, attempt, peer, request, acceptance },
         );
         if is_elsewhere || id.resolve_address(None, to, RESOLVE_TIME).is_err() {
             let event = ConnectionUpcall::Unreachable;
@@ -101,8 +122,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Answers a request for datagrams and asks back; what keeps it from being tried gives the
-    /// request back.
+    /// Accepts a request for datagrams: asks back, and answers when the address is known. What
+    /// keeps it from being tried gives the request back.
     pub(crate) fn accept_datagrams(
         &self,
         accepted: Accepted,
@@ -113,23 +134,16 @@ impl Endpoint {
             Ok(hardware) => hardware.number(),
             Err(error) => return Err((error, Box::new(accepted))),
         };
-        let answer = ConnectParameters {
-            private_data: &accepted.private_data,
-            queue_pair: Some((number, link.shared.is_some())),
-            ..ConnectParameters::default()
-        };
-        let Accepted { id, attempt, peer, .. } = &accepted;
+        let queue_pair = (number, link.shared.is_some());
+        let Accepted { id, key, attempt, private_data, peer, .. } = accepted;
+        let acceptance = Acceptance { id, _key: key, private_data, queue_pair };
         let asked = Peer { address: peer.address, port: port.into() };
         let data = Introduction::Back.compose(&[]);
-        let begun = match id.accept(&answer) {
-            Ok(()) => self.begin(&mut link, (*attempt, true), asked, data, Qos::empty()).is_ok(),
-            Err(_) => false,
-        };
+        let begun = self.begin(&mut link, attempt, Some(acceptance), asked, data, Qos::empty());
         let sink = link.listener();
         drop(link);
-        if let (false, Some(sink)) = (begun, sink) {
-            // The other side gave up, most likely.
-            sink.connection_event(*attempt, ConnectionUpcall::AcceptFailed);
+        if let (Err(_), Some(sink)) = (begun, sink) {
+            sink.connection_event(attempt, ConnectionUpcall::AcceptFailed);
         }
         Ok(())
     }
@@ -196,11 +210,19 @@ impl Endpoint {
         };
         let sink = link.listener();
         drop(link);
+        if let Some(Err(_)) = resolution.acceptance.as_ref().map(Acceptance::answer) {
+            // The other side gave up meanwhile.
+            if let Some(sink) = sink {
+                sink.connection_event(resolution.attempt, ConnectionUpcall::AcceptFailed);
+            }
+            return;
+        }
         let device = Arc::clone(&self.device);
         let remote = Remote { device, way, number, key, handles: Mutex::default() };
         let address = resolution.peer.address;
         let remote = RemoteAddress { address, number, handle: Arc::new(remote) };
-        let private_data = if resolution.passive { &[][..] } else { &event.private_data };
+        let is_passive = resolution.acceptance.is_some();
+        let private_data = if is_passive { &[][..] } else { &event.private_data };
         if let Some(sink) = sink {
             let event = ConnectionUpcall::Resolved { remote: &remote, private_data };
             sink.connection_event(resolution.attempt, event);
@@ -214,6 +236,8 @@ impl Endpoint {
         let Some(resolution) = own.resolving.remove(&key) else { return };
         let sink = link.listener();
         drop(link);
+        let event =
+            if resolution.acceptance.is_some() { ConnectionUpcall::AcceptFailed } else { event };
         if let Some(sink) = sink {
             sink.connection_event(resolution.attempt, event);
         }
@@ -226,7 +250,7 @@ fn answer(event: &mut cm::Event, number: u32) {
         matches!(Introduction::read(&event.private_data), Some((Introduction::Back, _)));
     if let (Some(request), true) = (event.request.take(), is_question) {
         let queue_pair = Some((number, false));
-        // Who asks in vain asks again, or its time runs out.
+        // Without an answer the other side asks again, or its time runs out.
         let _ = request.accept(&ConnectParameters { queue_pair, ..Default::default() });
     }
 }
