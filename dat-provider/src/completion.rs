@@ -7,27 +7,28 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::status::{DtoStatus, Operation};
 
-/// One finished operation.
+/// A finished operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Completion {
     /// The tag of the queue pair, as its specification gave it.
     pub tag: u64,
     /// The cookie of the post.
     pub cookie: u64,
-    /// The bytes moved; of meaning for a success only.
+    /// Number of bytes moved; meaningful only for a success.
     pub length: u64,
-    /// What more the operation gives: the tag of the window for a bind, the key that was made
-    /// invalid for a receive with invalidate, the data of a receive with immediate; else 0.
+    /// A value that depends on the operation: the tag of the window for a bind, the invalidated key
+    /// for a receive with invalidate, the data of a receive with immediate; otherwise 0.
     pub extra: u64,
-    /// Which operation it was; known for failures too.
+    /// Which operation it was; set for failures too.
     pub operation: Operation,
     /// How it ended.
     pub status: DtoStatus,
 }
 
-/// What most completions are: the success of a send, an RDMA write, an RDMA read or a receive, of
-/// less than 4 GiB and with nothing extra. In memory it is what `DAT_DTO_COMPLETION_EVENT_DATA` of
-/// DAT 2.0 is, and any bits are a value, so that it can be written where C wants it.
+/// A plain success, which most completions are: a send, an RDMA write, an RDMA read or a receive of
+/// less than 4 GiB that succeeded, with no `extra` value. It has the memory layout of
+/// `DAT_DTO_COMPLETION_EVENT_DATA` of DAT 2.0, and every bit pattern is valid, so it can be written
+/// directly into the buffer of a C consumer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Success {
@@ -35,15 +36,15 @@ pub struct Success {
     pub tag: u64,
     #[doc(hidden)]
     pub cookie: u64,
-    /// The status, which is 0, and the length.
+    /// The status, which is 0, and the length in bytes.
     #[doc(hidden)]
     pub outcome: u64,
-    /// The operation, and what is extra, which is 0.
+    /// The operation, and the `extra` value, which is 0.
     #[doc(hidden)]
     pub operation: u64,
 }
 
-/// Two numbers side by side in memory, which are written at once.
+/// Packs two 32-bit numbers in memory order, so that they are written in one store.
 #[inline(always)]
 const fn pair(first: u32, second: u32) -> u64 {
     if cfg!(target_endian = "little") {
@@ -53,7 +54,7 @@ const fn pair(first: u32, second: u32) -> u64 {
     }
 }
 
-/// The first and the second of a pair.
+/// The first and the second number of a pair.
 #[doc(hidden)]
 #[must_use]
 pub const fn parts(pair: u64) -> (u32, u32) {
@@ -62,38 +63,38 @@ pub const fn parts(pair: u64) -> (u32, u32) {
 }
 
 impl Success {
-    /// Whether the success of an operation can be told by one, where there is nothing extra.
+    /// Whether a success of this operation and length, with no `extra` value, fits into this type.
     #[inline(always)]
     #[must_use]
     pub const fn tells(operation: Operation, length: u64) -> bool {
         operation as u32 <= Operation::Receive as u32 && length <= u32::MAX as u64
     }
 
-    /// Becomes another, of which [`tells`](Self::tells) says that it can: tag, cookie, length and
-    /// the number of the operation, as [`Completion`] has them.
+    /// Overwrites the value. The caller has checked with [`tells`](Self::tells) that the completion
+    /// fits. Tag, cookie, length in bytes and operation number are those of the [`Completion`].
     #[inline(always)]
     pub fn set(&mut self, tag: u64, cookie: u64, length: u32, operation: u32) {
         *self = Self { tag, cookie, outcome: pair(0, length), operation: pair(operation, 0) };
     }
 }
 
-/// What [`CompletionPoller::take`] found.
+/// The result of [`CompletionPoller::take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// No completion.
     Nothing,
-    /// A success, which was taken.
+    /// A plain success, which was taken.
     Success,
-    /// Perhaps something, of which nothing was taken: [`CompletionPoller::poll`] tells.
+    /// There may be a completion, but none was taken: call [`CompletionPoller::poll`].
     Other,
 }
 
-/// The two halves of a completion queue: queue pairs refer to one, the event dispatcher owns
-/// the other, so that polling needs no lock of the provider's.
+/// The two halves of a completion queue: queue pairs refer to one, the event dispatcher owns the
+/// other, so polling takes no lock of the provider.
 pub struct CompletionQueueParts {
-    /// What queue pairs are made with.
+    /// The half that queue pairs are created with.
     pub queue: Arc<dyn CompletionQueue>,
-    /// What completions are taken from.
+    /// The half that takes completions.
     pub poller: Box<dyn CompletionPoller>,
 }
 
@@ -103,30 +104,30 @@ impl std::fmt::Debug for CompletionQueueParts {
     }
 }
 
-/// The half of a completion queue that queue pairs are made with.
+/// The half of a completion queue that queue pairs are created with.
 pub trait CompletionQueue: Send + Sync {
-    /// Itself, so that the provider finds its own type again.
+    /// This object as `Any`, for the provider to downcast to its own type.
     fn as_any(&self) -> &dyn Any;
 }
 
-/// Which arrivals make an upcall.
+/// Which completions make an upcall when they arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Notify {
-    /// None: nobody sleeps.
+    /// None: no thread sleeps.
     #[default]
     Off,
-    /// Every completion but the unsignalled ones; errors always count.
+    /// Every completion except unsignalled successes.
     Signalled,
-    /// Completions of receives whose send asked for it, and errors.
+    /// Completions of receives whose sender asked for it, and errors.
     Solicited,
 }
 
-/// Features of a completion that decide over its notification.
+/// The properties of a completion that decide whether it notifies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompletionFeatures {
-    /// The consumer asked for no notification.
+    /// The consumer requested no notification.
     pub unsignalled: bool,
-    /// The sender asked for a notification.
+    /// The sender requested a notification.
     pub solicited: bool,
     /// The operation failed.
     pub failed: bool,
@@ -144,7 +145,8 @@ impl Notify {
     }
 }
 
-/// A descriptor that is readable when completions arrived; see [`CompletionPoller::descriptor`].
+/// A descriptor that becomes readable when completions arrive; see
+/// [`CompletionPoller::descriptor`].
 pub type CompletionDescriptor = Arc<dyn AsFd + Send + Sync>;
 
 /// The half of a completion queue that its event dispatcher owns.
@@ -152,46 +154,47 @@ pub trait CompletionPoller: Send {
     /// Takes the oldest completions into the slice and returns how many.
     fn poll(&mut self, into: &mut [Completion]) -> usize;
 
-    /// Takes the oldest completion, if it is what most are; only then the place is written. It
-    /// saves a dequeue what [`poll`](Self::poll) costs. The default leaves everything to that.
+    /// Takes the oldest completion if it is a plain success, and writes `into` only then. It spares
+    /// a dequeue the cost of [`poll`](Self::poll). The default always leaves the work to `poll`.
     fn take(&mut self, into: &mut Success) -> Taken {
         let _ = into;
         Taken::Other
     }
 
-    /// Sets which arrivals make an upcall from now on. Returns whether completions are
-    /// waiting already: an arrival either is seen by that answer or makes its upcall.
+    /// Selects which completions make an upcall from now on. Returns whether completions are
+    /// already waiting. A completion that arrives during the call is either included in that result
+    /// or makes its upcall.
     fn notify(&mut self, mode: Notify) -> bool;
 
-    /// The descriptor at which arrivals show, where the transport has one on which a waiter can
-    /// sleep itself: nobody else has to be woken first. Asked once, before anything else; the
-    /// dispatcher may keep it for longer than the poller. None by default.
+    /// The descriptor that arrivals make readable, if the transport has one on which a waiter can
+    /// sleep directly, without another thread that wakes it. Called once, before anything else; the
+    /// dispatcher may keep it longer than the poller. None by default.
     fn descriptor(&mut self) -> Option<CompletionDescriptor> {
         None
     }
 
-    /// As [`notify`](Self::notify) of [`Notify::Signalled`], for a waiter that is about to poll
-    /// and then to sleep on the descriptor: until `notify` or this is called again, an arrival
-    /// that the poll did not find makes it readable or makes an upcall. What made it readable
-    /// before this call does so no more; it may be readable in vain. Called only where there is a
-    /// descriptor, and only where any completion ends the sleep.
+    /// As [`notify`](Self::notify) with [`Notify::Signalled`], for a waiter that is about to poll
+    /// and then to sleep on the descriptor: until the next call of `notify` or `watch`, a
+    /// completion that the poll did not find makes the descriptor readable or makes an upcall.
+    /// Arrivals before this call no longer make it readable, but it may be readable without a
+    /// completion. Called only if there is a descriptor, and only if any completion ends the sleep.
     fn watch(&mut self) {
         self.notify(Notify::Signalled);
     }
 
-    /// Makes room for at least `depth` completions; none is lost.
+    /// Resizes the queue to hold at least `depth` completions; none is lost.
     ///
     /// # Errors
-    /// `DAT_INSUFFICIENT_RESOURCES` when the device has no queue that long,
-    /// `DAT_INVALID_STATE` when more completions are waiting than would fit.
+    /// `DAT_INSUFFICIENT_RESOURCES` if the device has no queue that long, `DAT_INVALID_STATE` if
+    /// more completions are waiting than would fit.
     fn resize(&mut self, depth: usize) -> Result<()>;
 }
 
-/// Where a completion queue reports.
+/// Receives the upcalls of a completion queue.
 pub trait CompletionSink: Send + Sync {
     /// A completion arrived that the mode set by [`CompletionPoller::notify`] asks for.
     fn completion_ready(&self);
 
-    /// A completion found no room.
+    /// A completion arrived when the queue was full.
     fn completion_overflow(&self);
 }

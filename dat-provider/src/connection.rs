@@ -9,38 +9,38 @@ use super::QueuePair;
 use crate::error::Result;
 use crate::flags::Qos;
 
-/// What a connection is asked for.
+/// A request to connect.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectRequest<'a> {
-    /// Which attempt of the queue pair it is; comes back in its events.
+    /// The number of this attempt on the queue pair; returned in its events.
     pub attempt: u64,
-    /// The adapter to reach.
+    /// The address of the adapter to connect to.
     pub address: IpAddr,
-    /// The connection qualifier to reach there.
+    /// The connection qualifier to connect to at that address.
     pub qualifier: u64,
-    /// Data for the other consumer, within the provider's maximum.
+    /// Data for the peer's consumer, at most the provider's maximum.
     pub private_data: &'a [u8],
-    /// The quality of service, one that the provider offers.
+    /// The quality of service, one of those that the provider offers.
     pub qos: Qos,
 }
 
-/// The other end of a connection, as far as the transport tells.
+/// The peer of a connection, as far as the transport knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its adapter's address.
+    /// The address of its adapter.
     pub address: IpAddr,
     /// Its port qualifier.
     pub port: u64,
 }
 
-/// Where datagrams can be sent to.
+/// A destination of datagrams.
 #[derive(Clone)]
 pub struct RemoteAddress {
-    /// The other adapter's address.
+    /// The address of the peer's adapter.
     pub address: IpAddr,
-    /// The number of the other queue pair.
+    /// The number of the peer's queue pair.
     pub number: u32,
-    /// What the provider needs to send there.
+    /// Provider data needed to send to it.
     pub handle: Arc<dyn Any + Send + Sync>,
 }
 
@@ -61,96 +61,95 @@ impl Eq for RemoteAddress {}
 /// An event of a connection.
 #[derive(Clone, Copy, Debug)]
 pub enum ConnectionUpcall<'a> {
-    /// The connection stands; operations may be posted.
+    /// The connection is established; operations may be posted.
     Established {
-        /// What the accepting consumer sent; empty on the accepting side.
+        /// The data that the accepting consumer sent; empty on the accepting side.
         private_data: &'a [u8],
-        /// The other end.
+        /// The peer.
         peer: Peer,
         /// The local port qualifier.
         local_port: u64,
     },
-    /// Of a queue pair that carries datagrams: the other side accepted, or was accepted.
+    /// For a queue pair that carries datagrams: the peer accepted, or this side accepted it.
     Resolved {
-        /// Where to send to.
+        /// The address to send to.
         remote: &'a RemoteAddress,
-        /// What the accepting consumer sent; empty on the accepting side.
+        /// The data that the accepting consumer sent; empty on the accepting side.
         private_data: &'a [u8],
     },
-    /// The other consumer refused.
+    /// The consumer on the other side rejected the request.
     PeerRejected {
-        /// What it sent with the refusal.
+        /// The data that it sent with the rejection.
         private_data: &'a [u8],
     },
-    /// Nobody listens, the backlog is full, or the transport failed.
+    /// There is no listener, the backlog is full, or the transport failed.
     NonPeerRejected,
-    /// There is no way to the address.
+    /// There is no route to the address.
     Unreachable,
-    /// The transport's own time ran out.
+    /// The transport's own time-out expired.
     TimedOut,
     /// An accepted connection could not be completed.
     AcceptFailed,
-    /// The connection was ended by either side; everything outstanding was flushed.
+    /// Either side ended the connection; everything outstanding was flushed.
     Disconnected,
     /// The connection broke on an error; everything outstanding was flushed.
     Broken,
 }
 
-/// Where a queue pair reports the events of its connection. Every attempt that was started
-/// ends with one of the failures, or with `Established` and later one `Disconnected` or
-/// `Broken`.
+/// Receives the connection events of a queue pair. Every attempt that was started ends with one of
+/// the failures, or with `Established` and later one `Disconnected` or `Broken`.
 pub trait ConnectionSink: Send + Sync {
-    /// Something happened to the connection of that attempt.
+    /// An event of the given attempt.
     fn connection_event(&self, attempt: u64, event: ConnectionUpcall<'_>);
 }
 
-/// Something that listens; dropping it stops that. Requests that arrive later are refused as
-/// if nobody had listened, those handed out before stay valid.
+/// A listening point; dropping it ends the listening. Requests that arrive later are refused as if
+/// there were no listener; those already delivered stay valid.
 pub trait Listener: Send + Sync {
     /// The connection qualifier that it listens on.
     fn qualifier(&self) -> u64;
 }
 
-/// Where a listener reports.
+/// Receives the requests that arrive at a listener.
 pub trait ListenSink: Send + Sync {
-    /// A request for a connection arrived. Giving it back refuses it, as when nobody listens.
+    /// A connection request arrived. Giving it back refuses it, as if there were no listener.
     ///
     /// # Errors
-    /// The request itself, when it can't be delivered.
+    /// The request itself, if it cannot be delivered.
     fn connection_request(
         &self,
         incoming: Box<dyn Incoming>,
     ) -> std::result::Result<(), Box<dyn Incoming>>;
 }
 
-/// A request for a connection that waits for its answer; dropping it refuses it as the
-/// transport would.
+/// A connection request that waits for its answer; dropping it refuses it on behalf of the
+/// transport.
 pub trait Incoming: Send + Sync {
-    /// Itself, so that the provider finds its own type again.
+    /// This object as `Any`, for the provider to downcast to its own type.
     fn as_any(&self) -> &dyn Any;
 
-    /// Who asks.
+    /// The side that requests the connection.
     fn peer(&self) -> Peer;
 
-    /// Whether it asks for datagrams; such a one is accepted on a queue pair that carries them.
+    /// Whether it requests datagrams; such a request is accepted on a queue pair that carries them.
     fn is_datagram(&self) -> bool {
         false
     }
 
-    /// What the asking consumer sent.
+    /// The data that the requesting consumer sent.
     fn private_data(&self) -> &[u8];
 
-    /// Accepts it on a queue pair of the same adapter. The outcome comes as an event of that
-    /// queue pair, under `attempt`.
+    /// Accepts it on a queue pair of the same adapter. The outcome is an event of that queue pair,
+    /// with the number `attempt`.
     ///
     /// # Errors
-    /// What kept it from being tried; the request then still waits.
+    /// What prevented the attempt; the request still waits for an answer.
     fn accept(&self, queue_pair: &dyn QueuePair, attempt: u64, private_data: &[u8]) -> Result<()>;
 
-    /// Refuses it on behalf of the consumer.
+    /// Rejects it on behalf of the consumer.
     ///
     /// # Errors
-    /// What kept the refusal from being sent; the request is void all the same.
+    /// What prevented the rejection from being sent; the request is void in any case.
     fn reject(&self, private_data: &[u8]) -> Result<()>;
 }
 

@@ -5,24 +5,24 @@ use std::fmt;
 use crate::Completion;
 use crate::status::{DtoStatus, Operation};
 
-/// The first operation that failed since an endpoint began to connect. What failed after it was
-/// flushed, as a rule.
+/// The first operation that failed since an endpoint began to connect. Later ones are usually
+/// flushed because of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What was tried.
+    /// The operation.
     pub operation: Operation,
     /// The cookie of the post.
     pub cookie: u64,
     /// How it ended.
     pub status: DtoStatus,
-    /// What the transport says of it, beyond the status: its own name for the error, numbers of the
-    /// device's. Empty where it says no more.
+    /// What the transport reports beyond the status: its own name for the error, and numbers of the
+    /// device. Empty if it reports nothing more.
     pub cause: String,
 }
 
 impl Failure {
-    /// What a completion tells, unless it is that of a success or was flushed; with what the
-    /// transport says of it.
+    /// The failure that a completion reports, with the transport's description of it. `None` for a
+    /// success and for a flushed operation.
     #[must_use]
     pub fn of(completion: &Completion, cause: impl FnOnce() -> String) -> Option<Self> {
         let &Completion { operation, cookie, status, .. } = completion;
@@ -30,7 +30,7 @@ impl Failure {
         failed.then(|| Self { operation, cookie, status, cause: cause() })
     }
 
-    /// Whether both are of one post, as far as can be told.
+    /// Whether both are failures of the same post, as far as this can be determined.
     #[must_use]
     pub fn is_of_the_same(&self, other: &Self) -> bool {
         (self.operation, self.cookie, self.status) == (other.operation, other.cookie, other.status)

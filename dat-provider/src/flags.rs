@@ -6,15 +6,15 @@ bitflags! {
     /// How a posted operation completes and notifies (`DAT_COMPLETION_FLAGS`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct CompletionFlags: u32 {
-        /// A success makes no completion event; an error always does.
+        /// A success produces no completion event; an error always does.
         const SUPPRESS = 0x01;
         /// The matching receive on the other side notifies its waiter.
         const SOLICITED_WAIT = 0x02;
-        /// The completion does not notify; needs the endpoint's own flag.
+        /// The completion does not notify; the endpoint must have the flag too.
         const UNSIGNALLED = 0x04;
-        /// The operation starts only after all earlier RDMA reads completed.
+        /// The operation starts only after all earlier RDMA reads have completed.
         const BARRIER_FENCE = 0x08;
-        /// As an endpoint attribute: the threshold of the wait decides (the default).
+        /// As an endpoint attribute: the threshold of the waiter decides (the default).
         const EVD_THRESHOLD = 0x10;
         /// Waits for the invalidation of local memory regions; kernel consumers only.
         const LMR_INVALIDATE_FENCE = 0x20;
@@ -22,7 +22,7 @@ bitflags! {
 }
 
 bitflags! {
-    /// What may be done with registered memory (`DAT_MEM_PRIV_FLAGS`).
+    /// Permitted accesses to registered memory (`DAT_MEM_PRIV_FLAGS`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Privileges: u32 {
         /// Local operations may read it: the source of a send or RDMA write.
@@ -35,13 +35,13 @@ bitflags! {
         const REMOTE_WRITE = 0x20;
         /// The peer may do atomic operations on it (`DAT_IB_MEM_PRIV_REMOTE_ATOMIC`).
         const REMOTE_ATOMIC = 0x40;
-        /// The four of DAT itself (`DAT_MEM_PRIV_ALL_FLAG`): all but atomics.
+        /// The four privileges of DAT itself (`DAT_MEM_PRIV_ALL_FLAG`): all except atomics.
         const ALL = 0x33;
     }
 }
 
 impl Privileges {
-    /// Those that the peer can use.
+    /// The privileges that a peer can use.
     pub const REMOTE: Self = Self::REMOTE_READ.union(Self::REMOTE_WRITE).union(Self::REMOTE_ATOMIC);
 }
 
@@ -61,7 +61,7 @@ bitflags! {
         const RMR_BIND = 0x080;
         /// Asynchronous errors of the adapter.
         const ASYNC = 0x100;
-        /// All but software events (`DAT_EVD_DEFAULT_FLAG`).
+        /// All except software events (`DAT_EVD_DEFAULT_FLAG`).
         const DEFAULT = 0x1f0;
     }
 }
@@ -72,7 +72,7 @@ impl EvdFlags {
 }
 
 bitflags! {
-    /// The qualities of service that a provider offers (`DAT_QOS`); no bit is best effort.
+    /// The qualities of service that a provider offers (`DAT_QOS`); no bit means best effort.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Qos: u32 {
         /// Throughput comes first.
@@ -81,23 +81,23 @@ bitflags! {
         const LOW_LATENCY = 0x2;
         /// Cost comes first.
         const ECONOMY = 0x4;
-        /// The best that the transport has.
+        /// The best service of the transport.
         const PREMIUM = 0x8;
     }
 }
 
 impl Qos {
-    /// No quality asked for (`DAT_QOS_BEST_EFFORT`).
+    /// No specific quality (`DAT_QOS_BEST_EFFORT`).
     pub const BEST_EFFORT: Self = Self::empty();
 }
 
 bitflags! {
-    /// What a connection is asked for (`DAT_CONNECT_FLAGS`).
+    /// Requirements of a connection (`DAT_CONNECT_FLAGS`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct ConnectFlags: u32 {
-        /// More than one path, if there is one.
+        /// Use more than one path if possible.
         const MULTIPATH = 0x1;
-        /// More than one path, or no connection.
+        /// Use more than one path, or fail.
         const MULTIPATH_REQUIRED = 0x2;
     }
 }
@@ -118,8 +118,8 @@ bitflags! {
 /// How a connection or an adapter is closed (`DAT_CLOSE_FLAGS`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Close {
-    /// At once; what is outstanding is flushed.
+    /// Immediately; outstanding operations are flushed.
     Abrupt,
-    /// After what was posted has finished; an adapter only when nothing is left on it.
+    /// After all posted operations have finished; for an adapter, only if no object of it is left.
     Graceful,
 }

@@ -1,17 +1,17 @@
-//! The contract between the DAT layer and the providers that move the bytes.
+//! The contract between the DAT layer and the providers that transfer the data.
 //!
-//! A provider is the root [`Provider`], the [`Adapter`] that it opens, and one small trait
-//! for each object that an adapter makes. It never sees a DAT handle and never checks what
-//! the core has checked; `docs/provider-guide.md` is the guide for writers, and
-//! [`stub`] the smallest provider that compiles.
+//! A provider consists of the root [`Provider`], the [`Adapter`] that it opens, and one small trait
+//! for each object that an adapter creates. It never sees a DAT handle and never repeats a check of
+//! the core. `docs/provider-guide.md` is the guide for authors of providers, and [`stub`] the
+//! smallest provider that compiles.
 //!
-//! Four rules hold for all of it:
-//! - **Upcalls** (the `…Sink` traits) are made with no lock held that a downcall could need,
-//!   other than locks that only [`QueuePair::post_receive`] and [`QueuePair::post_request`] take.
-//! - **Order**: when a connection event is reported, every completion that belongs before it
-//!   can already be polled.
-//! - **Once**: every accepted post completes once, or is suppressed when it succeeds.
-//! - **Drop destroys**: the last reference to an object releases what the device holds for it.
+//! Four rules hold throughout:
+//! - **Upcalls** (the `…Sink` traits) are made with no lock held that a downcall could need, except
+//!   locks that only [`QueuePair::post_receive`] and [`QueuePair::post_request`] take.
+//! - **Order**: when a connection event is reported, every completion that must precede it can
+//!   already be polled.
+//! - **Once**: every accepted post completes exactly once, unless it succeeds and is suppressed.
+//! - **Drop destroys**: dropping the last reference to an object releases its device resources.
 
 #![deny(unsafe_code)]
 
@@ -53,37 +53,37 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, ReturnType, Subtype};
 
-/// The version of this contract; a provider built for another one is refused with both numbers.
+/// The version of this contract; a provider built for another version is refused with both numbers.
 pub const CONTRACT_VERSION: u32 = 1;
 
 /// Maximum number of local segments of one post, on every adapter.
 pub const MAX_SEGMENTS: usize = 32;
 
-/// The root of a provider: what it is, what it finds on this machine, and how it is opened.
+/// The root of a provider: describes it, discovers its adapters on this machine and opens them.
 pub trait Provider: Send + Sync {
-    /// Name, vendor, version and the contract it was written for.
+    /// Name, vendor, version and the contract version of the provider.
     fn describe(&self) -> Description;
 
-    /// The adapters that are there now, usable or not; called at each listing, so it must
-    /// be quick and must not open anything for longer than the call.
+    /// The adapters that exist now, usable or not. Called for each listing, so it must be quick and
+    /// must not hold anything open after it returns.
     fn discover(&self) -> Vec<Discovered>;
 
-    /// Whether an adapter of that name may be among those that it discovers: a quick look, that
-    /// loads and opens nothing. Where a name is looked up, only providers that say so are asked
-    /// what they discover, so that nobody pays for hardware that is not meant. True by default.
+    /// Whether an adapter of this name may be among those that it discovers: a quick check that
+    /// loads and opens nothing. To resolve a name, only providers that return true are asked to
+    /// discover, so that hardware that is not meant causes no cost. True by default.
     fn may_have(&self, _name: &str) -> bool {
         true
     }
 
-    /// Opens an adapter by the name that [`Provider::discover`] gave or that a line of
-    /// dat.conf gives. Each open is an instance of its own.
+    /// Opens an adapter by a name from [`Provider::discover`] or from a line of dat.conf. Each open
+    /// is a separate instance.
     ///
     /// # Errors
-    /// What kept it from opening, with the device and the errno.
+    /// What prevented the open, with the device and the errno.
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>>;
 
-    /// Whether two of its adapters are ways through the same hardware, so that one can take
-    /// over from the other (`DAT_HA_RELATIONSHIP`). Unknown by default.
+    /// Whether two of its adapters lead to the same hardware, so that one can take over from the
+    /// other (`DAT_HA_RELATIONSHIP`). Unknown by default.
     fn related(&self, _one: &str, _other: &str) -> Relationship {
         Relationship::Unknown
     }
@@ -92,33 +92,33 @@ pub trait Provider: Send + Sync {
 /// Whether two adapters can take over from one another (`DAT_HA_RELATIONSHIP` of DAT 2.0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Relationship {
-    /// They can't.
+    /// They cannot.
     Unrelated,
     /// They can.
     Related,
-    /// Nobody knows.
+    /// It is not known.
     Unknown,
     /// Their providers contradict each other.
     Conflicting,
 }
 
-/// What a provider says of itself.
+/// The description of a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// The name that dat.conf lines give as library.
+    /// The library name by which lines of dat.conf refer to it.
     pub name: &'static str,
-    /// Who makes it.
+    /// Its vendor.
     pub vendor: &'static str,
     /// Its version, major and minor.
     pub version: (u32, u32),
-    /// The contract it was written for: [`CONTRACT_VERSION`] of its build.
+    /// The contract that it was written for: [`CONTRACT_VERSION`] at its build.
     pub contract: u32,
     /// How far its connections reach.
     pub reach: Reach,
 }
 
-/// How far the connections of a provider reach. The greater is the better choice for a program
-/// that takes the first adapter it is told of.
+/// How far the connections of a provider reach. The greatest is the best choice for a program that
+/// takes the first adapter listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reach {
     /// Other endpoints of the same process only.
@@ -127,7 +127,7 @@ pub enum Reach {
     Host,
     /// Other hosts, through the sockets of the system.
     Network,
-    /// Other hosts, through RDMA hardware or what the kernel offers in place of it.
+    /// Other hosts, through RDMA hardware or the kernel's emulation of it.
     Rdma,
 }
 
@@ -138,18 +138,18 @@ pub struct Discovered {
     pub name: String,
     /// One line for people: port state, speed, address.
     pub summary: String,
-    /// Why it can't be opened now, if it can't.
+    /// Why it cannot be opened now, if that is so.
     pub unusable: Option<Error>,
 }
 
-/// What an adapter is opened with.
+/// The arguments of an open.
 #[derive(Clone)]
 pub struct OpenRequest<'a> {
     /// The name of the interface adapter, as the consumer gave it.
     pub name: &'a str,
     /// The IA parameters: those of the dat.conf line, or what followed `?` in the name.
     pub parameters: &'a str,
-    /// Where the adapter reports asynchronous errors.
+    /// Receives the asynchronous errors of the adapter.
     pub sink: Arc<dyn AdapterSink>,
 }
 
@@ -162,7 +162,7 @@ impl std::fmt::Debug for OpenRequest<'_> {
     }
 }
 
-/// The error of an optional operation that a provider does not have.
+/// The error for an optional operation that a provider does not implement.
 #[must_use]
 pub fn unsupported(what: &'static str) -> Error {
     Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)

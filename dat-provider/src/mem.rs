@@ -1,9 +1,8 @@
-//! Registered memory: the one module of this crate that touches bytes by address.
+//! Registered memory: the only module of this crate that accesses bytes by address.
 //!
-//! Registered memory may be written by a peer at any time, so no reference into it is ever
-//! made: it is copied in and out. Two parties that access the same bytes at the same time
-//! read or leave torn bytes, as with any RDMA hardware; what they can't do is break the
-//! safety of the program.
+//! A peer may write registered memory at any time, so no reference into it is ever created: data is
+//! copied in and out. Concurrent accesses to the same bytes may read or leave torn data, as with
+//! any RDMA hardware, but they cannot break the safety of the program.
 #![allow(unsafe_code, reason = "memory is reached by address here, and only here")]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -15,25 +14,26 @@ use crate::error::{Error, Result, ReturnType, Subtype};
 
 /// A range of memory by address and length: what a provider registers.
 ///
-/// Holding a span says that the memory is there; [`Span::new`] tells what its maker answers for.
+/// A span implies that the memory exists; [`Span::new`] states what its creator guarantees.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     base: NonNull<u8>,
     len: usize,
 }
 
-// SAFETY: a span is an address and a length; the accesses are unsafe calls of their own.
+// SAFETY: a span is only an address and a length; each access is an unsafe call with its own
+// conditions.
 unsafe impl Send for Span {}
-// SAFETY: as for Send.
+// SAFETY: a span is only an address and a length; sharing them accesses no memory.
 unsafe impl Sync for Span {}
 
 impl Span {
-    /// The span of `len` bytes at `base`.
+    /// Creates the span of `len` bytes at `base`.
     ///
     /// # Safety
     /// The memory must stay readable and writable until the last registration of the span is
-    /// deregistered, and the program must make no Rust reference into it meanwhile that a
-    /// transfer could contradict.
+    /// deregistered. Until then the program must create no Rust reference into it whose aliasing
+    /// rules a transfer could violate.
     #[must_use]
     pub const unsafe fn new(base: NonNull<u8>, len: usize) -> Self {
         Self { base, len }
@@ -45,20 +45,20 @@ impl Span {
         self.base.as_ptr() as usize as u64
     }
 
-    /// How many bytes.
+    /// Its length in bytes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether its length is 0.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// A pointer to the byte at a virtual address inside the span, which keeps the
-    /// provenance of the whole span.
+    /// A pointer to the byte at a virtual address, if `len` bytes from there lie inside the span.
+    /// The pointer has the provenance of the whole span.
     #[must_use]
     pub fn pointer(&self, address: u64, len: u64) -> Option<*mut u8> {
         let offset = usize::try_from(address.checked_sub(self.address())?).ok()?;
@@ -73,9 +73,9 @@ impl fmt::Debug for Span {
     }
 }
 
-/// Memory that can be registered: owned, aligned to a page, shared by its clones.
+/// Owned memory that can be registered: page-aligned, and shared by its clones.
 ///
-/// The bytes are reached by copies, never by reference, because a peer may write them:
+/// The bytes are accessed by copies, never by reference, because a peer may write them:
 ///
 /// ```
 /// use dat_provider::mem::Memory;
@@ -89,7 +89,7 @@ impl fmt::Debug for Span {
 /// # Ok::<(), dat_provider::error::Error>(())
 /// ```
 ///
-/// There is no way to a slice of it:
+/// It gives out no slice:
 ///
 /// ```compile_fail
 /// let memory = dat_provider::mem::Memory::zeroed(64).unwrap();
@@ -115,10 +115,10 @@ impl Drop for Allocation {
 impl Memory {
     const ALIGN: usize = 4096;
 
-    /// New memory of `len` bytes, all zero.
+    /// Allocates `len` bytes, all zero.
     ///
     /// # Errors
-    /// `DAT_INVALID_PARAMETER` when `len` is 0 or beyond the address space.
+    /// `DAT_INVALID_PARAMETER` if `len` is 0 or exceeds the address space.
     pub fn zeroed(len: usize) -> Result<Self> {
         let layout = Layout::from_size_align(len, Self::ALIGN).ok().filter(|_| len > 0);
         let Some(layout) = layout else {
@@ -130,13 +130,13 @@ impl Memory {
         // SAFETY: the layout has a size above 0.
         let base = unsafe { alloc_zeroed(layout) };
         let Some(base) = NonNull::new(base) else { handle_alloc_error(layout) };
-        // SAFETY: the block lives as long as the allocation, which every registration of it
-        // holds, and no reference into it is ever made.
+        // SAFETY: the block lives as long as the allocation, which every registration of it holds,
+        // and no reference into it is ever created.
         let span = unsafe { Span::new(base, len) };
         Ok(Self { allocation: Arc::new(Allocation { span, layout }) })
     }
 
-    /// New memory with a copy of the bytes.
+    /// Allocates memory with a copy of the bytes.
     ///
     /// # Errors
     /// As [`Memory::zeroed`].
@@ -146,19 +146,19 @@ impl Memory {
         Ok(memory)
     }
 
-    /// The address of the first byte, as triplets name it.
+    /// The address of the first byte, as used in triplets.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.allocation.span.address()
     }
 
-    /// How many bytes.
+    /// Its length in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.allocation.span.len
     }
 
-    /// Whether there are none; never true.
+    /// Whether its length is 0; never true.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -170,7 +170,7 @@ impl Memory {
         self.allocation.span
     }
 
-    /// The span of a part of the memory, by offsets; nothing when it is not inside.
+    /// The span of a part of the memory, by offsets; `None` if the part is not inside.
     #[must_use]
     pub fn part(&self, range: std::ops::Range<usize>) -> Option<Span> {
         let len = range.end.checked_sub(range.start)?;
@@ -180,10 +180,10 @@ impl Memory {
         Some(unsafe { Span::new(NonNull::new(base)?, len) })
     }
 
-    /// Copies bytes out, from `offset` on.
+    /// Copies bytes out, starting at `offset`.
     ///
     /// # Errors
-    /// `DAT_INVALID_PARAMETER` when the range is not inside the memory; nothing is copied.
+    /// `DAT_INVALID_PARAMETER` if the range is not inside the memory; nothing is copied.
     pub fn read(&self, offset: usize, into: &mut [u8]) -> Result<()> {
         let from = self.checked("Memory::read", offset, into.len())?;
         // SAFETY: the range was checked, and `into` is a separate, exclusive borrow.
@@ -191,10 +191,10 @@ impl Memory {
         Ok(())
     }
 
-    /// Copies bytes in, from `offset` on.
+    /// Copies bytes in, starting at `offset`.
     ///
     /// # Errors
-    /// `DAT_INVALID_PARAMETER` when the range is not inside the memory; nothing is copied.
+    /// `DAT_INVALID_PARAMETER` if the range is not inside the memory; nothing is copied.
     pub fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         let to = self.checked("Memory::write", offset, bytes.len())?;
         // SAFETY: the range was checked; no reference into the memory exists.
@@ -202,7 +202,7 @@ impl Memory {
         Ok(())
     }
 
-    /// The bytes of a range as a vector.
+    /// Copies the bytes of a range into a vector.
     ///
     /// # Errors
     /// As [`Memory::read`].
@@ -230,21 +230,22 @@ impl fmt::Debug for Memory {
     }
 }
 
-/// Copies `len` bytes between places that may overlap.
+/// Copies `len` bytes between ranges that may overlap.
 ///
 /// # Safety
-/// Both ranges must be inside live memory.
+/// Both ranges must be inside live memory: `from` readable, `to` writable.
 #[inline(always)]
 pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     if len.wrapping_sub(HALF) <= HALF {
-        // SAFETY: as for this function, and the length is in the range.
+        // SAFETY: the caller of `copy` guarantees both ranges, and `len` is from `HALF` to twice
+        // `HALF`.
         return unsafe { copy_short(from, to, len) };
     }
-    // SAFETY: the caller answers for both ranges; overlap is allowed.
+    // SAFETY: the caller guarantees both ranges; overlap is allowed.
     unsafe { std::ptr::copy(from, to, len) };
 }
 
-/// What one register holds on the oldest processors.
+/// What one register of the oldest supported processors holds.
 #[cfg(target_arch = "x86_64")]
 type Piece = std::arch::x86_64::__m128i;
 #[cfg(not(target_arch = "x86_64"))]
@@ -253,20 +254,22 @@ type Piece = [u8; 16];
 const PIECE: usize = size_of::<Piece>();
 const HALF: usize = 2 * PIECE;
 
-/// As [`copy`], for one or two halves: the first and the last, which may overlap, without a call.
+/// As [`copy`], for the first and the last `HALF` bytes, which may overlap; calls no function.
 ///
 /// # Safety
-/// As for [`copy`], and `len` is from `HALF` to twice as many.
+/// As for [`copy`], and `len` is from `HALF` to twice `HALF`.
 #[inline(always)]
 unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
     let last = len - HALF;
     let places = [0, PIECE, last, last + PIECE];
     let pieces = places.map(|at| {
-        // SAFETY: inside the range, by its length.
+        // SAFETY: `at` plus the size of a piece is at most `len`, and the caller guarantees `len`
+        // bytes.
         unsafe { from.wrapping_add(at).cast::<Piece>().read_unaligned() }
     });
     for (at, piece) in places.into_iter().zip(pieces) {
-        // SAFETY: as for the source; all of it was read before, so overlap does no harm.
+        // SAFETY: `at` is in the range as for the read; all pieces were read before, so overlap is
+        // harmless.
         unsafe { to.wrapping_add(at).cast::<Piece>().write_unaligned(piece) };
     }
 }

@@ -13,12 +13,12 @@ use crate::flags::{Close, CompletionFlags, Privileges};
 use crate::status::Operation;
 use crate::triplet::RmrTriplet;
 
-/// A piece of local memory, checked by the core when it was posted.
+/// A piece of local memory, checked by the core at the post.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Where it starts.
+    /// Its virtual address.
     pub address: u64,
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub length: u64,
     /// [`MemoryRegion::local_key`] of the region that it lies in.
     pub key: u32,
@@ -27,66 +27,66 @@ pub struct Segment {
 /// A receive to post.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiveRequest<'a> {
-    /// Where the message goes, in order.
+    /// The buffers for the message, in order.
     pub segments: &'a [Segment],
-    /// Comes back in the completion.
+    /// Returned in the completion.
     pub cookie: u64,
     /// How it completes; `UNSIGNALLED` is the only flag that a receive has.
     pub flags: CompletionFlags,
-    /// When the segments were checked.
+    /// The registration epoch in which the segments were checked.
     pub checked: Epoch,
 }
 
-/// What a request does. The kind takes eight bytes, so that what is beside it is copied as it was
-/// stored.
+/// The operation of a request. The discriminant takes eight bytes, so that the fields after it are
+/// copied in whole words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 #[non_exhaustive]
 pub enum Work {
     /// Sends the segments as a message.
     Send,
-    /// Sends the segments as a message and makes a window of the peer's invalid.
+    /// Sends the segments as a message and invalidates a window of the peer.
     SendInvalidate {
         /// The key of the window.
         key: u32,
     },
     /// Writes the segments to the peer's memory.
     RdmaWrite {
-        /// Where they go.
+        /// The destination.
         remote: RmrTriplet,
     },
-    /// Writes the segments to the peer's memory, then completes a receive of the peer's.
+    /// Writes the segments to the peer's memory, then completes a receive of the peer.
     RdmaWriteImmediate {
-        /// Where they go.
+        /// The destination.
         remote: RmrTriplet,
-        /// What the receive's completion carries.
+        /// The value that the completion of the receive carries.
         immediate: u32,
     },
-    /// Fills the segments from the peer's memory.
+    /// Reads from the peer's memory into the segments.
     RdmaRead {
-        /// Where the bytes come from.
+        /// The source.
         remote: RmrTriplet,
     },
-    /// Fills own memory that is named by a remote key from the peer's memory.
+    /// Reads from the peer's memory into local memory that is named by a remote key.
     RdmaReadToRmr {
-        /// Where the bytes go.
+        /// The destination.
         local: RmrTriplet,
-        /// Where they come from.
+        /// The source.
         remote: RmrTriplet,
     },
-    /// Adds to eight bytes of the peer's memory at once; the segment gets the value before.
+    /// Atomically adds to eight bytes of the peer's memory; the segment receives the old value.
     FetchAdd {
-        /// What is added, modulo 2^64.
+        /// The number added, modulo 2^64.
         add: u64,
         /// The eight bytes, aligned to eight.
         remote: RmrTriplet,
     },
-    /// Replaces eight bytes of the peer's memory at once if they have a value; the segment gets
-    /// the value before.
+    /// Atomically replaces eight bytes of the peer's memory if they hold the expected value; the
+    /// segment receives the old value.
     CompareSwap {
-        /// The value that they must have.
+        /// The expected value.
         compare: u64,
-        /// The value that they get.
+        /// The new value.
         swap: u64,
         /// The eight bytes, aligned to eight.
         remote: RmrTriplet,
@@ -94,7 +94,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// The operation that its completion names.
+    /// The operation that its completion reports.
     #[must_use]
     pub const fn operation(&self) -> Operation {
         match self {
@@ -111,17 +111,17 @@ impl Work {
 /// A request to post.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// What it does.
+    /// The operation.
     pub work: Work,
-    /// The local side, in order.
+    /// The local segments, in order.
     pub segments: &'a [Segment],
-    /// The bytes of all segments together.
+    /// Total length of the segments, in bytes.
     pub length: u64,
-    /// Comes back in the completion.
+    /// Returned in the completion.
     pub cookie: u64,
     /// How it completes.
     pub flags: CompletionFlags,
-    /// When the segments were checked.
+    /// The registration epoch in which the segments were checked.
     pub checked: Epoch,
 }
 
@@ -130,15 +130,15 @@ pub struct Request<'a> {
 pub struct BindRequest<'a> {
     /// The window.
     pub window: &'a dyn MemoryWindow,
-    /// The region that it opens; of no meaning when `length` is 0.
+    /// The region that the window gives access to; ignored if `length` is 0.
     pub region: Option<&'a dyn MemoryRegion>,
-    /// The first address that it opens.
+    /// The first address that the peer may access.
     pub address: u64,
-    /// How many bytes it opens; 0 closes it.
+    /// Number of bytes that the peer may access; 0 closes the window.
     pub length: u64,
-    /// What the peer may do.
+    /// The accesses that the peer may make.
     pub privileges: Privileges,
-    /// Comes back in the completion.
+    /// Returned in the completion.
     pub cookie: u64,
     /// How it completes.
     pub flags: CompletionFlags,
@@ -160,51 +160,51 @@ pub enum Service {
     /// A reliable connection with one other queue pair.
     #[default]
     Connection,
-    /// Datagrams to and from any number of others, which may be lost.
+    /// Unreliable datagrams to and from any number of other queue pairs.
     Datagram,
 }
 
-/// How large a queue pair is.
+/// The capacity of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueuePairLimits {
-    /// Receives that may be outstanding.
+    /// Maximum number of outstanding receives.
     pub max_receives: u32,
-    /// Requests that may be outstanding.
+    /// Maximum number of outstanding requests.
     pub max_requests: u32,
-    /// Segments of one receive.
+    /// Maximum number of segments of one receive.
     pub max_receive_segments: u32,
-    /// Segments of one request of any kind.
+    /// Maximum number of segments of one request of any kind.
     pub max_request_segments: u32,
     /// The longest message, in bytes.
     pub max_message_size: u64,
-    /// RDMA reads of the peer that may be outstanding.
+    /// Maximum number of outstanding RDMA reads by the peer.
     pub max_reads_in: u32,
-    /// RDMA reads to the peer that may be outstanding.
+    /// Maximum number of outstanding RDMA reads to the peer.
     pub max_reads_out: u32,
 }
 
-/// What a queue pair is made from.
+/// The parameters of a queue pair.
 #[derive(Clone)]
 pub struct QueuePairSpec {
-    /// Comes back in its completions and asynchronous events.
+    /// Returned in its completions and asynchronous events.
     pub tag: u64,
-    /// What it carries.
+    /// The service.
     pub service: Service,
-    /// The domain whose memory it can reach. Absent only before the consumer of a
-    /// provider-made endpoint chose one; nothing is posted and nothing connects until then.
+    /// The domain whose memory it can access. `None` only for a provider-made endpoint whose
+    /// consumer has not chosen one yet; until then nothing is posted and nothing connects.
     pub domain: Option<Arc<dyn ProtectionDomain>>,
-    /// Where requests complete; absent when the consumer isn't interested: the completions
-    /// are then dropped and their room used again.
+    /// Where requests complete. `None` if the consumer does not want their events: the completions
+    /// are then dropped, and their queue entries are free again.
     pub request_queue: Option<Arc<dyn CompletionQueue>>,
-    /// Where receives complete; absent as above.
+    /// Where receives complete. `None` if the consumer does not want their events, as for requests.
     pub receive_queue: Option<Arc<dyn CompletionQueue>>,
-    /// Where receives are taken from, instead of its own queue.
+    /// The queue that receives are taken from, instead of its own.
     pub shared_receives: Option<Arc<dyn SharedReceiveQueue>>,
-    /// How large it is.
+    /// Its capacity.
     pub limits: QueuePairLimits,
-    /// Tells how long the checks of what is posted here hold.
+    /// Tells how long the segment checks of posts on this queue pair stay valid.
     pub epochs: Arc<Epochs>,
-    /// Where it reports connection events.
+    /// Receives its connection events.
     pub sink: Arc<dyn ConnectionSink>,
 }
 
@@ -217,111 +217,110 @@ impl std::fmt::Debug for QueuePairSpec {
     }
 }
 
-/// What was posted and has not completed.
+/// Number of operations that were posted and have not completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outstanding {
-    /// Receives; those taken from a shared queue count from then on.
+    /// Receives; one from a shared queue counts from the moment it is taken.
     pub receives: u32,
     /// Requests.
     pub requests: u32,
 }
 
-/// The bytes that a received datagram has before its message (the global route header).
+/// Number of bytes before the message of a received datagram (the global route header).
 pub const DATAGRAM_PREFIX: u64 = 40;
 
-/// A queue pair with a reliable connection, or one that carries datagrams: that one is never
-/// connected, its attempts end with `Resolved` or a failure, and several may be under way.
+/// A queue pair with a reliable connection, or one that carries datagrams. The latter is never
+/// connected: its attempts end with `Resolved` or a failure, and several may be in progress.
 ///
-/// Its life: made unconnected; then connecting, by [`QueuePair::connect`] or
-/// [`Incoming::accept`](super::Incoming::accept); connected; and disconnected, by any failure
-/// or end of the connection. Disconnected, what is posted completes at once as flushed. Only
-/// [`QueuePair::reset`] leads back.
+/// Its states: unconnected after creation; connecting, after [`QueuePair::connect`] or
+/// [`Incoming::accept`](super::Incoming::accept); connected; and disconnected, after any failure or
+/// end of the connection. While it is disconnected, posts complete at once as flushed. Only
+/// [`QueuePair::reset`] makes it unconnected again.
 pub trait QueuePair: Send + Sync {
-    /// Itself, so that the provider finds its own type again.
+    /// This object as `Any`, for the provider to downcast to its own type.
     fn as_any(&self) -> &dyn Any;
 
-    /// Posts a receive, in every state.
+    /// Posts a receive; allowed in every state.
     ///
     /// # Errors
-    /// `DAT_INSUFFICIENT_RESOURCES` when `max_receives` are outstanding.
+    /// `DAT_INSUFFICIENT_RESOURCES` if `max_receives` are outstanding.
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()>;
 
-    /// Posts a request, while connected or disconnected.
+    /// Posts a request; allowed while connected or disconnected.
     ///
     /// # Errors
-    /// `DAT_INSUFFICIENT_RESOURCES` when `max_requests` are outstanding.
+    /// `DAT_INSUFFICIENT_RESOURCES` if `max_requests` are outstanding.
     fn post_request(&self, request: &Request<'_>) -> Result<()>;
 
-    /// Posts a datagram, on a queue pair that carries them. The receive that it completes has
-    /// [`DATAGRAM_PREFIX`] bytes of the transport's before the message.
+    /// Posts a datagram, on a queue pair that carries them. The receive that it completes gets
+    /// [`DATAGRAM_PREFIX`] bytes of the transport before the message.
     ///
     /// # Errors
-    /// As [`QueuePair::post_request`]; `DAT_MODEL_NOT_SUPPORTED` where there are none (the
-    /// default).
+    /// As [`QueuePair::post_request`]; `DAT_MODEL_NOT_SUPPORTED` if the provider has no datagrams
+    /// (the default).
     fn post_datagram(&self, _to: &RemoteAddress, _request: &Request<'_>) -> Result<()> {
         Err(unsupported("datagrams"))
     }
 
-    /// Posts a bind and returns the new key of the window; the old one is invalid when the
-    /// bind completes. Later requests do not start before it.
+    /// Posts a bind and returns the new key of the window; the old key becomes invalid when the
+    /// bind completes. Later requests do not start before the bind has completed.
     ///
     /// # Errors
-    /// As [`QueuePair::post_request`]; `DAT_MODEL_NOT_SUPPORTED` where there are no windows
+    /// As [`QueuePair::post_request`]; `DAT_MODEL_NOT_SUPPORTED` if the provider has no windows
     /// (the default).
     fn post_bind(&self, _bind: &BindRequest<'_>) -> Result<u32> {
         Err(unsupported("memory window, which a remote memory region needs"))
     }
 
-    /// Starts to connect. The outcome comes as an event, possibly before this returns.
+    /// Starts to connect. The outcome is reported as an event, possibly before this returns.
     ///
     /// # Errors
-    /// What kept it from starting; the queue pair is then as before and no event comes.
+    /// What prevented the start; the queue pair is then unchanged and no event follows.
     fn connect(&self, request: &ConnectRequest<'_>) -> Result<()>;
 
-    /// The port qualifier of the attempt to connect that is under way: what the peer's request
-    /// names as [`Peer::port`](super::Peer::port). `Established` tells it again. None while there
-    /// is no attempt, or where the transport chooses later (the default).
+    /// The port qualifier of the connection attempt in progress: the one that the peer's request
+    /// reports as [`Peer::port`](super::Peer::port), and `Established` as the local port. `None` if
+    /// no attempt is in progress, or if the transport chooses the port later (the default).
     fn connecting_port(&self) -> Option<u64> {
         None
     }
 
-    /// A receive completed while the attempt of that number was pending: the peer considers the
+    /// A receive completed while the attempt with this number was pending: the peer considers the
     /// connection established. A transport that learns this from the data may report `Established`
-    /// inside this call, at once and instead of later. The core holds the completion back until
-    /// `Established` is reported, whether or not it is here (the default does nothing). Called with
-    /// no lock of the core's held, perhaps late: for an attempt that is not pending any more it does
-    /// nothing.
+    /// inside this call rather than later. The core holds the completion back until `Established`
+    /// is reported, whether or not that happens in this call (the default does nothing). The core
+    /// holds no lock during the call, and may make it late: for an attempt that is no longer
+    /// pending it does nothing.
     fn communication_established(&self, _attempt: u64) {}
 
-    /// Ends the connection or the attempt. Gracefully, requests posted before finish first.
-    /// What is outstanding is flushed, then `Disconnected` is reported on both sides; an
-    /// attempt ends with no event on this side. Disconnected already, nothing happens.
+    /// Ends the connection or the attempt. A graceful disconnect lets the requests posted before it
+    /// finish. What is outstanding is flushed, then `Disconnected` is reported on both sides; an
+    /// attempt ends without an event on this side. On a disconnected queue pair nothing happens.
     fn disconnect(&self, how: Close);
 
-    /// Makes a disconnected queue pair unconnected again; completions that were not polled stay.
+    /// Makes a disconnected queue pair unconnected; completions not polled yet are kept.
     ///
     /// # Errors
-    /// What the device said.
+    /// The error of the device.
     fn reset(&self) -> Result<()>;
 
-    /// Gives an unconnected queue pair another specification; receives posted before stay.
+    /// Changes the specification of an unconnected queue pair; receives posted before are kept.
     ///
     /// # Errors
-    /// `DAT_INSUFFICIENT_RESOURCES` when the device has none that large; nothing is changed.
+    /// `DAT_INSUFFICIENT_RESOURCES` if the device has none that large; nothing is changed.
     fn modify(&self, spec: QueuePairSpec) -> Result<()>;
 
-    /// How much is outstanding: posted, and not completed.
+    /// Number of operations that were posted and have not completed.
     fn outstanding(&self) -> Outstanding;
 
-    /// The first operation that failed, and was not flushed, since the queue pair was made or reset;
-    /// known as soon as its completion was polled. None where there was none, or where the provider
-    /// keeps none (the default).
+    /// The first operation since the queue pair was created or reset that failed and was not
+    /// flushed; known once its completion was polled. `None` if there is none, or if the provider
+    /// does not record it (the default).
     fn failure(&self) -> Option<Failure> {
         None
     }
 
-    /// Ends all use: as an abrupt disconnect, without any further event. What is posted later
-    /// is refused or flushed. The core calls this before it lets go of the queue pair, at the
-    /// latest.
+    /// Ends all use, like an abrupt disconnect but without any further event. Later posts are
+    /// refused or flushed. The core calls this at the latest before it drops its reference.
     fn retire(&self);
 }

@@ -3,49 +3,50 @@
 use super::NamedAttr;
 use crate::flags::{CompletionFlags, Qos};
 
-/// What an endpoint is made for (`DAT_EP_ATTR`; dat_ep_create(3DAT)).
+/// The configuration of an endpoint (`DAT_EP_ATTR`; dat_ep_create(3DAT)).
 ///
-/// Start from `InterfaceAdapter::default_ep_attributes` and change what matters.
+/// Start from `InterfaceAdapter::default_ep_attributes` and change what you need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EpAttributes {
-    /// The service of the transport (`DAT_SERVICE_TYPE`): 0 is a reliable connection, 1 are
-    /// datagrams (`DAT_IB_SERVICE_TYPE_UD`).
+    /// The transport service (`DAT_SERVICE_TYPE`): 0 is a reliable connection, 1 is datagrams
+    /// (`DAT_IB_SERVICE_TYPE_UD`).
     pub service_type: u32,
-    /// The longest message that is sent or received, in bytes; 0 stands for the adapter's. An
-    /// endpoint that carries connections without a shared receive queue always has the adapter's.
+    /// The longest message that is sent or received, in bytes; 0 means the adapter's maximum. An
+    /// endpoint that carries connections without a shared receive queue always has that maximum.
     pub max_message_size: u64,
-    /// The longest RDMA transfer, in bytes; as for `max_message_size`.
+    /// The longest RDMA transfer, in bytes; 0 means the adapter's maximum.
     pub max_rdma_size: u64,
     /// The quality of service.
     pub qos: Qos,
-    /// How receives notify: none, `UNSIGNALLED`, `SOLICITED_WAIT` or `EVD_THRESHOLD`.
+    /// How receives notify: no flag, `UNSIGNALLED`, `SOLICITED_WAIT` or `EVD_THRESHOLD`.
     pub recv_completion_flags: CompletionFlags,
-    /// How requests notify: none, `UNSIGNALLED` or `EVD_THRESHOLD`. `SUPPRESS`,
-    /// `SOLICITED_WAIT` and `BARRIER_FENCE`, which every request can have, have no effect here.
+    /// How requests notify: no flag, `UNSIGNALLED` or `EVD_THRESHOLD`. `SUPPRESS`, `SOLICITED_WAIT`
+    /// and `BARRIER_FENCE` are flags of single requests and have no effect here.
     pub request_completion_flags: CompletionFlags,
-    /// How many receives may be outstanding.
+    /// Maximum number of outstanding receives.
     pub max_recv_dtos: u32,
-    /// How many sends, RDMA operations and binds may be outstanding together.
+    /// Maximum number of outstanding sends, RDMA operations and binds together.
     pub max_request_dtos: u32,
-    /// How many segments a receive may have; of no effect with a shared receive queue.
+    /// Maximum number of segments of a receive; ignored with a shared receive queue.
     pub max_recv_iov: u32,
-    /// How many segments a send may have. Without a shared receive queue sends, RDMA reads and
-    /// RDMA writes may have as many as the longest of the three.
+    /// Maximum number of segments of a send. Without a shared receive queue, sends, RDMA reads and
+    /// RDMA writes all get the largest of their three maxima.
     pub max_request_iov: u32,
-    /// How many RDMA reads of the peer may be outstanding.
+    /// Maximum number of outstanding RDMA reads by the peer.
     pub max_rdma_read_in: u32,
-    /// How many RDMA reads to the peer may be outstanding.
+    /// Maximum number of outstanding RDMA reads to the peer.
     pub max_rdma_read_out: u32,
-    /// The soft high watermark of buffers taken from a shared receive queue; 0 and `u32::MAX`
-    /// (`DAT_HW_DEFAULT`) are none. It means nothing without such a queue.
+    /// The soft high watermark: the number of buffers taken from a shared receive queue above which
+    /// an event is raised; 0 and `u32::MAX` (`DAT_HW_DEFAULT`) mean none. Ignored without such a
+    /// queue.
     pub srq_soft_hw: u32,
-    /// How many segments an RDMA read may have; 0 stands for `max_request_iov`.
+    /// Maximum number of segments of an RDMA read; 0 means `max_request_iov`.
     pub max_rdma_read_iov: u32,
-    /// How many segments an RDMA write may have; 0 stands for `max_request_iov`.
+    /// Maximum number of segments of an RDMA write; 0 means `max_request_iov`.
     pub max_rdma_write_iov: u32,
-    /// Attributes that only the transport knows.
+    /// Attributes specific to the transport.
     pub transport_specific: Vec<NamedAttr>,
-    /// Attributes that only the provider knows.
+    /// Attributes specific to the provider.
     pub provider_specific: Vec<NamedAttr>,
 }
 

@@ -4,71 +4,71 @@ use std::net::IpAddr;
 
 use super::NamedAttr;
 
-/// What an adapter is and how much it can hold (`DAT_IA_ATTR`; dat_ia_query(3DAT)).
+/// What an adapter is, and its limits (`DAT_IA_ATTR`; dat_ia_query(3DAT)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IaAttributes {
     /// The name that the adapter was opened by.
     pub adapter_name: String,
-    /// Who makes the adapter.
+    /// The manufacturer of the adapter.
     pub vendor_name: String,
     /// Version of the hardware, major and minor.
     pub hardware_version: (u32, u32),
     /// Version of the firmware, major and minor.
     pub firmware_version: (u32, u32),
-    /// The address by which others reach it.
+    /// The address by which peers reach it.
     pub address: IpAddr,
-    /// Endpoints.
+    /// Maximum number of endpoints.
     pub max_eps: u32,
-    /// Outstanding operations of one endpoint and direction.
+    /// Maximum number of outstanding operations of one endpoint in one direction.
     pub max_dto_per_ep: u32,
-    /// Incoming RDMA reads of one endpoint.
+    /// Maximum number of incoming RDMA reads in flight on one endpoint.
     pub max_rdma_read_per_ep_in: u32,
-    /// Outgoing RDMA reads of one endpoint.
+    /// Maximum number of outgoing RDMA reads in flight on one endpoint.
     pub max_rdma_read_per_ep_out: u32,
-    /// Event dispatchers.
+    /// Maximum number of event dispatchers.
     pub max_evds: u32,
-    /// Events of one event dispatcher.
+    /// Maximum number of events in one event dispatcher.
     pub max_evd_qlen: u32,
-    /// Segments of a send or receive.
+    /// Maximum number of segments of a send or receive.
     pub max_iov_segments_per_dto: u32,
-    /// Local memory regions.
+    /// Maximum number of local memory regions.
     pub max_lmrs: u32,
-    /// Bytes of one local memory region.
+    /// Maximum length of one local memory region, in bytes.
     pub max_lmr_block_size: u64,
-    /// The highest address of a local memory region.
+    /// The highest virtual address in a local memory region.
     pub max_lmr_virtual_address: u64,
-    /// Protection zones.
+    /// Maximum number of protection zones.
     pub max_pzs: u32,
-    /// Bytes of one message.
+    /// Maximum length of one message, in bytes.
     pub max_message_size: u64,
-    /// Bytes of one RDMA transfer.
+    /// Maximum length of one RDMA transfer, in bytes.
     pub max_rdma_size: u64,
-    /// Remote memory regions.
+    /// Maximum number of remote memory regions.
     pub max_rmrs: u32,
-    /// The highest address of a remote memory region.
+    /// The highest virtual address in a remote memory region.
     pub max_rmr_target_address: u64,
-    /// Shared receive queues; 0 where the provider has none.
+    /// Maximum number of shared receive queues; 0 if the provider has none.
     pub max_srqs: u32,
-    /// Endpoints of one shared receive queue.
+    /// Maximum number of endpoints that use one shared receive queue.
     pub max_ep_per_srq: u32,
-    /// Buffers of one shared receive queue.
+    /// Maximum number of buffers in one shared receive queue.
     pub max_recv_per_srq: u32,
-    /// Segments of an RDMA read.
+    /// Maximum number of segments of an RDMA read.
     pub max_iov_segments_per_rdma_read: u32,
-    /// Segments of an RDMA write.
+    /// Maximum number of segments of an RDMA write.
     pub max_iov_segments_per_rdma_write: u32,
-    /// Incoming RDMA reads of all endpoints together.
+    /// Maximum number of incoming RDMA reads in flight on all endpoints together.
     pub max_rdma_read_in: u32,
-    /// Outgoing RDMA reads of all endpoints together.
+    /// Maximum number of outgoing RDMA reads in flight on all endpoints together.
     pub max_rdma_read_out: u32,
-    /// Whether every endpoint can have its incoming maximum at the same time.
+    /// Whether every endpoint can use its incoming maximum at the same time.
     pub max_rdma_read_per_ep_in_guaranteed: bool,
-    /// Whether every endpoint can have its outgoing maximum at the same time.
+    /// Whether every endpoint can use its outgoing maximum at the same time.
     pub max_rdma_read_per_ep_out_guaranteed: bool,
-    /// Whether memory can be addressed from zero.
+    /// Whether zero-based addressing of memory regions is supported.
     pub zero_based_supported: bool,
-    /// Attributes that only the transport knows.
+    /// Attributes specific to the transport.
     pub transport: Vec<NamedAttr>,
-    /// Attributes that only the vendor knows.
+    /// Attributes specific to the vendor.
     pub vendor: Vec<NamedAttr>,
 }

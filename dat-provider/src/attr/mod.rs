@@ -1,4 +1,4 @@
-//! Attributes: what an adapter and a provider can do, and what an endpoint is made for.
+//! Attributes: what an adapter and a provider can do, and how an endpoint is configured.
 
 mod endpoint;
 mod interface;
@@ -8,17 +8,17 @@ pub use endpoint::EpAttributes;
 pub use interface::IaAttributes;
 pub use provider::{EpCreator, IovOwnership, ProviderAttributes, PzSupport, StreamMatrix};
 
-/// An attribute that only a transport, a vendor or a provider knows (`DAT_NAMED_ATTR`).
+/// An attribute specific to a transport, a vendor or a provider (`DAT_NAMED_ATTR`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NamedAttr {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its value as text.
     pub value: String,
 }
 
 impl NamedAttr {
-    /// An attribute from its two texts.
+    /// Creates an attribute from its name and value.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self { name: name.into(), value: value.into() }
     }

@@ -3,33 +3,33 @@
 use super::NamedAttr;
 use crate::flags::{CompletionFlags, EvdFlags, MemoryTypes, Qos};
 
-/// Who owns the segment list after a post returns (`DAT_IOV_OWNERSHIP`).
+/// The owner of the segment list after a post returns (`DAT_IOV_OWNERSHIP`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IovOwnership {
-    /// The consumer, at once.
+    /// The consumer, as soon as the post returns.
     Consumer,
-    /// The provider until the completion; it changes nothing.
+    /// The provider until the completion; it does not change the list.
     ProviderNoModify,
     /// The provider until the completion; it may change the list.
     ProviderModify,
 }
 
-/// Who can make the endpoint for a request on a public service point
+/// Which side creates the endpoint for a request on a public service point
 /// (`DAT_EP_CREATOR_FOR_PSP`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EpCreator {
-    /// The consumer only.
+    /// Only the consumer.
     Never,
-    /// The provider when asked to.
+    /// The provider if requested.
     IfAsked,
-    /// The provider only.
+    /// Always the provider.
     Always,
 }
 
-/// Whether a protection zone is one instance's own (`DAT_PZ_SUPPORT`).
+/// Whether instances can share a protection zone (`DAT_PZ_SUPPORT`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PzSupport {
-    /// Each zone is of one open instance.
+    /// Each zone belongs to one open instance.
     Unique,
     /// Zones may be shared between instances.
     Shareable,
@@ -68,7 +68,7 @@ impl StreamMatrix {
     }
 }
 
-/// What a provider offers beyond the adapter's figures
+/// What a provider offers beyond the limits of the adapter
 /// (`DAT_PROVIDER_ATTR`; dat_ia_query(3DAT)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderAttributes {
@@ -76,50 +76,50 @@ pub struct ProviderAttributes {
     pub provider_name: String,
     /// Version of the provider, major and minor.
     pub provider_version: (u32, u32),
-    /// Kinds of memory that can be registered.
+    /// Kinds of memory that it can register.
     pub lmr_mem_types: MemoryTypes,
-    /// Who owns segment lists after a post.
+    /// The owner of segment lists after a post.
     pub iov_ownership: IovOwnership,
-    /// Qualities of service beyond best effort.
+    /// Qualities of service that it offers besides best effort.
     pub qos_supported: Qos,
     /// Completion flags that posts and endpoints may use.
     pub completion_flags_supported: CompletionFlags,
-    /// Bytes of private data of a connect, accept or reject.
+    /// Maximum length of the private data of a connect, accept or reject, in bytes.
     pub max_private_data_size: u32,
     /// Whether connections may use several paths.
     pub supports_multipath: bool,
-    /// Who can make endpoints for public service points.
+    /// Which side creates endpoints for public service points.
     pub ep_creator: EpCreator,
-    /// The reach of protection zones.
+    /// Whether protection zones can be shared between instances.
     pub pz_support: PzSupport,
-    /// The alignment of buffers that is fastest, in bytes; divides 256.
+    /// The buffer alignment with the best performance, in bytes; divides 256.
     pub optimal_buffer_alignment: u32,
-    /// Which event streams may be merged.
+    /// Which event streams may share an event dispatcher.
     pub evd_stream_merging: StreamMatrix,
-    /// Whether there are shared receive queues.
+    /// Whether it has shared receive queues.
     pub srq_supported: bool,
     /// Whether shared receive queues and endpoints have watermarks.
     pub srq_watermarks_supported: bool,
-    /// Whether an endpoint's zone may differ from its shared receive queue's.
+    /// Whether the protection zone of an endpoint may differ from that of its shared receive queue.
     pub srq_ep_pz_difference_supported: bool,
-    /// Whether RDMA memory needs the sync calls.
+    /// Whether RDMA memory needs the sync calls (dat_lmr_sync_rdma_read, dat_lmr_sync_rdma_write).
     pub lmr_sync_required: bool,
     /// Whether remote memory regions can be bound.
     pub rmr_supported: bool,
-    /// Whether they can be confined to the endpoint that binds them.
+    /// Whether a remote memory region can be restricted to the endpoint that binds it.
     pub rmr_scope_ep_supported: bool,
-    /// Whether a send can make a remote memory region of the peer's invalid.
+    /// Whether a send can invalidate a remote memory region of the peer.
     pub invalidate_supported: bool,
-    /// Whether that goes for regions of the scope of a zone too, not of an endpoint only.
+    /// Whether it can also invalidate regions with the scope of a protection zone.
     pub invalidate_scope_pz_supported: bool,
-    /// Whether an RDMA read can go to memory named by its remote context.
+    /// Whether an RDMA read can target local memory named by an RMR context.
     pub read_to_rmr_supported: bool,
-    /// Whether there are fetch-and-add and compare-and-swap.
+    /// Whether it has atomic fetch-and-add and compare-and-swap.
     pub atomics_supported: bool,
     /// Whether endpoints can carry datagrams.
     pub datagrams_supported: bool,
     /// Whether RDMA writes can carry immediate data.
     pub immediate_data_supported: bool,
-    /// Attributes that only the provider knows.
+    /// Attributes specific to the provider.
     pub provider_specific: Vec<NamedAttr>,
 }

@@ -1,4 +1,4 @@
-//! The layer's adapter, and the opening of it.
+//! The layer's adapter, and how it is opened.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{
     QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
 };
 
-/// Opens an adapter with a layer of hooks over it.
+/// Opens an adapter and puts a layer of hooks over it.
 pub(super) fn open<H: Hooks>(
     provider: &dyn Provider,
     request: OpenRequest<'_>,
@@ -29,7 +29,7 @@ pub(super) fn open<H: Hooks>(
     let inner = layer.call(layer.adapter, &Call::Open { parameters }, || {
         provider.open(OpenRequest { name, parameters, sink })
     })?;
-    // Asked once, as the contract says; the layer's own adapter answers from here.
+    // The contract allows one call; the layer's own adapter answers from this copy.
     let mut attributes = inner.attributes();
     layer.hooks.opened(&inner, &mut attributes);
     Ok(Arc::new(Decorated { layer, inner, attributes, _outer: outer }))
@@ -39,7 +39,7 @@ struct Decorated<H> {
     layer: Arc<Layer<H>>,
     inner: Arc<dyn Adapter>,
     attributes: AdapterAttributes,
-    /// Hooks may report to it for as long as the adapter is open.
+    /// Keeps the sink alive: hooks may report to it as long as the adapter is open.
     _outer: Arc<dyn AdapterSink>,
 }
 
@@ -116,8 +116,8 @@ impl<H: Hooks> AdapterSink for AsyncSink<H> {
     }
 }
 
-/// The object below one of the layer's, or the object itself if it is none: the provider below
-/// then refuses it in its own words.
+/// The object below, if the given one belongs to this layer; otherwise the object itself, which the
+/// provider below then refuses with its own error.
 macro_rules! below {
     ($name:ident, $contract:ident) => {
         impl<H: Hooks> $name<H> {

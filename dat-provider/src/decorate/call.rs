@@ -1,4 +1,4 @@
-//! What goes through a layer: the objects, and the calls and upcalls with their figures.
+//! What passes through a layer: objects, and calls and upcalls with their figures.
 
 use std::fmt;
 
@@ -48,13 +48,13 @@ impl fmt::Display for Kind {
     }
 }
 
-/// An object of an adapter. Queue pairs and windows have the tag that their maker gave them,
-/// adapters a number of the process, the others one of their adapter; all begin at 1.
+/// An object of an adapter. Queue pairs and windows are numbered by their tags, adapters per
+/// process, and all other objects per adapter; these numbers begin at 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Object {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Which one.
+    /// Its number.
     pub number: u64,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for Object {
     }
 }
 
-/// A call or an upcall with what is of interest in it.
+/// A call or an upcall, with the values that hooks need.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Call<'a> {
     Open { parameters: &'a str },
@@ -174,7 +174,7 @@ impl Call<'_> {
     }
 }
 
-/// The figures, as ` key=value` each.
+/// Writes the figures, each as ` key=value`.
 impl fmt::Display for Call<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -259,7 +259,7 @@ impl fmt::Display for Call<'_> {
     }
 }
 
-/// The bytes of all segments of a receive.
+/// Total length of the segments of a receive, in bytes.
 pub(super) fn length(receive: &ReceiveRequest<'_>) -> u64 {
     receive.segments.iter().fold(0, |sum, one| sum.saturating_add(one.length))
 }

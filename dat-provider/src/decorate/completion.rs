@@ -11,14 +11,14 @@ use crate::{
     CompletionSink, Notify,
 };
 
-/// The half that queue pairs are made with.
+/// The half that queue pairs are created with.
 pub(super) struct Queue<H: Hooks> {
     pub(super) inner: Arc<dyn CompletionQueue>,
     kept: H::Queue,
 }
 
 impl<H: Hooks> Queue<H> {
-    /// What the hooks keep for a queue of this layer.
+    /// What the hooks keep for a queue, if it is one of this layer.
     pub(super) fn kept(queue: &dyn CompletionQueue) -> Option<H::Queue> {
         queue.as_any().downcast_ref::<Self>().map(|own| own.kept.clone())
     }
@@ -30,7 +30,7 @@ impl<H: Hooks> CompletionQueue for Queue<H> {
     }
 }
 
-/// Both halves of a queue over those of the provider below.
+/// Wraps both halves of a queue of the provider below.
 pub(super) fn wrap<H: Hooks>(
     layer: &Arc<Layer<H>>,
     object: Object,
@@ -79,7 +79,7 @@ impl<H: Hooks> CompletionPoller for Poller<H> {
     }
 }
 
-/// Passes the upcalls of a completion queue on.
+/// Forwards the upcalls of a completion queue.
 pub(super) struct QueueSink<H> {
     pub(super) layer: Arc<Layer<H>>,
     pub(super) object: Object,

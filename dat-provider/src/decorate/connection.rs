@@ -1,4 +1,4 @@
-//! The layer's requests for connections, and its ear for the events of connections.
+//! The layer's connection requests, and the sink for its connection events.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::queue_pair::Pair;
 use crate::error::Result;
 use crate::{ConnectionSink, ConnectionUpcall, Incoming, ListenSink, Peer, QueuePair};
 
-/// Passes requests on, as objects of the layer.
+/// Forwards requests as objects of the layer.
 pub(super) struct RequestSink<H> {
     pub(super) layer: Arc<Layer<H>>,
     pub(super) outer: Arc<dyn ListenSink>,
@@ -23,14 +23,15 @@ impl<H: Hooks> ListenSink for RequestSink<H> {
         let object = self.layer.number(Kind::Request);
         let (peer, private_data) = (incoming.peer(), incoming.private_data().len());
         self.layer.note(object, &Call::ConnectionRequest { peer, private_data });
-        // Kept here too, so that one that comes back is given back as it was.
+        // Keep a reference, so that a request that is given back can be returned unchanged.
         let inner = Arc::new(incoming);
         let request = Asked { inner: Arc::clone(&inner), layer: Arc::clone(&self.layer), object };
         match self.outer.connection_request(Box::new(request)) {
             Ok(()) => Ok(()),
             Err(back) => {
                 drop(back);
-                // Whoever still had it has refused it by its drop, which means the same.
+                // If another reference is left, the request is refused when that one is dropped,
+                // which has the same effect.
                 Arc::try_unwrap(inner).map_or(Ok(()), Err)
             }
         }
@@ -73,7 +74,7 @@ impl<H: Hooks> Incoming for Asked<H> {
     }
 }
 
-/// Passes the events of a queue pair on.
+/// Forwards the connection events of a queue pair.
 pub(super) struct EventSink<H: Hooks> {
     pub(super) layer: Arc<Layer<H>>,
     pub(super) object: Object,

@@ -68,7 +68,7 @@ impl<H: Hooks> MemoryRegion for Region<H> {
 
 pub(super) struct Window<H> {
     inner: Arc<dyn MemoryWindow>,
-    /// What makes it of this kind of layer and of no other.
+    /// Makes regions of this kind of layer a type of their own.
     _layer: PhantomData<H>,
 }
 

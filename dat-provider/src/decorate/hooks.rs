@@ -1,4 +1,4 @@
-//! What a decorator changes or watches, and the layer that its objects share.
+//! The hooks of a decorator, and the layer that its objects share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,19 +11,19 @@ use crate::{
     QueuePair,
 };
 
-/// A decorator of one open adapter. What it does not say is forwarded as it is.
+/// The hooks of a decorator over one open adapter. A method that is not overridden only forwards.
 pub(super) trait Hooks: Send + Sync + Sized + 'static {
-    /// What it keeps for each completion queue.
+    /// State kept for each completion queue.
     type Queue: Clone + Send + Sync + 'static;
-    /// What it keeps for the calls on a queue pair.
+    /// State kept for the calls on a queue pair.
     type Pair: Send + Sync + 'static;
-    /// What of that the events of the connection need; it must not own the queue pair.
+    /// The part of that state that connection events need; it must not own the queue pair.
     type End: Clone + Send + Sync + 'static;
 
-    /// The adapter below was opened; what it says of itself may be changed.
+    /// The adapter below was opened; its attributes may be changed here.
     fn opened(&self, _adapter: &Arc<dyn Adapter>, _attributes: &mut AdapterAttributes) {}
 
-    /// Asked before a call that can fail; with an error the call fails and goes no further.
+    /// Called before a call that can fail; if it returns an error, the call fails with it.
     fn admit(&self, _object: Object, _call: &Call<'_>) -> Result<()> {
         Ok(())
     }
@@ -31,26 +31,26 @@ pub(super) trait Hooks: Send + Sync + Sized + 'static {
     /// A call returned, or an upcall is about to be passed on.
     fn done(&self, object: Object, call: &Call<'_>, error: Option<&Error>);
 
-    /// Takes up a completion queue, and may poll it in its own way.
+    /// Attaches to a new completion queue, and may replace its poller.
     fn queue(
         &self,
         poller: Box<dyn CompletionPoller>,
         depth: usize,
     ) -> (Self::Queue, Box<dyn CompletionPoller>);
 
-    /// Takes up a queue pair.
+    /// Attaches to a new queue pair.
     fn pair(&self, tag: u64, queues: Queues<Self::Queue>) -> Self::Pair;
 
-    /// The part for the events.
+    /// Returns the part for connection events.
     fn end(&self, pair: &Self::Pair) -> Self::End;
 
-    /// A queue pair has other completion queues now.
+    /// A queue pair has been given other completion queues.
     fn modified(&self, _pair: &Self::Pair, _queues: Queues<Self::Queue>) {}
 
     /// A post was accepted.
     fn posted(&self, _pair: &Self::Pair, _inner: &dyn QueuePair, _call: &Call<'_>) {}
 
-    /// Connects.
+    /// Starts a connection attempt.
     fn connect(
         &self,
         _pair: &Self::Pair,
@@ -60,7 +60,7 @@ pub(super) trait Hooks: Send + Sync + Sized + 'static {
         inner.connect(request)
     }
 
-    /// Tells of data that arrived before `Established` was reported.
+    /// Reports data that arrived before `Established` was reported.
     fn communication_established(&self, _pair: &Self::Pair, inner: &dyn QueuePair, attempt: u64) {
         inner.communication_established(attempt);
     }
@@ -70,7 +70,7 @@ pub(super) trait Hooks: Send + Sync + Sized + 'static {
         inner.disconnect(how);
     }
 
-    /// Makes unconnected.
+    /// Makes a disconnected queue pair unconnected.
     fn reset(&self, _pair: &Self::Pair, inner: &dyn QueuePair) -> Result<()> {
         inner.reset()
     }
@@ -80,7 +80,7 @@ pub(super) trait Hooks: Send + Sync + Sized + 'static {
         inner.retire();
     }
 
-    /// Passes an event of a connection on.
+    /// Forwards a connection event.
     fn event(
         &self,
         _end: &Self::End,
@@ -92,18 +92,18 @@ pub(super) trait Hooks: Send + Sync + Sized + 'static {
     }
 }
 
-/// The completion queues of a queue pair, as far as they are of the layer.
+/// The completion queues of a queue pair, as far as they belong to the layer.
 #[derive(Clone)]
 pub(super) struct Queues<Q> {
     pub(super) request: Option<Q>,
     pub(super) receive: Option<Q>,
 }
 
-/// What all objects of an open adapter share.
+/// State that all objects of an open adapter share.
 pub(super) struct Layer<H> {
     pub(super) hooks: H,
     pub(super) adapter: Object,
-    /// How many objects were numbered.
+    /// Number of objects numbered so far.
     numbers: AtomicU64,
 }
 
@@ -115,7 +115,7 @@ impl<H: Hooks> Layer<H> {
         Arc::new(Self { hooks, adapter, numbers: AtomicU64::new(0) })
     }
 
-    /// The next object of a kind.
+    /// Numbers a new object of a kind.
     pub(super) fn number(&self, kind: Kind) -> Object {
         Object { kind, number: self.numbers.fetch_add(1, Ordering::Relaxed) + 1 }
     }
@@ -133,7 +133,7 @@ impl<H: Hooks> Layer<H> {
         result
     }
 
-    /// Notes a call that can't fail, or an upcall.
+    /// Reports a call that cannot fail, or an upcall.
     #[inline]
     pub(super) fn note(&self, object: Object, call: &Call<'_>) {
         self.hooks.done(object, call, None);

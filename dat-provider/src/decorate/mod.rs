@@ -1,6 +1,6 @@
-//! Decorators: providers around a provider that change or record its calls.
+//! Decorators: providers that wrap another provider and change or record its calls.
 //!
-//! - [`faults`] makes calls fail, connections break and completions come late;
+//! - [`faults`] makes calls fail, breaks connections and delays completions;
 //! - [`trace`] records each call and each upcall.
 //!
 //! They can be stacked in any order, over any provider:
@@ -18,12 +18,12 @@
 //! assert!(ring.lines().is_empty());
 //! ```
 //!
-//! # How they are made
-//! One layer of objects, generic over its `Hooks`, forwards every call and
-//! upcall; a decorator is its hooks and nothing else. An object of the layer owns the object
-//! of the provider below, and hands *that* down wherever a call names an object: in
-//! specifications, binds and accepts. So each provider finds its own types behind `as_any`,
-//! and two layers of one kind do not get in each other's way.
+//! # Structure
+//! One layer of objects, generic over its `Hooks`, forwards every call and upcall; a decorator
+//! consists only of its hooks. An object of the layer owns the object of the provider below, and
+//! passes *that* on wherever a call names an object: in specifications, binds and accepts. So each
+//! provider finds its own types behind `as_any`, and two layers of the same kind do not interfere
+//! with each other.
 
 mod adapter;
 mod call;

@@ -1,6 +1,6 @@
 //! IA parameters: `key=value` pairs separated by blanks or commas.
 
-/// The parts of IA parameters, each with the separators after it.
+/// Splits IA parameters into parts, each with the separators that follow it.
 pub(super) fn parts(parameters: &str) -> impl Iterator<Item = (&str, &str)> {
     let separates = |c: char| c.is_whitespace() || c == ',';
     let mut rest = parameters;

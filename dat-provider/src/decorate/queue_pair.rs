@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub(super) struct Pair<H: Hooks> {
-    // Dropped before what the hooks keep for it.
+    // Declared first, so that it is dropped before the state of the hooks.
     inner: Arc<dyn QueuePair>,
     kept: H::Pair,
     layer: Arc<Layer<H>>,
@@ -38,13 +38,13 @@ pub(super) fn create<H: Hooks>(
     Ok(Arc::new(Pair { inner, kept, layer: Arc::clone(layer), object }))
 }
 
-/// What the hooks keep for the completion queues of a specification.
+/// The hooks' state of the completion queues in a specification.
 fn queues<H: Hooks>(spec: &QueuePairSpec) -> Queues<H::Queue> {
     let kept = |queue: &Option<_>| queue.as_deref().and_then(Queue::<H>::kept);
     Queues { request: kept(&spec.request_queue), receive: kept(&spec.receive_queue) }
 }
 
-/// The specification in objects of the provider below.
+/// Translates the specification to objects of the provider below.
 fn below<H: Hooks>(
     layer: &Arc<Layer<H>>,
     object: Object,

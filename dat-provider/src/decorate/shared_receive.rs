@@ -39,7 +39,7 @@ impl<H: Hooks> SharedReceiveQueue for SharedReceives<H> {
     }
 }
 
-/// Passes the upcall of a shared receive queue on.
+/// Forwards the upcall of a shared receive queue.
 pub(super) struct WatermarkSink<H> {
     pub(super) layer: Arc<Layer<H>>,
     pub(super) object: Object,

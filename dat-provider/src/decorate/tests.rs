@@ -1,4 +1,4 @@
-//! What needs no transport: decorators over providers that can do almost nothing.
+//! Tests that need no transport: decorators over providers that can do almost nothing.
 
 use std::any::Any;
 use std::net::{IpAddr, Ipv4Addr};
@@ -36,7 +36,7 @@ fn decorated(inner: &Arc<dyn Provider>) -> Vec<Arc<dyn Provider>> {
     ]
 }
 
-/// The stub, with a mind of its own where the stub has none.
+/// A stub provider that also implements what the stub leaves out.
 #[derive(Default)]
 struct Probe {
     attributes: Arc<AtomicU32>,
@@ -136,7 +136,7 @@ fn what_the_provider_says_of_itself_stays() {
     }
 }
 
-/// A request that notes what became of it.
+/// A request that records how it was answered.
 struct Knock(Arc<AtomicU32>);
 
 impl Incoming for Knock {
@@ -167,7 +167,7 @@ impl Drop for Knock {
     }
 }
 
-/// Gives requests back, or keeps them.
+/// A sink that gives requests back or keeps them.
 #[derive(Default)]
 struct Door {
     open: bool,

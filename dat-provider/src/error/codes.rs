@@ -1,6 +1,6 @@
-//! One table, one enum: value, name, meaning and advice of each code stand on one line.
+//! One table per enum, with one line per code: value, name, meaning and advice.
 
-/// Makes an enum of codes with its look-ups from a table of
+/// Defines an enum of codes and its look-ups from a table of
 /// `Variant = value, "C name", "meaning", "advice";`.
 macro_rules! codes {
     ($(#[$doc:meta])* $name:ident
@@ -46,7 +46,7 @@ macro_rules! codes {
                 Self::ALL.iter().copied().find(|code| code.name() == name)
             }
 
-            /// What the code says, in a sentence.
+            /// What the code means: a sentence.
             #[must_use]
             pub const fn meaning(self) -> &'static str {
                 match self {
@@ -54,7 +54,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What to do about it, in a sentence.
+            /// What to do about it: a sentence.
             #[must_use]
             pub const fn advice(self) -> &'static str {
                 match self {

@@ -16,10 +16,10 @@ use plain::Plain;
 /// The result of a DAT call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A DAT return code with what was tried, on what, why it failed and what to do.
+/// A DAT return code with the call, the object, the cause and the advice.
 ///
-/// An error without detail takes no allocation, so that a full queue costs a consumer
-/// that polls nothing but the return. Two registers hold an error, or that there is none.
+/// An error without detail allocates nothing, so that a consumer that polls a full or empty queue
+/// pays only for the return. A `Result<(), Error>` fits into two registers.
 ///
 /// ```
 /// use dat_provider::error::{Error, ReturnType, Subtype};
@@ -37,10 +37,10 @@ pub struct Error {
     detail: Option<Box<Detail>>,
 }
 
-/// The part of an error that is worth an allocation.
+/// The part of an error that needs an allocation.
 #[derive(Clone, Default)]
 struct Detail {
-    /// Empty where the plain part has it, or there is none.
+    /// Empty if the plain part holds it, or if there is none.
     operation: &'static str,
     object: String,
     device: String,
@@ -50,13 +50,13 @@ struct Detail {
 }
 
 impl Error {
-    /// An error with its DAT code and no detail yet.
+    /// Creates an error with its DAT code and no detail.
     #[must_use]
     pub const fn new(return_type: ReturnType, subtype: Subtype) -> Self {
         Self { plain: Plain::new(return_type, subtype), detail: None }
     }
 
-    /// Names the call that was tried, by its manual page.
+    /// Names the call that failed, as its manual page does.
     #[must_use]
     pub fn during(mut self, operation: &'static str) -> Self {
         if self.detail.is_some() || !self.plain.set_operation(operation) {
@@ -72,35 +72,35 @@ impl Error {
         self
     }
 
-    /// Names the device, or the adapter, below the object.
+    /// Names the device or adapter below the object.
     #[must_use]
     pub fn device(mut self, device: impl fmt::Display) -> Self {
         self.detail_mut().device = device.to_string();
         self
     }
 
-    /// Says why it failed, in words and figures.
+    /// Gives the reason, with the values that matter.
     #[must_use]
     pub fn because(mut self, reason: impl Into<Cow<'static, str>>) -> Self {
         self.detail_mut().reason = reason.into();
         self
     }
 
-    /// Says what to do; without it the advice of the code is given.
+    /// Gives advice; without it the advice of the code is shown.
     #[must_use]
     pub fn advise(mut self, advice: impl Into<Cow<'static, str>>) -> Self {
         self.detail_mut().advice = advice.into();
         self
     }
 
-    /// Keeps the errno that the system gave, taken at the failing call itself.
+    /// Records the errno of the system, taken right after the failing call.
     #[must_use]
     pub fn errno(mut self, errno: i32) -> Self {
         self.detail_mut().errno = Some(errno);
         self
     }
 
-    /// The same error under another subtype: the layer above knows the argument better.
+    /// Replaces the subtype, for a layer above that knows better which argument it was.
     #[must_use]
     pub fn with_subtype(mut self, subtype: Subtype) -> Self {
         self.plain.set_subtype(subtype);
@@ -119,7 +119,7 @@ impl Error {
         self.plain.subtype()
     }
 
-    /// The call that was tried, or the empty string.
+    /// The call that failed, or the empty string.
     #[must_use]
     pub fn operation(&self) -> &'static str {
         match &self.detail {
@@ -128,7 +128,7 @@ impl Error {
         }
     }
 
-    /// Why it failed in this case, or the meaning of the code.
+    /// The reason in this case, or the meaning of the code.
     #[must_use]
     pub fn reason(&self) -> &str {
         match &self.detail {
@@ -148,7 +148,7 @@ impl Error {
         }
     }
 
-    /// The errno behind the failure, where the system gave one.
+    /// The errno of the failure, if the system gave one.
     #[must_use]
     pub fn raw_os_error(&self) -> Option<i32> {
         self.detail.as_ref().and_then(|detail| detail.errno)
@@ -160,13 +160,13 @@ impl Error {
         self.detail.as_ref().map_or("", |detail| &detail.object)
     }
 
-    /// The value of a `DAT_RETURN` of DAT 2.0: class, type and subtype.
+    /// The `DAT_RETURN` value of DAT 2.0: class, type and subtype.
     #[must_use]
     pub const fn code(&self) -> u32 {
         self.return_type().class() | self.plain.code()
     }
 
-    /// Whether the error is of that return type.
+    /// Whether the error has this return type.
     #[must_use]
     pub fn is(&self, return_type: ReturnType) -> bool {
         self.return_type() == return_type
@@ -178,7 +178,7 @@ impl Error {
 }
 
 impl PartialEq for Error {
-    /// Errors are equal when their codes are: the words are for people.
+    /// Errors are equal if their codes are equal: the texts are for people.
     fn eq(&self, other: &Self) -> bool {
         self.code() == other.code()
     }

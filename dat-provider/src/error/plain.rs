@@ -1,15 +1,15 @@
-//! What every error says, in one word: so that a result without a value fits into registers.
+//! The mandatory part of an error in 64 bits, so that a `Result<(), Error>` fits into registers.
 
 use std::num::NonZeroU64;
 
 use super::{ReturnType, Subtype};
 
-/// Return type, subtype and, where it is one of [`REPEATED`], the call.
+/// Return type, subtype and, if it is one of [`REPEATED`], the call.
 #[derive(Clone, Copy)]
 pub(super) struct Plain(NonZeroU64);
 
-/// Calls that are made again and again until there is room, or something to take. An error of
-/// these names them without an allocation.
+/// Calls that a consumer repeats until a queue has space or an event. Their errors name the call
+/// without an allocation.
 const REPEATED: [&str; 14] = [
     "dat_ep_post_send",
     "dat_ep_post_recv",
@@ -27,7 +27,7 @@ const REPEATED: [&str; 14] = [
     "dat_ib_post_send_ud",
 ];
 
-/// Never zero; above the bits of a code, and below the call.
+/// Keeps the value nonzero; above the bits of the code, below those of the call.
 const MARK: u64 = 1 << 32;
 const CODE: u64 = MARK - 1;
 const OPERATION: u32 = 33;
@@ -56,7 +56,7 @@ impl Plain {
         }
     }
 
-    /// Type and subtype, as in a `DAT_RETURN`.
+    /// Type and subtype as in a `DAT_RETURN`.
     pub(super) const fn code(self) -> u32 {
         (self.0.get() & CODE) as u32
     }
@@ -85,7 +85,7 @@ impl Plain {
         number.checked_sub(1).and_then(|at| REPEATED.get(at)).copied().unwrap_or("")
     }
 
-    /// Notes the call if there is a word for it; whether there is.
+    /// Records the call if it is one of [`REPEATED`]; returns whether it is.
     pub(super) fn set_operation(&mut self, operation: &str) -> bool {
         let number = REPEATED.iter().position(|known| *known == operation).map_or(0, |at| at + 1);
         self.0 = Self::new(self.return_type(), self.subtype()).0 | (number as u64) << OPERATION;

@@ -1,4 +1,4 @@
-//! The return types of DAT: what went wrong, in the coarsest words.
+//! The return types of DAT: what went wrong, in general.
 
 use super::codes::codes;
 
@@ -6,7 +6,7 @@ use super::codes::codes;
 const CLASS_ERROR: u32 = 0x8000_0000;
 
 impl ReturnType {
-    /// The class bits that go with the type in a `DAT_RETURN` (`dat_error.h`).
+    /// The class bits that accompany the type in a `DAT_RETURN` (`dat_error.h`).
     ///
     /// `DAT_QUEUE_EMPTY` carries none, although the call that returns it fails: programs poll
     /// with `dat_evd_dequeue(evd, &event) == DAT_QUEUE_EMPTY`, and other DAT libraries return the

@@ -1,4 +1,4 @@
-//! What completed, and how.
+//! Operations, and the status with which they complete.
 
 mod words;
 
@@ -37,7 +37,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Whether it is posted on the request side of an endpoint.
+    /// Whether it is a request (and not a receive) of an endpoint.
     #[must_use]
     pub const fn is_request(self) -> bool {
         !matches!(
@@ -54,34 +54,34 @@ impl Operation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DtoStatus {
-    /// It did what it was posted for.
+    /// It succeeded.
     #[default]
     Success,
-    /// The connection ended first; the operation did not take place, or not wholly.
+    /// The connection ended first; the operation did not take place, or only in part.
     Flushed,
     /// A message was longer than the receive buffer, or the request exceeds the endpoint.
     LocalLength,
-    /// The endpoint is not fit for the operation.
+    /// The endpoint is not able to do the operation.
     LocalEndpoint,
-    /// A local segment is not accessible: freed, out of bounds or of another zone.
+    /// A local segment is not accessible: freed, out of bounds or in another zone.
     LocalProtection,
     /// The peer sent an unexpected response.
     BadResponse,
-    /// The other side refused the access: context, bounds or privilege.
+    /// The peer refused the access: context, bounds or privilege.
     RemoteAccess,
-    /// The other side could not take the operation, for example too short a receive.
+    /// The peer could not accept the operation, for example because the receive was too short.
     RemoteResponder,
-    /// The transport gave up.
+    /// The transport gave up after its retries.
     Transport,
-    /// The other side never posted a receive.
+    /// The peer never posted a receive.
     ReceiverNotReady,
-    /// A packet arrived in part.
+    /// Only a part of a packet arrived.
     PartialPacket,
     /// Binding a remote memory region failed.
     RmrFailed,
     /// Local memory management failed.
     LocalMemoryManagement,
-    /// A status that this version does not know, as the device gave it.
+    /// A status unknown to this version, as the device reported it.
     Unknown(u32),
 }
 

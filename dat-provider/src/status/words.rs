@@ -1,4 +1,4 @@
-//! What operations are called, what the status of a completion says, and what to do about it.
+//! The names of operations, and the meaning and advice of each completion status.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ impl fmt::Display for Operation {
 }
 
 impl DtoStatus {
-    /// What it says: a sentence.
+    /// What it means: a sentence.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {

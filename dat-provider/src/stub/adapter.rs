@@ -27,7 +27,7 @@ impl StubAdapter {
         Self { name: name.to_owned() }
     }
 
-    /// What the device can hold: every figure is one that the core keeps for the provider.
+    /// The limits of the device; the core enforces each of them.
     fn interface(&self) -> IaAttributes {
         IaAttributes {
             adapter_name: self.name.clone(),

@@ -1,8 +1,8 @@
 //! The smallest provider: a template for new providers.
 //!
-//! It compiles against the whole contract. Its adapter opens and says what it is; domains,
-//! completion queues and queue pairs can be made; whatever would need a transport answers "not
-//! supported". Copy the folder, and replace that answer by your transport, file by file.
+//! It compiles against the whole contract. Its adapter opens and describes itself; domains,
+//! completion queues and queue pairs can be created; whatever needs a transport returns "not
+//! supported". Copy the folder, and replace that error by your transport, file by file.
 
 mod adapter;
 mod queues;
@@ -47,7 +47,7 @@ impl Provider for StubProvider {
     }
 }
 
-/// The stub's answer to everything that needs a transport.
+/// The stub's error for everything that needs a transport.
 fn no_transport(what: &'static str) -> Error {
     Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
         .because(format!("the stub provider has no transport for {what}"))

@@ -1,4 +1,4 @@
-//! Completion queues whose completions come late, and in another order.
+//! Completion queues that deliver their completions late and in another order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use super::handle::Faults;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::{Completion, CompletionDescriptor, CompletionPoller, Notify};
 
-/// Among how many of the oldest completions reordering picks.
+/// Number of the oldest completions among which reordering picks.
 const WINDOW: usize = 64;
 
-/// A completion queue with what is held back of it.
+/// A completion queue and the completions that it holds back.
 ///
-/// The lock is taken under that of an event dispatcher, by polls, and under none, by connection
-/// events; under it only the queue below is polled.
+/// Polls take its lock while they hold that of an event dispatcher, connection events while they
+/// hold none. The holder calls nothing but the queue below.
 pub(super) struct HeldQueue {
     faults: Arc<Faults>,
     state: Mutex<State>,
 }
 
 struct State {
-    /// Gone with the poller.
+    /// `None` once the poller was dropped.
     inner: Option<Box<dyn CompletionPoller>>,
     held: VecDeque<Held>,
-    /// How many polls there were.
+    /// Number of polls so far.
     polls: u64,
     depth: usize,
     mode: Notify,
@@ -35,7 +35,7 @@ struct State {
 #[derive(Clone, Copy)]
 struct Held {
     completion: Completion,
-    /// The poll that found it; nothing once it was let go.
+    /// Number of the poll that found it; `None` once it was released.
     found: Option<u64>,
 }
 
@@ -50,10 +50,10 @@ impl Held {
     }
 }
 
-/// The half that polls.
+/// The polling half.
 struct Poller(Arc<HeldQueue>);
 
-/// Both halves of a queue.
+/// Creates both halves of a queue.
 pub(super) fn hold(
     faults: &Arc<Faults>,
     inner: Box<dyn CompletionPoller>,
@@ -72,7 +72,7 @@ pub(super) fn hold(
 }
 
 impl HeldQueue {
-    /// Lets go of everything that has completed by now.
+    /// Releases everything that has completed by now.
     pub(super) fn release(&self) {
         let (delay, seed) = self.faults.holding();
         let mut state = self.state.lock();
@@ -85,7 +85,7 @@ impl HeldQueue {
 }
 
 impl State {
-    /// Takes completions from the queue below until so many are held back.
+    /// Takes completions from the queue below until `most` are held back.
     fn draw(&mut self, most: usize) {
         let Some(inner) = &mut self.inner else { return };
         let mut batch = [Completion::default(); 16];
@@ -136,7 +136,7 @@ impl CompletionPoller for Poller {
             return state.inner.as_mut().map_or(0, |inner| inner.poll(into));
         }
         if state.mode != Notify::Off {
-            // Who sleeps does not poll, so nothing may be waiting for polls.
+            // A sleeping waiter does not poll, so a completion must not wait for polls.
             delay = 0;
         }
         if let Some(seed) = seed {
@@ -199,7 +199,7 @@ impl Drop for Poller {
     }
 }
 
-/// A sequence of numbers that looks like chance and is the same for each seed (xorshift).
+/// A pseudorandom sequence that is the same for each seed (xorshift).
 #[derive(Default)]
 struct Chance {
     seed: Option<u64>,
@@ -207,11 +207,11 @@ struct Chance {
 }
 
 impl Chance {
-    /// Starts from a seed, unless it did already.
+    /// Seeds the generator, unless it has been seeded already.
     fn start(&mut self, seed: u64) {
         if self.seed != Some(seed) {
             self.seed = Some(seed);
-            // Any state will do but 0, which it would never leave.
+            // Any state is valid except 0, which the generator would never leave.
             self.state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x2545_f491_4f6c_dd1d | 1;
         }
     }

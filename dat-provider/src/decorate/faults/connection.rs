@@ -10,14 +10,14 @@ use parking_lot::Mutex;
 use crate::error::Result;
 use crate::{Adapter, Incoming, ListenSink, Listener};
 
-/// A listener that never accepts: where an attempt that is to fail is led to.
+/// A listener that never accepts: the destination of an attempt that is to fail.
 pub(super) struct DeadEnd {
-    // Stops listening before it gives up what came.
+    // Declared first, so that listening ends before the requests that arrived are dropped.
     listener: Box<dyn Listener>,
     _caller: Arc<Caller>,
 }
 
-/// Who came to a dead end.
+/// The sink of a dead end, with the requests that arrived.
 struct Caller {
     /// Keeps the request unanswered instead of giving it back.
     silent: bool,
@@ -53,7 +53,7 @@ impl ListenSink for Caller {
 /// One side of a connection, as both sides name it.
 pub(super) type Side = (IpAddr, u64);
 
-/// A connection as both of its sides know it, wherever in the process they were opened.
+/// A connection, shared by both sides even if they were opened at different places of the process.
 pub(super) struct Link {
     sides: [Side; 2],
     broken: AtomicBool,
@@ -62,7 +62,7 @@ pub(super) struct Link {
 static LINKS: LazyLock<Mutex<HashMap<[Side; 2], Weak<Link>>>> = LazyLock::new(Mutex::default);
 
 impl Link {
-    /// The connection between two sides, which both of them keep until they are used anew.
+    /// The connection between two sides, which both of them keep until they are used again.
     pub(super) fn between(one: Side, other: Side) -> Arc<Self> {
         let sides = if one <= other { [one, other] } else { [other, one] };
         let mut links = LINKS.lock();
@@ -74,7 +74,7 @@ impl Link {
         link
     }
 
-    /// From now on its end is a break.
+    /// Marks the connection as broken: from now on it ends with `Broken`.
     pub(super) fn break_off(&self) {
         self.broken.store(true, Ordering::Release);
     }
@@ -87,7 +87,7 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         let mut links = LINKS.lock();
-        // The other side may have made it anew meanwhile.
+        // The other side may have created the entry again in the meantime.
         if links.get(&self.sides).is_some_and(|link| link.strong_count() == 0) {
             links.remove(&self.sides);
         }

@@ -1,4 +1,4 @@
-//! The live handle: the plan in force, and how far the counts have come.
+//! The live handle: the plan in force, and the current counts.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -9,11 +9,11 @@ use super::plan::{AsyncFault, AttemptSide, ConnectFault, FaultPlan};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::{AdapterSink, AsyncUpcall};
 
-/// The faults of the adapters that share it; the plan can change while they are open.
+/// The faults of the adapters that share this handle; the plan can change while they are open.
 #[derive(Default)]
 pub struct Faults {
     state: Mutex<State>,
-    /// Of the open adapters.
+    /// The sinks of the open adapters.
     sinks: Mutex<Vec<Weak<dyn AdapterSink>>>,
 }
 
@@ -24,7 +24,7 @@ struct State {
     registrations: u64,
     posts: u64,
     creations: u64,
-    /// Posts that a queue pair accepted.
+    /// Number of posts that a queue pair accepted.
     accepted: u64,
 }
 
@@ -40,12 +40,12 @@ impl Faults {
         self.state.lock().plan.clone()
     }
 
-    /// Puts another plan in force; all counts start again.
+    /// Replaces the plan; all counts start again.
     pub fn set(&self, plan: FaultPlan) {
         *self.state.lock() = State { plan, ..State::default() };
     }
 
-    /// Raises an asynchronous error on every open adapter of the handle; how many there were.
+    /// Raises an asynchronous error on every open adapter of the handle; returns their number.
     pub fn raise(&self, event: AsyncUpcall) -> usize {
         let sinks: Vec<_> = self.sinks.lock().iter().filter_map(Weak::upgrade).collect();
         for sink in &sinks {
@@ -60,7 +60,7 @@ impl Faults {
         sinks.push(Weak::clone(sink));
     }
 
-    /// What is to become of an attempt that begins.
+    /// The fault of an attempt that begins, if it is to fail.
     pub(super) fn connecting(&self) -> Option<ConnectFault> {
         let mut state = self.state.lock();
         state.connects += 1;
@@ -87,7 +87,7 @@ impl Faults {
         planned(state.creations, state.plan.create_nth, "create_nth", resource)
     }
 
-    /// A queue pair accepted a post: the error that comes with it.
+    /// Counts a post that a queue pair accepted; returns the asynchronous error that it triggers.
     pub(super) fn accepted(&self) -> Option<AsyncFault> {
         let mut state = self.state.lock();
         state.accepted += 1;
@@ -98,12 +98,12 @@ impl Faults {
         self.state.lock().plan.break_after
     }
 
-    /// On which side connections are reported late.
+    /// The side on which connections are reported late.
     pub(super) fn late_established(&self) -> Option<AttemptSide> {
         self.state.lock().plan.late_established
     }
 
-    /// For how many polls completions are held back, and the seed of their reordering.
+    /// The number of polls for which completions are held back, and the seed of their reordering.
     pub(super) fn holding(&self) -> (u64, Option<u64>) {
         let state = self.state.lock();
         (state.plan.delay, state.plan.reorder)

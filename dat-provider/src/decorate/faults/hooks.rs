@@ -21,23 +21,24 @@ use crate::{
 /// The faults of one open adapter.
 pub(super) struct FaultHooks {
     faults: Arc<Faults>,
-    /// Gone with the adapter, although objects of it may live on.
+    /// Dead once the adapter is gone, although its objects may live on.
     sink: Weak<dyn AdapterSink>,
-    /// The adapter below, which objects of it must not keep open.
+    /// The adapter below. Weak, because objects of the adapter must not keep it open.
     below: OnceLock<(Weak<dyn Adapter>, IpAddr)>,
 }
 
-/// A queue pair, as the calls on it need it.
+/// The state of a queue pair that calls need.
 pub(super) struct FaultyPair {
     end: Arc<End>,
-    /// Held over control calls, since a break is one that comes from inside a post. A post never
-    /// waits for it: it may come from an upcall of the control call that holds it.
+    /// Held during control calls, because a planned break is a control call made inside a post. A
+    /// post only tries to lock it and never waits: the post may come from an upcall of the very
+    /// control call that holds the lock.
     control: ReentrantMutex<()>,
-    /// Where attempts lead to that are to fail; those for datagrams can be several.
+    /// The dead ends of attempts that are to fail; attempts for datagrams can have several.
     dead_ends: Mutex<Vec<(u64, DeadEnd)>>,
 }
 
-/// A queue pair, as the events of its connection need it.
+/// The state of a queue pair that its connection events need.
 pub(super) struct End {
     tag: u64,
     state: Mutex<EndState>,
@@ -45,19 +46,19 @@ pub(super) struct End {
 
 struct EndState {
     queues: Queues<Arc<HeldQueue>>,
-    /// The attempts that are to fail.
+    /// The attempts that are to fail, by number.
     doomed: Vec<(u64, ConnectFault)>,
-    /// The last connection.
+    /// The most recent connection.
     link: Option<Arc<Link>>,
     connected: bool,
-    /// Requests posted on the connection.
+    /// Number of requests posted on the connection.
     requests: u64,
-    /// The last attempt that this side asked for.
+    /// The last attempt that this side started.
     asked: Option<u64>,
     late: Option<Late>,
 }
 
-/// What is not told yet of an attempt that succeeded.
+/// The postponed `Established` event of an attempt that succeeded.
 struct Late {
     attempt: u64,
     private_data: Box<[u8]>,
@@ -77,8 +78,8 @@ impl FaultHooks {
         self.below.get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |below| below.1)
     }
 
-    /// Ends the connection that a request was the last of. A control call that goes on ends it
-    /// anyway, or the next request does.
+    /// Breaks the connection after its last allowed request. If a control call is in progress, that
+    /// call ends the connection anyway, or the next request does.
     fn break_off(pair: &FaultyPair, inner: &dyn QueuePair, link: &Arc<Link>) {
         if pair.control.is_owned_by_current_thread() {
             return;
@@ -218,7 +219,7 @@ impl Hooks for FaultHooks {
 }
 
 impl FaultHooks {
-    /// Tells that the connection is established, if that was kept back.
+    /// Reports the connection as established, if that event was held back.
     fn tell_late(&self, end: &End, attempt: u64) {
         let late = end.state.lock().late.take_if(|late| late.attempt == attempt);
         let Some(late) = late else { return };
@@ -247,7 +248,7 @@ impl FaultHooks {
 }
 
 impl FaultyPair {
-    /// Notes where an attempt leads to, and gives up where those led that have failed.
+    /// Records the dead end of an attempt, and drops those of attempts that have failed.
     fn dead_end(&self, attempt: u64, fault: ConnectFault, dead_end: DeadEnd) {
         let doomed = {
             let mut state = self.end.state.lock();
@@ -264,7 +265,7 @@ impl FaultyPair {
         drop::<Vec<_>>(over);
     }
 
-    /// Every attempt and the connection are over, as far as this side is concerned.
+    /// Drops the dead ends: every attempt and the connection are over for this side.
     fn leave(&self) {
         let dead_ends = std::mem::take(&mut *self.dead_ends.lock());
         drop(dead_ends);
@@ -273,7 +274,7 @@ impl FaultyPair {
 }
 
 impl End {
-    /// Lets go of the completions that were held back.
+    /// Releases the completions that were held back.
     fn release(&self) {
         let Queues { request, receive } = self.state.lock().queues.clone();
         for queue in [request, receive].into_iter().flatten() {
@@ -295,14 +296,14 @@ impl EndState {
         }
     }
 
-    /// A connection stands; returns the one before.
+    /// Records an established connection; returns the one before.
     fn begin(&mut self, link: Arc<Link>) -> Option<Arc<Link>> {
         self.connected = true;
         self.requests = 0;
         self.link.replace(link)
     }
 
-    /// Which side of the connection this is, by an attempt.
+    /// Which side of the connection this is, judged by the attempt.
     fn side_of(&self, attempt: u64) -> AttemptSide {
         match self.asked {
             Some(asked) if asked == attempt => AttemptSide::Connect,
@@ -321,7 +322,8 @@ impl EndState {
         self.connected && self.link.as_ref().is_some_and(|own| Arc::ptr_eq(own, link))
     }
 
-    /// Counts a request; the connection, if it was the last that it takes.
+    /// Counts a request; returns the connection if this was the last request that the plan allows
+    /// it.
     fn count_request(&mut self, most: u64) -> Option<Arc<Link>> {
         if !self.connected {
             return None;
@@ -330,7 +332,7 @@ impl EndState {
         self.link.clone().filter(|_| most > 0 && self.requests >= most)
     }
 
-    /// What is told of an event.
+    /// The event to report instead of the given one.
     fn rewrite<'a>(&mut self, attempt: u64, event: ConnectionUpcall<'a>) -> ConnectionUpcall<'a> {
         match event {
             ConnectionUpcall::Established { .. } | ConnectionUpcall::Resolved { .. } => event,

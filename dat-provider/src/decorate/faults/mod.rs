@@ -1,9 +1,9 @@
-//! A decorator that makes things go wrong, on purpose and as planned.
+//! A decorator that injects faults as planned.
 //!
-//! [`FaultyProvider`] wraps a provider; what goes wrong is in a [`FaultPlan`], which comes from
-//! the test, from the IA parameters `fault.KEY=VALUE`, or through the live handle [`Faults`]
-//! while an adapter is open. The contract of providers holds with any plan: every accepted post
-//! completes once and in order, and before the connection event that it belongs before.
+//! [`FaultyProvider`] wraps a provider. A [`FaultPlan`] says what goes wrong; it comes from the
+//! test, from the IA parameters `fault.KEY=VALUE`, or through the live handle [`Faults`] while an
+//! adapter is open. The contract of providers holds with any plan: every accepted post completes
+//! once, in order, and before the connection event that it must precede.
 //!
 //! | parameter | what goes wrong |
 //! | --- | --- |
@@ -14,45 +14,45 @@
 //! | `fault.break_after=N` | each connection breaks after the N-th request that a side posts |
 //! | `fault.register_nth=N` | the N-th registration of memory fails |
 //! | `fault.post_nth=N` | the N-th post of any kind fails |
-//! | `fault.create_nth=N` | the N-th creation of any object but memory regions and windows fails |
-//! | `fault.delay=N` | completions come N polls later |
-//! | `fault.reorder=SEED` | completions of unrelated streams change places |
+//! `fault.create_nth=N` | the N-th creation of any object except memory regions and windows fails |
+//! `fault.delay=N` | completions are delivered N polls later |
+//! `fault.reorder=SEED` | completions of unrelated streams are reordered |
 //! | `fault.async=KIND` | an asynchronous error: `catastrophic`, `internal` or `ep_broken` |
-//! | `fault.async_after=N` | when it comes: after the N-th post to a queue pair (1 if absent) |
+//! `fault.async_after=N` | its time: after the N-th post to a queue pair (1 if absent) |
 //! | `fault.late_established=SIDE` | on that side (`connect` or `accept`), a connection is reported only when a receive has completed |
 //!
-//! Counts begin at 1, are those of the adapters that share a handle, and start again with
-//! [`Faults::set`]. An N of 0 means never. What is counted to fail fails once, with
-//! `DAT_INSUFFICIENT_RESOURCES` and the subtype of the resource.
+//! Counts begin at 1, cover all adapters that share a handle, and start again with [`Faults::set`].
+//! An N of 0 means never. A call that is to fail fails once, with `DAT_INSUFFICIENT_RESOURCES` and
+//! the subtype of the resource.
 //!
 //! # Attempts
-//! A failing attempt is led to a listener of the decorator's own, which exists for that attempt
-//! and never accepts. So the queue pair below goes through a real failed attempt, with all that
-//! belongs to it: receives are flushed, and only a reset leads back. The address that was asked
-//! for is not looked at. An adapter that can't reach itself can't have this fault.
+//! The decorator redirects a failing attempt to a listener of its own, which exists for that
+//! attempt and never accepts. So the queue pair below goes through a real failed attempt with all
+//! its consequences: receives are flushed, and only a reset makes it usable again. The requested
+//! address is ignored. An adapter that cannot connect to itself cannot have this fault.
 //!
-//! Attempts of a queue pair for datagrams, which are to resolve an address, fail alike; a silent
-//! one of those takes up a listener until the end of the queue pair, since nobody says that it
-//! was given up.
+//! Attempts of a datagram queue pair, which resolve an address, fail in the same way. A silent one
+//! occupies a listener until the queue pair is dropped, because no call reports that the consumer
+//! gave it up.
 //!
 //! # Broken connections
-//! The decorator disconnects abruptly after the N-th request that the queue pair took while
+//! The decorator disconnects abruptly after the N-th request that the queue pair accepted while
 //! connected (sends, RDMA, atomics, binds; not receives), and reports `Broken` instead of
-//! `Disconnected` on both sides. It counts anew with each connection, and whatever the plan; a
-//! plan that comes later than its N-th request breaks it with the next one. Some things are
-//! beyond a decorator: a request that still waits for a receive of the peer's is flushed
-//! although it counts; a peer that is not decorated, or lives in another process, is told
-//! `Disconnected`; and the two sides find each other by address and port, so where they do not
-//! name themselves alike the peer is told that too.
+//! `Disconnected` on both sides. The count starts again with each connection and does not depend on
+//! the plan; if a plan is set after the N-th request, the next request breaks the connection. A
+//! decorator has limits: a request that still waits for a receive of the peer is flushed although
+//! it counts; a peer that is not decorated, or lives in another process, receives `Disconnected`;
+//! and the two sides find each other by address and port, so if they do not use the same names the
+//! peer receives `Disconnected` too.
 //!
 //! # Late completions
-//! A completion is held back until its queue was polled N more times since the decorator found
-//! it. Nothing is held back while the queue has to notify (a waiter, an armed descriptor, a
-//! notification object), since a sleeper does not poll; nor beyond a connection event of a
-//! queue pair that completes there, or the end of its use: these let everything go. Reordering
-//! picks among the oldest completions of each stream, where the requests of a queue pair are
-//! one stream and its receives another. A completion held back no longer takes room in the work
-//! queue below; no more than the depth of the queue are held back at a time.
+//! A completion is held back until its queue was polled N more times after the decorator found it.
+//! Nothing is held back while the queue has to notify (a waiter, an armed descriptor, a
+//! notification object), because a sleeping waiter does not poll. A connection event of a queue
+//! pair that completes into the queue, and the end of its use, release everything. Reordering picks
+//! among the oldest completions of each stream, where the requests of a queue pair are one stream
+//! and its receives another. A completion that is held back no longer occupies the work queue
+//! below; at most the depth of the queue is held back at a time.
 
 mod completion;
 mod connection;
@@ -85,15 +85,15 @@ impl FaultyProvider {
         Self { inner, faults: Faults::new(plan) }
     }
 
-    /// The live handle of all adapters that are opened without fault parameters. An adapter
-    /// with such parameters has a plan of its own: this one's, as it is at the open, changed by
-    /// them.
+    /// The live handle of all adapters that are opened without fault parameters. An adapter with
+    /// such parameters has its own plan: a copy of this one, made at the open, with the parameters
+    /// applied.
     #[must_use]
     pub fn faults(&self) -> Arc<Faults> {
         Arc::clone(&self.faults)
     }
 
-    /// Whether IA parameters ask for faults.
+    /// Whether IA parameters request faults.
     #[must_use]
     pub fn is_asked_by(parameters: &str) -> bool {
         parts(parameters).any(|(part, _)| part.starts_with(plan::PREFIX))

@@ -3,41 +3,41 @@
 use crate::decorate::parameters::parts;
 use crate::error::{Error, Result, ReturnType, Subtype};
 
-/// What the names of the parameters begin with.
+/// The prefix of the parameter names.
 pub(super) const PREFIX: &str = "fault.";
 
 /// What happens to an attempt to connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConnectFault {
-    /// It is refused, though by nobody's consumer.
+    /// The attempt is refused, but not by a consumer.
     Refuse,
-    /// There is no way to the address.
+    /// There is no route to the address.
     Unreachable,
-    /// Nobody ever answers.
+    /// No answer ever arrives.
     Silent,
 }
 
 /// A side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AttemptSide {
-    /// The side that asked for it.
+    /// The side that requested it.
     Connect,
     /// The side that accepted it.
     Accept,
 }
 
-/// Which asynchronous error comes.
+/// An asynchronous error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AsyncFault {
-    /// The adapter is of no use any more.
+    /// The adapter can no longer be used.
     Catastrophic,
     /// The provider had an internal error.
     Internal,
-    /// The queue pair of the post broke.
+    /// The queue pair to which the post was made broke.
     EpBroken,
 }
 
-/// What goes wrong; nothing, unless asked for. The [module](super) has the meaning of each.
+/// What goes wrong; by default nothing. The [module](super) documents each fault.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultPlan {
     pub(super) connect: Option<ConnectFault>,
@@ -60,7 +60,7 @@ impl FaultPlan {
         Self::default()
     }
 
-    /// Attempts to connect fail, all of them or that of [`Self::connect_nth`].
+    /// Attempts to connect fail: all of them, or only the one chosen by [`Self::connect_nth`].
     #[must_use]
     pub fn connect(mut self, fault: ConnectFault) -> Self {
         self.connect = Some(fault);
@@ -102,21 +102,21 @@ impl FaultPlan {
         self
     }
 
-    /// Completions are held back for so many polls.
+    /// Completions are held back for this number of polls.
     #[must_use]
     pub fn delay(mut self, polls: u64) -> Self {
         self.delay = polls;
         self
     }
 
-    /// Completions of different streams change places, by chance that starts from the seed.
+    /// Completions of different streams are reordered pseudorandomly, starting from the seed.
     #[must_use]
     pub fn reorder(mut self, seed: u64) -> Self {
         self.reorder = Some(seed);
         self
     }
 
-    /// An asynchronous error comes after the n-th post to a queue pair; 0 for never.
+    /// An asynchronous error is raised after the n-th post to a queue pair; 0 for never.
     #[must_use]
     pub fn async_after(mut self, fault: AsyncFault, n: u64) -> Self {
         (self.async_fault, self.async_after) = (Some(fault), n);
@@ -130,11 +130,11 @@ impl FaultPlan {
         self
     }
 
-    /// The plan changed by the `fault.KEY=VALUE` pairs of IA parameters, a later one winning,
-    /// and the parameters without them, else unchanged.
+    /// Applies the `fault.KEY=VALUE` pairs of IA parameters, where a later one wins. Returns the
+    /// changed plan, and the parameters without those pairs but otherwise unchanged.
     ///
     /// # Errors
-    /// `DAT_INVALID_PARAMETER` for a key or value that is not known, with what is.
+    /// `DAT_INVALID_PARAMETER` for an unknown key or value, with those that are known.
     pub fn with_parameters(mut self, parameters: &str) -> Result<(Self, String)> {
         let mut rest = String::with_capacity(parameters.len());
         let mut given = Vec::new();
@@ -182,7 +182,7 @@ impl FaultPlan {
     }
 }
 
-/// A key: the values that it accepts, in words, and how it is set.
+/// A key: a description of the values that it accepts, and its setter.
 struct Key {
     name: &'static str,
     accepts: &'static str,

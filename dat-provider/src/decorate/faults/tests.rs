@@ -123,7 +123,7 @@ fn no_more_is_held_back_than_the_queue_is_deep_and_a_release_frees_all() {
         }
     }
     assert_eq!(cookies, (0..10).collect::<Vec<_>>(), "what came later is held back");
-    // Told of, and let go, when somebody is to be notified.
+    // Held back, but reported and released when a waiter must be notified.
     assert!(poller.notify(Notify::Signalled));
     assert_eq!(poller.poll(&mut found), 1);
     assert!(!poller.notify(Notify::Off));
@@ -133,8 +133,8 @@ fn no_more_is_held_back_than_the_queue_is_deep_and_a_release_frees_all() {
 }
 
 proptest! {
-    /// Whatever the plan, the arrivals, the polls and the releases: each completion comes once,
-    /// in the order of its stream.
+    /// Whatever the plan, the arrivals, the polls and the releases are, each completion is
+    /// delivered once and in the order of its stream.
     #[test]
     fn streams_stay_whole(
         steps in prop::collection::vec((0_u8..5, 0_u64..4, 1_usize..6), 1..120),

@@ -1,4 +1,4 @@
-//! What turns calls into records.
+//! The hooks that turn calls into records.
 
 use std::sync::Arc;
 

@@ -1,12 +1,12 @@
 //! A decorator that records each call and each upcall.
 //!
-//! Every adapter that a built-in provider opens can be traced, without a change of the program: the
+//! Every adapter that a built-in provider opens can be traced without a change to the program: the
 //! IA parameter `trace=FILE`, in the name (`loopback?trace=/tmp/calls`) or in the line of dat.conf,
 //! appends the records to that file, and `dat ping IA --trace` prints them.
 //!
-//! A record of a call is made when it returns, so the upcalls made inside it come first; that
-//! of an upcall before it is passed on. Polls that find nothing are not recorded: a consumer
-//! that spins would drown the rest. Nor are questions (`attributes`, keys, counts).
+//! A call is recorded when it returns, so the upcalls made inside it are recorded first; an upcall
+//! is recorded before it is forwarded. Polls that find nothing are not recorded, because a spinning
+//! consumer would flood the trace. Queries (`attributes`, keys, counts) are not recorded either.
 
 mod hooks;
 mod parameter;
@@ -24,10 +24,10 @@ use crate::error::{Error, Result};
 use crate::{Adapter, Description, Discovered, OpenRequest, Provider, Relationship};
 use hooks::TraceHooks;
 
-/// Where records go. It is called inside the calls and upcalls themselves, from any thread,
-/// possibly with locks of the consumer's side held: it must be quick and call nothing of DAT.
+/// Receives the records. It is called inside the calls and upcalls, from any thread, possibly while
+/// the consumer's side holds locks: it must be quick and must not call DAT.
 pub trait TraceSink: Send + Sync {
-    /// Whether records are wanted now; asked before each is made.
+    /// Whether records are wanted now; called before each one is made.
     fn is_on(&self) -> bool {
         true
     }
@@ -36,12 +36,12 @@ pub trait TraceSink: Send + Sync {
     fn record(&self, record: &Record<'_>);
 }
 
-/// What happened.
+/// A call or an upcall.
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
     /// The name that the adapter was opened by.
     pub adapter: &'a str,
-    /// The object that was called, or made, or that reports.
+    /// The object that was called, created, or that reports.
     pub object: Object,
     /// The error of a call that failed.
     pub error: Option<&'a Error>,
@@ -49,7 +49,7 @@ pub struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// The operation, as the method of the contract is called; posts by what they do.
+    /// The operation: the name of the method of the contract; for a post, the kind of operation.
     #[must_use]
     pub fn operation(&self) -> &'static str {
         self.call.name()

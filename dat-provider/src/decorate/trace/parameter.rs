@@ -15,7 +15,7 @@ const KEY: &str = "trace=";
 /// is appended to that file, and the provider does not see the parameter.
 ///
 /// # Errors
-/// Those of the provider; `DAT_INVALID_PARAMETER` if the file cannot be opened.
+/// The provider's errors; `DAT_INVALID_PARAMETER` if the file cannot be opened.
 pub fn open(provider: &dyn Provider, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
     let mut file = None;
     let mut rest = String::new();

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::{Record, TraceSink};
 
-/// Keeps the last lines, up to a number of them; on until switched off.
+/// Keeps the most recent lines, up to a given number; on until switched off.
 #[derive(Debug)]
 pub struct TraceRing {
     capacity: usize,
@@ -24,13 +24,13 @@ struct Lines {
 }
 
 impl TraceRing {
-    /// A ring for so many lines.
+    /// Creates a ring for `capacity` lines.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self { capacity, off: AtomicBool::new(false), lines: Mutex::default() }
     }
 
-    /// Switches it on or off; off, a call costs no more than the look at it.
+    /// Switches recording on or off. While off, a call costs only the check of this switch.
     pub fn switch(&self, on: bool) {
         self.off.store(!on, Ordering::Relaxed);
     }
@@ -41,13 +41,13 @@ impl TraceRing {
         self.lines.lock().kept.iter().cloned().collect()
     }
 
-    /// Takes the lines out, oldest first.
+    /// Removes and returns the lines, oldest first.
     #[must_use]
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.lines.lock().kept).into()
     }
 
-    /// How many lines made room for later ones, ever.
+    /// Total number of lines dropped because the ring was full.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lines.lock().lost
@@ -70,26 +70,26 @@ impl TraceSink for TraceRing {
     }
 }
 
-/// Writes each record as a line, in one piece.
+/// Writes each record as a line, in one write.
 pub struct TraceWriter<W> {
     writer: Mutex<W>,
     failures: AtomicU64,
 }
 
 impl<W: Write + Send> TraceWriter<W> {
-    /// Writes to that.
+    /// Creates a sink that writes to `writer`.
     #[must_use]
     pub fn new(writer: W) -> Self {
         Self { writer: Mutex::new(writer), failures: AtomicU64::new(0) }
     }
 
-    /// How many lines could not be written: no call fails because of it.
+    /// Number of lines that could not be written; no call fails because of it.
     #[must_use]
     pub fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }
 
-    /// The writer again.
+    /// Returns the writer.
     pub fn into_inner(self) -> W {
         self.writer.into_inner()
     }
