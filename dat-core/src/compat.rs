@@ -45,6 +45,20 @@ impl Compat {
         matches!(self, Self::Ofa)
     }
 
+    /// Whether a post, bind or datagram ignores completion flags that it cannot have: flags that are
+    /// not defined, `SOLICITED_WAIT` on reads and receives, `UNSIGNALLED` where the endpoint was
+    /// made without it.
+    pub(crate) const fn ignores_excess_flags(self) -> bool {
+        matches!(self, Self::Ofa)
+    }
+
+    /// Whether RDMA writes and reads ignore the length of a remote buffer that is 0 or does not go
+    /// with the local segments, and transfer as many bytes as those have. The bounds of the remote
+    /// region still apply.
+    pub(crate) const fn ignores_remote_length(self) -> bool {
+        matches!(self, Self::Ofa)
+    }
+
     /// The advice for an error of a rule that a mode relaxes, after what to do about the program.
     pub(crate) fn or_relax(advice: &str) -> String {
         format!(

@@ -156,7 +156,7 @@ impl Rmr {
             return Err(inner.base.describe(error, BIND));
         }
         ep.check_requests(BIND)?;
-        ep.check_bind_flags(bind.flags, Subtype::InvalidArg8, BIND)?;
+        let flags = ep.check_bind_flags(bind.flags, Subtype::InvalidArg8, BIND)?;
         let lmr = Hold::new(bind.lmr.inner(), &inner.base.ia, BIND, Subtype::InvalidHandleLmr)?;
         inner.check(state, &lmr, ep.zone(), bind)?;
         let disconnected = || ep.state() == Some(EpState::Disconnected);
@@ -169,7 +169,7 @@ impl Rmr {
                 length: bind.triplet.length,
                 privileges: bind.privileges & Privileges::REMOTE,
                 cookie: bind.cookie,
-                flags: bind.flags,
+                flags,
             },
             BIND,
         )?;

@@ -16,6 +16,9 @@ cases! {
         dispatchers_of_another_instance_serve,
         a_dispatcher_of_another_instance_is_in_use,
         an_instance_that_ends_takes_its_dispatchers_from_the_other,
+        flags_that_a_post_cannot_have_are_ignored,
+        a_remote_length_that_does_not_fit_is_ignored,
+        the_bounds_of_the_remote_region_are_not_relaxed,
         what_keeps_memory_safe_is_not_relaxed,
         the_error_of_a_relaxed_rule_names_the_way_out,
         a_word_of_no_mode_is_refused,
@@ -194,6 +197,76 @@ fn an_instance_that_ends_takes_its_dispatchers_from_the_other() {
     for node in [user, peer] {
         node.finish();
     }
+}
+
+fn flags_that_a_post_cannot_have_are_ignored() {
+    let node = lenient();
+    let (client, server) = node.pair();
+    let (near, far) = (node.buffer(8), node.buffer(8));
+    near.fill(0, b"abcdefgh");
+    let undefined = CompletionFlags::from_bits_retain(0x40);
+    let every = undefined | CompletionFlags::SOLICITED_WAIT | UNSIGNALLED;
+    server.post_recv(&[far.piece(0, 4)], 1, every).expect("flags are ignored");
+    client.post_send(&[near.piece(0, 4)], 2, undefined | UNSIGNALLED).expect("flags are ignored");
+    assert_eq!(expect_dto(&node.recv, &[&client, &server]).cookie, 1);
+    assert_eq!(expect_dto(&node.request, &[&client]).cookie, 2);
+    client.post_rdma_read(&[near.piece(4, 4)], 3, far.remote(0, 4), every).expect("also of reads");
+    assert_eq!(expect_dto(&node.request, &[&client]).cookie, 3);
+    assert_eq!(near.bytes(4, 4), b"abcd");
+    for ep in [client, server] {
+        ep.free().expect("in any state");
+    }
+    for buffer in [near, far] {
+        buffer.lmr.free().expect("no transfer uses it");
+    }
+    node.finish();
+}
+
+fn a_remote_length_that_does_not_fit_is_ignored() {
+    let node = lenient();
+    let (client, server) = node.pair();
+    let (near, far) = (node.buffer(16), node.buffer(16));
+    for length in [0, 8, 1000] {
+        near.fill(0, b"abcdefgh________");
+        far.fill(0, &[0; 16]);
+        let remote = dat_core::RmrTriplet { length, ..far.remote(4, 8) };
+        client.post_rdma_write(&[near.piece(0, 8)], 1, remote, DEFAULT).expect("any length");
+        assert_eq!(expect_dto(&node.request, &[&client, &server]).length, 8, "write, {length}");
+        client.post_rdma_read(&[near.piece(8, 8)], 2, remote, DEFAULT).expect("any length");
+        assert_eq!(expect_dto(&node.request, &[&client, &server]).length, 8, "read, {length}");
+        assert_eq!(far.bytes(4, 8), b"abcdefgh", "{length}");
+        assert_eq!(near.bytes(8, 8), b"abcdefgh", "{length}");
+        assert_eq!(far.bytes(12, 4), [0; 4], "{length}");
+    }
+    let short = dat_core::RmrTriplet { length: 3, ..far.remote(4, 8) };
+    client.post_rdma_write(&[near.piece(0, 8)], 3, short, DEFAULT).expect("too short");
+    assert_eq!(expect_dto(&node.request, &[&client, &server]).length, 8);
+    client.post_rdma_read(&[near.piece(8, 8)], 4, short, DEFAULT).expect("as the page has it");
+    assert_eq!(expect_dto(&node.request, &[&client, &server]).length, 3);
+    for ep in [client, server] {
+        ep.free().expect("in any state");
+    }
+    for buffer in [near, far] {
+        buffer.lmr.free().expect("no transfer uses it");
+    }
+    node.finish();
+}
+
+fn the_bounds_of_the_remote_region_are_not_relaxed() {
+    let node = lenient();
+    let (client, server) = node.pair();
+    let (near, far) = (node.buffer(16), node.buffer(8));
+    let remote = dat_core::RmrTriplet { length: 0, ..far.remote(0, 8) };
+    client.post_rdma_write(&[near.piece(0, 16)], 1, remote, DEFAULT).expect("the peer refuses it");
+    let refused = expect_dto(&node.request, &[&client, &server]);
+    assert_eq!(refused.status, dat_core::DtoStatus::RemoteAccess);
+    for ep in [client, server] {
+        ep.free().expect("in any state");
+    }
+    for buffer in [near, far] {
+        buffer.lmr.free().expect("no transfer uses it");
+    }
+    node.finish_with([]);
 }
 
 fn what_keeps_memory_safe_is_not_relaxed() {

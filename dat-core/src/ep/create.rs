@@ -114,8 +114,8 @@ impl InterfaceAdapter {
         let config = Config::new(ia, base.id, spec, (0, 0), call)?;
         let unconfigured = EpState::UnconfiguredUnconnected;
         let state = if spec.unconfigured { unconfigured } else { EpState::Unconnected };
-        let post_checks =
-            PostChecks::new(state, config.zone(), &config.attributes, config.srq.is_some());
+        let (zone, is_shared) = (config.zone(), config.srq.is_some());
+        let post_checks = PostChecks::new(state, zone, &config.attributes, is_shared, ia.compat);
         let adapter = ia.adapter(create)?;
         let inner = SlabArc::try_new_cyclic(|me| {
             let spec = config.queue_pair_spec(base.id, &ia.epochs, me);
@@ -225,7 +225,8 @@ impl Config {
 
     /// Makes the posts and the connection events go by this configuration.
     pub(super) fn publish(&self, endpoint: &EpInner) {
-        endpoint.post_checks.set(self.zone(), &self.attributes, self.srq.is_some());
+        let (is_shared, compat) = (self.srq.is_some(), endpoint.base.ia.compat);
+        endpoint.post_checks.set(self.zone(), &self.attributes, is_shared, compat);
         endpoint.control().connect_evd = self.connect_evd();
     }
 

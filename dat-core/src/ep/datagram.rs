@@ -39,7 +39,8 @@ impl Endpoint {
             return Err(inner.wrong_service(SEND));
         }
         let post_checks = &inner.post_checks;
-        inner.check_flags(flags, post_checks.request_flags(), Subtype::InvalidArg5, SEND)?;
+        let flags =
+            inner.check_flags(flags, post_checks.request_flags(), Subtype::InvalidArg5, SEND)?;
         let mut local = Gathered::new(&inner.epochs);
         inner.gather(&mut local, iov, post_checks.request_iov(), Privileges::LOCAL_READ, SEND)?;
         if local.length > post_checks.max_message_size() {

@@ -8,6 +8,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use crate::attr::EpAttributes;
+use crate::compat::Compat;
 use crate::flags::CompletionFlags;
 
 use super::state::EpState;
@@ -188,9 +189,10 @@ impl PostChecks {
         zone: u32,
         attributes: &EpAttributes,
         shared_receives: bool,
+        compat: Compat,
     ) -> Self {
         let post_checks = Self::default();
-        post_checks.set(zone, attributes, shared_receives);
+        post_checks.set(zone, attributes, shared_receives, compat);
         post_checks.set_state(Some(state));
         post_checks
     }
@@ -272,7 +274,13 @@ impl PostChecks {
     }
 
     /// Takes over the zone and the attributes of an endpoint.
-    pub(super) fn set(&self, zone: u32, attributes: &EpAttributes, shared_receives: bool) {
+    pub(super) fn set(
+        &self,
+        zone: u32,
+        attributes: &EpAttributes,
+        shared_receives: bool,
+        compat: Compat,
+    ) {
         let own = CompletionFlags::UNSIGNALLED;
         let posted = CompletionFlags::SUPPRESS
             | CompletionFlags::SOLICITED_WAIT
@@ -300,7 +308,10 @@ impl PostChecks {
         self.receives.put(SlowPathReason::RECEIVE, no_receives);
         self.requests.put(SlowPathReason::SEND, attributes.max_request_iov == 0);
         self.requests.put(SlowPathReason::WRITE, attributes.max_rdma_write_iov == 0);
-        let no_reads = attributes.max_rdma_read_iov == 0 || attributes.max_rdma_read_out == 0;
+        // The fast path transfers as many bytes as the remote buffer has.
+        let no_reads = attributes.max_rdma_read_iov == 0
+            || attributes.max_rdma_read_out == 0
+            || compat.ignores_remote_length();
         self.requests.put(SlowPathReason::READ, no_reads);
     }
 }

@@ -73,7 +73,8 @@ impl EpInner {
     ) -> Result<()> {
         self.check_requests(operation)?;
         self.check_offered(self.offers().atomics_supported, "atomic operations", operation)?;
-        self.check_read(remote.length, local.length, flags, READ_ARGUMENTS, operation)?;
+        let flags =
+            self.check_read(remote.length, local.length, flags, READ_ARGUMENTS, operation)?;
         let mut gathered = Gathered::new(&self.epochs);
         self.gather(&mut gathered, &[local], 1, Privileges::LOCAL_WRITE, operation)?;
         if remote.length != WORD || local.length != WORD || remote.address % WORD != 0 {

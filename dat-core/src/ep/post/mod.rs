@@ -122,7 +122,8 @@ impl EpInner {
     fn receive(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
         let post_checks = &self.post_checks;
         self.check_receives()?;
-        self.check_flags(flags, post_checks.recv_flags(), Subtype::InvalidArg5, RECV)?;
+        let allowed = post_checks.recv_flags();
+        let flags = self.check_flags(flags, allowed, Subtype::InvalidArg5, RECV)?;
         let mut local = Gathered::new(&self.epochs);
         self.gather(&mut local, iov, post_checks.recv_iov(), Privileges::LOCAL_WRITE, RECV)?;
         let Gathered { segments, length, checked } = &local;
@@ -149,7 +150,8 @@ impl EpInner {
     ) -> Result<()> {
         self.check_requests(operation)?;
         let post_checks = &self.post_checks;
-        self.check_flags(flags, post_checks.request_flags(), Subtype::InvalidArg5, operation)?;
+        let allowed = post_checks.request_flags();
+        let flags = self.check_flags(flags, allowed, Subtype::InvalidArg5, operation)?;
         let mut local = Gathered::new(&self.epochs);
         self.gather(&mut local, iov, post_checks.request_iov(), Privileges::LOCAL_READ, operation)?;
         if local.length > post_checks.max_message_size() {
@@ -207,27 +209,30 @@ impl EpInner {
         }
     }
 
-    /// Whether the operation and the endpoint have the flags.
+    /// The flags that a post gets. Fails where the operation or the endpoint does not have one.
     pub(super) fn check_flags(
         &self,
         flags: CompletionFlags,
         allowed: u32,
         argument: Subtype,
         operation: &'static str,
-    ) -> Result<()> {
+    ) -> Result<CompletionFlags> {
         if flags.bits() & !allowed == 0 {
-            return Ok(());
+            return Ok(flags);
+        }
+        if self.base.ia.compat.ignores_excess_flags() {
+            return Ok(CompletionFlags::from_bits_retain(flags.bits() & allowed));
         }
         Err(self.bad_flags(flags, allowed, argument, operation))
     }
 
-    /// Whether a bind may have the flags.
+    /// The flags that a bind gets.
     pub(crate) fn check_bind_flags(
         &self,
         flags: CompletionFlags,
         argument: Subtype,
         operation: &'static str,
-    ) -> Result<()> {
+    ) -> Result<CompletionFlags> {
         let allowed = self.post_checks.request_flags() & !CompletionFlags::SOLICITED_WAIT.bits();
         self.check_flags(flags, allowed, argument, operation)
     }

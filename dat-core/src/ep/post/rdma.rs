@@ -69,7 +69,7 @@ impl Endpoint {
     ) -> Result<()> {
         let offered = self.inner.offers().immediate_data_supported;
         self.inner.check_offered(offered, "immediate data", WRITE_IMMEDIATE)?;
-        let work = Work::RdmaWriteImmediate { remote, immediate };
+        let work = |remote| Work::RdmaWriteImmediate { remote, immediate };
         self.inner.write(work, remote, iov, cookie, flags, WRITE_IMMEDIATE)
     }
 
@@ -124,7 +124,8 @@ impl Endpoint {
         inner.check_requests(READ_TO_RMR)?;
         let offered = inner.offers().read_to_rmr_supported;
         inner.check_offered(offered, "RDMA read to a remote context", READ_TO_RMR)?;
-        inner.check_read(remote.length, local.length, flags, TO_RMR_ARGUMENTS, READ_TO_RMR)?;
+        let flags =
+            inner.check_read(remote.length, local.length, flags, TO_RMR_ARGUMENTS, READ_TO_RMR)?;
         let work = Work::RdmaReadToRmr { local, remote };
         inner.post_gathered(work, &Gathered::new(&inner.epochs), cookie, flags, READ_TO_RMR)
     }
@@ -144,7 +145,7 @@ impl EpInner {
         flags: CompletionFlags,
     ) -> Result<()> {
         let remote = RmrTriplet { context, address, length };
-        self.write(Work::RdmaWrite { remote }, remote, iov, cookie, flags, WRITE)
+        self.write(|remote| Work::RdmaWrite { remote }, remote, iov, cookie, flags, WRITE)
     }
 
     #[inline(never)]
@@ -162,13 +163,14 @@ impl EpInner {
         let most = self.post_checks.read_iov();
         let mut local = Gathered::new(&self.epochs);
         self.gather(&mut local, iov, most, Privileges::LOCAL_WRITE, READ)?;
-        self.check_read(remote.length, local.length, flags, READ_ARGUMENTS, READ)?;
+        let remote = self.resized(remote, local.length, remote.length <= local.length);
+        let flags = self.check_read(remote.length, local.length, flags, READ_ARGUMENTS, READ)?;
         self.post_gathered(Work::RdmaRead { remote }, &local, cookie, flags, READ)
     }
 
     fn write(
         &self,
-        work: Work,
+        work: impl FnOnce(RmrTriplet) -> Work,
         remote: RmrTriplet,
         iov: &[LmrTriplet],
         cookie: u64,
@@ -177,19 +179,31 @@ impl EpInner {
     ) -> Result<()> {
         self.check_requests(operation)?;
         let post_checks = &self.post_checks;
-        self.check_flags(flags, post_checks.request_flags(), Subtype::InvalidArg6, operation)?;
+        let allowed = post_checks.request_flags();
+        let flags = self.check_flags(flags, allowed, Subtype::InvalidArg6, operation)?;
         let mut local = Gathered::new(&self.epochs);
         self.gather(&mut local, iov, post_checks.write_iov(), Privileges::LOCAL_READ, operation)?;
         if local.length > post_checks.max_rdma_size() {
             return Err(self.too_long(local.length, post_checks.max_rdma_size(), operation));
         }
+        let remote = self.resized(remote, local.length, local.length <= remote.length);
         if local.length > remote.length {
             return Err(self.too_short(local.length, remote.length, operation));
         }
-        self.post_gathered(work, &local, cookie, flags, operation)
+        self.post_gathered(work(remote), &local, cookie, flags, operation)
     }
 
-    /// What every read is checked for; `arguments` are those of the remote buffer and the flags.
+    /// The remote buffer. Where the mode ignores unusable lengths, one of length 0, or of a
+    /// length that the local segments rule out, becomes as long as they are.
+    fn resized(&self, remote: RmrTriplet, local: u64, is_usable: bool) -> RmrTriplet {
+        if self.base.ia.compat.ignores_remote_length() && (!is_usable || remote.length == 0) {
+            return RmrTriplet { length: local, ..remote };
+        }
+        remote
+    }
+
+    /// Checks what every read is checked for, and returns the flags that it gets; the subtypes are
+    /// those of the remote buffer and of the flags.
     pub(super) fn check_read(
         &self,
         length: u64,
@@ -197,10 +211,10 @@ impl EpInner {
         flags: CompletionFlags,
         [buffer, argument]: [Subtype; 2],
         operation: &'static str,
-    ) -> Result<()> {
+    ) -> Result<CompletionFlags> {
         let post_checks = &self.post_checks;
         let allowed = post_checks.request_flags() & !CompletionFlags::SOLICITED_WAIT.bits();
-        self.check_flags(flags, allowed, argument, operation)?;
+        let flags = self.check_flags(flags, allowed, argument, operation)?;
         if length > post_checks.max_rdma_size() {
             let error = self.too_long(length, post_checks.max_rdma_size(), operation);
             return Err(error.with_subtype(buffer));
@@ -211,6 +225,6 @@ impl EpInner {
         if post_checks.reads_out() == 0 {
             return Err(self.no_reads(operation));
         }
-        Ok(())
+        Ok(flags)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::super::EpInner;
 use crate::attr::ProviderAttributes;
+use crate::compat::Compat;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::CompletionFlags;
 
@@ -39,11 +40,11 @@ impl EpInner {
         let advice = if excess.contains(CompletionFlags::UNSIGNALLED) {
             "create the endpoint with DAT_COMPLETION_UNSIGNALLED_FLAG to use it in posts"
         } else {
-            "post without the flag; the operation does not support it"
+            "post without the flag, which the operation does not support"
         };
         let error = Error::new(ReturnType::InvalidParameter, argument)
             .because(format!("completion_flags: {excess:?} can't be used here"))
-            .advise(advice);
+            .advise(Compat::or_relax(advice));
         self.base.describe(error, operation)
     }
 
@@ -67,7 +68,7 @@ impl EpInner {
     pub(super) fn too_short(&self, length: u64, room: u64, operation: &'static str) -> Error {
         let error = Error::new(ReturnType::LengthError, Subtype::NoSubtype)
             .because(format!("{length} bytes don't fit into a buffer of {room}"))
-            .advise("make the destination buffer at least as long as the source");
+            .advise(Compat::or_relax("make the destination buffer at least as long as the source"));
         self.base.describe(error, operation)
     }
 
