@@ -1,13 +1,11 @@
 //! What the datagrams of a device have that those of the conformance suite have not: a size, and
 //! receives that wait for the first address.
 
-mod common;
-
-use common::{NONE, Side, device, next};
 use dat_core::{
     Connect, DatagramAddress, DatagramEventKind, DtoStatus, Endpoint, EpAttributes, EpChange,
     EpSpec, EvdFlags, EvdOptions, Event, PspMaker, ReturnType,
 };
+use verbs_side::{NONE, Side, device, next};
 
 const PREFIX: u64 = DatagramAddress::PREFIX;
 

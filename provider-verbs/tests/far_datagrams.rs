@@ -5,15 +5,13 @@
 //! `listen PORT` or `connect ADDRESS PORT` it is one side: tests/guest/two-hosts has them in two
 //! guests.
 
-mod common;
-
 use std::net::IpAddr;
 
-use common::{NONE, Side, device, next};
 use dat_core::{
     Connect, DatagramAddress, DatagramEventKind, DtoStatus, Endpoint, EpAttributes, EpSpec,
     EvdFlags, EvdOptions, Event, Lmr, Memory, Operation, PspMaker,
 };
+use verbs_side::{NONE, Side, device, next};
 
 /// What makes the program one side.
 const ROLE: &str = "DAT_TEST_DATAGRAMS";

@@ -7,8 +7,6 @@
 //! `listen PORT` or `connect ADDRESS PORT` it is one side, and who started it sees to it that the
 //! other is lost: tests/guest/two-hosts does, in two guests.
 
-mod common;
-
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::net::IpAddr;
@@ -60,7 +58,7 @@ struct Side {
 impl Side {
     /// On the adapter of that address.
     fn open(address: IpAddr) -> Self {
-        let ia = common::open(address);
+        let ia = verbs_side::open(address);
         let evd = |flags| ia.evd_create(&EvdOptions::new(256, flags)).expect("a dispatcher");
         let (done, connect) = (evd(EvdFlags::DTO), evd(EvdFlags::CONNECTION));
         let pz = ia.pz_create().expect("a zone");

@@ -1,15 +1,13 @@
 //! What happens to one side when the process of the other is killed.
 
-mod common;
-
 use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
 use std::process::{Command, Stdio};
 
-use common::{LIMIT, NONE, Side, connection, device, next};
 use dat_core::{
     Connect, ConnectionEventKind, DtoStatus, EpState, EvdFlags, EvdOptions, Event, PspMaker,
 };
+use verbs_side::{LIMIT, NONE, Side, connection, device, next};
 
 /// What names the port of the other process, in the process that is killed.
 const PEER: &str = "DAT_TEST_RDMA_PEER";

@@ -1,13 +1,11 @@
 //! Why memory is not registered, in the words of the error.
 
-mod common;
-
 use std::process::Command;
 use std::ptr::{NonNull, null_mut};
 
-use common::{Side, device};
 use dat_core::mem::Span;
 use dat_core::{Error, MemorySource, Privileges, ReturnType};
+use verbs_side::{Side, device};
 
 /// What tells the process that it is the one with the limit.
 const LIMITED: &str = "DAT_TEST_RDMA_LIMITED";

@@ -3,14 +3,12 @@
 //! For that a second soft-RoCE device is made and taken away, which only the guest allows
 //! (`GUEST_NODE` says that this is one): no other machine loses a device for a test.
 
-mod common;
-
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
 
-use common::{NONE, Side, connection, device, next};
 use dat_core::{AsyncErrorKind, Close, ConnectionEventKind, DtoStatus, EpState, Event};
+use verbs_side::{NONE, Side, connection, device, next};
 
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 78, 0, 1));
 const RECEIVES: u64 = 5;

@@ -1,15 +1,13 @@
 //! Waits that the device itself ends: who else hears of completions then.
 
-mod common;
-
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use common::{LIMIT, NONE, Side, connection, device, next};
 use dat_core::{
     ConnectionEventKind, DtoStatus, EpSpec, EvdFlags, EvdOptions, Event, Operation, RmrTriplet,
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use verbs_side::{LIMIT, NONE, Side, connection, device, next};
 
 /// How often a thread of this process of that name gave the processor up to wait.
 fn waits_of(name: &str) -> u64 {

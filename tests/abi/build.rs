@@ -1,16 +1,12 @@
 //! Writes the Rust code that measures what the tables name: Rust can't look its own types up by
 //! name, so each row becomes an expression.
 
-#[path = "src/table.rs"]
-#[allow(dead_code, missing_docs, unreachable_pub, reason = "the library's own, and for it")]
-mod table;
-
 use std::error::Error;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use table::Tables;
+use dat_abi_table::Tables;
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=tables");

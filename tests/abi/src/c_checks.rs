@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::Version;
-use crate::table::{Constant, Field, Tables, Type};
+use dat_abi_table::{Constant, Field, Tables, Type};
 
 /// An assertion.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::Version;
-use crate::table::{Macro, Tables};
+use dat_abi_table::{Macro, Tables};
 
 /// A program that prints `FAILED` and a name for each macro that doesn't do what the tables say,
 /// and ends with 1 if there was one.

@@ -18,9 +18,8 @@ pub mod c_checks;
 pub mod c_macros;
 pub mod cc;
 pub mod rust_types;
-pub mod table;
 
-use table::Tables;
+use dat_abi_table::Tables;
 
 /// A version of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::Version;
-use crate::table::Tables;
+use dat_abi_table::Tables;
 
 /// A type's size, alignment and, for numbers, whether it has a sign.
 #[derive(Debug, PartialEq, Eq)]

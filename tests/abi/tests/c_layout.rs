@@ -1,8 +1,8 @@
 //! What C programs see in the headers is what the tables say: kind, value, size, alignment,
 //! offset, type, prototype.
 
+use dat_abi_table::Tables;
 use dat_abi_tests::c_checks::{self, Check};
-use dat_abi_tests::table::Tables;
 use dat_abi_tests::{VERSIONS, cc};
 
 #[test]

@@ -14,7 +14,7 @@ use real::{ApiVersion, Close, Collective, ObjectKind};
 use super::attributes;
 use super::evd::EventDispatcher;
 use super::library::call;
-use super::object::{self, Left, Object};
+use super::object::{self, Handle as _, Left, Object};
 use crate::abi::*;
 use crate::version;
 

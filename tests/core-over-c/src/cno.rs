@@ -11,7 +11,7 @@ use real::error::Result;
 use super::adapter::Adapter;
 use super::evd::micros;
 use super::library::call;
-use super::object::handle;
+use super::object::{Handle as _, handle};
 use super::{EventDispatcher, InterfaceAdapter};
 use crate::abi::*;
 use crate::version;

@@ -7,6 +7,7 @@ use real::counters::CounterId;
 use real::error::Result;
 use real::{EpCounter, EvdCounter, IaCounter};
 
+use super::object::Handle as _;
 use super::{Endpoint, EventDispatcher, InterfaceAdapter};
 use crate::version;
 

@@ -9,7 +9,7 @@ use real::error::Result;
 
 use super::adapter::Adapter;
 use super::library::call;
-use super::object::handle;
+use super::object::{Handle as _, handle};
 use super::{Endpoint, address};
 use crate::abi::*;
 use crate::version;

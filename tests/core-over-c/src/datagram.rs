@@ -7,6 +7,7 @@ use real::error::Result;
 use real::{CompletionFlags, LmrTriplet};
 
 use super::Endpoint;
+use super::object::Handle as _;
 use super::post::segments;
 use crate::version;
 

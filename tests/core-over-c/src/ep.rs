@@ -12,7 +12,7 @@ use super::attributes::{self, EndpointAttributes, count, to_count};
 use super::cr::to_private_data;
 use super::evd::micros;
 use super::library::call;
-use super::object::handle;
+use super::object::{Handle as _, handle};
 use super::result::missing;
 use super::{EventDispatcher, InterfaceAdapter, ProtectionZone, SharedReceiveQueue};
 use crate::abi::*;

@@ -9,7 +9,7 @@ use real::{EvdFlags, Timeout, Waited};
 
 use super::attributes::{count, to_count};
 use super::library::call;
-use super::object::handle;
+use super::object::{Handle as _, handle};
 use super::result::missing;
 use super::{Cno, Event, InterfaceAdapter, event};
 use crate::abi::*;

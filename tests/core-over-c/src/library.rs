@@ -13,8 +13,6 @@ use crate::version;
 /// The calls of the library. The table has the type of a provider's table, which has a slot for
 /// nearly every call; here each slot holds the function that the library exports by that name.
 pub(crate) struct Library {
-    /// To look up further calls by name.
-    #[allow(dead_code, reason = "DAT 1.2 has no rare calls")]
     pub(crate) shared: Shared,
     pub(crate) table: DAT_PROVIDER,
     pub(crate) registry: RegistryCalls,

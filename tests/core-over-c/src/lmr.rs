@@ -11,7 +11,7 @@ use real::mem::Span;
 use real::{LmrTriplet, Memory, RmrTriplet};
 
 use super::library::call;
-use super::object::handle;
+use super::object::{Handle as _, handle};
 use super::{InterfaceAdapter, ProtectionZone};
 use crate::abi::*;
 use crate::version;

@@ -256,6 +256,33 @@ impl fmt::Debug for Object {
     }
 }
 
+/// A handle type of the API.
+pub(crate) trait Handle: Sized {
+    /// The kind of its objects.
+    const KIND: ObjectKind;
+
+    /// The handle of an object of that kind.
+    fn of(object: Arc<Object>) -> Self;
+
+    /// Its object.
+    fn object(&self) -> &Arc<Object>;
+
+    /// The handle of an object that a call just created.
+    fn made_of(handle: DAT_HANDLE, ia: &Arc<Adapter>) -> Self {
+        Self::of(Object::new(handle, Self::KIND, ia))
+    }
+
+    /// The handle of an object that the library names; `None` for NULL.
+    fn named(handle: DAT_HANDLE, ia: &Arc<Adapter>) -> Option<Self> {
+        Object::named(handle, Self::KIND, ia, true).map(Self::of)
+    }
+
+    /// The handle as C has it.
+    fn handle(&self) -> DAT_HANDLE {
+        self.object().handle()
+    }
+}
+
 /// Defines a handle type with the functions that all handle types have.
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident = $kind:ident) => {
@@ -265,32 +292,19 @@ macro_rules! handle {
             pub(crate) object: std::sync::Arc<$crate::api::object::Object>,
         }
 
+        impl $crate::api::object::Handle for $name {
+            const KIND: real::ObjectKind = real::ObjectKind::$kind;
+
+            fn of(object: std::sync::Arc<$crate::api::object::Object>) -> Self {
+                Self { object }
+            }
+
+            fn object(&self) -> &std::sync::Arc<$crate::api::object::Object> {
+                &self.object
+            }
+        }
+
         impl $name {
-            /// The handle of an object that a call just created.
-            #[allow(dead_code, reason = "not every kind is made by a call of each API")]
-            pub(crate) fn made_of(
-                handle: $crate::abi::DAT_HANDLE,
-                ia: &std::sync::Arc<$crate::api::adapter::Adapter>,
-            ) -> Self {
-                Self { object: $crate::api::object::Object::new(handle, real::ObjectKind::$kind, ia) }
-            }
-
-            /// The handle of an object that the library names.
-            #[allow(dead_code, reason = "not every kind is named by a call")]
-            pub(crate) fn named(
-                handle: $crate::abi::DAT_HANDLE,
-                ia: &std::sync::Arc<$crate::api::adapter::Adapter>,
-            ) -> Option<Self> {
-                let kind = real::ObjectKind::$kind;
-                let object = $crate::api::object::Object::named(handle, kind, ia, true)?;
-                Some(Self { object })
-            }
-
-            #[allow(dead_code, reason = "not every kind is an argument of a call")]
-            pub(crate) fn handle(&self) -> $crate::abi::DAT_HANDLE {
-                self.object.handle()
-            }
-
             /// The value of the handle.
             #[must_use]
             pub fn id(&self) -> u64 {

@@ -5,6 +5,7 @@ use real::{CompletionFlags, LmrTriplet, Operation, RmrTriplet};
 
 use super::Endpoint;
 use super::library::call;
+use super::object::Handle as _;
 use crate::abi::*;
 use crate::version;
 

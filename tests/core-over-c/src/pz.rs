@@ -6,7 +6,7 @@ use real::error::Result;
 
 use super::InterfaceAdapter;
 use super::library::call;
-use super::object::handle;
+use super::object::{Handle as _, handle};
 
 handle! {
     /// A protection zone (dat_pz_create(3DAT)).

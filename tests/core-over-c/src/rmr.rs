@@ -11,7 +11,7 @@ use real::flags::{CompletionFlags, Privileges};
 use real::{LmrTriplet, RmrScope};
 
 use super::library::call;
-use super::object::handle;
+use super::object::{Handle as _, handle};
 use super::{Endpoint, InterfaceAdapter, Lmr, ProtectionZone};
 use crate::abi::*;
 use crate::version;

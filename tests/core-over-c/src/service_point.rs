@@ -11,7 +11,7 @@ use real::error::Result;
 use real::{Comm, PspMaker, ServicePoint};
 
 use super::library::call;
-use super::object::{handle, number};
+use super::object::{Handle as _, handle, number};
 use super::{Endpoint, EventDispatcher, InterfaceAdapter};
 use crate::abi::*;
 use crate::version;

@@ -8,7 +8,7 @@ use real::{LmrTriplet, Operation, SrqAttributes};
 
 use super::attributes::{count, to_count};
 use super::library::call;
-use super::object::handle;
+use super::object::{Handle as _, handle};
 use super::post::segments;
 use super::{InterfaceAdapter, ProtectionZone};
 use crate::abi::*;

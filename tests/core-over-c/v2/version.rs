@@ -1,5 +1,6 @@
 //! What differs in DAT 2.0 from DAT 1.2, and the calls that only DAT 2.0 has.
 
+use crate::api::object::Handle as _;
 use std::mem;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;

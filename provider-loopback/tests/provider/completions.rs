@@ -1,11 +1,9 @@
 //! Completion queues: what is reported, and who is woken.
 
-mod common;
-
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use common::{Setup, Side, World, bounded};
+use crate::common::{Setup, Side, World, bounded};
 use dat_core::flags::CompletionFlags;
 use dat_core::provider::{
     Completion, CompletionSink, Epoch, Notify, QueuePair, ReceiveRequest, Work,

@@ -1,8 +1,6 @@
 //! The root of the provider: listing, opening, parameters, attributes.
 
-mod common;
-
-use common::{Setup, World, bounded, try_open};
+use crate::common::{Setup, World, bounded, try_open};
 use dat_core::flags::{CompletionFlags, MemoryTypes, Qos};
 use dat_core::provider::{CONTRACT_VERSION, Provider};
 use dat_core::{ReturnType, Subtype};

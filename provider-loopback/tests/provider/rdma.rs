@@ -1,8 +1,6 @@
 //! RDMA writes and reads, windows, and what the peer's memory is protected by.
 
-mod common;
-
-use common::{Buffer, Event, Setup, Side, World, bounded, fresh_address};
+use crate::common::{Buffer, Event, Setup, Side, World, bounded, fresh_address};
 use dat_core::flags::{CompletionFlags, Privileges};
 use dat_core::provider::{BindRequest, WindowScope};
 use dat_core::{DtoStatus, Operation, RmrTriplet};

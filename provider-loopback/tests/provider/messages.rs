@@ -1,8 +1,6 @@
 //! Sends and receives.
 
-mod common;
-
-use common::{Buffer, Event, Setup, World, bounded};
+use crate::common::{Buffer, Event, Setup, World, bounded};
 use dat_core::flags::{CompletionFlags, Privileges};
 use dat_core::provider::{QueuePairLimits, Work};
 use dat_core::{DtoStatus, Operation, ReturnType, Subtype};
@@ -154,7 +152,7 @@ fn a_message_longer_than_its_receive_breaks_the_connection() {
         let flushed = [(Receive, 1, LocalLength), (Receive, 2, Flushed)];
         assert_eq!(b.ended(), (flushed.to_vec(), Event::Broken));
         let mut log = a.log();
-        log.retain(|entry| matches!(entry, common::Entry::Completion(_)));
+        log.retain(|entry| matches!(entry, crate::common::Entry::Completion(_)));
         assert_eq!(log.len(), 3, "the failed send, the receive, the later send");
     });
 }

@@ -1,9 +1,6 @@
 //! One side of a connection, over the device that `DAT_TEST_RDMA` names by its address:
 //! `.ci/guest` has one.
 
-// Each test program uses some of it.
-#![allow(dead_code, reason = "a module of several programs")]
-
 use std::io::Write;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -17,12 +14,13 @@ use dat_core::{
 use provider_verbs::VerbsProvider;
 
 /// How long anything may take.
-pub(crate) const LIMIT: Duration = Duration::from_secs(20);
-pub(crate) const NONE: CompletionFlags = CompletionFlags::empty();
+pub const LIMIT: Duration = Duration::from_secs(20);
+/// No completion flags.
+pub const NONE: CompletionFlags = CompletionFlags::empty();
 
 /// The address of the device. Without one the test says on standard error that it did not run,
 /// whatever the test runner captures.
-pub(crate) fn device(test: &str) -> Option<IpAddr> {
+pub fn device(test: &str) -> Option<IpAddr> {
     let Ok(address) = std::env::var("DAT_TEST_RDMA") else {
         let text = "NOT RUN: no RDMA device is named by DAT_TEST_RDMA";
         let _ = writeln!(std::io::stderr(), "{text}: {test}");
@@ -32,7 +30,7 @@ pub(crate) fn device(test: &str) -> Option<IpAddr> {
 }
 
 /// An instance of the adapter of that address, named as a line of dat.conf names it.
-pub(crate) fn open(address: IpAddr) -> InterfaceAdapter {
+pub fn open(address: IpAddr) -> InterfaceAdapter {
     let name = VerbsProvider::NAME;
     let line = format!("here u2.0 threadsafe default {name} {name}.0.1 \"{address} 0\" \"\"");
     let registry = Registry::with_configuration(Configuration::from_text("dat.conf", &line));
@@ -40,17 +38,22 @@ pub(crate) fn open(address: IpAddr) -> InterfaceAdapter {
     registry.open("here").expect("the adapter of DAT_TEST_RDMA")
 }
 
-#[derive(Clone)]
-pub(crate) struct Side {
-    pub(crate) ia: InterfaceAdapter,
-    pub(crate) pz: ProtectionZone,
-    pub(crate) done: EventDispatcher,
-    pub(crate) connect: EventDispatcher,
+/// An open adapter with what endpoints need.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// The adapter.
+    pub ia: InterfaceAdapter,
+    /// The zone of its endpoints and memory.
+    pub pz: ProtectionZone,
+    /// The dispatcher of all completions.
+    pub done: EventDispatcher,
+    /// The dispatcher of connection events.
+    pub connect: EventDispatcher,
 }
 
 impl Side {
     /// On an instance of the adapter of that address.
-    pub(crate) fn open(address: IpAddr) -> Self {
+    pub fn open(address: IpAddr) -> Self {
         let ia = open(address);
         let evd = |flags| ia.evd_create(&EvdOptions::new(256, flags)).expect("a dispatcher");
         Self {
@@ -61,14 +64,16 @@ impl Side {
         }
     }
 
-    pub(crate) fn ep(&self) -> Endpoint {
+    /// An endpoint on the dispatchers of this side.
+    pub fn ep(&self) -> Endpoint {
         let spec = EpSpec::new(&self.pz).recv_evd(&self.done).request_evd(&self.done);
         self.ia.ep_create(&spec.connect_evd(&self.connect)).expect("an endpoint")
     }
 }
 
+/// Waits for the next event.
 #[track_caller]
-pub(crate) fn next(evd: &EventDispatcher) -> Event {
+pub fn next(evd: &EventDispatcher) -> Event {
     let mut event = Event::default();
     match evd.wait(LIMIT.into(), 1, &mut event) {
         Ok(Waited::Event { .. }) => event,
@@ -76,8 +81,9 @@ pub(crate) fn next(evd: &EventDispatcher) -> Event {
     }
 }
 
+/// Waits for the next event, which must be one of a connection.
 #[track_caller]
-pub(crate) fn connection(evd: &EventDispatcher) -> ConnectionEventKind {
+pub fn connection(evd: &EventDispatcher) -> ConnectionEventKind {
     match next(evd) {
         Event::Connection(event) => event.kind,
         other => panic!("no event of a connection: {other:?}"),
@@ -86,7 +92,7 @@ pub(crate) fn connection(evd: &EventDispatcher) -> ConnectionEventKind {
 
 impl Side {
     /// Connects two endpoints of this side.
-    pub(crate) fn link(&self, active: &Endpoint, passive: &Endpoint) {
+    pub fn link(&self, active: &Endpoint, passive: &Endpoint) {
         let requests = EvdOptions::new(16, EvdFlags::CONNECTION_REQUEST);
         let requests = self.ia.evd_create(&requests).expect("a dispatcher");
         let psp = self.ia.psp_create_any(&requests, PspMaker::Consumer).expect("a service point");
@@ -101,7 +107,7 @@ impl Side {
     }
 
     /// Memory with its registration, for everything.
-    pub(crate) fn memory(&self, length: usize) -> (Memory, Lmr) {
+    pub fn memory(&self, length: usize) -> (Memory, Lmr) {
         let memory = Memory::zeroed(length).expect("memory");
         let source = MemorySource::Memory(&memory);
         let lmr = self.ia.lmr_create(source, &self.pz, Privileges::ALL).expect("registered");

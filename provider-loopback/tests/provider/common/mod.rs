@@ -1,5 +1,4 @@
 //! What the tests share: sides that record what happens to them, in order.
-#![allow(dead_code, reason = "no test file uses all of it")]
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
@@ -122,10 +121,6 @@ pub(crate) struct Requests(Mutex<VecDeque<Box<dyn Incoming>>>);
 impl Requests {
     pub(crate) fn take(&self) -> Box<dyn Incoming> {
         self.0.lock().unwrap().pop_front().expect("a request for a connection")
-    }
-
-    pub(crate) fn try_take(&self) -> Option<Box<dyn Incoming>> {
-        self.0.lock().unwrap().pop_front()
     }
 }
 

@@ -1,6 +1,5 @@
 //! What the tests through the DAT API share: adapters with endpoints that have dispatchers of
 //! their own.
-#![allow(dead_code, reason = "no test file uses all of it")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +12,7 @@ use dat_core::{
     Operation, Privileges, ProtectionZone, Psp, PspMaker, Registry, Result, Timeout,
 };
 
-use super::common::fresh_address;
+use crate::common::fresh_address;
 
 /// Longer than anything takes, so that a hang becomes a failure.
 pub(crate) const LONG: Timeout = Timeout::After(Duration::from_secs(20));

@@ -1,14 +1,11 @@
 //! Tracing, and decorators over decorators.
 
-mod common;
-mod dat;
-
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
+use crate::common::bounded;
+use crate::dat::{End, LONG, Site, next, poll};
 use DtoStatus::Success;
-use common::bounded;
-use dat::{End, LONG, Site, next, poll};
 use dat_core::provider::decorate::faults::{FaultPlan, FaultyProvider};
 use dat_core::provider::decorate::trace::{TraceRing, TraceSink, TraceWriter, TracingProvider};
 use dat_core::provider::decorate::{Kind, trace::Record};

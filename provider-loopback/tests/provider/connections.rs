@@ -1,10 +1,10 @@
 //! Connections: how they begin, fail and end.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{Entry, Event, Refuse, Setup, World, bounded, fresh_address, try_open};
+use crate::common::{
+    Buffer, Entry, Event, Refuse, Setup, Side, World, bounded, fresh_address, try_open,
+};
 use dat_core::flags::{Close, CompletionFlags, Privileges, Qos};
 use dat_core::provider::{ConnectRequest, Outstanding, Peer, Work};
 use dat_core::{DtoStatus, Operation, ReturnType};
@@ -44,7 +44,7 @@ fn both_sides_learn_who_the_other_is_and_what_it_said() {
 }
 
 /// A side with receives posted that has tried in vain.
-fn failed(world: &World, attempt: impl FnOnce(&common::Side) -> u64) -> Event {
+fn failed(world: &World, attempt: impl FnOnce(&Side) -> u64) -> Event {
     let side = world.side();
     side.receive(1, &[]);
     side.receive(2, &[]);
@@ -73,7 +73,7 @@ fn an_attempt_fails_with_its_reason_after_the_flush() {
         let world = World::new();
         let nobody = fresh_address();
         assert_eq!(failed(&world, |side| side.connect(nobody, 1, &[])), Event::Unreachable);
-        let silent = |side: &common::Side| side.connect(world.address, 99, &[]);
+        let silent = |side: &Side| side.connect(world.address, 99, &[]);
         assert_eq!(failed(&world, silent), Event::NonPeerRejected);
         let _listener = world.adapter.listen(Some(99), Arc::new(Refuse)).unwrap();
         assert_eq!(failed(&world, silent), Event::NonPeerRejected);
@@ -98,7 +98,7 @@ fn an_attempt_fails_with_its_reason_after_the_flush() {
 fn accepting_an_attempt_that_was_given_up_fails() {
     bounded(|| {
         let world = World::new();
-        let give_up: [fn(&common::Side); 3] = [
+        let give_up: [fn(&Side); 3] = [
             |side| side.qp.disconnect(Close::Abrupt),
             |side| side.qp.disconnect(Close::Graceful),
             |side| side.qp.retire(),
@@ -294,7 +294,7 @@ fn modify_keeps_receives_and_changes_the_rest() {
         let world = World::new();
         let other = world.adapter.create_domain().unwrap();
         let (a, b) = (world.side(), world.side());
-        let buffer = common::Buffer::new(&*other, 100, Privileges::ALL);
+        let buffer = Buffer::new(&*other, 100, Privileges::ALL);
         b.receive(1, &[buffer.segment(0, 2), buffer.segment(2, 2), buffer.segment(4, 2)]);
         b.receive(2, &[buffer.segment(10, 5)]);
         let mut spec = b.spec.clone();

@@ -1,14 +1,12 @@
 //! Many threads at once: nothing is lost, told twice, touched late, or stuck.
 
-mod common;
-
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Buffer, Entry, Event, Setup, Side, World, bounded, eventually};
+use crate::common::{Buffer, Entry, Event, Setup, Side, World, bounded, eventually};
 use dat_core::flags::{Close, CompletionFlags, Privileges};
 use dat_core::provider::{
     Completion, Epoch, ReceiveRequest, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,

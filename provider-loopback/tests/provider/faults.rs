@@ -1,13 +1,10 @@
 //! Planned faults, as a consumer of the DAT API meets them.
 
-mod common;
-mod dat;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::bounded;
-use dat::{End, LONG, Site, next, open, poll};
+use crate::common::bounded;
+use crate::dat::{End, LONG, Site, next, open, poll};
 use dat_core::provider::AsyncUpcall;
 use dat_core::provider::decorate::faults::{AsyncFault, ConnectFault, FaultPlan, FaultyProvider};
 use dat_core::{
@@ -482,7 +479,7 @@ fn arrivals(plan: FaultPlan) -> Vec<(u64, u64)> {
     }
     let number = |ep| pairs.iter().position(|pair| pair.1.ep.id() == ep).unwrap() as u64;
     let found: Vec<_> =
-        dat::drain(&dto).into_iter().map(|one| (number(one.ep), one.cookie)).collect();
+        crate::dat::drain(&dto).into_iter().map(|one| (number(one.ep), one.cookie)).collect();
     for pair in 0..4 {
         let own: Vec<_> = found.iter().filter(|one| one.0 == pair).map(|one| one.1).collect();
         assert_eq!(own, (0..10).collect::<Vec<_>>(), "the order of a stream");

@@ -1,11 +1,9 @@
 //! Shared receive queues.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use common::{Buffer, Event, Setup, Side, World, bounded};
+use crate::common::{Buffer, Event, Setup, Side, World, bounded};
 use dat_core::flags::{CompletionFlags, Privileges};
 use dat_core::provider::{
     Epoch, ReceiveRequest, Segment, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
