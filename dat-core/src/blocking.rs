@@ -1,9 +1,9 @@
-//! Waits in steps, for a caller that has to sleep in a frame of its own.
+//! Waits in steps, for a caller that has to sleep in its own stack frame.
 //!
-//! The C libraries are such a caller: a thread of C may be cancelled while it sleeps, and its stack
-//! is then unwound, which no frame of Rust that has something to drop may meet. So the wait hands
-//! back what the thread has to sleep on, and nothing of it is left on the stack but the blocked
-//! wait. To give up the wait, drop that.
+//! The C libraries are such callers: a C thread may be cancelled while it sleeps. Its stack is then
+//! unwound, and no Rust frame with a destructor may be in the way. So the wait returns what the
+//! thread has to sleep on, and keeps nothing on the stack except the blocked wait. Dropping that
+//! gives the wait up.
 
 use std::cell::OnceCell;
 use std::os::fd::BorrowedFd;
@@ -13,7 +13,8 @@ pub use crate::cno::BlockedCnoWait;
 pub use crate::evd::BlockedEvdWait;
 use crate::timeout::Timeout;
 
-/// A time-out, and when it began to count: a wait that ends soon needs no look at the clock.
+/// A time-out and its starting time, which is set late: a wait that ends soon never reads the
+/// clock.
 #[derive(Debug)]
 pub struct WaitClock {
     timeout: Timeout,
@@ -21,7 +22,7 @@ pub struct WaitClock {
 }
 
 impl WaitClock {
-    /// One that has not begun to count.
+    /// A time-out that has not started.
     #[must_use]
     pub const fn new(timeout: Timeout) -> Self {
         Self { timeout, deadline: OnceCell::new() }
@@ -31,18 +32,18 @@ impl WaitClock {
         self.timeout
     }
 
-    /// Begins to count.
+    /// Starts the time-out, unless it has started.
     pub(crate) fn start(&self) {
         let _ = self.deadline();
     }
 
-    /// When the time-out is over; never if there is none.
+    /// When the time-out expires; `None` if it never does.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         *self.deadline.get_or_init(|| self.timeout.deadline())
     }
 }
 
-/// How far a wait has come.
+/// The progress of a wait.
 #[derive(Debug)]
 pub enum WaitStep<T, B> {
     /// It has ended, with this result.
@@ -54,15 +55,15 @@ pub enum WaitStep<T, B> {
 /// What a blocked thread sleeps on.
 #[derive(Debug)]
 pub enum SleepOn<'a> {
-    /// A word, with futex(2), private to the process: while it has the value `seen`.
+    /// A word, with futex(2) and private to the process, while its value is `seen`.
     #[cfg(not(all(test, loom)))]
     Word {
         /// The word.
         word: &'a std::sync::atomic::AtomicU32,
-        /// What the waiter saw in it.
+        /// The value that the waiter read from it.
         seen: u32,
     },
-    /// Two descriptors, with poll(2): until one of them is readable. The second is that of a
+    /// Two descriptors, with poll(2), until one of them is readable. The second belongs to a
     /// device.
     Descriptors([BorrowedFd<'a>; 2]),
 }
@@ -70,15 +71,15 @@ pub enum SleepOn<'a> {
 /// How a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitOutcome {
-    /// Something may have happened. To say so in vain is harmless.
+    /// Something may have happened. A spurious wake-up is harmless.
     Woken,
     /// The deadline passed.
     TimedOut,
-    /// The second descriptor will never be readable, or it can't be polled.
+    /// The second descriptor will never be readable, or cannot be polled.
     Unavailable,
 }
 
-/// The time that is left until a deadline; none for a deadline that never comes.
+/// The time left until a deadline; `None` if there is no deadline.
 pub(crate) fn time_left(deadline: Option<Instant>) -> Option<Duration> {
     deadline.map(|at| at.saturating_duration_since(Instant::now()))
 }

@@ -1,4 +1,4 @@
-//! Consumer notification objects: one place to wait for many event dispatchers.
+//! Consumer notification objects: one object on which to wait for many event dispatchers.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Weak};
@@ -20,16 +20,16 @@ use crate::wakeup::Wakeup;
 const WAIT: &str = "dat_cno_wait";
 
 /// A consumer notification object (dat_cno_create(3DAT)): the event dispatchers attached to it
-/// trigger it when events arrive that no waiter of their own takes.
+/// trigger it when an event arrives and no thread waits on the dispatcher.
 #[derive(Clone)]
 pub struct Cno {
     inner: Arc<CnoInner>,
 }
 
-/// Called at each trigger, in the thread that brought the event (`DAT_OS_WAIT_PROXY_AGENT`), at the
-/// end of the control call that did, if there was one. It gets the dispatcher that triggered, or
-/// none when the notification object ends or the last of its dispatchers was freed. It must not
-/// block: other events may wait for its return.
+/// Called at each trigger, in the thread that delivered the event (`DAT_OS_WAIT_PROXY_AGENT`); if
+/// that thread is in a control call, at the end of that call. The argument is the dispatcher that
+/// triggered, or `None` when the notification object ends or the last of its dispatchers was freed.
+/// The agent must not block, because other events may wait for its return.
 pub type ProxyAgent = Arc<dyn Fn(Option<EventDispatcher>) + Send + Sync>;
 
 pub(crate) struct CnoInner {
@@ -37,17 +37,18 @@ pub(crate) struct CnoInner {
     state: Mutex<State>,
     /// What waiters sleep on.
     wake: WakeWord,
-    /// For the descriptor alone: rung while a trigger waits to be taken.
+    /// Used only for the descriptor: signalled while a trigger waits to be taken.
     wakeup: Wakeup,
 }
 
 #[derive(Default)]
 struct State {
-    /// The dispatcher that triggered last and was not reported yet.
+    /// The dispatcher that triggered last and has not been reported.
     hint: Option<Weak<EvdInner>>,
     triggered: bool,
     waiters: u32,
-    /// How many times the last of its dispatchers was freed: each ends the waits before it.
+    /// How many times the last attached dispatcher was freed. Each time ends the waits begun
+    /// before.
     deserted: u64,
     dead: bool,
     agent: Option<ProxyAgent>,
@@ -56,7 +57,7 @@ struct State {
 object_handle!(Cno, CnoInner);
 
 impl InterfaceAdapter {
-    /// Makes a notification object (dat_cno_create(3DAT)).
+    /// Creates a notification object (dat_cno_create(3DAT)).
     ///
     /// # Errors
     /// `DAT_INVALID_HANDLE` when the adapter was closed.
@@ -72,8 +73,8 @@ impl InterfaceAdapter {
 }
 
 impl InterfaceAdapter {
-    /// Makes a notification object whose descriptor exists from the start
-    /// (dat_cno_fd_create of DAT 2.0): see [`Cno::fd`].
+    /// Creates a notification object with its descriptor (dat_cno_fd_create of DAT 2.0): see
+    /// [`Cno::fd`].
     ///
     /// # Errors
     /// As [`cno_create`](Self::cno_create); `DAT_INSUFFICIENT_RESOURCES` when the process has no
@@ -95,9 +96,9 @@ impl Cno {
         Self { inner: Arc::clone(inner) }
     }
 
-    /// Waits for a trigger (dat_cno_wait(3DAT)). Returns the dispatcher that triggered, as a
-    /// hint: every dispatcher attached is to be looked at. `None` when the adapter was closed,
-    /// the dispatcher was freed, or all that were attached were.
+    /// Waits for a trigger (dat_cno_wait(3DAT)). Returns the dispatcher that triggered as a hint:
+    /// the caller should check every attached dispatcher. `None` if the adapter was closed, the
+    /// dispatcher was freed, or all attached dispatchers were.
     ///
     /// # Errors
     /// `DAT_QUEUE_EMPTY` when the time-out passed without a trigger; `DAT_INVALID_HANDLE` when
@@ -115,7 +116,7 @@ impl Cno {
         }
     }
 
-    /// As [`wait`](Self::wait), but hands back the sleep, for a caller that sleeps by itself.
+    /// As [`wait`](Self::wait), but returns the blocked wait to a caller that sleeps by itself.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
@@ -143,17 +144,17 @@ impl Cno {
         }))
     }
 
-    /// Takes a trigger that came, without waiting: which dispatcher it was, as
-    /// [`wait`](Self::wait) (dat_cno_trigger of DAT 2.0). The descriptor is then readable no
-    /// more until the next one.
+    /// Takes a pending trigger without waiting, and returns its dispatcher as [`wait`](Self::wait)
+    /// does (dat_cno_trigger of DAT 2.0). The descriptor is then not readable until the next
+    /// trigger.
     ///
     /// # Errors
-    /// `DAT_QUEUE_EMPTY` when none came; `DAT_INVALID_HANDLE` when the object was freed.
+    /// `DAT_QUEUE_EMPTY` if there is none; `DAT_INVALID_HANDLE` when the object was freed.
     pub fn trigger(&self) -> Result<Option<EventDispatcher>> {
         self.wait(Timeout::ZERO).map_err(|error| error.during("dat_cno_trigger"))
     }
 
-    /// Gives the object another proxy agent, or none (dat_cno_modify_agent(3DAT)).
+    /// Replaces the proxy agent, or removes it (dat_cno_modify_agent(3DAT)).
     ///
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.
@@ -198,7 +199,7 @@ impl Cno {
         self.inner.base.retire(FREE, Subtype::InvalidStateCnoInUse)?;
         state.dead = true;
         state.agent = None;
-        // An event loop that sleeps on the descriptor has to hear of it.
+        // Wake an event loop that sleeps on the descriptor.
         self.inner.wakeup.signal();
         drop(state);
         self.inner.base.leave();
@@ -207,7 +208,7 @@ impl Cno {
 }
 
 impl CnoInner {
-    /// Takes the trigger that came, if one did: the dispatcher, unless it was freed since.
+    /// Takes the pending trigger, if any: its dispatcher, or `None` inside if that was freed since.
     fn take_trigger(&self, state: &mut State) -> Option<Option<EventDispatcher>> {
         if !std::mem::take(&mut state.triggered) {
             return None;
@@ -220,7 +221,7 @@ impl CnoInner {
         Some(hint.map(|evd| EventDispatcher::from_inner(&evd)))
     }
 
-    /// An event arrived at a dispatcher that nobody waits on.
+    /// An event arrived at a dispatcher without a waiter.
     pub(crate) fn trigger(&self, evd: &Weak<EvdInner>) {
         let agent = {
             let mut state = self.state.lock();
@@ -243,8 +244,8 @@ impl CnoInner {
         }
     }
 
-    /// A dispatcher that referred to it was freed. With the last one all waits end, and the
-    /// proxy agent is told (dat_cno_wait(3DAT)).
+    /// A dispatcher that referred to it was freed. If it was the last one, all waits end and the
+    /// proxy agent is called (dat_cno_wait(3DAT)).
     pub(crate) fn dispatcher_freed(&self) {
         if self.base.lifecycle.uses() > 0 || !self.base.lifecycle.is_live() {
             return;
@@ -280,20 +281,20 @@ impl Object for CnoInner {
     }
 }
 
-/// A wait whose thread has to sleep; see [`blocking`](crate::blocking). Dropped, it gives the wait
-/// up, and no trigger is lost.
+/// A wait whose thread has to sleep; see [`blocking`](crate::blocking). Dropping it gives the wait
+/// up without losing a trigger.
 #[derive(Debug)]
 pub struct BlockedCnoWait {
     cno: Cno,
-    /// What was counted when the wait began.
+    /// The value of `deserted` when the wait began.
     deserted: u64,
-    /// The count of the word to sleep on, when there was nothing to take.
+    /// The value of the wake word when there was nothing to take.
     seen: u32,
     deadline: Option<Instant>,
 }
 
 impl BlockedCnoWait {
-    /// How long to sleep at the most; without end if there is none.
+    /// Maximum time to sleep; `None` means without limit.
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
         time_left(self.deadline)
@@ -311,8 +312,7 @@ impl BlockedCnoWait {
         if in_time { WaitOutcome::Woken } else { WaitOutcome::TimedOut }
     }
 
-    /// Goes on after a sleep: takes the trigger, or says how the wait ended, or has to sleep
-    /// again.
+    /// Continues after a sleep: takes the trigger, reports how the wait ended, or blocks again.
     ///
     /// # Errors
     /// As [`Cno::wait`].
@@ -343,7 +343,7 @@ impl Drop for BlockedCnoWait {
         let inner = &self.cno.inner;
         let mut state = inner.state.lock();
         state.waiters -= 1;
-        // A wake-up is for one waiter: another one takes the trigger that this one leaves.
+        // A wake-up wakes one waiter. If this one leaves the trigger, another one must take it.
         let pass_on = state.triggered && state.waiters > 0;
         drop(state);
         if pass_on {
@@ -357,8 +357,8 @@ fn no_trigger() -> Error {
 }
 
 impl AsFd for Cno {
-    /// As [`Cno::fd`]; when the process has no descriptor left, one that is always readable:
-    /// its user polls and loses nothing.
+    /// As [`Cno::fd`]; if the process has no descriptor left, one that is always readable: its user
+    /// then polls and loses nothing.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.inner.wakeup.fd_or_always_ready()
     }

@@ -1,9 +1,9 @@
-//! The collective operations of the InfiniBand extension, which nothing here offers.
+//! The collective operations of the InfiniBand extension, which no provider here offers.
 
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::ia::InterfaceAdapter;
 
-/// Makes the enum from a table of `Variant = number, "C name", "what it does";`.
+/// Defines the enum from a table of `Variant = number, "C name", "what it does";`.
 macro_rules! collectives {
     ($($variant:ident = $number:literal, $c_name:literal, $meaning:literal;)+) => {
         /// A collective operation of the InfiniBand extension (`DAT_IB_COLLECTIVE_..._OP`).
@@ -14,7 +14,7 @@ macro_rules! collectives {
         }
 
         impl Collective {
-            /// All of them, by number.
+            /// All operations, in the order of their numbers.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The call's name in C.
@@ -61,7 +61,7 @@ impl Collective {
         self as u32
     }
 
-    /// The operation of a number in the C API.
+    /// The operation with that number in the C API.
     #[must_use]
     pub fn from_number(number: u32) -> Option<Self> {
         Self::ALL.iter().copied().find(|operation| operation.number() == number)
@@ -69,10 +69,10 @@ impl Collective {
 }
 
 impl InterfaceAdapter {
-    /// Asks for a collective operation: the door for those calls of the extension header.
+    /// Requests a collective operation: the entry point for those calls of the extension header.
     ///
     /// # Errors
-    /// `DAT_MODEL_NOT_SUPPORTED`, always: they were made for an offload engine that no provider
+    /// `DAT_MODEL_NOT_SUPPORTED`, always: the operations are for an offload engine that no provider
     /// here drives; `DAT_INVALID_HANDLE` when the adapter was closed.
     pub fn collective(&self, operation: Collective) -> Result<()> {
         let call = operation.name();

@@ -1,40 +1,40 @@
-//! What an adapter tolerates beyond the manual pages, for programs that can't be changed.
+//! What an adapter tolerates beyond the manual pages, for programs that cannot be changed.
 //!
-//! This module alone decides which rules a mode relaxes; docs/moving.md lists them. No mode relaxes
-//! a rule that keeps memory safe: handles, bounds, zones and privileges are checked in all of them.
+//! Only this module decides which rules a mode relaxes; docs/moving.md lists them. No mode relaxes
+//! a rule that keeps memory safe: handles, bounds, zones and privileges are checked in all modes.
 
 use crate::error::{Error, Result, ReturnType, Subtype};
 
-/// How strictly the rules of the manual pages are held.
+/// How strictly the rules of the manual pages are enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Compat {
-    /// As the manual pages have them. The word is `strict`.
+    /// As the manual pages state them. Written `strict`.
     #[default]
     Strict,
-    /// As leniently as the libraries of OpenFabrics. The word is `ofa`.
+    /// As leniently as the OpenFabrics libraries. Written `ofa`.
     Ofa,
 }
 
 impl Compat {
-    /// The environment variable that gives the C libraries the mode of a process.
+    /// The environment variable that sets the mode of a process for the C libraries.
     pub const VARIABLE: &'static str = "DAT_COMPAT";
 
-    /// The IA parameter that gives the mode of one adapter: in a line of dat.conf, or after the
-    /// `?` of a name.
+    /// The IA parameter that sets the mode of one adapter: in a line of dat.conf, or after the `?`
+    /// of a name.
     pub const PARAMETER: &'static str = "compat";
 
-    /// The words of the modes.
+    /// How the modes are written.
     pub const WORDS: [(&'static str, Self); 2] = [("strict", Self::Strict), ("ofa", Self::Ofa)];
 
-    /// The mode of a word.
+    /// The mode that is written so.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         Self::WORDS.into_iter().find(|(known, _)| *known == word).map(|(_, mode)| mode)
     }
 
-    /// Whether streams of different completion flags may share a dispatcher, which
-    /// dat_ep_create(3DAT) and dat_ep_create_with_srq(3DAT) rule out. Every completion of such a
-    /// dispatcher then counts for its waiter, as by default.
+    /// Whether streams with different completion flags may share a dispatcher, which
+    /// dat_ep_create(3DAT) and dat_ep_create_with_srq(3DAT) forbid. Every completion of such a
+    /// dispatcher then counts towards the threshold of its waiter, as by default.
     pub(crate) const fn mixes_completion_flags(self) -> bool {
         matches!(self, Self::Ofa)
     }
@@ -45,21 +45,21 @@ impl Compat {
         matches!(self, Self::Ofa)
     }
 
-    /// Whether a post, bind or datagram ignores completion flags that it cannot have: flags that are
-    /// not defined, `SOLICITED_WAIT` on reads and receives, `UNSIGNALLED` where the endpoint was
-    /// made without it.
+    /// Whether a post, bind or datagram ignores completion flags that it cannot have: undefined
+    /// flags, `SOLICITED_WAIT` on reads and receives, and `UNSIGNALLED` if the endpoint was created
+    /// without it.
     pub(crate) const fn ignores_excess_flags(self) -> bool {
         matches!(self, Self::Ofa)
     }
 
-    /// Whether RDMA writes and reads ignore the length of a remote buffer that is 0 or does not go
-    /// with the local segments, and transfer as many bytes as those have. The bounds of the remote
-    /// region still apply.
+    /// Whether RDMA writes and reads ignore the length of the remote buffer if it is 0 or does not fit
+    /// the local segments, and transfer the length of the local segments instead. The bounds of the
+    /// remote region still apply.
     pub(crate) const fn ignores_remote_length(self) -> bool {
         matches!(self, Self::Ofa)
     }
 
-    /// The advice for an error of a rule that a mode relaxes, after what to do about the program.
+    /// Appends to the advice of an error that a mode would avoid how to choose that mode.
     pub(crate) fn or_relax(advice: &str) -> String {
         format!(
             "{advice}; for a program that can't be changed, {}=ofa or ?{}=ofa behind the name \
@@ -70,7 +70,7 @@ impl Compat {
     }
 }
 
-/// A word for a mode, and where it was given.
+/// A mode as it was written, and where.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CompatWord {
     word: Option<String>,
@@ -78,12 +78,13 @@ pub(crate) struct CompatWord {
 }
 
 impl CompatWord {
-    /// The word of the environment variable; an empty one is none.
+    /// The value of the environment variable; an empty value counts as absent.
     pub(crate) fn of_variable(word: String) -> Self {
         Self { word: Some(word).filter(|word| !word.is_empty()), of_variable: true }
     }
 
-    /// Takes the word out of IA parameters: the provider gets the others. The last one rules.
+    /// Extracts the mode from IA parameters; the rest goes to the provider. The last occurrence
+    /// wins.
     pub(crate) fn split(parameters: &str) -> (Option<Self>, String) {
         let is_separator = |c: char| c == ',' || c.is_ascii_whitespace();
         let of = |token: &str| {
@@ -99,10 +100,10 @@ impl CompatWord {
         (Some(Self { word: Some(word), of_variable: false }), kept)
     }
 
-    /// The mode; strict without a word.
+    /// The mode; strict if none was given.
     ///
     /// # Errors
-    /// `DAT_INVALID_PARAMETER` for a word of no mode.
+    /// `DAT_INVALID_PARAMETER` if no mode is written so.
     pub(crate) fn mode(&self) -> Result<Compat> {
         let Some(word) = &self.word else { return Ok(Compat::default()) };
         Compat::from_word(word).ok_or_else(|| {

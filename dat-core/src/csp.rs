@@ -1,4 +1,4 @@
-//! Common service points: where requests arrive for an address and port, as sockets have them.
+//! Common service points: they listen on an address and port, as sockets do.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(crate) struct CspInner {
 
 object_handle!(Csp, CspInner);
 
-/// A kind of communication, in the numbers of socket(2) (`DAT_COMM`).
+/// A socket type, in the numbers of socket(2) (`DAT_COMM`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Comm {
     /// The address family.
@@ -40,14 +40,14 @@ pub struct Comm {
 }
 
 impl Comm {
-    /// A reliable connection between addresses of IPv4.
+    /// A reliable connection over IPv4.
     pub const INET: Self = Self { domain: 2, kind: 1, protocol: 0 };
-    /// A reliable connection between addresses of IPv6.
+    /// A reliable connection over IPv6.
     pub const INET6: Self = Self { domain: 10, kind: 1, protocol: 0 };
     const STREAM: i32 = 1;
     const TCP: i32 = 6;
 
-    /// The kind of communication for an address.
+    /// The kind of communication that fits an address.
     #[must_use]
     pub const fn for_address(address: IpAddr) -> Self {
         match address {
@@ -63,14 +63,14 @@ impl Comm {
     }
 }
 
-/// What a common service point is (`DAT_CSP_PARAM`).
+/// The parameters of a common service point (`DAT_CSP_PARAM`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CspParam {
     /// The kind of communication.
     pub comm: Comm,
     /// The address and port that it listens on.
     pub address: SocketAddr,
-    /// Where requests arrive.
+    /// The dispatcher that receives its requests.
     pub evd: EventDispatcher,
 }
 
@@ -80,10 +80,10 @@ impl InterfaceAdapter {
     /// Listens on an address of the adapter and a port (dat_csp_create of DAT 2.0).
     ///
     /// # Errors
-    /// `DAT_COMM_NOT_SUPPORTED` for anything but reliable connections between addresses of IP;
-    /// `DAT_INVALID_ADDRESS` for an address that is not the adapter's; `DAT_PORT_IN_USE` when
-    /// something listens there; `DAT_INVALID_HANDLE` for a dispatcher that was freed, is of
-    /// another adapter, or not made for connection requests.
+    /// `DAT_COMM_NOT_SUPPORTED` for anything but reliable connections over IP;
+    /// `DAT_INVALID_ADDRESS` for an address that does not belong to the adapter; `DAT_PORT_IN_USE`
+    /// if the port has a listener already; `DAT_INVALID_HANDLE` for a dispatcher that was freed,
+    /// belongs to another adapter, or was not created for connection requests.
     pub fn csp_create(
         &self,
         comm: Comm,
@@ -129,7 +129,7 @@ impl InterfaceAdapter {
 }
 
 impl Csp {
-    /// What the service point is (dat_csp_query of DAT 2.0).
+    /// The parameters of the service point (dat_csp_query of DAT 2.0).
     ///
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.
@@ -141,7 +141,7 @@ impl Csp {
         })
     }
 
-    /// Stops to listen (dat_csp_free of DAT 2.0). Requests that arrived before stay valid.
+    /// Stops listening (dat_csp_free of DAT 2.0). Requests that arrived before stay valid.
     ///
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed before.

@@ -15,19 +15,19 @@ use parking_lot::{Mutex, MutexGuard};
 #[derive(Debug)]
 pub(crate) struct UpcallFreeMutex<T>(Mutex<T>);
 
-/// Has the mutex. Agents that waited for the end of it are called after the mutex is free.
+/// The guard of the mutex. Deferred upcalls are made after it has released the mutex.
 pub(crate) struct UpcallFreeGuard<'a, T> {
     guard: MutexGuard<'a, T>,
     _inside: Inside,
 }
 
-/// Counts a lock of this thread.
+/// Counts one lock that this thread holds.
 struct Inside;
 
-/// Agents are being called in this thread: what they bring about waits for its turn.
+/// Upcalls are being made in this thread; those that they cause are queued behind them.
 struct Calling;
 
-/// An upcall, with what it is called with.
+/// An upcall with its arguments.
 type Call = Box<dyn FnOnce()>;
 
 thread_local! {
@@ -79,24 +79,25 @@ impl Drop for Inside {
     }
 }
 
-/// Makes an upcall now, or when this thread has left its locks and the upcalls before it returned.
+/// Makes an upcall now, or after this thread has released its locks and the earlier upcalls have
+/// returned.
 pub(crate) fn run_or_defer(upcall: impl FnOnce() + 'static) {
     let mut call: Option<Call> = Some(Box::new(upcall));
     let _ = WAITING.try_with(|waiting| waiting.borrow_mut().extend(call.take()));
     match call {
         None => run_deferred(),
-        // A thread that is at its very end keeps nothing any more.
+        // A thread that is terminating has no thread-local queue any more.
         Some(call) => call(),
     }
 }
 
-/// Makes the calls that wait, one after the other, if nothing is in the way.
+/// Makes the queued upcalls one after the other, unless the thread holds a lock or already does so.
 fn run_deferred() {
     if LOCKS.get() > 0 || CALLING.get() {
         return;
     }
     let _calling = Calling::begin();
-    // At the very end of a thread nobody waits any more.
+    // A thread that is terminating has no queued upcalls.
     while let Ok(Some(call)) = WAITING.try_with(|waiting| waiting.borrow_mut().pop_front()) {
         call();
     }

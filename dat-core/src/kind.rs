@@ -1,4 +1,4 @@
-//! The kinds of objects, and how each is named.
+//! The kinds of objects and their names.
 
 use std::fmt;
 
@@ -50,7 +50,7 @@ impl ObjectKind {
         Self::Csp,
     ];
 
-    /// The abbreviation that the documents use.
+    /// The abbreviation that the manual pages use.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -75,7 +75,8 @@ impl ObjectKind {
         match self {
             Self::Cr => Subtype::InvalidHandleCr,
             Self::Ep => Subtype::InvalidHandleEp,
-            // The call that took the dispatcher names its part; alone it is this one.
+            // The call knows for what it uses the dispatcher; without that knowledge it is this
+            // one.
             Self::Evd => Subtype::InvalidHandleEvdRequest,
             Self::Ia => Subtype::InvalidHandleIa,
             Self::Lmr => Subtype::InvalidHandleLmr,

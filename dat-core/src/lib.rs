@@ -1,11 +1,11 @@
 //! The Direct Access Transport (DAT) objects as a safe, typed Rust API.
 //!
-//! A [`Registry`] opens an [`InterfaceAdapter`] by name; the adapter makes every other object.
-//! Handles are cheap clones that keep their parents alive; `free` ends an object at once and
-//! says when it can't be, dropping the last handle ends it quietly. Every object is `Send` and
-//! `Sync`.
+//! A [`Registry`] opens an [`InterfaceAdapter`] by name; the adapter creates every other object.
+//! Handles are cheap clones that keep their parents alive. `free` ends an object at once and
+//! returns an error if that is impossible; dropping the last handle ends it silently. Every object
+//! is `Send` and `Sync`.
 //!
-//! | object | made by | manual page |
+//! object | created by | manual page |
 //! | --- | --- | --- |
 //! | [`InterfaceAdapter`] | [`Registry::open`] | dat_ia_open |
 //! | [`ProtectionZone`] | [`InterfaceAdapter::pz_create`] | dat_pz_create |
@@ -20,12 +20,12 @@
 //! | [`ConnectionRequest`] | a request that arrives | dat_cr_query |
 //! | [`SharedReceiveQueue`] | [`InterfaceAdapter::srq_create`] | dat_srq_create |
 //!
-//! The semantics are those of the 3DAT manual pages, which each call names. A writer of a
-//! provider starts at [`provider`].
+//! The semantics are those of the 3DAT manual pages; the documentation of each call names its page.
+//! Authors of providers should start at [`provider`].
 //!
 //! One feature, which is off by default: `tokio` adds `EventStream`, the events of a dispatcher for
-//! the tasks of a tokio runtime. Other event loops take the descriptor of a dispatcher as it is:
-//! see [`EventDispatcher::arm`].
+//! tasks of a tokio runtime. Other event loops can use the descriptor of a dispatcher directly: see
+//! [`EventDispatcher::arm`].
 
 #![deny(unsafe_code)]
 

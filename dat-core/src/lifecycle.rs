@@ -1,9 +1,9 @@
-//! The life of an object: live, in use by others, freed.
+//! The life cycle of an object: live, in use by other objects, freed.
 //!
-//! Every object has a [`Base`]: its number, its adapter and its [`Lifecycle`], one atomic word
-//! that counts the live objects that use it and says whether it was freed. An object that uses
-//! another keeps a [`Hold`] on it, which keeps it alive and in use. So "freed while in use"
-//! can't happen, and no lock is needed to say so.
+//! Every object has a [`Base`]: its id, its adapter and its [`Lifecycle`], one atomic word that
+//! counts the live objects that use it and records whether it was freed. An object that uses
+//! another keeps a [`Hold`] on it, which keeps it alive and in use. So an object in use cannot be
+//! freed, and no lock is needed to ensure this.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use crate::kind::ObjectKind;
 
 const FREED: u32 = 1 << 31;
 
-/// Live, with a number of uses, or freed.
+/// The number of uses of a live object, or the mark of a freed one.
 #[derive(Debug, Default)]
 pub(crate) struct Lifecycle {
     word: AtomicU32,
 }
 
-/// What came of an attempt to free.
+/// The outcome of an attempt to free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Retirement {
     Done,
@@ -35,12 +35,12 @@ impl Lifecycle {
         self.word.load(Ordering::Acquire) & FREED == 0
     }
 
-    /// How many users there are.
+    /// The number of uses.
     pub(crate) fn uses(&self) -> u32 {
         self.word.load(Ordering::Acquire) & !FREED
     }
 
-    /// Counts another user, unless the object was freed.
+    /// Adds a use, unless the object was freed.
     fn begin_use(&self) -> bool {
         self.word
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| {
@@ -62,14 +62,14 @@ impl Lifecycle {
         }
     }
 
-    /// Frees the object whoever uses it, for the abrupt close of its adapter; whether this
-    /// call did it.
+    /// Frees the object even while it is in use, for the abrupt close of its adapter; returns
+    /// whether this call freed it.
     pub(crate) fn force(&self) -> bool {
         self.word.fetch_or(FREED, Ordering::AcqRel) & FREED == 0
     }
 }
 
-/// What every object but the adapter has in common.
+/// The state that all objects except the adapter share.
 #[derive(Debug)]
 pub(crate) struct Base {
     pub(crate) id: u64,
@@ -79,12 +79,12 @@ pub(crate) struct Base {
     context: AtomicU64,
     counted: AtomicBool,
     key: ChildKey,
-    /// Whether it counts among the users of its adapter.
+    /// Whether it is counted as a user of its adapter.
     uses_adapter: AtomicBool,
 }
 
 impl Base {
-    /// The adapter calls this when it takes up the object.
+    /// Called by the adapter when it registers the object.
     pub(crate) fn new(id: u64, kind: ObjectKind, ia: Arc<IaInner>) -> Self {
         ia.begin_use();
         Self {
@@ -99,12 +99,12 @@ impl Base {
         }
     }
 
-    /// The object in words, for errors.
+    /// A description of the object for errors.
     pub(crate) fn label(&self) -> String {
         format!("{} {}", self.kind, self.id)
     }
 
-    /// Adds what every error of this object says.
+    /// Adds the context that all errors of this object share.
     #[cold]
     #[inline(never)]
     pub(crate) fn describe(&self, error: Error, operation: &'static str) -> Error {
@@ -124,7 +124,7 @@ impl Base {
         if self.lifecycle.is_live() { Ok(()) } else { Err(self.freed(operation)) }
     }
 
-    /// Frees the object or says why not.
+    /// Frees the object, or returns why it cannot be freed.
     pub(crate) fn retire(&self, operation: &'static str, in_use: Subtype) -> Result<()> {
         match self.lifecycle.retire() {
             Retirement::Done => Ok(()),
@@ -135,14 +135,14 @@ impl Base {
         }
     }
 
-    /// The adapter keeps the object for itself: it is no user of the adapter.
+    /// The adapter owns the object: it is not counted as a user of the adapter.
     pub(crate) fn belong_to_adapter(&self) {
         if self.uses_adapter.swap(false, Ordering::AcqRel) {
             self.ia.end_use();
         }
     }
 
-    /// Removes the object from its adapter; has an effect once.
+    /// Removes the object from its adapter; a second call has no effect.
     pub(crate) fn leave(&self) {
         if self.counted.swap(false, Ordering::AcqRel) {
             self.ia.remove(self.kind, self.id, &self.key);
@@ -182,12 +182,12 @@ pub(crate) trait Based {
     fn base(&self) -> &Base;
 }
 
-/// A use of an object by another one: keeps it alive, and from being freed.
+/// A use of an object by another one: keeps it alive and prevents it from being freed.
 #[derive(Debug)]
 pub(crate) struct Hold<T: Based>(Arc<T>);
 
 impl<T: Based> Hold<T> {
-    /// Begins to use an object for another one of the same adapter.
+    /// Begins a use by an object of the same adapter.
     pub(crate) fn new(
         object: &Arc<T>,
         ia: &Arc<IaInner>,
@@ -208,9 +208,9 @@ impl<T: Based> Hold<T> {
         Self::of_any_adapter(object, operation, subtype)
     }
 
-    /// As [`Hold::new`], but where the compatibility mode allows it the object may belong to
-    /// another open instance of the same adapter. `completions` says whether it takes completions,
-    /// which the provider must support across instances.
+    /// As [`Hold::new`], but if the compatibility mode allows it, the object may belong to another
+    /// open instance of the same adapter. `completions` says whether it takes completions, which
+    /// the provider must support across instances.
     pub(crate) fn of_same_adapter(
         object: &Arc<T>,
         ia: &Arc<IaInner>,
@@ -231,7 +231,7 @@ impl<T: Based> Hold<T> {
         })
     }
 
-    /// Begins to use an object, whichever instance of an adapter it is of.
+    /// Begins a use of an object of any open instance of any adapter.
     pub(crate) fn of_any_adapter(
         object: &Arc<T>,
         operation: &'static str,
@@ -263,7 +263,8 @@ impl<T: Based> Drop for Hold<T> {
     }
 }
 
-/// Gives a public handle type what all of them have: identity, life and consumer context.
+/// Gives a public handle type the methods that all have: id, liveness, adapter and consumer
+/// context.
 macro_rules! object_handle {
     ($handle:ident, $inner:ty) => {
         impl $handle {
@@ -273,7 +274,7 @@ macro_rules! object_handle {
                 self.inner.base.id
             }
 
-            /// Whether the object was not freed yet.
+            /// Whether the object has not been freed.
             #[must_use]
             pub fn is_live(&self) -> bool {
                 self.inner.base.lifecycle.is_live()
@@ -285,13 +286,14 @@ macro_rules! object_handle {
                 $crate::InterfaceAdapter::from_inner(&self.inner.base.ia)
             }
 
-            /// What the consumer attached to the object; 0 before (dat_get_consumer_context(3DAT)).
+            /// The value that the consumer attached to the object; 0 if none
+            /// (dat_get_consumer_context(3DAT)).
             #[must_use]
             pub fn consumer_context(&self) -> u64 {
                 self.inner.base.context()
             }
 
-            /// Attaches a value of the consumer's (dat_set_consumer_context(3DAT)).
+            /// Attaches a value of the consumer (dat_set_consumer_context(3DAT)).
             pub fn set_consumer_context(&self, context: u64) {
                 self.inner.base.set_context(context);
             }

@@ -1,4 +1,4 @@
-//! The numbers of objects: how events, errors and queries name them.
+//! Object ids: the numbers by which events, errors and queries name objects.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,26 +6,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::Result;
 use crate::kind::ObjectKind;
 
-/// Gives objects their numbers. A consumer of another language plugs in its own
-/// ([`Registry::numbered_by`](crate::Registry::numbered_by)), so that each number is the handle
-/// that the consumer knows the object by, those included that the core makes by itself: requests
-/// that arrive, and endpoints made for them.
+/// Gives objects their ids. A consumer in another language supplies its own
+/// ([`Registry::numbered_by`](crate::Registry::numbered_by)), so that each id is the handle by
+/// which that consumer knows the object. This includes objects that the core creates by itself:
+/// requests that arrive, and endpoints created for them.
 ///
-/// Both calls may come from any thread and with locks of the core held: they must not call
+/// Both methods may be called from any thread and with locks of the core held: they must not call
 /// back into an object.
 pub trait Numbering: Send + Sync {
-    /// A number for a new object: not 0, and not that of another live object.
+    /// An id for a new object: not 0, and not that of another live object.
     ///
     /// # Errors
-    /// What keeps the object from being made, `DAT_INSUFFICIENT_RESOURCES` as a rule.
+    /// What prevents the object from being created, usually `DAT_INSUFFICIENT_RESOURCES`.
     fn issue(&self, kind: ObjectKind) -> Result<u64>;
 
-    /// The object of that number ended: it was freed, or never came to life. Once for each
-    /// number issued. Events that were raised before may still carry the number.
+    /// The object with that id was freed, or its creation failed. Called once for each id that was
+    /// issued. Events raised before may still carry the id.
     fn retire(&self, kind: ObjectKind, number: u64);
 }
 
-/// Counts up: numbers are unique in the process and never come again.
+/// Counts up: ids are unique in the process and never used again.
 pub(crate) struct Sequence;
 
 impl Numbering for Sequence {

@@ -1,8 +1,8 @@
-//! Data that consumers exchange while they connect.
+//! Data that consumers exchange during connection setup.
 
 use crate::error::{Error, Result, ReturnType, Subtype};
 
-/// Fails for private data longer than the maximum of the provider, `most` bytes.
+/// Fails for private data longer than the provider's maximum of `most` bytes.
 pub(crate) fn check_private_data(private_data: &[u8], most: u32) -> Result<()> {
     if private_data.len() <= most as usize {
         return Ok(());

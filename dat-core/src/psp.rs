@@ -1,4 +1,4 @@
-//! Public service points: where any number of requests for connections arrive.
+//! Public service points: they accept any number of connection requests.
 
 use std::sync::Arc;
 
@@ -28,23 +28,23 @@ pub(crate) struct PspInner {
 
 object_handle!(Psp, PspInner);
 
-/// Who makes the endpoint for a request (`DAT_PSP_FLAGS`).
+/// The side that creates the endpoint for a request (`DAT_PSP_FLAGS`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PspMaker {
-    /// The consumer, who gives it when it accepts.
+    /// The consumer, which passes it when it accepts.
     Consumer,
-    /// The provider, for each request as it arrives.
+    /// The provider, for each request on arrival.
     Provider,
 }
 
-/// What a public service point is (`DAT_PSP_PARAM`; dat_psp_query(3DAT)).
+/// The parameters of a public service point (`DAT_PSP_PARAM`; dat_psp_query(3DAT)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PspParam {
     /// The connection qualifier that it listens on.
     pub qualifier: u64,
-    /// Where requests arrive.
+    /// The dispatcher that receives its requests.
     pub evd: EventDispatcher,
-    /// Who makes endpoints.
+    /// The side that creates endpoints.
     pub maker: PspMaker,
 }
 
@@ -52,14 +52,14 @@ const CREATE: &str = "dat_psp_create";
 const CREATE_ANY: &str = "dat_psp_create_any";
 
 impl InterfaceAdapter {
-    /// Listens on a connection qualifier (dat_psp_create(3DAT)). The queue of the dispatcher is
-    /// the backlog: requests that find no room there are refused.
+    /// Listens on a connection qualifier (dat_psp_create(3DAT)). The queue of the dispatcher is the
+    /// backlog: requests that arrive when it is full are refused.
     ///
     /// # Errors
-    /// `DAT_CONN_QUAL_IN_USE` when something listens there; `DAT_INVALID_PARAMETER` for a
-    /// qualifier that the transport doesn't have; `DAT_INVALID_HANDLE` for a dispatcher that was
-    /// freed, is of another adapter, or not made for connection requests;
-    /// `DAT_MODEL_NOT_SUPPORTED` when the provider can't have endpoints made that way.
+    /// `DAT_CONN_QUAL_IN_USE` if the qualifier has a listener already; `DAT_INVALID_PARAMETER` for
+    /// a qualifier that the transport does not support; `DAT_INVALID_HANDLE` for a dispatcher that
+    /// was freed, belongs to another adapter, or was not created for connection requests;
+    /// `DAT_MODEL_NOT_SUPPORTED` if the provider does not support endpoints created by that side.
     pub fn psp_create(
         &self,
         qualifier: u64,
@@ -69,11 +69,10 @@ impl InterfaceAdapter {
         self.listen(Some(qualifier), evd, maker, CREATE)
     }
 
-    /// Listens on a connection qualifier of the adapter's choice (dat_psp_create_any(3DAT)).
+    /// Listens on a connection qualifier that the adapter chooses (dat_psp_create_any(3DAT)).
     ///
     /// # Errors
-    /// `DAT_CONN_QUAL_UNAVAILABLE` when none is free; else as
-    /// [`psp_create`](Self::psp_create).
+    /// `DAT_CONN_QUAL_UNAVAILABLE` if none is free; otherwise as [`psp_create`](Self::psp_create).
     pub fn psp_create_any(&self, evd: &EventDispatcher, maker: PspMaker) -> Result<Psp> {
         self.listen(None, evd, maker, CREATE_ANY)
     }
@@ -114,7 +113,7 @@ impl Psp {
         self.inner.reception.qualifier()
     }
 
-    /// What the service point is (dat_psp_query(3DAT)).
+    /// The parameters of the service point (dat_psp_query(3DAT)).
     ///
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.
@@ -126,7 +125,7 @@ impl Psp {
         })
     }
 
-    /// Stops to listen (dat_psp_free(3DAT)). Requests that arrived before stay valid.
+    /// Stops listening (dat_psp_free(3DAT)). Requests that arrived before stay valid.
     ///
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed before.
@@ -148,7 +147,7 @@ impl Receiving for PspInner {
         &self.reception
     }
 
-    /// Makes a request for the consumer out of what arrived.
+    /// Creates the consumer's request from one that arrived.
     fn arrived(&self, incoming: Box<dyn Incoming>) -> Arrived {
         let Some(evd) = self.recipient() else { return Err(incoming) };
         let qualifier = self.reception.qualifier();

@@ -8,8 +8,7 @@ use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, object_handle};
 use crate::provider::ProtectionDomain;
 
-/// A protection zone (dat_pz_create(3DAT)): only memory of an endpoint's zone can be reached
-/// through the endpoint.
+/// A protection zone (dat_pz_create(3DAT)): an endpoint can access only memory of its own zone.
 #[derive(Clone)]
 pub struct ProtectionZone {
     inner: Arc<PzInner>,
@@ -17,7 +16,7 @@ pub struct ProtectionZone {
 
 pub(crate) struct PzInner {
     pub(crate) base: Base,
-    /// What its regions and endpoints know it by; see [`RegionTable`](dat_sync::region_table).
+    /// Its number in the region table; see [`RegionTable`](dat_sync::region_table).
     pub(crate) owner: u32,
     pub(crate) domain: Arc<dyn ProtectionDomain>,
 }
@@ -25,11 +24,11 @@ pub(crate) struct PzInner {
 object_handle!(ProtectionZone, PzInner);
 
 impl InterfaceAdapter {
-    /// Makes a protection zone (dat_pz_create(3DAT)).
+    /// Creates a protection zone (dat_pz_create(3DAT)).
     ///
     /// # Errors
-    /// `DAT_INSUFFICIENT_RESOURCES` when the adapter has no more; `DAT_INVALID_HANDLE` when it
-    /// was closed.
+    /// `DAT_INSUFFICIENT_RESOURCES` if the adapter has no resources left; `DAT_INVALID_HANDLE` when
+    /// it was closed.
     pub fn pz_create(&self) -> Result<ProtectionZone> {
         const CREATE: &str = "dat_pz_create";
         let adapter = self.inner().adapter(CREATE)?;
@@ -74,7 +73,7 @@ impl Object for PzInner {
 }
 
 impl Drop for PzInner {
-    /// Regions and endpoints of the zone hold it, so none is left.
+    /// Regions and endpoints of the zone hold it, so none are left.
     fn drop(&mut self) {
         self.base.ia.regions.remove_owner(self.owner);
     }

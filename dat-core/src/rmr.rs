@@ -1,4 +1,4 @@
-//! Remote memory regions: windows onto local memory that the peer may use.
+//! Remote memory regions: windows onto local memory that a peer may access.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct Rmr {
 pub(crate) struct RmrInner {
     pub(crate) base: Base,
     scope: RmrScope,
-    /// Gone once the region is freed.
+    /// `None` once the region is freed.
     state: UpcallFreeMutex<Option<State>>,
 }
 
@@ -34,7 +34,7 @@ struct State {
 }
 
 struct Binding {
-    /// Keeps the local region from being freed.
+    /// Prevents the local region from being freed.
     _lmr: Hold<LmrInner>,
     triplet: LmrTriplet,
     privileges: Privileges,
@@ -43,27 +43,27 @@ struct Binding {
 
 object_handle!(Rmr, RmrInner);
 
-/// Over which connections a remote memory region can be used (`DAT_RMR_SCOPE`).
+/// The connections over which a remote memory region can be used (`DAT_RMR_SCOPE`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RmrScope {
-    /// Those of all endpoints of its zone.
+    /// Connections of all endpoints of its zone.
     Pz,
-    /// That of the endpoint on which it was bound.
+    /// Only the connection of the endpoint on which it was bound.
     Ep,
 }
 
-/// What a remote memory region is (`DAT_RMR_PARAM`; dat_rmr_query(3DAT)).
+/// The parameters of a remote memory region (`DAT_RMR_PARAM`; dat_rmr_query(3DAT)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RmrParam {
     /// Its zone.
     pub pz: ProtectionZone,
-    /// Over which connections it can be used.
+    /// The connections over which it can be used.
     pub scope: RmrScope,
-    /// What the last bind opens, of those posted while connected; nothing when it is not bound.
+    /// The memory of the last bind that was posted while connected; `None` if it is not bound.
     pub lmr_triplet: Option<LmrTriplet>,
-    /// What the peer may do with it.
+    /// The accesses that the peer may make.
     pub privileges: Privileges,
-    /// The context of the last bind; 0 when it is not bound.
+    /// The context of the last bind; 0 if it is not bound.
     pub rmr_context: u32,
 }
 
@@ -72,11 +72,11 @@ pub struct RmrParam {
 pub struct Bind<'a> {
     /// The local region.
     pub lmr: &'a Lmr,
-    /// The piece of it to open; a length of 0 closes the remote region.
+    /// The part of it that the peer may access; a length of 0 unbinds the remote region.
     pub triplet: LmrTriplet,
-    /// What the peer may do: of the remote privileges.
+    /// The remote privileges that the peer gets.
     pub privileges: Privileges,
-    /// Comes back in the completion.
+    /// Returned in the completion.
     pub cookie: u64,
     /// How the bind completes.
     pub flags: CompletionFlags,
@@ -86,18 +86,18 @@ const CREATE: &str = "dat_rmr_create";
 const BIND: &str = "dat_rmr_bind";
 
 impl InterfaceAdapter {
-    /// Makes a remote memory region, not bound yet (dat_rmr_create(3DAT)).
+    /// Creates an unbound remote memory region (dat_rmr_create(3DAT)).
     ///
     /// # Errors
-    /// `DAT_MODEL_NOT_SUPPORTED` where the provider has none; `DAT_INVALID_HANDLE` for a zone
-    /// that was freed or is of another adapter; `DAT_INSUFFICIENT_RESOURCES` when the adapter
-    /// has no more.
+    /// `DAT_MODEL_NOT_SUPPORTED` if the provider has none; `DAT_INVALID_HANDLE` for a zone that was
+    /// freed or belongs to another adapter; `DAT_INSUFFICIENT_RESOURCES` if the adapter has no
+    /// resources left.
     pub fn rmr_create(&self, pz: &ProtectionZone) -> Result<Rmr> {
         self.make_rmr(pz, RmrScope::Pz)
     }
 
-    /// Makes a remote memory region that can be used only over the connection of the endpoint
-    /// on which it is bound (dat_rmr_create_for_ep of DAT 2.0).
+    /// Creates a remote memory region that can be used only over the connection of the endpoint on
+    /// which it is bound (dat_rmr_create_for_ep of DAT 2.0).
     ///
     /// # Errors
     /// As [`rmr_create`](Self::rmr_create).
@@ -135,16 +135,16 @@ impl InterfaceAdapter {
 }
 
 impl Rmr {
-    /// Posts a bind on an endpoint and returns the new context for the peer
-    /// (dat_rmr_bind(3DAT)). Operations posted later on the endpoint start after it; when it
-    /// completes the former context is invalid.
+    /// Posts a bind on an endpoint and returns the new context for the peer (dat_rmr_bind(3DAT)).
+    /// Later operations on the endpoint start after the bind; when it completes, the former context
+    /// is invalid.
     ///
     /// # Errors
-    /// `DAT_INVALID_STATE` unless the endpoint is connected, or disconnected, where the bind is
-    /// flushed; `DAT_INVALID_PARAMETER` for a piece that is not inside the local region, or
-    /// flags that a bind doesn't have; `DAT_PRIVILEGES_VIOLATION` for a remote privilege whose
-    /// local one the region lacks; `DAT_PROTECTION_VIOLATION` when the zones differ;
-    /// `DAT_INVALID_HANDLE` for an object that was freed or is of another adapter.
+    /// `DAT_INVALID_STATE` unless the endpoint is connected, or disconnected, in which case the
+    /// bind is flushed; `DAT_INVALID_PARAMETER` for a piece that is not inside the local region, or
+    /// flags that a bind does not have; `DAT_PRIVILEGES_VIOLATION` for a remote privilege if the
+    /// region lacks the corresponding local one; `DAT_PROTECTION_VIOLATION` if the zones differ;
+    /// `DAT_INVALID_HANDLE` for an object that was freed or belongs to another adapter.
     pub fn bind(&self, endpoint: &Endpoint, bind: &Bind<'_>) -> Result<u32> {
         let inner = &*self.inner;
         let ep = endpoint.inner();
@@ -173,7 +173,7 @@ impl Rmr {
             },
             BIND,
         )?;
-        // Flushed at once, it does not take place, and the region stays what it was.
+        // The bind was flushed at once and did not take place, so the region is unchanged.
         if was_disconnected && disconnected() {
             return Ok(context);
         }
@@ -186,7 +186,7 @@ impl Rmr {
         Ok(context)
     }
 
-    /// What the region is (dat_rmr_query(3DAT)).
+    /// The parameters of the region (dat_rmr_query(3DAT)).
     ///
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.

@@ -1,4 +1,4 @@
-//! Reserved service points: where one request arrives, for one endpoint.
+//! Reserved service points: they accept one request, for one endpoint.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,19 +24,19 @@ pub struct Rsp {
 pub(crate) struct RspInner {
     pub(crate) base: Base,
     endpoint: OwnEndpoint,
-    /// The one request arrived.
+    /// Whether the one request has arrived.
     taken: AtomicBool,
     reception: Reception,
 }
 
 object_handle!(Rsp, RspInner);
 
-/// What a reserved service point is (`DAT_RSP_PARAM`; dat_rsp_query(3DAT)).
+/// The parameters of a reserved service point (`DAT_RSP_PARAM`; dat_rsp_query(3DAT)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RspParam {
     /// The connection qualifier that it listens on.
     pub qualifier: u64,
-    /// Where the request arrives.
+    /// The dispatcher that receives the request.
     pub evd: EventDispatcher,
     /// The endpoint that the request is for.
     pub ep: Endpoint,
@@ -45,14 +45,14 @@ pub struct RspParam {
 const CREATE: &str = "dat_rsp_create";
 
 impl InterfaceAdapter {
-    /// Listens on a connection qualifier for one request, for one endpoint
-    /// (dat_rsp_create(3DAT)). Without an endpoint the provider makes one, which the consumer
-    /// finds in the query or the request and gives a zone before it accepts.
+    /// Listens on a connection qualifier for one request, for one endpoint (dat_rsp_create(3DAT)).
+    /// Without an endpoint the provider creates one, which the consumer finds in the query or in
+    /// the request, and to which it must give a zone before it accepts.
     ///
     /// # Errors
-    /// `DAT_CONN_QUAL_IN_USE` when something listens there; `DAT_INVALID_STATE` for an endpoint
-    /// that is not unconnected; `DAT_INVALID_HANDLE` for an endpoint or dispatcher that was
-    /// freed, is of another adapter or of the wrong kind.
+    /// `DAT_CONN_QUAL_IN_USE` if the qualifier has a listener already; `DAT_INVALID_STATE` for an
+    /// endpoint that is not unconnected; `DAT_INVALID_HANDLE` for an endpoint or dispatcher that
+    /// was freed, belongs to another adapter or is of the wrong kind.
     pub fn rsp_create(
         &self,
         qualifier: u64,
@@ -94,7 +94,7 @@ impl Rsp {
         self.inner.reception.qualifier()
     }
 
-    /// What the service point is (dat_rsp_query(3DAT)).
+    /// The parameters of the service point (dat_rsp_query(3DAT)).
     ///
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.
@@ -106,8 +106,8 @@ impl Rsp {
         })
     }
 
-    /// Stops to listen (dat_rsp_free(3DAT)). The endpoint is unconnected again, unless its
-    /// request has arrived: then that decides over it.
+    /// Stops listening (dat_rsp_free(3DAT)). The endpoint becomes unconnected, unless its request
+    /// has arrived: then it belongs to the request.
     ///
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed before.
@@ -150,7 +150,7 @@ impl Receiving for RspInner {
             qualifier,
         );
         if delivered.is_err() {
-            // As if it had never arrived: the endpoint waits on.
+            // As if the request had never arrived: the endpoint continues to wait.
             endpoint.report(EpEvent::Reject);
             let _ = endpoint.call(EpEvent::Reserve, CREATE);
             self.taken.store(false, Ordering::Release);
@@ -163,8 +163,8 @@ impl Receiving for RspInner {
 }
 
 impl RspInner {
-    /// Gives the endpoint back, unless its request arrived: from then on the request decides
-    /// over it, and after a refusal the consumer, who may have put it to another use.
+    /// Releases the endpoint, unless its request has arrived: it then belongs to the request, and
+    /// after a rejection to the consumer, which may have put it to another use.
     fn release(&self) {
         if self.taken.load(Ordering::Acquire) {
             return;

@@ -1,4 +1,4 @@
-//! What service points of every kind have in common: they listen, and requests arrive.
+//! What all kinds of service points share: they listen, and requests arrive.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -17,18 +17,18 @@ use crate::kind::ObjectKind;
 use crate::lifecycle::{Based, Hold};
 use crate::provider::{Adapter, Incoming, ListenSink, Listener};
 
-/// A request that arrived, or came back because it can't be delivered.
+/// Whether a request was delivered; one that was not is returned.
 pub(crate) type Arrived = std::result::Result<(), Box<dyn Incoming>>;
 
-/// Where a service point listens, and the dispatcher that its requests go to.
+/// The listener of a service point, and the dispatcher that receives its requests.
 pub(crate) struct Reception {
-    /// Known once it listens.
+    /// Set once it listens.
     qualifier: OnceLock<u64>,
-    /// Both gone once the service point is freed.
+    /// This and the listener are `None` once the service point is freed.
     evd: Mutex<Option<Hold<EvdInner>>>,
     listener: Mutex<Option<Box<dyn Listener>>>,
-    /// Requests that came while the call that listens was under way: they can't be told their
-    /// qualifier yet. None once they were delivered.
+    /// Requests that arrived during the call that listens, when their qualifier was not known yet.
+    /// `None` once they were delivered.
     early: Mutex<Option<VecDeque<Box<dyn Incoming>>>>,
 }
 
@@ -55,19 +55,19 @@ impl Reception {
         })
     }
 
-    /// The connection qualifier that it listens on; 0 before it does.
+    /// The connection qualifier that it listens on; 0 until it listens.
     pub(crate) fn qualifier(&self) -> u64 {
         self.qualifier.get().copied().unwrap_or(0)
     }
 
-    /// Stops to listen; gives the dispatcher back, the first time.
+    /// Stops listening; the first call returns the dispatcher.
     pub(crate) fn close(&self) -> Option<Hold<EvdInner>> {
         let listener = self.listener.lock().take();
         drop(listener);
         self.evd.lock().take()
     }
 
-    /// Keeps a request that came too early; gives any other one back to be delivered.
+    /// Keeps a request that arrived too early; returns any other one, to be delivered.
     fn keep_early(&self, incoming: Box<dyn Incoming>) -> Option<Box<dyn Incoming>> {
         match &mut *self.early.lock() {
             Some(early) => {
@@ -78,7 +78,7 @@ impl Reception {
         }
     }
 
-    /// The next request that came too early; after the last one, none is kept any more.
+    /// The next request that arrived too early. After the last one, no more are kept.
     fn next_early(&self) -> Option<Box<dyn Incoming>> {
         let mut early = self.early.lock();
         let next = early.as_mut().and_then(VecDeque::pop_front);
@@ -93,10 +93,10 @@ impl Reception {
 pub(crate) trait Receiving: Based + Send + Sync {
     fn reception(&self) -> &Reception;
 
-    /// Lets a request arrive; gives it back when it can't be delivered.
+    /// Handles a request that arrived; returns it if it cannot be delivered.
     fn arrived(&self, incoming: Box<dyn Incoming>) -> Arrived;
 
-    /// Ends the service point even while others use it.
+    /// Ends the service point even while it is in use.
     fn abandon(&self);
 
     /// Whether it is live and listens on a qualifier.
@@ -104,13 +104,13 @@ pub(crate) trait Receiving: Based + Send + Sync {
         self.base().lifecycle.is_live() && self.reception().qualifier.get() == Some(&qualifier)
     }
 
-    /// The dispatcher that a request goes to, while the service point is live.
+    /// The dispatcher for a request, while the service point is live.
     fn recipient(&self) -> Option<Arc<EvdInner>> {
         let evd = self.reception().evd.lock().as_ref().map(|evd| Arc::clone(evd.arc()));
         evd.filter(|_| self.base().lifecycle.is_live())
     }
 
-    /// The dispatcher, as a query tells it.
+    /// The dispatcher, for a query.
     fn dispatcher(&self, operation: &'static str) -> Result<EventDispatcher> {
         let evd = self.reception().evd.lock();
         let evd = evd.as_ref().ok_or_else(|| self.base().freed(operation))?;
@@ -126,7 +126,7 @@ pub(crate) fn listen<P: Receiving + 'static>(
 ) -> Result<()> {
     let sink = Arc::new(Sink(Arc::downgrade(point)));
     let reception = point.reception();
-    // Held over the call, so that a close meanwhile finds the listener.
+    // Held during the call, so that a concurrent close finds the listener.
     let mut place = reception.listener.lock();
     let listener = adapter.listen(qualifier, sink)?;
     let _ = reception.qualifier.set(listener.qualifier());
@@ -134,13 +134,13 @@ pub(crate) fn listen<P: Receiving + 'static>(
     drop(place);
     point.base().ia.tally.count(IaCounter::CmListen);
     while let Some(incoming) = reception.next_early() {
-        // One that can't be delivered is refused by its drop.
+        // A request that cannot be delivered is refused when it is dropped.
         drop(point.arrived(incoming));
     }
     Ok(())
 }
 
-/// What the listener reports to. It must not keep the service point alive.
+/// Receives the listener's upcalls. It must not keep the service point alive.
 struct Sink<P>(Weak<P>);
 
 impl<P: Receiving> ListenSink for Sink<P> {
@@ -155,7 +155,7 @@ impl<P: Receiving> ListenSink for Sink<P> {
     }
 }
 
-/// Delivers a request to a dispatcher; gives it back when there is no room.
+/// Delivers a request to a dispatcher; returns it if the dispatcher is full.
 pub(crate) fn deliver(
     ia: &Arc<IaInner>,
     evd: &EvdInner,

@@ -15,7 +15,7 @@ use crate::provider::{self, ReceiveRequest, SharedReceiveLimits, SharedReceiveSi
 use crate::pz::{ProtectionZone, PzInner};
 use crate::triplet::LmrTriplet;
 
-/// A shared receive queue (dat_srq_create(3DAT)): buffers that several endpoints take from.
+/// A shared receive queue (dat_srq_create(3DAT)): several endpoints take their receives from it.
 #[derive(Clone)]
 pub struct SharedReceiveQueue {
     inner: Arc<SrqInner>,
@@ -24,7 +24,7 @@ pub struct SharedReceiveQueue {
 pub(crate) struct SrqInner {
     pub(crate) base: Base,
     pub(crate) queue: Arc<dyn provider::SharedReceiveQueue>,
-    /// The number of the zone as an owner of regions.
+    /// The number of the zone in the region table.
     zone: u32,
     pz: Mutex<Option<Hold<PzInner>>>,
     attributes: Mutex<SrqAttributes>,
@@ -32,28 +32,28 @@ pub(crate) struct SrqInner {
 
 object_handle!(SharedReceiveQueue, SrqInner);
 
-/// What a shared receive queue is made for (`DAT_SRQ_ATTR`).
+/// The configuration of a shared receive queue (`DAT_SRQ_ATTR`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SrqAttributes {
-    /// Buffers that may be outstanding.
+    /// Maximum number of outstanding buffers.
     pub max_recv_dtos: u32,
-    /// Segments of one buffer.
+    /// Maximum number of segments of one buffer.
     pub max_recv_iov: u32,
-    /// Fewer buffers than that on the queue make one asynchronous event; 0 for none
+    /// An asynchronous event is raised once if fewer buffers than this are on the queue; 0 for none
     /// (`DAT_SRQ_LW_DEFAULT`).
     pub low_watermark: u32,
 }
 
-/// What a shared receive queue is (`DAT_SRQ_PARAM`; dat_srq_query(3DAT)).
+/// The parameters of a shared receive queue (`DAT_SRQ_PARAM`; dat_srq_query(3DAT)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SrqParam {
     /// The zone of its buffers.
     pub pz: ProtectionZone,
-    /// What it was made for.
+    /// Its configuration.
     pub attributes: SrqAttributes,
-    /// Buffers on the queue.
+    /// Number of buffers on the queue.
     pub available_dto_count: u32,
-    /// Buffers on the queue, at an endpoint, or completed and not dequeued.
+    /// Number of buffers on the queue, at an endpoint, or completed and not dequeued.
     pub outstanding_dto_count: u32,
 }
 
@@ -63,12 +63,12 @@ const RESIZE: &str = "dat_srq_resize";
 const SET_LW: &str = "dat_srq_set_lw";
 
 impl InterfaceAdapter {
-    /// Makes a shared receive queue (dat_srq_create(3DAT)).
+    /// Creates a shared receive queue (dat_srq_create(3DAT)).
     ///
     /// # Errors
-    /// `DAT_MODEL_NOT_SUPPORTED` where the provider has none; `DAT_INVALID_PARAMETER` for an
-    /// attribute beyond the adapter's; `DAT_INVALID_HANDLE` for a zone that was freed or is of
-    /// another adapter; `DAT_INSUFFICIENT_RESOURCES` when the adapter has no more.
+    /// `DAT_MODEL_NOT_SUPPORTED` if the provider has none; `DAT_INVALID_PARAMETER` for an attribute
+    /// beyond the adapter's limits; `DAT_INVALID_HANDLE` for a zone that was freed or belongs to
+    /// another adapter; `DAT_INSUFFICIENT_RESOURCES` if the adapter has no resources left.
     pub fn srq_create(
         &self,
         pz: &ProtectionZone,
@@ -156,8 +156,8 @@ impl SharedReceiveQueue {
     /// Adds a buffer (dat_srq_post_recv(3DAT)).
     ///
     /// # Errors
-    /// As [`Endpoint::post_recv`](crate::Endpoint::post_recv), with the zone and the maxima of
-    /// the queue.
+    /// As [`Endpoint::post_recv`](crate::Endpoint::post_recv), with the zone and the limits of the
+    /// queue.
     pub fn post_recv(&self, iov: &[LmrTriplet], cookie: u64) -> Result<()> {
         let inner = &*self.inner;
         inner.base.check_live(POST)?;
@@ -177,7 +177,7 @@ impl SharedReceiveQueue {
         inner.queue.post_receive(&receive).map_err(|error| inner.base.describe_post(error, POST))
     }
 
-    /// What the queue is (dat_srq_query(3DAT)).
+    /// The parameters of the queue (dat_srq_query(3DAT)).
     ///
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.
@@ -194,11 +194,12 @@ impl SharedReceiveQueue {
         })
     }
 
-    /// Changes how many buffers may be outstanding; none is lost (dat_srq_resize(3DAT)).
+    /// Changes the maximum number of outstanding buffers; none is lost (dat_srq_resize(3DAT)).
     ///
     /// # Errors
-    /// `DAT_INVALID_STATE` when more are outstanding or the low watermark is higher, and
-    /// nothing has changed; `DAT_INVALID_PARAMETER` for 0 or more than the adapter has.
+    /// `DAT_INVALID_STATE` if more are outstanding or the low watermark is higher;
+    /// `DAT_INVALID_PARAMETER` for 0 or more than the adapter's maximum. After an error nothing has
+    /// changed.
     pub fn resize(&self, max_recv_dtos: u32) -> Result<()> {
         let inner = &*self.inner;
         inner.base.check_live(RESIZE)?;
@@ -228,11 +229,11 @@ impl SharedReceiveQueue {
         Ok(())
     }
 
-    /// Asks for one asynchronous event when fewer buffers are on the queue
+    /// Requests one asynchronous event when fewer than `low_watermark` buffers are on the queue
     /// (dat_srq_set_lw(3DAT)); 0 for none.
     ///
     /// # Errors
-    /// `DAT_INVALID_PARAMETER` above the queue's length; `DAT_MODEL_NOT_SUPPORTED` where the
+    /// `DAT_INVALID_PARAMETER` above the queue's capacity; `DAT_MODEL_NOT_SUPPORTED` if the
     /// provider has no watermarks; `DAT_INVALID_HANDLE` when it was freed.
     pub fn set_lw(&self, low_watermark: u32) -> Result<()> {
         let inner = &*self.inner;
@@ -283,7 +284,7 @@ impl Object for SrqInner {
     }
 }
 
-/// Passes the low watermark on to the adapter's dispatcher.
+/// Forwards the low watermark upcall to the adapter's dispatcher.
 struct Watermark {
     ia: Weak<IaInner>,
     srq: u64,

@@ -1,4 +1,4 @@
-//! The events of a dispatcher for the tasks of a tokio runtime.
+//! The events of a dispatcher as an asynchronous stream for tokio.
 
 #![allow(unsafe_code, reason = "a descriptor is promised to stay open while the runtime has it")]
 
@@ -19,11 +19,12 @@ use crate::event::Event;
 
 /// The events of a dispatcher as they arrive, without a thread that waits for them.
 ///
-/// It takes what is queued, and where there is nothing it arms the descriptor and sleeps in the
-/// reactor of the runtime ([`EventDispatcher::arm`]). A task that always finds an event lets others
-/// run in between, as sockets of tokio do. Dropping it disarms the dispatcher and takes no event.
+/// It takes queued events. If there are none, it arms the descriptor and sleeps in the reactor of
+/// the runtime ([`EventDispatcher::arm`]). A task that always finds an event yields from time to
+/// time, as sockets of tokio do. Dropping the stream disarms the dispatcher and takes no event.
 ///
-/// While it lives, the dispatcher can be dequeued from by others too, who take events away from it.
+/// Other threads may also dequeue from the dispatcher while the stream exists; the stream does not
+/// see the events that they take.
 ///
 /// ```no_run
 /// # async fn example(evd: dat_core::EventDispatcher) -> dat_core::Result<()> {
@@ -39,11 +40,11 @@ use crate::event::Event;
 #[derive(Debug)]
 pub struct EventStream {
     arrivals: AsyncFd<Armed>,
-    /// Whether it told an error, after which it has no more items.
+    /// Whether it has returned an error, after which it has no more items.
     ended: bool,
 }
 
-/// The dispatcher, whose descriptor was made.
+/// The dispatcher, whose descriptor has been created.
 #[derive(Debug)]
 struct Armed(EventDispatcher);
 
@@ -54,12 +55,12 @@ impl AsRawFd for Armed {
 }
 
 impl EventStream {
-    /// Registers the dispatcher's descriptor with the runtime that this is called in, which has to
-    /// have its I/O driver enabled: tokio panics where it has not.
+    /// Registers the dispatcher's descriptor with the current runtime, whose I/O driver must be
+    /// enabled: otherwise tokio panics.
     ///
     /// # Errors
-    /// `DAT_INVALID_STATE` outside a runtime, and where one stream of the dispatcher is in this
-    /// runtime already; `DAT_INSUFFICIENT_RESOURCES` when the process has no descriptor left.
+    /// `DAT_INVALID_STATE` outside a runtime, or if this runtime has another stream of the
+    /// dispatcher; `DAT_INSUFFICIENT_RESOURCES` if the process has no descriptor left.
     pub fn new(evd: EventDispatcher) -> Result<Self> {
         evd.fd()?;
         if Handle::try_current().is_err() {
@@ -68,8 +69,8 @@ impl EventStream {
                 .advise("create it in a task, or after `Handle::enter`");
             return Err(evd.inner().base.describe(error, "EventStream::new"));
         }
-        // SAFETY: the descriptor was made above, for as long as the dispatcher is there, of which
-        // `Armed` keeps a handle; a dispatcher never gets another one.
+        // SAFETY: the descriptor was created above and lives as long as the dispatcher, of which
+        // `Armed` keeps a handle; a dispatcher never replaces its descriptor.
         let registered = unsafe { AsyncFd::register_with_interest(Armed(evd), Interest::READABLE) };
         match registered {
             Ok(arrivals) => Ok(Self { arrivals, ended: false }),
@@ -80,11 +81,11 @@ impl EventStream {
         }
     }
 
-    /// The next event. It can be dropped before it is done, which loses no event.
+    /// The next event. Dropping the future before it is ready loses no event.
     ///
     /// # Errors
-    /// `DAT_INVALID_STATE` while a thread waits on the dispatcher; `DAT_INVALID_HANDLE` when it was
-    /// freed, by whomever.
+    /// `DAT_INVALID_STATE` while a thread waits on the dispatcher; `DAT_INVALID_HANDLE` when the
+    /// dispatcher was freed.
     pub async fn next(&mut self) -> Result<Event> {
         std::future::poll_fn(|context| self.poll_event(context)).await
     }
@@ -108,7 +109,8 @@ impl EventStream {
                 continue;
             }
             match ready!(self.arrivals.poll_read_ready(context)) {
-                // What rings from here on is seen by the next look, or shows anew.
+                // A signal after this is found by the next check, or makes the descriptor readable
+                // again.
                 Ok(mut rung) => rung.clear_ready(),
                 Err(cause) => {
                     let error = evd.inner().base.describe(gone(&cause), "EventStream::next");

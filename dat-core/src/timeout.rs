@@ -1,13 +1,13 @@
-//! Time-outs, in microseconds as the API counts them.
+//! Time-outs; the API counts them in microseconds.
 
 use std::time::{Duration, Instant};
 
 /// How long a call may wait (`DAT_TIMEOUT`, microseconds).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timeout {
-    /// At most so long; zero polls.
+    /// At most this long; zero means a poll.
     After(Duration),
-    /// For ever (`DAT_TIMEOUT_INFINITE`).
+    /// Forever (`DAT_TIMEOUT_INFINITE`).
     Infinite,
 }
 
@@ -15,7 +15,7 @@ impl Timeout {
     /// No wait at all.
     pub const ZERO: Self = Self::After(Duration::ZERO);
 
-    /// A time-out as the C API gives it: microseconds, all ones for ever.
+    /// A time-out of the C API: microseconds; all ones means forever.
     #[must_use]
     pub const fn from_micros(micros: u32) -> Self {
         match micros {
@@ -30,7 +30,7 @@ impl Timeout {
         matches!(self, Self::After(duration) if duration.is_zero())
     }
 
-    /// When it ends, counted from now; never where that is beyond what the clock can tell.
+    /// The time at which it expires, counted from now; `None` if the clock cannot represent it.
     pub(crate) fn deadline(self) -> Option<Instant> {
         match self {
             Self::After(duration) => Instant::now().checked_add(duration),

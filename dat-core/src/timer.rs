@@ -1,10 +1,10 @@
-//! The clock of connection attempts: one thread for the process, started by the first attempt
-//! with a finite time-out. A forked process has its own clock, since it does not have the thread of
-//! its parent.
+//! The timer of connection attempts: one thread per process, started by the first attempt with a
+//! finite time-out. A forked process has its own timer, since it does not have the thread of its
+//! parent.
 //!
 //! Most attempts end long before their time-out. So the thread is woken only for a deadline that is
-//! earlier than the time at which it wakes anyway, and it sleeps until the deadline that it was woken
-//! for even if that was cancelled meanwhile: the next attempt has a later one, most likely.
+//! earlier than the time at which it would wake anyway, and it sleeps until the deadline that it
+//! was woken for even if that entry is cancelled: most likely the next attempt has a later one.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,14 +14,14 @@ use nix::sys::signal::SigSet;
 
 use dat_sync::pages::per_process::PerProcess;
 
-/// What the thread of the clock does when a deadline has passed.
+/// Run by the timer thread when a deadline has passed.
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A deadline, and the sequence number that tells entries of one deadline apart.
+/// A deadline, and a sequence number that distinguishes entries with equal deadlines.
 pub(crate) type TimerKey = (Instant, u64);
 
-/// The table and its thread. The locks are those of std, of which a sleeper leaves nothing in the
-/// memory of a forked process.
+/// The table and its thread. Its locks come from std, which keep no record of sleeping threads that
+/// a forked process would inherit.
 #[derive(Default)]
 struct Timer {
     state: Mutex<State>,
@@ -37,19 +37,19 @@ struct State {
     woken_for: Option<Instant>,
 }
 
-/// What the thread does.
+/// The state of the thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Thread {
     #[default]
     NotStarted,
-    /// It runs, or was woken, and looks at the entries before it sleeps.
+    /// It runs, or was woken, and will check the entries before it sleeps.
     Awake,
     /// It sleeps until that time, or until it is woken if there is none.
     Asleep(Option<Instant>),
 }
 
 impl Thread {
-    /// Whether it has to be woken, or it would sleep beyond a deadline.
+    /// Whether it must be woken because it would otherwise sleep beyond a deadline.
     fn oversleeps(self, deadline: Instant) -> bool {
         match self {
             Self::Asleep(until) => until.is_none_or(|until| deadline < until),
@@ -64,12 +64,12 @@ impl Timer {
     }
 }
 
-/// The clock of this process. That of a parent is left alone: its lock may have been held when
-/// the process was forked.
+/// The timer of this process. That of a parent is not touched: its lock may have been held when the
+/// process was forked.
 static TIMER: PerProcess<Timer> = PerProcess::new();
 
-/// Has a job done at a time, unless cancelled. None if the thread can't be started: an attempt to
-/// connect then has no time-out but that of the transport.
+/// Schedules a job for a deadline. `None` if the thread cannot be started: a connection attempt
+/// then has only the time-out of the transport.
 pub(crate) fn schedule(deadline: Instant, job: impl FnOnce() + Send + 'static) -> Option<TimerKey> {
     let timer = TIMER.get();
     let mut state = timer.lock();
@@ -91,14 +91,14 @@ pub(crate) fn schedule(deadline: Instant, job: impl FnOnce() + Send + 'static) -
     Some(key)
 }
 
-/// Forgets an entry; nothing when it was due already.
+/// Removes an entry; no effect if it is already due.
 pub(crate) fn cancel(key: TimerKey) {
     let entry = TIMER.get().lock().entries.remove(&key);
     drop(entry);
 }
 
 fn run(timer: &Timer) {
-    // Signals are the business of the host program's threads.
+    // Signals must be handled by the threads of the host program.
     let _ = SigSet::all().thread_block();
     let mut state = timer.lock();
     loop {

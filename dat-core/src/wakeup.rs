@@ -1,8 +1,9 @@
-//! The wakeup of an event dispatcher, what a sleeper waits on, or of a notification object, which
-//! shows it as a descriptor.
+//! The wakeup of an event dispatcher or of a notification object: what sleepers wait on, also
+//! available as a descriptor.
 //!
-//! A wakeup that is signalled while no thread listens stays signalled until the next [`Wakeup::clear`], so the order
-//! is always: silence, look at the queue, sleep. Nothing can slip in between unheard.
+//! A wakeup that is signalled while no thread listens stays signalled until the next
+//! [`Wakeup::clear`]. So the order is always: clear, check the queue, sleep. An arrival in between
+//! is never missed.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,7 +20,7 @@ use crate::sync::{LateInit, Mutex, WakeWord, await_readable};
 pub(crate) struct Wakeup {
     state: Mutex<State>,
     wake: WakeWord,
-    /// Made when a consumer first asks for it.
+    /// Created when a consumer first requests it.
     fd: LateInit<OwnedFd>,
 }
 
@@ -47,7 +48,7 @@ impl Wakeup {
         }
     }
 
-    /// Forgets earlier rings.
+    /// Resets the wakeup.
     pub(crate) fn clear(&self) {
         let mut state = self.state.lock();
         if !state.rung {
@@ -55,13 +56,13 @@ impl Wakeup {
         }
         state.rung = false;
         if let Some(fd) = self.fd.get() {
-            // Nothing to read is as good.
+            // It is fine if there is nothing to read.
             let _ = rustix::io::read(fd, &mut [0_u8; 8]);
         }
     }
 
-    /// Announces a sleep: what the sleeper has to see in the word to sleep on, or nothing when
-    /// the wakeup is signalled already.
+    /// Announces a sleep: returns the value of the wake word to sleep on, or `None` if the wakeup
+    /// is already signalled.
     pub(crate) fn begin_sleep(&self) -> Option<u32> {
         let mut state = self.state.lock();
         if state.rung {
@@ -71,7 +72,7 @@ impl Wakeup {
         Some(self.wake.count())
     }
 
-    /// Ends a sleep that was announced; whether the wakeup is signalled.
+    /// Ends an announced sleep; returns whether the wakeup is signalled.
     pub(crate) fn end_sleep(&self) -> bool {
         let mut state = self.state.lock();
         state.sleepers -= 1;
@@ -98,13 +99,13 @@ impl Wakeup {
         self.wake.word()
     }
 
-    /// The descriptor, if it was made.
+    /// The descriptor, if it was created.
     pub(crate) fn own_fd(&self) -> Option<BorrowedFd<'_>> {
         self.fd.get().map(AsFd::as_fd)
     }
 
-    /// Sleeps until the wakeup is signalled or the other descriptor is readable, or until the deadline.
-    /// The wakeup has to have its own descriptor.
+    /// Sleeps until the wakeup is signalled or the other descriptor is readable, or until the
+    /// deadline. The wakeup must have its own descriptor.
     pub(crate) fn sleep_beside(
         &self,
         other: BorrowedFd<'_>,
@@ -116,7 +117,7 @@ impl Wakeup {
         }
     }
 
-    /// Whether somebody may poll the descriptor.
+    /// Whether a descriptor exists that a consumer may poll.
     pub(crate) fn has_fd(&self) -> bool {
         self.fd.get().is_some()
     }
@@ -135,8 +136,8 @@ impl Wakeup {
         Ok(fd.as_fd())
     }
 
-    /// As [`Wakeup::fd`]; when the process has no descriptor left, one that is always readable,
-    /// so that the caller polls its queue instead of sleeping and loses nothing.
+    /// As [`Wakeup::fd`]; if the process has no descriptor left, one that is always readable, so
+    /// that the caller polls its queue instead of sleeping and loses nothing.
     pub(crate) fn fd_or_always_ready(&self) -> BorrowedFd<'_> {
         self.fd().unwrap_or_else(|_| always_ready())
     }
@@ -147,15 +148,15 @@ fn eventfd() -> io::Result<OwnedFd> {
     Ok(rustix::event::eventfd(0, flags)?)
 }
 
-/// Makes the descriptor readable. The counter can't overflow: it is at most 1 between two
-/// silences.
+/// Makes the descriptor readable. The counter cannot overflow: it is at most 1 between two calls of
+/// `clear`.
 fn add_one(fd: &OwnedFd) {
     let _ = rustix::io::write(fd, &1_u64.to_ne_bytes());
 }
 
 static ALWAYS_READY: OnceLock<Option<OwnedFd>> = OnceLock::new();
 
-/// Sets the descriptor for the worst case aside; called when the first dispatcher is made.
+/// Reserves the descriptor for the worst case; called when the first dispatcher is created.
 pub(crate) fn reserve_always_ready() {
     ALWAYS_READY.get_or_init(|| {
         let fd = eventfd().ok()?;
@@ -164,8 +165,8 @@ pub(crate) fn reserve_always_ready() {
     });
 }
 
-/// The descriptor for the worst case; standard error, which polls as writable only, when even
-/// that one could not be had.
+/// The descriptor for the worst case; if even that could not be reserved, standard error, which
+/// polls only as writable.
 fn always_ready() -> BorrowedFd<'static> {
     static STDERR: OnceLock<io::Stderr> = OnceLock::new();
     match ALWAYS_READY.get() {

@@ -2,7 +2,7 @@
 
 use super::tally::CounterId;
 
-/// Makes an enum of counters from a table of `Variant = "C name", "what it counts";`.
+/// Defines an enum of counters from a table of `Variant = "C name", "what it counts";`.
 macro_rules! counters {
     ($(#[$doc:meta])* $name:ident $($variant:ident = $c_name:literal, $meaning:literal;)+) => {
         $(#[$doc])*
@@ -29,7 +29,8 @@ macro_rules! counters {
 }
 
 counters! {
-    /// The counters of an adapter (`DAT_IA_COUNTERS`). What only hardware counts stays 0 without it.
+    /// The counters of an adapter (`DAT_IA_COUNTERS`). Counters that need hardware stay 0 without
+    /// it.
     IaCounter
     PzCreate = "DCNT_IA_PZ_CREATE", "Protection zones created.";
     PzFree = "DCNT_IA_PZ_FREE", "Protection zones freed.";

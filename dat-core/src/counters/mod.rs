@@ -1,7 +1,7 @@
 //! Counters of adapters, endpoints and event dispatchers (the InfiniBand extension of DAT 2.0:
 //! dat_ib_query_counters, dat_ib_print_counters, dat_ib_start_counter, dat_ib_stop_counter).
 //!
-//! An object counts from its start on, and until then pays nothing for it.
+//! An object counts only once it is started; until then counting costs it nothing.
 
 mod ids;
 mod tally;
@@ -13,7 +13,7 @@ pub use tally::{CounterId, Counters};
 use crate::error::Result;
 use crate::{Endpoint, EventDispatcher, InterfaceAdapter};
 
-/// Gives a handle its counters; the object's own check of being live comes first.
+/// Gives a handle its counter methods, which first check that the object is live.
 macro_rules! counted {
     (
         $handle:ident,
@@ -23,7 +23,7 @@ macro_rules! counted {
         $operation:ident => $check:expr
     ) => {
         impl $handle {
-            /// Begins to count; what was counted before goes on from there.
+            /// Starts counting; values counted before are continued.
             ///
             /// # Errors
             /// `DAT_INVALID_HANDLE` when the object is gone.
@@ -34,7 +34,7 @@ macro_rules! counted {
                 Ok(())
             }
 
-            /// Stops to count; the figures stay.
+            /// Stops counting; the values are kept.
             ///
             /// # Errors
             /// `DAT_INVALID_HANDLE` when the object is gone.
@@ -45,7 +45,7 @@ macro_rules! counted {
                 Ok(())
             }
 
-            /// The figures, set back to 0 if asked; all 0 before the first start.
+            /// The values, which are reset to 0 if `reset` is set; all 0 before the first start.
             ///
             /// # Errors
             /// `DAT_INVALID_HANDLE` when the object is gone.

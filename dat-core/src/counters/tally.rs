@@ -1,4 +1,4 @@
-//! Counting, where it was asked for.
+//! Counting, for objects whose counters were started.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,7 +17,8 @@ pub trait CounterId: Copy + 'static {
     fn name(self) -> &'static str;
 }
 
-/// The counters of one object. Until they are started an event costs a load, and no memory.
+/// The counters of one object. Until they are started, an event costs one load and no memory is
+/// allocated.
 pub(crate) struct Tally<C> {
     on: AtomicBool,
     cells: OnceLock<Box<[AtomicU64]>>,
@@ -31,7 +32,7 @@ impl<C> Default for Tally<C> {
 }
 
 impl<C: CounterId> Tally<C> {
-    /// Begins to count, or stops to.
+    /// Starts or stops counting.
     pub(crate) fn switch(&self, on: bool) {
         if on {
             self.cells.get_or_init(|| C::ALL.iter().map(|_| AtomicU64::new(0)).collect());
@@ -63,7 +64,7 @@ impl<C: CounterId> Tally<C> {
         }
     }
 
-    /// All counters, in the order of their numbers; set back to 0 if asked.
+    /// All counters, in the order of their numbers; they are reset to 0 if `reset` is set.
     pub(crate) fn read(&self, reset: bool) -> Counters<C> {
         let value = |cell: &AtomicU64| {
             if reset { cell.swap(0, Ordering::Relaxed) } else { cell.load(Ordering::Relaxed) }
@@ -82,7 +83,7 @@ impl<C> fmt::Debug for Tally<C> {
     }
 }
 
-/// The counters of an object at one time. Prints as a line for each that is not 0.
+/// The values of an object's counters at one time. `Display` prints a line for each that is not 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters<C> {
     values: Vec<u64>,
@@ -90,13 +91,13 @@ pub struct Counters<C> {
 }
 
 impl<C: CounterId> Counters<C> {
-    /// One of them.
+    /// The value of one counter.
     #[must_use]
     pub fn get(&self, counter: C) -> u64 {
         self.values.get(counter.index()).copied().unwrap_or(0)
     }
 
-    /// All of them, in the order of their numbers in the C API.
+    /// All values, in the order of the counters' numbers in the C API.
     #[must_use]
     pub fn values(&self) -> &[u64] {
         &self.values

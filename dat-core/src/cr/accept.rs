@@ -1,4 +1,4 @@
-//! The endpoint of a connection request: querying and accepting.
+//! The endpoint of a connection request: query and accept.
 
 use std::any::Any;
 use std::net::IpAddr;
@@ -11,11 +11,11 @@ use crate::ep::table::EpEvent;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::private_data::check_private_data;
 
-/// The endpoint that a request brought along.
+/// The endpoint for which a request arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnEndpoint {
     pub(crate) endpoint: Endpoint,
-    /// Made by the provider for this request: a refusal takes it back.
+    /// Created by the provider for this request: a rejection frees it.
     pub(crate) provider_made: bool,
 }
 
@@ -32,26 +32,26 @@ impl RequestEndpoint for OwnEndpoint {
     }
 }
 
-/// What a request says (`DAT_CR_PARAM`; dat_cr_query(3DAT)).
+/// The parameters of a request (`DAT_CR_PARAM`; dat_cr_query(3DAT)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CrParam {
-    /// The address of the adapter that asks.
+    /// The address of the requesting adapter.
     pub remote_address: IpAddr,
-    /// The port qualifier of the endpoint that asks.
+    /// The port qualifier of the requesting endpoint.
     pub remote_port: u64,
-    /// What its consumer sent.
+    /// The data that its consumer sent.
     pub private_data: Arc<[u8]>,
-    /// The endpoint that it is to be accepted on, if the service point decided that.
+    /// The endpoint on which it is to be accepted, if the service point chose one.
     pub local_ep: Option<Endpoint>,
 }
 
 const ACCEPT: &str = "dat_cr_accept";
 
 impl ConnectionRequest {
-    /// What the request says (dat_cr_query(3DAT)).
+    /// The parameters of the request (dat_cr_query(3DAT)).
     ///
     /// # Errors
-    /// `DAT_INVALID_HANDLE` when it was answered.
+    /// `DAT_INVALID_HANDLE` when it was answered before.
     pub fn query(&self) -> Result<CrParam> {
         self.inner.base.check_live("dat_cr_query")?;
         Ok(CrParam {
@@ -62,15 +62,16 @@ impl ConnectionRequest {
         })
     }
 
-    /// Accepts the request (dat_cr_accept(3DAT)): on the endpoint that it brought, or else on
-    /// an unconnected one. The outcome comes as an event of the endpoint; the request is gone.
+    /// Accepts the request (dat_cr_accept(3DAT)): on the endpoint for which it arrived, or
+    /// otherwise on an unconnected one. The outcome is reported as an event of the endpoint; the
+    /// request ends.
     ///
     /// # Errors
-    /// `DAT_INVALID_HANDLE` for a request that was answered, or an endpoint that is missing,
-    /// freed or of another adapter; `DAT_INVALID_PARAMETER` for an endpoint besides the one that
-    /// the request brought, or too much private data; `DAT_INVALID_STATE` for an endpoint that
-    /// is not unconnected or has no zone; `DAT_INSUFFICIENT_RESOURCES` where the queue pair is made
-    /// now and there is none left. The request and the endpoint are then as before.
+    /// `DAT_INVALID_HANDLE` for a request that was answered, or an endpoint that is missing, freed
+    /// or of another adapter; `DAT_INVALID_PARAMETER` for an endpoint other than the one for which
+    /// the request arrived, or too much private data; `DAT_INVALID_STATE` for an endpoint that is
+    /// not unconnected or has no zone; `DAT_INSUFFICIENT_RESOURCES` if the device has no resources
+    /// left for the connection. After an error the request and the endpoint are unchanged.
     pub fn accept(&self, endpoint: Option<&Endpoint>, private_data: &[u8]) -> Result<()> {
         let inner = &*self.inner;
         let base = &inner.base;
@@ -92,7 +93,7 @@ impl ConnectionRequest {
 }
 
 impl CrInner {
-    /// The endpoint that the request arrived for, if the service point chose one.
+    /// The endpoint for which the request arrived, if the service point chose one.
     fn own_endpoint(&self) -> Option<&OwnEndpoint> {
         self.endpoint.as_ref()?.as_any().downcast_ref()
     }

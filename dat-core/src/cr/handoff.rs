@@ -4,14 +4,14 @@ use super::ConnectionRequest;
 use crate::error::{Error, Result, ReturnType, Subtype};
 
 impl ConnectionRequest {
-    /// Hands the request over to another service point of the adapter (dat_cr_handoff(3DAT)),
-    /// as if it had arrived there. The request is gone; an endpoint that it brought is as after
-    /// a refusal.
+    /// Hands the request over to another service point of the adapter (dat_cr_handoff(3DAT)), as if
+    /// it had arrived there. This request ends; its endpoint, if it arrived for one, is treated as
+    /// after a rejection.
     ///
     /// # Errors
-    /// `DAT_INVALID_PARAMETER` when nothing listens on the qualifier; `DAT_QUEUE_FULL` when the
-    /// dispatcher there has no room; `DAT_INVALID_HANDLE` for a request that was answered. But
-    /// for the last the request is as before.
+    /// `DAT_INVALID_PARAMETER` if nothing listens on the qualifier; `DAT_QUEUE_FULL` if the
+    /// dispatcher there is full; `DAT_INVALID_HANDLE` for a request that was answered before. After
+    /// the first two the request is unchanged.
     pub fn handoff(&self, qualifier: u64) -> Result<()> {
         const HANDOFF: &str = "dat_cr_handoff";
         let inner = &*self.inner;

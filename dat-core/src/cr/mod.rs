@@ -18,8 +18,8 @@ use crate::lifecycle::{Base, object_handle};
 use crate::private_data::check_private_data;
 use crate::provider::{Incoming, Peer};
 
-/// A request for a connection that waits for the consumer's answer. It ends with the answer;
-/// dropping all its handles refuses it.
+/// A connection request that waits for the consumer's answer. The answer ends it; dropping all its
+/// handles rejects it.
 #[derive(Clone)]
 pub struct ConnectionRequest {
     inner: Arc<CrInner>,
@@ -27,21 +27,22 @@ pub struct ConnectionRequest {
 
 pub(crate) struct CrInner {
     pub(crate) base: Base,
-    /// Gone once answered.
+    /// `None` once answered.
     incoming: UpcallFreeMutex<Option<Box<dyn Incoming>>>,
     peer: Peer,
-    /// Where it arrived.
+    /// The qualifier at which it arrived.
     port: u64,
     private_data: Arc<[u8]>,
     endpoint: Option<Box<dyn RequestEndpoint>>,
 }
 
-/// The endpoint that a request arrived for, as the request sees it.
+/// The endpoint for which a request arrived, as the request sees it.
 pub(crate) trait RequestEndpoint: Any + Send + Sync {
-    /// Gives the endpoint back after the request was refused or handed over.
+    /// Returns the endpoint to its service point or consumer, after the request was rejected or
+    /// handed over.
     fn release(&self);
 
-    /// The endpoint in its own type.
+    /// The endpoint as `Any`, to be downcast to its own type.
     fn as_any(&self) -> &dyn Any;
 }
 
@@ -50,7 +51,7 @@ object_handle!(ConnectionRequest, CrInner);
 const REJECT: &str = "dat_cr_reject";
 
 impl ConnectionRequest {
-    /// Takes up a request that arrived; gives it back when that fails.
+    /// Wraps a request that arrived; returns it if that fails.
     pub(crate) fn new(
         ia: &Arc<IaInner>,
         incoming: Box<dyn Incoming>,
@@ -74,18 +75,18 @@ impl ConnectionRequest {
         }
     }
 
-    /// Takes the transport's request out again, unanswered.
+    /// Takes the provider's request out, unanswered.
     pub(crate) fn give_back(&self) -> Option<Box<dyn Incoming>> {
         self.inner.incoming.lock().take()
     }
 
-    /// Refuses the request (dat_cr_reject(3DAT)). An endpoint of the consumer's that it
-    /// brought is unconnected again, one of the provider's is gone.
+    /// Rejects the request (dat_cr_reject(3DAT)). An endpoint of the consumer for which it arrived
+    /// becomes unconnected; one that the provider created is freed.
     ///
     /// # Errors
-    /// `DAT_INVALID_HANDLE` for a request that was answered; `DAT_INVALID_PARAMETER` for too
-    /// much private data; else what kept the refusal from being sent: the request is gone all
-    /// the same.
+    /// `DAT_INVALID_HANDLE` for a request that was answered before; `DAT_INVALID_PARAMETER` for too
+    /// much private data; otherwise what prevented the rejection from being sent: the request has
+    /// ended nevertheless.
     pub fn reject(&self, private_data: &[u8]) -> Result<()> {
         let inner = &*self.inner;
         let base = &inner.base;
@@ -104,7 +105,7 @@ impl ConnectionRequest {
 }
 
 impl CrInner {
-    /// Gives the endpoint back that the request arrived for.
+    /// Returns the endpoint for which the request arrived.
     fn release_endpoint(&self) {
         if let Some(endpoint) = &self.endpoint {
             endpoint.release();

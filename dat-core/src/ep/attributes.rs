@@ -1,4 +1,4 @@
-//! The check of requested endpoint attributes, one by one and in combination
+//! Checks of requested endpoint attributes, one by one and in combination
 //! (dat_ep_create(3DAT), dat_ep_create_with_srq(3DAT)).
 
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::CompletionFlags;
 use crate::provider::{AdapterAttributes, QueuePairLimits};
 
-/// What the endpoint made last was made for: those that are made alike have one copy.
+/// The attributes of the most recently created endpoint: endpoints with equal attributes share one
+/// copy.
 #[derive(Debug, Default)]
 pub(crate) struct CommonAttributes(Mutex<Arc<EpAttributes>>);
 
@@ -24,7 +25,7 @@ impl CommonAttributes {
     }
 }
 
-/// Checks attributes against an adapter; what the endpoint has is at least what was requested.
+/// Checks attributes against an adapter. The result is at least what was requested.
 pub(super) fn check(
     requested: &EpAttributes,
     adapter: &AdapterAttributes,
@@ -37,7 +38,7 @@ pub(super) fn check(
     check_model(&attributes, adapter)?;
     check_recv_flags(attributes.recv_completion_flags)?;
     check_request_flags(attributes.request_completion_flags)?;
-    // An endpoint with a shared queue has exactly the values that were requested
+    // An endpoint with a shared queue gets exactly the values that were requested
     // (dat_ep_create_with_srq(3DAT)).
     if !shared_receives {
         round_up(&mut attributes, adapter);
@@ -46,9 +47,9 @@ pub(super) fn check(
     Ok(attributes)
 }
 
-/// Resets attributes that mean nothing for the endpoint: programs leave whatever was on the
-/// stack in them. `srq_soft_hw` of an endpoint without a shared queue is never read, and neither
-/// is `max_recv_iov` of one with a shared queue.
+/// Resets attributes that the endpoint ignores: programs leave stack garbage in them. `srq_soft_hw`
+/// of an endpoint without a shared queue is never read, and neither is `max_recv_iov` of one with a
+/// shared queue.
 fn ignore_meaningless(attributes: &mut EpAttributes) {
     if attributes.service_type == EpAttributes::SERVICE_DATAGRAM {
         attributes.max_rdma_size = 0;
@@ -61,8 +62,8 @@ fn ignore_meaningless(attributes: &mut EpAttributes) {
     }
 }
 
-/// Fills in what a 0 stands for (dat_ep_create(3DAT)). An endpoint that can carry nothing is of
-/// no use.
+/// Replaces each 0 by its default (dat_ep_create(3DAT)). An endpoint that can carry nothing would
+/// be useless.
 fn fill_in_defaults(attributes: &mut EpAttributes, adapter: &AdapterAttributes) {
     let (ia, default) = (&adapter.ia, &adapter.default_ep);
     let request_iov = attributes.max_request_iov;
@@ -82,12 +83,12 @@ fn fill_in_defaults(attributes: &mut EpAttributes, adapter: &AdapterAttributes) 
     }
 }
 
-/// Raises what costs nothing to what the adapter has. No memory is sized by the two sizes, and
-/// the entries of the request queue have the segments of the longest IOV anyway. Programs ask
-/// for less than they use, because other libraries do not enforce it.
+/// Raises the attributes that cost nothing to the maximum of the adapter. No memory is sized by the
+/// two sizes, and each entry of the request queue has space for the longest IOV in any case.
+/// Programs request less than they use, because other libraries do not enforce it.
 fn round_up(attributes: &mut EpAttributes, adapter: &AdapterAttributes) {
     let ia = &adapter.ia;
-    // The longest datagram is the network's matter, not the adapter's.
+    // The longest datagram depends on the network, not on the adapter.
     if attributes.service_type == EpAttributes::SERVICE_CONNECTION {
         attributes.max_message_size = ia.max_message_size;
         attributes.max_rdma_size = ia.max_rdma_size;
@@ -98,7 +99,7 @@ fn round_up(attributes: &mut EpAttributes, adapter: &AdapterAttributes) {
     attributes.max_rdma_write_iov = longest.min(ia.max_iov_segments_per_rdma_write);
 }
 
-/// Refuses what exceeds the adapter.
+/// Rejects what exceeds the limits of the adapter.
 fn check_limits(
     wanted: &EpAttributes,
     adapter: &AdapterAttributes,
@@ -141,12 +142,12 @@ fn segments(ia: &crate::attr::IaAttributes) -> u64 {
     ia.max_iov_segments_per_dto.into()
 }
 
-/// Receives have their segments on the shared queue, where there is one.
+/// With a shared queue, receives keep their segments there.
 fn receive_segments(wanted: &EpAttributes, shared_receives: bool) -> u64 {
     if shared_receives { 0 } else { wanted.max_recv_iov.into() }
 }
 
-/// What the provider's model does not have at all.
+/// Rejects what the provider does not implement at all.
 fn check_model(wanted: &EpAttributes, adapter: &AdapterAttributes) -> Result<()> {
     let provider = &adapter.provider;
     let unsupported = |reason: String| {
@@ -198,13 +199,13 @@ fn check_model(wanted: &EpAttributes, adapter: &AdapterAttributes) -> Result<()>
     Ok(())
 }
 
-/// Flags of single requests that an endpoint's flags may name too. Every request can have them
-/// whatever the endpoint says (dat_ep_modify(3DAT)), so they have no effect there.
+/// Flags of single requests, which an endpoint's flags may contain too. Every request may have them
+/// whatever the endpoint's flags are (dat_ep_modify(3DAT)), so they have no effect there.
 const OF_REQUESTS: CompletionFlags = CompletionFlags::SUPPRESS
     .union(CompletionFlags::SOLICITED_WAIT)
     .union(CompletionFlags::BARRIER_FENCE);
 
-/// The mode of notification in the flags of an endpoint's requests.
+/// The notification mode among the flags of an endpoint's requests.
 pub(super) fn request_mode(flags: CompletionFlags) -> CompletionFlags {
     flags - OF_REQUESTS
 }
@@ -217,7 +218,7 @@ fn check_request_flags(flags: CompletionFlags) -> Result<()> {
     check_mode("request_completion_flags", request_mode(flags), CompletionFlags::empty())
 }
 
-/// An endpoint's flags name one mode of notification, of those that the direction has.
+/// Checks that an endpoint's flags name one notification mode, which the direction must support.
 fn check_mode(name: &str, flags: CompletionFlags, more_modes: CompletionFlags) -> Result<()> {
     let modes = CompletionFlags::UNSIGNALLED | CompletionFlags::EVD_THRESHOLD | more_modes;
     let excess = flags - modes;
@@ -232,7 +233,7 @@ fn check_mode(name: &str, flags: CompletionFlags, more_modes: CompletionFlags) -
     Ok(())
 }
 
-/// The work queues must fit the device with all their segments.
+/// Checks that the work queues fit the device with all their segments.
 fn check_queues(
     wanted: &EpAttributes,
     adapter: &AdapterAttributes,
@@ -256,7 +257,7 @@ fn check_queues(
     Ok(())
 }
 
-/// How large a queue pair with these attributes is.
+/// The queue pair limits for these attributes.
 pub(super) fn limits(attributes: &EpAttributes, shared_receives: bool) -> QueuePairLimits {
     QueuePairLimits {
         max_receives: if shared_receives { 0 } else { attributes.max_recv_dtos },
@@ -269,7 +270,7 @@ pub(super) fn limits(attributes: &EpAttributes, shared_receives: bool) -> QueueP
     }
 }
 
-/// How many segments an entry of the request queue has.
+/// Number of segments in an entry of the request queue.
 fn request_segments(attributes: &EpAttributes) -> u32 {
     let rdma = attributes.max_rdma_read_iov.max(attributes.max_rdma_write_iov);
     attributes.max_request_iov.max(rdma)

@@ -1,4 +1,4 @@
-//! Connecting, disconnecting and starting afresh.
+//! Connecting, disconnecting and resetting.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,25 +12,25 @@ use crate::private_data::check_private_data;
 use crate::provider::{ConnectRequest, Incoming};
 use crate::timeout::Timeout;
 
-/// Whom to connect to, and how (dat_ep_connect(3DAT)).
+/// The destination and parameters of a connection (dat_ep_connect(3DAT)).
 #[derive(Clone, Debug)]
 pub struct Connect<'a> {
-    /// The remote adapter.
+    /// The address of the remote adapter.
     pub address: IpAddr,
-    /// The connection qualifier that its consumer listens on.
+    /// The connection qualifier on which the remote consumer listens.
     pub qualifier: u64,
-    /// How long the connection may take to stand; not zero.
+    /// How long establishing the connection may take; not zero.
     pub timeout: Timeout,
-    /// Data for the other consumer, within the provider's maximum.
+    /// Data for the remote consumer, at most the provider's maximum.
     pub private_data: &'a [u8],
     /// The quality of service.
     pub qos: Qos,
-    /// What else is asked for.
+    /// Further requirements.
     pub flags: ConnectFlags,
 }
 
 impl Connect<'static> {
-    /// A connection without time-out, private data, quality or flags.
+    /// A connection without time-out, private data, quality of service or flags.
     #[must_use]
     pub const fn to(address: IpAddr, qualifier: u64) -> Self {
         Self {
@@ -45,14 +45,14 @@ impl Connect<'static> {
 }
 
 impl<'a> Connect<'a> {
-    /// The same with a time-out.
+    /// Sets the time-out.
     #[must_use]
     pub fn timeout(mut self, timeout: impl Into<Timeout>) -> Self {
         self.timeout = timeout.into();
         self
     }
 
-    /// The same with data for the other consumer.
+    /// Sets the data for the remote consumer.
     #[must_use]
     pub fn private_data<'b>(self, private_data: &'b [u8]) -> Connect<'b>
     where
@@ -66,24 +66,24 @@ const CONNECT: &str = "dat_ep_connect";
 const DUP: &str = "dat_ep_dup_connect";
 
 impl Endpoint {
-    /// Asks for a connection (dat_ep_connect(3DAT)); the outcome comes as an event.
+    /// Requests a connection (dat_ep_connect(3DAT)); the outcome is reported as an event.
     ///
     /// # Errors
     /// `DAT_INVALID_STATE` unless unconnected; `DAT_INVALID_PARAMETER` for a time-out of zero or
     /// too much private data; `DAT_MODEL_NOT_SUPPORTED` for a quality of service or multipathing
-    /// that the provider doesn't have; `DAT_INVALID_ADDRESS` for an address that the transport
-    /// can't use; `DAT_INSUFFICIENT_RESOURCES` where the queue pair is made now and there is none
-    /// left.
+    /// that the provider does not support; `DAT_INVALID_ADDRESS` for an address that the transport
+    /// cannot use; `DAT_INSUFFICIENT_RESOURCES` if the device has no resources left for the
+    /// connection.
     pub fn connect(&self, connect: &Connect<'_>) -> Result<()> {
         self.inner.connect(connect, CONNECT)
     }
 
-    /// Asks for a connection to where a connected endpoint is connected to
+    /// Requests a connection to the destination to which another endpoint is connected
     /// (dat_ep_dup_connect(3DAT)).
     ///
     /// # Errors
-    /// As [`Endpoint::connect`]; `DAT_INVALID_STATE` when `other` is not connected, or was the
-    /// passive side of its connection; `DAT_INVALID_HANDLE` when it was freed or is of another
+    /// As [`Endpoint::connect`]; `DAT_INVALID_STATE` if `other` is not connected, or was the
+    /// passive side of its connection; `DAT_INVALID_HANDLE` if it was freed or belongs to another
     /// adapter.
     pub fn dup_connect(
         &self,
@@ -120,7 +120,7 @@ impl Endpoint {
         self.inner.connect(&connect, DUP)
     }
 
-    /// Asks for a connection to a common service point, by its address and port
+    /// Requests a connection to a common service point, by its address and port
     /// (dat_ep_common_connect of DAT 2.0).
     ///
     /// # Errors
@@ -136,11 +136,11 @@ impl Endpoint {
         self.inner.connect(&connect.private_data(private_data), "dat_ep_common_connect")
     }
 
-    /// Ends the connection, or gives the attempt up (dat_ep_disconnect(3DAT)). The end comes
-    /// as an event.
+    /// Ends the connection or the attempt (dat_ep_disconnect(3DAT)). The end is reported as an
+    /// event.
     ///
     /// # Errors
-    /// `DAT_INVALID_STATE` when there is neither; disconnected already, nothing happens.
+    /// `DAT_INVALID_STATE` if there is neither. On a disconnected endpoint nothing happens.
     pub fn disconnect(&self, how: Close) -> Result<()> {
         let event = match how {
             Close::Graceful => EpEvent::DisconnectGraceful,
@@ -153,8 +153,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Makes a disconnected endpoint unconnected again (dat_ep_reset(3DAT)). Attributes and
-    /// dispatchers stay, and so do completions that were not dequeued.
+    /// Makes a disconnected endpoint unconnected again (dat_ep_reset(3DAT)). Attributes,
+    /// dispatchers and completions not dequeued yet are kept.
     ///
     /// # Errors
     /// `DAT_INVALID_STATE` unless disconnected or unconnected.
@@ -170,7 +170,7 @@ impl EpInner {
             .map_err(|error| self.base.describe(error, operation))?;
         let call = self.call.lock();
         let config = call.as_ref().ok_or_else(|| self.base.freed(operation))?;
-        // In any other state it is the state that forbids the call.
+        // In any other state, the state is the reason to refuse the call.
         if config.pz.is_none() && self.state() == Some(EpState::Unconnected) {
             return Err(self.without_zone(operation));
         }
@@ -194,7 +194,7 @@ impl EpInner {
         })
     }
 
-    /// Accepts a request on the endpoint: the one that the request brought, or an unconnected
+    /// Accepts a request on this endpoint: the one for which the request arrived, or an unconnected
     /// one.
     pub(crate) fn accept(
         &self,
@@ -213,7 +213,7 @@ impl EpInner {
         if self.is_datagram() {
             return self.accept_datagrams(incoming, private_data, operation);
         }
-        // An endpoint that waits for the answer to another request is not to be had.
+        // An endpoint that waits for the answer to another request cannot be used.
         if (!brought && state != EpState::Unconnected) || (brought && state == EpState::Unconnected)
         {
             return Err(self.refused(state, EpEvent::Accept, operation));
@@ -237,7 +237,7 @@ impl EpInner {
         })
     }
 
-    /// Notes where the attempt goes and starts its clock.
+    /// Records the destination of the attempt and starts its time-out.
     fn begin_attempt(&self, connect: &Connect<'_>, config: &Config) -> u64 {
         let mut control = self.control();
         control.other().remote = Some(Remote {
@@ -255,7 +255,7 @@ impl EpInner {
 
     fn check_connect(&self, connect: &Connect<'_>, operation: &'static str) -> Result<()> {
         let provider = &self.base.ia.attributes.provider;
-        // The other two calls have one argument instead of the address and the qualifier.
+        // The other two calls have one argument in place of the address and the qualifier.
         let (timeout, private_data_size) = if operation == CONNECT {
             (Subtype::InvalidArg4, Subtype::InvalidArg5)
         } else {

@@ -1,8 +1,8 @@
-//! The control side of an endpoint: its state, and what calls and upcalls do to it.
+//! The control side of an endpoint: its state, and the calls and upcalls that change it.
 //!
-//! Two locks: `call` (in [`EpInner`]) is held over a control call of the consumer and so over
-//! downcalls to the queue pair; `control` guards the state and is the only one that upcalls
-//! take, so they may arrive inside a downcall. Lock order: call, control, event dispatcher.
+//! Two locks: `call` (in [`EpInner`]) is held during a control call of the consumer, and so during
+//! downcalls to the queue pair; `control` guards the state and is the only one that upcalls take,
+//! so upcalls may arrive inside a downcall. Lock order: call, control, event dispatcher.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -29,8 +29,7 @@ use dat_sync::SlabWeak;
 /// The state byte of an endpoint that was freed.
 const ENDED: u8 = u8::MAX;
 
-/// Where the provider's queue pair reports. It does not keep the endpoint, which keeps the queue
-/// pair.
+/// Receives the queue pair's connection events. Weak, because the endpoint owns the queue pair.
 pub(super) struct Sink(pub(super) SlabWeak<EpInner>);
 
 impl ConnectionSink for Sink {
@@ -41,29 +40,29 @@ impl ConnectionSink for Sink {
     }
 }
 
-/// What changes with the state.
+/// The part of an endpoint that changes with its state.
 pub(super) struct Control {
-    /// Which attempt the queue pair's events must be of to count.
+    /// The number of the attempt or connection whose events are accepted.
     pub(super) attempt: u64,
     pub(super) connect_evd: Option<Arc<EvdInner>>,
-    /// Only while an attempt is pending that has any of it.
+    /// `None` unless a pending attempt has a time-out or holds receives back.
     pending: Option<Box<Pending>>,
-    /// Absent while there is nothing to say of it.
+    /// `None` while nothing is known of the peer.
     pub(super) other: Option<Box<Other>>,
-    /// Attempts of an endpoint for datagrams that are under way; mostly there never was one.
+    /// Datagram attempts in progress; `None` until there is one.
     resolving: Option<Box<Attempts>>,
 }
 
-/// What a pending attempt has and a connection does not.
+/// State of a pending attempt that an established connection does not have.
 #[derive(Default)]
 struct Pending {
     /// The time-out.
     clock: Option<TimerKey>,
-    /// The dispatcher that holds the endpoint's receives back.
+    /// The dispatcher that holds back the endpoint's receives.
     receives: Option<Arc<EvdInner>>,
 }
 
-/// The other side.
+/// What is known of the peer.
 #[derive(Default)]
 pub(super) struct Other {
     pub(super) remote: Option<Remote>,
@@ -72,19 +71,20 @@ pub(super) struct Other {
     private_data: Arc<[u8]>,
 }
 
-/// Attempts of an endpoint for datagrams, by number.
+/// Attempts of a datagram endpoint, by number.
 #[derive(Default)]
 struct Attempts(BTreeMap<u64, Resolving>);
 
-/// One of them.
+/// A datagram attempt.
 #[derive(Default)]
 pub(super) struct Resolving {
     pub(super) clock: Option<TimerKey>,
-    /// The private data of the request that it answers; none for an attempt of its own.
+    /// The private data of the request that it answers; `None` for an attempt that this side
+    /// started.
     pub(super) answers: Option<Arc<[u8]>>,
 }
 
-/// Where an endpoint connected to; what dat_ep_dup_connect repeats.
+/// The destination of a connect; dat_ep_dup_connect uses it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Remote {
     pub(super) address: IpAddr,
@@ -93,7 +93,7 @@ pub(super) struct Remote {
 }
 
 impl EpInner {
-    /// The state, or nothing when the endpoint was freed.
+    /// The state; `None` when the endpoint was freed.
     #[inline]
     pub(crate) fn state(&self) -> Option<EpState> {
         EpState::from_value(self.state.load(Ordering::Acquire))
@@ -103,13 +103,13 @@ impl EpInner {
         self.control.lock()
     }
 
-    /// To be called under the control lock, so that the post checks follow.
+    /// Called under the control lock, so that the post checks follow the state.
     fn set_state(&self, state: EpState) {
         self.state.store(state as u8, Ordering::Release);
         self.post_checks.set_state(Some(state));
     }
 
-    /// Ends the endpoint: nothing that is reported later counts.
+    /// Ends the endpoint: anything that is reported later is ignored.
     fn end(&self, control: &mut Control) {
         self.state.store(ENDED, Ordering::Release);
         self.post_checks.set_state(None);
@@ -123,7 +123,8 @@ impl EpInner {
         }
     }
 
-    /// Takes the step of an event and returns what is left to do: nothing of it yet.
+    /// Takes the step of an event. Returns the former state and the step, whose actions the caller
+    /// must perform.
     fn transit(&self, control: &mut Control, event: EpEvent) -> Option<(EpState, Step)> {
         let state = self.state()?;
         let taken = step(state, event);
@@ -157,14 +158,14 @@ impl EpInner {
         Some((state, taken))
     }
 
-    /// An event from below, or of the service point or request that decides over the endpoint: it
-    /// needs no downcall.
+    /// Handles an event that needs no downcall: from the provider, or from the service point or
+    /// request that the endpoint belongs to.
     pub(crate) fn report(&self, event: EpEvent) {
         let mut control = self.control.lock();
         self.report_locked(&mut control, event);
     }
 
-    /// A request arrived for the endpoint, at that port: it knows its peer from now on
+    /// A request arrived for the endpoint, at that port: its peer is known from now on
     /// (dat_ep_query(3DAT)).
     pub(crate) fn request_arrived(&self, peer: Peer, port: u64) {
         let mut control = self.control.lock();
@@ -191,7 +192,7 @@ impl EpInner {
                         self.look_at_watermarks();
                     }
                 }
-                // The table has none of these for what comes from below.
+                // The table has none of these actions for events from the provider.
                 Action::StartAttempt
                 | Action::AbortAttempt
                 | Action::CloseGracefully
@@ -202,8 +203,8 @@ impl EpInner {
         self.let_receives_go(control);
     }
 
-    /// Holds the receives of the attempt that begins back until its outcome is raised, which
-    /// consumers rely on to come first.
+    /// Holds back the receives of the attempt that begins until its outcome has been raised:
+    /// consumers rely on that event coming first.
     pub(super) fn hold_receives_back(&self, control: &mut Control, config: &Config) {
         let Some(evd) = config.feeds.evd(Stream::Receive) else { return };
         let (endpoint, attempt) = (self.weak_self.clone(), control.attempt);
@@ -215,8 +216,8 @@ impl EpInner {
         control.pending.get_or_insert_default().receives = Some(Arc::clone(evd.arc()));
     }
 
-    /// Lets the receives go that were held back, unless the attempt is still pending. They follow
-    /// the events that were raised before.
+    /// Releases the receives that were held back, unless the attempt is still pending. They follow
+    /// the events raised before.
     fn let_receives_go(&self, control: &mut Control) {
         if control.pending.is_none() || self.state().is_some_and(EpState::is_attempt_pending) {
             return;
@@ -227,13 +228,13 @@ impl EpInner {
         }
     }
 
-    /// A receive completed that is held back.
+    /// A receive that is held back completed.
     fn communication_established(&self, attempt: u64) {
         self.queue_pair.communication_established(attempt);
     }
 
-    /// Has the watermarks looked at soon: a connection may break on them, which is not to be
-    /// done inside an upcall.
+    /// Has the timer thread check the watermarks: they may break a connection, which must not
+    /// happen inside an upcall.
     pub(super) fn look_at_watermarks(&self) {
         let now = Instant::now();
         let endpoint = self.weak_self.clone();
@@ -244,7 +245,7 @@ impl EpInner {
         });
     }
 
-    /// Delivers a connection event, under the lock, so that events keep their order.
+    /// Delivers a connection event, under the control lock, so that events keep their order.
     fn raise(&self, control: &mut Control, kind: ConnectionEventKind) {
         self.base.ia.tally.count(match kind {
             ConnectionEventKind::Established if control.remote().is_some() => {
@@ -272,7 +273,7 @@ impl EpInner {
         }
     }
 
-    /// Has the attempt ended at a deadline.
+    /// Schedules the end of the attempt at a deadline.
     pub(super) fn schedule_timeout(&self, deadline: Instant, attempt: u64) -> Option<TimerKey> {
         let endpoint = self.weak_self.clone();
         timer::schedule(deadline, move || {
@@ -282,7 +283,7 @@ impl EpInner {
         })
     }
 
-    /// The deadline of an attempt has passed.
+    /// The deadline of an attempt expired.
     fn connect_timed_out(&self, attempt: u64) {
         if self.is_datagram() {
             return self.resolution_timed_out(attempt);
@@ -297,7 +298,7 @@ impl EpInner {
                 pending.clock = None;
             }
         }
-        // Refused only where the attempt ended meanwhile.
+        // Refused only if the attempt has ended in the meantime.
         let _ = self.perform(EpEvent::ConnectTimedOut, "connect timeout");
     }
 }
@@ -307,7 +308,7 @@ impl Control {
         Self { attempt: 0, connect_evd, pending: None, other: None, resolving: None }
     }
 
-    /// The other side, to say something of it.
+    /// The record of the peer, created if it does not exist.
     pub(super) fn other(&mut self) -> &mut Other {
         self.other.get_or_insert_default()
     }
@@ -316,7 +317,7 @@ impl Control {
         self.other.as_ref().and_then(|other| other.remote)
     }
 
-    /// The attempts that are under way, to add one or take one away.
+    /// The attempts in progress.
     pub(super) fn resolving(&mut self) -> &mut BTreeMap<u64, Resolving> {
         &mut self.resolving.get_or_insert_default().0
     }
@@ -325,7 +326,7 @@ impl Control {
         self.other = None;
     }
 
-    /// Starts the clock of the attempt.
+    /// Stores the timer of the attempt.
     pub(super) fn start_clock(&mut self, key: Option<TimerKey>) {
         if key.is_some() {
             self.pending.get_or_insert_default().clock = key;
@@ -333,7 +334,7 @@ impl Control {
     }
 }
 
-/// Bytes to hand out; none take no memory.
+/// A shared copy; empty data allocates nothing.
 fn shared(bytes: &[u8]) -> Arc<[u8]> {
     if bytes.is_empty() { Arc::default() } else { Arc::from(bytes) }
 }
@@ -345,7 +346,7 @@ fn stop_clock(control: &mut Control) {
 }
 
 impl EpInner {
-    /// The transport's word on an attempt.
+    /// A connection event of an attempt, from the provider.
     fn connection_event(&self, attempt: u64, event: ConnectionUpcall<'_>) {
         let mut control = self.control.lock();
         if self.is_datagram() {
@@ -373,7 +374,7 @@ impl EpInner {
             ConnectionUpcall::AcceptFailed => EpEvent::AcceptFailed,
             ConnectionUpcall::Disconnected => EpEvent::Disconnected,
             ConnectionUpcall::Broken => EpEvent::Broken,
-            // Of no meaning to a connection.
+            // Only datagram endpoints have this event.
             ConnectionUpcall::Resolved { .. } => {
                 self.ignored.fetch_add(1, Ordering::Relaxed);
                 return;
@@ -383,7 +384,7 @@ impl EpInner {
     }
 
     /// Takes the step of a call and performs its actions; the caller holds `call`. Returns the
-    /// step taken.
+    /// step.
     pub(super) fn perform(&self, event: EpEvent, operation: &'static str) -> Result<Step> {
         let taken = {
             let mut control = self.control();
@@ -413,7 +414,7 @@ impl EpInner {
                     Action::Raise(kind) => {
                         self.raise(&mut self.control(), *kind);
                     }
-                    // The connect call does that itself: it has the arguments.
+                    // The connect call does this itself, because it has the arguments.
                     Action::StartAttempt => {}
                 }
             }
@@ -422,12 +423,12 @@ impl EpInner {
         Ok(taken)
     }
 
-    /// Ends the connection, or the attempt at one.
+    /// Ends the connection or the attempt.
     fn end_by(&self, how: Close) {
         self.queue_pair.disconnect(how);
     }
 
-    /// The error of a call that the state does not allow, with the states that would.
+    /// The error of a call that the state does not allow; it lists the states that do.
     #[cold]
     pub(super) fn refused(&self, state: EpState, event: EpEvent, operation: &'static str) -> Error {
         let allowed: Vec<&str> = EpState::ALL
@@ -443,7 +444,7 @@ impl EpInner {
 }
 
 impl EpInner {
-    /// Ends the endpoint even while others use it.
+    /// Ends the endpoint even while it is in use.
     pub(crate) fn abandon(&self) {
         let config: Option<Config> = {
             let mut call = self.call.lock();

@@ -1,4 +1,4 @@
-//! Making an endpoint.
+//! Creation of an endpoint.
 
 use std::sync::atomic::{AtomicU8, AtomicU32};
 use std::sync::{Arc, OnceLock};
@@ -19,7 +19,7 @@ use crate::pz::ProtectionZone;
 use crate::srq::{SharedReceiveQueue, SrqInner};
 use dat_sync::{SlabArc, SlabWeak};
 
-/// What an endpoint is made from (dat_ep_create(3DAT), dat_ep_create_with_srq(3DAT)).
+/// The parameters of a new endpoint (dat_ep_create(3DAT), dat_ep_create_with_srq(3DAT)).
 #[derive(Clone, Debug)]
 pub struct EpSpec {
     pub(super) pz: Option<ProtectionZone>,
@@ -28,7 +28,7 @@ pub struct EpSpec {
     pub(super) connect_evd: Option<EventDispatcher>,
     pub(super) srq: Option<SharedReceiveQueue>,
     pub(super) attributes: Option<EpAttributes>,
-    /// Starts in the unconfigured states, so that its zone can be given while reserved.
+    /// Starts in an unconfigured state, so that its zone can be set while it is reserved.
     pub(super) unconfigured: bool,
 }
 
@@ -39,7 +39,7 @@ impl EpSpec {
         Self { pz: Some(pz.clone()), ..Self::made_by_provider() }
     }
 
-    /// An endpoint that the provider makes for a request: its consumer completes it later.
+    /// An endpoint that the provider creates for a request; its consumer completes it later.
     pub(crate) const fn made_by_provider() -> Self {
         Self {
             pz: None,
@@ -52,28 +52,28 @@ impl EpSpec {
         }
     }
 
-    /// An endpoint that the provider makes for a reserved service point.
+    /// An endpoint that the provider creates for a reserved service point.
     pub(crate) const fn unconfigured() -> Self {
         let mut spec = Self::made_by_provider();
         spec.unconfigured = true;
         spec
     }
 
-    /// Where receives complete. Without it the consumer is not interested in their completions.
+    /// Sets the dispatcher that receives complete into. Without it their completions are discarded.
     #[must_use]
     pub fn recv_evd(mut self, evd: &EventDispatcher) -> Self {
         self.recv_evd = Some(evd.clone());
         self
     }
 
-    /// Where requests complete. Without it the consumer is not interested in their completions.
+    /// Sets the dispatcher that requests complete into. Without it their completions are discarded.
     #[must_use]
     pub fn request_evd(mut self, evd: &EventDispatcher) -> Self {
         self.request_evd = Some(evd.clone());
         self
     }
 
-    /// Where connection events arrive. Without it the consumer is not interested in them.
+    /// Sets the dispatcher of connection events. Without it they are discarded.
     #[must_use]
     pub fn connect_evd(mut self, evd: &EventDispatcher) -> Self {
         self.connect_evd = Some(evd.clone());
@@ -87,7 +87,7 @@ impl EpSpec {
         self
     }
 
-    /// Asks for attributes, instead of the provider's defaults.
+    /// Requests attributes, instead of the provider's defaults.
     #[must_use]
     pub fn attributes(mut self, attributes: &EpAttributes) -> Self {
         self.attributes = Some(attributes.clone());
@@ -96,16 +96,16 @@ impl EpSpec {
 }
 
 impl InterfaceAdapter {
-    /// Makes an endpoint, in the Unconnected state (dat_ep_create(3DAT)).
+    /// Creates an endpoint, in the Unconnected state (dat_ep_create(3DAT)).
     ///
     /// # Errors
     /// - `DAT_INVALID_HANDLE` for a zone, dispatcher or shared receive queue that was freed or
-    ///   is of another adapter, and for a dispatcher that was not made for the stream;
-    /// - `DAT_INVALID_PARAMETER` for an attribute, named in the text, that exceeds the adapter
-    ///   or contradicts another, and for completion flags that don't go with those of other
+    ///   belongs to another adapter, and for a dispatcher that was not created for the stream;
+    /// - `DAT_INVALID_PARAMETER` for an attribute, named in the text, that exceeds the adapter's
+    ///   limits or contradicts another, and for completion flags that conflict with those of other
     ///   endpoints on the same dispatcher;
-    /// - `DAT_MODEL_NOT_SUPPORTED` for what the provider doesn't have;
-    /// - `DAT_INSUFFICIENT_RESOURCES` when the adapter has no more.
+    /// - `DAT_MODEL_NOT_SUPPORTED` for what the provider does not support;
+    /// - `DAT_INSUFFICIENT_RESOURCES` if the adapter has no resources left.
     pub fn ep_create(&self, spec: &EpSpec) -> Result<Endpoint> {
         let ia = self.inner();
         let call = if spec.srq.is_some() { Call::CreateWithSrq } else { Call::Create };
@@ -142,7 +142,7 @@ impl InterfaceAdapter {
 }
 
 impl Config {
-    /// Checks what an endpoint is to use and begins to use it.
+    /// Checks the objects that an endpoint is to use, and registers their use.
     pub(super) fn new(
         ia: &Arc<IaInner>,
         id: u64,
@@ -192,7 +192,7 @@ impl Config {
         Ok(Self { pz, feeds, connect, srq, attributes, reads })
     }
 
-    /// Enters the streams again, after those of another configuration of the endpoint on the
+    /// Registers the streams again, after those of another configuration of the endpoint on the
     /// same dispatchers have ended.
     pub(super) fn renew_feeds(&self) {
         let (recv_flags, request_flags) = stream_flags(&self.attributes);
@@ -223,14 +223,14 @@ impl Config {
         }
     }
 
-    /// Makes the posts and the connection events go by this configuration.
+    /// Makes this configuration effective for posts and connection events.
     pub(super) fn publish(&self, endpoint: &EpInner) {
         let (is_shared, compat) = (self.srq.is_some(), endpoint.base.ia.compat);
         endpoint.post_checks.set(self.zone(), &self.attributes, is_shared, compat);
         endpoint.control().connect_evd = self.connect_evd();
     }
 
-    /// The number of the zone as an owner of regions; 0 for none.
+    /// The number of the zone in the region table; 0 if there is none.
     fn zone(&self) -> u32 {
         self.pz.as_ref().map_or(0, |pz| pz.owner)
     }
@@ -240,13 +240,13 @@ impl Config {
     }
 }
 
-/// The flags that decide which streams go together on a dispatcher: of receives, of requests.
+/// The flags that decide which streams may share a dispatcher: of receives, and of requests.
 fn stream_flags(attributes: &EpAttributes) -> (CompletionFlags, CompletionFlags) {
     let request_mode = attributes::request_mode(attributes.request_completion_flags);
     (attributes.recv_completion_flags, request_mode)
 }
 
-/// A shared receive queue serves as many endpoints as the adapter says, this one included.
+/// Checks the adapter's limit of endpoints per shared receive queue, including this one.
 fn check_users(ia: &IaInner, srq: &SrqInner) -> Result<()> {
     let most = ia.attributes.ia.max_ep_per_srq;
     if srq.base.lifecycle.uses() <= most {
@@ -257,7 +257,7 @@ fn check_users(ia: &IaInner, srq: &SrqInner) -> Result<()> {
         .advise("use another shared receive queue, or free an endpoint"))
 }
 
-/// The calls that check what an endpoint is to use.
+/// The calls that check the objects of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     Create,
@@ -274,8 +274,8 @@ impl Call {
         }
     }
 
-    /// The error of attributes, which are the sixth argument of dat_ep_create, as the error of
-    /// this call. To dat_ep_modify(3DAT) what is not supported is an invalid parameter.
+    /// Translates an error about attributes, the sixth argument of dat_ep_create, to this call. For
+    /// dat_ep_modify(3DAT), what is not supported is an invalid parameter.
     fn relate(self, error: Error) -> Error {
         let attributes = match self {
             Self::Create => return error,
@@ -294,7 +294,7 @@ impl Call {
     }
 }
 
-/// What an endpoint uses a dispatcher for.
+/// The purpose for which an endpoint uses a dispatcher.
 #[derive(Clone, Copy)]
 enum Use {
     Recv,
@@ -306,8 +306,8 @@ impl Use {
     const fn parts(self) -> (&'static str, EvdFlags, Subtype) {
         match self {
             Self::Recv => ("recv_evd", EvdFlags::DTO, Subtype::InvalidHandleEvdRecv),
-            // A dispatcher for either kind of completion will do; binds need their own flag
-            // when they are posted.
+            // A dispatcher for either kind of completion is accepted; binds check for their own
+            // flag when they are posted.
             Self::Request => ("request_evd", EvdFlags::DTO, Subtype::InvalidHandleEvdRequest),
             Self::Connect => ("connect_evd", EvdFlags::CONNECTION, Subtype::InvalidHandleEvdConn),
         }

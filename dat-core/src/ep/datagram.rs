@@ -1,8 +1,8 @@
-//! Endpoints for datagrams (the InfiniBand extension of DAT 2.0).
+//! Datagram endpoints (the InfiniBand extension of DAT 2.0).
 //!
-//! Such an endpoint is never connected: its state stays Unconnected. "Connecting" it resolves
-//! the address of another one, "accepting" answers that, and both sides get an address to send
-//! to. Any number of attempts may be under way.
+//! Such an endpoint is never connected: its state stays Unconnected. "Connecting" it resolves the
+//! address of another endpoint, "accepting" answers that, and both sides receive an address to send
+//! to. Any number of attempts may be in progress.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,11 +20,11 @@ use crate::triplet::LmrTriplet;
 const SEND: &str = "dat_ib_post_send_ud";
 
 impl Endpoint {
-    /// Posts a datagram (dat_ib_post_send_ud). It may be lost; what is received has
-    /// [`DatagramAddress::PREFIX`] bytes of the transport's before the message.
+    /// Posts a datagram (dat_ib_post_send_ud). It may be lost. A received datagram has
+    /// [`DatagramAddress::PREFIX`] bytes of the transport before the message.
     ///
     /// # Errors
-    /// `DAT_INVALID_STATE` for an endpoint that does not carry datagrams; else as
+    /// `DAT_INVALID_STATE` for an endpoint that does not carry datagrams; otherwise as
     /// [`Endpoint::post_send`].
     pub fn post_send_datagram(
         &self,
@@ -102,7 +102,7 @@ impl EpInner {
         })
     }
 
-    /// The error of a call for the other kind of endpoint.
+    /// The error of a call that is for the other kind of endpoint.
     #[cold]
     pub(super) fn wrong_service(&self, operation: &'static str) -> Error {
         let kind = if self.is_datagram() { "datagrams" } else { "a reliable connection" };
@@ -118,7 +118,7 @@ impl EpInner {
         self.post_checks.has_datagrams()
     }
 
-    /// The transport's word on an attempt.
+    /// The provider's event for an attempt.
     pub(super) fn resolved(
         &self,
         control: &mut Control,
@@ -142,8 +142,8 @@ impl EpInner {
             _ => (DatagramEventKind::Error, None, &[][..]),
         };
         let remote = remote.map(|remote| DatagramAddress { remote });
-        // The answering side hears again what the request carried: programs tell by it which
-        // endpoint of the peer the address is of.
+        // The answering side also receives the private data of the request: programs recognise by
+        // it which endpoint of the peer the address belongs to.
         let passive = answers.is_some();
         let private_data = answers
             .filter(|_| kind == DatagramEventKind::Established)
@@ -151,7 +151,7 @@ impl EpInner {
         self.raise_datagram(control, kind, passive, remote, private_data);
     }
 
-    /// The clock of an attempt ran out.
+    /// The time-out of an attempt expired.
     pub(super) fn resolution_timed_out(&self, attempt: u64) {
         let mut control = self.control();
         if let Some(attempt) = control.resolving().remove(&attempt) {

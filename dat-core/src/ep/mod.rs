@@ -43,7 +43,7 @@ use post_checks::PostChecks;
 use rdma_read_credits::Reads;
 use table::EpEvent;
 
-/// An endpoint (dat_ep_create(3DAT)): one end of a connection, and what operations are
+/// An endpoint (dat_ep_create(3DAT)): one end of a connection, to which operations are
 /// posted to.
 ///
 /// Two endpoints of one process connect and exchange a message:
@@ -88,7 +88,7 @@ pub struct Endpoint {
     inner: SlabArc<EpInner>,
 }
 
-/// What most posts need stands in the first cache line.
+/// The fields that most posts need are in the first cache line.
 #[repr(C)]
 pub(crate) struct EpInner {
     queue_pair: Arc<dyn QueuePair>,
@@ -96,30 +96,31 @@ pub(crate) struct EpInner {
     epochs: Arc<Epochs>,
     post_checks: PostChecks,
     pub(crate) base: Base,
-    /// Absent before anybody asked for counters.
+    /// Empty until counters are requested.
     tally: OnceLock<Arc<Tally<EpCounter>>>,
-    /// Itself, for what reports to it later.
+    /// A weak reference to itself, for callbacks.
     weak_self: SlabWeak<EpInner>,
     state: AtomicU8,
-    /// The state that an accept that fails goes back to; under the lock of `control`.
+    /// The state to return to if an accept fails; under the lock of `control`.
     state_before_accept: AtomicU8,
-    /// Late and impossible events, by the table.
+    /// Number of late and impossible events, which the table ignores.
     ignored: AtomicU32,
     control: UpcallFreeMutex<Control>,
-    /// Held over control calls; see [`control`]. Empty once the endpoint is freed.
+    /// Held during control calls; see [`control`]. `None` once the endpoint is freed.
     call: UpcallFreeMutex<Option<Config>>,
 }
 
 object_handle!(Endpoint, EpInner);
 
-/// What most posts need is in the first line, and an endpoint takes five with its counts.
+/// The fields that most posts need are in the first line, and an endpoint with its counts takes
+/// five.
 #[cfg(target_pointer_width = "64")]
 const _: () = {
     assert!(std::mem::offset_of!(EpInner, post_checks) == 32);
     assert!(size_of::<EpInner>() + 8 <= 320);
 };
 
-/// What an endpoint uses, and what it was made for.
+/// The objects and attributes of an endpoint.
 struct Config {
     pz: Option<Hold<PzInner>>,
     feeds: Feeds,
@@ -129,43 +130,43 @@ struct Config {
     reads: Reads,
 }
 
-/// A quick look at an endpoint (dat_ep_get_status(3DAT)).
+/// The state of an endpoint in short (dat_ep_get_status(3DAT)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EpStatus {
     /// Its state.
     pub state: EpState,
-    /// No receive is outstanding.
+    /// Whether no receive is outstanding.
     pub recv_idle: bool,
-    /// No request is outstanding.
+    /// Whether no request is outstanding.
     pub request_idle: bool,
 }
 
-/// All that an endpoint is (`DAT_EP_PARAM`; dat_ep_query(3DAT)): a copy of the caller's own.
+/// The parameters of an endpoint (`DAT_EP_PARAM`; dat_ep_query(3DAT)): a copy that the caller owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EpParam {
     /// Its state.
     pub state: EpState,
     /// The address of its adapter.
     pub local_address: IpAddr,
-    /// Its port qualifier, while it has one.
+    /// Its port qualifier; 0 while it has none.
     pub local_port: u64,
-    /// The adapter that it connects or is connected to.
+    /// The adapter to which it is connected or connecting.
     pub remote_address: Option<IpAddr>,
-    /// The port or connection qualifier that it connects or is connected to.
+    /// The port or connection qualifier to which it is connected or connecting.
     pub remote_port: Option<u64>,
     /// Its zone.
     pub pz: Option<ProtectionZone>,
-    /// Where receives complete.
+    /// The dispatcher that receives complete into.
     pub recv_evd: Option<EventDispatcher>,
-    /// Where requests complete.
+    /// The dispatcher that requests complete into.
     pub request_evd: Option<EventDispatcher>,
-    /// Where connection events arrive.
+    /// The dispatcher of its connection events.
     pub connect_evd: Option<EventDispatcher>,
-    /// Where receives are taken from, instead of its own queue.
+    /// The shared queue that receives are taken from, if any.
     pub srq: Option<SharedReceiveQueue>,
-    /// What it was made for, with all defaults filled in.
+    /// Its attributes, with all defaults filled in.
     pub attributes: EpAttributes,
-    /// Late and impossible events of its connections, which changed nothing.
+    /// Number of late and impossible events of its connections, which changed nothing.
     pub ignored_events: u64,
 }
 
@@ -174,7 +175,7 @@ impl Endpoint {
         &self.inner
     }
 
-    /// State and idleness at a glance (dat_ep_get_status(3DAT)).
+    /// Its state, and whether it is idle (dat_ep_get_status(3DAT)).
     ///
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.
@@ -189,9 +190,9 @@ impl Endpoint {
         })
     }
 
-    /// The first operation that failed since the endpoint was made or reset: what broke its
-    /// connection, where an operation did. It is known once its completion was dequeued, and stays
-    /// until a reset. None where nothing failed, or where the provider keeps no account of it.
+    /// The first operation that failed since the endpoint was created or reset: the one that broke
+    /// its connection, if an operation did. It is known once its completion was dequeued, and kept
+    /// until a reset. `None` if nothing failed, or if the provider does not record it.
     ///
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.
@@ -200,7 +201,7 @@ impl Endpoint {
         Ok(self.inner.queue_pair.failure())
     }
 
-    /// Everything about the endpoint (dat_ep_query(3DAT)).
+    /// The parameters of the endpoint (dat_ep_query(3DAT)).
     ///
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.
@@ -237,11 +238,10 @@ impl Endpoint {
         })
     }
 
-    /// Frees the endpoint; an attempt to connect is given up, a connection ends
-    /// (dat_ep_free(3DAT)).
+    /// Frees the endpoint and ends its connection or attempt (dat_ep_free(3DAT)).
     ///
     /// # Errors
-    /// `DAT_INVALID_STATE` while a service point or a connection request decides over it;
+    /// `DAT_INVALID_STATE` while it belongs to a service point or a connection request;
     /// `DAT_INVALID_HANDLE` when it was freed before.
     pub fn free(&self) -> Result<()> {
         const FREE: &str = "dat_ep_free";
@@ -264,7 +264,7 @@ impl EpInner {
         self.tally.get_or_init(Arc::default)
     }
 
-    /// The counters, if they are on.
+    /// The counters, if they are started.
     #[inline]
     fn counting(&self) -> Option<&Tally<EpCounter>> {
         self.tally.get().map(|tally| &**tally).filter(|tally| tally.is_on())
@@ -276,7 +276,7 @@ impl EpInner {
         }
     }
 
-    /// Begins to count, after the dispatcher of receives was told of it, or stops to.
+    /// Starts or stops counting. The dispatcher of receives learns of it first.
     pub(crate) fn set_counted(&self, counted: bool) {
         let call = self.call.lock();
         let recv = call.as_ref().and_then(|config| config.feeds.evd(Stream::Receive));
@@ -287,12 +287,12 @@ impl EpInner {
         self.post_checks.set_counted(counted);
     }
 
-    /// The number of the zone as an owner of regions; 0 for none.
+    /// The number of the zone in the region table; 0 if there is none.
     pub(crate) fn zone(&self) -> u32 {
         self.post_checks.zone()
     }
 
-    /// A call that does nothing but a step.
+    /// A call that only takes a step.
     pub(crate) fn call(&self, event: EpEvent, operation: &'static str) -> Result<()> {
         let _call = self.call.lock();
         self.perform(event, operation).map(|_| ())

@@ -9,7 +9,7 @@ use crate::evd::{EventDispatcher, Stream};
 use crate::pz::ProtectionZone;
 use crate::srq::SharedReceiveQueue;
 
-/// What to change (dat_ep_modify(3DAT)); what is not named stays.
+/// What to change (dat_ep_modify(3DAT)); anything else is kept.
 #[derive(Clone, Debug, Default)]
 pub struct EpChange {
     pz: Option<ProtectionZone>,
@@ -20,48 +20,48 @@ pub struct EpChange {
 }
 
 impl EpChange {
-    /// Changes nothing yet.
+    /// A change of nothing.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Another zone.
+    /// Sets another zone.
     #[must_use]
     pub fn pz(mut self, pz: &ProtectionZone) -> Self {
         self.pz = Some(pz.clone());
         self
     }
 
-    /// Another dispatcher for receives, or none.
+    /// Sets another dispatcher for receives, or none.
     #[must_use]
     pub fn recv_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
         self.recv_evd = Some(evd.cloned());
         self
     }
 
-    /// Another dispatcher for requests, or none.
+    /// Sets another dispatcher for requests, or none.
     #[must_use]
     pub fn request_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
         self.request_evd = Some(evd.cloned());
         self
     }
 
-    /// Another dispatcher for connection events, or none.
+    /// Sets another dispatcher for connection events, or none.
     #[must_use]
     pub fn connect_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
         self.connect_evd = Some(evd.cloned());
         self
     }
 
-    /// Other attributes: all of them, best as a changed copy of those of the query.
+    /// Sets all attributes; start from a copy of those that the query returns.
     #[must_use]
     pub fn attributes(mut self, attributes: &EpAttributes) -> Self {
         self.attributes = Some(attributes.clone());
         self
     }
 
-    /// The steps that the state must allow.
+    /// The events that the state must allow.
     fn events(&self, before: &EpAttributes) -> Vec<EpEvent> {
         let mut events = Vec::new();
         if self.pz.is_some() {
@@ -85,14 +85,14 @@ impl EpChange {
 const MODIFY: &str = Call::Modify.operation();
 
 impl Endpoint {
-    /// Changes the endpoint (dat_ep_modify(3DAT)). All of the change takes place or none of it;
-    /// receives posted before stay.
+    /// Changes the endpoint (dat_ep_modify(3DAT)), completely or not at all; receives posted before
+    /// are kept.
     ///
     /// # Errors
-    /// `DAT_INVALID_STATE` when the state does not allow a part of the change, or receives are
-    /// posted and their completion flags would change; else as for
-    /// [`ep_create`](crate::InterfaceAdapter::ep_create), but `DAT_INVALID_PARAMETER` also for
-    /// what the provider doesn't have.
+    /// `DAT_INVALID_STATE` if the state does not allow a part of the change, or if receives are
+    /// posted and their completion flags would change; otherwise as for
+    /// [`ep_create`](crate::InterfaceAdapter::ep_create), except that what the provider does not
+    /// support is `DAT_INVALID_PARAMETER` too.
     pub fn modify(&self, change: &EpChange) -> Result<()> {
         let inner = &*self.inner;
         let mut call = inner.call.lock();
@@ -115,7 +115,7 @@ impl Endpoint {
         drop(old);
         config.renew_feeds();
         config.publish(inner);
-        // What was checked before was checked for another zone, perhaps.
+        // Segments checked before may have been checked for another zone.
         inner.epochs.end();
         if !had_zone && config.pz.is_some() {
             inner.report(EpEvent::Configured);
@@ -125,7 +125,7 @@ impl Endpoint {
 }
 
 impl EpInner {
-    /// The configuration after a change, with the queue pair changed accordingly.
+    /// Creates the new configuration and changes the queue pair accordingly.
     fn replacement(&self, config: &Config, spec: &EpSpec) -> Result<Config> {
         let before = config.reads.amount();
         let fresh = Config::new(&self.base.ia, self.base.id, spec, before, Call::Modify)?;
@@ -135,7 +135,7 @@ impl EpInner {
         Ok(fresh)
     }
 
-    /// The flags of receives change only before a receive is posted.
+    /// The flags of receives may change only before a receive is posted.
     fn check_receive_flags(&self, config: &Config, change: &EpChange) -> Result<()> {
         let Some(after) = &change.attributes else { return Ok(()) };
         let same = after.recv_completion_flags == config.attributes.recv_completion_flags;
@@ -150,7 +150,7 @@ impl EpInner {
     }
 }
 
-/// What the endpoint would be made from today, with the change.
+/// The specification of the endpoint as it is now, with the change applied.
 fn merged(config: &Config, change: &EpChange) -> EpSpec {
     let evd = |used: Option<&crate::lifecycle::Hold<crate::evd::EvdInner>>| {
         used.map(|hold| EventDispatcher::from_inner(hold.arc()))

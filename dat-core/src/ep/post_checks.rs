@@ -1,9 +1,9 @@
-//! What a post is checked against: a copy of the endpoint's attributes that is read without a
-//! lock. It changes only while nothing but receives can be posted.
+//! The values against which posts are checked: a copy of the endpoint's attributes that is read
+//! without a lock. It changes only while nothing but receives can be posted.
 //!
-//! Most posts have one segment, on a connected endpoint without special settings. One load of a word
-//! of [`SlowPathReasons`] tells whether a post may take the fast path. The slow path checks one
-//! thing after the other and reports why a post is refused.
+//! Most posts have one segment, on a connected endpoint without special settings. One load of a
+//! word of [`SlowPathReasons`] decides whether a post may take the fast path. The slow path makes
+//! the checks one by one and reports why a post is refused.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
@@ -13,15 +13,15 @@ use crate::flags::CompletionFlags;
 
 use super::state::EpState;
 
-/// In the order of their use: most posts need no more than the first 24 bytes.
+/// In the order of their use: most posts need only the first 24 bytes.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct PostChecks {
     requests: SlowPathReasons,
     receives: SlowPathReasons,
-    /// The number of the zone as an owner of regions.
+    /// The number of the zone in the region table.
     zone: AtomicU32,
-    /// The smaller one of the maximum sizes, as far as 32 bits reach.
+    /// The smaller of the two maximum sizes, in bytes, at most what 32 bits can hold.
     short: AtomicU32,
     max_message_size: AtomicU64,
     max_rdma_size: AtomicU64,
@@ -30,16 +30,16 @@ pub(super) struct PostChecks {
     read_iov: AtomicU8,
     write_iov: AtomicU8,
     reads_out: AtomicU32,
-    /// Flags that a request may have.
+    /// Completion flags that a request may have.
     request_flags: AtomicU8,
-    /// Flags that a receive may have.
+    /// Completion flags that a receive may have.
     recv_flags: AtomicU8,
     datagrams: AtomicBool,
     shared_receives: AtomicBool,
     pub(super) watermarks: Watermarks,
 }
 
-/// Posts that have a fast path.
+/// Kinds of posts that have a fast path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Post {
     Receive,
@@ -48,8 +48,8 @@ pub(super) enum Post {
     Read,
 }
 
-/// What keeps a post from the fast path: the completion flags that it may not have, and above
-/// them an [`SlowPathReason`] a bit.
+/// What keeps a post off the fast path: in the low half the completion flags that it must not have,
+/// in the high half one bit for each [`SlowPathReason`].
 #[derive(Debug)]
 struct SlowPathReasons(AtomicU64);
 
@@ -57,28 +57,28 @@ struct SlowPathReasons(AtomicU64);
 struct SlowPathReason;
 
 impl SlowPathReason {
-    /// The state of the endpoint.
+    /// The endpoint's state does not allow the post.
     const STATE: u64 = 1 << 32;
     /// Posts are counted.
     const COUNTED: u64 = 1 << 33;
     /// A watermark is set.
     const WATERMARK: u64 = 1 << 34;
-    /// The endpoint has no such posts of one segment: receives, sends, writes, reads.
+    /// The endpoint cannot post receives with one segment; likewise sends, writes and reads below.
     const RECEIVE: u64 = 1 << 35;
     const SEND: u64 = 1 << 36;
     const WRITE: u64 = 1 << 37;
     const READ: u64 = 1 << 38;
-    /// Any kind of post looks at these.
+    /// The reasons that apply to every kind of post.
     const ALL: u64 = Self::STATE | Self::COUNTED | Self::WATERMARK;
 }
 
 impl SlowPathReasons {
-    /// Those of an endpoint that was not set up.
+    /// The reasons of an endpoint that is not set up yet.
     const fn new() -> Self {
         Self(AtomicU64::new(!(SlowPathReason::COUNTED | SlowPathReason::WATERMARK)))
     }
 
-    /// Whether nothing is in the way of a post with those flags.
+    /// Whether a post of this kind with these flags may take the fast path.
     #[inline(always)]
     fn admit(&self, flags: CompletionFlags, kind: u64) -> bool {
         self.0.load(Ordering::Acquire) & (u64::from(flags.bits()) | kind | SlowPathReason::ALL) == 0
@@ -92,7 +92,7 @@ impl SlowPathReasons {
         }
     }
 
-    /// Allows those flags and no others.
+    /// Allows exactly these flags.
     fn allow(&self, flags: CompletionFlags) {
         self.0.fetch_or(u64::from(!flags.bits()), Ordering::Release);
         self.0.fetch_and(!u64::from(flags.bits()), Ordering::Release);
@@ -122,8 +122,8 @@ impl Default for PostChecks {
     }
 }
 
-/// How many receives may be at the endpoint before that is reported, and before the connection
-/// breaks (dat_ep_set_watermark(3DAT)).
+/// The number of receives at the endpoint above which an event is raised, and above which the
+/// connection breaks (dat_ep_set_watermark(3DAT)).
 #[derive(Debug)]
 pub(super) struct Watermarks {
     soft: AtomicU32,
@@ -134,18 +134,18 @@ impl Watermarks {
     /// No watermark (`DAT_WATERMARK_INFINITE`).
     pub(super) const NONE: u32 = u32::MAX;
 
-    /// The soft one, and the hard one.
+    /// The soft and the hard watermark.
     pub(super) fn get(&self) -> (u32, u32) {
         (self.soft.load(Ordering::Relaxed), self.hard.load(Ordering::Relaxed))
     }
 
-    /// Takes the soft one away, if it still is that; whether this call did it.
+    /// Clears the soft watermark if it is still `soft`; returns whether this call did so.
     pub(super) fn take_soft(&self, soft: u32) -> bool {
         let relaxed = Ordering::Relaxed;
         self.soft.compare_exchange(soft, Self::NONE, relaxed, relaxed).is_ok()
     }
 
-    /// Whether any is set.
+    /// Whether at least one is set.
     #[inline]
     pub(super) fn are_set(&self) -> bool {
         let none = self.soft.load(Ordering::Relaxed) & self.hard.load(Ordering::Relaxed);
@@ -168,22 +168,22 @@ macro_rules! reads {
     };
 }
 
-/// How many segments: adapters have less than 256.
+/// A number of segments as it is stored: adapters have fewer than 256.
 fn few(segments: u32) -> u8 {
     u8::try_from(segments).unwrap_or(u8::MAX)
 }
 
-/// Completion flags as they are kept.
+/// Completion flags as they are stored.
 fn narrow(flags: CompletionFlags) -> u8 {
     const { assert!(CompletionFlags::all().bits() <= u8::MAX as u32) };
     flags.bits() as u8
 }
 
-/// What is longer goes the slow path.
+/// Longer transfers take the slow path.
 const SHORT: u64 = u32::MAX as u64;
 
 impl PostChecks {
-    /// That of an endpoint in that state, made for that.
+    /// The checks of an endpoint in that state with those attributes.
     pub(super) fn new(
         state: EpState,
         zone: u32,
@@ -210,13 +210,13 @@ impl PostChecks {
         reads_out: u32,
     }
 
-    /// Whether a message of that length goes the fast path.
+    /// Whether a message of that length may take the fast path.
     #[inline(always)]
     pub(super) fn is_short_message(&self, length: u64) -> bool {
         self.is_short(length) || length <= self.max_message_size().min(SHORT)
     }
 
-    /// Whether an RDMA operation of that length goes the fast path.
+    /// Whether an RDMA operation of that length may take the fast path.
     #[inline(always)]
     pub(super) fn is_short_rdma(&self, length: u64) -> bool {
         self.is_short(length) || length <= self.max_rdma_size().min(SHORT)
@@ -232,13 +232,13 @@ impl PostChecks {
         self.shared_receives.load(Ordering::Relaxed)
     }
 
-    /// Whether the endpoint sends datagrams.
+    /// Whether the endpoint carries datagrams.
     #[inline]
     pub(super) fn has_datagrams(&self) -> bool {
         self.datagrams.load(Ordering::Relaxed)
     }
 
-    /// Whether a post of one segment goes the fast path.
+    /// Whether a post with one segment may take the fast path.
     #[inline(always)]
     pub(super) fn allows_fast_path(&self, post: Post, flags: CompletionFlags) -> bool {
         match post {
@@ -252,7 +252,7 @@ impl PostChecks {
         }
     }
 
-    /// The endpoint is in that state now; none when it was freed.
+    /// Follows the state of the endpoint; `None` when it was freed.
     pub(super) fn set_state(&self, state: Option<EpState>) {
         let takes_requests = state.is_some_and(EpState::takes_requests);
         let takes_receives = state.is_some_and(|state| !state.is_unconfigured());
@@ -260,7 +260,7 @@ impl PostChecks {
         self.receives.put(SlowPathReason::STATE, !takes_receives);
     }
 
-    /// Posts are counted from now on, or not any more.
+    /// Sets whether posts are counted.
     pub(super) fn set_counted(&self, counted: bool) {
         self.requests.put(SlowPathReason::COUNTED, counted);
         self.receives.put(SlowPathReason::COUNTED, counted);
@@ -273,7 +273,7 @@ impl PostChecks {
         self.receives.put(SlowPathReason::WATERMARK, self.watermarks.are_set());
     }
 
-    /// Takes over the zone and the attributes of an endpoint.
+    /// Copies the zone and the attributes of an endpoint.
     pub(super) fn set(
         &self,
         zone: u32,

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::ia::IaInner;
 
-/// Incoming and outgoing reads of one endpoint; given back when dropped.
+/// Reserved incoming and outgoing reads of one endpoint; released on drop.
 pub(super) struct Reads {
     ia: Arc<IaInner>,
     amount: (u32, u32),
-    /// What is set aside again when this is dropped before [`Reads::commit`].
+    /// The reservation to restore if this is dropped before [`Reads::commit`].
     before: (u32, u32),
 }
 
 impl Reads {
-    /// Sets an amount aside in place of the one that the endpoint had before.
+    /// Reserves an amount that replaces the endpoint's former one.
     pub(super) fn reserve(
         ia: &Arc<IaInner>,
         before: (u32, u32),
@@ -28,7 +28,7 @@ impl Reads {
         self.amount
     }
 
-    /// Takes the place of the former amount for good.
+    /// Makes the replacement of the former amount permanent.
     pub(super) fn commit(&mut self, former: &mut Self) {
         self.before = (0, 0);
         former.amount = (0, 0);

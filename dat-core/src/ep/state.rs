@@ -30,7 +30,7 @@ macro_rules! states {
                 }
             }
 
-            /// The name in the documents.
+            /// The name in the manual pages.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -50,7 +50,7 @@ macro_rules! states {
 }
 
 states! {
-    /// Made or reset; receives can be posted.
+    /// Created or reset; receives can be posted.
     Unconnected = 0, "Unconnected", InvalidStateEpUnconnected;
     /// Unconnected, and without a protection zone.
     UnconfiguredUnconnected = 1, "Unconfigured Unconnected", InvalidStateEpUnconfigured;
@@ -64,7 +64,7 @@ states! {
     UnconfiguredPassive = 5, "Unconfigured Passive", InvalidStateEpUnconfpassive;
     /// Connecting.
     ActiveConnectionPending = 6, "Active Connection Pending", InvalidStateEpActconnpending;
-    /// Made by the provider for a request that waits for the consumer's answer.
+    /// Created by the provider for a request that waits for the consumer's answer.
     TentativeConnectionPending = 7, "Tentative Connection Pending", InvalidStateEpTentconnpending;
     /// Tentative Connection Pending, and without a protection zone.
     UnconfiguredTentative = 8, "Unconfigured Tentative", InvalidStateEpUnconftentative;
@@ -76,7 +76,7 @@ states! {
     Disconnected = 11, "Disconnected", InvalidStateEpDisconnected;
     /// The consumer accepted a request; the connection is being completed.
     CompletionPending = 12, "Completion Pending", InvalidStateEpComplpending;
-    /// Connected, with one path of several left.
+    /// Connected, with one of several paths left.
     ConnectedSinglePath = 13, "Connected Single Path", InvalidStateEpConnected;
     /// Connected over several paths.
     ConnectedMultiPath = 14, "Connected Multi Path", InvalidStateEpConnected;
@@ -106,7 +106,7 @@ impl EpState {
         )
     }
 
-    /// Whether requests may be posted: connected, or disconnected, where they are flushed.
+    /// Whether requests may be posted: connected, or disconnected, in which case they are flushed.
     pub(super) const fn takes_requests(self) -> bool {
         self.is_connected() || matches!(self, Self::Disconnected)
     }

@@ -1,17 +1,17 @@
 //! The endpoint state machine: one constant table of state and event.
 //!
-//! Every pair has an entry, also the late and the impossible ones, and the compiler proves
-//! it: the table is built at compile time from the rules below, each cell exactly once.
-//! [`step`] looks up and does nothing else; whoever calls it performs the actions. The diagram
-//! in `docs/endpoint-states.md` is made from this table.
+//! Every pair has an entry, including late and impossible ones, and the compiler proves it: the
+//! table is built at compile time from the rules below, each cell exactly once. [`step`] only looks
+//! up; its caller performs the actions. The diagram in `docs/endpoint-states.md` is generated from
+//! this table.
 
 use super::state::EpState as S;
 use crate::event::ConnectionEventKind as Raise;
 
 macro_rules! events {
     ($($(#[$doc:meta])* $event:ident,)+) => {
-        /// What can happen to an endpoint: calls of the consumer, requests on its service point,
-        /// and what the transport or the clock reports.
+        /// An event of an endpoint: a call of the consumer, a request on its service point, or a
+        /// report of the transport or of the timer.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum EpEvent {
@@ -70,46 +70,46 @@ events! {
     ModifySpecific,
     /// The endpoint was given its protection zone.
     Configured,
-    /// The transport: the connection stands.
+    /// The transport: the connection is established.
     Established,
-    /// The transport: it stands over several paths.
+    /// The transport: it is established over several paths.
     EstablishedMultiPath,
-    /// The transport: one path is left.
+    /// The transport: only one path is left.
     PathLost,
-    /// The transport: there are several paths again.
+    /// The transport: several paths work again.
     PathGained,
-    /// The transport: the other consumer refused.
+    /// The transport: the remote consumer rejected the request.
     PeerRejected,
-    /// The transport: nobody listens, or it failed.
+    /// The transport: there is no listener, or it failed.
     NonPeerRejected,
-    /// The transport: there is no way to the address.
+    /// The transport: there is no route to the address.
     Unreachable,
-    /// The transport: its own time ran out.
+    /// The transport: its own time-out expired.
     TransportTimedOut,
-    /// The clock: the consumer's time-out passed.
+    /// The timer: the consumer's time-out expired.
     ConnectTimedOut,
     /// More receives are at the endpoint than its hard watermark allows.
     HardWatermark,
     /// The transport: an accepted connection was not completed.
     AcceptFailed,
-    /// The transport: the connection was ended by either side.
+    /// The transport: either side ended the connection.
     Disconnected,
     /// The transport: the connection broke.
     Broken,
 }
 
-/// What is to be done along with a transition.
+/// An action that belongs to a transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Start to connect, and the clock of the consumer's time-out.
+    /// Start to connect, and start the consumer's time-out.
     StartAttempt,
-    /// Stop the clock.
+    /// Stop the time-out.
     StopClock,
-    /// Give the attempt up: what the transport still says of it is void.
+    /// Abort the attempt: ignore what the transport still reports of it.
     AbortAttempt,
-    /// End the connection after what was posted has finished.
+    /// End the connection after the posted operations have finished.
     CloseGracefully,
-    /// End the connection at once.
+    /// End the connection immediately.
     CloseAbruptly,
     /// Make the queue pair unconnected again.
     ResetQueuePair,
@@ -120,21 +120,21 @@ pub enum Action {
 /// An entry of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Go to a state, and do something.
+    /// Enter a state and perform actions.
     Go(S, &'static [Action]),
-    /// Allowed, and nothing changes.
+    /// Allowed, without any change.
     Stay,
-    /// Go back to the state before the accept.
+    /// Return to the state before the accept.
     Back,
     /// The endpoint ends.
     End,
     /// Not allowed here: `DAT_INVALID_STATE`.
     Refuse,
-    /// Late or impossible: nothing changes, and it is counted.
+    /// Late or impossible: nothing changes, except that the event is counted.
     Ignore,
 }
 
-/// What the table says of an event in a state. Pure: no lock, no clock, no effect.
+/// The entry for an event in a state. Pure: no lock, no clock, no effect.
 #[must_use]
 pub const fn step(state: S, event: EpEvent) -> Step {
     TABLE[state as usize][event as usize]
@@ -143,10 +143,10 @@ pub const fn step(state: S, event: EpEvent) -> Step {
 const STATES: usize = S::ALL.len();
 const EVENTS: usize = EpEvent::ALL.len();
 
-/// A rule: these events, in these states, do that.
+/// A rule: these events, in these states, take this step.
 struct Rule(&'static [EpEvent], &'static [S], Step);
 
-/// States of the documents in the groups that rules speak of.
+/// Groups of states that the rules use.
 const CONNECTED: &[S] = &[S::Connected, S::ConnectedSinglePath, S::ConnectedMultiPath];
 const UNCONFIGURED: &[S] = &[
     S::UnconfiguredUnconnected,
@@ -154,10 +154,10 @@ const UNCONFIGURED: &[S] = &[
     S::UnconfiguredPassive,
     S::UnconfiguredTentative,
 ];
-/// Before the consumer asked for or accepted a connection.
+/// Before the consumer requested or accepted a connection.
 const BEFORE: &[S] =
     &[S::Unconnected, S::Reserved, S::PassiveConnectionPending, S::TentativeConnectionPending];
-/// From the connect or accept on.
+/// From the connect or accept onwards.
 const FROM_ATTEMPT: &[S] = &[
     S::ActiveConnectionPending,
     S::CompletionPending,
@@ -167,7 +167,7 @@ const FROM_ATTEMPT: &[S] = &[
     S::DisconnectPending,
     S::Disconnected,
 ];
-/// A service point or a request decides over the endpoint.
+/// The endpoint belongs to a service point or a request.
 const BOUND: &[S] = &[
     S::Reserved,
     S::UnconfiguredReserved,
@@ -198,7 +198,7 @@ const RULES: &[Rule] = &[
     Rule(&[E::ConnectUndone], CONNECTED, LATE),
     Rule(&[E::ConnectUndone], &[S::DisconnectPending, S::Disconnected, S::CompletionPending], LATE),
 
-    // dat_rsp_create(3DAT), dat_rsp_free(3DAT): a request that arrived stays with its endpoint.
+    // dat_rsp_create(3DAT), dat_rsp_free(3DAT): a request that arrived keeps its endpoint.
     Rule(&[E::Reserve], &[S::Unconnected], Step::Go(S::Reserved, &[])),
     Rule(&[E::Reserve], &[S::UnconfiguredUnconnected], Step::Go(S::UnconfiguredReserved, &[])),
     Rule(&[E::Reserve], BOUND, Step::Refuse),
@@ -210,8 +210,8 @@ const RULES: &[Rule] = &[
     Rule(&[E::Release], &[S::TentativeConnectionPending, S::UnconfiguredTentative], LATE),
     Rule(&[E::Release], FROM_ATTEMPT, LATE),
 
-    // A request on the service point. An unconnected endpoint gets one only when the provider
-    // made it for that request (dat_psp_create(3DAT)).
+    // A request on the service point. An unconnected endpoint receives one only if the provider
+    // created it for that request (dat_psp_create(3DAT)).
     Rule(&[E::RequestArrived], &[S::Unconnected], Step::Go(S::TentativeConnectionPending, &[])),
     Rule(&[E::RequestArrived], &[S::UnconfiguredUnconnected], Step::Go(S::UnconfiguredTentative, &[])),
     Rule(&[E::RequestArrived], &[S::Reserved], Step::Go(S::PassiveConnectionPending, &[])),
@@ -220,7 +220,7 @@ const RULES: &[Rule] = &[
     Rule(&[E::RequestArrived], &[S::TentativeConnectionPending, S::UnconfiguredTentative], LATE),
     Rule(&[E::RequestArrived], FROM_ATTEMPT, LATE),
 
-    // dat_cr_accept(3DAT): with an unconnected endpoint, or the one that the request brought.
+    // dat_cr_accept(3DAT): with an unconnected endpoint, or the one for which the request arrived.
     Rule(&[E::Accept], &[S::Unconnected, S::PassiveConnectionPending, S::TentativeConnectionPending],
         Step::Go(S::CompletionPending, &[])),
     Rule(&[E::Accept], UNCONFIGURED, Step::Refuse),
@@ -232,7 +232,7 @@ const RULES: &[Rule] = &[
     Rule(&[E::AcceptUndone], CONNECTED, LATE),
     Rule(&[E::AcceptUndone], &[S::ActiveConnectionPending, S::DisconnectPending, S::Disconnected], LATE),
 
-    // dat_cr_reject(3DAT): the endpoint is free again.
+    // dat_cr_reject(3DAT): the endpoint is released.
     Rule(&[E::Reject], &[S::PassiveConnectionPending, S::TentativeConnectionPending], Step::Go(S::Unconnected, &[])),
     Rule(&[E::Reject], &[S::UnconfiguredPassive, S::UnconfiguredTentative], Step::Go(S::UnconfiguredUnconnected, &[])),
     Rule(&[E::Reject], &[S::Unconnected, S::UnconfiguredUnconnected, S::Reserved, S::UnconfiguredReserved], LATE),
@@ -261,8 +261,8 @@ const RULES: &[Rule] = &[
     Rule(&[E::Free], &[S::Unconnected, S::UnconfiguredUnconnected], Step::End),
     Rule(&[E::Free], FROM_ATTEMPT, Step::End),
 
-    // Posts: dat_ep_post_recv(3DAT) in all states that have a zone, requests while connected,
-    // and disconnected, where they are flushed.
+    // Posts: dat_ep_post_recv(3DAT) in all states with a zone, requests while connected, or
+    // disconnected, in which case they are flushed.
     Rule(&[E::PostReceive], BEFORE, Step::Stay),
     Rule(&[E::PostReceive], FROM_ATTEMPT, Step::Stay),
     Rule(&[E::PostReceive, E::PostRequest], UNCONFIGURED, Step::Refuse),
@@ -286,7 +286,7 @@ const RULES: &[Rule] = &[
     Rule(&[E::Configured], BEFORE, Step::Stay),
     Rule(&[E::Configured], FROM_ATTEMPT, LATE),
 
-    // The transport, to an attempt that waits for it.
+    // The transport: the outcome of a pending attempt.
     Rule(&[E::Established], &[S::ActiveConnectionPending, S::CompletionPending], Step::Go(S::Connected, ESTABLISHED)),
     Rule(&[E::EstablishedMultiPath], &[S::ActiveConnectionPending, S::CompletionPending],
         Step::Go(S::ConnectedMultiPath, ESTABLISHED)),
@@ -299,13 +299,13 @@ const RULES: &[Rule] = &[
         Step::Go(S::Disconnected, &[Action::StopClock, Action::Raise(Raise::TimedOut)])),
     Rule(&[E::ConnectTimedOut], &[S::ActiveConnectionPending],
         Step::Go(S::Disconnected, &[Action::AbortAttempt, Action::Raise(Raise::TimedOut)])),
-    // An end before the beginning is the failure of the attempt.
+    // An end before the connection is established is a failure of the attempt.
     Rule(&[E::AcceptFailed, E::Disconnected, E::Broken], &[S::ActiveConnectionPending], Step::Go(S::Disconnected, REFUSED)),
     Rule(&[E::AcceptFailed, E::PeerRejected, E::NonPeerRejected, E::Unreachable, E::TransportTimedOut, E::Disconnected, E::Broken],
         &[S::CompletionPending], Step::Go(S::Disconnected, ACCEPT_FAILED)),
     Rule(&[E::ConnectTimedOut], &[S::CompletionPending], LATE),
 
-    // The transport, to a connection that stands.
+    // The transport: events of an established connection.
     Rule(&[E::Disconnected], CONNECTED, Step::Go(S::Disconnected, &[Action::Raise(Raise::Disconnected)])),
     Rule(&[E::Disconnected], &[S::DisconnectPending], Step::Go(S::Disconnected, &[Action::Raise(Raise::Disconnected)])),
     Rule(&[E::Broken], CONNECTED, Step::Go(S::Disconnected, &[Action::Raise(Raise::Broken)])),
@@ -317,13 +317,13 @@ const RULES: &[Rule] = &[
     Rule(&[E::PathLost, E::PathGained],
         &[S::ActiveConnectionPending, S::CompletionPending, S::DisconnectPending, S::Disconnected], LATE),
 
-    // dat_ep_set_watermark(3DAT): the connection breaks, when there is one.
+    // dat_ep_set_watermark(3DAT): breaks the connection, if there is one.
     Rule(&[E::HardWatermark], CONNECTED, Step::Go(S::Disconnected, &[Action::AbortAttempt, Action::Raise(Raise::Broken)])),
     Rule(&[E::HardWatermark], BEFORE, LATE),
     Rule(&[E::HardWatermark], UNCONFIGURED, LATE),
     Rule(&[E::HardWatermark], &[S::ActiveConnectionPending, S::CompletionPending, S::DisconnectPending, S::Disconnected], LATE),
 
-    // The transport, too late, too early or twice.
+    // The transport: too late, too early or twice.
     Rule(&[E::Established, E::EstablishedMultiPath, E::PeerRejected, E::NonPeerRejected, E::Unreachable,
         E::TransportTimedOut, E::ConnectTimedOut, E::AcceptFailed], CONNECTED, LATE),
     Rule(&[E::Established, E::EstablishedMultiPath, E::PeerRejected, E::NonPeerRejected, E::Unreachable,
@@ -337,7 +337,7 @@ const RULES: &[Rule] = &[
         E::Disconnected, E::Broken], UNCONFIGURED, LATE),
 ];
 
-/// The table; the build fails when a cell is missing or there twice.
+/// The table; the build fails if a cell is missing or set twice.
 const TABLE: [[Step; EVENTS]; STATES] = {
     let mut table = [[None; EVENTS]; STATES];
     let mut rule = 0;

@@ -1,4 +1,4 @@
-//! Receives at an endpoint: how many there are, and how many are too many.
+//! Receives at an endpoint: their number, and the limits of it.
 
 use super::table::EpEvent;
 use super::{Endpoint, EpInner};
@@ -8,9 +8,9 @@ use crate::event::AsyncErrorKind;
 /// The receives at an endpoint (dat_ep_recv_query(3DAT)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecvBuffers {
-    /// Receives that are at the endpoint and have not completed.
+    /// Number of receives at the endpoint that have not completed.
     pub allocated: u32,
-    /// How many completions may come of the messages that arrive now, in their order.
+    /// Number of completions, in order, that the next arriving messages can produce.
     pub span: u32,
 }
 
@@ -18,8 +18,8 @@ const QUERY: &str = "dat_ep_recv_query";
 const SET: &str = "dat_ep_set_watermark";
 
 impl Endpoint {
-    /// How many receives are at the endpoint (dat_ep_recv_query(3DAT)). Those on a shared queue
-    /// are not at any endpoint yet.
+    /// The number of receives at the endpoint (dat_ep_recv_query(3DAT)). Receives on a shared queue
+    /// do not belong to an endpoint yet.
     ///
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.
@@ -30,13 +30,13 @@ impl Endpoint {
         Ok(RecvBuffers { allocated, span: allocated })
     }
 
-    /// Sets how many receives may be at the endpoint (dat_ep_set_watermark(3DAT)), in any state:
-    /// beyond `soft` an asynchronous event is raised, once for each setting; beyond `hard` the
-    /// connection breaks. `None` is no watermark.
+    /// Limits the number of receives at the endpoint (dat_ep_set_watermark(3DAT)), in any state:
+    /// above `soft` an asynchronous event is raised, once for each setting; above `hard` the
+    /// connection breaks. `None` means no watermark.
     ///
     /// # Errors
-    /// `DAT_MODEL_NOT_SUPPORTED` where the provider has no watermarks; `DAT_INVALID_PARAMETER`
-    /// for more than the endpoint can have; `DAT_INVALID_HANDLE` when it was freed.
+    /// `DAT_MODEL_NOT_SUPPORTED` if the provider has no watermarks; `DAT_INVALID_PARAMETER` for
+    /// more receives than an endpoint can have; `DAT_INVALID_HANDLE` when it was freed.
     pub fn set_watermark(&self, soft: Option<u32>, hard: Option<u32>) -> Result<()> {
         let inner = &*self.inner;
         inner.base.check_live(SET)?;
@@ -70,8 +70,8 @@ impl Endpoint {
 }
 
 impl EpInner {
-    /// Compares the receives at the endpoint with its watermarks. A break that would have to
-    /// wait for a control call, which may be this thread's own, is left to the timer thread.
+    /// Compares the receives at the endpoint with its watermarks. If a control call is in progress,
+    /// which may be one of this thread, the break is left to the timer thread.
     #[cold]
     pub(super) fn check_watermarks(&self) {
         if !self.is_above_hard_watermark() {
@@ -83,7 +83,7 @@ impl EpInner {
         }
     }
 
-    /// As [`check_watermarks`](Self::check_watermarks), waiting for control calls.
+    /// As [`check_watermarks`](Self::check_watermarks), but waits for a control call in progress.
     pub(crate) fn check_watermarks_patiently(&self) {
         if self.is_above_hard_watermark() {
             let _call = self.call.lock();
@@ -91,12 +91,12 @@ impl EpInner {
         }
     }
 
-    /// An endpoint that was freed or disconnected meanwhile has nothing to break.
+    /// Breaks the connection; no effect if the endpoint was freed or disconnected in the meantime.
     fn break_on_watermark(&self) {
         let _ = self.perform(EpEvent::HardWatermark, SET);
     }
 
-    /// Raises what the soft watermark asks for; whether the connection is to break.
+    /// Raises the event of the soft watermark; returns whether the connection must be broken.
     fn is_above_hard_watermark(&self) -> bool {
         let watermarks = &self.post_checks.watermarks;
         let receives = self.queue_pair.outstanding().receives;

@@ -15,25 +15,25 @@ use crate::error::Result;
 use crate::event::Event;
 
 /// A wait whose thread owns the dispatcher and has to sleep; see [`blocking`](crate::blocking).
-/// Dropped, it gives the wait up: another thread may wait then, and no event is lost.
+/// Dropping it gives the wait up: another thread may then wait, and no event is lost.
 pub struct BlockedEvdWait {
     pub(super) evd: EventDispatcher,
     pub(super) mode: Mode,
     pub(super) threshold: u32,
     pub(super) deadline: Option<Instant>,
-    /// Whether the thread sleeps on the descriptor of a device as well.
+    /// Whether the thread also sleeps on the descriptor of a device.
     pub(super) beside_device: bool,
-    /// Since when the thread sleeps.
+    /// The sleep in progress.
     pub(super) asleep: Option<Asleep>,
-    /// Whether the dispatcher still counts the waiter.
+    /// Whether the dispatcher still has this waiter recorded.
     pub(super) is_announced: bool,
 }
 
-/// A sleep that was announced.
+/// A sleep in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asleep {
     since: Instant,
-    /// What the wakeup knows of the sleeper: nothing of one that polls descriptors.
+    /// Whether it was announced to the wakeup; a sleep that polls descriptors is not.
     on_word: bool,
 }
 
@@ -45,13 +45,13 @@ impl std::fmt::Debug for BlockedEvdWait {
 }
 
 impl BlockedEvdWait {
-    /// How long to sleep at the most; without end if there is none.
+    /// Maximum time to sleep; `None` means without limit.
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
         time_left(self.deadline)
     }
 
-    /// Begins the sleep: what to sleep on, or nothing when the thread must not sleep.
+    /// Begins the sleep: returns what to sleep on, or `None` if the thread must not sleep.
     #[cfg(not(all(test, loom)))]
     pub fn begin_sleep(&mut self) -> Option<SleepOn<'_>> {
         let seen = match self.descriptors() {
@@ -66,7 +66,7 @@ impl BlockedEvdWait {
         }
     }
 
-    /// The wakeup's descriptor and the device's, if these are to be polled.
+    /// The descriptors of the wakeup and of the device, if they are to be polled.
     fn descriptors(&self) -> Option<(BorrowedFd<'_>, BorrowedFd<'_>)> {
         if !self.beside_device {
             return None;
@@ -80,7 +80,7 @@ impl BlockedEvdWait {
         Asleep { since: Instant::now(), on_word }
     }
 
-    /// Sleeps.
+    /// Sleeps until a wake-up or the deadline.
     pub(super) fn sleep(&mut self) -> WaitOutcome {
         self.asleep = Some(self.fall_asleep(false));
         let wakeup = &self.evd.inner().notifier.wakeup;
@@ -90,7 +90,7 @@ impl BlockedEvdWait {
         }
     }
 
-    /// Goes on after a sleep: takes the event, or says how the wait ended, or has to sleep again.
+    /// Continues after a sleep: takes the event, reports how the wait ended, or blocks again.
     ///
     /// # Errors
     /// As [`EventDispatcher::wait`].
@@ -104,7 +104,7 @@ impl BlockedEvdWait {
         self.look(Some((outcome, asleep)), event)
     }
 
-    /// Ends the sleep; how long it was.
+    /// Ends the sleep; returns its duration.
     fn wake_up(&mut self) -> Duration {
         let Some(asleep) = self.asleep.take() else { return Duration::ZERO };
         if asleep.on_word {
@@ -113,8 +113,8 @@ impl BlockedEvdWait {
         asleep.since.elapsed()
     }
 
-    /// Looks at the queue, and either ends the wait or prepares for a sleep. No arrival can slip
-    /// in between: the wakeup is silent before the last look.
+    /// Checks the queue, and either ends the wait or prepares for a sleep. No arrival can be
+    /// missed: the wakeup is cleared before the last check.
     pub(super) fn look(
         mut self,
         woken: Option<(WaitOutcome, Duration)>,
@@ -130,7 +130,7 @@ impl BlockedEvdWait {
                 queue.spin_policy.learn_of_sleep(asleep);
             }
             Some((WaitOutcome::TimedOut, _)) => is_late = true,
-            // Its device is gone, most likely; upcalls still tell what there is to tell.
+            // Most likely the device is gone; upcalls still report whatever arrives.
             Some((WaitOutcome::Unavailable, _)) => self.beside_device = false,
             Some((WaitOutcome::Woken, _)) | None => {}
         }
@@ -160,7 +160,7 @@ impl BlockedEvdWait {
     }
 }
 
-/// The dispatcher has no waiter any more.
+/// Records that the dispatcher has no waiter.
 fn withdraw(evd: &EventDispatcher, mode: Mode, queue: &mut Queue) {
     queue.set_waiter(false);
     let _ = queue.notify(evd.inner().notifier.end_wait(mode));

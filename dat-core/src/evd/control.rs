@@ -1,4 +1,4 @@
-//! What a dispatcher is, what of it can be changed, and its end.
+//! Querying, changing and freeing a dispatcher.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::ia::Object;
 use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
 
-/// What an event dispatcher is (`DAT_EVD_PARAM`; dat_evd_query(3DAT)).
+/// The parameters of an event dispatcher (`DAT_EVD_PARAM`; dat_evd_query(3DAT)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvdParam {
-    /// Events that it holds at least.
+    /// Number of events that it can hold at least.
     pub qlen: u32,
     /// The streams that may feed it.
     pub flags: EvdFlags,
@@ -23,16 +23,16 @@ pub struct EvdParam {
     pub enabled: bool,
     /// Whether it can be waited on.
     pub waitable: bool,
-    /// Whether its streams leave notification to the posts (unsignalled completions).
+    /// Whether its streams let each post decide about notification (unsignalled completions).
     pub config_notify: bool,
-    /// Whether its streams leave notification to the senders (solicited wait).
+    /// Whether its streams let the sender decide about notification (solicited wait).
     pub config_solicited: bool,
     /// The notification object.
     pub cno: Option<Cno>,
 }
 
 impl EventDispatcher {
-    /// What the dispatcher is (dat_evd_query(3DAT)).
+    /// The parameters of the dispatcher (dat_evd_query(3DAT)).
     ///
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.
@@ -52,10 +52,11 @@ impl EventDispatcher {
         })
     }
 
-    /// Gives the dispatcher another notification object, or none (dat_evd_modify_cno(3DAT)).
+    /// Replaces the notification object of the dispatcher, or removes it
+    /// (dat_evd_modify_cno(3DAT)).
     ///
     /// # Errors
-    /// `DAT_INVALID_HANDLE` when either was freed or they are of different adapters.
+    /// `DAT_INVALID_HANDLE` if either was freed or they belong to different adapters.
     pub fn modify_cno(&self, cno: Option<&Cno>) -> Result<()> {
         const MODIFY: &str = "dat_evd_modify_cno";
         self.inner.base.check_live(MODIFY)?;
@@ -68,7 +69,8 @@ impl EventDispatcher {
         Ok(())
     }
 
-    /// Lets events trigger the notification object (dat_evd_enable(3DAT)), the initial state.
+    /// Lets events trigger the notification object (dat_evd_enable(3DAT)); this is the initial
+    /// state.
     ///
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.
@@ -88,11 +90,11 @@ impl EventDispatcher {
         Ok(())
     }
 
-    /// Changes how many events the queue holds; none is lost (dat_evd_resize(3DAT)).
+    /// Changes the number of events that the queue holds; none is lost (dat_evd_resize(3DAT)).
     ///
     /// # Errors
     /// `DAT_INVALID_PARAMETER` for a length of 0 or above the adapter's maximum;
-    /// `DAT_INVALID_STATE` when more events are queued than that, and nothing has changed.
+    /// `DAT_INVALID_STATE` if more events are queued than that. After an error nothing has changed.
     pub fn resize(&self, min_qlen: u32) -> Result<()> {
         const RESIZE: &str = "dat_evd_resize";
         self.inner.base.check_live(RESIZE)?;
@@ -116,7 +118,7 @@ impl EventDispatcher {
         self.inner.base.retire(FREE, Subtype::InvalidStateEvdInUse)?;
         queue.kill();
         drop(queue);
-        // An event loop that sleeps on the descriptor has to hear of it.
+        // Wake an event loop that sleeps on the descriptor.
         self.inner.notifier.wakeup.signal();
         self.inner.leave_cno();
         self.inner.base.leave();
@@ -133,7 +135,7 @@ impl EvdInner {
         self.refresh_notify();
     }
 
-    /// Leaves the notification object for good.
+    /// Detaches from the notification object permanently.
     fn leave_cno(&self) {
         self.notifier.set_cno(None);
         let Some(hold) = self.cno.lock().take() else { return };
@@ -147,11 +149,11 @@ impl EvdInner {
         self.refresh_notify();
     }
 
-    /// Tells the completion queue which arrivals are of interest now.
+    /// Tells the completion queue which arrivals must notify from now on.
     pub(super) fn refresh_notify(&self) {
         let ready = {
-            // What is wanted is looked at under the lock, or a waiter that begins meanwhile would
-            // have its own word undone.
+            // Determine the mode under the lock of the queue. Otherwise a waiter that begins in the
+            // meantime would have its own setting overwritten.
             let streams = self.streams.lock();
             let mut queue = self.queue.lock();
             queue.set_mode(streams.mode());

@@ -1,4 +1,4 @@
-//! What a dispatcher counts, for itself and for the endpoints whose receives are taken from it.
+//! The counters of a dispatcher, and of the endpoints whose receives are taken from it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,7 +40,7 @@ impl Receivers {
 }
 
 impl EvdInner {
-    /// Counts the receives of an endpoint that are taken from here on.
+    /// From now on counts the receives of an endpoint that are taken here.
     pub(crate) fn count_receives(&self, endpoint: u64, tally: &Arc<Tally<EpCounter>>) {
         let mut tallies = self.receivers.tallies.lock();
         tallies.retain(|_, tally| tally.strong_count() > 0);
@@ -50,7 +50,7 @@ impl EvdInner {
         self.queue.lock().set_counted(true);
     }
 
-    /// Begins to count, or stops to.
+    /// Starts or stops counting.
     pub(crate) fn set_counted(&self, counted: bool) {
         let mut queue = self.queue.lock();
         self.tally.switch(counted);
@@ -67,7 +67,7 @@ impl EvdInner {
         self.count_receive(event);
     }
 
-    /// Counts what a wait took.
+    /// Counts an event that a wait took.
     pub(super) fn count_receive(&self, event: &Event) {
         if let Event::Dto(done) = event {
             if self.receivers.are_there() {

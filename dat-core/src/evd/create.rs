@@ -1,4 +1,4 @@
-//! How dispatchers are made.
+//! Creation of dispatchers.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::provider::{CompletionPoller, CompletionSink};
 use crate::sync::{BiasedLock, Mutex};
 use crate::wakeup::reserve_always_ready;
 
-/// How an event dispatcher is made.
+/// The parameters of a new event dispatcher.
 #[derive(Clone, Debug)]
 pub struct EvdOptions {
-    /// Events that it must hold; at least 1.
+    /// Number of events that it must hold; at least 1.
     pub min_qlen: u32,
     /// The streams that may feed it.
     pub flags: EvdFlags,
@@ -35,7 +35,7 @@ impl EvdOptions {
         Self { min_qlen, flags, cno: None }
     }
 
-    /// The same with a notification object.
+    /// Adds a notification object.
     #[must_use]
     pub fn with_cno(mut self, cno: &Cno) -> Self {
         self.cno = Some(cno.clone());
@@ -46,13 +46,13 @@ impl EvdOptions {
 const CREATE: &str = "dat_evd_create";
 
 impl InterfaceAdapter {
-    /// Makes an event dispatcher (dat_evd_create).
+    /// Creates an event dispatcher (dat_evd_create).
     ///
     /// # Errors
     /// `DAT_INVALID_PARAMETER` for a length of 0 or above the adapter's maximum, or no flags;
-    /// `DAT_MODEL_NOT_SUPPORTED` for streams that the provider can't merge;
-    /// `DAT_INVALID_HANDLE` for a notification object that was freed or is of another adapter;
-    /// `DAT_INSUFFICIENT_RESOURCES` when the adapter has no more.
+    /// `DAT_MODEL_NOT_SUPPORTED` for streams that the provider cannot merge; `DAT_INVALID_HANDLE`
+    /// for a notification object that was freed or belongs to another adapter;
+    /// `DAT_INSUFFICIENT_RESOURCES` if the adapter has no resources left.
     pub fn evd_create(&self, options: &EvdOptions) -> Result<EventDispatcher> {
         let ia = self.inner();
         let adapter = ia.adapter(CREATE)?;

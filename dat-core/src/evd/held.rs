@@ -1,27 +1,27 @@
-//! Completions that wait for the ESTABLISHED event of their endpoint.
+//! Completions held back until the ESTABLISHED event of their endpoint.
 //!
-//! A transport may complete a receive before it says that the connection is established: the peer
-//! sends as soon as it knows, and the two reports take different ways. Consumers rely on the event
-//! coming first. So while an attempt of an endpoint is pending, its receives are held back here, and
-//! the first of them tells the queue pair that the connection is established.
+//! A transport may complete a receive before it reports the connection as established: the peer
+//! sends as soon as its side is connected, and the two reports take different paths. Consumers rely
+//! on the event coming first. So while an attempt of an endpoint is pending, its receives are held
+//! back here, and the first of them tells the queue pair that the peer considers the connection
+//! established.
 
 use crate::provider::Completion;
 use crate::status::DtoStatus;
 
-/// The endpoints of a dispatcher that have a pending attempt, each with what is held back.
+/// The endpoints of a dispatcher with a pending attempt, each with its completions held back.
 #[derive(Default)]
 pub(super) struct Held {
     entries: Vec<Entry>,
 }
 
-/// Tells the queue pair that its peer considers the connection established. To be called without a
-/// lock.
+/// Tells the queue pair that its peer considers the connection established. Called without a lock.
 pub(super) type Tell = Box<dyn FnOnce() + Send>;
 
 struct Entry {
     tag: u64,
     completions: Vec<Completion>,
-    /// None once it was called.
+    /// `None` once it was called.
     tell: Option<Tell>,
 }
 
@@ -30,19 +30,19 @@ impl Held {
         self.entries.is_empty()
     }
 
-    /// From now on the receives of the endpoint of that tag are held back.
+    /// Holds back the receives of the endpoint with that tag from now on.
     pub(super) fn begin(&mut self, tag: u64, tell: Tell) {
         self.entries.push(Entry { tag, completions: Vec::new(), tell: Some(tell) });
     }
 
-    /// Ends that; what was held back.
+    /// Stops holding back for that tag; returns what was held back.
     pub(super) fn end(&mut self, tag: u64) -> Vec<Completion> {
         let index = self.entries.iter().position(|entry| entry.tag == tag);
         index.map_or_else(Vec::new, |index| self.entries.swap_remove(index).completions)
     }
 
-    /// Keeps a completion that has to wait; whether it does. What was flushed says nothing of the
-    /// peer: it follows the end of the attempt.
+    /// Keeps a completion if it has to wait; returns whether it does. A flushed one says nothing
+    /// about the peer: it follows the end of the attempt.
     pub(super) fn keep(&mut self, completion: &Completion) -> bool {
         let entry = self.entries.iter_mut().find(|entry| entry.tag == completion.tag);
         let Some(entry) = entry.filter(|_| !completion.operation.is_request()) else {
@@ -55,12 +55,12 @@ impl Held {
         waits
     }
 
-    /// Whether [`next_to_tell`](Self::next_to_tell) has one.
+    /// Whether [`next_to_tell`](Self::next_to_tell) would return a call.
     pub(super) fn has_to_tell(&self) -> bool {
         self.entries.iter().any(Entry::has_to_be_told)
     }
 
-    /// What tells the queue pair of an attempt that a receive completed, once for each.
+    /// The call that tells the queue pair of an attempt that a receive completed; once per attempt.
     pub(super) fn next_to_tell(&mut self) -> Option<Tell> {
         self.entries.iter_mut().find(|entry| entry.has_to_be_told())?.tell.take()
     }

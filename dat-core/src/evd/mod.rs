@@ -39,8 +39,8 @@ use notifier::Notifier;
 use queue::Queue;
 use streams::Streams;
 
-/// An event dispatcher (dat_evd_create): events of the streams that its flags name are queued
-/// on it and taken with [`dequeue`](Self::dequeue) or [`wait`](Self::wait).
+/// An event dispatcher (dat_evd_create): a queue of the events of the streams that its flags name,
+/// from which they are taken with [`dequeue`](Self::dequeue) or [`wait`](Self::wait).
 ///
 /// ```
 /// # use dat_core::registry::Registry;
@@ -57,8 +57,8 @@ use streams::Streams;
 /// # Ok::<(), dat_core::Error>(())
 /// ```
 ///
-/// The descriptor of [`AsFd`] fits any event loop; [`arm`](Self::arm) makes sure that no event
-/// is missed between the last look at the queue and the sleep.
+/// The descriptor of [`AsFd`] fits any event loop; [`arm`](Self::arm) ensures that no event is
+/// missed between the last check of the queue and the sleep.
 #[derive(Clone)]
 pub struct EventDispatcher {
     inner: Arc<EvdInner>,
@@ -67,17 +67,17 @@ pub struct EventDispatcher {
 pub(crate) struct EvdInner {
     pub(crate) base: Base,
     flags: EvdFlags,
-    /// The completion queue for endpoints to complete into, if the flags ask for one.
+    /// The completion queue that endpoints complete into, if the flags include completions.
     completions: Option<Arc<dyn CompletionQueue>>,
     queue: BiasedLock<Queue>,
-    /// Where completions show, for a waiter to sleep on itself.
+    /// The descriptor of the completion queue, on which a waiter can sleep directly.
     descriptor: Option<CompletionDescriptor>,
     notifier: Arc<Notifier>,
     streams: Mutex<Streams>,
     tally: Tally<EvdCounter>,
-    /// Endpoints that count the receives taken here, by number.
+    /// Endpoints whose receives are counted here, by number.
     receivers: Receivers,
-    /// The use of the notification object; apart from the notifier, which only triggers it.
+    /// The use of the notification object; separate from the notifier, which only triggers it.
     cno: Mutex<Option<Hold<CnoInner>>>,
 }
 
@@ -92,8 +92,8 @@ impl EventDispatcher {
         &self.inner
     }
 
-    /// Takes the first event, if there is one, into the caller's storage
-    /// (dat_evd_dequeue(3DAT)); whether there was.
+    /// Takes the first event, if there is one, into `event` (dat_evd_dequeue(3DAT)); returns
+    /// whether there was one.
     ///
     /// # Errors
     /// `DAT_INVALID_STATE` while a thread waits on the dispatcher and so owns it;
@@ -114,27 +114,26 @@ impl EventDispatcher {
         }
     }
 
-    /// Takes the first event into the caller's storage, if it is what most are: then a
-    /// [`dequeue`](Self::dequeue) gets by with few instructions. [`Taken::Other`] says that it
-    /// has to be called: there may be another event, or the dispatcher can't be used. After
-    /// [`Taken::Nothing`], [`seen_empty`](Self::seen_empty) has to be.
+    /// Takes the first event into `into` if it is a plain success: this needs fewer instructions
+    /// than [`dequeue`](Self::dequeue). After [`Taken::Other`] the caller must call `dequeue`:
+    /// there may be another event, or the dispatcher cannot be used. After [`Taken::Nothing`] it
+    /// must call [`seen_empty`](Self::seen_empty).
     #[inline(always)]
     pub fn take(&self, into: &mut Success) -> Taken {
         let Some(mut queue) = self.inner.queue.lock_as_owner() else { return Taken::Other };
         queue.take(into)
     }
 
-    /// Has the next overflow of the queue reported: [`take`](Self::take) found nothing.
+    /// Records that [`take`](Self::take) found nothing, so that the next overflow is reported.
     #[inline(always)]
     pub fn seen_empty(&self) {
         self.inner.notifier.drained();
     }
 
-    /// The descriptor that becomes readable after [`EventDispatcher::arm`] when an event
-    /// arrives.
+    /// The descriptor that becomes readable when an event arrives after [`EventDispatcher::arm`].
     ///
     /// # Errors
-    /// `DAT_INSUFFICIENT_RESOURCES` when the process has no descriptor left.
+    /// `DAT_INSUFFICIENT_RESOURCES` if the process has no descriptor left.
     pub fn fd(&self) -> Result<BorrowedFd<'_>> {
         self.inner.notifier.wakeup.fd().map_err(|error| {
             let failure = Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
@@ -147,15 +146,15 @@ impl EventDispatcher {
 }
 
 impl AsFd for EventDispatcher {
-    /// As [`EventDispatcher::fd`]; when the process has no descriptor left, one that is always
-    /// readable: its user polls and loses no event.
+    /// As [`EventDispatcher::fd`]; if the process has no descriptor left, one that is always
+    /// readable: its user then polls and loses no event.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.inner.notifier.wakeup.fd_or_always_ready()
     }
 }
 
 impl EvdInner {
-    /// As [`EventDispatcher::dequeue`], in every case.
+    /// The general case of [`EventDispatcher::dequeue`].
     #[inline(never)]
     fn dequeue_any(&self, event: &mut Event) -> Result<bool> {
         let found = loop {
@@ -188,12 +187,12 @@ impl EvdInner {
         self.flags
     }
 
-    /// Which rules of its streams are relaxed.
+    /// Which rules for its streams are relaxed.
     fn compat(&self) -> Compat {
         self.base.ia.compat
     }
 
-    /// What endpoints complete into.
+    /// The completion queue for endpoints.
     pub(crate) fn completions(&self) -> Option<Arc<dyn CompletionQueue>> {
         self.completions.clone()
     }

@@ -1,5 +1,5 @@
-//! Notifies the right party of an arriving event: the waiter, or else the notification object and
-//! the user of the descriptor.
+//! Notifies the waiter of an arriving event, or, if there is none, the notification object and the
+//! user of the descriptor.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -18,14 +18,14 @@ pub(super) struct Notifier {
     ia: Weak<IaInner>,
     id: u64,
     evd: OnceLock<Weak<EvdInner>>,
-    /// An overflow was reported, and the queue not drained since.
+    /// An overflow was reported, and the queue has not been drained since.
     overflowed: AtomicBool,
     state: Mutex<State>,
 }
 
 struct State {
     waiting: bool,
-    /// The consumer asked for the descriptor to show arrivals.
+    /// The consumer requested that arrivals make the descriptor readable.
     armed: bool,
     enabled: bool,
     cno: Option<Arc<CnoInner>>,
@@ -60,12 +60,12 @@ impl Notifier {
         self.state.lock().enabled
     }
 
-    /// A thread waits from now on.
+    /// Records a waiter.
     pub(super) fn begin_wait(&self) {
         self.state.lock().waiting = true;
     }
 
-    /// It waits no more; what is [wanted](Self::wanted) then.
+    /// Removes the waiter; returns which arrivals must notify from then on.
     pub(super) fn end_wait(&self, mode: Mode) -> Notify {
         let mut state = self.state.lock();
         state.waiting = false;
@@ -76,7 +76,7 @@ impl Notifier {
         self.state.lock().armed = armed;
     }
 
-    /// Reports an overflow, if it is the first since the queue was drained.
+    /// Reports an overflow if it is the first one since the queue was drained.
     pub(super) fn overflow(&self) {
         if self.overflowed.swap(true, Ordering::AcqRel) {
             return;
@@ -86,7 +86,7 @@ impl Notifier {
         }
     }
 
-    /// The queue was seen empty.
+    /// Records that the queue was empty.
     #[inline]
     pub(super) fn drained(&self) {
         if self.overflowed.load(Ordering::Relaxed) {
@@ -94,7 +94,7 @@ impl Notifier {
         }
     }
 
-    /// An event arrived.
+    /// An event arrived: notifies the waiter, the descriptor and the notification object.
     pub(super) fn notify(&self) {
         let cno = {
             let state = self.state.lock();
@@ -115,7 +115,7 @@ impl Notifier {
         }
     }
 
-    /// Which arrivals of completions are of interest, with streams of that mode.
+    /// Which completions must notify when they arrive, given the mode of the streams.
     pub(super) fn wanted(&self, mode: Mode) -> Notify {
         self.state.lock().wanted(mode)
     }

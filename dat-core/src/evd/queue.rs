@@ -1,8 +1,8 @@
-//! The queue of an event dispatcher: events raised by software before completions polled.
+//! The queue of an event dispatcher: raised events, then completions polled from the provider.
 //!
-//! Completions stay with the provider until they are taken, and go straight into the caller's
-//! event. Only when another event is raised, or a waiter counts, are they moved into the
-//! queue first, so that all events keep the order in which they were raised.
+//! Completions stay in the provider's queue until they are taken, and then go directly into the
+//! caller's event. They are moved into this queue only when another event is raised, or when a
+//! waiter checks its threshold, so that all events keep the order in which they were raised.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use crate::event::Event;
 use crate::provider::{Completion, CompletionPoller, Notify, Success, Taken};
 use crate::timeout::Timeout;
 
-/// What became of an event.
+/// The outcome of raising an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Raised {
     Queued,
@@ -23,35 +23,36 @@ pub(crate) enum Raised {
 }
 
 pub(super) struct Queue {
-    /// The provider's completions, if they are all that there is to take, by anybody; otherwise
-    /// a [`Detour`].
+    /// The provider's poller, if any thread may take events and there are none but completions;
+    /// otherwise a [`Detour`], which makes every taker use the slow path.
     front: Box<dyn CompletionPoller>,
-    /// They, while there is a detour.
+    /// The provider's poller while `front` is a [`Detour`].
     back: Option<Box<dyn CompletionPoller>>,
     events: VecDeque<Event>,
     capacity: usize,
     waiter: bool,
     unwaitable: bool,
-    /// The waiter was told to go.
+    /// The waiter must leave, because the dispatcher became unwaitable.
     evicted: bool,
     dead: bool,
-    /// Somebody counts the events that are taken.
+    /// Events are counted when they are taken.
     counted: bool,
-    /// Which arrivals ring.
+    /// Which completions notify when they arrive.
     notify: Notify,
-    /// Who decides over that; a mode that ended with its streams stays until the next.
+    /// Which side decides about notification; the mode of a stream that ended is kept until the
+    /// next.
     mode: Mode,
     held: Held,
     pub(super) spin_policy: SpinPolicy,
 }
 
-/// Those of a dispatcher that nothing completes on.
+/// The poller of a dispatcher without a completion queue.
 pub(super) type NoCompletions = Empty<true>;
 
-/// Where the first event has to be looked for in all places, if it may be taken at all.
+/// A poller that sends its caller to the slow path, which checks everything.
 type Detour = Empty<false>;
 
-/// No completion; whether that says that there is nothing to take at all.
+/// A poller without completions. `NOTHING` says whether that means that there is no event at all.
 pub(super) struct Empty<const NOTHING: bool>;
 
 impl<const NOTHING: bool> CompletionPoller for Empty<NOTHING> {
@@ -91,7 +92,7 @@ impl Queue {
         }
     }
 
-    /// Whether only a waiter, or nobody any more, may take events.
+    /// Whether the queue is closed to threads other than the waiter.
     pub(super) fn is_taken(&self) -> bool {
         self.waiter | self.dead
     }
@@ -110,12 +111,12 @@ impl Queue {
         self.look();
     }
 
-    /// Whether the dispatcher became unwaitable while the waiter waited.
+    /// Whether the dispatcher became unwaitable during the wait.
     pub(super) fn is_evicted(&self) -> bool {
         self.evicted
     }
 
-    /// Whether the waiter has nothing to wait for any more.
+    /// Whether the wait must end without an event.
     pub(super) fn has_to_go(&self) -> bool {
         self.dead || self.evicted
     }
@@ -129,22 +130,22 @@ impl Queue {
         self.evicted |= unwaitable && self.waiter;
     }
 
-    /// Whether any arrival rings.
+    /// Whether arrivals notify.
     pub(super) fn is_listened_to(&self) -> bool {
         self.notify != Notify::Off
     }
 
-    /// The mode of the streams is that now.
+    /// Sets the mode of the streams.
     pub(super) fn set_mode(&mut self, mode: Mode) {
         self.mode = mode;
     }
 
-    /// Polls before a waiter blocks.
+    /// Number of polls before a waiter blocks.
     pub(super) fn spins(&self, timeout: Timeout) -> u32 {
         self.spin_policy.spins(self.mode, timeout)
     }
 
-    /// Length and whether it can be waited on.
+    /// The capacity in events, and whether threads may wait.
     pub(super) fn shape(&self) -> (usize, bool) {
         (self.capacity, !self.unwaitable)
     }
@@ -163,13 +164,13 @@ impl Queue {
         self.back = Some(Box::new(NoCompletions {}));
     }
 
-    /// From now on somebody counts the events that are taken, or nobody does.
+    /// Sets whether events are counted when they are taken.
     pub(super) fn set_counted(&mut self, counted: bool) {
         self.counted = counted;
         self.look();
     }
 
-    /// Looks whether anything but the provider's completions is of interest.
+    /// Selects the poller for the fast path: the provider's, unless something else needs attention.
     fn look(&mut self) {
         let special = self.waiter || self.dead || self.counted || !self.held.is_empty();
         if special || !self.events.is_empty() {
@@ -181,18 +182,18 @@ impl Queue {
         }
     }
 
-    /// Takes the first event, if it is what most are.
+    /// Takes the first event if it is a plain success.
     #[inline(always)]
     pub(super) fn take(&mut self, into: &mut Success) -> Taken {
         self.front.take(into)
     }
 
-    /// The provider's completions.
+    /// The provider's poller.
     fn poller(&mut self) -> &mut dyn CompletionPoller {
         &mut **self.back.as_mut().unwrap_or(&mut self.front)
     }
 
-    /// Takes the first event; completions that were never queued go straight to the caller.
+    /// Takes the first event; a completion that was never queued goes directly to the caller.
     pub(super) fn take_first(&mut self, event: &mut Event) -> bool {
         if !self.events.is_empty() {
             return self.take_queued(event);
@@ -213,9 +214,9 @@ impl Queue {
         first.map(|first| *event = first).is_some()
     }
 
-    /// Moves the provider's completions into the queue and returns how many events it has.
+    /// Moves the provider's completions into the queue; returns the number of events in it.
     pub(super) fn collect(&mut self) -> usize {
-        // Who waits looks again and again and finds none, and then mostly one.
+        // A waiter polls many times without a result, and then usually finds one completion.
         if self.collect_up_to::<1>() {
             while self.collect_up_to::<8>() {}
         }
@@ -223,7 +224,7 @@ impl Queue {
         self.events.len()
     }
 
-    /// Moves so many at the most; whether there may be more.
+    /// Moves at most `MOST` completions; returns whether there may be more.
     fn collect_up_to<const MOST: usize>(&mut self) -> bool {
         let mut batch = [Completion::default(); MOST];
         let count = self.poller().poll(&mut batch);
@@ -233,14 +234,14 @@ impl Queue {
         count == MOST
     }
 
-    /// Holds the receives of the endpoint of that tag back that complete from now on.
+    /// Holds back the receives of the endpoint with that tag that complete from now on.
     pub(super) fn hold_back(&mut self, tag: u64, tell: Tell) {
         self.collect();
         self.held.begin(tag, tell);
         self.look();
     }
 
-    /// Ends that; whether there were any, which are queued now.
+    /// Queues what was held back for that tag; returns whether there was anything.
     pub(super) fn let_go(&mut self, tag: u64) -> bool {
         let completions = self.held.end(tag);
         let were_any = !completions.is_empty() && !self.dead;
@@ -251,17 +252,17 @@ impl Queue {
         were_any
     }
 
-    /// Whether a held completion tells more than its queue pair knows.
+    /// Whether a held completion has news for its queue pair.
     pub(super) fn has_to_tell(&self) -> bool {
         self.held.has_to_tell()
     }
 
-    /// What tells a queue pair, to be called after the lock is released.
+    /// The call that tells a queue pair, to be made after the lock is released.
     pub(super) fn next_to_tell(&mut self) -> Option<Tell> {
         self.held.next_to_tell()
     }
 
-    /// Whether another event would exceed the length; of meaning after `collect`.
+    /// Whether another event would exceed the capacity; collects completions first.
     pub(super) fn is_full(&mut self) -> bool {
         self.collect() >= self.capacity
     }
@@ -278,13 +279,13 @@ impl Queue {
         Raised::Queued
     }
 
-    /// Sets which arrivals ring; whether completions are waiting already.
+    /// Sets which completions notify when they arrive; returns whether some are waiting already.
     pub(super) fn notify(&mut self, mode: Notify) -> bool {
         self.notify = mode;
         self.poller().notify(mode)
     }
 
-    /// Has arrivals show at the descriptor of the completion queue.
+    /// Makes arrivals show at the descriptor of the completion queue.
     pub(super) fn watch(&mut self) {
         self.poller().watch();
     }

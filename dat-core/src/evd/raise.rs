@@ -1,5 +1,5 @@
-//! Events that are raised: those of consumers, connections and errors. Completions are not; the
-//! queue takes them from the provider.
+//! Events that are raised: software events, connection events and errors. Completions are not
+//! raised; the queue polls them from the provider.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::flags::EvdFlags;
 use crate::ia::{AsyncErrorSink, Object};
 
 impl EventDispatcher {
-    /// Posts a software event, whose value is the consumer's own (dat_evd_post_se(3DAT)).
+    /// Posts a software event with a value of the consumer (dat_evd_post_se(3DAT)).
     ///
     /// # Errors
-    /// `DAT_QUEUE_FULL` when the queue has no room; `DAT_INVALID_HANDLE` when the dispatcher
-    /// was freed or not made for software events.
+    /// `DAT_QUEUE_FULL` if the queue is full; `DAT_INVALID_HANDLE` if the dispatcher was freed or
+    /// not created for software events.
     pub fn post_se(&self, value: u64) -> Result<()> {
         const POST: &str = "dat_evd_post_se";
         if !self.inner.flags.contains(EvdFlags::SOFTWARE) {
@@ -35,7 +35,7 @@ impl EventDispatcher {
 }
 
 impl EvdInner {
-    /// Queues an event if there is room.
+    /// Queues an event unless the queue is full.
     fn raise_if_room(&self, event: Event) -> Raised {
         let raised = self.queue.lock().raise(event, false);
         if raised == Raised::Queued {
@@ -44,8 +44,8 @@ impl EvdInner {
         raised
     }
 
-    /// Queues an event of a connection: it is kept even beyond the queue's length, because a
-    /// consumer that missed it would wait for ever. Being full is reported.
+    /// Queues a connection event, even beyond the queue's capacity, because a consumer that missed
+    /// it would wait forever. The overflow is reported.
     pub(crate) fn raise_connection(&self, event: Event) {
         let (raised, overflow) = {
             let mut queue = self.queue.lock();
@@ -60,9 +60,9 @@ impl EvdInner {
         }
     }
 
-    /// Queues a request for a connection; when there is no room the overflow is reported and
-    /// the request comes back, to be refused by the caller. Nothing of it stays here: once the
-    /// consumer has taken the event, the request ends with the consumer's handles.
+    /// Queues a connection request. If the queue is full, the overflow is reported and the request
+    /// is returned, to be refused by the caller. The dispatcher keeps no reference to the request:
+    /// once the consumer has taken the event, the request ends with the consumer's handles.
     pub(crate) fn raise_request(
         &self,
         request: ConnectionRequest,
@@ -83,15 +83,15 @@ impl EvdInner {
         Ok(())
     }
 
-    /// Holds the receives of an endpoint back that complete while its attempt is pending. Those
-    /// that completed before keep their places in the queue. The first one calls `tell`, without a
-    /// lock, in the thread that looks for events.
+    /// Holds back the receives of an endpoint that complete while its attempt is pending. Those
+    /// that completed before keep their positions in the queue. The first one calls `tell`, without
+    /// a lock, in the thread that polls for events.
     pub(crate) fn hold_back(&self, tag: u64, tell: impl FnOnce() + Send + 'static) {
         let tell = Box::new(tell);
         self.queue.lock().hold_back(tag, tell);
     }
 
-    /// The attempt is over, and the event of that raised: what was held back follows it.
+    /// The attempt is over and its event was raised: queues what was held back behind that event.
     pub(crate) fn let_go(&self, tag: u64) {
         let were_any = self.queue.lock().let_go(tag);
         if were_any {
@@ -102,7 +102,7 @@ impl EvdInner {
 
 impl AsyncErrorSink for EvdInner {
     fn raise(&self, error: AsyncError) {
-        // If this dispatcher is full as well, there is no other one to report that to.
+        // If this dispatcher is full too, there is no other one to which this can be reported.
         let _ = self.raise_if_room(Event::Async(error));
     }
 

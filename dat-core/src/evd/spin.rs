@@ -25,7 +25,8 @@ impl EvdInner {
         let (mut spin, mut spins) = (0, 0);
         loop {
             let mut queue = self.queue.lock();
-            // A listener would be told of an event that the waiter takes.
+            // The descriptor or notification object must not be notified of an event that the
+            // waiter takes.
             if queue.is_taken() || queue.is_unwaitable() || queue.is_listened_to() {
                 return None;
             }
@@ -43,7 +44,7 @@ impl EvdInner {
                 }
                 Taken::Nothing => {}
                 Taken::Other if queue.collect() >= threshold as usize => return None,
-                // The slow path tells the queue pair, which takes no lock here.
+                // The slow path tells the queue pair, which must happen without a lock.
                 Taken::Other if queue.has_to_tell() => return None,
                 Taken::Other => {}
             }

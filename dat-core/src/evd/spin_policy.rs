@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::streams::Mode;
 use crate::timeout::Timeout;
 
-/// Under the lock of the queue that is waited on.
+/// Protected by the lock of the queue that is waited on.
 pub(super) struct SpinPolicy {
     /// Polls before the next block, within `MIN_SPINS..=MAX_SPINS`.
     spins: u32,
@@ -39,9 +39,10 @@ impl Default for SpinPolicy {
 }
 
 impl SpinPolicy {
-    /// Polls before the waiter blocks.
+    /// Number of polls before the waiter blocks.
     pub(super) fn spins(&self, mode: Mode, timeout: Timeout) -> u32 {
-        // In the other modes not every arrival ends a wait, and only its notification tells.
+        // In the other modes not every arrival ends a wait, and only a notification tells which
+        // does.
         let fits = mode == Mode::Threshold && Timeout::After(MIN_TIMEOUT) <= timeout;
         if fits && another_can_run() { self.spins } else { 0 }
     }
@@ -98,7 +99,10 @@ mod tests {
         let in_vain = |spin_policy: &mut SpinPolicy| (0..20).for_each(|_| spin_policy.learn(false));
         in_vain(&mut spin_policy);
         spin_policy.learn_of_sleep(SHORT_SLEEP * 2);
-        assert_eq!(spin_policy.spins, MIN_SPINS, "nobody sleeps that long because of the other");
+        assert_eq!(
+            spin_policy.spins, MIN_SPINS,
+            "a peer that sleeps does not cause so long a sleep"
+        );
         let mut tries = Vec::new();
         for sleep in 0..5000 {
             spin_policy.learn_of_sleep(SHORT_SLEEP);

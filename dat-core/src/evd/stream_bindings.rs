@@ -7,15 +7,14 @@ use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::CompletionFlags;
 use crate::lifecycle::Hold;
 
-/// The completion streams of an endpoint, each with the dispatcher that it feeds. They end when
-/// this is dropped.
+/// The completion streams of an endpoint, each with its dispatcher. Dropping this ends them.
 pub(crate) struct Feeds {
     ep: u64,
     evds: [Option<Hold<EvdInner>>; 2],
 }
 
 impl Feeds {
-    /// No stream yet, of the endpoint of that number.
+    /// No streams yet, for the endpoint with that number.
     pub(crate) fn new(ep: u64) -> Self {
         Self { ep, evds: [None, None] }
     }
@@ -25,7 +24,7 @@ impl Feeds {
         self.evds[stream as usize].as_ref()
     }
 
-    /// Lets a stream feed a dispatcher, the receives first.
+    /// Binds the streams to their dispatchers, the receives first.
     pub(crate) fn begin(
         &mut self,
         stream: Stream,
@@ -51,7 +50,7 @@ impl Feeds {
         Ok(())
     }
 
-    /// Whether the two streams of an endpoint go together on the same dispatcher.
+    /// Checks that the two streams of an endpoint may share a dispatcher.
     pub(crate) fn check_pair(
         evd: &EvdInner,
         receive: CompletionFlags,
@@ -72,7 +71,7 @@ impl Feeds {
             .advise(Compat::or_relax("use another dispatcher for the requests, or the same flags")))
     }
 
-    /// Enters the streams again after others of the same endpoint have ended.
+    /// Registers the streams again after others of the same endpoint have ended.
     pub(crate) fn renew(&self, receives: CompletionFlags, requests: CompletionFlags) {
         for (stream, flags) in [(Stream::Receive, receives), (Stream::Request, requests)] {
             if let Some(evd) = self.evd(stream) {

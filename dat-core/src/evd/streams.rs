@@ -1,4 +1,4 @@
-//! Which completion streams feed an event dispatcher, and whether they go together
+//! Which completion streams feed an event dispatcher, and whether they may share it
 //! (USAGE of dat_ep_create(3DAT) and dat_ep_create_with_srq(3DAT)).
 
 use std::collections::BTreeMap;
@@ -13,22 +13,22 @@ pub(crate) enum Stream {
     Request,
 }
 
-/// Who decides whether a completion of a stream notifies.
+/// Which side decides whether a completion of a stream notifies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// The threshold of the wait: every completion counts. The default.
+    /// The waiter, by its threshold: every completion counts. The default.
     #[default]
     Threshold,
-    /// The post itself.
+    /// The poster, by the flags of each post.
     Unsignalled,
     /// The sender on the other side.
     Solicited,
 }
 
 impl Mode {
-    /// The mode that the completion flags of an endpoint ask for on a dispatcher; they were
-    /// checked before. A lenient adapter leaves it to the waiter where other kinds of events may
-    /// come, since these have no flags.
+    /// The mode that the completion flags of an endpoint select on a dispatcher; the flags were
+    /// checked before. With a lenient adapter the waiter decides if other kinds of events may
+    /// arrive, because these have no flags.
     pub(super) fn of(flags: CompletionFlags, evd: EvdFlags, compat: Compat) -> Self {
         let is_merged = !(evd - EvdFlags::COMPLETIONS).is_empty();
         if is_merged && compat.mixes_completion_flags() {
@@ -51,17 +51,17 @@ impl Mode {
     }
 }
 
-/// The streams that feed one dispatcher; all have the same mode, unless an adapter is lenient.
+/// The streams that feed one dispatcher; all have the same mode unless the adapter is lenient.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
-    /// By endpoint: the modes of its receives and of its requests, as far as they come here.
+    /// By endpoint: the modes of its receives and of its requests, if they feed this dispatcher.
     feeds: BTreeMap<u64, [Option<Mode>; 2]>,
-    /// How many streams have each mode, so that another endpoint need not ask all.
+    /// Number of streams in each mode, so that adding an endpoint need not visit all.
     count: [usize; 3],
 }
 
 impl Streams {
-    /// The mode that all streams have. Where they differ the waiter decides, as by default.
+    /// The common mode of all streams. If they differ, the waiter decides, as by default.
     pub(super) fn mode(&self) -> Mode {
         let modes = [Mode::Threshold, Mode::Unsignalled, Mode::Solicited];
         let mut used = modes.into_iter().filter(|mode| self.count[*mode as usize] > 0);
@@ -71,8 +71,8 @@ impl Streams {
         }
     }
 
-    /// Adds a stream of an endpoint, or gives it another mode, if it goes with the others or
-    /// need not match them.
+    /// Adds a stream of an endpoint or changes its mode, if it agrees with the other streams or
+    /// need not do so.
     pub(super) fn admit(
         &mut self,
         key: (u64, Stream),
@@ -103,8 +103,8 @@ impl Streams {
         Ok(())
     }
 
-    /// A stream that has another mode, and the endpoint that it is of. How the two streams of one
-    /// endpoint go together is the endpoint's own matter: both may change at once.
+    /// A stream with another mode, and its endpoint. The two streams of one endpoint are not
+    /// compared, because the endpoint checks them itself: both may change at once.
     fn opponent(&self, ep: u64, mode: Mode) -> Option<(u64, Mode)> {
         let differs = |other: &&Mode| **other != mode;
         let all = self.count.iter().sum::<usize>() - self.count[mode as usize];
@@ -119,7 +119,7 @@ impl Streams {
         found.next()
     }
 
-    /// The stream has that mode from now on, or ended.
+    /// Sets the mode of a stream, or ends it.
     pub(super) fn set(&mut self, (ep, stream): (u64, Stream), mode: Option<Mode>) {
         let modes = self.feeds.entry(ep).or_default();
         if let Some(before) = std::mem::replace(&mut modes[stream as usize], mode) {

@@ -18,12 +18,12 @@ use crate::timeout::Timeout;
 pub enum Waited {
     /// An event was delivered.
     Event {
-        /// How many more are on the queue.
+        /// Number of events left on the queue.
         more: u32,
     },
-    /// The time-out passed first (`DAT_TIMEOUT_EXPIRED`).
+    /// The time-out expired first (`DAT_TIMEOUT_EXPIRED`).
     TimedOut {
-        /// How many events are on the queue, fewer than the threshold.
+        /// Number of events on the queue, fewer than the threshold.
         queued: u32,
     },
 }
@@ -39,15 +39,14 @@ impl Waited {
 const WAIT: &str = "dat_evd_wait";
 
 impl EventDispatcher {
-    /// Waits until at least `threshold` events are queued and takes the first
-    /// (dat_evd_wait(3DAT)). The waiting thread owns the dispatcher meanwhile.
+    /// Waits until at least `threshold` events are queued and takes the first (dat_evd_wait(3DAT)).
+    /// During the wait the thread owns the dispatcher.
     ///
     /// # Errors
-    /// `DAT_INVALID_PARAMETER` for a threshold of 0 or above the queue's length;
-    /// `DAT_INVALID_STATE` when another thread waits, when the dispatcher is unwaitable or
-    /// becomes so, or for a threshold above 1 when its streams decide over notification;
-    /// `DAT_ABORT` when the adapter was closed meanwhile; `DAT_INVALID_HANDLE` when it was
-    /// freed.
+    /// `DAT_INVALID_PARAMETER` for a threshold of 0 or above the queue's capacity;
+    /// `DAT_INVALID_STATE` if another thread waits, if the dispatcher is unwaitable or becomes so,
+    /// or for a threshold above 1 if posters or senders decide about notification; `DAT_ABORT` if
+    /// the adapter is closed during the wait; `DAT_INVALID_HANDLE` when the dispatcher was freed.
     pub fn wait(&self, timeout: Timeout, threshold: u32, event: &mut Event) -> Result<Waited> {
         let clock = WaitClock::new(timeout);
         let mut success = Success::default();
@@ -67,9 +66,9 @@ impl EventDispatcher {
         }
     }
 
-    /// The beginning of a [`wait`](Self::wait), before others are told of the waiter: takes the
-    /// first event into the caller's storage if it comes soon and is a plain success; how many
-    /// more there are. After `None` the wait goes on with [`start_wait`](Self::start_wait).
+    /// The spin phase of a [`wait`](Self::wait), before other threads see the waiter: takes the
+    /// first event into `into` if it arrives soon and is a plain success; returns the number of
+    /// events left. After `None` the wait continues with [`start_wait`](Self::start_wait).
     #[inline(always)]
     pub fn spin_wait(&self, clock: &WaitClock, threshold: u32, into: &mut Success) -> Option<u32> {
         let more = self.inner.spin_wait(clock, threshold, into)?;
@@ -79,8 +78,8 @@ impl EventDispatcher {
         Some(count(more))
     }
 
-    /// Owns the dispatcher from now on, unless the wait ends at once. The sleep is left to the
-    /// caller: see [`blocking`](crate::blocking).
+    /// Takes ownership of the dispatcher, unless the wait ends at once. The caller sleeps by
+    /// itself: see [`blocking`](crate::blocking).
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
@@ -131,9 +130,9 @@ impl EventDispatcher {
         blocked.look(None, event)
     }
 
-    /// Arms the descriptor for an event loop and looks once more: `true` when events are
-    /// queued already, so do not sleep. After `false` the descriptor becomes readable with
-    /// the next event; no event can slip in between.
+    /// Arms the descriptor for an event loop and checks the queue: `true` if events are queued
+    /// already, in which case the caller must not sleep. After `false` the next event makes the
+    /// descriptor readable; no event can be missed in between.
     ///
     /// ```no_run
     /// # fn readable(_: std::os::fd::BorrowedFd<'_>) {}
@@ -168,7 +167,7 @@ impl EventDispatcher {
         Ok(queue.collect() > 0 || queue.has_to_tell() || ready)
     }
 
-    /// Stops what [`EventDispatcher::arm`] began, so that arrivals cost nothing again.
+    /// Reverts [`EventDispatcher::arm`], so that arrivals no longer signal the descriptor.
     pub fn disarm(&self) {
         self.inner.notifier.set_armed(false);
         self.inner.refresh_notify();
@@ -198,17 +197,19 @@ impl EventDispatcher {
 }
 
 impl EvdInner {
-    /// Where completions show, when a waiter can sleep on that and on the wakeup at once.
+    /// The descriptor of the completion queue, if a waiter can sleep on it and on the wakeup at
+    /// once.
     pub(super) fn arrivals(&self, mode: Mode) -> Option<BorrowedFd<'_>> {
         if mode != Mode::Threshold {
-            // Not every completion ends the wait there, but any can show.
+            // In this mode not every completion ends the wait, but any may make the descriptor
+            // readable.
             return None;
         }
         let descriptor = self.descriptor.as_deref()?.as_fd();
         self.notifier.wakeup.fd().is_ok().then_some(descriptor)
     }
 
-    /// The result of a wait that ends with that many events queued.
+    /// The result of a wait that ends with `queued` events.
     pub(super) fn end_wait(
         &self,
         queue: &mut Queue,

@@ -1,20 +1,20 @@
 //! Asynchronous errors.
 
-/// What an asynchronous error is about.
+/// The kind of an asynchronous error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AsyncErrorKind {
-    /// An event dispatcher had no room for an event.
+    /// An event dispatcher was full when an event arrived.
     EvdOverflow,
-    /// The adapter is of no use any more.
+    /// The adapter can no longer be used.
     IaCatastrophic,
     /// An endpoint broke.
     EpBroken,
     /// The provider had an internal error.
     ProviderInternal,
-    /// A shared receive queue fell below its low watermark.
+    /// The number of buffers on a shared receive queue fell below its low watermark.
     SrqLowWatermark,
-    /// More receives are at an endpoint than its soft high watermark.
+    /// The number of receives at an endpoint exceeds its soft high watermark.
     EpSoftHighWatermark,
 }
 
@@ -42,7 +42,7 @@ impl AsyncErrorKind {
         }
     }
 
-    /// The event number of the C API. The watermarks have none of their own: they are
+    /// The event number of the C API. Watermark events have no number of their own: they are
     /// reported with the number of a broken endpoint and a reason (`DAT_SRQ_LOW_WATERMARK_EVENT`,
     /// `DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT`).
     #[must_use]
@@ -59,8 +59,8 @@ impl AsyncErrorKind {
 /// An asynchronous error (`DAT_ASYNCH_ERROR_EVENT_DATA`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AsyncError {
-    /// What it is about.
+    /// Its kind.
     pub kind: AsyncErrorKind,
-    /// The number of the object; for an endpoint, its number in events.
+    /// The id of the object that it concerns; for an endpoint, its id in events.
     pub object: u64,
 }

@@ -4,33 +4,34 @@ use crate::provider::parts;
 use crate::provider::{Completion, Success};
 use crate::status::{DtoStatus, Operation};
 
-/// The number of an endpoint, as events name it ([`Endpoint::id`](crate::Endpoint::id), or
-/// the tag that its maker gave it).
+/// The number by which events name an endpoint ([`Endpoint::id`](crate::Endpoint::id), or the tag
+/// that its creator gave it).
 pub type EndpointId = u64;
 
 /// A completed send, receive or RDMA operation (`DAT_DTO_COMPLETION_EVENT_DATA`).
-// In this order endpoint and cookie are not side by side, as they were just stored in a `Success`:
-// both would be read at once then, and a processor can't forward two stores to one load.
+// In this order endpoint and cookie are not adjacent, unlike in the `Success` just stored:
+// otherwise the compiler would copy both with one load, and a processor cannot forward two stores
+// to one load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct DtoCompletion {
     /// The endpoint that it was posted on, or that took it from a shared receive queue.
     pub ep: EndpointId,
-    /// Bytes moved; of meaning for a success only.
+    /// Number of bytes moved; meaningful only for a success.
     pub length: u64,
     /// The cookie of the post.
     pub cookie: u64,
-    /// What completed.
+    /// The operation that completed.
     pub operation: Operation,
     /// How it ended.
     pub status: DtoStatus,
-    /// What more the operation gives; see [`invalidated`](Self::invalidated) and
+    /// A value that depends on the operation; see [`invalidated`](Self::invalidated) and
     /// [`immediate`](Self::immediate).
     pub extra: u32,
 }
 
 impl DtoCompletion {
-    /// The context that a receive with invalidate made invalid.
+    /// The context that a receive with invalidate has invalidated.
     #[must_use]
     pub fn invalidated(&self) -> Option<u32> {
         (self.operation == Operation::ReceiveWithInvalidate).then_some(self.extra)
@@ -57,7 +58,7 @@ pub struct RmrBindCompletion {
 }
 
 impl From<Completion> for DtoCompletion {
-    /// That of anything but a bind.
+    /// Converts the completion of any operation except a bind.
     #[inline(always)]
     fn from(completion: Completion) -> Self {
         let Completion { tag: ep, cookie, length, extra, operation, status } = completion;

@@ -1,29 +1,29 @@
-//! Events of connections.
+//! Connection events.
 
 use std::sync::Arc;
 
 use super::EndpointId;
 
-/// What happened to a connection.
+/// The kind of a connection event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 #[non_exhaustive]
 pub enum ConnectionEventKind {
-    /// It stands.
+    /// The connection is established.
     Established = 0x4001,
-    /// The other consumer refused it.
+    /// The remote consumer rejected it.
     PeerRejected = 0x4002,
-    /// Nobody listens, the backlog was full, or the transport failed.
+    /// There is no listener, the backlog was full, or the transport failed.
     NonPeerRejected = 0x4003,
     /// An accepted connection could not be completed.
     AcceptCompletionError = 0x4004,
-    /// It was ended by either side.
+    /// Either side ended the connection.
     Disconnected = 0x4005,
-    /// It broke on an error.
+    /// The connection broke because of an error.
     Broken = 0x4006,
-    /// The consumer's time-out passed before it stood.
+    /// The consumer's time-out expired before the connection was established.
     TimedOut = 0x4007,
-    /// The other adapter can't be reached.
+    /// The remote adapter cannot be reached.
     Unreachable = 0x4008,
 }
 
@@ -62,13 +62,13 @@ impl ConnectionEventKind {
     }
 }
 
-/// An event of a connection (`DAT_CONNECTION_EVENT_DATA`).
+/// A connection event (`DAT_CONNECTION_EVENT_DATA`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionEvent {
-    /// What happened.
+    /// The kind of the event.
     pub kind: ConnectionEventKind,
     /// The endpoint.
     pub ep: EndpointId,
-    /// What the other consumer sent with its accept or reject; else empty.
+    /// The data that the remote consumer sent with its accept or reject; otherwise empty.
     pub private_data: Arc<[u8]>,
 }

@@ -1,4 +1,4 @@
-//! Events of endpoints for datagrams.
+//! Events of datagram endpoints.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,16 +7,16 @@ use std::sync::Arc;
 use super::EndpointId;
 use crate::provider::{DATAGRAM_PREFIX, RemoteAddress};
 
-/// What happened to an attempt of an endpoint for datagrams.
+/// The kind of an event of a datagram attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 #[non_exhaustive]
 pub enum DatagramEventKind {
-    /// The other side accepted, or was accepted: there is an address to send to.
+    /// The peer accepted, or this side accepted it: there is an address to send to.
     Established = 0x4_0002,
-    /// The other consumer refused.
+    /// The remote consumer rejected the request.
     Rejected = 0x4_0003,
-    /// Nobody answered, or nobody could.
+    /// There was no answer, or none was possible.
     Error = 0x4_0004,
 }
 
@@ -28,40 +28,39 @@ impl DatagramEventKind {
     }
 }
 
-/// An event of an endpoint for datagrams (`DAT_IB_EXTENSION_EVENT_DATA`).
+/// An event of a datagram endpoint (`DAT_IB_EXTENSION_EVENT_DATA`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatagramEvent {
-    /// What happened.
+    /// The kind of the event.
     pub kind: DatagramEventKind,
     /// The endpoint.
     pub ep: EndpointId,
-    /// Whether the endpoint answered the request of another (`DAT_IB_UD_PASSIVE_REMOTE_AH`).
+    /// Whether the endpoint answered a request (`DAT_IB_UD_PASSIVE_REMOTE_AH`).
     pub passive: bool,
-    /// Where to send to, once established.
+    /// The address to send to, once established.
     pub remote: Option<DatagramAddress>,
-    /// What the other consumer sent: with its accept or reject, or, for the side that answered, with
-    /// its request. Else empty.
+    /// The data that the remote consumer sent: with its accept or reject, or, on the side that
+    /// answered, with its request. Otherwise empty.
     pub private_data: Arc<[u8]>,
 }
 
-/// Where datagrams can be sent to (`DAT_IB_ADDR_HANDLE`); dropping it frees it
-/// (dat_ib_ud_ah_free).
+/// A destination of datagrams (`DAT_IB_ADDR_HANDLE`); dropping it frees it (dat_ib_ud_ah_free).
 #[derive(Clone, PartialEq, Eq)]
 pub struct DatagramAddress {
     pub(crate) remote: RemoteAddress,
 }
 
 impl DatagramAddress {
-    /// The bytes that a received datagram has before its message.
+    /// Number of bytes before the message in a received datagram.
     pub const PREFIX: u64 = DATAGRAM_PREFIX;
 
-    /// The adapter's address.
+    /// The address of the peer's adapter.
     #[must_use]
     pub fn address(&self) -> IpAddr {
         self.remote.address
     }
 
-    /// The number of the queue pair there.
+    /// The number of the peer's queue pair.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.remote.number

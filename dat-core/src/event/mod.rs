@@ -17,11 +17,11 @@ use crate::flags::EvdFlags;
 use crate::provider::Completion;
 use crate::status::Operation;
 
-/// One event, delivered into storage of the caller's (`DAT_EVENT`).
+/// An event, delivered into storage of the caller (`DAT_EVENT`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// Storage that no event was delivered into yet.
+    /// No event: storage into which none has been delivered.
     #[default]
     None,
     /// An operation completed.
@@ -30,13 +30,13 @@ pub enum Event {
     RmrBind(RmrBindCompletion),
     /// A request for a connection arrived.
     ConnectionRequest(CrArrival),
-    /// Something happened to a connection.
+    /// A connection event.
     Connection(ConnectionEvent),
-    /// Something happened to an attempt of an endpoint for datagrams.
+    /// An event of a datagram attempt.
     Datagram(DatagramEvent),
-    /// Something happened to an object outside any call.
+    /// An asynchronous error, which belongs to no call.
     Async(AsyncError),
-    /// The consumer posted an event itself; the value is its own.
+    /// An event that the consumer posted, with its value.
     Software(u64),
 }
 
@@ -73,26 +73,26 @@ impl Event {
 }
 
 impl Event {
-    /// Becomes the event of a completion, in place. It is what an assignment does, and mostly
-    /// less: what was there before mostly owns nothing.
+    /// Becomes the event of a completion, in place. Equivalent to an assignment but cheaper: the
+    /// former event usually owns nothing to be dropped.
     #[inline(always)]
     pub(crate) fn complete(&mut self, completion: Completion) {
         if self.owns_something() {
             self.clear();
         }
         let before = std::mem::replace(self, Self::from(completion));
-        // It is one of the three, and has nothing to drop.
+        // It is one of the three variants above, which have nothing to drop.
         let _ = std::mem::ManuallyDrop::new(before);
     }
 
-    /// As [`complete`](Self::complete), with what is no bind.
+    /// As [`complete`](Self::complete), for any completion except that of a bind.
     #[inline(always)]
     pub(crate) fn complete_dto(&mut self, completion: DtoCompletion) {
         if self.owns_something() {
             self.clear();
         }
         let before = std::mem::replace(self, Self::Dto(completion));
-        // As above.
+        // It is one of the variants checked above, which have nothing to drop.
         let _ = std::mem::ManuallyDrop::new(before);
     }
 
@@ -122,7 +122,7 @@ impl From<Completion> for Event {
     }
 }
 
-/// The number of the service point that a request arrived on.
+/// The service point on which a request arrived, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServicePoint {
     /// A public one.
@@ -136,11 +136,11 @@ pub enum ServicePoint {
 /// A request for a connection (`DAT_CR_ARRIVAL_EVENT_DATA`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CrArrival {
-    /// Where it arrived.
+    /// The service point on which it arrived.
     pub service_point: ServicePoint,
-    /// The connection qualifier that it asked for.
+    /// The connection qualifier that was requested.
     pub qualifier: u64,
-    /// Whether it asks for datagrams, to be accepted on an endpoint that carries them.
+    /// Whether it requests datagrams, and must be accepted on a datagram endpoint.
     pub datagram: bool,
     /// The request, to accept or reject.
     pub request: ConnectionRequest,

@@ -1,13 +1,13 @@
-//! What the number of an event says, and what to do about it.
+//! The meaning of each event number, and what to do about it.
 
-/// An event of the C API (`DAT_EVENT_NUMBER`), in words.
+/// A description of an event of the C API (`DAT_EVENT_NUMBER`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventWords {
     /// Its number; see [`Event::number`](super::Event::number).
     pub number: u32,
     /// The name in the C headers.
     pub name: &'static str,
-    /// What it says: a sentence.
+    /// What it means: a sentence.
     pub meaning: &'static str,
     /// What to do about it: a sentence.
     pub advice: &'static str,
@@ -142,7 +142,7 @@ impl EventWords {
         ),
     ];
 
-    /// The words of a number; of one that is no event's, that nothing is known of it.
+    /// The description of a number; for an unknown number one that says so.
     #[must_use]
     pub fn of(number: u32) -> &'static Self {
         const ALL: &[EventWords] = &EventWords::ALL;

@@ -11,7 +11,7 @@ use crate::attr::IaAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::kind::ObjectKind;
 
-/// An object of an adapter, as the abrupt close reaches it.
+/// An object of an adapter, as the abrupt close uses it.
 pub(crate) trait Object: Send + Sync + 'static {
     /// The kind of the object.
     const KIND: ObjectKind;
@@ -48,7 +48,7 @@ impl<T: Object> Child for Weak<T> {
     }
 }
 
-/// The key of an object in the table; none while the object is being created.
+/// The key of an object in the table; empty while the object is being created.
 #[derive(Debug)]
 pub(crate) struct ChildKey(AtomicU32);
 
@@ -72,7 +72,7 @@ pub(crate) struct ChildTable {
     reads: Mutex<Reads>,
 }
 
-/// RDMA reads that the endpoints reserved of the limits of the adapter.
+/// Number of RDMA reads that the endpoints have reserved from the totals of the adapter.
 #[derive(Debug, Default)]
 struct Reads {
     inward: u32,
@@ -105,8 +105,9 @@ impl ChildTable {
         Ok(())
     }
 
-    /// What `select` returns for the references of one type. It runs under the lock of the table
-    /// and so must keep every strong reference that it makes: dropping an object takes that lock.
+    /// Collects what `select` returns for the references of one type. It runs under the lock of the
+    /// table and so must keep every strong reference that it creates: dropping an object takes that
+    /// lock.
     pub(crate) fn select<C: Child, T>(&self, select: impl Fn(&C) -> Option<T>) -> Vec<T> {
         let children = self.children.lock();
         let of_type = children.iter().filter_map(|(_, child)| child.as_any().downcast_ref::<C>());
@@ -150,7 +151,7 @@ impl ChildTable {
         reads.outward = reads.outward.saturating_sub(back.1) + instead.1;
     }
 
-    /// Closes the table if it has no object of the consumer; `own` says that it still has the
+    /// Closes the table if it holds no object of the consumer; `own` says that it still holds the
     /// dispatcher that the adapter created for itself.
     pub(crate) fn close_if_empty(&self, own: bool) -> Result<()> {
         let _children = self.children.lock();
@@ -192,8 +193,8 @@ impl ChildTable {
     }
 }
 
-/// The total with `wanted` in place of `before`; as an error the total of the other endpoints if
-/// that exceeds the limit.
+/// The total with `wanted` in place of `before`; if that exceeds the limit, the total of the other
+/// endpoints as an error.
 fn total(used: u32, before: u32, wanted: u32, limit: u32) -> std::result::Result<u32, u32> {
     let rest = used.saturating_sub(before);
     rest.checked_add(wanted).filter(|sum| *sum <= limit).ok_or(rest)

@@ -8,12 +8,12 @@ use crate::kind::ObjectKind;
 const CLOSE: &str = "dat_ia_close";
 
 impl InterfaceAdapter {
-    /// Closes the adapter (dat_ia_close(3DAT)). Gracefully only when every object that the
-    /// consumer made was freed; abruptly with all of them: waiters on event dispatchers get
-    /// `DAT_ABORT`, waiters on notification objects no dispatcher.
+    /// Closes the adapter (dat_ia_close(3DAT)). A graceful close succeeds only if the consumer has
+    /// freed all its objects. An abrupt close ends them: waiters on event dispatchers get
+    /// `DAT_ABORT`, waiters on notification objects return without a dispatcher.
     ///
     /// # Errors
-    /// `DAT_INVALID_STATE` when objects exist and the close is graceful: nothing has changed.
+    /// `DAT_INVALID_STATE` for a graceful close while objects exist; nothing has changed.
     /// `DAT_INVALID_HANDLE` when it was closed before.
     pub fn close(&self, how: Close) -> Result<()> {
         self.inner.close(how)
@@ -32,7 +32,7 @@ impl IaInner {
             Close::Abrupt => self.children.close(),
         }
         .map_err(|error| self.describe(error, CLOSE))?;
-        // In this order: first what listens and connects, then what it used.
+        // In this order: first the objects that listen and connect, then those that they use.
         for kind in [
             ObjectKind::Psp,
             ObjectKind::Rsp,
@@ -55,7 +55,7 @@ impl IaInner {
             drop(hold);
             sink.abandon();
         }
-        // Gone when the last object that was made on it is.
+        // Dropped with the last object that was created on it.
         *self.adapter.lock() = None;
         self.numbering.retire(ObjectKind::Ia, self.id);
         Ok(())

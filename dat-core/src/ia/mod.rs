@@ -46,7 +46,8 @@ use children::ChildTable;
 /// # Ok::<(), dat_core::Error>(())
 /// ```
 ///
-/// When the last handle and the last object are dropped without a close, the adapter closes.
+/// When the last handle and the last object are dropped without a close, the adapter closes by
+/// itself.
 pub struct InterfaceAdapter {
     inner: Arc<IaInner>,
 }
@@ -60,24 +61,25 @@ pub(crate) struct IaInner {
     pub(crate) compat: Compat,
     /// Contexts of local memory regions; posts read it without a lock.
     pub(crate) regions: Arc<RegionTable>,
-    /// Until when what was found there holds.
+    /// How long what was found in `regions` stays valid.
     pub(crate) epochs: Arc<Epochs>,
-    /// Attributes that endpoints have in common.
+    /// Attributes that endpoints share.
     pub(crate) ep_attributes: CommonAttributes,
-    /// What the consumers of the provider call their shared memory.
+    /// The names that consumers of the provider gave to shared memory.
     pub(crate) shared_names: Arc<SharedNames>,
     children: ChildTable,
-    /// Handles, and objects but for the dispatcher that the adapter made for itself. It and the
-    /// adapter keep each other; with nobody else left, the adapter is closed.
+    /// Number of handles and of objects, without the dispatcher that the adapter created for
+    /// itself. That dispatcher and the adapter keep each other alive; when the number drops to 0,
+    /// the adapter is closed.
     users: AtomicUsize,
-    /// Gone once the adapter is closed.
+    /// `None` once the adapter is closed.
     adapter: Mutex<Option<Opened>>,
     async_errors: Mutex<Option<AsyncTarget>>,
     context: AtomicU64,
     pub(crate) tally: Tally<IaCounter>,
 }
 
-/// An adapter of a provider, and what keeps the provider in use.
+/// The provider's adapter, and the guard that keeps the provider from being removed.
 pub(crate) struct Opened {
     adapter: Arc<dyn Adapter>,
     _in_use: ProviderUse,
@@ -91,11 +93,11 @@ pub(crate) trait AsyncErrorSink: Based + Send + Sync {
     /// Frees the dispatcher even while others use it.
     fn abandon(&self);
 
-    /// The dispatcher in its own type.
+    /// The dispatcher as `Any`, to be downcast to its own type.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
-/// Where asynchronous errors go.
+/// The dispatcher of asynchronous errors.
 struct AsyncTarget {
     sink: Arc<dyn AsyncErrorSink>,
     /// Keeps the dispatcher from being freed.
@@ -126,13 +128,13 @@ impl InterfaceAdapter {
         &self.inner.name
     }
 
-    /// Whether it was not closed yet.
+    /// Whether it has not been closed.
     #[must_use]
     pub fn is_live(&self) -> bool {
         !self.inner.children.is_closed()
     }
 
-    /// What the adapter is and how much it holds (dat_ia_query(3DAT)).
+    /// What the adapter is, and its limits (dat_ia_query(3DAT)).
     #[must_use]
     pub fn attributes(&self) -> &IaAttributes {
         &self.inner.attributes.ia
@@ -144,20 +146,20 @@ impl InterfaceAdapter {
         &self.inner.attributes.provider
     }
 
-    /// The attributes that an endpoint gets whose maker gives none: enough to send, receive
-    /// and do RDMA (dat_ep_create(3DAT)).
+    /// The attributes of an endpoint that is created without any: enough to send, receive and do
+    /// RDMA (dat_ep_create(3DAT)).
     #[must_use]
     pub fn default_ep_attributes(&self) -> &EpAttributes {
         &self.inner.attributes.default_ep
     }
 
-    /// What the consumer attached to the instance; 0 before.
+    /// The value that the consumer attached to the instance; 0 if none.
     #[must_use]
     pub fn consumer_context(&self) -> u64 {
         self.inner.context.load(Ordering::Relaxed)
     }
 
-    /// Attaches a value of the consumer's (dat_set_consumer_context(3DAT)).
+    /// Attaches a value of the consumer (dat_set_consumer_context(3DAT)).
     pub fn set_consumer_context(&self, context: u64) {
         self.inner.context.store(context, Ordering::Relaxed);
     }
@@ -181,10 +183,10 @@ impl IaInner {
         self.users.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A handle or an object is gone; the last one closes the adapter.
+    /// Ends the use by a handle or an object; the last one closes the adapter.
     pub(crate) fn end_use(&self) {
         if self.users.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // Nobody is left to tell; closed already, there is nothing to do.
+            // No caller is left to report an error to. On a closed adapter the call does nothing.
             let _ = self.close(Close::Abrupt);
         }
     }
@@ -252,22 +254,22 @@ impl IaInner {
         opened.ok_or_else(|| self.describe(children::closed(), operation))
     }
 
-    /// Adds what every error of a call on the adapter says.
+    /// Adds the context that all errors of calls on the adapter share.
     pub(crate) fn describe(&self, error: Error, operation: &'static str) -> Error {
         error.during(operation).on(format_args!("IA {:?}", self.name))
     }
 
-    /// Whether another open instance is one of the same adapter, and, where completions matter,
-    /// has its completion queues in the same place.
+    /// Whether another open instance belongs to the same adapter and, if completions matter, can
+    /// share its completion queues.
     pub(crate) fn is_same_adapter(&self, other: &Self, completions: bool) -> bool {
-        // A provider has one set of names for all of its adapters.
+        // All adapters of a provider share one set of names.
         let one_provider = Arc::ptr_eq(&self.shared_names, &other.shared_names);
         let scope = self.attributes.completion_scope;
         let one_place = scope.is_some() && scope == other.attributes.completion_scope;
         one_provider && self.name == other.name && (one_place || !completions)
     }
 
-    /// Reports an asynchronous error to the consumer, if it listens.
+    /// Reports an asynchronous error to the consumer, if there is a dispatcher for it.
     pub(crate) fn raise_async(&self, kind: AsyncErrorKind, object: u64) {
         self.tally.count(IaCounter::AsyncError);
         let sink = self.async_errors.lock().as_ref().map(|target| Arc::clone(&target.sink));
@@ -277,7 +279,7 @@ impl IaInner {
     }
 }
 
-/// What counts the making and freeing of a kind of object.
+/// The counters for the creation and freeing of objects of a kind.
 fn counters_of(kind: ObjectKind) -> Option<(IaCounter, IaCounter)> {
     Some(match kind {
         ObjectKind::Pz => (IaCounter::PzCreate, IaCounter::PzFree),
@@ -292,7 +294,7 @@ fn counters_of(kind: ObjectKind) -> Option<(IaCounter, IaCounter)> {
     })
 }
 
-/// Passes the provider's asynchronous events on to the adapter.
+/// Forwards the provider's asynchronous events to the adapter.
 pub(crate) struct IaSink {
     ia: std::sync::OnceLock<std::sync::Weak<IaInner>>,
 }

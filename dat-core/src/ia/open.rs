@@ -22,26 +22,27 @@ use dat_sync::region_table::RegionTable;
 
 const OPEN: &str = "dat_ia_open";
 
-/// How an adapter is opened (dat_ia_open(3DAT)).
+/// The options of an open (dat_ia_open(3DAT)).
 #[derive(Clone, Debug)]
 pub struct IaOptions {
     /// The version of the API that the name must be registered for.
     pub version: ApiVersion,
-    /// Where asynchronous errors go.
+    /// The dispatcher of asynchronous errors.
     pub async_evd: AsyncErrors,
 }
 
-/// Where asynchronous errors of an adapter go.
+/// The dispatcher of an adapter's asynchronous errors.
 #[derive(Clone, Debug)]
 pub enum AsyncErrors {
-    /// To a dispatcher that the adapter makes.
+    /// One that the adapter creates.
     Make {
-        /// Events that it must hold, at least 1; without it a length that fits the adapter.
+        /// Number of events that it must hold, at least 1; by default a length that fits the
+        /// adapter.
         min_qlen: Option<u32>,
     },
-    /// To a dispatcher of the consumer's, of any open instance. The close leaves it alone.
+    /// A dispatcher of the consumer, of any open instance. The close does not free it.
     To(EventDispatcher),
-    /// To one that exists elsewhere: none is known here (`DAT_EVD_ASYNC_EXISTS`).
+    /// One outside of this process's reach: none is known here (`DAT_EVD_ASYNC_EXISTS`).
     Elsewhere,
 }
 
@@ -52,12 +53,12 @@ impl Default for IaOptions {
 }
 
 impl Registry {
-    /// Opens an adapter with a dispatcher of asynchronous errors of its own
+    /// Opens an adapter, which creates its own dispatcher of asynchronous errors
     /// (dat_ia_open(3DAT)).
     ///
     /// # Errors
-    /// `DAT_PROVIDER_NOT_FOUND` when nothing has that name, with the names that are near;
-    /// else what the provider said.
+    /// `DAT_PROVIDER_NOT_FOUND` for an unknown name, with similar names; otherwise the error of the
+    /// provider.
     pub fn open(&self, name: &str) -> Result<InterfaceAdapter> {
         self.open_with(name, &IaOptions::default())
     }
@@ -66,7 +67,7 @@ impl Registry {
     ///
     /// # Errors
     /// As [`Registry::open`]; `DAT_INVALID_PARAMETER` for a queue length of 0 or above the
-    /// adapter's maximum; `DAT_INVALID_HANDLE` for a dispatcher that was freed or not made for
+    /// adapter's maximum; `DAT_INVALID_HANDLE` for a dispatcher that was freed or not created for
     /// asynchronous errors.
     pub fn open_with(&self, name: &str, options: &IaOptions) -> Result<InterfaceAdapter> {
         let mut failures = Vec::new();
@@ -80,7 +81,7 @@ impl Registry {
     }
 }
 
-/// An adapter that was opened for a look only (dat_ib_open_query); closes when dropped
+/// An adapter that was opened only to be queried (dat_ib_open_query); dropping it closes it
 /// (dat_ib_close_query).
 pub struct IaQuery {
     opened: Opened,
@@ -88,7 +89,7 @@ pub struct IaQuery {
 }
 
 impl IaQuery {
-    /// What the adapter is and how much it holds.
+    /// What the adapter is, and its limits.
     #[must_use]
     pub fn attributes(&self) -> &IaAttributes {
         &self.attributes.ia
@@ -109,7 +110,7 @@ impl std::fmt::Debug for IaQuery {
 }
 
 impl Registry {
-    /// Opens an adapter for a look at its attributes: nothing can be made on it
+    /// Opens an adapter only to query its attributes: no object can be created on it
     /// (dat_ib_open_query).
     ///
     /// # Errors
@@ -127,8 +128,8 @@ impl Registry {
 }
 
 impl Candidate {
-    /// Opens the adapter (dat_ia_open(3DAT)). The version of the options was a matter of the
-    /// look-up.
+    /// Opens the adapter (dat_ia_open(3DAT)). The version in the options is ignored: the look-up
+    /// has already checked it.
     ///
     /// # Errors
     /// As [`Registry::open_with`].
@@ -166,7 +167,7 @@ impl Candidate {
         Ok(ia)
     }
 
-    /// Opens the adapter for a look at its attributes (dat_ib_open_query).
+    /// Opens the adapter only to query its attributes (dat_ib_open_query).
     ///
     /// # Errors
     /// As [`Registry::open`].
@@ -185,7 +186,7 @@ impl Candidate {
     }
 }
 
-/// Keeps the attributes within what the core itself can do.
+/// Limits the attributes to what the core supports.
 fn within_reach(mut attributes: AdapterAttributes) -> AdapterAttributes {
     let most = MAX_SEGMENTS as u32;
     let ia = &mut attributes.ia;
@@ -202,7 +203,6 @@ fn within_reach(mut attributes: AdapterAttributes) -> AdapterAttributes {
 
 impl InterfaceAdapter {
     /// The dispatcher of asynchronous errors, unless it is outside this consumer's scope
-    /// (dat_ia_query(3DAT)).
     #[must_use]
     pub fn async_evd(&self) -> Option<EventDispatcher> {
         let sink = self.inner.async_errors.lock().as_ref().map(|it| Arc::clone(&it.sink))?;

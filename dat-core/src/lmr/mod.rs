@@ -47,9 +47,9 @@ pub struct Lmr {
 pub(crate) struct LmrInner {
     pub(crate) base: Base,
     pz_id: u64,
-    /// Gone once the region is freed.
+    /// `None` once the region is freed.
     uses: Mutex<Option<Uses>>,
-    /// Keeps owned memory until the registration is gone.
+    /// Keeps owned memory allocated until it is deregistered.
     _memory: Option<Memory>,
     span: Span,
     memory_type: MemoryTypes,
@@ -58,7 +58,7 @@ pub(crate) struct LmrInner {
     pub(crate) region: Box<dyn MemoryRegion>,
 }
 
-/// What a region uses until it is freed.
+/// The objects that a region uses until it is freed.
 struct Uses {
     pz: Hold<PzInner>,
     /// The name of shared memory.
@@ -67,30 +67,30 @@ struct Uses {
 
 object_handle!(Lmr, LmrInner);
 
-/// What a local memory region is (`DAT_LMR_PARAM`; dat_lmr_query(3DAT)).
+/// The parameters of a local memory region (`DAT_LMR_PARAM`; dat_lmr_query(3DAT)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LmrParam {
     /// The kind of memory that was registered.
     pub memory_type: MemoryTypes,
     /// The zone that it belongs to.
     pub pz: ProtectionZone,
-    /// What may be done with it.
+    /// The accesses that it permits.
     pub privileges: Privileges,
-    /// The context for local triplets.
+    /// The context that names it in local triplets.
     pub lmr_context: u32,
-    /// The context for the peer; 0 without a remote privilege.
+    /// The context that names it in operations of the peer; 0 without a remote privilege.
     pub rmr_context: u32,
-    /// The first address that is registered.
+    /// The first registered address.
     pub registered_address: u64,
-    /// How many bytes are registered.
+    /// Number of registered bytes.
     pub registered_size: u64,
 }
 
 const CREATE: &str = "dat_lmr_create";
 
-/// What is given when that much is asked for: remote privileges only as asked (dat_lmr_create(3DAT)),
-/// but what may be written here may be read here as well. No transport keeps the two apart, and
-/// programs send from memory that they registered for local writes.
+/// The privileges that are granted for those requested: remote privileges exactly as requested
+/// (dat_lmr_create(3DAT)), but local write implies local read. No transport separates the two, and
+/// programs send from memory that they registered only for local writes.
 fn granted(asked: Privileges) -> Privileges {
     if asked.contains(Privileges::LOCAL_WRITE) { asked | Privileges::LOCAL_READ } else { asked }
 }
@@ -99,11 +99,12 @@ impl InterfaceAdapter {
     /// Registers memory (dat_lmr_create(3DAT)).
     ///
     /// # Errors
-    /// `DAT_LENGTH_ERROR` for an empty range; `DAT_INVALID_PARAMETER` for one beyond the
-    /// adapter's block size or outside its memory, or for a name that stands for other shared
-    /// memory; `DAT_INVALID_STATE` for memory that is not shared as it should be;
-    /// `DAT_INVALID_HANDLE` for a zone or region that was freed or is of another adapter; `DAT_MODEL_NOT_SUPPORTED` for a kind of memory that the provider
-    /// doesn't register; `DAT_INSUFFICIENT_RESOURCES` with the limit that was met.
+    /// `DAT_LENGTH_ERROR` for an empty range; `DAT_INVALID_PARAMETER` for a range longer than the
+    /// adapter's maximum or outside its addresses, or for a name that denotes other shared memory;
+    /// `DAT_INVALID_STATE` for memory that is not mapped as shared; `DAT_INVALID_HANDLE` for a zone
+    /// or region that was freed or belongs to another adapter; `DAT_MODEL_NOT_SUPPORTED` for a kind
+    /// of memory that the provider does not register; `DAT_INSUFFICIENT_RESOURCES` with the limit
+    /// that was reached.
     pub fn lmr_create(
         &self,
         source: MemorySource<'_>,
@@ -163,8 +164,8 @@ impl InterfaceAdapter {
 }
 
 impl InterfaceAdapter {
-    /// The live region of the adapter that has a context, for consumers that name it by nothing
-    /// else (dat_rmr_bind(3DAT) of DAT 1.2).
+    /// The live region of the adapter with that context, for consumers that know only the context
+    /// (dat_rmr_bind(3DAT) of DAT 1.2).
     #[must_use]
     pub fn lmr_of_context(&self, context: u32) -> Option<Lmr> {
         let found = self
@@ -179,19 +180,19 @@ impl Lmr {
         &self.inner
     }
 
-    /// The context for local triplets.
+    /// The context that names it in local triplets.
     #[must_use]
     pub fn context(&self) -> u32 {
         self.inner.context
     }
 
-    /// The context that the peer may use; 0 without a remote privilege.
+    /// The context that names it in operations of the peer; 0 without a remote privilege.
     #[must_use]
     pub fn rmr_context(&self) -> u32 {
         self.inner.region.remote_key()
     }
 
-    /// What the region is (dat_lmr_query(3DAT)).
+    /// The parameters of the region (dat_lmr_query(3DAT)).
     ///
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.
@@ -214,17 +215,17 @@ impl Lmr {
     /// A piece of the region for local use, by offset and length.
     ///
     /// # Errors
-    /// `DAT_INVALID_PARAMETER` when it is not inside the region.
+    /// `DAT_INVALID_PARAMETER` if it is not inside the region.
     pub fn triplet(&self, offset: u64, length: u64) -> Result<LmrTriplet> {
         let address = self.inner.piece(offset, length)?;
         Ok(LmrTriplet { address, length, context: self.inner.context })
     }
 
-    /// A piece of the region for the peer's use, by offset and length.
+    /// A piece of the region for use by the peer, by offset and length.
     ///
     /// # Errors
-    /// `DAT_INVALID_PARAMETER` when it is not inside the region; `DAT_PRIVILEGES_VIOLATION`
-    /// when the region has no remote privilege.
+    /// `DAT_INVALID_PARAMETER` if it is not inside the region; `DAT_PRIVILEGES_VIOLATION` if the
+    /// region has no remote privilege.
     pub fn remote_triplet(&self, offset: u64, length: u64) -> Result<RmrTriplet> {
         let address = self.inner.piece(offset, length)?;
         if !self.inner.privileges.intersects(Privileges::REMOTE) {
@@ -235,12 +236,12 @@ impl Lmr {
         Ok(RmrTriplet { address, length, context: self.rmr_context() })
     }
 
-    /// Frees the region (dat_lmr_free(3DAT)). When this returns, nothing reaches the memory
-    /// through it any more; operations that name it fail, also those posted before.
+    /// Frees the region (dat_lmr_free(3DAT)). After the return nothing accesses the memory through
+    /// it; operations that name it fail, even if they were posted before.
     ///
     /// # Errors
-    /// `DAT_INVALID_STATE` while a remote memory region is bound to it; `DAT_INVALID_HANDLE`
-    /// when it was freed before; else what the device said.
+    /// `DAT_INVALID_STATE` while a remote memory region is bound to it; `DAT_INVALID_HANDLE` when
+    /// it was freed before; otherwise the error of the device.
     pub fn free(&self) -> Result<()> {
         const FREE: &str = "dat_lmr_free";
         self.inner.base.retire(FREE, Subtype::InvalidStateLmrInUse)?;
@@ -255,7 +256,7 @@ impl LmrInner {
         self.context
     }
 
-    /// What it may be used for.
+    /// The accesses that it permits.
     pub(crate) fn privileges(&self) -> Privileges {
         granted(self.privileges)
     }
@@ -296,7 +297,7 @@ impl Object for LmrInner {
 
     fn abandon(&self) {
         if self.base.lifecycle.force() {
-            // The adapter goes away; a failure leaves nothing to act on.
+            // The adapter ends too, so an error would leave nothing to do.
             let _ = self.deregister();
         }
         self.base.leave();

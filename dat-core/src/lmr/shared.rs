@@ -1,4 +1,4 @@
-//! Memory that processes share: which memory it is, and the names that consumers give it
+//! Memory shared between processes: its identity, and the names that consumers give it
 //! (`DAT_MEM_TYPE_SHARED_VIRTUAL`, `DAT_LMR_COOKIE`).
 
 use std::collections::HashMap;
@@ -10,27 +10,27 @@ use parking_lot::Mutex;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::mem::Span;
 
-/// The name of shared memory: all its bytes count.
+/// The name of shared memory: all bytes are significant.
 pub(crate) type Name = [u8; 40];
 
-/// Which memory a span is, however often and wherever it is mapped: pieces of files or of
-/// shared memory objects, in the order of addresses.
+/// The identity of the memory of a span, independent of where it is mapped: pieces of files or of
+/// shared memory objects, in the order of their addresses.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Backing(Vec<Piece>);
 
 #[derive(Debug, PartialEq, Eq)]
 struct Piece {
-    /// Device and inode, as the system writes them.
+    /// Device and inode, as the system prints them.
     object: String,
     offset: u64,
     length: u64,
 }
 
 impl Backing {
-    /// Reads what a span is from the process's memory map. None where the system can't tell.
+    /// Looks a span up in the process's memory map. `None` if the system cannot tell.
     ///
     /// # Errors
-    /// `DAT_INVALID_STATE` when a part of it was not mapped as shared.
+    /// `DAT_INVALID_STATE` if a part of it is not mapped as shared.
     pub(super) fn of(span: Span) -> Result<Option<Self>> {
         match std::fs::read_to_string("/proc/self/maps") {
             Ok(maps) => Self::in_maps(span.address(), span.len() as u64, &maps).map(Some),
@@ -50,7 +50,7 @@ impl Backing {
             let length = mapping.last.min(end) - next;
             next += length;
             match pieces.last_mut() {
-                // One mapping, of which a part has other permissions.
+                // One mapping that was split because a part has other permissions.
                 Some(piece)
                     if piece.object == mapping.object
                         && piece.offset.checked_add(piece.length) == Some(offset) =>
@@ -90,29 +90,29 @@ impl Mapping {
     }
 }
 
-/// The names of shared memory that the consumers of a provider use now.
+/// The names of shared memory that the consumers of a provider currently use.
 #[derive(Default)]
 pub(crate) struct SharedNames(Mutex<HashMap<Name, Named>>);
 
-/// What a name stands for, and how many registrations say so.
+/// The memory that a name denotes, and the number of registrations that use the name.
 struct Named {
     backing: Option<Backing>,
     length: u64,
     uses: usize,
 }
 
-/// A registration's use of a name; the name is free once the last one is dropped.
+/// A registration's use of a name; dropping the last one releases the name.
 pub(super) struct NameUse {
     names: Arc<SharedNames>,
     name: Name,
 }
 
 impl SharedNames {
-    /// Uses a name for a memory.
+    /// Uses a name for a piece of memory.
     ///
     /// # Errors
-    /// `DAT_INVALID_PARAMETER` when the name stands for another memory: of the length, or of the
-    /// region description.
+    /// `DAT_INVALID_PARAMETER` if the name denotes other memory; the subtype names the length or
+    /// the region description.
     pub(super) fn take(
         self: &Arc<Self>,
         name: Name,
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(of(0x3000, 0x800), of(0x8000, 0x800));
         assert_ne!(of(0x3000, 0x800), of(0x3001, 0x800));
         assert_ne!(of(0x2000, 0x1000), of(0x5000, 0x1000));
-        // Other permissions make no other memory; another object does.
+        // Other permissions do not make it other memory; another object does.
         assert_eq!(of(0x2000, 0x3000).0.len(), 1);
         assert_eq!(of(0x4800, 0x1000).0.len(), 2);
     }

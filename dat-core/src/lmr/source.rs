@@ -1,4 +1,4 @@
-//! The memory that a local region is made of, and the check of it.
+//! The memory of a new local region, and its checks.
 
 use std::ops::Range;
 
@@ -14,26 +14,27 @@ use crate::mem::{Memory, Span};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum MemorySource<'a> {
-    /// All of a memory; it stays allocated as long as it is registered.
+    /// A whole memory; it stays allocated as long as it is registered.
     Memory(&'a Memory),
     /// A part of a memory, by its offsets.
     Part(&'a Memory, Range<usize>),
-    /// The memory of another region, for another zone or other privileges.
+    /// The memory of another region, with another zone or other privileges.
     Lmr(&'a Lmr),
-    /// Any memory, for whose life the maker of the span answers.
+    /// Any memory; the creator of the span guarantees its lifetime.
     Span(Span),
     /// Memory that the platform shares between processes (`DAT_MEM_TYPE_SHARED_VIRTUAL`).
     Shared {
-        /// What all consumers of the memory call it; all 40 bytes count (`DAT_LMR_COOKIE`).
-        /// While it is registered, it stands for that memory and length with its provider.
+        /// The name that all consumers of the memory use; all 40 bytes are significant
+        /// (`DAT_LMR_COOKIE`). While it is registered, it denotes this memory and length within its
+        /// provider.
         id: [u8; 40],
-        /// Where it is in this process; the maker of the span answers for its life.
+        /// Its address in this process; the creator of the span guarantees its lifetime.
         span: Span,
     },
 }
 
 impl InterfaceAdapter {
-    /// Where the memory of a source is, what keeps it, and of which kind it is.
+    /// The span of a source, the memory that keeps it allocated, and its kind.
     pub(super) fn locate(
         &self,
         source: &MemorySource<'_>,
@@ -53,7 +54,8 @@ impl InterfaceAdapter {
             }
             MemorySource::Lmr(lmr) => {
                 let inner = &lmr.inner;
-                // Proves that it is live and of this adapter; the memory is held separately.
+                // Checks that it is live and belongs to this adapter; the memory is kept
+                // separately.
                 Hold::new(inner, self.inner(), CREATE, Subtype::InvalidHandleLmr)?;
                 (inner.span, inner._memory.clone(), MemoryTypes::LMR)
             }
@@ -98,7 +100,7 @@ impl InterfaceAdapter {
         Ok(())
     }
 
-    /// Uses the name of shared memory, which must be memory that the platform shares.
+    /// Registers the name of shared memory, after a check that the memory is shared.
     pub(super) fn take_name(&self, source: &MemorySource<'_>) -> Result<Option<NameUse>> {
         let MemorySource::Shared { id, span } = source else { return Ok(None) };
         let taken = Backing::of(*span)

@@ -8,12 +8,12 @@ use crate::triplet::LmrTriplet;
 
 impl InterfaceAdapter {
     /// Makes local changes of the segments visible to RDMA reads of the peer that arrive later
-    /// (dat_lmr_sync_rdma_read(3DAT)). Needed only where the provider attribute says so; it
-    /// does no harm elsewhere.
+    /// (dat_lmr_sync_rdma_read(3DAT)). Needed only if the provider attribute says so, and harmless
+    /// otherwise.
     ///
     /// # Errors
-    /// `DAT_INVALID_PARAMETER` for a context that names no region of the adapter, and for a
-    /// segment that is not inside its region; `DAT_INVALID_HANDLE` when the adapter was closed.
+    /// `DAT_INVALID_PARAMETER` for a context that names no region of the adapter, or a segment that
+    /// is not inside its region; `DAT_INVALID_HANDLE` when the adapter was closed.
     pub fn lmr_sync_rdma_read(&self, segments: &[LmrTriplet]) -> Result<()> {
         self.sync(segments, "dat_lmr_sync_rdma_read")
     }
@@ -44,7 +44,7 @@ impl InterfaceAdapter {
                 return Err(ia.describe(error, operation));
             }
         }
-        // Memory is coherent for every provider there is; what is left is the order.
+        // All providers have coherent memory; only the order remains to be ensured.
         fence(Ordering::SeqCst);
         Ok(())
     }

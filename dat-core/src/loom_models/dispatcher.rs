@@ -1,4 +1,4 @@
-//! Event dispatchers: queue, notifier, wakeup and the completion queue below, as they are.
+//! Event dispatchers: the real queue, notifier and wakeup over a modelled completion queue.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::provider::{Completions, dispatcher, open, showing_dispatcher};
 use super::{large_model, model};
 use crate::{Close, EvdFlags, EvdOptions, Event, EventDispatcher, ReturnType, Timeout, Waited};
 
-/// A time-out that passes at once in a model, but not before the waiter fell asleep.
+/// A time-out that expires at once in a model, but only after the waiter has fallen asleep.
 const SHORT: Timeout = Timeout::After(Duration::from_secs(3600));
 
 fn is_readable(fd: BorrowedFd<'_>) -> bool {
@@ -23,16 +23,16 @@ fn wait(evd: &EventDispatcher, timeout: Timeout, threshold: u32) -> crate::Resul
 
 fn left(evd: &EventDispatcher) -> u32 {
     let mut count = 0;
-    while evd.dequeue(&mut Event::default()).expect("nobody waits") {
+    while evd.dequeue(&mut Event::default()).expect("no thread waits") {
         count += 1;
     }
     count
 }
 
-/// A dispatcher of the model, whose waiters sleep on its wakeup or on a descriptor as well.
+/// Creates a dispatcher whose waiters sleep on its wakeup, or also on a descriptor.
 type Make = fn() -> (EventDispatcher, Completions);
 
-/// Posts a software event in a thread of its own.
+/// Posts a software event in another thread.
 fn post(evd: &EventDispatcher) -> thread::JoinHandle<()> {
     let evd = evd.clone();
     thread::spawn(move || evd.post_se(1).expect("room"))
@@ -94,7 +94,7 @@ fn a_wait_that_ends_at_the_deadline_leaves_the_event() {
     });
 }
 
-/// Arms, while something arrives: what arrived is seen at once, or the descriptor shows it.
+/// Arms while something arrives: the arrival is either found at once or shown by the descriptor.
 fn armed(arrive: fn(&EventDispatcher, &Completions), descriptor_first: bool) {
     let (evd, completions) = dispatcher();
     if descriptor_first {
@@ -104,10 +104,10 @@ fn armed(arrive: fn(&EventDispatcher, &Completions), descriptor_first: bool) {
         let evd = evd.clone();
         thread::spawn(move || arrive(&evd, &completions))
     };
-    let ready = evd.arm().expect("nobody waits");
+    let ready = evd.arm().expect("no thread waits");
     let fd = evd.fd().expect("a descriptor");
     arrival.join().expect("no panic");
-    assert!(ready || is_readable(fd), "an event that nobody hears of");
+    assert!(ready || is_readable(fd), "the event is lost");
     assert_eq!(left(&evd), 1);
 }
 
@@ -136,7 +136,7 @@ fn an_event_is_the_waiters_or_triggers() {
         let waited = wait(&evd, SHORT, 1).expect("an event or the time-out");
         poster.join().expect("no panic");
         if !waited.is_event() {
-            assert_eq!(cno.wait(Timeout::ZERO), Ok(Some(evd.clone())), "nobody was told");
+            assert_eq!(cno.wait(Timeout::ZERO), Ok(Some(evd.clone())), "the event is lost");
             assert_eq!(left(&evd), 1);
         }
     });
@@ -196,7 +196,7 @@ fn completions_one_after_the_other_show_each_time() {
     });
 }
 
-/// Something else makes the dispatcher say anew which arrivals are of interest, during a wait.
+/// Another change makes the dispatcher set again which arrivals notify, during a wait.
 fn a_change_of_interest(make: Make) {
     large_model(move || {
         let (evd, completions) = make();

@@ -1,4 +1,4 @@
-//! Notification objects with the dispatchers that trigger them.
+//! Notification objects and the dispatchers that trigger them.
 
 use loom::thread;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

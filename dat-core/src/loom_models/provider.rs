@@ -1,4 +1,4 @@
-//! A provider whose completions the models make: the stub with a completion queue of its own.
+//! A provider whose completions the models create: the stub with its own completion queue.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ use crate::provider::{
 use crate::sync::Mutex;
 use crate::{AsyncErrors, EvdFlags, EvdOptions, EventDispatcher, IaOptions, InterfaceAdapter};
 
-/// The completion queue that was made last.
+/// The completion queue that was created last.
 #[derive(Default)]
 struct Made {
     queue: OnceLock<Completions>,
@@ -105,7 +105,7 @@ struct Shared {
 struct State {
     waiting: VecDeque<Completion>,
     notify: Notify,
-    /// A waiter sleeps on the descriptor, and was not told since.
+    /// A waiter sleeps on the descriptor, which has not been made readable since.
     watched: bool,
 }
 
@@ -154,13 +154,13 @@ impl CompletionPoller for Poller {
     }
 }
 
-/// The other end of a completion queue.
+/// The device's end of a completion queue.
 #[derive(Clone)]
 pub(super) struct Completions(Arc<Shared>);
 
 impl Completions {
-    /// A completion arrives; it shows at the descriptor or makes its upcall, where that was asked
-    /// for. As a device does, it shows once.
+    /// A completion arrives: if requested, it makes the descriptor readable or makes its upcall.
+    /// Like a device, it does so once.
     pub(super) fn arrive(&self, cookie: u64) {
         let wanted = {
             let mut state = self.0.state.lock();
@@ -182,7 +182,7 @@ impl Completions {
     }
 }
 
-/// An adapter of the model's, and a registry's worth of what it needs.
+/// Opens an adapter with everything that it needs; the closure returns its completion queue.
 pub(super) fn open() -> (InterfaceAdapter, impl FnOnce() -> Completions) {
     open_with(false)
 }
@@ -202,7 +202,7 @@ pub(super) fn dispatcher() -> (EventDispatcher, Completions) {
     dispatcher_of(open())
 }
 
-/// The same, whose waiter sleeps on the descriptor of the completion queue.
+/// As [`dispatcher`], but its waiter sleeps on the descriptor of the completion queue.
 pub(super) fn showing_dispatcher() -> (EventDispatcher, Completions) {
     dispatcher_of(open_with(true))
 }

@@ -1,4 +1,4 @@
-//! The wakeup by itself.
+//! The wakeup alone.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn is_rung(wakeup: &Wakeup) -> bool {
     wakeup.sleep(Some(Instant::now())) == WaitOutcome::Woken
 }
 
-/// A queue of which only the length counts, with the wakeup that its pusher rings.
+/// A queue reduced to its length, with the wakeup that its pusher signals.
 #[derive(Default)]
 struct Queue {
     length: Mutex<u32>,
@@ -33,7 +33,7 @@ impl Queue {
         self.wakeup.signal();
     }
 
-    /// Takes one, asleep while there is none: silence, look, sleep.
+    /// Takes an item, and sleeps while there is none: clear, check, sleep.
     fn take(&self) {
         loop {
             self.wakeup.clear();
@@ -57,7 +57,7 @@ fn a_ring_before_the_sleep_is_heard() {
             let wakeup = Arc::clone(&wakeup);
             thread::spawn(move || wakeup.signal())
         };
-        // Before, while or after this falls asleep.
+        // The signal may come before, during or after this falls asleep.
         assert_eq!(wakeup.sleep(None), WaitOutcome::Woken);
         ringer.join().expect("no panic");
         assert_eq!(wakeup.sleep(None), WaitOutcome::Woken, "it stays rung until it is silenced");

@@ -1,4 +1,4 @@
-//! What C programs are told of the registry (dat_registry_list_providers(3DAT)).
+//! The names that the registry lists for C programs (dat_registry_list_providers(3DAT)).
 
 use std::collections::HashSet;
 
@@ -7,24 +7,23 @@ use super::foreign::Demand;
 use super::{ApiVersion, Registry};
 use crate::provider::Reach;
 
-/// A name that programs are told.
+/// A name in the list for C programs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Announced {
     /// The name to open.
     pub name: String,
-    /// Whether it opens for programs that need safety for threads. It opens for the others too.
+    /// Whether it opens for programs that require thread safety. It opens for the others too.
     pub thread_safe: bool,
 }
 
 impl Registry {
-    /// The names that programs of that version are told, in the order in which a program that
-    /// takes the first one should try them.
-    ///
-    /// Each name that can be opened is told once. Adapters with a greater [`Reach`] come first;
-    /// those of the same reach keep the order of [`Registry::list`]. A provider of C does not say
-    /// how far it reaches and is taken for one of RDMA hardware, as those of other DAT libraries
-    /// are. An adapter that does not leave the process and that no line names is told only
-    /// where nothing else is: programs open it and wait for peers in other processes.
+    /// The names that programs of that version get, in the order in which a program that takes the
+    /// first one should try them.
+    /// Each name that can be opened is listed once. Adapters with a greater [`Reach`] come first;
+    /// those with the same reach keep the order of [`Registry::list`]. A C provider does not report
+    /// its reach and counts as RDMA hardware, which the providers of other DAT libraries drive. An
+    /// adapter that does not leave the process and that no line names is listed only if there is
+    /// nothing else: programs would open it and wait for peers in other processes.
     #[must_use]
     pub fn announced(&self, version: ApiVersion) -> Vec<Announced> {
         let usable = |thread_safe| {

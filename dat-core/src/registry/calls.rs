@@ -1,4 +1,4 @@
-//! The calls that errors of the registry name.
+//! The names of the calls in errors of the registry.
 
 pub(super) const OPEN: &str = "dat_ia_open";
 pub(super) const LISTING: &str = "dat_registry_list_providers";

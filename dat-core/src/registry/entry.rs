@@ -1,4 +1,4 @@
-//! What the registry lists: everything that could be opened, and why the rest can't.
+//! The entries that the registry lists: everything that could be opened, and why the rest cannot.
 
 use std::fmt;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::version::{LineVersion, ProviderVersion, Space};
 use crate::error::Error;
 use crate::provider::Reach;
 
-/// Where an entry comes from.
+/// The origin of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Origin {
     /// A line of a configuration file.
@@ -21,11 +21,11 @@ pub enum Origin {
         /// The number of the line, from 1.
         line: usize,
     },
-    /// A configuration file as a whole, which can't be read; empty where `DAT_OVERRIDE` is.
+    /// A configuration file that cannot be read; an empty path if `DAT_OVERRIDE` is empty.
     File(Arc<Path>),
-    /// A provider that found the adapter on this machine.
+    /// A provider that discovered the adapter on this machine.
     Discovered,
-    /// A provider of C that registered itself, see [`Registration`].
+    /// A C provider that registered itself; see [`Registration`].
     Registered,
 }
 
@@ -41,14 +41,14 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What becomes of an entry when its name is opened under any version.
+/// What happens to an entry when its name is opened, for any version.
 #[derive(Clone, Debug)]
 pub enum Fate {
     /// It is tried.
     Usable,
-    /// It can't be opened here, and why.
+    /// It cannot be opened here, for this reason.
     Unusable(Error),
-    /// It could be opened, but the entry from there goes before it.
+    /// It could be opened, but the entry from that origin takes precedence.
     Shadowed(Origin),
 }
 
@@ -59,7 +59,7 @@ impl Fate {
         matches!(self, Self::Usable)
     }
 
-    /// Why the entry can't be opened, if it can't.
+    /// Why the entry cannot be opened, if it cannot.
     #[must_use]
     pub fn reason(&self) -> Option<&Error> {
         match self {
@@ -69,42 +69,42 @@ impl Fate {
     }
 }
 
-/// One entry of the listing.
+/// An entry of the listing.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The name to open it by; empty where none could be read.
+    /// The name to open it by; empty if none could be read.
     pub name: String,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: Origin,
-    /// The API version of its line; a discovered adapter serves every version.
+    /// The API version of its line; a discovered adapter supports every version.
     pub api_version: Option<LineVersion>,
     /// Whether it is marked `threadsafe`; discovered adapters are.
     pub thread_safe: bool,
-    /// Whether it goes before `nondefault` entries of the same name.
+    /// Whether it takes precedence over `nondefault` entries of the same name.
     pub is_default: bool,
-    /// The provider that serves it, or the shared object of C that its line names; empty where
-    /// a provider of C registered itself.
+    /// The provider that opens it, or the C library that its line names; empty if a C provider
+    /// registered itself.
     pub library: String,
-    /// The version of the provider: what the line says, or the provider itself.
+    /// The version of the provider, according to the line or to the provider itself.
     pub provider_version: Option<ProviderVersion>,
     /// The IA parameters of its line.
     pub parameters: String,
     /// The platform parameters of its line.
     pub platform_parameters: String,
-    /// How far the provider reaches; none for a provider of C, which does not say, and where no
-    /// provider serves the entry.
+    /// The reach of the provider; `None` for a C provider, which does not report it, and if no
+    /// provider opens the entry.
     pub reach: Option<Reach>,
-    /// What the provider says of the adapter: port state, speed, address.
+    /// The provider's description of the adapter: port state, speed, address.
     pub summary: String,
-    /// What is wrong with its line, where that does not have the form.
+    /// What is wrong with its line, if that has a syntax error.
     pub syntax_error: Option<SyntaxError>,
     /// Whether it can be opened, and why not.
     pub fate: Fate,
 }
 
 impl Entry {
-    /// The line of dat.conf that gives the entry; for a discovered adapter one that would.
-    /// None where nothing could be read.
+    /// The line of dat.conf that gives the entry; for a discovered adapter, a line that would.
+    /// `None` if nothing could be read.
     #[must_use]
     pub fn to_line(&self) -> Option<Line> {
         let serves_all = LineVersion { space: Space::User, major: 2, minor: 0 };
@@ -120,7 +120,7 @@ impl Entry {
         })
     }
 
-    /// An entry of a provider of C that registered itself.
+    /// The entry of a C provider that registered itself.
     pub(super) fn of_registration(registration: &Registration, fate: Fate) -> Self {
         Self {
             name: registration.name.clone(),
@@ -132,7 +132,7 @@ impl Entry {
         }
     }
 
-    /// An entry of which nothing but the origin and the reason is known.
+    /// An entry of which only the origin and the reason are known.
     pub(super) fn unusable(origin: Origin, reason: Error) -> Self {
         Self { fate: Fate::Unusable(reason), ..Self::blank(origin) }
     }
@@ -155,7 +155,7 @@ impl Entry {
         }
     }
 
-    /// An entry of a line that has the form.
+    /// The entry of a line without syntax errors.
     pub(super) fn of_line(origin: Origin, line: &Line, fate: Fate) -> Self {
         let line = line.clone();
         Self {

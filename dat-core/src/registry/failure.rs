@@ -1,4 +1,4 @@
-//! Why a line can't be used, in words: one function a cause.
+//! The errors of lines that cannot be used: one function per cause.
 
 use std::fmt;
 use std::path::Path;
@@ -15,29 +15,29 @@ use super::uses::Registered;
 use super::version::{ApiVersion, LineVersion};
 use crate::error::{Error, ReturnType, Subtype};
 
-/// How many words an error lists before it says how many more there are.
+/// Maximum number of words in the list of an error; then it gives the number of the others.
 const MOST_WORDS: usize = 16;
 
-/// The beginning of an error that a listing shows for a place in a file.
+/// The start of an error that a listing shows for a position in a file.
 pub(super) fn listed(place: impl fmt::Display) -> Error {
     Error::new(ReturnType::ProviderNotFound, Subtype::NameNotRegistered).during(LISTING).on(place)
 }
 
-/// A line that does not have the form.
+/// A line with a syntax error.
 pub(super) fn corrupt(file: &Path, error: &SyntaxError) -> Error {
     let place = format!("{}:{}:{}", file.display(), error.line(), error.column());
     let advice = error.hint().unwrap_or("correct the line; the others are not affected by it");
     listed(place).because(error.message()).advise(advice.to_owned())
 }
 
-/// A line for consumers in the kernel.
+/// A line for kernel consumers.
 pub(super) fn kernel(origin: &Origin, line: &Line) -> Error {
     listed(origin)
         .because(format!("{} is for kernel consumers", line.api_version))
         .advise("the API version of a user-space line starts with u")
 }
 
-/// A line for consumers of another version.
+/// A line for consumers of another API version.
 pub(super) fn other_version(origin: &Origin, offered: LineVersion, asked: ApiVersion) -> Error {
     let subtype =
         if asked.accepts_major(offered) { Subtype::MinorNotFound } else { Subtype::MajorNotFound };
@@ -46,7 +46,7 @@ pub(super) fn other_version(origin: &Origin, offered: LineVersion, asked: ApiVer
         .because(format!("registered for {offered}, requested {asked}"))
 }
 
-/// A line whose library is no provider that was added.
+/// A line whose library is not a provider that was added.
 pub(super) fn foreign(origin: &Origin, line: &Line, providers: &[Arc<Registered>]) -> Error {
     let library = shown(&line.library);
     let names = || providers.iter().map(|provider| provider.name());
@@ -66,7 +66,7 @@ pub(super) fn foreign(origin: &Origin, line: &Line, providers: &[Arc<Registered>
         .advise(advice)
 }
 
-/// A provider of C that was not made for threads, for a consumer that has some.
+/// A C provider that is not thread-safe, for a consumer that requires it.
 pub(super) fn unsafe_for_threads(origin: &Origin) -> Error {
     let (is, asked) = (safety(false), safety(true));
     listed(origin)
@@ -75,7 +75,7 @@ pub(super) fn unsafe_for_threads(origin: &Origin) -> Error {
         .advise("open it as nonthreadsafe and use it from one thread at a time")
 }
 
-/// A name with IA parameters, for a library that gets its own once, when it is loaded.
+/// A name with IA parameters, for a C library that gets its parameters once, when it is loaded.
 pub(super) fn parameters_for_c(origin: &Origin, line: &Line) -> Error {
     listed(origin)
         .because(format!("{} does not accept parameters in the name", shown(&line.library)))
@@ -92,7 +92,7 @@ pub(super) fn registered_for_c(registration: &Registration) -> Error {
         .advise("open it through libdat2")
 }
 
-/// Words with commas between, and a number in place of those that are too many.
+/// A comma-separated list of words, with a number in place of those beyond the maximum.
 pub(super) fn listing(words: impl IntoIterator<Item = String>) -> String {
     let mut words: Vec<String> = words.into_iter().collect();
     if words.len() > MOST_WORDS {

@@ -1,4 +1,4 @@
-//! From a name to what opens it: the choices in their order, tried until one opens.
+//! From a name to an open adapter: the choices in their order, tried until one opens.
 
 use std::collections::BTreeMap;
 
@@ -9,24 +9,24 @@ use super::foreign::{Demand, Library, Registration};
 use super::uses::Candidate;
 use crate::error::{Error, Result, ReturnType, Subtype};
 
-/// Something to open a name with.
+/// A way to open a name.
 #[derive(Clone, Debug)]
 pub enum Choice {
-    /// A provider of ours; [`Candidate::open`] opens it.
+    /// A Rust provider; [`Candidate::open`] opens it.
     Provider(Candidate),
-    /// A line that names a shared object of C, which the caller loads and opens.
+    /// A line that names a C library, which the caller loads and opens.
     Library(Library),
-    /// A provider of C that registered itself, which the caller opens.
+    /// A C provider that registered itself, which the caller opens.
     Registered(Registration),
 }
 
 /// Why a choice did not open.
 #[derive(Clone, Debug)]
 pub enum Refusal {
-    /// Its library can't be loaded or is no provider of the name: as if the line were not
-    /// there, but for the listing, which shows why.
+    /// Its library cannot be loaded or does not provide the name. The line is treated as absent,
+    /// but the listing shows this reason.
     Unusable(Error),
-    /// It was asked, and refused.
+    /// The provider refused the open.
     Refused(Error),
 }
 
@@ -37,14 +37,14 @@ impl From<Error> for Refusal {
 }
 
 impl Registry {
-    /// Tries what a name can be opened with, in the order of look-up, until one opens; nothing
-    /// else is touched, and nothing is tried twice.
+    /// Tries the ways to open a name, in the order of look-up, until one opens. Nothing else is
+    /// touched, and nothing is tried twice.
     ///
-    /// Entries of the same standing are tried in the order of the files. Lesser ones
-    /// (`nondefault` lines, then libraries of C that promise more safety for threads than was
-    /// asked for, then entries of a larger minor version, then what is discovered) only where no
-    /// better one is usable: a line whose library is [`Refusal::Unusable`] holds nothing back. What became of a library is kept
-    /// for [`Registry::list`] until the next attempt.
+    /// Entries of equal precedence are tried in the order of the files. Entries of lower precedence
+    /// are tried only if no better one is usable: `nondefault` lines, then C libraries that offer
+    /// more thread safety than was requested, then entries of a larger minor version, then
+    /// discovered adapters. A line whose library is [`Refusal::Unusable`] does not keep others from
+    /// being tried. The result for a library is kept for [`Registry::list`] until the next attempt.
     ///
     /// ```
     /// use dat_core::registry::{Choice, Configuration, Demand, Refusal, Registry};
@@ -63,8 +63,8 @@ impl Registry {
     /// assert!(registry.list()[0].fate.reason().is_some());
     /// ```
     ///
-    /// # Errors
-    /// When nothing can be used, as [`Registry::resolve`], with the reason of each entry. When
+    /// If nothing is usable, as [`Registry::resolve`], with the reason of each entry. If the usable
+    /// entries refused, the code of the first refusal and all reasons.
     /// what could be used refused, the code of the first that did and the reason of each.
     pub fn find<T>(
         &self,
@@ -101,7 +101,7 @@ impl Registry {
         }
     }
 
-    /// Tries a library, and keeps what is now known against it.
+    /// Tries a library, and records whether it is unusable.
     fn try_library<T>(
         &self,
         library: &Library,
@@ -125,7 +125,7 @@ impl Registry {
     }
 }
 
-/// One error out of those of all that was tried: a single one as it is, several in one text.
+/// Merges the errors of all that was tried: a single one is returned unchanged.
 pub(crate) fn merge(name: &str, mut failures: Vec<Error>) -> Error {
     if failures.len() == 1 {
         return failures.remove(0);

@@ -1,8 +1,8 @@
-//! What a registry knows of providers written in C: who loads them, it does not.
+//! What a registry knows of providers written in C, which it does not load itself.
 //!
-//! The owner of a registry that is [`Registry::hosting`] can load shared objects; the C
-//! libraries are such owners. [`Registry::find`] tells them what to load or open, and in
-//! which order, and keeps what came of it for the listing.
+//! The owner of a registry that is [`Registry::hosting`] can load shared objects; the C libraries
+//! are such owners. [`Registry::find`] tells them what to load or open, and in which order, and
+//! keeps the results for the listing.
 
 use super::entry::Origin;
 use super::failure;
@@ -10,58 +10,57 @@ use super::line::Line;
 use super::version::{ApiVersion, LineVersion};
 use crate::error::Error;
 
-/// What a consumer asks of an entry besides its name.
+/// The requirements of a consumer besides the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// The version of the API.
     pub version: ApiVersion,
-    /// Whether several threads will use what is opened; without it nobody minds.
-    ///
-    /// Providers of ours are safe for threads and serve both. One of C serves who asks for what
-    /// it is registered as; where nothing of the name does, one that is safe for threads also
-    /// serves who asks for less.
+    /// Whether several threads will use the adapter; `None` if either is acceptable.
+    /// Rust providers are thread-safe and satisfy both. A C provider satisfies the value that it is
+    /// registered with; if no entry of the name does, a thread-safe one also serves a consumer that
+    /// does not require thread safety.
     pub thread_safe: Option<bool>,
 }
 
 impl Demand {
-    /// A demand that everything meets.
+    /// A demand that every entry satisfies.
     pub const ANY: Self = Self { version: ApiVersion::ANY, thread_safe: None };
 }
 
-/// A line of a configuration file that names a shared object of C, to be loaded.
+/// A line of a configuration file that names a C library, which must be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Library {
     /// The line.
     pub line: Line,
-    /// Where it stands.
+    /// The position of the line.
     pub origin: Origin,
-    /// What followed the `?` in the name that was asked for.
+    /// The text after the `?` in the requested name.
     pub(super) suffix: String,
 }
 
 impl Library {
-    /// The error of a library that can't be used: with the loader's own words, so that a
-    /// listing shows them.
+    /// The error of a library that cannot be used, with the text of the dynamic loader, for the
+    /// listing.
     #[must_use]
     pub fn unusable(&self, reason: impl Into<String>) -> Error {
         failure::listed(&self.origin).because(reason.into())
     }
 
-    /// Why it can't be asked for by such a name.
+    /// Why it cannot be opened by such a name.
     pub(super) fn misnamed(&self) -> Option<Error> {
         (!self.suffix.is_empty()).then(|| failure::parameters_for_c(&self.origin, &self.line))
     }
 }
 
-/// A provider of C that registered itself, with no line of a configuration file
+/// A C provider that registered itself and is not named by a line of a configuration file
 /// (dat_registry_add_provider(3DAT), `DAT_PROVIDER_INFO`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Registration {
     /// The name to open it by.
     pub name: String,
-    /// The version of the API that it serves.
+    /// The version of the API that it implements.
     pub version: LineVersion,
-    /// Whether it is safe for threads.
+    /// Whether it is thread-safe.
     pub thread_safe: bool,
 }
 
@@ -72,7 +71,7 @@ impl std::fmt::Display for Registration {
     }
 }
 
-/// The word of a line.
+/// The keyword in a line.
 pub(super) fn safety(thread_safe: bool) -> &'static str {
     if thread_safe { "threadsafe" } else { "nonthreadsafe" }
 }

@@ -1,4 +1,4 @@
-//! One line of dat.conf: its eight fields, from text and to text.
+//! One line of dat.conf: parsing and printing its eight fields.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::version::{LineVersion, ProviderVersion};
 /// Maximum length of the name of an interface adapter, in bytes.
 pub const MAX_NAME: usize = 255;
 
-/// What each field is called, in the order of the line.
+/// The names of the fields, in the order of the line.
 const FIELDS: [&str; 8] = [
     "an IA name",
     "an API version",
@@ -22,35 +22,35 @@ const FIELDS: [&str; 8] = [
     "the platform parameters",
 ];
 
-/// A line of dat.conf that has the form.
+/// A line of dat.conf without syntax errors.
 ///
-/// [`Display`](fmt::Display) gives a line that parses to the same fields. A line break can't be
+/// [`Display`](fmt::Display) prints a line that parses to the same fields. A line break cannot be
 /// written in dat.conf, so one in a field becomes a blank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// The name to open the adapter by.
     pub name: String,
-    /// The API version, and whether it is for consumers in the kernel.
+    /// The API version, and whether the line is for kernel consumers.
     pub api_version: LineVersion,
-    /// `threadsafe`; no look-up depends on it.
+    /// `threadsafe`; it matters only for C providers.
     pub thread_safe: bool,
-    /// `default`: such a line goes before `nondefault` ones of the same name.
+    /// `default`: such a line takes precedence over `nondefault` lines of the same name.
     pub is_default: bool,
     /// The name of a provider, or the file name of a shared object.
     pub library: String,
     /// The version of the provider.
     pub provider_version: ProviderVersion,
-    /// What the provider gets when it opens the adapter.
+    /// The parameters that the provider gets when it opens the adapter.
     pub parameters: String,
     /// Unused by DAT.
     pub platform_parameters: String,
 }
 
 impl Line {
-    /// Reads a line without its newline; none where it is blank or only a comment.
+    /// Parses a line without its newline; `None` if it is blank or only a comment.
     ///
     /// # Errors
-    /// The first place that does not have the form, read from left to right.
+    /// The first syntax error, from left to right.
     pub fn parse(number: usize, bytes: &[u8]) -> Result<Option<Self>, SyntaxError> {
         let mut reader = Reader { scanner: Scanner::new(bytes), read: 0, name: None };
         reader.line().map_err(|error| error.of_line(number, bytes, reader.name.as_deref()))
@@ -76,7 +76,7 @@ impl fmt::Display for Line {
     }
 }
 
-/// A field as a line has to write it: in quotes where it is no plain word.
+/// A field as it must be written in a line: in quotes unless it is a plain word.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
@@ -97,7 +97,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// The reader of one line, which remembers how far it came.
+/// A parser of one line, which remembers its position.
 struct Reader<'a> {
     scanner: Scanner<'a>,
     read: usize,
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next field, which must be there.
+    /// The next field, which must exist.
     fn next(&mut self) -> Result<Field<'a>, SyntaxError> {
         let field = self.scanner.field()?;
         self.read += 1;
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Whether it is the first of the two words, and not the second.
+    /// Whether the next field is the first of the two keywords; it must be one of them.
     fn keyword(&mut self, yes: &str, no: &str) -> Result<bool, SyntaxError> {
         let field = self.next()?;
         let text = field.text()?;

@@ -1,5 +1,5 @@
-//! From the configuration and the providers to entries with a fate, and from a name to those
-//! of them that can be opened.
+//! From the configuration and the providers to entries with their fates, and from a name to the
+//! entries that can be opened.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -22,10 +22,10 @@ pub(super) struct Found {
     excess: Excess,
 }
 
-/// In what an entry offers more than the demand asks for; an exact entry goes before it.
+/// How an entry exceeds the demand; an exact match takes precedence over it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Excess {
-    /// A provider of C that is safe for threads, for a consumer that does not need that.
+    /// A thread-safe C provider, for a consumer that does not require thread safety.
     threads: bool,
     /// A larger minor version of the API.
     minor: bool,
@@ -34,16 +34,16 @@ struct Excess {
 /// What opens an entry.
 #[derive(Debug)]
 pub(super) enum Server {
-    /// A provider of ours.
+    /// A Rust provider.
     Provider(Arc<Registered>),
     /// The library of a line.
     Library(Line),
-    /// A provider of C that registered itself.
+    /// A C provider that registered itself.
     Registered(Registration),
 }
 
 impl Server {
-    /// How far the provider reaches; one of C does not say.
+    /// The reach of the provider; a C provider does not report it.
     fn reach(&self) -> Option<Reach> {
         match self {
             Self::Provider(registered) => Some(registered.description.reach),
@@ -53,7 +53,7 @@ impl Server {
 }
 
 impl Found {
-    /// One that serves as asked for, or not at all.
+    /// An entry that matches the demand exactly, or cannot be opened.
     fn new(entry: Entry, server: Option<Server>) -> Self {
         Self { entry, server, excess: Excess::default() }
     }
@@ -62,7 +62,7 @@ impl Found {
         self.entry.fate.is_usable() && self.entry.name == name
     }
 
-    /// Its standing among the usable entries of its name: the lowest goes first.
+    /// Its precedence among the usable entries of its name: the lowest number wins.
     fn rank(&self) -> u8 {
         let class = match (&self.entry.origin, self.entry.is_default) {
             (Origin::Discovered, _) => return u8::MAX,
@@ -75,30 +75,30 @@ impl Found {
     }
 }
 
-/// A look at everything that is there, for a demand.
+/// Everything that can be found for a demand.
 #[derive(Debug)]
 pub(super) struct Survey<'a> {
     pub(super) configuration: &'a Configuration,
     pub(super) providers: &'a [Arc<Registered>],
     pub(super) registrations: &'a [Registration],
     pub(super) demand: Demand,
-    /// What is known against the libraries of C; nothing where none can be loaded.
+    /// The libraries known to be unusable; `None` if the owner cannot load any.
     pub(super) loadable: Option<&'a BTreeMap<Origin, Error>>,
 }
 
 impl Survey<'_> {
-    /// What registered itself, then what the configuration says, in file order.
+    /// The registered C providers, then the entries of the configuration in file order.
     pub(super) fn named(&self) -> Vec<Found> {
         let registered = self.registrations.iter().map(|it| self.registered(it));
         registered.chain(self.configuration.records().iter().map(|it| self.record(it))).collect()
     }
 
-    /// What the providers find, in the order in which they were added.
+    /// The adapters that the providers discover, in the order in which the providers were added.
     pub(super) fn discovered(&self) -> Vec<Found> {
         self.discovered_by(|_| true)
     }
 
-    /// What those providers find that may have one of the names, or what the others do.
+    /// The adapters discovered by the providers that may have one of the names, or by all others.
     pub(super) fn discovered_for(&self, names: [&str; 2], may_have: bool) -> Vec<Found> {
         self.discovered_by(|provider| names.iter().any(|name| provider.may_have(name)) == may_have)
     }
@@ -182,7 +182,7 @@ impl Survey<'_> {
         }
     }
 
-    /// Refuses what is not safe for threads to who needs that, of C only: ours is.
+    /// Rejects a C provider registered as `nonthreadsafe` if the caller requires thread safety.
     fn check_threads(&self, origin: &Origin, thread_safe: bool) -> Result<()> {
         if self.demand.thread_safe == Some(true) && !thread_safe {
             return Err(failure::unsafe_for_threads(origin));
@@ -222,8 +222,8 @@ fn discover(server: &Arc<Registered>) -> Vec<Found> {
     server.provider.discover().into_iter().map(found).collect()
 }
 
-/// Marks what others go before: of the usable entries of a name only those of the first rank
-/// are tried.
+/// Marks entries that others take precedence over: of the usable entries of a name, only those of
+/// the first rank are tried.
 pub(super) fn shadow(found: &mut [Found]) {
     let mut first: HashMap<String, (u8, Origin)> = HashMap::new();
     for found in found.iter().filter(|found| found.entry.fate.is_usable()) {
@@ -242,7 +242,7 @@ pub(super) fn shadow(found: &mut [Found]) {
     }
 }
 
-/// A name as the consumer gave it: what is looked up, and IA parameters for what is found.
+/// A name as the consumer gave it: the part that is looked up, and IA parameters for the provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Asked<'a> {
     pub(super) name: &'a str,
@@ -256,7 +256,7 @@ impl<'a> Asked<'a> {
         Self { name, suffix }
     }
 
-    /// The entries to try, in order. An entry whose very name has a `?` can be opened too.
+    /// The entries to try, in order. An entry whose own name contains a `?` can be opened too.
     pub(super) fn pick(whole: &'a str, found: &[Found]) -> Option<(Self, Vec<usize>)> {
         let named = |name: &str| -> Vec<usize> {
             (0..found.len()).filter(|&index| found[index].is_usable_as(name)).collect()
@@ -267,7 +267,7 @@ impl<'a> Asked<'a> {
             .find(|(_, picked)| !picked.is_empty())
     }
 
-    /// The parameters of an entry and those of the name.
+    /// The parameters of an entry, followed by those of the name.
     pub(super) fn parameters(&self, own: &str) -> String {
         match (own, self.suffix) {
             (own, "") => own.to_owned(),

@@ -1,12 +1,12 @@
-//! The registry: which names can be opened, through which provider, and why others can't.
+//! The registry: which names can be opened, through which provider, and why others cannot.
 //!
-//! Names come from the lines of the configuration files first and then from the adapters that
-//! providers discover. Every line becomes an [`Entry`] with a [`Fate`], so that a line in error
-//! is shown, with its place and reason, and hides no other. Only a line that can be used goes
-//! before a discovered adapter of its name.
+//! Names come first from the lines of the configuration files and then from the adapters that
+//! providers discover. Every line becomes an [`Entry`] with a [`Fate`], so that a line in error is
+//! shown with its position and reason, and hides no other. Only a usable line takes precedence over
+//! a discovered adapter of its name.
 //!
-//! Lines may also name shared objects of C. This crate loads none; the owner of a registry that
-//! can asks [`Registry::find`].
+//! Lines may also name C libraries. This crate does not load them; the owner of a registry that can
+//! load them uses [`Registry::find`].
 //!
 //! ```
 //! use dat_core::provider::stub::StubProvider;
@@ -73,8 +73,8 @@ use uses::Registered;
 
 /// The names that can be opened and the providers that serve them.
 ///
-/// A clone is the same registry. Providers come and go at any time, from any thread; no
-/// provider is called with a lock held.
+/// Clones refer to the same registry. Providers may be added and removed at any time, from any
+/// thread; no provider is called with a lock held.
 #[derive(Clone, Debug)]
 pub struct Registry {
     shared: Arc<Shared>,
@@ -85,36 +85,36 @@ struct Shared {
     configuration: Configuration,
     numbering: Arc<dyn Numbering>,
     providers: RwLock<Vec<Arc<Registered>>>,
-    /// Whether the owner can load and open what is written in C.
+    /// Whether the owner can load and open C providers.
     hosting: AtomicBool,
-    /// The mode of adapters whose names and lines say nothing of it.
+    /// The compatibility mode of adapters whose names and lines give none.
     compat: OnceLock<CompatWord>,
     registrations: RwLock<Vec<Registration>>,
-    /// Why the libraries of lines could not be used the last time.
+    /// Why libraries of lines could not be used at the last attempt.
     unusable: RwLock<BTreeMap<Origin, Error>>,
 }
 
 impl Registry {
-    /// A registry that reads no configuration.
+    /// Creates a registry that reads no configuration.
     #[must_use]
     pub fn new() -> Self {
         Self::with_configuration(Configuration::default())
     }
 
-    /// A registry that reads the configuration files as they are now, see
-    /// [`Configuration::from_environment`]. What can't be read is listed with the reason.
+    /// Creates a registry that reads the configuration files now; see
+    /// [`Configuration::from_environment`]. Files that cannot be read are listed with the reason.
     #[must_use]
     pub fn from_environment() -> Self {
         Self::with_configuration(Configuration::from_environment())
     }
 
-    /// A registry of that configuration.
+    /// Creates a registry with that configuration.
     #[must_use]
     pub fn with_configuration(configuration: Configuration) -> Self {
         Self::numbered_by(configuration, Arc::new(Sequence))
     }
 
-    /// A registry of that configuration, whose objects get their numbers from the consumer.
+    /// Creates a registry with that configuration, whose objects get their ids from the consumer.
     #[must_use]
     pub fn numbered_by(configuration: Configuration, numbering: Arc<dyn Numbering>) -> Self {
         let shared = Shared {
@@ -129,18 +129,18 @@ impl Registry {
         Self { shared: Arc::new(shared) }
     }
 
-    /// The registry, whose owner can load and open what is written in C: such lines are listed
-    /// as usable, and [`Registry::find`] hands them out. Opening by the calls of this crate
-    /// refuses them all the same.
+    /// Declares that the owner of the registry can load and open C providers: their lines are
+    /// listed as usable, and [`Registry::find`] returns them. The open calls of this crate still
+    /// refuse them.
     #[must_use]
     pub fn hosting(self) -> Self {
         self.shared.hosting.store(true, Ordering::Relaxed);
         self
     }
 
-    /// The registry, whose adapters are opened in the [`Compat`](crate::Compat) mode of that word,
-    /// the value of [`Compat::VARIABLE`](crate::Compat::VARIABLE), unless their name or line
-    /// gives another. A word of no mode is told by each open. The first call counts.
+    /// Sets the [`Compat`](crate::Compat) mode of adapters whose name or line gives none; the text
+    /// is the value of [`Compat::VARIABLE`](crate::Compat::VARIABLE). An unknown mode makes each
+    /// open fail. Only the first call has an effect.
     #[must_use]
     pub fn with_compat(self, word: impl Into<String>) -> Self {
         let _ = self.shared.compat.set(CompatWord::of_variable(word.into()));
@@ -151,17 +151,17 @@ impl Registry {
         self.shared.hosting.load(Ordering::Relaxed)
     }
 
-    /// The configuration that the registry was made with.
+    /// The configuration that the registry was created with.
     #[must_use]
     pub fn configuration(&self) -> &Configuration {
         &self.shared.configuration
     }
 
-    /// Adds a provider, under the name that it gives itself.
+    /// Adds a provider under its own name.
     ///
     /// # Errors
-    /// `DAT_INVALID_PARAMETER` when it was written for another contract than
-    /// [`CONTRACT_VERSION`], `DAT_PROVIDER_ALREADY_REGISTERED` when one of its name is there.
+    /// `DAT_INVALID_PARAMETER` if it was written for a contract other than [`CONTRACT_VERSION`],
+    /// `DAT_PROVIDER_ALREADY_REGISTERED` if there is one with that name.
     pub fn add_provider(&self, provider: Arc<dyn Provider>) -> Result<()> {
         let description = provider.describe();
         let name = description.name;
@@ -191,10 +191,10 @@ impl Registry {
         Ok(())
     }
 
-    /// Removes a provider by the name that it gives itself.
+    /// Removes a provider by its own name.
     ///
     /// # Errors
-    /// `DAT_PROVIDER_NOT_FOUND` when there is none of that name, `DAT_PROVIDER_IN_USE` while a
+    /// `DAT_PROVIDER_NOT_FOUND` if there is none with that name, `DAT_PROVIDER_IN_USE` while a
     /// [`ProviderUse`] of it is alive.
     pub fn remove_provider(&self, name: &str) -> Result<()> {
         let error = |return_type, subtype| {
@@ -218,22 +218,22 @@ impl Registry {
                 .advise("close its adapters first"));
         }
         let removed = providers.remove(index);
-        // The provider's own drop may take its time, or come back to the registry.
+        // The provider's own drop may take long, or call the registry.
         drop(providers);
         drop(removed);
         Ok(())
     }
 
-    /// Everything that could be opened, in the order of look-up: what registered itself, what
-    /// the configuration says, then what the providers discover now. The fates are those of a
-    /// consumer that asks for [`Demand::ANY`]. Nothing is loaded for it: a library of C is
-    /// usable until an attempt has shown why not.
+    /// Everything that could be opened, in the order of look-up: registered C providers, the
+    /// entries of the configuration, then the adapters that the providers discover now. The fates
+    /// are those for a consumer with [`Demand::ANY`]. Nothing is loaded: a C library counts as
+    /// usable until an attempt has failed.
     #[must_use]
     pub fn list(&self) -> Vec<Entry> {
         self.list_for(Demand::ANY)
     }
 
-    /// As [`Registry::list`], with the fates of a consumer that asks for that much.
+    /// As [`Registry::list`], with the fates for a consumer with that demand.
     #[must_use]
     pub fn list_for(&self, demand: Demand) -> Vec<Entry> {
         let (providers, registrations) = (self.providers(), self.registrations());
@@ -251,20 +251,20 @@ impl Registry {
         found.into_iter().map(|found| found.entry).collect()
     }
 
-    /// Which providers of ours to open a name with, to be tried in order; never empty.
+    /// The Rust providers with which to open a name, to be tried in order; never empty.
     ///
-    /// What follows a `?` in the name is not looked up but goes to the provider, after the IA
-    /// parameters of the line. Providers are asked what they discover only where no line of the
-    /// name can be used, and those that [can't have it](Provider::may_have) only where nothing
-    /// has it.
+    /// The text after a `?` in the name is not looked up but passed to the provider, after the IA
+    /// parameters of the line. Providers discover their adapters only if no line of the name is
+    /// usable; those that [cannot have it](Provider::may_have) only if no other provider has the
+    /// name.
     ///
     /// # Errors
-    /// - `DAT_INVALID_PARAMETER` when the name is empty or longer than [`MAX_NAME`] bytes;
-    /// - `DAT_PROVIDER_NOT_FOUND` when nothing of that name can be used: with
-    ///   `DAT_MAJOR_NOT_FOUND` or `DAT_MINOR_NOT_FOUND` where it is there for other versions
-    ///   only, else with `DAT_NAME_NOT_REGISTERED` and what is known of it;
-    /// - the reason of the provider when all that has the name is an adapter that the provider
-    ///   discovered and that can't be opened now.
+    /// - `DAT_INVALID_PARAMETER` if the name is empty or longer than [`MAX_NAME`] bytes;
+    /// - `DAT_PROVIDER_NOT_FOUND` if no entry of that name is usable: with `DAT_MAJOR_NOT_FOUND` or
+    ///   `DAT_MINOR_NOT_FOUND` if it exists only for other versions, otherwise with
+    ///   `DAT_NAME_NOT_REGISTERED` and the reasons;
+    /// - the provider's error if the only entry of that name is a discovered adapter that cannot be
+    ///   opened now.
     pub fn resolve(&self, name: &str, version: ApiVersion) -> Result<Vec<Candidate>> {
         let choices = self.choices(name, Demand { version, ..Demand::ANY }, None)?;
         let own = choices.into_iter().filter_map(|choice| match choice {
@@ -274,8 +274,8 @@ impl Registry {
         Ok(own.collect())
     }
 
-    /// What to try for a name now; never empty. What is written in C is part of it only with
-    /// what is known against its libraries.
+    /// What to try for a name now; never empty. C providers are included only if `loadable` is
+    /// given, which holds the libraries known to be unusable.
     fn choices(
         &self,
         name: &str,
@@ -298,7 +298,7 @@ impl Registry {
             let mut found = survey.named();
             shadow(&mut found);
             let mut picked = Asked::pick(name, &found);
-            // Those that may have it first; the others are asked for what an error tells.
+            // First those that may have it; the others only contribute names to an error.
             for may_have in [true, false] {
                 if picked.is_none() {
                     found.extend(survey.discovered_for([name, asked.name], may_have));
@@ -308,7 +308,7 @@ impl Registry {
             let Some((asked, picked)) = picked else {
                 return Err(refusal::nothing_usable(asked, demand.version, &found));
             };
-            // A provider that went away meanwhile may leave the name to another.
+            // If a provider was removed in the meantime, another one may have the name.
             if let Some(choices) = self.take(asked, picked.iter().map(|&at| &found[at])) {
                 return Ok(choices);
             }
@@ -323,7 +323,7 @@ impl Registry {
         self.shared.registrations.read().clone()
     }
 
-    /// Takes a use of each provider; none where one of them was removed.
+    /// Takes a use of each provider; `None` if one of them was removed.
     fn take<'a>(
         &self,
         asked: Asked<'_>,

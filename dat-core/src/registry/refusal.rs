@@ -1,4 +1,4 @@
-//! Why a name can't be opened, in words, from the fates of what was found.
+//! The errors of names that cannot be opened, from the fates of what was found.
 
 use super::calls::OPEN;
 use super::entry::{Entry, Origin};
@@ -17,7 +17,7 @@ pub(super) fn bad_name(asked: Asked<'_>) -> Option<Error> {
     Some(named(error, asked).advise("`dat list` shows the names that can be opened"))
 }
 
-/// The error of a name that nothing can have.
+/// The error of a name with an impossible length.
 pub(super) fn bad_length(name: &str) -> Option<Error> {
     let reason = match name.len() {
         0 => "the name is empty".to_owned(),
@@ -29,7 +29,7 @@ pub(super) fn bad_length(name: &str) -> Option<Error> {
     Some(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1).because(reason))
 }
 
-/// The error of a name under which nothing that was found can be opened.
+/// The error of a name with no usable entry.
 pub(super) fn nothing_usable(asked: Asked<'_>, version: ApiVersion, found: &[Found]) -> Error {
     let of_name = |found: &'_ &Found| found.entry.name == asked.name;
     let (corrupt, readable): (Vec<&Entry>, Vec<&Entry>) = found
@@ -41,7 +41,7 @@ pub(super) fn nothing_usable(asked: Asked<'_>, version: ApiVersion, found: &[Fou
         ([], []) => unknown(asked, found),
         ([], corrupt) => unusable(corrupt),
         ([Entry { origin: Origin::Discovered, fate, .. }], []) => {
-            // The provider knows best, and its code says more than "not found" would.
+            // The provider knows the reason best, and its code says more than "not found".
             fate.reason().cloned().unwrap_or_else(|| unusable(&readable))
         }
         (readable, corrupt) => other_versions(version, readable, corrupt)
@@ -50,7 +50,7 @@ pub(super) fn nothing_usable(asked: Asked<'_>, version: ApiVersion, found: &[Fou
     named(error, asked)
 }
 
-/// Nothing has the name.
+/// No entry has the name.
 fn unknown(asked: Asked<'_>, found: &[Found]) -> Error {
     let mut names: Vec<&str> = Vec::new();
     for Found { entry, .. } in found {
@@ -84,7 +84,7 @@ fn unknown(asked: Asked<'_>, found: &[Found]) -> Error {
     }
 }
 
-/// The name is there, and every entry of it has its own reason.
+/// There are entries of the name, each with its own reason.
 fn unusable(entries: &[&Entry]) -> Error {
     let reasons = listing(entries.iter().map(|entry| reason_of(entry)));
     let threads = |entry: &&Entry| {
@@ -102,7 +102,7 @@ fn unusable(entries: &[&Entry]) -> Error {
     }
 }
 
-/// The error where all lines that have the form are registered for other versions.
+/// The error if all lines without syntax errors are registered for other versions.
 fn other_versions(asked: ApiVersion, entries: &[&Entry], corrupt: &[&Entry]) -> Option<Error> {
     let other = |entry: &&Entry| {
         let version = entry.api_version?;
@@ -134,7 +134,7 @@ fn named(error: Error, asked: Asked<'_>) -> Error {
     error.during(OPEN).on(format!("IA {}", shown(asked.name)))
 }
 
-/// The place of an entry and what is wrong with it.
+/// The position of an entry and its reason.
 fn reason_of(entry: &Entry) -> String {
     let place = match (&entry.syntax_error, &entry.origin) {
         (Some(error), origin) => format!("{origin}:{}", error.column()),

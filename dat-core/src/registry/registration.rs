@@ -1,4 +1,4 @@
-//! Providers written in C that register themselves at run time.
+//! C providers that register themselves at run time.
 
 use super::Registry;
 use super::calls::{ADD, REMOVE};
@@ -7,11 +7,11 @@ use super::refusal::bad_length;
 use crate::error::{Error, Result, ReturnType, Subtype};
 
 impl Registry {
-    /// Adds a provider of C that no line names. It goes before all lines of its name.
+    /// Adds a C provider that no line names. It takes precedence over all lines of its name.
     ///
     /// # Errors
-    /// `DAT_PROVIDER_ALREADY_REGISTERED` when the same is there; `DAT_INVALID_PARAMETER` for a
-    /// name that can't be looked up; `DAT_MODEL_NOT_SUPPORTED` unless the registry is
+    /// `DAT_PROVIDER_ALREADY_REGISTERED` if an equal registration exists; `DAT_INVALID_PARAMETER`
+    /// for a name that cannot be looked up; `DAT_MODEL_NOT_SUPPORTED` unless the registry is
     /// [`Registry::hosting`].
     pub fn add_registration(&self, registration: Registration) -> Result<()> {
         let describe = |error: Error| error.during(ADD).on(&registration);
@@ -34,10 +34,10 @@ impl Registry {
         Ok(())
     }
 
-    /// Removes a provider of C that no line names.
+    /// Removes a C provider that no line names.
     ///
     /// # Errors
-    /// `DAT_PROVIDER_NOT_FOUND` when it is not there.
+    /// `DAT_PROVIDER_NOT_FOUND` if it is not registered.
     pub fn remove_registration(&self, registration: &Registration) -> Result<()> {
         let mut registrations = self.shared.registrations.write();
         let Some(place) = registrations.iter().position(|other| other == registration) else {

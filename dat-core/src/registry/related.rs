@@ -1,4 +1,4 @@
-//! Whether two names stand for related adapters.
+//! Whether two names denote related adapters.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use crate::error::Result;
 use crate::provider::Relationship;
 
 impl Registry {
-    /// Whether two adapters can take over from one another (dat_registry_providers_related of
-    /// DAT 2.0). An adapter is related to itself; for adapters of two providers both are
-    /// asked. A provider of C can't be asked, so of its adapters nothing more is known.
+    /// Whether two adapters can take over from one another (dat_registry_providers_related of DAT
+    /// 2.0). An adapter is related to itself. For adapters of two providers, both are asked. A C
+    /// provider cannot be asked, so nothing more is known of its adapters.
     ///
     /// # Errors
-    /// `DAT_PROVIDER_NOT_FOUND` for a name that nothing has.
+    /// `DAT_PROVIDER_NOT_FOUND` for an unknown name.
     pub fn providers_related(&self, one: &str, other: &str) -> Result<Relationship> {
         let describe = |error: crate::Error| error.during("dat_registry_providers_related");
         let first = self.first_choice(one).map_err(describe)?;
@@ -23,7 +23,7 @@ impl Registry {
         Ok(compare(first, second))
     }
 
-    /// What is tried first for a name, under any version.
+    /// The first choice for a name, under any version.
     fn first_choice(&self, name: &str) -> Result<Choice> {
         let unusable = self.shared.unusable.read().clone();
         let loadable = self.hosts().then_some(&unusable);
@@ -32,7 +32,7 @@ impl Registry {
     }
 }
 
-/// What the providers of two adapters say.
+/// Combines the answers of the providers of two adapters.
 fn compare(first: &Candidate, second: &Candidate) -> Relationship {
     let same_provider = Arc::ptr_eq(&first.provider, &second.provider);
     if same_provider && first.adapter_name == second.adapter_name {

@@ -1,13 +1,13 @@
-//! From the bytes of one line to its fields: blanks, quotes, comments and columns.
+//! Splits the bytes of one line into fields: blanks, quotes, comments and columns.
 
 use std::borrow::Cow;
 
 use super::syntax::SyntaxError;
 
-/// A field as it stands in the line.
+/// A field as written in the line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field<'a> {
-    /// Where it starts, its quote included: bytes from 1.
+    /// The column where it starts, including its quote, in bytes from 1.
     pub(super) column: usize,
     raw: &'a [u8],
     quoted: bool,
@@ -30,12 +30,12 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The text of a field that nothing depends on: bytes that are no text are replaced.
+    /// The text of a field whose value does not matter: invalid UTF-8 is replaced.
     pub(super) fn lossy(&self) -> Cow<'a, str> {
         self.unescaped(String::from_utf8_lossy(self.raw))
     }
 
-    /// The text for an error message: quoted, and cut where it is long.
+    /// The text for an error message: quoted, and truncated if it is long.
     pub(super) fn shown(&self) -> String {
         shown(&self.lossy())
     }
@@ -59,7 +59,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Text for an error message: quoted, and cut where it is long.
+/// Text for an error message: quoted, and truncated if it is long.
 pub(super) fn shown(text: &str) -> String {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {
@@ -68,7 +68,7 @@ pub(super) fn shown(text: &str) -> String {
     }
 }
 
-/// A reader of fields, from left to right.
+/// Splits a line into fields, from left to right.
 #[derive(Debug)]
 pub(super) struct Scanner<'a> {
     line: &'a [u8],
@@ -76,7 +76,7 @@ pub(super) struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// A reader of a line without its newline.
+    /// Creates a scanner of a line without its newline.
     pub(super) fn new(line: &'a [u8]) -> Self {
         Self { line, at: 0 }
     }
@@ -86,10 +86,10 @@ impl<'a> Scanner<'a> {
         self.at + 1
     }
 
-    /// The next field; none at the end of the line or at a comment.
+    /// The next field; `None` at the end of the line or at a comment.
     ///
     /// # Errors
-    /// A carriage return, a quote that is not closed, or text right after a closed one.
+    /// A carriage return, an unterminated quote, or text directly after a closing quote.
     pub(super) fn field(&mut self) -> Result<Option<Field<'a>>, SyntaxError> {
         while self.peek().is_some_and(is_blank) {
             self.at += 1;

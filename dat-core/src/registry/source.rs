@@ -1,4 +1,4 @@
-//! Which configuration files are read, and what they say.
+//! The configuration files and their contents.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -11,58 +11,60 @@ use super::line::Line;
 use super::syntax::SyntaxError;
 use crate::error::Error;
 
-/// The variable that names the only configuration file to read.
+/// The environment variable that names the only configuration file to read.
 const OVERRIDE: &str = "DAT_OVERRIDE";
-/// No configuration is longer; a device or a log named by mistake is not read without end.
+/// Maximum length of a configuration file, in bytes: a device or a log named by mistake must not be
+/// read forever.
 const MAX_FILE: u64 = 1 << 20;
 
-/// What the configuration files say: each line with its fields or its error, in file order.
+/// The contents of the configuration files: each line with its fields or its error, in file order.
 ///
-/// Reading never fails: what can't be read is kept with the reason. Cheap to clone.
+/// Reading never fails: a file that cannot be read is kept with the reason. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Configuration {
     records: Arc<[Record]>,
 }
 
-/// Something that a configuration file says, or why it can't say it.
+/// A line of a configuration file, or a file that cannot be read.
 #[derive(Clone, Debug)]
 pub enum Record {
-    /// A line, with its fields or with what is wrong with it.
+    /// A line, with its fields or its syntax error.
     Line {
         /// The file.
         file: Arc<Path>,
         /// The number of the line, from 1.
         number: usize,
-        /// The fields, or what is wrong with them.
+        /// The fields, or the syntax error.
         content: Result<Line, SyntaxError>,
     },
-    /// A file of which nothing was read.
+    /// A file that was not read.
     File {
-        /// The file; empty where `DAT_OVERRIDE` is.
+        /// The file; an empty path if `DAT_OVERRIDE` is empty.
         file: Arc<Path>,
-        /// Why not.
+        /// The reason.
         reason: Error,
     },
 }
 
 impl Configuration {
-    /// No configuration: only what providers discover can be opened.
+    /// No configuration: only discovered adapters can be opened.
     #[must_use]
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// Reads the file that `DAT_OVERRIDE` names, else `/etc/dat.conf` and then
+    /// Reads the file that `DAT_OVERRIDE` names, or otherwise `/etc/dat.conf` and then
     /// `/etc/dat.conf.d/*.conf` in the order of their names.
     #[must_use]
     pub fn from_environment() -> Self {
         Self::from_places(std::env::var_os(OVERRIDE).as_deref(), Path::new("/etc"))
     }
 
-    /// Reads the file that `overriding` names, else `dat.conf` and `dat.conf.d/*.conf` in `etc`.
+    /// Reads the file that `overriding` names, or otherwise `dat.conf` and `dat.conf.d/*.conf` in
+    /// `etc`.
     ///
-    /// Nothing is read in place of an overriding file that can't be read. The files in `etc`
-    /// need not be there.
+    /// If an overriding file cannot be read, no other file is read in its place. The files in `etc`
+    /// are optional.
     #[must_use]
     pub fn from_places(overriding: Option<&OsStr>, etc: &Path) -> Self {
         let mut records = Vec::new();
@@ -79,7 +81,7 @@ impl Configuration {
         Self { records: records.into() }
     }
 
-    /// Takes the text of one configuration file, which is not looked for.
+    /// Takes the text of one configuration file; the file itself is not read.
     #[must_use]
     pub fn from_text(file_name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Self {
         let mut records = Vec::new();
@@ -87,14 +89,14 @@ impl Configuration {
         Self { records: records.into() }
     }
 
-    /// The lines and the files that can't be read, in the order of reading.
+    /// The lines, and the files that cannot be read, in the order of reading.
     #[must_use]
     pub fn records(&self) -> &[Record] {
         &self.records
     }
 }
 
-/// Every line of a text that is not blank.
+/// Parses every line of a text that is not blank.
 fn read_text(file: &Arc<Path>, bytes: &[u8], records: &mut Vec<Record>) {
     for (index, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
         let number = index + 1;
@@ -137,7 +139,8 @@ fn read_folder(folder: &Path, records: &mut Vec<Record>) {
     }
 }
 
-/// What a shell takes for `*.conf`: not the hidden files that editors leave.
+/// Whether a shell would match the name with `*.conf`: hidden files, which editors leave, do not
+/// match.
 fn is_configuration(name: &OsStr) -> bool {
     let path = PathBuf::from(name);
     path.extension().is_some_and(|end| end == "conf") && !name.as_encoded_bytes().starts_with(b".")

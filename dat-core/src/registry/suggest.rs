@@ -1,11 +1,11 @@
-//! "Did you mean": the known word that is nearest to a mistyped one.
+//! "Did you mean": the known word closest to a mistyped one.
 
 use strsim::osa_distance;
 
-/// The known word nearest to `wanted`, if one is near enough to be what was meant.
+/// The known word closest to `wanted`, if one is close enough to be what was meant.
 ///
 /// Case is ignored. A wrong, missing, extra or swapped letter costs one, and about a third of the
-/// letters may be wrong. If no word is that near, the result is the shortest word that contains
+/// letters may be wrong. If no word is that close, the result is the shortest word that contains
 /// `wanted` (`ofa-v2-ib0` for `ib0`). Of equally good words the first wins.
 #[must_use]
 pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

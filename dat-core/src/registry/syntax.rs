@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A line of dat.conf that does not have the form; it is skipped, and only it.
+/// A syntax error in a line of dat.conf; only that line is skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
     line: usize,
@@ -15,7 +15,7 @@ pub struct SyntaxError {
 }
 
 impl SyntaxError {
-    /// An error at a column, of a line that [`Self::of_line`] fills in.
+    /// An error at a column; [`Self::of_line`] adds the line.
     pub(super) fn at(
         column: usize,
         expected: impl Into<Box<str>>,
@@ -32,13 +32,13 @@ impl SyntaxError {
         }
     }
 
-    /// Says what would make the line right.
+    /// Adds a hint how to correct the line.
     pub(super) fn hinted(mut self, hint: impl Into<Box<str>>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Names the line: its number, its bytes and the IA name where one was read.
+    /// Adds the line: its number, its bytes, and the IA name if it could be read.
     pub(super) fn of_line(mut self, number: usize, text: &[u8], name: Option<&str>) -> Self {
         self.line = number;
         self.text = text.into();
@@ -52,31 +52,31 @@ impl SyntaxError {
         self.line
     }
 
-    /// The column of the line, in bytes from 1; one past the end where something is missing.
+    /// The column in the line, in bytes from 1; one past the end if something is missing.
     #[must_use]
     pub fn column(&self) -> usize {
         self.column
     }
 
-    /// The IA name, where the first field could be read.
+    /// The IA name, if the first field could be read.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// What would make the line right, where that can be guessed.
+    /// How to correct the line, if that can be guessed.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
-    /// A copy of the line for people: bytes that are no text, and controls, are replaced.
+    /// A printable copy of the line: invalid UTF-8 and control characters are replaced.
     #[must_use]
     pub fn text(&self) -> String {
         printable(&self.text)
     }
 
-    /// What was expected and what was found, without the place.
+    /// What was expected and what was found, without the position.
     #[must_use]
     pub fn message(&self) -> String {
         format!("expected {}, found {}", self.expected, self.found)
@@ -108,7 +108,7 @@ impl fmt::Display for SyntaxError {
 
 impl std::error::Error for SyntaxError {}
 
-/// Bytes as text that moves no cursor: a control but the tab becomes its picture.
+/// Text that moves no cursor: a control character, except the tab, becomes its Unicode picture.
 fn printable(bytes: &[u8]) -> String {
     let picture = |c: char| match c {
         '\t' => c,

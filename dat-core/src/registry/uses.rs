@@ -1,4 +1,4 @@
-//! Registered providers, who uses them, and what a look-up hands out.
+//! Registered providers, their uses, and the candidates for a name.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::lmr::SharedNames;
 use crate::numbering::Numbering;
 use crate::provider::{AdapterSink, Description, OpenRequest, Provider};
 
-/// A provider in the registry, with how many use it.
+/// A provider in the registry, and the number of its uses.
 pub(super) struct Registered {
     pub(super) provider: Arc<dyn Provider>,
     pub(super) description: Description,
@@ -41,17 +41,18 @@ impl fmt::Debug for Registered {
     }
 }
 
-/// The right to use a provider: while one is alive the provider can't be removed.
+/// A use of a provider, which prevents its removal.
 pub struct ProviderUse(Arc<Registered>);
 
 impl ProviderUse {
-    /// To be called with the list of providers locked, so that a removal sees it or comes first.
+    /// Called with the list of providers locked, so that a removal either sees the use or comes
+    /// first.
     pub(super) fn take(registered: &Arc<Registered>) -> Self {
         registered.uses.fetch_add(1, Ordering::AcqRel);
         Self(Arc::clone(registered))
     }
 
-    /// What the provider says of itself.
+    /// The provider's description of itself.
     #[must_use]
     pub fn description(&self) -> &Description {
         &self.0.description
@@ -81,28 +82,28 @@ impl fmt::Debug for ProviderUse {
     }
 }
 
-/// A provider to open a name with, and what to pass to it.
+/// A provider with which to open a name, and what to pass to it.
 #[derive(Clone)]
 pub struct Candidate {
-    /// Whom to ask.
+    /// The provider.
     pub provider: Arc<dyn Provider>,
-    /// To be kept as long as what the provider opened.
+    /// Must be kept as long as what the provider opened.
     pub guard: ProviderUse,
-    /// The name to open: of the line, or of the adapter that the provider discovered.
+    /// The name to open: that of the line, or of the discovered adapter.
     pub adapter_name: String,
-    /// The IA parameters of the line, then those that followed `?` in the name, without the mode
-    /// of compatibility.
+    /// The IA parameters of the line, then those after the `?` in the name, without the
+    /// compatibility mode.
     pub parameters: String,
     /// Which rules of the manual pages are relaxed.
     pub(crate) compat: CompatWord,
-    /// Where the candidate comes from.
+    /// The origin of the candidate.
     pub origin: Origin,
-    /// What numbers the objects of the registry.
+    /// Gives the objects of the registry their ids.
     pub(crate) numbering: Arc<dyn Numbering>,
 }
 
 impl Candidate {
-    /// What to pass to the provider.
+    /// The request to pass to the provider.
     #[must_use]
     pub fn request(&self, sink: Arc<dyn AdapterSink>) -> OpenRequest<'_> {
         OpenRequest { name: &self.adapter_name, parameters: &self.parameters, sink }

@@ -1,39 +1,40 @@
-//! Versions: what a consumer asks for, what a line of dat.conf offers, what a provider is.
+//! Versions: requested by a consumer, offered by a line of dat.conf, and of a provider.
 
 use std::fmt;
 
-/// The version of the DAT API that a consumer asks for.
+/// The version of the DAT API that a consumer requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ApiVersion(Option<(u32, u32)>);
 
 impl ApiVersion {
-    /// Every version will do: what a Rust consumer passes.
+    /// Any version is accepted; Rust consumers use this.
     pub const ANY: Self = Self(None);
     /// DAT 1.2.
     pub const V1_2: Self = Self::new(1, 2);
     /// DAT 2.0.
     pub const V2_0: Self = Self::new(2, 0);
 
-    /// That version, or a larger minor version of the same major one
+    /// Requests that version, or a larger minor version of the same major version
     /// (dat_registry_list_providers(3DAT)).
     #[must_use]
     pub const fn new(major: u32, minor: u32) -> Self {
         Self(Some((major, minor)))
     }
 
-    /// Whether a line of that version serves the consumer: one of the same major version and of
-    /// the same minor version or a larger one.
+    /// Whether the consumer accepts a line of that version: one with the same major version and the
+    /// same or a larger minor version.
     #[must_use]
     pub fn accepts(self, offered: LineVersion) -> bool {
         self.0.is_none_or(|(major, minor)| offered.major == major && offered.minor >= minor)
     }
 
-    /// Whether a line of that version serves the consumer only because no exact one does.
+    /// Whether the line has a larger minor version than requested, so that an exact match is
+    /// preferred.
     pub(super) fn is_exceeded_by(self, offered: LineVersion) -> bool {
         self.0.is_some_and(|(major, minor)| offered.major == major && offered.minor > minor)
     }
 
-    /// Whether a line of that version has the major number that was asked for.
+    /// Whether the line has the requested major version.
     pub(super) fn accepts_major(self, offered: LineVersion) -> bool {
         self.0.is_none_or(|(major, _)| major == offered.major)
     }
@@ -48,12 +49,12 @@ impl fmt::Display for ApiVersion {
     }
 }
 
-/// Who may use an entry: the letter before the API version of a line.
+/// The kind of consumer that may use an entry: the letter before the API version of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Space {
-    /// `u`: consumers in user space.
+    /// `u`: user-space consumers.
     User,
-    /// `k`: consumers in the kernel.
+    /// `k`: kernel consumers.
     Kernel,
 }
 
@@ -69,7 +70,7 @@ pub struct LineVersion {
 }
 
 impl LineVersion {
-    /// The version that text gives, if it has the form.
+    /// Parses a version; `None` for a syntax error.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (space, numbers) = match text.strip_prefix('u') {
             Some(numbers) => (Space::User, numbers),
@@ -102,7 +103,7 @@ pub struct ProviderVersion {
 }
 
 impl ProviderVersion {
-    /// The version that text gives, if it has the form.
+    /// Parses a version; `None` for a syntax error.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (rest, minor) = text.rsplit_once('.')?;
         let (id, major) = rest.rsplit_once('.')?;
@@ -117,7 +118,7 @@ impl fmt::Display for ProviderVersion {
     }
 }
 
-/// A number of digits only: no sign, which `parse` alone would let through.
+/// Parses a number that consists only of digits: `parse` alone would accept a sign.
 fn number(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }

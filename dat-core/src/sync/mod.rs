@@ -1,7 +1,7 @@
-//! The locks of what sleeps and wakes: event dispatchers, notification objects and their bells.
+//! The locks of the code that sleeps and wakes: dispatchers, notification objects and wakeups.
 //!
-//! They are those of `parking_lot`, under their own names, at no cost, with a word to sleep on.
-//! Only the models of `.ci/loom` put in their place locks whose every interleaving is tried.
+//! They are re-exports of `parking_lot`, without extra cost, and a word to sleep on. Only the
+//! models of `.ci/loom` replace them by locks whose interleavings loom tries.
 
 #[cfg(all(test, loom))]
 mod modelled;
@@ -12,7 +12,7 @@ mod wake_word;
 
 #[cfg(not(all(test, loom)))]
 pub(crate) use dat_sync::biased::BiasedLock;
-/// In the models of its users it is what it stands for; it has a model of its own.
+/// In the models of its users a plain mutex takes its place; the lock itself has its own model.
 #[cfg(all(test, loom))]
 pub(crate) use dat_sync::modelled::Mutex as BiasedLock;
 #[cfg(all(test, loom))]
@@ -28,7 +28,7 @@ pub(crate) use std::sync::OnceLock as LateInit;
 #[cfg(not(all(test, loom)))]
 pub(crate) use wake_word::WakeWord;
 
-/// Lets the processor rest for a moment, between two looks at what another thread changes.
+/// A pause between two checks of a value that another thread changes.
 #[inline]
 pub(crate) fn pause_shortly() {
     #[cfg(not(all(test, loom)))]

@@ -1,4 +1,4 @@
-//! The locks of the models, with as much of the API as the crate uses.
+//! The locks of the models, with the part of the API that the crate uses.
 
 use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;
@@ -12,8 +12,8 @@ use crate::blocking::WaitOutcome;
 
 const NO_PANIC: &str = "no model goes on after a panic";
 
-/// A word to sleep on, as [`WakeWord`](super::wake_word::WakeWord). The count is read under the
-/// lock of its wakers, so only the sleep and the wake-up are points where threads change places.
+/// A word to sleep on, like [`WakeWord`](super::wake_word::WakeWord). The count is read under the
+/// lock of its wakers, so only the sleep and the wake-up are switching points for loom.
 #[derive(Debug, Default)]
 pub(crate) struct WakeWord {
     count: AtomicU32,
@@ -40,11 +40,11 @@ impl WakeWord {
         notify(&self.changed);
     }
 
-    /// A model has no clock: a deadline passes at once, which is when a waker that comes at the
-    /// same time is easiest to miss.
+    /// A model has no clock: a deadline expires at once, which is the time at which a simultaneous
+    /// wake-up is most easily missed.
     pub(crate) fn sleep(&self, seen: u32, deadline: Option<Instant>) -> bool {
         if deadline.is_some() {
-            // Others may take the locks before the sleeper does.
+            // Other threads may take the locks before the sleeper does.
             loom::thread::yield_now();
             return self.count() != seen;
         }
@@ -56,7 +56,7 @@ impl WakeWord {
     }
 }
 
-/// A value that is made once, under a lock of its user's, and looked at without it.
+/// A value that is initialised once, under a lock of its user, and read without it.
 #[derive(Debug)]
 pub(crate) struct LateInit<T> {
     is_there: AtomicBool,
@@ -81,14 +81,14 @@ impl<T> LateInit<T> {
     }
 }
 
-/// Waits until the wakeup or what is beside it is readable. A deadline passes at once, as that of
-/// [`WakeWord::sleep`] does.
+/// Waits until the wakeup or the other descriptor is readable. A deadline expires at once, as in
+/// [`WakeWord::sleep`].
 pub(crate) fn await_readable(
     wakeup: BorrowedFd<'_>,
     beside: BorrowedFd<'_>,
     deadline: Option<Instant>,
 ) -> WaitOutcome {
-    // Whoever rings at the same time may come first.
+    // A thread that signals at the same time may run first.
     loom::thread::yield_now();
     loop {
         let mut both = [wakeup, beside].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
@@ -98,7 +98,7 @@ pub(crate) fn await_readable(
         if deadline.is_some() {
             return WaitOutcome::TimedOut;
         }
-        // A wake-up that never comes exceeds what a model may do.
+        // A wake-up that never comes exceeds loom's limit of iterations.
         loom::thread::yield_now();
     }
 }

@@ -8,8 +8,8 @@ use rustix::io::Errno;
 
 use crate::blocking::{WaitOutcome, time_left};
 
-/// Sleeps until the wakeup or the descriptor beside it is readable, or until the deadline. Signals
-/// that are handled meanwhile end nothing.
+/// Sleeps until the wakeup or the other descriptor is readable, or until the deadline. Signals
+/// handled during the sleep do not end it.
 pub(crate) fn await_readable(
     wakeup: BorrowedFd<'_>,
     beside: BorrowedFd<'_>,
@@ -33,5 +33,5 @@ pub(crate) fn await_readable(
     }
 }
 
-/// A day, for a time that is too long to be told.
+/// One day, for a time too long for a `Timespec`.
 const LONG: Timespec = Timespec { tv_sec: 86_400, tv_nsec: 0 };

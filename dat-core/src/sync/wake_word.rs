@@ -8,16 +8,16 @@ use rustix::thread::futex;
 
 use crate::blocking::time_left;
 
-/// Counts its wake-ups. A waiter reads the count under the lock that its wakers hold, releases the
-/// lock and sleeps while the count is unchanged, so that it misses no wake-up.
+/// Counts wake-ups. A waiter reads the count under the lock that its wakers hold, releases the lock
+/// and sleeps while the count is unchanged, so it misses no wake-up.
 ///
-/// The calls are system calls and not those of the C library, none of which is a cancellation
-/// point (pthreads(7)) for a thread that C made.
+/// The sleep uses system calls directly and not functions of the C library, so it is not a
+/// cancellation point (pthreads(7)) for a C thread.
 #[derive(Debug, Default)]
 pub(crate) struct WakeWord(AtomicU32);
 
 impl WakeWord {
-    /// The count, to be read under the lock of the wakers.
+    /// The count, which must be read under the lock of the wakers.
     pub(crate) fn count(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }
@@ -37,15 +37,15 @@ impl WakeWord {
 
     fn wake(&self, most: u32) {
         self.0.fetch_add(1, Ordering::Relaxed);
-        // It fails for an address that is none only.
+        // It fails only for an invalid address.
         let _ = futex::wake(&self.0, futex::Flags::PRIVATE, most);
     }
 
-    /// Sleeps while the count is `seen`; `false` when the deadline passed first.
+    /// Sleeps while the count is `seen`; returns `false` if the deadline expired first.
     pub(crate) fn sleep(&self, seen: u32, deadline: Option<Instant>) -> bool {
         while self.count() == seen {
             let left = time_left(deadline).map(|left| left.try_into().unwrap_or(LONG));
-            // Other errors are a signal that was handled and a count that changed before the sleep.
+            // Other errors mean a handled signal, or a count that changed before the sleep.
             let slept = futex::wait(&self.0, futex::Flags::PRIVATE, seen, left.as_ref());
             if slept == Err(Errno::TIMEDOUT) {
                 return false;
@@ -55,5 +55,5 @@ impl WakeWord {
     }
 }
 
-/// A day, for a time that is too long to be told.
+/// One day, for a time too long for a `Timespec`.
 const LONG: futex::Timespec = futex::Timespec { tv_sec: 86_400, tv_nsec: 0 };

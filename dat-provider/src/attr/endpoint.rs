@@ -11,10 +11,11 @@ pub struct EpAttributes {
     /// The transport service (`DAT_SERVICE_TYPE`): 0 is a reliable connection, 1 is datagrams
     /// (`DAT_IB_SERVICE_TYPE_UD`).
     pub service_type: u32,
-    /// The longest message that is sent or received, in bytes; 0 means the adapter's maximum. An
-    /// endpoint that carries connections without a shared receive queue always has that maximum.
+    /// The longest message that is sent or received, in bytes; 0 means the adapter's default. An
+    /// endpoint that carries connections without a shared receive queue always has the adapter's
+    /// maximum.
     pub max_message_size: u64,
-    /// The longest RDMA transfer, in bytes; 0 means the adapter's maximum.
+    /// The longest RDMA transfer, in bytes; 0 means the adapter's default.
     pub max_rdma_size: u64,
     /// The quality of service.
     pub qos: Qos,

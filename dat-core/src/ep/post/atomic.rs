@@ -11,17 +11,16 @@ use crate::triplet::{LmrTriplet, RmrTriplet};
 const FETCH_ADD: &str = "dat_ib_post_fetch_and_add";
 const COMPARE_SWAP: &str = "dat_ib_post_cmp_and_swap";
 
-/// The bytes that an atomic operation works on.
+/// Number of bytes that an atomic operation changes.
 const WORD: u64 = 8;
 
 impl Endpoint {
-    /// Posts an atomic addition to the first eight bytes of a place of the peer's; those of `local`
-    /// get their value before it, in the order of bytes of this machine
-    /// (dat_ib_post_fetch_and_add).
+    /// Posts an atomic addition to the first eight bytes of the remote buffer; those of `local`
+    /// receive the old value, in the byte order of this machine (dat_ib_post_fetch_and_add).
     ///
     /// # Errors
-    /// As [`Endpoint::post_rdma_read`]; `DAT_INVALID_PARAMETER` unless both places have eight
-    /// bytes at least and the remote one is aligned to eight; `DAT_MODEL_NOT_SUPPORTED` where the
+    /// As [`Endpoint::post_rdma_read`]; `DAT_INVALID_PARAMETER` unless both buffers have at least
+    /// eight bytes and the remote one is aligned to eight; `DAT_MODEL_NOT_SUPPORTED` if the
     /// provider has no atomics.
     pub fn post_fetch_and_add(
         &self,
@@ -36,8 +35,8 @@ impl Endpoint {
         self.inner.post_atomic(work, local, cookie, remote, flags, FETCH_ADD)
     }
 
-    /// Posts an atomic exchange: the first eight bytes of a place of the peer's become `swap` if they are
-    /// `compare`; `local` gets their value before it (dat_ib_post_cmp_and_swap).
+    /// Posts an atomic compare-and-swap: if the first eight bytes of the remote buffer equal
+    /// `compare`, they become `swap`; `local` receives the old value (dat_ib_post_cmp_and_swap).
     ///
     /// # Errors
     /// As [`Endpoint::post_fetch_and_add`].
@@ -55,7 +54,7 @@ impl Endpoint {
     }
 }
 
-/// The first words of places, as far as they have one.
+/// The first eight bytes of each buffer, or all if it is shorter.
 fn words(local: LmrTriplet, remote: RmrTriplet) -> (LmrTriplet, RmrTriplet) {
     let local = LmrTriplet { length: local.length.min(WORD), ..local };
     (local, RmrTriplet { length: remote.length.min(WORD), ..remote })

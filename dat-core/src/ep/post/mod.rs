@@ -24,12 +24,13 @@ impl Endpoint {
     /// Posts a send (dat_ep_post_send(3DAT)).
     ///
     /// # Errors
-    /// - `DAT_INVALID_STATE` unless connected, or disconnected, where it is flushed;
-    /// - `DAT_INVALID_PARAMETER` for too many segments, one outside its region, a message above
-    ///   the endpoint's maximum, or flags that a send doesn't have or the endpoint isn't made for;
-    /// - `DAT_PRIVILEGES_VIOLATION`, `DAT_PROTECTION_VIOLATION` for a region without local read
+    /// - `DAT_INVALID_STATE` unless connected, or disconnected, in which case it is flushed;
+    /// - `DAT_INVALID_PARAMETER` for too many segments, one outside its region, a message longer
+    ///   than the endpoint's maximum, or flags that a send does not have or that the endpoint was
+    ///   not created with;
+    /// - `DAT_PRIVILEGES_VIOLATION`, `DAT_PROTECTION_VIOLATION` for a region without the local read
     ///   privilege or of another zone;
-    /// - `DAT_INSUFFICIENT_RESOURCES` when the endpoint's maximum of requests is outstanding.
+    /// - `DAT_INSUFFICIENT_RESOURCES` if the endpoint's maximum number of requests is outstanding.
     #[inline(always)]
     pub fn post_send(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
         let inner = &*self.inner;
@@ -49,13 +50,13 @@ impl Endpoint {
         inner.send(Work::Send, iov, cookie, flags, SEND)
     }
 
-    /// Posts a send whose receive makes a remote memory region of the peer's invalid, by its
-    /// context (dat_ep_post_send_with_invalidate of DAT 2.0). The receive completes as
-    /// [`ReceiveWithInvalidate`](crate::Operation::ReceiveWithInvalidate). A context that is
-    /// not that of a bound region of the peer's zone breaks the connection.
+    /// Posts a send whose receive invalidates a remote memory region of the peer, by its context
+    /// (dat_ep_post_send_with_invalidate of DAT 2.0). The receive completes as
+    /// [`ReceiveWithInvalidate`](crate::Operation::ReceiveWithInvalidate). If the context does not
+    /// belong to a bound region of the peer's zone, the connection breaks.
     ///
     /// # Errors
-    /// As [`Endpoint::post_send`]; `DAT_MODEL_NOT_SUPPORTED` where the provider has it not.
+    /// As [`Endpoint::post_send`]; `DAT_MODEL_NOT_SUPPORTED` if the provider does not support it.
     pub fn post_send_with_invalidate(
         &self,
         iov: &[LmrTriplet],
@@ -69,11 +70,11 @@ impl Endpoint {
         self.inner.send(work, iov, cookie, flags, SEND_INVALIDATE)
     }
 
-    /// Posts a receive (dat_ep_post_recv(3DAT)), in any state. `UNSIGNALLED` is the only flag
-    /// that a receive has.
+    /// Posts a receive (dat_ep_post_recv(3DAT)); allowed in any state. `UNSIGNALLED` is the only
+    /// flag that a receive has.
     ///
     /// # Errors
-    /// As [`Endpoint::post_send`], for local write privilege; `DAT_INVALID_STATE` when the
+    /// As [`Endpoint::post_send`], but for the local write privilege; `DAT_INVALID_STATE` if the
     /// endpoint has no zone or takes its receives from a shared queue.
     #[inline(always)]
     pub fn post_recv(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
@@ -92,9 +93,9 @@ impl Endpoint {
     }
 }
 
-// The fast path: a post of one segment that the post checks allow.
+// The fast path: a post with one segment that passes the post checks.
 impl EpInner {
-    /// The segment, if it is good. To be called after a look at the epoch.
+    /// The segment, if it is valid. The caller has read the epoch before.
     #[inline(always)]
     fn find(&self, triplet: &LmrTriplet, needed: Privileges) -> Option<Segment> {
         let &LmrTriplet { context, address, length } = triplet;
@@ -160,7 +161,7 @@ impl EpInner {
         self.post_gathered(work, &local, cookie, flags, operation)
     }
 
-    /// Whether requests may be posted now.
+    /// Checks that the state allows requests.
     pub(crate) fn check_requests(&self, operation: &'static str) -> Result<()> {
         match self.state() {
             Some(state) if state.takes_requests() => Ok(()),
@@ -169,7 +170,7 @@ impl EpInner {
         }
     }
 
-    /// Whether receives may be posted now.
+    /// Checks that the state allows receives.
     fn check_receives(&self) -> Result<()> {
         let post_checks = &self.post_checks;
         match self.state() {
@@ -200,7 +201,7 @@ impl EpInner {
             }
             Work::FetchAdd { .. } => (EpCounter::PostFetchAdd, None, 0),
             Work::CompareSwap { .. } => (EpCounter::PostCmpSwap, None, 0),
-            // The core posts no other work.
+            // The core posts no other kind of work.
             _ => return,
         };
         tally.count(posted);
@@ -209,7 +210,7 @@ impl EpInner {
         }
     }
 
-    /// The flags that a post gets. Fails where the operation or the endpoint does not have one.
+    /// The flags that a post gets. Fails if the operation or the endpoint does not support one.
     pub(super) fn check_flags(
         &self,
         flags: CompletionFlags,
@@ -237,12 +238,12 @@ impl EpInner {
         self.check_flags(flags, allowed, argument, operation)
     }
 
-    /// Posts a bind that was checked.
+    /// Posts a bind that passed the checks.
     pub(crate) fn post_bind(&self, bind: &BindRequest<'_>, operation: &'static str) -> Result<u32> {
         self.queue_pair.post_bind(bind).map_err(|error| self.base.describe_post(error, operation))
     }
 
-    /// Checks local segments as far as that can be done now.
+    /// Checks local segments and adds them.
     pub(super) fn gather(
         &self,
         local: &mut Gathered,
@@ -258,7 +259,7 @@ impl EpInner {
             .map_err(|error| self.base.describe(error, operation))
     }
 
-    /// Posts what was checked, and counts it.
+    /// Posts work that passed the checks, and counts it.
     fn post_gathered(
         &self,
         work: Work,
@@ -279,8 +280,8 @@ impl EpInner {
 }
 
 impl crate::lifecycle::Base {
-    /// Adds the call to a post's error; a full queue, which is no surprise to a consumer that
-    /// posts until it is full, stays free of allocation.
+    /// Adds the call to a post's error. A full queue allocates nothing, because a consumer that
+    /// posts until it is full expects that error.
     #[cold]
     pub(crate) fn describe_post(&self, error: Error, operation: &'static str) -> Error {
         if error.subtype() == Subtype::ResourceCredits {

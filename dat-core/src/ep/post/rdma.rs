@@ -12,7 +12,7 @@ use super::Gathered;
 const READ: &str = "dat_ep_post_rdma_read";
 const READ_TO_RMR: &str = "dat_ep_post_rdma_read_to_rmr";
 
-/// The remote buffer and the flags among the arguments of a read.
+/// The positions of the remote buffer and the flags among the arguments of a read.
 pub(super) const READ_ARGUMENTS: [Subtype; 2] = [Subtype::InvalidArg5, Subtype::InvalidArg6];
 const TO_RMR_ARGUMENTS: [Subtype; 2] = [Subtype::InvalidArg4, Subtype::InvalidArg5];
 const WRITE: &str = "dat_ep_post_rdma_write";
@@ -22,8 +22,8 @@ impl Endpoint {
     /// Posts an RDMA write (dat_ep_post_rdma_write(3DAT)).
     ///
     /// # Errors
-    /// As [`Endpoint::post_send`]; `DAT_LENGTH_ERROR` when the remote buffer is shorter than
-    /// the local one.
+    /// As [`Endpoint::post_send`]; `DAT_LENGTH_ERROR` if the remote buffer is shorter than the
+    /// local one.
     #[inline(always)]
     pub fn post_rdma_write(
         &self,
@@ -52,13 +52,14 @@ impl Endpoint {
         inner.write_any(iov, cookie, context, address, length, flags)
     }
 
-    /// Posts an RDMA write with immediate data (the InfiniBand extension of DAT 2.0): when it
-    /// is done a receive of the peer's completes, as
-    /// [`ReceiveImmediate`](crate::Operation::ReceiveImmediate), with the data and the length
-    /// of the write; its buffer stays as it is.
+    /// Posts an RDMA write with immediate data (the InfiniBand extension of DAT 2.0). When the
+    /// write is done, a receive of the peer completes as
+    /// [`ReceiveImmediate`](crate::Operation::ReceiveImmediate), with the data and the length of
+    /// the write; the buffer of the receive is unchanged.
     ///
     /// # Errors
-    /// As [`Endpoint::post_rdma_write`]; `DAT_MODEL_NOT_SUPPORTED` where the provider has it not.
+    /// As [`Endpoint::post_rdma_write`]; `DAT_MODEL_NOT_SUPPORTED` if the provider does not support
+    /// it.
     pub fn post_rdma_write_immediate(
         &self,
         iov: &[LmrTriplet],
@@ -73,13 +74,13 @@ impl Endpoint {
         self.inner.write(work, remote, iov, cookie, flags, WRITE_IMMEDIATE)
     }
 
-    /// Posts an RDMA read (dat_ep_post_rdma_read(3DAT)): all of the remote buffer goes into
-    /// the local one.
+    /// Posts an RDMA read (dat_ep_post_rdma_read(3DAT)): the whole remote buffer is read into the
+    /// local one.
     ///
     /// # Errors
-    /// As [`Endpoint::post_send`], for local write privilege; `DAT_LENGTH_ERROR` when the
-    /// local buffer is shorter than the remote one; `DAT_INVALID_PARAMETER` when the endpoint
-    /// was made for no outgoing RDMA reads.
+    /// As [`Endpoint::post_send`], but for the local write privilege; `DAT_LENGTH_ERROR` if the
+    /// local buffer is shorter than the remote one; `DAT_INVALID_PARAMETER` if the endpoint was
+    /// created without outgoing RDMA reads.
     #[inline(always)]
     pub fn post_rdma_read(
         &self,
@@ -107,12 +108,13 @@ impl Endpoint {
         inner.read_any(iov, cookie, context, address, length, flags)
     }
 
-    /// Posts an RDMA read into memory that is named by a remote context
-    /// (dat_ep_post_rdma_read_to_rmr of DAT 2.0). The context must have the remote write
-    /// privilege; a bad one fails the operation and breaks the connection.
+    /// Posts an RDMA read into memory named by an RMR context (dat_ep_post_rdma_read_to_rmr of DAT
+    /// 2.0). The context must have the remote write privilege; an invalid one fails the operation
+    /// and breaks the connection.
     ///
     /// # Errors
-    /// As [`Endpoint::post_rdma_read`]; `DAT_MODEL_NOT_SUPPORTED` where the provider has it not.
+    /// As [`Endpoint::post_rdma_read`]; `DAT_MODEL_NOT_SUPPORTED` if the provider does not support
+    /// it.
     pub fn post_rdma_read_to_rmr(
         &self,
         local: RmrTriplet,
@@ -131,8 +133,9 @@ impl Endpoint {
     }
 }
 
-// The long way. It is told the parts of what is remote: who had to leave it in memory would read it
-// there, as a whole, before the processor has stored the parts.
+// The slow path. It takes the fields of the remote triplet as separate arguments: a reference to
+// the triplet would make it load the whole struct before the stores of the fields have left the
+// store buffer.
 impl EpInner {
     #[inline(never)]
     fn write_any(
@@ -193,8 +196,8 @@ impl EpInner {
         self.post_gathered(work(remote), &local, cookie, flags, operation)
     }
 
-    /// The remote buffer. Where the mode ignores unusable lengths, one of length 0, or of a
-    /// length that the local segments rule out, becomes as long as they are.
+    /// The remote buffer. If the mode ignores unusable lengths, a length of 0, or one that does not
+    /// fit the local segments, becomes the length of these.
     fn resized(&self, remote: RmrTriplet, local: u64, is_usable: bool) -> RmrTriplet {
         if self.base.ia.compat.ignores_remote_length() && (!is_usable || remote.length == 0) {
             return RmrTriplet { length: local, ..remote };
@@ -202,8 +205,8 @@ impl EpInner {
         remote
     }
 
-    /// Checks what every read is checked for, and returns the flags that it gets; the subtypes are
-    /// those of the remote buffer and of the flags.
+    /// Makes the checks that all reads share, and returns the flags that the read gets; the subtypes
+    /// name the remote buffer and the flags of the call.
     pub(super) fn check_read(
         &self,
         length: u64,

@@ -1,4 +1,4 @@
-//! Why a post is refused.
+//! Reasons to refuse a post.
 
 use super::super::EpInner;
 use crate::attr::ProviderAttributes;
@@ -7,12 +7,12 @@ use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::CompletionFlags;
 
 impl EpInner {
-    /// What the provider offers.
+    /// The provider's attributes.
     pub(super) fn offers(&self) -> &ProviderAttributes {
         &self.base.ia.attributes.provider
     }
 
-    /// Refuses an operation that the provider doesn't have.
+    /// Refuses an operation that the provider does not support.
     pub(super) fn check_offered(
         &self,
         offered: bool,

@@ -1,4 +1,4 @@
-//! Local segments: checked against the regions, gathered for the provider.
+//! Local segments: checked against the region table and gathered for the provider.
 
 use arrayvec::ArrayVec;
 
@@ -8,23 +8,23 @@ use crate::provider::{Epoch, Epochs, MAX_SEGMENTS, Segment};
 use crate::triplet::LmrTriplet;
 use dat_sync::region_table::RegionTable;
 
-/// Local segments as the provider takes them, and their length together. It is large, so it is
-/// filled where it stands and never moved.
+/// Local segments in the provider's form, and their total length in bytes. The struct is large, so
+/// it is filled in place and never moved.
 pub(crate) struct Gathered {
     pub(crate) segments: ArrayVec<Segment, MAX_SEGMENTS>,
     pub(crate) length: u64,
-    /// When they were checked.
+    /// The registration epoch in which they were checked.
     pub(crate) checked: Epoch,
 }
 
 impl Gathered {
-    /// None yet; they will have been checked from now on.
+    /// No segments yet; their epoch is the current one.
     pub(crate) fn new(epochs: &Epochs) -> Self {
         Self { segments: ArrayVec::new(), length: 0, checked: epochs.now() }
     }
 }
 
-/// Checks local segments against the regions of an adapter and a zone, and adds them.
+/// Checks local segments against the regions of an adapter and a zone, and appends them.
 pub(crate) fn gather(
     gathered: &mut Gathered,
     regions: &RegionTable,
@@ -43,7 +43,8 @@ fn add(
     needed: Privileges,
 ) -> Result<()> {
     let &LmrTriplet { context, address, length } = triplet;
-    // It names no byte, so its context and address mean nothing: programs leave them unset.
+    // A segment of length 0 names no byte, so its context and address are ignored: programs leave
+    // them unset.
     if length == 0 {
         return Ok(());
     }
@@ -61,7 +62,7 @@ fn too_many() -> Error {
         .because(format!("more than {MAX_SEGMENTS} segments"))
 }
 
-/// Why a segment can't be used (RETURN VALUES of dat_ep_post_send(3DAT), dat_lmr_free(3DAT)).
+/// Why a segment cannot be used (RETURN VALUES of dat_ep_post_send(3DAT), dat_lmr_free(3DAT)).
 #[cold]
 fn bad_segment(
     regions: &RegionTable,

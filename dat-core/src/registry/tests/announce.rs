@@ -1,4 +1,4 @@
-//! What C programs are told, and in which order.
+//! The names listed for C programs, and their order.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ fn reaching(name: &'static str, reach: Reach, adapters: &[&str]) -> Arc<Fake> {
     Arc::new(Fake { reach, ..Fake::plain(name, adapters) })
 }
 
-/// Providers in an order that is not that of their reach.
+/// Providers in an order that differs from that of their reach.
 fn providers() -> [Arc<Fake>; 4] {
     [
         reaching("inside", Reach::Process, &["inside"]),
@@ -20,7 +20,7 @@ fn providers() -> [Arc<Fake>; 4] {
     ]
 }
 
-/// The names that are told; those that are not thread safe with a mark.
+/// The listed names; those that are not thread-safe have a mark.
 fn told(registry: &Registry, version: ApiVersion) -> Vec<String> {
     let mark = |safe: bool| if safe { "" } else { " (one thread)" };
     let announced = registry.announced(version).into_iter();
@@ -51,7 +51,7 @@ fn an_adapter_of_the_process_is_told_last_where_a_line_names_it() {
     let registry = registry(text, &providers());
     let expected = ["ib0", "rdma0", "rdma1", "net0", "net1", "near", "inside", "named"];
     assert_eq!(told(&registry, ApiVersion::V2_0), expected);
-    // The lines are not for this version.
+    // The lines are for another version.
     let expected = ["rdma0", "rdma1", "net0", "net1", "near"];
     assert_eq!(told(&registry, ApiVersion::V1_2), expected);
 }

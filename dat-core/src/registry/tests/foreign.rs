@@ -1,4 +1,4 @@
-//! Libraries of C, which the owner of the registry loads.
+//! C libraries, which the owner of the registry loads.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,7 +38,7 @@ fn hosting() -> Registry {
     registry
 }
 
-/// What the owner does with a choice: by library or name, else it opens.
+/// What the owner does with a choice, by library or name; otherwise it opens.
 #[derive(Clone, Copy)]
 enum Will {
     NotLoad,
@@ -46,7 +46,7 @@ enum Will {
 }
 use Will::{NotLoad, Refuse};
 
-/// Opens a name: what opened, and everything that was tried on the way.
+/// Opens a name; returns what opened and everything that was tried before.
 fn open(
     registry: &Registry,
     name: &str,
@@ -83,7 +83,7 @@ fn libraries_are_tried_in_file_order_until_one_opens() {
         ("twice", &[][..], &["conf:2"][..]),
         ("twice", &[("liba.so", NotLoad)], &["conf:2", "conf:3"]),
         ("twice", &[("liba.so", Refuse)], &["conf:2", "conf:3"]),
-        // A nondefault line serves only where no default line can be loaded.
+        // A nondefault line is used only if no default line can be loaded.
         ("twice", &[("liba.so", NotLoad), ("libb.so", NotLoad)], &["conf:2", "conf:3", "conf:4"]),
         ("mixed", &[("liba.so", NotLoad)], &["conf:5", "conf:6 [ours]"]),
         ("mixed", &[("liba.so", Refuse), ("ours", Refuse)], &["conf:5", "conf:6 [ours]", "conf:7"]),
@@ -137,11 +137,11 @@ fn a_failed_load_is_listed_until_it_works() {
             "conf:4 \"twice\" usable",
         ]
     );
-    // It is tried again, and a library that loads is usable, whatever it says to the open.
+    // It is tried again, and a library that loads is usable whatever it returns from the open.
     let (opened, tried) = open(&registry, "twice", Demand::ANY, &[("liba.so", Refuse)]);
     assert_eq!((opened.expect("the second line").as_str(), tried.len()), ("conf:3", 2));
     assert_eq!(fate(&registry), "conf:2 \"twice\" usable");
-    // Clones are the same registry, another one is not.
+    // Clones refer to the same registry; another registry has its own state.
     assert_eq!(fate(&registry.clone()), fate(&hosting()));
 }
 
@@ -178,13 +178,13 @@ fn threads_are_matched_exactly_unless_only_more_is_there() {
     let demand = |thread_safe| Demand { thread_safe, ..TWO };
     for (name, thread_safe, expected) in [
         ("both", Some(true), &["conf:12"][..]),
-        // What was asked for goes before what is more, even before a default line.
+        // An exact match takes precedence over one that offers more, even over a default line.
         ("both", Some(false), &["conf:13"]),
         ("both", None, &["conf:12"]),
         ("safe", Some(false), &["conf:14"]),
         ("bare", Some(false), &["conf:15"]),
         ("bare", None, &["conf:15"]),
-        // Ours serve both.
+        // Rust providers satisfy both.
         ("mixed", Some(true), &["conf:6 [ours]"]),
     ] {
         let (opened, tried) = open(&hosting(), name, demand(thread_safe), &[]);
@@ -210,9 +210,9 @@ fn a_library_takes_no_parameters_with_the_name() {
         &["conf:15", "not accept parameters in the name", "remove the ?"],
     );
     assert!(tried.is_empty());
-    // Nothing is wrong with the library.
+    // The library itself has no defect.
     assert!(registry.list().iter().any(|it| short(it) == "conf:15 \"bare\" usable"));
-    // A provider of ours takes them, and is all that such a name can mean.
+    // A Rust provider accepts parameters, so only it can be meant by such a name.
     let (_, tried) = open(&registry, "mixed?n=1", TWO, &[]);
     assert_eq!(tried, ["conf:6 [ours n=1]"]);
     let (_, tried) = open(&registry, "found?n=1", TWO, &[]);
@@ -228,12 +228,13 @@ fn the_calls_of_this_crate_refuse_them_with_their_reason() {
     assert!(error.is(ReturnType::ProviderNotFound), "{error}");
     assert_contains(&error.to_string(), &["conf:15: \"liba.so\" is not a built-in", "libdat2"]);
     assert_eq!(registry.resolve("mixed", ApiVersion::ANY).expect("ours").len(), 1);
-    // Who hosts nothing is told the same by the search.
+    // Without hosting, the search gives the same error.
     let registry = Registry::with_configuration(Configuration::from_text("conf", TEXT));
     let (opened, tried) = open(&registry, "bare", TWO, &[]);
     assert_contains(&opened.expect_err("of C").to_string(), &["libdat2"]);
     assert!(tried.is_empty());
-    let error = registry.add_registration(registration("x", false)).expect_err("nobody opens it");
+    let error =
+        registry.add_registration(registration("x", false)).expect_err("it cannot be opened");
     assert!(error.is(ReturnType::ModelNotSupported), "{error}");
 }
 
@@ -284,7 +285,7 @@ fn an_attempt_may_use_the_registry() {
     let registry = hosting();
     let opened = registry.find("bare", TWO, |choice| {
         let Choice::Library(library) = choice else { panic!("{choice:?}") };
-        // As the initialisation of a library does.
+        // As a library does when it is initialised.
         let own = registration(&library.line.name, library.line.thread_safe);
         registry.add_registration(own)?;
         registry.add_provider(Fake::new("other", &[]))?;
@@ -323,7 +324,7 @@ fn a_library_is_related_to_itself_and_otherwise_unknown() {
     assert_eq!(related("twice", "twice"), Relationship::Related);
     assert_eq!(related("twice", "bare"), Relationship::Unknown);
     assert_eq!(related("twice", "free"), Relationship::Unknown);
-    assert!(registry.providers_related("twice", "nobody").is_err());
+    assert!(registry.providers_related("twice", "unknown").is_err());
 }
 
 #[test]
@@ -335,7 +336,7 @@ fn a_list_has_the_fates_for_what_is_asked() {
     };
     assert_eq!(fates("old", TWO), [false, true]);
     assert_eq!(fates("old", Demand { version: ApiVersion::V1_2, ..TWO }), [true, false]);
-    // The line that goes first for who wants thread safety is not the one for the others.
+    // A consumer that requires thread safety gets another line first.
     assert_eq!(fates("both", Demand { thread_safe: Some(true), ..TWO }), [true, false]);
     assert_eq!(fates("both", TWO), [false, true]);
 }

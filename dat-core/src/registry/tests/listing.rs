@@ -1,9 +1,9 @@
-//! What is listed, and its fate.
+//! The listing, and the fates in it.
 
 use super::super::{ApiVersion, Fate, Origin};
 use super::{Fake, assert_contains, registry, short};
 
-/// A line of dat.conf, for a provider `fake` unless another library is given.
+/// A line of dat.conf, for the provider `fake` unless another library is given.
 fn line(name: &str, version: &str, default: &str, library: &str) -> String {
     format!("{name} {version} nonthreadsafe {default} {library} p.1.2 \"{name} {version}\" pp\n")
 }
@@ -71,7 +71,7 @@ fn an_entry_has_the_fields_of_its_line() {
     assert_eq!((c.api_version, c.library.as_str(), c.summary.as_str()), (None, "fake", "c is up"));
     let suggested = c.to_line().expect("a line").to_string();
     assert_eq!(suggested, "c u2.0 threadsafe default fake fake.3.4 \"\" \"\"");
-    // The line that is suggested serves the name in place of the adapter.
+    // The suggested line gives the name in place of the adapter.
     let again = registry(suggested, &[Fake::new("fake", &["c"])]);
     let candidates = again.resolve("c", ApiVersion::V2_0).expect("the line");
     assert_eq!(candidates[0].origin.to_string(), "conf:1");

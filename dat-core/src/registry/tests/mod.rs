@@ -1,4 +1,4 @@
-//! Tests of the registry, with a provider that moves no bytes.
+//! Tests of the registry, with a provider that transfers no data.
 
 mod announce;
 mod foreign;
@@ -21,15 +21,15 @@ use crate::provider::{
     Adapter, CONTRACT_VERSION, Description, Discovered, OpenRequest, Provider, Reach, unsupported,
 };
 
-/// A provider that finds what a test tells it to.
+/// A provider that discovers what a test sets.
 struct Fake {
     name: &'static str,
     contract: u32,
     adapters: Mutex<Vec<Discovered>>,
     reach: Reach,
-    /// It can tell by a name that it has no such adapter.
+    /// Whether it can tell from a name that it has no such adapter.
     knows: bool,
-    /// How often it was asked what it discovers.
+    /// Number of times it was asked to discover.
     looks: AtomicU32,
 }
 
@@ -49,7 +49,7 @@ impl Fake {
         Self { name, contract: CONTRACT_VERSION, adapters, reach: Reach::Rdma, knows, looks }
     }
 
-    /// Makes the adapter of that name one that can't be opened.
+    /// Makes the adapter of that name unusable.
     fn break_adapter(&self, name: &str) {
         for adapter in self.adapters.lock().iter_mut().filter(|adapter| adapter.name == name) {
             let error = Error::new(ReturnType::InsufficientResources, Subtype::NoSubtype);
@@ -83,7 +83,7 @@ impl Provider for Fake {
     }
 }
 
-/// A registry of a file `conf` and of providers.
+/// A registry with the configuration file `conf` and these providers.
 fn registry(text: impl AsRef<[u8]>, providers: &[Arc<Fake>]) -> Registry {
     let registry = Registry::with_configuration(Configuration::from_text("conf", text));
     for provider in providers {
@@ -92,7 +92,7 @@ fn registry(text: impl AsRef<[u8]>, providers: &[Arc<Fake>]) -> Registry {
     registry
 }
 
-/// What a name gives: origin, adapter and parameters of each candidate, or the error.
+/// The candidates for a name (origin, adapter and parameters of each), or the error.
 fn resolved(registry: &Registry, name: &str, version: ApiVersion) -> Result<Vec<String>> {
     let candidates = registry.resolve(name, version)?;
     Ok(candidates
@@ -101,7 +101,7 @@ fn resolved(registry: &Registry, name: &str, version: ApiVersion) -> Result<Vec<
         .collect())
 }
 
-/// An entry in short: origin, name and fate.
+/// An entry in short form: origin, name and fate.
 fn short(entry: &Entry) -> String {
     let fate = match &entry.fate {
         super::Fate::Usable => "usable".to_owned(),

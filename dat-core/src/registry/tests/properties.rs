@@ -1,4 +1,4 @@
-//! What holds for every input.
+//! Properties that hold for every input.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use super::super::{
 };
 use super::{Fake, registry};
 
-/// Bytes of which many are such as the grammar gives a meaning.
+/// Bytes, many of which have a meaning in the grammar.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let words = [
         "a",

@@ -1,4 +1,4 @@
-//! Providers come and go.
+//! Adding and removing providers.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ fn a_provider_in_use_stays() {
         assert!(error.is(ReturnType::ProviderInUse));
         drop(second);
     }
-    // Neither a listing nor a look-up that failed is a use.
+    // Neither a listing nor a failed look-up is a use.
     drop(registry.list());
     registry.resolve("nothing", ApiVersion::ANY).expect_err("no such name");
     registry.remove_provider("fake").expect("not in use");

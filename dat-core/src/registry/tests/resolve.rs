@@ -46,16 +46,16 @@ fn candidates_come_in_the_order_of_look_up() {
         ("only?", any, &["conf:5 only []", "conf:6 only [x y]"]),
         ("mixed", any, &["conf:7 mixed [old]"]),
         ("mixed", v1, &["conf:7 mixed [old]"]),
-        // A line for another version goes before nothing.
+        // A line for another version takes no precedence.
         ("mixed", v2, &["conf:8 mixed [new]"]),
-        // Nor does a line that can't be used here.
+        // Nor does a line that cannot be used here.
         ("part", any, &["conf:10 part [rust]"]),
         ("found", any, &["conf:11 found [line]"]),
         ("found", v1, &["discovered found []"]),
         ("dup?x=1", any, &["discovered dup [x=1]"]),
         ("free", v1, &["discovered free []", "discovered free []"]),
         ("q?a=1", any, &["conf:13 q?a=1 []"]),
-        // A line of a larger minor version serves where none matches exactly.
+        // A line of a larger minor version is used if none matches exactly.
         ("mixed", ApiVersion::new(1, 1), &["conf:7 mixed [old]"]),
         ("old", ApiVersion::new(1, 0), &["conf:14 old []"]),
     ] {
@@ -82,7 +82,7 @@ fn who_can_not_have_a_name_is_not_asked_for_it() {
         let asked = [&fake, &near, &far].map(|it| it.looks.load(Ordering::Relaxed));
         assert_eq!(asked, looks, "{name}");
     }
-    // Of what nobody has, everybody tells.
+    // If no provider may have the name, all are asked, for the error.
     let error = registry.resolve("fa", ApiVersion::ANY).expect_err("no such name");
     assert_contains(&error.to_string(), &["did you mean \"far\"?"]);
     assert_eq!(far.looks.load(Ordering::Relaxed), 2);
@@ -181,7 +181,7 @@ fn an_unreadable_configuration_is_part_of_the_reason() {
             "No such file",
         ],
     );
-    // What providers find is still there.
+    // Adapters that providers discover are still found.
     registry.add_provider(Fake::new("fake", &["ib0"])).expect("a new name");
     assert!(resolved(&registry, "ib0", ApiVersion::ANY).is_ok());
 }

@@ -1,4 +1,4 @@
-//! Which files are read. Each test has a folder of its own in place of /etc.
+//! Which files are read. Each test uses its own folder in place of /etc.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -30,7 +30,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What can't be taken away stays in the folder for temporary files.
+        // A folder that cannot be removed stays among the temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -93,7 +93,7 @@ fn a_file_that_cannot_be_read_is_listed_and_the_others_are_read() {
     let etc = Folder::new();
     etc.write("dat.conf", "main");
     etc.write("dat.conf.d/z.conf", "z");
-    // A folder can be opened but not read, by root too.
+    // A folder can be opened but not read, even by root.
     fs::create_dir(etc.0.join("dat.conf.d/a.conf")).expect("a folder of the test");
     fs::write(etc.0.join("dat.conf.d/b.conf"), vec![b'#'; (1 << 20) + 1]).expect("a large file");
     let entries = Registry::with_configuration(Configuration::from_places(None, &etc.0)).list();

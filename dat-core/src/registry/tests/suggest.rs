@@ -1,4 +1,4 @@
-//! Did you mean.
+//! Suggestions for mistyped words.
 
 use super::super::nearest;
 
