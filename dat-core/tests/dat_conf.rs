@@ -1,7 +1,7 @@
-//! Configuration files of any content: every line is listed with its fate, every name is opened
-//! or explained, and nothing crashes or is tried without end.
+//! Configuration files with any content: every line is listed with its fate, every name is opened
+//! or explained, and nothing crashes or is retried forever.
 //!
-//! `PROPTEST_CASES` sets how many files; a longer run is
+//! `PROPTEST_CASES` sets the number of files; a longer run is
 //! `PROPTEST_CASES=1000000 cargo test --release -p dat-core --test dat_conf`.
 
 use std::collections::HashSet;
@@ -28,18 +28,18 @@ const FILES: [&[u8]; 4] = [
     b"",
 ];
 
-/// What a file is changed by.
+/// A change to a file.
 #[derive(Clone, Debug)]
 enum Change {
-    /// Bytes that are put in.
+    /// Inserts bytes.
     Insert(Index, Vec<u8>),
-    /// A byte that becomes another.
+    /// Replaces a byte.
     Replace(Index, u8),
-    /// Bytes that are taken out.
+    /// Removes bytes.
     Remove(Index, usize),
-    /// A part of the file, once more and elsewhere.
+    /// Repeats a part of the file elsewhere.
     Repeat(Index, usize, Index),
-    /// The end that is lost.
+    /// Truncates the file.
     Cut(Index),
 }
 
@@ -127,7 +127,7 @@ fn demand() -> impl Strategy<Value = Demand> {
         .prop_map(|(version, thread_safe)| Demand { version, thread_safe })
 }
 
-/// What becomes of an attempt to open something.
+/// The outcome of an attempt to open a choice.
 #[derive(Clone, Copy, Debug)]
 enum Outcome {
     Opens,
@@ -148,7 +148,7 @@ fn origin(choice: &Choice) -> Origin {
     }
 }
 
-/// Opens a name with choices of which each has its outcome; everything that was tried.
+/// Opens a name with choices of given outcomes; returns everything that was tried.
 fn open(
     registry: &Registry,
     name: &str,
@@ -188,7 +188,7 @@ proptest! {
         let of_lines = entries.iter().filter(|entry| entry.origin != Origin::Discovered);
         prop_assert_eq!(of_lines.count(), configuration.records().len());
         for entry in &entries {
-            // What a person is shown moves no cursor.
+            // Text that is shown to a person moves no cursor.
             if let Some(reason) = entry.fate.reason() {
                 prop_assert!(!reason.reason().is_empty());
             }
@@ -197,7 +197,7 @@ proptest! {
             }
         }
         let written = entries.iter().map(|entry| entry.name.clone());
-        let names: HashSet<String> = written.chain(["nobody".into(), "?".into()]).collect();
+        let names: HashSet<String> = written.chain(["unknown".into(), "?".into()]).collect();
         for name in &names {
             let (opened, tried) = open(&registry, name, demand, &outcomes);
             let different: HashSet<&Origin> = tried.iter().collect();
@@ -207,7 +207,7 @@ proptest! {
                 Err(error) => prop_assert!(!error.to_string().is_empty()),
             }
         }
-        // What was found out is kept, and the list is as long as before.
+        // The results are kept, and the list is as long as before.
         prop_assert_eq!(registry.list_for(demand).len(), entries.len());
     }
 }

@@ -28,7 +28,7 @@ const SHORT: Timeout = Timeout::After(Duration::from_millis(5));
 struct Device {
     state: Mutex<State>,
     shown: Arc<EventFd>,
-    /// What the dispatcher gets instead of a descriptor that works.
+    /// Given to the dispatcher in place of a working descriptor.
     broken: Option<Arc<OwnedFd>>,
     sink: OnceLock<Arc<dyn CompletionSink>>,
 }
@@ -38,7 +38,7 @@ struct State {
     waiting: VecDeque<Completion>,
     notify: Notify,
     watched: bool,
-    /// How often each was called.
+    /// Number of calls of each method.
     watches: u32,
     upcalls: u32,
 }
@@ -120,7 +120,7 @@ impl CompletionPoller for Poller {
     }
 }
 
-/// The stub, with that completion queue.
+/// The stub with that completion queue.
 #[derive(Clone)]
 struct Showing(Arc<Device>);
 
@@ -194,7 +194,7 @@ fn node() -> Node {
     node_over(Arc::new(Showing(Arc::clone(&device))), device)
 }
 
-/// Does something once the waiter sleeps.
+/// Calls `act` once the waiter sleeps.
 fn while_asleep(node: &Node, act: impl FnOnce(&Node) + Send) -> dat_core::Result<Waited> {
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| node.evd.wait(LIMIT, 1, &mut Event::default()));
@@ -220,7 +220,7 @@ fn other_events_wake_it_as_well_and_keep_their_order() {
     });
     assert!(waited.is_ok_and(Waited::is_event));
     let mut event = Event::default();
-    while !node.evd.dequeue(&mut event).expect("nobody waits") {}
+    while !node.evd.dequeue(&mut event).expect("no thread waits") {}
     assert!(matches!(event, Event::Dto(completion) if completion.cookie == 2), "{event:?}");
 }
 
@@ -261,9 +261,9 @@ fn when_nobody_waits_arrivals_are_told_as_ever() {
     let node = node();
     while_asleep(&node, |node| node.device.arrive(1)).expect("an event");
     node.device.arrive(2);
-    assert_eq!(node.device.upcalls(), 0, "nobody is interested");
-    node.evd.dequeue(&mut Event::default()).expect("nobody waits");
-    assert!(!node.evd.arm().expect("nobody waits"));
+    assert_eq!(node.device.upcalls(), 0, "no upcall was requested");
+    node.evd.dequeue(&mut Event::default()).expect("no thread waits");
+    assert!(!node.evd.arm().expect("no thread waits"));
     node.device.arrive(3);
     assert_eq!(node.device.upcalls(), 1, "the descriptor of the dispatcher is armed");
 }

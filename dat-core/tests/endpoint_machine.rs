@@ -1,11 +1,11 @@
 //! The endpoint state machine against a model of the manual pages.
 //!
-//! The model knows nothing of the table: an endpoint is in a phase of its life, and has a
-//! protection zone or not. What each call and each report of the transport does to it is
-//! written down once, by phase, as the pages of dat_ep_connect(3DAT), dat_ep_disconnect(3DAT),
-//! dat_ep_free(3DAT), dat_ep_modify(3DAT), dat_ep_post_recv(3DAT), dat_ep_post_send(3DAT),
-//! dat_ep_reset(3DAT), dat_cr_accept(3DAT), dat_cr_reject(3DAT), dat_psp_create(3DAT),
-//! dat_rsp_create(3DAT) and dat_rsp_free(3DAT) say it.
+//! The model is independent of the table: an endpoint is in a phase, and has a protection zone or
+//! not. The effect of each call and each report of the transport is written down once, by phase, as
+//! stated by the pages of dat_ep_connect(3DAT), dat_ep_disconnect(3DAT), dat_ep_free(3DAT),
+//! dat_ep_modify(3DAT), dat_ep_post_recv(3DAT), dat_ep_post_send(3DAT), dat_ep_reset(3DAT),
+//! dat_cr_accept(3DAT), dat_cr_reject(3DAT), dat_psp_create(3DAT), dat_rsp_create(3DAT) and
+//! dat_rsp_free(3DAT).
 //!
 //! `docs/endpoint-states.md` is generated here, from the table; with `DAT_BLESS=1` in the
 //! environment the test writes it, otherwise it compares.
@@ -18,30 +18,30 @@ use dat_core::table::{Action, EpEvent, Step, step};
 use dat_core::{ConnectionEventKind as Kind, EpState};
 use proptest::prelude::*;
 
-/// Where an endpoint is in its life.
+/// The phase of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Made or reset.
+    /// Created or reset.
     Idle,
-    /// Of a reserved service point.
+    /// The endpoint of a reserved service point.
     Reserved,
-    /// Its request waits for the consumer, who reserved it.
+    /// Its request, on a reserved service point, waits for the consumer's answer.
     Passive,
-    /// Its request waits for the consumer, for whom the provider made it.
+    /// Its request, for which the provider created the endpoint, waits for the consumer's answer.
     Tentative,
-    /// The consumer asked for a connection.
+    /// The consumer requested a connection.
     Asking,
     /// The consumer accepted a request.
     Accepting,
     /// The connection is established.
     Up(Paths),
-    /// The consumer ended it, and what was posted finishes.
+    /// The consumer ended the connection, and posted operations finish.
     Closing,
-    /// It ended, or never came about.
+    /// The connection or the attempt has ended.
     Down,
 }
 
-/// Over what a connection stands.
+/// The paths of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Paths {
     Plain,
@@ -56,18 +56,18 @@ struct Model {
     zone: bool,
 }
 
-/// What comes of an event.
+/// The outcome of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
-    /// It is in that phase now, and the consumer is told so.
+    /// It enters that phase, and the consumer may receive an event.
     Moves(Phase, Option<Kind>),
-    /// It has a zone now.
+    /// It receives its zone.
     GetsZone,
-    /// It is where it was before the accept.
+    /// It returns to the phase before the accept.
     GoesBack,
-    /// It is gone.
+    /// It ends.
     Ends,
-    /// The call is allowed and leaves the state alone.
+    /// The call is allowed and does not change the state.
     Allowed,
     /// `DAT_INVALID_STATE`.
     Refused,
@@ -76,7 +76,7 @@ enum Outcome {
 }
 
 impl Model {
-    /// Nothing was asked for or accepted yet.
+    /// No connection has been requested or accepted yet.
     fn is_early(self) -> bool {
         matches!(self.phase, Phase::Idle | Phase::Reserved | Phase::Passive | Phase::Tentative)
     }
@@ -105,7 +105,7 @@ impl Model {
         }
     }
 
-    /// Every endpoint that there can be.
+    /// Every possible endpoint.
     fn all() -> impl Iterator<Item = Self> {
         let early = [Phase::Idle, Phase::Reserved, Phase::Passive, Phase::Tentative];
         let late = [
@@ -169,7 +169,7 @@ impl Model {
             E::ModifyAttributes => Self::call(self.is_early()),
             E::ModifySpecific => Self::call(phase == P::Idle),
 
-            // What follows from calls.
+            // Consequences of calls.
             E::ConnectUndone => Self::reported_if(phase == P::Asking, P::Idle, None),
             E::AcceptUndone if phase == P::Accepting => Outcome::GoesBack,
             E::AcceptUndone => Outcome::Void,
@@ -179,7 +179,7 @@ impl Model {
             E::Configured if self.is_early() => Outcome::Allowed,
             E::Configured => Outcome::Void,
 
-            // What the service point, the transport and the clock report.
+            // Reports of the service point, the transport and the timer.
             E::RequestArrived => match phase {
                 P::Reserved => Outcome::Moves(P::Passive, None),
                 P::Idle => Outcome::Moves(P::Tentative, None),
@@ -217,8 +217,8 @@ impl Model {
         Self::reported_if(awaited, Phase::Up(paths), Some(Kind::Established))
     }
 
-    /// The attempt came to nothing: the active side learns why, the passive side that its
-    /// accept could not be completed.
+    /// The attempt failed: the active side learns the reason, the passive side that its accept
+    /// could not be completed.
     fn fails(self, why: Kind) -> Outcome {
         match self.phase {
             Phase::Asking => Outcome::Moves(Phase::Down, Some(why)),
@@ -227,7 +227,7 @@ impl Model {
         }
     }
 
-    /// The connection is over; one that never stood has failed.
+    /// The connection is over; if it was never established, the attempt failed.
     fn over(self, how: Kind) -> Outcome {
         match self.phase {
             Phase::Up(_) | Phase::Closing => Outcome::Moves(Phase::Down, Some(how)),
@@ -236,7 +236,7 @@ impl Model {
     }
 }
 
-/// The connection event among the actions, of which there is one at most.
+/// The connection event among the actions, of which there is at most one.
 fn raised(actions: &[Action]) -> Option<Kind> {
     let kinds: Vec<Kind> = actions
         .iter()
@@ -286,7 +286,7 @@ fn every_cell_of_the_table_is_what_the_pages_say() {
     }
 }
 
-/// Runs the table as an endpoint does: the state, and where an accept started.
+/// Runs the table as an endpoint does: keeps the state, and the state before an accept.
 #[derive(Clone, Copy, Debug)]
 struct Machine {
     state: EpState,
@@ -294,7 +294,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// The state after an event; nothing once the endpoint is gone.
+    /// The state after an event; `None` once the endpoint has ended.
     fn next(self, event: EpEvent) -> Option<Self> {
         let mut after = self;
         match step(self.state, event) {
@@ -361,7 +361,7 @@ proptest! {
     ) {
         let start = EpState::Unconnected;
         let mut machine = Machine { state: start, before_accept: start };
-        // What the consumer is owed: the outcome of an attempt, then the end of a connection.
+        // What the consumer must receive: the outcome of an attempt, then the end of a connection.
         let (mut attempts, mut connections) = (0_u32, 0_u32);
         for event in events {
             if let Step::Go(next, actions) = step(machine.state, event) {
@@ -400,7 +400,7 @@ proptest! {
     }
 }
 
-/// Everything that the consumer calls; the rest is reported to the endpoint.
+/// All calls of the consumer; other events are reported to the endpoint.
 const CALLS: [EpEvent; 12] = [
     EpEvent::Connect,
     EpEvent::Reserve,
@@ -442,7 +442,7 @@ fn a_refused_call_changes_nothing_however_often_it_is_made() {
     }
 }
 
-/// The states that can be reached from some others, in steps that the events allow.
+/// The states reachable from given ones, in steps that the events allow.
 fn reachable(from: &[EpState], events: &[EpEvent]) -> BTreeSet<EpState> {
     let mut found: BTreeSet<EpState> = from.iter().copied().collect();
     let mut open: Vec<EpState> = from.to_vec();
@@ -526,7 +526,7 @@ fn the_clock_runs_only_while_an_attempt_does() {
             let asked = state == EpState::ActiveConnectionPending;
             let starts = actions.contains(&Action::StartAttempt);
             assert_eq!(starts, event == EpEvent::Connect, "{event:?} in {state}");
-            // The clock that ran out needs no stopping.
+            // A time-out that has expired need not be stopped.
             if asked && next != state && event != EpEvent::ConnectTimedOut {
                 assert!(actions.contains(&Action::StopClock), "{event:?} in {state}");
             }
@@ -543,7 +543,7 @@ fn who_gives_an_attempt_up_makes_its_late_events_void() {
             if let Step::Go(next, actions) = step(state, event) {
                 assert_eq!(next, EpState::Disconnected);
                 assert!(actions.contains(&Action::AbortAttempt), "{event:?} in {state}");
-                // Outstanding receives are flushed before the event tells of the end.
+                // Outstanding receives are flushed before the event that reports the end.
                 let abort = actions.iter().position(|it| *it == Action::AbortAttempt);
                 let raise = actions.iter().position(|it| matches!(it, Action::Raise(_)));
                 assert!(abort < raise, "{event:?} in {state}");
@@ -708,6 +708,6 @@ fn the_document_shows_the_table() {
     let found = std::fs::read_to_string(&path).expect("docs/endpoint-states.md can be read");
     assert!(
         found == wanted,
-        "docs/endpoint-states.md is not what the table says; DAT_BLESS=1 writes it anew"
+        "docs/endpoint-states.md is not what the table says; DAT_BLESS=1 rewrites it"
     );
 }

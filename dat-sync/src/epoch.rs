@@ -1,19 +1,19 @@
-//! Epochs: how a provider knows that what the core has checked still holds.
+//! Epochs: they tell a provider whether a check that the core made is still valid.
 
 #[cfg(all(test, loom))]
 use loom::sync::atomic::{AtomicU64, Ordering};
 #[cfg(not(all(test, loom)))]
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A time between two deregistrations of an adapter's memory. Posts name the one in which the
+/// The time between two deregistrations of an adapter's memory. Posts carry the epoch in which the
 /// core checked their segments.
 ///
-/// The default is no time at all: segments of it were checked by nobody.
+/// The default is not an epoch of any adapter: its segments have not been checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Epoch(u64);
 
 impl Epoch {
-    /// The epoch as a number, to be kept where only numbers can be.
+    /// The epoch as a number, for storage.
     #[inline(always)]
     #[must_use]
     pub const fn number(self) -> u64 {
@@ -21,12 +21,12 @@ impl Epoch {
     }
 }
 
-/// The epochs of an adapter. The core ends one after a region can't be found any more, and before
-/// it calls `MemoryRegion::deregister` of the provider.
+/// The epochs of an adapter. The core ends one after a region has been removed from the table, and
+/// before it calls `MemoryRegion::deregister` of the provider.
 ///
-/// So where an epoch is not over *under what `deregister` waits for*, all segments that were
-/// checked in it lie in memory that is registered, and stays so until the provider lets go of
-/// what `deregister` waits for. Where it is over the provider has to look at each of them.
+/// If an epoch has not ended, *as seen under a lock that `deregister` waits for*, all segments
+/// checked in it lie in memory that is registered, and that stays registered until the provider
+/// releases this lock. If it has ended, the provider has to check each segment again.
 #[derive(Debug)]
 pub struct Epochs {
     now: AtomicU64,
@@ -39,22 +39,22 @@ impl Default for Epochs {
 }
 
 impl Epochs {
-    /// The epoch that what is checked from now on was checked in.
+    /// The current epoch, for segments that are checked after this call.
     #[inline(always)]
     #[must_use]
     pub fn now(&self) -> Epoch {
-        // Acquire: who sees an epoch finds nothing any more that was removed before it.
+        // Acquire: a thread that sees this epoch no longer finds regions removed before it.
         Epoch(self.now.load(Ordering::Acquire))
     }
 
-    /// Whether the epoch of that number is not over yet.
+    /// Whether the epoch with that number has not ended.
     #[inline(always)]
     #[must_use]
     pub fn is(&self, number: u64) -> bool {
         self.now.load(Ordering::Relaxed) == number
     }
 
-    /// Ends the epoch: a region was removed.
+    /// Ends the current epoch: a region was removed.
     pub fn end(&self) {
         self.now.fetch_add(1, Ordering::AcqRel);
     }

@@ -6,7 +6,7 @@
 //! - [`pages`]: zeroed memory on huge pages, arrays and slabs in it;
 //! - [`SlabArc`]: reference-counted objects in these slabs;
 //! - [`region_table`]: memory contexts, looked up without a lock;
-//! - [`Epochs`]: how long a check of registered memory holds;
+//! - [`Epochs`]: how long a check of registered memory stays valid;
 //! - [`prefetch`](fn@prefetch): a hint to the processor.
 
 #![deny(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Stand-ins for locks and tables in the models of `.ci/loom`.
+//! Replacements for locks and tables in the models of `.ci/loom`.
 
 #![allow(
     missing_docs,
@@ -9,13 +9,13 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// A mutex that no panic poisons: a model ends with the first.
+/// A mutex without poisoning: a model ends with the first panic.
 #[derive(Debug, Default)]
 pub struct Mutex<T> {
     inner: loom::sync::Mutex<T>,
 }
 
-/// The lock is held.
+/// The guard of the lock.
 pub struct MutexGuard<'a, T>(loom::sync::MutexGuard<'a, T>);
 
 const NO_PANIC: &str = "no model goes on after a panic";
@@ -49,12 +49,12 @@ impl<T> DerefMut for MutexGuard<'_, T> {
     }
 }
 
-/// Lets another thread get on that this one waits for without a lock.
+/// Lets a thread proceed for which this one waits without a lock.
 pub fn pause(_turn: &mut u32) {
     loom::thread::yield_now();
 }
 
-/// The slots of a table, as [`Chunks`](crate::pages::Chunks) has them, but few.
+/// A table of few slots with the interface of [`Chunks`](crate::pages::Chunks).
 #[derive(Debug)]
 pub struct Chunks<T>(Vec<T>);
 

@@ -4,7 +4,7 @@
 /// Hints the processor to load a value into its cache. Has no other effect.
 #[inline(always)]
 pub fn prefetch<T>(value: &T) {
-    // SAFETY: a prefetch of any address is allowed; this one is of a live value.
+    // SAFETY: a prefetch cannot fault at any address, and this one belongs to a live value.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -1,11 +1,11 @@
-//! The locks of this crate: those of `parking_lot`, or stand-ins in the models of `.ci/loom`.
+//! The locks of this crate: those of `parking_lot`, or their replacements in the models of `.ci/loom`.
 
 #[cfg(all(test, loom))]
 pub(crate) use crate::modelled::{Chunks, Mutex, MutexGuard, pause};
 #[cfg(not(all(test, loom)))]
 pub(crate) use parking_lot::{Mutex, MutexGuard};
 
-/// Backs off while another thread holds what this one waits for: spins, then yields, then sleeps.
+/// Backs off while this thread waits for another one: spins, then yields, then sleeps.
 #[cfg(not(all(test, loom)))]
 #[cold]
 pub(crate) fn pause(turn: &mut u32) {

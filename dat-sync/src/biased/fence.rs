@@ -1,12 +1,13 @@
-//! Fences of two threads of which one pays for both.
+//! Asymmetric fences: of two threads, one pays for both.
 //!
-//! Where one thread stores `a` and then loads `b`, and another stores `b` and then loads `a`, at
-//! least one of them must see what the other stored. That takes a fence in each, or a light one in
-//! the first and a heavy one in the second: membarrier(2) runs a fence on every processor that
-//! runs a thread of this process, and one that runs none has passed a fence since.
+//! If one thread stores `a` and then loads `b`, and another stores `b` and then loads `a`, at least
+//! one of them must see the other's store. That needs a fence in both threads, or a light one in
+//! the first and a heavy one in the second: membarrier(2) executes a fence on every processor that
+//! runs a thread of this process, and a processor that runs none has executed one since it last
+//! did.
 
-/// The fence of the side that comes often: it keeps the compiler from changing the order. It is
-/// enough only where [`is_available`].
+/// The fence of the frequent side: it only prevents reordering by the compiler. It suffices only
+/// while [`is_available`] is true.
 #[inline]
 pub fn light() {
     #[cfg(not(all(test, loom)))]
@@ -21,12 +22,12 @@ pub use imp::{heavy, is_available};
 mod imp {
     use loom::sync::atomic::{Ordering, fence};
 
-    /// It is, in models.
+    /// Models always have the heavy fence.
     pub fn is_available() -> bool {
         true
     }
 
-    /// loom has no membarrier(2): both sides pay, which is the same order.
+    /// loom has no membarrier(2): both sides execute a real fence, which gives the same order.
     pub fn heavy() {
         fence(Ordering::SeqCst);
     }
@@ -47,16 +48,16 @@ mod imp {
     const PRIVATE_EXPEDITED: c_int = 1 << 3;
     const REGISTER_PRIVATE_EXPEDITED: c_int = 1 << 4;
 
-    /// Whether [`heavy`] is quick: Linux 4.14, and no sandbox that forbids it.
+    /// Whether [`heavy`] is quick: needs Linux 4.14, and no sandbox that forbids membarrier(2).
     pub fn is_available() -> bool {
         state() == AVAILABLE
     }
 
-    /// The fence of the side that comes seldom, for both; a fence of this thread's only where it
-    /// was never available.
+    /// The fence of the rare side, on behalf of both sides; if membarrier(2) was never available,
+    /// it is only a fence of this thread.
     ///
-    /// A sandbox may forbid it later, with threads around that have only the light one. Then it
-    /// takes milliseconds, and [`is_available`] tells everybody to rely on it no more.
+    /// A sandbox may forbid the call later, when threads rely on the light fence. Then this
+    /// function takes milliseconds, and [`is_available`] tells all threads to stop relying on it.
     #[cold]
     pub fn heavy() {
         fence(Ordering::SeqCst);
@@ -67,7 +68,7 @@ mod imp {
         fence(Ordering::SeqCst);
     }
 
-    /// What [`STATE`] holds; what is not known yet is found out by the first who asks.
+    /// The values of [`STATE`]; the first thread that needs to know replaces `UNKNOWN`.
     const UNKNOWN: u8 = 0;
     const AVAILABLE: u8 = 1;
     const NEVER_AVAILABLE: u8 = 2;
@@ -86,24 +87,24 @@ mod imp {
     fn find_out() -> u8 {
         let available = !cfg!(miri) && membarrier(REGISTER_PRIVATE_EXPEDITED);
         let found = if available { AVAILABLE } else { NEVER_AVAILABLE };
-        // Another thread may have found out meanwhile, and even relied on it.
+        // Another thread may have found out in the meantime, and even rely on it already.
         match STATE.compare_exchange(UNKNOWN, found, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => found,
             Err(known) => known,
         }
     }
 
-    /// Has the system fence all threads of the process; whether it did.
+    /// Makes the kernel execute a fence on all threads of the process; returns whether it did.
     fn ask() -> bool {
-        // A child of fork may have to say again that it will use the call.
+        // A forked child may have to register its use of the call again.
         let again = || membarrier(REGISTER_PRIVATE_EXPEDITED) && membarrier(PRIVATE_EXPEDITED);
         // The slow command needs no registration.
         membarrier(PRIVATE_EXPEDITED) || again() || membarrier(GLOBAL)
     }
 
-    /// Outlasts the stores that other threads have made and that are not seen yet: they leave a
-    /// processor within microseconds. Where a page that is made read-only must be forgotten by
-    /// all processors, they are interrupted for it, which is a fence.
+    /// Waits for stores of other threads that are not visible yet: they leave a processor's store
+    /// buffer within microseconds. In addition, making a page read-only invalidates it on all
+    /// processors; those that are interrupted for it execute a fence.
     fn outlast() {
         forbid_a_page();
         std::thread::sleep(STORES_ARE_SEEN);
@@ -114,23 +115,24 @@ mod imp {
     fn forbid_a_page() {
         let rights = PROT_READ | PROT_WRITE;
         let kind = MAP_PRIVATE | MAP_ANONYMOUS;
-        // SAFETY: a new mapping, at an address of the system's choice.
+        // SAFETY: a new mapping, at an address that the kernel chooses, overlaps nothing.
         let page = unsafe { mmap(null_mut(), 1, rights, kind, -1, 0) };
         if page == MAP_FAILED {
             return;
         }
-        // A page that was never touched is known to no processor.
-        // SAFETY: nobody else knows the page, and it may be written yet.
+        // No processor has a page cached in its TLB that was never touched.
+        // SAFETY: the page was mapped above, is writable, and no other code knows its address.
         unsafe { page.cast::<u8>().write_volatile(1) };
-        // SAFETY: nobody else knows the page.
+        // SAFETY: the page was mapped above, and no other code knows its address.
         unsafe { mprotect(page, 1, PROT_READ) };
-        // SAFETY: as above.
+        // SAFETY: the page was mapped above, no other code knows its address, and it is not used
+        // after this.
         unsafe { munmap(page, 1) };
     }
 
     fn membarrier(command: c_int) -> bool {
         let none: c_int = 0;
-        // SAFETY: the call takes three numbers and touches no memory of the program.
+        // SAFETY: the call takes three numbers and accesses no memory of the program.
         let result: c_long = unsafe { syscall(SYS_membarrier, command, none, none) };
         result == 0
     }

@@ -1,16 +1,16 @@
-//! A lock for what one thread at a time uses for long: that thread enters without a locked
-//! instruction, and any other still can enter at any time.
+//! A lock for data that one thread uses for long periods: that thread enters without a locked
+//! instruction, and any other thread can still enter at any time.
 //!
-//! The API lets any thread use any object, but most objects are used by one thread, for long.
-//! So a lock that the same thread took many times in a row becomes *biased* to that thread,
-//! which from then on only says in a word of its own that it is inside. Another thread that
-//! comes takes the mutex below, takes the bias away, and waits until the owner is outside: it
-//! pays a system call ([`fence::heavy`]) so that the owner needs no fence. From then on
-//! everybody takes the mutex, until again one thread took it so many times in a row; each
-//! change of hands doubles how many.
+//! The API lets any thread use any object, but most objects are used by one thread for a long time.
+//! So a lock that the same thread took many times in a row becomes *biased* to that thread, which
+//! from then on only records in a word of its own that it is inside. Another thread takes the mutex
+//! below, revokes the bias, and waits until the owner is outside: it pays a system call
+//! ([`fence::heavy`]) so that the owner needs no fence. From then on all threads take the mutex,
+//! until one thread has again taken it often enough in a row; each revocation doubles the number
+//! that is needed.
 //!
-//! Where the system has no such call the lock is a mutex for ever.
-#![allow(unsafe_code, reason = "the value is reached by whoever the lock lets in")]
+//! If the system has no such call, the lock always behaves as a mutex.
+#![allow(unsafe_code, reason = "the thread that the lock admits accesses the value")]
 
 pub mod fence;
 mod thread;
@@ -29,54 +29,54 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::sync::{Mutex, MutexGuard, pause};
 
-/// A mutual exclusion; see the module. What its owner uses is side by side with the beginning of
-/// the value.
+/// A mutual exclusion lock; see the module. The words that the owner uses are adjacent to the
+/// beginning of the value.
 #[repr(C)]
 pub struct BiasedLock<T> {
-    /// Which thread may enter without the mutex; [`NOBODY`] when none may. Changed under the mutex
-    /// only.
+    /// The token of the thread that may enter without the mutex; [`NOBODY`] if there is none.
+    /// Changed only under the mutex.
     owner: AtomicUsize,
-    /// One of two places of threads: the owner's, and of former owners that have not taken the
-    /// mutex since, and so may be about to enter as if they still were. In a place is the number of
-    /// its thread, or [`INSIDE`] while that is inside, or about to find that it must not be. It is
-    /// written by that thread only; one that is free says [`NOBODY`], and is taken under the mutex.
+    /// One of two slots for threads: the owner, and former owners that have not taken the mutex
+    /// since and may be about to enter as if they were still owners. A slot holds the token of its
+    /// thread, or [`INSIDE`] while that thread is inside or about to find that it must not be. Only
+    /// that thread writes it; a free slot holds [`NOBODY`], and is taken under the mutex.
     first: AtomicUsize,
     value: UnsafeCell<T>,
     second: AtomicUsize,
     mutex: Mutex<()>,
-    /// Under the mutex.
+    /// Protected by the mutex.
     habit: Cell<Habit>,
 }
 
-/// Numbers that no thread has.
+/// Tokens that no thread has.
 const NOBODY: usize = 0;
 const INSIDE: usize = 1;
 
-/// Who took the mutex lately.
+/// The recent takers of the mutex.
 #[derive(Clone, Copy)]
 struct Habit {
-    /// Who took the mutex last, by the end of its number: a mistake gives a bias too early.
+    /// The low bits of the last taker's token. A collision only biases the lock too early.
     last: u32,
-    /// How many times in a row.
+    /// Number of times in a row that this thread took the mutex.
     streak: u16,
-    /// How many it takes for the bias.
+    /// Number of times in a row after which the lock becomes biased.
     wanted: u16,
 }
 
-/// As many takes in a row give a new lock its first owner. What is made by one thread and used
-/// by another is then not yet biased to its maker.
+/// Takes in a row that give a new lock its first owner. An object created by one thread and used by
+/// another is then not yet biased to its creator.
 const FIRST_STREAK: u16 = if cfg!(all(test, loom)) { 2 } else { 32 };
-/// As many are enough at the most: a revocation costs about as much as 50 takes.
+/// Maximum of `wanted`: a revocation costs about as much as 50 takes.
 const LONGEST_STREAK: u16 = if cfg!(all(test, loom)) { 2 } else { 1 << 15 };
 
-// SAFETY: the lock hands the value to one thread at a time, which may be any.
+// SAFETY: the lock gives the value to one thread at a time, which may be any thread.
 unsafe impl<T: Send> Send for BiasedLock<T> {}
-// SAFETY: as for Send; references to the value come only from the guard, one at a time, and the
-// habit is touched by who holds the mutex.
+// SAFETY: references to the value come only from the guards, one at a time, and `habit` is accessed
+// only by the holder of the mutex.
 unsafe impl<T: Send> Sync for BiasedLock<T> {}
 
 impl<T> BiasedLock<T> {
-    /// A lock around a value.
+    /// Creates a lock around a value.
     pub fn new(value: T) -> Self {
         let habit = Habit { last: 0, streak: 0, wanted: FIRST_STREAK };
         Self {
@@ -89,7 +89,7 @@ impl<T> BiasedLock<T> {
         }
     }
 
-    /// Enters, after whoever is inside has left.
+    /// Enters, after any thread inside has left.
     #[inline]
     pub fn lock(&self) -> BiasedGuard<'_, T> {
         let me = token();
@@ -99,16 +99,16 @@ impl<T> BiasedLock<T> {
         }
     }
 
-    /// Enters if the lock is biased to this thread, which is what a path without calls can do;
-    /// otherwise nothing has happened, and [`lock`](Self::lock) is there for everybody.
+    /// Enters if the lock is biased to this thread, without a function call. If it is not, nothing
+    /// has happened, and any thread can use [`lock`](Self::lock).
     #[inline(always)]
     pub fn lock_as_owner(&self) -> Option<OwnerGuard<'_, T>> {
         let place = self.enter(token())?;
         Some(OwnerGuard { lock: self, place, value: PhantomData })
     }
 
-    /// Enters as the owner, if this thread is; its place. An owner that is inside already does
-    /// not find it, and would wait for itself, with the mutex.
+    /// Enters if this thread is the owner; returns its slot. An owner that is inside already does
+    /// not find its slot, and then deadlocks on the mutex path.
     #[inline(always)]
     fn enter(&self, me: usize) -> Option<&AtomicUsize> {
         let place = if self.first.load(Ordering::Relaxed) == me {
@@ -136,37 +136,38 @@ impl<T> BiasedLock<T> {
         if owner != NOBODY {
             self.revoke(&mut habit);
         }
-        // Not the owner any more: it knows.
+        // This thread is no longer an owner, and knows it: free its slot.
         if let Some(place) = self.place_of(me) {
             place.store(NOBODY, Ordering::Relaxed);
         }
-        // All are even.
+        // Tokens are even.
         let last = (me / 2) as u32;
         habit.streak = if habit.last == last { habit.streak.saturating_add(1) } else { 1 };
         habit.last = last;
         let place = if habit.streak >= habit.wanted && fence::is_available() {
-            // Late former owners may have all.
+            // Former owners that have not entered since may occupy both slots.
             self.place_of(NOBODY)
         } else {
             None
         };
         self.habit.set(habit);
         let Some(place) = place else { return BiasedGuard::new(self, Way::Mutex(mutex)) };
-        // From here on it is inside as its owner; the mutex shows both to the next.
+        // From here on this thread is inside as the owner; the mutex makes both stores visible to
+        // the next taker.
         place.store(INSIDE, Ordering::Relaxed);
         self.owner.store(me, Ordering::Relaxed);
         drop(mutex);
         BiasedGuard::new(self, Way::Owner(place))
     }
 
-    /// The place that says that.
+    /// The slot that holds this token.
     fn place_of(&self, thread: usize) -> Option<&AtomicUsize> {
         [&self.first, &self.second]
             .into_iter()
             .find(|place| place.load(Ordering::Relaxed) == thread)
     }
 
-    /// Takes the bias away, with the mutex held.
+    /// Revokes the bias; the caller holds the mutex.
     fn revoke(&self, habit: &mut Habit) {
         self.owner.store(NOBODY, Ordering::Relaxed);
         fence::heavy();
@@ -176,7 +177,7 @@ impl<T> BiasedLock<T> {
     }
 
     /// Waits until an owner that was inside before the last heavy fence has left; others are about
-    /// to step back. Acquire: what it did inside has then happened.
+    /// to step back. Acquire pairs with the Release store of the leaving owner.
     fn await_owner(&self) {
         for place in [&self.first, &self.second] {
             let mut turn = 0;
@@ -186,11 +187,11 @@ impl<T> BiasedLock<T> {
         }
     }
 
-    /// Waits until whoever was inside has left, and leaves the bias as it is. With
-    /// [`fence::heavy`] before it this is a grace period: a section that did not see what the
-    /// caller stored before that fence is over when this returns.
+    /// Waits until any thread inside has left, and keeps the bias. After a [`fence::heavy`] this is
+    /// a grace period: a critical section that did not see the caller's stores before that fence is
+    /// over when this returns.
     ///
-    /// To be called from outside.
+    /// The caller must not be inside.
     pub fn pass(&self) {
         let mutex = self.mutex.lock();
         let owner = self.owner.load(Ordering::Relaxed);
@@ -200,11 +201,11 @@ impl<T> BiasedLock<T> {
         drop(mutex);
     }
 
-    /// As [`pass`](Self::pass), and without a heavy fence before it, unless the lock is biased to
-    /// another thread. Whether it was a grace period: the mutex orders the caller's stores before
-    /// every section that enters later, but for those of an owner, which enters without it.
+    /// As [`pass`](Self::pass) but without a heavy fence, for a lock that is not biased to another
+    /// thread. Returns whether it was a grace period: the mutex orders the caller's stores before
+    /// every later critical section, except those of an owner, which enters without it.
     ///
-    /// To be called from outside.
+    /// The caller must not be inside.
     pub fn pass_without_fence(&self) -> bool {
         let mutex = self.mutex.lock();
         let owner = self.owner.load(Ordering::Relaxed);
@@ -212,7 +213,7 @@ impl<T> BiasedLock<T> {
         owner == NOBODY || owner == token()
     }
 
-    /// The value, by the only one who has the lock.
+    /// The value, through an exclusive reference to the lock.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
@@ -231,17 +232,17 @@ impl<T> fmt::Debug for BiasedLock<T> {
     }
 }
 
-/// Being inside of a [`BiasedLock`].
+/// Grants access to the value of a [`BiasedLock`].
 pub struct BiasedGuard<'a, T> {
     lock: &'a BiasedLock<T>,
     way: Way<'a>,
-    /// It gives what an exclusive reference gives.
+    /// Acts as an exclusive reference to the value.
     value: PhantomData<&'a mut T>,
 }
 
-/// How somebody entered.
+/// How the thread entered.
 enum Way<'a> {
-    /// By its place.
+    /// Through its slot.
     Owner(&'a AtomicUsize),
     Mutex(#[expect(dead_code, reason = "its drop is what it is for")] MutexGuard<'a, ()>),
 }
@@ -258,8 +259,8 @@ impl<T> Deref for BiasedGuard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the guard's thread is inside: it holds the mutex with no owner inside, or it
-        // is the owner, and whoever has the mutex waits for it.
+        // SAFETY: this thread is inside: it holds the mutex with no owner inside, or it is the
+        // owner, and the holder of the mutex waits until it leaves.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -267,7 +268,7 @@ impl<T> Deref for BiasedGuard<'_, T> {
 impl<T> DerefMut for BiasedGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as for deref, and the guard is borrowed exclusively.
+        // SAFETY: this thread is inside, as in `deref`, and the guard is borrowed exclusively.
         unsafe { &mut *self.lock.value.get() }
     }
 }
@@ -276,7 +277,7 @@ impl<T> Drop for BiasedGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         if let Way::Owner(place) = self.way {
-            // Release: what was done inside comes before whoever sees it.
+            // Release: the accesses inside happen before those of a thread that sees this store.
             place.store(token_again(), Ordering::Release);
         }
     }
@@ -288,11 +289,11 @@ impl<T> fmt::Debug for BiasedGuard<'_, T> {
     }
 }
 
-/// Being inside of a [`BiasedLock`] as its owner.
+/// Grants the owner access to the value of a [`BiasedLock`].
 pub struct OwnerGuard<'a, T> {
     lock: &'a BiasedLock<T>,
     place: &'a AtomicUsize,
-    /// It gives what an exclusive reference gives, to this thread only.
+    /// Acts as an exclusive reference to the value, in this thread only.
     value: PhantomData<(&'a mut T, *const ())>,
 }
 
@@ -301,7 +302,8 @@ impl<T> Deref for OwnerGuard<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: the guard's thread is inside as the owner, and whoever has the mutex waits.
+        // SAFETY: this thread is inside as the owner, and the holder of the mutex waits until it
+        // leaves.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -309,7 +311,7 @@ impl<T> Deref for OwnerGuard<'_, T> {
 impl<T> DerefMut for OwnerGuard<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as for deref, and the guard is borrowed exclusively.
+        // SAFETY: this thread is inside as the owner, and the guard is borrowed exclusively.
         unsafe { &mut *self.lock.value.get() }
     }
 }
@@ -317,7 +319,7 @@ impl<T> DerefMut for OwnerGuard<'_, T> {
 impl<T> Drop for OwnerGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        // Release: what was done inside comes before whoever sees it.
+        // Release: the accesses inside happen before those of a thread that sees this store.
         self.place.store(token_again(), Ordering::Release);
     }
 }

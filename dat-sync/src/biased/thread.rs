@@ -1,15 +1,15 @@
-//! Which thread this is, in one instruction where there is one.
+//! The identity of the current thread, in one instruction if the architecture has one.
 
-/// A number that no other living thread has, that is even, and that is never 0: the address of
-/// something of the thread's own. A thread that comes after one has ended may have the number of
-/// that one; whoever hands out the address again has made sure that the first is over.
+/// A nonzero, even number that no other living thread has: the address of thread-local memory. A
+/// later thread may get the number of one that has ended; the allocator that reuses the address
+/// orders the end of the first thread before the start of the second.
 #[inline(always)]
 #[must_use]
 pub fn token() -> usize {
     imp::token()
 }
 
-/// The same, looked up again: where other calls came between, that is less than to keep it.
+/// The same value, computed again: after other calls that is cheaper than keeping it in a register.
 #[inline(always)]
 #[must_use]
 pub fn token_again() -> usize {
@@ -18,12 +18,12 @@ pub fn token_again() -> usize {
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(any(miri, all(test, loom)))))]
 mod imp {
-    /// The address of the thread's block, by that instruction.
+    /// The address of the thread control block, by one instruction.
     macro_rules! block {
         ($instruction:literal) => {{
             let block: usize;
-            // SAFETY: the word at the start of the block that `fs` points to is there in every
-            // thread of every Linux program, and never changes; it is only read.
+            // SAFETY: in every thread of a Linux program, `fs` points to the thread control block,
+            // whose first word exists and never changes; it is only read.
             unsafe {
                 std::arch::asm!(
                     $instruction,
@@ -35,14 +35,14 @@ mod imp {
         }};
     }
 
-    /// The ABI of thread-local storage keeps the address of the thread's block at its start. A
-    /// thread-local variable would do as well, by a function call where this is a shared library.
+    /// The ABI of thread-local storage keeps the address of the thread control block at its start.
+    /// A thread-local variable would work too, but needs a function call in a shared library.
     #[inline(always)]
     pub(super) fn token() -> usize {
         block!("mov {}, fs:0")
     }
 
-    /// For the compiler this is another instruction.
+    /// A separate `asm!` block, which the compiler does not merge with the one above.
     #[inline(always)]
     pub(super) fn token_again() -> usize {
         block!("mov {}, fs:0 # again")
@@ -55,7 +55,7 @@ mod imp {
 
     pub(super) use token as token_again;
 
-    /// What the threads of a model are known by: loom has no stable addresses of them.
+    /// Identifies the threads of a model: loom has no stable addresses for them.
     #[cfg(all(test, loom))]
     pub(super) fn token() -> usize {
         use std::sync::atomic::{AtomicUsize, Ordering};

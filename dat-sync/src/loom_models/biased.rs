@@ -1,4 +1,4 @@
-//! The lock that is biased to a thread: it lets in one at a time, whoever has the bias.
+//! The biased lock: it admits one thread at a time, whichever thread owns the bias.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use loom::thread;
 use super::large_model;
 use crate::biased::{BiasedLock, fence};
 
-/// The model finds two threads that are inside at once.
+/// The `Cell` lets loom detect two threads that are inside at once.
 fn add(lock: &BiasedLock<Cell<u32>>) {
-    // As the data path does it: to be refused changes nothing.
+    // As the data path does it: a refusal must change nothing.
     if let Some(guard) = lock.lock_as_owner() {
         guard.set(guard.get() + 1);
         return;
@@ -37,8 +37,8 @@ fn the_owner_and_another_are_never_inside_at_once() {
     });
 }
 
-/// The owner was about to enter when it lost the bias, and goes on when the other has it: that it
-/// steps back must not let anybody in.
+/// The owner loses the bias while it is about to enter, and continues when another thread owns the
+/// lock. When it steps back, it must not admit a further thread.
 #[test]
 fn a_former_owner_that_comes_late_disturbs_nobody() {
     large_model(|| {
@@ -84,7 +84,7 @@ fn who_passes_has_seen_the_end_of_every_section_that_missed_the_announcement() {
                 removed.store(true, Ordering::Relaxed);
                 fence::heavy();
                 lock.pass();
-                // Nobody uses it any more.
+                // The memory is no longer in use.
                 memory.store(1, Ordering::Relaxed);
             })
         };
@@ -99,8 +99,8 @@ fn who_passes_has_seen_the_end_of_every_section_that_missed_the_announcement() {
     });
 }
 
-/// The same without a fence where the lock is biased to no other thread, while a thread that was not
-/// its owner becomes it.
+/// `pass_without_fence` on a lock that is not biased to another thread, while a thread that was not
+/// its owner becomes the owner.
 #[test]
 fn a_pass_without_a_fence_is_one_where_nobody_else_is_the_owner() {
     use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};

@@ -1,5 +1,5 @@
-//! The epochs of an adapter's memory: what was checked in one that is not over, under the lock that
-//! a deregistration passes, is not freed meanwhile.
+//! The epochs of an adapter's memory: memory checked in an epoch that has not ended is not freed
+//! while the lock that a deregistration passes is held.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use super::large_model;
 use crate::Epochs;
 use crate::biased::{BiasedLock, fence};
 
-/// A region, and the lock under which its memory is copied.
+/// A region, and the lock that is held while its memory is copied.
 struct Adapter {
     lock: BiasedLock<()>,
     epochs: Epochs,
     is_registered: AtomicBool,
-    /// loom finds a look at it while it is freed.
+    /// loom reports an access that is concurrent with the free.
     memory: UnsafeCell<u32>,
-    /// The epoch of a receive that was posted, and 0 before.
+    /// The epoch of a posted receive; 0 before.
     posted: AtomicU64,
 }
 
-// SAFETY: loom watches every access to the memory, which is what the models are for.
+// SAFETY: loom checks every access to the memory, which is the purpose of the models.
 #[expect(unsafe_code, reason = "the memory of a model is reached as registered memory is")]
 unsafe impl Sync for Adapter {}
 
@@ -41,18 +41,18 @@ impl Adapter {
         Arc::new(adapter)
     }
 
-    /// What the core does when something is posted: the epoch first, then the look-up.
+    /// What the core does for a post: it reads the epoch first, then looks the region up.
     fn check(&self) -> Option<u64> {
         let checked = self.epochs.now().number();
         self.is_registered.load(Ordering::Acquire).then_some(checked)
     }
 
-    /// What a provider does that moves bytes.
+    /// What a provider does that copies data.
     fn copy(&self, checked: u64) {
         let guard = self.lock.lock();
         if self.epochs.is(checked) {
             self.memory.with(|memory| {
-                // SAFETY: loom says so if it is freed meanwhile.
+                // SAFETY: loom reports this access if it races with the free.
                 #[expect(unsafe_code, reason = "as above")]
                 let value = unsafe { *memory };
                 assert_eq!(value, 0, "freed memory was copied");
@@ -61,14 +61,14 @@ impl Adapter {
         drop(guard);
     }
 
-    /// The free of the region, and then of its memory.
+    /// Frees the region, and then its memory.
     fn free(&self) {
         self.is_registered.store(false, Ordering::Relaxed);
         self.epochs.end();
         fence::heavy();
         self.lock.pass();
         self.memory.with_mut(|memory| {
-            // SAFETY: loom says so if it is looked at meanwhile.
+            // SAFETY: loom reports this access if it races with another one.
             #[expect(unsafe_code, reason = "as above")]
             let memory = unsafe { &mut *memory };
             *memory = 1;

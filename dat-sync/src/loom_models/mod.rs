@@ -1,4 +1,4 @@
-//! Models of the locks and tables: every interleaving of a few threads is tried. `.ci/loom` runs
+//! Models of the locks and tables: loom tries every interleaving of a few threads. `.ci/loom` runs
 //! them.
 
 mod biased;
@@ -8,8 +8,8 @@ mod slab_arc;
 
 use loom::model;
 
-/// A model of so many threads and steps that only interleavings up to a number of preemptions are
-/// tried; errors of such code need one or two.
+/// A model with so much state that loom tries only interleavings with a limited number of
+/// preemptions; bugs in such code need one or two.
 fn large_model(run: impl Fn() + Sync + Send + 'static) {
     let mut builder = model::Builder::new();
     builder.preemption_bound = Some(3);

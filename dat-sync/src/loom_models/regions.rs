@@ -1,5 +1,5 @@
-//! The table of regions: what is looked up while slots are freed and used again is a region as it
-//! was put there, under its own context and owner, or nothing.
+//! The region table: a lookup while slots are freed and reused returns a region as it was inserted,
+//! with its own context and owner, or nothing.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use loom::thread;
 use super::large_model;
 use crate::region_table::{Region, RegionTable};
 
-/// A region of which every field tells which one it is.
+/// A region whose fields all identify it.
 fn region(number: u32) -> Region {
     let start = u64::from(number) * 100;
     let access = [1, 2][number as usize % 2];
     Region { address: start, length: start, owner: number, value: start, access }
 }
 
-/// Looks for a region in both ways, while others change the table.
+/// Looks a region up in both ways, while other threads change the table.
 fn look(table: &RegionTable, context: u32, number: u32) {
     let it = region(number);
     assert!(table.get(context).is_none_or(|found| found == it), "another region was found");
@@ -42,7 +42,7 @@ fn a_region_is_found_as_it_was_put_or_not_at_all() {
             })
         };
         look(&table, context, 1);
-        // The context that comes after it, before anybody was told.
+        // The next context of the slot, before it has been handed out.
         look(&table, context + 1, 2);
         writer.join().expect("no panic");
     });
@@ -61,7 +61,7 @@ fn slots_that_one_thread_frees_and_another_takes_show_no_mixed_region() {
             {
                 let table = Arc::clone(&table);
                 thread::spawn(move || {
-                    // The slot of the first, or a fresh one, as it comes.
+                    // The slot of the first region or a fresh one, depending on the interleaving.
                     let _ = table.insert(region(2)).expect("room");
                 })
             },

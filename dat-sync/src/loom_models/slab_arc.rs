@@ -1,4 +1,4 @@
-//! References to what is hot.
+//! References to objects in slabs.
 #![allow(unsafe_code, reason = "loom's cells are looked into")]
 
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use loom::thread;
 use super::model;
 use crate::{SlabArc, SlabWeak};
 
-/// How many ends there were; loom does not watch it.
+/// Number of drops; not tracked by loom.
 type Ends = Arc<std::sync::atomic::AtomicUsize>;
 
-/// An object whose end is an access to it, which loom holds against all others.
+/// An object whose drop accesses a cell, which loom checks against all other accesses.
 struct Object {
     value: UnsafeCell<u32>,
     ends: Ends,
 }
 
-// SAFETY: loom watches every access to the value, which is what the models are for.
+// SAFETY: loom checks every access to the value, which is the purpose of the models.
 unsafe impl Send for Object {}
-// SAFETY: as above.
+// SAFETY: loom checks every access to the value, which is the purpose of the models.
 unsafe impl Sync for Object {}
 
 impl Object {
@@ -32,7 +32,7 @@ impl Object {
     }
 
     fn look(&self) {
-        // SAFETY: loom says so if it ends meanwhile.
+        // SAFETY: loom reports this read if it races with the drop.
         let value = self.value.with(|value| unsafe { *value });
         assert_eq!(value, 7, "it is there, and has not ended");
     }
@@ -40,7 +40,7 @@ impl Object {
 
 impl Drop for Object {
     fn drop(&mut self) {
-        // SAFETY: loom says so if somebody looks meanwhile.
+        // SAFETY: loom reports this write if it races with a read.
         self.value.with_mut(|value| unsafe { *value = 0 });
         self.ends.fetch_add(1, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Slots by index, in chunks that are never moved, so that they are found without a lock.
+//! Slots by index, in chunks that never move, so that a lookup needs no lock.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,42 +9,42 @@ use parking_lot::{Mutex, const_mutex};
 
 use super::{HUGE, Pages, Size};
 
-/// What zeroed memory can be taken for.
+/// Types for which zeroed memory is a valid value.
 ///
 /// # Safety
-/// Bytes that are all zero must be a value of the type.
+/// All-zero bytes must be a valid value of the type.
 pub unsafe trait Zeroed: Send + Sync {}
 
-/// Slots by index, zero until they are written. The chunk of the first ones is as large as a huge
-/// page, each one after it as large as all before together.
+/// Slots by index, zero until they are written. The first chunk has the size of a huge page, and
+/// each further chunk has as many slots as all chunks before it.
 ///
-/// Memory is taken as the slots are touched: page by page up to the middle of the first chunk, from
-/// where on huge pages hold as much as the slots before at the most.
+/// Memory is used as slots are touched: in small pages up to the middle of the first chunk. From
+/// there on, untouched huge pages hold at most as much as the slots in use.
 pub struct Chunks<T> {
-    /// By the highest bit of the chunk's indices: where a slot of index 0 would lie before the
-    /// chunk, and a byte on, so that it is never null.
+    /// By the highest bit of the chunk's indices: the address that a slot with index 0 would have
+    /// if the chunk reached down to it, plus one byte, so that it is never null.
     bases: [AtomicPtr<u8>; u32::BITS as usize],
-    /// What keeps the chunks, by the same number.
+    /// The pages of the chunks, by the same number.
     made: Mutex<Vec<(usize, Pages)>>,
     slots: PhantomData<T>,
 }
 
 impl<T: Zeroed> Chunks<T> {
-    /// Slots of the first chunk.
+    /// Number of slots in the first chunk.
     const FIRST: u32 = {
         assert!(size_of::<T>().is_power_of_two() && size_of::<T>() < HUGE);
         assert!(!std::mem::needs_drop::<T>());
         (HUGE / size_of::<T>()) as u32
     };
 
-    /// No slot yet.
+    /// Creates a table without slots.
     #[must_use]
     pub const fn new() -> Self {
         let bases = [const { AtomicPtr::new(null_mut()) }; u32::BITS as usize];
         Self { bases, made: const_mutex(Vec::new()), slots: PhantomData }
     }
 
-    /// The slot of an index, if its chunk was made.
+    /// The slot of an index, if its chunk has been created.
     #[inline(always)]
     #[must_use]
     pub fn get(&self, index: u32) -> Option<&T> {
@@ -53,14 +53,16 @@ impl<T: Zeroed> Chunks<T> {
             return None;
         }
         let slot = base.wrapping_byte_sub(1).cast::<T>().wrapping_add(index as usize);
-        // SAFETY: no chunk is at address 0. The compiler would look for it, to tell it from `None`.
+        // SAFETY: no chunk is at address 0. Otherwise the compiler would test for null, which
+        // encodes `None`.
         unsafe { std::hint::assert_unchecked(!slot.is_null()) };
-        // SAFETY: the slot is in the chunk, which stays as long as this, was zero, which is a value
-        // of the type, and is reached by shared references only.
+        // SAFETY: the slot lies in its chunk, which lives as long as `self`. Its memory was zero,
+        // which is a valid value of the type, and is accessed only through shared references.
         Some(unsafe { &*slot })
     }
 
-    /// The slot of an index; nothing where the system has no memory for its chunk.
+    /// The slot of an index, whose chunk is created if necessary; `None` if the system has no
+    /// memory for it.
     pub fn make(&self, index: u32) -> Option<&T> {
         if self.get(index).is_none() {
             self.add(Self::chunk_of(index))?;
@@ -117,7 +119,7 @@ mod tests {
     #[repr(align(32))]
     struct Slot(AtomicU64);
 
-    // SAFETY: an atomic of zero bytes is 0.
+    // SAFETY: an atomic whose bytes are zero has the value 0.
     unsafe impl Zeroed for Slot {}
 
     const FIRST: u32 = 1 << 16;

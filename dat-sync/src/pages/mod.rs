@@ -1,9 +1,9 @@
-//! Zeroed memory of the system's, for tables that are large or may become so.
+//! Zeroed memory from the system, for tables that are or may become large.
 //!
-//! None of it takes room before it is touched. A table that is looked up in random order costs a
-//! miss of the processor's translations beside that of its caches as soon as it is larger than a
-//! megabyte or so; on huge pages it doesn't. Most systems give these only to who asks, so tables
-//! ask here. Whatever the system answers the memory is there, only slower.
+//! It uses no physical memory before it is touched. Random look-ups in a table larger than about a
+//! megabyte cause a TLB miss in addition to the cache miss; on huge pages they do not. Most systems
+//! give huge pages only on request, so tables request them here. If the system refuses, the memory
+//! is usable all the same, only slower.
 #![allow(unsafe_code, reason = "memory is asked of the system here, and cut into slots")]
 
 mod chunks;
@@ -19,40 +19,40 @@ use nix::libc::{
     PROT_READ, PROT_WRITE, c_int, madvise, mmap, munmap,
 };
 
-/// Bytes of a huge page; where they are larger there are none for tables.
+/// Size of a huge page in bytes. Systems with larger huge pages use small ones for tables.
 pub const HUGE: usize = 2 << 20;
 
-/// Puts pages together at once (Linux 6.1); older systems do it in the background.
+/// Collapses pages immediately (Linux 6.1); older systems do it in the background.
 const MADV_COLLAPSE: c_int = 25;
 
-/// On which pages memory lies.
+/// The page size of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// Pages of the smallest size: each is taken when it is touched.
+    /// Pages of the smallest size; each is allocated when it is touched.
     Small,
-    /// Huge pages, each taken as a whole by the first touch.
+    /// Huge pages; each is allocated as a whole when it is first touched.
     Huge,
 }
 
-/// Zeroed memory, given back when this is dropped.
+/// Zeroed memory, unmapped when this is dropped.
 #[derive(Debug)]
 pub struct Pages {
     base: NonNull<u8>,
     len: usize,
 }
 
-// SAFETY: an address and a length; what is done with the memory is not done here.
+// SAFETY: the struct is only an address and a length; it does not access the memory.
 unsafe impl Send for Pages {}
-// SAFETY: as for Send.
+// SAFETY: the struct is only an address and a length; it does not access the memory.
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// As many bytes, all zero; nothing where the system has no more. From [`HUGE`] on they begin
-    /// at a multiple of it, where that is possible.
+    /// Maps `len` zero bytes; `None` if the system has no more. From [`HUGE`] bytes on, the address
+    /// is a multiple of `HUGE` if possible.
     #[must_use]
     pub fn zeroed(len: usize, size: Size) -> Option<Self> {
         let pages = Self::aligned(len).or_else(|| Self::map(len))?;
-        // Small pages are asked for too: some systems give huge ones to everybody.
+        // Small pages must be requested too: some systems use huge pages by default.
         pages.advise(match size {
             Size::Small => MADV_NOHUGEPAGE,
             Size::Huge => MADV_HUGEPAGE,
@@ -66,19 +66,19 @@ impl Pages {
         self.base
     }
 
-    /// How many bytes.
+    /// Its length in bytes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none; never true.
+    /// Whether its length is 0; never true.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Moves the bytes from small pages to huge ones: when most of the memory is in use.
+    /// Moves the contents from small pages to a huge one; useful when most of the memory is in use.
     pub fn collapse(&self) {
         self.advise(MADV_HUGEPAGE);
         self.advise(MADV_COLLAPSE);
@@ -87,7 +87,7 @@ impl Pages {
     fn map(len: usize) -> Option<Self> {
         let rights = PROT_READ | PROT_WRITE;
         let kind = MAP_PRIVATE | MAP_ANONYMOUS;
-        // SAFETY: a new mapping, at an address of the system's choice.
+        // SAFETY: a new mapping, at an address that the kernel chooses, overlaps nothing.
         let base = unsafe { mmap(null_mut(), len, rights, kind, -1, 0) };
         if base == MAP_FAILED {
             return None;
@@ -95,7 +95,7 @@ impl Pages {
         Some(Self { base: NonNull::new(base.cast())?, len })
     }
 
-    /// At a multiple of [`HUGE`]: more is mapped, and the ends of it are given back.
+    /// At a multiple of [`HUGE`]: maps more than needed, and unmaps both ends.
     fn aligned(len: usize) -> Option<Self> {
         if len < HUGE || len % HUGE != 0 || cfg!(miri) {
             return None;
@@ -109,18 +109,18 @@ impl Pages {
         Some(Self { base: NonNull::new(begin)?, len })
     }
 
-    /// Has children of fork find these pages zeroed; whether the system does that.
+    /// Makes these pages zero in forked children; returns whether the system supports it.
     fn wipe_in_children(&self) -> bool {
         self.advise(MADV_WIPEONFORK)
     }
 
-    /// Whether the system took the advice.
+    /// Gives advice to the kernel; returns whether it was accepted.
     fn advise(&self, advice: c_int) -> bool {
         if cfg!(miri) {
             return false;
         }
-        // SAFETY: of these pieces of advice none changes what the memory holds in this process.
-        // What is not understood is refused, and all is as it was.
+        // SAFETY: none of these kinds of advice changes the contents of the memory in this process,
+        // and one that the kernel does not know is refused without effect.
         unsafe { madvise(self.base.as_ptr().cast(), self.len, advice) == 0 }
     }
 }
@@ -131,10 +131,10 @@ impl Drop for Pages {
     }
 }
 
-/// Gives memory back that was mapped here and that nobody uses.
+/// Unmaps memory that was mapped here and is no longer used.
 fn give_back(base: *mut u8, len: usize) {
     if len > 0 {
-        // SAFETY: whole pages of a mapping of this module, whose owner is giving them up.
+        // SAFETY: these are whole pages of a mapping of this module, and their owner gives them up.
         unsafe { munmap(base.cast(), len) };
     }
 }
@@ -151,13 +151,13 @@ mod tests {
             assert!(len < HUGE || pages.base().as_ptr().addr() % HUGE == 0);
             for at in (0..len).step_by(4096).chain([len - 1]) {
                 let place = pages.base().as_ptr().wrapping_add(at);
-                // SAFETY: within the pages, which nobody else knows.
+                // SAFETY: the byte lies in the pages, which only this test uses.
                 let byte = unsafe { &mut *place };
                 assert_eq!(*byte, 0);
                 *byte = 7;
             }
             pages.collapse();
-            // SAFETY: as above.
+            // SAFETY: the first byte of the pages, which only this test uses.
             assert_eq!(unsafe { *pages.base().as_ptr() }, 7, "the bytes stay what they were");
         }
     }

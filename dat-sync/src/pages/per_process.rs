@@ -1,9 +1,9 @@
-//! Values of which each process has its own: a child of fork starts with a fresh one.
+//! Values that exist once per process: a forked child starts with a new one.
 //!
-//! A child has the memory of its parent but not its threads, and locks that these held stay held.
-//! So what has a thread or a lock of its own is left alone in the child and made again. A page that
-//! the kernel wipes in children (madvise(2), `MADV_WIPEONFORK`) tells a child from its parent
-//! without a system call.
+//! A child has the memory of its parent but not its threads, and locks that those threads held stay
+//! locked. So values with a thread or a lock are abandoned in the child and created again. A page
+//! that the kernel wipes in children (madvise(2), `MADV_WIPEONFORK`) distinguishes a child from its
+//! parent without a system call.
 
 use std::mem::ManuallyDrop;
 use std::process;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use super::{Pages, Size};
 
-/// A value for each process, made by the first use in that process and never dropped.
+/// A value per process, created by the first use in that process and never dropped.
 #[derive(Debug)]
 pub struct PerProcess<T> {
     current: AtomicPtr<Entry<T>>,
@@ -31,13 +31,14 @@ impl<T: Default + Sync + 'static> Default for PerProcess<T> {
 }
 
 impl<T: Default + Sync + 'static> PerProcess<T> {
-    /// No value yet.
+    /// Creates an empty cell.
     #[must_use]
     pub const fn new() -> Self {
         Self { current: AtomicPtr::new(null_mut()) }
     }
 
-    /// The value of this process. Takes no lock, which another thread could hold during a fork.
+    /// The value of this process. Takes no lock, because another thread might hold it during a
+    /// fork.
     pub fn get(&self) -> &'static T {
         let process = process_number();
         loop {
@@ -49,14 +50,15 @@ impl<T: Default + Sync + 'static> PerProcess<T> {
             let fresh = Box::into_raw(Box::new(Entry { process, value: T::default() }));
             let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
             if self.current.compare_exchange(current, fresh, success, failure).is_err() {
-                // SAFETY: another thread was first, so this one was not published.
+                // SAFETY: another thread published its entry first, so this one is still owned here
+                // alone.
                 drop(unsafe { Box::from_raw(fresh) });
             }
         }
     }
 }
 
-/// A number that this process shares with no process that it was forked from.
+/// A number that differs from those of all processes from which this one was forked.
 #[inline]
 fn process_number() -> u64 {
     // SAFETY: null, or the first word of pages that are never unmapped.
@@ -66,12 +68,12 @@ fn process_number() -> u64 {
     }
 }
 
-/// The word of the page that children find wiped; null before the first use.
+/// The word in the page that is wiped in children; null before the first use.
 static WORD: AtomicPtr<AtomicU64> = AtomicPtr::new(null_mut());
 
 #[cold]
 fn take_number() -> u64 {
-    /// The last number that this process or one of its ancestors took.
+    /// The last number assigned in this process or one of its ancestors.
     static LAST: AtomicU64 = AtomicU64::new(0);
     let Some(word) = word() else { return process::id().into() };
     let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
@@ -81,7 +83,7 @@ fn take_number() -> u64 {
     }
 }
 
-/// The word, if the kernel wipes pages in children (Linux 4.14).
+/// The word, if the kernel can wipe pages in children (Linux 4.14).
 fn word() -> Option<&'static AtomicU64> {
     static REFUSED: AtomicBool = AtomicBool::new(false);
     if WORD.load(Ordering::Acquire).is_null() {
@@ -95,11 +97,11 @@ fn word() -> Option<&'static AtomicU64> {
         }
         let fresh = pages.base().as_ptr().cast();
         if WORD.compare_exchange(null_mut(), fresh, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-            // They stay for good.
+            // The pages are never unmapped.
             let _ = ManuallyDrop::new(pages);
         }
     }
-    // SAFETY: set above or by another thread, to zeroed and aligned pages that stay.
+    // SAFETY: set above or by another thread, to zeroed and aligned pages that are never unmapped.
     unsafe { WORD.load(Ordering::Acquire).as_ref() }
 }
 
@@ -119,13 +121,13 @@ mod tests {
         for thread in threads {
             assert_eq!(thread.join().expect("no panic"), 7);
         }
-        // SAFETY: the child calls nothing but what is tested, and leaves at once.
+        // SAFETY: the child calls only the tested function and `_exit`.
         match unsafe { fork() }.expect("a child") {
             ForkResult::Child => {
                 let fresh = VALUE.get().load(Ordering::Relaxed) == 0;
                 VALUE.get().store(8, Ordering::Relaxed);
                 let stays = VALUE.get().load(Ordering::Relaxed) == 8;
-                // SAFETY: ends the process.
+                // SAFETY: `_exit` ends the process without running any destructor.
                 unsafe { nix::libc::_exit(i32::from(!(fresh && stays))) }
             }
             ForkResult::Parent { child } => {

@@ -1,8 +1,8 @@
-//! Places for objects of a few cache lines, close together.
+//! A slab allocator for objects of a few cache lines.
 //!
-//! An allocator for everybody strews objects of one kind over pages of the smallest size: who goes
-//! through thousands of them in random order misses the translation of each. Here they lie on
-//! pages like those of [`Chunks`](super::Chunks), and begin at a cache line.
+//! A general-purpose allocator spreads objects of one kind over small pages, so access to thousands
+//! of them in random order causes a TLB miss for each. Here they lie on pages like those of
+//! [`Chunks`](super::Chunks), and start at a cache line.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::ptr::{NonNull, null_mut};
@@ -11,51 +11,51 @@ use parking_lot::{Mutex, const_mutex};
 
 use super::{HUGE, Pages, Size};
 
-/// Bytes of a cache line.
+/// Size of a cache line in bytes.
 pub(crate) const LINE: usize = 64;
 
-/// A place has no more lines than this.
+/// Maximum size of an object in cache lines.
 pub(crate) const MOST_LINES: usize = 64;
 
-/// Where there is not as much as a huge page, so many bytes will do.
+/// Size of a mapping in bytes if the system does not have memory for a huge page.
 const LITTLE: usize = 64 << 10;
 
-/// Pages that are mapped at once are no more than this.
+/// Maximum size of one mapping in bytes.
 const MUCH: usize = 64 << 20;
 
-/// A place that is free holds the next one of as many lines.
+/// A free slot holds the next free one of the same size.
 struct Free(Option<NonNull<Free>>);
 
 struct Places {
-    /// The first free one, by the number of lines.
+    /// The first free slot, by its size in cache lines.
     free: [Option<NonNull<Free>>; MOST_LINES + 1],
-    /// Where those begin that nobody had yet, and their end.
+    /// The unused part of the last mapping: its start and its end.
     fresh: *mut u8,
     end: *mut u8,
-    /// Where the first pages are worth to be a huge one.
+    /// The address in the first mapping from which on it is worth a huge page.
     middle: *mut u8,
-    /// How many are taken.
+    /// Number of slots in use.
     taken: usize,
     pages: Vec<Pages>,
 }
 
-// SAFETY: the addresses are of memory that belongs to this, or to nobody.
+// SAFETY: the addresses point into memory that this allocator owns, or that is free.
 unsafe impl Send for Places {}
 
 static PLACES: Mutex<Places> = const_mutex(Places::new());
 
-/// A place of so many cache lines, at most [`MOST_LINES`]. What it holds is nobody's.
+/// Allocates a slot of this many cache lines, at most [`MOST_LINES`]. Its contents are undefined.
 pub(crate) fn take(lines: usize) -> NonNull<u8> {
     debug_assert!((1..=MOST_LINES).contains(&lines));
     PLACES.lock().take(lines)
 }
 
-/// Gives a place back.
+/// Frees a slot.
 ///
 /// # Safety
-/// It was [taken](take) with as many lines, and nobody uses it any more.
+/// It was [taken](take) with the same number of lines, and is not used any more.
 pub(crate) unsafe fn give_back(place: NonNull<u8>, lines: usize) {
-    // SAFETY: by the contract of this function.
+    // SAFETY: the caller's guarantees are those that this method requires.
     unsafe { PLACES.lock().give_back(place, lines) };
 }
 
@@ -68,7 +68,7 @@ impl Places {
     fn take(&mut self, lines: usize) -> NonNull<u8> {
         let place = match self.free[lines] {
             Some(first) => {
-                // SAFETY: it is free, and so what `give_back` has written there.
+                // SAFETY: the slot is free, so it holds what `give_back` has written there.
                 self.free[lines] = unsafe { first.as_ref() }.0;
                 first.cast()
             }
@@ -78,7 +78,7 @@ impl Places {
         place
     }
 
-    /// A place that nobody had yet.
+    /// Allocates a slot from the unused part of the last mapping.
     fn open(&mut self, len: usize) -> NonNull<u8> {
         if self.end.addr() - self.fresh.addr() < len {
             self.map(len);
@@ -88,11 +88,11 @@ impl Places {
         if (place.addr()..self.fresh.addr()).contains(&self.middle.addr()) {
             self.pages[0].collapse();
         }
-        // `map` has seen to it; the end of the former pages is left.
+        // Never null: `map` has provided memory. The rest of the former mapping is left unused.
         NonNull::new(place).unwrap_or(NonNull::dangling())
     }
 
-    /// Maps more: as much as all before, so that there are few mappings.
+    /// Maps as much as all mappings before, so that there are few of them.
     fn map(&mut self, len: usize) {
         let before: usize = self.pages.iter().map(Pages::len).sum();
         let size = if before == 0 { Size::Small } else { Size::Huge };
@@ -107,7 +107,7 @@ impl Places {
         self.begin_last();
     }
 
-    /// From here on places are opened in the last pages.
+    /// Allocates from the last mapping from now on.
     fn begin_last(&mut self) {
         let Some(last) = self.pages.last() else { return };
         self.fresh = last.base().as_ptr();
@@ -120,12 +120,13 @@ impl Places {
     /// As for [`give_back`].
     unsafe fn give_back(&mut self, place: NonNull<u8>, lines: usize) {
         let place = place.cast::<Free>();
-        // SAFETY: it is as large as a line, at the beginning of one, and nobody uses it.
+        // SAFETY: the slot has at least one cache line, is aligned to one, and is not used by any
+        // code.
         unsafe { place.write(Free(self.free[lines])) };
         self.free[lines] = Some(place);
         self.taken -= 1;
         if self.taken == 0 && self.pages.len() > 1 {
-            // What a crowd needed goes back to the system with the last of it.
+            // After a peak, the memory goes back to the system once all slots are free.
             self.free = [None; MOST_LINES + 1];
             self.pages.truncate(1);
             self.begin_last();
@@ -137,17 +138,17 @@ impl Places {
 mod tests {
     use super::*;
 
-    /// Takes a place and fills it.
+    /// Takes a slot and fills it.
     fn fill(places: &mut Places, lines: usize, with: u8) -> NonNull<u8> {
         let place = places.take(lines);
         assert_eq!(place.as_ptr().addr() % LINE, 0);
-        // SAFETY: so many bytes are of this place.
+        // SAFETY: the slot has this many bytes and only this test uses it.
         unsafe { place.write_bytes(with, lines * LINE) };
         place
     }
 
     fn holds(place: NonNull<u8>, lines: usize, with: u8) -> bool {
-        // SAFETY: it was filled so, and nobody else writes there.
+        // SAFETY: all bytes of the slot were written above, and only this test uses it.
         let bytes = unsafe { std::slice::from_raw_parts(place.as_ptr(), lines * LINE) };
         bytes.iter().all(|byte| *byte == with)
     }
@@ -168,7 +169,7 @@ mod tests {
     fn a_place_that_was_given_back_is_taken_again_by_who_needs_as_much() {
         let mut places = Places::new();
         let (first, other) = (fill(&mut places, 3, 1), fill(&mut places, 3, 2));
-        // SAFETY: taken so above.
+        // SAFETY: the slot was taken above with this size.
         unsafe { places.give_back(first, 3) };
         assert_ne!(fill(&mut places, 4, 4), first);
         assert_eq!(fill(&mut places, 3, 3), first);
@@ -183,7 +184,7 @@ mod tests {
                 (0..3 * HUGE / (8 * LINE)).map(|_| fill(&mut places, 8, 1)).collect();
             assert!(places.pages.len() > 1);
             for place in taken {
-                // SAFETY: taken so above.
+                // SAFETY: the slot was taken above with this size.
                 unsafe { places.give_back(place, 8) };
             }
             assert_eq!((places.taken, places.pages.len()), (0, 1));

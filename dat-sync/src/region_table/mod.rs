@@ -1,9 +1,9 @@
-//! A table from 32-bit memory contexts to what they stand for, read without a lock.
+//! A table from 32-bit memory contexts to regions, read without a lock.
 //!
-//! A context is the index of a slot and eight bits of its generation, never 0. Slots are never moved
-//! or freed, so a look-up is two loads and a compare; freed slots are reused oldest first, so that a
-//! stale context is caught in practice. Two slots share a cache line, and large tables lie on huge
-//! pages: a look-up in random order costs one miss.
+//! A context consists of the index of a slot and eight bits of its generation, and is never 0.
+//! Slots are never moved or freed, so a lookup is two loads and a compare. Freed slots are reused
+//! oldest first, so that a stale context is detected in practice. Two slots share a cache line, and
+//! large tables lie on huge pages: a lookup in random order costs one miss.
 
 mod owners;
 mod slot;
@@ -19,24 +19,24 @@ use crate::sync::Mutex;
 use owners::Owners;
 use slot::Slot;
 
-/// What a context stands for.
+/// The region that a context names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
     /// The first address.
     pub address: u64,
-    /// How many bytes; the table keeps no more than 2 to the power of 56, nor any that end beyond
-    /// the last address.
+    /// Its length in bytes; the table limits it to less than 2^56, and to an end below the last
+    /// address.
     pub length: u64,
-    /// Whose it is: a protection zone or domain, by a number of [`RegionTable::add_owner`].
+    /// Its owner: a protection zone or domain, by its number from [`RegionTable::add_owner`].
     pub owner: u32,
     /// A value of the table's user, such as a key of the device.
     pub value: u64,
-    /// The operations that it allows: eight bits, of which the table knows no meaning.
+    /// The permitted accesses: eight bits that the table does not interpret.
     pub access: u32,
 }
 
 impl Region {
-    /// Whether a range is wholly inside.
+    /// Whether a range lies completely inside.
     #[inline]
     #[must_use]
     pub fn contains(&self, address: u64, length: u64) -> bool {
@@ -48,9 +48,9 @@ impl Region {
 }
 
 const GENERATION_BITS: u32 = 8;
-/// The first slot in use: small numbers, which programs have by mistake, are no contexts.
+/// The first slot in use: small numbers, which programs pass by mistake, are not contexts.
 const FIRST: u32 = if cfg!(all(test, loom)) { 1 } else { 64 };
-/// The last one.
+/// The last slot.
 const LAST: u32 = (1 << (u32::BITS - GENERATION_BITS)) - 1;
 
 /// The table; see the module.
@@ -64,9 +64,9 @@ pub struct RegionTable {
 
 #[derive(Debug)]
 struct FreeList {
-    /// Contexts to hand out next, oldest first; each with the generation it will have.
+    /// Contexts to hand out next, oldest first, with their new generations.
     retired: VecDeque<u32>,
-    /// Slots that were never used start here.
+    /// The first slot that was never used.
     fresh: u32,
     live: u32,
 }
@@ -84,12 +84,12 @@ impl Default for RegionTable {
 }
 
 impl RegionTable {
-    /// How many regions a table can hold.
+    /// Maximum number of regions in a table.
     pub const CAPACITY: u32 = LAST - FIRST + 1;
-    /// Freed slots that rest before one is used again while fresh ones are left.
+    /// Number of freed slots that are kept unused while there are fresh ones.
     const REST: usize = if cfg!(all(test, loom)) { 0 } else { 64 };
 
-    /// An empty table.
+    /// Creates an empty table.
     #[cfg(not(all(test, loom)))]
     #[must_use]
     pub const fn new() -> Self {
@@ -97,44 +97,44 @@ impl RegionTable {
         Self { slots: Chunks::new(), free, owners: Owners::new() }
     }
 
-    /// An empty table of a model.
+    /// Creates an empty table for a model.
     #[cfg(all(test, loom))]
     #[must_use]
     pub fn new() -> Self {
         Self { slots: Chunks::new(), free: Mutex::new(FreeList::new()), owners: Owners::new() }
     }
 
-    /// A number for an owner of regions, which is known by another, and that no other owner has
-    /// until it is removed; never 0, which is nobody.
+    /// Assigns a number to an owner of regions, which has a name. No other owner has that number
+    /// until it is removed; it is never 0, which means no owner.
     pub fn add_owner(&self, name: u64) -> u32 {
         self.owners.add(name)
     }
 
-    /// The owner is gone, and so are its regions.
+    /// Removes an owner whose regions have been removed.
     pub fn remove_owner(&self, owner: u32) {
         self.owners.remove(owner);
     }
 
-    /// The name of an owner; 0 for nobody.
+    /// The name of an owner; 0 if there is none.
     #[must_use]
     pub fn name_of(&self, owner: u32) -> u64 {
         self.owners.name(owner)
     }
 
-    /// How many regions it holds.
+    /// Number of regions in the table.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.free.lock().live
     }
 
-    /// Whether it holds none.
+    /// Whether the table is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds a region and returns its context, or nothing when the table is full, or the system has
-    /// no memory for more of it.
+    /// Adds a region and returns its context; `None` if the table is full or the system has no
+    /// memory for more of it.
     pub fn insert(&self, region: Region) -> Option<u32> {
         let mut free = self.free.lock();
         let context = if free.retired.len() > Self::REST || free.fresh > LAST {
@@ -142,7 +142,7 @@ impl RegionTable {
         } else {
             self.slots.make(free.fresh)?;
             if free.fresh == FIRST {
-                // No context and no owner are all zero, as a slot is that was never used.
+                // Context 0 and owner 0 together have the same head as a slot that was never used.
                 self.slots.get(0)?.close();
             }
             free.fresh += 1;
@@ -153,14 +153,14 @@ impl RegionTable {
         Some(context)
     }
 
-    /// What a context stands for, if it is valid.
+    /// The region of a context, if it is valid.
     #[inline]
     #[must_use]
     pub fn get(&self, context: u32) -> Option<Region> {
         self.slot(context)?.get(context)
     }
 
-    /// The value of a valid context whose region is that owner's, allows all of `access` and
+    /// The value of a valid context whose region belongs to that owner, permits all of `access` and
     /// contains the range.
     #[inline(always)]
     #[must_use]
@@ -175,7 +175,7 @@ impl RegionTable {
         self.slot(context)?.find(context, owner, access, address, length)
     }
 
-    /// Whether a context was ever handed out for the slot that it names, valid or not any more.
+    /// Whether a context was ever handed out for its slot, even if it is no longer valid.
     #[must_use]
     pub fn was_issued(&self, context: u32) -> bool {
         let generation = context & ((1 << GENERATION_BITS) - 1);
@@ -183,7 +183,7 @@ impl RegionTable {
         generation != 0 && (FIRST..self.free.lock().fresh).contains(&slot)
     }
 
-    /// Removes a region; its context is invalid when this returns. Whether it was valid.
+    /// Removes a region and returns whether its context was valid; afterwards it is invalid.
     pub fn remove(&self, context: u32) -> bool {
         let mut free = self.free.lock();
         let Some(slot) = self.slot(context).filter(|slot| slot.is(context)) else { return false };
@@ -199,7 +199,7 @@ impl RegionTable {
     }
 }
 
-/// The next context of the same slot; the generation is never 0, so no context is.
+/// The next context of the same slot. Its generation is never 0, so a context never is.
 fn next_generation(context: u32) -> u32 {
     let index = context & !((1 << GENERATION_BITS) - 1);
     let generation = (context & ((1 << GENERATION_BITS) - 1)) % ((1 << GENERATION_BITS) - 1) + 1;
@@ -236,7 +236,7 @@ mod tests {
             assert_eq!(table.get(context), None);
         }
         assert!(table.is_empty());
-        // Slots are reused, under other contexts.
+        // Slots are reused with other contexts.
         for n in 0..10_000 {
             let context = table.insert(region(n)).expect("room");
             assert!(!contexts.contains(&context) || n > 9_000);

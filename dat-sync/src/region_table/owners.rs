@@ -1,11 +1,11 @@
-//! Small numbers for owners of regions, which may have any names.
+//! Small numbers for the owners of regions, whose names may be any numbers.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use parking_lot::{Mutex, const_mutex};
 
-/// The owners there are. A number comes again only after all others.
+/// The current owners. A number is reused only after all others.
 #[derive(Debug)]
 pub(super) struct Owners(Mutex<Numbers>);
 
@@ -22,7 +22,7 @@ impl Owners {
 
     pub(super) fn add(&self, name: u64) -> u32 {
         let mut owners = self.0.lock();
-        // Each owner is an object of more than a byte, so there is always a number for another.
+        // Each owner is an object of more than one byte, so there is always a free number.
         loop {
             let number = owners.last.wrapping_add(1).max(1);
             owners.last = number;

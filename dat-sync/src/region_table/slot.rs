@@ -1,4 +1,4 @@
-//! What the table keeps for a context, and how it is read while it changes.
+//! The slot of a context, and how it is read while it changes.
 
 #[cfg(all(test, loom))]
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
@@ -7,36 +7,37 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use super::Region;
 
-/// Half a cache line: regions in random order are found by as many misses as there are lines.
+/// Half a cache line: a lookup of regions in random order misses the cache once.
 ///
-/// Who reads looks at the head, at the rest, and at the head again: the rest belongs together if
-/// the head was the same. Who writes makes the head that of nobody before and lets it be found
-/// after. All zero it is vacant.
+/// A seqlock without retry. A reader loads `head`, then the rest, then `head` again, and reports
+/// "no such region" if it changed. A writer first invalidates `head`, then stores the rest, then
+/// publishes the new `head`. All zero means vacant.
 #[derive(Debug, Default)]
 #[repr(C, align(32))]
 pub(super) struct Slot {
-    /// The context that is valid for the slot, and above it the owner; [`VACANT`] for none.
+    /// The valid context of the slot in the low half, its owner in the high half; [`VACANT`] if
+    /// none.
     head: AtomicU64,
     address: AtomicU64,
-    /// The length, and in the low bits what may *not* be done, which a look-up sees at once.
+    /// The length in bytes, and in the low bits the accesses that are *denied*, for a quick test.
     limits: AtomicU64,
     value: AtomicU64,
 }
 
 #[cfg(not(all(test, loom)))]
 #[allow(unsafe_code, reason = "chunks are zeroed, and only the slot knows what that is")]
-// SAFETY: atomics of zero bytes are 0, which is a vacant slot.
+// SAFETY: atomics whose bytes are zero have the value 0, which is a vacant slot.
 unsafe impl crate::pages::Zeroed for Slot {}
 
-/// No context is 0.
+/// No valid context is 0.
 const VACANT: u64 = 0;
-/// The head of a slot that has no region for ever: its context is that of no slot.
+/// The head of a slot that never has a region: no slot has this context.
 const NOBODYS: u64 = u32::MAX as u64;
 
 const ACCESS_BITS: u32 = 8;
 const ACCESS: u64 = (1 << ACCESS_BITS) - 1;
 
-/// The longest region: more than any processor can address.
+/// Maximum length of a region in bytes: more than any processor can address.
 const LONGEST: u64 = u64::MAX >> ACCESS_BITS;
 
 #[inline(always)]
@@ -60,7 +61,7 @@ impl Slot {
             value,
             access: (!limits & ACCESS) as u32,
         };
-        // The slot may have been freed and reused while it was read: then the head changed.
+        // If the slot was freed and reused during the read, the head has changed.
         fence(Ordering::Acquire);
         (self.head.load(Ordering::Relaxed) == head).then_some(region)
     }
@@ -84,25 +85,25 @@ impl Slot {
         if self.head.load(Ordering::Relaxed) != head || limits & u64::from(access) != 0 {
             return None;
         }
-        // Regions end before the addresses do (`fill`), so an address below the first is farther
-        // from it than any region is long.
+        // Regions end below the last address (`fill`), so for an address below the first one, the
+        // wrapped offset exceeds the length of any region.
         let offset = address.wrapping_sub(first);
         let left = (limits >> ACCESS_BITS).checked_sub(offset)?;
         (length <= left).then_some(value)
     }
 
-    /// Whether a context is valid; under the lock of who writes.
+    /// Whether a context is valid; the caller holds the writers' lock.
     pub(super) fn is(&self, context: u32) -> bool {
         let head = self.head.load(Ordering::Relaxed);
         head as u32 == context && head != VACANT
     }
 
-    /// Gives a vacant slot a region, which is found from now on; under the lock of who writes.
+    /// Publishes a region in a vacant slot; the caller holds the writers' lock.
     pub(super) fn fill(&self, context: u32, region: Region) {
-        // Who reads any of what follows does not find the head as it was before it was cleared.
+        // Release: a reader that sees a store below also sees that the head was cleared.
         fence(Ordering::Release);
         self.address.store(region.address, Ordering::Relaxed);
-        // No memory has the last address, and `find` counts on that.
+        // No memory contains the last address, and `find` relies on that.
         let length = region.length.min(u64::MAX - region.address).min(LONGEST);
         let denied = !u64::from(region.access) & ACCESS;
         self.limits.store(length << ACCESS_BITS | denied, Ordering::Relaxed);
@@ -110,12 +111,12 @@ impl Slot {
         self.head.store(head(context, region.owner), Ordering::Release);
     }
 
-    /// Makes the slot vacant; under the lock of who writes.
+    /// Makes the slot vacant; the caller holds the writers' lock.
     pub(super) fn clear(&self) {
         self.head.store(VACANT, Ordering::Relaxed);
     }
 
-    /// Makes the slot one that nobody finds, not even as the vacant one of no context and no owner.
+    /// Makes the slot unfindable, even for context 0 and owner 0.
     pub(super) fn close(&self) {
         self.head.store(NOBODYS, Ordering::Relaxed);
     }

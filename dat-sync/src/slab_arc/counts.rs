@@ -1,4 +1,4 @@
-//! How many references an object has, and where that stands.
+//! The reference counts of an object, and where they are stored.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::process::abort;
@@ -11,17 +11,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::pages::places::{self, LINE, MOST_LINES};
 
-/// More references than this are a mistake that would overflow the count.
+/// A greater number of references is a bug that would overflow the count.
 const MOST: u32 = u32::MAX / 2;
 
-/// The counts of an object, which stand behind it.
+/// The counts of an object, stored behind it.
 pub(super) struct Counts {
     strong: AtomicU32,
-    /// Those, and one for all strong ones together.
+    /// Number of weak references, plus one for all strong references together.
     weak: AtomicU32,
 }
 
-/// The memory of an object, its counts included.
+/// The memory block of an object and its counts.
 #[derive(Clone, Copy)]
 struct Block {
     layout: Layout,
@@ -29,7 +29,7 @@ struct Block {
 }
 
 impl Block {
-    /// That of an object with such a layout.
+    /// The block of an object with that layout.
     fn of(object: Layout) -> Self {
         match object.extend(Layout::new::<Counts>()) {
             Ok((layout, counts)) => match layout.align_to(LINE) {
@@ -40,61 +40,63 @@ impl Block {
         }
     }
 
-    /// Where the counts are, of an object at a place.
+    /// The address of the counts of an object.
     fn counts_at(self, place: NonNull<u8>) -> *mut Counts {
         place.as_ptr().wrapping_add(self.counts).cast()
     }
 
-    /// How many lines, if there are places of that size.
+    /// The size in cache lines, if the slab allocator has slots of that size.
     fn lines(self) -> Option<usize> {
         let lines = self.layout.size() / LINE;
         (self.layout.align() == LINE && lines <= MOST_LINES).then_some(lines)
     }
 }
 
-/// Memory for an object, with its counts: nothing is there yet, and one weak reference to it.
+/// Allocates memory for an object and its counts: no object yet, and one weak reference.
 pub(super) fn allocate(object: Layout) -> NonNull<u8> {
     let block = Block::of(object);
     let place = match block.lines() {
         Some(lines) => places::take(lines),
-        // SAFETY: a block is not empty, for there are counts in it.
+        // SAFETY: the block has a size above 0, because it contains the counts.
         None => NonNull::new(unsafe { alloc(block.layout) })
             .unwrap_or_else(|| handle_alloc_error(block.layout)),
     };
     let counts = Counts { strong: AtomicU32::new(0), weak: AtomicU32::new(1) };
-    // SAFETY: the place is large enough for the object and its counts, and nobody else's.
+    // SAFETY: the block was just allocated, is large enough for the counts and belongs to this
+    // call.
     unsafe { block.counts_at(place).write(counts) };
     place
 }
 
-/// The counts of an object at that place.
+/// The counts of an object at that address.
 ///
 /// # Safety
-/// The place was [allocated](allocate) for such an object, and stays so.
+/// The memory was [allocated](allocate) for such an object and lives as long as the result.
 pub(super) unsafe fn of<'a>(place: NonNull<u8>, object: Layout) -> &'a Counts {
     let counts = Block::of(object).counts_at(place);
-    // SAFETY: they were written there, and are changed as atomics only.
+    // SAFETY: `allocate` has written the counts there, and they are changed only as atomics.
     unsafe { &*counts }
 }
 
 impl Counts {
-    /// The object is there from now on: who looks for it finds all of it. The weak reference that
-    /// there was from the beginning is that of the strong ones.
+    /// Publishes the object: a thread that upgrades a reference sees it completely. The initial
+    /// weak reference becomes the one of all strong references.
     pub(super) fn begin(&self) {
         self.strong.store(1, Ordering::Release);
     }
 
-    /// Another strong reference, of who has one.
+    /// Adds a strong reference; the caller has one.
     pub(super) fn add_strong(&self) {
-        // Relaxed: who has a reference keeps the object, and hands the new one over by itself.
+        // Relaxed: the caller's reference keeps the object alive, and passing on the new one
+        // synchronises.
         if self.strong.fetch_add(1, Ordering::Relaxed) > MOST {
             abort();
         }
     }
 
-    /// A strong reference, unless the last one is gone.
+    /// Adds a strong reference unless there are none left; returns whether it did.
     pub(super) fn upgrade(&self) -> bool {
-        // Acquire: of the store by which the object is there.
+        // Acquire: pairs with the store that published the object.
         self.strong
             .fetch_update(Ordering::Acquire, Ordering::Relaxed, |strong| match strong {
                 0 => None,
@@ -104,9 +106,10 @@ impl Counts {
             .is_ok()
     }
 
-    /// Ends a strong reference; whether it was the last, so that the object is the caller's.
+    /// Removes a strong reference; returns whether it was the last, so that the caller must drop
+    /// the object.
     pub(super) fn end_strong(&self) -> bool {
-        // All that others did with the object comes before its end.
+        // AcqRel: all uses of the object happen before its drop.
         self.strong.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
@@ -121,21 +124,21 @@ impl Counts {
     }
 }
 
-/// Ends a weak reference to an object at a place; the memory goes with the last one.
+/// Removes a weak reference to an object; the last one frees the memory.
 ///
 /// # Safety
-/// As for [`of`]; the reference is not used any more.
+/// As for [`of`]; the reference is not used afterwards.
 pub(super) unsafe fn end_weak(place: NonNull<u8>, object: Layout) {
-    // SAFETY: by the contract of this function.
+    // SAFETY: the caller guarantees that the memory was allocated for such an object.
     let counts = unsafe { of(place, object) };
     if counts.weak.fetch_sub(1, Ordering::AcqRel) != 1 {
         return;
     }
     let block = Block::of(object);
     match block.lines() {
-        // SAFETY: allocated so; that was the last reference.
+        // SAFETY: `allocate` took the slot with this size, and the last reference is gone.
         Some(lines) => unsafe { places::give_back(place, lines) },
-        // SAFETY: as above.
+        // SAFETY: `allocate` used this layout, and the last reference is gone.
         None => unsafe { dealloc(place.as_ptr(), block.layout) },
     }
 }

@@ -1,10 +1,10 @@
-//! Shared objects that posts touch.
+//! Shared objects on the data path.
 //!
-//! [`SlabArc`] and [`SlabWeak`] are to them what `Arc` and `Weak` are to others, and differ in where
-//! the object is: it begins at a cache line, among others of its size on huge pages where the
-//! system has them, and a reference points at the object itself, one to a trait object included.
-//! So what a post has to load of an endpoint, and how many translations of addresses it needs, is
-//! the least there is, even where thousands of endpoints are used in turn.
+//! [`SlabArc`] and [`SlabWeak`] correspond to `Arc` and `Weak`, but differ in the memory of the
+//! object: it starts at a cache line, together with others of its size, on huge pages if the system
+//! has them, and even a reference to a trait object points directly at the object. So a post needs
+//! the smallest possible number of cache lines and address translations, even if it uses thousands
+//! of endpoints in turn.
 #![allow(unsafe_code, reason = "objects are made in memory that is shared, and counted")]
 
 mod counts;
@@ -20,34 +20,36 @@ use std::ptr::{NonNull, drop_in_place};
 
 use counts::Counts;
 
-/// A reference that keeps an object.
+/// A strong reference, which keeps the object alive.
 pub struct SlabArc<T: ?Sized> {
     object: NonNull<T>,
 }
 
-/// A reference that keeps the memory of an object only.
+/// A weak reference, which keeps only the memory of the object.
 pub struct SlabWeak<T> {
-    /// None leads nowhere.
+    /// `None` for a reference to no object.
     object: Option<NonNull<T>>,
 }
 
-// SAFETY: as for `Arc`: who has a reference may use the object, and may be the one that drops it.
+// SAFETY: as `Arc`: the holder of a reference may use the object from any thread and may drop it,
+// so the object must be `Send` and `Sync`.
 unsafe impl<T: ?Sized + Send + Sync> Send for SlabArc<T> {}
-// SAFETY: as above, since a reference to it can be cloned.
+// SAFETY: a shared reference can be cloned, which has the same requirements as `Send`.
 unsafe impl<T: ?Sized + Send + Sync> Sync for SlabArc<T> {}
-// SAFETY: as above, since it can become a strong one.
+// SAFETY: a weak reference can become a strong one, so the requirements are those of `SlabArc`.
 unsafe impl<T: Send + Sync> Send for SlabWeak<T> {}
-// SAFETY: as above.
+// SAFETY: a shared weak reference can be cloned and upgraded, so the requirements are those of
+// `SlabArc`.
 unsafe impl<T: Send + Sync> Sync for SlabWeak<T> {}
 
 impl<T> SlabArc<T> {
-    /// Shares an object.
+    /// Creates an object with one reference to it.
     pub fn new(object: T) -> Self {
         Self::new_cyclic(|_| object)
     }
 
-    /// Shares an object that knows itself: the reference it is given leads nowhere before this has
-    /// returned.
+    /// Creates an object that holds a weak reference to itself, which cannot be upgraded before
+    /// this returns.
     pub fn new_cyclic(make: impl FnOnce(&SlabWeak<T>) -> T) -> Self {
         match Self::try_new_cyclic(|weak| Ok::<T, Infallible>(make(weak))) {
             Ok(made) => made,
@@ -58,13 +60,13 @@ impl<T> SlabArc<T> {
     /// As [`new_cyclic`](Self::new_cyclic), for an object whose construction may fail.
     ///
     /// # Errors
-    /// That of `make`.
+    /// The error of `make`.
     pub fn try_new_cyclic<E>(make: impl FnOnce(&SlabWeak<T>) -> Result<T, E>) -> Result<Self, E> {
         let place = counts::allocate(Layout::new::<T>()).cast::<T>();
-        // The first weak reference; it takes the memory with it, should this come to a sudden end.
+        // The first weak reference; if `make` fails or panics, dropping it frees the memory.
         let weak = SlabWeak { object: Some(place) };
         let object = make(&weak)?;
-        // SAFETY: the place is for such an object, and there is none yet.
+        // SAFETY: the memory is allocated for an object of this type and holds none yet.
         unsafe { place.write(object) };
         let made = Self { object: place };
         made.counts().begin();
@@ -72,7 +74,7 @@ impl<T> SlabArc<T> {
         Ok(made)
     }
 
-    /// A reference that does not keep the object.
+    /// Creates a weak reference to the object.
     #[must_use]
     pub fn downgrade(this: &Self) -> SlabWeak<T> {
         this.counts().add_weak();
@@ -81,13 +83,13 @@ impl<T> SlabArc<T> {
 }
 
 impl<T: ?Sized> SlabArc<T> {
-    /// Whether both are references to one object.
+    /// Whether both refer to the same object.
     #[must_use]
     pub fn ptr_eq(this: &Self, other: &Self) -> bool {
         std::ptr::addr_eq(this.object.as_ptr(), other.object.as_ptr())
     }
 
-    /// How many there are that keep the object.
+    /// Number of strong references.
     #[must_use]
     pub fn strong_count(this: &Self) -> usize {
         this.counts().strong()
@@ -98,7 +100,7 @@ impl<T: ?Sized> SlabArc<T> {
     }
 
     fn counts(&self) -> &Counts {
-        // SAFETY: the object was made in a place of its own, which this reference keeps.
+        // SAFETY: the object was created in memory from `allocate`, which this reference keeps.
         unsafe { counts::of(self.object.cast(), self.layout()) }
     }
 }
@@ -115,7 +117,7 @@ impl<T: ?Sized> Deref for SlabArc<T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: this reference keeps the object, and nobody has it exclusively.
+        // SAFETY: this reference keeps the object alive, and no exclusive reference to it exists.
         unsafe { self.object.as_ref() }
     }
 }
@@ -124,9 +126,9 @@ impl<T: ?Sized> Drop for SlabArc<T> {
     fn drop(&mut self) {
         let layout = self.layout();
         if self.counts().end_strong() {
-            // SAFETY: that was the last reference that leads to the object.
+            // SAFETY: this was the last strong reference, so no other code can reach the object.
             unsafe { drop_in_place(self.object.as_ptr()) };
-            // SAFETY: the weak reference that all strong ones had, which are gone.
+            // SAFETY: this removes the weak reference of all strong ones, which are gone.
             unsafe { counts::end_weak(self.object.cast(), layout) };
         }
     }
@@ -139,13 +141,13 @@ impl<T: fmt::Debug + ?Sized> fmt::Debug for SlabArc<T> {
 }
 
 impl<T> SlabWeak<T> {
-    /// One that leads nowhere.
+    /// Creates a reference to no object.
     #[must_use]
     pub const fn new() -> Self {
         Self { object: None }
     }
 
-    /// A reference that keeps the object, if that is still there.
+    /// A strong reference, if the object still exists.
     #[must_use]
     pub fn upgrade(&self) -> Option<SlabArc<T>> {
         let object = self.object?;
@@ -153,7 +155,7 @@ impl<T> SlabWeak<T> {
     }
 
     fn counts(&self) -> Option<&Counts> {
-        // SAFETY: it was the place of such an object, and this reference keeps the memory.
+        // SAFETY: the memory was allocated for such an object, and this reference keeps it.
         self.object.map(|object| unsafe { counts::of(object.cast(), Layout::new::<T>()) })
     }
 }
@@ -176,7 +178,7 @@ impl<T> Default for SlabWeak<T> {
 impl<T> Drop for SlabWeak<T> {
     fn drop(&mut self) {
         if let Some(object) = self.object {
-            // SAFETY: this reference keeps the memory until now.
+            // SAFETY: this reference has kept the memory until now and is not used afterwards.
             unsafe { counts::end_weak(object.cast(), Layout::new::<T>()) };
         }
     }

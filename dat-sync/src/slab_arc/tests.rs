@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
-/// Counts how many of it were dropped.
+/// Counts its drops.
 struct Counted<const SIZE: usize>([u8; SIZE], Arc<AtomicUsize>);
 
 impl<const SIZE: usize> Drop for Counted<SIZE> {
