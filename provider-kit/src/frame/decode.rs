@@ -1,0 +1,188 @@
+//! From bytes to a frame. Every value may come from a stranger.
+
+use dat_provider::status::DtoStatus;
+
+use super::encode::{
+    ABRUPT, ACCEPTED, BROKEN, COMPARE_SWAP, FETCH_ADD, GRACEFUL, LAST, MAGIC, REFUSED, REJECTED,
+    SOLICITED, kind,
+};
+use super::{
+    Body, Frame, LONGEST, LONGEST_HANDSHAKE, Malformed, PIECE, Reason, Refusal, Remote, Verdict,
+};
+
+/// Decodes the head at the beginning of `bytes`. Returns the frame and the length of its head, or
+/// nothing if the head is not complete.
+///
+/// # Errors
+/// Why the bytes are not a frame, as soon as that can be told from what is there.
+pub fn decode(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Malformed> {
+    let Some(&kind) = bytes.first() else { return Ok(None) };
+    let Some(length) = head_length(kind) else { return Err(Malformed::Kind(kind)) };
+    let Some(head) = bytes.get(..length) else { return Ok(None) };
+    let fields = Fields::of(head);
+    let body = fields.body()?;
+    let Fields { number, done, posted, .. } = fields;
+    Ok(Some((Frame { body, number, done, posted }, length)))
+}
+
+const fn head_length(kind: u8) -> Option<usize> {
+    match kind {
+        kind::WRITE | kind::WRITE_IMMEDIATE | kind::READ => Some(40),
+        kind::ATOMIC => Some(56),
+        kind::HELLO
+        | kind::CHALLENGE
+        | kind::PROOF
+        | kind::ANSWER
+        | kind::READY
+        | kind::SEND
+        | kind::SEND_INVALIDATE
+        | kind::DATA
+        | kind::MORE
+        | kind::RTS
+        | kind::CTS
+        | kind::ACK
+        | kind::END => Some(24),
+        _ => None,
+    }
+}
+
+struct Fields {
+    kind: u8,
+    flags: u8,
+    number: u16,
+    done: u32,
+    posted: u32,
+    word: u32,
+    length: u64,
+    remote: Remote,
+    operation: u32,
+    operands: (u64, u64),
+}
+
+/// The bytes at an offset; zeros where the head has none.
+fn bytes<const N: usize>(head: &[u8], at: usize) -> [u8; N] {
+    head.get(at..).and_then(|rest| rest.first_chunk::<N>()).copied().unwrap_or([0; N])
+}
+
+impl Fields {
+    fn of(head: &[u8]) -> Self {
+        let short = |at| u32::from_le_bytes(bytes(head, at));
+        let long = |at| u64::from_le_bytes(bytes(head, at));
+        let [kind, flags] = bytes(head, 0);
+        Self {
+            kind,
+            flags,
+            number: u16::from_le_bytes(bytes(head, 2)),
+            done: short(4),
+            posted: short(8),
+            word: short(12),
+            length: long(16),
+            remote: Remote { context: short(24), address: long(32) },
+            operation: short(28),
+            operands: (long(40), long(48)),
+        }
+    }
+
+    fn body(&self) -> Result<Body, Malformed> {
+        let &Self { word, length, remote, .. } = self;
+        let solicited = self.flags & SOLICITED != 0;
+        let last = self.flags & LAST != 0;
+        self.check()?;
+        Ok(match self.kind {
+            kind::HELLO if word & !0xff != MAGIC => return Err(Malformed::Magic),
+            kind::HELLO => Body::Hello { version: word as u8, length },
+            kind::CHALLENGE => Body::Challenge { length },
+            kind::PROOF => Body::Proof { length },
+            kind::ANSWER => Body::Answer { verdict: self.verdict()?, length },
+            kind::READY => Body::Ready,
+            kind::SEND => Body::Send { length, solicited, invalidate: None },
+            kind::SEND_INVALIDATE => Body::Send { length, solicited, invalidate: Some(word) },
+            kind::WRITE => Body::Write { length, remote },
+            kind::WRITE_IMMEDIATE => {
+                Body::WriteImmediate { length, remote, immediate: word, solicited }
+            }
+            kind::READ => Body::Read { length, remote },
+            kind::ATOMIC => self.atomic()?,
+            kind::DATA => Body::Data { length, last },
+            kind::MORE => Body::More { length, last },
+            kind::RTS => Body::Rts { length },
+            kind::CTS => Body::Cts,
+            kind::ACK => Body::Ack,
+            kind::END => Body::End { reason: self.reason()? },
+            other => return Err(Malformed::Kind(other)),
+        })
+    }
+
+    /// Flags, word and length against what the kind may have.
+    fn check(&self) -> Result<(), Malformed> {
+        let flags = match self.kind {
+            kind::SEND | kind::SEND_INVALIDATE | kind::WRITE_IMMEDIATE => SOLICITED,
+            kind::DATA | kind::MORE => LAST,
+            _ => 0,
+        };
+        let has_word = matches!(
+            self.kind,
+            kind::HELLO | kind::ANSWER | kind::SEND_INVALIDATE | kind::WRITE_IMMEDIATE | kind::END
+        );
+        let has_operation = self.kind == kind::ATOMIC;
+        let is_clean = self.flags & !flags == 0
+            && (has_word || self.word == 0)
+            && (has_operation || self.operation == 0);
+        if !is_clean {
+            return Err(Malformed::Field(self.kind));
+        }
+        let lengths = match self.kind {
+            kind::HELLO | kind::CHALLENGE | kind::PROOF | kind::ANSWER => 0..=LONGEST_HANDSHAKE,
+            kind::SEND
+            | kind::SEND_INVALIDATE
+            | kind::WRITE
+            | kind::WRITE_IMMEDIATE
+            | kind::READ
+            | kind::RTS => 0..=LONGEST,
+            kind::ATOMIC => 8..=8,
+            kind::DATA if self.flags & LAST != 0 => 0..=PIECE,
+            kind::DATA => 1..=PIECE,
+            kind::MORE => 1..=PIECE,
+            kind::END => 0..=u64::from(u32::MAX),
+            _ => 0..=0,
+        };
+        if lengths.contains(&self.length) { Ok(()) } else { Err(Malformed::Length(self.kind)) }
+    }
+
+    fn verdict(&self) -> Result<Verdict, Malformed> {
+        Ok(match self.word {
+            ACCEPTED => Verdict::Accepted,
+            REJECTED => Verdict::Rejected,
+            word => {
+                let all =
+                    [Refusal::NoListener, Refusal::Version, Refusal::Secret, Refusal::Malformed];
+                let mut all = all.into_iter();
+                let refusal = all.find(|refusal| REFUSED | refusal.value() << 8 == word);
+                Verdict::Refused(refusal.ok_or(Malformed::Field(self.kind))?)
+            }
+        })
+    }
+
+    fn atomic(&self) -> Result<Body, Malformed> {
+        let &Self { remote, operands: (first, second), .. } = self;
+        match self.operation {
+            FETCH_ADD if second == 0 => Ok(Body::FetchAdd { remote, add: first }),
+            COMPARE_SWAP => Ok(Body::CompareSwap { remote, compare: first, swap: second }),
+            _ => Err(Malformed::Field(self.kind)),
+        }
+    }
+
+    fn reason(&self) -> Result<Reason, Malformed> {
+        match (self.word, self.length) {
+            (GRACEFUL, 0) => Ok(Reason::Graceful),
+            (ABRUPT, 0) => Ok(Reason::Abrupt),
+            (word, request) => {
+                let mut all = DtoStatus::all().filter(|status| *status != DtoStatus::Success);
+                let status = all.find(|status| BROKEN | status.value() << 8 == word);
+                let status = status.ok_or(Malformed::Field(self.kind))?;
+                let request = u32::try_from(request).map_err(|_| Malformed::Length(self.kind))?;
+                Ok(Reason::Broken { request, status })
+            }
+        }
+    }
+}

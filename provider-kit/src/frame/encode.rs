@@ -1,0 +1,190 @@
+//! From a frame to bytes.
+
+use std::ops::Deref;
+
+use super::{Body, Frame, LONGEST_HEAD, Reason, Refusal, Remote, VERSION, Verdict};
+
+/// The kinds, as the first byte of a head has them.
+pub(super) mod kind {
+    pub(crate) const HELLO: u8 = 1;
+    pub(crate) const CHALLENGE: u8 = 2;
+    pub(crate) const PROOF: u8 = 3;
+    pub(crate) const ANSWER: u8 = 4;
+    pub(crate) const READY: u8 = 5;
+    pub(crate) const SEND: u8 = 16;
+    pub(crate) const SEND_INVALIDATE: u8 = 17;
+    pub(crate) const WRITE: u8 = 18;
+    pub(crate) const WRITE_IMMEDIATE: u8 = 19;
+    pub(crate) const READ: u8 = 20;
+    pub(crate) const ATOMIC: u8 = 21;
+    pub(crate) const DATA: u8 = 22;
+    pub(crate) const MORE: u8 = 23;
+    pub(crate) const RTS: u8 = 24;
+    pub(crate) const CTS: u8 = 25;
+    pub(crate) const ACK: u8 = 26;
+    pub(crate) const END: u8 = 27;
+}
+
+pub(super) const SOLICITED: u8 = 1;
+pub(super) const LAST: u8 = 2;
+/// The upper three bytes of the word of a `HELLO`; the lowest one is the version.
+pub(super) const MAGIC: u32 = u32::from_le_bytes([0, b'D', b'A', b'T']);
+pub(super) const FETCH_ADD: u32 = 1;
+pub(super) const COMPARE_SWAP: u32 = 2;
+
+pub(super) const GRACEFUL: u32 = 0;
+pub(super) const ABRUPT: u32 = 1;
+pub(super) const BROKEN: u32 = 2;
+
+pub(super) const ACCEPTED: u32 = 0;
+pub(super) const REJECTED: u32 = 1;
+pub(super) const REFUSED: u32 = 2;
+
+/// The head of a frame, as bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Head {
+    bytes: [u8; LONGEST_HEAD],
+    length: usize,
+}
+
+impl Deref for Head {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+/// What of a head depends on the kind.
+#[derive(Default)]
+struct Fields {
+    kind: u8,
+    flags: u8,
+    word: u32,
+    length: u64,
+    remote: Option<(Remote, u32)>,
+    operands: Option<(u64, u64)>,
+}
+
+const fn flag(is_set: bool, flag: u8) -> u8 {
+    if is_set { flag } else { 0 }
+}
+
+impl Refusal {
+    pub(super) const fn value(self) -> u32 {
+        match self {
+            Self::NoListener => 0,
+            Self::Version => 1,
+            Self::Secret => 2,
+            Self::Malformed => 3,
+        }
+    }
+}
+
+impl Body {
+    fn fields(self) -> Fields {
+        let plain = |kind, length| Fields { kind, length, ..Fields::default() };
+        match self {
+            Self::Hello { version, length } => {
+                Fields { word: MAGIC | u32::from(version), ..plain(kind::HELLO, length) }
+            }
+            Self::Challenge { length } => plain(kind::CHALLENGE, length),
+            Self::Proof { length } => plain(kind::PROOF, length),
+            Self::Answer { verdict, length } => {
+                let verdict = match verdict {
+                    Verdict::Accepted => ACCEPTED,
+                    Verdict::Rejected => REJECTED,
+                    Verdict::Refused(why) => REFUSED | why.value() << 8,
+                };
+                Fields { word: verdict, ..plain(kind::ANSWER, length) }
+            }
+            Self::Ready => plain(kind::READY, 0),
+            Self::Send { length, solicited, invalidate } => {
+                let kind = if invalidate.is_some() { kind::SEND_INVALIDATE } else { kind::SEND };
+                let (flags, word) = (flag(solicited, SOLICITED), invalidate.unwrap_or(0));
+                Fields { flags, word, ..plain(kind, length) }
+            }
+            Self::Write { length, remote } => {
+                Fields { remote: Some((remote, 0)), ..plain(kind::WRITE, length) }
+            }
+            Self::WriteImmediate { length, remote, immediate, solicited } => Fields {
+                flags: flag(solicited, SOLICITED),
+                word: immediate,
+                remote: Some((remote, 0)),
+                ..plain(kind::WRITE_IMMEDIATE, length)
+            },
+            Self::Read { length, remote } => {
+                Fields { remote: Some((remote, 0)), ..plain(kind::READ, length) }
+            }
+            Self::FetchAdd { remote, add } => Fields {
+                remote: Some((remote, FETCH_ADD)),
+                operands: Some((add, 0)),
+                ..plain(kind::ATOMIC, 8)
+            },
+            Self::CompareSwap { remote, compare, swap } => Fields {
+                remote: Some((remote, COMPARE_SWAP)),
+                operands: Some((compare, swap)),
+                ..plain(kind::ATOMIC, 8)
+            },
+            Self::Data { length, last } => {
+                Fields { flags: flag(last, LAST), ..plain(kind::DATA, length) }
+            }
+            Self::More { length, last } => {
+                Fields { flags: flag(last, LAST), ..plain(kind::MORE, length) }
+            }
+            Self::Rts { length } => plain(kind::RTS, length),
+            Self::Cts => plain(kind::CTS, 0),
+            Self::Ack => plain(kind::ACK, 0),
+            Self::End { reason } => {
+                let (word, length) = match reason {
+                    Reason::Graceful => (GRACEFUL, 0),
+                    Reason::Abrupt => (ABRUPT, 0),
+                    Reason::Broken { request, status } => {
+                        (BROKEN | status.value() << 8, u64::from(request))
+                    }
+                };
+                Fields { word, ..plain(kind::END, length) }
+            }
+        }
+    }
+}
+
+impl Frame {
+    /// The bytes of the head.
+    #[must_use]
+    pub fn encode(&self) -> Head {
+        let fields = self.body.fields();
+        let mut head = Head { bytes: [0; LONGEST_HEAD], length: 0 };
+        head.put(&[fields.kind, fields.flags]);
+        head.put(&self.number.to_le_bytes());
+        head.put(&self.done.to_le_bytes());
+        head.put(&self.posted.to_le_bytes());
+        head.put(&fields.word.to_le_bytes());
+        head.put(&fields.length.to_le_bytes());
+        if let Some((remote, operation)) = fields.remote {
+            head.put(&remote.context.to_le_bytes());
+            head.put(&operation.to_le_bytes());
+            head.put(&remote.address.to_le_bytes());
+        }
+        if let Some((first, second)) = fields.operands {
+            head.put(&first.to_le_bytes());
+            head.put(&second.to_le_bytes());
+        }
+        head
+    }
+
+    /// A `HELLO` of this version.
+    #[must_use]
+    pub const fn hello(length: u64) -> Self {
+        Self::new(Body::Hello { version: VERSION, length })
+    }
+}
+
+impl Head {
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        let end = self.length + bytes.len();
+        self.bytes[self.length..end].copy_from_slice(bytes);
+        self.length = end;
+    }
+}
