@@ -1,4 +1,4 @@
-//! What DAT 1.2 says in another way than DAT 2.0.
+//! The differences of DAT 1.2 from DAT 2.0.
 
 use dat_core::attr::{IaAttributes, NamedAttr, ProviderAttributes};
 use dat_core::error::{Result, ReturnType, Subtype};
@@ -18,13 +18,13 @@ use crate::handle::{Region, of_number};
 /// The version of the API.
 pub(crate) const VERSION: (u32, u32) = (DAT_VERSION_MAJOR, DAT_VERSION_MINOR);
 
-/// What C was told of by address, besides that of both versions.
+/// Memory whose address C received, in addition to that of both versions.
 pub(crate) type MoreKept = ();
 
-/// Subtypes that DAT 2.0 put in the middle, so that those behind them moved.
+/// Subtypes that DAT 2.0 inserted, which shifted the numbers of those after them.
 const INSERTED: [Subtype; 2] = [Subtype::InvalidHandleCsp, Subtype::InvalidStateSrqShutdown];
 
-/// The value of a failure. What DAT 1.2 has no word for becomes the nearest that it has.
+/// The value of a failure. A code that DAT 1.2 does not have becomes the most similar one.
 pub(crate) fn code(return_type: ReturnType, subtype: Subtype) -> DAT_RETURN {
     let return_type = match return_type {
         ReturnType::ReservedLmr => ReturnType::InvalidParameter,
@@ -43,7 +43,7 @@ fn subtype_value(subtype: Subtype) -> Option<u32> {
     Some(subtype.value() - before as u32)
 }
 
-/// The return type and subtype that a value stands for.
+/// The return type and subtype that a value denotes.
 pub(crate) fn decode(value: DAT_RETURN) -> Option<(ReturnType, Subtype)> {
     let return_type = ReturnType::from_value(value & DAT_TYPE_MASK)?;
     if return_type.value() > DAT_CONN_QUAL_UNAVAILABLE {
@@ -54,7 +54,7 @@ pub(crate) fn decode(value: DAT_RETURN) -> Option<(ReturnType, Subtype)> {
     Some((return_type, *subtype))
 }
 
-/// A remote segment.
+/// Converts a remote segment.
 #[inline]
 pub(crate) fn remote_from_c(from: &DAT_RMR_TRIPLET) -> RmrTriplet {
     RmrTriplet {
@@ -64,7 +64,7 @@ pub(crate) fn remote_from_c(from: &DAT_RMR_TRIPLET) -> RmrTriplet {
     }
 }
 
-/// The data of a completion.
+/// Converts the data of a completion.
 #[inline]
 pub(crate) fn completion(done: &DtoCompletion) -> DAT_DTO_COMPLETION_EVENT_DATA {
     DAT_DTO_COMPLETION_EVENT_DATA {
@@ -75,7 +75,7 @@ pub(crate) fn completion(done: &DtoCompletion) -> DAT_DTO_COMPLETION_EVENT_DATA 
     }
 }
 
-/// Takes a success to where C wants the data of its event.
+/// Takes a plain success and converts it to the data of a C event.
 #[inline(always)]
 pub(crate) fn take(to: &mut DAT_EVENT_DATA, take: impl FnOnce(&mut Success) -> Taken) -> Taken {
     let mut success = Success::default();
@@ -86,7 +86,7 @@ pub(crate) fn take(to: &mut DAT_EVENT_DATA, take: impl FnOnce(&mut Success) -> T
     taken
 }
 
-/// The data of a request that arrived.
+/// Converts the data of a request that arrived.
 pub(crate) fn arrival(
     sp_handle: DAT_SP_HANDLE,
     local_ia_address_ptr: DAT_IA_ADDRESS_PTR,
@@ -96,41 +96,41 @@ pub(crate) fn arrival(
     DAT_CR_ARRIVAL_EVENT_DATA { sp_handle, local_ia_address_ptr, conn_qual, cr_handle }
 }
 
-/// A common service point, where requests arrived: no call of DAT 1.2 makes one.
+/// The handle of a common service point: no call of DAT 1.2 creates one.
 pub(crate) fn common_service_point(number: u64) -> DAT_SP_HANDLE {
     DAT_SP_HANDLE { psp_handle: of_number(number) }
 }
 
-/// A completion of an operation of the extensions: no call of DAT 1.2 posts one, but a peer may
-/// write with immediate data. The receive completes as any other.
+/// A completion of an operation of the extensions. No call of DAT 1.2 posts one, but a peer may
+/// write with immediate data; the receive completes as any other.
 pub(crate) fn extended_completion(_done: &DtoCompletion, _to: &mut DAT_EVENT) {}
 
-/// A request for datagrams: no endpoint of DAT 1.2 can be accepted on.
+/// A datagram request: no endpoint of DAT 1.2 can accept it.
 pub(crate) fn datagram_request(_arrival: &CrArrival, to: &mut DAT_EVENT) {
     to.event_number = DAT_CONNECTION_REQUEST_EVENT;
 }
 
-/// An event of datagrams: no endpoint of DAT 1.2 carries any.
+/// A datagram event: no endpoint of DAT 1.2 carries datagrams.
 pub(crate) fn datagram(_event: &DatagramEvent, _to: &mut DAT_EVENT) {}
 
-/// The attributes of an adapter have nothing besides.
+/// DAT 1.2 has no further attributes of an adapter.
 pub(crate) fn more_of_adapter(_from: &IaAttributes, _to: &mut DAT_IA_ATTR) {}
 
-/// The attributes of a provider have nothing besides.
+/// DAT 1.2 has no further attributes of a provider.
 pub(crate) fn more_of_provider(_from: &ProviderAttributes, _to: &mut DAT_PROVIDER_ATTR) {}
 
-/// The attributes of a provider that have a name.
+/// The named attributes of a provider.
 pub(crate) fn named_of_provider(from: &ProviderAttributes) -> Vec<NamedAttr> {
     from.provider_specific.clone()
 }
 
-/// The function table has nothing besides.
+/// DAT 1.2 has no further functions.
 pub(crate) fn more_functions(_to: &mut DAT_PROVIDER) {}
 
-/// C was told of an adapter nothing that outlives its close.
+/// No memory of an adapter outlives its close.
 pub(crate) fn adapter_closed(_number: u64) {}
 
-/// What an endpoint is.
+/// Fills in the parameters of an endpoint.
 pub(crate) fn endpoint_param(
     endpoint: &Endpoint,
     param: &EpParam,
@@ -154,10 +154,10 @@ pub(crate) fn endpoint_param(
     }
 }
 
-/// An adapter of a provider in C was opened: nothing is to be found out of it.
+/// An adapter of a C provider was opened; DAT 1.2 need not examine it.
 pub(crate) fn foreign_opened(_table: &DAT_PROVIDER, _ia: DAT_IA_HANDLE) {}
 
-/// The parts of an endpoint that are not changed by dat_ep_modify.
+/// The fields of an endpoint that dat_ep_modify does not change.
 pub(crate) const EP_FIXED: DAT_EP_PARAM_MASK = DAT_EP_FIELD_IA_HANDLE
     | DAT_EP_FIELD_EP_STATE
     | DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR
@@ -166,7 +166,7 @@ pub(crate) const EP_FIXED: DAT_EP_PARAM_MASK = DAT_EP_FIELD_IA_HANDLE
     | DAT_EP_FIELD_REMOTE_PORT_QUAL
     | DAT_EP_FIELD_SRQ_HANDLE;
 
-/// What a local memory region is.
+/// Fills in the parameters of a local memory region.
 pub(crate) fn lmr_param(
     ia_handle: DAT_IA_HANDLE,
     region: Region,
@@ -186,7 +186,7 @@ pub(crate) fn lmr_param(
     }
 }
 
-/// What a remote memory region is.
+/// Fills in the parameters of a remote memory region.
 pub(crate) fn rmr_param(
     ia_handle: DAT_IA_HANDLE,
     pz_handle: DAT_PZ_HANDLE,
@@ -207,7 +207,7 @@ pub(crate) fn rmr_param(
     }
 }
 
-/// What a notification object is.
+/// Fills in the parameters of a notification object.
 pub(crate) fn cno_param(
     ia_handle: DAT_IA_HANDLE,
     _cno: &Cno,
@@ -221,7 +221,7 @@ pub(crate) fn cno_param(
 /// Registers memory.
 ///
 /// # Safety
-/// As dat_lmr_create(3DAT) says.
+/// The conditions of dat_lmr_create(3DAT).
 pub(crate) unsafe fn lmr_create(
     ia_handle: DAT_IA_HANDLE,
     mem_type: DAT_MEM_TYPE,
@@ -262,14 +262,14 @@ pub(crate) unsafe fn lmr_create(
         registered_address,
         first_out: 7,
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller keeps the contract of dat_lmr_create(3DAT), which `make` requires.
     unsafe { call.make() }
 }
 
 /// Binds a remote memory region.
 ///
 /// # Safety
-/// As dat_rmr_bind(3DAT) says.
+/// The conditions of dat_rmr_bind(3DAT).
 pub(crate) unsafe fn rmr_bind(
     rmr_handle: DAT_RMR_HANDLE,
     lmr_triplet: *const DAT_LMR_TRIPLET,
@@ -302,10 +302,10 @@ pub(crate) unsafe fn rmr_bind(
         rmr_context,
         arguments: (2, 7),
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller keeps the contract of dat_rmr_bind(3DAT), which `post` requires.
     unsafe { call.post() }.map_err(|error| {
-        // The core counts the arguments of DAT 2.0: the local region stands before the triplet
-        // there, and the type of addresses before the endpoint.
+        // The core numbers the arguments as DAT 2.0 does: there the local region precedes the
+        // triplet, and the type of addresses precedes the endpoint.
         let subtype = match error.subtype() {
             Subtype::InvalidArg3 => Subtype::InvalidArg2,
             Subtype::InvalidArg8 => Subtype::InvalidArg6,
@@ -315,10 +315,10 @@ pub(crate) unsafe fn rmr_bind(
     })
 }
 
-/// Lets a foreign provider refuse a request.
+/// Makes a C provider reject a request.
 ///
 /// # Safety
-/// As dat_cr_reject(3DAT) says.
+/// The conditions of dat_cr_reject(3DAT).
 pub(crate) unsafe fn reject(
     table: &DAT_PROVIDER,
     cr_handle: DAT_CR_HANDLE,
@@ -326,7 +326,8 @@ pub(crate) unsafe fn reject(
     _private_data: DAT_PVOID,
 ) -> Answer {
     let slot = table.cr_reject_func;
-    // SAFETY: the table of a loaded provider, and the arguments that the caller gave.
+    // SAFETY: the function belongs to the table of a loaded provider; the caller passes the
+    // arguments of the call.
     let answered = slot.map(|it| unsafe { it(cr_handle) });
     crate::foreign::answer(answered)
 }

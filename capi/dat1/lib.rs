@@ -1,7 +1,7 @@
 //! libdat.so.1: DAT 1.2 for C programs.
 //!
-//! The source is that of both libraries, `capi/src`; this crate gives it the types of DAT 1.2
-//! (`abi`), what 1.2 says in another way (`dialect`).
+//! Both libraries share the source in `capi/src`; this crate adds the types of DAT 1.2 (`abi`) and
+//! its differences from 2.0 (`dialect`).
 
 #![expect(clippy::too_many_arguments, reason = "the prototypes are those of DAT")]
 

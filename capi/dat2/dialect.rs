@@ -1,4 +1,4 @@
-//! What DAT 2.0 says in another way than DAT 1.2, and what only it has.
+//! The differences of DAT 2.0 from DAT 1.2.
 
 use std::ffi::CStr;
 use std::os::fd::AsRawFd;
@@ -26,12 +26,12 @@ use crate::handle::{Lasting, Region, of_number};
 /// The version of the API.
 pub(crate) const VERSION: (u32, u32) = (DAT_VERSION_MAJOR, DAT_VERSION_MINOR);
 
-/// What C was told of by address, besides that of both versions.
+/// Memory whose address C received, in addition to that of both versions.
 #[derive(Default)]
 pub(crate) struct MoreKept {
     /// The kind of communication of a common service point.
     pub(crate) comm: Lasting<[i32; 3]>,
-    /// Whether a notification object was made with a descriptor.
+    /// Whether a notification object was created with a descriptor.
     pub(crate) has_fd: bool,
 }
 
@@ -40,13 +40,13 @@ pub(crate) fn code(return_type: ReturnType, subtype: Subtype) -> DAT_RETURN {
     return_type.class() | return_type.value() | subtype.value()
 }
 
-/// The return type and subtype that a value stands for.
+/// The return type and subtype that a value denotes.
 pub(crate) fn decode(value: DAT_RETURN) -> Option<(ReturnType, Subtype)> {
     let return_type = ReturnType::from_value(value & DAT_TYPE_MASK)?;
     Some((return_type, Subtype::from_value(value & 0xffff)?))
 }
 
-/// A remote segment.
+/// Converts a remote segment.
 #[inline]
 pub(crate) fn remote_from_c(from: &DAT_RMR_TRIPLET) -> RmrTriplet {
     RmrTriplet {
@@ -56,7 +56,7 @@ pub(crate) fn remote_from_c(from: &DAT_RMR_TRIPLET) -> RmrTriplet {
     }
 }
 
-/// The data of a completion.
+/// Converts the data of a completion.
 #[inline]
 pub(crate) fn completion(done: &DtoCompletion) -> DAT_DTO_COMPLETION_EVENT_DATA {
     DAT_DTO_COMPLETION_EVENT_DATA {
@@ -76,14 +76,15 @@ const _: () = {
     );
 };
 
-/// Takes a success to where C wants the data of its event, which are the very same.
+/// Takes a plain success directly into the data of a C event, which has the same layout.
 #[inline(always)]
 pub(crate) fn take(to: &mut DAT_EVENT_DATA, take: impl FnOnce(&mut Success) -> Taken) -> Taken {
-    // SAFETY: it is as large and aligned (above), and any bits are a value of either.
+    // SAFETY: both types have the same size and alignment (asserted above), and all bit patterns
+    // are valid for both.
     take(unsafe { &mut *(&raw mut *to).cast::<Success>() })
 }
 
-/// The data of a request that arrived.
+/// Converts the data of a request that arrived.
 pub(crate) fn arrival(
     sp_handle: DAT_SP_HANDLE,
     local_ia_address_ptr: DAT_IA_ADDRESS_PTR,
@@ -99,34 +100,34 @@ pub(crate) fn arrival(
     }
 }
 
-/// A common service point, where requests arrived.
+/// The handle of a common service point on which requests arrived.
 pub(crate) fn common_service_point(number: u64) -> DAT_SP_HANDLE {
     DAT_SP_HANDLE { csp_handle: of_number(number) }
 }
 
-/// A completion of an operation of the extensions.
+/// Adds the extension data of a completion.
 pub(crate) fn extended_completion(done: &DtoCompletion, to: &mut DAT_EVENT) {
     call2::extension_event::completion(done, to);
 }
 
-/// A request for datagrams.
+/// Adds the extension data of a datagram request.
 pub(crate) fn datagram_request(arrival: &CrArrival, to: &mut DAT_EVENT) {
     call2::extension_event::request(arrival, to);
 }
 
-/// An event of datagrams.
+/// Converts a datagram event.
 pub(crate) fn datagram(event: &DatagramEvent, to: &mut DAT_EVENT) {
     call2::extension_event::datagram(event, to);
 }
 
-/// What the attributes of an adapter have besides those of DAT 1.2.
+/// Fills in the attributes of an adapter that DAT 1.2 does not have.
 pub(crate) fn more_of_adapter(from: &IaAttributes, to: &mut DAT_IA_ATTR) {
     to.zb_supported = boolean(from.zero_based_supported);
     to.extension_supported = DAT_EXTENSION_IB;
     to.extension_version = DAT_IB_EXTENSION_VERSION;
 }
 
-/// What the attributes of a provider have besides those of DAT 1.2.
+/// Fills in the attributes of a provider that DAT 1.2 does not have.
 pub(crate) fn more_of_provider(from: &ProviderAttributes, to: &mut DAT_PROVIDER_ATTR) {
     to.rdma_read_lmr_rmr_context_exposure = DAT_FALSE;
     to.rmr_scope_supported = match (from.rmr_supported, from.rmr_scope_ep_supported) {
@@ -139,8 +140,8 @@ pub(crate) fn more_of_provider(from: &ProviderAttributes, to: &mut DAT_PROVIDER_
     to.ha_loadbalancing = DAT_HA_LB_NONE;
 }
 
-/// The attributes of a provider that have a name; with them, what of the InfiniBand extensions it
-/// has, since that has no place of its own.
+/// The named attributes of a provider, including its InfiniBand extensions, for which the struct
+/// has no fields.
 pub(crate) fn named_of_provider(from: &ProviderAttributes) -> Vec<NamedAttr> {
     let extensions = [
         (c"DAT_EXTENSION_INTERFACE", true),
@@ -156,7 +157,7 @@ pub(crate) fn named_of_provider(from: &ProviderAttributes) -> Vec<NamedAttr> {
     from.provider_specific.iter().cloned().chain(extensions.map(named)).collect()
 }
 
-/// The function table of DAT 2.0 has these besides.
+/// Fills in the functions that only DAT 2.0 has.
 pub(crate) fn more_functions(to: &mut DAT_PROVIDER) {
     to.csp_create_func = Some(dat_csp_create);
     to.csp_query_func = Some(dat_csp_query);
@@ -170,12 +171,12 @@ pub(crate) fn more_functions(to: &mut DAT_PROVIDER) {
     to.handle_extendedop_func = Some(dats_extension_opv);
 }
 
-/// Forgets what C was told of an adapter that closed.
+/// Forgets what C received about an adapter that closed.
 pub(crate) fn adapter_closed(number: u64) {
     call2::adapter_closed(number);
 }
 
-/// What an endpoint is.
+/// Fills in the parameters of an endpoint.
 pub(crate) fn endpoint_param(
     endpoint: &Endpoint,
     param: &EpParam,
@@ -201,12 +202,12 @@ pub(crate) fn endpoint_param(
     }
 }
 
-/// An adapter of a provider in C was opened: it may have extensions.
+/// An adapter of a C provider was opened; it may have extensions.
 pub(crate) fn foreign_opened(table: &DAT_PROVIDER, ia: DAT_IA_HANDLE) {
     call2::foreign_extension::look_for(table, ia);
 }
 
-/// The parts of an endpoint that are not changed by dat_ep_modify.
+/// The fields of an endpoint that dat_ep_modify does not change.
 pub(crate) const EP_FIXED: DAT_EP_PARAM_MASK = DAT_EP_FIELD_IA_HANDLE
     | DAT_EP_FIELD_EP_STATE
     | DAT_EP_FIELD_COMM
@@ -216,7 +217,7 @@ pub(crate) const EP_FIXED: DAT_EP_PARAM_MASK = DAT_EP_FIELD_IA_HANDLE
     | DAT_EP_FIELD_REMOTE_PORT_QUAL
     | DAT_EP_FIELD_SRQ_HANDLE;
 
-/// What a local memory region is.
+/// Fills in the parameters of a local memory region.
 pub(crate) fn lmr_param(
     ia_handle: DAT_IA_HANDLE,
     region: Region,
@@ -237,7 +238,7 @@ pub(crate) fn lmr_param(
     }
 }
 
-/// What a remote memory region is.
+/// Fills in the parameters of a remote memory region.
 pub(crate) fn rmr_param(
     ia_handle: DAT_IA_HANDLE,
     pz_handle: DAT_PZ_HANDLE,
@@ -262,7 +263,7 @@ pub(crate) fn rmr_param(
     }
 }
 
-/// What a notification object is.
+/// Fills in the parameters of a notification object.
 pub(crate) fn cno_param(
     ia_handle: DAT_IA_HANDLE,
     cno: &Cno,
@@ -290,7 +291,7 @@ fn check_va_type(va_type: DAT_VA_TYPE, argument: u32) -> Result<()> {
 /// Registers memory.
 ///
 /// # Safety
-/// As dat_lmr_create(3DAT) says.
+/// The conditions of dat_lmr_create(3DAT).
 pub(crate) unsafe fn lmr_create(
     ia_handle: DAT_IA_HANDLE,
     mem_type: DAT_MEM_TYPE,
@@ -334,14 +335,14 @@ pub(crate) unsafe fn lmr_create(
         registered_address,
         first_out: 8,
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller keeps the contract of dat_lmr_create(3DAT), which `make` requires.
     unsafe { call.make() }
 }
 
 /// Binds a remote memory region.
 ///
 /// # Safety
-/// As dat_rmr_bind(3DAT) says.
+/// The conditions of dat_rmr_bind(3DAT).
 pub(crate) unsafe fn rmr_bind(
     rmr_handle: DAT_RMR_HANDLE,
     lmr_handle: DAT_LMR_HANDLE,
@@ -379,14 +380,14 @@ pub(crate) unsafe fn rmr_bind(
         rmr_context,
         arguments: (3, 9),
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller keeps the contract of dat_rmr_bind(3DAT), which `post` requires.
     unsafe { call.post() }
 }
 
-/// Lets a foreign provider refuse a request.
+/// Makes a C provider reject a request.
 ///
 /// # Safety
-/// As dat_cr_reject(3DAT) says.
+/// The conditions of dat_cr_reject(3DAT).
 pub(crate) unsafe fn reject(
     table: &DAT_PROVIDER,
     cr_handle: DAT_CR_HANDLE,
@@ -394,7 +395,8 @@ pub(crate) unsafe fn reject(
     private_data: DAT_PVOID,
 ) -> Answer {
     let slot = table.cr_reject_func;
-    // SAFETY: the table of a loaded provider, and the arguments that the caller gave.
+    // SAFETY: the function belongs to the table of a loaded provider; the caller passes the
+    // arguments of the call.
     let answered = slot.map(|it| unsafe { it(cr_handle, private_data_size, private_data) });
     crate::foreign::answer(answered)
 }

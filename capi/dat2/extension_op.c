@@ -1,6 +1,6 @@
 /*
- * The one call that takes as many arguments as its operation has. Rust has no variadic functions
- * on its stable compiler: here the arguments become a list, and Rust does the rest.
+ * The one variadic call: the number of its arguments depends on the operation. Stable Rust cannot
+ * define variadic functions, so this function passes the arguments on as a va_list.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -9,7 +9,7 @@
 
 #include <dat2/udat.h>
 
-/* capi/exports/v2/extension.rs. */
+/* Defined in capi/exports/v2/extension.rs. */
 DAT_RETURN dats_extension_opv(DAT_HANDLE handle, DAT_EXTENDED_OP ext_op, va_list args);
 
 DAT_RETURN dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP ext_op, ...)

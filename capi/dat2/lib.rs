@@ -1,7 +1,7 @@
 //! libdat2.so.2: DAT 2.0 for C programs.
 //!
-//! The source is that of both libraries, `capi/src`; this crate gives it the types of DAT 2.0
-//! (`abi`), what 2.0 says in another way (`dialect`) and what only 2.0 has (`call2`).
+//! Both libraries share the source in `capi/src`; this crate adds the types of DAT 2.0 (`abi`), its
+//! differences from 1.2 (`dialect`) and the calls that only 2.0 has (`call2`).
 
 #![expect(clippy::too_many_arguments, reason = "the prototypes are those of DAT")]
 

@@ -1,4 +1,4 @@
-//! Words for errors.
+//! Descriptions of errors.
 
 use core::ffi::c_char;
 

@@ -1,5 +1,5 @@
-//! The exported functions whose prototypes are the same text in DAT 1.2 and 2.0, a family a file.
-//! Each only forwards to `call`, with no panic let through.
+//! The exported functions whose prototypes are identical in DAT 1.2 and 2.0, one family per file.
+//! Each only forwards to `call` and lets no panic through.
 
 mod cno;
 mod cr;

@@ -1,4 +1,4 @@
-//! Compiles what is C in both libraries.
+//! Compiles the C parts of both libraries.
 
 fn main() {
     for name in ["cancel.c", "cancel.h"] {
@@ -8,7 +8,7 @@ fn main() {
         .file("../src/cancel.c")
         .std("gnu11")
         .extra_warnings(true)
-        // A cancellation unwinds these frames, from any instruction.
+        // A cancellation may unwind these frames at any instruction.
         .flag("-fexceptions")
         .flag("-fasynchronous-unwind-tables")
         .compile("dats_cancel");

@@ -1,8 +1,9 @@
-//! The interface adapters that C has open: their handles are small numbers.
+//! The interface adapters that C programs have open: their handles are small numbers.
 //!
-//! Numbers start at 1, and the lowest free one is used first, as programs of the incumbent's
-//! expect. A provider's own calls, reached through the redirection macros, know an adapter by its
-//! address instead: that of its cell, or what a foreign provider gave. Either way leads here.
+//! Numbers start at 1, and the lowest free one is used first, as programs written for the
+//! OpenFabrics library expect. The redirection macros, which call a provider's functions directly,
+//! use the adapter's address instead: that of its cell, or the one that a C provider gave. This
+//! module resolves both.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
@@ -16,12 +17,12 @@ use crate::abi::{DAT_HANDLE, DAT_IA_HANDLE, DAT_PROVIDER};
 use crate::answer::invalid_handle;
 use crate::{handle, table};
 
-/// An open adapter, by the address that its provider knows it by.
+/// An open adapter, by the address that its provider uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Adapter {
-    /// The cell of one of ours.
+    /// The cell of a Rust adapter.
     Own(usize),
-    /// An adapter of a foreign provider.
+    /// An adapter of a C provider.
     Foreign(usize),
 }
 
@@ -39,7 +40,7 @@ fn number(index: usize) -> DAT_IA_HANDLE {
     without_provenance_mut::<c_void>(index + 1)
 }
 
-/// Gives an adapter its number.
+/// Assigns a number to an adapter.
 pub(crate) fn add(adapter: Adapter) -> DAT_IA_HANDLE {
     let mut open = OPEN.write();
     let index = open.iter().position(Option::is_none).unwrap_or(open.len());
@@ -50,7 +51,7 @@ pub(crate) fn add(adapter: Adapter) -> DAT_IA_HANDLE {
     number(index)
 }
 
-/// Takes the number of an adapter back, unless another has it by now.
+/// Releases the number of an adapter, unless it has been given to another one.
 pub(crate) fn remove(handle: DAT_IA_HANDLE, adapter: Adapter) {
     let mut open = OPEN.write();
     if let Some(place) = handle.addr().checked_sub(1).and_then(|index| open.get_mut(index)) {
@@ -60,13 +61,13 @@ pub(crate) fn remove(handle: DAT_IA_HANDLE, adapter: Adapter) {
     }
 }
 
-/// The open adapter of a number.
+/// The open adapter with a number.
 pub(crate) fn by_number(handle: DAT_IA_HANDLE) -> Option<Adapter> {
     let open = OPEN.read();
     handle.addr().checked_sub(1).and_then(|index| open.get(index).copied().flatten())
 }
 
-/// The number of the open adapter at an address, and the adapter.
+/// The open adapter at an address, and its number.
 pub(crate) fn by_address(address: usize) -> Option<(DAT_IA_HANDLE, Adapter)> {
     let open = OPEN.read();
     let is_it = |adapter: &Option<Adapter>| adapter.is_some_and(|it| it.address() == address);
@@ -74,7 +75,7 @@ pub(crate) fn by_address(address: usize) -> Option<(DAT_IA_HANDLE, Adapter)> {
     Some((number(index), open[index]?))
 }
 
-/// The open adapter behind a handle, given as a number or as an address.
+/// The open adapter of a handle, which may be a number or an address.
 pub(crate) fn find(handle: DAT_IA_HANDLE) -> Option<(DAT_IA_HANDLE, Adapter)> {
     match by_number(handle) {
         Some(adapter) => Some((handle, adapter)),
@@ -82,7 +83,7 @@ pub(crate) fn find(handle: DAT_IA_HANDLE) -> Option<(DAT_IA_HANDLE, Adapter)> {
     }
 }
 
-/// The adapter of ours behind a handle.
+/// The Rust adapter of a handle.
 pub(crate) fn own(handle: DAT_IA_HANDLE) -> Result<InterfaceAdapter> {
     let found = match find(handle) {
         Some((_, Adapter::Own(address))) => handle::get(handle::of_number(address as u64)),
@@ -91,17 +92,17 @@ pub(crate) fn own(handle: DAT_IA_HANDLE) -> Result<InterfaceAdapter> {
     found.ok_or_else(|| invalid_handle(Subtype::InvalidHandleIa))
 }
 
-/// The handle that C has for an adapter of ours.
+/// The handle by which C knows a Rust adapter.
 pub(crate) fn handle_of(ia: &InterfaceAdapter) -> DAT_IA_HANDLE {
     of_number(ia.id())
 }
 
-/// The handle that C has for the adapter that the core knows by a number.
+/// The handle of the adapter that has this id in the core.
 pub(crate) fn of_number(number: u64) -> DAT_IA_HANDLE {
     by_address(number as usize).map_or(null_mut(), |(handle, _)| handle)
 }
 
-/// What to look an object of any kind up by: adapters by their cells, others as they are.
+/// The key for the lookup of any object: the cell of an adapter, or the handle itself.
 pub(crate) fn to_cell(handle: DAT_HANDLE) -> DAT_HANDLE {
     match by_number(handle) {
         Some(Adapter::Own(address)) => handle::of_number(address as u64),
@@ -109,13 +110,13 @@ pub(crate) fn to_cell(handle: DAT_HANDLE) -> DAT_HANDLE {
     }
 }
 
-/// The function table of an adapter of ours, which its objects point to.
+/// The function table of a Rust adapter, to which its objects point.
 pub(crate) fn table(ia: &InterfaceAdapter) -> *mut DAT_PROVIDER {
     struct Table {
         functions: Box<DAT_PROVIDER>,
         _name: CString,
     }
-    // SAFETY: the table points to functions and to the name beside it.
+    // SAFETY: the table points to functions, and to the name that is stored with it.
     unsafe impl Send for Table {}
     static TABLES: Mutex<BTreeMap<String, Table>> = Mutex::new(BTreeMap::new());
 

@@ -1,4 +1,4 @@
-//! What a call answers: a `DAT_RETURN`, with the detail of a failure kept for the thread.
+//! The result of a call: a `DAT_RETURN`, with the detail of a failure stored for the thread.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,19 +8,19 @@ use dat_core::error::{Error, ReturnType, Subtype};
 use crate::abi::{DAT_RETURN, DAT_SUCCESS};
 use crate::{cancel, detail, dialect};
 
-/// The code that a call answers, or the error that becomes one. Codes of foreign providers pass
-/// through as they are.
+/// The code that a call returns, or the error from which it is made. Codes of C providers are
+/// passed on unchanged.
 pub(crate) type Answer = Result<DAT_RETURN, Error>;
 
-/// What a call answers that did what it was asked to do.
+/// The result of a successful call.
 pub(crate) const DONE: Answer = Ok(DAT_SUCCESS);
 
-/// What a call may come back with: an [`Answer`], or at once the code of one.
+/// The result type of a call: an [`Answer`], or directly its code.
 pub(crate) trait Answered {
-    /// From an answer.
+    /// Creates the result from an answer.
     fn new(answer: Answer) -> Self;
 
-    /// The code that C gets; the detail of a failure is kept by then.
+    /// The code for C. The detail of a failure has been stored when this returns.
     fn code(self) -> DAT_RETURN;
 }
 
@@ -35,7 +35,7 @@ impl Answered for Answer {
     }
 }
 
-/// For calls of the data path: a code goes through a register, an answer through memory.
+/// For calls of the data path: a code is returned in a register, an answer in memory.
 impl Answered for DAT_RETURN {
     fn new(answer: Answer) -> Self {
         answer.code()
@@ -47,8 +47,8 @@ impl Answered for DAT_RETURN {
     }
 }
 
-/// Runs a call on behalf of C: no panic leaves it, and an error leaves its detail. A cancellation of
-/// the thread waits until it has returned.
+/// Runs a call for C: no panic leaves it, and the detail of an error is stored. A cancellation of
+/// the thread is held off until it has returned.
 #[inline(always)]
 pub(crate) fn guard<A: Answered>(call: impl FnOnce() -> A) -> DAT_RETURN {
     let held_off = cancel::hold_off();
@@ -57,8 +57,7 @@ pub(crate) fn guard<A: Answered>(call: impl FnOnce() -> A) -> DAT_RETURN {
     code
 }
 
-/// As [`guard`], for calls of a few hundred instructions that make no call that is a cancellation
-/// point.
+/// As [`guard`], for calls of a few hundred instructions that contain no cancellation point.
 #[inline(always)]
 pub(crate) fn guard_data_path<A: Answered>(call: impl FnOnce() -> A) -> DAT_RETURN {
     match catch_unwind(AssertUnwindSafe(|| call().code())) {
@@ -67,7 +66,7 @@ pub(crate) fn guard_data_path<A: Answered>(call: impl FnOnce() -> A) -> DAT_RETU
     }
 }
 
-/// Keeps the detail of an error; its code.
+/// Stores the detail of an error; returns its code.
 #[cold]
 #[inline(never)]
 pub(crate) fn failed(error: Error) -> DAT_RETURN {
@@ -88,12 +87,12 @@ fn panicked(panic: Box<dyn Any + Send>) -> DAT_RETURN {
     )
 }
 
-/// The answer of a poll that found nothing: no detail, so that polling costs nothing.
+/// The result of a poll that found nothing; it has no detail, so that polling is cheap.
 pub(crate) fn plain(return_type: ReturnType) -> Answer {
     Ok(dialect::code(return_type, Subtype::NoSubtype))
 }
 
-/// The error of a handle that is no live object of its kind.
+/// The error for a handle that does not refer to a live object of its kind.
 #[cold]
 pub(crate) fn invalid_handle(subtype: Subtype) -> Error {
     Error::new(ReturnType::InvalidHandle, subtype)

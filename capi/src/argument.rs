@@ -9,16 +9,16 @@ use crate::answer::invalid_handle;
 use crate::handle::{self, Object};
 use crate::mapped;
 
-/// Addresses of a process end here, and begin above the page that is never mapped; both are
-/// aligned to anything.
+/// User-space addresses: from the end of the page that is never mapped to the highest user address.
+/// Both bounds are aligned for any type.
 const USER: std::ops::Range<usize> = 0x1000..0x7fff_ffff_f000;
 
-/// The subtype that names an argument by its number, from 1.
+/// The subtype that names an argument by its position, from 1.
 pub(crate) fn subtype(argument: u32) -> Subtype {
     Subtype::from_value(Subtype::InvalidArg1.value() + argument - 1).unwrap_or(Subtype::NoSubtype)
 }
 
-/// The error of an argument, by its number.
+/// The error for an argument, by its position.
 #[cold]
 pub(crate) fn invalid(argument: u32, reason: impl Into<String>) -> Error {
     Error::new(ReturnType::InvalidParameter, subtype(argument)).because(reason.into())
@@ -27,12 +27,12 @@ pub(crate) fn invalid(argument: u32, reason: impl Into<String>) -> Error {
 /// Whether a value can be the address of a `T`.
 #[inline(always)]
 pub(crate) fn is_address_of<T>(address: usize) -> bool {
-    // In one comparison: bits that are none of an aligned address become the highest.
+    // One comparison: the bits that must be 0 in an aligned address become the highest ones.
     let bits = align_of::<T>().trailing_zeros();
     address.wrapping_sub(USER.start).rotate_right(bits) < (USER.end - USER.start) >> bits
 }
 
-/// Refuses what can't be the address of a `T`.
+/// Rejects a value that cannot be the address of a `T`.
 #[inline]
 pub(crate) fn check<T>(pointer: *const T, argument: u32) -> Result<()> {
     if is_address_of::<T>(pointer.addr()) {
@@ -56,80 +56,82 @@ fn no_address(address: usize, align: usize, argument: u32) -> Error {
         .advise("pass the address of a variable of the argument's type")
 }
 
-/// Where a result goes; written on success only.
+/// The destination of a result, which is written only on success.
 pub(crate) struct Out<T>(NonNull<T>);
 
 impl<T> Out<T> {
     /// Writes the result.
     #[inline]
     pub(crate) fn write(self, value: T) {
-        // SAFETY: checked, and memory for a `T` as the maker of this promised.
+        // SAFETY: the creator of this checked the address and guaranteed memory for a `T`.
         unsafe { self.0.write(value) };
     }
 
-    /// The caller's struct, to write some fields of it. Every pattern of bits is a value of the
-    /// structs of C.
+    /// The caller's struct, to write some of its fields. Every bit pattern is valid for the C
+    /// structs.
     #[inline]
     pub(crate) fn fields(&mut self) -> &mut T {
-        // SAFETY: as for `write`.
+        // SAFETY: the creator of this checked the address and guaranteed memory for a `T`, of which
+        // every bit pattern is valid.
         unsafe { self.0.as_mut() }
     }
 }
 
-/// Where a result must go.
+/// A mandatory destination of a result.
 ///
 /// # Safety
-/// Unless it is recognised as no address of a `T`, the address is that of memory for one, which
-/// is the call's until it returns.
+/// Unless the address is rejected as one that cannot belong to a `T`, it is the address of memory
+/// for a `T` that only this call uses until it returns.
 #[inline]
 pub(crate) unsafe fn out<T>(pointer: *mut T, argument: u32) -> Result<Out<T>> {
     check(pointer, argument)?;
-    // SAFETY: no address that passes the check is NULL.
+    // SAFETY: the check has rejected NULL.
     Ok(Out(unsafe { NonNull::new_unchecked(pointer) }))
 }
 
-/// Where a result may go.
+/// An optional destination of a result.
 ///
 /// # Safety
-/// As [`out`], where not NULL.
+/// As for [`out`], unless it is NULL.
 #[inline]
 pub(crate) unsafe fn optional_out<T>(pointer: *mut T, argument: u32) -> Result<Option<Out<T>>> {
     if pointer.is_null() {
         return Ok(None);
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: the pointer is not NULL, and the caller guarantees what `out` requires.
     unsafe { out(pointer, argument) }.map(Some)
 }
 
-/// Lends a struct that the caller gives by its address.
+/// Borrows a struct from the caller.
 ///
 /// # Safety
-/// The address is that of a readable `T`, which nobody writes during the call.
+/// The address is that of a readable `T` that no thread writes during the call, or one that the
+/// check rejects.
 #[inline]
 pub(crate) unsafe fn given<'a, T>(pointer: *const T, argument: u32) -> Result<&'a T> {
     check(pointer, argument)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the check has passed, so the caller guarantees a readable `T`.
     Ok(unsafe { &*pointer })
 }
 
-/// Lends a struct that the caller may leave out.
+/// Borrows a struct that the caller may omit.
 ///
 /// # Safety
-/// As [`given`], where not NULL.
+/// As for [`given`], unless it is NULL.
 pub(crate) unsafe fn optional<'a, T>(pointer: *const T, argument: u32) -> Result<Option<&'a T>> {
     if pointer.is_null() {
         return Ok(None);
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: the pointer is not NULL, and the caller guarantees what `given` requires.
     unsafe { given(pointer, argument) }.map(Some)
 }
 
-/// Lends an array; NULL will do for none. A count that is wrong, so that memory ends before the
-/// array does, is refused.
+/// Borrows an array; NULL is accepted for an empty one. A wrong count, with which the array would
+/// exceed its memory, is rejected.
 ///
 /// # Safety
-/// The address is that of a readable element, and of as many as there is memory for up to `count`,
-/// which no thread writes or unmaps during the call.
+/// The address is that of a readable element. Up to `count` elements, as far as memory is mapped,
+/// are readable, and no thread writes or unmaps them during the call.
 #[inline]
 pub(crate) unsafe fn array<'a, T>(
     pointer: *const T,
@@ -148,7 +150,8 @@ pub(crate) unsafe fn array<'a, T>(
     if !mapped::goes_on(pointer.addr(), count as usize * size_of::<T>()) {
         return Err(too_short(count, pointer_argument));
     }
-    // SAFETY: as the caller promises; the count is bounded, and there is memory to its end.
+    // SAFETY: the caller guarantees the elements that are mapped; `count` is bounded, and the
+    // memory is mapped to the end of the array.
     Ok(unsafe { std::slice::from_raw_parts(pointer, count as usize) })
 }
 
@@ -163,7 +166,7 @@ fn too_short(count: u64, argument: u32) -> Error {
         .advise("pass the number of elements that the array has")
 }
 
-/// A count of C's, which is signed: none is below 0.
+/// A signed C count, which must not be negative.
 #[inline]
 pub(crate) fn count(value: i32, argument: u32) -> Result<u32> {
     u32::try_from(value).map_err(|_| below_0(value, argument))
@@ -174,8 +177,8 @@ fn below_0(value: i32, argument: u32) -> Error {
     invalid(argument, format!("argument {argument} is negative ({value})"))
 }
 
-/// Refuses a mask of a query that has bits of no field (dat_ia_query(3DAT), dat_ep_query(3DAT)
-/// and all other queries).
+/// Rejects a query mask with bits of no field (dat_ia_query(3DAT), dat_ep_query(3DAT) and all other
+/// queries).
 #[inline]
 pub(crate) fn mask(mask: impl Into<u64>, fields: impl Into<u64>, argument: u32) -> Result<()> {
     match mask.into() & !fields.into() {
@@ -190,13 +193,13 @@ fn unknown_fields(bits: u64, argument: u32) -> Error {
         .advise("use the constants of the header that has the structure")
 }
 
-/// The object behind a handle that must be given.
+/// The object of a mandatory handle.
 #[inline]
 pub(crate) fn object<T: Object>(handle: DAT_HANDLE, subtype: Subtype) -> Result<T> {
     handle::get(handle).ok_or_else(|| invalid_handle(subtype))
 }
 
-/// The object behind a handle that may be `DAT_HANDLE_NULL`.
+/// The object of a handle that may be `DAT_HANDLE_NULL`.
 pub(crate) fn optional_object<T: Object>(
     handle: DAT_HANDLE,
     subtype: Subtype,

@@ -1,7 +1,7 @@
 /*
- * Where a thread of C can be cancelled (pthread_cancel(3)) inside the libraries, and where the
- * consumer's proxy agent runs. These are C because both can end in an unwinding of the stack, and
- * what has to be done then is done by frames that are made for it.
+ * The code in which a C thread can be cancelled (pthread_cancel(3)) inside the libraries, and the
+ * code that runs the consumer's proxy agent. It is written in C because both can unwind the stack,
+ * and C frames can have the clean-up handlers that are needed then.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -20,10 +20,10 @@
 #include "cancel.h"
 
 /*
- * The one system call that a cancellation interrupts. The type is asynchronous for its time, since
- * no C library makes a cancellation point of futex(2), and nothing is held then: whichever
- * instruction is interrupted, there is nothing to undo in this frame. Apart from the frame that has
- * the clean-up handler, so that the handler's frame is always in a call.
+ * The one system call that a cancellation interrupts. The cancel type is asynchronous during the
+ * call, because futex(2) is not a cancellation point in any C library. The frame holds no resource:
+ * whichever instruction is interrupted, there is nothing to undo. It is separate from the frame with
+ * the clean-up handler, so that the latter is always inside a call.
  */
 static __attribute__((noinline)) int block(struct dats_sleep *sleep)
 {
@@ -59,7 +59,7 @@ int dats_sleep(struct dats_sleep *sleep, void (*give_up)(void *), void *wait)
     return DATS_UNAVAILABLE;
 }
 
-/* An exception of C++, or the end of the thread, left the agent. */
+/* Ends the process if the agent was left by a C++ exception or by the end of its thread. */
 static void left(const int *returned)
 {
     static const char words[] =

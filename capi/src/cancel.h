@@ -1,5 +1,5 @@
 /*
- * What capi/src/cancel.rs and cancel.c tell each other.
+ * The interface between capi/src/cancel.rs and cancel.c.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -23,13 +23,13 @@ struct dats_sleep {
 
 enum { DATS_WOKEN, DATS_TIMED_OUT, DATS_UNAVAILABLE };
 
-/* Of the library alone. */
+/* Not exported. */
 #pragma GCC visibility push(hidden)
 
-/* Sleeps once; a cancellation meanwhile ends the thread and calls give_up with wait. */
+/* Sleeps once. A cancellation during the sleep calls give_up(wait) and ends the thread. */
 int dats_sleep(struct dats_sleep *sleep, void (*give_up)(void *), void *wait);
 
-/* Runs a proxy agent; ends the process where it does not return. */
+/* Runs a proxy agent; if it does not return, the process ends. */
 void dats_run_agent(void (*agent)(void *, void *), void *data, void *evd);
 
 #pragma GCC visibility pop

@@ -1,10 +1,11 @@
-//! Cancellation of threads of C (pthread_cancel(3)).
+//! Cancellation of C threads (pthread_cancel(3)).
 //!
-//! A cancellation unwinds the stack, and no frame of Rust that has something to drop may meet that.
-//! So it can act in two calls only, dat_evd_wait and dat_cno_wait, while their thread sleeps
-//! (`cancel.c`). Their own frames, from the C function to the sleep, are plain: what a wait owns is
-//! in memory that nothing drops, and the clean-up handler of the sleep drops it. All else runs with
-//! cancellation disabled ([`hold_off`]), or makes no call that is a cancellation point.
+//! A cancellation unwinds the stack, and no Rust frame with a destructor may be in the way. So it
+//! can act only in two calls, dat_evd_wait and dat_cno_wait, while their thread sleeps
+//! (`cancel.c`). Their own frames, from the C function to the sleep, have no destructors ("plain"):
+//! what a wait owns is in memory that is not dropped automatically, and the clean-up handler of the
+//! sleep drops it. All other code runs with cancellation disabled ([`hold_off`]), or calls no
+//! cancellation point.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -25,8 +26,8 @@ const DISABLE: c_int = 1;
 const DEFERRED: c_int = 0;
 
 unsafe extern "C-unwind" {
-    // Both act on a cancellation that is pending when they make the type asynchronous, or enable
-    // cancellation for that type.
+    // These functions act on a pending cancellation when they set the asynchronous type, or when
+    // they enable cancellation while that type is set.
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
     fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int;
     fn dats_sleep(
@@ -41,7 +42,7 @@ unsafe extern "C-unwind" {
     );
 }
 
-/// The cancel state that the caller had.
+/// The caller's cancel state.
 #[derive(Clone, Copy)]
 pub(crate) struct HeldOff(c_int);
 
@@ -49,42 +50,43 @@ pub(crate) struct HeldOff(c_int);
 #[inline(always)]
 pub(crate) fn hold_off() -> HeldOff {
     let mut state = DISABLE;
-    // SAFETY: the address is that of a variable; to disable never acts.
+    // SAFETY: the address is that of a local variable; disabling never acts on a cancellation.
     unsafe { pthread_setcancelstate(DISABLE, &raw mut state) };
     HeldOff(state)
 }
 
 impl HeldOff {
-    /// Makes the state what it was. A cancellation of the asynchronous type may act at once, so
-    /// the frames above must be plain.
+    /// Restores the state. A cancellation of the asynchronous type may act at once, so the frames
+    /// above must be plain.
     #[inline(always)]
     pub(crate) fn resume(self) {
         if self.0 == ENABLE {
-            // SAFETY: the value is one of its two.
+            // SAFETY: the value is one of the two valid states.
             unsafe { pthread_setcancelstate(ENABLE, ptr::null_mut()) };
         }
     }
 }
 
-/// The cancel type that the caller had.
+/// The caller's cancel type.
 #[derive(Clone, Copy)]
 struct Deferred(c_int);
 
-/// Makes the cancel type the deferred one.
+/// Sets the deferred cancel type.
 #[inline(always)]
 fn defer() -> Deferred {
     let mut kind = DEFERRED;
-    // SAFETY: the address is that of a variable; to defer never acts.
+    // SAFETY: the address is that of a local variable; the deferred type never acts on a
+    // cancellation.
     unsafe { pthread_setcanceltype(DEFERRED, &raw mut kind) };
     Deferred(kind)
 }
 
 impl Deferred {
-    /// Makes the type what it was, as [`HeldOff::resume`] does the state.
+    /// Restores the type, as [`HeldOff::resume`] restores the state.
     #[inline(always)]
     fn resume(self) {
         if self.0 != DEFERRED {
-            // SAFETY: the value is one that was in use.
+            // SAFETY: the value is the type that the thread had before.
             unsafe { pthread_setcanceltype(self.0, ptr::null_mut()) };
         }
     }
@@ -113,12 +115,12 @@ impl Sleep {
         }
     }
 
-    /// What a wait has to sleep on, and for how long; whether it has to.
+    /// Fills in what a wait has to sleep on, and for how long; returns whether it has to sleep.
     fn prepare(&mut self, wait: &mut impl Wait) -> bool {
         let limit = wait.time_left();
         self.has_limit = limit.is_some().into();
         if let Some(limit) = limit {
-            // What is too long for the type is beyond any clock.
+            // A time too long for the type exceeds every clock.
             self.limit.tv_sec = limit.as_secs().try_into().unwrap_or(libc::time_t::MAX);
             self.limit.tv_nsec = limit.subsec_nanos().into();
         }
@@ -136,9 +138,9 @@ impl Sleep {
     }
 }
 
-/// A wait of the core's that has to sleep.
+/// A blocked wait of the core.
 pub(crate) trait Wait: Sized {
-    /// What it comes to.
+    /// The result of the wait.
     type Found;
 
     fn time_left(&self) -> Option<Duration>;
@@ -162,7 +164,7 @@ impl Wait for BlockedEvdWait {
     }
 }
 
-/// A step of a wait, with the event that it left.
+/// A step of a wait, with the event that it delivered.
 pub(crate) fn with_event(
     step: impl FnOnce(&mut Event) -> Result<WaitStep<Waited, BlockedEvdWait>>,
 ) -> Result<WaitStep<(Waited, Event), BlockedEvdWait>> {
@@ -189,9 +191,8 @@ impl Wait for BlockedCnoWait {
     }
 }
 
-/// Runs a call that waits. What finds an answer at once makes no call that is a cancellation
-/// point, so that for its time the type needs to be the deferred one, and no more. The caller's
-/// frames must be plain.
+/// Runs a call that may wait. The part that finds a result at once calls no cancellation point, so
+/// for it the deferred type is enough. The caller's frames must be plain.
 #[inline(always)]
 pub(crate) fn wait(
     at_once: impl FnOnce() -> Option<DAT_RETURN>,
@@ -214,9 +215,9 @@ pub(crate) fn wait(
     code
 }
 
-/// Begins a wait, sleeps as long as it has to, and answers what it came to. The thread can be
-/// cancelled in its sleeps, if the state that its caller had allows that; then the wait is given
-/// up. The frames of this function and of its callers are plain.
+/// Begins a wait, sleeps as long as necessary, and returns the result. The thread can be cancelled
+/// while it sleeps, if its caller's state allows it; then the wait is given up. The frames of this
+/// function and of its callers are plain.
 #[cold]
 #[inline(never)]
 pub(crate) fn block<W: Wait>(
@@ -228,15 +229,16 @@ pub(crate) fn block<W: Wait>(
         Sleeper { wait: MaybeUninit::uninit(), sleep: Sleep::new(caller), is_blocked: false };
     let mut code = guard_data_path(|| sleeper.advance(start(), &answer));
     while sleeper.is_blocked {
-        // SAFETY: both addresses are of this frame, which outlives the sleep; the wait is there,
-        // and nothing uses it after it was given up.
+        // SAFETY: both addresses are in this frame, which outlives the sleep; the wait is
+        // initialised, and it is not used again after `give_up` has dropped it.
         let outcome = unsafe {
             let wait = sleeper.wait.as_mut_ptr().cast();
             dats_sleep(&raw mut sleeper.sleep, give_up::<W>, wait)
         };
         code = guard_data_path(|| {
             sleeper.is_blocked = false;
-            // SAFETY: it is there, and used no more after it was taken.
+            // SAFETY: `is_blocked` says that the wait is initialised; it is read once, since
+            // `is_blocked` was reset.
             let wait = unsafe { sleeper.wait.assume_init_read() };
             sleeper.advance(wait.resume(told(outcome)), &answer)
         });
@@ -244,16 +246,17 @@ pub(crate) fn block<W: Wait>(
     code
 }
 
-/// A wait and its next sleep, in a frame that may be unwound: nothing here is dropped.
+/// A wait and its next sleep, in a frame that may be unwound: nothing here is dropped
+/// automatically.
 struct Sleeper<W> {
     wait: MaybeUninit<W>,
     sleep: Sleep,
-    /// Whether the wait is there, and has to sleep.
+    /// Whether the wait is initialised and has to sleep.
     is_blocked: bool,
 }
 
 impl<W: Wait> Sleeper<W> {
-    /// Goes on until there is an answer, or the thread has to sleep.
+    /// Continues until there is a result, or the thread has to sleep.
     fn advance(
         &mut self,
         mut step: Result<WaitStep<W::Found, W>>,
@@ -276,7 +279,7 @@ impl<W: Wait> Sleeper<W> {
     }
 }
 
-/// What `dats_sleep` says, as the constants of `cancel.h`.
+/// Converts the result of `dats_sleep`, by the constants of `cancel.h`.
 fn told(outcome: c_int) -> WaitOutcome {
     match outcome {
         1 => WaitOutcome::TimedOut,
@@ -285,21 +288,20 @@ fn told(outcome: c_int) -> WaitOutcome {
     }
 }
 
-/// Gives a wait up: its thread was cancelled in its sleep.
+/// Gives up a wait whose thread was cancelled while it slept.
 unsafe extern "C" fn give_up<W>(wait: *mut c_void) {
     let wait = wait.cast::<W>();
-    // Nothing sees a panic of a thread that ends.
-    // SAFETY: the wait of a sleep, which nothing uses any more.
+    // A panic of a thread that ends is ignored.
+    // SAFETY: the pointer is that of the initialised wait of a sleep, which is not used again.
     let _ = catch_unwind(AssertUnwindSafe(|| unsafe { wait.drop_in_place() }));
 }
 
-/// Runs a proxy agent, which is not cancelled meanwhile. The process ends where it does not
-/// return.
+/// Runs a proxy agent with cancellation disabled. If it does not return, the process ends.
 pub(crate) unsafe fn run_agent(
     agent: unsafe extern "C-unwind" fn(DAT_PVOID, DAT_HANDLE),
     data: DAT_PVOID,
     evd: DAT_HANDLE,
 ) {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that the agent may be called with this data.
     unsafe { dats_run_agent(agent, data, evd) };
 }

@@ -1,8 +1,8 @@
-//! What is printed when the environment asks for it; nothing otherwise.
+//! Debug output, which the environment enables.
 //!
-//! `DAT_DBG_TYPE` is the sum of the kinds to print, and `DAT_DBG_DEST` of the places to print
-//! to; decimal, octal or hexadecimal as in C. Without the first nothing is printed, without the
-//! second to standard output.
+//! `DAT_DBG_TYPE` is the sum of the kinds to print, `DAT_DBG_DEST` the sum of the destinations;
+//! decimal, octal or hexadecimal as in C. Without the first nothing is printed; without the second
+//! the output goes to standard output.
 
 use std::ffi::{CStr, CString, c_char, c_long};
 use std::os::unix::ffi::OsStringExt;
@@ -13,13 +13,13 @@ use crate::image;
 /// Kinds of lines.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
-    /// Calls and operations that failed, with the reason.
+    /// Failed calls and operations, with the reason.
     Error = 0x01,
-    /// The configuration: what is loaded for it, and what can't be.
+    /// The configuration: what is loaded for it, and what cannot be.
     Static = 0x04,
-    /// Providers that come and go.
+    /// Providers that are added and removed.
     Dynamic = 0x08,
-    /// Calls of providers.
+    /// Calls to providers.
     Provider = 0x10,
     /// Calls of programs that open and close adapters.
     Consumer = 0x20,
@@ -55,13 +55,14 @@ fn number(variable: &str) -> Option<c_long> {
     Some(parse(&text))
 }
 
-/// A number as C reads it, with the base that its beginning says; 0 where it is none.
+/// Parses a number as C does, with the base given by its prefix; 0 if it is not a number.
 fn parse(text: &CStr) -> c_long {
-    // SAFETY: the text ends with a zero, and nobody asks for the end of the number.
+    // SAFETY: the text is zero-terminated, and NULL means that the end of the number is not
+    // returned.
     unsafe { libc::strtol(text.as_ptr(), std::ptr::null_mut(), 0) }
 }
 
-/// Prints a line if lines of its kind are asked for.
+/// Prints a line if its kind is enabled.
 #[inline]
 pub(crate) fn say(kind: Kind, text: impl FnOnce() -> String) {
     let settings = &*SETTINGS;
@@ -70,7 +71,7 @@ pub(crate) fn say(kind: Kind, text: impl FnOnce() -> String) {
     }
 }
 
-/// One line, whatever is in the text.
+/// Formats the text as one line.
 fn line(kind: Kind, text: &str) -> String {
     let text = text.replace(|c: char| c.is_control(), " ");
     format!("DAT {}: {text}", kind.word())
@@ -79,26 +80,27 @@ fn line(kind: Kind, text: &str) -> String {
 fn print(places: c_long, line: &str) {
     if places & STDOUT != 0 {
         let line = format!("{line}\n");
-        // One write, so that lines of several threads do not mix; a line that can't be written
-        // is lost, for there is nobody to tell.
-        // SAFETY: the buffer is as long as that.
+        // One write, so that lines of several threads do not mix. A line that cannot be written is
+        // lost, because there is no other way to report it.
+        // SAFETY: the buffer has `line.len()` readable bytes.
         let _ = unsafe { libc::write(libc::STDOUT_FILENO, line.as_ptr().cast(), line.len()) };
     }
     if places & SYSLOG != 0 {
         let Ok(line) = CString::new(line) else { return };
         const FORMAT: *const c_char = c"%s".as_ptr();
-        // SAFETY: the format takes one string.
+        // SAFETY: the format has one `%s`, which matches the one string argument.
         unsafe { libc::syslog(libc::LOG_USER | libc::LOG_DEBUG, FORMAT, line.as_ptr()) };
     }
 }
 
-/// An error that a call answers, or a failure that an event told.
+/// Prints an error that a call returns, or a failure that an event reported.
 pub(crate) fn failed(words: impl FnOnce() -> String) {
     say(Kind::Error, words);
 }
 
-/// Sends the words of a panic, which no call lets out, here and not to somebody's standard error.
-/// Only where the standard library is our own: that of a Rust program belongs to the program.
+/// Sends panic messages, which no call lets through, to the debug output and not to standard error.
+/// Only if this library has its own copy of the standard library: that of a Rust program belongs to
+/// the program.
 pub(crate) fn take_panics() {
     if !cfg!(test) && image::is_shared_object() {
         std::panic::set_hook(Box::new(|panic| say(Kind::Error, || panic.to_string())));

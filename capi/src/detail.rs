@@ -1,5 +1,5 @@
-//! What went wrong last in each thread, in words: the error of a call, or what an event told that
-//! was taken.
+//! The last failure of each thread, as text: the error of a call, or the failure reported by an
+//! event that was dequeued.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
@@ -18,33 +18,33 @@ thread_local! {
 
 struct Last {
     news: Option<News>,
-    /// The words that C asked for; they stay until it asks for others.
+    /// The text that C requested; it stays valid until the next request.
     text: Option<CString>,
 }
 
-/// What became known and was not put into words yet: most of it nobody asks for.
+/// A failure that has not been formatted: most are never requested.
 enum News {
     Error(Error),
-    /// An operation of an endpoint ended so.
+    /// An operation of an endpoint failed.
     Completion(EndpointId, Failure),
-    /// The connection of an endpoint did not come about, or broke.
+    /// The connection of an endpoint failed or broke.
     Connection(EndpointId, ConnectionEventKind),
-    /// Something went wrong outside any call.
+    /// An asynchronous error occurred.
     Async(AsyncErrorKind),
 }
 
-/// Keeps an error of a call.
+/// Stores the error of a call.
 pub(crate) fn keep(error: Error) {
     keep_news(News::Error(error));
 }
 
-/// Keeps what a completion told that was no success.
+/// Stores the failure that a completion reported.
 #[cold]
 pub(crate) fn keep_completion(ep: EndpointId, failed: Failure) {
     keep_news(News::Completion(ep, failed));
 }
 
-/// Keeps what an event of a connection told, if it is a failure.
+/// Stores what a connection event reported, if it is a failure.
 #[cold]
 pub(crate) fn keep_connection(ep: EndpointId, kind: ConnectionEventKind) {
     use ConnectionEventKind::{Disconnected, Established};
@@ -53,7 +53,7 @@ pub(crate) fn keep_connection(ep: EndpointId, kind: ConnectionEventKind) {
     }
 }
 
-/// Keeps what an asynchronous event told, if it is a failure.
+/// Stores what an asynchronous event reported, if it is a failure.
 #[cold]
 pub(crate) fn keep_async(kind: AsyncErrorKind) {
     use AsyncErrorKind::{EpSoftHighWatermark, SrqLowWatermark};
@@ -62,21 +62,21 @@ pub(crate) fn keep_async(kind: AsyncErrorKind) {
     }
 }
 
-/// Keeps it as the last news of this thread. At the end of the thread nobody can ask any more.
+/// Stores the last failure of this thread. A thread that is terminating stores nothing.
 fn keep_news(news: News) {
-    // What is flushed says nothing that was not printed before it.
+    // Flushed operations are not printed: an earlier failure explains them.
     if !matches!(news, News::Completion(_, Failure { status: DtoStatus::Flushed, .. })) {
         debug::failed(|| news.words());
     }
-    // What was before it is dropped after the cell is free again.
+    // The former failure is dropped after the borrow of the cell has ended.
     let _ = LAST
         .try_with(|last| last.try_borrow_mut().ok().and_then(|mut last| last.news.replace(news)));
 }
 
-/// The words of the last news of this thread; empty before the first.
+/// The text of the last failure of this thread; empty if there is none.
 pub(crate) fn text() -> *const c_char {
     let news = LAST.try_with(|last| last.try_borrow_mut().ok()?.news.take()).ok().flatten();
-    // Made while the cell is free: an endpoint is asked.
+    // Formatted while the cell is not borrowed, because this queries an endpoint.
     let words = news.map(|news| news.words().replace('\0', "\u{fffd}"));
     let text = LAST.try_with(|last| {
         let mut last = last.try_borrow_mut().ok()?;
@@ -95,7 +95,7 @@ impl News {
             Self::Completion(ep, failed) => {
                 let (place, first) = look_at(*ep);
                 match first {
-                    // With what the transport says of it.
+                    // Includes the transport's description.
                     Some(first) if first.is_of_the_same(failed) => format!("{place}{first}"),
                     Some(first) => {
                         format!("{place}{failed} The first failure of the endpoint: {first}")
@@ -123,11 +123,11 @@ impl News {
     }
 }
 
-/// What a connection broke by where nothing failed here.
+/// The cause of a broken connection if no local operation failed.
 const ELSEWHERE: &str = "No local operation had failed: the peer is gone or broke the connection. \
      Check the peer and the link.";
 
-/// Which endpoint that is, and its first failure; nothing of one that is gone.
+/// The name of an endpoint, and its first failure; empty if it no longer exists.
 fn look_at(ep: EndpointId) -> (String, Option<Failure>) {
     let Some(ep) = handle::get::<Endpoint>(of_number(ep)) else { return (String::new(), None) };
     let mut place = format!("{} {} of IA {:?}", ObjectKind::Ep, ep.id(), ep.adapter().name());

@@ -10,7 +10,7 @@ use crate::abi::DAT_PROVIDER_INFO;
 use crate::convert::{boolean, name};
 use crate::{debug, dialect, handle, image};
 
-/// The registry, with the configuration as it was at its first use.
+/// The registry, with the configuration at its first use.
 pub(crate) fn shared() -> &'static Registry {
     static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         debug::take_panics();
@@ -20,7 +20,7 @@ pub(crate) fn shared() -> &'static Registry {
             _ => registry,
         };
         for provider in [provider_loopback::provider(), provider_verbs::provider()] {
-            // The first provider of a name is always taken.
+            // Adding the first provider of a name never fails.
             let _ = registry.add_provider(provider);
         }
         registry
@@ -28,8 +28,7 @@ pub(crate) fn shared() -> &'static Registry {
     &REGISTRY
 }
 
-/// What the environment says goes, but not for who would get more rights by it: the
-/// configuration names code to load.
+/// Follows the environment, except in a privileged process: the configuration names code to load.
 fn configuration() -> Configuration {
     if image::is_privileged() {
         return Configuration::from_places(None, Path::new("/etc"));
@@ -37,8 +36,8 @@ fn configuration() -> Configuration {
     Configuration::from_environment()
 }
 
-/// What programs are told of the registry. The page lets a program ask for the very version and
-/// word about threads that an entry shows.
+/// The entries that programs get. A program may request exactly the version and the thread safety
+/// that an entry shows.
 pub(crate) fn providers() -> Vec<DAT_PROVIDER_INFO> {
     let (dapl_version_major, dapl_version_minor) = dialect::VERSION;
     let version = ApiVersion::new(dapl_version_major, dapl_version_minor);

@@ -1,5 +1,4 @@
-//! The function table that objects of ours point to, for programs that use the redirection
-//! macros.
+//! The function table to which Rust objects point, for programs that use the redirection macros.
 
 use std::ffi::c_char;
 
@@ -9,7 +8,7 @@ use crate::dialect;
 use crate::exports::*;
 use crate::guard;
 
-/// Opens an adapter for a caller that takes the provider's own address of it.
+/// Opens an adapter for a caller that uses the provider's own address of it.
 unsafe extern "C-unwind" fn ia_open(
     name: DAT_NAME_PTR,
     async_evd_min_qlen: DAT_COUNT,
@@ -22,9 +21,9 @@ unsafe extern "C-unwind" fn ia_open(
     })
 }
 
-/// The functions of a provider of ours, under the name of an adapter.
+/// The functions of a Rust provider, with the name of an adapter.
 pub(crate) fn functions(device_name: *const c_char) -> DAT_PROVIDER {
-    // SAFETY: addresses, and functions that may be missing, for which zero is a value.
+    // SAFETY: the struct has only addresses and optional functions, for which zero is valid.
     let mut table: DAT_PROVIDER = unsafe { std::mem::zeroed() };
     table.device_name = device_name;
     table.ia_open_func = Some(ia_open);

@@ -1,4 +1,4 @@
-//! Return values in words.
+//! Descriptions of return values.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
@@ -9,14 +9,14 @@ use dat_core::error::{ReturnType, Subtype};
 use crate::abi::{DAT_NOT_IMPLEMENTED, DAT_RETURN};
 use crate::dialect;
 
-/// The names that C is told, by the core's.
+/// The names for C, by those of the core.
 static NAMES: LazyLock<BTreeMap<&str, CString>> = LazyLock::new(|| {
     let types = ReturnType::ALL.iter().map(|it| it.name());
     let subtypes = Subtype::ALL.iter().map(|it| it.name());
     types.chain(subtypes).map(|name| (name, CString::new(name).unwrap_or_default())).collect()
 });
 
-/// What a value says: its return type and its subtype.
+/// The names of a value's return type and subtype.
 pub(crate) fn of(value: DAT_RETURN) -> Option<(&'static CStr, &'static CStr)> {
     let name = |name| NAMES.get(name).map(CString::as_c_str);
     if value == DAT_NOT_IMPLEMENTED {

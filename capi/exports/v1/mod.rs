@@ -1,4 +1,4 @@
-//! All that libdat.so.1 exports.
+//! Everything that libdat.so.1 exports.
 
 #![allow(unreachable_pub, reason = "exported to C by name, not to Rust")]
 

@@ -1,4 +1,5 @@
-//! All that libdat2.so.2 exports, but for the variadic dat_extension_op, which is C.
+//! Everything that libdat2.so.2 exports, except the variadic dat_extension_op, which is written in
+//! C.
 
 #![allow(unreachable_pub, reason = "exported to C by name, not to Rust")]
 

@@ -13,18 +13,18 @@ use crate::{adapters, cancel, dialect};
 
 const HANDLE: Subtype = Subtype::InvalidHandleCno;
 
-/// The bits of all fields, and `DAT_CNO_FIELD_ALL`, which in DAT 2.0 is none of them.
+/// The bits of all fields, and `DAT_CNO_FIELD_ALL`, which is a separate bit in DAT 2.0.
 const FIELDS: DAT_CNO_PARAM_MASK = 0x3 | DAT_CNO_FIELD_ALL;
 
-/// The core's agent that runs C's; none where C gives none.
+/// A core proxy agent that calls that of C; `None` if C gives none.
 fn proxy(agent: DAT_OS_WAIT_PROXY_AGENT) -> Option<ProxyAgent> {
     let run = agent.proxy_agent_func?;
     let agent = Agent(agent);
     Some(Arc::new(move |evd: Option<EventDispatcher>| {
-        // The whole agent moves here, for it may go to any thread and its address may not.
+        // Captures the whole agent, which may move between threads; its data pointer alone may not.
         let Agent(agent) = &agent;
         let evd = evd.map_or(DAT_HANDLE_NULL, |evd| handle::of_number(evd.id()));
-        // SAFETY: the consumer gave the function to be run with its data, from any thread.
+        // SAFETY: the consumer gave this function to be called with its data, from any thread.
         unsafe { cancel::run_agent(run, agent.instance_data, evd) };
     }))
 }
@@ -36,7 +36,7 @@ pub(crate) unsafe fn create(
 ) -> Answer {
     foreign_adapter!(ia_handle, |ia| cno_create_func(ia, agent, cno_handle));
     let ia = adapters::own(ia_handle)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(cno_handle, 3) }?;
     let cno = ia.cno_create(proxy(agent))?;
     let handle = handle::attach(cno, adapters::table(&ia));
@@ -63,7 +63,7 @@ pub(crate) unsafe fn query(
     foreign!(cno_handle, cno_query_func(cno_handle, cno_param_mask, cno_param));
     let cno: Cno = object(cno_handle, HANDLE)?;
     mask(cno_param_mask, FIELDS, 2)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(cno_param, 3) }?;
     let ia_handle = adapters::handle_of(&cno.adapter());
     let param = handle::keep(cno_handle, |kept| {
@@ -74,7 +74,7 @@ pub(crate) unsafe fn query(
     DONE
 }
 
-/// The frames of a wait are plain: see [`cancel`].
+/// The stack frames of a wait have no destructors: see [`cancel`].
 pub(crate) unsafe fn wait(
     cno_handle: DAT_CNO_HANDLE,
     timeout: DAT_TIMEOUT,
@@ -87,12 +87,12 @@ pub(crate) unsafe fn wait(
         cno.start_wait(Timeout::from_micros(timeout))
     };
     let answer = |waited: Result<Option<EventDispatcher>>| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         let place = unsafe { out(evd_handle, 3) }?;
         match &waited {
             Ok(Some(evd)) => place.write(handle::of_number(evd.id())),
             Ok(None) => place.write(DAT_HANDLE_NULL),
-            // A result of a call that fails: no dispatcher woke the waiter (dat_cno_wait(3DAT)).
+            // An output of a failing call: no dispatcher woke the waiter (dat_cno_wait(3DAT)).
             Err(error) if error.is(ReturnType::QueueEmpty) => place.write(DAT_HANDLE_NULL),
             Err(_) => {}
         }

@@ -21,7 +21,7 @@ pub(crate) unsafe fn query(
     foreign!(cr_handle, cr_query_func(cr_handle, cr_param_mask, cr_param));
     let request: ConnectionRequest = object(cr_handle, HANDLE)?;
     mask(cr_param_mask, DAT_CR_FIELD_ALL, 2)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(cr_param, 3) }?;
     let param = request.query()?;
     let shown = handle::keep(cr_handle, |kept| {
@@ -49,27 +49,27 @@ pub(crate) unsafe fn accept(
     foreign!(cr_handle, cr_accept_func(cr_handle, ep_handle, private_data_size, private_data));
     let request: ConnectionRequest = object(cr_handle, HANDLE)?;
     let endpoint: Option<Endpoint> = optional_object(ep_handle, Subtype::InvalidHandleEp)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that the data has the given size.
     let data = unsafe { self::private_data(private_data_size, private_data, (3, 4)) }?;
     request.accept(endpoint.as_ref(), data)?;
     handle::reclaim();
     DONE
 }
 
-/// Refuses a request; DAT 1.2 has no private data here.
+/// Rejects a request; DAT 1.2 passes no private data.
 pub(crate) unsafe fn reject(
     cr_handle: DAT_CR_HANDLE,
     private_data_size: DAT_COUNT,
     private_data: DAT_PVOID,
 ) -> Answer {
     if let Some(table) = foreign::table_of(cr_handle) {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller keeps the contract of dat_cr_reject(3DAT).
         let answer = unsafe { dialect::reject(table, cr_handle, private_data_size, private_data) };
         foreign::ended(cr_handle, &answer);
         return answer;
     }
     let request: ConnectionRequest = object(cr_handle, HANDLE)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that the data has the given size.
     let data = unsafe { self::private_data(private_data_size, private_data, (2, 3)) }?;
     request.reject(data)?;
     handle::reclaim();

@@ -1,4 +1,4 @@
-//! Endpoints: their making, connection and end. Posts are in `post`.
+//! Endpoints: creation, connection and end. Posts are in `post`.
 
 use std::ptr::null;
 
@@ -19,10 +19,10 @@ use crate::{adapters, dialect, handle};
 
 const HANDLE: Subtype = Subtype::InvalidHandleEp;
 
-/// The most private data that a call may name; providers take less.
+/// Maximum length in bytes of the private data that a call may pass; providers accept less.
 const PRIVATE_DATA: u64 = 1 << 20;
 
-/// What an endpoint is made from, but for its attributes and shared queue.
+/// The arguments of an endpoint's creation, except its attributes and shared queue.
 struct Parts {
     pz: ProtectionZone,
     recv_evd: Option<EventDispatcher>,
@@ -71,14 +71,14 @@ impl Parts {
     }
 }
 
-/// The attributes that an endpoint is asked for; NULL for the provider's defaults.
+/// The requested attributes of an endpoint; NULL for the provider's defaults.
 ///
 /// # Safety
-/// The address is that of attributes, where not NULL.
+/// The address is NULL or that of readable attributes.
 unsafe fn attributes(ep_attr: *const DAT_EP_ATTR, argument: u32) -> Result<Option<EpAttributes>> {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that the address is NULL or that of readable attributes.
     let given = unsafe { argument::optional(ep_attr, argument) }?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the lists in the attributes are as long as their counts say.
     given.map(|it| unsafe { endpoint::attributes_from_c(it, argument) }).transpose()
 }
 
@@ -102,9 +102,9 @@ pub(crate) unsafe fn create(
     ));
     let ia = adapters::own(ia_handle)?;
     let parts = Parts::new(pz_handle, recv_evd_handle, request_evd_handle, connect_evd_handle)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that the address is NULL or that of readable attributes.
     let attributes = unsafe { attributes(ep_attr, 6) }?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(ep_handle, 7) }?;
     place.write(parts.make(&ia, None, attributes.as_ref())?);
     DONE
@@ -133,13 +133,14 @@ pub(crate) unsafe fn create_with_srq(
     let ia = adapters::own(ia_handle)?;
     let parts = Parts::new(pz_handle, recv_evd_handle, request_evd_handle, connect_evd_handle)?;
     let srq = object(srq_handle, Subtype::InvalidHandleSrq)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let given = unsafe { argument::optional(ep_attr, 7) }?;
-    // The page says that this one is ignored, whatever it holds: the segments are on the queue.
+    // The manual page says that this field is ignored, whatever it holds: the queue has the
+    // segments.
     let given = given.map(|it| DAT_EP_ATTR { max_recv_iov: 0, ..*it });
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that the address is NULL or that of readable attributes.
     let attributes = unsafe { attributes(given.as_ref().map_or(null(), |it| it), 7) }?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(ep_handle, 8) }?;
     place.write(parts.make(&ia, Some(&srq), attributes.as_ref())?);
     DONE
@@ -153,7 +154,7 @@ pub(crate) unsafe fn query(
     foreign!(ep_handle, ep_query_func(ep_handle, ep_param_mask, ep_param));
     let endpoint: Endpoint = object(ep_handle, HANDLE)?;
     mask(ep_param_mask, DAT_EP_FIELD_ALL, 2)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(ep_param, 3) }?;
     let param = endpoint.query()?;
     let shown = handle::keep(ep_handle, |kept| {
@@ -169,7 +170,7 @@ pub(crate) unsafe fn query(
     DONE
 }
 
-/// The handles in what an endpoint is, as C has them.
+/// The C handles of an endpoint's objects.
 pub(crate) struct Handles {
     pub(crate) ia: DAT_IA_HANDLE,
     pub(crate) pz: DAT_PZ_HANDLE,
@@ -202,7 +203,7 @@ fn gone(operation: &'static str) -> Error {
         .because("another thread freed the endpoint during the call")
 }
 
-/// The parts of an endpoint that `dat_ep_modify` never changes (dat_ep_modify(3DAT)).
+/// The fields of an endpoint that `dat_ep_modify` never changes (dat_ep_modify(3DAT)).
 const FIXED: DAT_EP_PARAM_MASK = dialect::EP_FIXED;
 
 pub(crate) unsafe fn modify(
@@ -212,7 +213,7 @@ pub(crate) unsafe fn modify(
 ) -> Answer {
     foreign!(ep_handle, ep_modify_func(ep_handle, ep_param_mask, ep_param));
     let endpoint: Endpoint = object(ep_handle, HANDLE)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let param = unsafe { given(ep_param, 3) }?;
     if ep_param_mask & (FIXED | !DAT_EP_FIELD_ALL) != 0 {
         return Err(invalid(
@@ -252,7 +253,7 @@ pub(crate) unsafe fn modify(
     }
     if ep_param_mask & DAT_EP_FIELD_EP_ATTR_ALL != 0 {
         let mut attributes = endpoint.query()?.attributes;
-        // SAFETY: the lists that the mask names are as long as they say.
+        // SAFETY: the lists that the mask names are as long as their counts say.
         unsafe { endpoint::change_attributes(&mut attributes, ep_param_mask, &param.ep_attr) }?;
         change = change.attributes(&attributes);
     }
@@ -260,17 +261,17 @@ pub(crate) unsafe fn modify(
     DONE
 }
 
-/// What a connection is asked for with, but for its target.
+/// The private data of a call.
 ///
 /// # Safety
-/// The private data is as long as it says.
+/// The private data has `size` readable bytes.
 pub(crate) unsafe fn private_data<'a>(
     size: DAT_COUNT,
     data: DAT_PVOID,
     arguments: (u32, u32),
 ) -> Result<&'a [u8]> {
     let size = count(size, arguments.0)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees the given number of readable elements.
     unsafe { array(data.cast::<u8>().cast_const(), size.into(), PRIVATE_DATA, arguments) }
 }
 
@@ -298,9 +299,9 @@ pub(crate) unsafe fn connect(
         )
     );
     let endpoint: Endpoint = object(ep_handle, HANDLE)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees a socket address, unless the check rejects it.
     let remote = unsafe { address::from_c(remote_ia_address, 2) }?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that the data has the given size.
     let private_data = unsafe { self::private_data(private_data_size, private_data, (5, 6)) }?;
     endpoint.connect(&Connect {
         address: remote.ip(),
@@ -334,14 +335,14 @@ pub(crate) unsafe fn dup_connect(
     );
     let endpoint: Endpoint = object(ep_handle, HANDLE)?;
     let original: Endpoint = object(dup_ep_handle, HANDLE)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that the data has the given size.
     let private_data = unsafe { self::private_data(private_data_size, private_data, (4, 5)) }?;
     let timeout = Timeout::from_micros(timeout);
     endpoint.dup_connect(&original, timeout, private_data, Qos::from_bits_retain(qos))?;
     DONE
 }
 
-/// How an object is closed, as C says it.
+/// Converts the flags of a close.
 pub(super) fn close(flags: DAT_CLOSE_FLAGS) -> Result<Close> {
     match flags {
         DAT_CLOSE_ABRUPT_FLAG => Ok(Close::Abrupt),
@@ -364,11 +365,11 @@ pub(crate) unsafe fn get_status(
 ) -> Answer {
     foreign!(ep_handle, ep_get_status_func(ep_handle, ep_state, recv_idle, request_idle));
     post::on(ep_handle, |endpoint| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         let state_place = unsafe { argument::optional_out(ep_state, 2) }?;
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         let recv_place = unsafe { argument::optional_out(recv_idle, 3) }?;
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         let request_place = unsafe { argument::optional_out(request_idle, 4) }?;
         let status = endpoint.status()?;
         if let Some(place) = state_place {
@@ -391,9 +392,9 @@ pub(crate) unsafe fn recv_query(
 ) -> Answer {
     foreign!(ep_handle, ep_recv_query_func(ep_handle, nbufs_allocated, bufs_alloc_span));
     let endpoint: Endpoint = object(ep_handle, HANDLE)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let allocated_place = unsafe { argument::optional_out(nbufs_allocated, 2) }?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let span_place = unsafe { argument::optional_out(bufs_alloc_span, 3) }?;
     let buffers = endpoint.recv_query()?;
     if let Some(place) = allocated_place {
@@ -412,7 +413,7 @@ pub(crate) unsafe fn set_watermark(
 ) -> Answer {
     foreign!(ep_handle, ep_set_watermark_func(ep_handle, soft_high_watermark, hard_high_watermark));
     let endpoint: Endpoint = object(ep_handle, HANDLE)?;
-    // DAT_WATERMARK_INFINITE and DAT_HW_DEFAULT, both -1 as a count.
+    // DAT_WATERMARK_INFINITE and DAT_HW_DEFAULT are both -1 as a count.
     let mark =
         |value, argument| if value == -1 { Ok(None) } else { count(value, argument).map(Some) };
     endpoint.set_watermark(mark(soft_high_watermark, 2)?, mark(hard_high_watermark, 3)?)?;

@@ -1,4 +1,4 @@
-//! Errors in words.
+//! Descriptions of errors.
 
 use std::ffi::c_char;
 
@@ -12,9 +12,9 @@ pub(crate) unsafe fn strerror(
     major_message: *mut *const c_char,
     minor_message: *mut *const c_char,
 ) -> Answer {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let major = unsafe { out(major_message, 2) }?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let minor = unsafe { out(minor_message, 3) }?;
     let (major_text, minor_text) = words::of(value)
         .ok_or_else(|| invalid(1, format!("{value:#010x} is not a DAT_RETURN of this API")))?;

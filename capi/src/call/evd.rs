@@ -44,7 +44,7 @@ pub(crate) unsafe fn create(
             ),
         )
     })?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(evd_handle, 5) }?;
     let evd = ia.evd_create(&EvdOptions { min_qlen, flags, cno })?;
     place.write(handle::attach(evd, adapters::table(&ia)));
@@ -59,7 +59,7 @@ pub(crate) unsafe fn query(
     foreign!(evd_handle, evd_query_func(evd_handle, evd_param_mask, evd_param));
     let evd: EventDispatcher = object(evd_handle, HANDLE)?;
     mask(evd_param_mask, DAT_EVD_FIELD_ALL, 2)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(evd_param, 3) }?;
     let param = evd.query()?;
     place.write(DAT_EVD_PARAM {
@@ -122,7 +122,7 @@ pub(crate) unsafe fn resize(evd_handle: DAT_EVD_HANDLE, evd_min_qlen: DAT_COUNT)
 pub(crate) unsafe fn post_se(evd_handle: DAT_EVD_HANDLE, event: *const DAT_EVENT) -> Answer {
     foreign!(evd_handle, evd_post_se_func(evd_handle, event));
     let evd: EventDispatcher = object(evd_handle, HANDLE)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let event = unsafe { given(event, 2) }?;
     if event.event_number != DAT_SOFTWARE_EVENT {
         let number = event.event_number;
@@ -133,18 +133,20 @@ pub(crate) unsafe fn post_se(evd_handle: DAT_EVD_HANDLE, event: *const DAT_EVENT
                  post",
             ));
     }
-    // SAFETY: software events have this data; any bits are a value of it.
+    // SAFETY: software events have this union member, for which any bit pattern is valid.
     let data = unsafe { event.event_data.software_event_data };
     evd.post_se(data.pointer.expose_provenance() as u64)?;
     DONE
 }
 
-/// What most calls find is told at once: no handle of a foreign provider is one of ours.
+/// The fast path takes a plain success. No handle of a C provider is a cell, so it cannot match
+/// here.
 #[inline(always)]
 pub(crate) unsafe fn dequeue(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -> DAT_RETURN {
     if is_address_of::<DAT_EVENT>(event.addr()) {
         if let Some(evd) = handle::lend::<EventDispatcher>(evd_handle) {
-            // SAFETY: as the caller promises; any bits are a value.
+            // SAFETY: the address was checked, the caller guarantees memory for an event, and any
+            // bit pattern is valid.
             let to = unsafe { &mut *event };
             let taken = dialect::take(&mut to.event_data, |data| evd.object().take(data));
             if taken == Taken::Success {
@@ -155,11 +157,11 @@ pub(crate) unsafe fn dequeue(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) 
             return dequeue_less(evd.again(), taken, event);
         }
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees memory for an event, unless the check rejects the address.
     unsafe { dequeue_any(evd_handle, event) }
 }
 
-/// As [`dequeue`], which found that.
+/// Continues [`dequeue`] if it did not find a plain success.
 #[inline(never)]
 fn dequeue_less(evd: Lent<EventDispatcher>, taken: Taken, event: *mut DAT_EVENT) -> DAT_RETURN {
     if taken == Taken::Nothing {
@@ -168,7 +170,7 @@ fn dequeue_less(evd: Lent<EventDispatcher>, taken: Taken, event: *mut DAT_EVENT)
     }
     let handle = evd.handle_again();
     drop(evd);
-    // SAFETY: as the caller of `dequeue` promised.
+    // SAFETY: the caller of `dequeue` guarantees memory for an event, unless the check rejects it.
     unsafe { dequeue_any(handle, event) }
 }
 
@@ -177,12 +179,12 @@ fn dequeue_less(evd: Lent<EventDispatcher>, taken: Taken, event: *mut DAT_EVENT)
 unsafe fn dequeue_any(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -> DAT_RETURN {
     foreign!(evd_handle, evd_dequeue_func(evd_handle, event));
     let taken = handle::with(evd_handle, |evd: &EventDispatcher| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         let mut place = match unsafe { out(event, 2) } {
             Ok(place) => place,
             Err(error) => return failed(error),
         };
-        // What most events are needs no drop; `deliver` drops the others.
+        // A plain success needs no drop; `deliver` drops other events.
         let mut taken = ManuallyDrop::new(Event::None);
         match evd.dequeue(&mut taken) {
             Ok(true) => {
@@ -196,7 +198,7 @@ unsafe fn dequeue_any(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -> DAT_
     taken.unwrap_or_else(|| failed(invalid_handle(HANDLE)))
 }
 
-/// The frames of a wait are plain: see [`cancel`].
+/// The stack frames of a wait have no destructors: see [`cancel`].
 #[inline(always)]
 pub(crate) unsafe fn wait(
     evd_handle: DAT_EVD_HANDLE,
@@ -212,7 +214,8 @@ pub(crate) unsafe fn wait(
             return None;
         }
         let evd = handle::lend::<EventDispatcher>(evd_handle)?;
-        // SAFETY: as the caller promises; any bits are a value.
+        // SAFETY: the address was checked, the caller guarantees memory for an event, and any bit
+        // pattern is valid.
         let to = unsafe { &mut *event };
         let threshold = u32::try_from(threshold).ok()?;
         let mut more = 0;
@@ -230,7 +233,7 @@ pub(crate) unsafe fn wait(
         }
         to.event_number = DAT_DTO_COMPLETION_EVENT;
         to.evd_handle = evd_handle;
-        // SAFETY: as the caller promises.
+        // SAFETY: the address was checked, and the caller guarantees writable memory.
         unsafe { n_more.write(convert::count(more)) };
         Some(DAT_SUCCESS)
     };
@@ -242,18 +245,19 @@ pub(crate) unsafe fn wait(
         cancel::with_event(|event| evd.start_wait(&clock, threshold, event))
     };
     let answer = |waited: Result<(Waited, Event)>| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         let more_place = unsafe { out(n_more, 5) };
         match waited? {
             (Waited::Event { more }, taken) => {
-                // SAFETY: as the caller promises.
+                // SAFETY: the caller guarantees writable memory, unless the check rejects it.
                 let mut place = unsafe { out(event, 4) }?;
                 event::deliver(&mut ManuallyDrop::new(taken), evd_handle, place.fields());
                 more_place?.write(convert::count(more));
                 DONE
             }
             (Waited::TimedOut { queued }, _) => {
-                // The one result of a call that fails: how many events wait (dat_evd_wait(3DAT)).
+                // The only output of a failing call: the number of queued events
+                // (dat_evd_wait(3DAT)).
                 more_place?.write(convert::count(queued));
                 plain(ReturnType::TimeoutExpired)
             }

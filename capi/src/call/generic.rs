@@ -1,4 +1,4 @@
-//! Calls for objects of any kind.
+//! Calls for objects of all kinds.
 
 use dat_core::ObjectKind;
 use dat_core::error::Subtype;
@@ -18,7 +18,7 @@ fn any(handle: DAT_HANDLE) -> Result<AnyObject, dat_core::Error> {
 pub(crate) unsafe fn set_consumer_context(handle: DAT_HANDLE, context: DAT_CONTEXT) -> Answer {
     foreign_adapter!(handle, |ia| set_consumer_context_func(ia, context));
     foreign!(handle, set_consumer_context_func(handle, context));
-    // SAFETY: every member of the union has eight bytes, and any bits are a value.
+    // SAFETY: every member of the union has eight bytes, and any bit pattern is valid.
     any(handle)?.set_consumer_context(unsafe { context.as_64 });
     DONE
 }
@@ -27,7 +27,7 @@ pub(crate) unsafe fn get_consumer_context(handle: DAT_HANDLE, context: *mut DAT_
     foreign_adapter!(handle, |ia| get_consumer_context_func(ia, context));
     foreign!(handle, get_consumer_context_func(handle, context));
     let object = any(handle)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(context, 2) }?;
     place.write(DAT_CONTEXT { as_64: object.consumer_context() });
     DONE
@@ -41,14 +41,14 @@ pub(crate) unsafe fn get_handle_type(
     foreign!(handle, get_handle_type_func(handle, handle_type));
     let kind = handle::kind_of(handle).or_else(|| kind_of_adapter(handle));
     let kind = kind.ok_or_else(|| invalid_handle(HANDLE))?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(handle_type, 2) }?;
-    // The kinds of the core are numbered as those of the API.
+    // The kinds of the core have the same numbers as those of the API.
     place.write(kind as DAT_HANDLE_TYPE);
     DONE
 }
 
-/// The kind of what has a number for a handle.
+/// The kind of an object whose handle is a number.
 #[cold]
 fn kind_of_adapter(handle: DAT_HANDLE) -> Option<ObjectKind> {
     handle::kind_of(adapters::to_cell(handle))

@@ -18,14 +18,14 @@ use crate::{dialect, foreign, handle, registry};
 const HANDLE: Subtype = Subtype::InvalidHandleIa;
 const OPEN: &str = "dat_ia_open";
 
-/// The name of an adapter, bytes as they are but for what is no text.
+/// The name of an adapter; invalid UTF-8 is replaced.
 ///
 /// # Safety
-/// The address is NULL or that of a string.
+/// The address is NULL or that of a C string.
 pub(crate) unsafe fn name(name: DAT_NAME_PTR, argument: u32) -> Result<String> {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     unsafe { argument::given(name.cast_const(), argument) }?;
-    // SAFETY: not NULL; ends with a zero, as the caller promises.
+    // SAFETY: the pointer is not NULL, and the caller guarantees a C string.
     Ok(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
 }
 
@@ -38,11 +38,11 @@ pub(crate) unsafe fn openv(
     dat_minor: DAT_UINT32,
     thread_safety: DAT_BOOLEAN,
 ) -> Answer {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees a C string, unless the check rejects the address.
     let name = unsafe { name(ia_name, 1) }?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let mut evd_place = unsafe { out(async_evd_handle, 3) }?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(ia_handle, 4) }?;
     debug::say(Kind::Consumer, || {
         format!("dat_ia_openv ({name:?}, {dat_major}.{dat_minor}, {thread_safety})")
@@ -71,8 +71,8 @@ pub(crate) unsafe fn openv(
     DONE
 }
 
-/// The version of the API that a program asks for: the one that this library has, or a smaller
-/// minor version of it (dat_registry_list_providers(3DAT)).
+/// The version of the API that a program requests: that of this library, or a smaller minor version
+/// (dat_registry_list_providers(3DAT)).
 fn version(major: u32, minor: u32) -> Result<ApiVersion> {
     let (own_major, own_minor) = dialect::VERSION;
     let subtype = match () {
@@ -90,9 +90,9 @@ fn version(major: u32, minor: u32) -> Result<ApiVersion> {
 pub(crate) enum Opened {
     Own(InterfaceAdapter),
     Foreign {
-        /// What its provider knows it by.
+        /// The address by which its provider knows it.
         address: usize,
-        /// The dispatcher of asynchronous errors, as the provider gave it.
+        /// The dispatcher of asynchronous errors, as the provider returned it.
         async_evd: DAT_EVD_HANDLE,
     },
 }
@@ -135,16 +135,16 @@ pub(crate) unsafe fn query(
     let ia = adapters::own(ia_handle)?;
     mask(ia_attr_mask, DAT_IA_FIELD_ALL, 3)?;
     mask(provider_attr_mask, DAT_PROVIDER_FIELD_ALL, 5)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let evd_place = unsafe { argument::optional_out(async_evd_handle, 2) }?;
     let wanted = |mask: u64| mask != 0;
     let ia_place = match wanted(ia_attr_mask) {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         true => Some(unsafe { out(ia_attr, 4) }?),
         false => None,
     };
     let provider_place = match wanted(provider_attr_mask) {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         true => Some(unsafe { out(provider_attr, 6) }?),
         false => None,
     };
@@ -181,7 +181,7 @@ pub(crate) unsafe fn close(ia_handle: DAT_IA_HANDLE, close_flags: DAT_CLOSE_FLAG
     }
 }
 
-/// Leads from the number of an adapter to its address, and back.
+/// Converts the number of an adapter to its address, and back.
 pub(crate) unsafe fn get_ia_handle(
     handle: DAT_IA_HANDLE,
     ia_handle_out: *mut DAT_IA_HANDLE,
@@ -193,12 +193,12 @@ pub(crate) unsafe fn get_ia_handle(
         None => adapters::by_address(handle.addr()).map(|(number, _)| number),
     };
     let other = other.ok_or_else(|| invalid_handle(HANDLE))?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     unsafe { out(ia_handle_out, 2) }?.write(other);
     DONE
 }
 
-/// Opens an adapter of ours for a caller of the function table, who has no numbers.
+/// Opens a Rust adapter for a caller of the function table, which uses no numbers.
 pub(crate) unsafe fn open_by_table(
     ia_name: DAT_NAME_PTR,
     async_evd_min_qlen: DAT_COUNT,
@@ -207,9 +207,9 @@ pub(crate) unsafe fn open_by_table(
 ) -> Answer {
     let (major, minor) = dialect::VERSION;
     let mut number = DAT_HANDLE_NULL;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(ia_handle, 4) }?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller keeps the contract of dat_ia_openv(3DAT); `number` is a local variable.
     unsafe {
         openv(
             ia_name,

@@ -16,7 +16,7 @@ use crate::{adapters, dialect, mapped};
 const HANDLE: Subtype = Subtype::InvalidHandleLmr;
 const CREATE: &str = "dat_lmr_create";
 
-/// A registration as either version of the API asks for it.
+/// The arguments of a registration, in either version of the API.
 pub(crate) struct CreateCall {
     pub(crate) ia_handle: DAT_IA_HANDLE,
     pub(crate) mem_type: DAT_MEM_TYPE,
@@ -29,7 +29,7 @@ pub(crate) struct CreateCall {
     pub(crate) rmr_context: *mut DAT_RMR_CONTEXT,
     pub(crate) registered_length: *mut DAT_VLEN,
     pub(crate) registered_address: *mut DAT_VADDR,
-    /// The number of the first out-argument; the others follow.
+    /// The position of the first output argument; the others follow.
     pub(crate) first_out: u32,
 }
 
@@ -37,24 +37,24 @@ impl CreateCall {
     /// Registers the memory.
     ///
     /// # Safety
-    /// The out-pointers are NULL or addresses of such; the memory stays until the region is
-    /// freed.
+    /// The output pointers are NULL or point to writable memory; the memory to register stays valid
+    /// until the region is freed.
     pub(crate) unsafe fn make(self) -> Answer {
         let ia = adapters::own(self.ia_handle)?;
         let pz = object(self.pz_handle, Subtype::InvalidHandlePz)?;
         let at = self.first_out;
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         let handle_place = unsafe { out(self.lmr_handle, at) }?;
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         let context_place = unsafe { optional_out(self.lmr_context, at + 1) }?;
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         let remote_place = unsafe { optional_out(self.rmr_context, at + 2) }?;
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         let length_place = unsafe { optional_out(self.registered_length, at + 3) }?;
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         let address_place = unsafe { optional_out(self.registered_address, at + 4) }?;
         let privileges = Privileges::from_bits_retain(self.mem_priv);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees the memory and a matching description.
         let lmr = unsafe { self.register(&ia, &pz, privileges) }?;
         let param = lmr.query()?;
         let handle = handle::attach(lmr, adapters::table(&ia));
@@ -77,7 +77,7 @@ impl CreateCall {
     }
 
     /// # Safety
-    /// The description is what the type says.
+    /// The description matches its memory type.
     unsafe fn register(
         &self,
         ia: &InterfaceAdapter,
@@ -86,20 +86,20 @@ impl CreateCall {
     ) -> Result<Lmr> {
         match self.mem_type {
             DAT_MEM_TYPE_VIRTUAL => {
-                // SAFETY: every member has an address first, and any bits are a value.
+                // SAFETY: every member starts with an address, and any bit pattern is valid.
                 let address = unsafe { self.region_desc.for_va };
                 let span = self.span(ia, address, privileges)?;
                 ia.lmr_create(MemorySource::Span(span), pz, privileges)
             }
             DAT_MEM_TYPE_LMR => {
-                // SAFETY: every member has an address first, and any bits are a value.
+                // SAFETY: every member starts with an address, and any bit pattern is valid.
                 let original = unsafe { self.region_desc.for_lmr_handle };
                 ia.lmr_create(MemorySource::Lmr(&object(original, HANDLE)?), pz, privileges)
             }
             DAT_MEM_TYPE_SHARED_VIRTUAL => {
-                // SAFETY: any bits are a value.
+                // SAFETY: any bit pattern is valid.
                 let shared = unsafe { self.region_desc.for_shared_memory };
-                // SAFETY: as the caller promises.
+                // SAFETY: the caller guarantees a readable struct, unless the check rejects it.
                 let id = unsafe { given(shared.shared_memory_id.cast_const(), 3) }?;
                 let span = self.span(ia, shared.virtual_address, privileges)?;
                 ia.lmr_create(
@@ -112,7 +112,7 @@ impl CreateCall {
         }
     }
 
-    /// The memory, if it is there.
+    /// The memory, if it is mapped with the needed access.
     fn span(&self, ia: &InterfaceAdapter, address: DAT_PVOID, access: Privileges) -> Result<Span> {
         let fail = |argument, reason: String| Err(invalid(argument, reason).during(CREATE));
         if self.length == 0 {
@@ -143,7 +143,8 @@ impl CreateCall {
                 )
                 .errno(errno));
         }
-        // SAFETY: it was there a moment ago, and the consumer answers for it from here on.
+        // SAFETY: the range was just found to be mapped; the consumer guarantees that it stays so
+        // until the region is freed.
         Ok(unsafe { Span::new(base, length) })
     }
 }
@@ -156,7 +157,7 @@ pub(crate) unsafe fn query(
     foreign!(lmr_handle, lmr_query_func(lmr_handle, lmr_param_mask, lmr_param));
     let lmr: Lmr = object(lmr_handle, HANDLE)?;
     mask(lmr_param_mask, DAT_LMR_FIELD_ALL, 2)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(lmr_param, 3) }?;
     let param = lmr.query()?;
     let region = handle::keep(lmr_handle, |kept| kept.region).flatten();
@@ -172,16 +173,16 @@ pub(crate) unsafe fn free(lmr_handle: DAT_LMR_HANDLE) -> Answer {
     DONE
 }
 
-/// The most segments of one synchronisation.
+/// Maximum number of segments in one sync call.
 const MOST: u64 = 1 << 20;
 
 /// # Safety
-/// The address is that of so many segments.
+/// The address is that of `num_segments` readable segments.
 unsafe fn segments(
     local_segments: *const DAT_LMR_TRIPLET,
     num_segments: DAT_VLEN,
 ) -> Result<Vec<LmrTriplet>> {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees the given number of readable elements.
     let segments = unsafe { array(local_segments, num_segments, MOST, (3, 2)) }?;
     Ok(segments.iter().map(local_from_c).collect())
 }
@@ -193,7 +194,7 @@ pub(crate) unsafe fn sync_rdma_read(
 ) -> Answer {
     foreign_adapter!(ia_handle, |ia| lmr_sync_rdma_read_func(ia, local_segments, num_segments));
     let ia = adapters::own(ia_handle)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees the given number of readable segments.
     ia.lmr_sync_rdma_read(&unsafe { segments(local_segments, num_segments) }?)?;
     DONE
 }
@@ -205,7 +206,7 @@ pub(crate) unsafe fn sync_rdma_write(
 ) -> Answer {
     foreign_adapter!(ia_handle, |ia| lmr_sync_rdma_write_func(ia, local_segments, num_segments));
     let ia = adapters::own(ia_handle)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees the given number of readable segments.
     ia.lmr_sync_rdma_write(&unsafe { segments(local_segments, num_segments) }?)?;
     DONE
 }

@@ -1,7 +1,7 @@
-//! The calls of the API, a file for each kind of object: arguments are checked and converted,
-//! the core does the work, and results are converted back. No rule of DAT is decided here.
+//! The calls of the API, one file per kind of object. They check and convert arguments, call the
+//! core, and convert the results back. They decide no rule of DAT.
 //!
-//! A handle of a foreign provider goes to that provider's function table, untouched.
+//! A handle of a C provider is passed unchanged to that provider's function table.
 
 pub(crate) mod cno;
 pub(crate) mod cr;

@@ -1,7 +1,7 @@
 //! Posts on endpoints.
 //!
-//! Most posts are of one segment, on an endpoint that no foreign provider has: these are told from
-//! all others by two comparisons, and go a way that has no room for more segments.
+//! Most posts have one segment, on an endpoint of a Rust provider. Two comparisons separate them
+//! from all others; they take a fast path that has stack space for only one segment.
 
 use std::slice;
 
@@ -14,7 +14,7 @@ use crate::argument::is_address_of;
 use crate::convert::memory::{Segments, local_from_c, remote, segments};
 use crate::handle;
 
-/// Lends the endpoint to a post.
+/// Runs a post on the endpoint of a handle.
 #[inline]
 pub(crate) fn on(ep_handle: DAT_EP_HANDLE, post: impl FnOnce(&Endpoint) -> Result<()>) -> Answer {
     handle::with(ep_handle, post).ok_or_else(|| invalid_handle(Subtype::InvalidHandleEp))??;
@@ -28,21 +28,21 @@ pub(crate) fn flags(bits: DAT_COMPLETION_FLAGS) -> CompletionFlags {
 
 #[inline]
 pub(crate) fn cookie(cookie: DAT_DTO_COOKIE) -> u64 {
-    // SAFETY: every member of the union has eight bytes, and any bits are a value.
+    // SAFETY: every member of the union has eight bytes, and any bit pattern is valid.
     unsafe { cookie.as_64 }
 }
 
-/// The endpoint and the segment of what most posts are.
+/// The endpoint and the segment of a post on the fast path.
 struct Single {
     ep: handle::Lent<Endpoint>,
     segment: LmrTriplet,
 }
 
 impl Single {
-    /// Those of a post, if it is one of these.
+    /// The parts of a post, if it can take the fast path.
     ///
     /// # Safety
-    /// The address is that of so many segments.
+    /// The address is that of `num_segments` readable segments.
     #[inline(always)]
     unsafe fn new(
         ep_handle: DAT_EP_HANDLE,
@@ -53,14 +53,14 @@ impl Single {
             return None;
         }
         let ep = handle::lend(ep_handle)?;
-        // SAFETY: as the caller promises.
+        // SAFETY: the address was checked, and the caller guarantees a readable segment.
         let segment = local_from_c(unsafe { &*local_iov });
         Some(Self { ep, segment })
     }
 
     #[inline(always)]
     fn post(self, post: impl FnOnce(&Endpoint, &[LmrTriplet]) -> Result<()>) -> DAT_RETURN {
-        // Apart, so that only the segment has to be in memory.
+        // Moved apart, so that only the segment has to be in memory.
         let Self { ep, segment } = self;
         match post(ep.object(), slice::from_ref(&segment)) {
             Ok(()) => DAT_SUCCESS,
@@ -69,8 +69,8 @@ impl Single {
     }
 }
 
-/// The posts of the data path: how each is called here, in the core, and in the table of a foreign
-/// provider, and what it has for memory of the peer's.
+/// The posts of the data path: the name of each one here, in the core, and in the table of a C
+/// provider, and its remote segment if it has one.
 macro_rules! posts {
     ($($name:ident, $ours:ident, $foreign:ident $(, $remote_iov:ident)?;)+) => {$(
         #[inline(always)]
@@ -90,7 +90,7 @@ macro_rules! posts {
                 $($remote_iov: *const DAT_RMR_TRIPLET,)?
                 completion_flags: DAT_COMPLETION_FLAGS,
             ) -> Result<()> {
-                // SAFETY: as the caller promises.
+                // SAFETY: the caller guarantees a readable segment, unless the check rejects it.
                 $(let $remote_iov = unsafe { remote($remote_iov, 5) }?;)?
                 ep.$ours(iov, cookie(user_cookie), $($remote_iov,)? flags(completion_flags))
             }
@@ -118,21 +118,21 @@ macro_rules! posts {
                 );
                 on(ep_handle, |ep| {
                     let mut room = Segments::new();
-                    // SAFETY: as the caller promises.
+                    // SAFETY: the caller guarantees the given number of readable segments.
                     let iov = unsafe { segments(num_segments, local_iov, &mut room) }?;
-                    // SAFETY: as the caller promises.
+                    // SAFETY: the caller keeps the contract of the post for its segments.
                     unsafe { ours(ep, iov, user_cookie, $($remote_iov,)? completion_flags) }
                 })
                 .code()
             }
 
-            // SAFETY: as the caller promises.
+            // SAFETY: the caller guarantees the given number of readable segments.
             match unsafe { Single::new(ep_handle, num_segments, local_iov) } {
-                // SAFETY: as the caller promises.
+                // SAFETY: the caller keeps the contract of the post for its segments.
                 Some(single) => single.post(|ep, iov| unsafe {
                     ours(ep, iov, user_cookie, $($remote_iov,)? completion_flags)
                 }),
-                // SAFETY: as the caller promises.
+                // SAFETY: the caller keeps the contract of the post for its segments.
                 None => unsafe {
                     any(
                         ep_handle,

@@ -31,7 +31,7 @@ pub(crate) unsafe fn create(
     let ia = adapters::own(ia_handle)?;
     let evd = object(evd_handle, Subtype::InvalidHandleEvdCr)?;
     let maker = maker(psp_flags)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(psp_handle, 5) }?;
     let psp = ia.psp_create(conn_qual, &evd, maker)?;
     place.write(handle::attach(psp, adapters::table(&ia)));
@@ -49,11 +49,11 @@ pub(crate) unsafe fn create_any(
         ia, conn_qual, evd_handle, psp_flags, psp_handle
     ));
     let ia = adapters::own(ia_handle)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let qualifier_place = unsafe { out(conn_qual, 2) }?;
     let evd = object(evd_handle, Subtype::InvalidHandleEvdCr)?;
     let maker = maker(psp_flags)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(psp_handle, 5) }?;
     let psp = ia.psp_create_any(&evd, maker)?;
     qualifier_place.write(psp.qualifier());
@@ -69,7 +69,7 @@ pub(crate) unsafe fn query(
     foreign!(psp_handle, psp_query_func(psp_handle, psp_param_mask, psp_param));
     let psp: Psp = object(psp_handle, HANDLE)?;
     mask(psp_param_mask, DAT_PSP_FIELD_ALL, 2)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(psp_param, 3) }?;
     let param = psp.query()?;
     place.write(DAT_PSP_PARAM {

@@ -13,7 +13,7 @@ const HANDLE: Subtype = Subtype::InvalidHandlePz;
 pub(crate) unsafe fn create(ia_handle: DAT_IA_HANDLE, pz_handle: *mut DAT_PZ_HANDLE) -> Answer {
     foreign_adapter!(ia_handle, |ia| pz_create_func(ia, pz_handle));
     let ia = adapters::own(ia_handle)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(pz_handle, 2) }?;
     place.write(handle::attach(ia.pz_create()?, adapters::table(&ia)));
     DONE
@@ -27,7 +27,7 @@ pub(crate) unsafe fn query(
     foreign!(pz_handle, pz_query_func(pz_handle, pz_param_mask, pz_param));
     let pz: ProtectionZone = object(pz_handle, HANDLE)?;
     mask(pz_param_mask, DAT_PZ_FIELD_ALL, 2)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(pz_param, 3) }?;
     place.write(DAT_PZ_PARAM { ia_handle: adapters::handle_of(&pz.adapter()) });
     DONE

@@ -12,18 +12,18 @@ pub(crate) unsafe fn list_providers(
     entries_returned: *mut DAT_COUNT,
     provider_list: *mut *mut DAT_PROVIDER_INFO,
 ) -> Answer {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let number_place = unsafe { out(entries_returned, 2) }?;
     let found = registry::providers();
-    // Also where the call fails: the length of a list that is long enough.
+    // Written even if the call fails: the length that the list needs.
     number_place.write(convert::count(found.len()));
     check_length(max_to_return, provider_list, found.len())?;
     let listed = found.len() as u64;
-    // SAFETY: an array of at least that many addresses, as the caller promises.
+    // SAFETY: the caller guarantees an array of at least this many addresses.
     let list = unsafe { array(provider_list.cast_const(), listed, listed, (1, 3)) }?;
     let mut places = Vec::with_capacity(found.len());
     for place in list {
-        // SAFETY: each is the address of an entry, as the caller promises.
+        // SAFETY: the caller guarantees that each address is that of a writable entry.
         places.push(unsafe { out(*place, 3) }?);
     }
     for (place, info) in places.into_iter().zip(&found) {
@@ -32,10 +32,10 @@ pub(crate) unsafe fn list_providers(
     DONE
 }
 
-/// Refuses a list that is too short for all entries (dat_registry_list_providers(3DAT)).
+/// Rejects a list that is too short for all entries (dat_registry_list_providers(3DAT)).
 fn check_length(max: DAT_COUNT, list: *mut *mut DAT_PROVIDER_INFO, found: usize) -> Result<()> {
     let most = count(max, 1)? as usize;
-    // A program that only asks for the number may pass NULL with a length of 0.
+    // A program that requests only the number may pass NULL with a length of 0.
     if most > 0 {
         check(list.cast_const(), 3)?;
     }
@@ -51,11 +51,11 @@ pub(crate) unsafe fn add_provider(
     provider: *const DAT_PROVIDER,
     provider_info: *const DAT_PROVIDER_INFO,
 ) -> Answer {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     unsafe { given(provider, 1) }?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let info = unsafe { given(provider_info, 2) }?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that the table stays valid until the provider is removed.
     unsafe { foreign::add(provider, info) }?;
     DONE
 }
@@ -65,9 +65,10 @@ pub(crate) unsafe fn remove_provider(
     provider_info: *const DAT_PROVIDER_INFO,
 ) -> Answer {
     check(provider, 1)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let info = unsafe { given(provider_info, 2) }?;
-    // As others do: what the registry knows a provider by counts, and not where its table is.
+    // As in other libraries, the registration identifies a provider, and not the address of its
+    // table.
     foreign::remove(info)?;
     DONE
 }

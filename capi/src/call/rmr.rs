@@ -15,11 +15,11 @@ const HANDLE: Subtype = Subtype::InvalidHandleRmr;
 
 pub(crate) unsafe fn create(pz_handle: DAT_PZ_HANDLE, rmr_handle: *mut DAT_RMR_HANDLE) -> Answer {
     foreign!(pz_handle, rmr_create_func(pz_handle, rmr_handle));
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory for the handle, unless the check rejects it.
     unsafe { create_with(pz_handle, rmr_handle, InterfaceAdapter::rmr_create) }
 }
 
-/// Makes a remote memory region of either scope.
+/// Creates a remote memory region of either scope.
 ///
 /// # Safety
 /// As for [`create`].
@@ -29,7 +29,7 @@ pub(crate) unsafe fn create_with(
     make: impl FnOnce(&InterfaceAdapter, &ProtectionZone) -> Result<Rmr>,
 ) -> Answer {
     let pz: ProtectionZone = object(pz_handle, Subtype::InvalidHandlePz)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(rmr_handle, 2) }?;
     let ia = pz.adapter();
     place.write(handle::attach(make(&ia, &pz)?, adapters::table(&ia)));
@@ -44,7 +44,7 @@ pub(crate) unsafe fn query(
     foreign!(rmr_handle, rmr_query_func(rmr_handle, rmr_param_mask, rmr_param));
     let rmr: Rmr = object(rmr_handle, HANDLE)?;
     mask(rmr_param_mask, DAT_RMR_FIELD_ALL, 2)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(rmr_param, 3) }?;
     let ia_handle = adapters::handle_of(&rmr.adapter());
     let param = rmr.query()?;
@@ -52,10 +52,10 @@ pub(crate) unsafe fn query(
     DONE
 }
 
-/// A bind as either version of the API asks for it.
+/// The arguments of a bind, in either version of the API.
 pub(crate) struct BindCall {
     pub(crate) rmr_handle: DAT_RMR_HANDLE,
-    /// The local region; DAT 1.2 names it by its context only.
+    /// The local region; DAT 1.2 names it only by its context.
     pub(crate) lmr: Option<Lmr>,
     pub(crate) lmr_triplet: *const DAT_LMR_TRIPLET,
     pub(crate) mem_priv: DAT_MEM_PRIV_FLAGS,
@@ -63,7 +63,7 @@ pub(crate) struct BindCall {
     pub(crate) user_cookie: DAT_RMR_COOKIE,
     pub(crate) completion_flags: DAT_COMPLETION_FLAGS,
     pub(crate) rmr_context: *mut DAT_RMR_CONTEXT,
-    /// The numbers of the triplet's and the context's argument.
+    /// The positions of the triplet and the context among the arguments.
     pub(crate) arguments: (u32, u32),
 }
 
@@ -71,13 +71,13 @@ impl BindCall {
     /// Posts the bind.
     ///
     /// # Safety
-    /// The triplet and the context are addresses of such.
+    /// The addresses of the triplet and of the context are valid, or rejected by the check.
     pub(crate) unsafe fn post(self) -> Answer {
         let rmr: Rmr = object(self.rmr_handle, HANDLE)?;
         let endpoint: Endpoint = object(self.ep_handle, Subtype::InvalidHandleEp)?;
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
         let triplet = unsafe { crate::argument::given(self.lmr_triplet, self.arguments.0) }?;
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         let place = unsafe { out(self.rmr_context, self.arguments.1) }?;
         let triplet = local_from_c(triplet);
         let lmr = match self.lmr {
@@ -93,7 +93,7 @@ impl BindCall {
                 lmr: &lmr,
                 triplet,
                 privileges: Privileges::from_bits_retain(self.mem_priv),
-                // SAFETY: every member of the union has eight bytes, and any bits are a value.
+                // SAFETY: every member of the union has eight bytes, and any bit pattern is valid.
                 cookie: unsafe { self.user_cookie.as_64 },
                 flags: CompletionFlags::from_bits_retain(self.completion_flags),
             },

@@ -23,7 +23,7 @@ pub(crate) unsafe fn create(
     let ia = adapters::own(ia_handle)?;
     let endpoint = optional_object(ep_handle, Subtype::InvalidHandleEp)?;
     let evd = object(evd_handle, Subtype::InvalidHandleEvdCr)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(rsp_handle, 5) }?;
     let rsp = ia.rsp_create(conn_qual, endpoint.as_ref(), &evd)?;
     place.write(handle::attach(rsp, adapters::table(&ia)));
@@ -38,7 +38,7 @@ pub(crate) unsafe fn query(
     foreign!(rsp_handle, rsp_query_func(rsp_handle, rsp_param_mask, rsp_param));
     let rsp: Rsp = object(rsp_handle, HANDLE)?;
     mask(rsp_param_mask, DAT_RSP_FIELD_ALL, 2)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(rsp_param, 3) }?;
     let param = rsp.query()?;
     let ia = rsp.adapter();
@@ -46,7 +46,7 @@ pub(crate) unsafe fn query(
         ia_handle: adapters::handle_of(&ia),
         conn_qual: param.qualifier,
         evd_handle: handle::of_number(param.evd.id()),
-        // The provider may have made it, and C sees it here first.
+        // If the provider created the endpoint, this is where C first receives its handle.
         ep_handle: handle::attach(param.ep, adapters::table(&ia)),
     });
     DONE

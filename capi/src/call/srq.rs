@@ -20,14 +20,14 @@ pub(crate) unsafe fn create(
     foreign_adapter!(ia_handle, |ia| srq_create_func(ia, pz_handle, srq_attr, srq_handle));
     let ia = adapters::own(ia_handle)?;
     let pz = object(pz_handle, Subtype::InvalidHandlePz)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let from = unsafe { given(srq_attr, 3) }?;
     let attributes = SrqAttributes {
         max_recv_dtos: argument::count(from.max_recv_dtos, 3)?,
         max_recv_iov: argument::count(from.max_recv_iov, 3)?,
         low_watermark: argument::count(from.low_watermark, 3)?,
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(srq_handle, 4) }?;
     place.write(handle::attach(ia.srq_create(&pz, attributes)?, adapters::table(&ia)));
     DONE
@@ -41,7 +41,7 @@ pub(crate) unsafe fn query(
     foreign!(srq_handle, srq_query_func(srq_handle, srq_param_mask, srq_param));
     let srq: SharedReceiveQueue = object(srq_handle, HANDLE)?;
     mask(srq_param_mask, DAT_SRQ_FIELD_ALL, 2)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(srq_param, 3) }?;
     let param = srq.query()?;
     place.write(DAT_SRQ_PARAM {
@@ -67,9 +67,9 @@ pub(crate) unsafe fn post_recv(
     foreign!(srq_handle, srq_post_recv_func(srq_handle, num_segments, local_iov, user_cookie));
     let posted = handle::with(srq_handle, |srq: &SharedReceiveQueue| {
         let mut room = memory::Segments::new();
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees the given number of readable segments.
         let iov = unsafe { memory::segments(num_segments, local_iov, &mut room) }?;
-        // SAFETY: every member of the union has eight bytes, and any bits are a value.
+        // SAFETY: every member of the union has eight bytes, and any bit pattern is valid.
         srq.post_recv(iov, unsafe { user_cookie.as_64 })
     });
     posted.ok_or_else(|| invalid_handle(HANDLE))??;

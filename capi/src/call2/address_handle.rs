@@ -1,5 +1,5 @@
-//! Where datagrams can be sent to, as C holds it (`DAT_IB_ADDR_HANDLE`). Its first member is no
-//! address handle of libibverbs but a number of this table, which no program looks into.
+//! Destinations of datagrams as C holds them (`DAT_IB_ADDR_HANDLE`). The first member is not an
+//! address handle of libibverbs but a key of this table; programs do not use it.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ struct Known {
     addresses: BTreeMap<usize, Entry>,
 }
 
-/// An address, and the number of the adapter that it goes with.
+/// An address, and the id of its adapter.
 struct Entry {
     adapter: u64,
     address: DatagramAddress,
 }
 
-/// Numbers look like addresses that are never mapped.
+/// Keys look like addresses that are never mapped.
 const STEP: usize = 8;
 
 static KNOWN: RwLock<Known> = RwLock::new(Known { next: STEP, addresses: BTreeMap::new() });
 
-/// Makes an address known to C.
+/// Adds an address and returns its C handle.
 pub(crate) fn make(adapter: u64, address: &DatagramAddress) -> DAT_IB_ADDR_HANDLE {
     let mut known = KNOWN.write();
     let number = known.next;
@@ -39,18 +39,18 @@ pub(crate) fn make(adapter: u64, address: &DatagramAddress) -> DAT_IB_ADDR_HANDL
 }
 
 fn socket_address(to: &DatagramAddress) -> DAT_SOCK_ADDR6 {
-    // SAFETY: the union has room for the larger of both, and all its bytes are set.
+    // SAFETY: the union is as large as its larger member, and all its bytes are initialised.
     unsafe { address::adapter_to_c(to.address()).v6 }
 }
 
-/// The address behind a handle of C's, if it goes with the adapter.
+/// The address of a C handle, if it belongs to the adapter.
 pub(crate) fn get(adapter: u64, handle: &DAT_IB_ADDR_HANDLE) -> Option<DatagramAddress> {
     let known = KNOWN.read();
     let found = known.addresses.get(&handle.ah.addr())?;
     (found.adapter == adapter).then(|| found.address.clone())
 }
 
-/// Forgets an address; whether it was known.
+/// Removes an address; returns whether it was known.
 pub(crate) fn free(adapter: u64, handle: &DAT_IB_ADDR_HANDLE) -> bool {
     let mut known = KNOWN.write();
     let number = handle.ah.addr();
@@ -58,7 +58,7 @@ pub(crate) fn free(adapter: u64, handle: &DAT_IB_ADDR_HANDLE) -> bool {
     is_there && known.addresses.remove(&number).is_some()
 }
 
-/// Forgets the addresses of an adapter that closed.
+/// Removes the addresses of an adapter that closed.
 pub(crate) fn free_all(adapter: u64) {
     KNOWN.write().addresses.retain(|_, it| it.adapter != adapter);
 }

@@ -1,20 +1,20 @@
-//! The variable arguments of an extended operation, read from C's `va_list`.
+//! The variable arguments of an extended operation, read from a C `va_list`.
 //!
-//! Rust can't read one, but its layout belongs to the ABI of the platform: System V for x86-64,
-//! and AAPCS64. Every argument of the extensions is a number, an address or a union of eight
-//! bytes: one general register, or one slot of the stack.
+//! Stable Rust cannot read a `va_list`, but its layout is part of the platform's ABI: System V for
+//! x86-64, and AAPCS64. Every argument of the extensions is a number, an address or a union of
+//! eight bytes: one general register, or one stack slot.
 
 use crate::abi::va_list;
 
 /// The arguments, in their order.
 pub(crate) struct Arguments(*mut List);
 
-/// The arguments that were left at a time, to be passed on.
+/// A copy of the arguments not yet read, to be passed on.
 #[derive(Clone)]
 pub(crate) struct Rest(List);
 
 impl Rest {
-    /// The list as C passes it.
+    /// The list in the form of C.
     pub(crate) fn as_list(&mut self) -> va_list {
         (&raw mut self.0).cast()
     }
@@ -25,7 +25,7 @@ impl Rest {
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct List {
-    /// Where the next general register was saved, from `saved` on.
+    /// Offset of the next saved general register from `saved`, in bytes.
     general: u32,
     vector: u32,
     stack: *mut u64,
@@ -40,7 +40,7 @@ struct List {
     stack: *mut u64,
     general_end: *mut u8,
     vector_end: *mut u8,
-    /// Where the next general register was saved, below `general_end`.
+    /// Offset of the next saved general register from `general_end`, in bytes; negative.
     general: i32,
     vector: i32,
 }
@@ -52,28 +52,29 @@ impl Arguments {
     /// The arguments of a list.
     ///
     /// # Safety
-    /// The list is one of C's, with all the arguments that are taken.
+    /// The list is a valid `va_list` with all the arguments that are read.
     pub(crate) unsafe fn of(list: va_list) -> Self {
         Self(list.cast())
     }
 
-    /// The arguments that are left; they can be taken here all the same.
+    /// A copy of the arguments not yet read; reading continues here independently.
     pub(crate) fn rest(&self) -> Rest {
-        // SAFETY: the list is there, as the maker of this promised.
+        // SAFETY: the creator of this guaranteed a valid list.
         Rest(unsafe { *self.0 })
     }
 
-    /// Takes the next argument.
+    /// Reads the next argument.
     pub(crate) fn next<T: Argument>(&mut self) -> T {
-        // SAFETY: the list has the argument, as the maker of this promised.
+        // SAFETY: the creator of this guaranteed that the list has this argument.
         T::of(unsafe { self.place().read() })
     }
 
     #[cfg(target_arch = "x86_64")]
     fn place(&mut self) -> *const u64 {
-        /// The six general registers that arguments go in.
+        /// Size in bytes of the six general registers that carry arguments.
         const REGISTERS: u32 = 6 * 8;
-        // SAFETY: the list is there and nobody else's, as the maker of this promised.
+        // SAFETY: the creator of this guaranteed a valid list, and no other code uses it during the
+        // call.
         let list = unsafe { &mut *self.0 };
         if list.general < REGISTERS {
             let place = list.saved.wrapping_add(list.general as usize);
@@ -87,7 +88,8 @@ impl Arguments {
 
     #[cfg(target_arch = "aarch64")]
     fn place(&mut self) -> *const u64 {
-        // SAFETY: the list is there and nobody else's, as the maker of this promised.
+        // SAFETY: the creator of this guaranteed a valid list, and no other code uses it during the
+        // call.
         let list = unsafe { &mut *self.0 };
         if list.general < 0 {
             let place = list.general_end.wrapping_offset(list.general as isize);
@@ -100,9 +102,9 @@ impl Arguments {
     }
 }
 
-/// A type that an argument can have.
+/// A type of an argument.
 pub(crate) trait Argument {
-    /// The argument out of its slot.
+    /// Converts the slot of an argument.
     fn of(slot: u64) -> Self;
 }
 

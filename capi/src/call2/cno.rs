@@ -17,9 +17,9 @@ pub(crate) unsafe fn fd_create(
 ) -> Answer {
     foreign_adapter!(ia_handle, |ia| cno_fd_create_func(ia, fd, cno_handle));
     let ia = adapters::own(ia_handle)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let fd_place = unsafe { out(fd, 2) }?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(cno_handle, 3) }?;
     let cno = ia.cno_fd_create()?;
     fd_place.write(cno.fd()?.as_raw_fd());
@@ -35,7 +35,7 @@ pub(crate) unsafe fn trigger(
 ) -> Answer {
     foreign!(cno_handle, cno_trigger_func(cno_handle, evd_handle));
     let cno: Cno = object(cno_handle, Subtype::InvalidHandleCno)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(evd_handle, 2) }?;
     let evd = cno.trigger()?;
     place.write(evd.map_or(DAT_HANDLE_NULL, |evd| handle::of_number(evd.id())));

@@ -9,7 +9,7 @@ use crate::answer::{Answer, DONE, invalid_handle};
 use crate::argument::{invalid, out};
 use crate::handle::AnyObject;
 
-/// The figures of an object, and the text that shows those that are not 0.
+/// The values of an object's counters, and a text that shows those that are not 0.
 fn read(object: &AnyObject, reset: bool) -> Result<(Vec<u64>, String)> {
     macro_rules! figures {
         ($object:expr) => {{
@@ -34,7 +34,7 @@ fn object(handle: DAT_HANDLE) -> Result<AnyObject> {
     AnyObject::get(adapters::to_cell(handle)).ok_or_else(|| invalid_handle(Subtype::InvalidHandle1))
 }
 
-/// Which of the figures are asked for: one by its number, or all by the number behind the last.
+/// The requested counters: one by its number, or all by the number after the last.
 fn chosen(counter: i32, figures: &[u64]) -> Result<std::ops::Range<usize>> {
     match usize::try_from(counter) {
         Ok(all) if all == figures.len() => Ok(0..all),
@@ -48,18 +48,18 @@ pub(super) unsafe fn query(handle: DAT_HANDLE, mut arguments: Arguments) -> Answ
     let counter: i32 = arguments.next();
     let place: *mut DAT_UINT64 = arguments.next();
     let reset: i32 = arguments.next();
-    // A reset must not happen before everything is checked.
+    // All checks must precede a reset.
     let wanted = chosen(counter, &read(&object, false)?.0)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     unsafe { out(place, 4) }?;
     let (figures, _) = read(&object, reset != 0)?;
-    // SAFETY: an array for as many figures as are asked for, as the caller promises.
+    // SAFETY: the caller guarantees an array for as many values as it requests.
     let places = unsafe { std::slice::from_raw_parts_mut(place, wanted.len()) };
     places.copy_from_slice(&figures[wanted]);
     DONE
 }
 
-/// Prints the figures on standard output: that is what the call is for.
+/// Prints the counters to standard output, as the call is defined.
 pub(super) unsafe fn print(handle: DAT_HANDLE, mut arguments: Arguments) -> Answer {
     let object = object(handle)?;
     let counter: i32 = arguments.next();

@@ -26,12 +26,12 @@ pub(crate) unsafe fn create(
         csp_handle
     ));
     let ia = adapters::own(ia_handle)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let comm = unsafe { given(comm.cast_const(), 2) }?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees a socket address, unless the check rejects it.
     let address = unsafe { address::from_c(address_ptr, 3) }?;
     let evd = object(evd_handle, Subtype::InvalidHandleEvdCr)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(csp_handle, 5) }?;
     let comm = Comm { domain: comm.domain, kind: comm.r#type, protocol: comm.protocol };
     let csp = ia.csp_create(comm, address, &evd)?;
@@ -47,7 +47,7 @@ pub(crate) unsafe fn query(
     foreign!(csp_handle, csp_query_func(csp_handle, csp_param_mask, csp_param));
     let csp: Csp = object(csp_handle, HANDLE)?;
     mask(csp_param_mask, DAT_CSP_FIELD_ALL, 2)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(csp_param, 3) }?;
     let param = csp.query()?;
     let shown = handle::keep(csp_handle, |kept| {
@@ -58,7 +58,7 @@ pub(crate) unsafe fn query(
     let (comm, address) = shown.ok_or_else(|| invalid_handle(HANDLE))?;
     place.write(DAT_CSP_PARAM {
         ia_handle: adapters::handle_of(&csp.adapter()),
-        // Three numbers in that order.
+        // A struct of three numbers in this order.
         comm: comm.cast(),
         address_ptr: address.cast(),
         evd_handle: handle::of_number(param.evd.id()),

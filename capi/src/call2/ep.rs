@@ -27,9 +27,9 @@ pub(crate) unsafe fn common_connect(
         )
     );
     let endpoint: Endpoint = object(ep_handle, Subtype::InvalidHandleEp)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees a socket address, unless the check rejects it.
     let remote = unsafe { address::from_c(remote_ia_address, 2) }?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that the data has the given size.
     let data = unsafe { self::private_data(private_data_size, private_data, (4, 5)) }?;
     endpoint.common_connect(remote, Timeout::from_micros(timeout), data)?;
     DONE

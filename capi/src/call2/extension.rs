@@ -13,7 +13,7 @@ use crate::call::post::{cookie, flags, on};
 use crate::convert::memory::{Segments, local_from_c, remote, segments};
 use crate::handle::AnyObject;
 
-/// An operation by the number that C passes.
+/// The number that C passes for an operation.
 const fn number(operation: DAT_IB_OP) -> DAT_EXTENDED_OP {
     operation as DAT_EXTENDED_OP
 }
@@ -33,26 +33,26 @@ const CLOSE_QUERY: DAT_EXTENDED_OP = number(DAT_IB_CLOSE_QUERY_OP);
 
 pub(crate) unsafe fn opv(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP, args: va_list) -> Answer {
     match ext_op {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller passes the arguments of the operation.
         OPEN_QUERY => return unsafe { open_query::open(args) },
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller passes the arguments of the operation.
         CLOSE_QUERY => return unsafe { open_query::close(handle, args) },
         _ => {}
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller passes the arguments of the operation.
     if let Some(answer) = unsafe { foreign_extension::op(handle, ext_op, args) } {
         return answer;
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller passes the arguments of the operation.
     let arguments = unsafe { Arguments::of(args) };
     match ext_op {
         FETCH_AND_ADD => fetch_and_add(handle, arguments),
         CMP_AND_SWAP => compare_and_swap(handle, arguments),
         WRITE_IMMEDIATE => write_immediate(handle, arguments),
         SEND_DATAGRAM => send_datagram(handle, arguments),
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller passes the arguments of the operation.
         QUERY_COUNTERS => unsafe { counters::query(handle, arguments) },
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller passes the arguments of the operation.
         PRINT_COUNTERS => unsafe { counters::print(handle, arguments) },
         START_COUNTERS => counters::start(handle),
         STOP_COUNTERS => counters::stop(handle),
@@ -62,10 +62,10 @@ pub(crate) unsafe fn opv(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP, args: va_l
     }
 }
 
-/// One local segment, of an atomic operation.
+/// The local segment of an atomic operation.
 fn local(arguments: &mut Arguments, argument: u32) -> Result<dat_core::LmrTriplet> {
     let segment: *mut DAT_LMR_TRIPLET = arguments.next();
-    // SAFETY: as the caller of the operation promises.
+    // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     unsafe { given(segment.cast_const(), argument) }.map(local_from_c)
 }
 
@@ -79,7 +79,7 @@ fn fetch_and_add(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
         let local = local(&mut arguments, 4)?;
         let cookie = context(&mut arguments);
         let target: *mut DAT_RMR_TRIPLET = arguments.next();
-        // SAFETY: as the caller of the operation promises.
+        // SAFETY: the caller guarantees a readable segment, unless the check rejects the address.
         let target = unsafe { remote(target, 6) }?;
         ep.post_fetch_and_add(add, local, cookie, target, flags(arguments.next()))
     })
@@ -92,7 +92,7 @@ fn compare_and_swap(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
         let local = local(&mut arguments, 5)?;
         let cookie = context(&mut arguments);
         let target: *mut DAT_RMR_TRIPLET = arguments.next();
-        // SAFETY: as the caller of the operation promises.
+        // SAFETY: the caller guarantees a readable segment, unless the check rejects the address.
         let target = unsafe { remote(target, 7) }?;
         let flags = flags(arguments.next());
         ep.post_compare_and_swap((compare, swap), local, cookie, target, flags)
@@ -104,11 +104,11 @@ fn write_immediate(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
         let count: DAT_COUNT = arguments.next();
         let iov: *mut DAT_LMR_TRIPLET = arguments.next();
         let mut room = Segments::new();
-        // SAFETY: as the caller of the operation promises.
+        // SAFETY: the caller guarantees the given number of readable segments.
         let iov = unsafe { segments(count, iov, &mut room) }?;
         let cookie = context(&mut arguments);
         let target: *mut DAT_RMR_TRIPLET = arguments.next();
-        // SAFETY: as the caller of the operation promises.
+        // SAFETY: the caller guarantees a readable segment, unless the check rejects the address.
         let target = unsafe { remote(target, 6) }?;
         let immediate = arguments.next();
         ep.post_rdma_write_immediate(iov, cookie, target, immediate, flags(arguments.next()))
@@ -120,7 +120,7 @@ fn send_datagram(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
         let count: DAT_COUNT = arguments.next();
         let iov: *mut DAT_LMR_TRIPLET = arguments.next();
         let mut room = Segments::new();
-        // SAFETY: as the caller of the operation promises.
+        // SAFETY: the caller guarantees the given number of readable segments.
         let iov = unsafe { segments(count, iov, &mut room) }?;
         let to = address_handle::get(ep.adapter().id(), address(&mut arguments, 5)?)
             .ok_or_else(|| unknown_address(5))?;
@@ -131,7 +131,7 @@ fn send_datagram(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
 
 fn address<'a>(arguments: &mut Arguments, argument: u32) -> Result<&'a DAT_IB_ADDR_HANDLE> {
     let address: *mut DAT_IB_ADDR_HANDLE = arguments.next();
-    // SAFETY: as the caller of the operation promises.
+    // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     unsafe { given(address.cast_const(), argument) }
 }
 
@@ -149,8 +149,8 @@ fn free_address(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
     }
 }
 
-/// Frees what is left of an attempt: nothing, since it ends with its event. The event's context
-/// says so by being 0.
+/// Frees the request of an attempt: there is nothing to free, because it ends with its event. So
+/// the context in the event is 0.
 fn free_request(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
     object::<Endpoint>(handle, Subtype::InvalidHandleEp)?;
     match context(&mut arguments) {

@@ -1,4 +1,4 @@
-//! Events of the InfiniBand extension: what `event_extension_data` tells.
+//! Events of the InfiniBand extension: the contents of `event_extension_data`.
 
 use dat_core::{
     CrArrival, DatagramEvent, DatagramEventKind, DtoCompletion, DtoStatus, Endpoint, Operation,
@@ -9,9 +9,9 @@ use crate::abi::*;
 use crate::convert::event::connection_data;
 use crate::handle::{self, of_number};
 
-/// The extension data of an event, with nothing in it but its type and status.
+/// Extension data with only its type and status filled in.
 fn extension(r#type: DAT_IB_EXT_TYPE, status: DAT_IB_STATUS) -> DAT_IB_EXTENSION_EVENT_DATA {
-    // SAFETY: numbers and addresses, for which zero is a value.
+    // SAFETY: the struct has only numbers and addresses, for which zero is valid.
     let empty: DAT_IB_EXTENSION_EVENT_DATA = unsafe { std::mem::zeroed() };
     DAT_IB_EXTENSION_EVENT_DATA { r#type, status, ..empty }
 }
@@ -19,7 +19,7 @@ fn extension(r#type: DAT_IB_EXT_TYPE, status: DAT_IB_STATUS) -> DAT_IB_EXTENSION
 fn write(data: DAT_IB_EXTENSION_EVENT_DATA, to: &mut DAT_EVENT) {
     const { assert!(size_of::<DAT_IB_EXTENSION_EVENT_DATA>() == 64) };
     let place = to.event_extension_data.as_mut_ptr().cast::<DAT_IB_EXTENSION_EVENT_DATA>();
-    // SAFETY: eight words of eight bytes, aligned as the data is.
+    // SAFETY: the destination has eight words of eight bytes, with the alignment of the data.
     unsafe { place.write(data) };
 }
 
@@ -46,13 +46,13 @@ pub(crate) fn completion(done: &DtoCompletion, to: &mut DAT_EVENT) {
     write(data, to);
 }
 
-/// A request for datagrams.
+/// Fills in a datagram request.
 pub(crate) fn request(_arrival: &CrArrival, to: &mut DAT_EVENT) {
     to.event_number = DAT_IB_UD_CONNECTION_REQUEST_EVENT;
     write(extension(DAT_IB_UD_CONNECT_REQUEST, DAT_OP_SUCCESS), to);
 }
 
-/// What came of an attempt to send datagrams.
+/// Fills in the outcome of a datagram attempt.
 pub(crate) fn datagram(event: &DatagramEvent, to: &mut DAT_EVENT) {
     to.event_data.connect_event_data = connection_data(event.ep, &event.private_data);
     let (r#type, status) = match event.kind {

@@ -1,4 +1,4 @@
-//! The extended operations of providers in C.
+//! Extended operations of C providers.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,25 +7,26 @@ use crate::abi::*;
 use crate::answer::Answer;
 use crate::foreign;
 
-/// Whether an adapter has reported an extension, ever. Providers without may have anything in
-/// the slot of the operations, or have a table that ends before it.
+/// Whether any adapter has ever reported an extension. Providers without extensions may have
+/// garbage in the slot of the function, or a table that ends before it.
 static FOUND: AtomicBool = AtomicBool::new(false);
 
-/// Finds out whether an adapter that was just opened has extensions. It is asked as by every
-/// library of DAT 2.0: for all of the adapter, and for nothing of the provider.
+/// Checks whether an adapter that was just opened has extensions. The query is that of every DAT
+/// 2.0 library: all attributes of the adapter, and none of the provider.
 pub(crate) fn look_for(table: &DAT_PROVIDER, ia: DAT_IA_HANDLE) {
     let Some(query) = table.ia_query_func else { return };
-    // SAFETY: numbers, addresses and arrays of them, for which zero is a value.
+    // SAFETY: the struct has only numbers, addresses and arrays of them, for which zero is valid.
     let mut attributes: DAT_IA_ATTR = unsafe { std::mem::zeroed() };
     let place = &raw mut attributes;
-    // SAFETY: the adapter is open, and the masks say which results have a place.
+    // SAFETY: the adapter is open, and the masks request only the results that have a destination.
     let code = unsafe { query(ia, null_mut(), DAT_IA_FIELD_ALL, place, 0, null_mut()) };
     if code == DAT_SUCCESS && attributes.extension_supported != DAT_EXTENSION_NONE {
         FOUND.store(true, Ordering::Relaxed);
     }
 }
 
-/// Lets the provider of a foreign handle do an operation; nothing where the handle is none.
+/// Makes the provider of a C handle do an operation; `None` if the handle does not belong to a C
+/// provider.
 ///
 /// # Safety
 /// The arguments are those of the operation.
@@ -40,6 +41,7 @@ pub(crate) unsafe fn op(
         return Some(Ok(DAT_CLASS_ERROR | DAT_NOT_IMPLEMENTED));
     }
     let slot = table.handle_extendedop_func;
-    // SAFETY: the table of a loaded provider, and the arguments that the caller gave.
+    // SAFETY: the function belongs to the table of a loaded provider; the caller passes the
+    // arguments of the operation.
     Some(foreign::answer(slot.map(|it| unsafe { it(own, ext_op, args) })))
 }

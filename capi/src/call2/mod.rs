@@ -14,7 +14,7 @@ pub(crate) mod post;
 pub(crate) mod registry;
 pub(crate) mod rmr;
 
-/// Forgets what C was told of an adapter that closed.
+/// Forgets what C received about an adapter that closed.
 pub(crate) fn adapter_closed(number: u64) {
     address_handle::free_all(number);
 }

@@ -1,5 +1,5 @@
-//! Looks at an adapter that is not opened for more. Handles of looks at adapters of ours are
-//! numbers of this table; those of providers in C are their own.
+//! Adapters opened only to be queried. For Rust adapters the handles are keys of this table; C
+//! providers have their own handles.
 
 use std::collections::BTreeMap;
 
@@ -20,20 +20,20 @@ use crate::handle::{Kept, of_number};
 use crate::registry;
 
 struct Looks {
-    /// The next number.
+    /// The next key.
     next: usize,
     open: BTreeMap<usize, Look>,
 }
 
-/// An adapter that is looked at.
+/// An adapter opened for a query.
 enum Look {
-    /// One of ours, and what C was told of it by address.
+    /// A Rust adapter, and the memory whose addresses C received.
     Own(#[expect(dead_code, reason = "kept for as long as the look")] Box<(IaQuery, Kept)>),
-    /// One of a provider in C, by an address of its own.
+    /// An adapter of a C provider, by its own address.
     Foreign(Server),
 }
 
-/// Numbers look like addresses that are never mapped, and like no open adapter's.
+/// Keys look like addresses that are never mapped, and differ from the numbers of open adapters.
 const STEP: usize = 8;
 const FIRST: usize = 1 << 20;
 
@@ -41,59 +41,59 @@ static LOOKS: Mutex<Looks> = Mutex::new(Looks { next: FIRST, open: BTreeMap::new
 
 const OPEN: &str = "dat_ib_open_query";
 
-/// Opens an adapter for a look, with the first that has the name and does not fail.
+/// Opens an adapter for a query, with the first choice for the name that succeeds.
 ///
 /// # Safety
 /// The arguments are those of the operation.
 pub(super) unsafe fn open(args: va_list) -> Answer {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller passes the arguments of the operation.
     let mut arguments = unsafe { Arguments::of(args) };
     let ia_name: DAT_NAME_PTR = arguments.next();
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees a C string, unless the check rejects the address.
     let name = unsafe { name(ia_name, 3) }?;
     let rest = || arguments.rest();
     let demand = Demand { version: ApiVersion::V2_0, thread_safe: None };
     let looked = registry::shared().find(&name, demand, |choice| match choice {
         Choice::Provider(candidate) => {
             let query = candidate.open_query()?;
-            // SAFETY: as the caller promises.
+            // SAFETY: the caller passes the arguments of the operation.
             Ok(unsafe { show(query, rest()) })
         }
         Choice::Library(library) => {
             let what = format!("{} ({})", library.line.library, library.origin);
             let server = Server::of_library(&library)?;
-            // SAFETY: as the caller promises.
+            // SAFETY: the caller passes the arguments of the operation.
             Ok(unsafe { ask(server, ia_name, rest(), &what) }.map_err(Refusal::Refused)?)
         }
         Choice::Registered(registration) => {
             let what = format!("the registered {registration}");
             let server = Server::of_registration(&registration)?;
-            // SAFETY: as the caller promises.
+            // SAFETY: the caller passes the arguments of the operation.
             Ok(unsafe { ask(server, ia_name, rest(), &what) }.map_err(Refusal::Refused)?)
         }
     });
     looked.map_err(|error| error.during(OPEN))?
 }
 
-/// Tells what an adapter of ours is, and keeps the look.
+/// Returns the attributes of a Rust adapter, and keeps the adapter open.
 ///
 /// # Safety
-/// The arguments are those of the operation behind the name.
+/// The arguments are those of the operation after the name.
 unsafe fn show(query: IaQuery, mut rest: Rest) -> Answer {
-    // SAFETY: a copy of the caller's list.
+    // SAFETY: the list is a copy of the one that the caller passes.
     let mut arguments = unsafe { Arguments::of(rest.as_list()) };
     let ia_handle: *mut DAT_HANDLE = arguments.next();
     let ia_mask: DAT_IA_ATTR_MASK = arguments.next();
     let ia_attr: *mut DAT_IA_ATTR = arguments.next();
     let provider_mask: DAT_PROVIDER_ATTR_MASK = arguments.next();
     let provider_attr: *mut DAT_PROVIDER_ATTR = arguments.next();
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(ia_handle, 4) }?;
     mask(ia_mask, DAT_IA_FIELD_ALL, 5)?;
     mask(provider_mask, DAT_PROVIDER_FIELD_ALL, 7)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let ia_place = unsafe { wanted(ia_mask, ia_attr, 6) }?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let provider_place = unsafe { wanted(provider_mask, provider_attr, 8) }?;
     let mut kept = Kept::default();
     if let Some(place) = ia_place {
@@ -110,31 +110,33 @@ unsafe fn show(query: IaQuery, mut rest: Rest) -> Answer {
     DONE
 }
 
-/// Where attributes go, if a mask asks for any.
+/// The destination of attributes, if a mask requests any.
 ///
 /// # Safety
 /// As for [`out`].
 unsafe fn wanted<T>(mask: u64, place: *mut T, argument: u32) -> Result<Option<Out<T>>> {
     match mask {
         0 => Ok(None),
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         _ => unsafe { out(place, argument) }.map(Some),
     }
 }
 
-/// Asks a provider in C, which gets the name in place of a handle, and keeps it loaded.
+/// Opens an adapter of a C provider, which gets the name in place of a handle, and keeps the
+/// provider loaded.
 ///
 /// # Safety
-/// The arguments are those of the operation behind the name.
+/// The arguments are those of the operation after the name.
 unsafe fn ask(server: Server, ia_name: DAT_NAME_PTR, mut rest: Rest, what: &str) -> Result<Answer> {
     let mut copy = Rest::clone(&rest);
-    // SAFETY: a copy of the caller's list.
+    // SAFETY: the list is a copy of the one that the caller passes.
     let ia_handle: *mut DAT_HANDLE = unsafe { Arguments::of(copy.as_list()) }.next();
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let mut place = unsafe { out(ia_handle, 4) }?;
     let slot = server.functions().handle_extendedop_func;
     let list = rest.as_list();
-    // SAFETY: the table of a loaded provider, and the arguments that the caller gave.
+    // SAFETY: the function belongs to the table of a loaded provider; the list is a copy of the
+    // caller's.
     let code = slot.map(|it| unsafe { it(ia_name.cast(), DAT_IB_OPEN_QUERY_OP as i32, list) });
     match code {
         Some(DAT_SUCCESS) => {
@@ -147,7 +149,7 @@ unsafe fn ask(server: Server, ia_name: DAT_NAME_PTR, mut rest: Rest, what: &str)
     }
 }
 
-/// Ends a look.
+/// Closes an adapter opened for a query.
 ///
 /// # Safety
 /// The arguments are those of the operation.
@@ -158,7 +160,8 @@ pub(super) unsafe fn close(handle: DAT_HANDLE, args: va_list) -> Answer {
         Some(Look::Foreign(server)) => {
             let slot = server.functions().handle_extendedop_func;
             let own = of_number(handle.addr() as u64);
-            // SAFETY: the table of a loaded provider, and the arguments that the caller gave.
+            // SAFETY: the function belongs to the table of a loaded provider; the caller passes the
+            // arguments of the operation.
             foreign_answer(slot.map(|it| unsafe { it(own, DAT_IB_CLOSE_QUERY_OP as i32, args) }))
         }
         None => Err(invalid_handle(Subtype::InvalidHandleIa)),

@@ -28,7 +28,7 @@ pub(crate) unsafe fn send_with_invalidate(
     );
     on(ep_handle, |ep| {
         let mut room = Segments::new();
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees the given number of readable segments.
         let iov = unsafe { segments(num_segments, local_iov, &mut room) }?;
         let (cookie, flags) = (cookie(user_cookie), flags(completion_flags));
         match invalidate_flag {
@@ -56,9 +56,9 @@ pub(crate) unsafe fn rdma_read_to_rmr(
         )
     );
     on(ep_handle, |ep| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees a readable segment, unless the check rejects the address.
         let to = unsafe { remote(local_iov, 2) }?;
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees a readable segment, unless the check rejects the address.
         let from = unsafe { remote(remote_iov, 4) }?;
         ep.post_rdma_read_to_rmr(to, cookie(user_cookie), from, flags(completion_flags))
     })

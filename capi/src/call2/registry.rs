@@ -13,11 +13,11 @@ pub(crate) unsafe fn providers_related(
     ia_name_2: DAT_NAME_PTR,
     relationship: *mut DAT_HA_RELATIONSHIP,
 ) -> Answer {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees a C string, unless the check rejects the address.
     let one = unsafe { name(ia_name_1, 1) }?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees a C string, unless the check rejects the address.
     let other = unsafe { name(ia_name_2, 2) }?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(relationship, 3) }?;
     place.write(match registry::shared().providers_related(&one, &other)? {
         Relationship::Related => DAT_HA_TRUE,

@@ -11,6 +11,6 @@ pub(crate) unsafe fn create_for_ep(
     rmr_handle: *mut DAT_RMR_HANDLE,
 ) -> Answer {
     foreign!(pz_handle, rmr_create_for_ep_func(pz_handle, rmr_handle));
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees writable memory for the handle, unless the check rejects it.
     unsafe { create_with(pz_handle, rmr_handle, InterfaceAdapter::rmr_create_for_ep) }
 }

@@ -8,7 +8,7 @@ use dat_core::error::{Error, Result, ReturnType, Subtype};
 use crate::abi::DAT_IA_ADDRESS_PTR;
 use crate::argument;
 
-/// Room for an address of either family.
+/// Storage for an address of either family.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) union SocketAddress {
@@ -16,9 +16,9 @@ pub(crate) union SocketAddress {
     pub(crate) v6: libc::sockaddr_in6,
 }
 
-/// The address as C has it.
+/// Converts an address to C.
 pub(crate) fn to_c(address: SocketAddr) -> SocketAddress {
-    // SAFETY: all fields are numbers, for which zero is a value.
+    // SAFETY: all fields are numbers, for which zero is valid.
     let mut to: SocketAddress = unsafe { mem::zeroed() };
     match address {
         SocketAddr::V4(from) => {
@@ -37,27 +37,28 @@ pub(crate) fn to_c(address: SocketAddr) -> SocketAddress {
     to
 }
 
-/// The address of an adapter as C has it: without a port.
+/// Converts the address of an adapter to C: without a port.
 pub(crate) fn adapter_to_c(address: IpAddr) -> SocketAddress {
     to_c(SocketAddr::new(address, 0))
 }
 
-/// The address that C gives.
+/// Converts a C address.
 ///
 /// # Safety
-/// It points to a socket address of the family that its first bytes say.
+/// The address is that of a socket address of the family in its first bytes, or is rejected.
 pub(crate) unsafe fn from_c(pointer: DAT_IA_ADDRESS_PTR, argument: u32) -> Result<SocketAddr> {
-    // SAFETY: as the caller promises; every family has at least this much.
+    // SAFETY: the caller guarantees a socket address, and those of all families begin with the
+    // family.
     let family = unsafe { argument::given(pointer.cast::<libc::sa_family_t>(), argument) }?;
     match i32::from(*family) {
         libc::AF_INET => {
-            // SAFETY: an address of that family, wherever it is aligned.
+            // SAFETY: the caller guarantees an address of that family; it may be unaligned.
             let from = unsafe { pointer.cast::<libc::sockaddr_in>().read_unaligned() };
             let ip = Ipv4Addr::from(from.sin_addr.s_addr.to_ne_bytes());
             Ok(SocketAddr::from((ip, u16::from_be(from.sin_port))))
         }
         libc::AF_INET6 => {
-            // SAFETY: an address of that family, wherever it is aligned.
+            // SAFETY: the caller guarantees an address of that family; it may be unaligned.
             let from = unsafe { pointer.cast::<libc::sockaddr_in6>().read_unaligned() };
             let ip = Ipv6Addr::from(from.sin6_addr.s6_addr);
             Ok(SocketAddr::from((ip, u16::from_be(from.sin6_port))))

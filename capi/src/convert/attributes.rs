@@ -9,23 +9,23 @@ use crate::abi::{DAT_COUNT, DAT_NAMED_ATTR};
 use crate::argument;
 use crate::handle::Lasting;
 
-/// The most attributes that a consumer may name in one list.
+/// Maximum number of attributes in a list of a consumer.
 const MOST: u64 = 1024;
 
-/// A list of attributes in memory that C knows the address of.
+/// A list of attributes in memory whose address C receives.
 #[derive(Default)]
 pub(crate) struct NamedAttributes {
-    /// Names and values, which the entries point to.
+    /// Names and values, to which the entries point.
     texts: Vec<Lasting<[u8]>>,
     entries: Lasting<[DAT_NAMED_ATTR]>,
 }
 
-// SAFETY: the entries point to the texts beside them.
+// SAFETY: the entries point only to the texts that are stored with them.
 unsafe impl Send for NamedAttributes {}
 
 impl NamedAttributes {
-    /// Shows a list; its number and address. What C was told before stays where it is as long as
-    /// the list is the same.
+    /// Sets the list; returns its length and address. While the list is unchanged, the addresses
+    /// that C received before stay valid.
     pub(crate) fn show(&mut self, list: &[NamedAttr]) -> (DAT_COUNT, *mut DAT_NAMED_ATTR) {
         self.texts.resize_with(2 * list.len(), Lasting::default);
         let words = list.iter().flat_map(|it| [&it.name, &it.value]);
@@ -44,22 +44,22 @@ impl NamedAttributes {
     }
 }
 
-/// The list that C gives.
+/// Converts a C list.
 ///
 /// # Safety
-/// The address is that of so many entries, each with two strings.
+/// The address is that of `count` readable entries, each with two C strings.
 pub(crate) unsafe fn from_c(
     count: DAT_COUNT,
     list: *const DAT_NAMED_ATTR,
     argument: u32,
 ) -> Result<Vec<NamedAttr>> {
     let count = argument::count(count, argument)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees `count` readable entries.
     let list = unsafe { argument::array(list, count.into(), MOST, (argument, argument)) }?;
     let text = |pointer| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees a C string.
         unsafe { argument::given(pointer, argument) }?;
-        // SAFETY: not NULL; ends with a zero, as the caller promises.
+        // SAFETY: the pointer is not NULL, and the caller guarantees a C string.
         Ok(unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned())
     };
     list.iter().map(|it| Ok(NamedAttr::new(text(it.name)?, text(it.value)?))).collect()

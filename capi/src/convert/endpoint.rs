@@ -7,7 +7,7 @@ use super::{Narrow, attributes, count};
 use crate::abi::*;
 use crate::handle::Kept;
 
-/// The attributes as C has them; the lists stay with the object.
+/// Converts attributes to C; the lists belong to the object.
 pub(crate) fn attributes_to_c(from: &EpAttributes, kept: &mut Kept) -> DAT_EP_ATTR {
     let [transport, provider, _] = &mut kept.attributes;
     let (ep_transport_specific_count, ep_transport_specific) =
@@ -36,10 +36,10 @@ pub(crate) fn attributes_to_c(from: &EpAttributes, kept: &mut Kept) -> DAT_EP_AT
     }
 }
 
-/// The attributes that C gives, as one of its arguments.
+/// Converts the attributes that C passes as one of its arguments.
 ///
 /// # Safety
-/// The lists in it are as long as they say.
+/// The lists in it are as long as their counts say.
 pub(crate) unsafe fn attributes_from_c(from: &DAT_EP_ATTR, argument: u32) -> Result<EpAttributes> {
     Ok(EpAttributes {
         service_type: from.service_type,
@@ -57,7 +57,7 @@ pub(crate) unsafe fn attributes_from_c(from: &DAT_EP_ATTR, argument: u32) -> Res
         srq_soft_hw: unsigned(from.srq_soft_hw),
         max_rdma_read_iov: unsigned(from.max_rdma_read_iov),
         max_rdma_write_iov: unsigned(from.max_rdma_write_iov),
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees that the list is as long as its count says.
         transport_specific: unsafe {
             attributes::from_c(
                 from.ep_transport_specific_count,
@@ -65,15 +65,15 @@ pub(crate) unsafe fn attributes_from_c(from: &DAT_EP_ATTR, argument: u32) -> Res
                 argument,
             )
         }?,
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees that the list is as long as its count says.
         provider_specific: unsafe {
             attributes::from_c(from.ep_provider_specific_count, from.ep_provider_specific, argument)
         }?,
     })
 }
 
-/// A count as the core has it, which alone knows whether the attribute means anything for the
-/// endpoint. One below 0 becomes a number that is beyond every adapter.
+/// Converts a count; only the core knows whether the attribute matters for the endpoint. A negative
+/// count becomes a number beyond the limits of every adapter.
 const fn unsigned(count: DAT_COUNT) -> u32 {
     count as u32
 }
@@ -81,7 +81,7 @@ const fn unsigned(count: DAT_COUNT) -> u32 {
 /// Changes the attributes that a mask names.
 ///
 /// # Safety
-/// The lists that the mask names are as long as they say.
+/// The lists that the mask names are as long as their counts say.
 pub(crate) unsafe fn change_attributes(
     to: &mut EpAttributes,
     mask: DAT_EP_PARAM_MASK,
@@ -131,12 +131,12 @@ pub(crate) unsafe fn change_attributes(
     }
     if named(DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR) {
         let (number, list) = (from.ep_transport_specific_count, from.ep_transport_specific);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees that the list is as long as its count says.
         to.transport_specific = unsafe { attributes::from_c(number, list, ARGUMENT) }?;
     }
     if named(DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR) {
         let (number, list) = (from.ep_provider_specific_count, from.ep_provider_specific);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees that the list is as long as its count says.
         to.provider_specific = unsafe { attributes::from_c(number, list, ARGUMENT) }?;
     }
     Ok(())

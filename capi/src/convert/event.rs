@@ -1,4 +1,4 @@
-//! Events, from the core's to C's.
+//! Conversion of events to C.
 
 use std::mem::ManuallyDrop;
 
@@ -13,8 +13,8 @@ use crate::abi::*;
 use crate::handle::{self, of_number};
 use crate::{adapters, detail, dialect};
 
-/// Writes an event of a dispatcher where C wants it, and drops it. Nothing but the fields of that
-/// event is written.
+/// Writes an event of a dispatcher to the caller's struct, and drops it. Only the fields of that
+/// event are written.
 #[inline(always)]
 pub(crate) fn deliver(event: &mut ManuallyDrop<Event>, evd: DAT_EVD_HANDLE, to: &mut DAT_EVENT) {
     to.evd_handle = evd;
@@ -36,14 +36,14 @@ fn completion(done: &DtoCompletion, to: &mut DAT_EVENT) {
     }
 }
 
-/// Keeps the words for who asks why.
+/// Stores the failure for dat_error_detail.
 #[cold]
 #[inline(never)]
 fn failed(ep: EndpointId, (operation, cookie, status): (Operation, u64, DtoStatus)) {
     detail::keep_completion(ep, Failure { operation, cookie, status, cause: String::new() });
 }
 
-/// Whether an operation is one of DAT itself, and not of an extension.
+/// Whether an operation belongs to DAT itself and not to an extension.
 const fn is_basic(operation: Operation) -> bool {
     matches!(
         operation,
@@ -100,7 +100,7 @@ fn rare(event: Event, to: &mut DAT_EVENT) {
 fn request(arrival: &CrArrival, to: &mut DAT_EVENT) {
     let ia = arrival.request.adapter();
     let table = adapters::table(&ia);
-    // From here on C knows the request, and the endpoint that it brought.
+    // From here on C knows the request, and the endpoint for which it arrived.
     let cr_handle = handle::attach(arrival.request.clone(), table);
     if let Some(endpoint) = arrival.request.query().ok().and_then(|it| it.local_ep) {
         handle::attach(endpoint, table);
@@ -124,11 +124,11 @@ fn connection(event: &ConnectionEvent, to: &mut DAT_EVENT) {
     to.event_data.connect_event_data = connection_data(event.ep, &event.private_data);
 }
 
-/// What an event of a connection tells; the private data stays with the endpoint.
+/// The data of a connection event; the private data belongs to the endpoint.
 pub(crate) fn connection_data(endpoint: u64, private_data: &[u8]) -> DAT_CONNECTION_EVENT_DATA {
     let ep_handle = of_number(endpoint);
     let kept = handle::keep(ep_handle, |kept| kept.private_data.write(private_data));
-    // The data of an endpoint that was freed meanwhile went with it.
+    // If the endpoint was freed in the meantime, the data is gone with it.
     let (size, address) =
         kept.map_or((0, std::ptr::null_mut()), |address| (private_data.len(), address));
     DAT_CONNECTION_EVENT_DATA {

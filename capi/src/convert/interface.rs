@@ -11,9 +11,9 @@ use crate::abi::*;
 use crate::dialect;
 use crate::handle::Kept;
 
-/// The attributes of an adapter as C has them; addresses and lists stay with the object.
+/// Converts the attributes of an adapter; addresses and lists belong to the object.
 pub(crate) fn adapter_to_attributes(from: &IaAttributes, kept: &mut Kept) -> DAT_IA_ATTR {
-    // SAFETY: numbers and addresses, for which zero is a value.
+    // SAFETY: the struct has only numbers and addresses, for which zero is valid.
     let mut to: DAT_IA_ATTR = unsafe { mem::zeroed() };
     to.adapter_name = name(&from.adapter_name);
     to.vendor_name = name(&from.vendor_name);
@@ -51,12 +51,12 @@ pub(crate) fn adapter_to_attributes(from: &IaAttributes, kept: &mut Kept) -> DAT
     to
 }
 
-/// The attributes of a provider as C has them; the list stays with the object.
+/// Converts the attributes of a provider; the list belongs to the object.
 pub(crate) fn provider_to_attributes(
     from: &ProviderAttributes,
     kept: &mut Kept,
 ) -> DAT_PROVIDER_ATTR {
-    // SAFETY: numbers and addresses, for which zero is a value.
+    // SAFETY: the struct has only numbers and addresses, for which zero is valid.
     let mut to: DAT_PROVIDER_ATTR = unsafe { mem::zeroed() };
     to.provider_name = name(&from.provider_name);
     (to.provider_version_major, to.provider_version_minor) = from.provider_version;
@@ -99,7 +99,7 @@ pub(crate) fn provider_to_attributes(
     to
 }
 
-/// The kinds of memory as C has them: the union of their numbers (dat_ia_query(3DAT)). That of
+/// The kinds of memory for C: the union of their numbers (dat_ia_query(3DAT)). The number of
 /// virtual memory, which every provider registers, is 0.
 fn memory_types(types: MemoryTypes) -> DAT_MEM_TYPE {
     [
@@ -111,7 +111,7 @@ fn memory_types(types: MemoryTypes) -> DAT_MEM_TYPE {
     .fold(DAT_MEM_TYPE_VIRTUAL, |union, (_, number)| union | number)
 }
 
-/// What the calls about receives can tell: the headers have no names for these bits, which are
+/// What the calls about receives support. The headers have no names for these bits; the values are
 /// those of Solaris.
 mod receives {
     use crate::abi::DAT_COUNT;

@@ -1,4 +1,4 @@
-//! Segments of posts, and the memory that they lie in.
+//! Segments of posts, and their memory.
 
 use std::mem::MaybeUninit;
 use std::slice;
@@ -11,10 +11,10 @@ use super::Narrow;
 use crate::abi::*;
 use crate::argument;
 
-/// The most segments of a post that are gathered here; the core allows no more.
+/// Maximum number of segments of a post; the core allows no more.
 pub(crate) const SEGMENTS: usize = 32;
 
-/// Room for the segments of a post.
+/// Storage for the segments of a post.
 pub(crate) struct Segments([MaybeUninit<LmrTriplet>; SEGMENTS]);
 
 impl Segments {
@@ -23,19 +23,19 @@ impl Segments {
         Self([const { MaybeUninit::uninit() }; SEGMENTS])
     }
 
-    /// The segments of C that there is room for, as the core has them.
+    /// Converts the C segments, at most as many as fit.
     #[inline]
     fn fill(&mut self, from: &[DAT_LMR_TRIPLET]) -> &[LmrTriplet] {
         let count = from.len().min(SEGMENTS);
         for (place, from) in self.0.iter_mut().zip(from) {
             place.write(local_from_c(from));
         }
-        // SAFETY: so many were just written.
+        // SAFETY: the first `count` elements were just written.
         unsafe { slice::from_raw_parts(self.0.as_ptr().cast(), count) }
     }
 }
 
-/// The kind of memory that a region was made from.
+/// The C number of the kind of memory of a region.
 pub(crate) fn memory_type(memory_type: MemoryTypes) -> DAT_MEM_TYPE {
     match memory_type {
         MemoryTypes::LMR => DAT_MEM_TYPE_LMR,
@@ -44,7 +44,7 @@ pub(crate) fn memory_type(memory_type: MemoryTypes) -> DAT_MEM_TYPE {
     }
 }
 
-/// A local segment from C.
+/// Converts a local segment.
 #[inline]
 pub(crate) fn local_from_c(from: &DAT_LMR_TRIPLET) -> LmrTriplet {
     LmrTriplet {
@@ -54,31 +54,31 @@ pub(crate) fn local_from_c(from: &DAT_LMR_TRIPLET) -> LmrTriplet {
     }
 }
 
-/// Gathers the segments that C posts, as the second and third of its arguments, where the caller
-/// has room: they are too much to be passed around.
+/// Converts the segments that C posts, as its second and third argument, into storage of the
+/// caller: they are too large to be returned.
 ///
 /// # Safety
-/// The address is that of so many segments.
+/// The address is that of `count` readable segments.
 #[inline(always)]
 pub(crate) unsafe fn segments(
     count: DAT_COUNT,
     iov: *const DAT_LMR_TRIPLET,
     room: &mut Segments,
 ) -> Result<&[LmrTriplet]> {
-    // What most posts have.
+    // The usual case.
     if count == 1 && argument::is_address_of::<DAT_LMR_TRIPLET>(iov.addr()) {
-        // SAFETY: as the caller promises.
+        // SAFETY: the address was checked, and the caller guarantees a readable segment.
         let only = unsafe { &*iov };
         return Ok(slice::from_ref(room.0[0].write(local_from_c(only))));
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees `count` readable segments.
     unsafe { any_segments(count, iov, room) }
 }
 
 /// As [`segments`], for any number of them.
 ///
 /// # Safety
-/// As there.
+/// As for [`segments`].
 #[cold]
 #[inline(never)]
 unsafe fn any_segments(
@@ -87,18 +87,18 @@ unsafe fn any_segments(
     room: &mut Segments,
 ) -> Result<&[LmrTriplet]> {
     let count = argument::count(count, 2)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees `count` readable segments.
     let iov = unsafe { argument::array(iov, count.into(), SEGMENTS as u64, (2, 3)) }?;
     Ok(room.fill(iov))
 }
 
-/// A remote segment from C, as one of its arguments.
+/// Converts a remote segment that C passes as one of its arguments.
 ///
 /// # Safety
-/// The address is that of a segment.
+/// The address is that of a readable segment, or is rejected.
 #[inline]
 pub(crate) unsafe fn remote(from: *const DAT_RMR_TRIPLET, argument: u32) -> Result<RmrTriplet> {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees a readable segment, unless the check rejects the address.
     let from = unsafe { argument::given(from, argument) }?;
     Ok(crate::dialect::remote_from_c(from))
 }

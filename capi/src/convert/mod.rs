@@ -1,6 +1,6 @@
-//! From the structs of C to the core's types and back. Each struct is converted once for both
-//! versions of the API: fields of the same name convert the same way, whatever their width and
-//! place; what only one version has is in its `dialect`.
+//! Conversion between the C structs and the types of the core. Each struct is converted once for
+//! both versions of the API: fields with the same name are converted alike, whatever their width
+//! and position; fields of one version are handled in its `dialect`.
 
 pub(crate) mod address;
 pub(crate) mod attributes;
@@ -13,12 +13,12 @@ use std::ffi::c_char;
 
 use crate::abi::{DAT_BOOLEAN, DAT_COUNT, DAT_FALSE, DAT_TRUE};
 
-/// An unsigned number of the API, as wide as the version at hand has it.
+/// An unsigned number of the API, with the width of the API version.
 pub(crate) trait Narrow {
-    /// The value, or the largest where it does not fit.
+    /// The value, or the largest one if it does not fit.
     fn narrow(value: u64) -> Self;
 
-    /// The value as the core has it.
+    /// The value in the type of the core.
     fn widen(self) -> u64;
 }
 
@@ -42,7 +42,7 @@ impl Narrow for u64 {
     }
 }
 
-/// A count as C has it: the largest where it does not fit.
+/// A count for C: the largest one if it does not fit.
 pub(crate) fn count(value: impl TryInto<DAT_COUNT>) -> DAT_COUNT {
     value.try_into().unwrap_or(DAT_COUNT::MAX)
 }
@@ -51,7 +51,7 @@ pub(crate) fn boolean(value: bool) -> DAT_BOOLEAN {
     if value { DAT_TRUE } else { DAT_FALSE }
 }
 
-/// A name in an array of C's: cut to fit, and ended with a zero.
+/// A name in a C array: truncated to fit, and terminated with a zero.
 pub(crate) fn name<const N: usize>(text: &str) -> [c_char; N] {
     let mut array = [0; N];
     for (place, byte) in array.iter_mut().take(N - 1).zip(text.bytes()) {

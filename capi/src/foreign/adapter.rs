@@ -1,4 +1,4 @@
-//! Adapters of providers of C: opened through the provider's table, closed through their own.
+//! Adapters of C providers: opened through the provider's table, closed through their own.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -18,22 +18,22 @@ use crate::call::ia::Opened;
 use crate::debug::{self, Kind};
 use crate::{argument, dialect, handle, words};
 
-/// How a program asks for an adapter.
+/// The arguments with which a program opens an adapter.
 pub(crate) struct Asked {
     pub(crate) name: DAT_NAME_PTR,
     pub(crate) async_evd_min_qlen: DAT_COUNT,
     pub(crate) async_evd: DAT_EVD_HANDLE,
 }
 
-/// A provider that is in use, and the library of a line that it came with. They are let go of in
-/// this order: a library that ends takes back a provider that nobody uses.
+/// A use of a provider, and of the library of its line. Dropped in this order: a library that is
+/// finalised unregisters its provider, which must not be in use then.
 pub(crate) struct Server {
     provider: Use,
     _library: Option<Loaded>,
 }
 
 impl Server {
-    /// The provider that the library of a line brings.
+    /// The provider that the library of a line registers.
     pub(crate) fn of_library(library: &Library) -> Result<Self, Refusal> {
         let loaded = Loaded::get(library).map_err(Refusal::Unusable)?;
         let Some(provider) = Use::take(&line::registration(&library.line)) else {
@@ -48,7 +48,7 @@ impl Server {
         let gone =
             || refused(&format!("the registered {registration}"), "unregistered itself meanwhile");
         let provider = Use::take(registration).ok_or_else(gone)?;
-        // Its library may be that of a line of another name, which must stay loaded.
+        // It may belong to the library of a line with another name, which must stay loaded.
         let loaded = match provider.line() {
             Some(line) => Some(Loaded::again(line).ok_or_else(gone)?),
             None => None,
@@ -56,18 +56,18 @@ impl Server {
         Ok(Self { provider, _library: loaded })
     }
 
-    /// The provider's table, which stays as long as this.
+    /// The provider's table, which is valid as long as `self`.
     pub(crate) fn functions(&self) -> &DAT_PROVIDER {
-        // SAFETY: the table of a provider that is registered, and in use.
+        // SAFETY: the table belongs to a registered provider, which this use keeps registered.
         unsafe { tables::at(self.provider.table()) }
     }
 }
 
 /// An open adapter.
 struct Open {
-    /// What its provider knows it by.
+    /// The address by which its provider knows it.
     address: usize,
-    /// The table that its first word points to; known for as long as its library is loaded.
+    /// The table to which its first word points; known as long as its library is loaded.
     table: Table,
     _server: Server,
 }
@@ -101,12 +101,12 @@ fn open(server: Server, asked: &Asked, what: &str) -> Result<Opened, Error> {
     };
     let mut ia = null_mut::<c_void>();
     debug::say(Kind::Provider, || format!("{what}: ia_open_func"));
-    // SAFETY: the name that the program gave, and places for the results.
+    // SAFETY: the name is the program's C string, and both destinations are local variables.
     let code = unsafe { open(asked.name, asked.async_evd_min_qlen, &raw mut evd, &raw mut ia) };
     if code != DAT_SUCCESS {
         return Err(answered(code, what));
     }
-    // From now on others find the adapter, whatever made its address.
+    // From now on other calls find the adapter by its address, whose provenance must be exposed.
     let address = ia.expose_provenance();
     let Some(table) = table_of(address) else {
         return Err(refused(what, &format!("returned an invalid adapter handle ({address:#x})")));
@@ -116,7 +116,7 @@ fn open(server: Server, asked: &Asked, what: &str) -> Result<Opened, Error> {
     Ok(Opened::Foreign { address, async_evd: evd })
 }
 
-/// The table that the first word of an adapter points to.
+/// The table to which the first word of an adapter points.
 fn table_of(address: usize) -> Option<Table> {
     let is_address = argument::is_address_of::<usize>(address) && !handle::is_cell(address);
     let table = if is_address { peek::word(address)? } else { return None };
@@ -124,7 +124,7 @@ fn table_of(address: usize) -> Option<Table> {
     let is_table = argument::is_address_of::<DAT_PROVIDER>(table)
         && peek::word(table).is_some()
         && peek::word(last).is_some();
-    // SAFETY: the provider says that its adapter begins with the address of its table.
+    // SAFETY: an adapter of a provider begins with the address of its function table.
     is_table.then(|| unsafe { Table::know(table) })
 }
 
@@ -136,7 +136,7 @@ fn refused(what: &str, how: &str) -> Error {
         .advise("this is a bug in the provider: report it to its vendor")
 }
 
-/// The error of a provider that was asked for an adapter, and answered that.
+/// The error of a provider that returned this code to an open.
 pub(crate) fn answered(code: DAT_RETURN, what: &str) -> Error {
     let (return_type, subtype) =
         dialect::decode(code).unwrap_or((ReturnType::InternalError, Subtype::NoSubtype));
@@ -156,12 +156,13 @@ pub(crate) fn answered(code: DAT_RETURN, what: &str) -> Error {
         )
 }
 
-/// Closes an adapter, and ends its library with the last.
+/// Closes an adapter; the last one of a library finalises the library.
 pub(crate) fn close(number: DAT_IA_HANDLE, adapter: Adapter, how: DAT_CLOSE_FLAGS) -> Answer {
     let Adapter::Foreign(address) = adapter else {
         return Err(invalid_handle(Subtype::InvalidHandleIa));
     };
-    // Who takes it out closes it: the provider sees one close, however many threads try.
+    // The thread that removes the entry closes the adapter: the provider sees one close, however
+    // many threads try.
     let mut open = OPEN.lock();
     let place = open.iter().position(|it| it.address == address);
     let place = place.ok_or_else(|| invalid_handle(Subtype::InvalidHandleIa))?;
@@ -176,7 +177,7 @@ pub(crate) fn close(number: DAT_IA_HANDLE, adapter: Adapter, how: DAT_CLOSE_FLAG
         return super::answer(code);
     }
     adapters::remove(number, adapter);
-    // An abrupt close ends objects that nobody names.
+    // An abrupt close ends objects whose handles are not known here.
     handles::forget_all();
     drop(closing);
     super::answer(code)

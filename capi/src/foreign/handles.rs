@@ -1,9 +1,9 @@
-//! Handles of providers of C: addresses of their objects, whose first word is the address of a
-//! table that is known.
+//! Handles of C providers: addresses of their objects, whose first word is the address of a known
+//! function table.
 //!
-//! A value that no call has seen yet may be anything, so the kernel reads its first word. What
-//! was found to be a handle is remembered until its object is freed, so that a post costs a look
-//! at one slot and at the object, which the provider looks at anyway.
+//! A value that no call has seen before may be anything, so the kernel reads its first word. A
+//! value found to be a handle is cached until its object is freed, so a post costs one access to a
+//! slot and one to the object, which the provider accesses anyway.
 
 use std::ptr::with_exposed_provenance;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::adapters::{self, Adapter};
 use crate::answer::Answer;
 use crate::{argument, handle};
 
-/// A handle that was found, and the table of its object.
+/// A cached handle, and the table of its object.
 struct Slot {
     handle: AtomicUsize,
     table: AtomicUsize,
@@ -22,17 +22,17 @@ struct Slot {
 
 const SLOTS: usize = 1024;
 
-/// A handle has one slot that it can be in.
+/// Each handle can be in exactly one of the slots.
 static FOUND: [Slot; SLOTS] =
     [const { Slot { handle: AtomicUsize::new(0), table: AtomicUsize::new(0) } }; SLOTS];
 
 fn slot(handle: usize) -> &'static Slot {
-    // Fibonacci hashing: objects of one size, side by side, spread.
+    // Fibonacci hashing spreads objects of equal size that are adjacent in memory.
     let hash = (handle as u64 >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     &FOUND[(hash >> (u64::BITS - SLOTS.ilog2())) as usize]
 }
 
-/// The table of the provider that a foreign handle belongs to.
+/// The table of the provider to which a C handle belongs.
 #[inline]
 pub(crate) fn table_of(handle: DAT_HANDLE) -> Option<&'static DAT_PROVIDER> {
     if !tables::any() {
@@ -41,7 +41,7 @@ pub(crate) fn table_of(handle: DAT_HANDLE) -> Option<&'static DAT_PROVIDER> {
     find(handle.addr())
 }
 
-// Apart from the calls: programs with our own adapters only never come here.
+// Not inlined: programs without C providers never call it.
 #[inline(never)]
 fn find(address: usize) -> Option<&'static DAT_PROVIDER> {
     if !argument::is_address_of::<usize>(address) || handle::is_cell(address) {
@@ -49,23 +49,24 @@ fn find(address: usize) -> Option<&'static DAT_PROVIDER> {
     }
     let slot = slot(address);
     if slot.handle.load(Ordering::Acquire) == address {
-        // SAFETY: a handle that was found and not freed since; the provider writes the word
-        // once, before it gives the handle out.
+        // SAFETY: the handle was found before and has not been freed since; the provider writes the
+        // word once, before it returns the handle.
         let word = unsafe { with_exposed_provenance::<usize>(address).read() };
         // Another thread may have put another handle into the slot; then the tables may differ.
         if word == slot.table.load(Ordering::Relaxed) {
-            // SAFETY: only known tables are in slots, and all slots are cleared when one goes.
+            // SAFETY: slots hold only known tables, and all slots are cleared when a table is
+            // removed.
             return Some(unsafe { tables::at(word) });
         }
     }
     let word = peek::word(address).filter(|&word| tables::contains(word))?;
     slot.table.store(word, Ordering::Relaxed);
     slot.handle.store(address, Ordering::Release);
-    // SAFETY: it is known, and stays so while its provider has objects.
+    // SAFETY: the table is known, and stays so while its provider has objects.
     Some(unsafe { tables::at(word) })
 }
 
-/// The table of a foreign adapter, and what its provider knows it by.
+/// The table of a C adapter, and the address by which its provider knows it.
 #[inline]
 pub(crate) fn adapter(handle: DAT_IA_HANDLE) -> Option<(&'static DAT_PROVIDER, DAT_IA_HANDLE)> {
     if !tables::any() {
@@ -80,7 +81,7 @@ fn find_adapter(handle: DAT_IA_HANDLE) -> Option<(&'static DAT_PROVIDER, DAT_IA_
     Some((find(address)?, handle::of_number(address as u64)))
 }
 
-/// Whether a call ends the object that it is made on, by its slot of the table.
+/// Whether a call frees the object that it is made on, by its slot in the table.
 pub(crate) const fn ends_object(slot: &str) -> bool {
     const ENDS: [&[u8]; 4] =
         [b"_free_func", b"cr_accept_func", b"cr_reject_func", b"cr_handoff_func"];
@@ -108,7 +109,7 @@ const fn ends_with(text: &[u8], end: &[u8]) -> bool {
     true
 }
 
-/// Forgets a handle whose object a call has ended.
+/// Removes a handle whose object a call has freed.
 pub(crate) fn ended(handle: DAT_HANDLE, answer: &Answer) {
     if matches!(answer, Ok(DAT_SUCCESS)) {
         let slot = slot(handle.addr());
@@ -117,7 +118,7 @@ pub(crate) fn ended(handle: DAT_HANDLE, answer: &Answer) {
     }
 }
 
-/// Forgets all handles: objects ended that nobody names.
+/// Removes all handles: objects were freed whose handles are not known.
 pub(super) fn forget_all() {
     for slot in &FOUND {
         slot.handle.store(0, Ordering::Relaxed);

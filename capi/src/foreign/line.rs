@@ -1,5 +1,5 @@
-//! Lines of the configuration whose libraries are loaded and started: once for all adapters of a
-//! line, until the last of them is closed.
+//! Lines of the configuration whose libraries are loaded and initialised: once for all adapters of
+//! a line, until the last of them is closed.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
@@ -18,7 +18,7 @@ use crate::convert::{boolean, name};
 use crate::debug::{self, Kind};
 
 enum State {
-    /// A thread starts or ends the library, with nothing locked.
+    /// A thread initialises or finalises the library; it holds no lock.
     Changing(libc::pthread_t),
     Started {
         library: Started,
@@ -29,13 +29,13 @@ enum State {
 static LINES: Mutex<BTreeMap<Origin, State>> = Mutex::new(BTreeMap::new());
 static CHANGED: Condvar = Condvar::new();
 
-/// The calling thread. Rust's own name of it would be made for it, and never freed.
+/// The id of the calling thread. Rust's own thread id would allocate memory that is never freed.
 fn this_thread() -> libc::pthread_t {
-    // SAFETY: asks for a number.
+    // SAFETY: the call takes no arguments and returns a number.
     unsafe { libc::pthread_self() }
 }
 
-/// A thread's right to start or end the library of a line.
+/// A thread's exclusive right to initialise or finalise the library of a line.
 struct Change(Origin);
 
 impl Drop for Change {
@@ -48,11 +48,11 @@ impl Drop for Change {
     }
 }
 
-/// Keeps the library of a line loaded; the last one ends and unloads it.
+/// Keeps the library of a line loaded; dropping the last one finalises and unloads it.
 pub(super) struct Loaded(Origin);
 
 impl Loaded {
-    /// Loads and starts the library of a line, unless it is. Fails with what a listing shows.
+    /// Loads and initialises the library of a line if necessary. The error is shown in listings.
     pub(super) fn get(library: &Library) -> Result<Self, Error> {
         let origin = &library.origin;
         let mut lines = LINES.lock();
@@ -82,7 +82,7 @@ impl Loaded {
         Ok(Self(origin.clone()))
     }
 
-    /// The library of a line, if it is loaded.
+    /// Another use of the library of a line, if it is loaded.
     pub(super) fn again(origin: &Origin) -> Option<Self> {
         match LINES.lock().get_mut(origin)? {
             State::Started { uses, .. } => {
@@ -113,7 +113,7 @@ impl Drop for Loaded {
     }
 }
 
-/// What a provider of a line must register itself as.
+/// The registration that the library of a line must make.
 pub(super) fn registration(line: &Line) -> Registration {
     Registration {
         name: line.name.clone(),
@@ -122,7 +122,8 @@ pub(super) fn registration(line: &Line) -> Registration {
     }
 }
 
-/// A library that was started. It is unloaded before the rest goes, which it may point to.
+/// A library that was initialised. It is unloaded before the other fields are dropped, to which it
+/// may point.
 struct Started {
     _object: SharedObject,
     fini: DAT_PROVIDER_FINI_FUNC,
@@ -131,7 +132,7 @@ struct Started {
 }
 
 impl Started {
-    /// Loads a library and starts it. Fails with the reason.
+    /// Loads and initialises a library. The error is the reason of a failure.
     fn new(library: &Library) -> Result<Self, String> {
         let line = &library.line;
         let file = &line.library;
@@ -147,20 +148,21 @@ impl Started {
         debug::say(Kind::Static, || format!("{}: loading {file}", library.origin));
         let (started, report) = registered::starting(&library.origin, &expected, || {
             let object = SharedObject::load(file)?;
-            // SAFETY: the entry of a provider has this type.
+            // SAFETY: the entry point of a provider has this type.
             let init = unsafe { init(&object) };
             let Some(init) = init else {
                 registered::remove_of(&library.origin);
                 let entry = text(DAT_PROVIDER_INIT_FUNC_STR);
                 return Err(format!("{file} is not a provider: it has no {entry}"));
             };
-            // SAFETY: the entry of a provider has this type.
+            // SAFETY: the entry point of a provider has this type.
             let fini = unsafe { fini(&object) };
             debug::say(Kind::Provider, || {
                 let entry = text(DAT_PROVIDER_INIT_FUNC_STR);
                 format!("{file}: {entry} ({expected}, {:?})", line.parameters)
             });
-            // SAFETY: a string and a struct, which stay until the library is ended.
+            // SAFETY: the arguments are a struct and a string that stay valid until the library is
+            // finalised.
             unsafe { init(&raw const *info, instance_data.as_ptr()) };
             Ok(Self { _object: object, fini, info, _instance_data: instance_data })
         });
@@ -172,11 +174,12 @@ impl Started {
         Err(missing(file, &expected, &report))
     }
 
-    /// Ends and unloads the library.
+    /// Finalises and unloads the library.
     fn end(self, line: &Origin) {
         if let Some(fini) = self.fini {
             debug::say(Kind::Provider, || format!("{line}: {}", text(DAT_PROVIDER_FINI_FUNC_STR)));
-            // SAFETY: what the library was started with; no adapter of it is open.
+            // SAFETY: the argument is the one with which the library was initialised, and it has no
+            // open adapter.
             unsafe { fini(&raw const *self.info) };
         }
         registered::remove_of(line);
@@ -184,7 +187,7 @@ impl Started {
     }
 }
 
-/// Why a library that was started is no provider of its line.
+/// Why a library that was initialised did not register the provider of its line.
 fn missing(file: &str, expected: &Registration, report: &Report) -> String {
     let entry = text(DAT_PROVIDER_INIT_FUNC_STR);
     let did = match (report.registered.as_slice(), report.refusals.as_slice()) {
@@ -206,22 +209,22 @@ fn text(name: &CStr) -> std::borrow::Cow<'_, str> {
     name.to_string_lossy()
 }
 
-/// The first entry of a provider.
+/// The initialisation function of a provider.
 ///
 /// # Safety
-/// The symbol, if it is there, is a function of that type.
+/// The symbol, if it exists, is a function of that type.
 unsafe fn init(object: &SharedObject) -> DAT_PROVIDER_INIT_FUNC {
     let symbol = object.symbol(DAT_PROVIDER_INIT_FUNC_STR);
-    // SAFETY: as the caller promises; a missing one is an empty option.
+    // SAFETY: the caller guarantees the type of the function; a missing symbol is `None`.
     unsafe { std::mem::transmute(symbol) }
 }
 
-/// The last entry of a provider.
+/// The finalisation function of a provider.
 ///
 /// # Safety
 /// As for [`init`].
 unsafe fn fini(object: &SharedObject) -> DAT_PROVIDER_FINI_FUNC {
     let symbol = object.symbol(DAT_PROVIDER_FINI_FUNC_STR);
-    // SAFETY: as the caller promises; a missing one is an empty option.
+    // SAFETY: the caller guarantees the type of the function; a missing symbol is `None`.
     unsafe { std::mem::transmute(symbol) }
 }

@@ -1,16 +1,17 @@
-//! Providers in C: shared objects that bring their own function table.
+//! C providers: shared objects with their own function table.
 //!
-//! Their objects are their own: a handle is passed on untouched, with all other arguments, to the
-//! function of the table that its first word points to. [`handles`] tells their handles from
-//! anything else, [`registered`] holds what they registered, [`line`](mod@line) loads what the
+//! They own their objects: a handle is passed on unchanged, with all other arguments, to a function
+//! of the table to which its first word points. [`handles`] distinguishes their handles from other
+//! values, [`registered`] keeps their registrations, [`line`](mod@line) loads what the
 //! configuration names, and [`adapter`](mod@adapter) opens and closes.
 
-/// Lets the provider of a foreign handle answer.
+/// Passes a call on to the provider of a C handle.
 macro_rules! foreign {
     ($handle:expr, $slot:ident($($argument:expr),* $(,)?)) => {
         if let Some(table) = $crate::foreign::table_of($handle) {
             const ENDS: bool = $crate::foreign::ends_object(stringify!($slot));
-            // SAFETY: the table of a loaded provider, and the arguments that the caller gave.
+            // SAFETY: the function belongs to the table of a loaded provider; the caller passes the
+            // arguments of the call.
             let answered = table.$slot.map(|it| unsafe { it($($argument),*) });
             let answer = $crate::foreign::answer(answered);
             if ENDS {
@@ -21,11 +22,12 @@ macro_rules! foreign {
     };
 }
 
-/// Lets the provider of a foreign adapter answer; it knows the adapter by its own address.
+/// Passes a call on to the provider of a C adapter, with the provider's own address of it.
 macro_rules! foreign_adapter {
     ($handle:expr, |$ia:ident| $slot:ident($($argument:expr),* $(,)?)) => {
         if let Some((table, $ia)) = $crate::foreign::adapter($handle) {
-            // SAFETY: the table of a loaded provider, and the arguments that the caller gave.
+            // SAFETY: the function belongs to the table of a loaded provider; the caller passes the
+            // arguments of the call.
             return $crate::foreign::answer(table.$slot.map(|it| unsafe { it($($argument),*) }));
         }
     };
@@ -51,7 +53,7 @@ use crate::abi::*;
 use crate::answer::Answer;
 use crate::argument::invalid;
 
-/// What a slot of a foreign table answered; a slot may be empty.
+/// The result of a slot in a C provider's table, which may be empty.
 pub(crate) fn answer(answered: Option<DAT_RETURN>) -> Answer {
     answered.ok_or_else(|| {
         Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
@@ -59,17 +61,17 @@ pub(crate) fn answer(answered: Option<DAT_RETURN>) -> Answer {
     })
 }
 
-/// Takes up a provider that registers itself.
+/// Adds a provider that registers itself.
 ///
 /// # Safety
-/// The table stays until the provider is removed.
+/// The table stays valid until the provider is removed.
 pub(crate) unsafe fn add(table: *const DAT_PROVIDER, info: &DAT_PROVIDER_INFO) -> Result<()> {
     let registration = registration(info)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that the table stays valid until the provider is removed.
     unsafe { registered::add(table.expose_provenance(), registration) }
 }
 
-/// Lets go of a provider that leaves.
+/// Removes a provider that unregisters itself.
 pub(crate) fn remove(info: &DAT_PROVIDER_INFO) -> Result<()> {
     registered::remove(&registration(info)?)
 }

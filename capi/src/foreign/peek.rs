@@ -1,13 +1,13 @@
-//! Reading at an address that may be none.
+//! Reads from addresses that may be invalid.
 
 use std::ffi::c_void;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The word at an address, if it can be read. The kernel reads it, so that a wrong address is
-/// an error and no signal.
+/// The word at an address, if it is readable. The kernel reads it, so an invalid address causes an
+/// error and not a signal.
 pub(crate) fn word(address: usize) -> Option<usize> {
-    /// Whether the system refuses the call; some containers do.
+    /// Whether the system forbids the call, as some containers do.
     static REFUSED: AtomicBool = AtomicBool::new(false);
     if !REFUSED.load(Ordering::Relaxed) {
         match by_call(address) {
@@ -18,14 +18,14 @@ pub(crate) fn word(address: usize) -> Option<usize> {
     by_pipe(address)
 }
 
-/// Lets the kernel copy from our own memory.
+/// Makes the kernel copy from this process's own memory.
 fn by_call(address: usize) -> Result<usize, i32> {
     let mut word = 0_usize;
     let local = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: size_of::<usize>() };
     let remote = libc::iovec { iov_base: place(address), iov_len: size_of::<usize>() };
-    // SAFETY: asks for a number.
+    // SAFETY: the call takes no arguments and returns a number.
     let own = unsafe { libc::getpid() };
-    // SAFETY: writes to the word, and reads where it may.
+    // SAFETY: the kernel writes to the local word, and fails if it cannot read the remote one.
     let read = unsafe { libc::process_vm_readv(own, &raw const local, 1, &raw const remote, 1, 0) };
     match usize::try_from(read) {
         Ok(read) if read == size_of::<usize>() => Ok(word),
@@ -34,26 +34,26 @@ fn by_call(address: usize) -> Result<usize, i32> {
     }
 }
 
-/// Sends the word through a pipe. Made anew each time: one that lasts would be shared with the
-/// children of fork.
+/// Sends the word through a pipe, which is created each time: a permanent one would be shared with
+/// forked children.
 fn by_pipe(address: usize) -> Option<usize> {
     let mut ends = [0; 2];
-    // SAFETY: writes two descriptors.
+    // SAFETY: the call writes two descriptors to the array.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } != 0 {
         return None;
     }
-    // SAFETY: a descriptor that nobody else knows.
+    // SAFETY: the descriptor was just created and is owned here alone.
     let from = unsafe { OwnedFd::from_raw_fd(ends[0]) };
-    // SAFETY: as above.
+    // SAFETY: the descriptor was just created and is owned here alone.
     let to = unsafe { OwnedFd::from_raw_fd(ends[1]) };
-    // SAFETY: the kernel reads the memory, or answers that it can't.
+    // SAFETY: the kernel reads the memory, or fails if it cannot.
     let sent = unsafe { libc::write(to.as_raw_fd(), place(address), size_of::<usize>()) };
     if usize::try_from(sent) != Ok(size_of::<usize>()) {
         return None;
     }
     let mut word = 0_usize;
     let place = (&raw mut word).cast();
-    // SAFETY: writes to the word.
+    // SAFETY: the kernel writes to the local word, which has this size.
     let read = unsafe { libc::read(from.as_raw_fd(), place, size_of::<usize>()) };
     (usize::try_from(read) == Ok(size_of::<usize>())).then_some(word)
 }

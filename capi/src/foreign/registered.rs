@@ -1,5 +1,5 @@
-//! Providers of C that registered themselves: those of a line, when its library is started, and
-//! those that programs register.
+//! C providers that registered themselves: during the initialisation of a line's library, or by a
+//! call of a program.
 
 use std::cell::RefCell;
 
@@ -16,36 +16,36 @@ struct Registered {
     table: Table,
     /// The line whose library registered it.
     line: Option<Origin>,
-    /// Adapters that are open, or are being opened.
+    /// Number of adapters that are open or being opened.
     uses: usize,
-    /// Whether the registry knows it by itself. Else it is found through its line.
+    /// Whether the registry lists it. Otherwise it is found through its line.
     listed: bool,
 }
 
 static REGISTERED: Mutex<Vec<Registered>> = Mutex::new(Vec::new());
 
-/// The library of a line while it is started: what is registered meanwhile is its own.
+/// The library of a line while it is initialised: registrations in that time are its own.
 struct Starting {
     line: Origin,
     expected: Registration,
     report: Report,
 }
 
-/// What a library did while it was started.
+/// What a library did while it was initialised.
 #[derive(Default)]
 pub(super) struct Report {
-    /// What it registered itself as.
+    /// The registrations that it made.
     pub(super) registered: Vec<Registration>,
-    /// Why it could not.
+    /// The errors of those that it could not make.
     pub(super) refusals: Vec<Error>,
 }
 
 thread_local! {
-    /// A library may open adapters of others while it is started; the innermost is last.
+    /// A library may open adapters of others while it is initialised; the innermost is last.
     static STARTING: RefCell<Vec<Starting>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Starts the library of a line, which is expected to register itself.
+/// Runs the initialisation of a line's library, which is expected to register a provider.
 pub(super) fn starting<T>(
     line: &Origin,
     expected: &Registration,
@@ -59,17 +59,17 @@ pub(super) fn starting<T>(
     (started, entry.map(|entry| entry.report).unwrap_or_default())
 }
 
-/// Takes up a provider.
+/// Adds a provider.
 ///
 /// # Safety
-/// The address is that of a table, which stays until the provider is removed.
+/// The address is that of a table that stays valid until the provider is removed.
 pub(super) unsafe fn add(table: usize, registration: Registration) -> Result<()> {
     debug::say(Kind::Dynamic, || format!("dat_registry_add_provider: {registration}"));
     let (line, is_expected) = STARTING.with_borrow(|starting| match starting.last() {
         Some(it) => (Some(it.line.clone()), it.expected == registration),
         None => (None, false),
     });
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that the table stays valid until the provider is removed.
     let added = unsafe { enter(table, registration.clone(), line, !is_expected) };
     STARTING.with_borrow_mut(|starting| {
         let Some(Starting { report, .. }) = starting.last_mut() else { return };
@@ -100,18 +100,18 @@ unsafe fn enter(
     if listed {
         registry::shared().add_registration(registration.clone())?;
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that the table stays valid until the provider is removed.
     let table = unsafe { Table::know(table) };
     all.push(Registered { registration, table, line, uses: 0, listed });
     Ok(())
 }
 
-/// Whether a provider is there.
+/// Whether a provider is registered.
 pub(super) fn contains(registration: &Registration) -> bool {
     REGISTERED.lock().iter().any(|it| it.registration == *registration)
 }
 
-/// Lets go of a provider that nobody uses.
+/// Removes a provider that is not in use.
 pub(super) fn remove(registration: &Registration) -> Result<()> {
     debug::say(Kind::Dynamic, || format!("dat_registry_remove_provider: {registration}"));
     let mut all = REGISTERED.lock();
@@ -131,14 +131,14 @@ pub(super) fn remove(registration: &Registration) -> Result<()> {
     forget(&all.swap_remove(place))
 }
 
-/// Lets go of everything that the library of a line left behind.
+/// Removes everything that the library of a line left registered.
 pub(super) fn remove_of(line: &Origin) {
     let mut all = REGISTERED.lock();
     let of_line = |it: &Registered| it.line.as_ref() == Some(line);
     let (left, others): (Vec<_>, Vec<_>) = all.drain(..).partition(of_line);
     *all = others;
     for registered in left {
-        // What is listed can be taken off the list.
+        // It was listed, so removing it from the list cannot fail.
         let _ = forget(&registered);
     }
 }
@@ -150,7 +150,7 @@ fn forget(registered: &Registered) -> Result<()> {
     Ok(())
 }
 
-/// The right to use a provider: while one is alive the provider is not removed.
+/// A use of a provider, which prevents its removal.
 pub(super) struct Use {
     registration: Registration,
     table: usize,
@@ -158,7 +158,7 @@ pub(super) struct Use {
 }
 
 impl Use {
-    /// Takes a use of a provider that is there.
+    /// Takes a use of a provider, if it is registered.
     pub(super) fn take(registration: &Registration) -> Option<Self> {
         let mut all = REGISTERED.lock();
         let found = all.iter_mut().find(|it| it.registration == *registration)?;

@@ -1,4 +1,4 @@
-//! The function tables that handles of providers of C may point to.
+//! The function tables to which handles of C providers may point.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,31 +7,31 @@ use parking_lot::RwLock;
 use super::handles;
 use crate::abi::DAT_PROVIDER;
 
-/// Their addresses, one for each that knows it.
+/// Their addresses; one entry per `Table`.
 static KNOWN: RwLock<Vec<usize>> = RwLock::new(Vec::new());
 
-/// Whether there is any; while there is none, no handle is foreign.
+/// Whether there are any; if not, no handle belongs to a C provider.
 static ANY: AtomicBool = AtomicBool::new(false);
 
-/// Whether there is any.
+/// Whether there are any known tables.
 #[inline]
 pub(super) fn any() -> bool {
     ANY.load(Ordering::Relaxed)
 }
 
-/// Whether an address is that of a table.
+/// Whether an address is that of a known table.
 pub(super) fn contains(address: usize) -> bool {
     KNOWN.read().contains(&address)
 }
 
-/// A table of a provider of C, known for as long as this lives.
+/// A table of a C provider, known as long as this value exists.
 pub(super) struct Table(usize);
 
 impl Table {
     /// Makes a table known.
     ///
     /// # Safety
-    /// The address is that of a table, which stays until this is dropped.
+    /// The address is that of a table that stays valid until this is dropped.
     pub(super) unsafe fn know(address: usize) -> Self {
         let mut known = KNOWN.write();
         known.push(address);
@@ -40,7 +40,7 @@ impl Table {
     }
 
     pub(super) fn functions(&self) -> &'static DAT_PROVIDER {
-        // SAFETY: known by this very value.
+        // SAFETY: this value keeps the table known, and its creator guaranteed that it is valid.
         unsafe { at(self.0) }
     }
 
@@ -64,8 +64,8 @@ impl Drop for Table {
 /// The table at an address.
 ///
 /// # Safety
-/// The address is that of a table that is known, and stays so while the reference is used.
+/// The address is that of a known table, which stays known while the reference is used.
 pub(super) unsafe fn at(address: usize) -> &'static DAT_PROVIDER {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees a known and thus valid table.
     unsafe { &*std::ptr::with_exposed_provenance::<DAT_PROVIDER>(address) }
 }

@@ -1,4 +1,4 @@
-//! One cell: the provider's table, what state the cell is in, and the object.
+//! A cell: the provider's table, the state of the cell, and the object.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -11,35 +11,35 @@ use super::keep::Keep;
 use super::object::Object;
 use crate::abi::DAT_PROVIDER;
 
-/// Bytes of a cell; its address is a multiple of it.
+/// Size of a cell in bytes; its address is a multiple of it.
 pub(super) const SIZE: usize = 32;
 
-/// What a handle points at. The layout is C's business in its first word only.
+/// The target of a handle. Only the layout of the first word matters to C.
 #[repr(C, align(32))]
 pub(crate) struct Cell {
     provider: AtomicPtr<DAT_PROVIDER>,
     /// A [`Phase`] and a kind.
     state: AtomicU32,
     object: UnsafeCell<MaybeUninit<usize>>,
-    /// What C was told about the object by address; made when there is something.
+    /// Memory whose address C received for the object; allocated when first needed.
     keep: AtomicPtr<Keep>,
 }
 
 const _: () = assert!(size_of::<Cell>() == SIZE);
 
-// SAFETY: the object is written before the state says that it is there, under the store's lock,
-// and taken after no pin of any thread is left on the cell. Every object is Send and Sync.
+// SAFETY: the object is written under the store's lock before the state becomes live, and taken out
+// after no thread has the cell pinned. Every object is Send and Sync.
 unsafe impl Sync for Cell {}
 
-/// How far the life of a cell has come.
+/// The phase of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Phase {
     /// No object.
     Free = 0,
-    /// The core makes an object, or made one that C has not seen yet.
+    /// The core is creating an object, or has created one that C does not know yet.
     Reserved = 1 << 8,
-    /// The object is there.
+    /// The object exists.
     Live = 2 << 8,
     /// The object was freed; calls that began before may still use it.
     Dead = 3 << 8,
@@ -61,7 +61,7 @@ impl Cell {
         }
     }
 
-    /// Whether a live object of that kind is here.
+    /// Whether the cell holds a live object of that kind.
     #[inline]
     pub(super) fn is_live(&self, kind: ObjectKind) -> bool {
         self.state.load(Ordering::Acquire) == state(Phase::Live, kind)
@@ -88,60 +88,62 @@ impl Cell {
         self.provider.store(table, Ordering::Relaxed);
     }
 
-    /// Puts an object in place.
+    /// Stores an object.
     ///
     /// # Safety
-    /// The cell is reserved for an object of that kind, and the store's lock is held.
+    /// The cell is reserved for an object of that kind, and the caller holds the store's lock.
     pub(super) unsafe fn fill<T: Object>(&self, object: T) {
         const { assert!(size_of::<T>() == size_of::<usize>() && align_of::<T>() <= SIZE) };
-        // SAFETY: the size fits, and nobody else accesses a reserved cell under the lock.
+        // SAFETY: the object fits, and no other code accesses a reserved cell under the lock.
         unsafe { self.object.get().cast::<T>().write(object) };
     }
 
     /// The object.
     ///
     /// # Safety
-    /// An object of that type is in place, and stays for as long as the reference is used.
+    /// The cell holds an object of that type, which stays as long as the reference is used.
     #[inline]
     pub(super) unsafe fn object<T: Object>(&self) -> &T {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees an object of that type.
         unsafe { &*self.object.get().cast::<T>() }
     }
 
     /// Takes the object out.
     ///
     /// # Safety
-    /// An object of that type is in place, and nobody uses it any more.
+    /// The cell holds an object of that type, and no thread uses it any more.
     pub(super) unsafe fn take<T: Object>(&self) -> T {
-        // SAFETY: as the caller promises; it is not read again before the next fill.
+        // SAFETY: the caller guarantees an object of that type; it is not read again before the
+        // next `fill`.
         unsafe { self.object.get().cast::<T>().read() }
     }
 
-    /// What C was told about the object.
+    /// The memory whose address C received for the object.
     ///
     /// # Safety
-    /// The cell is pinned and live, so that nobody takes it away.
+    /// The cell is pinned and live, so that no thread frees the memory.
     pub(super) unsafe fn keep(&self) -> &Keep {
         let found = self.keep.load(Ordering::Acquire);
-        // SAFETY: made below, and freed only when the cell is given to another object.
+        // SAFETY: allocated below, and freed only when the cell is given to another object.
         if let Some(keep) = unsafe { found.as_ref() } {
             return keep;
         }
         let made = Box::into_raw(Box::<Keep>::default());
         match self.keep.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
-            // SAFETY: made above.
+            // SAFETY: allocated above, and now published.
             Ok(_) => unsafe { &*made },
             Err(other) => {
-                // SAFETY: made above, and published nowhere.
+                // SAFETY: allocated above and not published.
                 drop(unsafe { Box::from_raw(made) });
-                // SAFETY: another thread's, as above.
+                // SAFETY: published by another thread, and freed only when the cell is given to
+                // another object.
                 unsafe { &*other }
             }
         }
     }
 
-    /// Frees what C received the address of for the last object of the cell. This happens when
-    /// the cell is given to another object, not when the object is freed: programs read
+    /// Frees the memory whose address C received for the former object of the cell. This happens
+    /// when the cell is given to another object, not when the object is freed: programs read
     /// addresses and private data of endpoints that they have just freed.
     ///
     /// # Safety
@@ -149,7 +151,7 @@ impl Cell {
     pub(super) unsafe fn forget(&self) {
         let keep = self.keep.swap(null_mut(), Ordering::AcqRel);
         if !keep.is_null() {
-            // SAFETY: made by `keep` from a box, and taken out once.
+            // SAFETY: allocated as a box in `keep`, and taken out once.
             drop(unsafe { Box::from_raw(keep) });
         }
     }

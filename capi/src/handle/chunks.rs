@@ -1,5 +1,5 @@
-//! The memory of the cells: chunks that are never given back, and the index that tells an
-//! address of a cell from any other value without touching what it points at.
+//! The memory of the cells: chunks that are never freed, and the index that distinguishes the
+//! address of a cell from any other value without accessing that address.
 
 use std::alloc::{Layout, alloc};
 use std::ptr;
@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::cell::{self, Cell};
 
-/// Bytes of a chunk. The address of any but the first is a multiple of it.
+/// Size of a chunk in bytes. The address of any chunk except the first is a multiple of it.
 const CHUNK: usize = 1 << 16;
 
-/// Cells of a chunk.
+/// Number of cells in a chunk.
 pub(super) const CELLS: usize = CHUNK / cell::SIZE;
 
-/// The addresses of all chunks but the first: open addressing, at most half full.
+/// The addresses of all chunks except the first: open addressing, at most half full.
 struct Index {
-    /// The number of slots is 2 to the power of this.
+    /// Binary logarithm of the number of slots.
     bits: u32,
     slots: Box<[AtomicUsize]>,
 }
@@ -28,7 +28,7 @@ impl Index {
     }
 
     fn first_slot(&self, chunk: usize) -> usize {
-        // Fibonacci hashing: neighbouring chunks spread.
+        // Fibonacci hashing spreads neighbouring chunks.
         let hash = (chunk / CHUNK).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         hash >> (usize::BITS - self.bits)
     }
@@ -37,7 +37,7 @@ impl Index {
     fn contains(&self, chunk: usize) -> bool {
         let mut at = self.first_slot(chunk);
         loop {
-            // Relaxed: who holds a handle got it from the thread that made the chunk.
+            // Relaxed: the holder of a handle got it from the thread that created the chunk.
             match self.slots[at & (self.slots.len() - 1)].load(Ordering::Relaxed) {
                 0 => return false,
                 found if found == chunk => return true,
@@ -55,28 +55,29 @@ impl Index {
     }
 }
 
-/// The first chunk, the only one of most programs.
+/// The first chunk, which is the only one in most programs.
 static FIRST: [Cell; CELLS] = [const { Cell::new() }; CELLS];
 
 static INDEX: AtomicPtr<Index> = AtomicPtr::new(ptr::null_mut());
 
-/// The cell at an address, if there is one.
+/// The cell at an address, if it is that of a cell.
 #[inline(always)]
 pub(super) fn locate(address: usize) -> Option<&'static Cell> {
-    // In one comparison: bits that are none of an aligned address become the highest.
+    // One comparison: the bits that must be 0 in an aligned address become the highest ones.
     let offset = address.wrapping_sub((&raw const FIRST).expose_provenance());
     let is_ours = offset.rotate_right(cell::SIZE.ilog2()) < CELLS || is_indexed(address);
     if !is_ours {
         return None;
     }
     let cell = ptr::with_exposed_provenance::<Cell>(address);
-    // SAFETY: no chunk is at address 0. The compiler would look for it, to tell it from `None`.
+    // SAFETY: no chunk is at address 0. Otherwise the compiler would test for null, which encodes
+    // `None`.
     unsafe { std::hint::assert_unchecked(!cell.is_null()) };
-    // SAFETY: the chunk is ours, made of cells, and never given back.
+    // SAFETY: the address lies in a chunk, which consists of cells and is never freed.
     Some(unsafe { &*cell })
 }
 
-/// Whether it is the address of a cell of another chunk.
+/// Whether the address is that of a cell in a chunk other than the first.
 #[cold]
 #[inline(never)]
 fn is_indexed(address: usize) -> bool {
@@ -85,38 +86,38 @@ fn is_indexed(address: usize) -> bool {
     address % cell::SIZE == 0 && index.is_some_and(|index| index.contains(address & !(CHUNK - 1)))
 }
 
-/// All chunks, in the hands of the store.
+/// All chunks, owned by the store.
 #[derive(Default)]
 pub(super) struct Chunks {
-    /// The first one is in use.
+    /// Whether the first chunk is in use.
     begun: bool,
-    /// The others.
+    /// The addresses of the others.
     made: Vec<usize>,
-    /// Indices that were outgrown: a look-up may still be in one.
+    /// Indices that were replaced by larger ones: a lookup may still use them.
     outgrown: Vec<&'static Index>,
 }
 
 impl Chunks {
-    /// Makes a chunk of free cells; none where memory ran out.
+    /// Allocates a chunk of free cells; `None` if memory ran out.
     pub(super) fn grow(&mut self) -> Option<impl Iterator<Item = &'static Cell> + use<>> {
         if !std::mem::replace(&mut self.begun, true) {
             return Some(FIRST.iter());
         }
         let layout = Layout::from_size_align(CHUNK, CHUNK).ok()?;
-        // SAFETY: the layout is not empty.
+        // SAFETY: the size of the layout is not 0.
         let memory = unsafe { alloc(layout) }.cast::<Cell>();
         if memory.is_null() {
             return None;
         }
         for at in 0..CELLS {
-            // SAFETY: within the allocation.
+            // SAFETY: `at` is below the number of cells in the allocation.
             let place = unsafe { memory.add(at) };
-            // SAFETY: aligned as the chunk is, and nobody else knows it yet.
+            // SAFETY: the allocation is aligned for cells, and no other thread knows it yet.
             unsafe { place.write(Cell::new()) };
         }
         let address = memory.expose_provenance();
         self.publish(address);
-        // SAFETY: written above; never given back.
+        // SAFETY: all cells were written above, and the allocation is never freed.
         let cells = unsafe { slice::from_raw_parts::<'static>(memory, CELLS) };
         Some(cells.iter())
     }

@@ -1,11 +1,11 @@
-//! Pins: how a thread says that it uses the object of a cell, and how whoever frees objects
-//! learns of it.
+//! Hazard pointers, called pins here: a thread announces that it uses the object of a cell, and a
+//! thread that frees objects checks the announcements.
 //!
-//! A call announces the cell in a record of its thread, then looks whether the object is live.
-//! Whoever frees an object first marks the cell dead, then looks for announcements. One of the two
-//! must see what the other wrote, and so both pass a full fence between their write and their
-//! read; `thread` has the fences of the process, and `.ci/loom` tries every interleaving of this
-//! file with those of the language.
+//! A call announces the cell in a record of its thread, then checks whether the object is live. A
+//! thread that frees an object first marks the cell dead, then checks for announcements. One of the
+//! two must see the other's store, so both execute a full fence between their store and their load.
+//! `thread` has the fences of the process, and `.ci/loom` tries every interleaving of this file
+//! with loom's fences.
 
 use std::marker::PhantomData;
 use std::ptr::{self, null_mut, without_provenance_mut};
@@ -14,20 +14,21 @@ use dat_sync::biased::token_again;
 
 use super::sync::{AtomicPtr, AtomicUsize, Ordering, fence};
 
-/// Where one cell is announced at a time. Records are used again and never freed.
+/// Announces one cell at a time. Records are reused and never freed.
 #[repr(align(64))]
 pub(super) struct Record<T: 'static> {
-    /// The cell; while there is none, the number of whose record it is, which is no address of one.
+    /// The pinned cell. While nothing is pinned it holds the token of the owning thread instead,
+    /// which can never equal the address of a cell.
     pin: AtomicPtr<T>,
-    /// The number of the thread that has it for itself; [`NOBODY`] when none has.
+    /// The token of the thread that owns the record; [`NOBODY`] if there is none.
     owner: AtomicUsize,
-    /// The next of its list; never changed once others know it.
+    /// The next record of its list; never changed after it was published.
     next: AtomicPtr<Record<T>>,
 }
 
 const NOBODY: usize = 0;
 
-/// Records that threads find by their number alone, without a look at a variable of the thread.
+/// Number of records that threads find by their token alone, without thread-local storage.
 const SEATS: usize = if cfg!(all(test, loom)) { 1 } else { 128 };
 
 impl<T> Record<T> {
@@ -39,7 +40,7 @@ impl<T> Record<T> {
         }
     }
 
-    /// A seat that is free.
+    /// A free seat.
     #[cfg(not(all(test, loom)))]
     const fn vacant() -> Self {
         Self {
@@ -49,35 +50,35 @@ impl<T> Record<T> {
         }
     }
 
-    /// Whether the thread of that number has it.
+    /// Whether the thread with that token owns it.
     pub(super) fn is_of(&self, thread: usize) -> bool {
         self.owner.load(Ordering::Relaxed) == thread
     }
 
-    /// Whether the thread of that number has it, and announces nothing at the moment.
+    /// Whether the thread with that token owns it and has nothing pinned.
     #[inline(always)]
     pub(super) fn is_idle_of(&self, thread: usize) -> bool {
         self.pin.load(Ordering::Relaxed).addr() == thread
     }
 
-    /// Takes it for the thread of that number, if nobody has it.
+    /// Takes it for the thread with that token, if it is free.
     fn take(&self, thread: usize) -> bool {
         let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
         let taken = self.is_of(NOBODY)
             && self.owner.compare_exchange(NOBODY, thread, success, failure).is_ok();
         if taken {
-            // Release: who sees it sees what its last thread did with a cell.
+            // Release: a thread that sees this sees what the former owner did with a cell.
             self.pin.store(without_provenance_mut(thread), Ordering::Release);
         }
         taken
     }
 
-    /// Whether its thread announces nothing at the moment.
+    /// Whether nothing is pinned.
     pub(super) fn is_idle(&self) -> bool {
         self.is_idle_of(self.owner.load(Ordering::Relaxed))
     }
 
-    /// Announces a cell. Only the thread whose record it is may, while it is idle.
+    /// Announces a cell. Allowed only for the owning thread, while nothing is pinned.
     #[inline(always)]
     pub(super) fn announce(&'static self, cell: &'static T, fence: impl FnOnce()) -> Pin<T> {
         self.mark(cell, fence);
@@ -86,12 +87,12 @@ impl<T> Record<T> {
 
     #[inline(always)]
     fn mark(&self, cell: &'static T, fence: impl FnOnce()) {
-        // Release: who sees it also sees what was done with the cell announced before it.
+        // Release: a thread that sees this also sees what was done with the cell announced before.
         self.pin.store(ptr::from_ref(cell).cast_mut(), Ordering::Release);
         fence();
     }
 
-    /// Leaves it to other threads.
+    /// Gives the record up for other threads.
     pub(super) fn leave(&self) {
         // Release: as at the end of a pin.
         self.pin.store(null_mut(), Ordering::Release);
@@ -99,22 +100,22 @@ impl<T> Record<T> {
     }
 }
 
-/// A cell that stays as it is for as long as this lives.
+/// Pins a cell: its object is not taken away as long as this exists.
 pub(super) struct Pin<T: 'static> {
     record: &'static Record<T>,
 }
 
-/// The same on the seat of this thread, whose number is its owner's: it comes and goes in the
-/// fewest steps.
+/// A pin on the seat of this thread. The token of the thread is that of the owner, which saves
+/// loads.
 pub(super) struct Seated<T: 'static> {
     seat: &'static Record<T>,
-    /// It stays with its thread.
+    /// Neither `Send` nor `Sync`.
     thread: PhantomData<*const ()>,
 }
 
 impl<T> Seated<T> {
-    /// Announces a cell on the seat of the thread of that number, which is this one, unless it is
-    /// another's or in use.
+    /// Announces a cell on the seat of the current thread, whose token this is, if the thread owns
+    /// that seat and has nothing pinned.
     #[inline(always)]
     pub(super) fn new(
         seat: &'static Record<T>,
@@ -129,10 +130,11 @@ impl<T> Seated<T> {
         Some(Self { seat, thread: PhantomData })
     }
 
-    /// The cell.
+    /// The pinned cell.
     #[inline(always)]
     pub(super) fn cell(&self) -> &'static T {
-        // SAFETY: announced by a reference of that kind, and not taken back before this ends.
+        // SAFETY: the pin was stored from a reference of this type, and is not reset before `self`
+        // ends.
         unsafe { &*self.seat.pin.load(Ordering::Relaxed) }
     }
 }
@@ -152,8 +154,8 @@ impl<T> Drop for Pin<T> {
     }
 }
 
-/// All records: the seats and those that other threads own, and those for a call inside a call or
-/// at the end of a thread.
+/// All records: the seats, those owned by other threads, and spare ones for nested calls and
+/// terminating threads.
 pub(super) struct Domain<T: 'static> {
     seats: [Record<T>; SEATS],
     owned: AtomicPtr<Record<T>>,
@@ -179,16 +181,16 @@ impl<T> Domain<T> {
         }
     }
 
-    /// The seat that the thread of that number can have; somebody else may have it.
+    /// The seat that the thread with that token may have; another thread may own it.
     #[inline(always)]
     pub(super) fn seat(&'static self, thread: usize) -> &'static Record<T> {
-        // By pages: a stack and the page that guards it are an odd number of them, and mostly as
-        // many as those of the next thread, so that threads that start together sit together.
+        // The page number: a stack with its guard page is an odd number of pages, usually the same
+        // for all threads, so threads that start one after the other get different seats.
         &self.seats[(thread >> 12) % SEATS]
     }
 
-    /// A record for the thread of that number, which has none: its seat where that is free and
-    /// `seated` says so; or else one that a thread left, or a new one.
+    /// A record for the thread with that token, which has none: its seat if that is free and
+    /// `seated` is set; otherwise one that a thread gave up, or a new one.
     pub(super) fn own(&'static self, thread: usize, seated: bool) -> &'static Record<T> {
         let seat = self.seat(thread);
         if seated && seat.take(thread) {
@@ -199,7 +201,7 @@ impl<T> Domain<T> {
         left.unwrap_or_else(|| add(&self.owned, Record::new(idle, thread)))
     }
 
-    /// Announces a cell on behalf of a thread whose own record is in use, or that has none.
+    /// Announces a cell for a thread whose own record is in use, or that has none.
     pub(super) fn announce(&self, cell: &'static T, fence: impl FnOnce()) -> Pin<T> {
         let announced = ptr::from_ref(cell).cast_mut();
         let idle = records(&self.spare).find(|record| {
@@ -211,8 +213,9 @@ impl<T> Domain<T> {
         Pin { record }
     }
 
-    /// What is announced, by calls that may have begun before a moment ago. All cells of interest
-    /// are marked dead before. Numbers of threads are among it, which are no addresses of cells.
+    /// All announcements of calls that began before this one. The caller has marked all cells that
+    /// it wants to free as dead. The result also contains tokens of threads, which are not
+    /// addresses of cells.
     pub(super) fn announced(&'static self) -> Vec<*const T> {
         fence(Ordering::SeqCst);
         let all = records(&self.owned).chain(records(&self.spare));
@@ -232,11 +235,11 @@ fn add<T>(list: &AtomicPtr<Record<T>>, record: Record<T>) -> &'static Record<T> 
         record.next.store(head, Ordering::Relaxed);
         let new = Box::into_raw(record);
         match list.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
-            // SAFETY: published, and so never freed.
+            // SAFETY: the record was published, and published records are never freed.
             Ok(_) => return unsafe { &*new },
             Err(now) => {
                 head = now;
-                // SAFETY: made above, and published nowhere.
+                // SAFETY: allocated above and not published.
                 record = unsafe { Box::from_raw(new) };
             }
         }

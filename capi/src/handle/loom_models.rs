@@ -1,4 +1,4 @@
-//! Models of pins against frees: every interleaving is tried by `.ci/loom`.
+//! Models of pins against frees: `.ci/loom` tries every interleaving.
 
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicBool, Ordering, fence};
@@ -6,13 +6,13 @@ use loom::thread;
 
 use super::hazard::{Domain, Pin};
 
-/// A cell of a handle, whose object is looked at while it is live and taken when nobody does.
+/// The cell of a handle, whose object is read while it is live and taken when it is not in use.
 struct Model {
     live: AtomicBool,
     object: UnsafeCell<u32>,
 }
 
-// SAFETY: loom watches every access to the object, which is what the models are for.
+// SAFETY: loom checks every access to the object, which is the purpose of the models.
 unsafe impl Sync for Model {}
 
 impl Model {
@@ -26,18 +26,18 @@ impl Model {
         if !self.live.load(Ordering::Acquire) {
             return false;
         }
-        // SAFETY: loom says so if it is taken meanwhile.
+        // SAFETY: loom reports this read if it races with the free.
         self.object.with(|object| assert_eq!(unsafe { *object }, 1));
         true
     }
 
-    /// What a free does: whether the object could be taken.
+    /// What a free does; returns whether the object could be taken.
     fn is_freed(&'static self, domain: &'static Domain<Self>) -> bool {
         self.live.store(false, Ordering::Release);
         if domain.announced().contains(&std::ptr::from_ref(self)) {
             return false;
         }
-        // SAFETY: loom says so if it is looked at meanwhile.
+        // SAFETY: loom reports this write if it races with a read.
         self.object.with_mut(|object| unsafe { *object = 0 });
         true
     }
@@ -47,14 +47,14 @@ fn leaked_domain() -> &'static Domain<Model> {
     Box::leak(Box::new(Domain::new()))
 }
 
-/// Numbers of threads; in the models there is one seat for all of them.
+/// Tokens of threads; in the models they share one seat.
 const THREADS: [usize; 2] = [2, 4];
 
 fn full_fence() {
     fence(Ordering::SeqCst);
 }
 
-/// A model of so many steps that only interleavings up to a number of preemptions are tried.
+/// A model with so much state that only interleavings with few preemptions are tried.
 fn model(run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
@@ -72,7 +72,7 @@ fn what_is_pinned_stays() {
         });
         cell.is_freed(domain);
         reader.join().unwrap();
-        assert!(cell.is_freed(domain), "nobody uses it any more");
+        assert!(cell.is_freed(domain), "it is not in use");
     });
 }
 
@@ -152,13 +152,13 @@ fn who_finds_its_seat_taken_gets_another_record() {
                 let record = domain.own(number, true);
                 assert!(record.is_of(number));
                 cell.is_used(|cell| record.announce(cell, full_fence));
-                assert!(record.is_of(number), "nobody else takes it");
+                assert!(record.is_of(number), "no other thread takes it");
             })
         });
         cell.is_freed(domain);
         for reader in readers {
             reader.join().unwrap();
         }
-        assert!(cell.is_freed(domain), "nobody uses it any more");
+        assert!(cell.is_freed(domain), "it is not in use");
     });
 }

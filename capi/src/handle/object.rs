@@ -1,4 +1,4 @@
-//! Which objects of the core a handle can stand for.
+//! The objects of the core that a handle can refer to.
 
 use dat_core::{
     Cno, ConnectionRequest, Csp, Endpoint, EventDispatcher, InterfaceAdapter, Lmr, ObjectKind,
@@ -9,13 +9,13 @@ use super::cell::Cell;
 
 /// An object of the core, as a cell holds it.
 pub(crate) trait Object: Clone + Send + Sync + 'static {
-    /// What C calls it.
+    /// Its kind in C.
     const KIND: ObjectKind;
 
-    /// The number that the core knows it by: the address of its cell.
+    /// Its id in the core: the address of its cell.
     fn number(&self) -> u64;
 
-    /// Whether it was not freed yet.
+    /// Whether it has not been freed.
     fn is_live(&self) -> bool;
 }
 
@@ -40,7 +40,7 @@ macro_rules! objects {
         }
 
         impl AnyObject {
-            /// The live object behind a handle.
+            /// The live object of a handle.
             pub(crate) fn get(handle: crate::abi::DAT_HANDLE) -> Option<Self> {
                 Some(match super::kind_of(handle)? {
                     $(ObjectKind::$kind => Self::$kind(super::get(handle)?),)+
@@ -63,10 +63,10 @@ macro_rules! objects {
         /// Drops the object of a cell.
         ///
         /// # Safety
-        /// An object of that kind is in place, and nobody uses it any more.
+        /// The cell holds an object of that kind, and no thread uses it any more.
         pub(super) unsafe fn drop_object(cell: &Cell, kind: ObjectKind) {
             match kind {
-                // SAFETY: as the caller promises.
+                // SAFETY: the caller guarantees an object of that kind that is not used any more.
                 $(ObjectKind::$kind => drop(unsafe { cell.take::<$type>() }),)+
             }
         }

@@ -1,4 +1,4 @@
-//! Who gets which cell, and when an object that was freed is really gone.
+//! The allocation of cells, and the reclamation of freed objects.
 
 use std::collections::VecDeque;
 use std::ptr;
@@ -14,8 +14,8 @@ use super::object::{self, Object};
 use super::thread;
 use crate::abi::{DAT_HANDLE, DAT_PROVIDER};
 
-/// Freed objects that may wait for their end together: the look at all threads costs a fence in
-/// each of them.
+/// Number of freed objects that are reclaimed together: each check of the announcements makes all
+/// threads execute a fence.
 const BATCH: usize = 64;
 
 static STORE: LazyLock<Mutex<Store>> = LazyLock::new(|| {
@@ -26,13 +26,13 @@ static STORE: LazyLock<Mutex<Store>> = LazyLock::new(|| {
 #[derive(Default)]
 struct Store {
     chunks: Chunks,
-    /// Cells without an object, the one that was freed first in front.
+    /// Cells without an object, in the order in which they were freed.
     free: VecDeque<&'static Cell>,
-    /// Cells whose object was freed, and is still in place.
+    /// Cells whose freed object has not been reclaimed.
     dead: Vec<(&'static Cell, ObjectKind)>,
 }
 
-/// The numbers of the core's objects: addresses of cells.
+/// Gives the core's objects their ids: the addresses of cells.
 pub(crate) fn numbering() -> Arc<dyn Numbering> {
     Arc::new(Cells)
 }
@@ -53,7 +53,7 @@ impl Numbering for Cells {
         };
         cell.enter(Phase::Reserved, kind);
         drop(store);
-        // SAFETY: the cell was free, and until this call returns no other thread knows its number.
+        // SAFETY: the cell was free, and no other thread knows it until this returns.
         unsafe { cell.forget() };
         Ok(ptr::from_ref(cell).expose_provenance() as u64)
     }
@@ -62,7 +62,7 @@ impl Numbering for Cells {
         let Some(cell) = chunks::locate(number as usize) else { return };
         let mut store = STORE.lock();
         if cell.is(Phase::Reserved, kind) {
-            // C never saw it.
+            // C never received this handle.
             cell.clear();
             store.free.push_back(cell);
         } else if cell.is(Phase::Live, kind) {
@@ -72,15 +72,16 @@ impl Numbering for Cells {
     }
 }
 
-/// Puts an object in its cell, unless it is there already or was freed meanwhile; its handle.
+/// Stores an object in its cell, unless it is already there or was freed in the meantime; returns
+/// its handle.
 pub(crate) fn attach<T: Object>(object: T, table: *mut DAT_PROVIDER) -> DAT_HANDLE {
     let handle = super::of_number(object.number());
     let Some(cell) = chunks::locate(handle.addr()) else { return handle };
     let store = STORE.lock();
-    // A live object's number is its own: it is retired after the object ended.
+    // A live object owns its cell: the id is retired only after the object has ended.
     if object.is_live() && cell.is(Phase::Reserved, T::KIND) {
         cell.set_provider(table);
-        // SAFETY: reserved for this very object, under the lock.
+        // SAFETY: the cell is reserved for this object, and the lock is held.
         unsafe { cell.fill(object) };
         cell.enter(Phase::Live, T::KIND);
     }
@@ -88,15 +89,15 @@ pub(crate) fn attach<T: Object>(object: T, table: *mut DAT_PROVIDER) -> DAT_HAND
     handle
 }
 
-/// Ends freed objects that nobody uses any more, if it is time. Objects may be dropped, so
-/// nothing may be locked.
+/// Reclaims freed objects that no thread uses, if there are enough. This may drop objects, so the
+/// caller must hold no lock.
 pub(crate) fn reclaim() {
     if STORE.lock().dead.len() >= BATCH {
         reclaim_all();
     }
 }
 
-/// Ends all freed objects that nobody uses any more.
+/// Reclaims all freed objects that no thread uses.
 pub(crate) fn reclaim_all() {
     let batch = std::mem::take(&mut STORE.lock().dead);
     if batch.is_empty() {
@@ -106,7 +107,8 @@ pub(crate) fn reclaim_all() {
     let (used, done): (Vec<_>, Vec<_>) =
         batch.into_iter().partition(|(cell, _)| announced.contains(&ptr::from_ref(*cell)));
     for (cell, kind) in &done {
-        // SAFETY: it was in place when the cell died, and no call that began before is left.
+        // SAFETY: the object was in place when the cell became dead, and no call that began before
+        // is left.
         unsafe { object::drop_object(cell, *kind) };
     }
     let mut store = STORE.lock();

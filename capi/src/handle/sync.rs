@@ -1,4 +1,4 @@
-//! The atomics of the pins; in the models of `.ci/loom` those whose every interleaving is tried.
+//! The atomics of the pins; in the models of `.ci/loom` those of loom.
 
 #[cfg(all(test, loom))]
 pub(super) use loom::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};

@@ -1,4 +1,4 @@
-//! Handles against values that are none, and against frees by other threads.
+//! Handles against invalid values, and against frees by other threads.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -28,7 +28,7 @@ fn a_handle_leads_to_its_object_until_it_is_freed() {
     assert_eq!(kind_of(handle), Some(ObjectKind::Pz));
     let pz: ProtectionZone = get(handle).unwrap();
     assert_eq!(of_number(pz.id()), handle);
-    assert!(get::<dat_core::Endpoint>(handle).is_none(), "a zone is no endpoint");
+    assert!(get::<dat_core::Endpoint>(handle).is_none(), "a zone is not an endpoint");
     pz.free().unwrap();
     assert!(get::<ProtectionZone>(handle).is_none());
     assert_eq!(kind_of(handle), None);
@@ -81,7 +81,7 @@ fn an_object_outlives_the_call_that_uses_it() {
     let handle = zone(&ia);
     let found = with(handle, |pz: &ProtectionZone| {
         pz.free().unwrap();
-        // Frees on other threads come to their end meanwhile.
+        // Meanwhile, frees on other threads complete.
         thread::scope(|scope| scope.spawn(reclaim_all).join().unwrap());
         pz.id()
     });
@@ -117,7 +117,8 @@ fn threads_race_with_frees() {
                     while !done.load(Ordering::Relaxed) {
                         for handle in &handles {
                             let id = with(of_number(*handle as u64), ProtectionZone::id);
-                            // What is found is the object of the handle, or a later one there.
+                            // The object found is that of the handle, or a later one in the same
+                            // cell.
                             assert!(id.is_none_or(|id| id == *handle as u64));
                             met += u64::from(id.is_some());
                         }

@@ -1,11 +1,11 @@
-//! The records of this process's threads, and its fences.
+//! The records of this process's threads, and the fences.
 //!
-//! Calls are many and frees are few, so the free pays for both fences: membarrier(2) makes every
-//! running thread pass one, and a call gets by with an order of the compiler's. Where the system
-//! has no membarrier, calls fence themselves.
+//! Calls are frequent and frees are rare, so the free pays for both fences: membarrier(2) makes
+//! every running thread execute one, and a call needs only a compiler fence. If the system has no
+//! membarrier, calls execute a real fence.
 //!
-//! A thread finds its record by its number, which costs one instruction, where it got the seat that
-//! its number leads to; a thread-local variable of a shared library costs a call.
+//! A thread that owns the seat of its token finds its record by that token, which costs one
+//! instruction; a thread-local variable in a shared library costs a function call.
 
 use std::cell::Cell as ThreadCell;
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
@@ -23,7 +23,7 @@ loom::lazy_static! {
     static ref DOMAIN: Domain<Cell> = Domain::new();
 }
 
-/// Whether frees make the other threads pass a fence. Set before the first handle is issued.
+/// Whether frees make the other threads execute a fence. Set before the first handle is issued.
 static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
@@ -31,7 +31,7 @@ thread_local! {
     static RELEASE: Release = const { Release };
 }
 
-/// Gives the record back when the thread ends; one that comes later and has its number finds the
+/// Gives the record up when the thread ends, so that a later thread with the same token finds the
 /// seat free.
 struct Release;
 
@@ -43,11 +43,11 @@ impl Drop for Release {
     }
 }
 
-/// Announces a cell, if this thread has a seat, and sits on it for nothing else.
+/// Announces a cell, if this thread owns its seat and has nothing pinned.
 #[inline(always)]
 pub(super) fn seat(cell: &'static Cell) -> Option<Seated<Cell>> {
     let thread = token();
-    // Who has a seat needs no more of a fence.
+    // A thread owns a seat only if the asymmetric fence is in use, so a compiler fence is enough.
     Seated::new(DOMAIN.seat(thread), thread, cell, || compiler_fence(Ordering::SeqCst))
 }
 
@@ -67,7 +67,7 @@ pub(super) fn pin(cell: &'static Cell) -> Pin<Cell> {
 fn pin_elsewhere(cell: &'static Cell, thread: usize) -> Pin<Cell> {
     let record = match RECORD.get() {
         Some(record) => Some(record),
-        // At the end of a thread nobody would give a record back.
+        // A terminating thread could not give a record up.
         None if RELEASE.try_with(|_| ()).is_ok() => {
             let record = DOMAIN.own(thread, ASYMMETRIC.load(Ordering::Relaxed));
             RECORD.set(Some(record));
@@ -90,13 +90,13 @@ fn light_fence() {
     }
 }
 
-/// What all threads have announced.
+/// All announcements of all threads.
 pub(super) fn announced() -> Vec<*const Cell> {
     barrier::heavy();
     DOMAIN.announced()
 }
 
-/// Before the first handle: finds out which way to fence.
+/// Selects the kind of fence, before the first handle.
 pub(super) fn start() {
     ASYMMETRIC.store(barrier::is_available(), Ordering::Relaxed);
 }

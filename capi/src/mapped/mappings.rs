@@ -1,14 +1,14 @@
-//! The access of the process to its mappings, as proc_pid_maps(5) lists it.
+//! The access rights of the process's mappings, from proc_pid_maps(5).
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::ops::Range;
 
 /// Checks that mappings with read access, and with write access if `write` is set, cover a range.
-/// Fails with `EFAULT` where they do not. Without `/proc` every range passes.
+/// Fails with `EFAULT` if they do not. Without `/proc` every range passes.
 ///
-/// It takes a system call for every few mappings, so callers ask only what no cheaper call answers:
-/// memory of devices cannot be populated, and nor can memory without access.
+/// It takes a system call for every few mappings, so it is used only if no cheaper call can tell:
+/// device memory cannot be populated, and neither can memory without access.
 pub(super) fn permit(range: Range<usize>, write: bool) -> Result<(), i32> {
     let Ok(maps) = File::open("/proc/self/maps") else { return Ok(()) };
     let mut covered = range.start;
@@ -28,7 +28,7 @@ pub(super) fn permit(range: Range<usize>, write: bool) -> Result<(), i32> {
     Err(libc::EFAULT)
 }
 
-/// The range and the access of one line: `7f0000001000-7f0000003000 rw-p 00000000 00:00 0`.
+/// Parses the range and the access of one line: `7f0000001000-7f0000003000 rw-p 00000000 00:00 0`.
 fn parse(line: &[u8]) -> Option<(Range<usize>, [u8; 2])> {
     let text = std::str::from_utf8(line.get(..line.len().min(40))?).ok();
     let mut words = text?.split(' ');
