@@ -1,5 +1,5 @@
-//! Half of the time of a message and its answer between two threads that wait asleep:
-//! `sleeping_pong ADDRESS [ROUNDS]`, where ADDRESS is that of an RDMA device.
+//! Measures half the round-trip time of a message and its answer between two threads that sleep
+//! while they wait: `sleeping_pong ADDRESS [ROUNDS]`, where ADDRESS belongs to an RDMA device.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ fn wait(evd: &EventDispatcher) -> Result<Event> {
     Ok(event)
 }
 
-/// Sends and takes the answer, or the other way round, that many times.
+/// Sends and takes the answer, or the other way round, `count` times.
 fn rounds(side: &Side, piece: LmrTriplet, first: bool, count: u32) -> Result<Vec<Duration>> {
     let mut times = Vec::new();
     let mut start = Instant::now();

@@ -1,4 +1,4 @@
-//! An open adapter: the maker of every other object.
+//! An open adapter, which creates every other object.
 
 use std::sync::Arc;
 
@@ -18,15 +18,15 @@ use crate::device::{Device, INTERNAL_REQUESTS};
 use crate::provider::{VENDOR, version};
 use crate::{completion_queue, domain, listener, queue_pair, refusal, shared_receive};
 
-/// The most segments of a post that the core gathers.
+/// Maximum number of segments of a post that the core gathers.
 const MOST_SEGMENTS: u32 = 32;
 
-/// Private data that a request can carry on InfiniBand and RoCE: 92 bytes of the request, less
-/// 36 in which the connection manager has the addresses.
+/// Maximum length in bytes of a request's private data on InfiniBand and RoCE: 92 bytes of the
+/// request, less 36 in which the connection manager stores the addresses.
 const PRIVATE_DATA: u32 = 56;
 
-/// The same of iWARP: the connection manager counts it in eight bits, and the depths for reads of both
-/// sides (RFC 6581) take four of the bytes.
+/// Maximum length in bytes on iWARP: the connection manager counts it in eight bits, and the read
+/// depths of both sides (RFC 6581) take four bytes.
 const PRIVATE_DATA_IWARP: u32 = 255 - 4;
 
 pub(crate) struct VerbsAdapter {
@@ -47,7 +47,7 @@ impl Adapter for VerbsAdapter {
             provider: self.provider(),
             default_ep: self.default_ep(),
             max_queue_segments: u64::MAX,
-            // Each open has a context of the device for itself.
+            // Each open has its own device context.
             completion_scope: None,
         }
     }
@@ -87,7 +87,8 @@ impl Adapter for VerbsAdapter {
 }
 
 impl VerbsAdapter {
-    /// Outstanding operations: as many as the device holds, and as can complete.
+    /// Maximum number of outstanding operations: limited by the work queue and the completion queue
+    /// of the device.
     fn max_posts(&self) -> u32 {
         let limits = &self.device.limits;
         // Both directions may complete on one dispatcher.
@@ -96,7 +97,8 @@ impl VerbsAdapter {
         limits.max_qp_wr.min(completions).saturating_sub(INTERNAL_REQUESTS).max(1)
     }
 
-    /// Segments of a post: DAT has one figure for endpoints and shared receive queues.
+    /// Maximum number of segments of a post: DAT has one limit for endpoints and shared receive
+    /// queues.
     fn max_segments(&self) -> u32 {
         let limits = &self.device.limits;
         let shared = if limits.max_srq > 0 { limits.max_srq_sge } else { u32::MAX };
@@ -178,14 +180,14 @@ impl VerbsAdapter {
             rmr_supported: limits.has_windows_one,
             rmr_scope_ep_supported: limits.has_windows_two,
             invalidate_supported: limits.has_windows_two && limits.has_invalidate,
-            // Only a window of one queue pair can be made invalid by its peer, and an RDMA read
-            // goes to local keys, which windows have none of.
+            // A peer can invalidate only windows of one queue pair. An RDMA read uses local keys,
+            // which windows do not have.
             invalidate_scope_pz_supported: false,
             read_to_rmr_supported: false,
             atomics_supported: limits.has_atomics,
             immediate_data_supported: !limits.is_iwarp,
             datagrams_supported: !limits.is_iwarp,
-            // Under the names that programs look for.
+            // With the names that programs look for.
             provider_specific: vec![
                 NamedAttr::new("DAT_IB_DEVICE_NAME", self.device.context().name()),
                 NamedAttr::new("DAT_IB_PORT_NUMBER", self.device.port.to_string()),
@@ -213,12 +215,12 @@ impl VerbsAdapter {
     }
 }
 
-/// A truth as named attributes have it.
+/// The text of a boolean in named attributes.
 const fn truth(is_so: bool) -> &'static str {
     if is_so { "TRUE" } else { "FALSE" }
 }
 
-/// Major and minor of a firmware version, of which devices give two to four numbers.
+/// Major and minor number of a firmware version; devices report two to four numbers.
 fn firmware_version(text: &str) -> (u32, u32) {
     let mut numbers = text.split(['.', ' ', '-']).map(|part| part.parse().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))

@@ -1,9 +1,9 @@
-//! What the status of a work completion is called, and what the device adds to it (ibv_poll_cq(3)).
+//! The name of a work completion's status, and what the device adds to it (ibv_poll_cq(3)).
 
 use crate::sys::verbs as sys;
 use crate::verbs::WorkCompletion;
 
-/// The words of libibverbs for a status that is no success, with the vendor's number.
+/// The libibverbs description of a failure status, with the vendor's error number.
 pub(crate) fn of(completion: &WorkCompletion) -> String {
     let WorkCompletion { status, vendor_err, .. } = *completion;
     format!("{} ({status}), vendor error {vendor_err:#x}", name(status))

@@ -1,4 +1,4 @@
-//! An open adapter as its objects know it: the device, its limits, its threads.
+//! An open adapter as its objects see it: the device, its limits, its threads.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use crate::errors::internal;
 use crate::sys::verbs as sys;
 use crate::verbs::{CompletionQueue, Context};
 
-/// What every object of an adapter keeps.
+/// The state that every object of an adapter keeps alive.
 pub(crate) struct Device {
     pub(crate) engine: Arc<Engine>,
-    /// Ends them when the last object is gone.
+    /// Ends the threads when the last object is gone.
     _threads: Threads,
     /// See [`block_bad_place`].
     _placeholder: Option<Arc<CompletionQueue>>,
     pub(crate) port: u8,
-    /// The address that connections come from and go to; its port is 0.
+    /// The local address of connections; its port is 0.
     pub(crate) address: SocketAddr,
     pub(crate) limits: Limits,
 }
 
-/// What the device can do, in the words of this provider.
+/// The capabilities of the device.
 #[derive(Clone, Debug)]
 #[cfg_attr(test, derive(Default))]
 pub(crate) struct Limits {
@@ -39,7 +39,7 @@ pub(crate) struct Limits {
     pub(crate) max_sge_rd: u32,
     pub(crate) max_cq: u32,
     pub(crate) max_cqe: u32,
-    /// Whether completion queues can become longer.
+    /// Whether completion queues can be resized.
     pub(crate) has_resize: bool,
     pub(crate) max_mr: u32,
     pub(crate) max_mr_size: u64,
@@ -51,19 +51,20 @@ pub(crate) struct Limits {
     pub(crate) max_reads_in: u32,
     pub(crate) max_reads_out: u32,
     pub(crate) max_message: u32,
-    /// The payload of a packet, in bytes, as the port has it now: the most of a datagram.
+    /// The payload of a packet in bytes, as the port is configured now: the maximum length of a
+    /// datagram.
     pub(crate) mtu: u32,
     pub(crate) has_windows_one: bool,
     pub(crate) has_windows_two: bool,
-    /// Sends that make a window of the peer's invalid.
+    /// Whether sends can invalidate a window of the peer.
     pub(crate) has_invalidate: bool,
     pub(crate) has_atomics: bool,
 }
 
-/// Requests of the provider's own that a queue pair has room for.
+/// Number of the provider's own requests for which a queue pair has space.
 pub(crate) const INTERNAL_REQUESTS: u32 = 1;
 
-/// The most that the connection manager can carry as a read depth.
+/// Maximum read depth that the connection manager can transmit.
 const MOST_READS: u32 = 128;
 
 impl Limits {
@@ -110,7 +111,7 @@ impl Limits {
     }
 }
 
-/// Whether the device makes completion queues longer: nothing but a try tells.
+/// Whether the device can resize completion queues; this is found out by trying.
 fn has_resize(context: &Context) -> bool {
     let tried = CompletionQueue::new(context, 1, 0, None).and_then(|queue| {
         let longer = queue.depth() + 1;
@@ -119,26 +120,26 @@ fn has_resize(context: &Context) -> bool {
     !tried.is_err_and(|failure| matches!(failure.errno, libc::EOPNOTSUPP | libc::ENOSYS))
 }
 
-/// Takes the place in the mappings of a fresh context that libsiw holds for a failure: 0x90 pages
-/// from their beginning. Whatever is mapped there next could not be made, and no error said why.
-/// Mappings are given the first place that is free, so a queue that begins before it keeps it.
+/// Occupies the mmap offset in a new context that libsiw takes for a failure: 0x90 pages from the
+/// beginning. An object that is mapped there cannot be created, and the error does not say why. The
+/// kernel assigns the first free offset, so a queue that begins before it keeps it occupied.
 fn block_bad_place(context: &Context) -> Option<Arc<CompletionQueue>> {
     const PAGES: usize = 0x90 + 1;
     const PAGE: usize = 4096;
     const ENTRY: usize = 32;
-    // Without it one object of very many fails.
+    // If this fails, one object among very many will fail.
     CompletionQueue::new(context, (PAGES * PAGE / ENTRY) as u32, 0, None).ok()
 }
 
 impl Limits {
-    /// Whether it is Linux's soft-RoCE, which knows the zone of a queue pair only: the buffers
-    /// of a shared receive queue have to be of that.
+    /// Whether this is Linux's soft-RoCE. It checks only the protection domain of the queue pair,
+    /// so the buffers of a shared receive queue must belong to that domain.
     pub(crate) fn is_soft_roce(&self) -> bool {
         const VENDOR: u32 = 0xff_ffff;
         self.vendor == VENDOR && self.part == 0
     }
 
-    /// Whether it is Linux's soft-iWARP.
+    /// Whether this is Linux's soft-iWARP.
     pub(crate) fn is_soft_iwarp(&self) -> bool {
         const VENDOR: u32 = 0x62_6d74;
         self.vendor == VENDOR && self.is_iwarp
@@ -163,12 +164,12 @@ impl Device {
         &self.engine.context
     }
 
-    /// The own address with a port.
+    /// The local address with a port.
     pub(crate) fn at_port(&self, port: u16) -> SocketAddr {
         self.reach(self.address.ip(), port)
     }
 
-    /// An address and port to reach; one of the link is reached over the own network device.
+    /// A remote address and port; a link-local address gets the scope of our network device.
     pub(crate) fn reach(&self, address: IpAddr, port: u16) -> SocketAddr {
         let mut to = SocketAddr::new(address, port);
         if let (SocketAddr::V6(to), SocketAddr::V6(own)) = (&mut to, self.address) {

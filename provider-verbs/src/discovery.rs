@@ -11,11 +11,11 @@ use crate::provider::no_such;
 use crate::sys;
 use crate::verbs::{self, Context, Error as Failure, LinkLayer, PortState};
 
-/// A port, as far as it can be known without opening it for longer than the look.
+/// A port, with what can be learned by opening its device briefly.
 pub(crate) struct Port {
     pub(crate) device: String,
     pub(crate) number: u8,
-    /// The device, opened for the look.
+    /// The device, while it is open.
     pub(crate) context: Option<Context>,
     state: std::result::Result<State, Failure>,
     /// The network devices that share the port, and their addresses.
@@ -30,10 +30,10 @@ struct State {
     speed: String,
 }
 
-/// Where the kernel shows its devices, to everybody and without any library.
+/// Where the kernel lists its devices; readable by all users and without any library.
 const DEVICES: &str = "/sys/class/infiniband";
 
-/// Whether the kernel has a device of that name.
+/// Whether the kernel has a device with that name.
 pub(crate) fn is_there(device: &str) -> bool {
     std::fs::read_dir(DEVICES)
         .is_ok_and(|devices| devices.flatten().any(|entry| entry.file_name() == device))
@@ -44,12 +44,12 @@ pub(crate) fn has_devices() -> bool {
     std::fs::read_dir(DEVICES).is_ok_and(|mut devices| devices.next().is_some())
 }
 
-/// Every port of every device, in the order of the library.
+/// Every port of every device, in the order of libibverbs.
 pub(crate) fn ports() -> Vec<Port> {
     ports_of(|_| true)
 }
 
-/// Every port of the devices with such names; the others are left alone.
+/// Every port of the devices whose names are wanted; other devices are not opened.
 pub(crate) fn ports_of(is_wanted: impl Fn(&str) -> bool) -> Vec<Port> {
     let Ok(devices) = verbs::devices() else { return Vec::new() };
     let network = network::interfaces();
@@ -80,7 +80,7 @@ pub(crate) fn open(name: &str) -> Result<Context> {
     device.open().map_err(|failure| closed(name, failure))
 }
 
-/// The error of a device that can't be opened.
+/// The error of a device that cannot be opened.
 fn closed(name: &str, failure: Failure) -> Error {
     let error = Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
         .device(name)
@@ -96,7 +96,7 @@ fn closed(name: &str, failure: Failure) -> Error {
     }
 }
 
-/// Device and port of an adapter's name.
+/// The device and port in the name of an adapter.
 pub(crate) fn split_name(name: &str) -> Option<(&str, u8)> {
     let (device, port) = name.rsplit_once('-')?;
     Some((device, port.parse().ok().filter(|port| *port > 0)?))
@@ -139,8 +139,7 @@ impl Port {
         format!("{}-{}", self.device, self.number)
     }
 
-    /// The address that connections use: one of IPv4 before one of IPv6, and one of the link
-    /// last.
+    /// The address for connections: IPv4 is preferred to IPv6, and link-local addresses come last.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         let all = self.interfaces.iter().flat_map(|interface| interface.addresses.iter());
         all.min_by_key(|address| match address.ip() {
@@ -151,7 +150,7 @@ impl Port {
         .copied()
     }
 
-    /// One line for people.
+    /// A one-line description for people.
     pub(crate) fn summary(&self) -> String {
         let mut parts = Vec::new();
         if let Ok(state) = &self.state {
@@ -175,7 +174,7 @@ impl Port {
         parts.join(", ")
     }
 
-    /// Why it can't be opened now, if it can't.
+    /// Why it cannot be opened now, if it cannot.
     pub(crate) fn unusable(&self) -> Option<Error> {
         let resource = Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice);
         match &self.state {
@@ -195,7 +194,7 @@ impl Port {
     }
 }
 
-/// What a port's state is called (ibv_query_port(3)).
+/// The name of a port state (ibv_query_port(3)).
 const fn state_name(state: PortState) -> &'static str {
     match state {
         PortState::Down => "down",
@@ -211,13 +210,13 @@ fn port_folder(device: &str, port: u8) -> PathBuf {
     PathBuf::from(format!("{DEVICES}/{device}/ports/{port}"))
 }
 
-/// The speed of a port, as the kernel words it.
+/// The speed of a port, as the kernel describes it.
 fn rate(device: &str, port: u8) -> String {
     let text = std::fs::read_to_string(port_folder(device, port).join("rate")).unwrap_or_default();
     text.split(" (").next().unwrap_or_default().trim().to_owned()
 }
 
-/// The GIDs of a port that are set, the first ones of the table.
+/// The GIDs of a port that are set, among the first of the table.
 fn gids(device: &str, port: u8) -> Vec<String> {
     const LOOKED_AT: u32 = 16;
     let folder = port_folder(device, port).join("gids");

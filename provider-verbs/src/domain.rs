@@ -31,7 +31,7 @@ pub(crate) fn create(device: &Arc<Device>) -> Result<Arc<dyn ProtectionDomain>> 
     Ok(Arc::new(Handle(Arc::new(Domain { device: Arc::clone(device), hardware }))))
 }
 
-/// The domain behind a handle of the contract.
+/// The domain of a contract object.
 pub(crate) fn find(domain: &dyn ProtectionDomain) -> Result<Arc<Domain>> {
     match domain.as_any().downcast_ref::<Handle>() {
         Some(handle) => Ok(Arc::clone(&handle.0)),
@@ -47,8 +47,8 @@ impl ProtectionDomain for Handle {
     fn register(&self, span: Span, privileges: Privileges) -> Result<Box<dyn MemoryRegion>> {
         let domain = &self.0;
         let access = domain.access(privileges);
-        // SAFETY: the maker of the span answers for its memory until the region is
-        // deregistered (`Span::new`), and knows that transfers change it.
+        // SAFETY: the creator of the span guarantees that its memory is valid until the region is
+        // deregistered (`Span::new`), and expects transfers to change it.
         let region = unsafe {
             verbs::MemoryRegion::from_raw(&domain.hardware, span.address(), span.len(), access)
         };
@@ -57,9 +57,10 @@ impl ProtectionDomain for Handle {
         let told = remote_access(privileges);
         let is_wider = access & sys::IBV_ACCESS_REMOTE_WRITE & !told != 0;
         let exposed = if remote && is_wider {
-            // What peers are told must not let them do more than the consumer said.
+            // The key for peers must not permit more than the consumer did.
             let access = access & !sys::IBV_ACCESS_REMOTE_WRITE;
-            // SAFETY: as above.
+            // SAFETY: the creator of the span guarantees that its memory is valid until the region
+            // is deregistered (`Span::new`), and expects transfers to change it.
             let region = unsafe {
                 verbs::MemoryRegion::from_raw(&domain.hardware, span.address(), span.len(), access)
             };
@@ -76,8 +77,8 @@ impl ProtectionDomain for Handle {
 }
 
 impl Domain {
-    /// What the device is to allow. The device refuses a peer's writes to memory that it may
-    /// not write itself; what the consumer may do is checked before.
+    /// The access flags for the device, which refuses remote writes to memory that is not locally
+    /// writable. The consumer's own privileges are checked before.
     fn access(&self, privileges: Privileges) -> u32 {
         let limits = &self.device.limits;
         let mut access = remote_access(privileges);
@@ -86,7 +87,7 @@ impl Domain {
         {
             access |= sys::IBV_ACCESS_LOCAL_WRITE;
             if limits.is_iwarp {
-                // There the answer to a read arrives as a write of the peer's (RFC 5040).
+                // On iWARP, the response to a read arrives as a write by the peer (RFC 5040).
                 access |= sys::IBV_ACCESS_REMOTE_WRITE;
             }
         }
@@ -97,7 +98,7 @@ impl Domain {
     }
 }
 
-/// What a peer may do.
+/// The access flags of a peer.
 pub(crate) fn remote_access(privileges: Privileges) -> u32 {
     [
         (Privileges::REMOTE_READ, sys::IBV_ACCESS_REMOTE_READ),
@@ -109,7 +110,7 @@ pub(crate) fn remote_access(privileges: Privileges) -> u32 {
     .fold(0, |access, (_, bit)| access | bit)
 }
 
-/// Why memory was not registered, as exactly as the errno allows.
+/// Why memory was not registered, as precisely as the errno allows.
 fn refused(failure: Failure, span: Span, privileges: Privileges, access: u32) -> Error {
     let resource = |reason: String, subtype| {
         Error::new(ReturnType::InsufficientResources, subtype).because(reason)
@@ -159,12 +160,12 @@ fn refused(failure: Failure, span: Span, privileges: Privileges, access: u32) ->
 
 struct Registered {
     region: verbs::MemoryRegion,
-    /// The same memory for the peers, where the one for this side allows them too much.
+    /// A second registration for peers, if the first one permits them too much.
     exposed: Option<verbs::MemoryRegion>,
     remote: bool,
 }
 
-/// The region behind a handle of the contract.
+/// The region of a contract object.
 pub(crate) fn region(region: &dyn MemoryRegion) -> Result<&verbs::MemoryRegion> {
     match region.as_any().downcast_ref::<Registered>() {
         Some(registered) => Ok(&registered.region),

@@ -1,41 +1,41 @@
-//! Who hears what the completion channel of a queue tells.
+//! Which thread handles the events of a queue's completion channel.
 //!
-//! That is the thread `dat-events`, unless a waiter sleeps on the channel itself and so is woken by
-//! the device. After the wait the channel stays lent, since the next wait would have to lend it
-//! again, and both take system calls. It is taken back when nobody used it for a while, because
-//! failures are to be heard also while nobody waits.
+//! That is the thread `dat-events`, unless a waiter sleeps on the channel itself, so that the
+//! device wakes it directly. After the wait the channel stays lent, since lending and taking back
+//! cost system calls and the next wait would lend it again. The thread takes it back when no waiter
+//! has used it for a while, because failures must also be noticed while no thread waits.
 
-/// The state of a channel; under the lock of its queue.
+/// The state of a channel, protected by the lock of its queue.
 #[derive(Debug, Default)]
 pub(crate) struct Ear {
-    /// The thread does not listen.
+    /// The thread does not listen to the channel.
     lent: bool,
-    /// The thread looks from time to time whether to take it back.
+    /// The thread checks periodically whether to take the channel back.
     listed: bool,
     /// A waiter sleeps on it, or is about to.
     asleep: bool,
-    /// Somebody waited since the thread looked.
+    /// A waiter used it since the last check.
     used: bool,
 }
 
-/// What is to be done for a waiter.
+/// What must be done when a waiter borrows the channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub(crate) struct Lending {
-    /// The thread has to stop listening.
+    /// The thread must stop listening.
     pub(crate) ignore: bool,
-    /// The thread has to look from time to time.
+    /// The thread must start checking periodically.
     pub(crate) list: bool,
 }
 
-/// What the thread does with a channel on its list.
+/// The result of a periodic check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// It looks again later.
+    /// Check again later.
     Later,
-    /// It need not look any more.
+    /// Stop checking.
     Enough,
-    /// It listens again, and looks no more.
+    /// Listen to the channel again, and stop checking.
     TakeBack,
 }
 
@@ -51,7 +51,8 @@ impl Ear {
         Lending { ignore, list: ignore && !std::mem::replace(&mut self.listed, true) }
     }
 
-    /// Nobody sleeps on it any more; whether the thread has to look from time to time.
+    /// The waiter no longer sleeps on it; returns whether the thread must start checking
+    /// periodically.
     pub(crate) fn leave(&mut self) -> bool {
         if !std::mem::take(&mut self.asleep) {
             return false;
@@ -60,16 +61,16 @@ impl Ear {
         self.lent && !std::mem::replace(&mut self.listed, true)
     }
 
-    /// It is needed back at once; whether it was lent.
+    /// Takes the channel back at once; returns whether it was lent.
     pub(crate) fn take_back(&mut self) -> bool {
         self.asleep = false;
         std::mem::take(&mut self.lent)
     }
 
-    /// The thread looks.
+    /// The periodic check.
     pub(crate) fn look(&mut self) -> Look {
         if self.asleep || !self.lent {
-            // Who sleeps for long says so when he wakes.
+            // A waiter that sleeps now puts the channel back on the list when it wakes up.
             self.listed = false;
             return Look::Enough;
         }
@@ -105,7 +106,7 @@ mod tests {
         assert_eq!(ear.look(), Look::Later, "used since the last look");
         assert_eq!(ear.look(), Look::TakeBack);
         assert!(!ear.is_lent());
-        assert_eq!(ear.lend(), Lending { ignore: true, list: true }, "and lent anew");
+        assert_eq!(ear.lend(), Lending { ignore: true, list: true }, "and lent again");
     }
 
     #[test]
@@ -114,7 +115,7 @@ mod tests {
         let _ = ear.lend();
         assert_eq!(ear.look(), Look::Enough);
         assert!(ear.is_lent());
-        assert!(ear.leave(), "so who wakes has the thread look again");
+        assert!(ear.leave(), "a waiter that wakes up makes the thread check again");
         assert_eq!(ear.look(), Look::Later);
         assert_eq!(ear.look(), Look::TakeBack);
     }
@@ -125,7 +126,7 @@ mod tests {
         let _ = ear.lend();
         assert!(ear.take_back());
         assert!(!ear.take_back());
-        assert!(!ear.leave(), "nobody sleeps on it");
+        assert!(!ear.leave(), "no waiter sleeps on it");
         assert_eq!(ear.lend(), Lending { ignore: true, list: false }, "still on the list");
         assert!(ear.take_back());
         assert_eq!(ear.look(), Look::Enough);

@@ -1,16 +1,16 @@
-//! Failures of the libraries as errors of DAT.
+//! Failures of the libraries as DAT errors.
 
 use dat_core::error::{Error, ReturnType, Subtype};
 
 use crate::sys::LoadFailure;
 use crate::verbs::Error as Failure;
 
-/// A queue is as full as it was made for. Without words: polling consumers meet it often.
+/// The error of a full queue. It has no text, because polling consumers get it often.
 pub(crate) const fn no_room() -> Error {
     Error::new(ReturnType::InsufficientResources, Subtype::ResourceCredits)
 }
 
-/// The device gave no further object of a kind.
+/// The device could not create another object of a kind.
 pub(crate) fn exhausted(failure: Failure, subtype: Subtype, what: &str) -> Error {
     let error = Error::new(ReturnType::InsufficientResources, subtype)
         .because(format!("{} returned no {what}", failure.call))
@@ -23,26 +23,26 @@ pub(crate) fn exhausted(failure: Failure, subtype: Subtype, what: &str) -> Error
     }
 }
 
-/// A call failed that should not have.
+/// A call failed that should always succeed.
 pub(crate) fn internal(failure: Failure, what: &str) -> Error {
     Error::new(ReturnType::InternalError, Subtype::NoSubtype)
         .because(format!("{what}: {} failed", failure.call))
         .errno(failure.errno)
 }
 
-/// An object that another provider made, or nobody.
+/// The error of an object that this provider did not create.
 pub(crate) fn foreign(what: &'static str, subtype: Subtype) -> Error {
     Error::new(ReturnType::InvalidHandle, subtype)
         .because(format!("the {what} does not belong to the verbs provider"))
         .advise("use only objects of the same adapter together")
 }
 
-/// A call in a state that does not allow it.
+/// The error of a call in a state that does not allow it.
 pub(crate) const fn wrong_state(subtype: Subtype) -> Error {
     Error::new(ReturnType::InvalidState, subtype)
 }
 
-/// The libraries are not there.
+/// The libraries could not be loaded.
 pub(crate) fn not_loaded(failure: &LoadFailure) -> Error {
     Error::new(ReturnType::ProviderNotFound, Subtype::NoSubtype)
         .because(failure.to_string())

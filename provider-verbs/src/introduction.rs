@@ -1,26 +1,26 @@
-//! What a request for datagrams begins with.
+//! The header of a datagram request.
 //!
-//! The connection manager tells the asking side where to send to, and the answering side nothing:
-//! so the latter asks back, at a port that the request names. A request that is such a question
-//! gets its answer without a consumer.
+//! The connection manager tells the requesting side the address to send to, but not the answering
+//! side. So the latter requests an address too, at a port that the first request names. This second
+//! request is answered without a consumer.
 
-/// How it begins, with its version.
+/// Its first bytes, including its version.
 const MARK: [u8; 5] = *b"DATG\x01";
 
-/// How many bytes it has.
+/// Length of the header in bytes.
 const LENGTH: usize = 8;
 
-/// Who asks whom.
+/// Which side sent the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Introduction {
-    /// A consumer; at this port its endpoint can be asked back.
+    /// A consumer; the answering side can request the address of its endpoint at this port.
     First { port: u16 },
-    /// An endpoint asks back.
+    /// The answering side.
     Back,
 }
 
 impl Introduction {
-    /// A request with data.
+    /// Builds a request with private data.
     pub(crate) fn compose(self, private_data: &[u8]) -> Vec<u8> {
         let (kind, port) = match self {
             Self::First { port } => (1, port),
@@ -29,7 +29,7 @@ impl Introduction {
         [&MARK[..], &[kind], &port.to_be_bytes(), private_data].concat()
     }
 
-    /// What a request is, and its data; nothing where another kind of program asks.
+    /// Parses a request and its private data; `None` if another kind of program sent it.
     pub(crate) fn read(data: &[u8]) -> Option<(Self, &[u8])> {
         let (head, rest) = data.split_at_checked(LENGTH)?;
         let (mark, head) = head.split_at(MARK.len());

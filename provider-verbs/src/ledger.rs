@@ -1,9 +1,9 @@
-//! What was posted to a work queue and has not completed.
+//! The posts of a work queue that have not completed.
 //!
-//! A completion of the device's names a request by its identifier only, and of one that failed
-//! nothing else is valid: so cookie, operation and flags are kept here, in a ring. The poster
-//! writes a place and then moves the tail, under its own lock; whoever harvests completions
-//! moves the head, under the lock of the completion queue. No lock is common to both.
+//! A device completion identifies a request only by its identifier, and if it failed no other field
+//! is valid. So cookie, operation and flags are kept here, in a ring. The poster writes a slot and
+//! then advances the tail, under its own lock; the thread that takes completions advances the head,
+//! under the lock of the completion queue. No lock is shared by both.
 #![allow(unsafe_code, reason = "each post and each completion finds its place in the ring")]
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -13,26 +13,26 @@ use dat_core::provider::{Completion, CompletionFeatures};
 use dat_core::{DtoStatus, Failure, Operation};
 use parking_lot::Mutex;
 
-/// What is kept of a post.
+/// The data kept for a post.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Record {
     pub(crate) cookie: u64,
     pub(crate) length: u64,
-    /// The tag of the window for a bind.
+    /// The tag of the window, for a bind.
     pub(crate) extra: u64,
     pub(crate) operation: Operation,
     pub(crate) flags: CompletionFlags,
-    /// Posted by the provider for itself: nobody hears of it.
+    /// Posted by the provider itself; its completion is not reported.
     pub(crate) internal: bool,
 }
 
 struct Place {
     cookie: AtomicU64,
-    /// No message is longer than the device counts.
+    /// Length in bytes; no message exceeds the device's 32-bit length.
     length: AtomicU32,
     /// Operation, flags, and whether it is internal.
     traits: AtomicU32,
-    /// Of a bind; others have none.
+    /// Written only for a bind.
     extra: AtomicU64,
 }
 
@@ -47,54 +47,55 @@ impl Place {
     }
 }
 
-/// The operation among the traits, and where flags begin.
+/// The mask of the operation in `traits`; flags begin above it.
 const OPERATION: u32 = 0xf;
 const FLAGS: u32 = 8;
 const INTERNAL: u32 = 1 << 31;
-/// Nothing outstanding is kept here.
+/// The slot holds no outstanding post.
 const OVER: u32 = 1 << 30;
-/// Any of these keeps a post from completing the short way: its success is not told, or is not told
-/// as most are.
+/// Any of these keeps a post off the fast path of completion: its success is not reported, or not
+/// reported as a plain success.
 const UNUSUAL: u32 = INTERNAL
     | OVER
     | CompletionFlags::SUPPRESS.bits() << FLAGS
     | OPERATION & !(Operation::Receive as u32);
 
-/// A post that succeeded, of which there is no more to tell: a send, RDMA write, RDMA read or
-/// receive, by its number.
+/// A post that completed as a plain success: a send, RDMA write, RDMA read or receive, by the
+/// number of the operation.
 pub(crate) struct Succeeded {
     pub(crate) cookie: u64,
-    /// What was posted, or received.
+    /// Number of bytes posted, or received.
     pub(crate) length: u32,
     pub(crate) operation: u32,
 }
 
 /// The ring of a work queue.
 pub(crate) struct Ledger {
-    /// Comes back in completions.
+    /// Returned in completions.
     pub(crate) tag: u64,
-    /// The key of the endpoint, to tell it when something fails.
+    /// The key of the endpoint to which failures are reported.
     pub(crate) owner: u64,
-    /// A power of two.
+    /// The slots; their number is a power of two.
     places: Box<[Place]>,
-    /// One less than there are places.
+    /// The number of slots, less one.
     mask: usize,
-    /// The number of the next post; numbers run on over the ring.
+    /// The sequence number of the next post; sequence numbers wrap around the ring.
     tail: AtomicU32,
-    /// The number of the oldest that has not completed.
+    /// The sequence number of the oldest post that has not completed.
     head: AtomicU32,
-    /// Completions that nobody has polled yet, less the provider's own posts that are outstanding;
-    /// modulo 2^32. With the outstanding ones it is how much room the consumer's posts take.
+    /// Number of completions not polled yet, less the number of outstanding internal posts; modulo
+    /// 2^32. The number of outstanding posts plus this is the number of queue credits that the
+    /// consumer's posts occupy.
     unpolled: AtomicU32,
-    /// How many of the consumer's there may be.
+    /// Maximum number of posts of the consumer.
     max: u32,
-    /// A failure was told of already; reset with each connection.
+    /// Whether a failure was reported; reset for each connection.
     pub(crate) told: AtomicBool,
-    /// The first that failed of itself; forgotten with each connection.
+    /// The first failure that was not a flush; cleared for each connection.
     failure: Mutex<Option<Failure>>,
 }
 
-/// A post that is over: what to tell of it, and whether to tell.
+/// The result of a completed post: its completion, and how it notifies.
 #[derive(Clone, Copy)]
 pub(crate) struct Done {
     pub(crate) completion: Completion,
@@ -102,7 +103,7 @@ pub(crate) struct Done {
 }
 
 impl Ledger {
-    /// Room for `max` posts of the consumer's and `internal` of the provider's own.
+    /// Creates a ring for `max` posts of the consumer and `internal` posts of the provider.
     pub(crate) fn new(tag: u64, owner: u64, max: u32, internal: u32) -> Self {
         let places = (max + internal).max(1).next_power_of_two();
         Self {
@@ -119,13 +120,13 @@ impl Ledger {
         }
     }
 
-    /// Before another connection nothing has failed.
+    /// Clears the failure state for a new connection.
     pub(crate) fn begin_anew(&self) {
         self.told.store(false, Ordering::Relaxed);
         *self.failure.lock() = None;
     }
 
-    /// Keeps what failed, if it did of itself and is the first.
+    /// Records a failure if it is the first and not a flush.
     #[cold]
     pub(crate) fn remember(&self, failed: &Completion, cause: impl FnOnce() -> String) {
         let mut first = self.failure.lock();
@@ -134,18 +135,18 @@ impl Ledger {
         }
     }
 
-    /// What was [remembered](Self::remember).
+    /// The failure that was [recorded](Self::remember).
     pub(crate) fn failure(&self) -> Option<Failure> {
         self.failure.lock().clone()
     }
 
     #[inline(always)]
     fn place(&self, number: u32) -> &Place {
-        // SAFETY: a number of at most the mask is below the number of places, which never changes.
+        // SAFETY: the masked index is below the number of slots, which never changes.
         unsafe { self.places.get_unchecked(number as usize & self.mask) }
     }
 
-    /// Gives the room of a post back, as its completion is polled.
+    /// Returns the queue credit of a post when its completion is polled.
     #[inline]
     pub(crate) fn release(&self) {
         self.unpolled.fetch_sub(1, Ordering::Release);
@@ -156,12 +157,14 @@ impl Ledger {
         self.pending().wrapping_add(self.unpolled.load(Ordering::Acquire))
     }
 
-    /// Writes a post down and returns its number; nothing when there is no room, or none that
-    /// can be seen without a look at what has completed. The caller holds the poster's lock.
+    /// Records a post and returns its sequence number; `None` if no free slot or queue credit is
+    /// visible, which may change when completions are collected. The caller holds the poster's
+    /// lock.
     #[inline(always)]
     pub(crate) fn write(&self, record: &Record) -> Option<u32> {
         let number = self.tail.load(Ordering::Relaxed);
-        // Posters hold a lock, so only completions come between. Acquire: what made room is read.
+        // Posters hold a lock, so only completions run concurrently. Acquire: the slot that a
+        // completion freed has been read.
         let outstanding = number.wrapping_sub(self.head.load(Ordering::Acquire));
         let used = outstanding.wrapping_add(self.unpolled.load(Ordering::Relaxed));
         if outstanding as usize >= self.places.len() || (used >= self.max && !record.internal) {
@@ -178,13 +181,13 @@ impl Ledger {
         }
         let internal = if record.internal { INTERNAL } else { 0 };
         let traits = record.operation as u32 | record.flags.bits() << FLAGS | internal;
-        // Release: who takes it for outstanding finds the rest.
+        // Release: a thread that sees the post as outstanding sees the other fields.
         place.traits.store(traits, Ordering::Release);
         self.tail.store(number.wrapping_add(1), Ordering::Release);
         Some(number)
     }
 
-    /// Takes the last post back, which the device refused; the caller holds the poster's lock.
+    /// Removes the last post, which the device refused; the caller holds the poster's lock.
     #[cold]
     pub(crate) fn unwrite(&self) {
         let last = self.tail().wrapping_sub(1);
@@ -194,35 +197,35 @@ impl Ledger {
         self.tail.store(last, Ordering::Release);
     }
 
-    /// The number of the next post.
+    /// The sequence number of the next post.
     pub(crate) fn tail(&self) -> u32 {
         self.tail.load(Ordering::Acquire)
     }
 
-    /// How many have not completed.
+    /// Number of posts that have not completed.
     pub(crate) fn pending(&self) -> u32 {
         self.tail().wrapping_sub(self.head.load(Ordering::Acquire))
     }
 
-    /// The number of the oldest that has not completed.
+    /// The sequence number of the oldest post that has not completed.
     pub(crate) fn oldest(&self) -> Option<u32> {
         let head = self.head.load(Ordering::Acquire);
         (head != self.tail()).then_some(head)
     }
 
-    /// How many of the consumer's own have not completed.
+    /// Number of the consumer's posts that have not completed.
     pub(crate) fn pending_of_consumer(&self) -> u32 {
         let (head, tail) = (self.head.load(Ordering::Acquire), self.tail());
         let count = tail.wrapping_sub(head);
         (0..count).filter(|&at| !self.read(head.wrapping_add(at)).internal).count() as u32
     }
 
-    /// Whether every post before that number has completed.
+    /// Whether every post before that sequence number has completed.
     pub(crate) fn has_reached(&self, number: u32) -> bool {
         self.head.load(Ordering::Acquire).wrapping_sub(number) as i32 >= 0
     }
 
-    /// What is kept of the post of that number, which is outstanding.
+    /// The data of an outstanding post.
     pub(crate) fn read(&self, number: u32) -> Record {
         let place = self.place(number);
         let traits = place.traits.load(Ordering::Relaxed);
@@ -240,15 +243,15 @@ impl Ledger {
         }
     }
 
-    /// The same of a post that is over.
+    /// Reads the data of a post that has completed, and marks its slot as free.
     fn read_last(&self, number: u32) -> Record {
         let record = self.read(number);
         self.place(number).traits.store(OVER, Ordering::Relaxed);
         record
     }
 
-    /// The post of that number succeeded and was polled: completes it and gives its room back, if
-    /// it is the oldest outstanding and what most are; `received` is the length of a receive. The
+    /// Completes the post if it is the oldest outstanding one and a plain success, and returns its
+    /// queue credit; `received` is the length of a receive. The completion has been polled. The
     /// caller holds the lock of the completion queue.
     #[inline(always)]
     pub(crate) fn succeed(&self, number: u32, received: u32) -> Option<Succeeded> {
@@ -256,7 +259,7 @@ impl Ledger {
             return None;
         }
         let place = self.place(number);
-        // Acquire: it was written with the tail, if this is not over.
+        // Acquire: unless the slot is free, this sees the fields that were written with it.
         let traits = place.traits.load(Ordering::Acquire);
         if traits & UNUSUAL != 0 {
             return None;
@@ -270,9 +273,9 @@ impl Ledger {
         Some(Succeeded { cookie, length, operation })
     }
 
-    /// The post of that number completed, and with it all before it that were to complete in
-    /// silence. What there is to tell; nothing of an internal or silent one, or of a number
-    /// that is not outstanding. The caller holds the lock of the completion queue.
+    /// Completes the post with that sequence number and all earlier suppressed ones. Returns what
+    /// to report; `None` for an internal or suppressed post, or one that is not outstanding. The
+    /// caller holds the lock of the completion queue.
     pub(crate) fn complete(&self, number: u32, status: DtoStatus) -> Option<(Record, Done)> {
         let head = self.head.load(Ordering::Relaxed);
         let ahead = number.wrapping_sub(head);
@@ -294,16 +297,16 @@ impl Ledger {
         Some((record, self.done(&record, status)))
     }
 
-    /// All up to that number are not outstanding any more; of so many the room is still taken, or
-    /// was not before.
+    /// Retires every post up to and including `number`. `unpolled` of them still occupy queue
+    /// credits until they are polled, or occupied none because they were internal.
     fn pass(&self, number: u32, unpolled: u32) {
-        // Before the head: a poster may count too little room for a moment, and never too much.
+        // Before the head moves: a poster may briefly see too few free credits, but never too many.
         self.unpolled.fetch_add(unpolled, Ordering::Relaxed);
         self.head.store(number.wrapping_add(1), Ordering::Release);
     }
 
-    /// Takes the oldest outstanding post as flushed; the caller holds the lock of the
-    /// completion queue.
+    /// Takes the oldest outstanding post as flushed; the caller holds the lock of the completion
+    /// queue.
     pub(crate) fn flush_one(&self) -> Option<Done> {
         loop {
             let head = self.head.load(Ordering::Relaxed);
@@ -338,7 +341,7 @@ impl Ledger {
     }
 }
 
-/// The operation with that value, of those that this provider posts.
+/// The operation with that value, among those that this provider posts.
 #[inline]
 const fn operation(value: u32) -> Operation {
     BY_VALUE[(value & OPERATION) as usize]
@@ -419,7 +422,7 @@ mod tests {
         let last = ledger.write(&own).expect("room");
         ledger.unwrite();
         assert_eq!(ledger.used(), 2);
-        // The one that completes in silence has its room back with the other.
+        // The suppressed post returns its queue credit together with the other one.
         assert!(ledger.succeed(first, 0).is_none() && ledger.succeed(second, 0).is_none());
         assert!(ledger.complete(second, DtoStatus::Success).is_some());
         assert_eq!((ledger.used(), ledger.pending()), (1, 0));
@@ -434,7 +437,7 @@ mod tests {
             let first = post(&ledger, cookie, CompletionFlags::UNSIGNALLED);
             let second = post(&ledger, cookie, CompletionFlags::SUPPRESS);
             assert!(ledger.succeed(second, 0).is_none(), "not the oldest");
-            let done = ledger.succeed(first, 0).expect("what most are");
+            let done = ledger.succeed(first, 0).expect("a plain success");
             assert_eq!((done.cookie, done.operation), (cookie, Operation::RdmaRead as u32));
             assert!(ledger.succeed(first, 0).is_none(), "once");
             assert!(ledger.succeed(second, 0).is_none(), "it is silent");

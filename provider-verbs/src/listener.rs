@@ -1,4 +1,4 @@
-//! Listening, and requests for a connection.
+//! Listeners, and connection requests.
 
 use std::any::Any;
 use std::net::SocketAddr;
@@ -18,19 +18,19 @@ use crate::queue_pair::{self, Accepted, Key};
 use crate::verbs::Error as Failure;
 use crate::{qualifier, refusal};
 
-/// Requests that may wait in the kernel; those in the dispatcher have left it.
+/// Maximum number of requests that wait in the kernel, before they reach the dispatcher.
 const BACKLOG: i32 = 128;
 
-/// How often a port that is in use is tried again.
+/// Number of attempts to bind to a port that is in use.
 const BIND_TRIES: u32 = 10;
 
-/// The pause before that.
+/// The pause between two attempts.
 const BIND_PAUSE: Duration = Duration::from_millis(5);
 
 pub(crate) struct Listening {
     device: Arc<Device>,
     key: Key,
-    /// Those for connections and for datagrams; none once it does not listen any more.
+    /// The identifiers for connections and for datagrams; empty once it no longer listens.
     ids: Mutex<Vec<Id>>,
     qualifier: u64,
     sink: Arc<dyn ListenSink>,
@@ -38,15 +38,15 @@ pub(crate) struct Listening {
 
 struct Handle(Arc<Listening>);
 
-/// A request that nobody has answered yet.
+/// A request that has not been answered.
 struct Pending {
-    /// Nothing once it is answered.
+    /// `None` once it was answered.
     waiting: Mutex<Option<Waiting>>,
     peer: Peer,
     qualifier: u64,
     private_data: Vec<u8>,
     parameters: Parameters,
-    /// Of a request for datagrams: the port at which its endpoint is asked back.
+    /// For a datagram request: the port at which the address of its endpoint can be requested.
     introduced: Option<u16>,
 }
 
@@ -55,7 +55,7 @@ struct Waiting {
     key: Key,
 }
 
-/// Listens on a qualifier, or on one of the system's choice.
+/// Listens on a qualifier, or on one that the system chooses.
 pub(crate) fn listen(
     device: &Arc<Device>,
     wanted: Option<u64>,
@@ -78,8 +78,8 @@ pub(crate) fn listen(
     Ok(Box::new(Handle(listening)))
 }
 
-/// Identifiers for connections and, where the device has them, for datagrams, bound to the same
-/// port.
+/// Creates identifiers for connections and, if the device supports them, for datagrams, bound to
+/// the same port.
 fn bound(device: &Arc<Device>, key: u64, wanted: Option<u64>) -> Result<Vec<Id>> {
     let new = |space| {
         Id::new(&device.engine.channel, key, space).map_err(|failure| {
@@ -102,7 +102,7 @@ fn bound(device: &Arc<Device>, key: u64, wanted: Option<u64>) -> Result<Vec<Id>>
         };
         match outcome {
             Ok(()) => return Ok(vec![connections, datagrams]),
-            // The system's choice is free for connections only: it chooses again.
+            // The port that the system chose is free only for connections: let it choose again.
             Err(failure) if failure.errno == libc::EADDRINUSE && wanted.is_none() && tries > 0 => {
                 tries -= 1;
             }
@@ -111,8 +111,8 @@ fn bound(device: &Arc<Device>, key: u64, wanted: Option<u64>) -> Result<Vec<Id>>
     }
 }
 
-/// Binds to an address. A port that is in use may be so by a service point whose last reference
-/// a thread is just letting go of, after an upcall: that is waited for, shortly.
+/// Binds to an address. A port may be in use by a service point whose last reference another thread
+/// is just dropping, after an upcall; this waits briefly for that.
 fn bind(id: &Id, address: SocketAddr) -> std::result::Result<(), Failure> {
     let mut tries = BIND_TRIES;
     loop {
@@ -135,7 +135,7 @@ impl Listener for Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         self.0.device.engine.forget(self.0.key.value());
-        // Here and not when the thread is done with it: the port is free at once.
+        // Dropped here and not when the thread is done with it, so that the port is free at once.
         drop(std::mem::take(&mut *self.0.ids.lock()));
     }
 }
@@ -159,7 +159,7 @@ impl Listening {
             Parameters::Connection { .. } => (None, event.private_data),
             Parameters::Datagram { .. } => match Introduction::read(&event.private_data) {
                 Some((Introduction::First { port }, data)) => (Some(port), data.to_vec()),
-                // Of another kind of program, which could not be answered: refused.
+                // A request of another kind of program, which could not be answered: rejected.
                 _ => return,
             },
         };
@@ -171,7 +171,7 @@ impl Listening {
             private_data,
             parameters: event.parameters,
         };
-        // One that comes back is refused by its drop.
+        // A request that is returned is rejected by its drop.
         drop(self.sink.connection_request(Box::new(pending)));
     }
 }
@@ -227,7 +227,7 @@ impl Incoming for Pending {
     fn reject(&self, private_data: &[u8]) -> Result<()> {
         let Waiting { id, .. } = self.answer()?;
         match id.reject(&refusal::compose(private_data)) {
-            // The other side gave up before: there is nobody to refuse.
+            // The peer gave up before: there is no request to reject.
             Err(failure) if failure.errno == libc::EINVAL => Ok(()),
             sent => sent.map_err(|failure| internal(failure, "cannot send the rejection")),
         }
@@ -237,7 +237,7 @@ impl Incoming for Pending {
 impl Drop for Pending {
     fn drop(&mut self) {
         if let Some(waiting) = self.waiting.get_mut().take() {
-            // Without a consumer's mark: as when nobody listens.
+            // Without the mark of a consumer's rejection: as if there were no listener.
             let _ = waiting.id.reject(&[]);
         }
     }

@@ -1,22 +1,22 @@
-//! What the process has at an address (proc_pid_maps(5)), to say why memory was not registered.
+//! The mappings of the process (proc_pid_maps(5)), to explain why memory was not registered.
 
 use std::ops::Range;
 
-/// What keeps a range from being used.
+/// What is wrong with a range of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Nothing is there from that address on.
+    /// No memory is mapped at that address.
     Unmapped(u64),
-    /// What is there can't be read, or not be written where that is wanted.
+    /// The memory at that address is not readable, or not writable although that was requested.
     Forbidden(u64),
 }
 
-/// The first fault of a range of the process; nothing where there is none, or none is to be seen.
+/// The first defect of a range; `None` if there is none, or if it cannot be determined.
 pub(crate) fn fault(range: Range<u64>, writes: bool) -> Option<Fault> {
     first(&std::fs::read_to_string("/proc/self/maps").ok()?, range, writes)
 }
 
-/// Lines come in the order of their addresses.
+/// The lines are sorted by address.
 fn first(maps: &str, range: Range<u64>, writes: bool) -> Option<Fault> {
     let mut at = range.start;
     for (mapped, permissions) in maps.lines().filter_map(line) {
@@ -35,7 +35,7 @@ fn first(maps: &str, range: Range<u64>, writes: bool) -> Option<Fault> {
     (at < range.end).then_some(Fault::Unmapped(at))
 }
 
-/// The addresses and the permissions of a line.
+/// Parses the addresses and the permissions of a line.
 fn line(text: &str) -> Option<(Range<u64>, &str)> {
     let mut words = text.split(' ');
     let (start, end) = words.next()?.split_once('-')?;

@@ -1,4 +1,4 @@
-//! The limit of locked memory (RLIMIT_MEMLOCK), which registrations count against.
+//! The limit of locked memory (RLIMIT_MEMLOCK), against which registrations count.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ impl fmt::Display for Shortage {
     }
 }
 
-/// The limit, when that many bytes more would exceed it.
+/// The limit, if this many additional bytes would exceed it.
 pub(crate) fn shortage(bytes: u64) -> Option<Shortage> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -23,13 +23,13 @@ pub(crate) fn shortage(bytes: u64) -> Option<Shortage> {
     (shortage.locked.saturating_add(bytes) > shortage.limit).then_some(shortage)
 }
 
-/// The soft limit; nothing when there is none.
+/// The soft limit in bytes; `None` if it is unlimited.
 fn limit(limits: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The bytes that are locked or pinned now.
+/// Number of bytes currently locked or pinned.
 fn locked(status: &str) -> u64 {
     ["VmLck:", "VmPin:"]
         .iter()

@@ -1,4 +1,4 @@
-//! The network devices of this machine: which belong to a port, and their addresses.
+//! The network devices of this machine: their ports and addresses.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv6Addr, SocketAddr};
@@ -10,7 +10,7 @@ use nix::ifaddrs::getifaddrs;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Interface {
     pub(crate) name: String,
-    /// With their scope, where it matters.
+    /// With their scope, if it matters.
     pub(crate) addresses: Vec<SocketAddr>,
 }
 
@@ -31,10 +31,10 @@ pub(crate) fn interfaces() -> Vec<Interface> {
     found.into_iter().map(|(name, addresses)| Interface { name, addresses }).collect()
 }
 
-/// The names of the network devices that share a port: those of its GIDs, of the same hardware,
-/// or, on iWARP, of the hardware's address.
+/// The names of the network devices that share a port: those of its GIDs, those of the same
+/// hardware, or, on iWARP, the one with its hardware address.
 pub(crate) fn of_port(device: &str, port: u8, network: &[Interface]) -> Vec<String> {
-    /// Entries of the table that are looked at.
+    /// Number of entries of the GID table that are read.
     const LOOKED_AT: u32 = 64;
     let folder = format!("/sys/class/infiniband/{device}/ports/{port}/gid_attrs/ndevs");
     let mut names: Vec<String> = (0..LOOKED_AT)
@@ -63,8 +63,8 @@ pub(crate) fn of_port(device: &str, port: u8, network: &[Interface]) -> Vec<Stri
     names
 }
 
-/// The address of an Ethernet that the GID of an iWARP port consists of, before zeros: that is how
-/// the connection manager finds the port of an address. Newer kernels name the network device.
+/// The Ethernet address that the GID of an iWARP port contains, followed by zeros: the connection
+/// manager uses it to find the port of an address. Newer kernels also name the network device.
 fn hardware_address(gid: &str) -> Option<String> {
     let bytes = gid.trim().parse::<Ipv6Addr>().ok()?.octets();
     let (address, rest) = bytes.split_at(6);

@@ -18,8 +18,8 @@ pub(crate) const VENDOR: &str = "DAT verbs";
 
 /// The provider over libibverbs and librdmacm, for InfiniBand, RoCE and iWARP adapters.
 ///
-/// Each port of a device is an adapter by itself, named by device and port: `rxe0-1`. Lines of
-/// dat.conf name one by their IA parameters: a network device (`"ib0 0"`), a device and port
+/// Each port of a device is a separate adapter, named by device and port: `rxe0-1`. Lines of
+/// dat.conf select one by their IA parameters: a network device (`"ib0 0"`), a device and port
 /// (`"mlx5_0 1"`), or an address or host name of this machine (`"10.0.0.1 0"`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VerbsProvider;
@@ -53,7 +53,7 @@ impl Provider for VerbsProvider {
     }
 
     fn discover(&self) -> Vec<Discovered> {
-        // Nothing is loaded for a machine without devices.
+        // On a machine without devices nothing is loaded.
         if !discovery::has_devices() {
             return Vec::new();
         }
@@ -99,7 +99,7 @@ impl Provider for VerbsProvider {
     }
 }
 
-/// No adapter is meant by a name.
+/// The error of a name that denotes no adapter.
 pub(crate) fn no_such(what: impl Into<std::borrow::Cow<'static, str>>) -> Error {
     Error::new(ReturnType::ProviderNotFound, Subtype::NoSubtype)
         .because(what)

@@ -1,14 +1,14 @@
 //! Connection qualifiers as port numbers of the connection manager.
 //!
-//! A port has 16 bits and a qualifier 64. Qualifiers up to 65,535 are ports; those beyond are
-//! folded into the upper part of the range, in the way that the OpenFabrics DAPL does it, so
-//! that both sides of a connection may be either.
+//! A port has 16 bits and a qualifier 64. Qualifiers up to 65,535 are ports; larger ones are folded
+//! into the upper part of the range, as OpenFabrics DAPL does, so that each side of a connection
+//! may use either library.
 
 use dat_core::error::{Error, ReturnType, Subtype};
 
 use crate::verbs::Error as Failure;
 
-/// Qualifiers beyond the ports are folded to this many numbers.
+/// Number of ports onto which larger qualifiers are folded.
 const FOLDED: u64 = 32_001;
 /// The first of them.
 const FOLDED_FROM: u64 = 65_535 - FOLDED;
@@ -21,7 +21,7 @@ pub(crate) const fn to_port(qualifier: u64) -> u16 {
     qualifier as u16
 }
 
-/// Why nothing listens on a qualifier.
+/// Why it is impossible to listen on a qualifier.
 pub(crate) fn refused(failure: Failure, qualifier: Option<u64>) -> Error {
     let named = qualifier.map_or_else(
         || "chosen by the system".to_owned(),

@@ -1,32 +1,32 @@
-//! The data of a refusal.
+//! The private data of a rejection.
 //!
-//! The transport refuses on its own behalf with the same reason as on a consumer's: what a
-//! consumer sends therefore begins with four bytes that are not all zero, which is also how the
-//! OpenFabrics DAPL tells them apart. The transport pads with zeros.
+//! The transport rejects on its own behalf with the same reason code as for a consumer. Therefore a
+//! consumer's data begins with four bytes that are not all zero, which is also how OpenFabrics DAPL
+//! distinguishes the two. The transport pads with zeros.
 
-/// What a consumer's refusal begins with: a version, in network order.
+/// The first bytes of a consumer's rejection: a version, in network byte order.
 const MARK: [u8; 4] = [2, 0, 0, 0];
 
-/// `IB_CM_REJ_CONSUMER_DEFINED`: a refusal by software.
+/// `IB_CM_REJ_CONSUMER_DEFINED`: a rejection by software.
 const BY_CONSUMER: u32 = 28;
 
-/// The bytes that the mark takes.
+/// Length of the mark in bytes.
 pub(crate) const OVERHEAD: usize = MARK.len();
 
-/// A consumer's refusal.
+/// Builds the data of a consumer's rejection.
 pub(crate) fn compose(private_data: &[u8]) -> Vec<u8> {
     [&MARK, private_data].concat()
 }
 
-/// A consumer's data, when it was a consumer that refused.
+/// The consumer's data, if a consumer rejected.
 pub(crate) fn read(reason: u32, data: &[u8]) -> Option<&[u8]> {
-    // Devices of iWARP say either of the latter two.
+    // iWARP devices report either of the latter two.
     let by_software = [BY_CONSUMER, libc::ECONNREFUSED as u32, libc::ECONNRESET as u32];
     let by_software = by_software.contains(&reason);
     by_software.then(|| self::data(data)).flatten()
 }
 
-/// A consumer's data, of a refusal by software.
+/// The consumer's data in a rejection by software.
 pub(crate) fn data(data: &[u8]) -> Option<&[u8]> {
     let (mark, rest) = data.split_at_checked(MARK.len())?;
     (mark != [0; MARK.len()]).then_some(rest)
@@ -42,8 +42,8 @@ mod tests {
         assert_eq!(read(28, &padded), Some(&b"no\0\0\0\0\0\0\0\0\0"[..]));
         assert_eq!(read(111, &compose(b"")), Some(&b""[..]));
         assert_eq!(read(104, &compose(b"")), Some(&b""[..]));
-        assert_eq!(read(104, &[]), None, "nobody answered");
-        assert_eq!(read(8, &padded), None, "nobody listened");
+        assert_eq!(read(104, &[]), None, "there was no answer");
+        assert_eq!(read(8, &padded), None, "there was no listener");
         assert_eq!(read(28, &[0; 148]), None, "the kernel refused");
         assert_eq!(read(28, &[]), None);
     }

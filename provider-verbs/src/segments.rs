@@ -1,17 +1,17 @@
-//! Segments of the contract in the form of the device.
+//! Conversion of segments to the device's form.
 
 use dat_core::provider::Segment;
 
 use crate::verbs::Sge;
 
-/// As many as a post has at most.
+/// Maximum number of segments of a post.
 const MOST: usize = 32;
 
-/// Does something with the segments in the device's form, which stand on the stack.
+/// Calls `use_them` with the segments in the device's form, on the stack.
 #[inline(always)]
 pub(crate) fn with<R>(segments: &[Segment], use_them: impl FnOnce(&[Sge]) -> R) -> R {
     let (one, many);
-    // One segment, or none, is what most posts have.
+    // Most posts have one segment, or none.
     let list = if let [] | [_] = segments {
         one = [segments.first().map(convert).unwrap_or_default()];
         &one[..segments.len()]
@@ -22,8 +22,8 @@ pub(crate) fn with<R>(segments: &[Segment], use_them: impl FnOnce(&[Sge]) -> R) 
     use_them(list)
 }
 
-/// All but empty ones, and how many: some devices read those as 2 GiB, and Linux's soft-iWARP
-/// brings its kernel down over them.
+/// All except empty ones, and their number: some devices read an empty one as 2 GiB, and Linux's
+/// soft-iWARP crashes the kernel on it.
 #[inline(never)]
 fn convert_all(segments: &[Segment]) -> ([Sge; MOST], usize) {
     let mut list = [Sge::default(); MOST];
@@ -37,7 +37,7 @@ fn convert_all(segments: &[Segment]) -> ([Sge; MOST], usize) {
     (list, count)
 }
 
-/// The first segments, as far as that many bytes go.
+/// The first segments, up to that many bytes.
 pub(crate) fn first(segments: &[Segment], mut bytes: u64) -> ([Segment; MOST], usize) {
     let mut list = [Segment::default(); MOST];
     let mut count = 0;
@@ -53,16 +53,16 @@ pub(crate) fn first(segments: &[Segment], mut bytes: u64) -> ([Segment; MOST], u
     (list, count)
 }
 
-/// A segment in the device's form. A receive may have more room than the device counts in 32 bits,
-/// and no message fills it.
+/// Converts a segment. A receive segment may be longer than the device's 32-bit length, but no
+/// message can fill it.
 #[inline]
 pub(crate) fn convert(segment: &Segment) -> Sge {
     let length = u32::try_from(segment.length).unwrap_or(u32::MAX);
     Sge { addr: segment.address, length, lkey: segment.key }
 }
 
-/// The segment of a request in the device's form: the core posts none that is longer than the
-/// longest message (`Limits::max_message`).
+/// Converts a segment of a request: the core posts none longer than the longest message
+/// (`Limits::max_message`).
 #[inline(always)]
 pub(crate) fn convert_sent(segment: &Segment) -> Sge {
     debug_assert!(u32::try_from(segment.length).is_ok(), "{segment:?}");

@@ -26,23 +26,23 @@ pub(crate) struct Shared {
     key: u64,
     pub(crate) hardware: Arc<verbs::SharedReceiveQueue>,
     places: Mutex<Places>,
-    /// The completion queues of the queue pairs that take from it.
+    /// The completion queues of the queue pairs that use it.
     served: Mutex<Vec<Weak<Queue>>>,
     sink: Arc<dyn SharedReceiveSink>,
 }
 
-/// The buffers, by the place that their identifier names.
+/// The buffers, by the slot that their identifier names.
 struct Places {
     buffers: Vec<Buffer>,
     free: Vec<u32>,
     max: u32,
-    /// How many the device's queue was made for.
+    /// The size with which the device's queue was created.
     made: u32,
-    /// Buffers on the queue.
+    /// Number of buffers on the queue.
     queued: u32,
-    /// Buffers posted and not polled.
+    /// Number of buffers posted and not polled.
     outstanding: u32,
-    /// The watermark that was armed, or 0.
+    /// The armed watermark, or 0.
     watermark: u32,
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn create(
     Ok(Arc::new(Handle(shared)))
 }
 
-/// The queue behind a handle of the contract.
+/// The queue of a contract object.
 pub(crate) fn find(queue: &dyn SharedReceiveQueue) -> Result<Arc<Shared>> {
     match queue.as_any().downcast_ref::<Handle>() {
         Some(handle) => Ok(Arc::clone(&handle.0)),
@@ -96,7 +96,7 @@ pub(crate) fn find(queue: &dyn SharedReceiveQueue) -> Result<Arc<Shared>> {
 }
 
 impl Shared {
-    /// The buffer of that place completed on the queue pair of that tag.
+    /// Completes the buffer in a slot, on the queue pair with that tag.
     pub(crate) fn complete(&self, place: u32, tag: u64, status: DtoStatus) -> Option<Done> {
         let mut places = self.places.lock();
         let buffer = places.buffers.get_mut(place as usize)?;
@@ -121,24 +121,24 @@ impl Shared {
         })
     }
 
-    /// A queue pair takes from it that completes there.
+    /// Adds the completion queue of a queue pair that uses the shared queue.
     pub(crate) fn serve(&self, queue: &Arc<Queue>) {
         let mut served = self.served.lock();
         served.retain(|one| one.strong_count() > 0 && one.as_ptr() != Arc::as_ptr(queue));
         served.push(Arc::downgrade(queue));
     }
 
-    /// Buffers that may be outstanding.
+    /// Maximum number of outstanding buffers.
     pub(crate) fn max(&self) -> u32 {
         self.places.lock().max
     }
 
-    /// A completion of one of its buffers was polled.
+    /// The completion of one of its buffers was polled.
     pub(crate) fn release(&self) {
         self.places.lock().outstanding -= 1;
     }
 
-    /// The device told that there are few buffers left.
+    /// The device reported that few buffers are left.
     pub(crate) fn limit_reached(&self) {
         if std::mem::take(&mut self.places.lock().watermark) != 0 {
             self.sink.low_watermark_reached();
@@ -194,7 +194,7 @@ impl SharedReceiveQueue for Handle {
             )));
         }
         let resized = shared.hardware.resize(max_receives);
-        // One that the device made longer than that serves as well.
+        // A queue that the device made larger than requested is fine too.
         resized.or_else(|failure| match max_receives <= places.made {
             true => Ok(()),
             false => Err(exhausted(failure, Subtype::ResourceSrq, "queue of that length")),
@@ -205,7 +205,7 @@ impl SharedReceiveQueue for Handle {
     }
 
     fn counts(&self) -> (u32, u32) {
-        // What arrived is known only where it completes.
+        // Only the completion queues know what has arrived.
         let served: Vec<_> = self.0.served.lock().iter().filter_map(Weak::upgrade).collect();
         for queue in served {
             queue.collect_quietly();
@@ -220,7 +220,8 @@ impl SharedReceiveQueue for Handle {
             let mut places = shared.places.lock();
             let reached = places.queued < watermark;
             places.watermark = if reached { 0 } else { watermark };
-            // A device that can't tell leaves the watermark unreached: nothing is lost by it.
+            // If the device cannot report the watermark, that upcall is never made, without further
+            // harm.
             let _ = shared.hardware.set_limit(places.watermark);
             reached
         };

@@ -1,4 +1,4 @@
-//! Which port is meant by a name and the IA parameters of a dat.conf line.
+//! Selects a port by a name and the IA parameters of a dat.conf line.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
@@ -11,14 +11,14 @@ use crate::network;
 use crate::provider::no_such;
 use crate::verbs::Context;
 
-/// What is to be opened.
+/// The port to open.
 pub(crate) struct Target {
     pub(crate) context: Context,
     pub(crate) port: u8,
     pub(crate) address: SocketAddr,
 }
 
-/// Finds the port: by the parameters, or else by the name.
+/// Finds the port: by the parameters, or otherwise by the name.
 pub(crate) fn find(name: &str, parameters: &str) -> Result<Target> {
     let mut words = parameters.split_whitespace();
     let Some(first) = words.next() else {
@@ -57,7 +57,7 @@ fn invalid(reason: String) -> Error {
     )
 }
 
-/// A port by its device and number.
+/// Finds a port by its device and number.
 fn by_device(device: &str, number: u8) -> Result<Target> {
     let mut ports = discovery::ports_of(|name| name == device);
     let Some(at) = ports.iter().position(|port| port.number == number) else {
@@ -69,7 +69,7 @@ fn by_device(device: &str, number: u8) -> Result<Target> {
     };
     let mut port = ports.swap_remove(at);
     match (port.context.take(), port.address()) {
-        // A port that is down is opened all the same: it may come up.
+        // A port that is down is opened nevertheless: it may come up.
         (Some(context), Some(address)) => Ok(Target { context, port: number, address }),
         _ => Err(port
             .unusable()
@@ -77,7 +77,7 @@ fn by_device(device: &str, number: u8) -> Result<Target> {
     }
 }
 
-/// The address of a network device, a literal one, or that of a host name.
+/// The address of a network device, a literal address, or the address of a host name.
 fn address_of(word: &str) -> Result<SocketAddr> {
     let interfaces = network::interfaces();
     if let Some(interface) = interfaces.iter().find(|interface| interface.name == word) {
@@ -101,7 +101,7 @@ fn address_of(word: &str) -> Result<SocketAddr> {
     found.min_by_key(SocketAddr::is_ipv6).ok_or_else(|| no_such(format!("{word} has no address")))
 }
 
-/// The port that an address of this machine belongs to, as the connection manager says.
+/// Finds the port of an address of this machine, through the connection manager.
 fn by_address(word: &str, address: SocketAddr) -> Result<Target> {
     let id = Id::new_synchronous(PortSpace::Tcp).map_err(|failure| {
         internal(

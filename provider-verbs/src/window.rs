@@ -1,9 +1,9 @@
 //! Memory windows.
 //!
-//! One for a whole domain is a window of type 1, whose key changes with each bind. One for a
-//! single queue pair is of type 2; such a window has to be free before it is bound again, so
-//! each bind takes a new one, and the one before ends with it. To close a window of either type
-//! is to free it: not every library takes a bind of nothing.
+//! A window for a whole domain is of type 1: its key changes with each bind. A window for a single
+//! queue pair is of type 2, which must be unbound before it is bound again: so each bind uses a new
+//! one, and frees the former. A window of either type is closed by freeing it, because not every
+//! library accepts a bind of length 0.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(crate) struct Window {
     domain: Arc<Domain>,
     kind: WindowKind,
     current: Mutex<Option<verbs::MemoryWindow>>,
-    /// Whether the current one was bound; under the lock.
+    /// Whether the current window was bound; protected by the lock.
     bound: AtomicBool,
 }
 
@@ -58,7 +58,7 @@ fn allocate(domain: &Arc<Domain>, kind: WindowKind) -> Result<verbs::MemoryWindo
         .map_err(|failure| exhausted(failure, Subtype::ResourceMemoryRegion, "memory window"))
 }
 
-/// The window behind a handle of the contract.
+/// The window of a contract object.
 pub(crate) fn find(window: &dyn MemoryWindow) -> Result<Arc<Window>> {
     match window.as_any().downcast_ref::<Handle>() {
         Some(handle) => Ok(Arc::clone(&handle.0)),
@@ -73,7 +73,7 @@ impl MemoryWindow for Handle {
 }
 
 impl Window {
-    /// Posts a bind under an identifier, with those flags, and returns the new key.
+    /// Posts a bind with an identifier and flags, and returns the new key.
     pub(crate) fn post(
         &self,
         queue_pair: &QueuePair,
@@ -90,7 +90,7 @@ impl Window {
         };
         let was_bound = self.bound.load(Ordering::Relaxed);
         if closes || was_bound && self.kind == WindowKind::Two {
-            // It ends now: its key is invalid before this bind completes.
+            // Freed now: its key is invalid before this bind completes.
             *current = None;
             self.bound.store(false, Ordering::Relaxed);
         }
@@ -120,12 +120,12 @@ impl Window {
         Ok(key)
     }
 
-    /// Completes a bind that has nothing to do for the device: an empty write of nothing.
+    /// Completes a bind that needs nothing from the device, by an empty write.
     #[allow(unsafe_code, reason = "a request without segments")]
     fn post_nothing(&self, queue_pair: &QueuePair, id: u64, flags: u32) -> Result<u32> {
         let what = verbs::What::Write { address: 0, key: 0 };
         let post = verbs::Post { id, flags, segments: &[], what };
-        // SAFETY: there is no segment that could be read.
+        // SAFETY: the post has no segments, so no memory is read.
         let posted = unsafe { queue_pair.post_raw(&post) };
         posted.map(|()| 0).map_err(|failure| internal(failure, "cannot post the bind"))
     }

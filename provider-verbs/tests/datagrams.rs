@@ -1,5 +1,5 @@
-//! What the datagrams of a device have that those of the conformance suite have not: a size, and
-//! receives that wait for the first address.
+//! Properties of datagrams that depend on the device: their maximum size, and receives that wait
+//! for the first address.
 
 use dat_core::{
     Connect, DatagramAddress, DatagramEventKind, DtoStatus, Endpoint, EpAttributes, EpChange,
@@ -17,7 +17,7 @@ fn endpoint(side: &Side) -> Endpoint {
     side.ia.ep_create(&spec).expect("an endpoint")
 }
 
-/// The address of the one that answers, as the one that asks got it.
+/// The address of the answering endpoint, as the requesting one gets it.
 fn resolve(side: &Side, asks: &Endpoint, answers: &Endpoint) -> DatagramAddress {
     let requests = EvdOptions::new(16, EvdFlags::CONNECTION_REQUEST);
     let requests = side.ia.evd_create(&requests).expect("a dispatcher");
@@ -39,7 +39,7 @@ fn resolve(side: &Side, asks: &Endpoint, answers: &Endpoint) -> DatagramAddress 
     address.expect("the side that asks hears of it")
 }
 
-/// The cookie of the next completion, a success.
+/// The cookie of the next completion, which must be a success.
 fn done(side: &Side) -> u64 {
     let Event::Dto(done) = next(&side.done) else { panic!("no completion") };
     assert_eq!(done.status, DtoStatus::Success, "{done:?}");
@@ -76,7 +76,7 @@ fn an_address_serves_endpoints_of_other_zones() {
     let stranger = endpoint(&beside);
     let (_there, receives) = side.memory(64);
     let (_here, sends) = beside.memory(64);
-    // It never asked for an address itself.
+    // It never requested an address itself.
     other.post_recv(&[receives.triplet(0, 64).expect("inside")], 1, NONE).expect("posted");
     let piece = [sends.triplet(0, 5).expect("inside")];
     stranger.post_send_datagram(&piece, &to, 2, NONE).expect("posted");
@@ -95,9 +95,9 @@ fn it_is_changed_until_others_may_know_it_and_takes_its_receives_along() {
     other.post_recv(&[lmr.triplet(0, 64).expect("inside")], 1, NONE).expect("posted");
     let attributes = EpAttributes { max_recv_dtos: 3, ..other.query().expect("live").attributes };
     let change = EpChange::new().attributes(&attributes);
-    other.modify(&change).expect("nobody knows it");
+    other.modify(&change).expect("it has no peer yet");
     let to = resolve(&side, &one, &other);
-    let error = other.modify(&change).expect_err("somebody does");
+    let error = other.modify(&change).expect_err("a peer knows it");
     assert!(error.is(ReturnType::InvalidState), "{error}");
     one.post_send_datagram(&[lmr.triplet(64, 4).expect("inside")], &to, 2, NONE).expect("posted");
     let mut cookies = [done(&side), done(&side)];

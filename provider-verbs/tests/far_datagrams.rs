@@ -1,9 +1,9 @@
-//! Datagrams there and back between two sides, with every byte compared.
+//! Datagrams in both directions between two sides, with every byte compared.
 //!
-//! It needs an RDMA device, whose address `DAT_TEST_RDMA` names: `.ci/guest` has one. Alone it has
-//! both sides in this process, each on an adapter of its own. Where `DAT_TEST_DATAGRAMS` is
-//! `listen PORT` or `connect ADDRESS PORT` it is one side: tests/guest/two-hosts has them in two
-//! guests.
+//! It needs an RDMA device, whose address `DAT_TEST_RDMA` gives: `.ci/guest` has one. By default
+//! both sides run in this process, each on its own adapter. If `DAT_TEST_DATAGRAMS` is `listen
+//! PORT` or `connect ADDRESS PORT`, this process is one side: tests/guest/two-hosts runs them in
+//! two guests.
 
 use std::net::IpAddr;
 
@@ -13,26 +13,26 @@ use dat_core::{
 };
 use verbs_side::{NONE, Side, device, next};
 
-/// What makes the program one side.
+/// Selects the side that this process runs.
 const ROLE: &str = "DAT_TEST_DATAGRAMS";
 
-/// What a receive has in front of the message.
+/// Number of bytes before the message in a receive.
 const PREFIX: u64 = DatagramAddress::PREFIX;
 
-/// How often each length goes there and back.
+/// Number of round trips for each length.
 const ROUNDS: usize = 20;
 
-/// What the sides tell each other with the request and the answer.
+/// Private data of the request and of the answer.
 const ASKED: &[u8] = b"asked";
 const ANSWERED: &[u8] = b"answered";
 
-/// One side with its memory: to send from, and to receive into.
+/// One side with its memory: a part to send from, and one to receive into.
 struct Party {
     side: Side,
     ep: Endpoint,
     memory: Memory,
     lmr: Lmr,
-    /// The longest message.
+    /// Maximum length of a message in bytes.
     most: u64,
     cookies: u64,
 }
@@ -54,7 +54,7 @@ impl Party {
         party
     }
 
-    /// The lengths of messages, up to the longest.
+    /// The lengths of messages, up to the maximum.
     fn lengths(&self) -> [u64; 4] {
         [1, 64, 255, self.most]
     }
@@ -72,7 +72,7 @@ impl Party {
         self.ep.post_send_datagram(&from, to, self.cookies, NONE).expect("there is room");
     }
 
-    /// The next message; the completion of an own one may come before.
+    /// The next message; completions of this side's sends may come before.
     fn message(&mut self) -> Vec<u8> {
         loop {
             let Event::Dto(done) = next(&self.side.done) else { panic!("no completion") };
@@ -87,14 +87,14 @@ impl Party {
         }
     }
 
-    /// Where the other side takes datagrams, and what it said with its answer.
+    /// The address of the other side, and the private data of its answer.
     fn address(&self, passive: bool) -> (DatagramAddress, Vec<u8>) {
         let Event::Datagram(event) = next(&self.side.connect) else { panic!("no address") };
         assert_eq!((event.kind, event.passive), (DatagramEventKind::Established, passive));
         (event.remote.expect("established"), event.private_data.to_vec())
     }
 
-    /// Sends back what comes, each byte one higher.
+    /// Sends back what arrives, with each byte incremented.
     fn answer(mut self, port: Option<u64>, listening: impl FnOnce(u64)) {
         let requests = EvdOptions::new(16, EvdFlags::CONNECTION_REQUEST);
         let requests = self.side.ia.evd_create(&requests).expect("a dispatcher");
@@ -118,7 +118,7 @@ impl Party {
                 self.send(&message, &to);
             }
         }
-        // The last answer is on its way before this side goes.
+        // The last answer must be sent before this side closes.
         while self.ep.status().is_ok_and(|status| !status.request_idle) {
             std::thread::yield_now();
         }

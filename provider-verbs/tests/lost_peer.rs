@@ -1,11 +1,11 @@
-//! What happens to one side of a connection when the other is lost in the middle of traffic:
-//! sends, RDMA writes and reads both ways, as many as may be outstanding.
+//! What happens to one side of a connection when the other is lost during traffic: sends, RDMA
+//! writes and reads in both directions, as many as may be outstanding.
 //!
-//! It needs an RDMA device, whose address `DAT_TEST_RDMA` names: `.ci/guest` has one. Without it
-//! the test says on standard error that it did not run, whatever the test runner captures. Alone
-//! it starts the other side as a process of its own and kills it. Where `DAT_TEST_TRAFFIC` is
-//! `listen PORT` or `connect ADDRESS PORT` it is one side, and who started it sees to it that the
-//! other is lost: tests/guest/two-hosts does, in two guests.
+//! It needs an RDMA device, whose address `DAT_TEST_RDMA` gives: `.ci/guest` has one. Without it
+//! the test reports on standard error that it did not run, even if the test runner captures output.
+//! By default it starts the other side as a process and kills it. If `DAT_TEST_TRAFFIC` is `listen
+//! PORT` or `connect ADDRESS PORT`, it is one side, and its caller must make the other side
+//! disappear: tests/guest/two-hosts does so, in two guests.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -21,30 +21,31 @@ use dat_core::{
     Operation, Privileges, ProtectionZone, PspMaker, RmrTriplet, Waited,
 };
 
-/// How long anything may take: longer than docs/provider-verbs.md allows for the end of a connection.
+/// Upper bound for any step: longer than docs/provider-verbs.md allows for the end of a connection.
 const LIMIT: Duration = Duration::from_secs(30);
 const NONE: CompletionFlags = CompletionFlags::empty();
-/// What makes the program one side of the traffic.
+/// Makes the program one side of the traffic.
 const ROLE: &str = "DAT_TEST_TRAFFIC";
 
-/// Requests that are kept outstanding, and receives.
+/// Number of requests that are kept outstanding, and of receives.
 const REQUESTS: usize = 12;
 const RECEIVES: usize = 16;
-/// So many messages may be sent beyond those received, by either side: then each finds a receive,
-/// without which iWARP ends the connection, although a send completes there before it has found it.
+/// Number of messages that each side may send beyond those received. Then each message finds a
+/// receive, without which iWARP ends the connection, although a send completes there before it has
+/// found one.
 const AHEAD: usize = (RECEIVES - 1) / 2;
-/// After so many completions of each side the traffic counts as such.
+/// Number of completions of each side after which there is enough traffic.
 const ENOUGH: usize = 100;
 
-/// The length of a message, a write and a read.
+/// Length of a message, a write and a read, in bytes.
 const LENGTH: u64 = 4096;
-/// What is in the part of the memory that the other side reads.
+/// The contents of the memory that the other side reads.
 const READ: u8 = 0x5a;
-/// Parts of the memory: to send and write from, to receive into, to read into, to be written by
-/// the other side, to be read by it.
+/// Parts of the memory: to send and write from, to receive into, to read into, to be written by the
+/// other side, to be read by it.
 const PARTS: usize = 5;
 
-/// An open adapter with all that a connection needs.
+/// An open adapter with all objects that a connection needs.
 struct Side {
     ia: InterfaceAdapter,
     pz: ProtectionZone,
@@ -56,7 +57,7 @@ struct Side {
 }
 
 impl Side {
-    /// On the adapter of that address.
+    /// Opens the adapter with that address.
     fn open(address: IpAddr) -> Self {
         let ia = verbs_side::open(address);
         let evd = |flags| ia.evd_create(&EvdOptions::new(256, flags)).expect("a dispatcher");
@@ -71,7 +72,7 @@ impl Side {
         Self { ia, pz, done, connect, memory, lmr, ep }
     }
 
-    /// What the other side may use, as private data has it.
+    /// The memory that the other side may access, as private data.
     fn offer(&self) -> Vec<u8> {
         let remote = self.lmr.remote_triplet(0, PARTS as u64 * LENGTH).expect("in bounds");
         [&remote.address.to_le_bytes()[..], &remote.context.to_le_bytes()].concat()
@@ -102,7 +103,7 @@ fn area(private_data: &[u8]) -> (u64, u32) {
     (u64::from_le_bytes(address), u32::from_le_bytes(context))
 }
 
-/// A connection with what is outstanding on it.
+/// A connection and its outstanding operations.
 struct Traffic<'a> {
     side: &'a Side,
     area: (u64, u32),
@@ -115,7 +116,7 @@ struct Traffic<'a> {
 }
 
 impl<'a> Traffic<'a> {
-    /// With the receives that are posted before there is a connection.
+    /// Creates it with the receives that are posted before there is a connection.
     fn new(side: &'a Side) -> Self {
         let (requests, receives) = (VecDeque::new(), VecDeque::new());
         let area = (0, 0);
@@ -136,7 +137,7 @@ impl<'a> Traffic<'a> {
         self.area = area(&event.private_data);
     }
 
-    /// Listens, has `ready` told of the port, and accepts what comes.
+    /// Listens, passes the port to `ready`, and accepts a request.
     fn accept(&mut self, port: Option<u64>, ready: impl FnOnce(u64)) {
         let ia = &self.side.ia;
         let options = EvdOptions::new(16, EvdFlags::CONNECTION_REQUEST);
@@ -179,12 +180,12 @@ impl<'a> Traffic<'a> {
             0 | 1 => (ep.post_rdma_write(&local(0), cookie, remote(3), NONE), Operation::RdmaWrite),
             _ => (ep.post_rdma_read(&local(2), cookie, remote(4), NONE), Operation::RdmaRead),
         };
-        // While nobody has told of the end posts are taken, and flushed.
+        // Until the end is reported, posts are accepted and flushed.
         posted.expect("there is room");
         self.requests.push_back((cookie, operation));
     }
 
-    /// Takes a completion, of which each comes once and in the order of the posts.
+    /// Takes a completion; each comes once, in the order of the posts.
     fn complete(&mut self) -> (Operation, DtoStatus) {
         let Event::Dto(done) = next(&self.side.done) else { panic!("no completion") };
         if done.operation == Operation::Receive {
@@ -195,7 +196,7 @@ impl<'a> Traffic<'a> {
         (done.operation, done.status)
     }
 
-    /// Keeps as much outstanding as there may be until something fails. Calls `enough` once.
+    /// Keeps the maximum outstanding until something fails. Calls `enough` once.
     fn run(&mut self, enough: impl FnOnce()) -> Instant {
         let mut enough = Some(enough);
         let mut last = Instant::now();
@@ -228,11 +229,11 @@ impl<'a> Traffic<'a> {
         }
     }
 
-    /// All that is outstanding completes, none of it well, and the end is told.
+    /// Everything outstanding completes unsuccessfully, and the end is reported.
     fn end(&mut self) -> ConnectionEventKind {
         while !self.requests.is_empty() || !self.receives.is_empty() {
             let (operation, status) = self.complete();
-            // What had arrived before the end did arrive.
+            // What had arrived before the end counts as received.
             assert!(status != DtoStatus::Success || operation == Operation::Receive);
         }
         let Event::Connection(event) = next(&self.side.connect) else { panic!("no end") };
@@ -241,7 +242,7 @@ impl<'a> Traffic<'a> {
     }
 }
 
-/// What this process has open, and its threads.
+/// The open descriptors and the threads of this process.
 #[derive(Debug, PartialEq)]
 struct Belongings {
     files: Vec<String>,
@@ -259,7 +260,7 @@ impl Belongings {
         let mut threads: Vec<String> = list("/proc/self/task")
             .filter_map(|entry| std::fs::read_to_string(entry.path().join("comm")).ok())
             .map(|name| name.trim_end().to_owned())
-            // The clock of attempts stays once there was one (ARCHITECTURE.md).
+            // The timer thread stays once it was started (ARCHITECTURE.md).
             .filter(|name| name != "dat-timer")
             .collect();
         files.sort();
@@ -267,7 +268,7 @@ impl Belongings {
         Self { files, threads }
     }
 
-    /// These once threads have ended that were told to, or what there is instead.
+    /// These values once all ending threads have ended, or the values at the time-out.
     fn settled(&self) -> Self {
         let deadline = Instant::now() + LIMIT;
         loop {
@@ -280,8 +281,8 @@ impl Belongings {
     }
 }
 
-/// Starts the other side as a process, connected to a port here, and kills it once both sides
-/// have had enough.
+/// Starts the other side as a process, connected to a port here, and kills it once both sides have
+/// had enough traffic.
 fn other_side(address: IpAddr, port: u64, enough: Receiver<()>) -> JoinHandle<()> {
     let mut other = Command::new(std::env::current_exe().expect("this program"))
         .args(["--nocapture", "nothing_is_left_of_a_connection_whose_other_side_is_lost"])
@@ -309,7 +310,7 @@ fn nothing_is_left_of_a_connection_whose_other_side_is_lost() {
     let address: IpAddr = address.parse().expect("DAT_TEST_RDMA is an address");
     let role = std::env::var(ROLE).unwrap_or_default();
     let role: Vec<&str> = role.split(' ').filter(|word| !word.is_empty()).collect();
-    // The libraries keep some things open for as long as the process lives.
+    // The libraries keep some descriptors open until the process ends.
     Side::open(address).close();
     let before = Belongings::now();
     let start = Instant::now();
@@ -329,7 +330,7 @@ fn nothing_is_left_of_a_connection_whose_other_side_is_lost() {
     }
     let last = traffic.run(|| {
         println!("traffic after {:.1} s", start.elapsed().as_secs_f64());
-        // Only the side that started the other has somebody to tell.
+        // Only the side that started the other one has a receiver for this.
         let _ = enough.send(());
     });
     let end = traffic.end();

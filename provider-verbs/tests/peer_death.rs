@@ -1,4 +1,4 @@
-//! What happens to one side when the process of the other is killed.
+//! What happens to one side when the process of the other side is killed.
 
 use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
@@ -9,11 +9,11 @@ use dat_core::{
 };
 use verbs_side::{LIMIT, NONE, Side, connection, device, next};
 
-/// What names the port of the other process, in the process that is killed.
+/// Gives the process to be killed the port of the other process.
 const PEER: &str = "DAT_TEST_RDMA_PEER";
 const SENDS: u64 = 30;
 
-/// The process that is killed: it connects, says so, and sleeps.
+/// The process that is killed: it connects, reports that, and sleeps.
 fn be_killed(address: IpAddr, qualifier: u64) {
     let side = Side::open(address);
     let ep = side.ep();
@@ -46,7 +46,7 @@ fn everything_outstanding_completes_and_the_end_is_told() {
     let told = BufReader::new(peer.stdout.take().expect("piped"));
     let told = told.lines().map_while(Result::ok).any(|line| line.contains("connected"));
     assert!(told, "the other process is connected");
-    // The other side has no receives: all of this is outstanding when it dies.
+    // The other side posts no receives: all of these are outstanding when it dies.
     for cookie in 0..SENDS {
         ep.post_send(&[], cookie, NONE).expect("connected");
         ep.post_recv(&[], 100 + cookie, NONE).expect("connected");

@@ -1,4 +1,4 @@
-//! Why memory is not registered, in the words of the error.
+//! The errors that explain why memory was not registered.
 
 use std::process::Command;
 use std::ptr::{NonNull, null_mut};
@@ -7,14 +7,14 @@ use dat_core::mem::Span;
 use dat_core::{Error, MemorySource, Privileges, ReturnType};
 use verbs_side::{Side, device};
 
-/// What tells the process that it is the one with the limit.
+/// Marks the process that has the limit.
 const LIMITED: &str = "DAT_TEST_RDMA_LIMITED";
 const LIMIT_BYTES: usize = 65_536;
 
-/// Some pages of the process.
+/// Maps some pages.
 fn pages(length: usize, protection: i32) -> *mut libc::c_void {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: the kernel chooses the place.
+    // SAFETY: a new mapping, at an address that the kernel chooses, overlaps nothing.
     let place = unsafe { libc::mmap(null_mut(), length, protection, flags, -1, 0) };
     assert_ne!(place, libc::MAP_FAILED);
     place
@@ -22,7 +22,7 @@ fn pages(length: usize, protection: i32) -> *mut libc::c_void {
 
 fn refusal(side: &Side, place: *mut libc::c_void, length: usize, privileges: Privileges) -> Error {
     let place = NonNull::new(place.cast()).expect("mapped");
-    // SAFETY: nothing is registered, so nothing is ever transferred.
+    // SAFETY: the registration fails, so no transfer accesses the memory.
     let span = unsafe { Span::new(place, length) };
     let made = side.ia.lmr_create(MemorySource::Span(span), &side.pz, privileges);
     made.expect_err("nothing that could be registered")
@@ -34,7 +34,7 @@ fn an_address_range_that_is_not_mapped_is_named() {
     let side = Side::open(address);
     let place = pages(8192, libc::PROT_READ | libc::PROT_WRITE);
     let hole = place.wrapping_byte_add(4096);
-    // SAFETY: a page of the two, which nobody uses.
+    // SAFETY: one of the two mapped pages, which is not in use.
     assert_eq!(unsafe { libc::munmap(hole, 4096) }, 0);
     let error = refusal(&side, place, 8192, Privileges::LOCAL_WRITE);
     assert!(error.is(ReturnType::InvalidParameter), "{error}");
@@ -67,9 +67,9 @@ fn the_limit_of_locked_memory_is_named_with_its_value() {
     let limit = format!("--memlock={LIMIT_BYTES}:{LIMIT_BYTES}");
     let mut limited = Command::new("prlimit");
     limited.arg(limit);
-    // SAFETY: it needs nothing.
+    // SAFETY: the call has no preconditions.
     if unsafe { libc::geteuid() } == 0 {
-        // Who may do everything has no limit.
+        // The limit does not apply to a privileged user.
         let somebody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
         limited.args(somebody).args(["--inh-caps=-all", "--bounding-set=-all"]);
     }

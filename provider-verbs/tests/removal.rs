@@ -1,7 +1,8 @@
-//! What an adapter tells of its port and its device: that the one went down, that the other is gone.
+//! What an adapter reports of its port and its device: that the port went down, that the device was
+//! removed.
 //!
-//! For that a second soft-RoCE device is made and taken away, which only the guest allows
-//! (`GUEST_NODE` says that this is one): no other machine loses a device for a test.
+//! The test creates and removes a second soft-RoCE device. It does so only in the guest
+//! (`GUEST_NODE` is set there), so that no other machine loses a device.
 
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
@@ -37,7 +38,7 @@ fn a_port_that_goes_down_and_a_device_that_is_removed_are_told() {
         return;
     }
     if std::env::var_os("GUEST_NODE").is_none() {
-        // Whatever the test runner captures.
+        // Printed even if the test runner captures output.
         let _ = writeln!(std::io::stderr(), "the loss of a device is tried in the guest only");
         return;
     }
@@ -64,7 +65,7 @@ fn a_port_that_goes_down_and_a_device_that_is_removed_are_told() {
     run("ip link set w0 up");
     assert_eq!(one.status().expect("live").state, EpState::Connected, "it may come back");
 
-    // It returns when the last user of the device is gone.
+    // The command returns when the last user of the device is gone.
     let mut removal = Command::new("rdma").args(["link", "delete", "rxe9"]).spawn().expect("rdma");
     assert_eq!(told(&side), AsyncErrorKind::IaCatastrophic);
     for _ in 0..2 {
@@ -81,6 +82,6 @@ fn a_port_that_goes_down_and_a_device_that_is_removed_are_told() {
     let Event::Dto(done) = next(&side.done) else { panic!("no completion") };
     assert_eq!((done.cookie, done.status), (9, DtoStatus::Flushed));
     side.ia.close(Close::Abrupt).expect("it takes no device to close");
-    // What the connection manager's library keeps open ends with this process.
+    // What the connection manager's library keeps open is closed when this process ends.
     let _ = removal.try_wait();
 }

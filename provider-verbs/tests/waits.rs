@@ -1,4 +1,4 @@
-//! Waits that the device itself ends: who else hears of completions then.
+//! Waits that the device itself ends: which other threads run.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use dat_core::{
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use verbs_side::{LIMIT, NONE, Side, connection, device, next};
 
-/// How often a thread of this process of that name gave the processor up to wait.
+/// Number of voluntary context switches of the thread with that name.
 fn waits_of(name: &str) -> u64 {
     let tasks = std::fs::read_dir("/proc/self/task").expect("a process has threads");
     let of_name = tasks.flatten().filter(|task| {
@@ -46,7 +46,7 @@ fn no_thread_is_woken_for_a_waiter() {
             for _ in 0..ROUNDS {
                 next(&there);
                 other.post_recv(&[], 0, NONE).expect("connected");
-                // Long enough that the other side sleeps.
+                // Long enough for the other side to fall asleep.
                 std::thread::sleep(Duration::from_millis(2));
                 other.post_send(&[], 0, dat_core::CompletionFlags::SUPPRESS).expect("connected");
             }
@@ -57,11 +57,11 @@ fn no_thread_is_woken_for_a_waiter() {
             one.post_recv(&[], 0, NONE).expect("connected");
         }
     });
-    // It looks every 20 ms whether the channels are still used.
+    // The thread checks every 20 ms whether the channels are still in use.
     let looks = start.elapsed().as_millis() as u64 / 20;
     let woken = waits_of("dat-events") - before;
-    // Once for each of the waits of both sides if they did not sleep on their channels; a busy machine
-    // has some of them outlive a look.
+    // There would be one more for each wait of both sides if they did not sleep on their channels;
+    // on a busy machine some waits outlast the interval of the check.
     let most = looks + u64::from(ROUNDS) / 2;
     assert!(woken <= most, "{woken} times for {ROUNDS} waits on each side, {looks} looks");
 }
@@ -79,7 +79,7 @@ fn an_armed_descriptor_works_after_a_wait() {
             assert!(matches!(next(&side.done), Event::Dto(_)));
         }
         other.post_recv(&[], 100, NONE).expect("connected");
-        if !side.done.arm().expect("nobody waits") {
+        if !side.done.arm().expect("no thread waits") {
             one.post_send(&[], 101, NONE).expect("connected");
             let mut readable = [PollFd::new(side.done.as_fd(), PollFlags::POLLIN)];
             let limit = PollTimeout::try_from(LIMIT).expect("some seconds");
@@ -94,7 +94,7 @@ fn an_armed_descriptor_works_after_a_wait() {
 
 #[test]
 fn a_failure_is_heard_where_nobody_takes_completions() {
-    let Some(address) = device("a failure that nobody takes") else { return };
+    let Some(address) = device("a failure that is not polled") else { return };
     let side = Side::open(address);
     // It has no dispatcher for its requests.
     let spec = EpSpec::new(&side.pz).recv_evd(&side.done).connect_evd(&side.connect);
@@ -110,7 +110,7 @@ fn a_failure_is_heard_where_nobody_takes_completions() {
     let nowhere = RmrTriplet { context: 0x7fff_fff1, ..there };
     one.post_rdma_write(&piece, 100, nowhere, NONE).expect("only the other side can see it");
     assert_eq!(connection(&side.connect), ConnectionEventKind::Broken);
-    // And why can be asked for, with what the device says of it.
+    // The reason can be queried, with the device's description.
     let failure = one.failure().expect("live").expect("a write was refused");
     let what = (failure.operation, failure.cookie, failure.status);
     assert_eq!(what, (Operation::RdmaWrite, 100, DtoStatus::RemoteAccess));

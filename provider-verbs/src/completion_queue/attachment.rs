@@ -1,28 +1,28 @@
-//! The places of work queues on their completion queue.
+//! The registrations of work queues with their completion queue.
 
 use std::sync::Arc;
 
 use super::Queue;
 use super::routes::Identifier;
 
-/// The place of a work queue on its completion queue; given back when dropped.
+/// The registration of a work queue with its completion queue; removed on drop.
 pub(crate) struct Attachment {
     pub(crate) queue: Arc<Queue>,
     pub(super) index: u16,
-    /// The identifier of number 0.
+    /// The identifier of post number 0.
     pub(super) place: u64,
     pub(super) room: u32,
 }
 
 impl Attachment {
-    /// The identifier under which a post of that number completes.
+    /// The identifier with which the post of that number completes.
     #[inline(always)]
     pub(crate) fn identifier(&self, number: u32) -> u64 {
         Identifier::numbered(self.place, number)
     }
 
-    /// Lets completions of buffers from a shared queue find this work queue by the number of
-    /// its queue pair, which it had before.
+    /// Maps the number of the queue pair to this work queue, instead of the former number, so that
+    /// completions of buffers from a shared queue are routed to it.
     pub(crate) fn renumber(&self, before: Option<u32>, now: Option<u32>) {
         let mut inner = self.queue.inner.lock();
         if let Some(before) = before {

@@ -1,14 +1,14 @@
-//! Completions that were taken from the device at once, and are handed out one at a time.
+//! Completions that were polled from the device together and are handed out one by one.
 
 use super::BATCH;
 use crate::verbs::{CompletionQueue, WorkCompletion};
 
-/// The oldest completions that were taken from the device: successes without anything extra, and
-/// none of a shared receive queue. The others have to be looked at when they come.
+/// The oldest completions polled from the device: plain successes, none of them of a shared receive
+/// queue. Other completions are processed as soon as they are polled.
 pub(super) struct Batch {
-    /// The place of the oldest.
+    /// The index of the oldest.
     at: usize,
-    /// The place behind the last.
+    /// The index after the last.
     end: usize,
     list: [WorkCompletion; BATCH],
 }
@@ -23,14 +23,14 @@ impl Batch {
         self.at >= self.end
     }
 
-    /// The oldest.
+    /// The oldest completion.
     #[inline(always)]
     pub(super) fn first(&self) -> Option<&WorkCompletion> {
-        // The remainder is the place itself, and tells the compiler that it is one.
+        // The remainder does not change the index, but proves to the compiler that it is in bounds.
         if self.is_empty() { None } else { Some(&self.list[self.at % BATCH]) }
     }
 
-    /// The oldest is taken.
+    /// Advances past the oldest.
     #[inline(always)]
     pub(super) fn pass(&mut self) {
         self.at += 1;
@@ -43,12 +43,12 @@ impl Batch {
         Some(next)
     }
 
-    /// Takes the next ones from the device, when there are none left, and returns them.
+    /// Polls the next completions from the device, when none are left, and returns them.
     #[inline(always)]
     pub(super) fn fill(&mut self, device: &CompletionQueue) -> &[WorkCompletion] {
         let count = device.poll_raw(&mut self.list);
         self.at = 0;
-        // One, which is what most polls find, in a known number of steps.
+        // Most polls find one completion: this branch has a constant length.
         if count == Ok(1) {
             self.end = 1;
             return &self.list[..1];
@@ -57,7 +57,7 @@ impl Batch {
         &self.list[..self.end]
     }
 
-    /// What [`fill`](Self::fill) returned last.
+    /// The completions that [`fill`](Self::fill) returned last.
     pub(super) fn filled(&self) -> &[WorkCompletion] {
         &self.list[..self.end.min(BATCH)]
     }

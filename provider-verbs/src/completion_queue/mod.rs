@@ -1,9 +1,10 @@
-//! Completion queues: the device's, and in front of it what was taken from there already.
+//! Completion queues: the device's queue, and completions already polled from it.
 //!
-//! Completions stay with the device until somebody wants them: the dispatcher that polls, a
-//! post that needs room, the end of a connection. What the latter two take waits in `taken`,
-//! so that the order is kept. The dispatcher takes several at once, which wait in `batch` as the
-//! device gave them, behind those in `taken`; all others that take completions move them there.
+//! Completions stay in the device's queue until they are needed: by the dispatcher that polls, by a
+//! post that needs a free entry, or at the end of a connection. The latter two move them to
+//! `taken`, which keeps their order. The dispatcher polls several at once; they wait in `batch` in
+//! the device's form, after those in `taken`. All other code that takes completions moves them from
+//! `batch` to `taken` first.
 
 mod attachment;
 mod batch;
@@ -34,11 +35,11 @@ use crate::ledger::{Done, Ledger};
 use crate::shared_receive::Shared;
 use crate::verbs::{self, CompletionChannel, Error as Failure};
 
-/// Completions that are taken from the device at once.
+/// Maximum number of completions that one poll takes from the device.
 const BATCH: usize = 16;
 
-/// The least length of a queue of a device that makes none longer: 32 endpoints of the default
-/// size can complete there.
+/// Minimum length of a queue on a device that cannot resize queues: 32 endpoints of the default
+/// size can complete into it.
 pub(crate) const FIXED: u32 = 4096;
 
 pub(crate) struct Queue {
@@ -46,35 +47,36 @@ pub(crate) struct Queue {
     key: u64,
     me: Weak<Self>,
     pub(crate) hardware: Arc<verbs::CompletionQueue>,
-    /// Its own channel, on which a waiter can sleep; without one the adapter's tells of it.
+    /// The queue's own channel, on which a waiter can sleep; without one, the adapter's channel
+    /// reports its completions.
     channel: Option<Arc<CompletionChannel>>,
     inner: BiasedLock<Inner>,
     sink: Option<Arc<dyn CompletionSink>>,
 }
 
 struct Inner {
-    /// Nothing is in it while a completion is in `taken` or one would make an upcall.
+    /// Empty while `taken` has a completion, or while a completion would make an upcall.
     batch: Batch,
     routes: Routes,
     taken: VecDeque<Taken>,
-    /// How many completions may wait.
+    /// Maximum number of completions in `taken`.
     depth: usize,
-    /// What the device's queue must hold for all that may complete here.
+    /// Number of completions that the device's queue must be able to hold.
     needed: u32,
     notify: Notify,
     armed: Armed,
-    /// Somebody polled arrivals of interest that no upcall has told of yet.
+    /// Completions that should notify were polled, and no upcall has reported them.
     untold: bool,
     ear: Ear,
-    /// Nobody will poll any more.
+    /// The poller was dropped.
     closed: bool,
-    /// What to ask for so as to be told of failures while nobody polls ever.
+    /// How to arm the queue for failures if it never had a poller.
     unpolled: Armed,
-    /// What to ask for so as to be told of solicited completions.
+    /// How to arm the queue for solicited completions.
     solicited: Armed,
 }
 
-/// What the device was asked to tell of.
+/// The completions for which the device's queue is armed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Armed {
     Nothing,
@@ -82,13 +84,13 @@ enum Armed {
     Everything,
 }
 
-/// A completion that waits, and where its room is counted.
+/// A completion that waits to be polled, and where its queue credit is counted.
 struct Taken {
     completion: Completion,
     room: Room,
 }
 
-/// Upcalls to make when the lock is gone.
+/// Upcalls to be made after the lock was released.
 #[derive(Default)]
 #[must_use]
 struct Upcalls {
@@ -96,7 +98,7 @@ struct Upcalls {
     overflow: bool,
 }
 
-/// A channel of a queue's own, which the thread listens to; none where there is none to be had.
+/// Creates a queue's own channel, to which the thread listens; `None` if that is impossible.
 fn own_channel(engine: &Engine, key: u64) -> Option<Arc<CompletionChannel>> {
     let channel = CompletionChannel::new(&engine.context).ok()?;
     channel.set_nonblocking().ok()?;
@@ -113,12 +115,12 @@ impl Queue {
         let key = device.engine.fresh_key();
         let engine = &device.engine;
         let wanted = u32::try_from(depth).unwrap_or(u32::MAX);
-        // A waiter can sleep only where the channel tells of nothing else. Where the process has
-        // no descriptor left the thread wakes it.
+        // A waiter can sleep only on a channel that reports nothing else. If the process has no
+        // descriptor left, the thread wakes the waiter.
         let channel = sink.is_some().then(|| own_channel(engine, key)).flatten();
         let told = channel.as_ref().unwrap_or(&engine.completions);
         let make = |depth| verbs::CompletionQueue::new(&engine.context, depth, key, Some(told));
-        // One that stays as long as it is made has to hold all that will be outstanding.
+        // A queue that cannot be resized must hold everything that may ever be outstanding.
         let roomy = match device.limits.has_resize {
             true => wanted,
             false => wanted.saturating_mul(2).max(FIXED).min(device.limits.max_cqe).max(wanted),
@@ -137,13 +139,13 @@ impl Queue {
             untold: false,
             ear: Ear::default(),
             closed: sink.is_none(),
-            // Soft-RoCE tells of failures only whoever asks for everything.
+            // Soft-RoCE reports failures only if the queue is armed for all completions.
             unpolled: match device.limits.is_soft_roce() {
                 true => Armed::Everything,
                 false => Armed::Solicited,
             },
-            // Soft-iWARP tells of no solicited one: there all count as such, which wakes a waiter
-            // too often, and not too seldom.
+            // Soft-iWARP does not report solicited completions separately: there every completion
+            // counts as solicited, which wakes a waiter too often rather than too rarely.
             solicited: match device.limits.is_soft_iwarp() {
                 true => Armed::Everything,
                 false => Armed::Solicited,
@@ -162,7 +164,7 @@ impl Queue {
         Ok(queue)
     }
 
-    /// Makes a work queue known, with room for that many completions of the device's.
+    /// Registers a work queue, with space for its completions in the device's queue.
     pub(crate) fn attach(
         self: &Arc<Self>,
         ledger: &Arc<Ledger>,
@@ -174,7 +176,7 @@ impl Queue {
         let needed = inner.needed.saturating_add(room);
         let most = self.device.limits.max_cqe;
         if needed > self.hardware.depth() && needed <= most {
-            // Twice of it, so that many queue pairs do not resize each time.
+            // Double the size, so that not every new queue pair resizes the queue.
             let roomy = needed.saturating_mul(2).min(most);
             self.hardware
                 .resize(roomy)
@@ -190,13 +192,13 @@ impl Queue {
         if let Some(shared) = shared {
             shared.serve(self);
         }
-        // Failures are told of even while nobody waits: a connection may have broken by them.
+        // Failures must be reported even if no thread waits: one may have broken a connection.
         inner.arm(&self.hardware);
         drop(inner);
         Ok(Attachment { queue: Arc::clone(self), index, place, room })
     }
 
-    /// What will be outstanding does not fit.
+    /// The error if the queue cannot hold all completions that may be outstanding.
     fn too_short(&self, needed: u32, failure: Failure) -> Error {
         if self.device.limits.has_resize {
             return exhausted(failure, Subtype::ResourceTevd, "longer completion queue");
@@ -211,7 +213,7 @@ impl Queue {
             .errno(failure.errno)
     }
 
-    /// Takes all completions from the device; wakes who waits for them.
+    /// Takes all completions from the device; wakes the waiter.
     pub(crate) fn collect(&self) {
         let mut inner = self.inner.lock();
         let mut upcalls = Upcalls::default();
@@ -220,7 +222,8 @@ impl Queue {
         self.report(upcalls);
     }
 
-    /// The same where no upcall may be made; whoever waits is woken soon, by the thread.
+    /// As [`collect`](Self::collect), where no upcall may be made: the thread wakes the waiter
+    /// soon.
     pub(crate) fn collect_quietly(&self) {
         let mut inner = self.inner.lock();
         let mut upcalls = Upcalls::default();
@@ -231,12 +234,12 @@ impl Queue {
         }
     }
 
-    /// Makes upcalls that were left for the thread.
+    /// Makes upcalls that were left to the thread.
     pub(crate) fn report_later(&self, ready: bool, overflow: bool) {
         self.report(Upcalls { ready, overflow });
     }
 
-    /// Completes what is outstanding on a work queue as flushed, in order.
+    /// Completes everything outstanding on a work queue as flushed, in order.
     pub(crate) fn flush(&self, ledger: &Arc<Ledger>) {
         let mut inner = self.inner.lock();
         let mut upcalls = Upcalls::default();
@@ -249,7 +252,8 @@ impl Queue {
         self.report(upcalls);
     }
 
-    /// The own channel is readable; what it tells is for a waiter where it is lent.
+    /// The queue's own channel is readable; while it is lent to a waiter, the event belongs to the
+    /// waiter.
     pub(crate) fn own_channel_event(&self) {
         let Some(channel) = &self.channel else { return };
         let inner = self.inner.lock();
@@ -259,35 +263,36 @@ impl Queue {
         match channel.take_event() {
             Ok(_) => self.told(inner),
             Err(failure) if matches!(failure.errno, libc::EAGAIN | libc::EINTR) => {}
-            // That of a device that is gone stays readable for ever.
+            // The channel of a removed device stays readable forever.
             Err(_) => self.device.engine.ignore(channel.as_fd()),
         }
     }
 
-    /// The adapter's channel told of completions.
+    /// The adapter's channel reported completions.
     pub(crate) fn channel_event(&self) {
         self.told(self.inner.lock());
     }
 
-    /// The device told of completions.
+    /// The device reported completions.
     fn told(&self, mut inner: BiasedGuard<'_, Inner>) {
-        // One that was armed for everything before only solicited ones counted may be either.
+        // If the queue was armed for all completions before the mode changed to solicited, the
+        // event may be for either.
         let solicited = inner.armed == Armed::Solicited || inner.notify == Notify::Solicited;
         inner.armed = Armed::Nothing;
         let mut upcalls = Upcalls::default();
         let mut found = inner.collect(self, solicited, &mut upcalls);
         inner.arm(&self.hardware);
-        // What came before the arming is told by nobody else.
+        // No event reports completions that arrived before the arming.
         found += inner.collect(self, solicited, &mut upcalls);
-        // An arrival that somebody polled before this counts all the same. What tells of none is
-        // old: a waiter had the channel, or took what was told in another way.
+        // A completion that another thread polled before this counts too. An event for no
+        // completion is stale: a waiter had the channel, or polled what the event was for.
         let untold = std::mem::take(&mut inner.untold);
         upcalls.ready |= found == 0 && untold && inner.notify != Notify::Off;
         drop(inner);
         self.report(upcalls);
     }
 
-    /// Whether a waiter keeps the channel; taken back, it is the thread's again.
+    /// Whether a waiter still uses the channel. If not, the thread takes it back.
     pub(crate) fn is_lent_for_longer(&self) -> bool {
         let mut inner = self.inner.lock();
         match inner.ear.look() {
@@ -295,22 +300,22 @@ impl Queue {
             Look::Enough => false,
             Look::TakeBack => {
                 self.heed();
-                // What came meanwhile shows at the channel.
+                // If completions have arrived in the meantime, the armed channel shows it.
                 inner.arm(&self.hardware);
                 false
             }
         }
     }
 
-    /// Has the thread listen to the own channel. Without memory for that, failures are found by
-    /// polls alone.
+    /// Makes the thread listen to the queue's own channel. Without memory for that, failures are
+    /// found only by polls.
     fn heed(&self) {
         if let Some(channel) = &self.channel {
             let _ = self.device.engine.heed(channel.as_fd(), self.key);
         }
     }
 
-    /// Lends the channel to a waiter that is about to sleep, and takes from it what it told.
+    /// Lends the channel to a waiter that is about to sleep, and consumes a pending event.
     fn lend(&self, inner: &mut Inner, channel: &CompletionChannel) {
         let lending = inner.ear.lend();
         if lending.ignore {
@@ -319,7 +324,7 @@ impl Queue {
         if lending.list {
             self.device.engine.send(Command::Lent(Weak::clone(&self.me)));
         }
-        // Without an arming there is nothing to be told of.
+        // Without arming there is no event.
         if inner.armed != Armed::Nothing && channel.take_event().is_ok() {
             inner.armed = Armed::Nothing;
             inner.untold = false;
@@ -343,7 +348,7 @@ impl Queue {
         }
     }
 
-    /// Tells the engine that something failed on a work queue, once in a connection.
+    /// Reports to the engine that something failed on a work queue, once per connection.
     #[cold]
     fn trouble(&self, ledger: &Ledger) {
         if !ledger.told.swap(true, Ordering::Relaxed) {
@@ -353,10 +358,9 @@ impl Queue {
 }
 
 impl Inner {
-    /// Has the device tell of what is of interest now; failures always are.
+    /// Arms the queue for the completions that must notify now; failures always do.
     fn arm(&mut self, hardware: &verbs::CompletionQueue) {
-        // With nothing that completes here there is nothing to tell, and an arming can't be
-        // taken back.
+        // If no work queue is registered there is nothing to report, and arming cannot be undone.
         if self.routes.are_none() {
             return;
         }
@@ -374,9 +378,9 @@ impl Inner {
         }
     }
 
-    /// Moves all completions of the device's to those that wait, and returns how many there were.
+    /// Moves all completions from the device to `taken`; returns their number.
     fn collect(&mut self, queue: &Queue, solicited: bool, upcalls: &mut Upcalls) -> usize {
-        // They came earlier, and were told of then.
+        // These arrived earlier and were reported then.
         self.unpack(queue, usize::MAX, false, upcalls);
         let (mut found, depth) = (0, self.depth);
         loop {
@@ -389,8 +393,8 @@ impl Inner {
         }
     }
 
-    /// Moves what the batch has to those that wait, of which there may be so many then, and
-    /// returns how many there were.
+    /// Moves the batch to `taken`, which may hold up to `depth` completions afterwards; returns their
+    /// number.
     fn unpack(
         &mut self,
         queue: &Queue,
@@ -409,7 +413,7 @@ impl Inner {
         found
     }
 
-    /// Lets a completion wait, or drops it when there is no room or nobody to poll.
+    /// Adds a completion to `taken`, or drops it if that is full or there is no poller.
     fn keep(
         &mut self,
         done: Done,
@@ -433,7 +437,7 @@ impl Inner {
 impl Drop for Queue {
     fn drop(&mut self) {
         if let Some(channel) = &self.channel {
-            // A waiter may keep the channel for longer.
+            // A waiter may keep the channel longer than the queue exists.
             self.device.engine.ignore(channel.as_fd());
         }
         self.device.engine.forget(self.key);

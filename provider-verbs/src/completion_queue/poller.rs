@@ -1,4 +1,4 @@
-//! The halves of a queue that the core has.
+//! The two halves of a queue that the core holds.
 
 use std::any::Any;
 use std::sync::{Arc, Weak};
@@ -15,12 +15,12 @@ use crate::device::Device;
 use crate::engine::Command;
 use crate::errors::{exhausted, foreign, internal};
 
-/// The half that queue pairs are made with.
+/// The half that queue pairs are created with.
 struct Handle(Arc<Queue>);
 
 struct Poller(Arc<Queue>);
 
-/// A queue that reports to a dispatcher.
+/// Creates a queue that reports to a dispatcher.
 pub(crate) fn create(
     device: &Arc<Device>,
     depth: usize,
@@ -33,7 +33,7 @@ pub(crate) fn create(
     })
 }
 
-/// The queue behind a handle of the contract, or one of its own where nobody is interested.
+/// The queue of a contract object, or a new queue without a poller if the consumer wants no events.
 pub(crate) fn find(
     device: &Arc<Device>,
     queue: Option<&dyn CompletionQueue>,
@@ -55,14 +55,14 @@ impl CompletionQueue for Handle {
 }
 
 impl Inner {
-    /// Takes completions from the device, when none is left that was; whether there are any now.
+    /// Polls the device when the batch is empty; returns whether there are completions now.
     fn refill(&mut self, queue: &Queue) -> bool {
         self.batch.fill(&queue.hardware);
         self.sort(queue)
     }
 
-    /// Whether there is any of what the device just gave: in the batch or, where one of them had to
-    /// be looked at, among those that wait.
+    /// Whether the device has just delivered completions: in the batch, or in `taken` if one of
+    /// them needed processing.
     #[inline(always)]
     fn sort(&mut self, queue: &Queue) -> bool {
         if self.routes.are_special(self.batch.filled()) {
@@ -72,7 +72,7 @@ impl Inner {
         !self.batch.is_empty()
     }
 
-    /// Looks at what the batch has; whoever waits for it is woken soon, by the thread.
+    /// Moves the batch to `taken`; the thread wakes a waiter for it soon.
     #[cold]
     fn reveal(&mut self, queue: &Queue) {
         let mut upcalls = Upcalls::default();
@@ -83,8 +83,8 @@ impl Inner {
         }
     }
 
-    /// Takes the oldest completion of the batch, if it is what most are; nothing where there is
-    /// none.
+    /// Takes the oldest completion of the batch if it is a plain success; `Nothing` if the batch is
+    /// empty.
     #[inline(always)]
     fn take(&mut self, into: &mut Success) -> Taken {
         let Some(entry) = self.batch.first() else { return Taken::Nothing };
@@ -95,7 +95,7 @@ impl Inner {
         Taken::Success
     }
 
-    /// Takes the next completion where the batch has none.
+    /// Takes the next completion when the batch is empty.
     #[inline(always)]
     fn take_next(&mut self, queue: &Queue, into: &mut Success) -> Taken {
         if !self.taken.is_empty() || self.notify != Notify::Off {
@@ -111,7 +111,7 @@ impl Inner {
         }
     }
 
-    /// The same of what the device just gave.
+    /// Takes the next completion of those that the device just delivered.
     #[inline(never)]
     fn take_of_filled(&mut self, queue: &Queue, into: &mut Success) -> Taken {
         if self.sort(queue) && !self.taken.is_empty() {
@@ -122,7 +122,7 @@ impl Inner {
 }
 
 impl Poller {
-    /// What [`CompletionPoller::take`] does where the batch has nothing, under the lock.
+    /// The part of [`CompletionPoller::take`] for an empty batch, under the lock.
     #[inline(never)]
     fn take_from_device(
         mut inner: OwnerGuard<'_, Inner>,
@@ -165,7 +165,7 @@ impl CompletionPoller for Poller {
             }
         }
         if inner.notify != Notify::Off && !inner.batch.is_empty() {
-            // They arrived unseen by the thread that tells of arrivals.
+            // They were polled here before the thread that reports arrivals could see them.
             inner.reveal(queue);
         }
         count
@@ -175,7 +175,8 @@ impl CompletionPoller for Poller {
     fn take(&mut self, into: &mut Success) -> Taken {
         let Some(mut inner) = self.0.inner.lock_as_owner() else { return self.take_in_turn(into) };
         match inner.take(into) {
-            // The lock goes along, so that nothing has to be kept here for what comes once a batch.
+            // The guard is passed on, so that this function keeps nothing for a case that occurs
+            // once per batch.
             Taken::Nothing => Self::take_from_device(inner, &self.0, into),
             taken => taken,
         }
@@ -189,7 +190,8 @@ impl CompletionPoller for Poller {
             if inner.ear.leave() {
                 queue.device.engine.send(Command::Lent(Weak::clone(&queue.me)));
             }
-            // Failures stay armed; the others tell in vain at most once.
+            // The queue stays armed for failures; other arrivals cause at most one event without
+            // effect.
             return !inner.taken.is_empty() || !inner.batch.is_empty();
         }
         if inner.ear.take_back() {
@@ -200,7 +202,7 @@ impl CompletionPoller for Poller {
         inner.collect(queue, false, &mut upcalls);
         let waiting = !inner.taken.is_empty();
         drop(inner);
-        // What came is told by the answer; only a lack of room is not.
+        // The result reports what has arrived; only an overflow needs an upcall.
         queue.report(Upcalls { ready: false, ..upcalls });
         waiting
     }
@@ -213,7 +215,7 @@ impl CompletionPoller for Poller {
         let queue = &*self.0;
         let mut inner = queue.inner.lock();
         inner.notify = Notify::Signalled;
-        // The poll that follows finds these.
+        // The following poll finds these.
         let _ = inner.unpack(queue, usize::MAX, false, &mut Upcalls::default());
         if let Some(channel) = &queue.channel {
             queue.lend(&mut inner, channel);
@@ -236,7 +238,8 @@ impl CompletionPoller for Poller {
                 .advise("dequeue completions first, or request a longer queue"))
         } else {
             let wanted = u32::try_from(depth).unwrap_or(u32::MAX);
-            // Where no queue of the device becomes longer, it holds all that may be outstanding.
+            // A device queue that cannot be resized already holds everything that may be
+            // outstanding.
             if wanted > queue.hardware.depth() && queue.device.limits.has_resize {
                 queue.hardware.resize(wanted).map_err(|failure| match failure.errno {
                     libc::ENOMEM | libc::EINVAL => {
@@ -262,7 +265,7 @@ impl Drop for Poller {
         let mut inner = self.0.inner.lock();
         inner.closed = true;
         inner.notify = Notify::Off;
-        // Nothing is kept any more, so that there is nothing to tell.
+        // Completions are dropped from now on, so there are no upcalls to make.
         let _ = inner.unpack(&self.0, usize::MAX, false, &mut Upcalls::default());
         for taken in inner.taken.drain(..) {
             taken.room.release();

@@ -1,4 +1,4 @@
-//! Which work queue a completion of the device's belongs to, and what it says there.
+//! Finds the work queue of a device completion, and translates the completion.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,36 +14,37 @@ use crate::shared_receive::Shared;
 use crate::sys::verbs as sys;
 use crate::verbs::WorkCompletion;
 
-/// Where completions of the device's belong.
+/// The work queues that complete into a queue.
 pub(super) struct Routes {
-    /// At most [`SHARED`].
+    /// At most [`SHARED`] entries.
     entries: Vec<Entry>,
-    /// Those without a work queue.
+    /// The indices of unused entries.
     vacant: Vec<u16>,
-    /// The ledger of entries without a work queue.
+    /// An empty ledger for unused entries.
     nobody: Arc<Ledger>,
-    /// Queue pairs with a shared receive queue, by number: their completions name a buffer.
+    /// Queue pairs with a shared receive queue, by number: their receive completions identify only
+    /// a buffer.
     pub(super) by_number: HashMap<u32, u16>,
-    /// The flags of a completion of which any says that a key was made invalid.
+    /// The completion flags any of which means that a key was invalidated.
     invalidated: u32,
-    /// Whether what is flushed tells that the connection broke.
+    /// Whether a flushed completion means that the connection broke.
     flush_is_trouble: bool,
 }
 
-/// The place of a work queue that completes here.
+/// The entry of a work queue.
 pub(super) struct Entry {
-    /// What identifiers have behind the number; [`VACANT`] where there is no work queue.
+    /// The part of its identifiers besides the number; [`VACANT`] for an unused entry.
     key: u32,
-    /// Distinguishes the work queue from those that had the place before.
+    /// Distinguishes the work queue from former users of the entry.
     generation: u16,
-    /// Of no meaning where there is no work queue.
+    /// Empty for an unused entry.
     ledger: Arc<Ledger>,
     pub(super) shared: Option<Arc<Shared>>,
-    /// Its receives are of datagrams.
+    /// Whether its receives are datagrams.
     pub(super) datagrams: bool,
 }
 
-/// Where the room of a completion that waits is counted.
+/// Where the queue credit of a waiting completion is counted.
 pub(super) enum Room {
     Ledger(Arc<Ledger>),
     Shared(Arc<Shared>),
@@ -62,7 +63,7 @@ impl Room {
     }
 }
 
-/// The same for a completion that nobody has to keep.
+/// As [`Room`], borrowed, for a completion that is not kept.
 #[derive(Clone, Copy)]
 pub(super) enum RoomRef<'a> {
     Ledger(&'a Arc<Ledger>),
@@ -86,7 +87,7 @@ impl RoomRef<'_> {
     }
 }
 
-/// The key of no work queue: it is that of buffers.
+/// The key of an unused entry, which otherwise only buffers of shared queues have.
 const VACANT: u32 = u32::MAX;
 
 impl Routes {
@@ -97,18 +98,18 @@ impl Routes {
             nobody: Arc::new(Ledger::new(0, 0, 0, 0)),
             by_number: HashMap::new(),
             invalidated: match limits.is_soft_roce() {
-                // It hands out the kernel's own flag, which for a program means something that
-                // no connection has.
+                // It returns the kernel's internal flag, whose bit has another meaning in the API,
+                // but one that no connection uses.
                 true => sys::IBV_WC_WITH_INV | sys::IBV_WC_IP_CSUM_OK,
                 false => sys::IBV_WC_WITH_INV,
             },
-            // There it is flushed too when the other side disconnects.
+            // On iWARP, requests are also flushed when the peer disconnects.
             flush_is_trouble: !limits.is_iwarp,
         }
     }
 
-    /// Gives a work queue a place, and says which; with it, the identifier of its number 0. None
-    /// when all are taken.
+    /// Adds a work queue; returns the index of its entry and the identifier of its post number 0.
+    /// `None` if all entries are in use.
     pub(super) fn add(
         &mut self,
         ledger: &Arc<Ledger>,
@@ -134,7 +135,7 @@ impl Routes {
         Some(index)
     }
 
-    /// Takes a place back; what had it is to be dropped without a lock.
+    /// Frees an entry; the caller must drop the result without holding a lock.
     pub(super) fn remove(&mut self, index: u16) -> Option<(Arc<Ledger>, Option<Arc<Shared>>)> {
         self.by_number.retain(|_, other| *other != index);
         let entry = self.entries.get_mut(usize::from(index))?;
@@ -143,16 +144,15 @@ impl Routes {
         Some((std::mem::replace(&mut entry.ledger, Arc::clone(&self.nobody)), entry.shared.take()))
     }
 
-    /// Whether nothing completes here.
+    /// Whether no work queue is registered.
     pub(super) fn are_none(&self) -> bool {
         self.entries.len() == self.vacant.len()
     }
 
-    /// Whether there is more to say of any of these than that something succeeded: it has to be
-    /// looked at.
+    /// Whether any of these needs processing: it failed or carries extra data.
     #[inline(always)]
     pub(super) fn are_special(&self, list: &[WorkCompletion]) -> bool {
-        // A full list in a known number of steps.
+        // A full list takes a loop of constant length.
         let (status, flags) = match <&[WorkCompletion; BATCH]>::try_from(list) {
             Ok(full) => gather(full),
             Err(_) => gather(list),
@@ -161,20 +161,21 @@ impl Routes {
         self.say_more(status, flags) || (!self.by_number.is_empty() && shared())
     }
 
-    /// Whether status and flags say more than that something succeeded.
+    /// Whether the status or the flags mean anything besides a plain success.
     #[inline(always)]
     fn say_more(&self, status: u32, flags: u32) -> bool {
         const { assert!(sys::IBV_WC_SUCCESS == 0) };
         status | flags & (self.invalidated | sys::IBV_WC_WITH_IMM) != 0
     }
 
-    /// Takes a completion, if it is what most are; one from a shared queue has no entry.
+    /// Takes a completion if it is a plain success; one from a shared queue has no entry.
     #[inline(always)]
     pub(super) fn take_lone(&self, from: &WorkCompletion, into: &mut Success) -> bool {
         !self.say_more(from.status, from.wc_flags) && self.take(from, into)
     }
 
-    /// Takes a completion of a list that is not special, if it is what most are.
+    /// Takes a completion of a list that [`are_special`](Self::are_special) rejects, if it is
+    /// plain.
     #[inline(always)]
     pub(super) fn take(&self, from: &WorkCompletion, into: &mut Success) -> bool {
         let &WorkCompletion { wr_id, byte_len, .. } = from;
@@ -189,7 +190,7 @@ impl Routes {
         true
     }
 
-    /// Whether a completion tells that something is wrong.
+    /// Whether a completion means that the connection has a problem.
     #[inline]
     fn is_trouble(&self, status: DtoStatus) -> bool {
         match status {
@@ -199,7 +200,7 @@ impl Routes {
         }
     }
 
-    /// What a completion of the device's means; nothing of one that nobody is to hear of.
+    /// Translates a device completion; `None` if it must not be reported.
     pub(super) fn translate(
         &self,
         queue: &Queue,
@@ -253,13 +254,13 @@ impl Routes {
     }
 }
 
-/// The bits of the status, and of the flags, of any in the list.
+/// The bitwise OR of all status values, and of all flags.
 #[inline(always)]
 fn gather(list: &[WorkCompletion]) -> (u32, u32) {
     list.iter().fold((0, 0), |(status, flags), it| (status | it.status, flags | it.wc_flags))
 }
 
-/// What only the completion of a receive says.
+/// Adds what only the completion of a receive has.
 fn received(completion: &mut Completion, from: &WorkCompletion, invalidated: u32) {
     completion.length = u64::from(from.byte_len);
     if completion.operation == Operation::ReceiveDatagram {
@@ -274,31 +275,31 @@ fn received(completion: &mut Completion, from: &WorkCompletion, invalidated: u32
     }
 }
 
-/// What a post completes under: its work queue's place and its number there, or the place of a
-/// buffer of a shared receive queue.
+/// The identifier of a post: the entry of its work queue and its number there, or the slot of a
+/// buffer in a shared receive queue.
 pub(super) struct Identifier {
     pub(super) index: u16,
     pub(super) generation: u16,
     pub(super) number: u32,
 }
 
-/// What an identifier has besides the number.
+/// The part of an identifier besides the number.
 #[inline(always)]
 const fn key(identifier: u64) -> u32 {
     identifier as u32
 }
 
-/// The number of the post that has an identifier.
+/// The post number in an identifier.
 pub(crate) const fn number_of(identifier: u64) -> u32 {
     Identifier::unpack(identifier).number
 }
 
-/// The index that stands for shared receive queues.
+/// The index that denotes shared receive queues.
 const SHARED: u16 = u16::MAX;
 
 impl Identifier {
     pub(super) fn pack(&self) -> u64 {
-        // The order in which they are taken out with the fewest steps.
+        // This layout needs the fewest instructions to unpack.
         u64::from(self.number) << 32 | u64::from(self.generation) << 16 | u64::from(self.index)
     }
 
@@ -307,7 +308,7 @@ impl Identifier {
         Self { index: value as u16, generation: (value >> 16) as u16, number: (value >> 32) as u32 }
     }
 
-    /// The identifier of a post whose work queue has that one for its number 0.
+    /// The identifier of a post, given that of its work queue's post number 0.
     #[inline(always)]
     pub(super) const fn numbered(place: u64, number: u32) -> u64 {
         place | (number as u64) << 32
@@ -318,7 +319,7 @@ impl Identifier {
     }
 }
 
-/// Whether an identifier is that of a buffer of a shared receive queue.
+/// Whether an identifier belongs to a buffer of a shared receive queue.
 pub(super) fn is_shared(identifier: u64) -> bool {
     Identifier::unpack(identifier).shared_place().is_some()
 }
@@ -328,7 +329,7 @@ pub(crate) fn shared_identifier(place: u32) -> u64 {
     Identifier { index: SHARED, generation: 0, number: place }.pack()
 }
 
-/// The status of DAT for one of the device's (ibv_poll_cq(3)).
+/// The DAT status of a device status (ibv_poll_cq(3)).
 const fn status(value: u32) -> DtoStatus {
     match value {
         sys::IBV_WC_SUCCESS => DtoStatus::Success,

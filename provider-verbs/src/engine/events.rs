@@ -1,4 +1,4 @@
-//! The thread `dat-events`: what it is left to do, and what it acts on.
+//! The thread `dat-events`: its commands, and what it does.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
@@ -15,35 +15,34 @@ use crate::queue_pair::Endpoint;
 use crate::standstill::Standstill;
 use crate::verbs::{AsyncEvent, DeviceEvent, PortEvent, QueuePairEvent, SharedReceiveEvent};
 
-/// How long the thread sleeps while a graceful disconnect waits for requests, in milliseconds.
+/// Poll interval in milliseconds while a graceful disconnect waits for requests.
 const CLOSING_TICK: u16 = 2;
 
-/// How often it looks whether waiters still use the channels that were lent to them, in
-/// milliseconds.
+/// Interval in milliseconds of the check whether waiters still use the channels lent to them.
 const LENT_TICK: u16 = 20;
 
-/// Descriptors that one sleep of the thread tells of.
+/// Maximum number of descriptors that one epoll_wait(2) returns.
 const BATCH: usize = 32;
 
-/// What is left for the thread to do.
+/// A command for the thread.
 pub(crate) enum Command {
     /// An event of a connection or a listener.
     Event(cm::Event),
-    /// Something failed on the endpoint of that key.
+    /// Something failed on the endpoint with that key.
     Trouble(u64),
-    /// A completion queue has upcalls to make: that it is ready, that it overflowed.
+    /// A completion queue has upcalls to make: whether it is ready, whether it overflowed.
     Report(u64, bool, bool),
-    /// An endpoint has to be brought to the end of its connection.
+    /// Complete the end of an endpoint's connection.
     Finish(Arc<Endpoint>),
-    /// An endpoint disconnects when its requests have finished.
+    /// Disconnect an endpoint when its requests have finished.
     Close(Weak<Endpoint>),
     /// The channel of a queue was lent to a waiter.
     Lent(Weak<Queue>),
-    /// An attempt of an endpoint failed before it was on its way.
+    /// A connection attempt failed before it was sent.
     Fail(Weak<Endpoint>, u64, ConnectionUpcall<'static>),
 }
 
-/// What the thread looks after from time to time.
+/// What the thread checks periodically.
 #[derive(Default)]
 struct Pending {
     closing: Vec<Weak<Endpoint>>,
@@ -59,7 +58,7 @@ impl Pending {
         } else if !self.lent.is_empty() {
             EpollTimeout::from(LENT_TICK)
         } else if let Some(rest) = self.standstill.rest() {
-            // Rounded up, so that it is not asked in vain.
+            // Rounded up, so that it does not wake up too early.
             EpollTimeout::try_from(rest + Duration::from_millis(1)).unwrap_or(EpollTimeout::MAX)
         } else {
             EpollTimeout::NONE
@@ -68,12 +67,12 @@ impl Pending {
 }
 
 impl Engine {
-    /// The thread `dat-events`.
+    /// The main function of the thread `dat-events`.
     pub(super) fn act(&self, commands: &Receiver<Command>) {
         let mut pending = Pending::default();
         let mut told = [EpollEvent::empty(); BATCH];
         loop {
-            // An interruption is as good as a wake-up.
+            // An interruption (EINTR) is handled like a wake-up.
             let count = self.sleep.wait(&mut told, pending.tick()).unwrap_or(0);
             if self.stopping.load(Ordering::Acquire) {
                 return;
@@ -129,7 +128,7 @@ impl Engine {
         match command {
             Command::Event(event) => match self.target(event.key) {
                 Some(Target::Endpoint(endpoint)) => {
-                    // What the device says of the queue pair is why the connection ends.
+                    // The device's event for the queue pair is the reason why the connection ends.
                     if event.kind == cm::EventKind::Disconnected {
                         self.take_async_events(pending);
                     }
@@ -142,7 +141,7 @@ impl Engine {
                         listener.connection_event(event);
                     }
                 }
-                // Of one that is gone; a request is refused by its drop.
+                // The target no longer exists; dropping a request rejects it.
                 _ => drop(event),
             },
             Command::Trouble(key) => {
@@ -198,7 +197,7 @@ impl Engine {
                 pending.standstill.watch(self.endpoints());
                 self.sink.async_event(AsyncUpcall::ProviderInternal);
             }
-            // Events of other kinds concern no object of the adapter.
+            // Events of other kinds do not concern an object of the adapter.
             _ => {}
         }
     }

@@ -1,13 +1,14 @@
 //! The two threads of an open adapter.
 //!
-//! `dat-cm` takes the events of connections, copies and acknowledges each at once, and hands it
-//! on. It never does anything else, so nobody who destroys an identifier waits for long
-//! (rdma_destroy_id(3) waits for events that somebody still holds).
+//! `dat-cm` takes connection events, copies and acknowledges each at once, and passes it on. It
+//! never does anything else, so destroying an identifier never takes long (rdma_destroy_id(3) waits
+//! until all its events are acknowledged).
 //!
-//! `dat-events` acts on them, on failed completions and on others that are asked for, on
-//! asynchronous events of the device, and on what other threads leave for later. Who waits for
-//! completions asleep is woken by the device itself (`ear`). All upcalls that are not made inside
-//! a downcall are made there. It holds no event, so destroying anything there waits for nobody.
+//! `dat-events` acts on these events, on failed completions and on others for which a queue is
+//! armed, on asynchronous events of the device, and on commands of other threads. The device itself
+//! wakes waiters that sleep on a channel (`ear`). All upcalls that are not made inside a downcall
+//! are made by this thread. It holds no unacknowledged event, so destroying an object in it blocks
+//! on no other thread.
 
 mod events;
 mod threads;
@@ -38,7 +39,7 @@ use crate::queue_pair::Endpoint;
 use crate::shared_receive::Shared;
 use crate::verbs::{CompletionChannel, Context, Error as Failure};
 
-/// What a descriptor of the thread's own is known by: below all keys.
+/// The keys of the thread's own descriptors: below all other keys.
 mod source {
     pub(super) const WAKE: u64 = 0;
     pub(super) const STOP: u64 = 1;
@@ -51,22 +52,22 @@ pub(crate) struct Engine {
     pub(crate) context: Context,
     port: u8,
     pub(crate) channel: Arc<cm::Channel>,
-    /// Of the queues that have no channel of their own.
+    /// The channel of queues that have no channel of their own.
     pub(crate) completions: Arc<CompletionChannel>,
-    /// What the thread `dat-events` sleeps on.
+    /// The epoll instance on which the thread `dat-events` sleeps.
     sleep: Epoll,
     targets: RwLock<HashMap<u64, Target>>,
     commands: Sender<Command>,
     wake: EventFd,
     stop: EventFd,
-    /// Whether the stop was asked for.
+    /// Set when the threads must stop.
     stopping: AtomicBool,
     keys: AtomicU64,
     removed: AtomicBool,
     sink: Arc<dyn AdapterSink>,
 }
 
-/// Who is meant by a key.
+/// The object of a key.
 #[derive(Clone)]
 pub(crate) enum Target {
     Endpoint(Weak<Endpoint>),
@@ -77,7 +78,7 @@ pub(crate) enum Target {
 
 impl Engine {
     /// Opens the channels of a device and starts the threads; asynchronous events of other ports
-    /// are not heard.
+    /// are ignored.
     pub(crate) fn start(context: Context, port: u8, sink: Arc<dyn AdapterSink>) -> Result<Threads> {
         let channel = cm::Channel::new().map_err(|failure| {
             exhausted(failure, Subtype::ResourceDevice, "event channel").advise(
@@ -122,7 +123,7 @@ impl Engine {
         Ok(threads)
     }
 
-    /// A key that nothing had before.
+    /// A key that was never used before.
     pub(crate) fn fresh_key(&self) -> u64 {
         self.keys.fetch_add(1, Ordering::Relaxed)
     }
@@ -140,17 +141,17 @@ impl Engine {
         self.targets.read().get(&key).cloned()
     }
 
-    /// Has the thread listen to a descriptor, which it then knows by that key.
+    /// Makes the thread listen to a descriptor, whose events then have that key.
     pub(crate) fn heed(&self, descriptor: BorrowedFd<'_>, key: u64) -> nix::Result<()> {
         self.sleep.add(descriptor, EpollEvent::new(EpollFlags::EPOLLIN, key))
     }
 
-    /// Ends that; nothing where it did not listen.
+    /// Stops listening to a descriptor; no effect if the thread did not listen to it.
     pub(crate) fn ignore(&self, descriptor: BorrowedFd<'_>) {
         let _ = self.sleep.delete(descriptor);
     }
 
-    /// The queue pairs that there are; one may come twice.
+    /// All queue pairs; one may occur twice.
     fn endpoints(&self) -> Vec<Arc<Endpoint>> {
         let targets = self.targets.read();
         let endpoint = |target: &Target| match target {
@@ -160,15 +161,15 @@ impl Engine {
         targets.values().filter_map(endpoint).collect()
     }
 
-    /// Leaves something for the thread to do; nothing when it has ended.
+    /// Passes a command to the thread; no effect after the thread has ended.
     pub(crate) fn send(&self, command: Command) {
         if self.commands.send(command).is_ok() {
-            // A counter that is full wakes as well.
+            // If the counter is full, the thread wakes up as well.
             let _ = self.wake.write(1);
         }
     }
 
-    /// The thread `dat-cm`.
+    /// The main function of the thread `dat-cm`.
     fn take_events(&self) {
         while self.sleep_on(self.channel.as_fd()) {
             loop {
@@ -184,34 +185,34 @@ impl Engine {
         }
     }
 
-    /// Sleeps until the descriptor is readable; whether to go on.
+    /// Sleeps until the descriptor is readable; returns whether to continue.
     fn sleep_on(&self, source: BorrowedFd<'_>) -> bool {
         let mut polled = [source, self.stop.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-        // An interruption is as good as a wake-up.
+        // An interruption (EINTR) is handled like a wake-up.
         let _ = poll(&mut polled, PollTimeout::NONE);
         !self.stopping.load(Ordering::Acquire)
     }
 
-    /// Tells the consumer of an adapter what concerns no single call.
+    /// Reports an asynchronous event to the consumer of the adapter.
     pub(crate) fn report(&self, event: AsyncUpcall) {
         self.sink.async_event(event);
     }
 
-    /// The device was removed: nothing of it works any more, which is told once.
+    /// The device was removed and cannot be used any more; reported once.
     pub(crate) fn device_removed(&self) {
         if !self.removed.swap(true, Ordering::Relaxed) {
             self.sink.async_event(AsyncUpcall::Catastrophic);
         }
     }
 
-    /// Whether that was told.
+    /// Whether the removal was reported.
     pub(crate) fn is_removed(&self) -> bool {
         self.removed.load(Ordering::Relaxed)
     }
 }
 
-/// After a failure to take an event for another reason than that there is none: a descriptor of
-/// a device that is gone stays readable for ever.
+/// Pauses after an event could not be taken, unless there was none: the descriptor of a removed
+/// device stays readable forever.
 fn pause_unless_empty(failure: Failure) {
     if failure.errno != libc::EAGAIN {
         std::thread::sleep(Duration::from_millis(20));

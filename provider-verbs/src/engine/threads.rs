@@ -1,4 +1,4 @@
-//! The running threads of an open adapter, and their end.
+//! The running threads of an open adapter, and their termination.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,7 +28,7 @@ impl Threads {
         run: impl FnOnce(&Engine) + Send + 'static,
     ) -> Result<()> {
         let thread = Builder::new().name(name.to_owned()).spawn(move || {
-            // Signals are the business of the host program's threads.
+            // Signals must be handled by the threads of the host program.
             let _ = SigSet::all().thread_block();
             run(&engine);
         });
@@ -49,11 +49,11 @@ impl Threads {
 impl Drop for Threads {
     fn drop(&mut self) {
         self.engine.stopping.store(true, Ordering::Release);
-        // Never read, so both threads see it; a counter that is full wakes as well.
+        // Never read, so both threads see it. If the counter is full, they wake up as well.
         let _ = self.engine.stop.write(1);
         let own = std::thread::current().id();
         for handle in self.handles.get_mut().drain(..) {
-            // The last object of an adapter may go in one of its own threads.
+            // The last object of an adapter may be dropped in one of its own threads.
             if handle.thread().id() != own {
                 // A thread that panicked has ended too.
                 let _ = handle.join();

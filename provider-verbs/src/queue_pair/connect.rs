@@ -17,19 +17,18 @@ use crate::sys::verbs as sys;
 use crate::verbs::{self, Error as Failure, QueuePairEvent, QueuePairState};
 use crate::{qualifier, refusal};
 
-/// How long an address or a route may take to be found.
+/// How long the resolution of an address or a route may take.
 pub(super) const RESOLVE_TIME: Duration = Duration::from_secs(4);
 
-/// How long the other side waits before it sends again what found no receive: 0.64 ms, by the
-/// code of the transport. The kernel's own is 655 ms.
+/// How long the other side waits before it resends a message for which there was no receive: 0.64
+/// ms, in the encoding of the transport. The kernel's default is 655 ms.
 const RECEIVE_RETRY_TIMER: u8 = 12;
 
-/// How often a request that nobody acknowledges is sent again; then the connection is broken.
-/// Not 7, the most that there is, because soft-RoCE takes that to mean for ever (rdma_rxe counts
-/// it down only below).
+/// Number of times that an unacknowledged request is resent before the connection breaks. Not the
+/// maximum of 7, which soft-RoCE treats as unlimited (rdma_rxe counts down only from lower values).
 const RETRIES: u8 = 6;
 
-/// A request that was accepted, as the endpoint needs it.
+/// An accepted request, as the endpoint needs it.
 pub(crate) struct Accepted {
     pub(crate) id: Id,
     pub(crate) key: Key,
@@ -53,12 +52,13 @@ impl Endpoint {
             exhausted(failure, Subtype::ResourceDevice, "communication identifier")
         })?;
         if let Some(tos) = type_of_service(request.qos) {
-            // A quality is a wish: without it the connection is made all the same.
+            // The quality of service is only a preference: without it the connection is made
+            // nevertheless.
             let _ = id.set_type_of_service(tos);
         }
         let to = device.reach(request.address, qualifier::to_port(request.qualifier));
-        // The kernel finds a way to the host's own loopback addresses, on which no RDMA device
-        // of another address answers.
+        // The kernel finds a route to the host's own loopback addresses, but no RDMA device with
+        // another address answers there.
         let is_elsewhere = to.ip().is_loopback() && !device.address.ip().is_loopback();
         // Bound first, so that the port is known from now on.
         id.bind(device.at_port(0))
@@ -85,7 +85,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The port that it connects from, while it waits for the answer.
+    /// The local port of the attempt, while it waits for the answer.
     pub(super) fn connecting_port(&self) -> Option<u64> {
         match &self.link.lock().state {
             State::Connecting(attempt) => attempt.local_port,
@@ -93,7 +93,7 @@ impl Endpoint {
         }
     }
 
-    /// Accepts a request; what keeps it from being tried gives it back.
+    /// Accepts a request; if that cannot be attempted, the request is returned.
     pub(crate) fn accept(
         &self,
         accepted: Accepted,
@@ -126,20 +126,20 @@ impl Endpoint {
         let mut answer = connection(&link, &hardware, &private_data);
         answer.responder_resources = answer.responder_resources.min(asked_in);
         answer.initiator_depth = answer.initiator_depth.min(asked_out);
-        // The identifier derives the attributes of the queue pair from what it accepts with,
-        // which the kernel learns with the acceptance; so the depths are set here.
+        // The identifier derives the attributes of the queue pair from the values with which it
+        // accepts, which the kernel gets with the acceptance; so the depths are set here.
         let depths = (answer.responder_resources, answer.initiator_depth);
         let opened = self.open(&id, &hardware, Some(depths)).and_then(|()| id.accept(&answer));
         drop(link);
         if opened.is_err() {
-            // The other side gave up, most likely.
+            // Most likely the peer gave up.
             let event = ConnectionUpcall::AcceptFailed;
             engine.send(Command::Fail(self.me.clone(), value, event));
         }
         Ok(())
     }
 
-    /// Brings the device's queue pair to life and posts the receives that waited.
+    /// Moves the device's queue pair to its operational states and posts the receives that waited.
     fn open(
         &self,
         id: &Id,
@@ -160,14 +160,15 @@ impl Endpoint {
         if let Some((_, outgoing)) = depths {
             attributes.max_rd_atomic = outgoing;
         }
-        // Whoever asked for the connection may have asked for more.
+        // The requesting side may have asked for more.
         attributes.retry_cnt = attributes.retry_cnt.min(RETRIES);
         modify(hardware, &attributes, mask)?;
         self.sender.lock().mode = Mode::Live;
         Ok(())
     }
 
-    /// Makes the device's queue pair take receives, and posts those that waited.
+    /// Moves the device's queue pair to the state in which it accepts receives, and posts those
+    /// that waited.
     fn initialize(&self, id: &Id, hardware: &verbs::QueuePair) -> std::result::Result<(), Failure> {
         let (mut attributes, mask) = id.queue_pair_attributes_raw(sys::IBV_QPS_INIT)?;
         attributes.qp_access_flags = sys::IBV_ACCESS_REMOTE_READ | sys::IBV_ACCESS_REMOTE_WRITE;
@@ -178,7 +179,7 @@ impl Endpoint {
         self.post_early(hardware)
     }
 
-    /// Posts the receives that waited; those that come now go to the device.
+    /// Posts the receives that waited; later ones go directly to the device.
     pub(super) fn post_early(
         &self,
         hardware: &verbs::QueuePair,
@@ -213,8 +214,8 @@ impl Endpoint {
                 (EventKind::RouteResolved, Some(hardware)) if is_connecting => {
                     let private_data = std::mem::take(&mut attempt.private_data);
                     let request = connection(&link, &hardware, &private_data);
-                    // On iWARP the kernel brings the queue pair to life when the other side
-                    // accepts, which may send at once.
+                    // On iWARP the kernel makes the queue pair operational when the other side
+                    // accepts; that side may send at once.
                     let ready = match self.device.limits.is_iwarp {
                         true => self.initialize(&id, &hardware),
                         false => Ok(()),
@@ -261,11 +262,12 @@ impl Endpoint {
                     | EventKind::Disconnected,
                     _,
                 ) if !is_connected => Outcome::Failed(ConnectionUpcall::AcceptFailed),
-                // A queue pair that is in error by itself says why the other side left.
+                // If the queue pair is in the error state by itself, that explains why the other
+                // side left.
                 (EventKind::Disconnected, Some(hardware)) if self.has_failed(&hardware) => {
                     Outcome::Ended(End::Broken)
                 }
-                // A refusal that late is that of a side which went before it was told.
+                // So late a rejection comes from a side that left before it got the acceptance.
                 (EventKind::Disconnected | EventKind::Rejected, _) => {
                     Outcome::Ended(End::Disconnected)
                 }
@@ -273,7 +275,7 @@ impl Endpoint {
                     Outcome::Ended(End::Broken)
                 }
                 (EventKind::DeviceRemoval, _) => Outcome::Removed(is_connected),
-                // Late or of no meaning here.
+                // Late, or without meaning here.
                 _ => Outcome::Nothing,
             }
         };
@@ -293,17 +295,17 @@ impl Endpoint {
         }
     }
 
-    /// Whether the queue pair is in error by itself, or its device is gone: two of one device
-    /// that were connected hear of the other's end before they hear of the device's.
+    /// Whether the queue pair is in the error state by itself, or its device was removed: two
+    /// connected queue pairs of one device may see each other's end before that of the device.
     fn has_failed(&self, hardware: &verbs::QueuePair) -> bool {
         if self.device.engine.is_removed() {
             return true;
         }
         if !self.device.limits.is_iwarp {
-            // One that answers no more is of a device that is gone.
+            // A queue pair that does not answer belongs to a removed device.
             return hardware.state().map_or(true, |state| state == QueuePairState::Error);
         }
-        // On iWARP that can be its state after any end of the connection.
+        // On iWARP this may be its state after any end of the connection.
         let (requests, request_queue) = {
             let sender = self.sender.lock();
             (Arc::clone(&sender.ledger), Arc::clone(&sender.attachment.queue))
@@ -326,7 +328,7 @@ impl Endpoint {
         Outcome::Failed(ConnectionUpcall::Unreachable)
     }
 
-    /// The connection stands, as far as this side knows.
+    /// The connection is established, as far as this side knows.
     fn established(&self, key: u64, private_data: &[u8]) {
         let mut link = self.link.lock();
         let before = std::mem::replace(&mut link.state, State::Unconnected);
@@ -348,7 +350,7 @@ impl Endpoint {
             let event = ConnectionUpcall::Established { private_data, peer, local_port };
             sink.connection_event(number, event);
         }
-        // What failed before the connection stood is told after it.
+        // What failed before the connection was established is reported after it.
         let told = self.sender.lock().ledger.told.load(Ordering::Relaxed)
             || self.receiver.lock().ledger.told.load(Ordering::Relaxed);
         if troubled || told {
@@ -356,14 +358,14 @@ impl Endpoint {
         }
     }
 
-    /// Data arrived on an accepted connection before the other side's last word, which it stands
-    /// for: the connection manager is told, and the connection is established. An attempt of
-    /// another number than the one that is meant, if one is, is left alone.
+    /// Data arrived on an accepted connection before the final handshake message, and proves the
+    /// same: this notifies the connection manager, which establishes the connection. If `number` is
+    /// given, an attempt with another number is left alone.
     pub(crate) fn communication_established(&self, number: Option<u64>) {
         let key = match &self.link.lock().state {
             State::Accepting(attempt) if number.is_none_or(|it| it == attempt.number) => {
-                // Where the kernel does not take it, the last word comes, or its absence ends the
-                // connection.
+                // If the kernel refuses this, the final message will arrive, or its absence will
+                // end the connection.
                 let _ = attempt.id.notify(QueuePairEvent::CommunicationEstablished);
                 attempt.key.value()
             }
@@ -373,7 +375,7 @@ impl Endpoint {
     }
 }
 
-/// What is to be done after an event, without locks.
+/// What to do after an event, without holding locks.
 enum Outcome<'a> {
     Nothing,
     Established,
@@ -382,7 +384,7 @@ enum Outcome<'a> {
     Removed(bool),
 }
 
-/// What a connection of that queue pair is asked for with.
+/// The connection parameters for that queue pair.
 fn connection<'a>(
     link: &Link,
     hardware: &Arc<verbs::QueuePair>,
@@ -399,8 +401,8 @@ fn connection<'a>(
     }
 }
 
-/// What it means that a request was not sent: the connections of iWARP are TCP's, whose refusal
-/// may be known at once.
+/// The event for a request that could not be sent: the connections of iWARP use TCP, which may be
+/// refused at once.
 fn refused_at_once(failure: Failure) -> ConnectionUpcall<'static> {
     match failure.errno {
         libc::ECONNREFUSED | libc::ECONNRESET => ConnectionUpcall::NonPeerRejected,
@@ -409,7 +411,7 @@ fn refused_at_once(failure: Failure) -> ConnectionUpcall<'static> {
     }
 }
 
-/// Changes a queue pair; some transports have nothing to change on the way.
+/// Modifies a queue pair; some transports have nothing to modify in a transition.
 fn modify(
     hardware: &verbs::QueuePair,
     attributes: &sys::ibv_qp_attr,
@@ -421,7 +423,7 @@ fn modify(
     hardware.modify_raw(attributes, mask)
 }
 
-/// The type of service that stands for a quality, if one was asked for.
+/// The type of service for a quality of service, if one was requested.
 pub(super) const fn type_of_service(qos: Qos) -> Option<u8> {
     if qos.contains(Qos::PREMIUM) {
         Some(0xb8)

@@ -1,7 +1,7 @@
-//! Datagrams: queue pairs that are never connected, and addresses to send to.
+//! Datagrams: queue pairs that are never connected, and destinations.
 //!
-//! Such a queue pair comes to life with the first attempt to find an address, or with the first
-//! post to one: its receives wait until then, and a change of it takes them along.
+//! Such a queue pair becomes operational with the first attempt to resolve an address, or with the
+//! first post to one. Its receives wait until then, and are kept when it is modified.
 #![allow(unsafe_code, reason = "the device may read inline segments at once")]
 
 use std::any::Any;
@@ -24,18 +24,18 @@ use crate::segments;
 use crate::sys::verbs as sys;
 use crate::verbs::{self, AddressHandle, AddressVector, Post, QueuePairState, What};
 
-/// Questions of other endpoints that may wait in the kernel.
+/// Maximum number of address requests that wait in the kernel.
 const BACKLOG: i32 = 128;
 
-/// Where datagrams can be sent to, from any queue pair of the device.
+/// A destination of datagrams, for any queue pair of the device.
 pub(super) struct Remote {
     pub(super) device: Arc<Device>,
     pub(super) way: AddressVector,
-    /// The number of the queue pair there.
+    /// The number of the peer's queue pair.
     pub(super) number: u32,
-    /// What it takes datagrams by.
+    /// The key with which it accepts datagrams (Q_Key).
     pub(super) key: u32,
-    /// One for each domain that sends there.
+    /// One handle for each domain that sends to it.
     pub(super) handles: Mutex<Vec<Arc<AddressHandle>>>,
 }
 
@@ -90,8 +90,8 @@ impl Endpoint {
             let (number, key) = (remote.number, remote.key);
             let what = What::Datagram { handle: &handle, number, key };
             segments::with(request.segments, |segments| {
-                // SAFETY: the core checked the segments against their regions, whose memory
-                // can be read (`Span::new`).
+                // SAFETY: the core checked the segments against their regions, whose memory is
+                // readable while they are registered (`Span::new`).
                 unsafe { hardware.post_raw(&Post { id, flags, segments, what }) }
             })
             .map_err(super::post::refused)?;
@@ -100,8 +100,8 @@ impl Endpoint {
         })
     }
 
-    /// Brings the device's queue pair to life, once, with a port at which it can be asked for
-    /// its address.
+    /// Makes the device's queue pair operational, once, with a port at which its address can be
+    /// requested.
     pub(super) fn wake_up(&self, link: &mut Link) -> Result<()> {
         if link.datagrams.is_some() {
             return Ok(());
@@ -130,12 +130,12 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Something failed that is no end of a connection.
+    /// A failure that does not end a connection.
     pub(super) fn datagram_trouble(&self) {
         let link = self.link.lock();
         let Some(hardware) = &link.hardware else { return };
         let is_broken = match hardware.state() {
-            // Only sends are stuck, and what they were is known.
+            // Only sends are stuck, and they are known.
             Ok(QueuePairState::SendQueueError) => hardware.recover_send_queue().is_err(),
             Ok(QueuePairState::Error) | Err(_) => true,
             Ok(_) => false,
@@ -150,7 +150,7 @@ impl Endpoint {
         if is_broken && !retired {
             self.device.engine.report(AsyncUpcall::QueuePairBroken { tag });
         } else {
-            // The next failure is told again.
+            // The next failure must be reported again.
             for ledger in [told, received] {
                 ledger.told.store(false, std::sync::atomic::Ordering::Relaxed);
             }
@@ -159,7 +159,7 @@ impl Endpoint {
 }
 
 impl Sender {
-    /// Keeps an address handle until the post of that number is over.
+    /// Keeps an address handle alive until the post with that sequence number has completed.
     fn keep(&self, number: u32, handle: Arc<AddressHandle>) {
         let mut handles = self.handles.borrow_mut();
         while handles

@@ -26,12 +26,12 @@ use dat_core::provider::{
 
 use crate::errors::foreign;
 
-/// What the core holds; the end of it ends the connection.
+/// The object that the core holds; dropping it ends the connection.
 pub(crate) struct Handle {
     endpoint: Arc<Endpoint>,
 }
 
-/// The endpoint behind a handle of the contract.
+/// The endpoint of a contract object.
 pub(crate) fn find(queue_pair: &dyn QueuePair) -> Result<Arc<Endpoint>> {
     match queue_pair.as_any().downcast_ref::<Handle>() {
         Some(handle) => Ok(Arc::clone(&handle.endpoint)),

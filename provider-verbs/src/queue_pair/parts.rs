@@ -1,4 +1,4 @@
-//! Making, changing and resetting a queue pair.
+//! Creating, modifying and resetting a queue pair.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -21,10 +21,10 @@ use crate::shared_receive::{self, Shared};
 use crate::sys::verbs::{IBV_SEND_FENCE, IBV_SEND_SIGNALED};
 use crate::verbs::{self, Capabilities, QueuePairInit, QueuePairKind};
 
-/// The bytes that a request is asked to carry with itself, where the device can.
+/// Number of inline bytes requested for each request.
 const INLINE: u32 = 128;
 
-/// Makes a queue pair.
+/// Creates a queue pair.
 pub(crate) fn create(device: &Arc<Device>, spec: &QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
     let key = device.engine.fresh_key();
     let parts = Parts::new(device, key, spec)?;
@@ -44,7 +44,7 @@ pub(crate) fn create(device: &Arc<Device>, spec: &QueuePairSpec) -> Result<Arc<d
     Ok(Arc::new(Handle { endpoint }))
 }
 
-/// What a specification leads to.
+/// The objects and settings that a specification requires.
 struct Parts {
     link: Link,
     sender: Sender,
@@ -102,12 +102,13 @@ impl Parts {
                 ledger: request_ledger,
                 attachment: Arc::new(request_place),
                 quiet: 0,
-                // A datagram can't be followed by an empty write that tells of it.
+                // A datagram cannot be followed by an empty write that completes it.
                 most_quiet: match datagrams {
                     true => 0,
                     false => (limits.max_requests / 2).saturating_sub(1),
                 },
-                // Soft-iWARP completes what follows a read before it, unless that waits.
+                // Soft-iWARP completes requests that follow a read before the read, unless they
+                // have a fence.
                 signalled: match device.limits.is_soft_iwarp() {
                     true => IBV_SEND_SIGNALED | IBV_SEND_FENCE,
                     false => IBV_SEND_SIGNALED,
@@ -137,7 +138,7 @@ const fn kind(datagrams: bool) -> QueuePairKind {
     if datagrams { QueuePairKind::Datagram } else { QueuePairKind::ReliableConnected }
 }
 
-/// Makes the device's queue pair, with room for requests of the provider's own.
+/// Creates the device's queue pair, with space for the provider's own requests.
 fn make(
     domain: &Domain,
     key: u64,
@@ -163,7 +164,7 @@ fn make(
         };
         verbs::QueuePair::new(&domain.hardware, &init)
     };
-    // A device may have no room for that with so many segments, or at all.
+    // A device may not support inline data with so large a number of segments, or at all.
     with_inline(INLINE)
         .or_else(|_| with_inline(INLINE / 2))
         .or_else(|_| with_inline(0))
@@ -171,7 +172,7 @@ fn make(
         .map_err(|failure| exhausted(failure, Subtype::ResourceTep, "queue pair of that size"))
 }
 
-/// Lets posts go to the device's queue pair, and its completions find their way.
+/// Connects posts to the device's queue pair, and routes its completions.
 fn install(
     link: &mut Link,
     sender: &mut Sender,
@@ -204,7 +205,7 @@ impl Endpoint {
         let mut parts = Parts::new(&self.device, self.key, spec)?;
         let mut sender = self.sender.lock();
         let mut receiver = self.receiver.lock();
-        // The receives that wait move over, with new numbers.
+        // The receives that wait are moved, with new sequence numbers.
         let posted = receiver.early.len();
         if posted > spec.limits.max_receives as usize && spec.shared_receives.is_none() {
             return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceTep)
@@ -225,15 +226,15 @@ impl Endpoint {
             replace(&mut *receiver, parts.receiver),
         );
         drop((receiver, sender, link));
-        // What it was may be the last of objects that take long to go.
+        // The former objects may be the last references and take long to destroy.
         drop(before);
         Ok(())
     }
 
-    /// Unconnected again: with another queue pair of the device's, since the number of the one
-    /// before stays reserved for its connection for a while.
+    /// Unconnected again, with a new device queue pair, since the number of the former one stays
+    /// reserved for its connection for a while.
     pub(super) fn reset(&self) -> Result<()> {
-        // Who ended the connection may know of it before the end is complete.
+        // The thread that ended the connection may know of it before the end is complete.
         self.finish();
         let mut link = self.link.lock();
         if link.retired || !matches!(link.state, State::Disconnected(_)) {

@@ -19,7 +19,7 @@ use crate::verbs::{self, Error as Failure, Post, What};
 use crate::window;
 
 impl Endpoint {
-    /// Posts a receive, in any way.
+    /// Posts a receive on the slow path.
     #[inline(never)]
     pub(super) fn post_receive_anyhow(
         &self,
@@ -60,13 +60,13 @@ impl Endpoint {
         }
     }
 
-    /// What a receive of this endpoint takes.
+    /// The operation of a receive on this endpoint.
     #[inline(always)]
     pub(super) fn receives(&self) -> Operation {
         if self.datagrams { Operation::ReceiveDatagram } else { Operation::Receive }
     }
 
-    /// Posts a request, in any way.
+    /// Posts a request on the slow path.
     #[inline(never)]
     pub(super) fn post_anyhow(
         &self,
@@ -92,7 +92,7 @@ impl Endpoint {
                 if remote.length >= request.length {
                     return self.post_as(sender, request, what);
                 }
-                // It brings what the remote side has, into as much as it needs of the local one.
+                // It reads all of the remote buffer into as many local segments as needed.
                 let (cut, count) = segments::first(request.segments, remote.length);
                 let cut = Request { segments: &cut[..count], length: remote.length, ..*request };
                 self.post_as(sender, &cut, what)
@@ -123,8 +123,8 @@ impl Endpoint {
                 flags |= sys::IBV_SEND_INLINE;
             }
             segments::with(request.segments, |segments| {
-                // SAFETY: the core checked the segments against their regions, whose memory can
-                // be read (`Span::new`).
+                // SAFETY: the core checked the segments against their regions, whose memory is
+                // readable while they are registered (`Span::new`).
                 unsafe { hardware.post_raw(&Post { id, flags, segments, what }) }
             })
             .or_else(late_or_refused)
@@ -143,15 +143,15 @@ impl Endpoint {
         };
         let mut key = 0;
         self.submit(self.sender.lock(), record, |_, hardware, id, flags| {
-            // Requests that are posted later start after it (IBA o10-36.2.5 wants the fence
-            // for windows of either type where reads are outstanding).
+            // Requests posted later start after the bind (IBA o10-36.2.5 requires the fence for
+            // windows of either type while reads are outstanding).
             key = window.post(hardware, bind, id, flags)?;
             Ok(())
         })?;
         Ok(key)
     }
 
-    /// Writes a request down and hands it to the device, or to the flushing.
+    /// Records a request and passes it to the device, or to the flush.
     pub(super) fn submit(
         &self,
         mut sender: MutexGuard<'_, Sender>,
@@ -172,7 +172,7 @@ impl Endpoint {
         posted
     }
 
-    /// The same where there is no connection, or no more.
+    /// As [`submit`](Self::submit), if there is no connection any more or not yet.
     #[cold]
     fn submit_late(&self, sender: MutexGuard<'_, Sender>, record: Record) -> Result<()> {
         if sender.mode == Mode::Early {
@@ -190,11 +190,11 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The number of the oldest request that has not completed.
+    /// The sequence number of the oldest request that has not completed.
     pub(crate) fn oldest_request(&self) -> Option<u32> {
         let (queue, ledger) = {
             let mut sender = self.sender.lock();
-            // Without it nobody would know how far those have come that complete in silence.
+            // Without it there would be no way to know whether suppressed requests have completed.
             sender.mark();
             (Arc::clone(&sender.attachment.queue), Arc::clone(&sender.ledger))
         };
@@ -219,8 +219,8 @@ impl Endpoint {
         Outstanding { receives: count(receives), requests: count(requests) }
     }
 
-    /// What failed first, of requests before receives: the latter are often flushed by the device
-    /// in words of its own.
+    /// The first failure, of requests before receives: a device often flushes receives with a status
+    /// of its own.
     pub(super) fn failure(&self) -> Option<dat_core::Failure> {
         let requests = Arc::clone(&self.sender.lock().ledger);
         let receives = Arc::clone(&self.receiver.lock().ledger);
@@ -229,7 +229,7 @@ impl Endpoint {
 }
 
 impl Receiver {
-    /// The device did not take the written data down last.
+    /// The device refused the receive that was recorded last.
     #[cold]
     #[inline(never)]
     pub(super) fn not_taken(this: MutexGuard<'_, Self>, failure: Failure) -> Result<()> {
@@ -239,10 +239,10 @@ impl Receiver {
 }
 
 impl Sender {
-    /// How a request that is written down is posted, and how many will then complete in silence.
+    /// The send flags of a recorded request, and the number of suppressed requests after it.
     fn flags(&self, record: &Record) -> (u32, u32) {
         let wanted = record.flags;
-        // Soft-iWARP refuses a fence for reads, which take place one after the other anyway.
+        // Soft-iWARP refuses a fence for reads, which it executes one after the other anyway.
         let mut flags = match record.operation {
             Operation::RdmaRead if self.signalled != sys::IBV_SEND_SIGNALED => 0,
             _ if wanted.contains(CompletionFlags::BARRIER_FENCE) => sys::IBV_SEND_FENCE,
@@ -258,7 +258,7 @@ impl Sender {
         }
     }
 
-    /// What was written down last was posted, or is taken back.
+    /// Ends a post: keeps the record, or removes it after an error.
     fn posted(&mut self, posted: &Result<()>, quiet: u32) {
         if posted.is_err() {
             self.ledger.unwrite();
@@ -267,7 +267,7 @@ impl Sender {
         }
     }
 
-    /// The device did not take the written data down last, which is to be told of.
+    /// The device refused the request that was recorded last; returns the outcome to report.
     #[cold]
     #[inline(never)]
     pub(super) fn not_taken(mut this: MutexGuard<'_, Self>, failure: Failure) -> Result<()> {
@@ -276,8 +276,8 @@ impl Sender {
         outcome
     }
 
-    /// When the device tells nothing of the last request, posts one of the provider's own that
-    /// it tells of: an empty write, which touches no memory.
+    /// If the last request completes silently, posts an internal request that completes visibly: an
+    /// empty write, which accesses no memory.
     pub(super) fn mark(&mut self) {
         if self.quiet == 0 || self.mode != Mode::Live {
             return;
@@ -288,7 +288,7 @@ impl Sender {
         let id = self.attachment.identifier(number);
         let what = What::Write { address: 0, key: 0 };
         let post = Post { id, flags: sys::IBV_SEND_SIGNALED, segments: &[], what };
-        // SAFETY: there is no segment that could be read.
+        // SAFETY: the post has no segments, so no memory is read.
         if unsafe { hardware.post_raw(&post) }.is_err() {
             self.ledger.unwrite();
             return;
@@ -297,7 +297,7 @@ impl Sender {
     }
 }
 
-/// Writes a post down, and returns its number if there is room.
+/// Records a post; returns its sequence number if there is a free entry.
 fn write(ledger: &Ledger, attachment: &Attachment, record: Record) -> Option<u32> {
     match ledger.write(&record) {
         None => write_after_all(ledger, attachment, record),
@@ -305,8 +305,8 @@ fn write(ledger: &Ledger, attachment: &Attachment, record: Record) -> Option<u32
     }
 }
 
-/// The same after a look at what has completed: what nobody is told of, or nobody polls, has its
-/// room back by then.
+/// Records a post after completions were collected: suppressed ones, and those that are never
+/// polled, have then returned their queue credits.
 #[cold]
 #[inline(never)]
 fn write_after_all(ledger: &Ledger, attachment: &Attachment, record: Record) -> Option<u32> {
@@ -314,8 +314,8 @@ fn write_after_all(ledger: &Ledger, attachment: &Attachment, record: Record) -> 
     ledger.write(&record)
 }
 
-/// The outcome of a request that the device did not take. On iWARP it may know of the end of the
-/// connection before anybody was told: then the request is flushed with the others.
+/// The outcome of a request that the device refused. On iWARP the device may know of the end of the
+/// connection before that is reported: then the request is flushed with the others.
 #[cold]
 fn late_or_refused(failure: Failure) -> Result<()> {
     match failure.errno {

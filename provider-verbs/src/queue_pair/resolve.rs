@@ -1,9 +1,9 @@
-//! Finding where datagrams go (the service of rdma_cm(7) for UDP ports).
+//! Resolving the destination of datagrams (the service of rdma_cm(7) for UDP ports).
 //!
-//! The side that asks gets the address of the other with the answer. The other side first asks
-//! back, at the port that the request named, and answers once it knows that address: then both
-//! have an address that the fabric itself gave, and the side that asked cannot send its datagrams
-//! and close before the other side has resolved it.
+//! The requesting side gets the address of the other side with the answer. The answering side first
+//! sends a request back, to the port that the first request named, and answers once it knows that
+//! address. Then both sides have an address from the fabric itself, and the requesting side cannot
+//! send its datagrams and close before the other side has resolved its address.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,32 +22,32 @@ use crate::errors::{exhausted, wrong_state};
 use crate::introduction::Introduction;
 use crate::{qualifier, refusal};
 
-/// The connection manager's word for a consumer's refusal (`IB_SIDR_REJECT`).
+/// The status with which the connection manager reports a consumer's rejection (`IB_SIDR_REJECT`).
 const REFUSED: u32 = 2;
 
-/// What a queue pair for datagrams has once it is alive.
+/// The additional state of an operational datagram queue pair.
 pub(super) struct Datagrams {
-    /// Where it is asked for its address.
+    /// Where its address can be requested.
     asked: Id,
     _key: Key,
-    /// The attempts that are under way, by the key of their identifier.
+    /// The attempts in progress, by the key of their identifier.
     resolving: HashMap<u64, Resolution>,
 }
 
-/// An attempt to find an address.
+/// An attempt to resolve an address.
 struct Resolution {
     id: Id,
     _key: Key,
-    /// The core's number of it.
+    /// The attempt number of the core.
     attempt: u64,
     peer: Peer,
-    /// What the request carries.
+    /// The contents of the request.
     request: Vec<u8>,
-    /// The request of the other side, if that asked first.
+    /// The request of the other side, if that side asked first.
     acceptance: Option<Acceptance>,
 }
 
-/// A request that was accepted, and is answered once the address of its sender is known.
+/// An accepted request, which is answered once the address of its sender is known.
 struct Acceptance {
     id: Id,
     _key: Key,
@@ -73,7 +73,7 @@ impl Datagrams {
 }
 
 impl Endpoint {
-    /// Asks for the address of the endpoint that answers at a qualifier.
+    /// Requests the address of the endpoint that listens on a qualifier.
     pub(super) fn resolve(&self, request: &ConnectRequest<'_>) -> Result<()> {
         let mut link = self.link.lock();
         self.wake_up(&mut link)?;
@@ -83,7 +83,7 @@ impl Endpoint {
         self.begin(&mut link, request.attempt, None, peer, data, request.qos)
     }
 
-    /// Begins an attempt; what fails later is told by an event.
+    /// Begins an attempt; later failures are reported by an event.
     fn begin(
         &self,
         link: &mut Link,
@@ -105,7 +105,8 @@ impl Endpoint {
             exhausted(failure, Subtype::ResourceDevice, "local port for the address handle request")
         })?;
         if let Some(tos) = type_of_service(qos) {
-            // A quality is a wish: without it the address is found all the same.
+            // The quality of service is only a preference: without it the address is resolved
+            // nevertheless.
             let _ = id.set_type_of_service(tos);
         }
         device.engine.register(value, Target::Endpoint(self.me.clone()));
@@ -122,8 +123,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Accepts a request for datagrams: asks back, and answers when the address is known. What
-    /// keeps it from being tried gives the request back.
+    /// Accepts a datagram request: sends a request back, and answers when the address is known. If
+    /// that cannot be attempted, the request is returned.
     pub(crate) fn accept_datagrams(
         &self,
         accepted: Accepted,
@@ -177,7 +178,7 @@ impl Endpoint {
             | EventKind::AddressError
             | EventKind::RouteError
             | EventKind::ConnectError => Err(Failure::Unreachable),
-            // Of no meaning here.
+            // Without meaning here.
             _ => Ok(()),
         };
         drop(link);
@@ -199,7 +200,7 @@ impl Endpoint {
             && id.context().is_some_and(|context| context.name() == self.device.context().name())
     }
 
-    /// The answer came.
+    /// The answer arrived.
     fn resolved(&self, mut link: parking_lot::MutexGuard<'_, Link>, event: cm::Event) {
         let Some(own) = &mut link.datagrams else { return };
         let Some(resolution) = own.resolving.remove(&event.key) else { return };
@@ -211,7 +212,7 @@ impl Endpoint {
         let sink = link.listener();
         drop(link);
         if let Some(Err(_)) = resolution.acceptance.as_ref().map(Acceptance::answer) {
-            // The other side gave up meanwhile.
+            // The other side gave up in the meantime.
             if let Some(sink) = sink {
                 sink.connection_event(resolution.attempt, ConnectionUpcall::AcceptFailed);
             }
@@ -244,13 +245,13 @@ impl Endpoint {
     }
 }
 
-/// Answers another endpoint that asks back; anything else is refused by the drop of its request.
+/// Answers an endpoint that requests an address; any other request is rejected by its drop.
 fn answer(event: &mut cm::Event, number: u32) {
     let is_question =
         matches!(Introduction::read(&event.private_data), Some((Introduction::Back, _)));
     if let (Some(request), true) = (event.request.take(), is_question) {
         let queue_pair = Some((number, false));
-        // Without an answer the other side asks again, or its time runs out.
+        // Without an answer the other side asks again, or its time-out expires.
         let _ = request.accept(&ConnectParameters { queue_pair, ..Default::default() });
     }
 }
@@ -259,9 +260,9 @@ fn answer(event: &mut cm::Event, number: u32) {
 enum Failure {
     Unreachable,
     TimedOut,
-    /// Nobody listens, or not for datagrams.
+    /// There is no listener, or none for datagrams.
     Transport,
-    /// The other consumer refused.
+    /// The remote consumer rejected the request.
     Consumer,
 }
 

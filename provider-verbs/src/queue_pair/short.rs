@@ -1,5 +1,5 @@
-//! The short way of a post: what most of them are goes to the device with no more than it takes.
-//! Whatever is in its way, and be it a flag, takes the long one (`post`), which finds all out anew.
+//! The fast path of posts: plain requests go to the device with the fewest possible instructions.
+//! Any special case, even a flag, takes the slow path (`post`), which makes all checks again.
 #![allow(unsafe_code, reason = "the device may read inline segments at once")]
 
 use dat_core::Operation;
@@ -43,7 +43,7 @@ impl Endpoint {
         }
     }
 
-    // Compiled each by itself, so that none has to keep more than it needs.
+    // Compiled as separate functions, so that each saves only the registers it needs.
 
     #[inline(never)]
     fn post_send(&self, request: &Request<'_>) -> Result<()> {
@@ -70,7 +70,7 @@ impl Endpoint {
         })
     }
 
-    /// Posts a request that is plain as far as `what` says so.
+    /// Posts a request on the fast path, if `what` finds it plain.
     #[inline(always)]
     fn post_plain(
         &self,
@@ -78,7 +78,7 @@ impl Endpoint {
         operation: Operation,
         what: impl FnOnce() -> Option<Plain>,
     ) -> Result<()> {
-        // What is looked at under the lock has not to be kept while it is waited for.
+        // Values checked under the lock need not be kept while this thread waits for it.
         let mut sender = self.sender.lock();
         if !request.flags.is_empty() {
             return self.post_anyhow(sender, request);
@@ -101,8 +101,8 @@ impl Endpoint {
             _ => sender.signalled,
         };
         let segment = segments::convert_sent(segment);
-        // SAFETY: the core checked the segment against its region, whose memory can be read
-        // (`Span::new`).
+        // SAFETY: the core checked the segment against its region, whose memory is readable while
+        // it is registered (`Span::new`).
         match unsafe { hardware.post_plain_raw(id, flags, &segment, what) } {
             Ok(()) => {
                 sender.quiet = 0;

@@ -1,6 +1,6 @@
-//! What a queue pair consists of, and the states of its connection.
+//! The parts of a queue pair, and the states of its connection.
 //!
-//! Locks, in the order in which they may be taken: `link`; `sender` or `receiver`; that of a
+//! Locks, in the order in which they may be acquired: `link`; `sender` or `receiver`; the lock of a
 //! completion queue. No upcall is made under any of them.
 
 use std::cell::RefCell;
@@ -23,7 +23,7 @@ use crate::verbs::{self, AddressHandle};
 
 pub(crate) struct Endpoint {
     pub(crate) device: Arc<Device>,
-    /// Names it in events of the device's.
+    /// Identifies it in events of the device.
     pub(crate) key: u64,
     pub(super) me: Weak<Self>,
     /// Whether it carries datagrams.
@@ -33,52 +33,52 @@ pub(crate) struct Endpoint {
     pub(super) receiver: Mutex<Receiver>,
 }
 
-/// The state of the connection, and what the queue pair was made from.
+/// The state of the connection, and the specification of the queue pair.
 pub(super) struct Link {
     pub(super) state: State,
-    /// For good: nothing leads back, and nobody hears of anything.
+    /// Permanently disconnected: it cannot be reset, and nothing is reported.
     pub(super) retired: bool,
     pub(super) domain: Option<Arc<Domain>>,
     pub(super) shared: Option<Arc<Shared>>,
     pub(super) limits: QueuePairLimits,
     pub(super) sink: Arc<dyn ConnectionSink>,
-    /// The device's own; nothing while there is no domain.
+    /// The device's queue pair; `None` while there is no domain.
     pub(super) hardware: Option<Arc<verbs::QueuePair>>,
-    /// What one for datagrams has once it is alive.
+    /// The additional state of an operational datagram queue pair.
     pub(super) datagrams: Option<Datagrams>,
 }
 
 pub(super) enum State {
     Unconnected,
-    /// This side asked and waits for the answer.
+    /// This side requested a connection and waits for the answer.
     Connecting(Attempt),
-    /// This side accepted and waits for the other to complete it.
+    /// This side accepted and waits for the other side to complete the connection.
     Accepting(Attempt),
     Connected(Attempt),
-    /// The device's queue pair is in error; what is outstanding is being flushed.
+    /// The device's queue pair is in the error state; outstanding operations are being flushed.
     Ending(Attempt, End),
-    /// The identifier stays until the other side has heard of the end.
+    /// The identifier is kept until the other side has learned of the end.
     Disconnected(#[expect(dead_code, reason = "it is only kept")] Option<cm::Id>),
 }
 
 /// An attempt to connect, and the connection that it may become.
 pub(super) struct Attempt {
-    /// The core's number of it.
+    /// The attempt number of the core.
     pub(super) number: u64,
     pub(super) id: cm::Id,
     /// The key of the identifier.
     pub(super) key: Key,
     pub(super) private_data: Vec<u8>,
     pub(super) peer: Peer,
-    /// The local port: that of the service point, or that the attempt is made from.
+    /// The local port: that of the service point, or that from which the attempt was made.
     pub(super) local_port: Option<u64>,
-    /// Something failed before the connection stood.
+    /// Something failed before the connection was established.
     pub(super) troubled: bool,
-    /// Disconnected gracefully, and requests are not finished.
+    /// Gracefully disconnected, while requests have not finished.
     pub(super) closing: bool,
 }
 
-/// A key of the engine's, forgotten when dropped.
+/// A key of the engine; released on drop.
 pub(crate) struct Key {
     device: Arc<Device>,
     pub(super) value: u64,
@@ -105,7 +105,7 @@ impl Drop for Key {
 pub(super) enum End {
     Disconnected,
     Broken,
-    /// An attempt that nobody hears of any more.
+    /// An attempt whose outcome is not reported.
     Silent,
 }
 
@@ -119,14 +119,14 @@ impl End {
     }
 }
 
-/// What becomes of a post.
+/// What happens to a post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// Receives wait here until there is a connection.
+    /// Receives are kept here until there is a connection.
     Early,
-    /// It goes to the device.
+    /// It is passed to the device.
     Live,
-    /// The connection ends: it will be flushed after those before it.
+    /// The connection is ending: the post will be flushed after those before it.
     Held,
     /// It is flushed at once.
     Flushed,
@@ -137,15 +137,15 @@ pub(super) struct Sender {
     pub(super) hardware: Option<Arc<verbs::QueuePair>>,
     pub(super) ledger: Arc<Ledger>,
     pub(super) attachment: Arc<Attachment>,
-    /// Requests posted since the last whose completion the device tells of.
+    /// Number of requests posted since the last one whose completion the device reports.
     pub(super) quiet: u32,
-    /// How many of them there may be.
+    /// Maximum of `quiet`.
     pub(super) most_quiet: u32,
-    /// How a request is posted whose completion the device tells of; a read has no fence.
+    /// The send flags of a request whose completion the device reports; a read has no fence.
     pub(super) signalled: u32,
-    /// How many bytes the device takes with the request itself.
+    /// Number of bytes that the device accepts inline.
     pub(super) inline: u64,
-    /// The address handles of datagrams that are outstanding, with their numbers in the ledger.
+    /// The address handles of outstanding datagrams, with their sequence numbers in the ledger.
     pub(super) handles: RefCell<VecDeque<(u32, Arc<AddressHandle>)>>,
 }
 
@@ -154,12 +154,12 @@ pub(super) struct Receiver {
     pub(super) hardware: Option<Arc<verbs::QueuePair>>,
     pub(super) ledger: Arc<Ledger>,
     pub(super) attachment: Arc<Attachment>,
-    /// Receives that wait for a connection, with their numbers in the ledger.
+    /// Receives that wait for a connection, with their sequence numbers in the ledger.
     pub(super) early: VecDeque<(u32, Vec<Segment>)>,
 }
 
 impl State {
-    /// The attempt, or the connection, whose identifier has that key.
+    /// The attempt or connection whose identifier has that key.
     pub(super) fn attempt(&mut self, key: u64) -> Option<&mut Attempt> {
         match self {
             Self::Connecting(attempt) | Self::Accepting(attempt) | Self::Connected(attempt)
@@ -186,7 +186,7 @@ impl State {
 }
 
 impl Link {
-    /// The device's queue pair, when a connection can begin.
+    /// The device's queue pair, if the state allows a connection attempt.
     pub(super) fn connectable(&self) -> Result<Arc<verbs::QueuePair>> {
         if self.retired || !matches!(self.state, State::Unconnected) {
             return Err(self.state.refusal());
@@ -195,7 +195,7 @@ impl Link {
         self.hardware.clone().ok_or_else(none)
     }
 
-    /// The sink, unless nobody is to hear of anything.
+    /// The sink, unless nothing is reported any more.
     pub(super) fn listener(&self) -> Option<Arc<dyn ConnectionSink>> {
         (!self.retired).then(|| Arc::clone(&self.sink))
     }

@@ -1,9 +1,9 @@
 //! The end of connections.
 //!
-//! Whoever ends a connection first moves the state on and puts the device's queue pair into
-//! error, which flushes all that is outstanding. Then, in the thread `dat-events` unless nobody
-//! is to hear of it, those completions are waited for, what the device never saw is flushed
-//! behind them, and the end is reported.
+//! The thread that ends a connection first advances the state and puts the device's queue pair into
+//! the error state, which flushes everything outstanding. Then the thread `dat-events` (or, if
+//! nothing is reported, the same thread) waits for these completions, flushes after them what the
+//! device never got, and reports the end.
 
 use std::mem::replace;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use dat_core::provider::ConnectionUpcall;
 use super::state::{Attempt, End, Endpoint, Mode, State};
 use crate::engine::Command;
 
-/// How long the device may take to flush a queue pair. What it did not by then is flushed all
-/// the same.
+/// How long the device may take to flush a queue pair. What it has not flushed by then is completed
+/// as flushed nevertheless.
 const FLUSH_TIME: Duration = Duration::from_secs(2);
 
-/// The pauses while it does.
+/// The poll interval during that time.
 const FLUSH_PAUSE: Duration = Duration::from_micros(100);
 
 impl Endpoint {
@@ -45,7 +45,7 @@ impl Endpoint {
         }
     }
 
-    /// Ends the connection, if there is one; the rest is done in the thread.
+    /// Begins the end of the connection, if there is one; the thread does the rest.
     fn begin_end(&self, end: End) {
         let mut link = self.link.lock();
         let State::Connected(_) = &link.state else { return };
@@ -53,10 +53,10 @@ impl Endpoint {
             return;
         };
         if let Some(hardware) = &link.hardware {
-            // One that refuses is in error already, or gone.
+            // A queue pair that refuses is already in the error state, or its device was removed.
             let _ = hardware.set_error();
         }
-        // The other side may be gone, which is as good.
+        // The other side may be gone already, which is fine.
         let _ = attempt.id.disconnect();
         link.state = State::Ending(attempt, end);
         drop(link);
@@ -103,12 +103,12 @@ impl Endpoint {
         }
     }
 
-    /// The other side ended the connection, or the transport did.
+    /// The other side or the transport ended the connection.
     pub(super) fn ended_by_peer(&self, end: End) {
         self.begin_end(end);
     }
 
-    /// Ends an attempt, with an event if there is one.
+    /// Ends an attempt, with an event if one is given.
     pub(crate) fn fail_attempt(&self, key: u64, event: Option<ConnectionUpcall<'_>>) {
         if let (true, Some(event)) = (self.datagrams, event) {
             return self.fail_resolution(key, event);
@@ -123,7 +123,7 @@ impl Endpoint {
         self.give_up(event);
     }
 
-    /// Ends the attempt that is under way.
+    /// Ends the attempt in progress.
     fn give_up(&self, event: Option<ConnectionUpcall<'_>>) {
         let mut link = self.link.lock();
         let before = replace(&mut link.state, State::Unconnected);
@@ -131,7 +131,7 @@ impl Endpoint {
             let connected = matches!(before, State::Connected(_));
             link.state = before;
             drop(link);
-            // It became a connection meanwhile.
+            // It became a connection in the meantime.
             if connected {
                 self.begin_end(End::Disconnected);
             }
@@ -158,9 +158,8 @@ impl Endpoint {
         }
     }
 
-    /// Lets go of an attempt. On iWARP the kernel has whoever destroys its identifier, or its
-    /// queue pair, wait until the other side answers or the time for that is over: a thread that
-    /// does nothing else.
+    /// Drops an attempt. On iWARP, destroying its identifier or its queue pair blocks in the kernel
+    /// until the other side answers or a time-out expires, so a separate thread does it.
     fn abandon(&self, attempt: Attempt) {
         if !self.device.limits.is_iwarp {
             return;
@@ -168,14 +167,14 @@ impl Endpoint {
         let Attempt { id, key, .. } = attempt;
         drop(key);
         let hardware = self.link.lock().hardware.clone();
-        // Without a thread it is done here.
+        // If no thread can be started, it is dropped here.
         let _ = Builder::new().name("dat-abandon".to_owned()).spawn(move || {
             drop(id);
             drop(hardware);
         });
     }
 
-    /// Whether a graceful disconnect has nothing to wait for any more; then it is under way.
+    /// Whether a graceful disconnect has nothing left to wait for; if so, it begins.
     pub(crate) fn try_close(&self) -> bool {
         match &self.link.lock().state {
             State::Connected(attempt) if attempt.closing => {}
@@ -213,7 +212,7 @@ impl Endpoint {
         }
     }
 
-    /// Completes all that is outstanding, and lets posts be flushed from now on.
+    /// Completes everything outstanding, and makes later posts be flushed.
     fn shut(&self) {
         let (requests, receives, live) = {
             let mut sender = self.sender.lock();
@@ -248,7 +247,7 @@ impl Endpoint {
                 }
             }
         }
-        // Posts come in between; when there is none left under the lock, it is over.
+        // Posts may come in between; it is over when none is left under the lock.
         loop {
             requests.0.flush(&requests.1);
             let mut sender = self.sender.lock();
