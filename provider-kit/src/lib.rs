@@ -2,8 +2,38 @@
 //!
 //! A queue pair of such a provider reaches its peer through a [link]: an ordered way for
 //! [frames](frame) that reports its end. A provider adds the link; the rest is here.
+//!
+//! The other modules are the parts that a queue pair is made of: completion queues, rings of posted
+//! receives, the room of work queues, protection domains, windows, and the copies themselves.
+//!
+//! # Locks
+//! Those of this crate are leaves, in this order: the shared receive queue, then the producers of a
+//! completion queue, the users of a domain, a window, the region table. No upcall is made under any
+//! of them: [`outlet::Upcalls`] collects them until the locks are released.
 
 #![deny(unsafe_code)]
+#![allow(
+    missing_debug_implementations,
+    reason = "the parts of a queue pair are locks and rings, which have nothing to print"
+)]
 
+pub mod completion_queue;
+mod completion_ring;
+pub mod credits;
+pub mod domain;
+pub mod errors;
 pub mod frame;
 pub mod link;
+pub mod lookout;
+#[cfg(all(test, loom))]
+mod loom_models;
+pub mod outlet;
+pub mod parameters;
+pub mod receive_ring;
+pub mod regions;
+pub mod ring;
+pub mod shared_receive;
+mod slots;
+pub mod sync;
+pub mod transfer;
+pub mod window;

@@ -80,13 +80,13 @@ impl Adapter for Loopback {
 
 impl Loopback {
     fn interface(&self) -> IaAttributes {
-        let limits = &self.parameters;
+        let limits = &self.parameters.limits;
         IaAttributes {
             adapter_name: self.name.clone(),
             vendor_name: VENDOR.to_owned(),
             hardware_version: (0, 0),
             firmware_version: (0, 0),
-            address: limits.address,
+            address: self.parameters.address,
             max_eps: limits.max_eps,
             max_dto_per_ep: limits.max_dto_per_ep,
             max_rdma_read_per_ep_in: limits.max_rdma_read_in,
@@ -128,7 +128,7 @@ impl Loopback {
             qos_supported: Qos::all(),
             completion_flags_supported: CompletionFlags::all()
                 - CompletionFlags::LMR_INVALIDATE_FENCE,
-            max_private_data_size: self.parameters.max_private_data_size,
+            max_private_data_size: self.parameters.limits.max_private_data_size,
             supports_multipath: false,
             ep_creator: EpCreator::IfAsked,
             pz_support: PzSupport::Unique,
@@ -151,7 +151,7 @@ impl Loopback {
     }
 
     fn default_ep(&self) -> EpAttributes {
-        let limits = &self.parameters;
+        let limits = &self.parameters.limits;
         let operations = limits.max_dto_per_ep.min(64);
         let segments = limits.max_iov.min(4);
         EpAttributes {

@@ -1,4 +1,4 @@
-//! What the whole process shares: hosts, listeners, memory contexts, numbers.
+//! What the whole process shares: hosts, listeners, ports.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,34 +7,16 @@ use std::sync::{Arc, LazyLock};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{ListenSink, Listener};
-use dat_sync::region_table::RegionTable;
 use parking_lot::Mutex;
+pub(crate) use provider_kit::regions::{number, serial};
 
-static REGIONS: RegionTable = RegionTable::new();
 static HOSTS: LazyLock<Mutex<Hosts>> = LazyLock::new(Mutex::default);
-static NUMBERS: AtomicU64 = AtomicU64::new(1);
 static PORTS: AtomicU64 = AtomicU64::new(FIRST_EPHEMERAL);
 
 /// Where qualifiers of the fabric's choice start.
 const FIRST_CHOSEN: u64 = 0x1_0000;
 /// Where the ports of connecting queue pairs start; they name, they are never connected to.
 const FIRST_EPHEMERAL: u64 = 0x1_0000_0000;
-
-/// The memory contexts of the process: one table, since a connection may join two adapters.
-#[inline]
-pub(crate) fn regions() -> &'static RegionTable {
-    &REGIONS
-}
-
-/// A number that was never given before, and is not 0.
-pub(crate) fn number() -> u64 {
-    NUMBERS.fetch_add(1, Ordering::Relaxed)
-}
-
-/// A number for a queue pair that is in use no second time for a long while, and never 0.
-pub(crate) fn serial() -> u32 {
-    (number() as u32).max(1)
-}
 
 /// A port for a queue pair that connects.
 pub(crate) fn ephemeral_port() -> u64 {

@@ -40,25 +40,15 @@
 #![deny(unsafe_code)]
 
 mod adapter;
-mod completion_queue;
-mod completion_ring;
 mod connection;
-mod credits;
-mod domain;
-mod errors;
 mod fabric;
-#[cfg(all(test, loom))]
-mod loom_models;
-mod outlet;
 mod parameters;
 mod provider;
 mod queue_pair;
-mod receive_ring;
-mod ring;
-mod shared_receive;
-mod slots;
-mod sync;
-mod transfer;
-mod window;
+
+use provider_kit::{
+    completion_queue, credits, domain, errors, outlet, receive_ring, ring, shared_receive, sync,
+    transfer, window,
+};
 
 pub use provider::{LoopbackProvider, provider};

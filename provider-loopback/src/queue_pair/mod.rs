@@ -3,7 +3,6 @@
 mod datagram;
 mod direct;
 mod execute;
-mod lookout;
 mod post;
 mod receive;
 mod send;
@@ -11,7 +10,7 @@ mod settings;
 mod state;
 mod teardown;
 
-pub(crate) use lookout::Lookout;
+pub(crate) use provider_kit::lookout::Lookout;
 pub(crate) use receive::{Inbound, Source};
 pub(crate) use settings::create;
 pub(crate) use state::{Announced, Connection, Endpoint, State};

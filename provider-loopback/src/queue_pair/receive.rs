@@ -8,8 +8,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use dat_core::flags::CompletionFlags;
-use dat_core::provider::{Completion, CompletionFeatures, Epochs, ReceiveRequest, Segment};
+use dat_core::provider::{Completion, CompletionFeatures, Epochs, Segment};
 use dat_core::{DtoStatus, Operation};
 use dat_sync::{SlabArc, SlabWeak};
 
@@ -22,20 +21,8 @@ use crate::completion_queue::Queue;
 use crate::outlet::{Outlet, Upcalls};
 use crate::receive_ring::{Posted, ReceiveRing};
 use crate::ring::Ring;
-use crate::shared_receive::Shared;
+use crate::shared_receive::{Resume, Shared};
 use crate::sync::{BiasedGuard, BiasedLock, OwnerGuard};
-
-impl Posted {
-    #[inline]
-    pub(crate) fn new(receive: &ReceiveRequest<'_>) -> Self {
-        Self {
-            cookie: receive.cookie,
-            length: receive.segments.iter().fold(0, |sum, one| sum.saturating_add(one.length)),
-            unsignalled: receive.flags.contains(CompletionFlags::UNSIGNALLED),
-            checked: receive.checked.number(),
-        }
-    }
-}
 
 /// The receive side of a queue pair, in the order of its use.
 #[repr(C)]
@@ -187,6 +174,8 @@ pub(super) struct SharedReceives {
     pub(super) segments: Box<[Segment]>,
     /// Whether the queue knows that the peer waits for a buffer.
     pub(super) stalled: bool,
+    /// For the queue to resume the queue pair.
+    pub(super) me: Arc<dyn Resume>,
 }
 
 impl Drop for SharedReceives {
@@ -201,7 +190,7 @@ impl Receives {
     pub(super) fn has_receive(&mut self) -> bool {
         match &mut self.shared {
             None => self.is_filled(),
-            Some(shared) => shared.queue.has_buffer(&mut shared.stalled, &self.me),
+            Some(shared) => shared.queue.has_buffer(&mut shared.stalled, &shared.me),
         }
     }
 
@@ -227,7 +216,7 @@ impl Receives {
         match &mut self.shared {
             None => self.pop().map(|posted| (posted, 0)),
             Some(shared) => {
-                shared.queue.take(&mut shared.segments, &mut shared.stalled, &self.me, upcalls)
+                shared.queue.take(&mut shared.segments, &mut shared.stalled, &shared.me, upcalls)
             }
         }
     }

@@ -10,7 +10,7 @@ use dat_sync::{SlabArc, SlabWeak};
 use super::Source;
 use super::post::Post;
 use super::receive::{Direction, Receives, SharedReceives};
-use super::state::{Endpoint, Receiver, Requester, Sq, State};
+use super::state::{Endpoint, Me, Receiver, Requester, Sq, State};
 use super::{Lookout, QpHandle};
 use parking_lot::Mutex;
 
@@ -26,42 +26,44 @@ use crate::sync::BiasedLock;
 
 pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
     let number = fabric::serial();
-    let parts = Parts::new(spec, number)?;
-    let mut requests = Room::new(spec.limits.max_requests);
-    let mut room = Room::new(0);
-    // None left by another way before.
-    let _ = requests.leave_by(parts.request_place, 0);
-    let _ = parts.receive_place.map(|place| room.leave_by(place, 0));
-    let post = Post::new(&spec.limits, room, parts.shared.is_some());
-    let made = SlabArc::new_cyclic(|me| Endpoint {
-        sq: BiasedLock::new(Sq {
-            state: State::Unconnected,
-            requests: parts.requests,
-            room: requests,
-            retired: false,
-            service: spec.service,
-            stride: spec.limits.max_request_segments,
-            sink: Arc::clone(&spec.sink),
-            memberships: memberships(&parts.domains, me),
-        }),
-        receiver: Receiver { lookout: Lookout::new(), post: BiasedLock::new(post) },
-        rq: Direction::new(Receives {
-            head: 0,
-            ring: ReceiveRing::none(),
-            outlet: parts.receives,
-            epochs: Arc::clone(&spec.epochs),
-            domain: parts.domain,
+    let made = SlabArc::try_new_cyclic(|me| {
+        let parts = Parts::new(spec, number, me)?;
+        let mut requests = Room::new(spec.limits.max_requests);
+        let mut room = Room::new(0);
+        // None left by another way before.
+        let _ = requests.leave_by(parts.request_place, 0);
+        let _ = parts.receive_place.map(|place| room.leave_by(place, 0));
+        let post = Post::new(&spec.limits, room, parts.shared.is_some());
+        Ok(Endpoint {
+            sq: BiasedLock::new(Sq {
+                state: State::Unconnected,
+                requests: parts.requests,
+                room: requests,
+                retired: false,
+                service: spec.service,
+                stride: spec.limits.max_request_segments,
+                sink: Arc::clone(&spec.sink),
+                memberships: memberships(&parts.domains, me),
+            }),
+            receiver: Receiver { lookout: Lookout::new(), post: BiasedLock::new(post) },
+            rq: Direction::new(Receives {
+                head: 0,
+                ring: ReceiveRing::none(),
+                outlet: parts.receives,
+                epochs: Arc::clone(&spec.epochs),
+                domain: parts.domain,
+                number,
+                segments: Vec::new(),
+                shared: parts.shared,
+                me: SlabWeak::clone(me),
+            }),
             number,
-            segments: Vec::new(),
-            shared: parts.shared,
+            rest: [0; 12],
+            host: Arc::clone(host),
+            peer: Mutex::default(),
             me: SlabWeak::clone(me),
-        }),
-        number,
-        rest: [0; 12],
-        host: Arc::clone(host),
-        peer: Mutex::default(),
-        me: SlabWeak::clone(me),
-    });
+        })
+    })?;
     Ok(Arc::new(QpHandle(made)))
 }
 
@@ -70,7 +72,8 @@ fn memberships(
     domains: &[Option<Arc<domain::Domain>>; 2],
     user: &SlabWeak<Endpoint>,
 ) -> [Option<Membership>; 2] {
-    domains.each_ref().map(|one| one.as_ref().map(|domain| Membership::new(domain, user)))
+    let enter = |domain| Membership::new(domain, Arc::new(Me(SlabWeak::clone(user))));
+    domains.each_ref().map(|one| one.as_ref().map(enter))
 }
 
 /// What a specification stands for in objects of this provider.
@@ -86,7 +89,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(spec: &QueuePairSpec, number: u32) -> Result<Self> {
+    fn new(spec: &QueuePairSpec, number: u32, me: &SlabWeak<Endpoint>) -> Result<Self> {
         let own = spec.domain.as_ref().map(|domain| domain::find(&**domain)).transpose()?;
         let domain = own.as_ref().map_or(0, |domain| domain.id);
         let mut domains = [own, None];
@@ -122,6 +125,7 @@ impl Parts {
                     queue,
                     completions: back,
                     stalled: false,
+                    me: Arc::new(Me(SlabWeak::clone(me))),
                 })
             }),
             domain,
@@ -134,7 +138,7 @@ impl Endpoint {
     /// Takes over another specification.
     pub(super) fn set(&self, spec: &QueuePairSpec) -> Result<()> {
         // Not under the locks, for it may take others.
-        let parts = Parts::new(spec, self.number)?;
+        let parts = Parts::new(spec, self.number, &self.me)?;
         let mut sq = self.sq.lock();
         if sq.retired || !matches!(sq.state, State::Unconnected) {
             return Err(sq.state.refusal());

@@ -12,10 +12,11 @@ use super::Lookout;
 use super::post::Post;
 use super::receive::Direction;
 use crate::credits::Room;
-use crate::domain::Membership;
+use crate::domain::{Membership, User};
 use crate::errors::wrong_state;
 use crate::fabric::Host;
 use crate::outlet::Outlet;
+use crate::shared_receive::Resume;
 use crate::sync::BiasedLock;
 
 /// A queue pair. Its locks are taken in the order of the fields, and each has cache lines of its
@@ -212,5 +213,28 @@ impl Endpoint {
         self.sq.pass_without_fence()
             && self.rq.pass_without_fence()
             && peer.is_none_or(|peer| peer.rq.pass_without_fence())
+    }
+}
+
+/// A queue pair as domains and shared receive queues know it.
+pub(super) struct Me(pub(super) SlabWeak<Endpoint>);
+
+impl User for Me {
+    fn settle(&self) {
+        if let Some(endpoint) = self.0.upgrade() {
+            endpoint.settle();
+        }
+    }
+
+    fn settle_without_fence(&self) -> bool {
+        self.0.upgrade().is_none_or(|endpoint| endpoint.settle_without_fence())
+    }
+}
+
+impl Resume for Me {
+    fn resume(&self) {
+        if let Some(endpoint) = self.0.upgrade() {
+            endpoint.resume();
+        }
     }
 }

@@ -7,11 +7,11 @@ use crate::completion_queue::{Progress, Queue};
 use crate::sync::atomic::{AtomicU32, Ordering};
 
 /// Work queues of a page.
-pub(crate) const CELLS: usize = if cfg!(all(test, loom)) { 1 } else { 32 };
+pub const CELLS: usize = if cfg!(all(test, loom)) { 1 } else { 32 };
 
 /// How many operations of each of some work queues are over, ever, modulo 2^32.
 #[repr(C, align(64))]
-pub(crate) struct Page {
+pub struct Page {
     /// Those that were polled. Written by the poller.
     polled: [AtomicU32; CELLS],
     /// Those that nobody will poll.
@@ -22,13 +22,13 @@ pub(crate) struct Page {
 
 /// The page that a work queue is on.
 #[inline(always)]
-pub(crate) fn page_of(source: u32) -> usize {
+pub fn page_of(source: u32) -> usize {
     source as usize / CELLS
 }
 
 impl Page {
     /// The next page of a completion queue.
-    pub(crate) fn new(queue: &Arc<Queue>, progress: &Arc<Progress>) -> Self {
+    pub fn new(queue: &Arc<Queue>, progress: &Arc<Progress>) -> Self {
         Self {
             polled: std::array::from_fn(|_| AtomicU32::new(0)),
             dropped: std::array::from_fn(|_| AtomicU32::new(0)),
@@ -39,14 +39,14 @@ impl Page {
 
     /// An operation was polled. Only the poller calls this.
     #[inline(always)]
-    pub(crate) fn release(&self, source: u32) {
+    pub fn release(&self, source: u32) {
         let polled = &self.polled[source as usize % CELLS];
         // Release: what the poller read comes before the next use of the room.
         polled.store(polled.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
     }
 
     /// An operation ended that nobody will poll.
-    pub(crate) fn drop_one(&self, source: u32) {
+    pub fn drop_one(&self, source: u32) {
         self.dropped[source as usize % CELLS].fetch_add(1, Ordering::Release);
     }
 
@@ -59,19 +59,19 @@ impl Page {
 
 /// The place of a work queue among those that a completion queue knows. The end of it gives the
 /// place to another, once all that it completed was taken; to be dropped without locks.
-pub(crate) struct Attachment {
+pub struct Attachment {
     page: Arc<Page>,
     source: u32,
 }
 
 impl Attachment {
     /// The place of that number, which nobody has.
-    pub(crate) fn new(page: &Arc<Page>, source: u32) -> Self {
+    pub fn new(page: &Arc<Page>, source: u32) -> Self {
         Self { page: Arc::clone(page), source }
     }
 
     /// What the completion queue knows it by.
-    pub(crate) fn source(&self) -> u32 {
+    pub fn source(&self) -> u32 {
         self.source
     }
 
@@ -100,7 +100,7 @@ impl Drop for Attachment {
 /// The room of a work queue: operations posted and not yet polled. The lock of the queue
 /// guards it. In the order of its use.
 #[repr(C)]
-pub(crate) struct Room {
+pub struct Room {
     /// How many were posted, ever, modulo 2^32.
     posted: u32,
     /// Up to which there is room; more may have been released since.
@@ -132,14 +132,15 @@ struct Other {
 }
 
 impl Room {
-    pub(crate) fn new(max: u32) -> Self {
+    /// The room of a work queue for at most `max` operations.
+    pub fn new(max: u32) -> Self {
         Self { posted: 0, limit: max, max, before: 0, now: None, others: None }
     }
 
     /// Has operations leave by an attachment from now on. Those that left by the one before have
     /// completions up to that position of its queue. Gives back what is not needed any more.
     #[must_use]
-    pub(crate) fn leave_by(&mut self, attachment: Attachment, end: u64) -> Vec<Attachment> {
+    pub fn leave_by(&mut self, attachment: Attachment, end: u64) -> Vec<Attachment> {
         self.before = self.before.wrapping_sub(attachment.released());
         if let Some(attachment) = self.now.replace(attachment) {
             self.others.get_or_insert_default().0.push(Other { attachment, users: 0, end });
@@ -148,7 +149,7 @@ impl Room {
     }
 
     /// Has operations of one more queue pair leave by a queue; what that knows them by.
-    pub(crate) fn share(&mut self, queue: &Arc<Queue>) -> u32 {
+    pub fn share(&mut self, queue: &Arc<Queue>) -> u32 {
         let others = &mut self.others.get_or_insert_default().0;
         let known =
             others.iter_mut().find(|other| other.users > 0 && other.attachment.is_at(queue));
@@ -165,7 +166,7 @@ impl Room {
 
     /// The end of [`share`](Self::share). Gives back what is not needed any more.
     #[must_use]
-    pub(crate) fn unshare(&mut self, queue: &Arc<Queue>) -> Vec<Attachment> {
+    pub fn unshare(&mut self, queue: &Arc<Queue>) -> Vec<Attachment> {
         let others = self.others.iter_mut().flat_map(|others| &mut others.0);
         for other in others.filter(|other| other.users > 0 && other.attachment.is_at(queue)) {
             other.users -= 1;
@@ -197,23 +198,25 @@ impl Room {
         self.before.wrapping_add(now).wrapping_add(others)
     }
 
-    pub(crate) fn used(&self) -> u32 {
+    /// Operations that are posted and not yet polled.
+    pub fn used(&self) -> u32 {
         self.posted.wrapping_sub(self.released())
     }
 
-    pub(crate) fn max(&self) -> u32 {
+    /// The most operations.
+    pub fn max(&self) -> u32 {
         self.max
     }
 
     /// Changes the size; there is room for what is used.
-    pub(crate) fn resize(&mut self, max: u32) {
+    pub fn resize(&mut self, max: u32) {
         self.max = max;
         self.limit = self.posted;
     }
 
     /// Takes room for one operation, if there is any.
     #[inline]
-    pub(crate) fn take(&mut self) -> bool {
+    pub fn take(&mut self) -> bool {
         let is_there = self.is_there();
         if is_there {
             self.take_seen();
@@ -223,14 +226,14 @@ impl Room {
 
     /// Whether there is room for one operation.
     #[inline(always)]
-    pub(crate) fn is_there(&mut self) -> bool {
+    pub fn is_there(&mut self) -> bool {
         self.is_known() || self.find()
     }
 
     /// Whether there is room that needs no long look: who keeps a queue full finds room for one,
     /// each time.
     #[inline(always)]
-    pub(crate) fn is_known(&mut self) -> bool {
+    pub fn is_known(&mut self) -> bool {
         if self.posted == self.limit {
             if let (Some(now), None) = (&self.now, &self.others) {
                 self.limit = self.limit_at(self.before.wrapping_add(now.released()));
@@ -248,7 +251,7 @@ impl Room {
 
     /// Takes room that was seen.
     #[inline(always)]
-    pub(crate) fn take_seen(&mut self) {
+    pub fn take_seen(&mut self) {
         self.posted = self.posted.wrapping_add(1);
     }
 
@@ -261,7 +264,7 @@ impl Room {
 
     /// Gives back the room of the last `take`, whose operation is over or was never posted.
     #[inline]
-    pub(crate) fn undo(&mut self) {
+    pub fn undo(&mut self) {
         self.posted = self.posted.wrapping_sub(1);
     }
 }

@@ -8,32 +8,35 @@
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::atomic::AtomicU64;
 
-use dat_core::RmrTriplet;
-use dat_core::flags::Privileges;
-use dat_core::provider::{Epochs, Segment};
+use dat_provider::flags::Privileges;
+use dat_provider::triplet::RmrTriplet;
+use dat_provider::{Epochs, Segment};
 
-use crate::fabric::regions;
+use crate::regions::regions;
 use crate::window::Below;
 
 /// Local memory as a post named it.
 #[derive(Clone, Copy)]
-pub(crate) struct Local<'a> {
-    pub(crate) segments: &'a [Segment],
+pub struct Local<'a> {
+    /// The pieces, in order.
+    pub segments: &'a [Segment],
     /// The domain that all of it must be of.
-    pub(crate) domain: u32,
+    pub domain: u32,
 }
 
 /// Which side of a copy may not be accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub enum Fault {
+    /// The side that is read.
     Source,
+    /// The side that is written.
     Target,
 }
 
 /// Moves a message of `length` bytes, whose source was found readable under the lock that is
 /// held, into the segments of a receive.
 #[inline]
-pub(crate) fn message(source: Local<'_>, target: Local<'_>, length: u64) -> Result<(), Fault> {
+pub fn message(source: Local<'_>, target: Local<'_>, length: u64) -> Result<(), Fault> {
     if length == 0 {
         return Ok(());
     }
@@ -46,12 +49,15 @@ pub(crate) fn message(source: Local<'_>, target: Local<'_>, length: u64) -> Resu
 
 /// A segment that the core has checked, and until when that holds.
 #[derive(Clone, Copy)]
-pub(crate) struct Checked<'a> {
-    pub(crate) segment: Segment,
+pub struct Checked<'a> {
+    /// The segment.
+    pub segment: Segment,
     /// The domain that it must be of.
-    pub(crate) domain: u32,
-    pub(crate) checked: u64,
-    pub(crate) epochs: &'a Epochs,
+    pub domain: u32,
+    /// The number of the epoch in which it was checked.
+    pub checked: u64,
+    /// The epochs of the queue pair that it was posted to.
+    pub epochs: &'a Epochs,
 }
 
 impl Checked<'_> {
@@ -73,7 +79,7 @@ fn is_there(key: u32, domain: u32, privilege: Privileges, address: u64, length: 
 
 /// Moves a message from one segment into one segment, if it may and it fits.
 #[inline(always)]
-pub(crate) fn direct(from: Checked<'_>, to: Checked<'_>, length: u64) -> bool {
+pub fn direct(from: Checked<'_>, to: Checked<'_>, length: u64) -> bool {
     let fits = length <= to.segment.length && length <= from.segment.length;
     if !fits || !from.permits(Privileges::LOCAL_READ) || !to.permits(Privileges::LOCAL_WRITE) {
         return false;
@@ -85,7 +91,7 @@ pub(crate) fn direct(from: Checked<'_>, to: Checked<'_>, length: u64) -> bool {
 /// Moves bytes to or from remote memory that is no window, as the privilege says that it takes
 /// there, if it may and they fit.
 #[inline(always)]
-pub(crate) fn direct_remote(
+pub fn direct_remote(
     here: Checked<'_>,
     remote: Remote<'_>,
     length: u64,
@@ -109,12 +115,12 @@ pub(crate) fn direct_remote(
 }
 
 /// Whether local memory may be read.
-pub(crate) fn is_readable(source: Local<'_>) -> bool {
+pub fn is_readable(source: Local<'_>) -> bool {
     source.permits(Privileges::LOCAL_READ)
 }
 
 /// Moves a message of `length` bytes into the segments of a receive, behind a prefix of zeros.
-pub(crate) fn datagram(
+pub fn datagram(
     source: Local<'_>,
     target: Local<'_>,
     prefix: u64,
@@ -142,16 +148,17 @@ fn sources(first: Segment, rest: &[Segment]) -> impl Iterator<Item = Segment> {
 
 /// Memory that is named by a remote key, as a queue pair may use it.
 #[derive(Clone, Copy)]
-pub(crate) struct Remote<'a> {
-    pub(crate) place: &'a RmrTriplet,
+pub struct Remote<'a> {
+    /// The place.
+    pub place: &'a RmrTriplet,
     /// The domain that it must be of.
-    pub(crate) domain: u32,
+    pub domain: u32,
     /// The number of the queue pair.
-    pub(crate) queue_pair: u32,
+    pub queue_pair: u32,
 }
 
 /// Moves `length` bytes to remote memory.
-pub(crate) fn write(source: Local<'_>, remote: Remote<'_>, length: u64) -> Result<(), Fault> {
+pub fn write(source: Local<'_>, remote: Remote<'_>, length: u64) -> Result<(), Fault> {
     if length == 0 {
         return Ok(());
     }
@@ -164,7 +171,7 @@ pub(crate) fn write(source: Local<'_>, remote: Remote<'_>, length: u64) -> Resul
 }
 
 /// Moves all bytes of a piece of remote memory to the segments.
-pub(crate) fn read(remote: Remote<'_>, target: Local<'_>) -> Result<(), Fault> {
+pub fn read(remote: Remote<'_>, target: Local<'_>) -> Result<(), Fault> {
     let length = remote.place.length;
     if length == 0 {
         return Ok(());
@@ -178,7 +185,7 @@ pub(crate) fn read(remote: Remote<'_>, target: Local<'_>) -> Result<(), Fault> {
 }
 
 /// Moves all bytes of a piece of remote memory to memory that is named by a remote key itself.
-pub(crate) fn read_to_remote(remote: Remote<'_>, target: Remote<'_>) -> Result<(), Fault> {
+pub fn read_to_remote(remote: Remote<'_>, target: Remote<'_>) -> Result<(), Fault> {
     let length = remote.place.length;
     if length == 0 {
         return Ok(());
@@ -190,7 +197,7 @@ pub(crate) fn read_to_remote(remote: Remote<'_>, target: Remote<'_>) -> Result<(
 }
 
 /// Changes eight aligned bytes of remote memory at once; the segments get their value before.
-pub(crate) fn atomic(
+pub fn atomic(
     remote: Remote<'_>,
     target: Local<'_>,
     change: impl FnOnce(&AtomicU64) -> u64,
@@ -217,7 +224,7 @@ pub(crate) fn atomic(
 impl Local<'_> {
     /// Whether every segment is live memory of the domain that may be used so.
     #[inline]
-    pub(crate) fn permits(self, privilege: Privileges) -> bool {
+    pub fn permits(self, privilege: Privileges) -> bool {
         self.segments.iter().all(|segment| {
             segment.length == 0
                 || regions()
@@ -294,5 +301,5 @@ fn copy_bytes(from: u64, to: u64, length: u64) {
     // SAFETY: both ranges lie inside regions whose keys were valid under the `rq` lock that is
     // held, so their owners keep them alive (`Span::new`), and `Span::address` exposed the
     // provenance when they were registered.
-    unsafe { dat_core::mem::copy(from, to, length as usize) };
+    unsafe { dat_provider::mem::copy(from, to, length as usize) };
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use dat_core::provider::{Completion, CompletionFeatures};
-use dat_core::{Failure, Operation};
+use dat_provider::Failure;
+use dat_provider::status::Operation;
+use dat_provider::{Completion, CompletionFeatures};
 
 use crate::completion_queue::Queue;
 use crate::completion_ring::Plain;
@@ -13,7 +14,7 @@ use crate::shared_receive::Shared;
 /// is the same outlet.
 #[derive(Clone)]
 #[repr(C)]
-pub(crate) struct Outlet {
+pub struct Outlet {
     queue: Arc<Queue>,
     tag: u64,
     /// What the queue knows the work queue by.
@@ -22,18 +23,18 @@ pub(crate) struct Outlet {
 
 impl Outlet {
     /// The outlet to a completion queue, which knows the work queue by that number.
-    pub(crate) fn new(tag: u64, queue: Arc<Queue>, source: u32) -> Self {
+    pub fn new(tag: u64, queue: Arc<Queue>, source: u32) -> Self {
         Self { queue, tag, source }
     }
 
     /// Where it goes.
-    pub(crate) fn queue(&self) -> &Arc<Queue> {
+    pub fn queue(&self) -> &Arc<Queue> {
         &self.queue
     }
 
     /// Reports an operation that succeeded and has nothing more to say.
     #[inline(always)]
-    pub(crate) fn succeed(
+    pub fn succeed(
         &self,
         (cookie, length, operation): (u64, u64, Operation),
         features: CompletionFeatures,
@@ -51,7 +52,7 @@ impl Outlet {
     /// Reports a finished operation; the outlet sets the tag.
     #[cold]
     #[inline(never)]
-    pub(crate) fn complete(
+    pub fn complete(
         &self,
         completion: Completion,
         features: CompletionFeatures,
@@ -62,17 +63,17 @@ impl Outlet {
     }
 
     /// The first operation that failed of itself, since it began anew.
-    pub(crate) fn failure(&self) -> Option<Failure> {
+    pub fn failure(&self) -> Option<Failure> {
         self.queue.failure(self.source)
     }
 
     /// Forgets what failed.
-    pub(crate) fn begin_anew(&self) {
+    pub fn begin_anew(&self) {
         self.queue.forget_failure(self.source);
     }
 
     /// Frees the room of an operation that is not reported.
-    pub(crate) fn skip(&self) {
+    pub fn skip(&self) {
         self.queue.skip(self.source);
     }
 }
@@ -81,7 +82,7 @@ impl Outlet {
 /// none, and then it is no more than an empty word.
 #[derive(Default)]
 #[must_use]
-pub(crate) struct Upcalls(Option<Box<Noted>>);
+pub struct Upcalls(Option<Box<Noted>>);
 
 #[derive(Default)]
 struct Noted {
@@ -100,18 +101,21 @@ struct Told {
 }
 
 impl Upcalls {
+    /// Notes that a queue has a completion for its waiter.
     #[cold]
-    pub(crate) fn ready(&mut self, queue: &Arc<Queue>, source: u32) {
+    pub fn ready(&mut self, queue: &Arc<Queue>, source: u32) {
         self.told(queue, source).ready = true;
     }
 
+    /// Notes that a completion found no room.
     #[cold]
-    pub(crate) fn overflow(&mut self, queue: &Arc<Queue>, source: u32) {
+    pub fn overflow(&mut self, queue: &Arc<Queue>, source: u32) {
         self.told(queue, source).overflow = true;
     }
 
+    /// Notes that a shared receive queue fell below its watermark.
     #[cold]
-    pub(crate) fn watermark(&mut self, shared: &Arc<Shared>) {
+    pub fn watermark(&mut self, shared: &Arc<Shared>) {
         self.0.get_or_insert_with(Box::default).watermark = Some(Arc::clone(shared));
     }
 
@@ -126,8 +130,9 @@ impl Upcalls {
         &mut queues[index]
     }
 
+    /// Makes the upcalls; no lock may be held.
     #[inline]
-    pub(crate) fn deliver(self) {
+    pub fn deliver(self) {
         if let Some(noted) = self.0 {
             noted.deliver();
         }

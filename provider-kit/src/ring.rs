@@ -1,8 +1,9 @@
 //! A queue of fixed length whose entries have segments: all memory is there from the first on.
 
-use dat_core::provider::Segment;
+use dat_provider::Segment;
 
-pub(crate) struct Ring<T> {
+/// The queue.
+pub struct Ring<T> {
     capacity: usize,
     /// Empty before the first entry, as most rings stay.
     slots: Box<[Slot<T>]>,
@@ -20,29 +21,32 @@ struct Slot<T> {
 }
 
 impl<T: Default> Ring<T> {
-    pub(crate) fn new(capacity: u32, stride: u32) -> Self {
+    /// A queue for `capacity` entries of at most `stride` segments each.
+    pub fn new(capacity: u32, stride: u32) -> Self {
         let (capacity, stride) = (capacity as usize, stride as usize);
         Self { capacity, slots: Box::default(), segments: Box::default(), stride, head: 0, len: 0 }
     }
 
+    /// The number of entries.
     #[inline]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.len
     }
 
     /// As [`len`](Self::len), for reports.
-    pub(crate) fn count(&self) -> u32 {
+    pub fn count(&self) -> u32 {
         u32::try_from(self.len).unwrap_or(u32::MAX)
     }
 
+    /// Whether there is no entry.
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Appends an entry; gives it back when it doesn't fit.
     #[inline]
-    pub(crate) fn push(&mut self, entry: T, segments: &[Segment]) -> Result<(), T> {
+    pub fn push(&mut self, entry: T, segments: &[Segment]) -> Result<(), T> {
         if self.len == self.capacity || segments.len() > self.stride {
             return Err(entry);
         }
@@ -59,7 +63,7 @@ impl<T: Default> Ring<T> {
 
     /// The oldest entry.
     #[inline]
-    pub(crate) fn front(&self) -> Option<(&T, &[Segment])> {
+    pub fn front(&self) -> Option<(&T, &[Segment])> {
         if self.len == 0 {
             return None;
         }
@@ -70,7 +74,7 @@ impl<T: Default> Ring<T> {
 
     /// Takes the oldest entry off.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<T> {
+    pub fn pop(&mut self) -> Option<T> {
         if self.len == 0 {
             return None;
         }
@@ -81,7 +85,7 @@ impl<T: Default> Ring<T> {
     }
 
     /// Moves the entries to another ring of at least that size that holds them all.
-    pub(crate) fn relay(&mut self, capacity: u32, stride: u32) {
+    pub fn relay(&mut self, capacity: u32, stride: u32) {
         let used = (0..self.len).map(|n| self.slots[self.index(n)].segments).max().unwrap_or(0);
         let capacity = capacity.max(u32::try_from(self.len).unwrap_or(u32::MAX));
         let stride = stride.max(u32::try_from(used).unwrap_or(u32::MAX));

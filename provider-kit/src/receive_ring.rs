@@ -6,7 +6,8 @@
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use dat_core::provider::Segment;
+use dat_provider::flags::CompletionFlags;
+use dat_provider::{ReceiveRequest, Segment};
 use dat_sync::prefetch;
 
 use crate::slots;
@@ -14,19 +15,21 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// A posted receive; its segments are beside it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Posted {
-    pub(crate) cookie: u64,
+pub struct Posted {
+    /// The cookie of its completion.
+    pub cookie: u64,
     /// The bytes of all segments together.
-    pub(crate) length: u64,
-    pub(crate) unsignalled: bool,
+    pub length: u64,
+    /// Whether its completion notifies no waiter.
+    pub unsignalled: bool,
     /// The epoch in which its segments were checked.
-    pub(crate) checked: u64,
+    pub checked: u64,
 }
 
 /// The ring; positions count from 0 and never wrap. A clone has the same slots.
 #[derive(Clone)]
 #[repr(C)]
-pub(crate) struct ReceiveRing {
+pub struct ReceiveRing {
     slots: Slots,
     special: Arc<Special>,
 }
@@ -67,7 +70,7 @@ const AHEAD: u64 = 4;
 
 impl ReceiveRing {
     /// No ring: there is no receive in it, and nothing is filled.
-    pub(crate) fn none() -> Self {
+    pub fn none() -> Self {
         static NONE: LazyLock<ReceiveRing> = LazyLock::new(|| ReceiveRing {
             slots: Slots::new(1),
             special: Arc::new(Special { words: OnceLock::new(), segments: 0 }),
@@ -76,12 +79,12 @@ impl ReceiveRing {
     }
 
     /// Whether this is none.
-    pub(crate) fn is_none(&self) -> bool {
+    pub fn is_none(&self) -> bool {
         self.special.segments == 0
     }
 
     /// A ring for so many receives of so many segments.
-    pub(crate) fn new(capacity: u32, segments: u32) -> Self {
+    pub fn new(capacity: u32, segments: u32) -> Self {
         let segments = (segments as usize).max(1);
         Self {
             slots: Slots::new(capacity as usize),
@@ -90,7 +93,7 @@ impl ReceiveRing {
     }
 
     /// How many segments a receive can have.
-    pub(crate) fn segments(&self) -> usize {
+    pub fn segments(&self) -> usize {
         self.special.segments
     }
 
@@ -105,7 +108,7 @@ impl ReceiveRing {
     /// Fills the slot of a position. Only the producer calls this, once for every position in
     /// turn, when what the slot had before is over, and with no more segments than there is
     /// place for.
-    pub(crate) fn fill(&self, position: u64, posted: Posted, segments: &[Segment]) {
+    pub fn fill(&self, position: u64, posted: Posted, segments: &[Segment]) {
         match segments {
             [segment] if posted.fits(segment) => self.fill_single(position, posted, segment),
             _ => self.fill_special(position, posted, segments),
@@ -114,7 +117,7 @@ impl ReceiveRing {
 
     /// As [`fill`](Self::fill), with one segment that fits.
     #[inline(always)]
-    pub(crate) fn fill_single(&self, position: u64, posted: Posted, segment: &Segment) {
+    pub fn fill_single(&self, position: u64, posted: Posted, segment: &Segment) {
         let slot = self.slots.get(position);
         let &Segment { address, length, key } = segment;
         slot.address.store(address, Ordering::Relaxed);
@@ -135,13 +138,13 @@ impl ReceiveRing {
 
     /// Whether the slot of a position is filled.
     #[inline]
-    pub(crate) fn is_filled(&self, position: u64) -> bool {
+    pub fn is_filled(&self, position: u64) -> bool {
         Slots::is_filled(self.slots.get(position).rest.load(Ordering::Acquire), position)
     }
 
     /// The receive of a position and its segment, if the slot is filled and it has one.
     #[inline(always)]
-    pub(crate) fn get_single(&self, position: u64) -> Option<(Posted, Segment)> {
+    pub fn get_single(&self, position: u64) -> Option<(Posted, Segment)> {
         let slot = self.slots.get(position);
         let rest = slot.rest.load(Ordering::Acquire);
         if (rest ^ Slots::mark(position)) & !(SPECIAL - 1) != 0 {
@@ -161,7 +164,7 @@ impl ReceiveRing {
     /// The receive of a position, how many segments it has, and the first of them, if the slot
     /// is filled.
     #[inline]
-    pub(crate) fn get(&self, position: u64) -> Option<(Posted, usize, Segment)> {
+    pub fn get(&self, position: u64) -> Option<(Posted, usize, Segment)> {
         match self.get_single(position) {
             Some((posted, segment)) => Some((posted, 1, segment)),
             None => self.get_special(position),
@@ -185,12 +188,12 @@ impl ReceiveRing {
 
     /// Has the processor bring receives near that come after a position.
     #[inline(always)]
-    pub(crate) fn expect_after(&self, position: u64) {
+    pub fn expect_after(&self, position: u64) {
         prefetch(self.slots.get(position + AHEAD));
     }
 
     /// Puts so many segments of a filled position into a vector that is empty.
-    pub(crate) fn collect(&self, position: u64, count: usize, into: &mut Vec<Segment>) {
+    pub fn collect(&self, position: u64, count: usize, into: &mut Vec<Segment>) {
         match self.get_single(position) {
             Some((_, segment)) => into.push(segment),
             None => {
@@ -200,7 +203,7 @@ impl ReceiveRing {
     }
 
     /// A copy of the receives of those positions in a ring of at least that size.
-    pub(crate) fn enlarged(&self, positions: std::ops::Range<u64>, size: (u32, u32)) -> Self {
+    pub fn enlarged(&self, positions: std::ops::Range<u64>, size: (u32, u32)) -> Self {
         let used = u32::try_from(positions.end - positions.start).unwrap_or(u32::MAX);
         let widest = u32::try_from(self.segments()).unwrap_or(u32::MAX);
         let next = Self::new(size.0.max(used), size.1.max(widest));
@@ -228,8 +231,22 @@ impl Slot {
 impl Posted {
     /// Whether it is told by half a cache line, with one segment.
     #[inline(always)]
-    pub(crate) fn fits(&self, segment: &Segment) -> bool {
+    pub fn fits(&self, segment: &Segment) -> bool {
         segment.length <= u32::MAX.into() && self.checked < EPOCHS
+    }
+}
+
+impl Posted {
+    /// What the ring keeps of a receive that is posted.
+    #[inline]
+    #[must_use]
+    pub fn new(receive: &ReceiveRequest<'_>) -> Self {
+        Self {
+            cookie: receive.cookie,
+            length: receive.segments.iter().fold(0, |sum, one| sum.saturating_add(one.length)),
+            unsignalled: receive.flags.contains(CompletionFlags::UNSIGNALLED),
+            checked: receive.checked.number(),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use crate::sync::fence;
 
 /// See the module. It is set and cleared under the lock of the direction.
-pub(crate) struct Lookout {
+pub struct Lookout {
     /// Looks in a row that found nothing.
     idle: AtomicU32,
     asked: AtomicBool,
@@ -21,8 +21,15 @@ pub(crate) struct Lookout {
 const FIRST_PATIENCE: u8 = if cfg!(all(test, loom)) { 0 } else { 4 };
 const LONGEST_PATIENCE: u8 = 16;
 
+impl Default for Lookout {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Lookout {
-    pub(crate) fn new() -> Self {
+    /// It is asked for at first.
+    pub fn new() -> Self {
         Self {
             idle: AtomicU32::new(0),
             asked: AtomicBool::new(true),
@@ -32,13 +39,13 @@ impl Lookout {
 
     /// Whether to look, after a slot was filled.
     #[inline]
-    pub(crate) fn is_asked_for(&self) -> bool {
+    pub fn is_asked_for(&self) -> bool {
         fence::light();
         self.asked.load(Ordering::Relaxed)
     }
 
     /// Every slot is looked after that is not seen filled after this returns.
-    pub(crate) fn demand(&self) {
+    pub fn demand(&self) {
         self.idle.store(0, Ordering::Relaxed);
         if !self.asked.load(Ordering::Relaxed) {
             self.asked.store(true, Ordering::Relaxed);
@@ -49,7 +56,7 @@ impl Lookout {
     }
 
     /// A look found nothing to do, and nothing to expect.
-    pub(crate) fn found_nothing(&self) {
+    pub fn found_nothing(&self) {
         let idle = self.idle.load(Ordering::Relaxed).saturating_add(1);
         self.idle.store(idle, Ordering::Relaxed);
         if idle >= 1 << self.patience.load(Ordering::Relaxed) && fence::is_available() {

@@ -7,17 +7,19 @@ use std::any::Any;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use dat_core::error::{Result, Subtype};
-use dat_core::provider::{BindRequest, MemoryWindow, WindowScope};
+use dat_provider::error::{Result, Subtype};
+use dat_provider::{BindRequest, MemoryWindow, WindowScope};
 use dat_sync::region_table::Region;
 use parking_lot::Mutex;
 
 use crate::domain::{self, Domain};
 use crate::errors::{foreign, no_region};
-use crate::fabric::regions;
+use crate::regions::regions;
 
-pub(crate) struct Window {
-    pub(crate) tag: u64,
+/// A memory window.
+pub struct Window {
+    /// The tag that its binds complete with.
+    pub tag: u64,
     domain: Arc<Domain>,
     scope: WindowScope,
     state: Mutex<State>,
@@ -32,7 +34,8 @@ struct State {
 
 struct Handle(Arc<Window>);
 
-pub(crate) fn create(domain: &Arc<Domain>, tag: u64, scope: WindowScope) -> Arc<dyn MemoryWindow> {
+/// Makes a window of a domain, which is bound to nothing.
+pub fn create(domain: &Arc<Domain>, tag: u64, scope: WindowScope) -> Arc<dyn MemoryWindow> {
     let domain = Arc::clone(domain);
     Arc::new(Handle(Arc::new(Window { tag, domain, scope, state: Mutex::default() })))
 }
@@ -54,9 +57,11 @@ impl Drop for Handle {
 /// What the table keeps for a window: the key of the region below, and the number of the only
 /// queue pair that may use it, or 0 for all.
 #[derive(Clone, Copy)]
-pub(crate) struct Below {
-    pub(crate) key: u32,
-    pub(crate) queue_pair: u32,
+pub struct Below {
+    /// The key of the region.
+    pub key: u32,
+    /// The number of the queue pair, or 0.
+    pub queue_pair: u32,
 }
 
 impl Below {
@@ -64,19 +69,20 @@ impl Below {
         u64::from(self.queue_pair) << 32 | u64::from(self.key)
     }
 
-    pub(crate) const fn unpack(value: u64) -> Self {
+    /// What the value of a region in the table says.
+    pub const fn unpack(value: u64) -> Self {
         Self { key: value as u32, queue_pair: (value >> 32) as u32 }
     }
 }
 
 /// Makes the key of a bound window invalid that a queue pair of that domain may use; whether
 /// it was such a key.
-pub(crate) fn invalidate(key: u32, domain: u32, queue_pair: u32) -> bool {
+pub fn invalidate(key: u32, domain: u32, queue_pair: u32) -> bool {
     is_bound(key, domain, queue_pair) && regions().remove(key)
 }
 
 /// Whether a key is that of a bound window that a queue pair of that domain may use.
-pub(crate) fn is_bound(key: u32, domain: u32, queue_pair: u32) -> bool {
+pub fn is_bound(key: u32, domain: u32, queue_pair: u32) -> bool {
     regions().get(key).is_some_and(|region| {
         let below = Below::unpack(region.value);
         region.owner == domain
@@ -86,7 +92,7 @@ pub(crate) fn is_bound(key: u32, domain: u32, queue_pair: u32) -> bool {
 }
 
 /// A bind that was posted.
-pub(crate) struct Bind {
+pub struct Bind {
     window: Arc<Window>,
     /// The new key until the bind executes; 0 for one that closes the window.
     key: Cell<u32>,
@@ -94,7 +100,7 @@ pub(crate) struct Bind {
 
 impl Bind {
     /// A bind on the queue pair of that number.
-    pub(crate) fn new(request: &BindRequest<'_>, queue_pair: u32) -> Result<Self> {
+    pub fn new(request: &BindRequest<'_>, queue_pair: u32) -> Result<Self> {
         let Some(handle) = request.window.as_any().downcast_ref::<Handle>() else {
             return Err(foreign("memory window", Subtype::InvalidHandleRmr));
         };
@@ -120,21 +126,23 @@ impl Bind {
     }
 
     /// The same bind to keep; this one is left without its key.
-    pub(crate) fn hand_over(&self) -> Self {
+    pub fn hand_over(&self) -> Self {
         Self { window: Arc::clone(&self.window), key: Cell::new(self.key.take()) }
     }
 
-    pub(crate) fn key(&self) -> u32 {
+    /// The key that it takes effect with, or 0.
+    pub fn key(&self) -> u32 {
         self.key.get()
     }
 
-    pub(crate) fn tag(&self) -> u64 {
+    /// The tag of its window.
+    pub fn tag(&self) -> u64 {
         self.window.tag
     }
 
     /// Makes the new key the window's, if a queue pair of that domain may do so and the
     /// region below is still there.
-    pub(crate) fn execute(&self, domain: u32) -> bool {
+    pub fn execute(&self, domain: u32) -> bool {
         let mut state = self.window.state.lock();
         if state.freed || self.window.domain.id != domain || !self.is_backed() {
             return false;

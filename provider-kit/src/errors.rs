@@ -1,26 +1,26 @@
 //! The errors that more than one module makes.
 
-use dat_core::error::{Error, ReturnType, Subtype};
+use dat_provider::error::{Error, ReturnType, Subtype};
 
 /// A queue is as full as it was made for. Without words: polling consumers meet it often.
-pub(crate) const fn no_room() -> Error {
+pub const fn no_room() -> Error {
     Error::new(ReturnType::InsufficientResources, Subtype::ResourceCredits)
 }
 
 /// An object that another provider made, or nobody.
-pub(crate) fn foreign(what: &'static str, subtype: Subtype) -> Error {
+pub fn foreign(what: &'static str, subtype: Subtype) -> Error {
     Error::new(ReturnType::InvalidHandle, subtype)
-        .because(format!("the {what} does not belong to the loopback provider"))
+        .because(format!("the {what} belongs to another provider"))
         .advise("use only objects of the same adapter together")
 }
 
 /// The region table is full.
-pub(crate) fn no_region() -> Error {
+pub fn no_region() -> Error {
     Error::new(ReturnType::InsufficientResources, Subtype::ResourceMemoryRegion)
         .because("all memory contexts of the process are in use")
 }
 
 /// A call in a state that does not allow it.
-pub(crate) fn wrong_state(subtype: Subtype) -> Error {
+pub fn wrong_state(subtype: Subtype) -> Error {
     Error::new(ReturnType::InvalidState, subtype)
 }

@@ -6,8 +6,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use dat_core::provider::{Completion, Success};
-use dat_core::{DtoStatus, Operation};
+use dat_provider::status::{DtoStatus, Operation};
+use dat_provider::{Completion, Success};
 
 use crate::slots;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -4,36 +4,46 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dat_core::error::{Result, Subtype};
-use dat_core::flags::Privileges;
-use dat_core::mem::Span;
-use dat_core::provider::{MemoryRegion, MemoryWindow, ProtectionDomain, WindowScope};
-use dat_sync::SlabWeak;
+use dat_provider::error::{Result, Subtype};
+use dat_provider::flags::Privileges;
+use dat_provider::mem::Span;
+use dat_provider::{MemoryRegion, MemoryWindow, ProtectionDomain, WindowScope};
 use dat_sync::region_table::Region;
 use parking_lot::Mutex;
 use slab::Slab;
 
 use crate::errors::{foreign, no_region};
-use crate::fabric::regions;
-use crate::queue_pair::Endpoint;
+use crate::regions::regions;
 use crate::sync::fence;
 use crate::window;
 
 /// A domain: a number, and who may be copying its memory.
-pub(crate) struct Domain {
+pub struct Domain {
     /// As an owner of regions.
-    pub(crate) id: u32,
-    users: Mutex<Slab<SlabWeak<Endpoint>>>,
+    pub id: u32,
+    users: Mutex<Slab<Arc<dyn User>>>,
+}
+
+/// A queue pair whose copies may touch memory of a domain.
+pub trait User: Send + Sync {
+    /// Passes through the locks under which it copies memory of its domains, after a heavy fence:
+    /// a copy that began before is over.
+    fn settle(&self);
+
+    /// As [`settle`](Self::settle) without the fence, unless one of the locks is biased to another
+    /// thread; whether that was enough.
+    fn settle_without_fence(&self) -> bool;
 }
 
 struct Handle(Arc<Domain>);
 
-pub(crate) fn create() -> Arc<dyn ProtectionDomain> {
+/// Makes a protection domain.
+pub fn create() -> Arc<dyn ProtectionDomain> {
     Arc::new(Handle(Arc::new(Domain { id: regions().add_owner(0), users: Mutex::default() })))
 }
 
 /// The domain behind a handle of the contract.
-pub(crate) fn find(domain: &dyn ProtectionDomain) -> Result<Arc<Domain>> {
+pub fn find(domain: &dyn ProtectionDomain) -> Result<Arc<Domain>> {
     match domain.as_any().downcast_ref::<Handle>() {
         Some(handle) => Ok(Arc::clone(&handle.0)),
         None => Err(foreign("protection domain", Subtype::InvalidHandlePz)),
@@ -76,7 +86,7 @@ impl Domain {
     /// removed before this.
     fn settle(&self) {
         let mut users: Vec<_> =
-            self.users.lock().iter().filter_map(|(_, user)| user.upgrade()).collect();
+            self.users.lock().iter().map(|(_, user)| Arc::clone(user)).collect();
         // A queue pair whose locks are biased to no other thread needs no fence, which is a system
         // call: mostly one thread uses it and frees its memory.
         users.retain(|user| !user.settle_without_fence());
@@ -98,14 +108,15 @@ impl Drop for Domain {
 }
 
 /// A queue pair's entry among the users of a domain.
-pub(crate) struct Membership {
+pub struct Membership {
     domain: Arc<Domain>,
     user: usize,
 }
 
 impl Membership {
-    pub(crate) fn new(domain: &Arc<Domain>, user: &SlabWeak<Endpoint>) -> Self {
-        let user = domain.users.lock().insert(SlabWeak::clone(user));
+    /// Enters a queue pair among the users of a domain.
+    pub fn new(domain: &Arc<Domain>, user: Arc<dyn User>) -> Self {
+        let user = domain.users.lock().insert(user);
         Self { domain: Arc::clone(domain), user }
     }
 }
@@ -125,7 +136,7 @@ struct Registered {
 }
 
 /// The key of a region of the contract.
-pub(crate) fn key_of(region: &dyn MemoryRegion) -> Result<u32> {
+pub fn key_of(region: &dyn MemoryRegion) -> Result<u32> {
     match region.as_any().downcast_ref::<Registered>() {
         Some(region) => Ok(region.key),
         None => Err(foreign("memory region", Subtype::InvalidHandleLmr)),

@@ -5,27 +5,34 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::sync::BiasedLock;
-use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::provider::{
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::{
     ProtectionDomain, ReceiveRequest, Segment, SharedReceiveLimits, SharedReceiveQueue,
     SharedReceiveSink,
 };
-use dat_sync::SlabWeak;
 
 use crate::completion_queue::Queue;
 use crate::credits::{Attachment, Room};
 use crate::domain::{self, Domain};
 use crate::errors::{foreign, no_room};
 use crate::outlet::Upcalls;
-use crate::queue_pair::Endpoint;
 use crate::receive_ring::Posted;
 use crate::ring::Ring;
 
-pub(crate) struct Shared {
-    pub(crate) domain: Arc<Domain>,
-    pub(crate) max_segments: u32,
+/// A shared receive queue.
+pub struct Shared {
+    /// The domain of its buffers.
+    pub domain: Arc<Domain>,
+    /// The most segments of a buffer.
+    pub max_segments: u32,
     buffers: BiasedLock<Buffers>,
     sink: Arc<dyn SharedReceiveSink>,
+}
+
+/// A queue pair whose peer waits for a buffer.
+pub trait Resume: Send + Sync {
+    /// There is a buffer: goes on with what the peer sent. It may want the buffer no longer.
+    fn resume(&self);
 }
 
 struct Buffers {
@@ -34,12 +41,13 @@ struct Buffers {
     /// 0 while nobody asked.
     watermark: u32,
     /// Queue pairs whose peer waits for a buffer, each once, in the order of their coming.
-    stalled: VecDeque<SlabWeak<Endpoint>>,
+    stalled: VecDeque<Arc<dyn Resume>>,
 }
 
 struct Handle(Arc<Shared>);
 
-pub(crate) fn create(
+/// Makes a shared receive queue in a domain.
+pub fn create(
     domain: &dyn ProtectionDomain,
     limits: SharedReceiveLimits,
     sink: Arc<dyn SharedReceiveSink>,
@@ -58,7 +66,7 @@ pub(crate) fn create(
 }
 
 /// The queue behind a handle of the contract.
-pub(crate) fn find(queue: &dyn SharedReceiveQueue) -> Result<Arc<Shared>> {
+pub fn find(queue: &dyn SharedReceiveQueue) -> Result<Arc<Shared>> {
     match queue.as_any().downcast_ref::<Handle>() {
         Some(handle) => Ok(Arc::clone(&handle.0)),
         None => Err(foreign("shared receive queue", Subtype::InvalidHandleSrq)),
@@ -68,7 +76,7 @@ pub(crate) fn find(queue: &dyn SharedReceiveQueue) -> Result<Arc<Shared>> {
 impl Shared {
     /// Takes up one more queue pair, whose receives complete at that queue; what the queue knows
     /// them by.
-    pub(crate) fn enter(&self, queue: &Arc<Queue>) -> u32 {
+    pub fn enter(&self, queue: &Arc<Queue>) -> u32 {
         let mut buffers = self.buffers.lock();
         // So that no take has to.
         buffers.stalled.reserve(1);
@@ -76,13 +84,13 @@ impl Shared {
     }
 
     /// The end of [`enter`](Self::enter).
-    pub(crate) fn leave(&self, queue: &Arc<Queue>) {
+    pub fn leave(&self, queue: &Arc<Queue>) {
         let over: Vec<Attachment> = self.buffers.lock().room.unshare(queue);
         drop(over);
     }
 
     /// Whether there is a buffer now; if not, notes who wants the next one.
-    pub(crate) fn has_buffer(&self, stalled: &mut bool, user: &SlabWeak<Endpoint>) -> bool {
+    pub fn has_buffer(&self, stalled: &mut bool, user: &Arc<dyn Resume>) -> bool {
         let mut buffers = self.buffers.lock();
         if buffers.ring.is_empty() {
             buffers.stall(stalled, user);
@@ -92,11 +100,11 @@ impl Shared {
     }
 
     /// Takes the oldest buffer, its segments into the slice, or notes who wants the next one.
-    pub(crate) fn take(
+    pub fn take(
         self: &Arc<Self>,
         into: &mut [Segment],
         stalled: &mut bool,
-        user: &SlabWeak<Endpoint>,
+        user: &Arc<dyn Resume>,
         upcalls: &mut Upcalls,
     ) -> Option<(Posted, usize)> {
         let mut buffers = self.buffers.lock();
@@ -116,21 +124,22 @@ impl Shared {
     }
 
     /// The next queue pair to go on, if there is a buffer for it.
-    fn next_stalled(&self) -> Option<SlabWeak<Endpoint>> {
+    fn next_stalled(&self) -> Option<Arc<dyn Resume>> {
         let mut buffers = self.buffers.lock();
         if buffers.ring.is_empty() { None } else { buffers.stalled.pop_front() }
     }
 
-    pub(crate) fn report_watermark(&self) {
+    /// Makes the upcall for the watermark; no lock may be held.
+    pub fn report_watermark(&self) {
         self.sink.low_watermark_reached();
     }
 }
 
 impl Buffers {
-    fn stall(&mut self, stalled: &mut bool, user: &SlabWeak<Endpoint>) {
+    fn stall(&mut self, stalled: &mut bool, user: &Arc<dyn Resume>) {
         if !*stalled {
             *stalled = true;
-            self.stalled.push_back(SlabWeak::clone(user));
+            self.stalled.push_back(Arc::clone(user));
         }
     }
 
@@ -156,9 +165,7 @@ impl SharedReceiveQueue for Handle {
         drop(buffers);
         // One that was waiting may want the buffer no more, then the next may.
         while let Some(stalled) = self.0.next_stalled() {
-            if let Some(endpoint) = stalled.upgrade() {
-                endpoint.resume();
-            }
+            stalled.resume();
         }
         Ok(())
     }

@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use dat_core::Subtype;
-use dat_core::provider::{
-    Completion, CompletionFeatures, CompletionQueueParts, CompletionSink, Segment,
-};
+use dat_provider::error::Subtype;
+use dat_provider::{Completion, CompletionFeatures, CompletionQueueParts, CompletionSink, Segment};
 use loom::thread;
 
 use crate::completion_queue::{self, Queue};
 use crate::completion_ring::{CompletionRing, Entry};
 use crate::credits::Room;
+use crate::lookout::Lookout;
 use crate::outlet::{Outlet, Upcalls};
-use crate::queue_pair::Lookout;
 use crate::receive_ring::{Posted, ReceiveRing};
 use crate::sync::BiasedLock;
 use crate::sync::atomic::{AtomicU64, Ordering};

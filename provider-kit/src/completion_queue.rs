@@ -4,9 +4,9 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use dat_core::Failure;
-use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::provider::{
+use dat_provider::Failure;
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::{
     Completion, CompletionFeatures, CompletionPoller, CompletionQueue, CompletionQueueParts,
     CompletionSink, Notify, Success, Taken,
 };
@@ -18,8 +18,9 @@ use crate::outlet::Upcalls;
 use crate::sync::BiasedLock;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
+/// The half of a completion queue that producers use.
 #[repr(C)]
-pub(crate) struct Queue {
+pub struct Queue {
     producer: BiasedLock<Producer>,
     progress: Arc<Progress>,
     sink: Arc<dyn CompletionSink>,
@@ -28,11 +29,11 @@ pub(crate) struct Queue {
 /// How many completions the poller took, ever; apart from what producers write.
 #[repr(align(64))]
 #[derive(Default)]
-pub(crate) struct Progress(AtomicU64);
+pub struct Progress(AtomicU64);
 
 impl Progress {
     /// Acquire: what the poller did before is seen.
-    pub(crate) fn taken(&self) -> u64 {
+    pub fn taken(&self) -> u64 {
         self.0.load(Ordering::Acquire)
     }
 
@@ -74,7 +75,7 @@ struct Producer {
 const FEW: usize = 64;
 
 /// The half that queue pairs are made with.
-pub(crate) struct Handle(pub(crate) Arc<Queue>);
+pub struct Handle(pub Arc<Queue>);
 
 /// In the order of its use.
 #[repr(C)]
@@ -90,7 +91,8 @@ struct Poller {
     notify: Notify,
 }
 
-pub(crate) fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> CompletionQueueParts {
+/// Makes a completion queue that holds at least `depth` completions.
+pub fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> CompletionQueueParts {
     let queue = Queue::new(depth, sink);
     let ring = queue.producer.lock().ring.clone();
     CompletionQueueParts {
@@ -107,7 +109,7 @@ pub(crate) fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> CompletionQ
 }
 
 /// The queue behind a handle of the contract, if there is one; `subtype` says which argument it is.
-pub(crate) fn find(queue: Option<&dyn CompletionQueue>, subtype: Subtype) -> Result<Arc<Queue>> {
+pub fn find(queue: Option<&dyn CompletionQueue>, subtype: Subtype) -> Result<Arc<Queue>> {
     let Some(queue) = queue else { return Ok(Queue::nowhere()) };
     match queue.as_any().downcast_ref::<Handle>() {
         Some(handle) => Ok(Arc::clone(&handle.0)),
@@ -153,7 +155,7 @@ impl Queue {
     }
 
     /// A place for a work queue, whose room is counted as its completions are polled.
-    pub(crate) fn attach(self: &Arc<Self>) -> Attachment {
+    pub fn attach(self: &Arc<Self>) -> Attachment {
         let mut producer = self.producer.lock();
         if producer.vacant.is_empty() {
             producer.forget_gone(self.progress.taken());
@@ -166,7 +168,7 @@ impl Queue {
     }
 
     /// The work queue completes nothing here any more; what waits stays.
-    pub(crate) fn detach(&self, source: u32) {
+    pub fn detach(&self, source: u32) {
         let mut producer = self.producer.lock();
         let after = producer.tail;
         producer.gone.push((source, after));
@@ -177,24 +179,24 @@ impl Queue {
     }
 
     /// The first failure of a work queue, that was not flushed.
-    pub(crate) fn failure(&self, source: u32) -> Option<Failure> {
+    pub fn failure(&self, source: u32) -> Option<Failure> {
         let producer = self.producer.lock();
         let found = producer.failures.iter().find(|(of, _)| *of == source);
         found.map(|(_, failure)| failure.clone())
     }
 
     /// The work queue begins anew.
-    pub(crate) fn forget_failure(&self, source: u32) {
+    pub fn forget_failure(&self, source: u32) {
         self.producer.lock().failures.retain(|(of, _)| *of != source);
     }
 
     /// The position that the next completion gets.
-    pub(crate) fn position(&self) -> u64 {
+    pub fn position(&self) -> u64 {
         self.producer.lock().tail
     }
 
     /// An operation of a work queue ended that is not reported.
-    pub(crate) fn skip(&self, source: u32) {
+    pub fn skip(&self, source: u32) {
         self.producer.lock().page(source).drop_one(source);
     }
 
@@ -215,7 +217,7 @@ impl Queue {
 
     /// Stores a completion, or notes that there was no room.
     #[inline]
-    pub(crate) fn push(
+    pub fn push(
         self: &Arc<Self>,
         source: u32,
         completion: Completion,
@@ -268,7 +270,7 @@ impl Queue {
     }
 
     /// Makes the upcalls that were noted; no lock is held.
-    pub(crate) fn report(&self, ready: bool, overflow: bool) {
+    pub fn report(&self, ready: bool, overflow: bool) {
         if overflow {
             self.sink.completion_overflow();
         }

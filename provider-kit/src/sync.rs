@@ -1,0 +1,64 @@
+//! The locks and atomics of the data path; in the models of `.ci/loom` those of loom.
+
+#[cfg(not(all(test, loom)))]
+pub use dat_sync::biased::{BiasedGuard, BiasedLock, OwnerGuard, fence};
+#[cfg(all(test, loom))]
+pub use modelled::{BiasedGuard, BiasedLock, OwnerGuard, fence};
+
+/// The atomics.
+pub mod atomic {
+    #[cfg(all(test, loom))]
+    pub use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+    #[cfg(not(all(test, loom)))]
+    pub use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+}
+
+#[cfg(all(test, loom))]
+mod modelled {
+    /// As much of the lock as is used; it has a model of its own in dat-core.
+    #[derive(Debug)]
+    pub struct BiasedLock<T>(loom::sync::Mutex<T>);
+
+    pub type BiasedGuard<'a, T> = loom::sync::MutexGuard<'a, T>;
+    pub type OwnerGuard<'a, T> = loom::sync::MutexGuard<'a, T>;
+
+    impl<T> BiasedLock<T> {
+        pub fn new(value: T) -> Self {
+            Self(loom::sync::Mutex::new(value))
+        }
+
+        pub fn lock(&self) -> BiasedGuard<'_, T> {
+            self.0.lock().expect("no model goes on after a panic")
+        }
+
+        pub fn lock_as_owner(&self) -> Option<BiasedGuard<'_, T>> {
+            Some(self.lock())
+        }
+
+        pub fn pass(&self) {
+            drop(self.lock());
+        }
+
+        /// A mutex orders all sections, so passing it is always enough.
+        pub fn pass_without_fence(&self) -> bool {
+            self.pass();
+            true
+        }
+    }
+
+    pub mod fence {
+        use loom::sync::atomic::{Ordering, fence};
+
+        pub fn is_available() -> bool {
+            true
+        }
+
+        pub fn light() {
+            fence(Ordering::SeqCst);
+        }
+
+        pub fn heavy() {
+            fence(Ordering::SeqCst);
+        }
+    }
+}
