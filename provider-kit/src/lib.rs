@@ -17,6 +17,7 @@
     reason = "the parts of a queue pair are locks and rings, which have nothing to print"
 )]
 
+pub mod bytes;
 pub mod completion_queue;
 mod completion_ring;
 pub mod credits;
@@ -27,6 +28,7 @@ pub mod link;
 pub mod lookout;
 #[cfg(all(test, loom))]
 mod loom_models;
+pub mod memory_link;
 pub mod outlet;
 pub mod parameters;
 pub mod receive_ring;
@@ -34,6 +36,7 @@ pub mod regions;
 pub mod ring;
 pub mod shared_receive;
 mod slots;
+pub mod stream_link;
 pub mod sync;
 pub mod transfer;
 pub mod window;

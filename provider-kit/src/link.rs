@@ -18,9 +18,9 @@ use crate::frame::{Frame, Malformed};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Written {
-    /// The link has all of it; what the peer's side has no room for is copied.
+    /// The link has all of it; what the peer's side cannot take yet is copied.
     Taken,
-    /// The link has no room and took nothing of it. Write it again once [`Writer::flush`] says
+    /// The link is full and took nothing of it. Write it again once [`Writer::flush`] says
     /// that nothing waits.
     Full,
 }
@@ -131,8 +131,7 @@ pub trait FrameSink {
 
     /// Appends the places for the payload of the current frame from `offset` bytes into it, up to
     /// its end. It is called each time that payload can be read, so that memory which was
-    /// deregistered meanwhile is not written. The link drops bytes that get no place, and reports
-    /// so with the frame's end.
+    /// deregistered meanwhile is not written. The link drops bytes that get no place.
     fn places(&mut self, offset: u64, places: &mut Places);
 
     /// The payload of the current frame is complete.

@@ -14,7 +14,7 @@ use super::{
 /// nothing if the head is not complete.
 ///
 /// # Errors
-/// Why the bytes are not a frame, as soon as that can be told from what is there.
+/// Why the bytes are not a frame, as soon as the bytes show it.
 pub fn decode(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Malformed> {
     let Some(&kind) = bytes.first() else { return Ok(None) };
     let Some(length) = head_length(kind) else { return Err(Malformed::Kind(kind)) };

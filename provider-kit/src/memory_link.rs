@@ -1,0 +1,135 @@
+//! A link in memory, for tests: it splits and delays as a seed says, within one process.
+
+use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use dat_provider::mem::Span;
+use parking_lot::Mutex;
+
+use crate::bytes;
+use crate::link::{End, Reader, Writer};
+use crate::stream_link::{Stream, halves};
+
+/// How a link in memory behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Wire {
+    /// Bytes that one direction holds at most.
+    pub capacity: usize,
+    /// The seed of its splits and delays; 0 for neither.
+    pub seed: u64,
+}
+
+impl Default for Wire {
+    fn default() -> Self {
+        Self { capacity: 128 << 10, seed: 0 }
+    }
+}
+
+/// One end of a link in memory.
+pub struct MemoryStream {
+    out: Arc<Mutex<Direction>>,
+    inbound: Arc<Mutex<Direction>>,
+}
+
+struct Direction {
+    bytes: VecDeque<u8>,
+    wire: Wire,
+    state: u64,
+    is_shut: bool,
+    is_cut: bool,
+}
+
+impl std::fmt::Debug for MemoryStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MemoryStream").finish_non_exhaustive()
+    }
+}
+
+/// The two ends of a new connection.
+#[must_use]
+pub fn pair(wire: Wire) -> (Arc<MemoryStream>, Arc<MemoryStream>) {
+    let direction = |salt| {
+        let (bytes, state) = (VecDeque::new(), wire.seed.wrapping_mul(salt) | 1);
+        Arc::new(Mutex::new(Direction { bytes, wire, state, is_shut: false, is_cut: false }))
+    };
+    let (one, other) = (direction(0x9e37_79b9_7f4a_7c15), direction(0xbf58_476d_1ce4_e5b9));
+    let near = MemoryStream { out: Arc::clone(&one), inbound: Arc::clone(&other) };
+    (Arc::new(near), Arc::new(MemoryStream { out: other, inbound: one }))
+}
+
+/// The halves of both ends of a new connection.
+#[must_use]
+pub fn links(wire: Wire) -> [(Box<dyn Reader>, Box<dyn Writer>); 2] {
+    let (one, other) = pair(wire);
+    [halves(&one), halves(&other)]
+}
+
+impl MemoryStream {
+    /// Ends both directions without a word, as the death of a process does.
+    pub fn cut(&self) {
+        self.out.lock().is_cut = true;
+        self.inbound.lock().is_cut = true;
+    }
+}
+
+impl Direction {
+    /// How much of `length` bytes moves now: all without a seed, else any part or nothing.
+    fn share(&mut self, length: usize) -> usize {
+        if self.wire.seed == 0 || length == 0 {
+            return length;
+        }
+        // xorshift64
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        let some = (self.state >> 8) as usize;
+        match self.state % 4 {
+            0 => 0,
+            1 => (some % 40 + 1).min(length),
+            2 => some % length + 1,
+            _ => length,
+        }
+    }
+}
+
+impl Stream for MemoryStream {
+    fn write(&self, from: &[Span]) -> Result<usize, End> {
+        let mut out = self.out.lock();
+        if out.is_cut || out.is_shut {
+            return Err(End::Gone);
+        }
+        let space = out.wire.capacity.saturating_sub(out.bytes.len());
+        let length = bytes::total(from).min(space);
+        let length = out.share(length);
+        let mut all = Vec::new();
+        bytes::gather(from, 0, &mut all);
+        out.bytes.extend(&all[..length]);
+        Ok(length)
+    }
+
+    fn read(&self, into: &[Span]) -> Result<Option<usize>, End> {
+        let mut inbound = self.inbound.lock();
+        if inbound.bytes.is_empty() {
+            return match (inbound.is_cut, inbound.is_shut) {
+                (true, _) => Err(End::Gone),
+                (_, true) => Err(End::Closed),
+                _ => Ok(None),
+            };
+        }
+        let length = bytes::total(into).min(inbound.bytes.len());
+        let length = inbound.share(length);
+        let part: Vec<u8> = inbound.bytes.drain(..length).collect();
+        bytes::scatter(&part, into);
+        Ok((length > 0).then_some(length))
+    }
+
+    fn shut_down(&self) -> Result<(), End> {
+        self.out.lock().is_shut = true;
+        Ok(())
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}

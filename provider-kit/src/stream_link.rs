@@ -1,0 +1,48 @@
+//! A link over a stream of bytes: frames are one behind the other, and the stream splits them
+//! wherever it likes.
+
+mod reader;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use dat_provider::mem::Span;
+
+use crate::link::{End, Reader, Writer};
+
+pub use reader::StreamReader;
+pub use writer::StreamWriter;
+
+/// A stream of bytes in both directions that does not block, for example a TCP socket.
+pub trait Stream: Send + Sync {
+    /// Writes from the spans, in order. Returns how many bytes were taken, 0 if there is no space.
+    ///
+    /// # Errors
+    /// Why the stream has ended.
+    fn write(&self, from: &[Span]) -> Result<usize, End>;
+
+    /// Reads into the spans, in order. Returns how many bytes came, nothing if none are there.
+    ///
+    /// # Errors
+    /// Why the stream has ended; [`End::Closed`] at its end.
+    fn read(&self, into: &[Span]) -> Result<Option<usize>, End>;
+
+    /// Writes nothing more, which the peer finds behind the last byte.
+    ///
+    /// # Errors
+    /// Why the stream has ended.
+    fn shut_down(&self) -> Result<(), End>;
+
+    /// The descriptor to wait on, if there is one.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+}
+
+/// The two halves of a link over a stream.
+#[must_use]
+pub fn halves<S: Stream + 'static>(stream: &Arc<S>) -> (Box<dyn Reader>, Box<dyn Writer>) {
+    let reader = StreamReader::new(Arc::clone(stream));
+    (Box::new(reader), Box::new(StreamWriter::new(Arc::clone(stream))))
+}

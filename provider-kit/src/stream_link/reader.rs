@@ -1,0 +1,192 @@
+//! The half that reads.
+
+use std::cell::Cell;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use super::Stream;
+use crate::bytes;
+use crate::frame::{self, Frame};
+use crate::link::{Budget, End, FrameSink, Places, Progress, Reader, Refused};
+
+const BUFFER: usize = 64 << 10;
+/// From this many bytes on, a payload is read without a copy.
+const DIRECT: usize = 2 << 10;
+
+thread_local! {
+    /// The buffer that a thread lends to the links it reads.
+    static SPARE: Cell<Option<Box<[u8]>>> = const { Cell::new(None) };
+}
+
+/// Reads frames from a stream.
+pub struct StreamReader<S> {
+    stream: Arc<S>,
+    /// What was read and not handed over: `buffer[start..end]`. Without a buffer, nothing.
+    buffer: Box<[u8]>,
+    start: usize,
+    end: usize,
+    /// The frame whose payload is being read, and how much of it was.
+    current: Option<(Frame, usize)>,
+    places: Places,
+    ended: Option<End>,
+}
+
+impl<S> std::fmt::Debug for StreamReader<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamReader").field("current", &self.current).finish_non_exhaustive()
+    }
+}
+
+/// What one step found.
+enum Step {
+    /// A frame was handed over.
+    Frame,
+    /// More bytes are needed.
+    Starved,
+}
+
+impl<S: Stream> StreamReader<S> {
+    /// Reads a stream.
+    #[must_use]
+    pub fn new(stream: Arc<S>) -> Self {
+        let (buffer, places) = (Box::default(), Places::new());
+        Self { stream, buffer, start: 0, end: 0, current: None, places, ended: None }
+    }
+
+    /// Hands over what is in the buffer, up to the end of a frame.
+    fn step(&mut self, sink: &mut dyn FrameSink) -> Result<Step, End> {
+        if self.current.is_none() {
+            let buffered = &self.buffer[self.start..self.end];
+            let Some((frame, head)) = frame::decode(buffered).map_err(End::Malformed)? else {
+                return Ok(Step::Starved);
+            };
+            self.start += head;
+            sink.begin(&frame)?;
+            self.current = Some((frame, 0));
+        }
+        let Some((frame, received)) = &mut self.current else { return Ok(Step::Starved) };
+        let missing = frame.payload() as usize - *received;
+        let part = missing.min(self.end - self.start);
+        if part > 0 {
+            self.places.clear();
+            sink.places(*received as u64, &mut self.places);
+            bytes::scatter(&self.buffer[self.start..self.start + part], &self.places);
+            self.places.clear();
+            self.start += part;
+            *received += part;
+        }
+        if part < missing {
+            return Ok(Step::Starved);
+        }
+        self.current = None;
+        sink.end()?;
+        Ok(Step::Frame)
+    }
+
+    /// Reads from the stream: a long payload into its places, the rest into the buffer. Returns
+    /// the number of bytes, and whether the stream may have more.
+    fn fill(&mut self, sink: &mut dyn FrameSink) -> Result<(usize, bool), End> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        self.places.clear();
+        let mut direct = 0;
+        if let Some((frame, received)) = self.current {
+            let missing = frame.payload() as usize - received;
+            if missing >= DIRECT && self.end == 0 {
+                sink.places(received as u64, &mut self.places);
+                truncate(&mut self.places, missing);
+                // Bytes without a place go through the buffer, which drops them.
+                direct = if bytes::total(&self.places) == missing { missing } else { 0 };
+            }
+        }
+        if direct == 0 {
+            self.places.clear();
+        }
+        self.places.push(bytes::target(&mut self.buffer[self.end..]));
+        let space = direct + self.buffer.len() - self.end;
+        let came = self.stream.read(&self.places);
+        self.places.clear();
+        let Some(came) = came? else { return Ok((0, false)) };
+        let came = came.min(space);
+        if let Some((_, received)) = &mut self.current {
+            *received += came.min(direct);
+        }
+        self.end += came.saturating_sub(direct);
+        Ok((came, came == space))
+    }
+
+    fn run(&mut self, sink: &mut dyn FrameSink, budget: Budget) -> Result<Progress, End> {
+        let (mut frames, mut bytes, mut has_more) = (0, 0, true);
+        loop {
+            while let Step::Frame = self.step(sink)? {
+                frames += 1;
+                if frames >= budget.frames {
+                    return Ok(Progress::More);
+                }
+            }
+            if !has_more {
+                return Ok(Progress::Drained(bytes > 0));
+            }
+            if bytes >= budget.bytes {
+                return Ok(Progress::More);
+            }
+            match self.fill(sink) {
+                Ok((came, more)) => (bytes, has_more) = (bytes + came, more),
+                Err(End::Closed) if self.current.is_some() || self.start < self.end => {
+                    return Err(End::Gone);
+                }
+                Err(end) => return Err(end),
+            }
+        }
+    }
+}
+
+/// Cuts places to a total length, in bytes.
+fn truncate(places: &mut Places, length: usize) {
+    let mut left = length;
+    let cut = places.iter_mut().position(|span| {
+        if span.len() >= left {
+            return true;
+        }
+        left -= span.len();
+        false
+    });
+    let Some(last) = cut else { return };
+    places.truncate(last + 1);
+    if let Some(span) = places.last_mut() {
+        *span = bytes::first(*span, left);
+    }
+}
+
+impl From<Refused> for End {
+    fn from(_: Refused) -> Self {
+        Self::Refused
+    }
+}
+
+impl<S: Stream> Reader for StreamReader<S> {
+    fn read(&mut self, sink: &mut dyn FrameSink, budget: Budget) -> Result<Progress, End> {
+        if let Some(end) = &self.ended {
+            return Err(end.clone());
+        }
+        if self.buffer.is_empty() {
+            let spare = SPARE.try_with(Cell::take).ok().flatten();
+            self.buffer = spare.unwrap_or_else(|| vec![0; BUFFER].into_boxed_slice());
+        }
+        let result = self.run(sink, budget);
+        if self.start == self.end || result.is_err() {
+            (self.start, self.end) = (0, 0);
+            let buffer = std::mem::take(&mut self.buffer);
+            let _ = SPARE.try_with(|spare| spare.set(Some(buffer)));
+        }
+        if let Err(end) = &result {
+            self.ended = Some(end.clone());
+        }
+        result
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.stream.descriptor()
+    }
+}

@@ -1,0 +1,147 @@
+use dat_provider::mem::Memory;
+use proptest::prelude::*;
+
+use super::*;
+use crate::frame::{Body, Frame, Malformed, PIECE};
+use crate::link::{Budget, FrameSink, Places, Progress, Refused, Written};
+use crate::memory_link::{Wire, links, pair};
+
+/// Keeps what came.
+#[derive(Default)]
+struct Kept {
+    frames: Vec<(Frame, Option<Memory>)>,
+    ends: usize,
+    /// Payloads get no place.
+    drops: bool,
+    refuses: bool,
+}
+
+impl FrameSink for Kept {
+    fn begin(&mut self, frame: &Frame) -> Result<(), Refused> {
+        if self.refuses {
+            return Err(Refused);
+        }
+        let memory = Memory::zeroed(frame.payload() as usize).ok();
+        self.frames.push((*frame, memory));
+        Ok(())
+    }
+
+    fn places(&mut self, offset: u64, places: &mut Places) {
+        let Some((_, Some(memory))) = self.frames.last() else { return };
+        if !self.drops {
+            let (offset, half) = (offset as usize, memory.len() / 2);
+            // In two places, of which the second is all that is left of the memory.
+            let parts = [offset..half.max(offset), half.max(offset)..memory.len()];
+            places.extend(parts.into_iter().filter_map(|part| memory.part(part)));
+        }
+    }
+
+    fn end(&mut self) -> Result<(), Refused> {
+        self.ends += 1;
+        Ok(())
+    }
+}
+
+fn pattern(length: usize, salt: u8) -> Memory {
+    let bytes: Vec<u8> = (0..length.max(1)).map(|at| (at as u8).wrapping_mul(31) ^ salt).collect();
+    Memory::copy_of(&bytes).expect("memory")
+}
+
+fn message(length: u64) -> Frame {
+    Frame::new(Body::Send { length, solicited: false, invalidate: None })
+}
+
+fn spans(memory: &Memory, length: usize) -> Vec<Span> {
+    let middle = length / 3;
+    [0..middle, middle..length].into_iter().filter_map(|part| memory.part(part)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn frames_arrive_as_written_however_the_stream_splits_them(
+        seed in 1_u64.., capacity in 1_usize..200_000,
+        lengths in proptest::collection::vec(prop_oneof![0..=100_u64, 0..=PIECE], 1..12),
+    ) {
+        let [(_, mut writer), (mut reader, _)] = links(Wire { capacity, seed });
+        let mut kept = Kept::default();
+        let sources: Vec<_> = (0..).zip(&lengths).map(|(i, &n)| pattern(n as usize, i)).collect();
+        let mut next = 0;
+        let mut rounds = 0;
+        while kept.ends < lengths.len() {
+            if let Some(&length) = lengths.get(next) {
+                let payload = spans(&sources[next], length as usize);
+                if writer.write(&message(length), &payload) == Ok(Written::Taken) {
+                    // Memory belongs to its owner again as soon as the frame is taken.
+                    next += 1;
+                }
+            }
+            writer.flush().expect("the link is alive");
+            reader.read(&mut kept, Budget { frames: 3, bytes: 1000 }).expect("the link is alive");
+            rounds += 1;
+            prop_assert!(rounds < 3_000_000, "no progress");
+        }
+        for ((frame, memory), (source, &length)) in kept.frames.iter().zip(sources.iter().zip(&lengths)) {
+            prop_assert_eq!(*frame, message(length));
+            let (own, got) = (source.to_vec(0, length as usize), memory.as_ref());
+            let got = got.map_or(Ok(Vec::new()), |memory| memory.to_vec(0, length as usize));
+            prop_assert!(own == got, "frame of {} bytes", length);
+        }
+    }
+}
+
+#[test]
+fn bytes_without_a_place_are_dropped_and_the_next_frame_is_found() {
+    let [(_, mut writer), (mut reader, _)] = links(Wire::default());
+    let source = pattern(40_000, 0);
+    let mut kept = Kept { drops: true, ..Kept::default() };
+    let written = writer.write(&message(40_000), &spans(&source, 40_000));
+    assert_eq!(written, Ok(Written::Taken));
+    assert_eq!(writer.write(&Frame::new(Body::Ack), &[]), Ok(Written::Taken));
+    assert_eq!(reader.read(&mut kept, Budget::default()), Ok(Progress::Drained(true)));
+    assert_eq!((kept.ends, kept.frames[1].0.body), (2, Body::Ack));
+}
+
+#[test]
+fn a_full_stream_takes_small_frames_together_and_then_no_more() {
+    let [(_, mut writer), _] = links(Wire { capacity: 24, seed: 0 });
+    let ack = Frame::new(Body::Ack);
+    let taken = (0..10_000).take_while(|_| writer.write(&ack, &[]) == Ok(Written::Taken)).count();
+    assert!((100..1000).contains(&taken), "{taken}");
+    assert_eq!(writer.write(&ack, &[]), Ok(Written::Full), "nothing of it is taken");
+}
+
+#[test]
+fn an_end_between_frames_is_a_close_and_one_inside_is_a_loss() {
+    let [(_, mut writer), (mut reader, _)] = links(Wire::default());
+    writer.write(&Frame::new(Body::Ack), &[]).map(drop).expect("alive");
+    writer.shut_down().expect("alive");
+    let mut kept = Kept::default();
+    assert_eq!(reader.read(&mut kept, Budget::default()), Ok(Progress::Drained(true)));
+    assert_eq!(kept.ends, 1, "what came before the end is handed over");
+    assert_eq!(reader.read(&mut kept, Budget::default()), Err(End::Closed));
+    assert_eq!(reader.read(&mut kept, Budget::default()), Err(End::Closed));
+
+    let (one, other) = pair(Wire::default());
+    let (mut reader, _) = halves(&other);
+    let head = message(10).encode();
+    assert_eq!(one.write(&[crate::bytes::source(&head)]), Ok(24));
+    one.shut_down().expect("alive");
+    let mut kept = Kept::default();
+    assert_eq!(reader.read(&mut kept, Budget::default()), Ok(Progress::Drained(true)));
+    assert_eq!(reader.read(&mut kept, Budget::default()), Err(End::Gone));
+}
+
+#[test]
+fn garbage_and_refused_frames_end_the_link() {
+    let (one, other) = pair(Wire::default());
+    let (mut reader, _) = halves(&other);
+    one.write(&[crate::bytes::source(b"GET / HTTP/1.1\r\n")]).expect("alive");
+    let end = reader.read(&mut Kept::default(), Budget::default());
+    assert_eq!(end, Err(End::Malformed(Malformed::Kind(b'G'))));
+
+    let [(_, mut writer), (mut reader, _)] = links(Wire::default());
+    assert_eq!(writer.write(&Frame::new(Body::Ack), &[]), Ok(Written::Taken));
+    let mut kept = Kept { refuses: true, ..Kept::default() };
+    assert_eq!(reader.read(&mut kept, Budget::default()), Err(End::Refused));
+}
