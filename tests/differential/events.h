@@ -31,6 +31,22 @@ static const char *which(DAT_EP_HANDLE ep)
     return ep == active ? "active" : ep == passive ? "passive" : ep == DAT_HANDLE_NULL ? "none" : "other";
 }
 
+/* The end of a connection of an earlier case, which comes whenever the library gets to it. */
+static int is_late(const DAT_EVENT *event)
+{
+    switch (event->event_number) {
+    case DAT_CONNECTION_EVENT_PEER_REJECTED:
+    case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
+    case DAT_CONNECTION_EVENT_UNREACHABLE:
+    case DAT_CONNECTION_EVENT_TIMED_OUT:
+    case DAT_CONNECTION_EVENT_BROKEN:
+    case DAT_CONNECTION_EVENT_DISCONNECTED:
+        return strcmp(which(event->event_data.connect_event_data.ep_handle), "other") == 0;
+    default:
+        return 0;
+    }
+}
+
 static void say_event(const char *part, const DAT_EVENT *event)
 {
     const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
@@ -76,7 +92,9 @@ static int take(DAT_EVD_HANDLE evd, const char *from, int expected)
 
     for (number = 1; number <= expected; number++) {
         snprintf(part, sizeof part, "%s event %d", from, number);
-        value = dat_evd_wait(evd, 3000000, 1, &event, &more);
+        do
+            value = dat_evd_wait(evd, 3000000, 1, &event, &more);
+        while (value == DAT_SUCCESS && is_late(&event));
         if (value != DAT_SUCCESS) {
             say(part, "%s", code(value));
             return 0;
