@@ -52,23 +52,7 @@ pub unsafe fn post_send(
     request: *mut ibv_send_wr,
     bad: *mut *mut ibv_send_wr,
 ) -> c_int {
-    // Drivers of emulated devices write to a descriptor here, which is a cancellation point: the
-    // thread of a C program must not be unwound from within the device's lock.
-    let mut state = CANCEL_DISABLE;
-    // SAFETY: the address is that of a variable; to disable cancellation never acts on one.
-    unsafe { pthread_setcancelstate(CANCEL_DISABLE, &raw mut state) };
-    let code = through!(qp, post_send, libc::ENOSYS, qp, request, bad);
-    if state != CANCEL_DISABLE {
-        // SAFETY: the value was in use before.
-        unsafe { pthread_setcancelstate(state, std::ptr::null_mut()) };
-    }
-    code
-}
-
-const CANCEL_DISABLE: c_int = 1;
-
-unsafe extern "C" {
-    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+    through!(qp, post_send, libc::ENOSYS, qp, request, bad)
 }
 
 /// `ibv_post_recv`: 0 or an errno.

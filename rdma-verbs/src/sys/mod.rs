@@ -11,6 +11,7 @@
 //! licence; this project uses them under the latter.
 #![allow(missing_docs, missing_debug_implementations, reason = "bindings of C, documented there")]
 
+pub(crate) mod cancellation;
 pub mod dispatch;
 pub mod extended;
 #[cfg(test)]

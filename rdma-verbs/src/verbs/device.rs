@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::mem::{MaybeUninit, offset_of};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr::{NonNull, null};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::{Error, Owner, Result, field, library};
 use crate::sys::extended::{extended, ibv_device_attr_ex, verbs_context_tail};
@@ -78,7 +78,7 @@ impl DeviceEntry {
         // SAFETY: the device lives as long as the list, which the entry keeps.
         let raw = unsafe { (library!(verbs).ibv_open_device)(self.raw.as_ptr()) };
         match NonNull::new(raw) {
-            Some(raw) => Ok(Context { inner: Arc::new(Inner { raw, owner: None }) }),
+            Some(raw) => Ok(Context { inner: Arc::new(Inner::new(raw, None)) }),
             None => Err(Error::last("ibv_open_device")),
         }
     }
@@ -94,7 +94,31 @@ struct Inner {
     raw: NonNull<ibv_context>,
     /// The identifier that keeps a context of librdmacm open; nothing for one of this crate.
     owner: Option<Owner>,
+    /// Whether requests are posted by system calls; asked for once.
+    posts_by_system_call: OnceLock<bool>,
 }
+
+impl Inner {
+    const fn new(raw: NonNull<ibv_context>, owner: Option<Owner>) -> Self {
+        Self { raw, owner, posts_by_system_call: OnceLock::new() }
+    }
+}
+
+/// Vendors (by the number of ibv_query_device(3)) whose drivers post requests by writes to a mapped
+/// doorbell. Emulated devices, and some old ones, make a system call for each request.
+const DOORBELL_VENDORS: [u32; 11] = [
+    0x02c9, // Mellanox, NVIDIA
+    0x15b3, // Mellanox, by its PCI number
+    0x1077, // QLogic, Marvell
+    0x1414, // Microsoft
+    0x1425, // Chelsio
+    0x14e4, // Broadcom
+    0x15ad, // VMware
+    0x19e5, // Huawei
+    0x1d0f, // Amazon
+    0x1ded, // Alibaba
+    0x8086, // Intel
+];
 
 // SAFETY: every call on a context is thread safe.
 unsafe impl Send for Inner {}
@@ -242,7 +266,7 @@ impl Context {
     /// # Safety
     /// It must stay open as long as its owner lives.
     pub(crate) unsafe fn owned_by(raw: NonNull<ibv_context>, owner: Owner) -> Self {
-        Self { inner: Arc::new(Inner { raw, owner: Some(owner) }) }
+        Self { inner: Arc::new(Inner::new(raw, Some(owner))) }
     }
 
     /// The object of the library, valid as long as this handle.
@@ -267,6 +291,13 @@ impl Context {
         let device = unsafe { (*self.raw()).device };
         // SAFETY: as above.
         unsafe { (*device).node_type == sys::IBV_NODE_RNIC }
+    }
+
+    /// Whether requests are posted by system calls, as far as the vendor tells.
+    pub(super) fn posts_by_system_call(&self) -> bool {
+        *self.inner.posts_by_system_call.get_or_init(|| {
+            self.query().map_or(true, |device| !DOORBELL_VENDORS.contains(&device.vendor_id))
+        })
     }
 
     /// The number of completion vectors.

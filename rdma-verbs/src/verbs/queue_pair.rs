@@ -116,6 +116,8 @@ object! {
         /// Whether the kernel moves it through its states, as for iWARP: the library does not
         /// know the state, and the kernel refuses what it does not allow.
         is_moved_by_kernel: bool,
+        /// Whether a request is posted by a system call.
+        pub(super) posts_by_system_call: bool,
         domain: Arc<ProtectionDomain>,
         parts: Parts,
         owner: Option<Owner>,
@@ -205,6 +207,7 @@ impl QueuePair {
             capabilities: Capabilities::from_c(size),
             kind: init.kind,
             is_moved_by_kernel: domain.context().is_iwarp(),
+            posts_by_system_call: domain.context().posts_by_system_call(),
             domain: Arc::clone(domain),
             parts,
             owner: None,
@@ -227,8 +230,10 @@ impl QueuePair {
         // SAFETY: the caller answers for it; its number never changes.
         let number = unsafe { raw.as_ref() }.qp_num;
         let (owner, is_moved_by_kernel) = (Some(owner), domain.context().is_iwarp());
+        let posts_by_system_call = domain.context().posts_by_system_call();
         Self {
             is_moved_by_kernel,
+            posts_by_system_call,
             raw,
             number,
             extended: None,

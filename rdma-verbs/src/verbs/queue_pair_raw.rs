@@ -1,12 +1,13 @@
 //! Posts that the crate keeps no record of, for programs that keep records themselves.
 
+use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 use super::shared_receive::{post_receive, receive};
 use super::{Error, Plain, Post, QueuePair, Result, Sge, What, WindowBind, WindowKind};
-use crate::sys::dispatch;
 use crate::sys::verbs::{self as sys, bind_mw_wr, ibv_mw_bind, ibv_mw_bind_info, ibv_send_wr};
+use crate::sys::{cancellation, dispatch};
 
 /// Posts that the crate keeps no record of.
 impl QueuePair {
@@ -63,8 +64,9 @@ impl QueuePair {
         what.write_c(id, flags, segment, &mut request);
         let mut bad = MaybeUninit::uninit();
         // SAFETY: as for `post_raw`; the fields that such a request has are written.
-        let code =
-            unsafe { dispatch::post_send(self.raw(), request.as_mut_ptr(), bad.as_mut_ptr()) };
+        let post =
+            || unsafe { dispatch::post_send(self.raw(), request.as_mut_ptr(), bad.as_mut_ptr()) };
+        let code = self.without_cancellation(post);
         Error::check("ibv_post_send", code)
     }
 
@@ -74,8 +76,16 @@ impl QueuePair {
     unsafe fn post_request(&self, request: &mut ibv_send_wr) -> Result<()> {
         let mut bad = null_mut();
         // SAFETY: the queue pair is alive; the caller answers for the request.
-        let code = unsafe { dispatch::post_send(self.raw(), request, &raw mut bad) };
+        let post = || unsafe { dispatch::post_send(self.raw(), request, &raw mut bad) };
+        let code = self.without_cancellation(post);
         Error::check("ibv_post_send", code)
+    }
+
+    /// Makes a post. Where it is a system call, and so a cancellation point, the calling thread is
+    /// not cancelled in it.
+    #[inline(always)]
+    fn without_cancellation(&self, post: impl FnOnce() -> c_int) -> c_int {
+        if self.posts_by_system_call { cancellation::disabled(post) } else { post() }
     }
 
     /// Posts the bind of a window (ibv_bind_mw(3) for type 1, `IBV_WR_BIND_MW` for type 2) and
@@ -106,7 +116,8 @@ impl QueuePair {
                 let mut bind = ibv_mw_bind { wr_id: bind.id, send_flags: bind.flags, bind_info };
                 // SAFETY: queue pair, window and region are alive; the region is of the
                 // window's domain.
-                let code = unsafe { dispatch::bind_mw(self.raw(), window.raw(), &raw mut bind) };
+                let post = || unsafe { dispatch::bind_mw(self.raw(), window.raw(), &raw mut bind) };
+                let code = self.without_cancellation(post);
                 Error::check("ibv_bind_mw", code)?;
                 Ok(window.key_raw())
             }

@@ -1,0 +1,25 @@
+//! Cancellation of threads (pthreads(7)) around calls that may sleep in the kernel.
+
+use std::ffi::c_int;
+use std::ptr::null_mut;
+
+const CANCEL_DISABLE: c_int = 1;
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
+
+/// Makes a call during which `pthread_cancel` has no effect. Otherwise the thread of a C program
+/// could be unwound while it holds a lock of the device.
+#[inline]
+pub(crate) fn disabled<R>(call: impl FnOnce() -> R) -> R {
+    let mut state = CANCEL_DISABLE;
+    // SAFETY: the address is that of a variable; disabling cancellation never acts on a request.
+    unsafe { pthread_setcancelstate(CANCEL_DISABLE, &raw mut state) };
+    let result = call();
+    if state != CANCEL_DISABLE {
+        // SAFETY: the value was the state of this thread.
+        unsafe { pthread_setcancelstate(state, null_mut()) };
+    }
+    result
+}
