@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dat_core::provider::{
-    Adapter, AdapterAttributes, CONTRACT_VERSION, CompletionQueueParts, CompletionSink,
-    Description, Discovered, ListenSink, Listener, OpenRequest, ProtectionDomain, Provider,
-    QueuePair, QueuePairSpec, Reach, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
+    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, Description, Discovered,
+    ListenSink, Listener, OpenRequest, ProtectionDomain, Provider, QueuePair, QueuePairSpec, Reach,
+    SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
 };
 use dat_core::{ApiVersion, Error, InterfaceAdapter, Registry, Result, ReturnType, Subtype};
 
@@ -112,13 +112,7 @@ pub fn open_with_faults(parameters: &str, change: Change) -> (InterfaceAdapter, 
 
 impl Provider for FaultProvider {
     fn describe(&self) -> Description {
-        Description {
-            name: "faulty",
-            vendor: "DAT tests",
-            version: (1, 0),
-            contract: CONTRACT_VERSION,
-            reach: Reach::Process,
-        }
+        Description { name: "faulty", vendor: "DAT tests", version: (1, 0), reach: Reach::Process }
     }
 
     fn discover(&self) -> Vec<Discovered> {

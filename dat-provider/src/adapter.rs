@@ -73,9 +73,6 @@ pub struct AdapterAttributes {
     /// The attributes of an endpoint for which the consumer gives none. They allow it to send,
     /// receive and do RDMA.
     pub default_ep: EpAttributes,
-    /// Maximum number of segments in one work queue, summed over all its requests; `u64::MAX` if
-    /// the number of requests is the only limit.
-    pub max_queue_segments: u64,
     /// Identifies which completion queues can be shared: a queue pair of any open instance of the
     /// provider with the same value can complete into them. `None` if an instance can use only its
     /// own.

@@ -53,9 +53,6 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, ReturnType, Subtype};
 
-/// The version of this contract; a provider built for another version is refused with both numbers.
-pub const CONTRACT_VERSION: u32 = 1;
-
 /// Maximum number of local segments of one post, on every adapter.
 pub const MAX_SEGMENTS: usize = 32;
 
@@ -111,8 +108,6 @@ pub struct Description {
     pub vendor: &'static str,
     /// Its version, major and minor.
     pub version: (u32, u32),
-    /// The contract that it was written for: [`CONTRACT_VERSION`] at its build.
-    pub contract: u32,
     /// How far its connections reach.
     pub reach: Reach,
 }

@@ -38,7 +38,6 @@ impl Adapter for Loopback {
             ia: self.interface(),
             provider: self.provider(),
             default_ep: self.default_ep(),
-            max_queue_segments: u64::MAX,
             // Completion queues are memory of the process.
             completion_scope: Some(0),
         }

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use dat_core::error::Result;
 use dat_core::provider::decorate::faults::{FaultPlan, FaultyProvider};
-use dat_core::provider::{
-    Adapter, CONTRACT_VERSION, Description, Discovered, OpenRequest, Provider, Reach,
-};
+use dat_core::provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach};
 
 use crate::adapter::Loopback;
 use crate::parameters::Parameters;
@@ -41,13 +39,7 @@ pub(crate) fn version() -> (u32, u32) {
 
 impl Provider for LoopbackProvider {
     fn describe(&self) -> Description {
-        Description {
-            name: Self::NAME,
-            vendor: VENDOR,
-            version: version(),
-            contract: CONTRACT_VERSION,
-            reach: Reach::Process,
-        }
+        Description { name: Self::NAME, vendor: VENDOR, version: version(), reach: Reach::Process }
     }
 
     fn discover(&self) -> Vec<Discovered> {

@@ -46,7 +46,6 @@ impl Adapter for VerbsAdapter {
             ia: self.interface(),
             provider: self.provider(),
             default_ep: self.default_ep(),
-            max_queue_segments: u64::MAX,
             // Each open has its own device context.
             completion_scope: None,
         }

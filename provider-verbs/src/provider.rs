@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{
-    Adapter, CONTRACT_VERSION, Description, Discovered, OpenRequest, Provider, Reach, Relationship,
+    Adapter, Description, Discovered, OpenRequest, Provider, Reach, Relationship,
 };
 
 use crate::adapter::VerbsAdapter;
@@ -43,13 +43,7 @@ pub(crate) fn version() -> (u32, u32) {
 
 impl Provider for VerbsProvider {
     fn describe(&self) -> Description {
-        Description {
-            name: Self::NAME,
-            vendor: VENDOR,
-            version: version(),
-            contract: CONTRACT_VERSION,
-            reach: Reach::Rdma,
-        }
+        Description { name: Self::NAME, vendor: VENDOR, version: version(), reach: Reach::Rdma }
     }
 
     fn discover(&self) -> Vec<Discovered> {

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dat_core::provider::stub::StubProvider;
-use dat_core::provider::{
-    Adapter, CONTRACT_VERSION, Description, Discovered, OpenRequest, Provider, Reach,
-};
+use dat_core::provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach};
 use dat_core::registry::{Configuration, Fate, MAX_NAME, Origin};
 use dat_core::{
     ApiVersion, AsyncErrors, Close, Error, EvdFlags, IaOptions, Registry, ReturnType, Subtype,
@@ -298,7 +296,6 @@ impl Provider for Choosy {
             name: "choosy",
             vendor: "the conformance suite",
             version: (1, 0),
-            contract: CONTRACT_VERSION,
             reach: Reach::Process,
         }
     }

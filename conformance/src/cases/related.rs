@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use dat_core::provider::{
-    Adapter, CONTRACT_VERSION, Description, Discovered, OpenRequest, Provider, Reach, Relationship,
-    unsupported,
+    Adapter, Description, Discovered, OpenRequest, Provider, Reach, Relationship, unsupported,
 };
 use dat_core::{Registry, Result, ReturnType, Subtype};
 
@@ -52,7 +51,6 @@ impl Provider for Opinionated {
             name: self.name,
             vendor: "the conformance suite",
             version: (1, 0),
-            contract: CONTRACT_VERSION,
             reach: Reach::Process,
         }
     }

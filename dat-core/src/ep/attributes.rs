@@ -43,7 +43,6 @@ pub(super) fn check(
     if !shared_receives {
         round_up(&mut attributes, adapter);
     }
-    check_queues(&attributes, adapter, shared_receives)?;
     Ok(attributes)
 }
 
@@ -229,30 +228,6 @@ fn check_mode(name: &str, flags: CompletionFlags, more_modes: CompletionFlags) -
     if flags.bits().count_ones() > 1 {
         return Err(invalid(format!("{name}: {flags:?} are mutually exclusive"))
             .advise("choose one of them"));
-    }
-    Ok(())
-}
-
-/// Checks that the work queues fit the device with all their segments.
-fn check_queues(
-    wanted: &EpAttributes,
-    adapter: &AdapterAttributes,
-    shared_receives: bool,
-) -> Result<()> {
-    let limits = limits(wanted, shared_receives);
-    for (name, depth, segments) in [
-        ("max_recv_dtos x max_recv_iov", limits.max_receives, limits.max_receive_segments),
-        ("max_request_dtos x IOV", limits.max_requests, limits.max_request_segments),
-    ] {
-        let total = u64::from(depth) * u64::from(segments);
-        if total > adapter.max_queue_segments {
-            return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceTep)
-                .because(format!(
-                    "{name}: {depth} x {segments} segments exceed the work queue limit of {}",
-                    adapter.max_queue_segments
-                ))
-                .advise("request fewer operations or shorter IOVs"));
-        }
     }
     Ok(())
 }

@@ -8,10 +8,10 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::error::Result;
 use crate::provider::{
-    Adapter, AdapterAttributes, CONTRACT_VERSION, Completion, CompletionDescriptor,
-    CompletionFeatures, CompletionPoller, CompletionQueue, CompletionQueueParts, CompletionSink,
-    Description, Discovered, ListenSink, Listener, Notify, OpenRequest, ProtectionDomain, Provider,
-    QueuePair, QueuePairSpec, Reach, stub::StubProvider,
+    Adapter, AdapterAttributes, Completion, CompletionDescriptor, CompletionFeatures,
+    CompletionPoller, CompletionQueue, CompletionQueueParts, CompletionSink, Description,
+    Discovered, ListenSink, Listener, Notify, OpenRequest, ProtectionDomain, Provider, QueuePair,
+    QueuePairSpec, Reach, stub::StubProvider,
 };
 use crate::sync::Mutex;
 use crate::{AsyncErrors, EvdFlags, EvdOptions, EventDispatcher, IaOptions, InterfaceAdapter};
@@ -30,13 +30,7 @@ struct ModelProvider {
 
 impl Provider for ModelProvider {
     fn describe(&self) -> Description {
-        Description {
-            name: "model",
-            vendor: "dat-core",
-            version: (0, 1),
-            contract: CONTRACT_VERSION,
-            reach: Reach::Process,
-        }
+        Description { name: "model", vendor: "dat-core", version: (0, 1), reach: Reach::Process }
     }
 
     fn discover(&self) -> Vec<Discovered> {

@@ -66,7 +66,7 @@ use parking_lot::RwLock;
 use crate::compat::CompatWord;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::numbering::{Numbering, Sequence};
-use crate::provider::{CONTRACT_VERSION, Provider};
+use crate::provider::Provider;
 use calls::{ADD, REMOVE};
 use lookup::{Asked, Found, Server, Survey, shadow};
 use uses::Registered;
@@ -160,7 +160,6 @@ impl Registry {
     /// Adds a provider under its own name.
     ///
     /// # Errors
-    /// `DAT_INVALID_PARAMETER` if it was written for a contract other than [`CONTRACT_VERSION`],
     /// `DAT_PROVIDER_ALREADY_REGISTERED` if there is one with that name.
     pub fn add_provider(&self, provider: Arc<dyn Provider>) -> Result<()> {
         let description = provider.describe();
@@ -168,15 +167,6 @@ impl Registry {
         let error = |return_type, subtype| {
             Error::new(return_type, subtype).during(ADD).on(format!("provider {name:?}"))
         };
-        if description.contract != CONTRACT_VERSION {
-            return Err(error(ReturnType::InvalidParameter, Subtype::InvalidArg1)
-                .because(format!(
-                    "the provider was written for version {} of the provider contract, and \
-                     this library has version {CONTRACT_VERSION}",
-                    description.contract
-                ))
-                .advise("build both against the same version of dat-core"));
-        }
         let mut providers = self.shared.providers.write();
         if let Some(other) = providers.iter().find(|other| other.name() == name) {
             let (major, minor) = other.description.version;

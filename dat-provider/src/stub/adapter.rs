@@ -105,7 +105,6 @@ impl Adapter for StubAdapter {
                 max_request_iov: 1,
                 ..EpAttributes::default()
             },
-            max_queue_segments: u64::MAX,
             completion_scope: None,
         }
     }

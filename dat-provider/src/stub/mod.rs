@@ -9,7 +9,7 @@ mod queues;
 
 use std::sync::Arc;
 
-use super::{Adapter, CONTRACT_VERSION, Description, Discovered, OpenRequest, Provider, Reach};
+use super::{Adapter, Description, Discovered, OpenRequest, Provider, Reach};
 use crate::error::{Error, Result, ReturnType, Subtype};
 
 use adapter::StubAdapter;
@@ -25,13 +25,7 @@ impl StubProvider {
 
 impl Provider for StubProvider {
     fn describe(&self) -> Description {
-        Description {
-            name: "stub",
-            vendor: "dat-core",
-            version: (0, 1),
-            contract: CONTRACT_VERSION,
-            reach: Reach::Process,
-        }
+        Description { name: "stub", vendor: "dat-core", version: (0, 1), reach: Reach::Process }
     }
 
     fn discover(&self) -> Vec<Discovered> {

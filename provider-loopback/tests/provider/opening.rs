@@ -2,7 +2,7 @@
 
 use crate::common::{Setup, World, bounded, try_open};
 use dat_core::flags::{CompletionFlags, MemoryTypes, Qos};
-use dat_core::provider::{CONTRACT_VERSION, Provider};
+use dat_core::provider::Provider;
 use dat_core::{ReturnType, Subtype};
 use provider_loopback::LoopbackProvider;
 
@@ -10,7 +10,6 @@ use provider_loopback::LoopbackProvider;
 fn the_provider_says_what_it_is() {
     let described = LoopbackProvider.describe();
     assert_eq!(described.name, "loopback");
-    assert_eq!(described.contract, CONTRACT_VERSION);
     let found = provider_loopback::provider().discover();
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].name, "loopback");

@@ -18,13 +18,12 @@ use parking_lot::Mutex;
 use super::{ApiVersion, Configuration, Entry, Registry};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::provider::{
-    Adapter, CONTRACT_VERSION, Description, Discovered, OpenRequest, Provider, Reach, unsupported,
+    Adapter, Description, Discovered, OpenRequest, Provider, Reach, unsupported,
 };
 
 /// A provider that discovers what a test sets.
 struct Fake {
     name: &'static str,
-    contract: u32,
     adapters: Mutex<Vec<Discovered>>,
     reach: Reach,
     /// Whether it can tell from a name that it has no such adapter.
@@ -46,7 +45,7 @@ impl Fake {
         });
         let adapters = Mutex::new(adapters.collect());
         let (knows, looks) = (false, AtomicU32::new(0));
-        Self { name, contract: CONTRACT_VERSION, adapters, reach: Reach::Rdma, knows, looks }
+        Self { name, adapters, reach: Reach::Rdma, knows, looks }
     }
 
     /// Makes the adapter of that name unusable.
@@ -60,13 +59,7 @@ impl Fake {
 
 impl Provider for Fake {
     fn describe(&self) -> Description {
-        Description {
-            name: self.name,
-            vendor: "tests",
-            version: (3, 4),
-            contract: self.contract,
-            reach: self.reach,
-        }
+        Description { name: self.name, vendor: "tests", version: (3, 4), reach: self.reach }
     }
 
     fn discover(&self) -> Vec<Discovered> {

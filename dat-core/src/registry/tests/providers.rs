@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::{ApiVersion, Registry};
 use super::{Fake, assert_contains, registry};
 use crate::error::{ReturnType, Subtype};
-use crate::provider::{AdapterSink, AsyncUpcall, CONTRACT_VERSION};
+use crate::provider::{AdapterSink, AsyncUpcall};
 
 const LINE: &str = "mine u2.0 threadsafe default fake fake.1.0 \"depth=4\" \"\"";
 
@@ -18,15 +18,6 @@ fn a_registry_can_be_shared() {
     let other = registry.clone();
     registry.add_provider(Fake::new("fake", &["x"])).expect("a new name");
     assert_eq!(other.list().len(), 1);
-}
-
-#[test]
-fn a_provider_for_another_contract_is_refused_with_both_numbers() {
-    let provider = Fake { contract: 77, ..Arc::into_inner(Fake::new("fake", &[])).expect("one") };
-    let error = Registry::new().add_provider(Arc::new(provider)).expect_err("another contract");
-    assert!(error.is(ReturnType::InvalidParameter));
-    let ours = format!("version {CONTRACT_VERSION}");
-    assert_contains(&error.to_string(), &["provider \"fake\"", "version 77", &ours]);
 }
 
 #[test]
