@@ -111,13 +111,18 @@ fn a_segment_of_no_bytes_is_empty_whatever_it_names() {
         client.post_rdma_write(&from, 3, far.remote(16, 8), NONE).expect("connected");
         let written = expect_dto(&node.request, &watched);
         assert_eq!((written.cookie, written.status), (3, DtoStatus::Success), "{empty:?}");
-        let into = [near.piece(16, 4), empty, near.piece(24, 4)];
-        client.post_rdma_read(&into, 4, far.remote(16, 8), NONE).expect("connected");
+        // Reads of iWARP have one segment.
+        let read_iov = client.query().expect("live").attributes.max_rdma_read_iov;
+        let into = match read_iov {
+            0..3 => &[near.piece(16, 8)][..],
+            _ => &[near.piece(16, 4), empty, near.piece(20, 4)],
+        };
+        client.post_rdma_read(into, 4, far.remote(16, 8), NONE).expect("connected");
         let read = expect_dto(&node.request, &watched);
         assert_eq!((read.cookie, read.status), (4, DtoStatus::Success), "{empty:?}");
         // Over iWARP a write completes before it is placed, but always ahead of a later read.
         assert_eq!(far.bytes(16, 8), b"abcdefgh");
-        assert_eq!((near.bytes(16, 4), near.bytes(24, 4)), (b"abcd".to_vec(), b"efgh".to_vec()));
+        assert_eq!(near.bytes(16, 8), b"abcdefgh");
     }
 }
 
