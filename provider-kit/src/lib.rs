@@ -22,6 +22,7 @@ pub mod completion_queue;
 mod completion_ring;
 pub mod credits;
 pub mod domain;
+pub mod engine;
 pub mod errors;
 pub mod frame;
 pub mod link;
