@@ -60,7 +60,7 @@ fn prepare(id: &Id) -> Outcome<Arc<MemoryRegion>> {
     Ok(memory)
 }
 
-/// Sends the datagrams, each with the number of the own queue pair for the answer.
+/// Sends the datagrams, each with the number of this side's queue pair for the answer.
 fn send(id: &Id, memory: &Arc<MemoryRegion>, to: &Arc<AddressHandle>, number: u32) -> Outcome<()> {
     let queue_pair = id.queue_pair().ok_or("no queue pair")?;
     let segments = [memory.segment(0..LENGTH)?];

@@ -1,4 +1,4 @@
-//! Why a call failed, and what to do about it.
+//! Errors: why a call failed, and what to do about it.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -13,24 +13,23 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// A call of librdmacm or libibverbs that failed, or that this crate refused because the call
 /// would be undefined in C.
 ///
-/// Its text names the call, the object, the system's reason, and where there is one, a remedy.
+/// Its text names the call, the object, the system's reason and, if there is one, a remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{call}{subject}: {}{}", Reason(*self), Remedy(*self))]
 pub struct Error {
-    /// The name of the C function; `dlopen` where the libraries cannot be opened.
+    /// The name of the C function; `dlopen` if the libraries cannot be opened.
     pub call: &'static str,
-    /// The errno, always positive. A negative value is one of the codes `EAI_…` of
-    /// rdma_getaddrinfo(3).
+    /// The errno, always positive. A negative value is a code `EAI_…` of rdma_getaddrinfo(3).
     pub errno: i32,
-    /// The object that the call was made on.
+    /// The object on which the call was made.
     pub subject: Subject,
 }
 
-/// The object that a failed call was made on.
+/// The object on which a failed call was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Subject {
-    /// None, or one that the call would have created.
+    /// No object, or one that the call would have created.
     #[default]
     None,
     /// An identifier of the connection manager, by the key that the program gave it.
@@ -56,7 +55,7 @@ impl fmt::Display for Subject {
 }
 
 impl Error {
-    /// A failed call, by its errno.
+    /// Creates the error of a call from its errno.
     #[must_use]
     pub const fn new(call: &'static str, errno: i32) -> Self {
         Self { call, errno, subject: Subject::None }
@@ -68,18 +67,18 @@ impl Error {
         Self { subject, ..self }
     }
 
-    /// The failure of a call that sets errno; to be made right after the call.
+    /// The error of a call that sets errno; must be called directly after it.
     pub(crate) fn last(call: &'static str) -> Self {
         Self::new(call, Errno::last_raw())
     }
 
-    /// The failure to open the libraries; the text of the linker is in the message.
+    /// The error for libraries that could not be opened; the message contains the linker's text.
     pub(crate) fn not_loaded() -> Self {
         Self::new("dlopen", libc::ELIBACC)
     }
 
-    /// The outcome of a call that returns 0, an errno, or -1 with errno set; to be made right
-    /// after the call.
+    /// Converts the result of a call that returns 0, an errno, or -1 with errno set; must be called
+    /// directly after it.
     #[inline(always)]
     pub(crate) fn check(call: &'static str, returned: i32) -> Result<()> {
         if returned == 0 { Ok(()) } else { Err(Self::returned(call, returned)) }
@@ -93,13 +92,13 @@ impl Error {
         }
     }
 
-    /// Whether a non-blocking call found nothing to take (`EAGAIN`).
+    /// Whether a non-blocking call had nothing to take (`EAGAIN`).
     #[must_use]
     pub const fn would_block(&self) -> bool {
         self.errno == libc::EAGAIN
     }
 
-    /// What to do about it, where that is known.
+    /// What to do about it, if that is known.
     #[must_use]
     pub fn remedy(&self) -> Option<&'static str> {
         Some(match (self.call, self.errno) {

@@ -1,14 +1,14 @@
 //! The RDMA connection manager and verbs in safe Rust, over librdmacm and libibverbs.
 //!
-//! The two libraries are opened when a program first needs them, so that a build needs neither
-//! them nor their headers nor a build script, and a program runs without them as long as it asks
-//! for nothing.
+//! The two libraries are opened when a program first needs them. So a build needs neither the
+//! libraries nor their headers nor a build script, and a program that makes no call runs without
+//! them.
 //!
-//! - [`cm`] has addresses, connections, datagram services and multicast: identifiers, synchronous
-//!   or with a channel of events, and queue pairs that are made with them.
+//! - [`cm`] has addresses, connections, datagram services and multicast: identifiers, either
+//!   synchronous or with an event channel, and queue pairs that are created with them.
 //! - [`verbs`] has devices, memory regions and windows, completion queues, queue pairs, shared
 //!   receive queues, and posts of every operation.
-//! - `stream`, with the feature `tokio`, has events and completions for tasks.
+//! - `stream`, with the feature `tokio`, has events and completions for asynchronous tasks.
 //!
 //! # A client
 //!
@@ -86,19 +86,19 @@
 //! }
 //! ```
 //!
-//! Both work with the other one and with `rdma_client` and `rdma_server` of rdma-core. More
-//! examples are in the folder `examples`: a ping of RDMA reads and writes, a ping-pong without the
+//! Both work with each other and with `rdma_client` and `rdma_server` of rdma-core. More examples
+//! are in the folder `examples`: a ping with RDMA reads and writes, a ping-pong without the
 //! connection manager, datagrams, and multicast.
 //!
 //! # What C leaves to the program
 //!
-//! - **Order of destruction.** Every object keeps what it was made from. Dropping it destroys it.
+//! - **Order of destruction.** Every object keeps its parents alive. Dropping it destroys it.
 //! - **Acknowledging events.** Events are copied and acknowledged when they are taken.
-//! - **Memory in use.** A region owns its memory and gives copies of it. A post, and a bound
-//!   window, keeps its region registered; deregistering it before is `EBUSY`.
+//! - **Memory in use.** A region owns its memory and hands out copies of it. A post, and a bound
+//!   window, keeps its region registered; deregistering it before fails with `EBUSY`.
 //! - **Posting in the right state.** A post that the state of the queue pair does not allow, or
 //!   that exceeds its size, is refused.
-//! - **Destroying the queue pair of an identifier** while a handle of it exists is `EBUSY`.
+//! - **Destroying the queue pair of an identifier** while a handle of it exists fails with `EBUSY`.
 //!
 //! Each failure is an [`Error`] with the call, the errno, the object, and what to do about it.
 
@@ -114,10 +114,10 @@ pub mod verbs;
 pub use error::{Error, Result, Subject};
 pub use sys::LoadFailure;
 
-/// Opens the two libraries, which any other call does as well when it needs them.
+/// Opens the two libraries; any other call does so too if it needs them.
 ///
 /// # Errors
-/// A library, or a function of it, is missing; its text names both.
+/// A library, or one of its functions, is missing; the text of the error names both.
 pub fn load() -> std::result::Result<(), &'static LoadFailure> {
     sys::libraries().map(|_| ())
 }

@@ -1,4 +1,4 @@
-//! Events and completions for the tasks of a tokio runtime.
+//! Events and completions for tasks of a tokio runtime.
 
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::pin::Pin;
@@ -25,8 +25,8 @@ impl<T: AsFd> AsRawFd for Source<T> {
 
 fn register<T: AsFd>(channel: &Arc<T>) -> Result<AsyncFd<Source<T>>> {
     let source = Source(Arc::clone(channel));
-    // SAFETY: the descriptor is that of a channel, which the source keeps open and which never
-    // gets another one.
+    // SAFETY: the descriptor belongs to a channel, which the source keeps open and which never
+    // replaces it.
     let registered = unsafe { AsyncFd::register_with_interest(source, Interest::READABLE) };
     registered.map_err(|failure| {
         let (_, error) = failure.into_parts();
@@ -34,7 +34,7 @@ fn register<T: AsFd>(channel: &Arc<T>) -> Result<AsyncFd<Source<T>>> {
     })
 }
 
-/// Waits until the descriptor is readable; the next call that finds nothing waits again.
+/// Waits until the descriptor is readable; a later call that finds nothing to take waits again.
 fn readable<T: AsFd>(fd: &AsyncFd<Source<T>>, context: &mut Context<'_>) -> Poll<Result<()>> {
     let ready = ready!(fd.poll_read_ready(context));
     let failed =
@@ -44,20 +44,20 @@ fn readable<T: AsFd>(fd: &AsyncFd<Source<T>>, context: &mut Context<'_>) -> Poll
 
 /// The events of a channel of the connection manager.
 ///
-/// Dropping it loses no event. Other threads may take events of the channel as well.
+/// Dropping it loses no event. Other threads may take events of the channel too.
 #[derive(Debug)]
 pub struct Events {
     fd: AsyncFd<Source<Channel>>,
 }
 
 impl Events {
-    /// Makes the channel non-blocking and registers it with the runtime that is entered.
+    /// Makes the channel non-blocking and registers it with the current runtime.
     ///
     /// # Errors
     /// `EEXIST`: the channel is registered with the runtime already.
     ///
     /// # Panics
-    /// No runtime is entered, or its I/O driver is not enabled, as all of tokio's I/O does.
+    /// If there is no current runtime, or its I/O driver is not enabled, like all of tokio's I/O.
     pub fn new(channel: &Arc<Channel>) -> Result<Self> {
         channel.set_nonblocking()?;
         Ok(Self { fd: register(channel)? })
@@ -89,9 +89,10 @@ impl Stream for Events {
     }
 }
 
-/// The completions of a queue that has a channel of its own.
+/// The completions of a queue that has its own channel.
 ///
-/// Dropping it loses no completion. No other thread may take events of the channel meanwhile.
+/// Dropping it loses no completion. While it exists, no other thread may take events of the
+/// channel.
 #[derive(Debug)]
 pub struct Completions {
     queue: Arc<CompletionQueue>,
@@ -99,7 +100,7 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// Makes the queue's channel non-blocking and registers it with the runtime that is entered.
+    /// Makes the queue's channel non-blocking and registers it with the current runtime.
     ///
     /// # Errors
     /// `EINVAL`: the queue has no channel; `EEXIST`: the channel is registered with the runtime
@@ -127,7 +128,7 @@ impl Completions {
                 return Poll::Ready(Ok(completion));
             }
             self.queue.arm(false)?;
-            // One that came before the queue was armed is not reported.
+            // A completion that arrived before the queue was armed is not reported.
             if let Some(completion) = self.queue.poll_one()? {
                 return Poll::Ready(Ok(completion));
             }

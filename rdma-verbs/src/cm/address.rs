@@ -10,7 +10,7 @@ pub(super) struct CAddress(sockaddr_storage);
 
 impl CAddress {
     pub(super) fn new(address: SocketAddr) -> Self {
-        // SAFETY: zeros are a value of the type: no family, no address.
+        // SAFETY: all zeros is a valid value of the type: no family, no address.
         let mut storage: sockaddr_storage = unsafe { MaybeUninit::zeroed().assume_init() };
         match address {
             SocketAddr::V4(v4) => {
@@ -23,7 +23,7 @@ impl CAddress {
             }
             SocketAddr::V6(v6) => {
                 let place = (&raw mut storage).cast::<sockaddr_in6>();
-                // SAFETY: as above.
+                // SAFETY: the storage is as large and as aligned as every kind of address.
                 let place = unsafe { &mut *place };
                 place.sin6_family = libc::AF_INET6 as libc::sa_family_t;
                 place.sin6_port = v6.port().to_be();
@@ -40,13 +40,13 @@ impl CAddress {
     }
 }
 
-/// The address in a storage; nothing when its family is not an IP family.
+/// The address in a storage; `None` if its family is not an IP family.
 pub(super) fn from_storage(storage: &sockaddr_storage) -> Option<SocketAddr> {
     // SAFETY: the storage is as large and as aligned as every kind of address.
     unsafe { from_c((&raw const *storage).cast()) }
 }
 
-/// The address at a pointer; nothing when that is null, or its family is not an IP family.
+/// The address at a pointer; `None` if that is null or the family is not an IP family.
 ///
 /// # Safety
 /// A pointer that is not null must point to an address of the type that its family says.
@@ -63,7 +63,7 @@ pub(super) unsafe fn from_c(address: *const sockaddr) -> Option<SocketAddr> {
             Some(SocketAddrV4::new(ip, u16::from_be(v4.sin_port)).into())
         }
         libc::AF_INET6 => {
-            // SAFETY: as above.
+            // SAFETY: the family says the type of the address.
             let v6 = unsafe { &*address.cast::<sockaddr_in6>() };
             let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
             let port = u16::from_be(v6.sin6_port);
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn an_address_without_family_is_none() {
-        // SAFETY: zeros are a value of the type.
+        // SAFETY: all zeros is a valid value of the type.
         assert_eq!(from_storage(&unsafe { MaybeUninit::zeroed().assume_init() }), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What names and services resolve to (rdma_getaddrinfo(3)).
+//! The results of resolving names and services (rdma_getaddrinfo(3)).
 
 use std::ffi::{CStr, CString, c_char};
 use std::fmt;
@@ -29,7 +29,7 @@ pub enum Family {
     V6,
     /// InfiniBand's own addresses (`AF_IB`).
     Ib,
-    /// One that this version does not know.
+    /// A family that this version does not know.
     Unknown(i32),
 }
 
@@ -61,11 +61,11 @@ impl Family {
 pub struct Flags {
     /// For the side that listens (`RAI_PASSIVE`).
     pub passive: bool,
-    /// The node is an address and no name is looked up (`RAI_NUMERICHOST`).
+    /// The node is an address, and no name is resolved (`RAI_NUMERICHOST`).
     pub numeric_host: bool,
     /// No route is resolved (`RAI_NOROUTE`).
     pub no_route: bool,
-    /// The node is of the family of the hints (`RAI_FAMILY`).
+    /// The node belongs to the family of the hints (`RAI_FAMILY`).
     pub family: bool,
 }
 
@@ -99,22 +99,22 @@ pub struct PathData {
     pub record: [u8; 64],
 }
 
-/// What is known of the service that is asked for.
+/// What is known of the requested service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     /// How the name is resolved.
     pub flags: Flags,
-    /// The family; [`Flags::family`] makes it count for the node.
+    /// The family; it applies to the node only with [`Flags::family`].
     pub family: Option<Family>,
-    /// What the queue pairs carry.
+    /// The kind of the queue pairs.
     pub kind: Option<QueuePairKind>,
     /// The service.
     pub port_space: Option<PortSpace>,
     /// The local address.
     pub source: Option<SocketAddr>,
-    /// The peer's address, where no node is given.
+    /// The peer's address, if no node is given.
     pub destination: Option<SocketAddr>,
-    /// Paths of InfiniBand that the result may have.
+    /// InfiniBand paths that the result may use.
     pub route: Vec<PathData>,
 }
 
@@ -123,15 +123,15 @@ pub struct AddressInfo(NonNull<rdma_addrinfo>);
 
 // SAFETY: the results are never changed.
 unsafe impl Send for AddressInfo {}
-// SAFETY: as for Send.
+// SAFETY: the results are never changed, so any thread may read them.
 unsafe impl Sync for AddressInfo {}
 
 impl AddressInfo {
     /// Resolves a node, which is a name or an address, and a service, which is a name or a port
     /// number.
     ///
-    /// # Errors
-    /// A negative `EAI_…` code where the name service failed; `EINVAL`: neither node, service nor
+    /// A negative `EAI_…` code if the name service failed; `EINVAL`: neither node, service nor
+    /// hints are given, or a text has a zero byte; `ENODEV`: no RDMA device leads to the node.
     /// hints are given, or a text has a zero byte; `ENODEV`: no RDMA device leads there.
     pub fn resolve(
         node: Option<&str>,
@@ -145,7 +145,7 @@ impl AddressInfo {
         let wanted = hints.map(Wanted::new);
         let wanted = wanted.as_ref().map_or(null(), |wanted| &raw const wanted.raw);
         let mut found = null_mut();
-        // The code -1 is also EAI_BADFLAGS, without an errno.
+        // The code -1 is also EAI_BADFLAGS, which sets no errno.
         Errno::clear();
         // SAFETY: texts and hints live over the call, and the last pointer is valid.
         let code = unsafe {
@@ -237,7 +237,7 @@ impl<'a> AddressEntry<'a> {
         Family::new(self.c().ai_family)
     }
 
-    /// What its queue pairs carry.
+    /// The kind of its queue pairs.
     #[must_use]
     pub fn kind(&self) -> Option<QueuePairKind> {
         match u32::try_from(self.c().ai_qp_type) {
@@ -254,23 +254,23 @@ impl<'a> AddressEntry<'a> {
         PortSpace::from_value(u32::try_from(self.c().ai_port_space).ok()?)
     }
 
-    /// The local address; nothing where it is not known or not of IP.
+    /// The local address; `None` if it is unknown or not an IP address.
     #[must_use]
     pub fn source(&self) -> Option<SocketAddr> {
-        // SAFETY: the entry says where its address is.
+        // SAFETY: the pointer of the entry is null or that of an address of the given family.
         (self.source_length() != 0).then(|| unsafe { from_c(self.c().ai_src_addr) })?
     }
 
-    /// The length of the local address in C; 0 where it is not known.
+    /// The length of the local address in C; 0 if it is unknown.
     #[must_use]
     pub fn source_length(&self) -> usize {
         self.c().ai_src_len as usize
     }
 
-    /// The peer's address; nothing on the passive side.
+    /// The peer's address; `None` on the passive side.
     #[must_use]
     pub fn destination(&self) -> Option<SocketAddr> {
-        // SAFETY: the entry says where its address is.
+        // SAFETY: the pointer of the entry is null or that of an address of the given family.
         (self.destination_length() != 0).then(|| unsafe { from_c(self.c().ai_dst_addr) })?
     }
 
@@ -292,15 +292,14 @@ impl<'a> AddressEntry<'a> {
         name(self.c().ai_dst_canonname)
     }
 
-    /// What the transport needs to know of the route; empty where it needs nothing. Of InfiniBand
-    /// it is an array of [`PathData`].
+    /// What the transport needs to know of the route; empty if it needs nothing. For InfiniBand it
+    /// is an array of [`PathData`].
     #[must_use]
     pub fn route(&self) -> &'a [u8] {
         bytes(self.c().ai_route.cast(), self.c().ai_route_len)
     }
 
-    /// Data that must go before the private data of the program; empty where the transport needs
-    /// none.
+    /// Data that must precede the private data of the program; empty if the transport needs none.
     #[must_use]
     pub fn connect_data(&self) -> &'a [u8] {
         bytes(self.c().ai_connect.cast(), self.c().ai_connect_len)
@@ -329,11 +328,11 @@ fn bytes<'a>(from: *const u8, length: usize) -> &'a [u8] {
     if from.is_null() || length == 0 {
         return &[];
     }
-    // SAFETY: the entry says how many there are; they live as long as the results.
+    // SAFETY: the entry gives the number of bytes, which live as long as the results.
     unsafe { std::slice::from_raw_parts(from, length) }
 }
 
-/// Hints in C, with what they point to.
+/// Hints in C, with the data to which they point.
 struct Wanted {
     raw: rdma_addrinfo,
     _addresses: [Option<Box<CAddress>>; 2],
@@ -342,7 +341,7 @@ struct Wanted {
 
 impl Wanted {
     fn new(hints: &Hints) -> Self {
-        // SAFETY: zeros are a value of the type: no hint.
+        // SAFETY: all zeros is a valid value of the type: no hint.
         let mut raw: rdma_addrinfo = unsafe { MaybeUninit::zeroed().assume_init() };
         raw.ai_flags = hints.flags.bits();
         raw.ai_family = hints.family.map_or(0, Family::value);

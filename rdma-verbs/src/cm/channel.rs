@@ -21,7 +21,7 @@ pub struct Channel {
 
 // SAFETY: the library's calls on it are thread safe.
 unsafe impl Send for Channel {}
-// SAFETY: as for Send.
+// SAFETY: the library's calls on it are thread safe.
 unsafe impl Sync for Channel {}
 
 impl Channel {
@@ -47,7 +47,7 @@ impl Channel {
     /// Makes [`take_event`](Self::take_event) return at once.
     ///
     /// # Errors
-    /// That of fcntl(2).
+    /// The error of fcntl(2).
     pub fn set_nonblocking(&self) -> Result<()> {
         fcntl(self.as_fd(), FcntlArg::F_SETFL(OFlag::O_NONBLOCK))
             .map(|_| ())
@@ -69,7 +69,8 @@ impl Channel {
         let raw = NonNull::new(raw).ok_or(Error::new(CALL, libc::EPROTO))?;
         // SAFETY: the event is valid until it is acknowledged.
         let event = unsafe { raw.as_ref() };
-        // SAFETY: so are its identifiers: their destruction waits for the acknowledgement.
+        // SAFETY: the identifiers of an event live until it is acknowledged: their destruction
+        // waits for that.
         let copy = unsafe { event::copy(event, self) };
         // SAFETY: the event was taken and is acknowledged once.
         let code = unsafe { (library!(cm).rdma_ack_cm_event)(raw.as_ptr()) };
@@ -77,7 +78,7 @@ impl Channel {
         Ok(copy)
     }
 
-    /// Never closes the channel: an identifier of it could not be destroyed.
+    /// Never closes the channel, because one of its identifiers could not be destroyed.
     pub(super) fn leak(self: Arc<Self>) {
         let _ = ManuallyDrop::new(self);
     }
@@ -94,8 +95,8 @@ impl AsFd for Channel {
 
 impl Drop for Channel {
     fn drop(&mut self) {
-        // SAFETY: its identifiers keep it and so are gone, and its events are acknowledged as
-        // they are taken; destroyed once.
+        // SAFETY: its identifiers keep it alive, so they are gone; its events are acknowledged when
+        // they are taken; it is destroyed once.
         unsafe { (library!(cm).rdma_destroy_event_channel)(self.raw()) };
     }
 }

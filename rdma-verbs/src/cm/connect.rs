@@ -11,23 +11,24 @@ use crate::sys::verbs::ibv_qp_attr;
 use crate::verbs::{QueuePairEvent, library};
 use crate::{Error, Result};
 
-/// What a connection is requested or accepted with (rdma_connect(3), rdma_accept(3)).
+/// The parameters with which a connection is requested or accepted (rdma_connect(3),
+/// rdma_accept(3)).
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectParameters<'a> {
-    /// What the peer's event carries, at most 255 bytes; the transport may allow fewer (56 of a
+    /// The private data for the peer, at most 255 bytes; the transport may allow fewer (56 in a
     /// request over TCP port numbers).
     pub private_data: &'a [u8],
-    /// The number of RDMA reads and atomics of the peer that this side serves at a time.
+    /// Number of the peer's RDMA reads and atomics that this side serves at a time.
     pub responder_resources: u8,
-    /// The number that this side has in flight.
+    /// Number of RDMA reads and atomics that this side may have in flight.
     pub initiator_depth: u8,
     /// Whether this side has hardware flow control.
     pub flow_control: bool,
-    /// The number of retries without an acknowledgement, up to 7. Ignored when accepting.
+    /// Number of retries without an acknowledgement, up to 7. Ignored when accepting.
     pub retry_count: u8,
-    /// The number of retries without a receive of the peer; 7 for no limit.
+    /// Number of retries while the peer has no receive; 7 for no limit.
     pub rnr_retry_count: u8,
-    /// Of a queue pair that the identifier did not create: its number, and whether it takes its
+    /// For a queue pair that the identifier did not create: its number, and whether it takes its
     /// receives from a shared queue.
     pub queue_pair: Option<(u32, bool)>,
 }
@@ -113,7 +114,7 @@ impl Id {
         self.check("rdma_resolve_route", code)
     }
 
-    /// Listens for requests, of which at most `backlog` wait (rdma_listen(3)).
+    /// Listens for requests; at most `backlog` of them wait (rdma_listen(3)).
     ///
     /// # Errors
     /// `EADDRINUSE`: the port number is taken.
@@ -123,11 +124,11 @@ impl Id {
         self.check("rdma_listen", unsafe { (library!(cm).rdma_listen)(self.raw(), backlog) })
     }
 
-    /// Requests a connection; for datagrams, asks where the peer receives them
+    /// Requests a connection; for datagrams, requests the address at which the peer receives them
     /// (rdma_connect(3)).
     ///
     /// # Errors
-    /// `EINVAL`: no route was resolved, or the private data are too long. Of a synchronous
+    /// `EINVAL`: no route was resolved, or the private data is too long. For a synchronous
     /// identifier also: `ECONNREFUSED`: the peer does not listen, or rejected; `ETIMEDOUT`.
     pub fn connect(&self, parameters: &ConnectParameters<'_>) -> Result<()> {
         const CALL: &str = "rdma_connect";
@@ -139,8 +140,8 @@ impl Id {
         self.check(CALL, code)
     }
 
-    /// Completes a connection after the peer's response, where the identifier has no queue pair
-    /// of its own (rdma_establish(3)).
+    /// Completes a connection after the peer's response, if the identifier has no queue pair of its
+    /// own (rdma_establish(3)).
     ///
     /// # Errors
     /// `EINVAL`: it has a queue pair, or there was no response.
@@ -163,7 +164,7 @@ impl Id {
         let code = unsafe { (library!(cm).rdma_accept)(self.raw(), &raw mut parameters) };
         self.check(CALL, code)?;
         drop(operation);
-        // The event of the request is acknowledged.
+        // The event of the request has been acknowledged.
         let listener = self.inner.listener.lock().take();
         drop(listener);
         Ok(())
@@ -177,7 +178,7 @@ impl Id {
         self.reject_by("rdma_reject", private_data, library!(cm).rdma_reject)
     }
 
-    /// Rejects a request because its [ECE options](Self::set_local_ece) do not suit.
+    /// Rejects a request because its [ECE options](Self::set_local_ece) are not suitable.
     ///
     /// # Errors
     /// As [`accept`](Self::accept); `EOPNOTSUPP`: librdmacm is too old.
@@ -205,8 +206,8 @@ impl Id {
         self.check(name, code)
     }
 
-    /// Ends a connection, or answers the peer's end of it (rdma_disconnect(3)). The queue pair
-    /// of the identifier moves to the error state.
+    /// Ends a connection, or acknowledges that the peer ended it (rdma_disconnect(3)). The queue
+    /// pair of the identifier moves to the error state.
     ///
     /// # Errors
     /// `EINVAL`: there is no connection.

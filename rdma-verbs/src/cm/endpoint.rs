@@ -1,4 +1,4 @@
-//! Identifiers made from what a name resolves to, and requests to listening identifiers
+//! Identifiers created from resolved names, and requests that arrive at listening identifiers
 //! (rdma_create_ep(3), rdma_get_request(3)).
 
 use std::ptr::null_mut;
@@ -19,9 +19,9 @@ impl Id {
     /// [requests](Self::take_request) from them.
     ///
     /// # Errors
-    /// `EINVAL`: queues are given without their domain. Otherwise those of
-    /// [`resolve_address`](Self::resolve_address),
-    /// [`create_queue_pair`](Self::create_queue_pair) and [`bind`](Self::bind).
+    /// `EINVAL`: queues are given without their domain. Otherwise the errors of
+    /// [`resolve_address`](Self::resolve_address), [`create_queue_pair`](Self::create_queue_pair)
+    /// and [`bind`](Self::bind).
     pub fn create_endpoint<'a>(
         from: impl Into<AddressEntry<'a>>,
         domain: Option<&Arc<ProtectionDomain>>,
@@ -77,8 +77,8 @@ impl Id {
     }
 }
 
-/// Queues must be of the domain's device: the library checks that the domain is of the device of
-/// the identifier, or of the request, and does not check the queues.
+/// Checks that the queues belong to the domain's device. The library checks only that the domain
+/// belongs to the device of the identifier or of the request.
 fn check_one_device(
     call: &'static str,
     domain: Option<&Arc<ProtectionDomain>>,

@@ -1,4 +1,4 @@
-//! Events, as copies.
+//! Events, which are copies.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use crate::{Error, Result, Subject};
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $value:ident $text:literal,)*) => {
-        /// What happened (rdma_get_cm_event(3)).
+        /// The kind of an event (rdma_get_cm_event(3)).
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum EventKind {
             $($(#[$doc])* $name,)*
-            /// One that this version does not know.
+            /// A kind that this version does not know.
             Unknown(u32),
         }
 
@@ -48,9 +48,9 @@ kinds! {
     RouteResolved = RDMA_CM_EVENT_ROUTE_RESOLVED "route resolved",
     /// The route was not resolved.
     RouteError = RDMA_CM_EVENT_ROUTE_ERROR "route resolution failed",
-    /// A peer asks a listening identifier for a connection.
+    /// A peer requests a connection from a listening identifier.
     ConnectRequest = RDMA_CM_EVENT_CONNECT_REQUEST "connection request",
-    /// The peer accepted, and this side has to [establish](Id::establish) the connection.
+    /// The peer accepted, and this side must [establish](Id::establish) the connection.
     ConnectResponse = RDMA_CM_EVENT_CONNECT_RESPONSE "connection response",
     /// The connection could not be established.
     ConnectError = RDMA_CM_EVENT_CONNECT_ERROR "connection failed",
@@ -78,49 +78,49 @@ kinds! {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Event {
-    /// What happened.
+    /// Its kind.
     pub kind: EventKind,
-    /// The key of the identifier; of a request that of the listening one.
+    /// The key of the identifier; for a request, that of the listening identifier.
     pub key: u64,
-    /// The identifier that a request brings; dropping it rejects the request.
+    /// The identifier of an arriving request; dropping it rejects the request.
     pub request: Option<Id>,
-    /// An errno, always positive; of a rejection the reason that the transport gives.
+    /// An errno, always positive; for a rejection, the reason that the transport gives.
     pub status: u32,
-    /// What the peer sent along, padded with zeros by some transports.
+    /// The private data of the peer, padded with zeros by some transports.
     pub private_data: Vec<u8>,
-    /// What else there is to the event.
+    /// Further contents of the event.
     pub parameters: Parameters,
-    /// Of a multicast event, the key that the group was joined with.
+    /// For a multicast event, the key with which the group was joined.
     pub multicast_key: Option<u64>,
 }
 
-/// What else an event says, by the service of its identifier.
+/// Further contents of an event, depending on the service of its identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parameters {
-    /// Of a connection: what the peer asks for, seen from this side.
+    /// For a connection: the peer's parameters, seen from this side.
     Connection {
-        /// The number of RDMA reads and atomics of the peer that this side may have to serve.
+        /// Number of the peer's RDMA reads and atomics that this side may have to serve.
         responder_resources: u8,
-        /// The number that this side may have in flight.
+        /// Number of RDMA reads and atomics that this side may have in flight.
         initiator_depth: u8,
         /// Whether the peer has hardware flow control.
         flow_control: bool,
-        /// The number of retries without an acknowledgement; of requests only.
+        /// Number of retries without an acknowledgement; only in requests.
         retry_count: u8,
-        /// The number of retries without a receive.
+        /// Number of retries while there is no receive.
         rnr_retry_count: u8,
         /// Whether the peer's queue pair has a shared receive queue.
         shared_receive: bool,
         /// The number of the peer's queue pair.
         queue_pair: u32,
     },
-    /// Of datagrams: where the peer receives them; of established and multicast events.
+    /// For datagrams: the peer's address; in established and multicast events.
     Datagram {
         /// The address of its port.
         address: AddressVector,
         /// The number of its queue pair.
         queue_pair: u32,
-        /// The queue key that it takes datagrams with.
+        /// The queue key with which it accepts datagrams.
         queue_key: u32,
     },
 }
@@ -156,7 +156,7 @@ pub(super) unsafe fn copy(event: &rdma_cm_event, channel: &Arc<Channel>) -> Even
     let key = pointer_to_key(unsafe { (*named).context });
     // SAFETY: the identifier that a request brings belongs to the receiver of the event.
     let request = is_request.then(|| unsafe { Id::adopt(event.id, channel) });
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees that the event is not acknowledged yet.
     unsafe { contents(event, key, request) }
 }
 
@@ -168,7 +168,7 @@ pub(super) unsafe fn copy(event: &rdma_cm_event, channel: &Arc<Channel>) -> Even
 pub(super) unsafe fn copy_kept(event: &rdma_cm_event) -> Event {
     // SAFETY: the identifier of an event lives until it is acknowledged.
     let key = pointer_to_key(unsafe { (*event.id).context });
-    // SAFETY: the caller answers for the event.
+    // SAFETY: the caller guarantees that the event is not acknowledged yet.
     unsafe { contents(event, key, None) }
 }
 
@@ -222,6 +222,6 @@ unsafe fn bytes(from: *const u8, length: u8) -> Vec<u8> {
     if from.is_null() {
         return Vec::new();
     }
-    // SAFETY: the caller answers for it.
+    // SAFETY: the caller guarantees `length` bytes.
     unsafe { std::slice::from_raw_parts(from, usize::from(length)) }.to_vec()
 }

@@ -1,4 +1,4 @@
-//! Identifiers: what listens, connects and accepts.
+//! Identifiers, which listen, connect and accept.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -46,16 +46,16 @@ impl PortSpace {
     }
 }
 
-/// An identifier of the connection manager (rdma_create_id(3)), to RDMA what a socket is to TCP.
+/// An identifier of the connection manager (rdma_create_id(3)), the RDMA counterpart of a socket.
 ///
-/// With a channel its operations return at once, and their outcome comes as an event. Without
-/// one it is synchronous: an operation returns with its outcome, whose event the identifier keeps
-/// until the next operation. The peer's end of a connection is an event too, which a synchronous
-/// identifier does not take between its operations: to hear of it, [migrate](Self::migrate) the
-/// identifier to a channel.
+/// With a channel its operations return at once, and their outcome is reported as an event. Without
+/// a channel it is synchronous: an operation returns with its outcome, whose event the identifier
+/// keeps until the next operation. When the peer ends the connection, that is an event too, which a
+/// synchronous identifier does not take between its operations: to receive it,
+/// [migrate](Self::migrate) the identifier to a channel.
 ///
-/// Handles are cheap to clone. The identifier is destroyed with the last of them and of the
-/// objects that were made through it, in the order that librdmacm requires.
+/// Handles are cheap to clone. The identifier is destroyed with the last of them and of the objects
+/// that were created through it, in the order that librdmacm requires.
 #[derive(Clone)]
 pub struct Id {
     pub(super) inner: Arc<Inner>,
@@ -66,23 +66,25 @@ pub(super) struct Inner {
     /// The channel of an asynchronous identifier. Operations hold a read lock, so that none runs
     /// while it migrates.
     channel: RwLock<Option<Arc<Channel>>>,
-    /// Held by an operation of a synchronous identifier: they exchange the event that it keeps.
+    /// Held by an operation of a synchronous identifier, because operations share the event that it
+    /// keeps.
     turn: Mutex<()>,
-    /// The queue pair and shared receive queue, and what they were made from.
+    /// The queue pair and the shared receive queue, and the objects that they use.
     pub(super) made: Mutex<Made>,
-    /// Of a request that is not answered: the listening identifier, whose destruction waits for
+    /// For a request that is not answered: the listening identifier, whose destruction waits for
     /// the acknowledgement of the event that this one keeps.
     pub(super) listener: Mutex<Option<Id>>,
     /// Held by threads that wait for completions of requests, and of receives.
     pub(super) waiting: [Mutex<()>; 2],
-    /// Created by rdma_create_ep, which has a destructor of its own.
+    /// Whether it was created by rdma_create_ep, which has a destructor of its own.
     pub(super) is_endpoint: bool,
 }
 
-// SAFETY: the library's calls on an identifier are thread safe; those of a synchronous one take
-// turns.
+// SAFETY: the library's calls on an identifier are thread safe, and `turn` serialises those of a
+// synchronous one.
 unsafe impl Send for Inner {}
-// SAFETY: as for Send.
+// SAFETY: the library's calls on an identifier are thread safe, and `turn` serialises those of a
+// synchronous one.
 unsafe impl Sync for Inner {}
 
 impl Drop for Inner {
@@ -95,23 +97,24 @@ impl Drop for Inner {
             let _ = unsafe { (cm.rdma_leave_multicast)(raw, group.as_ptr()) };
         }
         if self.is_endpoint {
-            // SAFETY: it came from rdma_create_ep or from a request to such a one; destroyed
-            // once, with its queue pair and shared receive queue, which have no handle any more.
+            // SAFETY: it came from rdma_create_ep or from a request to such an identifier; it is
+            // destroyed once, with its queue pair and shared receive queue, which have no handles
+            // any more.
             unsafe { (cm.rdma_destroy_ep)(raw) };
             return;
         }
         // SAFETY: the identifier is alive.
         if !unsafe { (*raw).qp }.is_null() {
-            // SAFETY: handles of the queue pair keep the identifier and so are gone.
+            // SAFETY: handles of the queue pair keep the identifier alive, so they are gone.
             unsafe { (cm.rdma_destroy_qp)(raw) };
         }
         if self.made.get_mut().has_shared() {
-            // SAFETY: it was created with the identifier; its handles keep the identifier and so
-            // are gone, as is the queue pair that used it.
+            // SAFETY: it was created with the identifier; its handles keep the identifier alive, so
+            // they are gone, as is the queue pair that used it.
             unsafe { (cm.rdma_destroy_srq)(raw) };
         }
-        // SAFETY: alive until here; its events are acknowledged as they are taken, so this does
-        // not wait.
+        // SAFETY: it is alive until here; its events are acknowledged when they are taken, so this
+        // does not wait.
         if unsafe { (cm.rdma_destroy_id)(raw) } != 0 {
             if let Some(channel) = self.channel.get_mut().take() {
                 channel.leak();
@@ -120,15 +123,15 @@ impl Drop for Inner {
     }
 }
 
-/// An operation of an identifier: it does not migrate meanwhile, and a synchronous one has no
-/// other operation.
+/// An operation of an identifier: the identifier does not migrate during it, and a synchronous one
+/// executes no other operation.
 pub(super) struct Operation<'a> {
     _channel: RwLockReadGuard<'a, Option<Arc<Channel>>>,
     _turn: Option<MutexGuard<'a, ()>>,
 }
 
 impl Id {
-    /// Creates an asynchronous identifier, whose events come on the channel and carry the key.
+    /// Creates an asynchronous identifier, whose events arrive on the channel with the key.
     ///
     /// # Errors
     /// `ENOMEM`; `EACCES`: the process may not open `/dev/infiniband/rdma_cm`.
@@ -157,12 +160,12 @@ impl Id {
         Self::wrap(raw, channel, false, CALL)
     }
 
-    /// The identifier of a request.
+    /// Takes over the identifier of a request.
     ///
     /// # Safety
-    /// It must be alive, of that channel, and have no other owner.
+    /// It must be alive, belong to that channel, and have no other owner.
     pub(super) unsafe fn adopt(raw: *mut rdma_cm_id, channel: &Arc<Channel>) -> Self {
-        // SAFETY: the caller answers for it.
+        // SAFETY: the caller guarantees a live identifier, which is not null.
         let raw = unsafe { NonNull::new_unchecked(raw) };
         Self::with(raw, Some(channel), false)
     }
@@ -189,7 +192,7 @@ impl Id {
         self.inner.raw.as_ptr()
     }
 
-    /// Keeps the identifier for objects that were made through it.
+    /// Keeps the identifier alive for objects that were created through it.
     pub(super) fn owner(&self) -> Owner {
         Arc::clone(&self.inner) as Owner
     }
@@ -200,7 +203,7 @@ impl Id {
         Operation { _channel: channel, _turn: turn }
     }
 
-    /// The outcome of a call on the identifier.
+    /// Converts the result of a call on the identifier.
     pub(super) fn check(&self, call: &'static str, code: i32) -> Result<()> {
         Error::check(call, code).map_err(|error| error.on(self.subject()))
     }
@@ -213,7 +216,8 @@ impl Id {
         Subject::Identifier(self.key())
     }
 
-    /// Some calls of the library require the binding to a device and do not check it.
+    /// Some calls of the library require that the identifier is bound to a device but do not check
+    /// it.
     pub(super) fn check_bound(&self, call: &'static str) -> Result<()> {
         if field!(self.raw(), verbs).is_null() {
             return Err(self.refused(call, libc::EINVAL));
@@ -231,8 +235,8 @@ impl Id {
     pub fn set_key(&self, key: u64) {
         // SAFETY: the identifier is alive.
         let context = unsafe { &raw mut (*self.raw()).context };
-        // SAFETY: as above; the library only copies the field. It is written before events
-        // that the caller expects under the key can come.
+        // SAFETY: the identifier is alive; the library only copies the field. It is written before
+        // any event that the caller expects with the key can arrive.
         unsafe { context.write_volatile(key_to_pointer(key)) };
     }
 
@@ -252,7 +256,7 @@ impl Id {
         Some(unsafe { Context::owned_by(context, self.owner()) })
     }
 
-    /// The port of the device that it is bound to; 0 before.
+    /// The number of the device's port to which it is bound; 0 before.
     #[must_use]
     pub fn port(&self) -> u8 {
         field!(self.raw(), port_num)
@@ -290,8 +294,8 @@ impl Id {
         self.inner.channel.read().is_none()
     }
 
-    /// The event of the last operation of a synchronous identifier, or of the request that it
-    /// came from.
+    /// The event of the last operation of a synchronous identifier, or of the request from which it
+    /// came.
     #[must_use]
     pub fn last_event(&self) -> Option<Event> {
         let channel = self.inner.channel.read();
@@ -301,17 +305,17 @@ impl Id {
         let _turn = self.inner.turn.lock();
         // SAFETY: the identifier is alive, and its event does not change during the turn.
         let kept = NonNull::new(unsafe { (*self.raw()).event })?;
-        // SAFETY: it is valid until it is acknowledged, by the next operation.
+        // SAFETY: the event is valid until it is acknowledged by the next operation.
         let kept = unsafe { kept.as_ref() };
-        // SAFETY: as above.
+        // SAFETY: the event has not been acknowledged; the turn keeps the next operation out.
         Some(unsafe { event::copy_kept(kept) })
     }
 
-    /// Moves the identifier to another channel with the events that were not taken, or makes it
+    /// Moves the identifier, with the events not taken yet, to another channel, or makes it
     /// synchronous (rdma_migrate_id(3)). Waits for operations of other threads.
     ///
     /// # Errors
-    /// That of the kernel.
+    /// The error of the kernel.
     pub fn migrate(&self, channel: Option<&Arc<Channel>>) -> Result<()> {
         let mut current = self.inner.channel.write();
         let to = channel.map_or(null_mut(), |channel| channel.raw());

@@ -1,9 +1,10 @@
 //! The connection manager (librdmacm): addresses, connections, datagram services and multicast
 //! (rdma_cm(7)).
 //!
-//! Events are copied and acknowledged as they are taken ([`Channel::take_event`]), so no thread
-//! that destroys an identifier waits for another one that still reads an event. An event names
-//! its identifier by the key that the program gave it: the identifier may be gone by then.
+//! Events are copied and acknowledged when they are taken ([`Channel::take_event`]), so a thread
+//! that destroys an identifier never waits for another one that still reads an event. An event
+//! names its identifier by the key that the program gave it, because the identifier may be gone by
+//! then.
 
 mod address;
 mod address_info;

@@ -8,19 +8,19 @@ use crate::Result;
 use crate::sys::rdma_cma::{self as sys, rdma_cm_join_mc_attr_ex};
 use crate::verbs::{key_to_pointer, library};
 
-/// How a multicast group is joined (rdma_join_multicast_ex(3)).
+/// The membership in a multicast group (rdma_join_multicast_ex(3)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Membership {
     /// To send to the group and to receive from it.
     #[default]
     Full,
-    /// To send to the group only.
+    /// Only to send to the group.
     SendOnly,
 }
 
 impl Id {
     /// Joins a multicast group, and attaches the queue pair of the identifier to it
-    /// (rdma_join_multicast(3)). The event carries the key, and where to send to.
+    /// (rdma_join_multicast(3)). The event contains the key and the address to send to.
     ///
     /// # Errors
     /// `EINVAL`: it is not bound to a device, or not for datagrams; `EADDRINUSE`: it is a member
@@ -78,7 +78,7 @@ impl Id {
         self.check(CALL, code)
     }
 
-    /// Whether the group was one of the identifier's, which it is not any more.
+    /// Removes the group from those of the identifier; returns whether it was one.
     fn forget(&self, group: SocketAddr) -> bool {
         let groups = &mut self.inner.made.lock().groups;
         let index = groups.iter().position(|known| *known == group);

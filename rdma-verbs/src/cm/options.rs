@@ -1,4 +1,4 @@
-//! Options of identifiers (rdma_set_option(3)), and what devices negotiate.
+//! Options of identifiers (rdma_set_option(3)), and options that devices negotiate.
 
 use std::ffi::c_int;
 
@@ -21,7 +21,7 @@ impl Id {
     /// The type of service of the packets that it sends (`RDMA_OPTION_ID_TOS`).
     ///
     /// # Errors
-    /// That of the kernel.
+    /// The error of the kernel.
     pub fn set_type_of_service(&self, tos: u8) -> Result<()> {
         self.set_option(sys::RDMA_OPTION_ID_TOS, tos)
     }
@@ -35,7 +35,7 @@ impl Id {
         self.set_option(sys::RDMA_OPTION_ID_REUSEADDR, c_int::from(reuse))
     }
 
-    /// Whether a wildcard address is of its own family only (`RDMA_OPTION_ID_AFONLY`).
+    /// Whether a wildcard address covers only its own family (`RDMA_OPTION_ID_AFONLY`).
     ///
     /// # Errors
     /// `EINVAL`: it is bound already.
@@ -43,7 +43,7 @@ impl Id {
         self.set_option(sys::RDMA_OPTION_ID_AFONLY, c_int::from(only))
     }
 
-    /// The code of the time for an acknowledgement: 4.096 µs times two to this power
+    /// The acknowledgement time-out, as an exponent: 4.096 µs times two to this power
     /// (`RDMA_OPTION_ID_ACK_TIMEOUT`).
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl Id {
     fn set_option<T>(&self, name: c_int, mut value: T) -> Result<()> {
         let (pointer, length) = ((&raw mut value).cast(), size_of::<T>());
         let _operation = self.operation();
-        // SAFETY: the identifier is alive, and the value of the type of the option.
+        // SAFETY: the identifier is alive, and the value has the type of the option.
         let code = unsafe {
             let call = library!(cm).rdma_set_option;
             call(self.raw(), sys::RDMA_OPTION_ID, name, pointer, length)
@@ -63,7 +63,7 @@ impl Id {
         self.check("rdma_set_option", code)
     }
 
-    /// Offers options of the device's vendor to the peer, or answers with those that are chosen
+    /// Offers options of the device's vendor to the peer, or answers with those that were chosen
     /// (rdma_set_local_ece(3)). For queue pairs that the program created itself.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl Id {
         let call = call.ok_or(self.refused(CALL, libc::EOPNOTSUPP))?;
         let mut ece = ibv_ece::default();
         let _operation = self.operation();
-        // SAFETY: as above.
+        // SAFETY: the identifier is alive and the pointer valid.
         self.check(CALL, unsafe { call(self.raw(), &raw mut ece) })?;
         Ok(Ece { vendor_id: ece.vendor_id, options: ece.options })
     }

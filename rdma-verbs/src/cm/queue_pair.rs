@@ -17,8 +17,8 @@ use crate::verbs::{
 };
 use crate::{Error, Result};
 
-/// What the queue pair of an identifier is created from. Completion queues that are not given are
-/// created with it, each with a channel of its own.
+/// The parameters of an identifier's queue pair. Completion queues that are not given are created
+/// with it, each with its own channel.
 #[derive(Clone, Copy, Debug)]
 pub struct IdQueuePairInit<'a> {
     /// Where its requests complete.
@@ -28,23 +28,24 @@ pub struct IdQueuePairInit<'a> {
     /// The queue that it takes its receives from; otherwise that of the identifier
     /// ([`Id::create_shared_receive_queue`]), if it has one.
     pub shared: Option<&'a Arc<SharedReceiveQueue>>,
-    /// Its least size.
+    /// Its minimum size.
     pub capabilities: Capabilities,
-    /// What it carries.
+    /// Its kind.
     pub kind: QueuePairKind,
     /// Whether every request completes with a completion, whatever its flags.
     pub all_signaled: bool,
 }
 
 impl IdQueuePairInit<'_> {
-    /// Of that kind and size, with completion queues of its own.
+    /// A queue pair of that kind and size, with its own completion queues.
     #[must_use]
     pub const fn new(kind: QueuePairKind, capabilities: Capabilities) -> Self {
         let (send_queue, receive_queue, shared) = (None, None, None);
         Self { send_queue, receive_queue, shared, capabilities, kind, all_signaled: false }
     }
 
-    /// The form in C; it borrows the queues. Asynchronous events name the queue pair by the key.
+    /// Converts it to C; the result borrows the queues. Asynchronous events name the queue pair by
+    /// the key.
     pub(super) fn to_c(self, key: u64) -> ibv_qp_init_attr {
         ibv_qp_init_attr {
             qp_context: key_to_pointer(key),
@@ -58,7 +59,7 @@ impl IdQueuePairInit<'_> {
     }
 }
 
-/// What a queue pair was made from, to be kept as long as it.
+/// The objects that a queue pair uses, kept as long as it exists.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
     send_queue: Option<Arc<CompletionQueue>>,
@@ -110,12 +111,12 @@ struct MadeShared {
     handle: Weak<SharedReceiveQueue>,
 }
 
-/// What was made with an identifier.
+/// The objects that were created with an identifier.
 #[derive(Debug, Default)]
 pub(super) struct Made {
     pub(super) queue_pair: Option<MadeQueuePair>,
     shared: Option<MadeShared>,
-    /// What the queue pairs of requests to a listening identifier are made from.
+    /// The parameters of the queue pairs for requests to a listening identifier.
     pub(super) for_requests: Option<Given>,
     /// The multicast groups that it joined.
     pub(super) groups: Vec<SocketAddr>,
@@ -124,26 +125,27 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// Whether the identifier has a shared receive queue of its own.
+    /// Whether the identifier has its own shared receive queue.
     pub(super) fn has_shared(&self) -> bool {
         self.shared.is_some()
     }
 }
 
-/// Keeps the identifier for a handle of its queue pair or completion queues, and counts it.
+/// Keeps the identifier alive for a handle of its queue pair or completion queues, and counts the
+/// handle.
 struct Counted {
     _id: Arc<Inner>,
     _count: Arc<()>,
 }
 
 impl Id {
-    /// Creates the queue pair of the identifier, in the domain or else in the default one of its
+    /// Creates the queue pair of the identifier, in the given domain or the default one of its
     /// device, and returns its size (rdma_create_qp(3)). The library moves it through its states
-    /// with the connection; receives can be posted at once, and datagrams sent.
+    /// with the connection; receives can be posted, and datagrams sent, at once.
     ///
     /// # Errors
     /// `EINVAL`: the identifier is not bound to a device, has a queue pair already, or the domain
-    /// or a queue is of another device; `ENOMEM`: the device does not offer that size.
+    /// or a queue belongs to another device; `ENOMEM`: the device does not support that size.
     pub fn create_queue_pair(
         &self,
         domain: Option<&Arc<ProtectionDomain>>,
@@ -164,7 +166,7 @@ impl Id {
         Ok(Capabilities::from_c(&attributes.cap))
     }
 
-    /// Queues must be of the identifier's device, which the library does not check.
+    /// Checks that queues belong to the identifier's device, which the library does not check.
     fn check_device(&self, call: &'static str, init: &IdQueuePairInit<'_>) -> Result<()> {
         let context = field!(self.raw(), verbs);
         let queues = [init.send_queue, init.receive_queue].into_iter().flatten();
@@ -202,12 +204,13 @@ impl Id {
                 return Some(Arc::clone(given));
             }
             let channel = NonNull::new(channel).map(|channel| {
-                // SAFETY: the channel lives until the queue pair is destroyed, which waits for
-                // the handles that are counted.
+                // SAFETY: the channel lives until the queue pair is destroyed, which is refused
+                // while counted handles exist.
                 unsafe { CompletionChannel::owned_by(channel, context.clone(), counted()) }
             });
             let (cq, records) = (NonNull::new(cq)?, Arc::clone(records));
-            // SAFETY: as for the channel.
+            // SAFETY: the queue lives until the queue pair is destroyed, which is refused while
+            // counted handles exist.
             Some(unsafe {
                 CompletionQueue::owned_by(cq, context.clone(), channel, records, counted())
             })
@@ -231,7 +234,8 @@ impl Id {
             records: queue_pair.records.clone(),
         };
         let size = capabilities(raw);
-        // SAFETY: the queue pair lives until it is destroyed, which waits for its handle.
+        // SAFETY: the queue pair lives until it is destroyed, which is refused while a handle
+        // exists.
         let handle =
             unsafe { QueuePair::owned_by(raw, size, given.kind, domain, parts, counted()) };
         let handle = Arc::new(handle);
@@ -270,8 +274,8 @@ impl Id {
             return Err(self.refused(CALL, libc::EBUSY));
         }
         let operation = self.operation();
-        // SAFETY: the identifier is alive, and its queue pair has no handle; the lock keeps
-        // others from making one.
+        // SAFETY: the identifier is alive, and its queue pair has no handle; the lock keeps other
+        // threads from creating one.
         unsafe { (library!(cm).rdma_destroy_qp)(self.raw()) };
         drop(operation);
         let parts = made.queue_pair.take();
@@ -280,12 +284,12 @@ impl Id {
         Ok(())
     }
 
-    /// Creates a shared receive queue with the identifier, from which its queue pair will take
-    /// its receives (rdma_create_srq(3)). Without a domain it is of the default one.
+    /// Creates a shared receive queue with the identifier, from which its queue pair will take its
+    /// receives (rdma_create_srq(3)). Without a domain it belongs to the default one.
     ///
     /// # Errors
-    /// `EINVAL`: the identifier is not bound to a device, has such a queue or a queue pair
-    /// already, or the domain is of another device.
+    /// `EINVAL`: the identifier is not bound to a device, has such a queue or a queue pair already,
+    /// or the domain belongs to another device.
     pub fn create_shared_receive_queue(
         &self,
         domain: Option<&Arc<ProtectionDomain>>,
@@ -337,7 +341,7 @@ impl Id {
         // SAFETY: the domain is the default one, or kept by the identifier.
         let domain = unsafe { ProtectionDomain::owned_by(domain, self.context()?, self.owner()) };
         let (segments, receives) = (shared.max_segments, Arc::clone(&shared.receives));
-        // SAFETY: the queue lives until it is destroyed, which waits for its handle.
+        // SAFETY: the queue lives until it is destroyed, which is refused while a handle exists.
         let handle =
             unsafe { SharedReceiveQueue::owned_by(raw, domain, segments, receives, self.owner()) };
         shared.handle = Arc::downgrade(&handle);
@@ -368,7 +372,7 @@ impl Id {
     }
 }
 
-/// The size of a queue pair as the device says (ibv_query_qp(3)).
+/// The size of a queue pair, as the device reports it (ibv_query_qp(3)).
 fn capabilities(raw: NonNull<sys::ibv_qp>) -> Capabilities {
     let mut attributes = ibv_qp_attr::default();
     let mut init = std::mem::MaybeUninit::<ibv_qp_init_attr>::zeroed();
@@ -377,10 +381,10 @@ fn capabilities(raw: NonNull<sys::ibv_qp>) -> Capabilities {
         let call = library!(verbs).ibv_query_qp;
         call(raw.as_ptr(), &raw mut attributes, sys::IBV_QP_CAP, init.as_mut_ptr())
     };
-    // Without an answer nothing can be posted.
+    // Without this information nothing can be posted.
     Error::check("ibv_query_qp", code).map_or_else(
         |_| Capabilities::default(),
-        // SAFETY: it was zeroed, which is a value of the type, and then filled.
+        // SAFETY: the memory was zeroed, which is valid for the type, and then filled.
         |()| Capabilities::from_c(&unsafe { init.assume_init() }.cap),
     )
 }

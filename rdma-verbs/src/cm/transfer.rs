@@ -1,4 +1,4 @@
-//! Registrations, posts and completions through an identifier (rdma_verbs(3)): the common ones in
+//! Registrations, posts and completions through an identifier (rdma_verbs(3)): common operations in
 //! one call.
 
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use crate::verbs::{
 };
 use crate::{Error, Result};
 
-/// The queue key of datagrams that identifiers of [`PortSpace::Udp`](super::PortSpace) send and
-/// receive (`RDMA_UDP_QKEY`).
+/// The queue key with which identifiers of [`PortSpace::Udp`](super::PortSpace) send and receive
+/// datagrams (`RDMA_UDP_QKEY`).
 pub const UDP_QUEUE_KEY: u32 = crate::sys::rdma_cma::RDMA_UDP_QKEY;
 
 impl Id {

@@ -1,7 +1,7 @@
-//! What the header defines as inline functions: calls through the operations of a context.
+//! The inline functions of the header: calls through the operations of a context.
 //!
-//! All of these take objects that the library made and that are still alive, and are thread
-//! safe as the library is: any thread may call them on any object at any time.
+//! All of them take live objects of the library and are as thread safe as the library: any thread
+//! may call them on any object at any time.
 
 use std::ffi::{c_int, c_uint};
 
@@ -10,24 +10,24 @@ use super::verbs::{
     ibv_wc,
 };
 
-/// Calls an operation of the object's context, or gives what stands for "not supported".
+/// Calls an operation of the object's context, or returns the value for "not supported".
 macro_rules! through {
     ($object:ident, $operation:ident, $missing:expr, $($argument:expr),*) => {{
-        // SAFETY: the caller answers for the object, whose context lives at least as long.
+        // SAFETY: the caller guarantees a live object, whose context lives at least as long.
         let context: *mut ibv_context = unsafe { (*$object).context };
-        // SAFETY: a context is made with its operations and never changes them.
+        // SAFETY: a context is created with its operations and never changes them.
         match unsafe { (*context).ops.$operation } {
-            // SAFETY: the caller answers for the arguments.
+            // SAFETY: the caller guarantees the arguments.
             Some(call) => unsafe { call($($argument),*) },
             None => $missing,
         }
     }};
 }
 
-/// `ibv_poll_cq`: how many completions were taken, or a negative number.
+/// `ibv_poll_cq`: returns the number of completions taken, or a negative number.
 ///
 /// # Safety
-/// The queue must be alive, and `completions` have room for `count` of them.
+/// The queue must be alive, and `completions` must point to memory for `count` of them.
 #[inline]
 pub unsafe fn poll_cq(cq: *mut ibv_cq, count: c_int, completions: *mut ibv_wc) -> c_int {
     through!(cq, poll_cq, -libc::ENOSYS, cq, count, completions)
@@ -89,7 +89,7 @@ pub unsafe fn alloc_mw(pd: *mut ibv_pd, kind: c_uint) -> *mut ibv_mw {
     through!(pd, alloc_mw, no_window(), pd, kind)
 }
 
-/// What a context without windows gives.
+/// The result of a context without windows.
 fn no_window() -> *mut ibv_mw {
     nix::errno::Errno::EOPNOTSUPP.set();
     std::ptr::null_mut()
@@ -98,7 +98,7 @@ fn no_window() -> *mut ibv_mw {
 /// `ibv_dealloc_mw`: 0 or an errno.
 ///
 /// # Safety
-/// The window must be alive, and is no more after a success.
+/// The window must be alive; after a success it is gone.
 pub unsafe fn dealloc_mw(mw: *mut ibv_mw) -> c_int {
     through!(mw, dealloc_mw, libc::EOPNOTSUPP, mw)
 }
@@ -106,12 +106,12 @@ pub unsafe fn dealloc_mw(mw: *mut ibv_mw) -> c_int {
 /// `ibv_bind_mw` of a window of type 1: 0 or an errno. The window has its new key at once.
 ///
 /// # Safety
-/// All objects must be alive, and the region be of the window's domain.
+/// All objects must be alive, and the region must belong to the window's domain.
 pub unsafe fn bind_mw(qp: *mut ibv_qp, mw: *mut ibv_mw, bind: *mut ibv_mw_bind) -> c_int {
     through!(mw, bind_mw, libc::EOPNOTSUPP, qp, mw, bind)
 }
 
-/// `ibv_inc_rkey`: the next key of a window of type 2: the low eight bits are the consumer's.
+/// `ibv_inc_rkey`: the next key of a window of type 2: the consumer chooses the low eight bits.
 pub const fn inc_rkey(key: u32) -> u32 {
     (key & !0xff) | (key.wrapping_add(1) & 0xff)
 }

@@ -1,5 +1,5 @@
-//! Layouts of `infiniband/verbs.h` that came later: the extended context, whose operations lie
-//! before the plain one, and queue pairs with the `ibv_wr_*` calls.
+//! Layouts of `infiniband/verbs.h` that were added later: the extended context, whose operations
+//! precede the plain one in memory, and queue pairs with the `ibv_wr_*` calls.
 #![allow(non_camel_case_types, reason = "the names are those of the header")]
 
 use std::ffi::{c_int, c_uint, c_void};
@@ -12,7 +12,7 @@ use super::verbs::{
     ibv_qp_cap, ibv_sge, ibv_srq,
 };
 
-/// What a device negotiates with its peer through the connection manager (ibv_set_ece(3)).
+/// Options that a device negotiates with its peer through the connection manager (ibv_set_ece(3)).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ibv_ece {
@@ -78,7 +78,7 @@ pub struct ibv_rx_hash_conf {
     pub rx_hash_fields_mask: u64,
 }
 
-/// The end of `struct verbs_context`, which grows at its beginning: from the first operation
+/// The end of `struct verbs_context`, which grows at its beginning: starts with the first operation
 /// that this crate calls.
 #[repr(C)]
 pub struct verbs_context_tail {
@@ -99,17 +99,17 @@ pub struct verbs_context_tail {
     pub context: ibv_context,
 }
 
-/// The extended part of a context, if it has one that reaches to the field at that offset of the
-/// tail (`verbs_get_ctx_op`).
+/// The extended part of a context, if it has one that includes the field at that offset of the tail
+/// (`verbs_get_ctx_op`).
 ///
 /// # Safety
 /// The context must be open.
 pub unsafe fn extended(context: *mut ibv_context, field: usize) -> Option<*mut verbs_context_tail> {
-    // SAFETY: the caller answers for the context.
+    // SAFETY: the caller guarantees an open context.
     if unsafe { (*context).abi_compat }.addr() == usize::MAX {
         let start = offset_of!(verbs_context_tail, context);
         let tail = context.cast::<u8>().wrapping_sub(start).cast::<verbs_context_tail>();
-        // SAFETY: an extended context has this part right before the plain one.
+        // SAFETY: an extended context has this part directly before the plain one.
         let size = unsafe { (*tail).sz };
         return (size >= size_of::<verbs_context_tail>() - field).then_some(tail);
     }

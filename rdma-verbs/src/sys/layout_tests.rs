@@ -1,8 +1,9 @@
-//! The layouts and constants of this module against the installed headers of rdma-core.
+//! Compares the layouts and constants of this module with the installed headers of rdma-core.
 //!
-//! A C program is made from the same list as the Rust side, compiled and run; each line that it
-//! prints must be the line that Rust says. Without the headers the test says so on standard
-//! error, whatever the test runner captures, and fails where `DAT_REQUIRE_RDMA_HEADERS` is set.
+//! A C program is generated from the same list as the Rust side, compiled and run; each line that
+//! it prints must equal the line of the Rust side. Without the headers the test reports that on
+//! standard error, even if the test runner captures output, and fails if `DAT_REQUIRE_RDMA_HEADERS`
+//! is set.
 
 use std::io::Write;
 use std::mem::{offset_of, size_of};
@@ -10,7 +11,7 @@ use std::process::Command;
 
 use super::{extended as x, rdma_cma as cm, verbs as v};
 
-/// What both languages say: `C expression` and the value of ours.
+/// A fact to compare: a C expression and our value.
 struct Fact(String, i128);
 
 macro_rules! layouts {
@@ -131,7 +132,7 @@ fn layouts() -> Vec<Fact> {
     }
 }
 
-/// The members of the unions inside a request, which have no name of their own in C.
+/// The members of the unions in a request, which have no name of their own in C.
 fn nested() -> Vec<Fact> {
     let wr = offset_of!(v::ibv_send_wr, wr);
     let bind = offset_of!(v::ibv_send_wr, bind_mw);
@@ -156,7 +157,7 @@ fn nested() -> Vec<Fact> {
     .collect()
 }
 
-/// Of structures that are longer in C: offsets only, from where they agree.
+/// For structures that are longer in C: only the offsets of the part that both have.
 fn extended() -> Vec<Fact> {
     macro_rules! offsets {
         ($type:ident { $($field:ident),* $(,)? }) => {

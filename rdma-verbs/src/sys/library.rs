@@ -1,4 +1,4 @@
-//! libibverbs and librdmacm, opened the first time that one is asked for.
+//! libibverbs and librdmacm, opened when they are first needed.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fmt;
@@ -47,12 +47,11 @@ pub fn libraries() -> Result<&'static Libraries, &'static LoadFailure> {
     LIBRARIES.get_or_init(|| Ok(Libraries { verbs: Verbs::load()?, cm: RdmaCm::load()? })).as_ref()
 }
 
-/// The function that a symbol is, with the type that the second argument gives it.
+/// Looks up the function of a symbol; the second argument gives its type.
 macro_rules! function {
     ($symbol:expr, ($($arg:ty),*) $(-> $result:ty)?) => {
-        // SAFETY: the symbol of that name and version is a function of that type: both are
-        // frozen once released, and the types are tested against the header. The library is
-        // never closed.
+        // SAFETY: the symbol with that name and version is a function of that type: both are frozen
+        // once released, and the types are tested against the header. The library is never closed.
         unsafe {
             std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($arg),*) $(-> $result)?>(
                 $symbol,
@@ -61,8 +60,8 @@ macro_rules! function {
     };
 }
 
-/// A table of functions of a library, each looked up with its symbol version. Those of the second
-/// part came with later releases and may be missing.
+/// A table of functions of a library, each looked up with its symbol version. Those in the second
+/// part were added in later releases and may be missing.
 macro_rules! functions {
     ($(#[$doc:meta])* $table:ident = $library:literal {
         $($name:ident @ $version:literal ($($arg:ty),*) $(-> $result:ty)?;)+
@@ -95,7 +94,7 @@ macro_rules! functions {
                 })
             }
 
-            /// Every function, with the symbol version that it is looked up with.
+            /// Every function, with its symbol version.
             #[cfg(test)]
             const NAMES: &[(&'static str, &'static str)] =
                 &[$((stringify!($name), $version),)+ $((stringify!($later), $release),)+];
@@ -205,7 +204,7 @@ functions! {
     }
 }
 
-/// A library that was opened and stays so: threads and objects of it outlive any owner.
+/// A library that was opened and is never closed: its threads and objects outlive any owner.
 struct Library {
     handle: *mut c_void,
     name: &'static str,
@@ -215,8 +214,8 @@ impl Library {
     fn open(name: &'static str) -> Result<Self, LoadFailure> {
         let mut file = name.to_owned();
         file.push('\0');
-        // SAFETY: the name ends with a zero byte. The initialisers of the two libraries only
-        // set up their own state.
+        // SAFETY: the name ends with a zero byte. The initialisers of the two libraries only set up
+        // their own state.
         let handle = unsafe {
             libc::dlopen(file.as_ptr().cast::<c_char>(), libc::RTLD_NOW | libc::RTLD_LOCAL)
         };
@@ -233,7 +232,8 @@ impl Library {
         // byte.
         #[cfg(target_env = "gnu")]
         let found = unsafe { libc::dlvsym(self.handle, symbol, node) };
-        // SAFETY: as above; this C library has no look-up by version.
+        // SAFETY: the handle belongs to a library that stays open, and both texts end with a zero
+        // byte; this C library has no lookup by version.
         #[cfg(not(target_env = "gnu"))]
         let found = {
             let _ = node;
@@ -246,14 +246,14 @@ impl Library {
     }
 }
 
-/// What the dynamic linker says of the last failure of this thread; reading it takes it.
+/// The dynamic linker's text for the last failure of this thread; reading it clears it.
 fn last_error() -> String {
-    // SAFETY: it needs nothing; its result is valid until the next call of the thread.
+    // SAFETY: the call has no preconditions; its result is valid until the thread's next call.
     let text = unsafe { libc::dlerror() };
     if text.is_null() {
         return "the dynamic linker gave no reason".to_owned();
     }
-    // SAFETY: it is not null, and so a text that ends with a zero byte.
+    // SAFETY: the text is not null and ends with a zero byte.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 

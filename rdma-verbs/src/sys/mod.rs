@@ -2,10 +2,10 @@
 //! libraries, which are opened at run time.
 //!
 //! The bindings are written by hand and checked in, so a build needs no rdma-core. They use only
-//! the public symbol versions (`IBVERBS_1.x`, `RDMACM_1.x`), which rdma-core freezes once they
-//! are released; tests compare them with the installed headers. Each item has the name that it
-//! has in C, and is documented there: see the manual pages of libibverbs and librdmacm. Programs
-//! use the layers [`verbs`](crate::verbs) and [`cm`](crate::cm) instead.
+//! the public symbol versions (`IBVERBS_1.x`, `RDMACM_1.x`), which rdma-core freezes once they are
+//! released; tests compare them with the installed headers. Each item has its C name and is
+//! documented in the manual pages of libibverbs and librdmacm. Programs use the layers
+//! [`verbs`](crate::verbs) and [`cm`](crate::cm) instead.
 //!
 //! The headers that these facts come from are offered under GPL-2.0 or the OpenIB.org BSD
 //! licence; this project uses them under the latter.

@@ -46,7 +46,7 @@ pub const RDMA_OPTION_ID_REUSEADDR: c_int = 1;
 pub const RDMA_OPTION_ID_AFONLY: c_int = 2;
 pub const RDMA_OPTION_ID_ACK_TIMEOUT: c_int = 3;
 
-/// The queue key of the datagram queue pairs that the library makes.
+/// The queue key of the datagram queue pairs that the library creates.
 pub const RDMA_UDP_QKEY: u32 = 0x0123_4567;
 
 #[repr(C)]

@@ -1,5 +1,5 @@
-//! Layouts and constants of `infiniband/verbs.h`. Enumerations are plain integers: a device may
-//! give a value that this version does not know.
+//! Layouts and constants of `infiniband/verbs.h`. Enumerations are plain integers, because a device
+//! may return a value that this version does not know.
 #![allow(non_camel_case_types, reason = "the names are those of the header")]
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -162,7 +162,7 @@ pub struct ibv_device {
     pub ibdev_path: [c_char; 256],
 }
 
-/// The operations that the header's inline functions reach through a context.
+/// The operations that the header's inline functions call through a context.
 #[repr(C)]
 pub struct ibv_context_ops {
     pub _compat: [*const c_void; 7],
@@ -241,8 +241,8 @@ pub struct ibv_device_attr {
     pub phys_port_cnt: u8,
 }
 
-/// As the library's own `ibv_query_port` fills it: the last field is of a later version, which
-/// only the header's inline function asks for, and stays 0.
+/// As the library's own `ibv_query_port` fills it. The last field was added later; only the
+/// header's inline function requests it, so here it stays 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ibv_port_attr {
@@ -270,7 +270,7 @@ pub struct ibv_port_attr {
     pub port_cap_flags2: u16,
 }
 
-/// A GID, in network order.
+/// A GID, in network byte order.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct ibv_gid {
@@ -512,11 +512,11 @@ pub struct ibv_send_wr {
     pub num_sge: c_int,
     pub opcode: u32,
     pub send_flags: c_uint,
-    /// Immediate data in network order, or the key to invalidate.
+    /// Immediate data in network byte order, or the key to invalidate.
     pub imm_or_key: u32,
     pub wr: ibv_send_wr_wr,
     pub remote_srqn: u32,
-    /// The larger of the two members of the union is this one.
+    /// The largest member of the union.
     pub bind_mw: bind_mw_wr,
 }
 
@@ -541,11 +541,11 @@ pub struct ibv_mw_bind {
 pub struct ibv_wc {
     pub wr_id: u64,
     pub status: u32,
-    /// Of meaning for a success only.
+    /// Valid only for a success.
     pub opcode: u32,
     pub vendor_err: u32,
     pub byte_len: u32,
-    /// Immediate data in network order, or the key that was made invalid.
+    /// Immediate data in network byte order, or the key that was invalidated.
     pub imm_or_key: u32,
     pub qp_num: u32,
     pub src_qp: u32,
@@ -559,7 +559,7 @@ pub struct ibv_wc {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ibv_async_event {
-    /// A queue or queue pair, or a port number in its low four bytes, by the type.
+    /// A queue or queue pair, or a port number in its low four bytes, depending on the event type.
     pub element: *mut c_void,
     pub event_type: u32,
 }

@@ -3,7 +3,7 @@
 use crate::sys::verbs as sys;
 
 bitflags::bitflags! {
-    /// Who may do what with a memory region, a window or over a queue pair (ibv_reg_mr(3)).
+    /// The accesses permitted to a memory region, a window or over a queue pair (ibv_reg_mr(3)).
     /// Local reads are always allowed.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Access: u32 {
@@ -20,7 +20,7 @@ bitflags::bitflags! {
         const WINDOW_BIND = sys::IBV_ACCESS_MW_BIND;
         /// Pages are not pinned, but faulted in when the device needs them.
         const ON_DEMAND = sys::IBV_ACCESS_ON_DEMAND;
-        /// The memory lies on huge pages; with [`ON_DEMAND`](Self::ON_DEMAND) only.
+        /// The memory lies on huge pages; only with [`ON_DEMAND`](Self::ON_DEMAND).
         const HUGE_PAGES = sys::IBV_ACCESS_HUGETLB;
         /// The device may reorder its accesses to the memory.
         const RELAXED_ORDERING = sys::IBV_ACCESS_RELAXED_ORDERING;
@@ -33,7 +33,7 @@ bitflags::bitflags! {
     pub struct SendFlags: u32 {
         /// Waits until earlier RDMA reads and atomics of the queue pair are complete.
         const FENCE = sys::IBV_SEND_FENCE;
-        /// A completion is generated also when the request succeeds.
+        /// A completion is also generated if the request succeeds.
         const SIGNALED = sys::IBV_SEND_SIGNALED;
         /// The peer's completion counts as solicited.
         const SOLICITED = sys::IBV_SEND_SOLICITED;

@@ -1,4 +1,4 @@
-//! Addresses of ports, and handles of them: where datagrams are sent to.
+//! Addresses of ports, and address handles: the destinations of datagrams.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -26,14 +26,14 @@ impl From<Ipv6Addr> for Gid {
     }
 }
 
-/// As an IPv6 address, which GIDs are written like.
+/// Printed like an IPv6 address, as is usual for GIDs.
 impl fmt::Display for Gid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ipv6Addr::from(self.0).fmt(f)
     }
 }
 
-/// A route by GIDs, which RoCE always and InfiniBand between subnets needs.
+/// A route by GIDs, which RoCE always needs, and InfiniBand between subnets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GlobalRoute {
     /// The GID of the destination.
@@ -42,7 +42,7 @@ pub struct GlobalRoute {
     pub flow_label: u32,
     /// The index of the local GID ([`Context::gid`](super::Context::gid)).
     pub source_index: u8,
-    /// The number of routers that may be passed.
+    /// Maximum number of routers on the way.
     pub hop_limit: u8,
     /// The traffic class.
     pub traffic_class: u8,
@@ -59,7 +59,7 @@ pub struct AddressVector {
     pub service_level: u8,
     /// The path bits of the local identifier to send from.
     pub source_path_bits: u8,
-    /// The code of the limit of the rate; 0 for none.
+    /// The code of the rate limit; 0 for none.
     pub static_rate: u8,
     /// The route by GIDs.
     pub route: Option<GlobalRoute>,
@@ -109,7 +109,7 @@ object! {
     AddressHandle(ibv_ah) { domain: Arc<ProtectionDomain> }
 }
 
-/// The length of the header before a datagram.
+/// The length in bytes of the header before a datagram.
 const HEADER: usize = 40;
 
 impl AddressHandle {
@@ -121,11 +121,11 @@ impl AddressHandle {
         Self::create(domain, address.to_c())
     }
 
-    /// Creates the handle of the port that sent a datagram (ibv_create_ah_from_wc(3)). The
-    /// region holds the datagram with its header from `offset` on.
+    /// Creates the handle of the port that sent a datagram (ibv_create_ah_from_wc(3)). The region
+    /// holds the datagram with its header at `offset`.
     ///
     /// # Errors
-    /// `EFAULT`: the header is not inside the region; `EINVAL`: it is not of this device.
+    /// `EFAULT`: the header is not inside the region; `EINVAL`: it does not belong to this device.
     pub fn from_completion(
         domain: &Arc<ProtectionDomain>,
         port: u8,
@@ -133,7 +133,7 @@ impl AddressHandle {
         region: &MemoryRegion,
         offset: usize,
     ) -> Result<Arc<Self>> {
-        // Aligned as the fields of the header are.
+        // An array with the alignment of the header's fields.
         let mut header = [0_u64; HEADER / 8];
         let bytes: Vec<u8> = region.to_vec(offset..offset.saturating_add(HEADER))?;
         for (word, bytes) in header.iter_mut().zip(bytes.chunks_exact(8)) {
@@ -163,7 +163,7 @@ impl AddressHandle {
     }
 
     fn create(domain: &Arc<ProtectionDomain>, mut attributes: ibv_ah_attr) -> Result<Arc<Self>> {
-        // SAFETY: the domain is alive and the attributes a copy.
+        // SAFETY: the domain is alive and the attributes are a copy.
         let raw = unsafe { (library!(verbs).ibv_create_ah)(domain.raw(), &raw mut attributes) };
         match NonNull::new(raw) {
             Some(raw) => Ok(Arc::new(Self { raw, domain: Arc::clone(domain) })),
@@ -171,7 +171,7 @@ impl AddressHandle {
         }
     }
 
-    /// The domain of the queue pairs that it is for.
+    /// The domain of the queue pairs that can use it.
     #[must_use]
     pub fn domain(&self) -> &Arc<ProtectionDomain> {
         &self.domain
@@ -180,7 +180,8 @@ impl AddressHandle {
 
 impl Drop for AddressHandle {
     fn drop(&mut self) {
-        // SAFETY: it is ours and destroyed once; posts kept it until they completed.
+        // SAFETY: this crate created it and destroys it once; posts kept it alive until they
+        // completed.
         let _ = unsafe { (library!(verbs).ibv_destroy_ah)(self.raw()) };
     }
 }

@@ -5,16 +5,16 @@ use std::mem::MaybeUninit;
 use super::{Context, Error, Result, library, pointer_to_key};
 use crate::sys::verbs as sys;
 
-/// What happened to an object or a port of a device (ibv_get_async_event(3)). Objects are named
-/// by the keys that the program gave them.
+/// An event of an object or a port of a device (ibv_get_async_event(3)). Objects are named by the
+/// keys that the program gave them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AsyncEvent {
-    /// Of a queue pair.
+    /// An event of a queue pair.
     QueuePair {
         /// Its key.
         key: u64,
-        /// What happened.
+        /// The event.
         event: QueuePairEvent,
     },
     /// A completion queue overran, or failed.
@@ -22,29 +22,29 @@ pub enum AsyncEvent {
         /// Its key.
         key: u64,
     },
-    /// Of a shared receive queue.
+    /// An event of a shared receive queue.
     SharedReceive {
         /// Its key.
         key: u64,
-        /// What happened.
+        /// The event.
         event: SharedReceiveEvent,
     },
-    /// Of a port.
+    /// An event of a port.
     Port {
         /// Its number.
         port: u8,
-        /// What happened.
+        /// The event.
         event: PortEvent,
     },
-    /// Of the device as a whole.
+    /// An event of the whole device.
     Device(DeviceEvent),
 }
 
-/// What happened to a queue pair.
+/// An event of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueuePairEvent {
-    /// It failed and is in error.
+    /// It failed and is in the error state.
     Fatal,
     /// The peer's request was invalid.
     InvalidRequest,
@@ -60,11 +60,11 @@ pub enum QueuePairEvent {
     PathMigrationFailed,
     /// It took its last receive from a shared queue.
     LastReceiveReached,
-    /// One that this version does not know.
+    /// An event that this version does not know.
     Unknown(u32),
 }
 
-/// What happened to a shared receive queue.
+/// An event of a shared receive queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SharedReceiveEvent {
@@ -74,7 +74,7 @@ pub enum SharedReceiveEvent {
     LimitReached,
 }
 
-/// What happened to a port.
+/// An event of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PortEvent {
@@ -88,19 +88,19 @@ pub enum PortEvent {
     PkeyChange,
     /// The subnet manager changed.
     SubnetManagerChange,
-    /// The subnet manager asks clients to register again.
+    /// The subnet manager requests that clients register again.
     ClientReregister,
     /// Its GIDs changed.
     GidChange,
 }
 
-/// What happened to a device.
+/// An event of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeviceEvent {
     /// It failed, or was removed.
     Fatal,
-    /// One that this version does not know.
+    /// An event that this version does not know.
     Unknown(u32),
 }
 
@@ -119,7 +119,7 @@ impl QueuePairEvent {
         }
     }
 
-    /// The number of C, for [`Id::notify`](crate::cm::Id::notify).
+    /// The C number, for [`Id::notify`](crate::cm::Id::notify).
     pub(crate) const fn value(self) -> u32 {
         match self {
             Self::Fatal => sys::IBV_EVENT_QP_FATAL,
@@ -158,19 +158,21 @@ impl AsyncEvent {
             event @ (sys::IBV_EVENT_QP_FATAL..=sys::IBV_EVENT_PATH_MIG_ERR
             | sys::IBV_EVENT_QP_LAST_WQE_REACHED) => {
                 let qp = raw.element.cast::<sys::ibv_qp>();
-                // SAFETY: such an event names a queue pair, whose destruction waits until the
-                // event is acknowledged.
+                // SAFETY: such an event names a queue pair, whose destruction waits until the event
+                // is acknowledged.
                 let key = pointer_to_key(unsafe { (*qp).qp_context });
                 Self::QueuePair { key, event: QueuePairEvent::new(event) }
             }
             sys::IBV_EVENT_CQ_ERR => {
                 let cq = raw.element.cast::<sys::ibv_cq>();
-                // SAFETY: as above, of a completion queue.
+                // SAFETY: such an event names a completion queue, whose destruction waits until the
+                // event is acknowledged.
                 Self::CompletionQueue { key: pointer_to_key(unsafe { (*cq).cq_context }) }
             }
             event @ (sys::IBV_EVENT_SRQ_ERR | sys::IBV_EVENT_SRQ_LIMIT_REACHED) => {
                 let srq = raw.element.cast::<sys::ibv_srq>();
-                // SAFETY: as above, of a shared receive queue.
+                // SAFETY: such an event names a shared receive queue, whose destruction waits until
+                // the event is acknowledged.
                 let key = pointer_to_key(unsafe { (*srq).srq_context });
                 let event = match event {
                     sys::IBV_EVENT_SRQ_ERR => SharedReceiveEvent::Error,
@@ -200,9 +202,9 @@ impl Context {
         // SAFETY: the context is open and the pointer valid.
         let code = unsafe { (library!(verbs).ibv_get_async_event)(self.raw(), raw.as_mut_ptr()) };
         Error::check("ibv_get_async_event", code)?;
-        // SAFETY: it was filled.
+        // SAFETY: the successful call has filled it.
         let mut raw = unsafe { raw.assume_init() };
-        // SAFETY: it is acknowledged below.
+        // SAFETY: the event is not acknowledged before the end of the copy.
         let event = unsafe { AsyncEvent::copy(&raw) };
         // SAFETY: the event was taken and is acknowledged once.
         unsafe { (library!(verbs).ibv_ack_async_event)(&raw mut raw) };

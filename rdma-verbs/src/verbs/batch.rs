@@ -1,4 +1,4 @@
-//! Extended posts: requests that are given to the device together (ibv_wr_post(3)).
+//! Extended posts: requests that are passed to the device together (ibv_wr_post(3)).
 
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
@@ -84,29 +84,29 @@ pub(super) fn create(
     // SAFETY: domain and queues are alive and the attributes valid.
     let raw = unsafe { create(context, &raw mut attributes) };
     let raw = NonNull::new(raw).ok_or_else(|| Error::last(CALL))?;
-    // SAFETY: the queue pair was made with extended posts.
+    // SAFETY: the queue pair was created with extended posts.
     match NonNull::new(unsafe { cast(raw.as_ptr()) }) {
         Some(extended) => Ok((raw, extended, attributes.cap)),
         None => {
-            // SAFETY: it was just made, and nothing refers to it.
+            // SAFETY: it was just created, and nothing refers to it.
             let _ = unsafe { (library!(verbs).ibv_destroy_qp)(raw.as_ptr()) };
             Err(missing)
         }
     }
 }
 
-/// Requests that the device gets together, when the batch is [completed](Self::complete).
-/// Dropping it takes them back.
+/// Requests that are passed to the device together, when the batch is [completed](Self::complete).
+/// Dropping the batch discards them.
 ///
-/// Until then the send queue is locked: other threads that post wait, and this thread must not
-/// post to the queue pair in another way.
+/// Until then the send queue is locked: other threads that post wait, and this thread must not post
+/// to the queue pair in any other way.
 #[derive(Debug)]
 pub struct SendBatch<'a> {
     queue_pair: &'a QueuePair,
     raw: NonNull<ibv_qp_ex>,
     posting: Posting<'a>,
     count: usize,
-    /// Bindings that begin with the batch.
+    /// The window bindings that the batch starts.
     bound: Vec<(Arc<MemoryWindow>, RegionUse)>,
     is_open: bool,
 }
@@ -115,7 +115,7 @@ impl QueuePair {
     /// Begins a batch of requests (ibv_wr_start(3)).
     ///
     /// # Errors
-    /// `EOPNOTSUPP`: the queue pair was not made by [`new_extended`](Self::new_extended);
+    /// `EOPNOTSUPP`: the queue pair was not created by [`new_extended`](Self::new_extended);
     /// `ENOTCONN`: it is not ready to send.
     pub fn start_batch(&self) -> Result<SendBatch<'_>> {
         const CALL: &str = "ibv_wr_start";
@@ -125,7 +125,7 @@ impl QueuePair {
         // SAFETY: the queue pair is alive, and the field never changes.
         let start = unsafe { (*raw.as_ptr()).wr_start }.ok_or(missing)?;
         let posting = self.records().sends.begin();
-        // SAFETY: the queue pair is alive; the record's lock keeps other batches out.
+        // SAFETY: the queue pair is alive, and the lock of its record prevents other batches.
         unsafe { start(raw.as_ptr()) };
         let bound = Vec::new();
         Ok(SendBatch { queue_pair: self, raw, posting, count: 0, bound, is_open: true })
@@ -149,9 +149,9 @@ impl SendBatch<'_> {
     /// Adds a request.
     ///
     /// # Errors
-    /// Those of [`QueuePair::post_send`] that are found before the device sees the request;
-    /// `EOPNOTSUPP`: the operation is not one of those that the queue pair was made with. The
-    /// batch is as before then.
+    /// The errors of [`QueuePair::post_send`] that are found before the device sees the request;
+    /// `EOPNOTSUPP`: the queue pair was not created with this operation. The batch is then
+    /// unchanged.
     pub fn push(&mut self, request: &SendRequest<'_>) -> Result<()> {
         let checked = request.check(self.queue_pair, "ibv_wr_send")?;
         self.check_operation(request.operation.to_raw())?;
@@ -197,10 +197,11 @@ impl SendBatch<'_> {
         Ok(key)
     }
 
-    /// Gives the requests to the device (ibv_wr_complete(3)).
+    /// Passes the requests to the device (ibv_wr_complete(3)).
     ///
     /// # Errors
-    /// `ENOMEM`: the send queue has not as many free entries; none of the requests was posted.
+    /// `ENOMEM`: the send queue does not have that many free entries; none of the requests was
+    /// posted.
     pub fn complete(mut self) -> Result<()> {
         self.is_open = false;
         let code = call!(self.wr_complete())?;
@@ -219,7 +220,7 @@ impl SendBatch<'_> {
         let id = self.posting.next();
         // SAFETY: the queue pair is alive, and the open batch is the only user of the field.
         unsafe { (*raw).wr_id = id };
-        // SAFETY: as above.
+        // SAFETY: the queue pair is alive, and the open batch is the only user of the field.
         unsafe { (*raw).wr_flags = flags };
     }
 
@@ -256,7 +257,7 @@ impl SendBatch<'_> {
         }
     }
 
-    /// Whether the queue pair was made with the operation, and has the functions that follow it.
+    /// Checks that the queue pair was created with the operation, and has the functions for it.
     fn check_operation(&self, what: What<'_>) -> Result<()> {
         let raw = self.raw.as_ptr();
         let has = match what {
@@ -290,7 +291,7 @@ impl SendBatch<'_> {
         if !checked.is_inline {
             return call!(self.wr_set_sge_list(sges.len(), sges.as_ptr()));
         }
-        // In one piece, since libraries exist whose call for several buffers does not take them
+        // In one piece, since the multi-buffer call of some libraries does not accept several
         // (librxe of rdma-core 44).
         let Data::Inline(parts) = request.data else { return Ok(()) };
         let mut bytes = parts.concat();

@@ -28,7 +28,7 @@ impl CompletionChannel {
         }
     }
 
-    /// A channel that belongs to another object.
+    /// Wraps a channel that belongs to another object.
     ///
     /// # Safety
     /// It must live as long as its owner.
@@ -43,7 +43,7 @@ impl CompletionChannel {
     /// Makes [`take_event`](Self::take_event) return at once.
     ///
     /// # Errors
-    /// That of fcntl(2).
+    /// The error of fcntl(2).
     pub fn set_nonblocking(&self) -> Result<()> {
         fcntl(self.as_fd(), FcntlArg::F_SETFL(OFlag::O_NONBLOCK))
             .map(|_| ())
@@ -64,7 +64,7 @@ impl CompletionChannel {
             unsafe { (library!(verbs).ibv_get_cq_event)(self.raw(), &raw mut cq, &raw mut key) };
         Error::check("ibv_get_cq_event", code)?;
         // SAFETY: the destruction of the queue waits until this event is acknowledged, which
-        // is done once, here.
+        // happens once, here.
         unsafe { (library!(verbs).ibv_ack_cq_events)(cq, 1) };
         Ok(pointer_to_key(key))
     }
@@ -82,7 +82,8 @@ impl AsFd for CompletionChannel {
 impl Drop for CompletionChannel {
     fn drop(&mut self) {
         if self.owner.is_none() {
-            // SAFETY: it is ours, its queues keep it and so are gone; destroyed once.
+            // SAFETY: this crate created it; its queues keep it alive, so they are gone; it is
+            // destroyed once.
             let _ = unsafe { (library!(verbs).ibv_destroy_comp_channel)(self.raw()) };
         }
     }

@@ -9,16 +9,16 @@ use crate::sys::verbs as sys;
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Completion {
-    /// What the program called the post.
+    /// The id that the program gave the post.
     pub id: u64,
     /// Whether it succeeded.
     pub status: CompletionStatus,
-    /// What completed; nothing where the post failed, because the device does not say then.
+    /// The kind of operation; `None` if it failed, because the device does not report it then.
     pub kind: Option<CompletionKind>,
-    /// The bytes that were received or read, with the 40 bytes of a datagram's header; 0 for
-    /// other posts.
+    /// Number of bytes received or read, including the 40 bytes of a datagram's header; 0 for other
+    /// posts.
     pub length: u32,
-    /// The immediate data that the peer sent along, in the byte order of this machine.
+    /// The immediate data of the peer, in the byte order of this machine.
     pub immediate: Option<u32>,
     /// The key that the peer's request invalidated.
     pub invalidated_key: Option<u32>,
@@ -28,7 +28,7 @@ pub struct Completion {
     pub source_queue_pair: u32,
     /// Whether a datagram begins with a global route header.
     pub has_grh: bool,
-    /// A code of the device's vendor about a failure.
+    /// The vendor's code for a failure.
     pub vendor_error: u32,
     /// The index of the partition key of a datagram.
     pub pkey_index: u16,
@@ -80,7 +80,7 @@ impl Completion {
     }
 }
 
-/// What completed.
+/// The kind of a completed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CompletionKind {
@@ -102,7 +102,7 @@ pub enum CompletionKind {
     Receive,
     /// A receive, by an RDMA write of the peer with immediate data.
     ReceiveWriteImmediate,
-    /// One that this version does not know.
+    /// A kind that this version does not know.
     Unknown(u32),
 }
 
@@ -130,7 +130,7 @@ macro_rules! statuses {
         #[non_exhaustive]
         pub enum CompletionStatus {
             $($(#[$doc])* $name,)*
-            /// One that this version does not know.
+            /// A status that this version does not know.
             Unknown(u32),
         }
 
@@ -155,30 +155,30 @@ macro_rules! statuses {
 }
 
 statuses! {
-    /// It was done.
+    /// It succeeded.
     #[default]
     Success = IBV_WC_SUCCESS "success",
     /// The message is longer than the receive, or than the device allows.
     LocalLength = IBV_WC_LOC_LEN_ERR "local length error",
-    /// The queue pair could not do it.
+    /// The queue pair could not execute it.
     LocalQueuePair = IBV_WC_LOC_QP_OP_ERR "local queue pair error",
-    /// A local segment is not registered for it.
+    /// A local segment is not registered for this access.
     LocalProtection = IBV_WC_LOC_PROT_ERR "local protection error",
-    /// The queue pair was in error before it was done.
+    /// The queue pair was in the error state before the operation was done.
     Flushed = IBV_WC_WR_FLUSH_ERR "flushed",
     /// The window could not be bound.
     WindowBind = IBV_WC_MW_BIND_ERR "memory window bind error",
-    /// The peer's answer makes no sense.
+    /// The peer's answer is invalid.
     BadResponse = IBV_WC_BAD_RESP_ERR "bad response",
-    /// The peer wrote with immediate data where the access is missing.
+    /// The peer wrote with immediate data without the access right.
     LocalAccess = IBV_WC_LOC_ACCESS_ERR "local access error",
-    /// The peer could not do such a request.
+    /// The peer does not support such a request.
     RemoteInvalidRequest = IBV_WC_REM_INV_REQ_ERR "remote invalid request",
-    /// The peer's memory is not registered for it.
+    /// The peer's memory is not registered for this access.
     RemoteAccess = IBV_WC_REM_ACCESS_ERR "remote access error",
     /// The peer failed.
     RemoteOperation = IBV_WC_REM_OP_ERR "remote operation error",
-    /// The peer did not acknowledge any of the retries.
+    /// The peer acknowledged none of the retries.
     RetryExceeded = IBV_WC_RETRY_EXC_ERR "transport retry count exceeded",
     /// The peer had no receive for any of the retries.
     ReceiverNotReady = IBV_WC_RNR_RETRY_EXC_ERR "receiver-not-ready retry count exceeded",
@@ -186,7 +186,7 @@ statuses! {
     RemoteAborted = IBV_WC_REM_ABORT_ERR "remote aborted",
     /// The device failed.
     Fatal = IBV_WC_FATAL_ERR "fatal error",
-    /// The peer's answer did not come in time.
+    /// The peer's answer did not arrive in time.
     ResponseTimeout = IBV_WC_RESP_TIMEOUT_ERR "response timeout",
     /// Any other failure.
     General = IBV_WC_GENERAL_ERR "general error",

@@ -22,14 +22,14 @@ object! {
     }
 }
 
-/// Completions that one poll takes from the device at once.
+/// Maximum number of completions that one poll takes from the device.
 const BATCH: usize = 16;
 
 impl CompletionQueue {
     /// Creates a queue for at least `depth` completions. Events of the channel name it by `key`.
     ///
     /// # Errors
-    /// `EINVAL`: the device does not offer that depth; `ENOMEM`: it has no queue left.
+    /// `EINVAL`: the device does not support that depth; `ENOMEM`: it has no queue left.
     pub fn new(
         context: &Context,
         depth: u32,
@@ -39,7 +39,7 @@ impl CompletionQueue {
         Self::with_vector(context, depth, key, channel, 0)
     }
 
-    /// The same with the completion vector that its events are signalled by, below
+    /// As [`new`](Self::new), with the completion vector that signals its events, below
     /// [`Context::completion_vectors`].
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl CompletionQueue {
         Ok(Arc::new(Self { raw, context, channel, records: Arc::default(), owner: None }))
     }
 
-    /// A queue that belongs to another object, as do the records of its posts.
+    /// Wraps a queue that belongs to another object, as do the records of its posts.
     ///
     /// # Safety
     /// It must live as long as its owner.
@@ -84,7 +84,7 @@ impl CompletionQueue {
         self.records.insert(record);
     }
 
-    /// The device that it is of.
+    /// The device of the queue.
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.context
@@ -96,17 +96,17 @@ impl CompletionQueue {
         self.channel.as_ref()
     }
 
-    /// The number of completions that it holds.
+    /// Number of completions that it can hold.
     #[must_use]
     pub fn depth(&self) -> u32 {
         u32::try_from(field!(self.raw(), cqe)).unwrap_or(0)
     }
 
-    /// Takes completions and returns their number (ibv_poll_cq(3)). Completions of queue pairs
-    /// that were dropped, and of posts that the calls named `raw` made, are skipped.
+    /// Takes completions and returns their number (ibv_poll_cq(3)). Completions of dropped queue
+    /// pairs, and of posts by the methods whose names end in `raw`, are skipped.
     ///
     /// # Errors
-    /// The device gives up the queue, which overran for example.
+    /// The device failed the queue, for example after an overrun.
     pub fn poll(&self, into: &mut [Completion]) -> Result<usize> {
         let mut taken = 0;
         while taken < into.len() {
@@ -135,8 +135,8 @@ impl CompletionQueue {
         Ok((self.poll(&mut one)? == 1).then_some(one[0]))
     }
 
-    /// Takes completions as the device gives them: with the identifiers that it was given, and
-    /// without ending the use of what their posts refer to.
+    /// Takes completions as the device returns them: with the device's identifiers, and without
+    /// releasing the objects that their posts use.
     ///
     /// # Errors
     /// As [`poll`](Self::poll).
@@ -148,20 +148,20 @@ impl CompletionQueue {
         usize::try_from(count).map_err(|_| Error::new("ibv_poll_cq", count.saturating_abs()))
     }
 
-    /// Has the channel report the next completion, or the next one that is solicited or failed
-    /// (ibv_req_notify_cq(3)). Completions that are in the queue already are not reported: poll
-    /// once more after arming.
+    /// Makes the channel report the next completion, or the next one that is solicited or failed
+    /// (ibv_req_notify_cq(3)). Completions already in the queue are not reported: poll once more
+    /// after arming.
     ///
     /// # Errors
-    /// That of the device.
+    /// The error of the device.
     pub fn arm(&self, solicited_only: bool) -> Result<()> {
         // SAFETY: the queue is alive.
         let code = unsafe { dispatch::req_notify_cq(self.raw(), i32::from(solicited_only)) };
         Error::check("ibv_req_notify_cq", code)
     }
 
-    /// Takes the next completion and blocks until there is one. The channel must be this queue's
-    /// alone, and one thread at a time may wait.
+    /// Takes the next completion and blocks until there is one. The channel must belong only to
+    /// this queue, and one thread at a time may wait.
     ///
     /// # Errors
     /// `EINVAL`: the queue has no channel. Otherwise as [`poll`](Self::poll) and
@@ -196,8 +196,9 @@ impl CompletionQueue {
 impl Drop for CompletionQueue {
     fn drop(&mut self) {
         if self.owner.is_none() {
-            // SAFETY: it is ours, its queue pairs keep it and so are gone; events are
-            // acknowledged as they are taken, so this does not wait; destroyed once.
+            // SAFETY: this crate created it; its queue pairs keep it alive, so they are gone;
+            // events are acknowledged when they are taken, so this does not wait; it is destroyed
+            // once.
             let _ = unsafe { (library!(verbs).ibv_destroy_cq)(self.raw()) };
         }
     }

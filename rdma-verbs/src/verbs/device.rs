@@ -25,9 +25,9 @@ struct List(NonNull<*mut ibv_device>);
 
 // SAFETY: the list and its devices are never changed.
 unsafe impl Send for List {}
-// SAFETY: as for Send.
+// SAFETY: the list and its devices are never changed.
 unsafe impl Sync for List {}
-// SAFETY: as for the list, which it keeps.
+// SAFETY: the entry keeps the list alive, which is never changed.
 unsafe impl Send for DeviceEntry {}
 
 impl Drop for List {
@@ -55,7 +55,7 @@ pub fn devices() -> Result<Vec<DeviceEntry>> {
         let entry = unsafe { list.0.as_ptr().add(index) };
         // SAFETY: each entry is a device that lives as long as the list.
         let raw = NonNull::new(unsafe { *entry })?;
-        // SAFETY: as above; the name is never changed.
+        // SAFETY: the device lives as long as the list, and its name never changes.
         let name = text(unsafe { &raw.as_ref().name });
         Some(DeviceEntry { _list: Arc::clone(&list), raw, name })
     });
@@ -92,7 +92,7 @@ pub struct Context {
 
 struct Inner {
     raw: NonNull<ibv_context>,
-    /// The identifier that keeps a context of librdmacm open; nothing for one of this crate.
+    /// The identifier that keeps a context of librdmacm open; `None` for a context of this crate.
     owner: Option<Owner>,
     /// Whether requests are posted by system calls; asked for once.
     posts_by_system_call: OnceLock<bool>,
@@ -122,20 +122,20 @@ const DOORBELL_VENDORS: [u32; 11] = [
 
 // SAFETY: every call on a context is thread safe.
 unsafe impl Send for Inner {}
-// SAFETY: as for Send.
+// SAFETY: every call on a context is thread safe.
 unsafe impl Sync for Inner {}
 
 impl Drop for Inner {
     fn drop(&mut self) {
         if self.owner.is_none() {
-            // SAFETY: it was opened by ibv_open_device, all its objects keep it and so are gone,
-            // and it is closed once, here. A failure leaves it open.
+            // SAFETY: it was opened by ibv_open_device; all its objects keep it open, so they are
+            // gone; it is closed once, here. After a failure it stays open.
             let _ = unsafe { (library!(verbs).ibv_close_device)(self.raw.as_ptr()) };
         }
     }
 }
 
-/// The attributes of a device, with the names of C (ibv_query_device(3)). Numbers are maxima.
+/// The attributes of a device, with their C names (ibv_query_device(3)). All numbers are maxima.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceAttributes {
@@ -147,7 +147,7 @@ pub struct DeviceAttributes {
     pub sys_image_guid: u64,
     /// The length of the longest memory region, in bytes.
     pub max_mr_size: u64,
-    /// The page sizes of regions, a bit each.
+    /// The page sizes of regions: one bit for each.
     pub page_size_cap: u64,
     /// The identifier of the vendor.
     pub vendor_id: u32,
@@ -175,11 +175,11 @@ pub struct DeviceAttributes {
     pub max_pd: u32,
     /// The number of RDMA reads and atomics of the peer that a queue pair serves at a time.
     pub max_qp_rd_atom: u32,
-    /// The same number of the whole device.
+    /// The number of them on the whole device.
     pub max_res_rd_atom: u32,
-    /// The number of RDMA reads and atomics that a queue pair has in flight.
+    /// The number of RDMA reads and atomics that a queue pair may have in flight.
     pub max_qp_init_rd_atom: u32,
-    /// How far atomics are atomic: 0 not at all, 1 on this device, 2 with processors.
+    /// The scope of atomicity: 0 none, 1 within this device, 2 also with processors.
     pub atomic_cap: u32,
     /// The number of memory windows.
     pub max_mw: u32,
@@ -199,7 +199,7 @@ pub struct DeviceAttributes {
     pub max_srq_sge: u32,
     /// The number of partition keys.
     pub max_pkeys: u16,
-    /// The code of the time that an acknowledgement takes on this device.
+    /// The code of the acknowledgement delay of this device.
     pub local_ca_ack_delay: u8,
     /// The number of ports; the first is 1.
     pub phys_port_cnt: u8,
@@ -245,7 +245,7 @@ impl DeviceAttributes {
     }
 }
 
-/// What a device offers of on-demand paging: sets of `IBV_ODP_SUPPORT_…` for each kind of queue
+/// The device's support for on-demand paging: sets of `IBV_ODP_SUPPORT_…` for each kind of queue
 /// pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -261,7 +261,7 @@ pub struct OnDemandPaging {
 }
 
 impl Context {
-    /// A context that belongs to another object.
+    /// Wraps a context that belongs to another object.
     ///
     /// # Safety
     /// It must stay open as long as its owner lives.
@@ -280,16 +280,16 @@ impl Context {
     pub fn name(&self) -> String {
         // SAFETY: the context is open, and its device lives as long as it does.
         let device = unsafe { (*self.raw()).device };
-        // SAFETY: as above; the name is never changed.
+        // SAFETY: the device lives as long as its context, and its name never changes.
         text(unsafe { &(*device).name })
     }
 
     /// Whether it is an iWARP device.
     #[must_use]
     pub fn is_iwarp(&self) -> bool {
-        // SAFETY: as for the name.
+        // SAFETY: the context is open, and its device lives as long as it does.
         let device = unsafe { (*self.raw()).device };
-        // SAFETY: as above.
+        // SAFETY: the device lives as long as its context, and its type never changes.
         unsafe { (*device).node_type == sys::IBV_NODE_RNIC }
     }
 
@@ -309,35 +309,35 @@ impl Context {
     /// The attributes of the device (ibv_query_device(3)).
     ///
     /// # Errors
-    /// That of the kernel.
+    /// The error of the kernel.
     pub fn query(&self) -> Result<DeviceAttributes> {
         let mut attributes = MaybeUninit::<ibv_device_attr>::zeroed();
         // SAFETY: the context is open and the memory of the type's size.
         let code =
             unsafe { (library!(verbs).ibv_query_device)(self.raw(), attributes.as_mut_ptr()) };
         Error::check("ibv_query_device", code)?;
-        // SAFETY: it was zeroed, which is a value of the type, and then filled.
+        // SAFETY: the memory was zeroed, which is valid for the type, and then filled.
         Ok(DeviceAttributes::new(&unsafe { attributes.assume_init() }))
     }
 
-    /// What the device offers of on-demand paging; all empty where it has none
+    /// The device's support for on-demand paging; all fields are empty if it has none
     /// (ibv_query_device_ex(3)).
     ///
     /// # Errors
-    /// That of the kernel.
+    /// The error of the kernel.
     pub fn on_demand_paging(&self) -> Result<OnDemandPaging> {
         const FIELD: usize = offset_of!(verbs_context_tail, query_device_ex);
         // SAFETY: the context is open.
         let Some(tail) = (unsafe { extended(self.raw(), FIELD) }) else {
             return Ok(OnDemandPaging::default());
         };
-        // SAFETY: the context reaches to this field, which never changes.
+        // SAFETY: the context includes this field, which never changes.
         let Some(query) = (unsafe { (*tail).query_device_ex }) else {
             return Ok(OnDemandPaging::default());
         };
         let mut attributes = MaybeUninit::<ibv_device_attr_ex>::zeroed();
         let size = size_of::<ibv_device_attr_ex>();
-        // SAFETY: the context is open and the memory of the size that is given.
+        // SAFETY: the context is open and the memory has the given size.
         let code = unsafe { query(self.raw(), null(), attributes.as_mut_ptr(), size) };
         match Error::check("ibv_query_device_ex", code) {
             Err(error) if matches!(error.errno, libc::EOPNOTSUPP | libc::ENOSYS) => {
@@ -345,7 +345,7 @@ impl Context {
             }
             outcome => outcome?,
         }
-        // SAFETY: it was zeroed, which is a value of the type, and then filled.
+        // SAFETY: the memory was zeroed, which is valid for the type, and then filled.
         let caps = unsafe { attributes.assume_init() }.odp_caps;
         Ok(OnDemandPaging {
             is_supported: caps.general_caps & sys::IBV_ODP_SUPPORT != 0,
@@ -372,7 +372,7 @@ impl AsFd for Context {
     }
 }
 
-/// Handles of the same open device are equal.
+/// Handles are equal if they refer to the same open device.
 impl PartialEq for Context {
     fn eq(&self, other: &Self) -> bool {
         self.raw() == other.raw()

@@ -7,7 +7,7 @@ use super::{Context, Error, Owner, Result, library, object};
 use crate::sys::verbs::ibv_pd;
 
 object! {
-    /// A protection domain (ibv_alloc_pd(3)): queue pairs reach only memory, windows and address
+    /// A protection domain (ibv_alloc_pd(3)): queue pairs can use only memory, windows and address
     /// handles of their own domain.
     ProtectionDomain(ibv_pd) { context: Context, owner: Option<Owner> }
 }
@@ -26,7 +26,7 @@ impl ProtectionDomain {
         }
     }
 
-    /// A domain that belongs to another object.
+    /// Wraps a domain that belongs to another object.
     ///
     /// # Safety
     /// It must live as long as its owner.
@@ -38,14 +38,14 @@ impl ProtectionDomain {
         Arc::new(Self { raw, context, owner: Some(owner) })
     }
 
-    /// The device that it is of.
+    /// The device of the domain.
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.context
     }
 }
 
-/// Two handles of the same domain are equal: each identifier has a handle of its own of the
+/// Handles are equal if they refer to the same domain: each identifier has its own handle of the
 /// default domain of its device.
 impl PartialEq for ProtectionDomain {
     fn eq(&self, other: &Self) -> bool {
@@ -58,7 +58,8 @@ impl Eq for ProtectionDomain {}
 impl Drop for ProtectionDomain {
     fn drop(&mut self) {
         if self.owner.is_none() {
-            // SAFETY: it is ours, objects of the domain keep it and so are gone; freed once.
+            // SAFETY: this crate allocated it; its objects keep it alive, so they are gone; it is
+            // freed once.
             let _ = unsafe { (library!(verbs).ibv_dealloc_pd)(self.raw()) };
         }
     }

@@ -1,8 +1,7 @@
-//! Posts that are not complete: what the program calls them, and what they keep alive.
+//! Posts that have not completed: the program's ids for them, and the objects that they keep alive.
 //!
-//! The device knows a post by the number of its queue's record and its own sequence number, so a
-//! completion leads to the record whatever queue pair it is of, and one of a queue pair that is
-//! gone leads nowhere.
+//! The device identifies a post by the number of its queue's record and a sequence number. So a
+//! completion leads to the record of its queue pair, and one of a dropped queue pair leads nowhere.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,10 +12,10 @@ use parking_lot::{Mutex, MutexGuard};
 use super::region::RegionUse;
 use super::{AddressHandle, MemoryWindow, Result};
 
-/// In which order a queue completes its posts.
+/// The order in which a queue completes its posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// In the order in which they were posted; the completion of one completes all before it.
+    /// In the order of the posts; the completion of one completes all before it.
     Posted,
     /// In any order: the receives of a shared queue.
     Any,
@@ -40,13 +39,13 @@ struct Ring {
 /// A post in flight.
 #[derive(Debug)]
 pub(crate) struct Posted {
-    /// What the program calls it.
+    /// The program's id of the post.
     pub(crate) id: u64,
-    /// What it keeps until its completion is taken.
+    /// What it keeps alive until its completion is taken.
     pub(crate) _uses: Uses,
 }
 
-/// What a post refers to.
+/// The objects that a post uses.
 #[derive(Debug, Default)]
 pub(crate) struct Uses {
     pub(crate) _regions: Vec<RegionUse>,
@@ -61,14 +60,14 @@ impl InFlight {
         Arc::new(Self { number, order, ring: Mutex::default() })
     }
 
-    /// Begins posts: none of the queue completes, and no other thread posts, until this is
-    /// dropped. So the record has the order of the device.
+    /// Begins posts: until this is dropped, no post of the queue completes and no other thread
+    /// posts. So the record has the same order as the device.
     pub(crate) fn begin(&self) -> Posting<'_> {
         Posting { number: self.number, ring: self.ring.lock() }
     }
 
-    /// Posts one request with the function, which is given the identifier for the device, and
-    /// records it if that succeeds.
+    /// Makes one post by `call`, which gets the identifier for the device, and records it if that
+    /// succeeds.
     pub(crate) fn post(&self, post: Posted, call: impl FnOnce(u64) -> Result<()>) -> Result<()> {
         let mut posting = self.begin();
         call(posting.next())?;
@@ -76,7 +75,7 @@ impl InFlight {
         Ok(())
     }
 
-    /// Forgets the posts: the queue was reset, and none completes any more.
+    /// Forgets the posts: the queue was reset, so none completes any more.
     pub(crate) fn clear(&self) {
         let mut ring = self.ring.lock();
         let count = ring.posts.len() as u32;
@@ -91,8 +90,8 @@ impl InFlight {
         self.ring.lock().posts.iter().flatten().count()
     }
 
-    /// What the program calls the post of that sequence number, which is complete, and so are
-    /// those before it where the queue keeps the order.
+    /// The program's id of the post with that sequence number, which has completed, as have those
+    /// before it if the queue keeps the order.
     fn complete(&self, sequence: u32) -> Option<u64> {
         let mut ring = self.ring.lock();
         let index = sequence.wrapping_sub(ring.oldest) as usize;
@@ -103,14 +102,14 @@ impl InFlight {
         };
         let before: Vec<Option<Posted>> = ring.posts.drain(..end).collect();
         ring.oldest = ring.oldest.wrapping_add(end as u32);
-        // What the posts kept may be freed now, which takes other locks.
+        // Dropping what the posts kept alive takes other locks.
         drop(ring);
         drop(before);
         done.map(|post| post.id)
     }
 }
 
-/// Posts of one queue that are being made.
+/// Posts that are being made to one queue.
 #[derive(Debug)]
 pub(crate) struct Posting<'a> {
     number: u32,
@@ -118,7 +117,7 @@ pub(crate) struct Posting<'a> {
 }
 
 impl Posting<'_> {
-    /// The identifier that the device is given for the next post.
+    /// The device's identifier for the next post.
     pub(crate) fn next(&self) -> u64 {
         let sequence = self.ring.oldest.wrapping_add(self.ring.posts.len() as u32);
         u64::from(self.number) << 32 | u64::from(sequence)
@@ -149,8 +148,8 @@ impl Records {
         records.insert(record.number, Arc::downgrade(record));
     }
 
-    /// What the program calls the post that the device calls `id`; nothing where its queue pair
-    /// is gone.
+    /// The program's id of the post with the device's identifier `id`; `None` if its queue pair is
+    /// gone.
     pub(crate) fn complete(&self, id: u64) -> Option<u64> {
         let record = self.0.lock().get(&((id >> 32) as u32))?.upgrade()?;
         record.complete(id as u32)

@@ -3,8 +3,8 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::{self, NonNull};
 
-/// Memory of the program that a [`MemoryRegion`](super::MemoryRegion) can own: zeroed pages, or
-/// what a vector held.
+/// Memory of the program that a [`MemoryRegion`](super::MemoryRegion) can own: zeroed pages, or the
+/// contents of a vector.
 #[derive(Debug)]
 pub struct Memory {
     start: NonNull<u8>,
@@ -12,19 +12,19 @@ pub struct Memory {
     layout: Layout,
 }
 
-// SAFETY: it is plain memory with one owner.
+// SAFETY: the type owns plain memory.
 unsafe impl Send for Memory {}
-// SAFETY: a shared reference gives no access to the bytes but through raw pointers.
+// SAFETY: a shared reference gives access to the bytes only through raw pointers.
 unsafe impl Sync for Memory {}
 
 /// Alignment of zeroed memory: a page, so that no registration shares a page with other data.
 const PAGE: usize = 4096;
 
 impl Memory {
-    /// Zeroed memory of that many bytes, at the beginning of a page.
+    /// Allocates that many zero bytes, aligned to a page.
     ///
     /// # Panics
-    /// As a vector's allocation: when the length exceeds `isize::MAX`, or no memory is left.
+    /// As the allocation of a vector: if the length exceeds `isize::MAX`, or no memory is left.
     #[must_use]
     pub fn zeroed(length: usize) -> Self {
         let Ok(layout) = Layout::from_size_align(length.max(1), PAGE) else {
@@ -42,7 +42,7 @@ impl Memory {
         self.length
     }
 
-    /// Whether it has no byte.
+    /// Whether its length is 0.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.length == 0
@@ -56,10 +56,10 @@ impl Memory {
 }
 
 impl From<&[u8]> for Memory {
-    /// A copy of the bytes.
+    /// Copies the bytes.
     fn from(bytes: &[u8]) -> Self {
         let memory = Self::zeroed(bytes.len());
-        // SAFETY: the new memory has as many bytes, and does not overlap.
+        // SAFETY: the new memory has the same length, and does not overlap.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), memory.as_ptr(), bytes.len()) };
         memory
     }

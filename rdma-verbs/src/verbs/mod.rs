@@ -1,7 +1,7 @@
 //! Verbs: devices, memory, queues, and posts (libibverbs).
 //!
-//! Each object keeps its parents alive, and its drop destroys it, so that no order of drops is
-//! wrong. Any thread may use any object at any time.
+//! Each object keeps its parents alive, and its drop destroys it, so any order of drops is correct.
+//! Any thread may use any object at any time.
 //!
 //! # Memory
 //! A [`MemoryRegion`] owns its memory, which the program copies into and out of: the device and
@@ -9,9 +9,9 @@
 //! ([`Segment`]) and keeps them registered until its completion is taken.
 //!
 //! # Layers
-//! [`QueuePair::post_send`], [`QueuePair::post_receive`] and [`CompletionQueue::poll`] check what
-//! C leaves to the caller, and remember what is in flight. Programs that keep such records
-//! themselves use the calls whose names end in `raw`, which add nothing to those of C.
+//! [`QueuePair::post_send`], [`QueuePair::post_receive`] and [`CompletionQueue::poll`] check what C
+//! leaves to the caller, and record what is in flight. Programs that keep such records themselves
+//! use the methods whose names end in `raw`, which add nothing to the C functions.
 
 mod access;
 mod address_handle;
@@ -63,10 +63,10 @@ pub(crate) use queue_pair::{Parts, QueueRecords};
 use std::any::Any;
 use std::sync::Arc;
 
-/// What an object that this crate did not create belongs to; the object lives as long as this.
+/// The owner of an object that this crate did not create; the object lives as long as this.
 pub type Owner = Arc<dyn Any + Send + Sync>;
 
-/// The functions of a library, for objects that exist only because the library was opened.
+/// The functions of a library, for objects that can exist only after the library was opened.
 macro_rules! library {
     ($table:ident) => {
         match crate::sys::libraries() {
@@ -77,19 +77,19 @@ macro_rules! library {
 }
 pub(crate) use library;
 
-/// A field of a live object of the library, which the library may write in another thread: the
-/// read is volatile and gives the value before or after.
+/// Reads a field of a live object of the library that the library may write in another thread: the
+/// volatile read returns the value before or after the write.
 macro_rules! field {
     ($object:expr, $($field:ident).+) => {{
         // SAFETY: the object is alive, so the field lies in it.
         let field = unsafe { &raw const (*$object).$($field).+ };
-        // SAFETY: as above; the memory holds a value of the type at any time.
+        // SAFETY: the object is alive; the field holds a valid value at any time.
         unsafe { field.read_volatile() }
     }};
 }
 pub(crate) use field;
 
-/// A type around a pointer to an object of the library.
+/// Defines a type that wraps a pointer to an object of the library.
 macro_rules! object {
     ($(#[$doc:meta])* $name:ident($raw:ident) {
         $($(#[$attribute:meta])* $visible:vis $field:ident: $type:ty),* $(,)?
@@ -103,7 +103,7 @@ macro_rules! object {
         // SAFETY: the library's calls on the object are thread safe, and fields that are read
         // directly never change or are read with `field!`.
         unsafe impl Send for $name {}
-        // SAFETY: as for Send.
+        // SAFETY: the same holds for shared references to the object.
         unsafe impl Sync for $name {}
 
         impl $name {
@@ -123,12 +123,12 @@ macro_rules! object {
 }
 pub(crate) use object;
 
-/// The key of an object in the field of C that has a pointer.
+/// Converts a key to the pointer field in which C stores it.
 pub(crate) fn key_to_pointer(key: u64) -> *mut std::ffi::c_void {
     std::ptr::without_provenance_mut(key as usize)
 }
 
-/// The key in such a field.
+/// Converts such a field back to the key.
 pub(crate) fn pointer_to_key(pointer: *mut std::ffi::c_void) -> u64 {
     pointer.addr() as u64
 }

@@ -9,12 +9,12 @@ use crate::sys::verbs::{self as sys, ibv_gid, ibv_port_attr};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PortState {
-    /// It has none.
+    /// The device reports no state.
     #[default]
     None,
     /// The link is down.
     Down,
-    /// The link is up, and nothing is configured.
+    /// The link is up but not configured.
     Initializing,
     /// Configured, and not yet active.
     Armed,
@@ -22,7 +22,7 @@ pub enum PortState {
     Active,
     /// The link was lost, and may come back.
     ActiveDeferred,
-    /// One that this version does not know.
+    /// A state that this version does not know.
     Unknown(u32),
 }
 
@@ -35,7 +35,7 @@ pub enum LinkLayer {
     Unspecified,
     /// InfiniBand.
     InfiniBand,
-    /// Ethernet: RoCE, or iWARP where the device is one.
+    /// Ethernet: RoCE, or iWARP if the device is an iWARP device.
     Ethernet,
 }
 
@@ -49,7 +49,7 @@ pub struct PortAttributes {
     pub link_layer: LinkLayer,
     /// The largest payload of a packet that the port can carry.
     pub max_mtu: Mtu,
-    /// The largest payload of a packet that it carries now.
+    /// The largest payload of a packet that it is configured for.
     pub active_mtu: Mtu,
     /// The number of GIDs ([`Context::gid`]).
     pub gid_table_length: u32,
@@ -73,7 +73,7 @@ pub struct PortAttributes {
     pub max_virtual_lanes: u8,
     /// The service level of the subnet manager.
     pub subnet_manager_service_level: u8,
-    /// The code of the time that the subnet takes.
+    /// The code of the subnet's time-out.
     pub subnet_timeout: u8,
     /// How the subnet manager initialised it.
     pub init_type_reply: u8,
@@ -135,7 +135,7 @@ impl Context {
         let code =
             unsafe { (library!(verbs).ibv_query_port)(self.raw(), port, attributes.as_mut_ptr()) };
         Error::check("ibv_query_port", code).map_err(|error| error.on(Subject::Port(port)))?;
-        // SAFETY: it was zeroed, which is a value of the type, and then filled.
+        // SAFETY: the memory was zeroed, which is valid for the type, and then filled.
         Ok(PortAttributes::new(&unsafe { attributes.assume_init() }))
     }
 

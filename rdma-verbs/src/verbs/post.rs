@@ -1,4 +1,4 @@
-//! Requests of the send queue, and the memory that posts refer to.
+//! Send requests, and the memory that posts use.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Segment {
         &self.region
     }
 
-    /// The address of its first byte, by which posts and peers name it.
+    /// The address of its first byte, as used in posts and by peers.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.sge.addr
@@ -43,14 +43,14 @@ impl Segment {
         self.sge.length as usize
     }
 
-    /// Whether it has no byte.
+    /// Whether its length is 0.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sge.length == 0
     }
 }
 
-/// The form in C of segments, and the use of their regions.
+/// Converts segments to C, and takes a use of their regions.
 pub(super) fn gather(
     segments: &[Segment],
     call: &'static str,
@@ -60,17 +60,18 @@ pub(super) fn gather(
     Ok((segments.iter().map(|segment| segment.sge).collect(), regions))
 }
 
-/// The local side of a request.
+/// The local data of a request.
 #[derive(Clone, Copy, Debug)]
 pub enum Data<'a> {
-    /// Ranges of regions, sent from or, for an RDMA read or an atomic, written to.
+    /// Ranges of regions, from which it sends or, for an RDMA read or an atomic, into which it
+    /// writes.
     Segments(&'a [Segment]),
-    /// Bytes that are copied with the request itself and need no registration; at most
-    /// [`Capabilities::max_inline_data`](super::Capabilities) in all. Sends and writes only.
+    /// Bytes that are copied into the request itself and need no registration; at most
+    /// [`Capabilities::max_inline_data`](super::Capabilities) in total. Only for sends and writes.
     Inline(&'a [&'a [u8]]),
 }
 
-/// Memory of the peer, from an address on.
+/// Memory of the peer, starting at an address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemoteAddress {
     /// The address, as the peer registered it.
@@ -79,7 +80,7 @@ pub struct RemoteAddress {
     pub key: u32,
 }
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation<'a> {
     /// Sends a message.
@@ -94,29 +95,30 @@ pub enum Operation<'a> {
     WriteImmediate(RemoteAddress, u32),
     /// Reads from the peer's memory.
     Read(RemoteAddress),
-    /// Adds to 64 bits of the peer's memory and returns what they were.
+    /// Atomically adds to 64 bits of the peer's memory and returns the old value.
     FetchAdd {
-        /// The bits, at a multiple of eight.
+        /// The 64 bits, at a multiple of eight.
         remote: RemoteAddress,
-        /// What is added.
+        /// The number added.
         add: u64,
     },
-    /// Replaces 64 bits of the peer's memory if they have a value, and returns what they were.
+    /// Atomically replaces 64 bits of the peer's memory if they hold a value, and returns the old
+    /// value.
     CompareSwap {
-        /// The bits, at a multiple of eight.
+        /// The 64 bits, at a multiple of eight.
         remote: RemoteAddress,
-        /// The value that they must have.
+        /// The expected value.
         compare: u64,
-        /// The value that they get.
+        /// The new value.
         swap: u64,
     },
-    /// Invalidates a key of this side, of a window of type 2 for example.
+    /// Invalidates a key of this side, for example that of a window of type 2.
     Invalidate(u32),
     /// Sends a datagram.
     Datagram {
-        /// Where to.
+        /// The destination.
         handle: &'a Arc<AddressHandle>,
-        /// The number of the queue pair there.
+        /// The number of the destination queue pair.
         queue_pair: u32,
         /// The queue key of that queue pair.
         queue_key: u32,
@@ -128,19 +130,19 @@ pub enum Operation<'a> {
 /// A request of the send queue (ibv_post_send(3)).
 #[derive(Clone, Copy, Debug)]
 pub struct SendRequest<'a> {
-    /// What the program calls it; its completion has the same.
+    /// The program's id, which its completion returns.
     pub id: u64,
-    /// What it does.
+    /// The operation.
     pub operation: Operation<'a>,
-    /// The local side.
+    /// The local data.
     pub data: Data<'a>,
-    /// How it is sent. Without [`SendFlags::SIGNALED`] a success has no completion, and what it
-    /// refers to is kept until a later request completes.
+    /// How it is sent. Without [`SendFlags::SIGNALED`] a success generates no completion, and the
+    /// objects that it uses are kept until a later request completes.
     pub flags: SendFlags,
 }
 
 impl<'a> SendRequest<'a> {
-    /// A request with a completion.
+    /// A request that generates a completion.
     #[must_use]
     pub const fn new(id: u64, operation: Operation<'a>, data: Data<'a>) -> Self {
         Self { id, operation, data, flags: SendFlags::SIGNALED }
@@ -175,7 +177,7 @@ impl<'a> Operation<'a> {
         }
     }
 
-    /// Whether queue pairs of the kind can do it.
+    /// Whether queue pairs of that kind support it.
     const fn fits(self, kind: QueuePairKind) -> bool {
         match self {
             Self::Datagram { .. } => matches!(kind, QueuePairKind::Datagram),
@@ -187,7 +189,7 @@ impl<'a> Operation<'a> {
     }
 }
 
-/// A request that was checked: its segments in C and what it uses.
+/// A checked request: its segments in C, and the objects that it uses.
 pub(super) struct Checked {
     pub(super) sges: Vec<Sge>,
     pub(super) is_inline: bool,

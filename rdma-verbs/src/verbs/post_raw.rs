@@ -1,4 +1,4 @@
-//! Requests in a form near to C, for programs that keep records of their posts themselves.
+//! Requests in a form close to C, for programs that keep records of their posts themselves.
 #![allow(non_camel_case_types, reason = "part of a type of C")]
 
 use std::mem::{MaybeUninit, offset_of};
@@ -10,18 +10,19 @@ use crate::sys::verbs::{self as sys, ibv_send_wr, ibv_send_wr_wr, rdma_wr};
 /// A request of the send queue (ibv_post_send(3)).
 #[derive(Debug)]
 pub struct Post<'a> {
-    /// The identifier that its completion has.
+    /// The identifier that its completion returns.
     pub id: u64,
     /// A set of `IBV_SEND_…`.
     pub flags: u32,
-    /// The local side.
+    /// The local segments.
     pub segments: &'a [Sge],
-    /// What it does.
+    /// The operation.
     pub what: What<'a>,
 }
 
-/// What a request does. Addresses and keys are the peer's. Immediate data are sent in the byte
-/// order that they have: C asks for network order, and some protocols send that of the machine.
+/// The operation of a request. Addresses and keys are the peer's. Immediate data is sent in the
+/// byte order that it has: C requires network byte order, but some protocols send that of the
+/// machine.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "the fields are those of `struct ibv_send_wr`")]
 pub enum What<'a> {
@@ -49,7 +50,7 @@ pub enum What<'a> {
     DatagramImmediate { handle: &'a AddressHandle, number: u32, key: u32, data: u32 },
 }
 
-/// What a request with one segment and no further argument does, which most requests are.
+/// The operation of a request with one segment and no further argument, as most requests are.
 /// Addresses and keys are the peer's.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "the fields are those of `struct ibv_send_wr`")]
@@ -63,8 +64,8 @@ pub enum Plain {
 }
 
 impl Plain {
-    /// Writes the form in C, which borrows the segment. Only the fields that such a request has
-    /// are written.
+    /// Writes it in its C form, which borrows the segment. Only the fields that such a request
+    /// needs are written.
     #[inline(always)]
     pub(super) fn write_c(
         self,
@@ -99,7 +100,7 @@ impl Plain {
     }
 }
 
-/// The fields of every request; the others depend on the operation.
+/// The fields that all requests have; the others depend on the operation.
 #[repr(C)]
 struct ibv_send_wr_head {
     wr_id: u64,
@@ -126,7 +127,7 @@ const _: () = {
 };
 
 impl What<'_> {
-    /// Whether the bytes can be copied with the request itself (`IBV_SEND_INLINE`).
+    /// Whether its data can be copied into the request itself (`IBV_SEND_INLINE`).
     #[inline(always)]
     #[must_use]
     pub const fn takes_inline(self) -> bool {
@@ -141,7 +142,7 @@ impl What<'_> {
 }
 
 impl Post<'_> {
-    /// The form in C; it borrows the segments and the address handle.
+    /// Converts it to C; the result borrows the segments and the address handle.
     #[inline(always)]
     pub(super) fn to_c(&self) -> ibv_send_wr {
         let rdma =
@@ -194,7 +195,7 @@ fn atomic(address: u64, key: u32, compare_add: u64, swap: u64) -> ibv_send_wr_wr
     ibv_send_wr_wr { atomic: sys::atomic_wr { remote_addr: address, compare_add, swap, rkey: key } }
 }
 
-/// The fields of a bind in a request that does not bind.
+/// The bind fields of a request that does not bind.
 pub(super) const NO_BIND: sys::bind_mw_wr = sys::bind_mw_wr {
     mw: null_mut(),
     rkey: 0,
@@ -204,7 +205,7 @@ pub(super) const NO_BIND: sys::bind_mw_wr = sys::bind_mw_wr {
 /// The bind of a window.
 #[derive(Debug)]
 pub struct WindowBind<'a> {
-    /// The identifier that its completion has.
+    /// The identifier that its completion returns.
     pub id: u64,
     /// A set of `IBV_SEND_…`.
     pub flags: u32,
@@ -212,9 +213,9 @@ pub struct WindowBind<'a> {
     pub window: &'a MemoryWindow,
     /// The region; some libraries require one even for an empty range.
     pub region: Option<&'a MemoryRegion>,
-    /// The first byte, by the region's address.
+    /// The address of the first byte, in the region's addresses.
     pub address: u64,
-    /// The number of bytes; 0 ends the binding.
+    /// Number of bytes; 0 ends the binding.
     pub length: u64,
     /// A set of `IBV_ACCESS_…`.
     pub access: u32,

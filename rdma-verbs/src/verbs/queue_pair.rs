@@ -16,12 +16,12 @@ use crate::sys::verbs::{
     self as sys, ibv_mw_bind_info, ibv_qp, ibv_qp_cap, ibv_qp_ex, ibv_qp_init_attr,
 };
 
-/// What a queue pair carries.
+/// The kind of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueuePairKind {
     /// A reliable connection (RC).
     ReliableConnected,
-    /// An unreliable connection (UC): sends and writes, which may be lost.
+    /// An unreliable connection (UC): sends and writes may be lost.
     UnreliableConnected,
     /// Datagrams (UD).
     Datagram,
@@ -40,15 +40,15 @@ impl QueuePairKind {
 /// The size of a queue pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// The number of requests that the send queue holds.
+    /// Maximum number of requests in the send queue.
     pub max_send_wr: u32,
-    /// The number of receives that the receive queue holds.
+    /// Maximum number of receives in the receive queue.
     pub max_recv_wr: u32,
-    /// The number of segments of one request.
+    /// Maximum number of segments of one request.
     pub max_send_sge: u32,
-    /// The number of segments of one receive.
+    /// Maximum number of segments of one receive.
     pub max_recv_sge: u32,
-    /// The number of bytes that can be copied with a request ([`Data::Inline`](super::Data)).
+    /// Maximum number of bytes that can be copied into a request ([`Data::Inline`](super::Data)).
     pub max_inline_data: u32,
 }
 
@@ -74,7 +74,7 @@ impl Capabilities {
     }
 }
 
-/// What a queue pair is created from (ibv_create_qp(3)).
+/// The parameters of a queue pair (ibv_create_qp(3)).
 #[derive(Clone, Copy, Debug)]
 pub struct QueuePairInit<'a> {
     /// The key by which asynchronous events name it.
@@ -83,16 +83,16 @@ pub struct QueuePairInit<'a> {
     pub send_queue: &'a Arc<CompletionQueue>,
     /// Where its receives complete.
     pub receive_queue: &'a Arc<CompletionQueue>,
-    /// The queue that it takes its receives from instead of one of its own.
+    /// The queue from which it takes its receives, instead of its own.
     pub shared: Option<&'a Arc<SharedReceiveQueue>>,
-    /// Its least size.
+    /// Its minimum size.
     pub capabilities: Capabilities,
-    /// What it carries.
+    /// Its kind.
     pub kind: QueuePairKind,
 }
 
 impl QueuePairInit<'_> {
-    /// The form in C; it borrows the queues.
+    /// Converts it to C; the result borrows the queues.
     pub(super) fn to_c(self) -> ibv_qp_init_attr {
         ibv_qp_init_attr {
             qp_context: key_to_pointer(self.key),
@@ -113,7 +113,7 @@ object! {
         pub(super) extended: Option<NonNull<ibv_qp_ex>>,
         capabilities: Capabilities,
         kind: QueuePairKind,
-        /// Whether the kernel moves it through its states, as for iWARP: the library does not
+        /// Whether the kernel moves it through its states, as for iWARP: then the library does not
         /// know the state, and the kernel refuses what it does not allow.
         is_moved_by_kernel: bool,
         /// Whether a request is posted by a system call.
@@ -124,7 +124,7 @@ object! {
     }
 }
 
-/// What a queue pair is made from, and the records of its posts.
+/// The objects that a queue pair uses, and the records of its posts.
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
     pub(crate) send_queue: Arc<CompletionQueue>,
@@ -148,7 +148,7 @@ impl Default for QueueRecords {
 }
 
 impl Parts {
-    /// Tells the completion queues of the records.
+    /// Registers the records with the completion queues.
     fn register(&self) {
         self.send_queue.record(&self.records.sends);
         self.receive_queue.record(&self.records.receives);
@@ -159,10 +159,10 @@ impl Parts {
 }
 
 impl QueuePair {
-    /// Creates a queue pair in the state reset, of at least that size.
+    /// Creates a queue pair of at least that size, in the state reset.
     ///
     /// # Errors
-    /// `EINVAL`, `ENOMEM`: the device does not offer that size.
+    /// `EINVAL`, `ENOMEM`: the device does not support that size.
     pub fn new(domain: &Arc<ProtectionDomain>, init: &QueuePairInit<'_>) -> Result<Self> {
         let mut attributes = init.to_c();
         // SAFETY: the domain and the queues are alive and the attributes valid.
@@ -171,11 +171,11 @@ impl QueuePair {
         Ok(Self::wrap(raw, None, &attributes.cap, domain, init))
     }
 
-    /// Creates a queue pair with extended posts of those operations
+    /// Creates a queue pair that supports extended posts of those operations
     /// ([`start_batch`](Self::start_batch)).
     ///
     /// # Errors
-    /// `EOPNOTSUPP`: the device does not offer extended posts. Otherwise as [`new`](Self::new).
+    /// `EOPNOTSUPP`: the device does not support extended posts. Otherwise as [`new`](Self::new).
     pub fn new_extended(
         domain: &Arc<ProtectionDomain>,
         init: &QueuePairInit<'_>,
@@ -201,7 +201,7 @@ impl QueuePair {
         parts.register();
         Self {
             raw,
-            // SAFETY: it was just made, and its number never changes.
+            // SAFETY: it was just created, and its number never changes.
             number: unsafe { raw.as_ref() }.qp_num,
             extended,
             capabilities: Capabilities::from_c(size),
@@ -214,7 +214,7 @@ impl QueuePair {
         }
     }
 
-    /// A queue pair that belongs to another object, as do the records of its posts.
+    /// Wraps a queue pair that belongs to another object, as do the records of its posts.
     ///
     /// # Safety
     /// It must live as long as its owner.
@@ -227,7 +227,7 @@ impl QueuePair {
         owner: Owner,
     ) -> Self {
         parts.register();
-        // SAFETY: the caller answers for it; its number never changes.
+        // SAFETY: the caller guarantees a live queue pair, whose number never changes.
         let number = unsafe { raw.as_ref() }.qp_num;
         let (owner, is_moved_by_kernel) = (Some(owner), domain.context().is_iwarp());
         let posts_by_system_call = domain.context().posts_by_system_call();
@@ -251,19 +251,19 @@ impl QueuePair {
         self.number
     }
 
-    /// Its size, which may exceed what was asked for.
+    /// Its size, which may exceed the requested one.
     #[must_use]
     pub fn capabilities(&self) -> &Capabilities {
         &self.capabilities
     }
 
-    /// What it carries.
+    /// Its kind.
     #[must_use]
     pub fn kind(&self) -> QueuePairKind {
         self.kind
     }
 
-    /// The domain whose memory it reaches.
+    /// The domain whose memory it can use.
     #[must_use]
     pub fn domain(&self) -> &Arc<ProtectionDomain> {
         &self.domain
@@ -281,20 +281,19 @@ impl QueuePair {
         &self.parts.receive_queue
     }
 
-    /// The queue that it shares with others for its receives.
+    /// The shared queue from which it takes its receives, if any.
     #[must_use]
     pub fn shared_receive_queue(&self) -> Option<&Arc<SharedReceiveQueue>> {
         self.parts.shared.as_ref()
     }
 
-    /// The number of requests that are posted and whose completions were not taken.
+    /// Number of requests that are posted and whose completions were not taken.
     #[must_use]
     pub fn sends_in_flight(&self) -> usize {
         self.parts.records.sends.len()
     }
 
-    /// The number of receives of its own queue that are posted and whose completions were not
-    /// taken.
+    /// Number of receives in its own queue that are posted and whose completions were not taken.
     #[must_use]
     pub fn receives_in_flight(&self) -> usize {
         self.parts.records.receives.len()
@@ -308,13 +307,13 @@ impl QueuePair {
         Subject::QueuePair(self.number)
     }
 
-    /// Posts a request (ibv_post_send(3)). What it refers to is kept until its completion, or
-    /// that of a later request, is taken.
+    /// Posts a request (ibv_post_send(3)). The objects that it uses are kept until its completion,
+    /// or that of a later request, is taken.
     ///
     /// # Errors
-    /// `ENOTCONN`: the queue pair is not ready to send; `ENOMEM`: its send queue is full;
-    /// `EINVAL`: queue pairs of its kind have no such operation, or not that number of segments;
-    /// `EMSGSIZE`: more inline bytes than it takes.
+    /// `ENOTCONN`: the queue pair is not ready to send; `ENOMEM`: its send queue is full; `EINVAL`:
+    /// queue pairs of its kind do not support the operation, or that number of segments;
+    /// `EMSGSIZE`: more inline bytes than it supports.
     pub fn post_send(&self, request: &SendRequest<'_>) -> Result<()> {
         const CALL: &str = "ibv_post_send";
         self.check_can_send(CALL)?;
@@ -341,7 +340,8 @@ impl QueuePair {
     ///
     /// # Errors
     /// `ENOTCONN`: the queue pair is in the state reset; `ENOMEM`: its receive queue is full;
-    /// `EINVAL`: it takes its receives from a shared queue, or not that number of segments.
+    /// `EINVAL`: it takes its receives from a shared queue, or does not support that number of
+    /// segments.
     pub fn post_receive(&self, id: u64, segments: &[Segment]) -> Result<()> {
         const CALL: &str = "ibv_post_recv";
         let refused = |errno| Err(Error::new(CALL, errno).on(self.subject()));
@@ -357,13 +357,13 @@ impl QueuePair {
         self.records().receives.post(posted, |id| self.post_receive_raw(id, &sges))
     }
 
-    /// Posts the bind of a window to a range of a region, and returns the key by which the peer
-    /// reaches it (ibv_bind_mw(3)). An empty range ends the binding. The region stays registered
+    /// Posts the bind of a window to a range of a region, and returns the key with which the peer
+    /// accesses it (ibv_bind_mw(3)). An empty range ends the binding. The region stays registered
     /// until the window is bound elsewhere or dropped.
     ///
     /// # Errors
-    /// `EPERM`: the region is not of the window's domain; `ENOTCONN`: the queue pair is not ready
-    /// to send; `ENOMEM`: the send queue is full.
+    /// `EPERM`: the region does not belong to the window's domain; `ENOTCONN`: the queue pair is
+    /// not ready to send; `ENOMEM`: the send queue is full.
     pub fn bind_window(
         &self,
         id: u64,
@@ -400,7 +400,7 @@ impl QueuePair {
     /// (ibv_attach_mcast(3)).
     ///
     /// # Errors
-    /// `EINVAL`: it is not for datagrams, or the address is not of a group.
+    /// `EINVAL`: it is not for datagrams, or the address is not that of a group.
     pub fn attach_multicast(&self, group: Gid, lid: u16) -> Result<()> {
         let group = group.to_c();
         // SAFETY: the queue pair is alive and the address valid over the call.
@@ -414,13 +414,13 @@ impl QueuePair {
     /// `EINVAL`: it is not attached.
     pub fn detach_multicast(&self, group: Gid, lid: u16) -> Result<()> {
         let group = group.to_c();
-        // SAFETY: as for attaching.
+        // SAFETY: the queue pair is alive and the address valid over the call.
         let code = unsafe { (library!(verbs).ibv_detach_mcast)(self.raw(), &raw const group, lid) };
         Error::check("ibv_detach_mcast", code).map_err(|error| error.on(self.subject()))
     }
 }
 
-/// The object of the library that a bind names, with the region.
+/// The C description of a bind, with the region.
 pub(super) fn bind_info(
     to: &Segment,
     access: Access,
@@ -441,8 +441,8 @@ pub(super) fn bind_info(
 impl Drop for QueuePair {
     fn drop(&mut self) {
         if self.owner.is_none() {
-            // SAFETY: it is ours and destroyed once; events are acknowledged as they are taken,
-            // so this does not wait.
+            // SAFETY: this crate created it and destroys it once; events are acknowledged when they
+            // are taken, so this does not wait.
             let _ = unsafe { (library!(verbs).ibv_destroy_qp)(self.raw()) };
         }
     }

@@ -1,4 +1,4 @@
-//! Posts that the crate keeps no record of, for programs that keep records themselves.
+//! Posts without records, for programs that keep records themselves.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -9,9 +9,9 @@ use super::{Error, Plain, Post, QueuePair, Result, Sge, What, WindowBind, Window
 use crate::sys::verbs::{self as sys, bind_mw_wr, ibv_mw_bind, ibv_mw_bind_info, ibv_send_wr};
 use crate::sys::{cancellation, dispatch};
 
-/// Posts that the crate keeps no record of.
+/// Posts of which the crate keeps no record.
 impl QueuePair {
-    /// Posts a receive. Its segments must be of registered memory, which the device checks.
+    /// Posts a receive. Its segments must lie in registered memory, which the device checks.
     ///
     /// # Errors
     /// As [`post_receive`](Self::post_receive).
@@ -20,7 +20,7 @@ impl QueuePair {
         post_receive(segments, |segments| {
             let mut receive = receive(id, segments);
             let mut bad = MaybeUninit::uninit();
-            // SAFETY: the queue pair is alive, the receive well formed; the library copies the
+            // SAFETY: the queue pair is alive and the receive well formed; the library copies the
             // segments and does not change them. It writes `bad`, which is never read.
             let code =
                 unsafe { dispatch::post_recv(self.raw(), &raw mut receive, bad.as_mut_ptr()) };
@@ -34,14 +34,14 @@ impl QueuePair {
     /// As [`post_send`](Self::post_send), as far as the library checks it.
     ///
     /// # Safety
-    /// The segments of an inline request must lie in memory that can be read during the call,
-    /// and be as long as the queue pair takes inline. An address handle must live until the
-    /// request completes.
+    /// The segments of an inline request must lie in memory that is readable during the call, and
+    /// must not be longer than the queue pair supports inline. An address handle must live until
+    /// the request completes.
     #[inline(always)]
     pub unsafe fn post_raw(&self, post: &Post<'_>) -> Result<()> {
         let mut request = post.to_c();
-        // SAFETY: the request is well formed and what it borrows lives over the call; the
-        // caller answers for the memory.
+        // SAFETY: the request is well formed and what it borrows lives over the call; the caller
+        // guarantees the memory.
         unsafe { self.post_request(&mut request) }
     }
 
@@ -63,7 +63,7 @@ impl QueuePair {
         let mut request = MaybeUninit::uninit();
         what.write_c(id, flags, segment, &mut request);
         let mut bad = MaybeUninit::uninit();
-        // SAFETY: as for `post_raw`; the fields that such a request has are written.
+        // SAFETY: the fields that such a request has are written; the caller guarantees the memory.
         let post =
             || unsafe { dispatch::post_send(self.raw(), request.as_mut_ptr(), bad.as_mut_ptr()) };
         let code = self.without_cancellation(post);
@@ -75,7 +75,7 @@ impl QueuePair {
     #[inline]
     unsafe fn post_request(&self, request: &mut ibv_send_wr) -> Result<()> {
         let mut bad = null_mut();
-        // SAFETY: the queue pair is alive; the caller answers for the request.
+        // SAFETY: the queue pair is alive; the caller guarantees the request.
         let post = || unsafe { dispatch::post_send(self.raw(), request, &raw mut bad) };
         let code = self.without_cancellation(post);
         Error::check("ibv_post_send", code)
@@ -92,7 +92,7 @@ impl QueuePair {
     /// returns its new key. No other thread may bind the window at the same time.
     ///
     /// # Errors
-    /// `EINVAL`: there is no region, or it is deregistered; `EPERM`: it is of another domain.
+    /// `EINVAL`: there is no region, or it is deregistered; `EPERM`: it belongs to another domain.
     pub fn post_bind_raw(&self, bind: &WindowBind<'_>) -> Result<u32> {
         const CALL: &str = "ibv_bind_mw";
         let invalid = Error::new(CALL, libc::EINVAL).on(self.subject());
@@ -114,7 +114,7 @@ impl QueuePair {
         match window.kind() {
             WindowKind::One => {
                 let mut bind = ibv_mw_bind { wr_id: bind.id, send_flags: bind.flags, bind_info };
-                // SAFETY: queue pair, window and region are alive; the region is of the
+                // SAFETY: queue pair, window and region are alive; the region belongs to the
                 // window's domain.
                 let post = || unsafe { dispatch::bind_mw(self.raw(), window.raw(), &raw mut bind) };
                 let code = self.without_cancellation(post);
@@ -127,7 +127,7 @@ impl QueuePair {
                     Post { id: bind.id, flags: bind.flags, segments: &[], what: What::Send }.to_c();
                 request.opcode = sys::IBV_WR_BIND_MW;
                 request.bind_mw = bind_mw_wr { mw: window.raw(), rkey: key, bind_info };
-                // SAFETY: as above; the request is well formed.
+                // SAFETY: queue pair, window and region are alive, and the request is well formed.
                 unsafe { self.post_request(&mut request) }?;
                 Ok(key)
             }

@@ -17,18 +17,19 @@ use crate::sys::verbs::{IBV_ACCESS_ON_DEMAND, ibv_mr};
 
 /// Registered memory (ibv_reg_mr(3)).
 ///
-/// A region made by [`new`](Self::new) owns its memory. Peers and the device may write it at any
-/// time, so the program copies: [`read`](Self::read) and [`write`](Self::write). Copies of several
-/// threads exclude each other; a copy that overlaps a transfer of the device may see it in part.
+/// A region created by [`new`](Self::new) owns its memory. Peers and the device may write it at any
+/// time, so the program copies data with [`read`](Self::read) and [`write`](Self::write). Copies by
+/// several threads exclude each other; a copy that overlaps a transfer of the device may see a part
+/// of it.
 pub struct MemoryRegion {
-    /// The object of the library until it is deregistered.
+    /// The object of the library, until it is deregistered.
     raw: Mutex<Option<RegionPointer>>,
     local_key: u32,
     remote_key: u32,
-    /// The address that posts and peers use for the first byte.
+    /// The address of the first byte, as posts and peers use it.
     address: u64,
     length: usize,
-    /// Posts in flight and bound windows that refer to it.
+    /// Number of posts in flight and bound windows that use it.
     uses: AtomicU32,
     memory: RwLock<Option<Memory>>,
     domain: Arc<ProtectionDomain>,
@@ -40,11 +41,11 @@ struct RegionPointer(NonNull<ibv_mr>);
 // SAFETY: the library's calls on it are thread safe.
 unsafe impl Send for RegionPointer {}
 
-/// Flags that a kernel may ignore, and that only the newer call takes.
+/// Flags that a kernel may ignore, and that only the newer call accepts.
 const OPTIONAL: u32 = 0x3ff << 20;
 
 impl MemoryRegion {
-    /// Registers memory, which the region owns from then on.
+    /// Registers memory, which the region then owns.
     ///
     /// # Errors
     /// `EINVAL`: the access flags contradict each other; `ENOMEM`: the limit of locked memory is
@@ -59,8 +60,8 @@ impl MemoryRegion {
         Self::with_address(domain, memory, address, access)
     }
 
-    /// Registers memory under an address of the program's choice, 0 for example: posts and peers
-    /// name its bytes by that address (ibv_reg_mr_iova(3)).
+    /// Registers memory with an address that the program chooses, for example 0: posts and peers
+    /// use that address for its first byte (ibv_reg_mr_iova(3)).
     ///
     /// # Errors
     /// As [`new`](Self::new); `EOPNOTSUPP`: libibverbs is too old.
@@ -72,28 +73,28 @@ impl MemoryRegion {
     ) -> Result<Arc<Self>> {
         let memory = memory.into();
         let (start, length) = (memory.as_ptr().expose_provenance() as u64, memory.len());
-        // SAFETY: the region owns the memory and frees it only once it is deregistered; the
-        // program reaches it by copies only.
+        // SAFETY: the region owns the memory and frees it only once it is deregistered; the program
+        // accesses it only by copies.
         let mut region = unsafe { Self::register(domain, start, length, address, access.bits())? };
         region.memory = RwLock::new(Some(memory));
         Ok(Arc::new(region))
     }
 
-    /// Registers memory that the caller keeps; `access` is a set of `IBV_ACCESS_…`.
+    /// Registers memory that the caller owns; `access` is a set of `IBV_ACCESS_…`.
     ///
     /// # Errors
     /// As [`new`](Self::new).
     ///
     /// # Safety
-    /// The memory must stay mapped until the region is deregistered, and no reference may exist
-    /// to bytes that the device may write, as far as `access` lets it.
+    /// The memory must stay mapped until the region is deregistered. As far as `access` permits the
+    /// device to write, no reference to the bytes may exist.
     pub unsafe fn from_raw(
         domain: &Arc<ProtectionDomain>,
         address: u64,
         length: usize,
         access: u32,
     ) -> Result<Self> {
-        // SAFETY: the caller answers for the memory.
+        // SAFETY: the caller guarantees the memory.
         unsafe { Self::register(domain, address, length, address, access) }
     }
 
@@ -117,7 +118,7 @@ impl MemoryRegion {
             let Some(call) = verbs.ibv_reg_mr_iova2 else {
                 return Err(Error::new("ibv_reg_mr_iova2", libc::EOPNOTSUPP));
             };
-            // SAFETY: as above.
+            // SAFETY: the domain is alive; the kernel checks the address itself.
             unsafe { call(domain.raw(), pointer, length, address, access) }
         };
         let raw = NonNull::new(raw).ok_or_else(|| Error::last("ibv_reg_mr"))?;
@@ -125,12 +126,12 @@ impl MemoryRegion {
     }
 
     /// Registers a part of a DMA buffer of another device, such as memory of a GPU
-    /// (ibv_reg_dmabuf_mr(3)). Posts and peers name its first byte by `address`. It has no memory
-    /// that the program could copy from or to.
+    /// (ibv_reg_dmabuf_mr(3)). Posts and peers use `address` for its first byte. The program cannot
+    /// copy from or to it.
     ///
     /// # Errors
-    /// `EOPNOTSUPP`: the device, the kernel or libibverbs has no such registrations; `EBADF`,
-    /// `EINVAL`: the descriptor is not of a DMA buffer, or the range lies outside.
+    /// `EOPNOTSUPP`: the device, the kernel or libibverbs does not support such registrations;
+    /// `EBADF`, `EINVAL`: the descriptor is not that of a DMA buffer, or the range lies outside.
     pub fn from_dmabuf(
         domain: &Arc<ProtectionDomain>,
         buffer: BorrowedFd<'_>,
@@ -144,8 +145,8 @@ impl MemoryRegion {
             return Err(Error::new(CALL, libc::EOPNOTSUPP));
         };
         let fd = buffer.as_raw_fd();
-        // SAFETY: the domain is alive and the descriptor open; the kernel takes a reference of
-        // its own to the buffer.
+        // SAFETY: the domain is alive and the descriptor open; the kernel takes its own reference
+        // to the buffer.
         let raw = unsafe { call(domain.raw(), offset, length, address, fd, access.bits() as i32) };
         let raw = NonNull::new(raw).ok_or_else(|| Error::last(CALL))?;
         Ok(Arc::new(Self::wrap(raw, domain, address, length)))
@@ -157,7 +158,7 @@ impl MemoryRegion {
         address: u64,
         length: usize,
     ) -> Self {
-        // SAFETY: it was just made, and its keys never change.
+        // SAFETY: it was just created, and its keys never change.
         let mr = unsafe { raw.as_ref() };
         Self {
             raw: Mutex::new(Some(RegionPointer(raw))),
@@ -171,28 +172,28 @@ impl MemoryRegion {
         }
     }
 
-    /// The key that posts of this side name it by.
+    /// The key that names it in posts of this side.
     #[inline]
     #[must_use]
     pub fn local_key(&self) -> u32 {
         self.local_key
     }
 
-    /// The key that peers name it by.
+    /// The key with which peers name it.
     #[inline]
     #[must_use]
     pub fn remote_key(&self) -> u32 {
         self.remote_key
     }
 
-    /// The domain that it is registered in.
+    /// The domain in which it is registered.
     #[inline]
     #[must_use]
     pub fn domain(&self) -> &Arc<ProtectionDomain> {
         &self.domain
     }
 
-    /// The address by which posts and peers name its first byte.
+    /// The address of its first byte, as posts and peers use it.
     #[must_use]
     pub fn address(&self) -> u64 {
         self.address
@@ -204,7 +205,7 @@ impl MemoryRegion {
         self.length
     }
 
-    /// Whether it has no byte.
+    /// Whether its length is 0.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.length == 0
@@ -218,33 +219,34 @@ impl MemoryRegion {
         Segment::new(self, range)
     }
 
-    /// What a peer needs to reach its bytes from that offset on.
+    /// What a peer needs to access its bytes, starting at that offset.
     #[must_use]
     pub fn remote(&self, offset: u64) -> RemoteAddress {
         RemoteAddress { address: self.address.wrapping_add(offset), key: self.remote_key }
     }
 
-    /// Copies bytes out, from that offset on.
+    /// Copies bytes out, starting at that offset.
     ///
     /// # Errors
     /// `EFAULT`: the bytes are not inside the region, or it does not own its memory.
     pub fn read(&self, offset: usize, into: &mut [u8]) -> Result<()> {
         let memory = self.memory.read();
         let from = self.pointer(memory.as_ref(), offset, into.len())?;
-        // SAFETY: the bytes lie in the memory, which lives under the lock; no reference to them
-        // exists. The device may write them meanwhile, as another processor would.
+        // SAFETY: the bytes lie in the memory, which lives while the lock is held; no reference to
+        // them exists. The device may write them concurrently, as another processor would.
         unsafe { ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
         Ok(())
     }
 
-    /// Copies bytes in, from that offset on.
+    /// Copies bytes in, starting at that offset.
     ///
     /// # Errors
     /// As [`read`](Self::read).
     pub fn write(&self, offset: usize, from: &[u8]) -> Result<()> {
         let memory = self.memory.write();
         let to = self.pointer(memory.as_ref(), offset, from.len())?;
-        // SAFETY: as for reading; the lock excludes other copies.
+        // SAFETY: the bytes lie in the memory, which lives while the lock is held; the lock
+        // excludes other copies.
         unsafe { ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
         Ok(())
     }
@@ -278,15 +280,14 @@ impl MemoryRegion {
     }
 
     /// Calls the function with the object of the library, unless it is deregistered; a
-    /// deregistration waits meanwhile.
+    /// deregistration waits until the function returns.
     pub(super) fn with<R>(&self, call: impl FnOnce(*mut ibv_mr) -> R) -> Option<R> {
         let raw = self.raw.lock();
         raw.map(|raw| call(raw.0.as_ptr()))
     }
 
-    /// Deregisters the memory: once this has returned without an error the device does not touch
-    /// it any more (ibv_dereg_mr(3)). A second call does nothing. Dropping the last handle does
-    /// the same.
+    /// Deregisters the memory: after a return without an error the device does not access it any
+    /// more (ibv_dereg_mr(3)). A second call does nothing. Dropping the last handle does the same.
     ///
     /// # Errors
     /// `EBUSY`: a post in flight or a bound window uses the region.
@@ -296,7 +297,8 @@ impl MemoryRegion {
         if self.uses.load(Ordering::Acquire) != 0 {
             return Err(Error::new("ibv_dereg_mr", libc::EBUSY).on(self.subject()));
         }
-        // SAFETY: it is alive, since it was not deregistered, and is gone after a success.
+        // SAFETY: the object is alive, since it has not been deregistered; after a success it is
+        // gone.
         let code = unsafe { (library!(verbs).ibv_dereg_mr)(pointer.0.as_ptr()) };
         Error::check("ibv_dereg_mr", code).map_err(|error| error.on(self.subject()))?;
         *raw = None;
@@ -324,7 +326,7 @@ impl Drop for MemoryRegion {
     }
 }
 
-/// A use of a region by a post in flight or a bound window: the region stays registered.
+/// A use of a region by a post in flight or a bound window, which keeps the region registered.
 #[derive(Debug)]
 pub(crate) struct RegionUse(Arc<MemoryRegion>);
 
@@ -332,7 +334,7 @@ impl RegionUse {
     /// # Errors
     /// `EINVAL`: the region is deregistered.
     pub(super) fn new(region: &Arc<MemoryRegion>, call: &'static str) -> Result<Self> {
-        // Under the lock, so that no deregistration is between its check and its end.
+        // Under the lock, so that no deregistration runs between its check and its end.
         region
             .with(|_| {
                 region.uses.fetch_add(1, Ordering::AcqRel);

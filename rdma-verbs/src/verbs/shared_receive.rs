@@ -23,22 +23,22 @@ object! {
     }
 }
 
-/// What a shared receive queue holds.
+/// The capacity of a shared receive queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SharedReceiveAttributes {
-    /// The number of receives that it holds.
+    /// Maximum number of receives in the queue.
     pub max_receives: u32,
-    /// The number of segments of one receive.
+    /// Maximum number of segments of one receive.
     pub max_segments: u32,
-    /// An event is raised once when fewer receives are left; 0 for none.
+    /// An event is raised once when fewer receives than this are left; 0 for none.
     pub limit: u32,
 }
 
-/// A segment of no byte, for libraries that take no receive without one (libsiw). Others read it
-/// as 2 GiB, so it is used only where a receive without segments was refused.
+/// An empty segment, for libraries that accept no receive without segments (libsiw). Others read it
+/// as 2 GiB, so it is used only after a receive without segments was refused.
 const EMPTY: Sge = Sge { addr: 0, length: 0, lkey: 0 };
 
-/// Posts a receive; once more with an empty segment where the library takes none without.
+/// Posts a receive; if the library refuses one without segments, posts it again with an empty one.
 #[inline(always)]
 pub(super) fn post_receive(segments: &[Sge], post: impl Fn(&[Sge]) -> Result<()>) -> Result<()> {
     match post(segments) {
@@ -53,7 +53,7 @@ fn post_empty(post: impl Fn(&[Sge]) -> Result<()>) -> Result<()> {
     post(&[EMPTY])
 }
 
-/// The form in C of a receive, which borrows the segments.
+/// Converts a receive to C; the result borrows the segments.
 #[inline(always)]
 pub(super) fn receive(id: u64, segments: &[Sge]) -> ibv_recv_wr {
     ibv_recv_wr {
@@ -69,7 +69,7 @@ impl SharedReceiveQueue {
     /// Asynchronous events name it by `key`.
     ///
     /// # Errors
-    /// `EINVAL`, `ENOMEM`: the device does not offer that size.
+    /// `EINVAL`, `ENOMEM`: the device does not support that size.
     pub fn new(
         domain: &Arc<ProtectionDomain>,
         receives: u32,
@@ -91,7 +91,7 @@ impl SharedReceiveQueue {
         }))
     }
 
-    /// A queue that belongs to another object, as does the record of its receives.
+    /// Wraps a queue that belongs to another object, as does the record of its receives.
     ///
     /// # Safety
     /// It must live as long as its owner.
@@ -109,13 +109,13 @@ impl SharedReceiveQueue {
         &self.receives
     }
 
-    /// The domain that it is of.
+    /// The domain of the queue.
     #[must_use]
     pub fn domain(&self) -> &Arc<ProtectionDomain> {
         &self.domain
     }
 
-    /// The number of receives that are posted and whose completions were not taken.
+    /// Number of receives that are posted and whose completions were not taken.
     #[must_use]
     pub fn receives_in_flight(&self) -> usize {
         self.receives.len()
@@ -124,7 +124,7 @@ impl SharedReceiveQueue {
     /// Posts a receive into the segments (ibv_post_srq_recv(3)).
     ///
     /// # Errors
-    /// `ENOMEM`: the queue is full; `EINVAL`: more segments than the queue takes, or a region is
+    /// `ENOMEM`: the queue is full; `EINVAL`: more segments than the queue supports, or a region is
     /// deregistered.
     pub fn post_receive(&self, id: u64, segments: &[Segment]) -> Result<()> {
         const CALL: &str = "ibv_post_srq_recv";
@@ -136,7 +136,7 @@ impl SharedReceiveQueue {
         self.receives.post(Posted { id, _uses: uses }, |id| self.post_receive_raw(id, &sges))
     }
 
-    /// Posts a receive that the crate keeps no record of.
+    /// Posts a receive of which the crate keeps no record.
     ///
     /// # Errors
     /// As [`post_receive`](Self::post_receive).
@@ -144,7 +144,7 @@ impl SharedReceiveQueue {
         post_receive(segments, |segments| {
             let mut receive = receive(id, segments);
             let mut bad = null_mut();
-            // SAFETY: the queue is alive, the receive well formed; the library copies the
+            // SAFETY: the queue is alive and the receive well formed; the library copies the
             // segments and does not change them.
             let code =
                 unsafe { dispatch::post_srq_recv(self.raw(), &raw mut receive, &raw mut bad) };
@@ -160,25 +160,25 @@ impl SharedReceiveQueue {
         self.modify(ibv_srq_attr { max_wr: receives, ..ibv_srq_attr::default() }, IBV_SRQ_MAX_WR)
     }
 
-    /// Asks for one event when fewer receives than that are left; 0 for none.
+    /// Requests one event when fewer than `limit` receives are left; 0 for none.
     ///
     /// # Errors
-    /// `EINVAL`: the queue holds fewer.
+    /// `EINVAL`: the capacity of the queue is smaller.
     pub fn set_limit(&self, limit: u32) -> Result<()> {
         self.modify(ibv_srq_attr { srq_limit: limit, ..ibv_srq_attr::default() }, IBV_SRQ_LIMIT)
     }
 
     fn modify(&self, mut attributes: ibv_srq_attr, mask: i32) -> Result<()> {
-        // SAFETY: the queue is alive and the attributes a copy.
+        // SAFETY: the queue is alive and the attributes are a copy.
         let code =
             unsafe { (library!(verbs).ibv_modify_srq)(self.raw(), &raw mut attributes, mask) };
         Error::check("ibv_modify_srq", code)
     }
 
-    /// What it holds, and its limit (ibv_query_srq(3)).
+    /// Its capacity, and its limit (ibv_query_srq(3)).
     ///
     /// # Errors
-    /// That of the device.
+    /// The error of the device.
     pub fn query(&self) -> Result<SharedReceiveAttributes> {
         let mut attributes = ibv_srq_attr::default();
         // SAFETY: the queue is alive and the pointer valid.
@@ -195,7 +195,8 @@ impl SharedReceiveQueue {
 impl Drop for SharedReceiveQueue {
     fn drop(&mut self) {
         if self.owner.is_none() {
-            // SAFETY: it is ours, its queue pairs keep it and so are gone; destroyed once.
+            // SAFETY: this crate created it; its queue pairs keep it alive, so they are gone; it is
+            // destroyed once.
             let _ = unsafe { (library!(verbs).ibv_destroy_srq)(self.raw()) };
         }
     }

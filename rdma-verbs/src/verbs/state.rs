@@ -17,14 +17,14 @@ pub enum QueuePairState {
     ReadyToReceive,
     /// It receives and sends.
     ReadyToSend,
-    /// It receives, and begins no request.
+    /// It receives, and starts no further request.
     SendQueueDrained,
-    /// Of a queue pair without a reliable connection: a request failed, and later ones are
+    /// For a queue pair without a reliable connection: a request failed, and later ones are
     /// flushed.
     SendQueueError,
     /// Everything that is posted is flushed.
     Error,
-    /// One that this version does not know.
+    /// A state that this version does not know.
     Unknown(u32),
 }
 
@@ -42,7 +42,7 @@ impl QueuePairState {
         }
     }
 
-    /// Whether requests can be posted, be it to be flushed.
+    /// Whether requests can be posted, even if they are only flushed.
     pub(super) const fn can_send(self) -> bool {
         !matches!(self, Self::Reset | Self::Init | Self::ReadyToReceive)
     }
@@ -70,7 +70,7 @@ pub enum Mtu {
 }
 
 impl Mtu {
-    /// The MTU of a code of C; 256 bytes, which every port has, for an unknown one.
+    /// Converts a C code; 256 bytes, which every port supports, for an unknown one.
     pub(super) const fn from_code(code: u32) -> Self {
         match code {
             2 => Self::Bytes512,
@@ -94,17 +94,17 @@ impl Mtu {
     }
 }
 
-/// What a queue pair serves once it receives.
+/// The service of a queue pair that receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
-    /// A connection, whose peer may do that.
+    /// A connection whose peer may make these accesses.
     Connected(Access),
-    /// Datagrams that carry that queue key.
+    /// Datagrams with that queue key.
     Datagram(u32),
 }
 
-/// How a queue pair receives. Of a queue pair for datagrams none of it matters, of an unreliable
-/// connection not the last two.
+/// The parameters of the receiving side. A datagram queue pair uses none of them, an unreliable
+/// connection all except the last two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiveSide {
     /// The port of the peer.
@@ -115,24 +115,25 @@ pub struct ReceiveSide {
     pub peer: u32,
     /// The sequence number of the first packet that arrives, in 24 bits.
     pub packet_number: u32,
-    /// The number of RDMA reads and atomics of the peer that are served at a time.
+    /// Number of the peer's RDMA reads and atomics that are served at a time.
     pub responder_resources: u8,
-    /// The code of the time that the peer waits for a receive (ibv_modify_qp(3)); 12 is 0.64 ms.
+    /// The code of the time that the peer waits if there is no receive (ibv_modify_qp(3)); 12 is
+    /// 0.64 ms.
     pub rnr_timer: u8,
 }
 
-/// How a queue pair sends. Without a reliable connection only the first field matters.
+/// The parameters of the sending side. Without a reliable connection only the first one is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendSide {
     /// The sequence number of the first packet that is sent, in 24 bits.
     pub packet_number: u32,
-    /// The code of the time for an acknowledgement: 4.096 µs times two to this power.
+    /// The acknowledgement time-out, as an exponent: 4.096 µs times two to this power.
     pub timeout: u8,
-    /// The number of retries without an acknowledgement, up to 7.
+    /// Number of retries without an acknowledgement, up to 7.
     pub retry_count: u8,
-    /// The number of retries without a receive of the peer; 7 for no limit.
+    /// Number of retries while the peer has no receive; 7 for no limit.
     pub rnr_retry_count: u8,
-    /// The number of RDMA reads and atomics that are in flight at a time.
+    /// Number of RDMA reads and atomics that may be in flight at a time.
     pub initiator_depth: u8,
 }
 
@@ -149,10 +150,10 @@ impl Default for SendSide {
 }
 
 impl QueuePair {
-    /// The state as the device says (ibv_query_qp(3)).
+    /// The state that the device reports (ibv_query_qp(3)).
     ///
     /// # Errors
-    /// That of the device.
+    /// The error of the device.
     pub fn state(&self) -> Result<QueuePairState> {
         let mut attributes = ibv_qp_attr::default();
         let mut init = MaybeUninit::<ibv_qp_init_attr>::zeroed();
@@ -165,7 +166,7 @@ impl QueuePair {
         Ok(QueuePairState::new(attributes.qp_state))
     }
 
-    /// The state that it was last moved to by this process, which the library remembers.
+    /// The state to which this process last moved it, which the library remembers.
     pub(super) fn cached_state(&self) -> QueuePairState {
         QueuePairState::new(field!(self.raw(), state))
     }
@@ -173,7 +174,7 @@ impl QueuePair {
     /// Moves it from reset to the state init, on a port: receives can be posted.
     ///
     /// # Errors
-    /// `EINVAL`: it is not in the state reset, the port does not exist, or the service is not of
+    /// `EINVAL`: it is not in the state reset, the port does not exist, or the service does not fit
     /// its kind.
     pub fn to_init(&self, port: u8, pkey_index: u16, service: Service) -> Result<()> {
         let mut attributes = ibv_qp_attr { port_num: port, pkey_index, ..at(sys::IBV_QPS_INIT) };
@@ -194,7 +195,7 @@ impl QueuePair {
     /// Moves it from init to the state ready to receive.
     ///
     /// # Errors
-    /// `EINVAL`: it is not in the state init, or the device does not offer an attribute.
+    /// `EINVAL`: it is not in the state init, or the device does not support an attribute.
     pub fn to_ready_to_receive(&self, side: &ReceiveSide) -> Result<()> {
         let attributes = ibv_qp_attr {
             ah_attr: side.address.to_c(),
@@ -214,7 +215,7 @@ impl QueuePair {
     /// Moves it from ready to receive to the state ready to send.
     ///
     /// # Errors
-    /// As [`to_ready_to_receive`](Self::to_ready_to_receive), of the state before.
+    /// As [`to_ready_to_receive`](Self::to_ready_to_receive), for the state ready to receive.
     pub fn to_ready_to_send(&self, side: &SendSide) -> Result<()> {
         let attributes = ibv_qp_attr {
             sq_psn: side.packet_number,
@@ -241,7 +242,7 @@ impl QueuePair {
         self.modify_raw(&attributes, sys::IBV_QP_STATE | sys::IBV_QP_CUR_STATE)
     }
 
-    /// Begins no further request (`IBV_QPS_SQD`).
+    /// Stops starting requests (`IBV_QPS_SQD`).
     ///
     /// # Errors
     /// `EINVAL`: it is not ready to send.
@@ -249,18 +250,18 @@ impl QueuePair {
         self.modify_raw(&at(sys::IBV_QPS_SQD), sys::IBV_QP_STATE)
     }
 
-    /// Flushes everything that is in flight, and what is posted from then on.
+    /// Flushes everything in flight, and everything posted from then on.
     ///
     /// # Errors
-    /// That of the device.
+    /// The error of the device.
     pub fn set_error(&self) -> Result<()> {
         self.modify_raw(&at(sys::IBV_QPS_ERR), sys::IBV_QP_STATE)
     }
 
-    /// Moves it back to the state reset. What was in flight does not complete any more.
+    /// Moves it back to the state reset. What was in flight never completes.
     ///
     /// # Errors
-    /// That of the device.
+    /// The error of the device.
     pub fn reset(&self) -> Result<()> {
         self.modify_raw(&at(sys::IBV_QPS_RESET), sys::IBV_QP_STATE)?;
         self.records().sends.clear();
@@ -268,20 +269,20 @@ impl QueuePair {
         Ok(())
     }
 
-    /// Changes the attributes of the mask (ibv_modify_qp(3)).
+    /// Changes the attributes in the mask (ibv_modify_qp(3)).
     ///
     /// # Errors
     /// `EINVAL`: the state does not allow it, an attribute is missing, or the device does not
-    /// offer its value.
+    /// support its value.
     pub fn modify_raw(&self, attributes: &ibv_qp_attr, mask: i32) -> Result<()> {
         let mut attributes = *attributes;
-        // SAFETY: the queue pair is alive and the attributes a copy.
+        // SAFETY: the queue pair is alive and the attributes are a copy.
         let code =
             unsafe { (library!(verbs).ibv_modify_qp)(self.raw(), &raw mut attributes, mask) };
         Error::check("ibv_modify_qp", code).map_err(|error| error.on(self.subject()))
     }
 
-    /// The attributes that its kind has: those of all kinds, of connections, of reliable ones.
+    /// The mask of its kind: attributes of all kinds, of connections, and of reliable ones.
     fn of_kind(&self, all: i32, connected: i32, reliable: i32) -> i32 {
         match self.kind() {
             QueuePairKind::Datagram => all,

@@ -14,31 +14,31 @@ use crate::sys::verbs::{self as sys, ibv_mw};
 /// The two types of memory windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowKind {
-    /// Type 1: reached over every queue pair of the domain; the device makes its keys.
+    /// Type 1: usable over every queue pair of the domain; the device chooses its keys.
     One,
-    /// Type 2: reached over the queue pair that it was bound on; the program chooses the low
-    /// byte of its keys.
+    /// Type 2: usable over the queue pair on which it was bound; the program chooses the low byte
+    /// of its keys.
     Two,
 }
 
 object! {
-    /// A memory window (ibv_alloc_mw(3)): remote access to a part of a region, which is granted
-    /// and ended by a post ([`QueuePair::bind_window`](super::QueuePair::bind_window)).
+    /// A memory window (ibv_alloc_mw(3)): remote access to a part of a region, which a post grants
+    /// and revokes ([`QueuePair::bind_window`](super::QueuePair::bind_window)).
     MemoryWindow(ibv_mw) {
         domain: Arc<ProtectionDomain>,
         kind: WindowKind,
         /// The key of the next binding of a window of type 2.
         next_key: AtomicU32,
-        /// The region that it is bound to, which is not deregistered meanwhile.
+        /// The region to which it is bound, which cannot be deregistered during that time.
         bound: Mutex<Option<RegionUse>>,
     }
 }
 
 impl MemoryWindow {
-    /// Allocates a window, which is not bound.
+    /// Allocates an unbound window.
     ///
     /// # Errors
-    /// `EOPNOTSUPP`: the device has no windows of that type.
+    /// `EOPNOTSUPP`: the device does not support windows of that type.
     pub fn new(domain: &Arc<ProtectionDomain>, kind: WindowKind) -> Result<Self> {
         let value = match kind {
             WindowKind::One => sys::IBV_MW_TYPE_1,
@@ -47,7 +47,7 @@ impl MemoryWindow {
         // SAFETY: the domain is alive.
         let raw = unsafe { dispatch::alloc_mw(domain.raw(), value) };
         let raw = NonNull::new(raw).ok_or_else(|| Error::last("ibv_alloc_mw"))?;
-        // SAFETY: it was just made.
+        // SAFETY: it was just created.
         let key = unsafe { raw.as_ref() }.rkey;
         Ok(Self {
             raw,
@@ -64,20 +64,20 @@ impl MemoryWindow {
         self.kind
     }
 
-    /// The domain that it is of.
+    /// The domain of the window.
     #[must_use]
     pub fn domain(&self) -> &Arc<ProtectionDomain> {
         &self.domain
     }
 
-    /// The key as the library knows it, which a bind of type 1 changes. A bind of type 2 does
-    /// not: the key is the one that the post asked for.
+    /// The key that the library knows, which a bind of type 1 changes. A bind of type 2 does not:
+    /// its key is the one in the post.
     #[must_use]
     pub fn key_raw(&self) -> u32 {
         field!(self.raw(), rkey)
     }
 
-    /// The key for the next binding of a window of type 2.
+    /// Returns a new key for the next binding of a window of type 2.
     pub(super) fn take_key(&self) -> u32 {
         let next = |key| Some(dispatch::inc_rkey(key));
         self.next_key.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).unwrap_or_default()

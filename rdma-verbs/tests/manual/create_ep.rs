@@ -249,7 +249,7 @@ fn dropping_it_releases_all_that_it_has() {
             let queue_pair = id.queue_pair().expect("made");
             drop(id);
             let shared = queue_pair.shared_receive_queue().expect("of the identifier");
-            shared.post_receive(1, &[]).expect("whoever holds the queue pair keeps it");
+            shared.post_receive(1, &[]).expect("the handle of the queue pair keeps it");
         }
     });
 }

@@ -168,7 +168,7 @@ fn options_of_the_vendor_reach_the_peer() {
     });
 }
 
-/// Both sides with all steps, asynchronously; `client_ends` says who disconnects.
+/// Both sides with all steps, asynchronously; `client_ends` says which side disconnects.
 fn all_steps(address: SocketAddr, client_ends: bool) {
     // Server: channel, identifier, bind, listen.
     let server_channel = new_channel();

@@ -1,4 +1,4 @@
-//! The calls of rdma_cm(7) that stand for verbs: registrations, posts and completions through
+//! The calls of rdma_cm(7) that wrap verbs: registrations, posts and completions through
 //! an identifier, one test each.
 
 use std::sync::Arc;
