@@ -1,18 +1,19 @@
 /*
- * What a DAT library costs over RDMA: latency, bandwidth, and calls to count the instructions of.
- * The same program runs over any libdat2; `bench` and `instructions` compare what it tells.
+ * Measures the cost of a DAT library over RDMA: latency, bandwidth, and calls whose instructions
+ * are counted. The same program runs over any libdat2; `bench` and `instructions` compare its
+ * output.
  *
  *   dat IA serve PORT
  *   dat IA ADDRESS PORT TEST SIZE COUNT [TEST SIZE COUNT]...
  *   dat IA churn COUNT
  *
- * A test is send-lat, write-lat, read-lat (microseconds: half of a round trip, as perftest has it,
- * and all of a read), send-bw, write-bw, read-bw (10^6 bytes a second, 16 under way), or cost. A
- * line for each: test, size, figure; the figure is the median of COUNT transfers, or of COUNT times
- * 16. cost tells nothing of itself: what counts its instructions does. Where there is one processor,
- * who waits leaves it to the other side. churn makes so many endpoints and regions and frees them:
- * soft-RoCE counts its objects on, and finds those of high numbers in more steps for each packet, so
- * who measured last would seem the slowest.
+ * A test is send-lat, write-lat, read-lat (microseconds: half of a round trip, as in perftest, or
+ * all of a read), send-bw, write-bw, read-bw (10^6 bytes per second, 16 in flight), or cost. It
+ * prints a line for each: test, size, figure; the figure is the median of COUNT transfers, or of
+ * COUNT times 16. cost prints nothing: an external tool counts its instructions. With one
+ * processor, a waiting side yields to the other. churn creates and frees COUNT endpoints and
+ * regions: soft-RoCE numbers its objects consecutively and needs more steps per packet to find high
+ * numbers, so the last contender would seem the slowest.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -28,7 +29,7 @@
 #include <unistd.h>
 
 #define MOST (1 << 20)  /* bytes in a transfer */
-#define WINDOW 16       /* transfers under way */
+#define WINDOW 16       /* transfers in flight */
 #define RECEIVES 64     /* messages that may come */
 #define MOST_COUNT 1000
 #define ROUNDS 4        /* of calls that are counted; the first ones have more to do */
@@ -38,7 +39,7 @@ enum test { SEND_LAT, WRITE_LAT, READ_LAT, SEND_BW, WRITE_BW, READ_BW, COST, QUI
 static const char *const names[TESTS] = {"send-lat", "write-lat", "read-lat", "send-bw",
                                          "write-bw", "read-bw",   "cost",     "quit"};
 
-/* What the one who connects says, and the one who accepts answers: in the order of the machine. */
+/* Sent by the side that connects and answered by the side that accepts, in host byte order. */
 struct hello {
     uint32_t test, size, count, context;
     uint64_t address;
