@@ -25,13 +25,16 @@ pub mod domain;
 pub mod engine;
 pub mod errors;
 pub mod frame;
+pub mod handshake;
 pub mod link;
 pub mod lookout;
 #[cfg(all(test, loom))]
 mod loom_models;
 pub mod memory_link;
+pub mod network;
 pub mod outlet;
 pub mod parameters;
+pub mod qualifier;
 pub mod receive_ring;
 pub mod regions;
 pub mod ring;

@@ -4,9 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
+use provider_kit::network::{Interface, interfaces};
 
 use crate::errors::{internal, not_loaded};
-use crate::network::{self, Interface};
+use crate::network;
 use crate::provider::no_such;
 use crate::sys;
 use crate::verbs::{self, Context, Error as Failure, LinkLayer, PortState};
@@ -52,7 +53,7 @@ pub(crate) fn ports() -> Vec<Port> {
 /// Every port of the devices whose names are wanted; other devices are not opened.
 pub(crate) fn ports_of(is_wanted: impl Fn(&str) -> bool) -> Vec<Port> {
     let Ok(devices) = verbs::devices() else { return Vec::new() };
-    let network = network::interfaces();
+    let network = interfaces();
     let mut ports = Vec::new();
     for device in devices.into_iter().filter(|device| is_wanted(&device.name)) {
         let opened = device.open().and_then(|context| Ok((context.query()?, context)));

@@ -50,7 +50,6 @@ mod mapping;
 mod memlock;
 mod network;
 mod provider;
-mod qualifier;
 mod queue_pair;
 mod refusal;
 mod segments;

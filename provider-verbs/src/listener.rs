@@ -8,6 +8,7 @@ use std::time::Duration;
 use dat_core::error::{Result, Subtype};
 use dat_core::provider::{Incoming, ListenSink, Listener, Peer, QueuePair};
 use parking_lot::Mutex;
+use provider_kit::qualifier;
 
 use crate::cm::{self, EventKind, Id, Parameters, PortSpace};
 use crate::device::Device;
@@ -15,8 +16,8 @@ use crate::engine::Target;
 use crate::errors::{exhausted, internal, wrong_state};
 use crate::introduction::Introduction;
 use crate::queue_pair::{self, Accepted, Key};
+use crate::refusal;
 use crate::verbs::Error as Failure;
-use crate::{qualifier, refusal};
 
 /// Maximum number of requests that wait in the kernel, before they reach the dispatcher.
 const BACKLOG: i32 = 128;
@@ -64,7 +65,7 @@ pub(crate) fn listen(
     let engine = &device.engine;
     let key = Key::new(device);
     let value = key.value();
-    let refused = |failure| qualifier::refused(failure, wanted);
+    let refused = |failure: Failure| qualifier::refused(failure.call, failure.errno, wanted);
     let ids = bound(device, value, wanted)?;
     let qualifier = wanted.unwrap_or_else(|| ids[0].local_port().into());
     let listening = Arc::new_cyclic(|me: &Weak<Listening>| {
@@ -86,7 +87,7 @@ fn bound(device: &Arc<Device>, key: u64, wanted: Option<u64>) -> Result<Vec<Id>>
             exhausted(failure, Subtype::ResourceDevice, "communication identifier")
         })
     };
-    let refused = |failure| qualifier::refused(failure, wanted);
+    let refused = |failure: Failure| qualifier::refused(failure.call, failure.errno, wanted);
     let mut tries = BIND_TRIES;
     loop {
         let connections = new(PortSpace::Tcp)?;

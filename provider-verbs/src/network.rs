@@ -1,35 +1,9 @@
 //! The network devices of this machine: their ports and addresses.
 
-use std::collections::BTreeMap;
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
 
-use nix::ifaddrs::getifaddrs;
-
-/// A network device that has addresses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Interface {
-    pub(crate) name: String,
-    /// With their scope, if it matters.
-    pub(crate) addresses: Vec<SocketAddr>,
-}
-
-/// Every network device, with its addresses (getifaddrs(3)).
-pub(crate) fn interfaces() -> Vec<Interface> {
-    let mut found: BTreeMap<String, Vec<SocketAddr>> = BTreeMap::new();
-    for entry in getifaddrs().into_iter().flatten() {
-        let addresses = found.entry(entry.interface_name).or_default();
-        let address = entry.address.as_ref();
-        let v4 = address
-            .and_then(|address| address.as_sockaddr_in())
-            .map(|&v4| SocketAddr::V4(v4.into()));
-        let v6 = address
-            .and_then(|address| address.as_sockaddr_in6())
-            .map(|&v6| SocketAddr::V6(v6.into()));
-        addresses.extend(v4.or(v6));
-    }
-    found.into_iter().map(|(name, addresses)| Interface { name, addresses }).collect()
-}
+use provider_kit::network::Interface;
 
 /// The names of the network devices that share a port: those of its GIDs, those of the same
 /// hardware, or, on iWARP, the one with its hardware address.
@@ -75,6 +49,8 @@ fn hardware_address(gid: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use provider_kit::network::interfaces;
+
     use super::*;
 
     #[test]
@@ -86,13 +62,6 @@ mod tests {
         assert_eq!(of("0000:0000:0000:0000:0000:ffff:0a4d:0001"), None, "RoCE");
         assert_eq!(of("fe80:0000:0000:0000:0002:c903:0029:7de1"), None, "InfiniBand");
         assert_eq!(of(""), None);
-    }
-
-    #[test]
-    fn the_loopback_device_has_its_address() {
-        let all = interfaces();
-        let lo = all.iter().find(|interface| interface.name == "lo").expect("every Linux has it");
-        assert!(lo.addresses.iter().any(|address| address.ip().is_loopback()), "{lo:?}");
     }
 
     #[test]

@@ -3,11 +3,11 @@
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
+use provider_kit::network::interfaces;
 
 use crate::cm::{Id, PortSpace};
 use crate::discovery::{self, Port, split_name};
 use crate::errors::internal;
-use crate::network;
 use crate::provider::no_such;
 use crate::verbs::Context;
 
@@ -79,7 +79,7 @@ fn by_device(device: &str, number: u8) -> Result<Target> {
 
 /// The address of a network device, a literal address, or the address of a host name.
 fn address_of(word: &str) -> Result<SocketAddr> {
-    let interfaces = network::interfaces();
+    let interfaces = interfaces();
     if let Some(interface) = interfaces.iter().find(|interface| interface.name == word) {
         let v4 = interface.addresses.iter().find(|address| address.is_ipv4());
         return v4.or(interface.addresses.first()).copied().ok_or_else(|| {

@@ -12,10 +12,10 @@ use super::state::{Attempt, End, Endpoint, Key, Link, Mode, State};
 use crate::cm::{self, ConnectParameters, EventKind, Id, Parameters, PortSpace};
 use crate::engine::{Command, Target};
 use crate::errors::exhausted;
+use crate::refusal;
 use crate::segments;
 use crate::sys::verbs as sys;
 use crate::verbs::{self, Error as Failure, QueuePairEvent, QueuePairState};
-use crate::{qualifier, refusal};
 
 /// How long the resolution of an address or a route may take.
 pub(super) const RESOLVE_TIME: Duration = Duration::from_secs(4);
@@ -56,7 +56,7 @@ impl Endpoint {
             // nevertheless.
             let _ = id.set_type_of_service(tos);
         }
-        let to = device.reach(request.address, qualifier::to_port(request.qualifier));
+        let to = device.reach(request.address, provider_kit::qualifier::to_port(request.qualifier));
         // The kernel finds a route to the host's own loopback addresses, but no RDMA device with
         // another address answers there.
         let is_elsewhere = to.ip().is_loopback() && !device.address.ip().is_loopback();

@@ -20,7 +20,7 @@ use crate::cm::{self, ConnectParameters, EventKind, Id, Parameters, PortSpace};
 use crate::engine::{Command, Target};
 use crate::errors::{exhausted, wrong_state};
 use crate::introduction::Introduction;
-use crate::{qualifier, refusal};
+use crate::refusal;
 
 /// The status with which the connection manager reports a consumer's rejection (`IB_SIDR_REJECT`).
 const REFUSED: u32 = 2;
@@ -110,7 +110,7 @@ impl Endpoint {
             let _ = id.set_type_of_service(tos);
         }
         device.engine.register(value, Target::Endpoint(self.me.clone()));
-        let to = device.reach(peer.address, qualifier::to_port(peer.port));
+        let to = device.reach(peer.address, provider_kit::qualifier::to_port(peer.port));
         let is_elsewhere = to.ip().is_loopback() && !device.address.ip().is_loopback();
         own.resolving.insert(
             value,

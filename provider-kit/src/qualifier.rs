@@ -1,12 +1,10 @@
-//! Connection qualifiers as port numbers of the connection manager.
+//! Connection qualifiers as port numbers.
 //!
 //! A port has 16 bits and a qualifier 64. Qualifiers up to 65,535 are ports; larger ones are folded
 //! into the upper part of the range, as OpenFabrics DAPL does, so that each side of a connection
 //! may use either library.
 
-use dat_core::error::{Error, ReturnType, Subtype};
-
-use crate::verbs::Error as Failure;
+use dat_provider::error::{Error, ReturnType, Subtype};
 
 /// Number of ports onto which larger qualifiers are folded.
 const FOLDED: u64 = 32_001;
@@ -14,20 +12,23 @@ const FOLDED: u64 = 32_001;
 const FOLDED_FROM: u64 = 65_535 - FOLDED;
 
 /// The port of a qualifier.
-pub(crate) const fn to_port(qualifier: u64) -> u16 {
+#[must_use]
+pub const fn to_port(qualifier: u64) -> u16 {
     if qualifier > 0xffff {
         return (qualifier % FOLDED + FOLDED_FROM) as u16;
     }
     qualifier as u16
 }
 
-/// Why it is impossible to listen on a qualifier.
-pub(crate) fn refused(failure: Failure, qualifier: Option<u64>) -> Error {
+/// The error of a listener that was not created: the call that failed, its errno, and the
+/// qualifier that was requested.
+#[must_use]
+pub fn refused(call: &str, errno: i32, qualifier: Option<u64>) -> Error {
     let named = qualifier.map_or_else(
         || "chosen by the system".to_owned(),
         |qualifier| format!("{qualifier:#x} (port {})", to_port(qualifier)),
     );
-    let error = match failure.errno {
+    let error = match errno {
         libc::EADDRINUSE => Error::new(ReturnType::ConnQualInUse, Subtype::NoSubtype)
             .because(format!("connection qualifier {named} is already in use")),
         libc::EACCES | libc::EPERM => {
@@ -41,9 +42,9 @@ pub(crate) fn refused(failure: Failure, qualifier: Option<u64>) -> Error {
                  address is not available"
             )),
         _ => Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
-            .because(format!("{} failed for connection qualifier {named}", failure.call)),
+            .because(format!("{call} failed for connection qualifier {named}")),
     };
-    error.errno(failure.errno)
+    error.errno(errno)
 }
 
 #[cfg(test)]

@@ -1,0 +1,127 @@
+//! How two sides become a connection: the frames before the first message.
+//!
+//! The active side sends `HELLO`. A passive side with a secret replies with `CHALLENGE`, which the
+//! active side answers with `PROOF`; only then does the consumer see the request. `ANSWER` accepts,
+//! rejects or refuses; `READY` confirms. Both sides are functions of frames without a socket:
+//! whoever has the link feeds them and does what the [`Step`] says.
+//!
+//! `CHALLENGE` proves that the passive side has the secret, `PROOF` that the active one has it:
+//! HMAC-SHA-256 over the role, both nonces and the whole `HELLO`. The secret never crosses the
+//! network. What follows the handshake is neither encrypted nor authenticated.
+
+mod active;
+mod passive;
+mod secret;
+#[cfg(test)]
+mod tests;
+
+pub use active::Active;
+pub use passive::Passive;
+pub use secret::{Nonce, Secret};
+
+use crate::frame::{Body, Frame, Refusal, Verdict};
+
+/// The longest private data, in bytes.
+pub const LONGEST_PRIVATE_DATA: usize = 512;
+
+/// What a side says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Side {
+    /// Number of receives posted so far, modulo 2^32.
+    pub posted: u32,
+    /// Whether it takes its receives from a shared queue.
+    pub is_shared: bool,
+    /// Number of reads and atomics of the peer that it executes at once.
+    pub reads: u32,
+    /// The consumer's data, at most [`LONGEST_PRIVATE_DATA`] bytes.
+    pub private_data: Vec<u8>,
+}
+
+/// The request of the active side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// The connection qualifier that it wants to reach.
+    pub qualifier: u64,
+    /// Its own port qualifier.
+    pub port: u64,
+    /// What it says of itself.
+    pub side: Side,
+}
+
+/// A frame with its payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The frame.
+    pub frame: Frame,
+    /// Its payload.
+    pub payload: Vec<u8>,
+}
+
+/// What is to be done after a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Send this, then wait for the next frame.
+    Send(Message),
+    /// Passive: report the request to the listener.
+    Incoming(Hello),
+    /// Passive: send this and close.
+    Refuse(Message),
+    /// Active: send the `READY` message; the connection is established with this peer.
+    Established(Message, Side),
+    /// Active: the consumer of the peer rejected.
+    Rejected(Vec<u8>),
+    /// Active: the provider of the peer refused, or broke the protocol.
+    Refused(Refusal),
+}
+
+const SHARED: u32 = 1;
+const AUTHENTICATED: u32 = 2;
+/// Bytes of a `HELLO` and of an `ANSWER` before the private data.
+const HELLO: usize = 8 + 8 + 4 + 4 + secret::NONCE;
+const ANSWER: usize = 4 + 4;
+
+impl Message {
+    fn new(body: impl FnOnce(u64) -> Body, posted: u32, payload: Vec<u8>) -> Self {
+        let frame = Frame { posted, ..Frame::new(body(payload.len() as u64)) };
+        Self { frame, payload }
+    }
+
+    /// The refusal of a request.
+    #[must_use]
+    pub fn refusal(why: Refusal) -> Self {
+        Self::answer(Verdict::Refused(why), 0, Vec::new())
+    }
+
+    /// The rejection of a request by the consumer.
+    #[must_use]
+    pub fn rejection(private_data: &[u8]) -> Self {
+        Self::answer(Verdict::Rejected, 0, private_data.to_vec())
+    }
+
+    /// The acceptance of a request.
+    #[must_use]
+    pub fn acceptance(side: &Side) -> Self {
+        let mut payload = Vec::with_capacity(ANSWER + side.private_data.len());
+        let flags = if side.is_shared { SHARED } else { 0 };
+        payload.extend_from_slice(&flags.to_le_bytes());
+        payload.extend_from_slice(&side.reads.to_le_bytes());
+        payload.extend_from_slice(&side.private_data);
+        Self::answer(Verdict::Accepted, side.posted, payload)
+    }
+
+    fn answer(verdict: Verdict, posted: u32, payload: Vec<u8>) -> Self {
+        Self::new(|length| Body::Answer { verdict, length }, posted, payload)
+    }
+}
+
+/// The number at the beginning of the bytes, which are shortened by it.
+fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, rest) = bytes.split_first_chunk::<N>()?;
+    *bytes = rest;
+    Some(*first)
+}
+
+/// The rest as private data, if it is short enough.
+fn private(bytes: &[u8]) -> Option<Vec<u8>> {
+    (bytes.len() <= LONGEST_PRIVATE_DATA).then(|| bytes.to_vec())
+}

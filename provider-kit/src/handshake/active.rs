@@ -1,0 +1,87 @@
+//! The side that connects.
+
+use dat_provider::error::Result;
+
+use super::secret::{NONCE, PROOF, Role, nonce};
+use super::{
+    AUTHENTICATED, HELLO, Hello, Message, Nonce, SHARED, Secret, Side, Step, private, take,
+};
+use crate::frame::{Body, Frame, Refusal, VERSION, Verdict};
+
+/// The handshake of the side that connects.
+#[derive(Debug)]
+pub struct Active {
+    secret: Option<Secret>,
+    nonce: Nonce,
+    hello: Vec<u8>,
+    /// Whether the passive side has proved that it has the secret.
+    is_proved: bool,
+}
+
+impl Active {
+    /// Begins: returns the `HELLO` to send.
+    ///
+    /// # Errors
+    /// `DAT_INSUFFICIENT_RESOURCES` when the system has no random numbers.
+    pub fn new(hello: &Hello, secret: Option<Secret>) -> Result<(Self, Message)> {
+        let side = &hello.side;
+        let nonce = if secret.is_some() { nonce()? } else { Nonce::default() };
+        let shared = if side.is_shared { SHARED } else { 0 };
+        let flags = shared | if secret.is_some() { AUTHENTICATED } else { 0 };
+        let mut payload = Vec::with_capacity(HELLO + side.private_data.len());
+        payload.extend_from_slice(&hello.qualifier.to_le_bytes());
+        payload.extend_from_slice(&hello.port.to_le_bytes());
+        payload.extend_from_slice(&flags.to_le_bytes());
+        payload.extend_from_slice(&side.reads.to_le_bytes());
+        payload.extend_from_slice(&nonce);
+        payload.extend_from_slice(&side.private_data);
+        let body = |length| Body::Hello { version: VERSION, length };
+        let message = Message::new(body, side.posted, payload.clone());
+        Ok((Self { secret, nonce, hello: payload, is_proved: false }, message))
+    }
+
+    /// What follows from a frame of the passive side.
+    pub fn receive(&mut self, frame: &Frame, payload: &[u8]) -> Step {
+        match frame.body {
+            Body::Challenge { .. } => self.prove(payload).unwrap_or(Step::Refused(Refusal::Secret)),
+            Body::Answer { verdict: Verdict::Refused(why), .. } => Step::Refused(why),
+            // An answer without a challenge comes from a peer that has no secret.
+            Body::Answer { .. } if self.secret.is_some() && !self.is_proved => {
+                Step::Refused(Refusal::Secret)
+            }
+            Body::Answer { verdict: Verdict::Rejected, .. } => {
+                private(payload).map_or(Step::Refused(Refusal::Malformed), Step::Rejected)
+            }
+            Body::Answer { verdict: Verdict::Accepted, .. } => {
+                let side = accepted(frame, payload);
+                let ready = Message { frame: Frame::new(Body::Ready), payload: Vec::new() };
+                side.map_or(Step::Refused(Refusal::Malformed), |side| {
+                    Step::Established(ready, side)
+                })
+            }
+            _ => Step::Refused(Refusal::Malformed),
+        }
+    }
+
+    /// Checks the proof of the challenge and gives the own one.
+    fn prove(&mut self, mut payload: &[u8]) -> Option<Step> {
+        let secret = self.secret.as_ref().filter(|_| !self.is_proved)?;
+        let theirs = take::<NONCE>(&mut payload)?;
+        let nonces = [&self.nonce, &theirs];
+        if payload.len() != PROOF || !secret.is_proved(Role::Passive, nonces, &self.hello, payload)
+        {
+            return None;
+        }
+        let proof = secret.prove(Role::Active, nonces, &self.hello);
+        self.is_proved = true;
+        Some(Step::Send(Message::new(|length| Body::Proof { length }, 0, proof.to_vec())))
+    }
+}
+
+fn accepted(frame: &Frame, mut payload: &[u8]) -> Option<Side> {
+    let flags = u32::from_le_bytes(take(&mut payload)?);
+    let reads = u32::from_le_bytes(take(&mut payload)?);
+    let private_data = private(payload)?;
+    let is_shared = flags & SHARED != 0;
+    (flags & !SHARED == 0).then_some(Side { posted: frame.posted, is_shared, reads, private_data })
+}

@@ -1,0 +1,100 @@
+//! The secret that both sides may require.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+
+/// Bytes of a nonce.
+pub(super) const NONCE: usize = 16;
+/// Bytes of a proof.
+pub(super) const PROOF: usize = 32;
+/// Lengths of a secret, in bytes.
+const SHORTEST: usize = 16;
+const LONGEST: usize = 4096;
+
+/// A number that is used once.
+pub type Nonce = [u8; NONCE];
+
+/// A key that both sides have. Its clones share it; it is never printed.
+#[derive(Clone)]
+pub struct Secret(Arc<[u8]>);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// Who proves that it has the secret.
+#[derive(Clone, Copy)]
+pub(super) enum Role {
+    Active,
+    Passive,
+}
+
+impl Secret {
+    /// A secret of these bytes; nothing if there are fewer than 16 or more than 4096.
+    #[must_use]
+    pub fn new(bytes: &[u8]) -> Option<Self> {
+        (SHORTEST..=LONGEST).contains(&bytes.len()).then(|| Self(bytes.into()))
+    }
+
+    /// Reads a secret from a file, without a line feed at its end.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` when the file cannot be read or its length is out of range.
+    pub fn read(path: &Path) -> Result<Self> {
+        let invalid = |why: String| {
+            Error::new(ReturnType::InvalidParameter, Subtype::NoSubtype)
+                .because(format!("secret={}: {why}", path.display()))
+                .advise("create one with `head -c 32 /dev/urandom | base64`")
+        };
+        let bytes = std::fs::read(path).map_err(|error| invalid(error.to_string()))?;
+        let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        Self::new(text).ok_or_else(|| {
+            invalid(format!("{} bytes; a secret has {SHORTEST} to {LONGEST}", text.len()))
+        })
+    }
+
+    fn mac(&self, role: Role, nonces: [&Nonce; 2], hello: &[u8]) -> Option<Hmac<Sha256>> {
+        let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(&self.0).ok()?;
+        mac.update(match role {
+            Role::Active => b"dat active side  ",
+            Role::Passive => b"dat passive side ",
+        });
+        mac.update(nonces[0]);
+        mac.update(nonces[1]);
+        mac.update(hello);
+        Some(mac)
+    }
+
+    /// Proves to have the secret: over the nonces of the active and of the passive side.
+    pub(super) fn prove(&self, role: Role, nonces: [&Nonce; 2], hello: &[u8]) -> [u8; PROOF] {
+        self.mac(role, nonces, hello).map_or([0; PROOF], |mac| mac.finalize().into_bytes().into())
+    }
+
+    /// Whether a proof is right, in a time that does not depend on it.
+    pub(super) fn is_proved(
+        &self,
+        role: Role,
+        nonces: [&Nonce; 2],
+        hello: &[u8],
+        proof: &[u8],
+    ) -> bool {
+        self.mac(role, nonces, hello).is_some_and(|mac| mac.verify_slice(proof).is_ok())
+    }
+}
+
+/// A new nonce.
+pub(super) fn nonce() -> Result<Nonce> {
+    let mut nonce = Nonce::default();
+    getrandom::fill(&mut nonce).map_err(|error| {
+        Error::new(ReturnType::InsufficientResources, Subtype::NoSubtype)
+            .because(format!("the system has no random numbers: {error}"))
+    })?;
+    Ok(nonce)
+}

@@ -1,0 +1,130 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn secret(text: &str) -> Option<Secret> {
+    Secret::new(text.as_bytes())
+}
+
+fn hello() -> Hello {
+    let side = Side { posted: 3, is_shared: true, reads: 4, private_data: b"hello".to_vec() };
+    Hello { qualifier: 0x1_2345_6789, port: 99, side }
+}
+
+/// Lets both sides talk until one of them has a result.
+fn talk(active: Option<Secret>, passive: Option<Secret>, qualifier: u64) -> Step {
+    let (mut active, mut message) = Active::new(&hello(), active).expect("random numbers");
+    let mut passive = Passive::new(qualifier, passive);
+    loop {
+        match passive.receive(&message.frame, &message.payload) {
+            Step::Send(reply) | Step::Refuse(reply) => {
+                match active.receive(&reply.frame, &reply.payload) {
+                    Step::Send(next) => message = next,
+                    result => return result,
+                }
+            }
+            result => return result,
+        }
+    }
+}
+
+#[test]
+fn a_request_arrives_as_it_was_sent() {
+    let one = || secret("0123456789abcdef");
+    assert_eq!(talk(None, None, hello().qualifier), Step::Incoming(hello()));
+    assert_eq!(talk(one(), one(), hello().qualifier), Step::Incoming(hello()));
+}
+
+#[test]
+fn the_whole_qualifier_counts() {
+    let other = hello().qualifier + (1 << 40);
+    assert_eq!(talk(None, None, other), Step::Refused(Refusal::NoListener));
+}
+
+#[test]
+fn a_peer_without_the_same_secret_is_refused() {
+    let (one, other) = (|| secret("0123456789abcdef"), || secret("0123456789abcdeX"));
+    for (active, passive) in [(one(), None), (None, one()), (one(), other())] {
+        let result = talk(active, passive, hello().qualifier);
+        assert_eq!(result, Step::Refused(Refusal::Secret));
+    }
+}
+
+#[test]
+fn the_active_side_checks_the_passive_one_and_the_other_way_round() {
+    let one = || secret("0123456789abcdef");
+    let (mut active, message) = Active::new(&hello(), one()).expect("random numbers");
+    let answer = Message::acceptance(&Side::default());
+    let result = active.receive(&answer.frame, &answer.payload);
+    assert_eq!(result, Step::Refused(Refusal::Secret), "an answer without a challenge");
+
+    let mut passive = Passive::new(hello().qualifier, one());
+    let Step::Send(challenge) = passive.receive(&message.frame, &message.payload) else {
+        panic!("no challenge");
+    };
+    // The own proof sent back is not a proof of the other role.
+    let reflected = challenge.payload[16..].to_vec();
+    let proof = Message::new(|length| Body::Proof { length }, 0, reflected);
+    let result = passive.receive(&proof.frame, &proof.payload);
+    assert_eq!(result, Step::Refuse(Message::refusal(Refusal::Secret)));
+    let proof = Message::new(|length| Body::Proof { length }, 0, vec![0; 32]);
+    let result = passive.receive(&proof.frame, &proof.payload);
+    assert_eq!(result, Step::Refuse(Message::refusal(Refusal::Malformed)), "a second try");
+}
+
+#[test]
+fn answers_arrive_as_they_were_sent() {
+    let side = Side { posted: 9, is_shared: true, reads: 1, private_data: vec![7; 512] };
+    let answer = Message::acceptance(&side);
+    let ready = Message { frame: Frame::new(Body::Ready), payload: Vec::new() };
+    let active = || Active::new(&hello(), None).expect("random numbers").0;
+    let result = active().receive(&answer.frame, &answer.payload);
+    assert_eq!(result, Step::Established(ready, side));
+    let answer = Message::rejection(b"no");
+    let result = active().receive(&answer.frame, &answer.payload);
+    assert_eq!(result, Step::Rejected(b"no".to_vec()));
+    let answer = Message::rejection(&[0; 513]);
+    let result = active().receive(&answer.frame, &answer.payload);
+    assert_eq!(result, Step::Refused(Refusal::Malformed));
+}
+
+#[test]
+fn another_version_is_refused_with_that_reason() {
+    let frame = Frame::new(Body::Hello { version: 200, length: 0 });
+    let step = Passive::new(1, None).receive(&frame, &[]);
+    assert_eq!(step, Step::Refuse(Message::refusal(Refusal::Version)));
+}
+
+#[test]
+fn a_secret_is_neither_short_nor_printed() {
+    assert!(secret("0123456789abcde").is_none(), "15 bytes");
+    let printed = format!("{:?}", secret("0123456789abcdef"));
+    assert!(!printed.contains("0123"), "{printed}");
+}
+
+proptest! {
+    #[test]
+    fn any_payload_is_refused_or_understood(
+        payload in proptest::collection::vec(any::<u8>(), 0..=1000), has_secret: bool,
+    ) {
+        let length = payload.len() as u64;
+        let secret = has_secret.then(|| secret("0123456789abcdef")).flatten();
+        let frames = [
+            Body::Hello { version: crate::frame::VERSION, length },
+            Body::Proof { length },
+            Body::Challenge { length },
+            Body::Answer { verdict: Verdict::Accepted, length },
+            Body::Answer { verdict: Verdict::Rejected, length },
+        ];
+        let mut active = Active::new(&hello(), secret.clone()).expect("random numbers").0;
+        let mut passive = Passive::new(1, secret);
+        for body in frames {
+            let step = passive.receive(&Frame::new(body), &payload);
+            let is_quiet = !matches!(step, Step::Established(..));
+            prop_assert!(is_quiet);
+            if let Step::Established(_, side) = active.receive(&Frame::new(body), &payload) {
+                prop_assert!(side.private_data.len() <= LONGEST_PRIVATE_DATA);
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The network interfaces of this machine, and their addresses.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::InterfaceFlags;
+
+/// A network interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name, for example `eth0`.
+    pub name: String,
+    /// Whether it is up.
+    pub is_up: bool,
+    /// Its addresses; those of the link have their scope.
+    pub addresses: Vec<SocketAddr>,
+}
+
+impl Interface {
+    /// The address to use: one of IPv4 before one of IPv6. Addresses of the link are left out,
+    /// because a peer cannot use them without its own scope.
+    #[must_use]
+    pub fn routable(&self) -> Option<IpAddr> {
+        let usable = self.addresses.iter().map(SocketAddr::ip).filter(|address| match address {
+            IpAddr::V4(v4) => !v4.is_link_local(),
+            IpAddr::V6(v6) => !v6.is_unicast_link_local(),
+        });
+        usable.min_by_key(IpAddr::is_ipv6)
+    }
+}
+
+/// Every network interface, by name (getifaddrs(3)). The result is empty if the system does not
+/// list them.
+#[must_use]
+pub fn interfaces() -> Vec<Interface> {
+    let mut found: BTreeMap<String, (bool, Vec<SocketAddr>)> = BTreeMap::new();
+    for entry in getifaddrs().into_iter().flatten() {
+        let (is_up, addresses) = found.entry(entry.interface_name).or_default();
+        *is_up |= entry.flags.contains(InterfaceFlags::IFF_UP);
+        let address = entry.address.as_ref();
+        let v4 = address
+            .and_then(|address| address.as_sockaddr_in())
+            .map(|&v4| SocketAddr::V4(v4.into()));
+        let v6 = address
+            .and_then(|address| address.as_sockaddr_in6())
+            .map(|&v6| SocketAddr::V6(v6.into()));
+        addresses.extend(v4.or(v6));
+    }
+    let interface = |(name, (is_up, addresses))| Interface { name, is_up, addresses };
+    found.into_iter().map(interface).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(addresses: &[&str]) -> Interface {
+        let addresses =
+            addresses.iter().map(|text| SocketAddr::new(text.parse().expect("address"), 0));
+        Interface { name: "eth0".to_owned(), is_up: true, addresses: addresses.collect() }
+    }
+
+    #[test]
+    fn the_loopback_device_has_its_address() {
+        let all = interfaces();
+        let lo = all.iter().find(|interface| interface.name == "lo").expect("every Linux has it");
+        assert!(lo.addresses.iter().any(|address| address.ip().is_loopback()), "{lo:?}");
+        assert!(lo.is_up);
+    }
+
+    #[test]
+    fn ipv4_comes_first_and_addresses_of_the_link_are_not_used() {
+        let address = |texts| with(texts).routable().map(|address| address.to_string());
+        assert_eq!(address(&["fe80::1", "2001:db8::1", "192.0.2.1"]).as_deref(), Some("192.0.2.1"));
+        assert_eq!(address(&["fe80::1", "2001:db8::1"]).as_deref(), Some("2001:db8::1"));
+        assert_eq!(address(&["fe80::1", "169.254.1.2"]), None);
+    }
+}
