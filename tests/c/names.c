@@ -1,10 +1,10 @@
 /*
  * Names of RDMA adapters, as C programs see them: names EXPECTED [NAME]...
  *
- * What is opened loads only what it needs: libibverbs and librdmacm come with the first RDMA adapter
- * and not with "loopback", whatever devices the machine has. EXPECTED, which no file names, is
- * listed; it and each NAME open, by lines of dat.conf in the way of other DAT libraries, and have an
- * address and a zone. Without arguments there is nothing but loopback, and that must not load them.
+ * Opening an adapter loads only what it needs: libibverbs and librdmacm are loaded with the first
+ * RDMA adapter and not with "loopback", whatever devices the machine has. EXPECTED, which no file
+ * names, is listed; it and each NAME open, by lines of dat.conf as in other DAT libraries, and have
+ * an address and a zone. Without arguments there is only loopback, which must not load them.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -103,7 +103,7 @@ static int times_listed(const char *name)
 
 int main(int argc, char **argv)
 {
-    char loopback[] = "loopback", nobody[] = "nobody-1";
+    char loopback[] = "loopback", nobody[] = "absent-1";
     DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
     DAT_IA_HANDLE ia;
 
@@ -124,7 +124,7 @@ int main(int argc, char **argv)
     if (times_listed(argv[1]) != 1)
         fail("is not listed once", argv[1]);
     if (times_listed(loopback) != 0)
-        fail("is listed beside an RDMA adapter, and no line names it", loopback);
+        fail("is listed next to an RDMA adapter, and no line names it", loopback);
     if (dat_ia_open(nobody, 8, &async, &ia) == DAT_SUCCESS)
         fail("opens", nobody);
     else if (strstr(dat_error_detail(), argv[1]) == NULL)

@@ -1,6 +1,6 @@
 /*
- * For the programs of these folders: one object of each kind, on the adapter "loopback". For
- * DAT 1.2 when DAT_1_2 is defined. What is checked and how much of it failed is counted.
+ * For the programs of these folders: one object of each kind, on the adapter "loopback". For DAT
+ * 1.2 if DAT_1_2 is defined. Counts checks and failures.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -22,7 +22,7 @@
 #include <dat2/udat.h>
 #endif
 
-/* No header declares it: providers do. */
+/* Declared by no header: providers declare it themselves. */
 DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE handle, DAT_IA_HANDLE *ia_handle);
 
 enum kind {
@@ -34,7 +34,7 @@ static const char *const kind_names[KINDS] = {
     "IA", "PZ", "LMR", "RMR", "EVD", "CNO", "EP", "PSP", "RSP", "CR", "SRQ", "CSP"
 };
 
-/* What objects are made of. */
+/* The parameters of the objects. */
 static char adapter[] = "loopback";
 static char memory[64];
 static struct sockaddr_storage address;
@@ -46,7 +46,7 @@ static DAT_SRQ_ATTR srq_attr = {4, 1, 0};
 static DAT_COMM comm;
 #endif
 
-/* Asked for the connection that is the last request made. */
+/* The endpoint that sent the most recent request. */
 static DAT_EP_HANDLE asking;
 static int checks, failures;
 
@@ -59,7 +59,7 @@ static inline void must(DAT_RETURN code, const char *what)
 }
 #define MUST(call) must(call, #call)
 
-/* Makes a request for a connection. */
+/* Sends a connection request. */
 static inline DAT_CR_HANDLE ask(const DAT_HANDLE *set, DAT_CONN_QUAL qualifier)
 {
     DAT_EVENT event;
@@ -73,7 +73,7 @@ static inline DAT_CR_HANDLE ask(const DAT_HANDLE *set, DAT_CONN_QUAL qualifier)
     return event.event_data.cr_arrival_event_data.cr_handle;
 }
 
-/* Makes one object of each kind but the adapter. */
+/* Creates one object of each kind except the adapter. */
 static inline void make(DAT_HANDLE *set)
 {
     DAT_IA_HANDLE ia = set[KIND_IA];
@@ -112,7 +112,7 @@ static inline void make(DAT_HANDLE *set)
     set[KIND_CR] = ask(set, qualifier);
 }
 
-/* Frees one object of each kind but the adapter, each after what uses it. */
+/* Frees one object of each kind except the adapter, each after those that use it. */
 static inline void destroy(DAT_HANDLE *set)
 {
 #ifdef DAT_1_2
@@ -140,7 +140,7 @@ static inline void open_adapter(DAT_HANDLE *set)
     MUST(dat_ia_open(adapter, 8, &async, &set[KIND_IA]));
 }
 
-/* One thing that must be so; says what, in the words of printf, if it is not. */
+/* Checks a condition; if it is false, prints a message with the format of printf. */
 #define CHECK(condition, ...)                          \
     do {                                               \
         checks++;                                      \
@@ -152,7 +152,7 @@ static inline void open_adapter(DAT_HANDLE *set)
         }                                              \
     } while (0)
 
-/* The end of a program. */
+/* Prints the result and returns the exit status. */
 static inline int verdict(void)
 {
     printf("%d checks, %d failed\n", checks, failures);

@@ -1,6 +1,6 @@
 /*
- * Opening: handles are small numbers, names, versions and thread safety are matched, and the
- * dispatcher of asynchronous errors is made, taken or left out as dat_ia_open(3DAT) says.
+ * Opening: handles are small numbers; names, versions and thread safety are matched; and the
+ * dispatcher of asynchronous errors is created, reused or omitted as dat_ia_open(3DAT) says.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -15,7 +15,7 @@ static DAT_IA_HANDLE open_one(void)
     return set[KIND_IA];
 }
 
-/* The lowest free number is used first, from 1. */
+/* The lowest free number is used first, starting with 1. */
 static void try_numbers(void)
 {
     DAT_IA_HANDLE ia[5];
@@ -44,7 +44,8 @@ static void refuse_handle(DAT_IA_HANDLE handle)
     CHECK(other == (DAT_IA_HANDLE)&code, "dats_get_ia_handle(%p) writes a result", handle);
 }
 
-/* What a provider knows an adapter by, whose first word is its function table; and back. */
+/* Converts the number of an adapter to its provider's address, whose first word is the function
+ * table, and back. */
 static void try_both_ways(void)
 {
     DAT_IA_HANDLE first = open_one(), second = open_one(), address, other, back;
@@ -59,7 +60,8 @@ static void try_both_ways(void)
     MUST(dats_get_ia_handle(other, &back));
     CHECK(back == second, "%p instead of %p", back, second);
 
-    /* An object made by the table shows the adapter as the number that the program knows. */
+    /* An object created through the table refers to the adapter by the number that the program
+     * knows. */
     MUST(DAT_HANDLE_TO_PROVIDER(address)->evd_create_func(address, 8, DAT_HANDLE_NULL,
                                                           DAT_EVD_DTO_FLAG, &evd));
     MUST(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
@@ -80,7 +82,7 @@ static void try_both_ways(void)
 #define NO_MINOR (DAT_PROVIDER_NOT_FOUND | DAT_MINOR_NOT_FOUND)
 #define BAD_NAME (DAT_INVALID_PARAMETER | DAT_INVALID_ARG1)
 
-/* What an open that must fail answers: a code, and words that name what was asked for. */
+/* The result of an open that must fail: a code, and a text that names what was requested. */
 static void refuse_open(char *name, DAT_UINT32 major, DAT_UINT32 minor, DAT_RETURN expected,
                         const char *word)
 {
@@ -97,7 +99,7 @@ static void refuse_open(char *name, DAT_UINT32 major, DAT_UINT32 minor, DAT_RETU
 
 static void try_versions(void)
 {
-    char nobody[] = "nobody-has-this-name", empty[] = "", odd[] = "\xff\xfe";
+    char nobody[] = "no-such-adapter", empty[] = "", odd[] = "\xff\xfe";
     char longest[DAT_NAME_MAX_LENGTH + 2];
     char asked[32];
 
@@ -115,7 +117,7 @@ static void try_versions(void)
     refuse_open(longest, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, BAD_NAME, "");
 }
 
-/* What is safe for threads serves those who ask for it and those who do not. */
+/* A thread-safe adapter serves programs that require thread safety and those that do not. */
 static void try_thread_safety(void)
 {
     static const DAT_BOOLEAN flags[] = {DAT_FALSE, DAT_TRUE, DAT_THREADSAFE, (DAT_BOOLEAN)2};
@@ -140,7 +142,7 @@ static void try_async(void)
     DAT_IA_HANDLE first, second, third, none = &made;
     DAT_EVD_PARAM param;
 
-    /* NULL: one is made, of the length asked for at least. */
+    /* NULL: one is created, at least as long as requested. */
     MUST(dat_ia_open(adapter, 20, &made, &first));
     CHECK(made != DAT_HANDLE_NULL, "no dispatcher of asynchronous errors was made");
     MUST(dat_evd_query(made, DAT_EVD_FIELD_ALL, &param));
@@ -150,7 +152,7 @@ static void try_async(void)
     MUST(dat_ia_query(first, &shown, 0, NULL, 0, NULL));
     CHECK(shown == made, "the adapter shows %p instead of %p", shown, made);
 
-    /* One that is there: that of another open of the adapter. */
+    /* An existing one: that of another open of the adapter. */
     given = made;
     MUST(dat_ia_open(adapter, 0, &given, &second));
     CHECK(given == made, "%p instead of the dispatcher that was given", given);
@@ -163,7 +165,7 @@ static void try_async(void)
     MUST(dat_ia_query(third, &shown, 0, NULL, 0, NULL));
     CHECK(shown == DAT_EVD_OUT_OF_SCOPE, "%p instead of DAT_EVD_OUT_OF_SCOPE", shown);
 
-    /* Anything else is no dispatcher. */
+    /* Anything else is not a dispatcher. */
     MUST(dat_pz_create(first, &wrong));
     for (int i = 0; i < 2; i++) {
         DAT_RETURN code;

@@ -1,6 +1,6 @@
 /*
- * Arrays whose length the caller states, where memory ends before the array does: every call
- * refuses them, and reads nothing beyond. An array that ends with its memory is taken.
+ * Arrays whose length is passed, in memory that ends before the array does: every call refuses
+ * them, and reads nothing beyond. An array that ends with its memory is accepted.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -16,7 +16,7 @@
 static DAT_HANDLE set[KINDS];
 static DAT_EP_HANDLE peer;
 
-/* The last bytes before memory ends: with nothing behind them, or with a page without rights. */
+/* The last bytes before memory ends: followed by nothing, or by a page without access. */
 static unsigned char *end_of_memory(int guarded)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -105,7 +105,7 @@ static void lists(unsigned char *end)
     DAT_COUNT found;
 
     *place = &info;
-    /* Without other adapters the list has one entry. */
+    /* If there are no other adapters, the list has one entry. */
     if (dat_registry_list_providers(64, &found, (DAT_PROVIDER_INFO *[64]){NULL}) == DAT_SUCCESS)
         exit(2);
     if (found > 1)

@@ -1,6 +1,6 @@
 /*
- * What programs write into attribute structures and masks, and read out of them, as raw values:
- * the defaults of the headers, what was on the stack, bits of no field, sets of bits.
+ * Raw values that programs write into attribute structs and masks, and read from them: the defaults
+ * of the headers, stack garbage, bits of no field, sets of bits.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -9,16 +9,16 @@
 
 static DAT_HANDLE set[KINDS];
 
-/* What a query writes to, if it writes. */
+/* The destination of queries. */
 static union {
     unsigned char bytes[1024];
     DAT_UINT64 align;
 } place;
 
-/* An error's code, as it is returned: the headers have no macro for it. */
+/* An error code, as it is returned: the headers have no macro for it. */
 #define CODE(type, subtype) ((DAT_RETURN)DAT_CLASS_ERROR | (DAT_RETURN)(type) | (DAT_RETURN)(subtype))
 
-/* Whether a call is refused for the argument with that number and writes nothing. */
+/* Checks that a call is refused for the argument with that number and writes nothing. */
 #define REFUSED(argument, call)                                                              \
     do {                                                                                     \
         DAT_RETURN code_;                                                                    \
@@ -45,7 +45,8 @@ static int is_untouched(void)
               dat_error_detail());                                                    \
     } while (0)
 
-/* A query with the mask of all fields, without a field, and with each bit that no field has. */
+/* Queries with the mask of all fields, with an empty mask, and with each bit that belongs to no
+ * field. */
 #define TRY_MASK(query, handle, all, bits, type)                                      \
     do {                                                                              \
         WORKS(query(handle, (all), (type *)&place));                                  \
@@ -112,7 +113,7 @@ static void try_sets(void)
           "state of a dispatcher: %#x", (unsigned)evd.evd_state);
 }
 
-/* Attributes of a reliable connection as programs fill them in completely. */
+/* Attributes of a reliable connection with all fields filled in, as programs do it. */
 static DAT_EP_ATTR filled(void)
 {
     DAT_EP_ATTR attributes;
@@ -151,7 +152,7 @@ static void try_endpoint(const char *what, DAT_EP_ATTR attributes, DAT_SRQ_HANDL
     code = dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_ALL, &param);
     CHECK(code == DAT_SUCCESS, "%s, in a change: %#x: %s", what, (unsigned)code,
           dat_error_detail());
-    /* What a query tells can be asked for. */
+    /* Attributes that a query returned can be requested. */
     WORKS(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
     code = dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_ALL, &param);
     CHECK(code == DAT_SUCCESS, "%s, after a query: %#x: %s", what, (unsigned)code,
@@ -196,7 +197,7 @@ static void try_endpoints(void)
     }
 }
 
-/* The other defaults of the headers, each where it belongs. */
+/* The other defaults of the headers, each in its place. */
 static void try_defaults(void)
 {
     DAT_SRQ_ATTR shape = {4, 1, DAT_SRQ_LW_DEFAULT};
@@ -226,7 +227,7 @@ static DAT_RETURN registered(DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION what, DAT
 #endif
 }
 
-/* A region of no bytes, and a length that means nothing. */
+/* A region of length 0, and a length that is ignored. */
 static void try_lengths(void)
 {
     DAT_RETURN no_bytes = CODE(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);

@@ -1,6 +1,6 @@
 /*
- * What calls write: an event or a query's struct, and not a byte beside it; and on failure
- * nothing. handles.c has the failures by handles and pointers, here are those by everything else.
+ * What calls write: an event or the struct of a query, and no byte outside it; and nothing on
+ * failure. handles.c tests failures caused by handles and pointers, this file all others.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -13,7 +13,7 @@ _Static_assert(sizeof(DAT_EVENT) == 48, "an event of DAT 1.2");
 _Static_assert(sizeof(DAT_EVENT) == 120, "an event of DAT 2.0");
 #endif
 
-/* Where a result goes, between what may not be written. */
+/* The destination of a result, between areas that must not be written. */
 #define FENCE 256
 #define ROOM 1024
 static union {
@@ -29,7 +29,7 @@ static void *fresh(void)
     return result;
 }
 
-/* Whether so many bytes were written at most. */
+/* Checks that at most `size` bytes were written. */
 static int within(size_t size)
 {
     for (size_t i = 0; i < sizeof place.bytes; i++) {
@@ -75,7 +75,7 @@ static void try_empty(void)
               within(0), "a wait that times out writes an event");
     CHECK(more == 0, "a wait that times out tells of %d events", (int)more);
     fresh();
-    /* This result is set on a timeout as well: to no dispatcher. */
+    /* This result is also set on a time-out: to no dispatcher. */
     CHECK(DAT_GET_TYPE(dat_cno_wait(set[KIND_CNO], 0, result)) != DAT_SUCCESS &&
               within(sizeof none) && memcmp(result, &none, sizeof none) == 0,
           "a wait that times out names a dispatcher");
@@ -96,7 +96,7 @@ static void try_software(void)
     }
 }
 
-/* A queue that has fewer receives than its mark. */
+/* A queue with fewer receives than its watermark. */
 static void try_async(DAT_EVD_HANDLE async)
 {
     for (int i = 0; i < 2; i++) {
@@ -105,7 +105,7 @@ static void try_async(DAT_EVD_HANDLE async)
     }
 }
 
-/* All events of a connection, in both directions. */
+/* All events of a connection, on both sides. */
 static void try_connection(void)
 {
     DAT_EVD_HANDLE evd;
@@ -179,7 +179,7 @@ static void try_connection(void)
     MUST(dat_evd_free(evd));
 }
 
-/* The queries, but that of an adapter. */
+/* The queries, except that of an adapter. */
 typedef DAT_RETURN (*query)(DAT_HANDLE handle, uint64_t mask, void *place);
 #define QUERY(name, MASK, PARAM)                                                              \
     static DAT_RETURN query_##name(DAT_HANDLE handle, uint64_t mask, void *to)                \
@@ -260,7 +260,7 @@ static void try_queries(void)
     }
 }
 
-/* A call that succeeds writes its result and nothing beside it. */
+/* A call that succeeds writes its result and nothing else. */
 #define WRITES(size, call)                                                          \
     do {                                                                            \
         fresh();                                                                    \
@@ -323,7 +323,7 @@ static void try_failures(void)
     fresh();
     CHECK(DAT_GET_TYPE(dat_registry_list_providers(-1, result, list)) == DAT_INVALID_PARAMETER &&
               within(sizeof(DAT_COUNT)) && list[0] == NULL,
-          "a list of no length has entries"); /* how many there are is told all the same */
+          "a list of no length has entries"); /* their number is written nevertheless */
     REFUSED(DAT_INVALID_PARAMETER, dat_strerror(0x12345678, result, (const char **)result + 1));
     region.for_va = memory;
 #ifdef DAT_1_2

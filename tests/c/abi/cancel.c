@@ -1,6 +1,7 @@
 /*
  * pthread_cancel of threads that wait: dat_evd_wait and dat_cno_wait are cancellation points, for
- * both cancel types, and what they waited on can be waited on again. All other calls are none.
+ * both cancel types, and another thread can wait on the same object afterwards. No other call is
+ * one.
  *
  *     cancel [ADAPTER]    over that adapter; loopback without an argument
  *
@@ -14,7 +15,7 @@
 
 #include "../examples/end.h"
 
-/* Cancellations of each wait, at any point of it. */
+/* Number of cancellations of each wait, at random times. */
 #define AT_RANDOM 200
 
 static char adapter[256] = "loopback";
@@ -97,7 +98,7 @@ static void begin(struct waiter *waiter)
         usleep(100);
 }
 
-/* Until the thread sleeps in the kernel. */
+/* Waits until the thread sleeps in the kernel. */
 static void await_sleep(const struct waiter *waiter)
 {
     char path[64], state = 0;
@@ -115,7 +116,7 @@ static void await_sleep(const struct waiter *waiter)
     }
 }
 
-/* Ends the test instead of hanging in it. */
+/* Joins the thread, or ends the test if it hangs. */
 static void *join(struct waiter *waiter)
 {
     struct timespec limit;
@@ -140,7 +141,7 @@ static void post_software(DAT_EVD_HANDLE evd)
     CHECK(dat_evd_post_se(evd, &event));
 }
 
-/* Another thread can wait on it; a time-out says that nothing waits any more. */
+/* Another thread can wait on it; the time-out shows that no thread is waiting any more. */
 static void wait_again(struct waiter *waiter)
 {
     struct waiter again = *waiter;
@@ -155,7 +156,7 @@ static void wait_again(struct waiter *waiter)
                (unsigned)result);
 }
 
-/* A thread that sleeps is cancelled. */
+/* Cancels a thread that sleeps. */
 static void cancel_asleep(struct waiter *waiter)
 {
     void *result;
@@ -171,7 +172,7 @@ static void cancel_asleep(struct waiter *waiter)
     wait_again(waiter);
 }
 
-/* A cancellation that is pending acts before the sleep. */
+/* A pending cancellation acts before the sleep. */
 static void *wait_cancelled(void *argument)
 {
     pthread_cancel(pthread_self());
@@ -188,7 +189,7 @@ static void cancel_before(struct waiter *waiter)
     wait_again(waiter);
 }
 
-/* Whoever forbids it is not cancelled; the wait ends by its time-out. */
+/* A thread that disables cancellation is not cancelled; its wait ends by the time-out. */
 static void cancel_forbidden(struct waiter *waiter)
 {
     waiter->state = PTHREAD_CANCEL_DISABLE;
@@ -205,7 +206,7 @@ static void cancel_forbidden(struct waiter *waiter)
     wait_again(waiter);
 }
 
-/* At any point of the wait: while it spins, falls asleep, sleeps, or wakes up. */
+/* Cancels at a random time of the wait: while it spins, falls asleep, sleeps, or wakes up. */
 static void cancel_at_random(struct waiter *waiter, DAT_EVD_HANDLE waker)
 {
     for (unsigned at = 0; at < AT_RANDOM; at++) {
@@ -267,7 +268,7 @@ static void table(void)
         }
 }
 
-/* What was waited on by threads that were cancelled still gets what arrives. */
+/* Objects on which cancelled threads waited still receive what arrives. */
 static void transfer(void)
 {
     end_post_recv(&near_end, 0, 8, 3);
@@ -276,7 +277,7 @@ static void transfer(void)
     end_wait_done(far_end.send_evd, 4);
 }
 
-/* Of two waiters on a notification object, the one that stays gets the trigger. */
+/* Of two waiters on a notification object, the one that is not cancelled gets the trigger. */
 static void one_of_two(void)
 {
     for (int round = 0; round < 50; round++) {
@@ -303,7 +304,7 @@ static void one_of_two(void)
     }
 }
 
-/* A cancellation that is pending acts in no other call, whatever the call does inside. */
+/* A pending cancellation acts in no other call, whatever the call does inside. */
 static void *all_else(void *argument)
 {
     int *done = argument;
@@ -326,7 +327,7 @@ static void *all_else(void *argument)
             continue;
     }
     post_software(merged);
-    /* What is there is taken at once, and that is no cancellation. */
+    /* An event that is queued is taken at once, without a cancellation. */
     CHECK(dat_evd_wait(merged, DAT_TIMEOUT_INFINITE, 1, &event, &more));
     *done = 1;
     dat_evd_wait(merged, DAT_TIMEOUT_INFINITE, 1, &event, &more);
@@ -373,7 +374,7 @@ static void open_all(void)
     CHECK(dat_evd_create(near_end.ia, 256, cno, DAT_EVD_SOFTWARE_FLAG, &attached));
 }
 
-/* Nothing is in use by a thread that is gone: all can be freed in order. */
+/* No cancelled thread keeps anything in use: all objects can be freed in order. */
 static void close_all(void)
 {
     CHECK(dat_evd_free(attached));

@@ -1,6 +1,6 @@
 /*
- * What calls tell is a copy: a program that scribbles over structs, addresses, private data and
- * lists of attributes spoils nothing, and is told the same again.
+ * Calls return copies: a program that overwrites structs, addresses, private data and lists of
+ * attributes spoils nothing, and later calls return the same values again.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -9,7 +9,7 @@
 
 static DAT_HANDLE set[KINDS];
 
-/* A copy of something that was handed out, to hold against what is told later. */
+/* A copy of something that a call returned, to be compared with later results. */
 struct copy {
     const char *what;
     unsigned char bytes[512];
@@ -21,11 +21,11 @@ static size_t copied, compared;
 
 static void scribble(const void *from, size_t size)
 {
-    /* Memory of the library's: that a program must not write it does not mean that none does. */
+    /* The memory belongs to the library: programs must not write it, but some do. */
     memset((void *)(uintptr_t)from, 0x5a, size);
 }
 
-/* The first time keeps what is there, the second compares; both times it is spoiled. */
+/* The first call stores the contents, the second compares them; both overwrite the memory. */
 static void see(int again, const char *what, const void *from, size_t size)
 {
     struct copy *copy = again ? &copies[compared++] : &copies[copied++];
@@ -182,7 +182,7 @@ int main(void)
         see_others(again);
     }
 
-    /* Connected, it has an address at the other side. */
+    /* Once connected, it has the address of the other side. */
     MUST(dat_cr_accept(set[KIND_CR], passive, sizeof sent, sent));
     for (int i = 0; i < 2; i++) {
         DAT_CONNECTION_EVENT_DATA *data = &event.event_data.connect_event_data;

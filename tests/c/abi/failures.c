@@ -1,6 +1,6 @@
 /*
- * dat_error_detail after an event that tells of a failure: what failed, and of what is flushed, and
- * of a connection that broke, the first failure of the endpoint.
+ * dat_error_detail after an event that reports a failure: it describes the failure and, for a
+ * flushed operation or a broken connection, the endpoint's first failure.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -49,7 +49,7 @@ static void connect_both(void)
     }
 }
 
-/* A send that arrives leaves the words as they are. */
+/* A send that arrives does not change the text. */
 static void succeed(void)
 {
     segment.segment_length = 8;
@@ -100,7 +100,7 @@ static void fail(void)
           flushed, broken, alone);
 }
 
-/* An attempt that nobody listens to says whom it asked. */
+/* The text of an attempt without a listener names the destination. */
 static void ask_nobody(void)
 {
     DAT_EP_HANDLE ep;
@@ -115,7 +115,7 @@ static void ask_nobody(void)
     MUST(dat_ep_free(ep));
 }
 
-/* Events can be taken before anybody asks; a reset forgets what failed. */
+/* Events can be dequeued before the text is requested; a reset clears the first failure. */
 static void forget(void)
 {
     MUST(dat_ep_post_recv(asking, 1, &segment, cookie(FLUSHED), DAT_COMPLETION_DEFAULT_FLAG));

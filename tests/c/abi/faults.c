@@ -1,6 +1,6 @@
 /*
  * A provider that fails, by IA parameters: each creation in turn fails once, leaves its result and
- * all that it would have used as they were, and succeeds when it is tried again.
+ * everything that it would have used unchanged, and succeeds when it is tried again.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -35,7 +35,7 @@ static DAT_RETURN create(enum kind kind, DAT_HANDLE *made)
 static const enum kind order[] = {KIND_PZ, KIND_CNO, KIND_EVD, KIND_SRQ, KIND_EP, KIND_PSP};
 #define STEPS (sizeof order / sizeof *order)
 
-/* Whether the N-th creation, if there are so many, failed as it should. */
+/* Whether the N-th creation, if there is one, failed as it should. */
 static int nth_fails(int nth)
 {
     DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
@@ -65,7 +65,7 @@ static int nth_fails(int nth)
         MUST(create(order[i], made));
     }
     CHECK(failed <= 1, "%d creations failed", failed);
-    /* A use that a failure had left behind would keep one of these from being freed. */
+    /* A use that a failed call had left behind would prevent one of these frees. */
     MUST(dat_psp_free(set[KIND_PSP]));
     MUST(dat_ep_free(set[KIND_EP]));
     MUST(dat_srq_free(set[KIND_SRQ]));

@@ -1,6 +1,6 @@
 /*
- * A process that used the library and forks: its child can exit, and can use the library anew on
- * an adapter of its own, whatever the parent had open; the parent goes on.
+ * A process that used the library and forks: its child can exit, and can use the library again on
+ * its own adapter, whatever the parent had open; the parent continues.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -12,7 +12,7 @@
 
 #include "../objects.h"
 
-/* Runs something in a child, which must end by itself and be content. */
+/* Runs a function in a child, which must exit by itself with success. */
 static void in_child(const char *what, void (*run)(void), void (*leave)(int))
 {
     int status = -1;
@@ -34,7 +34,7 @@ static void nothing(void)
 {
 }
 
-/* An adapter on which an endpoint asks for a connection; where the answer comes. */
+/* An adapter with an endpoint that requests a connection; returns the dispatcher for the outcome. */
 static DAT_EVD_HANDLE begin(DAT_HANDLE *set, DAT_TIMEOUT timeout)
 {
     DAT_IA_ATTR attributes;
@@ -55,7 +55,7 @@ static DAT_EVD_HANDLE begin(DAT_HANDLE *set, DAT_TIMEOUT timeout)
     return answers;
 }
 
-/* A request arrives and is refused. */
+/* A request arrives and is rejected. */
 static void use(void)
 {
     DAT_HANDLE set[KINDS];
@@ -78,7 +78,7 @@ static void use(void)
     MUST(dat_ia_close(set[KIND_IA], DAT_CLOSE_ABRUPT_FLAG));
 }
 
-/* A request that nobody answers in time: a clock is needed for it. */
+/* A request that is not answered in time: it needs the timer thread. */
 static void use_clock(void)
 {
     DAT_HANDLE set[KINDS];

@@ -1,6 +1,6 @@
 /*
- * What objects of all kinds have: a type, a word of the program's, and a first word that leads to
- * the functions of their provider, which reach the same objects.
+ * What objects of all kinds have: a type, a consumer context, and a first word that is the address
+ * of their provider's functions, which act on the same objects.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -21,7 +21,7 @@ static const DAT_HANDLE_TYPE types[KINDS] = {
 
 static DAT_HANDLE set[KINDS];
 
-/* A word whose bytes all differ, another for each kind. */
+/* A word whose bytes all differ, different for each kind. */
 static DAT_UINT64 word(int kind)
 {
     return UINT64_C(0xf1e2d3c4b5a69708) + (DAT_UINT64)kind;
@@ -51,7 +51,7 @@ static void try_words(void)
     }
 }
 
-/* The same by the table that the first word leads to: an adapter's lies behind its number. */
+/* The same through the table at the first word: that of an adapter is found through its number. */
 static void try_table(void)
 {
     DAT_IA_HANDLE ia;

@@ -1,5 +1,5 @@
 /*
- * One library of two in a process, for together.c: compiled as a shared object for each version.
+ * One of two libraries in a process, for together.c: compiled as a shared object for each version.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -8,11 +8,11 @@
 
 static DAT_HANDLE set[KINDS];
 
-/* One of each kind; 0, or the number of checks that failed. */
+/* Creates one object of each kind; returns 0, or the number of failed checks. */
 int begin(void);
-/* All are what they were, and work. */
+/* Checks that all objects are unchanged and work. */
 int look(void);
-/* Frees and closes all. */
+/* Frees and closes everything. */
 int end(void);
 
 static DAT_UINT64 word(int kind)

@@ -1,6 +1,6 @@
 /*
- * The list of adapters as programs get it: each name once, with a word about threads and a version
- * that open it, and a list that is too short refused with the number of entries.
+ * The list of adapters for programs: each name once, with a thread safety and a version that open
+ * it; a list that is too short is refused with the number of entries.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -68,7 +68,7 @@ static DAT_RETURN open_and_close(DAT_UINT32 major, DAT_UINT32 minor, DAT_BOOLEAN
     return code;
 }
 
-/* Either word about threads opens a name, and so does a smaller minor version. */
+/* Either thread safety opens a name, and so does a smaller minor version. */
 static void try_openv(void)
 {
     const DAT_RETURN not_found = DAT_CLASS_ERROR | DAT_PROVIDER_NOT_FOUND;
@@ -94,7 +94,7 @@ static void try_openv(void)
 
 int main(void)
 {
-    /* Whatever file the machine has: adapters that are there without a line. */
+    /* Ignores the machine's file: only adapters that exist without a line. */
     if (setenv("DAT_OVERRIDE", "/dev/null", 1) != 0)
         return 2;
     for (int i = 0; i < MOST; i++)

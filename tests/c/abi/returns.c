@@ -1,7 +1,7 @@
 /*
  * The exact values of the returns that programs compare with ==: a poll that finds nothing returns
- * DAT_QUEUE_EMPTY without class bits, and every failure has those of an error, so that programs
- * need DAT_GET_TYPE.
+ * DAT_QUEUE_EMPTY without class bits, and every failure has the class bits of an error, so that
+ * programs need DAT_GET_TYPE.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -48,7 +48,7 @@ static void try_empty_dispatchers(DAT_IA_HANDLE ia)
     }
 }
 
-/* A dispatcher that was not always empty. */
+/* A dispatcher that held events before. */
 static void try_drained(DAT_EVD_HANDLE evd)
 {
     DAT_EVENT event = {0};
@@ -73,7 +73,7 @@ static void *post_later(void *evd)
     return NULL;
 }
 
-/* The loop of programs that poll. */
+/* The usual polling loop. */
 static void try_loop(DAT_EVD_HANDLE evd)
 {
     DAT_EVENT event = {0};
@@ -114,14 +114,14 @@ static void try_notification(DAT_IA_HANDLE ia)
 #endif
 }
 
-/* The bare value has its words too. */
+/* The bare value has a description too. */
 static void try_words(void)
 {
     const char *major = "", *minor = "";
 
     CHECK(dat_strerror(DAT_QUEUE_EMPTY, &major, &minor) == DAT_SUCCESS &&
               strcmp(major, "DAT_QUEUE_EMPTY") == 0,
-          "DAT_QUEUE_EMPTY in words: \"%s\"", major);
+          "the description of DAT_QUEUE_EMPTY is \"%s\"", major);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /*
- * A process that used the library and then enters a sandbox in which membarrier(2) is forbidden:
- * threads go on to share objects, nothing is lost, and handles are made and freed as before.
+ * A process that used the library and then enters a sandbox that forbids membarrier(2): threads
+ * continue to share objects, nothing is lost, and handles are created and freed as before.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -38,7 +38,7 @@ static void forbid_membarrier(void)
     CHECK(syscall(SYS_membarrier, 0, 0, 0) == -1 && errno == EPERM, "membarrier works still");
 }
 
-/* Raises the events from one number up to another, in order. */
+/* Posts the events with numbers from `from` to `to`, in order. */
 static void raise_events(size_t from, size_t to)
 {
     DAT_EVENT event = {0};
@@ -57,7 +57,7 @@ static void *raise_in_thread(void *unused)
     return unused;
 }
 
-/* Takes as many events as there must be; those of this thread and of the other in their order. */
+/* Takes all expected events; those of this thread and those of the other one must each be in order. */
 static void take_events(size_t from, size_t to)
 {
     DAT_EVENT event;
@@ -81,13 +81,13 @@ int main(void)
 
     open_adapter(set);
     MUST(dat_evd_create(set[KIND_IA], 2 * EVENTS, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &events));
-    /* For long, by one thread. */
+    /* For a long time, by one thread. */
     raise_events(0, EVENTS);
     take_events(0, EVENTS);
 
     forbid_membarrier();
 
-    /* While this thread takes, as it did before, the other one raises. */
+    /* While this thread dequeues, as before, the other one posts. */
     CHECK(pthread_create(&other, NULL, raise_in_thread, NULL) == 0, "no thread");
     take_events(EVENTS, 2 * EVENTS);
     pthread_join(other, NULL);

@@ -1,7 +1,7 @@
 /*
- * System calls that connections and registrations do not make. As long as no time-out is earlier than
- * those before, connecting makes none and does not wake the thread of the clock; an earlier one is
- * kept. Freeing a region takes no fence of the kernel's where one thread uses the endpoints.
+ * System calls that connections and registrations must not make. Unless a time-out is earlier than
+ * all before, connecting makes none and does not wake the timer thread; an earlier one is kept.
+ * Freeing a region needs no membarrier if only one thread uses the endpoints.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -79,7 +79,7 @@ static void cycle(DAT_TIMEOUT timeout)
     MUST(dat_ep_reset(passive));
 }
 
-/* Registers memory and frees it. */
+/* Registers memory and frees the region. */
 static void cycle_region(void)
 {
     DAT_LMR_CONTEXT context;
@@ -96,7 +96,7 @@ static void cycle_region(void)
     MUST(dat_lmr_free(lmr));
 }
 
-/* Whether a file of a thread of this process begins with a text; what follows is read. */
+/* Whether a file of a thread of this process begins with a text; returns the rest in `rest`. */
 static int thread_says(const char *thread, const char *file, const char *text, char *rest, size_t size)
 {
     char path[300], line[300];
@@ -115,7 +115,7 @@ static int thread_says(const char *thread, const char *file, const char *text, c
     return found;
 }
 
-/* Finds the thread of the clock. */
+/* Finds the timer thread. */
 static int find_clock(char *name, size_t size)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -132,7 +132,7 @@ static int find_clock(char *name, size_t size)
     return found;
 }
 
-/* How often the thread of the clock went to sleep, once it has its name and sleeps. */
+/* The number of times that the timer thread went to sleep, once it has its name and sleeps. */
 static long sleeps(void)
 {
     char name[32] = "", rest[300];
@@ -197,14 +197,14 @@ int main(void)
     CHECK(sleeps() - before < CYCLES / 100, "%d connections woke the clock %ld times", CYCLES,
           sleeps() - before);
 
-    /* While the thread sleeps until a late time, an earlier one comes. */
+    /* While the thread sleeps until a late deadline, an earlier one is added. */
     begin(SHORT, &event);
     MUST(dat_evd_wait(connections, 10000000, 1, &event, &more));
     CHECK(event.event_number == DAT_CONNECTION_EVENT_TIMED_OUT, "event %#x",
           (unsigned)event.event_number);
     MUST(dat_ep_reset(active));
 
-    /* Valgrind makes such system calls of its own. */
+    /* Valgrind itself makes such system calls. */
     if (preloaded == NULL || strstr(preloaded, "vgpreload") == NULL) {
         cycle(LONG);
         sleeps();
@@ -212,7 +212,7 @@ int main(void)
         for (number = 0; number < CYCLES; number++)
             cycle(LONG);
         CHECK(system_calls == 0, "%d connections made %d system calls", CYCLES, (int)system_calls);
-        /* Handles are reclaimed now and then, which takes a fence. */
+        /* Handles are reclaimed from time to time, which needs a membarrier. */
         fences = 0;
         for (number = 0; number < REGIONS; number++)
             cycle_region();

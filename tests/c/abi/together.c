@@ -1,6 +1,6 @@
 /*
  * Both libraries in one process, each used by a shared object that was linked with it: neither
- * disturbs the other, whether the objects are loaded RTLD_LOCAL or RTLD_GLOBAL.
+ * affects the other, whether the objects are loaded RTLD_LOCAL or RTLD_GLOBAL.
  *
  *     together ONE_WITH_LIBDAT ONE_WITH_LIBDAT2
  *
@@ -44,7 +44,7 @@ static int run(char **paths, int flags)
         for (int j = 0; j < 2; j++)
             failures += find(objects[j], order[i])();
     }
-    /* One alone, after the other has gone. */
+    /* One of them alone, after the other was unloaded. */
     failures += find(objects[0], "begin")();
     failures += find(objects[1], "begin")();
     failures += find(objects[0], "end")();

@@ -1,6 +1,6 @@
 /*
- * Words for errors: dat_strerror has them for every code of the tables and for no other, and
- * dat_error_detail for the last error of each thread. "codes" writes codes.h out of the tables.
+ * Descriptions of errors: dat_strerror has one for every code of the tables and for no other, and
+ * dat_error_detail for the last error of each thread. "codes" generates codes.h from the tables.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -30,7 +30,7 @@ static const struct code subtypes[] = {
 };
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* What the results are before. */
+/* The initial value of the results. */
 static const char untouched[] = "untouched";
 
 static void expect(DAT_RETURN value, const struct code *type, const struct code *subtype)
@@ -76,7 +76,7 @@ static void refuse(DAT_RETURN value)
 
     CHECK(code == (DAT_CLASS_ERROR | DAT_INVALID_PARAMETER | DAT_INVALID_ARG1), "%#x: %#x",
           (unsigned)value, (unsigned)code);
-    CHECK(major == untouched && minor == untouched, "%#x: results for what is no code",
+    CHECK(major == untouched && minor == untouched, "%#x: results for an invalid code",
           (unsigned)value);
 }
 
@@ -101,7 +101,7 @@ static void *other_thread(void *argument)
 
     (void)argument;
     CHECK(*dat_error_detail() == '\0', "a thread begins with \"%s\"", dat_error_detail());
-    CHECK(dat_ia_open(name, 8, &async, &ia) != DAT_SUCCESS, "an adapter that nobody has");
+    CHECK(dat_ia_open(name, 8, &async, &ia) != DAT_SUCCESS, "an unknown adapter opened");
     pthread_barrier_wait(&barrier); /* both have failed */
     CHECK(strstr(dat_error_detail(), name) != NULL, "the error of another: \"%s\"",
           dat_error_detail());
@@ -117,7 +117,7 @@ static void try_threads(void)
     char name[] = "the-first-thread";
     const char *words;
 
-    CHECK(dat_ia_open(name, 8, &async, &ia) != DAT_SUCCESS, "an adapter that nobody has");
+    CHECK(dat_ia_open(name, 8, &async, &ia) != DAT_SUCCESS, "an unknown adapter opened");
     words = dat_error_detail();
     pthread_barrier_init(&barrier, NULL, 2);
     if (pthread_create(&thread, NULL, other_thread, NULL) != 0)

@@ -1,6 +1,6 @@
 /*
- * One end of a connection: opened, connected and closed in the order that DAT asks for. Both
- * examples use it. They are for DAT 2.0, and for DAT 1.2 when DAT_1_2 is defined.
+ * One end of a connection: opened, connected and closed in the order that DAT requires. Both
+ * examples use it. They are for DAT 2.0, and for DAT 1.2 if DAT_1_2 is defined.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What differs between the versions here: the kind of an address is an argument in 2.0 only. */
+/* The difference between the versions here: only 2.0 has an argument for the kind of addresses. */
 #ifdef DAT_1_2
 #include <dat/udat.h>
 #define PRIVILEGES DAT_MEM_PRIV_ALL_FLAG
@@ -22,11 +22,11 @@
 #define PRIVILEGES DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA
 #endif
 
-/* What connects the two ends, as a port does in TCP. */
+/* The connection qualifier: it identifies a service, as a port does in TCP. */
 #define QUALIFIER 4791
 #define TEN_SECONDS 10000000
 
-/* Ends the program unless a call of DAT succeeded. */
+/* Ends the program unless a DAT call succeeded. */
 #define CHECK(call) check((call), #call, __LINE__)
 
 static void check(DAT_RETURN result, const char *call, int line)
@@ -56,7 +56,7 @@ struct end {
     char *buffer;
 };
 
-/* Opens the adapter and makes an endpoint, and registers the buffer. */
+/* Opens the adapter, creates an endpoint, and registers the buffer. */
 static void end_open(struct end *end, DAT_NAME_PTR adapter, char *buffer, DAT_VLEN length)
 {
     DAT_REGION_DESCRIPTION region;
@@ -82,7 +82,7 @@ static void end_open(struct end *end, DAT_NAME_PTR adapter, char *buffer, DAT_VL
                          &end->lmr, &end->lmr_context, &end->rmr_context, NULL, NULL));
 }
 
-/* Waits for the next event, which has to be of one kind. */
+/* Waits for the next event, which must be of the given kind. */
 static void end_wait(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER expected, DAT_EVENT *event)
 {
     DAT_COUNT more;
@@ -95,7 +95,7 @@ static void end_wait(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER expected, DAT_EVENT *e
     }
 }
 
-/* Waits for the end of an operation, which is told apart from others by its cookie. */
+/* Waits for the completion of an operation, which its cookie identifies. */
 static void end_wait_done(DAT_EVD_HANDLE evd, DAT_UINT64 cookie)
 {
     const DAT_DTO_COMPLETION_EVENT_DATA *done;
@@ -110,7 +110,7 @@ static void end_wait_done(DAT_EVD_HANDLE evd, DAT_UINT64 cookie)
     }
 }
 
-/* A part of the buffer, as operations want it. */
+/* A part of the buffer in the form that operations take. */
 static DAT_LMR_TRIPLET end_part(const struct end *end, DAT_VLEN offset, DAT_VLEN length)
 {
     DAT_LMR_TRIPLET triplet;
@@ -130,7 +130,7 @@ static DAT_DTO_COOKIE cookie_of(DAT_UINT64 number)
     return cookie;
 }
 
-/* Posts a receive. The peer's sends fill receives in the order of their posting. */
+/* Posts a receive. The peer's sends fill receives in the order in which they were posted. */
 static void end_post_recv(struct end *end, DAT_VLEN offset, DAT_VLEN length, DAT_UINT64 cookie)
 {
     DAT_LMR_TRIPLET part = end_part(end, offset, length);
@@ -138,7 +138,7 @@ static void end_post_recv(struct end *end, DAT_VLEN offset, DAT_VLEN length, DAT
     CHECK(dat_ep_post_recv(end->ep, 1, &part, cookie_of(cookie), DAT_COMPLETION_DEFAULT_FLAG));
 }
 
-/* Posts a send. The buffer must stay as it is until the send is done. */
+/* Posts a send. The buffer must not change until the send has completed. */
 static void end_post_send(struct end *end, DAT_VLEN offset, DAT_VLEN length, DAT_UINT64 cookie)
 {
     DAT_LMR_TRIPLET part = end_part(end, offset, length);
@@ -146,7 +146,7 @@ static void end_post_send(struct end *end, DAT_VLEN offset, DAT_VLEN length, DAT
     CHECK(dat_ep_post_send(end->ep, 1, &part, cookie_of(cookie), DAT_COMPLETION_DEFAULT_FLAG));
 }
 
-/* Connects to the other end, and gives the event with what that end said about itself. */
+/* Connects to the other end; the event contains the data that the other end sent. */
 static void end_connect(struct end *end, DAT_EVENT *event)
 {
     CHECK(dat_ep_connect(end->ep, end->address, QUALIFIER, TEN_SECONDS, 0, NULL,
@@ -154,7 +154,7 @@ static void end_connect(struct end *end, DAT_EVENT *event)
     end_wait(end->connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, event);
 }
 
-/* Accepts the request that comes next, and tells the other end something. */
+/* Accepts the next request, and sends data to the other end. */
 static void end_accept(struct end *end, void *words, DAT_COUNT length)
 {
     DAT_EVENT event;
@@ -164,7 +164,7 @@ static void end_accept(struct end *end, void *words, DAT_COUNT length)
     end_wait(end->connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
 }
 
-/* Ends the connection and gives everything back: what is used by something else goes after it. */
+/* Ends the connection and frees all objects: each object after those that use it. */
 static void end_close(struct end *end)
 {
     DAT_EVENT event;

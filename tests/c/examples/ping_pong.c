@@ -1,12 +1,12 @@
 /*
- * Ping-pong: two ends of a connection send each other a message in turn, and measure the time.
+ * Ping-pong: two ends of a connection send each other messages in turn, and measure the time.
  *
  *     cc -o ping_pong ping_pong.c $(pkg-config --cflags --libs dat2) -pthread
  *     ./ping_pong            # the adapter "loopback", which needs no hardware
  *     ./ping_pong ofa-v2-ib0 # an adapter of /etc/dat.conf
  *
- * For DAT 1.2: add -DDAT_1_2 and take dat instead of dat2. Both ends are threads of one program,
- * but nothing except the first lines of main would change if they were on two machines.
+ * For DAT 1.2: add -DDAT_1_2 and use dat instead of dat2. Both ends are threads of one program, but
+ * if they were on two machines only the first lines of main would change.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -21,15 +21,15 @@
 #define ROUNDS 1000
 #define SIZE 64
 
-/* Where each end keeps its messages: the one it sends, and two to receive into. */
+/* Offsets of an end's messages: the one that it sends, and two to receive into. */
 #define SEND_AT 0
 #define RECV_AT(round) (SIZE + (DAT_VLEN)((round) % 2) * SIZE)
 #define BUFFER (3 * SIZE)
 
-/* Cookies: the receive of a round has its number, the send that and this bit. */
+/* Cookies: a receive has the number of its round, a send that number and this bit. */
 #define SENT(round) ((DAT_UINT64)(round) | (DAT_UINT64)1 << 32)
 
-/* What the message of a round says. */
+/* The text of the message of a round. */
 static void say(char *message, const char *who, int round)
 {
     memset(message, 0, SIZE);

@@ -1,12 +1,12 @@
 /*
- * RDMA: one end writes into the memory of the other one and reads it back, without any work of
- * the program there.
+ * RDMA: one end writes into the memory of the other one and reads it back, while the program there
+ * does nothing.
  *
  *     cc -o rdma rdma.c $(pkg-config --cflags --libs dat2) -pthread
  *     ./rdma            # the adapter "loopback", which needs no hardware
  *     ./rdma ofa-v2-ib0 # an adapter of /etc/dat.conf
  *
- * For DAT 1.2: add -DDAT_1_2 and take dat instead of dat2.
+ * For DAT 1.2: add -DDAT_1_2 and use dat instead of dat2.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -16,7 +16,7 @@
 #include "end.h"
 
 #define SIZE 65536
-/* Behind the data, a message: that it was written. */
+/* After the data: a message that it was written. */
 #define NOTE SIZE
 #define NOTE_SIZE 8
 #define BUFFER (SIZE + NOTE_SIZE)
@@ -30,8 +30,8 @@
 enum { RECEIVED = 1, WRITTEN, READ, SENT };
 
 /*
- * What the other end has to know about memory that it may reach. This program has both ends; ends
- * on machines of different byte order would send the numbers in the order of the network.
+ * What the other end must know about the memory that it may access. This program has both ends;
+ * ends on machines of different byte order would send the numbers in network byte order.
  */
 struct offer {
     DAT_VADDR address;
@@ -44,7 +44,7 @@ static char byte_at(int index)
     return (char)(index * 7 + index / 256);
 }
 
-/* The end whose memory is used: it offers it as it accepts, and then waits for a note. */
+/* The end whose memory is used: it offers the memory when it accepts, and then waits for a note. */
 static void *server(void *argument)
 {
     struct end *end = argument;
@@ -57,7 +57,7 @@ static void *server(void *argument)
     end_post_recv(end, NOTE, NOTE_SIZE, RECEIVED);
     end_accept(end, &offer, sizeof offer);
 
-    /* Nothing tells this end of a write. A message that was sent after it arrives after it. */
+    /* This end gets no event for a write. A message that was sent after the write arrives after it. */
     end_wait_done(end->recv_evd, RECEIVED);
     for (int i = 0; i < SIZE; i++) {
         if (end->buffer[i] != byte_at(i)) {

@@ -1,22 +1,22 @@
 /*
- * Every call, and what it says to a handle or pointer that it can't use. One row a call:
+ * Every call, and its result for a handle or pointer that it cannot use. One row per call:
  *
- *     CALL(name, (what is passed), what each argument is, in the order of the prototype)
+ *     CALL(name, (expressions passed), kind of each argument, in the order of the prototype)
  *
- * In what is passed, P(i) is argument i as a pointer, V(i) as a value, starting at 0.
+ * In the expressions, P(i) is argument i as a pointer and V(i) as a value, starting at 0.
  *
  *     HANDLE(KIND, SUBTYPE)    a handle, and the subtype of DAT_INVALID_HANDLE for others
- *     MAYBE(KIND, SUBTYPE)     the same, where DAT_HANDLE_NULL is allowed
- *     RESULT(type)             where a result goes; RESULT_MAYBE where NULL is allowed
- *     GIVEN(type, address)     something that is read; GIVEN_MAYBE where NULL is allowed
+ *     MAYBE(KIND, SUBTYPE)     a handle for which DAT_HANDLE_NULL is allowed
+ *     RESULT(type)             the destination of a result; RESULT_MAYBE if NULL is allowed
+ *     GIVEN(type, address)     memory that is read; GIVEN_MAYBE if NULL is allowed
  *     VALUE(v)                 anything else
  *
- * With _AS, the number of the argument in the prototype comes first: unions and structs that are
- * passed by value are not counted here.
+ * With _AS, the position of the argument in the prototype is given first, because unions and structs
+ * that are passed by value are not counted here.
  *
- * The subtypes are those that the manual pages give; where they give none, those that the library
- * of the OpenFabrics has: DAT_INVALID_HANDLE_EVD_REQUEST for the calls of dispatchers, and
- * DAT_INVALID_HANDLE1 for those of any object.
+ * The subtypes are those of the manual pages; if a page gives none, those of the OpenFabrics
+ * library: DAT_INVALID_HANDLE_EVD_REQUEST for the calls of dispatchers, and DAT_INVALID_HANDLE1 for
+ * those of any object.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -39,9 +39,9 @@
         MAYBE(KIND_EVD, DAT_INVALID_HANDLE_EVD_REQUEST), \
         MAYBE(KIND_EVD, DAT_INVALID_HANDLE_EVD_CONN)
 #define SEGMENT VALUE(1), GIVEN(DAT_LMR_TRIPLET, &segment)
-/* One byte of private data: no address of it is misaligned. */
+/* One byte of private data: it cannot be misaligned. */
 #define PRIVATE VALUE(1), GIVEN(char, &byte)
-/* Of a socket address the family is looked at. */
+/* Of a socket address, the family is read. */
 #define ADDRESS GIVEN(unsigned short, &address)
 
 CALL(dat_ia_openv, (P(0), V(1), P(2), P(3), V(4), V(5), V(6)),
@@ -141,7 +141,7 @@ CALL(dat_srq_resize, (P(0), V(1)), SRQ, VALUE(8))
 CALL(dat_srq_set_lw, (P(0), V(1)), SRQ, VALUE(1))
 CALL(dat_srq_free, (P(0)), SRQ)
 
-/* The number is told on failure as well: of how many entries the list must have room for. */
+/* The number is also written on failure: the length that the list needs. */
 CALL(dat_registry_list_providers, (V(0), P(1), P(2)),
      VALUE(1), GIVEN(DAT_COUNT, &provider_count), GIVEN(DAT_PROVIDER_INFO *, provider_list))
 CALL(dat_registry_add_provider, (P(0), P(1)),

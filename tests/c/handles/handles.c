@@ -1,14 +1,15 @@
 /*
- * Hands every call each handle and pointer that it can't use: NULL, made up, misaligned, of
- * another kind, freed, and of an adapter that was closed. Each gives its code, and nothing else
- * happens: where results would go is as it was. calls.h has the calls. For DAT 1.2 when DAT_1_2 is defined.
+ * Passes every call each handle and pointer that it cannot use: NULL, made up, misaligned, of
+ * another kind, freed, and of an adapter that was closed. Each call returns its code and does
+ * nothing else: the destinations of results are unchanged. calls.h has the calls. For DAT 1.2 if
+ * DAT_1_2 is defined.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
 
 #include "../objects.h"
 
-/* What the calls of the table are given. */
+/* The arguments of the calls in the table. */
 static char byte;
 static DAT_EVD_HANDLE no_evd;
 static DAT_CONTEXT context;
@@ -66,10 +67,10 @@ static const struct call calls[] = {
 #include "calls.h"
 };
 
-/* One object of each kind: live, freed, and of an adapter that is closed. */
+/* One object of each kind: live, freed, and of a closed adapter. */
 static DAT_HANDLE live[KINDS], freed[KINDS], gone[KINDS];
 
-/* What where results go holds before: no call may see in it a handle that it could take. */
+/* The contents of result memory before a call: not a handle that a call could accept. */
 static const unsigned char before = 0x5a;
 
 static int result_is_untouched(void)
@@ -83,7 +84,7 @@ static int result_is_untouched(void)
     return 1;
 }
 
-/* Makes a call with one argument that it can't use. */
+/* Makes a call with one argument that it cannot use. */
 static void expect(const struct call *call, int bad, void *value, const char *what,
                    DAT_RETURN expected)
 {
