@@ -1,0 +1,94 @@
+//! Connecting a socket.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use provider_kit::engine::ConnectFailure;
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// A peer that has not answered after this time cannot be reached.
+const LONGEST: Duration = Duration::from_secs(8);
+
+/// A new TCP socket, bound to an address and port; 0 for a port of the system's choice.
+pub(crate) fn bound(address: IpAddr, port: u16) -> io::Result<Socket> {
+    let own = SocketAddr::new(address, port);
+    let socket = Socket::new(Domain::for_address(own), Type::STREAM, Some(Protocol::TCP))?;
+    // A port with connections that are closed is free; one that is listened on is not.
+    socket.set_reuse_address(true)?;
+    socket.bind(&own.into())?;
+    Ok(socket)
+}
+
+/// Connects from an address.
+pub(crate) fn connect(
+    own: IpAddr,
+    peer: SocketAddr,
+    timeout: Duration,
+) -> Result<Socket, ConnectFailure> {
+    if own.is_ipv4() != peer.is_ipv4() || peer.port() == 0 {
+        return Err(ConnectFailure::Unreachable);
+    }
+    let socket = bound(own, 0).map_err(|error| failure(&error))?;
+    if timeout < LONGEST {
+        socket.connect_timeout(&peer.into(), timeout).map_err(|error| failure(&error))?;
+    } else {
+        socket.connect_timeout(&peer.into(), LONGEST).map_err(|error| match failure(&error) {
+            ConnectFailure::TimedOut => ConnectFailure::Unreachable,
+            other => other,
+        })?;
+    }
+    // Without a listener, TCP connects a socket with itself if both ports are the same.
+    let local = socket.local_addr().ok().and_then(|address| address.as_socket());
+    if local == Some(peer) {
+        return Err(ConnectFailure::Refused);
+    }
+    Ok(socket)
+}
+
+/// What an error of `connect` means for the attempt.
+fn failure(error: &io::Error) -> ConnectFailure {
+    match error.raw_os_error() {
+        None if error.kind() == io::ErrorKind::TimedOut => ConnectFailure::TimedOut,
+        Some(libc::ETIMEDOUT) => ConnectFailure::TimedOut,
+        Some(
+            libc::EHOSTUNREACH
+            | libc::ENETUNREACH
+            | libc::EHOSTDOWN
+            | libc::ENETDOWN
+            | libc::EADDRNOTAVAIL
+            | libc::EACCES
+            | libc::EPERM
+            | libc::EINVAL,
+        ) => ConnectFailure::Unreachable,
+        _ => ConnectFailure::Refused,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    const LO: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn without_a_listener_the_connection_is_refused() {
+        // Bound and not listening: no other test can take the port meanwhile.
+        let taken = bound(LO, 0).expect("a port");
+        let peer = taken.local_addr().expect("bound").as_socket().expect("an IP address");
+        assert_eq!(connect(LO, peer, SECOND).err(), Some(ConnectFailure::Refused));
+    }
+
+    #[test]
+    fn an_address_without_a_way_is_unreachable() {
+        // A socket of the loopback address cannot leave the machine.
+        let peer = SocketAddr::from(([192, 0, 2, 1], 9));
+        let result = connect(LO, peer, SECOND).err();
+        assert_eq!(result, Some(ConnectFailure::Unreachable));
+        let peer = SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], 9));
+        assert_eq!(connect(LO, peer, SECOND).err(), Some(ConnectFailure::Unreachable), "IPv6");
+    }
+}

@@ -1,0 +1,77 @@
+//! The adapters of this machine: its network interfaces.
+
+use std::net::IpAddr;
+
+use dat_provider::Discovered;
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use provider_kit::network::{Interface, interfaces};
+
+/// What the names of adapters begin with; the interface follows.
+const PREFIX: &str = "tcp-";
+
+/// The interface that the name of an adapter denotes.
+pub(crate) fn interface_of(name: &str) -> Option<&str> {
+    name.strip_prefix(PREFIX).filter(|interface| !interface.is_empty())
+}
+
+/// Whether the machine has an interface; nothing is opened.
+pub(crate) fn is_there(interface: &str) -> bool {
+    interfaces().iter().any(|one| one.name == interface)
+}
+
+/// Every interface that is up and has an address.
+#[must_use]
+pub fn adapters() -> Vec<Discovered> {
+    let usable = interfaces().into_iter().filter(|interface| interface.is_up);
+    usable
+        .filter_map(|Interface { name, addresses, .. }| {
+            let interface = Interface { name: name.clone(), is_up: true, addresses };
+            let address = interface.routable()?;
+            let summary = format!("TCP on {name}, address {address}");
+            Some(Discovered { name: format!("{PREFIX}{name}"), summary, unusable: None })
+        })
+        .collect()
+}
+
+/// The address of an interface.
+pub(crate) fn address_of(interface: &str) -> Result<IpAddr> {
+    let all = interfaces();
+    let Some(found) = all.iter().find(|one| one.name == interface) else {
+        return Err(Error::new(ReturnType::ProviderNotFound, Subtype::NoSubtype)
+            .because(format!("there is no network interface {interface}"))
+            .advise("`dat list` shows the adapters of this machine"));
+    };
+    let resource = Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice);
+    if !found.is_up {
+        return Err(resource
+            .because(format!("the network interface {interface} is down"))
+            .advise(format!("`ip link set {interface} up`")));
+    }
+    found.routable().ok_or_else(|| {
+        resource
+            .because(format!("the network interface {interface} has no IP address"))
+            .advise(format!("`ip addr add ADDRESS dev {interface}`, or set address=ADDRESS"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_interface_is_an_adapter() {
+        let all = adapters();
+        let lo = all.iter().find(|adapter| adapter.name == "tcp-lo").expect("every Linux has it");
+        assert!(lo.summary.contains("127.0.0.1"), "{lo:?}");
+        assert_eq!(address_of("lo").map(|address| address.is_loopback()), Ok(true));
+    }
+
+    #[test]
+    fn names_denote_interfaces() {
+        assert_eq!(interface_of("tcp-eth0"), Some("eth0"));
+        assert_eq!(interface_of("tcp-"), None);
+        assert_eq!(interface_of("rxe0-1"), None);
+        let error = address_of("no-such-interface").expect_err("it does not exist");
+        assert_eq!(error.return_type(), ReturnType::ProviderNotFound);
+    }
+}

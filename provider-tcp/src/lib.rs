@@ -1,0 +1,23 @@
+//! The DAT provider over TCP: any two processes or machines with IP between them, without root, a
+//! kernel module or a library.
+//!
+//! Each network interface that is up and has an address is an adapter: `tcp-lo`, `tcp-eth0`. The
+//! queue pairs are those of [`provider_kit`]; this crate adds the sockets: [`Transport`] connects
+//! and listens, and `Socket` is the stream of bytes under a link.
+//!
+//! [`Transport`]: provider_kit::engine::Transport
+
+#![deny(unsafe_code)]
+
+mod connect;
+mod discovery;
+mod limits;
+mod listener;
+mod parameters;
+mod provider;
+mod socket;
+mod transport;
+
+pub use discovery::adapters;
+pub use provider::{NAME, VENDOR, is_adapter};
+pub use transport::Sockets;

@@ -1,0 +1,141 @@
+//! The parameters that an adapter is opened with.
+
+use std::net::{IpAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dat_provider::error::Result;
+use provider_kit::handshake::{LONGEST_PRIVATE_DATA, Secret};
+use provider_kit::parameters::{Limits, Parameter, invalid, parse};
+
+use crate::discovery::{address_of, interface_of};
+use crate::limits;
+
+/// Everything that an open can set.
+#[derive(Clone, Debug)]
+pub(crate) struct Parameters {
+    /// The interface, as the line of dat.conf or the name of the adapter has it.
+    interface: Option<String>,
+    address: Option<IpAddr>,
+    /// After this time, a peer that cannot be reached is given up.
+    pub(crate) timeout: Duration,
+    secret: Option<PathBuf>,
+    pub(crate) limits: Limits,
+}
+
+const OTHERS: [Parameter<Parameters>; 3] = [
+    Parameter { key: "address", set: Parameters::set_address },
+    Parameter { key: "timeout", set: Parameters::set_timeout },
+    Parameter { key: "secret", set: Parameters::set_secret },
+];
+
+impl Parameters {
+    /// Reads the parameters: an interface, unless the name of the adapter has one, and
+    /// `key=value` pairs, separated by blanks or commas.
+    pub(crate) fn parse(name: &str, text: &str) -> Result<Self> {
+        let limits = Limits {
+            max_eps: limits::endpoints(),
+            max_private_data_size: LONGEST_PRIVATE_DATA as u32,
+            ..Limits::default()
+        };
+        let mut parameters = Self {
+            interface: interface_of(name).map(str::to_owned),
+            address: None,
+            timeout: Duration::from_secs(15),
+            secret: None,
+            limits,
+        };
+        let text = text.trim_start();
+        let first = text.split(|c: char| c.is_whitespace() || c == ',').next().unwrap_or("");
+        let mut rest = text;
+        if !first.is_empty() && !first.contains('=') {
+            parameters.interface = Some(first.to_owned());
+            rest = &text[first.len()..];
+        }
+        parse(rest, &mut parameters, |all| &mut all.limits, &OTHERS)?;
+        if parameters.limits.max_private_data_size > LONGEST_PRIVATE_DATA as u32 {
+            return Err(invalid("max_private_data_size is too large".to_owned())
+                .advise(format!("use at most {LONGEST_PRIVATE_DATA}")));
+        }
+        Ok(parameters)
+    }
+
+    /// The address of the adapter.
+    pub(crate) fn address(&self) -> Result<IpAddr> {
+        match (self.address, &self.interface) {
+            (Some(address), _) => Ok(address),
+            (None, Some(interface)) => address_of(interface),
+            (None, None) => Err(invalid("the line names no network interface".to_owned())
+                .advise("begin the IA parameters with one, for example \"eth0\"")),
+        }
+    }
+
+    /// The secret of the adapter, if it has one.
+    pub(crate) fn secret(&self) -> Result<Option<Secret>> {
+        self.secret.as_deref().map(Secret::read).transpose()
+    }
+
+    fn set_address(&mut self, value: &str) -> Result<()> {
+        let wrong = |why: String| {
+            invalid(format!("invalid value {value:?} for the IA parameter address: {why}"))
+                .advise("use an IP address of this machine")
+        };
+        let address: IpAddr = value.parse().map_err(|_| wrong("not an IP address".to_owned()))?;
+        if address.is_unspecified() {
+            return Err(wrong("peers cannot connect to it".to_owned()));
+        }
+        TcpListener::bind((address, 0)).map_err(|error| wrong(error.to_string()))?;
+        self.address = Some(address);
+        Ok(())
+    }
+
+    fn set_timeout(&mut self, value: &str) -> Result<()> {
+        let seconds = value.parse().ok().filter(|seconds| (1..=3600).contains(seconds));
+        let seconds = seconds.ok_or_else(|| {
+            invalid(format!("invalid value {value:?} for the IA parameter timeout"))
+                .advise("use a whole number of seconds from 1 to 3600")
+        })?;
+        self.timeout = Duration::from_secs(seconds);
+        Ok(())
+    }
+
+    fn set_secret(&mut self, value: &str) -> Result<()> {
+        self.secret = Some(Path::new(value).to_owned());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_comes_from_the_name_or_from_the_first_word() {
+        let address = |name, text| Parameters::parse(name, text)?.address();
+        let lo: IpAddr = [127, 0, 0, 1].into();
+        assert_eq!(address("tcp-lo", ""), Ok(lo));
+        assert_eq!(address("my-name", "lo timeout=3"), Ok(lo));
+        assert_eq!(address("my-name", "lo"), Ok(lo));
+        assert_eq!(address("tcp-lo", "address=127.0.0.9"), Ok([127, 0, 0, 9].into()));
+        assert!(address("my-name", "").is_err());
+        assert!(address("tcp-no-such-interface", "").is_err());
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused() {
+        for text in [
+            "timeout=0",
+            "timeout=soon",
+            "address=0.0.0.0",
+            "address=192.0.2.1",
+            "max_private_data_size=513",
+            "no_such_key=1",
+        ] {
+            assert!(Parameters::parse("tcp-lo", text).is_err(), "{text}");
+        }
+        let missing = Parameters::parse("tcp-lo", "secret=/no/such/file").expect("a path");
+        assert!(missing.secret().is_err(), "a file that is missing");
+        let parsed = Parameters::parse("tcp-lo", "timeout=4,max_eps=7").expect("valid");
+        assert_eq!((parsed.timeout, parsed.limits.max_eps), (Duration::from_secs(4), 7));
+    }
+}

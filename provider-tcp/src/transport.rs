@@ -1,0 +1,153 @@
+//! The sockets of one adapter.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use dat_provider::error::Result;
+use provider_kit::engine::{Acceptor, ConnectFailure, Connected, Transport};
+use provider_kit::handshake::Secret;
+use provider_kit::parameters::Limits;
+use provider_kit::qualifier;
+
+use crate::connect::connect;
+use crate::listener::{PortListener, connected};
+use crate::parameters::Parameters;
+
+/// Connects from, and listens at, one address.
+#[derive(Clone, Debug)]
+pub struct Sockets {
+    /// The address of the adapter.
+    pub(crate) address: IpAddr,
+    /// After this time, a peer that cannot be reached is given up.
+    pub(crate) timeout: Duration,
+    /// What a peer must have to be accepted.
+    pub(crate) secret: Option<Secret>,
+}
+
+impl Sockets {
+    /// The sockets of an adapter, and its limits, by its name and IA parameters.
+    ///
+    /// # Errors
+    /// `DAT_PROVIDER_NOT_FOUND` if there is no such interface, `DAT_INVALID_PARAMETER` for a
+    /// parameter that cannot be used, `DAT_INSUFFICIENT_RESOURCES` if the interface has no
+    /// address.
+    pub fn open(name: &str, parameters: &str) -> Result<(Self, Limits)> {
+        let parameters = Parameters::parse(name, parameters)?;
+        let (address, secret) = (parameters.address()?, parameters.secret()?);
+        let sockets = Self { address, timeout: parameters.timeout, secret };
+        Ok((sockets, parameters.limits))
+    }
+
+    /// The address of the adapter.
+    #[must_use]
+    pub const fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// What a peer must have to be accepted.
+    #[must_use]
+    pub const fn secret(&self) -> Option<&Secret> {
+        self.secret.as_ref()
+    }
+}
+
+impl Transport for Sockets {
+    fn connect(
+        &self,
+        address: IpAddr,
+        qualifier: u64,
+        timeout: Duration,
+    ) -> std::result::Result<Connected, ConnectFailure> {
+        let peer = SocketAddr::new(address, qualifier::to_port(qualifier));
+        let socket = connect(self.address, peer, timeout)?;
+        // The peer was there; if the options cannot be set, the connection has ended already.
+        connected(socket, address, self.timeout).map_err(|_| ConnectFailure::Refused)
+    }
+
+    fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>> {
+        Ok(Box::new(PortListener::new(self.address, qualifier, self.timeout)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use provider_kit::frame::{Body, Frame};
+    use provider_kit::link::{Budget, End, FrameSink, Places, Refused, Written};
+
+    use super::*;
+
+    const LO: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    fn sockets() -> Sockets {
+        Sockets::open("tcp-lo", "").expect("every Linux has it").0
+    }
+
+    #[derive(Default)]
+    struct Kept(Vec<Body>);
+
+    impl FrameSink for Kept {
+        fn begin(&mut self, frame: &Frame) -> std::result::Result<(), Refused> {
+            self.0.push(frame.body);
+            Ok(())
+        }
+
+        fn places(&mut self, _: u64, _: &mut Places) {}
+
+        fn end(&mut self) -> std::result::Result<(), Refused> {
+            Ok(())
+        }
+    }
+
+    fn accepted(acceptor: &mut dyn Acceptor) -> Connected {
+        loop {
+            if let Some(connected) = acceptor.accept() {
+                return connected;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    fn ended(link: &mut Connected, kept: &mut Kept) -> End {
+        loop {
+            if let Err(end) = link.reader.read(kept, Budget::default()) {
+                return end;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn frames_cross_and_the_end_follows_them() {
+        let mut acceptor = sockets().listen(None).expect("a free port");
+        let wait = Duration::from_secs(5);
+        let mut active = sockets().connect(LO, acceptor.qualifier(), wait).expect("it listens");
+        let mut passive = accepted(&mut *acceptor);
+        assert_eq!((passive.address, active.address), (LO, LO));
+        for _ in 0..1000 {
+            assert_eq!(active.writer.write(&Frame::new(Body::Ack), &[]), Ok(Written::Taken));
+        }
+        active.writer.shut_down().expect("alive");
+        let mut kept = Kept::default();
+        assert_eq!(ended(&mut passive, &mut kept), End::Closed);
+        assert_eq!(kept.0, [Body::Ack; 1000]);
+        // The other direction still works.
+        assert_eq!(passive.writer.write(&Frame::new(Body::Cts), &[]), Ok(Written::Taken));
+        drop(passive);
+        let mut kept = Kept::default();
+        assert_eq!(ended(&mut active, &mut kept), End::Closed);
+        assert_eq!(kept.0, [Body::Cts]);
+    }
+
+    #[test]
+    fn a_qualifier_is_listened_on_once_and_is_free_again_afterwards() {
+        let first = sockets().listen(Some(0x12_0000_0001)).expect("free");
+        assert_eq!(first.qualifier(), 0x12_0000_0001);
+        let error = sockets().listen(Some(0x12_0000_0001)).err().expect("in use");
+        assert_eq!(error.return_type(), dat_provider::error::ReturnType::ConnQualInUse);
+        drop(first);
+        drop(sockets().listen(Some(0x12_0000_0001)).expect("free again"));
+        assert!(sockets().listen(Some(0)).is_err());
+    }
+}
