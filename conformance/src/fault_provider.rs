@@ -157,7 +157,7 @@ impl Adapter for FaultAdapter {
         self.inner.create_completion_queue(depth, sink)
     }
 
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {
         Faults::check(&self.faults.no_queue_pairs, "queue pair")?;
         self.inner.create_queue_pair(spec)
     }

@@ -160,7 +160,7 @@ impl Adapter for ShowingAdapter {
         Ok(CompletionQueueParts { queue: Arc::new(Half), poller })
     }
 
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> dat_core::Result<Arc<dyn QueuePair>> {
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> dat_core::Result<Box<dyn QueuePair>> {
         self.0.create_queue_pair(spec)
     }
 

@@ -36,7 +36,7 @@ pub trait Adapter: Send + Sync {
     ///
     /// # Errors
     /// `DAT_INSUFFICIENT_RESOURCES` if the device has none left, or none that large.
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>>;
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>>;
 
     /// Creates a shared receive queue.
     ///

@@ -55,7 +55,7 @@ impl Adapter for Loopback {
         Ok(completion_queue::create(depth, sink))
     }
 
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {
         queue_pair::create(&self.host, &spec)
     }
 

@@ -63,7 +63,7 @@ impl Adapter for VerbsAdapter {
         completion_queue::create(&self.device, depth, sink)
     }
 
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {
         queue_pair::create(&self.device, &spec)
     }
 

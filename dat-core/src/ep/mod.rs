@@ -91,7 +91,7 @@ pub struct Endpoint {
 /// The fields that most posts need are in the first cache line.
 #[repr(C)]
 pub(crate) struct EpInner {
-    queue_pair: Arc<dyn QueuePair>,
+    queue_pair: Box<dyn QueuePair>,
     regions: Arc<RegionTable>,
     epochs: Arc<Epochs>,
     post_checks: PostChecks,

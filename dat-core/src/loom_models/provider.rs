@@ -76,7 +76,7 @@ impl Adapter for ModelAdapter {
         Ok(CompletionQueueParts { queue: Arc::new(Half), poller: Box::new(Poller(shared)) })
     }
 
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {
         self.adapter.create_queue_pair(spec)
     }
 

@@ -68,7 +68,7 @@ impl<H: Hooks> Adapter for Decorated<H> {
         Ok(completion::wrap(&self.layer, object, parts, depth))
     }
 
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {
         queue_pair::create(&self.layer, &*self.inner, spec)
     }
 

@@ -19,7 +19,7 @@ use crate::{
 
 pub(super) struct Pair<H: Hooks> {
     // Declared first, so that it is dropped before the state of the hooks.
-    inner: Arc<dyn QueuePair>,
+    inner: Box<dyn QueuePair>,
     kept: H::Pair,
     layer: Arc<Layer<H>>,
     object: Object,
@@ -29,13 +29,13 @@ pub(super) fn create<H: Hooks>(
     layer: &Arc<Layer<H>>,
     adapter: &dyn Adapter,
     spec: QueuePairSpec,
-) -> Result<Arc<dyn QueuePair>> {
+) -> Result<Box<dyn QueuePair>> {
     let object = Object { kind: Kind::QueuePair, number: spec.tag };
     let kept = layer.hooks.pair(spec.tag, queues::<H>(&spec));
     let call = Call::CreateQueuePair { limits: spec.limits };
     let spec = below(layer, object, layer.hooks.end(&kept), spec);
     let inner = layer.call(object, &call, || adapter.create_queue_pair(spec))?;
-    Ok(Arc::new(Pair { inner, kept, layer: Arc::clone(layer), object }))
+    Ok(Box::new(Pair { inner, kept, layer: Arc::clone(layer), object }))
 }
 
 /// The hooks' state of the completion queues in a specification.

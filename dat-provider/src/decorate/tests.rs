@@ -95,7 +95,7 @@ impl Adapter for ProbeAdapter {
         self.stub.create_completion_queue(depth, sink)
     }
 
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {
         self.stub.create_queue_pair(spec)
     }
 

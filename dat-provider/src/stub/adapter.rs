@@ -121,8 +121,8 @@ impl Adapter for StubAdapter {
         Ok(CompletionQueueParts { queue: Arc::new(StubCompletions), poller: Box::new(StubPoller) })
     }
 
-    fn create_queue_pair(&self, _spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
-        Ok(Arc::new(StubQueuePair))
+    fn create_queue_pair(&self, _spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {
+        Ok(Box::new(StubQueuePair))
     }
 
     fn listen(

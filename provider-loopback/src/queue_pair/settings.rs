@@ -24,7 +24,7 @@ use crate::ring::Ring;
 use crate::shared_receive;
 use crate::sync::BiasedLock;
 
-pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Box<dyn QueuePair>> {
     let number = fabric::serial();
     let made = SlabArc::try_new_cyclic(|me| {
         let parts = Parts::new(spec, number, me)?;
@@ -64,7 +64,7 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Arc<dyn Q
             me: SlabWeak::clone(me),
         })
     })?;
-    Ok(Arc::new(QpHandle(made)))
+    Ok(Box::new(QpHandle(made)))
 }
 
 /// Enters a queue pair among the users of domains.

@@ -25,7 +25,7 @@ use crate::verbs::{self, Capabilities, QueuePairInit, QueuePairKind};
 const INLINE: u32 = 128;
 
 /// Creates a queue pair.
-pub(crate) fn create(device: &Arc<Device>, spec: &QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+pub(crate) fn create(device: &Arc<Device>, spec: &QueuePairSpec) -> Result<Box<dyn QueuePair>> {
     let key = device.engine.fresh_key();
     let parts = Parts::new(device, key, spec)?;
     let Parts { link, sender, receiver } = parts;
@@ -41,7 +41,7 @@ pub(crate) fn create(device: &Arc<Device>, spec: &QueuePairSpec) -> Result<Arc<d
             receiver: Mutex::new(receiver),
         }
     });
-    Ok(Arc::new(Handle { endpoint }))
+    Ok(Box::new(Handle { endpoint }))
 }
 
 /// The objects and settings that a specification requires.

@@ -353,7 +353,7 @@ impl Side {
             sink: Arc::clone(&recorder) as Arc<dyn ConnectionSink>,
         };
         let qp = world.adapter.create_queue_pair(spec.clone()).expect("queue pair");
-        Self { qp, recorder, ready, spec, attempts: AtomicU64::new(1) }
+        Self { qp: qp.into(), recorder, ready, spec, attempts: AtomicU64::new(1) }
     }
 
     pub(crate) fn next_attempt(&self) -> u64 {
