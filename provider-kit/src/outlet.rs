@@ -130,7 +130,13 @@ impl Upcalls {
         &mut queues[index]
     }
 
-    /// Makes the upcalls; no lock may be held.
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Makes them; no lock may be held.
     #[inline]
     pub fn deliver(self) {
         if let Some(noted) = self.0 {

@@ -5,10 +5,11 @@
 //! that lock, so memory whose key was found valid stays until the copy is over.
 #![allow(unsafe_code, reason = "registered memory is reached by address, and only here")]
 
-use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
+use std::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::atomic::AtomicU64;
 
 use dat_provider::flags::Privileges;
+use dat_provider::mem::Span;
 use dat_provider::triplet::RmrTriplet;
 use dat_provider::{Epochs, Segment};
 
@@ -219,6 +220,73 @@ pub fn atomic(
         Segment { address: (&raw const before).expose_provenance() as u64, length: 8, key: 0 };
     copy(&[source], target.segments, 8);
     Ok(())
+}
+
+/// Appends the spans of a part of local memory: `left` bytes, without the first `skip`. Returns
+/// whether all of it is live memory of the domain that may be used so; if not, nothing is appended.
+pub fn local_spans(
+    local: Local<'_>,
+    privilege: Privileges,
+    (mut skip, mut left): (u64, u64),
+    into: &mut Vec<Span>,
+) -> bool {
+    let length = local.segments.iter().fold(0_u64, |sum, one| sum.saturating_add(one.length));
+    if left > 0 && (skip.saturating_add(left) > length || !local.permits(privilege)) {
+        return false;
+    }
+    for segment in local.segments {
+        let passed = skip.min(segment.length);
+        skip -= passed;
+        let length = left.min(segment.length - passed);
+        left -= length;
+        into.extend(span(segment.address + passed, length));
+    }
+    true
+}
+
+/// As [`local_spans`], for memory that is named by a remote key.
+pub fn remote_spans(
+    remote: Remote<'_>,
+    privilege: Privileges,
+    (skip, left): (u64, u64),
+    into: &mut Vec<Span>,
+) -> bool {
+    let length = remote.place.length;
+    if left == 0 {
+        return true;
+    }
+    if skip.saturating_add(left) > length || remote.segment(length, privilege).is_none() {
+        return false;
+    }
+    into.extend(span(remote.place.address + skip, left));
+    true
+}
+
+/// Whether memory that is named by a remote key may be used so.
+pub fn is_permitted(remote: Remote<'_>, privilege: Privileges) -> bool {
+    remote.place.length == 0 || remote.segment(remote.place.length, privilege).is_some()
+}
+
+/// A span of checked memory.
+fn span(address: u64, length: u64) -> Option<Span> {
+    let base = NonNull::new(with_exposed_provenance_mut::<u8>(address as usize))?;
+    // SAFETY: the memory lies inside a region whose key was valid under the lock that is held, so
+    // it stays alive until the caller releases the lock, before which the span is used up.
+    (length > 0).then(|| unsafe { Span::new(base, length as usize) })
+}
+
+/// Changes eight aligned bytes of remote memory at once; returns their value before.
+pub fn change_word(remote: Remote<'_>, change: impl FnOnce(&AtomicU64) -> u64) -> Option<u64> {
+    let word = remote.segment(8, Privileges::REMOTE_ATOMIC)?;
+    let place = with_exposed_provenance_mut::<u64>(word.address as usize);
+    if !place.is_aligned() {
+        return None;
+    }
+    // SAFETY: the place is aligned and inside a region whose key was valid under the lock that is
+    // held, so it stays alive for this call; whoever else uses it meanwhile does so by such
+    // operations, or gets what a peer that is written at the same time gets.
+    let word = unsafe { AtomicU64::from_ptr(place) };
+    Some(change(word))
 }
 
 impl Local<'_> {

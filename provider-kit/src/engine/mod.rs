@@ -1,5 +1,21 @@
 //! The engine: queue pairs whose peers are reached through links.
+//!
+//! A queue pair has one lock, which guards its state, its requests, its receives and both halves of
+//! its link. Registered memory is touched under that lock only, after its key was found: who
+//! deregisters removes the key and then passes the lock. Upcalls are made after it is released.
+//!
+//! Frames are read by the thread `dat-progress`, one per adapter. It listens, answers, and closes.
 
+mod adapter;
+mod conn;
+mod connect;
+mod core;
+mod hello;
+mod pair;
+mod receives;
+mod sink;
 mod transport;
+mod work;
 
+pub use adapter::{Identity, open};
 pub use transport::{Acceptor, ConnectFailure, Connected, Transport};

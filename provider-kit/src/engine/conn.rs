@@ -1,0 +1,505 @@
+//! A connection: the link, the requests that were posted to it, and the peer's that arrive.
+
+use std::collections::VecDeque;
+
+use dat_provider::flags::{CompletionFlags, Privileges};
+use dat_provider::mem::Span;
+use dat_provider::status::{DtoStatus, Operation};
+use dat_provider::triplet::RmrTriplet;
+use dat_provider::{Completion, CompletionFeatures, Peer, Work};
+
+use super::receives::{Receives, Taken};
+use super::work::{Item, Task};
+use crate::bytes;
+use crate::credits::Room;
+use crate::frame::{Body, Frame, PIECE, Reason, Remote as Place};
+use crate::link::{Budget, Progress, Reader, Writer, Written};
+use crate::outlet::{Outlet, Upcalls};
+use crate::transfer::{self, Local, Remote};
+
+/// What of a queue pair outlives its connections.
+pub(super) struct Side {
+    pub(super) requests: Outlet,
+    pub(super) room: Room,
+    pub(super) receives: Receives,
+    /// 0 while there is none.
+    pub(super) domain: u32,
+    /// What windows know the queue pair by.
+    pub(super) number: u32,
+}
+
+/// How far a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The active side waits for the answer.
+    Answer,
+    /// The passive side waits for the confirmation.
+    Ready,
+    Open,
+}
+
+/// How a connection ends.
+#[derive(Debug)]
+pub(super) enum How {
+    Disconnected,
+    Broken,
+    /// The peer's consumer rejected it, with private data.
+    Rejected(Vec<u8>),
+    /// The peer's provider refused it.
+    Refused,
+}
+
+/// The end of a connection, which is still to be carried out.
+#[derive(Debug)]
+pub(super) struct Ending {
+    pub(super) how: How,
+    /// What the peer is told.
+    pub(super) tell: Option<Reason>,
+}
+
+/// What the event of an established connection says.
+pub(super) struct Established {
+    pub(super) private_data: Vec<u8>,
+    pub(super) peer: Peer,
+    pub(super) local_port: u64,
+}
+
+/// An answer that is owed to the peer.
+pub(super) struct Answer {
+    /// The number of the request.
+    pub(super) number: u32,
+    pub(super) what: Answering,
+}
+
+pub(super) enum Answering {
+    /// The bytes of a place, of which so many were written.
+    Read(RmrTriplet, u64),
+    /// The word that an atomic found.
+    Word([u8; 8]),
+}
+
+/// A message or write of the peer's that is on its way.
+pub(super) struct Arriving {
+    pub(super) what: Arrival,
+    pub(super) length: u64,
+    /// Bytes of the frames before the current one.
+    pub(super) received: u64,
+    /// The memory vanished meanwhile.
+    pub(super) fault: bool,
+}
+
+pub(super) enum Arrival {
+    Message { taken: Taken, solicited: bool, invalidate: Option<u32> },
+    Write { place: RmrTriplet, immediate: Option<(u32, bool)> },
+}
+
+/// Whose payload arrives.
+pub(super) enum Current {
+    None,
+    /// So many bytes of what is arriving.
+    Request(u64),
+    /// So many bytes of the oldest answer; whether they are the last.
+    Data(u64, bool),
+    /// The answer to the request for a connection.
+    Verdict(crate::frame::Verdict, Vec<u8>),
+}
+
+pub(super) struct Conn {
+    pub(super) stage: Stage,
+    /// Absent while it reads.
+    pub(super) reader: Option<Box<dyn Reader>>,
+    pub(super) writer: Box<dyn Writer>,
+    /// What the thread knows the link by.
+    pub(super) token: u64,
+    pub(super) peer: Peer,
+    pub(super) local_port: u64,
+    /// The peer's receives are shared.
+    pub(super) peer_shared: bool,
+    pub(super) work: VecDeque<Item>,
+    /// Items that were written wholly.
+    pub(super) sent: usize,
+    /// The number of the next request.
+    pub(super) next: u32,
+    /// Requests that the peer executed.
+    pub(super) peer_done: u32,
+    /// Receives that the peer posted, and those that were used up.
+    pub(super) credit: u32,
+    pub(super) used: u32,
+    /// The next message was announced; the peer has a buffer for it.
+    pub(super) asked: bool,
+    pub(super) granted: bool,
+    /// Requests of the peer that were executed.
+    pub(super) executed: u32,
+    pub(super) told_done: u32,
+    /// Receives that were posted, those that the peer knows of, and those that were taken.
+    pub(super) posted: u32,
+    pub(super) told_posted: u32,
+    pub(super) taken: u32,
+    pub(super) arriving: Option<Arriving>,
+    pub(super) current: Current,
+    pub(super) answers: VecDeque<Answer>,
+    /// The peer announced a message; the buffer that was taken for it.
+    pub(super) announced: bool,
+    pub(super) buffer: Option<Taken>,
+    /// The link has no room.
+    pub(super) full: bool,
+    /// Nothing can be written any more.
+    pub(super) dead: bool,
+    /// The thread looks at it soon.
+    pub(super) listed: bool,
+    pub(super) established: Option<Established>,
+    pub(super) ending: Option<Ending>,
+}
+
+impl Conn {
+    pub(super) fn new(
+        stage: Stage,
+        (reader, writer): (Box<dyn Reader>, Box<dyn Writer>),
+        token: u64,
+        (peer, local_port): (Peer, u64),
+        posted: u32,
+    ) -> Self {
+        Self {
+            stage,
+            reader: Some(reader),
+            writer,
+            token,
+            peer,
+            local_port,
+            peer_shared: false,
+            work: VecDeque::new(),
+            sent: 0,
+            next: 0,
+            peer_done: 0,
+            credit: 0,
+            used: 0,
+            asked: false,
+            granted: false,
+            executed: 0,
+            told_done: 0,
+            posted,
+            told_posted: posted,
+            taken: 0,
+            arriving: None,
+            current: Current::None,
+            answers: VecDeque::new(),
+            announced: false,
+            buffer: None,
+            full: false,
+            dead: false,
+            listed: false,
+            established: None,
+            ending: None,
+        }
+    }
+
+    /// Requests of the peer that are executed and answered.
+    fn done(&self) -> u32 {
+        self.answers.front().map_or(self.executed, |answer| answer.number)
+    }
+
+    /// Ends the connection, unless it ends already.
+    pub(super) fn end(&mut self, how: How, tell: Option<Reason>) {
+        self.ending.get_or_insert(Ending { how, tell });
+    }
+
+    /// Writes a frame; whether the link took it.
+    pub(super) fn write(&mut self, body: Body, payload: &[Span]) -> bool {
+        if self.dead || self.full {
+            return false;
+        }
+        let frame = Frame { done: self.done(), posted: self.posted, ..Frame::new(body) };
+        match self.writer.write(&frame, payload) {
+            Ok(Written::Taken) => {
+                (self.told_done, self.told_posted) = (frame.done, frame.posted);
+                true
+            }
+            Ok(Written::Full) => {
+                self.full = true;
+                false
+            }
+            Err(_) => {
+                self.dead = true;
+                false
+            }
+        }
+    }
+
+    /// Reads what came. Whether there may be more.
+    pub(super) fn read(&mut self, side: &mut Side, upcalls: &mut Upcalls) -> bool {
+        let Some(mut reader) = self.reader.take() else { return false };
+        let outcome =
+            reader.read(&mut super::sink::Sink { conn: self, side, upcalls }, Budget::default());
+        self.reader = Some(reader);
+        match outcome {
+            Ok(progress) => progress == Progress::More,
+            Err(end) => {
+                use crate::link::End;
+                match end {
+                    End::Closed | End::Gone => self.end(How::Disconnected, None),
+                    End::Lost(_) => self.end(How::Broken, None),
+                    End::Malformed(_) | End::Refused => {
+                        let reason = Reason::Broken { request: 0, status: DtoStatus::Flushed };
+                        self.end(How::Broken, Some(reason));
+                    }
+                }
+                false
+            }
+        }
+    }
+
+    /// Writes what can be written, and completes what is complete.
+    pub(super) fn pump(&mut self, side: &mut Side, upcalls: &mut Upcalls) {
+        match self.writer.flush() {
+            Ok(waits) => self.full = waits,
+            Err(_) => self.dead = true,
+        }
+        if self.stage == Stage::Open {
+            self.grant(side, upcalls);
+            loop {
+                self.complete(side, upcalls);
+                if self.ending.is_some() {
+                    return;
+                }
+                if !(self.write_answer(side) || self.write_request(side)) {
+                    break;
+                }
+            }
+        }
+        self.acknowledge();
+    }
+
+    /// Tells the peer what it waits for.
+    pub(super) fn acknowledge(&mut self) {
+        let starving = self.told_posted == self.taken && self.posted != self.told_posted;
+        let owed = self.told_done != self.done() || starving;
+        if self.stage != Stage::Answer && owed && self.ending.is_none() {
+            let _ = self.write(Body::Ack, &[]);
+        }
+    }
+
+    /// Takes a buffer for an announced message.
+    fn grant(&mut self, side: &mut Side, upcalls: &mut Upcalls) {
+        if self.announced && self.buffer.is_none() {
+            self.buffer = side.receives.take(upcalls);
+        }
+        if self.announced && self.buffer.is_some() && self.write(Body::Cts, &[]) {
+            self.announced = false;
+        }
+    }
+
+    /// Completes the oldest requests, as far as they are executed.
+    pub(super) fn complete(&mut self, side: &mut Side, upcalls: &mut Upcalls) {
+        while let Some(front) = self.work.front() {
+            let status = match (front.failed, front.wire) {
+                (Some(status), _) => status,
+                (None, Some(wire))
+                    if self.sent > 0
+                        && front.answered
+                        && self.peer_done.wrapping_sub(wire) as i32 > 0 =>
+                {
+                    DtoStatus::Success
+                }
+                _ => return,
+            };
+            let Some(item) = self.work.pop_front() else { return };
+            self.sent = self.sent.saturating_sub(1);
+            side.finish(&item, status, upcalls);
+            if status != DtoStatus::Success {
+                let reason = Reason::Broken { request: 0, status: DtoStatus::Flushed };
+                return self.end(How::Broken, Some(reason));
+            }
+        }
+    }
+
+    /// Writes a piece of the oldest answer; whether one was written.
+    fn write_answer(&mut self, side: &Side) -> bool {
+        let Some(Answer { number, what }) = self.answers.pop_front() else { return false };
+        let mut spans = Vec::new();
+        let (left, sent) = match &what {
+            Answering::Read(place, sent) => (place.length - sent, *sent),
+            Answering::Word(word) => {
+                spans.push(bytes::source(word));
+                (8, 0)
+            }
+        };
+        let length = left.min(PIECE);
+        let last = length == left;
+        if let Answering::Read(place, sent) = &what {
+            let part = (*sent, length);
+            if !transfer::remote_spans(
+                side.remote(place),
+                Privileges::REMOTE_READ,
+                part,
+                &mut spans,
+            ) {
+                let status = DtoStatus::RemoteAccess;
+                self.end(How::Broken, Some(Reason::Broken { request: number, status }));
+                return false;
+            }
+        }
+        if !last {
+            // Before the answer is complete, its request is not done.
+            self.answers.push_front(Answer { number, what: Answering::Word([0; 8]) });
+        }
+        let written = self.write(Body::Data { length, last }, &spans);
+        if !last {
+            self.answers.pop_front();
+        }
+        match what {
+            Answering::Read(place, _) if written && !last => {
+                let what = Answering::Read(place, sent + length);
+                self.answers.push_front(Answer { number, what });
+            }
+            what if !written => self.answers.push_front(Answer { number, what }),
+            _ => {}
+        }
+        written
+    }
+
+    /// Writes the next frame of the oldest request that is not written wholly; whether there was
+    /// progress.
+    fn write_request(&mut self, side: &mut Side) -> bool {
+        let index = self.sent;
+        let earlier_answers = self.work.iter().take(index).any(|item| !item.answered);
+        let Some(item) = self.work.get_mut(index) else { return false };
+        if item.failed.is_some() {
+            return false;
+        }
+        if let Task::Bind(bind) = &item.task {
+            if index > 0 {
+                return false;
+            }
+            let bound = bind.execute(side.domain);
+            // It was never on the link.
+            item.failed = Some(if bound { DtoStatus::Success } else { DtoStatus::RmrFailed });
+            return true;
+        }
+        if item.flags.contains(CompletionFlags::BARRIER_FENCE) && earlier_answers {
+            return false;
+        }
+        let begins = item.wire.is_none();
+        if begins && item.takes_receive() {
+            if self.peer_shared {
+                if !self.granted {
+                    let length = item.length;
+                    if !self.asked && self.write(Body::Rts { length }, &[]) {
+                        self.asked = true;
+                    }
+                    return false;
+                }
+            } else if self.credit == self.used {
+                return false;
+            }
+        }
+        let length = (item.length - item.sent).min(PIECE);
+        let last = item.sent + length == item.length;
+        let local = Local { segments: &item.segments, domain: side.domain };
+        let mut spans = Vec::new();
+        if !transfer::local_spans(local, Privileges::LOCAL_READ, (item.sent, length), &mut spans) {
+            item.failed = Some(DtoStatus::LocalProtection);
+            return true;
+        }
+        let body = if begins { opening(item) } else { Some(Body::More { length, last }) };
+        let Some(body) = body else {
+            item.failed = Some(DtoStatus::LocalEndpoint);
+            return true;
+        };
+        if !self.write(body, &spans) {
+            return false;
+        }
+        let Some(item) = self.work.get_mut(index) else { return false };
+        if begins {
+            item.wire = Some(self.next);
+            self.next = self.next.wrapping_add(1);
+            if item.takes_receive() {
+                self.used = self.used.wrapping_add(1);
+                (self.asked, self.granted) = (false, false);
+            }
+        }
+        item.sent += length;
+        if last {
+            self.sent += 1;
+        }
+        true
+    }
+
+    /// Flushes all that is outstanding, after a request that the peer says has failed.
+    pub(super) fn flush(
+        &mut self,
+        failed: Option<(u32, DtoStatus)>,
+        side: &mut Side,
+        upcalls: &mut Upcalls,
+    ) {
+        if let Some(Arriving { what: Arrival::Message { taken, .. }, .. }) = self.arriving.take() {
+            side.receives.fail(taken.posted, DtoStatus::Flushed, upcalls);
+        }
+        if let Some(taken) = self.buffer.take() {
+            side.receives.fail(taken.posted, DtoStatus::Flushed, upcalls);
+        }
+        while let Some(item) = self.work.pop_front() {
+            let status = match (failed, item.wire) {
+                (Some((number, status)), Some(wire)) if wire == number => status,
+                (_, Some(wire))
+                    if item.answered
+                        && item.sent == item.length
+                        && item.failed.is_none()
+                        && self.peer_done.wrapping_sub(wire) as i32 > 0 =>
+                {
+                    DtoStatus::Success
+                }
+                _ => DtoStatus::Flushed,
+            };
+            side.finish(&item, status, upcalls);
+        }
+        side.receives.flush(upcalls);
+    }
+}
+
+/// The frame that a request begins with.
+fn opening(item: &Item) -> Option<Body> {
+    let Task::Work(work) = &item.task else { return None };
+    let length = item.length;
+    let solicited = item.flags.contains(CompletionFlags::SOLICITED_WAIT);
+    let place = |at: &RmrTriplet| Place { context: at.context, address: at.address };
+    Some(match work {
+        Work::Send => Body::Send { length, solicited, invalidate: None },
+        Work::SendInvalidate { key } => Body::Send { length, solicited, invalidate: Some(*key) },
+        Work::RdmaWrite { remote } => Body::Write { length, remote: place(remote) },
+        Work::RdmaWriteImmediate { remote, immediate } => {
+            Body::WriteImmediate { length, remote: place(remote), immediate: *immediate, solicited }
+        }
+        Work::RdmaRead { remote } | Work::RdmaReadToRmr { remote, .. } => {
+            Body::Read { length: remote.length, remote: place(remote) }
+        }
+        Work::FetchAdd { add, remote } => Body::FetchAdd { remote: place(remote), add: *add },
+        Work::CompareSwap { compare, swap, remote } => {
+            Body::CompareSwap { remote: place(remote), compare: *compare, swap: *swap }
+        }
+        _ => return None,
+    })
+}
+
+impl Side {
+    /// Own memory that a remote key names.
+    pub(super) fn remote<'a>(&self, place: &'a RmrTriplet) -> Remote<'a> {
+        Remote { place, domain: self.domain, queue_pair: self.number }
+    }
+
+    /// Reports a request that ended.
+    pub(super) fn finish(&self, item: &Item, status: DtoStatus, upcalls: &mut Upcalls) {
+        let failed = status != DtoStatus::Success;
+        if !failed && item.flags.contains(CompletionFlags::SUPPRESS) {
+            return self.requests.skip();
+        }
+        let unsignalled = item.flags.contains(CompletionFlags::UNSIGNALLED);
+        let features = CompletionFeatures { unsignalled, solicited: false, failed };
+        let (cookie, operation, extra) = (item.cookie, item.operation(), item.extra());
+        let length = if failed { 0 } else { item.reported() };
+        if !failed && operation != Operation::Bind && extra == 0 {
+            return self.requests.succeed((cookie, length, operation), features, upcalls);
+        }
+        let completion = Completion { tag: 0, cookie, length, extra, operation, status };
+        self.requests.complete(completion, features, upcalls);
+    }
+}

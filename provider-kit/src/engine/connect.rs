@@ -1,0 +1,197 @@
+//! Connecting, and answering requests for a connection.
+
+use std::any::Any;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::{ConnectRequest, Peer, QueuePair};
+use parking_lot::Mutex;
+
+use super::conn::{Conn, Stage};
+use super::core::{Core, Job};
+use super::hello::Hello;
+use super::pair::{self, Event, Pair};
+use super::transport::{ConnectFailure, Connected};
+use crate::bytes;
+use crate::errors::wrong_state;
+use crate::frame::{Body, Refusal, VERSION, Verdict};
+
+/// How long a link may take to connect.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// Connects a link in a thread of its own, since that may block.
+pub(super) fn start(pair: &Arc<Pair>, serial: u64, request: &ConnectRequest<'_>) {
+    let (core, weak) = (Arc::clone(&pair.core), Weak::clone(&pair.me));
+    let (address, qualifier) = (request.address, request.qualifier);
+    let private_data = request.private_data.to_vec();
+    let connect = move || {
+        let link = core.transport.connect(address, qualifier, PATIENCE);
+        let Some(pair) = weak.upgrade() else { return };
+        let peer = Peer { address, port: qualifier };
+        let link = link.map(|link| (link, peer, private_data, qualifier));
+        pair.linked(
+            serial,
+            link.map_err(|failure| match failure {
+                ConnectFailure::Refused => Event::NonPeerRejected,
+                ConnectFailure::Unreachable => Event::Unreachable,
+                ConnectFailure::TimedOut => Event::TimedOut,
+            }),
+        );
+    };
+    let name = "dat-connect".to_owned();
+    if std::thread::Builder::new().name(name).spawn(connect).is_err() {
+        pair.linked(serial, Err(Event::NonPeerRejected));
+    }
+}
+
+/// The active side introduces itself.
+pub(super) fn hello(conn: &mut Conn, qualifier: u64, shared: bool, private_data: Vec<u8>) {
+    let payload = Hello { qualifier, port: conn.local_port, shared, private_data }.encode();
+    let length = payload.len() as u64;
+    let _ = conn.write(Body::Hello { version: VERSION, length }, &[bytes::source(&payload)]);
+}
+
+/// A link whose active side has introduced itself.
+pub(super) struct Incoming {
+    pub(super) link: Connected,
+    pub(super) hello: Hello,
+    /// Receives that the active side had posted.
+    pub(super) posted: u32,
+    pub(super) qualifier: u64,
+}
+
+impl Incoming {
+    pub(super) fn peer(&self) -> Peer {
+        Peer { address: self.link.address, port: self.hello.port }
+    }
+
+    fn conn(self, token: u64, posted: u32) -> Conn {
+        let peer = self.peer();
+        let Self { link, hello, posted: credit, qualifier } = self;
+        let halves = (link.reader, link.writer);
+        let mut conn = Conn::new(Stage::Ready, halves, token, (peer, qualifier), posted);
+        conn.peer_shared = hello.shared;
+        conn.credit = credit;
+        conn
+    }
+
+    /// The connection of the passive side.
+    pub(super) fn accepted(
+        self,
+        token: u64,
+        posted: u32,
+        shared: bool,
+        private_data: &[u8],
+    ) -> Conn {
+        let mut conn = self.conn(token, posted);
+        let mut payload = vec![u8::from(shared)];
+        payload.extend(private_data);
+        answer(&mut conn, Verdict::Accepted, &payload);
+        conn
+    }
+
+    fn refused(self, verdict: Verdict, private_data: &[u8], core: &Core) {
+        let mut conn = self.conn(core.token(), 0);
+        let mut payload = vec![0];
+        payload.extend(private_data);
+        answer(&mut conn, verdict, &payload);
+        core.linger(conn, None);
+    }
+
+    /// Refuses, as if nothing listened.
+    pub(super) fn refuse(self, core: &Core) {
+        self.refused(Verdict::Refused(Refusal::NoListener), &[], core);
+    }
+}
+
+fn answer(conn: &mut Conn, verdict: Verdict, payload: &[u8]) {
+    let length = payload.len() as u64;
+    let _ = conn.write(Body::Answer { verdict, length }, &[bytes::source(payload)]);
+}
+
+/// A request for a connection that waits for its answer.
+pub(super) struct Pending {
+    core: Arc<Core>,
+    peer: Peer,
+    private_data: Vec<u8>,
+    incoming: Mutex<Option<Incoming>>,
+}
+
+impl Pending {
+    pub(super) fn new(core: &Arc<Core>, incoming: Incoming) -> Self {
+        Self {
+            core: Arc::clone(core),
+            peer: incoming.peer(),
+            private_data: incoming.hello.private_data.clone(),
+            incoming: Mutex::new(Some(incoming)),
+        }
+    }
+
+    fn take(&self) -> Result<Incoming> {
+        self.incoming.lock().take().ok_or_else(answered)
+    }
+}
+
+fn answered() -> Error {
+    wrong_state(Subtype::NoSubtype).because("the connection request was already answered")
+}
+
+impl dat_provider::Incoming for Pending {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    fn private_data(&self) -> &[u8] {
+        &self.private_data
+    }
+
+    fn accept(&self, queue_pair: &dyn QueuePair, attempt: u64, private_data: &[u8]) -> Result<()> {
+        pair::of(queue_pair)?.accept(attempt, private_data, || self.take())
+    }
+
+    fn reject(&self, private_data: &[u8]) -> Result<()> {
+        self.take()?.refused(Verdict::Rejected, private_data, &self.core);
+        Ok(())
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if let Some(incoming) = self.incoming.get_mut().take() {
+            incoming.refuse(&self.core);
+        }
+    }
+}
+
+/// A listener of the contract; its drop closes it at once.
+pub(super) struct Listening {
+    pub(super) core: Arc<Core>,
+    pub(super) door: Arc<super::core::Door>,
+}
+
+impl dat_provider::Listener for Listening {
+    fn qualifier(&self) -> u64 {
+        self.door.qualifier
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let open = self.door.open.lock().take();
+        self.core.ask(Job::Forget(self.door.token));
+        // The sink may own more than this module knows of, so it goes without the lock.
+        drop(open);
+    }
+}
+
+/// The thread could not be started.
+pub(super) fn no_thread(error: &std::io::Error) -> Error {
+    Error::new(ReturnType::InsufficientResources, Subtype::NoSubtype)
+        .because(format!("cannot start the thread dat-progress: {error}"))
+        .advise("raise the limit of threads (ulimit -u)")
+}

@@ -1,0 +1,95 @@
+//! The receives of a queue pair: its own, or those of a shared queue.
+
+use std::sync::Arc;
+
+use dat_provider::status::{DtoStatus, Operation};
+use dat_provider::{Completion, CompletionFeatures, Segment};
+
+use crate::completion_queue::Queue;
+use crate::credits::Room;
+use crate::outlet::{Outlet, Upcalls};
+use crate::receive_ring::Posted;
+use crate::ring::Ring;
+use crate::shared_receive::{Resume, Shared};
+
+/// Receives, and where they complete.
+pub(super) struct Receives {
+    pub(super) ring: Ring<Posted>,
+    pub(super) room: Room,
+    pub(super) outlet: Outlet,
+    pub(super) shared: Option<SharedReceives>,
+    /// The domain of the queue pair's own.
+    pub(super) domain: u32,
+}
+
+/// A shared queue that receives are taken from.
+pub(super) struct SharedReceives {
+    pub(super) queue: Arc<Shared>,
+    pub(super) completions: Arc<Queue>,
+    pub(super) stalled: bool,
+    pub(super) me: Arc<dyn Resume>,
+}
+
+impl Drop for SharedReceives {
+    fn drop(&mut self) {
+        self.queue.leave(&self.completions);
+    }
+}
+
+/// A receive that was taken.
+pub(super) struct Taken {
+    pub(super) posted: Posted,
+    pub(super) segments: Vec<Segment>,
+    /// The domain of its memory.
+    pub(super) domain: u32,
+}
+
+impl Receives {
+    /// Takes the next receive. If there is none, a shared queue resumes this queue pair later.
+    pub(super) fn take(&mut self, upcalls: &mut Upcalls) -> Option<Taken> {
+        let Some(shared) = &mut self.shared else {
+            let (&posted, segments) = self.ring.front()?;
+            let taken = Taken { posted, segments: segments.to_vec(), domain: self.domain };
+            self.ring.pop();
+            return Some(taken);
+        };
+        let mut segments = vec![Segment::default(); shared.queue.max_segments as usize];
+        let (posted, count) =
+            shared.queue.take(&mut segments, &mut shared.stalled, &shared.me, upcalls)?;
+        segments.truncate(count);
+        Some(Taken { posted, segments, domain: shared.queue.domain.id })
+    }
+
+    /// Reports a receive that ended.
+    pub(super) fn finish(
+        &self,
+        posted: Posted,
+        (length, status): (u64, DtoStatus),
+        (operation, extra, solicited): (Operation, u64, bool),
+        upcalls: &mut Upcalls,
+    ) {
+        let cookie = posted.cookie;
+        let failed = status != DtoStatus::Success;
+        let features = CompletionFeatures { unsignalled: posted.unsignalled, solicited, failed };
+        if !failed && extra == 0 {
+            return self.outlet.succeed((cookie, length, operation), features, upcalls);
+        }
+        let completion = Completion { tag: 0, cookie, length, extra, operation, status };
+        self.outlet.complete(completion, features, upcalls);
+    }
+
+    /// Reports a receive that failed or was flushed.
+    pub(super) fn fail(&self, posted: Posted, status: DtoStatus, upcalls: &mut Upcalls) {
+        self.finish(posted, (0, status), (Operation::Receive, 0, false), upcalls);
+    }
+
+    /// Flushes all that were not taken.
+    pub(super) fn flush(&mut self, upcalls: &mut Upcalls) {
+        if self.shared.is_some() {
+            return;
+        }
+        while let Some(taken) = self.take(upcalls) {
+            self.fail(taken.posted, DtoStatus::Flushed, upcalls);
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! The frames of the peer: its requests are executed, its answers are stored.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dat_provider::Work;
+use dat_provider::flags::Privileges;
+use dat_provider::status::{DtoStatus, Operation};
+use dat_provider::triplet::RmrTriplet;
+
+use super::conn::{
+    Answer, Answering, Arrival, Arriving, Conn, Current, Established, How, Side, Stage,
+};
+use super::work::Task;
+use crate::frame::{Body, Frame, Reason, Remote as Place, Verdict};
+use crate::link::{FrameSink, Places, Refused};
+use crate::outlet::Upcalls;
+use crate::transfer::{self, Local};
+use crate::{bytes, window};
+
+type Accepted = Result<(), Refused>;
+
+/// A connection that reads.
+pub(super) struct Sink<'a> {
+    pub(super) conn: &'a mut Conn,
+    pub(super) side: &'a mut Side,
+    pub(super) upcalls: &'a mut Upcalls,
+}
+
+impl FrameSink for Sink<'_> {
+    fn begin(&mut self, frame: &Frame) -> Accepted {
+        if self.conn.ending.is_some() {
+            return Err(Refused);
+        }
+        self.conn.current = Current::None;
+        match (self.conn.stage, frame.body) {
+            (Stage::Answer, Body::Answer { verdict, length }) => {
+                self.conn.credit = frame.posted;
+                self.conn.current = Current::Verdict(verdict, vec![0; length as usize]);
+                Ok(())
+            }
+            (Stage::Ready, Body::Ready) => {
+                self.conn.credit = frame.posted;
+                self.conn.stage = Stage::Open;
+                self.conn.established = Some(Established {
+                    private_data: Vec::new(),
+                    peer: self.conn.peer,
+                    local_port: self.conn.local_port,
+                });
+                Ok(())
+            }
+            (Stage::Ready, Body::End { .. }) => {
+                self.conn.end(How::Disconnected, None);
+                Err(Refused)
+            }
+            (Stage::Open, body) => {
+                let (conn, done) = (&mut *self.conn, frame.done);
+                if done.wrapping_sub(conn.peer_done) as i32 > 0
+                    && conn.next.wrapping_sub(done) as i32 >= 0
+                {
+                    conn.peer_done = done;
+                }
+                conn.credit = frame.posted;
+                self.open(body)
+            }
+            _ => Err(Refused),
+        }
+    }
+
+    fn places(&mut self, offset: u64, places: &mut Places) {
+        match &mut self.conn.current {
+            Current::None => {}
+            Current::Verdict(_, data) => {
+                if let Some(rest) = data.get_mut(offset as usize..) {
+                    places.push(bytes::target(rest));
+                }
+            }
+            Current::Request(length) => {
+                let left = *length - offset.min(*length);
+                let Some(arriving) = &mut self.conn.arriving else { return };
+                let part = (arriving.received + offset, left);
+                let found = match &arriving.what {
+                    Arrival::Message { taken, .. } => {
+                        let local = Local { segments: &taken.segments, domain: taken.domain };
+                        transfer::local_spans(local, Privileges::LOCAL_WRITE, part, places)
+                    }
+                    Arrival::Write { place, .. } => {
+                        let remote = self.side.remote(place);
+                        transfer::remote_spans(remote, Privileges::REMOTE_WRITE, part, places)
+                    }
+                };
+                arriving.fault |= !found;
+            }
+            Current::Data(length, _) => {
+                let left = *length - offset.min(*length);
+                let Some(item) = self.conn.work.iter_mut().find(|item| !item.answered) else {
+                    return;
+                };
+                let part = (item.received + offset, left);
+                let found = match &item.task {
+                    Task::Work(Work::RdmaReadToRmr { local, .. }) => {
+                        let remote = self.side.remote(local);
+                        transfer::remote_spans(remote, Privileges::REMOTE_WRITE, part, places)
+                    }
+                    _ => {
+                        let local = Local { segments: &item.segments, domain: self.side.domain };
+                        transfer::local_spans(local, Privileges::LOCAL_WRITE, part, places)
+                    }
+                };
+                if !found {
+                    item.failed = Some(DtoStatus::LocalProtection);
+                }
+            }
+        }
+    }
+
+    fn end(&mut self) -> Accepted {
+        match std::mem::replace(&mut self.conn.current, Current::None) {
+            Current::None => Ok(()),
+            Current::Verdict(verdict, data) => self.answered(verdict, &data),
+            Current::Request(length) => self.piece(length),
+            Current::Data(length, last) => {
+                let Some(item) = self.conn.work.iter_mut().find(|item| !item.answered) else {
+                    return Err(Refused);
+                };
+                item.received += length;
+                item.answered = last;
+                if last && item.wanted() != Some(item.received) { Err(Refused) } else { Ok(()) }
+            }
+        }
+    }
+}
+
+impl Sink<'_> {
+    /// The passive side has answered.
+    fn answered(&mut self, verdict: Verdict, data: &[u8]) -> Accepted {
+        let (shared, private_data) = data.split_first().unwrap_or((&0, &[]));
+        match verdict {
+            Verdict::Accepted => {
+                let conn = &mut *self.conn;
+                conn.peer_shared = *shared != 0;
+                conn.stage = Stage::Open;
+                let _ = conn.write(Body::Ready, &[]);
+                let private_data = private_data.to_vec();
+                let (peer, local_port) = (conn.peer, conn.local_port);
+                conn.established = Some(Established { private_data, peer, local_port });
+                Ok(())
+            }
+            Verdict::Rejected => {
+                self.conn.end(How::Rejected(private_data.to_vec()), None);
+                Err(Refused)
+            }
+            Verdict::Refused(_) => {
+                self.conn.end(How::Refused, None);
+                Err(Refused)
+            }
+        }
+    }
+
+    /// A frame of an established connection.
+    fn open(&mut self, body: Body) -> Accepted {
+        let begins = !matches!(
+            body,
+            Body::More { .. } | Body::Data { .. } | Body::Ack | Body::End { .. } | Body::Cts
+        );
+        if begins && self.conn.arriving.is_some() {
+            return Err(Refused);
+        }
+        match body {
+            Body::Send { length, solicited, invalidate } => {
+                self.message(length, solicited, invalidate)
+            }
+            Body::Write { length, remote } => self.write(length, remote, None),
+            Body::WriteImmediate { length, remote, immediate, solicited } => {
+                self.write(length, remote, Some((immediate, solicited)))
+            }
+            Body::More { length, .. } => match &self.conn.arriving {
+                Some(arriving) if length <= arriving.length - arriving.received => {
+                    self.conn.current = Current::Request(length);
+                    Ok(())
+                }
+                _ => Err(Refused),
+            },
+            Body::Read { length, remote } => {
+                let place = place(remote, length);
+                if !transfer::is_permitted(self.side.remote(&place), Privileges::REMOTE_READ) {
+                    return self.fail(DtoStatus::RemoteAccess);
+                }
+                self.owe(Answering::Read(place, 0));
+                Ok(())
+            }
+            Body::FetchAdd { remote, add } => {
+                self.atomic(remote, |word| word.fetch_add(add, Ordering::SeqCst))
+            }
+            Body::CompareSwap { remote, compare, swap } => self.atomic(remote, |word| {
+                let order = Ordering::SeqCst;
+                word.compare_exchange(compare, swap, order, order).unwrap_or_else(|other| other)
+            }),
+            Body::Data { length, last } => {
+                let wanting = self.conn.work.iter().find(|item| !item.answered);
+                match wanting.and_then(|item| item.wire.and(item.wanted()).zip(Some(item))) {
+                    Some((wanted, item)) if length <= wanted - item.received => {
+                        self.conn.current = Current::Data(length, last);
+                        Ok(())
+                    }
+                    _ => Err(Refused),
+                }
+            }
+            Body::Rts { .. } => {
+                self.conn.announced = true;
+                Ok(())
+            }
+            Body::Cts => {
+                self.conn.granted = self.conn.asked;
+                Ok(())
+            }
+            Body::Ack | Body::Ready => Ok(()),
+            Body::End { reason } => {
+                match reason {
+                    Reason::Graceful => self.conn.end(How::Disconnected, Some(Reason::Graceful)),
+                    Reason::Abrupt => self.conn.end(How::Disconnected, None),
+                    Reason::Broken { request, status } => {
+                        self.conn.complete(self.side, self.upcalls);
+                        self.conn.flush(Some((request, status)), self.side, self.upcalls);
+                        self.conn.end(How::Broken, None);
+                    }
+                }
+                Err(Refused)
+            }
+            Body::Hello { .. }
+            | Body::Challenge { .. }
+            | Body::Proof { .. }
+            | Body::Answer { .. } => Err(Refused),
+        }
+    }
+
+    /// The request that is being executed failed, and the connection with it.
+    fn fail(&mut self, status: DtoStatus) -> Accepted {
+        let request = self.conn.executed;
+        self.conn.end(How::Broken, Some(Reason::Broken { request, status }));
+        Err(Refused)
+    }
+
+    fn owe(&mut self, what: Answering) {
+        let number = self.conn.executed;
+        self.conn.answers.push_back(Answer { number, what });
+        self.conn.executed = number.wrapping_add(1);
+    }
+
+    fn atomic(&mut self, remote: Place, change: impl FnOnce(&AtomicU64) -> u64) -> Accepted {
+        let place = place(remote, 8);
+        match transfer::change_word(self.side.remote(&place), change) {
+            Some(before) => {
+                self.owe(Answering::Word(before.to_ne_bytes()));
+                Ok(())
+            }
+            None => self.fail(DtoStatus::RemoteAccess),
+        }
+    }
+
+    /// A message begins: it takes a receive.
+    fn message(&mut self, length: u64, solicited: bool, invalidate: Option<u32>) -> Accepted {
+        let (domain, number) = (self.side.domain, self.side.number);
+        if invalidate.is_some_and(|key| !window::is_bound(key, domain, number)) {
+            return self.fail(DtoStatus::RemoteAccess);
+        }
+        let Some(taken) = self.take() else { return self.fail(DtoStatus::ReceiverNotReady) };
+        let local = Local { segments: &taken.segments, domain: taken.domain };
+        let wrong = if length > taken.posted.length {
+            Some(DtoStatus::LocalLength)
+        } else if length > 0 && !local.permits(Privileges::LOCAL_WRITE) {
+            Some(DtoStatus::LocalProtection)
+        } else {
+            None
+        };
+        if let Some(status) = wrong {
+            self.side.receives.fail(taken.posted, status, self.upcalls);
+            return self.fail(DtoStatus::RemoteResponder);
+        }
+        self.arrive(length, Arrival::Message { taken, solicited, invalidate })
+    }
+
+    fn write(&mut self, length: u64, remote: Place, immediate: Option<(u32, bool)>) -> Accepted {
+        let place = place(remote, length);
+        if !transfer::is_permitted(self.side.remote(&place), Privileges::REMOTE_WRITE) {
+            return self.fail(DtoStatus::RemoteAccess);
+        }
+        self.arrive(length, Arrival::Write { place, immediate })
+    }
+
+    fn arrive(&mut self, length: u64, what: Arrival) -> Accepted {
+        self.conn.arriving = Some(Arriving { what, length, received: 0, fault: false });
+        self.conn.current = Current::Request(length.min(crate::frame::PIECE));
+        Ok(())
+    }
+
+    fn take(&mut self) -> Option<super::receives::Taken> {
+        let granted = self.conn.buffer.take();
+        let taken = if self.side.receives.shared.is_some() {
+            granted
+        } else {
+            self.side.receives.take(self.upcalls)
+        };
+        self.conn.taken = self.conn.taken.wrapping_add(1);
+        taken
+    }
+
+    /// A piece of a request is there; perhaps it is the last.
+    fn piece(&mut self, length: u64) -> Accepted {
+        let Some(mut arriving) = self.conn.arriving.take() else { return Err(Refused) };
+        arriving.received += length;
+        if !arriving.fault && arriving.received < arriving.length {
+            self.conn.arriving = Some(arriving);
+            return Ok(());
+        }
+        let Arriving { what, length, fault, .. } = arriving;
+        match what {
+            Arrival::Message { taken, .. } if fault => {
+                self.side.receives.fail(taken.posted, DtoStatus::LocalProtection, self.upcalls);
+                return self.fail(DtoStatus::RemoteResponder);
+            }
+            Arrival::Write { .. } if fault => return self.fail(DtoStatus::RemoteAccess),
+            Arrival::Message { taken, solicited, invalidate } => {
+                let (operation, extra) = match invalidate {
+                    Some(key) => {
+                        window::invalidate(key, self.side.domain, self.side.number);
+                        (Operation::ReceiveWithInvalidate, u64::from(key))
+                    }
+                    None => (Operation::Receive, 0),
+                };
+                let outcome = (length, DtoStatus::Success);
+                let told = (operation, extra, solicited);
+                self.side.receives.finish(taken.posted, outcome, told, self.upcalls);
+            }
+            Arrival::Write { immediate: Some((immediate, solicited)), .. } => {
+                let Some(taken) = self.take() else {
+                    return self.fail(DtoStatus::ReceiverNotReady);
+                };
+                let outcome = (length, DtoStatus::Success);
+                let told = (Operation::ReceiveImmediate, immediate.into(), solicited);
+                self.side.receives.finish(taken.posted, outcome, told, self.upcalls);
+            }
+            Arrival::Write { .. } => {}
+        }
+        self.conn.executed = self.conn.executed.wrapping_add(1);
+        Ok(())
+    }
+}
+
+fn place(remote: Place, length: u64) -> RmrTriplet {
+    RmrTriplet { address: remote.address, length, context: remote.context }
+}
