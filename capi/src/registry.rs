@@ -19,7 +19,7 @@ pub(crate) fn shared() -> &'static Registry {
             Some(word) if !image::is_privileged() => registry.with_compat(word.to_string_lossy()),
             _ => registry,
         };
-        for provider in [provider_loopback::provider(), provider_verbs::provider()] {
+        for provider in dat_providers::all() {
             // Adding the first provider of a name never fails.
             let _ = registry.add_provider(provider);
         }

@@ -1,20 +1,10 @@
 //! The providers of the command.
 
-use std::sync::Arc;
-
-use dat_core::provider::Provider;
 use dat_core::registry::Configuration;
 use dat_core::{InterfaceAdapter, Registry, Result};
+pub(crate) use dat_providers::{LOOPBACK, all};
 
 use crate::output;
-
-/// The name of the loopback provider, and of its adapter.
-pub(crate) const BUILT_IN: &str = "loopback";
-
-/// All built-in providers.
-pub(crate) fn all() -> [Arc<dyn Provider>; 2] {
-    [provider_loopback::provider(), provider_verbs::provider()]
-}
 
 /// A registry with the configuration of this machine and all providers.
 pub(crate) fn registry() -> Registry {

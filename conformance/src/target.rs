@@ -1,6 +1,7 @@
 //! The adapter under test: a registry, and the name that it opens.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use dat_core::{InterfaceAdapter, Registry, Result};
@@ -62,12 +63,17 @@ pub fn rounds(full: u32) -> u32 {
     u32::try_from(rounds.max(2)).unwrap_or(u32::MAX)
 }
 
-/// Whether the adapter takes the parameters of the loopback provider. Cases use them to set low
-/// limits and separate addresses.
+/// Whether the adapter takes parameters that set its limits and its address. Cases use them to set
+/// low limits and separate addresses. The adapter is asked by an open with both.
 #[must_use]
 pub fn takes_parameters() -> bool {
-    let name = target().name;
-    name == "loopback" || name.starts_with("loopback?")
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        let Target { registry, name, .. } = target();
+        let separator = if name.contains('?') { ',' } else { '?' };
+        let parameters = format!("address={},max_eps=16", fresh_address());
+        registry.open(&format!("{name}{separator}{parameters}")).is_ok()
+    })
 }
 
 /// An address that no other adapter of this process uses, for adapters that can choose theirs.

@@ -119,7 +119,8 @@ fn library(machine: &Machine, loader: &Loader<'_>, entry: &Entry) -> Finding {
     let object = match loader.find(library) {
         Ok(object) => object,
         Err(reason) => {
-            let names = providers::all().map(|it| it.describe().name).join(", ");
+            let names =
+                providers::all().iter().map(|it| it.describe().name).collect::<Vec<_>>().join(", ");
             return Finding::problem(name, format!("{place}: {library}: {reason}")).advise(
                 format!(
                     "install the package that contains it, remove the line, or name a built-in \

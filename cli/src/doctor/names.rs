@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) fn check(machine: &Machine, registry: &Registry, entries: &[Entry]) -> Check {
     let mut findings = Vec::new();
     for entry in entries {
-        let built_in = entry.library == providers::BUILT_IN;
+        let built_in = entry.library == providers::LOOPBACK;
         let found_here = matches!(entry.origin, Origin::Discovered);
         // The devices of this machine do not belong to a copied system.
         if machine.system.is_copy() && found_here && !built_in {
@@ -70,7 +70,7 @@ fn describe(entry: &Entry) -> String {
 
 /// Runs the steps of `dat ping` on the built-in adapter, without a configuration.
 pub(super) fn self_test(output: &mut Output) -> Check {
-    let name = providers::BUILT_IN;
+    let name = providers::LOOPBACK;
     let registry = providers::registry_of(Configuration::empty());
     let outcome = ping::try_quietly(registry, name, PATIENCE, output);
     let finding = match outcome.failure {

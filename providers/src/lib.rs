@@ -1,0 +1,31 @@
+//! The providers that are built into the `dat` command and the C libraries: one list for both.
+
+#![forbid(unsafe_code)]
+
+use std::sync::Arc;
+
+use dat_provider::Provider;
+
+/// The name of the loopback provider, and of its adapter.
+pub const LOOPBACK: &str = provider_loopback::LoopbackProvider::NAME;
+
+/// All built-in providers. The order has no meaning: programs see the adapters in the order of
+/// their reach, the widest first.
+#[must_use]
+pub fn all() -> Vec<Arc<dyn Provider>> {
+    vec![provider_loopback::provider(), provider_verbs::provider()]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_has_a_name_of_its_own() {
+        let names: BTreeSet<_> = all().iter().map(|provider| provider.describe().name).collect();
+        assert_eq!(names.len(), all().len());
+        assert!(names.contains(LOOPBACK));
+    }
+}
