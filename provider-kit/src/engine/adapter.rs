@@ -78,11 +78,11 @@ impl Adapter for Soft {
         Ok(completion_queue::create(depth, sink))
     }
 
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Arc<dyn QueuePair>> {
+    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {
         if spec.service == Service::Datagram {
             return Err(unsupported("datagrams"));
         }
-        Ok(Arc::new(pair::create(&self.core, &spec)?))
+        Ok(Box::new(pair::create(&self.core, &spec)?))
     }
 
     fn create_shared_receive_queue(
