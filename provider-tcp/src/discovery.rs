@@ -20,8 +20,7 @@ pub(crate) fn is_there(interface: &str) -> bool {
 }
 
 /// Every interface that is up and has an address.
-#[must_use]
-pub fn adapters() -> Vec<Discovered> {
+pub(crate) fn adapters() -> Vec<Discovered> {
     let usable = interfaces().into_iter().filter(|interface| interface.is_up);
     usable
         .filter_map(|Interface { name, addresses, .. }| {

@@ -18,6 +18,5 @@ mod provider;
 mod socket;
 mod transport;
 
-pub use discovery::adapters;
-pub use provider::{NAME, VENDOR, is_adapter};
+pub use provider::{TcpProvider, provider};
 pub use transport::Sockets;

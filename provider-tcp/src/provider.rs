@@ -1,15 +1,90 @@
 //! The root of the provider.
 
-use crate::discovery::{interface_of, is_there};
+use std::sync::Arc;
 
-/// The name of the provider, for the library field of dat.conf.
-pub const NAME: &str = "tcp";
+use dat_provider::decorate::faults::{FaultPlan, FaultyProvider};
+use dat_provider::error::Result;
+use dat_provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach, Relationship};
+use provider_kit::engine::{self, Identity};
 
-/// The vendor that the attributes of its adapters name.
-pub const VENDOR: &str = "DAT TCP";
+use crate::discovery;
+use crate::transport::Sockets;
 
-/// Whether a name denotes an adapter of this machine; nothing is opened.
+const VENDOR: &str = "DAT TCP";
+
+/// The provider over TCP. Each network interface that is up and has an address is an adapter:
+/// `tcp-lo`, `tcp-eth0`.
+///
+/// The parameters are an interface (for lines of dat.conf, whose names are free) and `key=value`
+/// pairs, separated by blanks or commas: `address=` of the interface, `timeout=` in seconds after
+/// which a peer that cannot be reached is given up, `secret=` a file with a secret that both sides
+/// must have, and the limits that the adapter reports. Those that begin with `fault.` make things
+/// go wrong ([`faults`](dat_provider::decorate::faults)).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TcpProvider;
+
+impl TcpProvider {
+    /// The name of the provider, for the library field of dat.conf.
+    pub const NAME: &'static str = "tcp";
+}
+
+/// The provider, ready to be registered.
 #[must_use]
-pub fn is_adapter(name: &str) -> bool {
-    interface_of(name).is_some_and(is_there)
+pub fn provider() -> Arc<dyn Provider> {
+    Arc::new(TcpProvider)
+}
+
+/// The version of this crate, major and minor.
+fn version() -> (u32, u32) {
+    let number = |text: &str| text.parse().unwrap_or_default();
+    (number(env!("CARGO_PKG_VERSION_MAJOR")), number(env!("CARGO_PKG_VERSION_MINOR")))
+}
+
+impl Provider for TcpProvider {
+    fn describe(&self) -> Description {
+        Description { name: Self::NAME, vendor: VENDOR, version: version(), reach: Reach::Network }
+    }
+
+    fn discover(&self) -> Vec<Discovered> {
+        discovery::adapters()
+    }
+
+    fn may_have(&self, name: &str) -> bool {
+        discovery::interface_of(name).is_some_and(discovery::is_there)
+    }
+
+    fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
+        if FaultyProvider::is_asked_by(request.parameters) {
+            // It takes its parameters out, so this comes back here once.
+            return FaultyProvider::new(Arc::new(*self), FaultPlan::new()).open(request);
+        }
+        let open = || {
+            let (sockets, limits) = Sockets::open(request.name, request.parameters)?;
+            let name = request.name.to_owned();
+            let identity = Identity { name, vendor: VENDOR, version: version() };
+            engine::open(identity, sockets.address(), limits, Box::new(sockets))
+        };
+        open().map_err(|error| error.during("dat_ia_open").on(format!("IA {:?}", request.name)))
+    }
+
+    fn related(&self, one: &str, other: &str) -> Relationship {
+        match (discovery::interface_of(one), discovery::interface_of(other)) {
+            (Some(one), Some(other)) if one == other => Relationship::Related,
+            (Some(_), Some(_)) => Relationship::Unrelated,
+            _ => Relationship::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn its_names_are_those_of_interfaces() {
+        assert!(TcpProvider.may_have("tcp-lo"));
+        for name in ["loopback", "tcp-", "tcp-no-such-interface", "lo", ""] {
+            assert!(!TcpProvider.may_have(name), "{name:?}");
+        }
+    }
 }
