@@ -2,7 +2,7 @@
 //! poller that takes no lock.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use dat_provider::Failure;
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
@@ -10,6 +10,8 @@ use dat_provider::{
     Completion, CompletionFeatures, CompletionPoller, CompletionQueue, CompletionQueueParts,
     CompletionSink, Notify, Success, Taken,
 };
+
+use parking_lot::Mutex;
 
 use crate::completion_ring::{CompletionRing, Entry, Plain};
 use crate::credits::{Attachment, CELLS, Page, page_of};
@@ -24,6 +26,8 @@ pub struct Queue {
     producer: BiasedLock<Producer>,
     progress: Arc<Progress>,
     sink: Arc<dyn CompletionSink>,
+    /// What pollers of engines look at when there is nothing to take.
+    sources: Mutex<Vec<Weak<dyn Source>>>,
 }
 
 /// How many completions the poller took, ever; apart from what producers write.
@@ -126,6 +130,35 @@ impl CompletionSink for Nobody {
     fn completion_overflow(&self) {}
 }
 
+/// A queue pair that can complete more when it is looked at.
+pub trait Source: Send + Sync {
+    /// Executes what came from the peer. No upcall is made.
+    fn poll(&self);
+}
+
+/// More queue pairs than these are left to the thread of the engine.
+const POLLED: usize = 8;
+
+impl Queue {
+    /// Adds a queue pair that completes here.
+    pub fn add_source(&self, source: Weak<dyn Source>) {
+        let mut sources = self.sources.lock();
+        sources.retain(|one| one.strong_count() > 0 && !Weak::ptr_eq(one, &source));
+        sources.push(source);
+    }
+
+    /// Has the queue pairs that complete here look at their links, if they are few. Returns whether
+    /// there are any.
+    pub fn poll_sources(&self) -> bool {
+        let sources = self.sources.lock();
+        if sources.len() > POLLED {
+            return false;
+        }
+        let polled = sources.iter().filter_map(Weak::upgrade).map(|source| source.poll());
+        polled.count() > 0
+    }
+}
+
 impl Queue {
     fn new(depth: usize, sink: Arc<dyn CompletionSink>) -> Arc<Self> {
         let ring = CompletionRing::new(depth);
@@ -144,7 +177,7 @@ impl Queue {
             patience: FEW,
             failures: Vec::new(),
         });
-        Arc::new(Self { producer, progress: Arc::default(), sink })
+        Arc::new(Self { producer, progress: Arc::default(), sink, sources: Mutex::default() })
     }
 
     /// A queue that nobody polls, for what nobody is interested in.

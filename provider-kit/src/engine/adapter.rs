@@ -16,12 +16,13 @@ use dat_provider::{
 };
 use parking_lot::Mutex;
 
+use super::completions;
 use super::connect::Listening;
 use super::core::{Core, Door, Job};
 use super::pair;
 use super::transport::Transport;
 use crate::parameters::Limits;
-use crate::{completion_queue, domain, shared_receive};
+use crate::{domain, shared_receive};
 
 /// What an adapter says of itself.
 #[derive(Clone, Debug)]
@@ -75,7 +76,7 @@ impl Adapter for Soft {
         depth: usize,
         sink: Arc<dyn CompletionSink>,
     ) -> Result<CompletionQueueParts> {
-        Ok(completion_queue::create(depth, sink))
+        completions::create(depth, sink)
     }
 
     fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {

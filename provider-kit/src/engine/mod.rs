@@ -4,9 +4,12 @@
 //! its link. Registered memory is touched under that lock only, after its key was found: who
 //! deregisters removes the key and then passes the lock. Upcalls are made after it is released.
 //!
-//! Frames are read by the thread `dat-progress`, one per adapter. It listens, answers, and closes.
+//! Frames are read by the thread `dat-progress`, one per adapter, which also listens, answers and
+//! closes; and by who polls a completion queue and finds nothing, from the queue pairs that complete
+//! there. A poller makes no upcall: it leaves those to the thread.
 
 mod adapter;
+mod completions;
 mod conn;
 mod connect;
 mod core;

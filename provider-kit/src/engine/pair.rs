@@ -19,7 +19,7 @@ use super::core::{Core, Job};
 use super::receives::{Receives, SharedReceives};
 use super::transport::Connected;
 use super::work::Item;
-use crate::completion_queue::find;
+use crate::completion_queue::{Source, find};
 use crate::credits::Room;
 use crate::domain::{self, Membership, User};
 use crate::errors::{foreign, no_room, wrong_state};
@@ -104,6 +104,26 @@ impl Resume for Me {
     }
 }
 
+impl Source for Pair {
+    fn poll(&self) {
+        let mut inner = self.inner.lock();
+        let mut upcalls = Upcalls::default();
+        let Inner { conn: Some(conn), side, .. } = &mut *inner else { return };
+        if conn.ending.is_some() {
+            return;
+        }
+        conn.read(side, &mut upcalls);
+        if inner.go_on(&self.core, &mut upcalls) {
+            self.list(&mut inner);
+        }
+        let events = !inner.events.is_empty();
+        drop(inner);
+        if events || !upcalls.is_empty() {
+            self.core.ask(Job::Deliver(Weak::clone(&self.me), upcalls));
+        }
+    }
+}
+
 /// A queue pair as the core holds it.
 pub(super) struct Handle(pub(super) Arc<Pair>);
 
@@ -129,7 +149,10 @@ pub(super) fn create(core: &Arc<Core>, spec: &QueuePairSpec) -> Result<Handle> {
     });
     match failed {
         Some(error) => Err(error),
-        None => Ok(Handle(me)),
+        None => {
+            me.complete_at(spec)?;
+            Ok(Handle(me))
+        }
     }
 }
 
@@ -284,6 +307,22 @@ impl Inner {
 }
 
 impl Pair {
+    /// Has the pollers of its completion queues read its link.
+    fn complete_at(&self, spec: &QueuePairSpec) -> Result<()> {
+        for (queue, subtype) in [
+            (&spec.request_queue, Subtype::InvalidHandleEvdRequest),
+            (&spec.receive_queue, Subtype::InvalidHandleEvdRecv),
+        ] {
+            if queue.is_some() {
+                let me: Weak<Self> = Weak::clone(&self.me);
+                find(queue.as_deref(), subtype)?.add_source(me);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Pair {
     /// Does something under the lock and goes on with the connection; then makes the upcalls.
     pub(super) fn work<T>(&self, act: impl FnOnce(&mut Inner, &mut Upcalls) -> T) -> T {
         let mut upcalls = Upcalls::default();
@@ -323,27 +362,6 @@ impl Pair {
             // Completed above are those that precede the event.
             more
         })
-    }
-
-    #[expect(dead_code, reason = "pollers read links next")]
-    /// As [`progress`](Self::progress), for a poller: upcalls and events are left to the thread.
-    pub(super) fn poll(&self) {
-        let Some(mut inner) = self.inner.try_lock() else { return };
-        let mut upcalls = Upcalls::default();
-        let Inner { conn: Some(conn), side, .. } = &mut *inner else { return };
-        if conn.ending.is_some() {
-            return;
-        }
-        conn.read(side, &mut upcalls);
-        let waits = inner.go_on(&self.core, &mut upcalls);
-        if waits {
-            self.list(&mut inner);
-        }
-        let events = !inner.events.is_empty();
-        drop(inner);
-        if events || !upcalls.is_empty() {
-            self.core.ask(Job::Deliver(Weak::clone(&self.me), upcalls));
-        }
     }
 
     /// Makes the upcalls of the events, in order; one thread at a time does so.
@@ -506,6 +524,12 @@ impl QueuePair for Handle {
         Ok(())
     }
 
+    fn connecting_port(&self) -> Option<u64> {
+        let inner = self.0.inner.lock();
+        let conn = inner.conn.as_ref().filter(|_| inner.phase == Phase::Connecting);
+        conn.map(|conn| conn.local_port)
+    }
+
     fn disconnect(&self, how: Close) {
         self.0.work(|inner, upcalls| {
             let attempt = matches!(inner.phase, Phase::Connecting)
@@ -552,7 +576,9 @@ impl QueuePair for Handle {
         if inner.retired || inner.phase != Phase::Unconnected {
             return Err(inner.refusal());
         }
-        inner.set(&spec, &self.0.me)
+        inner.set(&spec, &self.0.me)?;
+        drop(inner);
+        self.0.complete_at(&spec)
     }
 
     fn outstanding(&self) -> Outstanding {

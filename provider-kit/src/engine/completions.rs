@@ -1,0 +1,48 @@
+//! The poller of a completion queue: it reads the links whose queue pairs complete there.
+
+use std::sync::Arc;
+
+use dat_provider::error::Result;
+use dat_provider::error::Subtype;
+use dat_provider::{
+    Completion, CompletionPoller, CompletionQueueParts, CompletionSink, Notify, Success, Taken,
+};
+
+use crate::completion_queue::{self, Queue, find};
+
+struct Reading {
+    poller: Box<dyn CompletionPoller>,
+    queue: Arc<Queue>,
+}
+
+pub(super) fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> Result<CompletionQueueParts> {
+    let CompletionQueueParts { queue, poller } = completion_queue::create(depth, sink);
+    let found = find(Some(&*queue), Subtype::NoSubtype)?;
+    Ok(CompletionQueueParts { queue, poller: Box::new(Reading { poller, queue: found }) })
+}
+
+impl CompletionPoller for Reading {
+    fn poll(&mut self, into: &mut [Completion]) -> usize {
+        let count = self.poller.poll(into);
+        if count == 0 && !into.is_empty() && self.queue.poll_sources() {
+            return self.poller.poll(into);
+        }
+        count
+    }
+
+    fn take(&mut self, into: &mut Success) -> Taken {
+        match self.poller.take(into) {
+            Taken::Nothing if self.queue.poll_sources() => self.poller.take(into),
+            taken => taken,
+        }
+    }
+
+    fn notify(&mut self, mode: Notify) -> bool {
+        self.poller.notify(mode)
+    }
+
+    fn resize(&mut self, depth: usize) -> Result<()> {
+        self.queue.poll_sources();
+        self.poller.resize(depth)
+    }
+}
