@@ -104,6 +104,9 @@ pub(super) enum Current {
     Verdict(crate::frame::Verdict, Vec<u8>),
 }
 
+/// A peer that knows of fewer receives than these is told of each one that is posted.
+const LOW: u32 = 16;
+
 pub(super) struct Conn {
     pub(super) stage: Stage,
     /// Absent while it reads.
@@ -269,9 +272,15 @@ impl Conn {
         self.acknowledge();
     }
 
+    /// Whether the next message waits for a receive of the peer's.
+    pub(super) fn waits_for_credit(&self) -> bool {
+        self.stage == Stage::Open && self.sent < self.work.len()
+    }
+
     /// Tells the peer what it waits for.
     pub(super) fn acknowledge(&mut self) {
-        let starving = self.told_posted == self.taken && self.posted != self.told_posted;
+        let known = self.told_posted.wrapping_sub(self.taken);
+        let starving = known < LOW && self.posted != self.told_posted;
         let owed = self.told_done != self.done() || starving;
         if self.stage != Stage::Answer && owed && self.ending.is_none() {
             let _ = self.write(Body::Ack, &[]);

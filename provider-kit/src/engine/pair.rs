@@ -263,6 +263,15 @@ impl Inner {
         }
     }
 
+    /// Reads what came, unless the connection ends.
+    fn read(&mut self, core: &Core, upcalls: &mut Upcalls) {
+        let Some(conn) = &mut self.conn else { return };
+        if conn.ending.is_none() {
+            conn.read(&mut self.side, upcalls);
+            self.go_on(core, upcalls);
+        }
+    }
+
     /// Goes on with the connection: writes, completes, ends. Returns whether it waits for room.
     fn go_on(&mut self, core: &Core, upcalls: &mut Upcalls) -> bool {
         let Some(conn) = &mut self.conn else { return false };
@@ -450,6 +459,10 @@ impl Pair {
                 Phase::Disconnected => {}
                 _ => return Err(inner.refusal()),
             }
+            if !inner.side.room.is_there() {
+                // What the peer has acknowledged may make room.
+                inner.read(&self.core, upcalls);
+            }
             if !inner.side.room.take() {
                 return Err(no_room());
             }
@@ -461,7 +474,13 @@ impl Pair {
                 }
             };
             match &mut inner.conn {
-                Some(conn) if conn.ending.is_none() => conn.work.push_back(item),
+                Some(conn) if conn.ending.is_none() => {
+                    conn.work.push_back(item);
+                    conn.pump(&mut inner.side, upcalls);
+                    if conn.ending.is_none() && conn.waits_for_credit() {
+                        conn.read(&mut inner.side, upcalls);
+                    }
+                }
                 _ => inner.side.finish(&item, DtoStatus::Flushed, upcalls),
             }
             Ok(())
@@ -532,6 +551,10 @@ impl QueuePair for Handle {
 
     fn disconnect(&self, how: Close) {
         self.0.work(|inner, upcalls| {
+            // What came before the end is not lost.
+            if inner.conn.as_ref().is_some_and(|conn| conn.stage == Stage::Open) {
+                inner.read(&self.0.core, upcalls);
+            }
             let attempt = matches!(inner.phase, Phase::Connecting)
                 || inner.conn.as_ref().is_some_and(|conn| conn.stage != Stage::Open);
             match &mut inner.conn {
