@@ -20,16 +20,16 @@ pub(crate) fn bound(address: IpAddr, port: u16) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Connects from an address.
+/// Connects a bound socket.
 pub(crate) fn connect(
-    own: IpAddr,
+    socket: Socket,
     peer: SocketAddr,
     timeout: Duration,
 ) -> Result<Socket, ConnectFailure> {
+    let own = socket.local_addr().map_err(|error| failure(&error))?;
     if own.is_ipv4() != peer.is_ipv4() || peer.port() == 0 {
         return Err(ConnectFailure::Unreachable);
     }
-    let socket = bound(own, 0).map_err(|error| failure(&error))?;
     if timeout < LONGEST {
         socket.connect_timeout(&peer.into(), timeout).map_err(|error| failure(&error))?;
     } else {
@@ -47,7 +47,7 @@ pub(crate) fn connect(
 }
 
 /// What an error of `connect` means for the attempt.
-fn failure(error: &io::Error) -> ConnectFailure {
+pub(crate) fn failure(error: &io::Error) -> ConnectFailure {
     match error.raw_os_error() {
         None if error.kind() == io::ErrorKind::TimedOut => ConnectFailure::TimedOut,
         Some(libc::ETIMEDOUT) => ConnectFailure::TimedOut,
@@ -72,6 +72,10 @@ mod tests {
     use super::*;
 
     const LO: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    fn try_connect(peer: SocketAddr) -> Option<ConnectFailure> {
+        connect(bound(LO, 0).expect("a port"), peer, SECOND).err()
+    }
+
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
@@ -79,16 +83,15 @@ mod tests {
         // Bound and not listening: no other test can take the port meanwhile.
         let taken = bound(LO, 0).expect("a port");
         let peer = taken.local_addr().expect("bound").as_socket().expect("an IP address");
-        assert_eq!(connect(LO, peer, SECOND).err(), Some(ConnectFailure::Refused));
+        assert_eq!(try_connect(peer), Some(ConnectFailure::Refused));
     }
 
     #[test]
     fn an_address_without_a_way_is_unreachable() {
         // A socket of the loopback address cannot leave the machine.
         let peer = SocketAddr::from(([192, 0, 2, 1], 9));
-        let result = connect(LO, peer, SECOND).err();
-        assert_eq!(result, Some(ConnectFailure::Unreachable));
+        assert_eq!(try_connect(peer), Some(ConnectFailure::Unreachable));
         let peer = SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], 9));
-        assert_eq!(connect(LO, peer, SECOND).err(), Some(ConnectFailure::Unreachable), "IPv6");
+        assert_eq!(try_connect(peer), Some(ConnectFailure::Unreachable), "IPv6");
     }
 }

@@ -56,7 +56,9 @@ fn vectors(spans: &[Span]) -> ([libc::iovec; MOST_SPANS], usize) {
 }
 
 /// Makes a call until it is not interrupted. Nothing if it would block.
-fn moved(mut call: impl FnMut() -> isize) -> Result<Option<usize>, End> {
+///
+/// The calls are raw: the functions of libc can be cancelled, and a consumer's thread makes them.
+fn moved(mut call: impl FnMut() -> libc::c_long) -> Result<Option<usize>, End> {
     loop {
         if let Ok(length) = usize::try_from(call()) {
             return Ok(Some(length));
@@ -80,8 +82,9 @@ impl Stream for Socket {
         message.msg_iovlen = count as _;
         let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
         let written = moved(|| {
+            let fd = self.0.as_raw_fd();
             // SAFETY: the vectors live on, and the makers of the spans answer for the memory.
-            unsafe { libc::sendmsg(self.0.as_raw_fd(), &raw const message, flags) }
+            unsafe { libc::syscall(libc::SYS_sendmsg, fd, &raw const message, flags) }
         })?;
         Ok(written.unwrap_or(0))
     }
@@ -93,8 +96,9 @@ impl Stream for Socket {
         message.msg_iov = vectors.as_mut_ptr();
         message.msg_iovlen = count as _;
         let came = moved(|| {
+            let fd = self.0.as_raw_fd();
             // SAFETY: the vectors live on, and the makers of the spans answer for the memory.
-            unsafe { libc::recvmsg(self.0.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) }
+            unsafe { libc::syscall(libc::SYS_recvmsg, fd, &raw mut message, libc::MSG_DONTWAIT) }
         })?;
         match came {
             Some(0) if into.iter().any(|span| !span.is_empty()) => Err(End::Closed),

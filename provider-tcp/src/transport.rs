@@ -4,12 +4,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use dat_provider::error::Result;
-use provider_kit::engine::{Acceptor, ConnectFailure, Connected, Transport};
+use provider_kit::engine::{Acceptor, ConnectFailure, Connected, Dial, Transport};
 use provider_kit::handshake::Secret;
 use provider_kit::parameters::Limits;
 use provider_kit::qualifier;
 
-use crate::connect::connect;
+use crate::connect::{bound, connect, failure};
 use crate::listener::{PortListener, connected};
 use crate::parameters::Parameters;
 
@@ -52,20 +52,40 @@ impl Sockets {
 }
 
 impl Transport for Sockets {
+    fn dial(&self) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
+        let socket = bound(self.address, 0).map_err(|error| failure(&error))?;
+        let own = socket.local_addr().map_err(|error| failure(&error))?;
+        let port = own.as_socket().map_or(0, |own| u64::from(own.port()));
+        Ok(Box::new(Bound { socket, port, timeout: self.timeout }))
+    }
+
+    fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>> {
+        Ok(Box::new(PortListener::new(self.address, qualifier, self.timeout)?))
+    }
+}
+
+/// A socket that is bound and not connected.
+struct Bound {
+    socket: socket2::Socket,
+    port: u64,
+    timeout: Duration,
+}
+
+impl Dial for Bound {
+    fn local_port(&self) -> u64 {
+        self.port
+    }
+
     fn connect(
-        &self,
+        self: Box<Self>,
         address: IpAddr,
         qualifier: u64,
         timeout: Duration,
     ) -> std::result::Result<Connected, ConnectFailure> {
         let peer = SocketAddr::new(address, qualifier::to_port(qualifier));
-        let socket = connect(self.address, peer, timeout)?;
+        let socket = connect(self.socket, peer, timeout)?;
         // The peer was there; if the options cannot be set, the connection has ended already.
         connected(socket, address, self.timeout).map_err(|_| ConnectFailure::Refused)
-    }
-
-    fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>> {
-        Ok(Box::new(PortListener::new(self.address, qualifier, self.timeout)?))
     }
 }
 
@@ -122,9 +142,11 @@ mod tests {
     fn frames_cross_and_the_end_follows_them() {
         let mut acceptor = sockets().listen(None).expect("a free port");
         let wait = Duration::from_secs(5);
-        let mut active = sockets().connect(LO, acceptor.qualifier(), wait).expect("it listens");
+        let dial = sockets().dial().expect("a free port");
+        let port = dial.local_port();
+        let mut active = dial.connect(LO, acceptor.qualifier(), wait).expect("it listens");
         let mut passive = accepted(&mut *acceptor);
-        assert_eq!((passive.address, active.address), (LO, LO));
+        assert_eq!((passive.address, active.address, active.local_port), (LO, LO, port));
         for _ in 0..1000 {
             assert_eq!(active.writer.write(&Frame::new(Body::Ack), &[]), Ok(Written::Taken));
         }

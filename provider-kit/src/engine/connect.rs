@@ -25,22 +25,20 @@ const BRIEFLY: Duration = Duration::from_millis(20);
 
 /// Connects a link in a thread of its own, since that may block.
 pub(super) fn start(pair: &Arc<Pair>, serial: u64, request: &ConnectRequest<'_>) {
-    let (core, weak) = (Arc::clone(&pair.core), Weak::clone(&pair.me));
+    let dial = match pair.core.transport.dial() {
+        Ok(dial) => dial,
+        Err(failure) => return pair.linked(serial, Err(failed(failure))),
+    };
+    pair.dials(serial, dial.local_port());
+    let weak = Weak::clone(&pair.me);
     let (address, qualifier) = (request.address, request.qualifier);
     let private_data = request.private_data.to_vec();
     let connect = move || {
-        let link = core.transport.connect(address, qualifier, PATIENCE);
+        let link = dial.connect(address, qualifier, PATIENCE);
         let Some(pair) = weak.upgrade() else { return };
         let peer = Peer { address, port: qualifier };
         let link = link.map(|link| (link, peer, private_data, qualifier));
-        pair.linked(
-            serial,
-            link.map_err(|failure| match failure {
-                ConnectFailure::Refused => Event::NonPeerRejected,
-                ConnectFailure::Unreachable => Event::Unreachable,
-                ConnectFailure::TimedOut => Event::TimedOut,
-            }),
-        );
+        pair.linked(serial, link.map_err(failed));
     };
     // On this machine it takes no longer than the call.
     if address.is_loopback() {
@@ -58,6 +56,14 @@ pub(super) fn start(pair: &Arc<Pair>, serial: u64, request: &ConnectRequest<'_>)
     }
     // Mostly the port is known when this returns.
     let _ = outcome.recv_timeout(BRIEFLY);
+}
+
+fn failed(failure: ConnectFailure) -> Event {
+    match failure {
+        ConnectFailure::Refused => Event::NonPeerRejected,
+        ConnectFailure::Unreachable => Event::Unreachable,
+        ConnectFailure::TimedOut => Event::TimedOut,
+    }
 }
 
 /// The active side introduces itself.

@@ -21,4 +21,4 @@ mod transport;
 mod work;
 
 pub use adapter::{Identity, open};
-pub use transport::{Acceptor, ConnectFailure, Connected, Transport};
+pub use transport::{Acceptor, ConnectFailure, Connected, Dial, Transport};

@@ -53,6 +53,8 @@ pub(super) struct Inner {
     pub(super) attempt: u64,
     /// Tells one connection from the next.
     pub(super) serial: u64,
+    /// The local port of the latest attempt.
+    port: u64,
     pub(super) conn: Option<Box<Conn>>,
     pub(super) side: Side,
     /// Disconnected gracefully, and requests are still outstanding.
@@ -135,6 +137,7 @@ pub(super) fn create(core: &Arc<Core>, spec: &QueuePairSpec) -> Result<Handle> {
             phase: Phase::Unconnected,
             attempt: 0,
             serial: 0,
+            port: 0,
             conn: None,
             side: nowhere(number),
             closing: false,
@@ -316,6 +319,14 @@ impl Inner {
 }
 
 impl Pair {
+    /// Takes note of the local port of an attempt.
+    pub(super) fn dials(&self, serial: u64, port: u64) {
+        let mut inner = self.inner.lock();
+        if inner.serial == serial {
+            inner.port = port;
+        }
+    }
+
     /// Has the pollers of its completion queues read its link.
     fn complete_at(&self, spec: &QueuePairSpec) -> Result<()> {
         for (queue, subtype) in [
@@ -545,8 +556,7 @@ impl QueuePair for Handle {
 
     fn connecting_port(&self) -> Option<u64> {
         let inner = self.0.inner.lock();
-        let conn = inner.conn.as_ref().filter(|_| inner.phase == Phase::Connecting);
-        conn.map(|conn| conn.local_port)
+        matches!(inner.phase, Phase::Connecting).then_some(inner.port)
     }
 
     fn disconnect(&self, how: Close) {

@@ -33,22 +33,34 @@ pub enum ConnectFailure {
 
 /// Makes links.
 pub trait Transport: Send + Sync {
-    /// Connects a link to what listens on a qualifier. It may block for as long as the time-out.
+    /// Takes a local port to connect from. It does not block.
     ///
     /// # Errors
-    /// Why there is no link.
-    fn connect(
-        &self,
-        address: IpAddr,
-        qualifier: u64,
-        timeout: Duration,
-    ) -> std::result::Result<Connected, ConnectFailure>;
+    /// Why there is none.
+    fn dial(&self) -> std::result::Result<Box<dyn Dial>, ConnectFailure>;
 
     /// Listens on a qualifier, or on one of the transport's choice.
     ///
     /// # Errors
     /// As [`Adapter::listen`](dat_provider::Adapter::listen).
     fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>>;
+}
+
+/// A local port from which a link will be connected.
+pub trait Dial: Send {
+    /// The local port; the peer sees it.
+    fn local_port(&self) -> u64;
+
+    /// Connects a link to what listens on a qualifier. It may block for as long as the time-out.
+    ///
+    /// # Errors
+    /// Why there is no link.
+    fn connect(
+        self: Box<Self>,
+        address: IpAddr,
+        qualifier: u64,
+        timeout: Duration,
+    ) -> std::result::Result<Connected, ConnectFailure>;
 }
 
 /// Something that listens until it is dropped.
