@@ -3,15 +3,16 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
-use dat_provider::flags::Close;
+use dat_provider::flags::{Close, CompletionFlags};
 use dat_provider::status::DtoStatus;
 use dat_provider::{
     BindRequest, ConnectRequest, ConnectionSink, ConnectionUpcall, Failure, Outstanding, Peer,
     QueuePair, QueuePairSpec, ReceiveRequest, Request,
 };
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::conn::{Conn, Ending, Established, How, Side, Stage};
 use super::connect::{self, Incoming};
@@ -30,6 +31,9 @@ use crate::regions;
 use crate::ring::Ring;
 use crate::shared_receive::{self, Resume};
 use crate::window::Bind;
+
+/// How long a call waits for acknowledgements that are due.
+const MOMENT: Duration = Duration::from_millis(2);
 
 /// A queue pair. Its lock is taken before all others of this crate.
 pub(super) struct Pair {
@@ -275,6 +279,25 @@ impl Inner {
         }
     }
 
+    /// Reads until a condition holds, for a moment: what the peer executes at once is acknowledged
+    /// by then.
+    fn read_until(&mut self, core: &Core, upcalls: &mut Upcalls, holds: fn(&mut Self) -> bool) {
+        let until = Instant::now() + MOMENT;
+        loop {
+            self.read(core, upcalls);
+            if self.conn.is_none() || holds(self) || Instant::now() >= until {
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Whether suppressed requests take room, which no poll of the consumer's gives back.
+    fn has_suppressed(&self) -> bool {
+        let mut work = self.conn.iter().flat_map(|conn| &conn.work);
+        work.any(|item| item.flags.contains(CompletionFlags::SUPPRESS))
+    }
+
     /// Goes on with the connection: writes, completes, ends. Returns whether it waits for room.
     fn go_on(&mut self, core: &Core, upcalls: &mut Upcalls) -> bool {
         let Some(conn) = &mut self.conn else { return false };
@@ -345,8 +368,15 @@ impl Pair {
 impl Pair {
     /// Does something under the lock and goes on with the connection; then makes the upcalls.
     pub(super) fn work<T>(&self, act: impl FnOnce(&mut Inner, &mut Upcalls) -> T) -> T {
+        self.work_under(self.inner.lock(), act)
+    }
+
+    fn work_under<T>(
+        &self,
+        mut inner: MutexGuard<'_, Inner>,
+        act: impl FnOnce(&mut Inner, &mut Upcalls) -> T,
+    ) -> T {
         let mut upcalls = Upcalls::default();
-        let mut inner = self.inner.lock();
         let result = act(&mut inner, &mut upcalls);
         let waits = inner.go_on(&self.core, &mut upcalls);
         if waits {
@@ -370,17 +400,14 @@ impl Pair {
         }
     }
 
-    /// Reads what came. Returns whether the thread is to look again soon.
+    /// Reads what came, for the thread. Returns whether it is to look again soon. Where another
+    /// thread is inside, that one may wait for what this thread does for other queue pairs.
     pub(super) fn progress(&self) -> bool {
-        self.work(|inner, upcalls| {
+        let Some(inner) = self.inner.try_lock() else { return true };
+        self.work_under(inner, |inner, upcalls| {
             let Some(conn) = &mut inner.conn else { return false };
             conn.listed = false;
-            if conn.ending.is_some() {
-                return false;
-            }
-            let more = conn.read(&mut inner.side, upcalls);
-            // Completed above are those that precede the event.
-            more
+            conn.ending.is_none() && conn.read(&mut inner.side, upcalls)
         })
     }
 
@@ -473,6 +500,9 @@ impl Pair {
             if !inner.side.room.is_there() {
                 // What the peer has acknowledged may make room.
                 inner.read(&self.core, upcalls);
+                if inner.has_suppressed() {
+                    inner.read_until(&self.core, upcalls, |inner| inner.side.room.is_there());
+                }
             }
             if !inner.side.room.take() {
                 return Err(no_room());
@@ -563,7 +593,12 @@ impl QueuePair for Handle {
         self.0.work(|inner, upcalls| {
             // What came before the end is not lost.
             if inner.conn.as_ref().is_some_and(|conn| conn.stage == Stage::Open) {
-                inner.read(&self.0.core, upcalls);
+                inner.read_until(&self.0.core, upcalls, |inner| {
+                    inner
+                        .conn
+                        .as_ref()
+                        .is_none_or(|conn| conn.work.len() != conn.sent || conn.work.is_empty())
+                });
             }
             let attempt = matches!(inner.phase, Phase::Connecting)
                 || inner.conn.as_ref().is_some_and(|conn| conn.stage != Stage::Open);
