@@ -191,14 +191,14 @@ impl Wait for BlockedCnoWait {
     }
 }
 
-/// Runs a call that may wait. The part that finds a result at once calls no cancellation point, so
-/// for it the deferred type is enough. The caller's frames must be plain.
+/// Runs a call that may wait. Cancellation is disabled, except in the sleep itself. The caller's
+/// frames must be plain.
 #[inline(always)]
 pub(crate) fn wait(
     at_once: impl FnOnce() -> Option<DAT_RETURN>,
     blocking: impl FnOnce(HeldOff) -> DAT_RETURN,
 ) -> DAT_RETURN {
-    let kind = defer();
+    let state = hold_off();
     let mut blocks = false;
     let mut code = guard_data_path(|| {
         at_once().unwrap_or_else(|| {
@@ -207,11 +207,12 @@ pub(crate) fn wait(
         })
     });
     if blocks {
-        let state = hold_off();
+        // The sleep leaves the deferred type behind.
+        let kind = defer();
         code = blocking(state);
-        state.resume();
+        kind.resume();
     }
-    kind.resume();
+    state.resume();
     code
 }
 

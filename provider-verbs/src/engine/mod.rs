@@ -164,8 +164,9 @@ impl Engine {
     /// Passes a command to the thread; no effect after the thread has ended.
     pub(crate) fn send(&self, command: Command) {
         if self.commands.send(command).is_ok() {
-            // If the counter is full, the thread wakes up as well.
-            let _ = self.wake.write(1);
+            // If the counter is full, the thread wakes up as well. The system call is a raw one:
+            // write(2) of the C library is a cancellation point, and consumers call this.
+            let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
         }
     }
 

@@ -5,6 +5,7 @@
 
 use std::ffi::{c_int, c_uint};
 
+use super::cancellation;
 use super::verbs::{
     ibv_context, ibv_cq, ibv_mw, ibv_mw_bind, ibv_pd, ibv_qp, ibv_recv_wr, ibv_send_wr, ibv_srq,
     ibv_wc,
@@ -39,7 +40,8 @@ pub unsafe fn poll_cq(cq: *mut ibv_cq, count: c_int, completions: *mut ibv_wc) -
 /// The queue must be alive.
 #[inline]
 pub unsafe fn req_notify_cq(cq: *mut ibv_cq, solicited_only: c_int) -> c_int {
-    through!(cq, req_notify_cq, libc::ENOSYS, cq, solicited_only)
+    // Many drivers make a system call here, which is a cancellation point.
+    cancellation::disabled(|| through!(cq, req_notify_cq, libc::ENOSYS, cq, solicited_only))
 }
 
 /// `ibv_post_send`: 0 or an errno.
