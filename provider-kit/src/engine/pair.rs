@@ -122,11 +122,7 @@ impl Source for Pair {
         if inner.go_on(&self.core, &mut upcalls) {
             self.list(&mut inner);
         }
-        let events = !inner.events.is_empty();
-        drop(inner);
-        if events || !upcalls.is_empty() {
-            self.core.ask(Job::Deliver(Weak::clone(&self.me), upcalls));
-        }
+        self.leave(inner, upcalls);
     }
 }
 
@@ -342,6 +338,15 @@ impl Inner {
 }
 
 impl Pair {
+    /// Releases the lock and leaves upcalls and events to the thread.
+    fn leave(&self, inner: MutexGuard<'_, Inner>, upcalls: Upcalls) {
+        let events = !inner.events.is_empty();
+        drop(inner);
+        if events || !upcalls.is_empty() {
+            self.core.ask(Job::Deliver(Weak::clone(&self.me), upcalls));
+        }
+    }
+
     /// Takes note of the local port of an attempt.
     pub(super) fn dials(&self, serial: u64, port: u64) {
         let mut inner = self.inner.lock();
@@ -650,13 +655,20 @@ impl QueuePair for Handle {
     }
 
     fn outstanding(&self) -> Outstanding {
-        let inner = self.0.inner.lock();
+        let mut upcalls = Upcalls::default();
+        let mut inner = self.0.inner.lock();
+        if inner.has_suppressed() {
+            // Nothing else tells the consumer that they are over.
+            inner.read_until(&self.0.core, &mut upcalls, |inner| !inner.has_suppressed());
+        }
         let requests = inner.conn.as_ref().map_or(0, |conn| conn.work.len());
         let taken = inner.conn.as_ref().map_or(0, |conn| u32::from(conn.buffer.is_some()));
-        Outstanding {
+        let outstanding = Outstanding {
             receives: inner.side.receives.ring.count() + taken,
             requests: u32::try_from(requests).unwrap_or(u32::MAX),
-        }
+        };
+        self.0.leave(inner, upcalls);
+        outstanding
     }
 
     fn failure(&self) -> Option<Failure> {
