@@ -40,7 +40,7 @@ impl End {
         Ok(Self { ia: ia.clone(), pz, ep, recv, send, connection, lmr })
     }
 
-    /// Waits until its connection stands.
+    /// Waits until its connection is established.
     pub(crate) fn wait(&self) -> Result<(), Failure> {
         match wait(&self.connection)? {
             Event::Connection(event) if event.kind == ConnectionEventKind::Established => Ok(()),
@@ -77,7 +77,7 @@ impl Meeting {
         Ok(Self { requests, psp })
     }
 
-    /// Connects; both sides are told at their dispatchers.
+    /// Starts connecting; the result arrives as an event at the dispatcher of each side.
     pub(crate) fn connect(&self, from: &Endpoint, to: &Endpoint) -> Result<(), Failure> {
         self.connect_within(from, to, PATIENCE.into())
     }
@@ -98,7 +98,7 @@ impl Meeting {
     }
 }
 
-/// Takes the completion that is there.
+/// Dequeues the completion that is already there and checks its cookie.
 #[inline]
 pub(crate) fn reap(evd: &EventDispatcher, cookie: u64, event: &mut Event) -> Result<(), Failure> {
     let found = evd.dequeue(event)?;

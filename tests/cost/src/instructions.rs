@@ -14,7 +14,7 @@ use crate::shared::{Name, Shared};
 /// less than one instruction of each.
 const TIMES: u64 = 4000;
 
-/// A count may be so much beyond the table: compilers and systems differ a little.
+/// By how many percent a count may exceed the table: compilers and systems differ a little.
 const SLACK_PERCENT: u64 = 5;
 const SLACK: u64 = 2;
 
@@ -77,7 +77,7 @@ fn is_native(function: &str, operation: Operation) -> bool {
     function.contains("native::") && function.split("::").any(|part| part == operation.name())
 }
 
-/// The instructions of one of so many.
+/// The instructions of one call, given how many were made.
 fn each(edge: Edge, times: u64, what: &str) -> Result<u64, Failure> {
     if edge.calls == 0 || times == 0 {
         return Err(format!("{what} is not in the profile: are the symbols there?").into());
@@ -108,7 +108,7 @@ fn read(text: &str) -> Result<Counts, Failure> {
     for line in lines {
         let fields: Vec<_> = line.split(',').collect();
         let [operation, call, columns @ ..] = fields.as_slice() else {
-            return Err(format!("{line:?} is no row of the table").into());
+            return Err(format!("{line:?} is not a row of the table").into());
         };
         let row = counts.entry(((*operation).to_owned(), (*call).to_owned())).or_default();
         for (way, value) in Way::ALL.into_iter().zip(columns).filter(|(_, it)| !it.is_empty()) {
@@ -119,8 +119,8 @@ fn read(text: &str) -> Result<Counts, Failure> {
     Ok(counts)
 }
 
-/// Compares profiles with the table, and prints all counts; whether none is beyond its bound.
-/// Blessing writes the table instead.
+/// Compares profiles with the table and prints all counts. Returns whether every count is within
+/// its bound. Blessing writes the table instead.
 pub(crate) fn check(
     profiles: &[(Name, std::path::PathBuf)],
     table: &Path,

@@ -32,7 +32,8 @@ struct Options {
 enum Command {
     /// Times each operation, in Rust and through both libraries in turns.
     Time {
-        /// Where `operations.c` lies as dat.so and dat2.so, each linked with its library.
+        /// The folder with `operations.c` built as dat.so and dat2.so, each linked with its
+        /// library.
         folder: PathBuf,
         /// Rounds of a hundred operations.
         #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..))]
@@ -57,7 +58,7 @@ enum Command {
         /// The output file of callgrind for libdat2.
         #[arg(long)]
         dat2: PathBuf,
-        /// Writes the table anew instead.
+        /// Writes a new table instead.
         #[arg(long)]
         bless: bool,
         /// The table.

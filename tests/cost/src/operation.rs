@@ -22,7 +22,7 @@ pub(crate) enum Operation {
     RdmaRead,
     /// An RDMA write of 64 bytes, and a wait that finds its completion at once.
     WaitAtOnce,
-    /// What kind of object a handle stands for; Rust knows it without a call.
+    /// The type of the object behind a handle; Rust knows it without a call.
     HandleType,
     /// The state of an endpoint.
     EpStatus,
@@ -125,7 +125,7 @@ impl Operation {
     }
 }
 
-/// When something is done beside a round.
+/// When the extra work of a round is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
     Before,

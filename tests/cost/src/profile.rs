@@ -29,7 +29,7 @@ impl Profile {
         for line in text.lines() {
             if let Some(count) = calls.take() {
                 let cost = line.split_whitespace().nth(1).and_then(|word| word.parse().ok());
-                let cost: u64 = cost.ok_or_else(|| format!("{line:?} is no cost of a call"))?;
+                let cost: u64 = cost.ok_or_else(|| format!("{line:?} is not a cost of a call"))?;
                 let edge = profile.edges.entry((caller.clone(), callee.clone())).or_default();
                 edge.calls += count;
                 edge.instructions += cost;
@@ -45,7 +45,7 @@ impl Profile {
         Ok(profile)
     }
 
-    /// The calls of a function, whoever made them.
+    /// The calls of a function, from all callers.
     pub(crate) fn calls_of(&self, is_it: impl Fn(&str) -> bool) -> Edge {
         self.sum(|_, callee| is_it(callee))
     }
@@ -64,10 +64,11 @@ impl Profile {
     }
 }
 
-/// A function, which is written with its name the first time and with a number only later. The
-/// version of a symbol is no part of its name.
+/// A function, which is written with its name the first time and with only a number later. The
+/// symbol version is not part of its name.
 fn function(names: &mut BTreeMap<String, String>, text: &str) -> Result<String, Failure> {
-    let (number, name) = text.split_once(')').ok_or_else(|| format!("{text:?} is no function"))?;
+    let (number, name) =
+        text.split_once(')').ok_or_else(|| format!("{text:?} is not a function"))?;
     let name = name.trim();
     if name.is_empty() {
         return names.get(number).cloned().ok_or_else(|| format!("{text:?} has no name").into());

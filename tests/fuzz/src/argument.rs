@@ -66,13 +66,14 @@ pub(crate) enum Argument {
 /// Words of the memory that an argument can point to: more than any struct of the API has.
 const WORDS: usize = 128;
 
-/// Provider descriptions that there is room for: more than a call asks for, as a rule.
+/// How many provider descriptions fit: usually more than a call asks for.
 const LISTED: usize = 10;
 
 /// Memory for an argument.
 pub(crate) type Room = Box<[u64; WORDS]>;
 
-/// The width of a local segment, in words, and where its context and length are.
+/// The layout of a local segment: its width, and the offsets of its context and length, each in
+/// 64-bit words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Layout {
     /// DAT 1.2.
@@ -287,7 +288,7 @@ fn small_words(random: &mut Rng) -> u64 {
     if low == 1 { low | half() << 32 & 0x7_0000_0000 } else { low }
 }
 
-/// An address of memory that holds the words, as a rule; else one that can be told to be bad.
+/// Usually the address of memory that holds the words, otherwise one that can be recognized as bad.
 fn pointer(values: &mut Vec<u64>, rooms: &mut Vec<Room>, random: &mut Rng, words: &[u64]) {
     let mut room: Room = Box::new([0; WORDS]);
     for (place, word) in room.iter_mut().zip(words) {

@@ -58,7 +58,8 @@ impl Call {
         if function.name == "dat_evd_dequeue" || function.name == "dat_evd_wait" {
             let at = if function.name == "dat_evd_wait" { 3 } else { 1 };
             let event = std::ptr::with_exposed_provenance::<[u64; 6]>(self.values[at] as usize);
-            // SAFETY: as above; every event has at least that size.
+            // SAFETY: the call took the address of a room of this call, and every event has at
+            // least that size.
             let event = unsafe { event.read() };
             if event[0] as u32 == 0x2001 {
                 pool.learn(Kind::Cr, event[5]);
@@ -112,7 +113,7 @@ fn weight(name: &str) -> u64 {
     }
 }
 
-/// The argument that a word of the tables below stands for.
+/// The argument that a word of the tables below denotes.
 fn argument(word: &str) -> Argument {
     let (word, is_out) = match word.strip_prefix('>') {
         Some(word) => (word, true),
@@ -172,7 +173,7 @@ fn plain(word: &str, is_optional: bool) -> Argument {
         "mask" => Argument::Mask,
         "any" => Argument::Any,
         "agent" => Argument::Agent,
-        other => unreachable!("{other:?} is no argument of the tables"),
+        other => unreachable!("{other:?} is not an argument of the tables"),
     }
 }
 

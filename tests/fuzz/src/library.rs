@@ -75,7 +75,7 @@ impl Library {
             std::mem::transmute::<unsafe extern "C-unwind" fn(), AnyFunction>(function.address)
         };
         let [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = words;
-        // SAFETY: as above.
+        // SAFETY: the library must answer whatever the arguments are: that is what is tested here.
         let answer = unsafe { run(a, b, c, d, e, f, g, h, i, j, k, l, m, n) };
         function.calls.fetch_add(1, Ordering::Relaxed);
         if answer == 0 {

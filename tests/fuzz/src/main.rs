@@ -44,10 +44,10 @@ struct Options {
     verbose: bool,
 }
 
-/// So many random calls come between two scenarios.
+/// The number of random calls between two scenarios.
 const SCENE: u64 = 1000;
 
-/// About so many adapters are open at a time.
+/// About how many adapters are open at a time.
 const OPEN: u64 = 8;
 
 /// With fewer calls than that, some may succeed in no function by chance.

@@ -25,7 +25,7 @@ pub(crate) enum Kind {
 
 const KINDS: usize = Kind::Context as usize + 1;
 
-/// So many of a kind are remembered, the last ones.
+/// How many handles of a kind are remembered: the most recent ones.
 const REMEMBERED: usize = 32;
 
 /// Memory that calls may register and read and write in.

@@ -31,7 +31,7 @@ unsafe extern "C-unwind" fn wait(waiter: *mut libc::c_void) -> *mut libc::c_void
     let waiter = waiter.cast::<Waiter>();
     // SAFETY: the waiter of the thread, which no other thread uses meanwhile.
     let waiter = unsafe { &mut *waiter };
-    // SAFETY: dat_evd_wait, in words that fill a register each.
+    // SAFETY: the function is dat_evd_wait; each argument fills one register.
     let call =
         unsafe { std::mem::transmute::<unsafe extern "C-unwind" fn(), Wait>(waiter.address) };
     let infinite = u64::from(u32::MAX);
@@ -46,7 +46,7 @@ pub(crate) struct Scenario<'a> {
     pool: &'a Pool,
 }
 
-/// The default streams, with room for software events.
+/// The default streams, and software events.
 const STREAMS: u64 = 0x1f1;
 const ALL_PRIVILEGES: u64 = 0x33;
 const CR_FIELD: usize = 5;
@@ -117,7 +117,7 @@ impl<'a> Scenario<'a> {
         self.library.call_by_name("dat_ep_connect", &connect);
     }
 
-    /// Leaves sends, receives and writes under way and their completions on the dispatcher.
+    /// Leaves sends, receives and writes in flight, and their completions on the dispatcher.
     fn transfer(&self, client: u64, server: u64) {
         let context = self.pool.newest(Kind::Context);
         let segment = match self.library.layout {
@@ -186,7 +186,7 @@ impl<'a> Scenario<'a> {
         if started == 0 {
             // SAFETY: a thread that was started and not joined.
             unsafe { pthread_cancel(thread) };
-            // SAFETY: as above.
+            // SAFETY: the thread was started and has not been joined.
             unsafe { libc::pthread_join(thread, std::ptr::null_mut()) };
         }
     }
