@@ -132,8 +132,9 @@ impl CompletionSink for Nobody {
 
 /// A queue pair that can complete more when it is looked at.
 pub trait Source: Send + Sync {
-    /// Executes what came from the peer. No upcall is made.
-    fn poll(&self);
+    /// Executes what came from the peer. No upcall is made, and if this is the last reference, the
+    /// queue pair is dropped elsewhere: the caller holds locks.
+    fn poll(self: Arc<Self>);
 }
 
 /// More queue pairs than these are left to the thread of the engine.

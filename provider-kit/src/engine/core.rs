@@ -38,6 +38,8 @@ pub(super) enum Job {
     Look(Weak<Pair>),
     /// Make upcalls that a poller could not make.
     Deliver(Weak<Pair>, Upcalls),
+    /// Drop a queue pair, which a poller could not do under its locks.
+    Drop(Box<Pair>),
     /// Accept what a listener hears.
     Listen(Arc<Door>),
     Linger(u64, Lingering),
@@ -302,6 +304,7 @@ impl Thread {
                         pair.deliver();
                     }
                 }
+                Job::Drop(pair) => drop(pair),
                 Job::Listen(door) => {
                     let open = door.open.lock();
                     if let Some((acceptor, _)) = &*open {

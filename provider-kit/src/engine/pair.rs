@@ -111,7 +111,18 @@ impl Resume for Me {
 }
 
 impl Source for Pair {
-    fn poll(&self) {
+    fn poll(self: Arc<Self>) {
+        self.read();
+        let core = Arc::clone(&self.core);
+        if let Some(last) = Arc::into_inner(self) {
+            core.ask(Job::Drop(Box::new(last)));
+        }
+    }
+}
+
+impl Pair {
+    /// Reads what came, for a poller.
+    fn read(&self) {
         let mut inner = self.inner.lock();
         let mut upcalls = Upcalls::default();
         let Inner { conn: Some(conn), side, .. } = &mut *inner else { return };
