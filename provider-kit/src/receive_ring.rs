@@ -1,5 +1,5 @@
 //! Posted receives on their way from who posts them to who sends, in a ring
-//! ([`slots`](crate::slots)).
+//! (`slots`).
 //!
 //! A receive is mostly one segment, and half a cache line: a store to a line that the other
 //! processor has is slow, and the stores behind it wait. Other receives are told beside the slots.
