@@ -9,3 +9,4 @@ mod manners;
 mod pages;
 mod perf;
 mod ping;
+mod two_processes;

@@ -1,4 +1,4 @@
-//! Runs the suite over the loopback provider. Arguments are filters, as of any test.
+//! Runs the suite over a provider that needs no device. Arguments are filters, as of any test.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -12,7 +12,9 @@ pub(crate) fn run(name: &str, exclusions: &str) -> Totals {
     let filters: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let registry = Registry::new();
-    registry.add_provider(provider_loopback::provider()).expect("an empty registry");
+    for provider in [provider_loopback::provider(), provider_tcp::provider()] {
+        registry.add_provider(provider).expect("each has a name of its own");
+    }
     set_target(Target::new(registry, name));
     let exclusions = Exclusions::parse(exclusions).expect("every exclusion has a reason");
     let cases = all();
