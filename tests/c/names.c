@@ -103,7 +103,7 @@ static int times_listed(const char *name)
 
 int main(int argc, char **argv)
 {
-    char loopback[] = "loopback", nobody[] = "absent-1";
+    char loopback[] = "loopback", tcp[] = "tcp-lo", nobody[] = "absent-1";
     DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
     DAT_IA_HANDLE ia;
 
@@ -112,8 +112,10 @@ int main(int argc, char **argv)
     try_open(loopback);
     must_load(0, "opening loopback");
     if (argc < 2) {
-        if (times_listed(loopback) != 1)
-            fail("is not listed once, where nothing else is", loopback);
+        if (times_listed(tcp) != 1)
+            fail("is not listed once", tcp);
+        if (times_listed(loopback) != 0)
+            fail("is listed next to a TCP adapter, and no line names it", loopback);
         printf("%d failed\n", failures);
         return failures != 0;
     }
