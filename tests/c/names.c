@@ -4,7 +4,7 @@
  * Opening an adapter loads only what it needs: libibverbs and librdmacm are loaded with the first
  * RDMA adapter and not with "loopback", whatever devices the machine has. EXPECTED, which no file
  * names, is listed; it and each NAME open, by lines of dat.conf as in other DAT libraries, and have
- * an address and a zone. Without arguments there is only loopback, which must not load them.
+ * an address and a zone. Without arguments there are only loopback and TCP; loopback must not load them.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
