@@ -14,6 +14,7 @@ pub mod atomic {
 }
 
 #[cfg(all(test, loom))]
+#[expect(missing_docs, reason = "the interface of dat_sync::biased, which documents it")]
 mod modelled {
     /// As much of the lock as is used; it has a model of its own in dat-core.
     #[derive(Debug)]
