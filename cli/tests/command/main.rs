@@ -9,4 +9,5 @@ mod manners;
 mod pages;
 mod perf;
 mod ping;
+#[cfg(feature = "tcp")]
 mod two_processes;
