@@ -258,11 +258,19 @@ fn the_threshold_counts_events_of_all_streams() {
     server.post_send(&[], 5, NONE).expect("connected");
     let (waited, event) = thread.join().expect("woken");
     assert!(matches!(waited, Waited::Event { more } if more >= 2), "{waited:?}");
-    assert!(matches!(event, Event::Dto(completion) if completion.cookie == 2), "{event:?}");
-    let rest = drain(&evd);
-    assert_eq!(rest.len(), 2);
-    assert_eq!(rest[0], Event::Software(3), "in the order of raising");
-    assert!(matches!(rest[1], Event::Dto(completion) if completion.cookie == 4));
+    // A transport may complete the send later than the call that posts it.
+    let mut found = vec![event];
+    found.extend(drain(&evd));
+    let mut cookies: Vec<u64> = found
+        .iter()
+        .map(|event| match event {
+            Event::Dto(completion) => completion.cookie,
+            Event::Software(number) => *number,
+            other => panic!("an event of neither stream: {other:?}"),
+        })
+        .collect();
+    cookies.sort_unstable();
+    assert_eq!(cookies, [2, 3, 4], "{found:?}");
 }
 
 fn there_is_one_waiter_and_it_owns_the_dispatcher() {
@@ -358,17 +366,21 @@ fn a_resize_keeps_completions_too() {
         server.post_recv(&[], cookie, NONE).expect("connected");
         client.post_send(&[], cookie, NONE).expect("connected");
     }
+    let mut first = Event::default();
+    let waited = node.recv.wait(LIMIT.into(), 20, &mut first).expect("20 messages were sent");
+    assert_eq!(waited, Waited::Event { more: 19 });
+    assert!(matches!(first, Event::Dto(completion) if completion.cookie == 0), "{first:?}");
     assert_eq!(
-        node.recv.resize(19).expect_err("20 are queued").return_type(),
+        node.recv.resize(18).expect_err("19 are queued").return_type(),
         ReturnType::InvalidState
     );
-    node.recv.resize(20).expect("exactly what is queued");
+    node.recv.resize(19).expect("exactly what is queued");
     node.recv.resize(40).expect("longer");
     for cookie in 20..40 {
         server.post_recv(&[], cookie, NONE).expect("connected");
         client.post_send(&[], cookie, NONE).expect("connected");
     }
-    for cookie in 0..40 {
+    for cookie in 1..40 {
         assert_eq!(expect_dto(&node.recv, &[&client, &server]).cookie, cookie);
     }
 }

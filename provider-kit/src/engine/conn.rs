@@ -146,6 +146,8 @@ pub(super) struct Conn {
     pub(super) buffer: Option<Taken>,
     /// The link has no room.
     pub(super) full: bool,
+    /// The last read left frames behind, of which the link's descriptor does not tell.
+    pub(super) more: bool,
     /// Nothing can be written any more.
     pub(super) dead: bool,
     /// The thread looks at it soon.
@@ -189,6 +191,7 @@ impl Conn {
             announced: false,
             buffer: None,
             full: false,
+            more: false,
             dead: false,
             listed: false,
             established: None,
@@ -228,14 +231,15 @@ impl Conn {
         }
     }
 
-    /// Reads what came. Whether there may be more.
-    pub(super) fn read(&mut self, side: &mut Side, upcalls: &mut Upcalls) -> bool {
-        let Some(mut reader) = self.reader.take() else { return false };
+    /// Reads what came.
+    pub(super) fn read(&mut self, side: &mut Side, upcalls: &mut Upcalls) {
+        let Some(mut reader) = self.reader.take() else { return };
         let outcome =
             reader.read(&mut super::sink::Sink { conn: self, side, upcalls }, Budget::default());
         self.reader = Some(reader);
+        self.more = outcome == Ok(Progress::More);
         match outcome {
-            Ok(progress) => progress == Progress::More,
+            Ok(_) => {}
             Err(end) => {
                 use crate::link::End;
                 match end {
@@ -246,7 +250,6 @@ impl Conn {
                         self.end(How::Broken, Some(reason));
                     }
                 }
-                false
             }
         }
     }

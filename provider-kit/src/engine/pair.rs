@@ -305,7 +305,8 @@ impl Inner {
         work.any(|item| item.flags.contains(CompletionFlags::SUPPRESS))
     }
 
-    /// Goes on with the connection: writes, completes, ends. Returns whether it waits for room.
+    /// Goes on with the connection: writes, completes, ends. Returns whether the thread has to go
+    /// on soon: the link is full, or frames are left that were received already.
     fn go_on(&mut self, core: &Core, upcalls: &mut Upcalls) -> bool {
         let Some(conn) = &mut self.conn else { return false };
         if conn.ending.is_none() {
@@ -324,7 +325,7 @@ impl Inner {
                 self.finish(ending, core, upcalls);
                 false
             }
-            None => conn.full && !conn.dead,
+            None => !conn.dead && (conn.full || conn.more),
         }
     }
 
@@ -416,15 +417,18 @@ impl Pair {
         }
     }
 
-    /// Reads what came, for the thread. Returns whether it is to look again soon. Where another
-    /// thread is inside, that one may wait for what this thread does for other queue pairs.
+    /// Reads what came, for the thread. Returns whether it has to try again, because another thread
+    /// is inside, which may wait for what this thread does for other queue pairs.
     pub(super) fn progress(&self) -> bool {
         let Some(inner) = self.inner.try_lock() else { return true };
         self.work_under(inner, |inner, upcalls| {
-            let Some(conn) = &mut inner.conn else { return false };
+            let Some(conn) = &mut inner.conn else { return };
             conn.listed = false;
-            conn.ending.is_none() && conn.read(&mut inner.side, upcalls)
-        })
+            if conn.ending.is_none() {
+                conn.read(&mut inner.side, upcalls);
+            }
+        });
+        false
     }
 
     /// Makes the upcalls of the events, in order; one thread at a time does so.

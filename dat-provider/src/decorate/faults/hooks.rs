@@ -55,6 +55,8 @@ struct EndState {
     requests: u64,
     /// The last attempt that this side started.
     asked: Option<u64>,
+    /// The last attempt of which a receive completed before its connection was reported.
+    communicated: Option<u64>,
     late: Option<Late>,
 }
 
@@ -202,7 +204,9 @@ impl Hooks for FaultHooks {
     ) {
         if let ConnectionUpcall::Established { private_data, peer, local_port } = event {
             let mut state = end.state.lock();
-            if self.faults.late_established() == Some(state.side_of(attempt)) {
+            let is_late = self.faults.late_established() == Some(state.side_of(attempt));
+            // A receive may complete before the provider reports the connection.
+            if is_late && state.communicated != Some(attempt) {
                 let (private_data, sink) = (private_data.into(), Arc::clone(sink));
                 state.late = Some(Late { attempt, private_data, peer, local_port, sink });
                 return;
@@ -213,6 +217,7 @@ impl Hooks for FaultHooks {
     }
 
     fn communication_established(&self, pair: &FaultyPair, inner: &dyn QueuePair, attempt: u64) {
+        pair.end.state.lock().communicated = Some(attempt);
         self.tell_late(&pair.end, attempt);
         inner.communication_established(attempt);
     }
@@ -292,6 +297,7 @@ impl EndState {
             connected: false,
             requests: 0,
             asked: None,
+            communicated: None,
             late: None,
         }
     }
@@ -314,6 +320,7 @@ impl EndState {
     fn forget(&mut self) -> Option<Arc<Link>> {
         self.doomed.clear();
         self.late = None;
+        self.communicated = None;
         self.connected = false;
         self.link.take()
     }
