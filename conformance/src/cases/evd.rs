@@ -489,9 +489,11 @@ fn completions_come_before_the_disconnect_on_one_dispatcher() {
             client.post_send(&[], cookie, NONE).expect("connected");
             client.post_recv(&[], 100 + cookie, NONE).expect("connected");
         }
+        let mut event = Event::default();
+        evd.wait(LIMIT.into(), 10, &mut event).expect("the sends complete");
         evd.post_se(1).expect("within the limit");
         client.disconnect(how).expect("connected");
-        let mut events = Vec::new();
+        let mut events = vec![event];
         loop {
             match expect_event(&evd, &[&client, &server]) {
                 Event::Connection(event) => {
