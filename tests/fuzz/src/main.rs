@@ -58,7 +58,8 @@ fn run(library: &Library, pool: &Pool, options: &Options, thread: u64) {
     for at in 0..options.calls {
         if at % SCENE == 0 {
             let scenario = Scenario::new(library, pool);
-            scenario.play(1000 + random.u64(..3), 1 + random.u64(..OPEN));
+            // Threads have qualifiers of their own, so that each connects what it listens for.
+            scenario.play(1000 + 10 * thread + random.u64(..3), 1 + random.u64(..OPEN));
             // The locks of other threads stay locked in a child.
             if options.threads == 1 && random.u64(..100) < 5 {
                 scenario.fork();

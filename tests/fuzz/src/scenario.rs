@@ -92,8 +92,8 @@ impl<'a> Scenario<'a> {
         let client = self.make("dat_ep_create", Kind::Ep, &[ia, pz, evd, evd, evd, 0]);
         let server = self.make("dat_ep_create", Kind::Ep, &[ia, pz, evd, evd, evd, 0]);
         self.make("dat_psp_create", Kind::Psp, &[ia, qualifier, evd, 0]);
-        self.register(ia, pz);
-        self.make("dat_rmr_create", Kind::Rmr, &[pz]);
+        let memory = self.register(ia, pz);
+        let rmr = self.make("dat_rmr_create", Kind::Rmr, &[pz]);
         let loopback = [0x0100_007f_0000_0002_u64, 0, 0, 0];
         let address = loopback.as_ptr().expose_provenance() as u64;
         let connect = [client, address, qualifier, 1_000_000, 0, 0, 0, 0];
@@ -107,7 +107,7 @@ impl<'a> Scenario<'a> {
             self.pool.learn(Kind::Cr, event[CR_FIELD]);
             self.library.call_by_name("dat_cr_accept", &[event[CR_FIELD], server, 0, 0]);
         }
-        self.transfer(client, server);
+        self.transfer(client, server, rmr, memory);
         self.change(ia, pz, evd, client);
         self.trigger(ia);
         self.cancel_waiter(evd);
@@ -118,14 +118,13 @@ impl<'a> Scenario<'a> {
     }
 
     /// Leaves sends, receives and writes in flight, and their completions on the dispatcher.
-    fn transfer(&self, client: u64, server: u64) {
-        let context = self.pool.newest(Kind::Context);
+    /// The memory is a region and its context.
+    fn transfer(&self, client: u64, server: u64, rmr: u64, (lmr, context): (u64, u64)) {
         let segment = match self.library.layout {
             Layout::One => [context, self.pool.arena(), 16],
             Layout::Two => [self.pool.arena(), context << 32 | 16, 0],
         };
         let place = segment.as_ptr().expose_provenance() as u64;
-        let (rmr, lmr) = (self.pool.newest(Kind::Rmr), self.pool.newest(Kind::Lmr));
         let bind = match self.library.layout {
             Layout::One => vec![rmr, place, ALL_PRIVILEGES, client, 0, 0],
             Layout::Two => vec![rmr, lmr, place, ALL_PRIVILEGES, 0, client, 0, 0],
@@ -218,7 +217,7 @@ impl<'a> Scenario<'a> {
     }
 
     /// Registers the arena.
-    fn register(&self, ia: u64, pz: u64) {
+    fn register(&self, ia: u64, pz: u64) -> (u64, u64) {
         let mut left = [0_u64; 5];
         let start = left.as_mut_ptr().expose_provenance() as u64;
         let outs: Vec<u64> = (0..5).map(|at| start + 8 * at).collect();
@@ -233,6 +232,8 @@ impl<'a> Scenario<'a> {
             self.pool.learn(Kind::Lmr, left[0]);
             self.pool.learn(Kind::Context, left[1] & 0xffff_ffff);
             self.pool.learn(Kind::Context, left[2] & 0xffff_ffff);
+            return (left[0], left[1] & 0xffff_ffff);
         }
+        (0, 0)
     }
 }
