@@ -17,6 +17,7 @@
     reason = "the parts of a queue pair are locks and rings, which have nothing to print"
 )]
 
+pub mod attributes;
 pub mod bytes;
 pub mod completion_queue;
 mod completion_ring;

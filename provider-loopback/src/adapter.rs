@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use dat_core::attr::{
-    EpAttributes, EpCreator, IaAttributes, IovOwnership, ProviderAttributes, PzSupport,
-    StreamMatrix,
-};
 use dat_core::error::Result;
-use dat_core::flags::{CompletionFlags, MemoryTypes, Qos};
 use dat_core::provider::{
     Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, Listener,
     ProtectionDomain, QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue,
     SharedReceiveSink,
 };
+
+use provider_kit::attributes::{Identity, attributes};
 
 use crate::fabric::{self, Host};
 use crate::parameters::Parameters;
@@ -20,7 +17,7 @@ use crate::provider::{VENDOR, version};
 use crate::{completion_queue, domain, queue_pair, shared_receive};
 
 pub(crate) struct Loopback {
-    name: String,
+    identity: Identity,
     parameters: Parameters,
     host: Arc<Host>,
 }
@@ -28,19 +25,17 @@ pub(crate) struct Loopback {
 impl Loopback {
     pub(crate) fn new(name: &str, parameters: Parameters) -> Self {
         let host = Host::new(parameters.address);
-        Self { name: name.to_owned(), parameters, host }
+        let identity = Identity { name: name.to_owned(), vendor: VENDOR, version: version() };
+        Self { identity, parameters, host }
     }
 }
 
 impl Adapter for Loopback {
     fn attributes(&self) -> AdapterAttributes {
-        AdapterAttributes {
-            ia: self.interface(),
-            provider: self.provider(),
-            default_ep: self.default_ep(),
-            // Completion queues are memory of the process.
-            completion_scope: Some(0),
-        }
+        let Parameters { address, limits } = &self.parameters;
+        let mut attributes = attributes(&self.identity, *address, limits);
+        attributes.provider.datagrams_supported = true;
+        attributes
     }
 
     fn create_domain(&self) -> Result<Arc<dyn ProtectionDomain>> {
@@ -74,95 +69,5 @@ impl Adapter for Loopback {
         sink: Arc<dyn ListenSink>,
     ) -> Result<Box<dyn Listener>> {
         fabric::listen(&self.host, qualifier, sink)
-    }
-}
-
-impl Loopback {
-    fn interface(&self) -> IaAttributes {
-        let limits = &self.parameters.limits;
-        IaAttributes {
-            adapter_name: self.name.clone(),
-            vendor_name: VENDOR.to_owned(),
-            hardware_version: (0, 0),
-            firmware_version: (0, 0),
-            address: self.parameters.address,
-            max_eps: limits.max_eps,
-            max_dto_per_ep: limits.max_dto_per_ep,
-            max_rdma_read_per_ep_in: limits.max_rdma_read_in,
-            max_rdma_read_per_ep_out: limits.max_rdma_read_out,
-            max_evds: limits.max_evds,
-            max_evd_qlen: limits.max_evd_qlen,
-            max_iov_segments_per_dto: limits.max_iov,
-            max_lmrs: limits.max_lmrs,
-            max_lmr_block_size: isize::MAX as u64,
-            max_lmr_virtual_address: usize::MAX as u64,
-            max_pzs: limits.max_pzs,
-            max_message_size: u64::from(limits.max_message_size),
-            max_rdma_size: u64::from(limits.max_rdma_size),
-            max_rmrs: limits.max_rmrs,
-            max_rmr_target_address: usize::MAX as u64,
-            max_srqs: limits.max_srqs,
-            max_ep_per_srq: limits.max_eps,
-            max_recv_per_srq: limits.max_recv_per_srq,
-            max_iov_segments_per_rdma_read: limits.max_iov,
-            max_iov_segments_per_rdma_write: limits.max_iov,
-            // Nothing is shared between endpoints, so each can have its own maximum.
-            max_rdma_read_in: limits.max_rdma_read_in.saturating_mul(limits.max_eps),
-            max_rdma_read_out: limits.max_rdma_read_out.saturating_mul(limits.max_eps),
-            max_rdma_read_per_ep_in_guaranteed: true,
-            max_rdma_read_per_ep_out_guaranteed: true,
-            zero_based_supported: false,
-            transport: Vec::new(),
-            vendor: Vec::new(),
-        }
-    }
-
-    fn provider(&self) -> ProviderAttributes {
-        ProviderAttributes {
-            provider_name: VENDOR.to_owned(),
-            provider_version: version(),
-            lmr_mem_types: MemoryTypes::all(),
-            // A post copies its segment list before it returns.
-            iov_ownership: IovOwnership::Consumer,
-            qos_supported: Qos::all(),
-            completion_flags_supported: CompletionFlags::all()
-                - CompletionFlags::LMR_INVALIDATE_FENCE,
-            max_private_data_size: self.parameters.limits.max_private_data_size,
-            supports_multipath: false,
-            ep_creator: EpCreator::IfAsked,
-            pz_support: PzSupport::Unique,
-            optimal_buffer_alignment: 64,
-            evd_stream_merging: StreamMatrix::ALL,
-            srq_supported: true,
-            srq_watermarks_supported: true,
-            srq_ep_pz_difference_supported: true,
-            lmr_sync_required: false,
-            rmr_supported: true,
-            rmr_scope_ep_supported: true,
-            invalidate_supported: true,
-            invalidate_scope_pz_supported: true,
-            read_to_rmr_supported: true,
-            atomics_supported: true,
-            immediate_data_supported: true,
-            datagrams_supported: true,
-            provider_specific: Vec::new(),
-        }
-    }
-
-    fn default_ep(&self) -> EpAttributes {
-        let limits = &self.parameters.limits;
-        let operations = limits.max_dto_per_ep.min(64);
-        let segments = limits.max_iov.min(4);
-        EpAttributes {
-            max_message_size: u64::from(limits.max_message_size),
-            max_rdma_size: u64::from(limits.max_rdma_size),
-            max_recv_dtos: operations,
-            max_request_dtos: operations,
-            max_recv_iov: segments,
-            max_request_iov: segments,
-            max_rdma_read_in: limits.max_rdma_read_in,
-            max_rdma_read_out: limits.max_rdma_read_out,
-            ..EpAttributes::default()
-        }
     }
 }

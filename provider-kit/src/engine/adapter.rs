@@ -3,12 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use dat_provider::attr::{
-    EpAttributes, EpCreator, IaAttributes, IovOwnership, ProviderAttributes, PzSupport,
-    StreamMatrix,
-};
 use dat_provider::error::Result;
-use dat_provider::flags::{CompletionFlags, MemoryTypes, Qos};
 use dat_provider::{
     Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, Listener,
     ProtectionDomain, QueuePair, QueuePairSpec, Service, SharedReceiveLimits, SharedReceiveQueue,
@@ -21,19 +16,9 @@ use super::connect::Listening;
 use super::core::{Core, Door, Job};
 use super::pair;
 use super::transport::Transport;
+use crate::attributes::{Identity, attributes};
 use crate::parameters::Limits;
 use crate::{domain, shared_receive};
-
-/// What an adapter says of itself.
-#[derive(Clone, Debug)]
-pub struct Identity {
-    /// The name that it was opened by.
-    pub name: String,
-    /// The vendor of the provider.
-    pub vendor: &'static str,
-    /// The version of the provider, major and minor.
-    pub version: (u32, u32),
-}
 
 struct Soft {
     identity: Identity,
@@ -58,13 +43,7 @@ pub fn open(
 
 impl Adapter for Soft {
     fn attributes(&self) -> AdapterAttributes {
-        AdapterAttributes {
-            ia: self.interface(),
-            provider: self.provider(),
-            default_ep: self.default_ep(),
-            // Completion queues are memory of the process.
-            completion_scope: Some(0),
-        }
+        attributes(&self.identity, self.address, &self.limits)
     }
 
     fn create_domain(&self) -> Result<Arc<dyn ProtectionDomain>> {
@@ -105,95 +84,5 @@ impl Adapter for Soft {
         let door = Arc::new(Door { token, qualifier, open: Mutex::new(Some((acceptor, sink))) });
         self.core.ask(Job::Listen(Arc::clone(&door)));
         Ok(Box::new(Listening { core: Arc::clone(&self.core), door }))
-    }
-}
-
-impl Soft {
-    fn interface(&self) -> IaAttributes {
-        let limits = &self.limits;
-        IaAttributes {
-            adapter_name: self.identity.name.clone(),
-            vendor_name: self.identity.vendor.to_owned(),
-            hardware_version: (0, 0),
-            firmware_version: (0, 0),
-            address: self.address,
-            max_eps: limits.max_eps,
-            max_dto_per_ep: limits.max_dto_per_ep,
-            max_rdma_read_per_ep_in: limits.max_rdma_read_in,
-            max_rdma_read_per_ep_out: limits.max_rdma_read_out,
-            max_evds: limits.max_evds,
-            max_evd_qlen: limits.max_evd_qlen,
-            max_iov_segments_per_dto: limits.max_iov,
-            max_lmrs: limits.max_lmrs,
-            max_lmr_block_size: isize::MAX as u64,
-            max_lmr_virtual_address: usize::MAX as u64,
-            max_pzs: limits.max_pzs,
-            max_message_size: u64::from(limits.max_message_size),
-            max_rdma_size: u64::from(limits.max_rdma_size),
-            max_rmrs: limits.max_rmrs,
-            max_rmr_target_address: usize::MAX as u64,
-            max_srqs: limits.max_srqs,
-            max_ep_per_srq: limits.max_eps,
-            max_recv_per_srq: limits.max_recv_per_srq,
-            max_iov_segments_per_rdma_read: limits.max_iov,
-            max_iov_segments_per_rdma_write: limits.max_iov,
-            // Nothing is shared between endpoints, so each can have its own maximum.
-            max_rdma_read_in: limits.max_rdma_read_in.saturating_mul(limits.max_eps),
-            max_rdma_read_out: limits.max_rdma_read_out.saturating_mul(limits.max_eps),
-            max_rdma_read_per_ep_in_guaranteed: true,
-            max_rdma_read_per_ep_out_guaranteed: true,
-            zero_based_supported: false,
-            transport: Vec::new(),
-            vendor: Vec::new(),
-        }
-    }
-
-    fn provider(&self) -> ProviderAttributes {
-        ProviderAttributes {
-            provider_name: self.identity.vendor.to_owned(),
-            provider_version: self.identity.version,
-            lmr_mem_types: MemoryTypes::all(),
-            // A post copies its segment list before it returns.
-            iov_ownership: IovOwnership::Consumer,
-            qos_supported: Qos::all(),
-            completion_flags_supported: CompletionFlags::all()
-                - CompletionFlags::LMR_INVALIDATE_FENCE,
-            max_private_data_size: self.limits.max_private_data_size,
-            supports_multipath: false,
-            ep_creator: EpCreator::IfAsked,
-            pz_support: PzSupport::Unique,
-            optimal_buffer_alignment: 64,
-            evd_stream_merging: StreamMatrix::ALL,
-            srq_supported: true,
-            srq_watermarks_supported: true,
-            srq_ep_pz_difference_supported: true,
-            lmr_sync_required: false,
-            rmr_supported: true,
-            rmr_scope_ep_supported: true,
-            invalidate_supported: true,
-            invalidate_scope_pz_supported: true,
-            read_to_rmr_supported: true,
-            atomics_supported: true,
-            immediate_data_supported: true,
-            datagrams_supported: false,
-            provider_specific: Vec::new(),
-        }
-    }
-
-    fn default_ep(&self) -> EpAttributes {
-        let limits = &self.limits;
-        let operations = limits.max_dto_per_ep.min(64);
-        let segments = limits.max_iov.min(4);
-        EpAttributes {
-            max_message_size: u64::from(limits.max_message_size),
-            max_rdma_size: u64::from(limits.max_rdma_size),
-            max_recv_dtos: operations,
-            max_request_dtos: operations,
-            max_recv_iov: segments,
-            max_request_iov: segments,
-            max_rdma_read_in: limits.max_rdma_read_in,
-            max_rdma_read_out: limits.max_rdma_read_out,
-            ..EpAttributes::default()
-        }
     }
 }

@@ -11,8 +11,10 @@ use parking_lot::Mutex;
 
 use super::conn::{Conn, Stage};
 use super::core::{Core, Job};
+use super::event::Event;
+use super::handle;
 use super::hello::Hello;
-use super::pair::{self, Event, Pair};
+use super::pair::Pair;
 use super::transport::{ConnectFailure, Connected};
 use crate::bytes;
 use crate::errors::wrong_state;
@@ -172,7 +174,7 @@ impl dat_provider::Incoming for Pending {
     }
 
     fn accept(&self, queue_pair: &dyn QueuePair, attempt: u64, private_data: &[u8]) -> Result<()> {
-        pair::of(queue_pair)?.accept(attempt, private_data, || self.take())
+        handle::of(queue_pair)?.accept(attempt, private_data, || self.take())
     }
 
     fn reject(&self, private_data: &[u8]) -> Result<()> {

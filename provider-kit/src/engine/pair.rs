@@ -1,36 +1,32 @@
 //! Queue pairs: the state of the connection, and what is posted.
 
-use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
-use dat_provider::flags::{Close, CompletionFlags};
+use dat_provider::flags::CompletionFlags;
 use dat_provider::status::DtoStatus;
-use dat_provider::{
-    BindRequest, ConnectRequest, ConnectionSink, ConnectionUpcall, Failure, Outstanding, Peer,
-    QueuePair, QueuePairSpec, ReceiveRequest, Request,
-};
+use dat_provider::{ConnectionSink, Peer, QueuePairSpec};
 use parking_lot::{Mutex, MutexGuard};
 
-use super::conn::{Conn, Ending, Established, How, Side, Stage};
+use super::conn::{Conn, Ending, How, Side, Stage};
 use super::connect::{self, Incoming};
 use super::core::{Core, Job};
+use super::event::Event;
+use super::handle::Handle;
 use super::receives::{Receives, SharedReceives};
 use super::transport::Connected;
 use super::work::Item;
 use crate::completion_queue::{Source, find};
 use crate::credits::Room;
 use crate::domain::{self, Membership, User};
-use crate::errors::{foreign, no_room, wrong_state};
+use crate::errors::{no_room, wrong_state};
 use crate::frame::Reason;
 use crate::outlet::{Outlet, Upcalls};
-use crate::receive_ring::Posted;
 use crate::regions;
 use crate::ring::Ring;
 use crate::shared_receive::{self, Resume};
-use crate::window::Bind;
 
 /// How long a call waits for acknowledgements that are due.
 const MOMENT: Duration = Duration::from_millis(2);
@@ -58,29 +54,17 @@ pub(super) struct Inner {
     /// Tells one connection from the next.
     pub(super) serial: u64,
     /// The local port of the latest attempt.
-    port: u64,
+    pub(super) port: u64,
     pub(super) conn: Option<Box<Conn>>,
     pub(super) side: Side,
     /// Disconnected gracefully, and requests are still outstanding.
-    closing: bool,
-    retired: bool,
-    sink: Arc<dyn ConnectionSink>,
-    memberships: [Option<Membership>; 2],
-    events: VecDeque<(u64, Event)>,
+    pub(super) closing: bool,
+    pub(super) retired: bool,
+    pub(super) sink: Arc<dyn ConnectionSink>,
+    pub(super) memberships: [Option<Membership>; 2],
+    pub(super) events: VecDeque<(u64, Event)>,
     /// A thread makes the upcalls of the events.
-    delivering: bool,
-}
-
-/// An event to report.
-pub(super) enum Event {
-    Established(Established),
-    PeerRejected(Vec<u8>),
-    NonPeerRejected,
-    Unreachable,
-    TimedOut,
-    AcceptFailed,
-    Disconnected,
-    Broken,
+    pub(super) delivering: bool,
 }
 
 /// A queue pair as domains and shared receive queues know it.
@@ -137,9 +121,6 @@ impl Pair {
     }
 }
 
-/// A queue pair as the core holds it.
-pub(super) struct Handle(pub(super) Arc<Pair>);
-
 pub(super) fn create(core: &Arc<Core>, spec: &QueuePairSpec) -> Result<Handle> {
     let number = regions::serial();
     let mut failed = None;
@@ -195,7 +176,7 @@ fn nowhere(number: u32) -> Side {
 
 impl Inner {
     /// Takes over a specification.
-    fn set(&mut self, spec: &QueuePairSpec, me: &Weak<Pair>) -> Result<()> {
+    pub(super) fn set(&mut self, spec: &QueuePairSpec, me: &Weak<Pair>) -> Result<()> {
         for (used, max) in [
             (self.side.room.used(), spec.limits.max_requests),
             (self.side.receives.room.used(), spec.limits.max_receives),
@@ -251,7 +232,7 @@ impl Inner {
         Ok(())
     }
 
-    fn refusal(&self) -> Error {
+    pub(super) fn refusal(&self) -> Error {
         wrong_state(match self.phase {
             Phase::Unconnected => Subtype::InvalidStateEpUnconnected,
             Phase::Connecting => Subtype::InvalidStateEpActconnpending,
@@ -261,7 +242,7 @@ impl Inner {
         })
     }
 
-    fn check_connectable(&self) -> Result<()> {
+    pub(super) fn check_connectable(&self) -> Result<()> {
         if self.retired || self.phase != Phase::Unconnected {
             return Err(self.refusal());
         }
@@ -288,7 +269,12 @@ impl Inner {
 
     /// Reads until a condition holds, for a moment: what the peer executes at once is acknowledged
     /// by then.
-    fn read_until(&mut self, core: &Core, upcalls: &mut Upcalls, holds: fn(&mut Self) -> bool) {
+    pub(super) fn read_until(
+        &mut self,
+        core: &Core,
+        upcalls: &mut Upcalls,
+        holds: fn(&mut Self) -> bool,
+    ) {
         let until = Instant::now() + MOMENT;
         loop {
             self.read(core, upcalls);
@@ -300,7 +286,7 @@ impl Inner {
     }
 
     /// Whether suppressed requests take room, which no poll of the consumer's gives back.
-    fn has_suppressed(&self) -> bool {
+    pub(super) fn has_suppressed(&self) -> bool {
         let mut work = self.conn.iter().flat_map(|conn| &conn.work);
         work.any(|item| item.flags.contains(CompletionFlags::SUPPRESS))
     }
@@ -330,7 +316,7 @@ impl Inner {
     }
 
     /// Ends the connection.
-    fn finish(&mut self, ending: Ending, core: &Core, upcalls: &mut Upcalls) {
+    pub(super) fn finish(&mut self, ending: Ending, core: &Core, upcalls: &mut Upcalls) {
         let Some(mut conn) = self.conn.take() else { return };
         conn.complete(&mut self.side, upcalls);
         conn.flush(None, &mut self.side, upcalls);
@@ -351,7 +337,7 @@ impl Inner {
 
 impl Pair {
     /// Releases the lock and leaves upcalls and events to the thread.
-    fn leave(&self, inner: MutexGuard<'_, Inner>, upcalls: Upcalls) {
+    pub(super) fn leave(&self, inner: MutexGuard<'_, Inner>, upcalls: Upcalls) {
         let events = !inner.events.is_empty();
         drop(inner);
         if events || !upcalls.is_empty() {
@@ -368,7 +354,7 @@ impl Pair {
     }
 
     /// Has the pollers of its completion queues read its link.
-    fn complete_at(&self, spec: &QueuePairSpec) -> Result<()> {
+    pub(super) fn complete_at(&self, spec: &QueuePairSpec) -> Result<()> {
         for (queue, subtype) in [
             (&spec.request_queue, Subtype::InvalidHandleEvdRequest),
             (&spec.receive_queue, Subtype::InvalidHandleEvdRecv),
@@ -510,7 +496,7 @@ impl Pair {
         Ok(())
     }
 
-    fn post(&self, item: impl FnOnce(&Inner) -> Result<Item>) -> Result<()> {
+    pub(super) fn post(&self, item: impl FnOnce(&Inner) -> Result<Item>) -> Result<()> {
         self.work(|inner, upcalls| {
             match inner.phase {
                 Phase::Connected if !inner.closing && !inner.retired => {}
@@ -546,185 +532,5 @@ impl Pair {
             }
             Ok(())
         })
-    }
-}
-
-impl QueuePair for Handle {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
-        self.0.work(|inner, upcalls| {
-            let receives = &mut inner.side.receives;
-            if receives.shared.is_some() {
-                return Err(wrong_state(Subtype::InvalidStateSrqInUse)
-                    .because("the queue pair uses a shared receive queue"));
-            }
-            if !receives.room.take() {
-                return Err(no_room());
-            }
-            if receives.ring.push(Posted::new(receive), receive.segments).is_err() {
-                receives.room.undo();
-                return Err(no_room());
-            }
-            if inner.phase == Phase::Disconnected {
-                receives.flush(upcalls);
-            } else if let Some(conn) = &mut inner.conn {
-                conn.posted = conn.posted.wrapping_add(1);
-            }
-            Ok(())
-        })
-    }
-
-    fn post_request(&self, request: &Request<'_>) -> Result<()> {
-        self.0.post(|_| Ok(Item::new(request)))
-    }
-
-    fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {
-        let mut key = 0;
-        self.0.post(|inner| {
-            let made = Bind::new(bind, inner.side.number)?;
-            key = made.key();
-            Ok(Item::bind(made, bind.cookie, bind.flags))
-        })?;
-        Ok(key)
-    }
-
-    fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
-        let serial = {
-            let mut inner = self.0.inner.lock();
-            inner.check_connectable()?;
-            inner.serial += 1;
-            inner.attempt = request.attempt;
-            inner.phase = Phase::Connecting;
-            inner.serial
-        };
-        connect::start(&self.0, serial, request);
-        Ok(())
-    }
-
-    fn connecting_port(&self) -> Option<u64> {
-        let inner = self.0.inner.lock();
-        matches!(inner.phase, Phase::Connecting).then_some(inner.port)
-    }
-
-    fn disconnect(&self, how: Close) {
-        self.0.work(|inner, upcalls| {
-            // What came before the end is not lost.
-            if inner.conn.as_ref().is_some_and(|conn| conn.stage == Stage::Open) {
-                inner.read_until(&self.0.core, upcalls, |inner| {
-                    inner
-                        .conn
-                        .as_ref()
-                        .is_none_or(|conn| conn.work.len() != conn.sent || conn.work.is_empty())
-                });
-            }
-            let attempt = matches!(inner.phase, Phase::Connecting)
-                || inner.conn.as_ref().is_some_and(|conn| conn.stage != Stage::Open);
-            match &mut inner.conn {
-                _ if !matches!(inner.phase, Phase::Connecting | Phase::Connected) => {}
-                Some(conn) if !attempt && how == Close::Graceful && !conn.work.is_empty() => {
-                    inner.closing = true;
-                }
-                Some(conn) => {
-                    let reason = match how {
-                        Close::Graceful => Reason::Graceful,
-                        Close::Abrupt => Reason::Abrupt,
-                    };
-                    let ending = Ending { how: How::Disconnected, tell: Some(reason) };
-                    conn.ending = None;
-                    let before = inner.events.len();
-                    inner.finish(ending, &self.0.core, upcalls);
-                    if attempt {
-                        inner.events.truncate(before);
-                    }
-                }
-                None => {
-                    inner.phase = Phase::Disconnected;
-                    inner.side.receives.flush(upcalls);
-                }
-            }
-        });
-    }
-
-    fn reset(&self) -> Result<()> {
-        let mut inner = self.0.inner.lock();
-        if inner.retired || inner.phase != Phase::Disconnected {
-            return Err(inner.refusal());
-        }
-        inner.phase = Phase::Unconnected;
-        inner.side.requests.begin_anew();
-        inner.side.receives.outlet.begin_anew();
-        Ok(())
-    }
-
-    fn modify(&self, spec: QueuePairSpec) -> Result<()> {
-        let mut inner = self.0.inner.lock();
-        if inner.retired || inner.phase != Phase::Unconnected {
-            return Err(inner.refusal());
-        }
-        inner.set(&spec, &self.0.me)?;
-        drop(inner);
-        self.0.complete_at(&spec)
-    }
-
-    fn outstanding(&self) -> Outstanding {
-        let mut upcalls = Upcalls::default();
-        let mut inner = self.0.inner.lock();
-        if inner.has_suppressed() {
-            // Nothing else tells the consumer that they are over.
-            inner.read_until(&self.0.core, &mut upcalls, |inner| !inner.has_suppressed());
-        }
-        let requests = inner.conn.as_ref().map_or(0, |conn| conn.work.len());
-        let taken = inner.conn.as_ref().map_or(0, |conn| u32::from(conn.buffer.is_some()));
-        let outstanding = Outstanding {
-            receives: inner.side.receives.ring.count() + taken,
-            requests: u32::try_from(requests).unwrap_or(u32::MAX),
-        };
-        self.0.leave(inner, upcalls);
-        outstanding
-    }
-
-    fn failure(&self) -> Option<Failure> {
-        let inner = self.0.inner.lock();
-        inner.side.requests.failure().or_else(|| inner.side.receives.outlet.failure())
-    }
-
-    fn retire(&self) {
-        self.0.work(|inner, upcalls| {
-            inner.retired = true;
-            inner.events.clear();
-            let ending = Ending { how: How::Disconnected, tell: Some(Reason::Abrupt) };
-            inner.finish(ending, &self.0.core, upcalls);
-            inner.phase = Phase::Disconnected;
-            inner.side.receives.flush(upcalls);
-        });
-    }
-}
-
-impl Event {
-    fn report(&self, attempt: u64, sink: &dyn ConnectionSink) {
-        let upcall = match self {
-            Self::Established(Established { private_data, peer, local_port }) => {
-                ConnectionUpcall::Established { private_data, peer: *peer, local_port: *local_port }
-            }
-            Self::PeerRejected(private_data) => ConnectionUpcall::PeerRejected { private_data },
-            Self::NonPeerRejected => ConnectionUpcall::NonPeerRejected,
-            Self::Unreachable => ConnectionUpcall::Unreachable,
-            Self::TimedOut => ConnectionUpcall::TimedOut,
-            Self::AcceptFailed => ConnectionUpcall::AcceptFailed,
-            Self::Disconnected => ConnectionUpcall::Disconnected,
-            Self::Broken => ConnectionUpcall::Broken,
-        };
-        sink.connection_event(attempt, upcall);
-    }
-}
-
-/// The queue pair behind one of the contract.
-pub(super) fn of(queue_pair: &dyn QueuePair) -> Result<Arc<Pair>> {
-    match queue_pair.as_any().downcast_ref::<Handle>() {
-        Some(handle) => Ok(Arc::clone(&handle.0)),
-        None => Err(foreign("queue pair", Subtype::InvalidHandleEp)),
     }
 }

@@ -1,0 +1,120 @@
+//! The attributes of an adapter in software.
+
+use std::net::IpAddr;
+
+use dat_provider::AdapterAttributes;
+use dat_provider::attr::{
+    EpAttributes, EpCreator, IaAttributes, IovOwnership, ProviderAttributes, PzSupport,
+    StreamMatrix,
+};
+use dat_provider::flags::{CompletionFlags, MemoryTypes, Qos};
+
+use crate::parameters::Limits;
+
+/// What an adapter says of itself.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// The name that it was opened by.
+    pub name: String,
+    /// The vendor of the provider.
+    pub vendor: &'static str,
+    /// The version of the provider, major and minor.
+    pub version: (u32, u32),
+}
+
+/// The attributes of an adapter with those limits. It supports everything but datagrams.
+#[must_use]
+pub fn attributes(identity: &Identity, address: IpAddr, limits: &Limits) -> AdapterAttributes {
+    AdapterAttributes {
+        ia: interface(identity, address, limits),
+        provider: provider(identity, limits),
+        default_ep: default_ep(limits),
+        // Completion queues are memory of the process.
+        completion_scope: Some(0),
+    }
+}
+
+fn interface(identity: &Identity, address: IpAddr, limits: &Limits) -> IaAttributes {
+    IaAttributes {
+        adapter_name: identity.name.clone(),
+        vendor_name: identity.vendor.to_owned(),
+        hardware_version: (0, 0),
+        firmware_version: (0, 0),
+        address,
+        max_eps: limits.max_eps,
+        max_dto_per_ep: limits.max_dto_per_ep,
+        max_rdma_read_per_ep_in: limits.max_rdma_read_in,
+        max_rdma_read_per_ep_out: limits.max_rdma_read_out,
+        max_evds: limits.max_evds,
+        max_evd_qlen: limits.max_evd_qlen,
+        max_iov_segments_per_dto: limits.max_iov,
+        max_lmrs: limits.max_lmrs,
+        max_lmr_block_size: isize::MAX as u64,
+        max_lmr_virtual_address: usize::MAX as u64,
+        max_pzs: limits.max_pzs,
+        max_message_size: u64::from(limits.max_message_size),
+        max_rdma_size: u64::from(limits.max_rdma_size),
+        max_rmrs: limits.max_rmrs,
+        max_rmr_target_address: usize::MAX as u64,
+        max_srqs: limits.max_srqs,
+        max_ep_per_srq: limits.max_eps,
+        max_recv_per_srq: limits.max_recv_per_srq,
+        max_iov_segments_per_rdma_read: limits.max_iov,
+        max_iov_segments_per_rdma_write: limits.max_iov,
+        // Nothing is shared between endpoints, so each can have its own maximum.
+        max_rdma_read_in: limits.max_rdma_read_in.saturating_mul(limits.max_eps),
+        max_rdma_read_out: limits.max_rdma_read_out.saturating_mul(limits.max_eps),
+        max_rdma_read_per_ep_in_guaranteed: true,
+        max_rdma_read_per_ep_out_guaranteed: true,
+        zero_based_supported: false,
+        transport: Vec::new(),
+        vendor: Vec::new(),
+    }
+}
+
+fn provider(identity: &Identity, limits: &Limits) -> ProviderAttributes {
+    ProviderAttributes {
+        provider_name: identity.vendor.to_owned(),
+        provider_version: identity.version,
+        lmr_mem_types: MemoryTypes::all(),
+        // A post copies its segment list before it returns.
+        iov_ownership: IovOwnership::Consumer,
+        qos_supported: Qos::all(),
+        completion_flags_supported: CompletionFlags::all() - CompletionFlags::LMR_INVALIDATE_FENCE,
+        max_private_data_size: limits.max_private_data_size,
+        supports_multipath: false,
+        ep_creator: EpCreator::IfAsked,
+        pz_support: PzSupport::Unique,
+        optimal_buffer_alignment: 64,
+        evd_stream_merging: StreamMatrix::ALL,
+        srq_supported: true,
+        srq_watermarks_supported: true,
+        srq_ep_pz_difference_supported: true,
+        lmr_sync_required: false,
+        rmr_supported: true,
+        rmr_scope_ep_supported: true,
+        invalidate_supported: true,
+        invalidate_scope_pz_supported: true,
+        read_to_rmr_supported: true,
+        atomics_supported: true,
+        immediate_data_supported: true,
+        datagrams_supported: false,
+        provider_specific: Vec::new(),
+    }
+}
+
+fn default_ep(limits: &Limits) -> EpAttributes {
+    let operations = limits.max_dto_per_ep.min(64);
+    let segments = limits.max_iov.min(4);
+    EpAttributes {
+        max_message_size: u64::from(limits.max_message_size),
+        max_rdma_size: u64::from(limits.max_rdma_size),
+        max_recv_dtos: operations,
+        max_request_dtos: operations,
+        max_recv_iov: segments,
+        max_request_iov: segments,
+        max_rdma_read_in: limits.max_rdma_read_in,
+        max_rdma_read_out: limits.max_rdma_read_out,
+        ..EpAttributes::default()
+    }
+}

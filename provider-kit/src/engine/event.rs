@@ -1,0 +1,35 @@
+//! The events of a connection.
+
+use dat_provider::{ConnectionSink, ConnectionUpcall};
+
+use super::conn::Established;
+
+/// An event to report.
+pub(super) enum Event {
+    Established(Established),
+    PeerRejected(Vec<u8>),
+    NonPeerRejected,
+    Unreachable,
+    TimedOut,
+    AcceptFailed,
+    Disconnected,
+    Broken,
+}
+
+impl Event {
+    pub(super) fn report(&self, attempt: u64, sink: &dyn ConnectionSink) {
+        let upcall = match self {
+            Self::Established(Established { private_data, peer, local_port }) => {
+                ConnectionUpcall::Established { private_data, peer: *peer, local_port: *local_port }
+            }
+            Self::PeerRejected(private_data) => ConnectionUpcall::PeerRejected { private_data },
+            Self::NonPeerRejected => ConnectionUpcall::NonPeerRejected,
+            Self::Unreachable => ConnectionUpcall::Unreachable,
+            Self::TimedOut => ConnectionUpcall::TimedOut,
+            Self::AcceptFailed => ConnectionUpcall::AcceptFailed,
+            Self::Disconnected => ConnectionUpcall::Disconnected,
+            Self::Broken => ConnectionUpcall::Broken,
+        };
+        sink.connection_event(attempt, upcall);
+    }
+}

@@ -1,0 +1,186 @@
+//! A queue pair as the core holds it.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use dat_provider::error::{Result, Subtype};
+use dat_provider::flags::Close;
+use dat_provider::{
+    BindRequest, ConnectRequest, Failure, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest,
+    Request,
+};
+
+use super::conn::{Ending, How, Stage};
+use super::connect;
+use super::pair::{Pair, Phase};
+use super::work::Item;
+use crate::errors::{foreign, no_room, wrong_state};
+use crate::frame::Reason;
+use crate::outlet::Upcalls;
+use crate::receive_ring::Posted;
+use crate::window::Bind;
+
+/// A queue pair as the core holds it.
+pub(super) struct Handle(pub(super) Arc<Pair>);
+
+impl QueuePair for Handle {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
+        self.0.work(|inner, upcalls| {
+            let receives = &mut inner.side.receives;
+            if receives.shared.is_some() {
+                return Err(wrong_state(Subtype::InvalidStateSrqInUse)
+                    .because("the queue pair uses a shared receive queue"));
+            }
+            if !receives.room.take() {
+                return Err(no_room());
+            }
+            if receives.ring.push(Posted::new(receive), receive.segments).is_err() {
+                receives.room.undo();
+                return Err(no_room());
+            }
+            if inner.phase == Phase::Disconnected {
+                receives.flush(upcalls);
+            } else if let Some(conn) = &mut inner.conn {
+                conn.posted = conn.posted.wrapping_add(1);
+            }
+            Ok(())
+        })
+    }
+
+    fn post_request(&self, request: &Request<'_>) -> Result<()> {
+        self.0.post(|_| Ok(Item::new(request)))
+    }
+
+    fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {
+        let mut key = 0;
+        self.0.post(|inner| {
+            let made = Bind::new(bind, inner.side.number)?;
+            key = made.key();
+            Ok(Item::bind(made, bind.cookie, bind.flags))
+        })?;
+        Ok(key)
+    }
+
+    fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
+        let serial = {
+            let mut inner = self.0.inner.lock();
+            inner.check_connectable()?;
+            inner.serial += 1;
+            inner.attempt = request.attempt;
+            inner.phase = Phase::Connecting;
+            inner.serial
+        };
+        connect::start(&self.0, serial, request);
+        Ok(())
+    }
+
+    fn connecting_port(&self) -> Option<u64> {
+        let inner = self.0.inner.lock();
+        matches!(inner.phase, Phase::Connecting).then_some(inner.port)
+    }
+
+    fn disconnect(&self, how: Close) {
+        self.0.work(|inner, upcalls| {
+            // What came before the end is not lost.
+            if inner.conn.as_ref().is_some_and(|conn| conn.stage == Stage::Open) {
+                inner.read_until(&self.0.core, upcalls, |inner| {
+                    inner
+                        .conn
+                        .as_ref()
+                        .is_none_or(|conn| conn.work.len() != conn.sent || conn.work.is_empty())
+                });
+            }
+            let attempt = matches!(inner.phase, Phase::Connecting)
+                || inner.conn.as_ref().is_some_and(|conn| conn.stage != Stage::Open);
+            match &mut inner.conn {
+                _ if !matches!(inner.phase, Phase::Connecting | Phase::Connected) => {}
+                Some(conn) if !attempt && how == Close::Graceful && !conn.work.is_empty() => {
+                    inner.closing = true;
+                }
+                Some(conn) => {
+                    let reason = match how {
+                        Close::Graceful => Reason::Graceful,
+                        Close::Abrupt => Reason::Abrupt,
+                    };
+                    let ending = Ending { how: How::Disconnected, tell: Some(reason) };
+                    conn.ending = None;
+                    let before = inner.events.len();
+                    inner.finish(ending, &self.0.core, upcalls);
+                    if attempt {
+                        inner.events.truncate(before);
+                    }
+                }
+                None => {
+                    inner.phase = Phase::Disconnected;
+                    inner.side.receives.flush(upcalls);
+                }
+            }
+        });
+    }
+
+    fn reset(&self) -> Result<()> {
+        let mut inner = self.0.inner.lock();
+        if inner.retired || inner.phase != Phase::Disconnected {
+            return Err(inner.refusal());
+        }
+        inner.phase = Phase::Unconnected;
+        inner.side.requests.begin_anew();
+        inner.side.receives.outlet.begin_anew();
+        Ok(())
+    }
+
+    fn modify(&self, spec: QueuePairSpec) -> Result<()> {
+        let mut inner = self.0.inner.lock();
+        if inner.retired || inner.phase != Phase::Unconnected {
+            return Err(inner.refusal());
+        }
+        inner.set(&spec, &self.0.me)?;
+        drop(inner);
+        self.0.complete_at(&spec)
+    }
+
+    fn outstanding(&self) -> Outstanding {
+        let mut upcalls = Upcalls::default();
+        let mut inner = self.0.inner.lock();
+        if inner.has_suppressed() {
+            // Nothing else tells the consumer that they are over.
+            inner.read_until(&self.0.core, &mut upcalls, |inner| !inner.has_suppressed());
+        }
+        let requests = inner.conn.as_ref().map_or(0, |conn| conn.work.len());
+        let taken = inner.conn.as_ref().map_or(0, |conn| u32::from(conn.buffer.is_some()));
+        let outstanding = Outstanding {
+            receives: inner.side.receives.ring.count() + taken,
+            requests: u32::try_from(requests).unwrap_or(u32::MAX),
+        };
+        self.0.leave(inner, upcalls);
+        outstanding
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        let inner = self.0.inner.lock();
+        inner.side.requests.failure().or_else(|| inner.side.receives.outlet.failure())
+    }
+
+    fn retire(&self) {
+        self.0.work(|inner, upcalls| {
+            inner.retired = true;
+            inner.events.clear();
+            let ending = Ending { how: How::Disconnected, tell: Some(Reason::Abrupt) };
+            inner.finish(ending, &self.0.core, upcalls);
+            inner.phase = Phase::Disconnected;
+            inner.side.receives.flush(upcalls);
+        });
+    }
+}
+
+/// The queue pair behind one of the contract.
+pub(super) fn of(queue_pair: &dyn QueuePair) -> Result<Arc<Pair>> {
+    match queue_pair.as_any().downcast_ref::<Handle>() {
+        Some(handle) => Ok(Arc::clone(&handle.0)),
+        None => Err(foreign("queue pair", Subtype::InvalidHandleEp)),
+    }
+}
