@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::os::fd::BorrowedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
@@ -256,13 +257,19 @@ fn dump(evd: &EventDispatcher, watched: &[&Endpoint]) -> String {
 #[derive(Debug)]
 pub struct Background<T> {
     result: Receiver<Result<T, String>>,
+    /// Its folder under `/proc`, once it has started.
+    task: Receiver<PathBuf>,
 }
 
 impl<T: Send + 'static> Background<T> {
     /// Starts a thread.
     pub fn run(work: impl FnOnce() -> T + Send + 'static) -> Self {
         let (sender, result) = channel();
+        let (started, task) = channel();
         std::thread::spawn(move || {
+            let own = std::fs::read_link("/proc/thread-self").unwrap_or_default();
+            // The case may not ask.
+            let _ = started.send(PathBuf::from("/proc").join(own));
             let value = catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
                 let text = payload.downcast_ref::<String>().map(String::as_str);
                 text.or_else(|| payload.downcast_ref().copied()).unwrap_or_default().to_owned()
@@ -270,7 +277,27 @@ impl<T: Send + 'static> Background<T> {
             // The receiver is gone if the case has failed already.
             let _ = sender.send(value);
         });
-        Self { result }
+        Self { result, task }
+    }
+
+    /// Waits until the thread sleeps in the kernel: a thread that waits on a dispatcher is announced
+    /// some time before, and an event that arrives in between is one that it finds and not one that
+    /// wakes it.
+    ///
+    /// # Panics
+    /// If it does not sleep within [`LIMIT`].
+    #[track_caller]
+    pub fn until_asleep(&self) {
+        const CALM: u32 = 30;
+        let stat = self.task.recv_timeout(LIMIT).expect("the thread starts").join("stat");
+        let mut calm = 0;
+        until("the thread sleeps", || {
+            let text = std::fs::read_to_string(&stat).unwrap_or_default();
+            // The state follows the name, which is in parentheses (proc_pid_stat(5)).
+            let asleep = text.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'));
+            calm = if asleep { calm + 1 } else { 0 };
+            calm == CALM
+        });
     }
 
     /// Whether the thread has ended. Does not wait, and discards the result of a thread that has.

@@ -728,6 +728,7 @@ fn unsignalled_completions_wake_nobody_and_signalled_ones_do() {
     until("the thread waits", || {
         node.request.free().is_err_and(|error| error.subtype() == Subtype::InvalidStateEvdWaiter)
     });
+    thread.until_asleep();
     client.post_send(&[], 1, CompletionFlags::UNSIGNALLED).expect("the endpoint has the flag");
     expect_dto(&node.recv, &[&client, &server]);
     let taken = node.request.dequeue(&mut Event::default());
