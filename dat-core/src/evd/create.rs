@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::count::Receivers;
 use super::notifier::Notifier;
 use super::queue::{NoCompletions, Queue};
-use super::{EvdInner, EventDispatcher};
+use super::{EvdInner, EventDispatcher, processors};
 use crate::cno::Cno;
 use crate::counters::Tally;
 use crate::error::{Error, Result, ReturnType, Subtype};
@@ -58,6 +58,8 @@ impl InterfaceAdapter {
         let adapter = ia.adapter(CREATE)?;
         check_options(ia, options).map_err(|error| ia.describe(error, CREATE))?;
         reserve_always_ready();
+        // The first count starts a thread, which takes too long for a wait.
+        processors::several();
         let cno = match &options.cno {
             Some(cno) => Some(Hold::new(cno.inner(), ia, CREATE, Subtype::InvalidHandleCno)?),
             None => None,

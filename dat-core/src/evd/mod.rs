@@ -6,6 +6,7 @@ mod count;
 mod create;
 mod held;
 mod notifier;
+mod processors;
 mod queue;
 mod raise;
 mod spin;

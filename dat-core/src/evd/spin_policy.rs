@@ -5,9 +5,9 @@
 //! restores it too, with exponential back-off: two peers that both sleep answer late only because
 //! each has to be woken first.
 
-use std::sync::OnceLock;
 use std::time::Duration;
 
+use super::processors;
 use super::streams::Mode;
 use crate::timeout::Timeout;
 
@@ -44,7 +44,7 @@ impl SpinPolicy {
         // In the other modes not every arrival ends a wait, and only a notification tells which
         // does.
         let fits = mode == Mode::Threshold && Timeout::After(MIN_TIMEOUT) <= timeout;
-        if fits && another_can_run() { self.spins } else { 0 }
+        if fits && processors::several() { self.spins } else { 0 }
     }
 
     /// Learns whether a spin ended with an event.
@@ -71,18 +71,12 @@ impl SpinPolicy {
     }
 }
 
-/// Whether another thread can run while this one spins.
-fn another_can_run() -> bool {
-    static PARALLEL: OnceLock<bool> = OnceLock::new();
-    *PARALLEL.get_or_init(|| std::thread::available_parallelism().is_ok_and(|most| most.get() > 1))
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_vain_is_done_less_and_an_answer_makes_up_for_it() {
+    fn fruitless_spins_get_shorter_until_an_answer_arrives() {
         let mut spin_policy = SpinPolicy::default();
         assert_eq!(spin_policy.spins, MAX_SPINS);
         for _ in 0..20 {
@@ -94,14 +88,15 @@ mod tests {
     }
 
     #[test]
-    fn a_short_sleep_is_a_reason_to_look_again_and_ever_less_often_one_in_vain() {
+    fn short_sleeps_restore_the_spin_with_exponential_back_off() {
         let mut spin_policy = SpinPolicy::default();
-        let in_vain = |spin_policy: &mut SpinPolicy| (0..20).for_each(|_| spin_policy.learn(false));
-        in_vain(&mut spin_policy);
+        let be_fruitless =
+            |spin_policy: &mut SpinPolicy| (0..20).for_each(|_| spin_policy.learn(false));
+        be_fruitless(&mut spin_policy);
         spin_policy.learn_of_sleep(SHORT_SLEEP * 2);
         assert_eq!(
             spin_policy.spins, MIN_SPINS,
-            "a peer that sleeps does not cause so long a sleep"
+            "such a sleep is longer than the wake-up of a peer"
         );
         let mut tries = Vec::new();
         for sleep in 0..5000 {
@@ -109,23 +104,23 @@ mod tests {
             if spin_policy.spins == MAX_SPINS {
                 tries.push(sleep);
             }
-            in_vain(&mut spin_policy);
+            be_fruitless(&mut spin_policy);
         }
         assert_eq!(tries, [0, 2, 5, 10, 19, 36, 69, 134, 263, 520, 1033, 2058, 3083, 4108]);
         spin_policy.learn(true);
-        in_vain(&mut spin_policy);
+        be_fruitless(&mut spin_policy);
         spin_policy.learn_of_sleep(SHORT_SLEEP);
-        assert_eq!(spin_policy.spins, MAX_SPINS, "an answer makes up for all of it");
+        assert_eq!(spin_policy.spins, MAX_SPINS, "an answer resets the back-off");
     }
 
     #[test]
-    fn short_waits_and_chosen_notifications_are_slept_on_at_once() {
+    fn short_waits_and_chosen_notifications_do_not_spin() {
         let spin_policy = SpinPolicy::default();
         let short = Timeout::After(MIN_TIMEOUT - Duration::from_nanos(1));
         assert_eq!(spin_policy.spins(Mode::Threshold, short), 0);
         assert_eq!(spin_policy.spins(Mode::Solicited, Timeout::Infinite), 0);
         assert_eq!(spin_policy.spins(Mode::Unsignalled, Timeout::Infinite), 0);
-        let expected = if another_can_run() { MAX_SPINS } else { 0 };
+        let expected = if processors::several() { MAX_SPINS } else { 0 };
         assert_eq!(spin_policy.spins(Mode::Threshold, Timeout::Infinite), expected);
     }
 }
