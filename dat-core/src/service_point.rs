@@ -1,6 +1,5 @@
 //! What all kinds of service points share: they listen, and requests arrive.
 
-use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -206,10 +205,6 @@ impl Child for ServicePointRef {
         if let Some(point) = self.0.upgrade() {
             point.abandon();
         }
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

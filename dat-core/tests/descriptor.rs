@@ -1,6 +1,5 @@
 //! Waits on a dispatcher whose completion queue has a descriptor: what wakes the waiter.
 
-use std::any::Any;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
@@ -77,11 +76,7 @@ impl Device {
 
 struct Half;
 
-impl CompletionQueue for Half {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
+impl CompletionQueue for Half {}
 
 struct Poller(Arc<Device>);
 

@@ -1,9 +1,9 @@
 //! Completion queues.
 
-use std::any::Any;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
+use super::Downcast;
 use crate::error::Result;
 use crate::status::{DtoStatus, Operation};
 
@@ -105,10 +105,7 @@ impl std::fmt::Debug for CompletionQueueParts {
 }
 
 /// The half of a completion queue that queue pairs are created with.
-pub trait CompletionQueue: Send + Sync {
-    /// This object as `Any`, for the provider to downcast to its own type.
-    fn as_any(&self) -> &dyn Any;
-}
+pub trait CompletionQueue: Downcast {}
 
 /// Which completions make an upcall when they arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::QueuePair;
+use super::{Downcast, QueuePair};
 use crate::error::Result;
 use crate::flags::Qos;
 
@@ -124,10 +124,7 @@ pub trait ListenSink: Send + Sync {
 
 /// A connection request that waits for its answer; dropping it refuses it on behalf of the
 /// transport.
-pub trait Incoming: Send + Sync {
-    /// This object as `Any`, for the provider to downcast to its own type.
-    fn as_any(&self) -> &dyn Any;
-
+pub trait Incoming: Downcast {
     /// The side that requests the connection.
     fn peer(&self) -> Peer;
 

@@ -20,6 +20,7 @@ pub mod attr;
 mod completion;
 mod connection;
 pub mod decorate;
+mod downcast;
 pub mod error;
 mod failure;
 pub mod flags;
@@ -41,6 +42,7 @@ pub use connection::{
     RemoteAddress,
 };
 pub use dat_sync::{Epoch, Epochs};
+pub use downcast::Downcast;
 pub use failure::Failure;
 pub use memory::{MemoryRegion, MemoryWindow, ProtectionDomain, WindowScope};
 pub use queue_pair::{

@@ -1,18 +1,14 @@
 //! Protection domains, and the memory registered in them.
 
-use std::any::Any;
 use std::sync::Arc;
 
-use super::unsupported;
+use super::{Downcast, unsupported};
 use crate::error::Result;
 use crate::flags::Privileges;
 use crate::mem::Span;
 
 /// A protection domain.
-pub trait ProtectionDomain: Send + Sync {
-    /// This object as `Any`, for the provider to downcast to its own type.
-    fn as_any(&self) -> &dyn Any;
-
+pub trait ProtectionDomain: Downcast {
     /// Registers memory.
     ///
     /// # Errors
@@ -30,10 +26,7 @@ pub trait ProtectionDomain: Send + Sync {
 }
 
 /// Registered memory.
-pub trait MemoryRegion: Send + Sync {
-    /// This object as `Any`, for the provider to downcast to its own type.
-    fn as_any(&self) -> &dyn Any;
-
+pub trait MemoryRegion: Downcast {
     /// The key that names it in segments of local operations.
     fn local_key(&self) -> u32;
 
@@ -58,7 +51,4 @@ pub enum WindowScope {
 }
 
 /// A memory window, which [`QueuePair::post_bind`](super::QueuePair::post_bind) binds.
-pub trait MemoryWindow: Send + Sync {
-    /// This object as `Any`, for the provider to downcast to its own type.
-    fn as_any(&self) -> &dyn Any;
-}
+pub trait MemoryWindow: Downcast {}

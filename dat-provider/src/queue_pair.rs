@@ -1,11 +1,10 @@
 //! Queue pairs: what endpoints post to.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use super::{
-    CompletionQueue, ConnectRequest, ConnectionSink, Epoch, Epochs, MemoryRegion, MemoryWindow,
-    ProtectionDomain, RemoteAddress, SharedReceiveQueue, unsupported,
+    CompletionQueue, ConnectRequest, ConnectionSink, Downcast, Epoch, Epochs, MemoryRegion,
+    MemoryWindow, ProtectionDomain, RemoteAddress, SharedReceiveQueue, unsupported,
 };
 use crate::Failure;
 use crate::error::Result;
@@ -236,10 +235,7 @@ pub const DATAGRAM_PREFIX: u64 = 40;
 /// [`Incoming::accept`](super::Incoming::accept); connected; and disconnected, after any failure or
 /// end of the connection. While it is disconnected, posts complete at once as flushed. Only
 /// [`QueuePair::reset`] makes it unconnected again.
-pub trait QueuePair: Send + Sync {
-    /// This object as `Any`, for the provider to downcast to its own type.
-    fn as_any(&self) -> &dyn Any;
-
+pub trait QueuePair: Downcast {
     /// Posts a receive; allowed in every state.
     ///
     /// # Errors

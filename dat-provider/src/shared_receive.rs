@@ -1,8 +1,6 @@
 //! Shared receive queues.
 
-use std::any::Any;
-
-use super::ReceiveRequest;
+use super::{Downcast, ReceiveRequest};
 use crate::error::Result;
 
 /// The capacity of a shared receive queue.
@@ -15,10 +13,7 @@ pub struct SharedReceiveLimits {
 }
 
 /// A queue of receive buffers that several queue pairs take from.
-pub trait SharedReceiveQueue: Send + Sync {
-    /// This object as `Any`, for the provider to downcast to its own type.
-    fn as_any(&self) -> &dyn Any;
-
+pub trait SharedReceiveQueue: Downcast {
     /// Adds a buffer.
     ///
     /// # Errors

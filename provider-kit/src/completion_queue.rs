@@ -1,7 +1,6 @@
 //! Completion queues: producers under a lock of their own, always the last one taken, and one
 //! poller that takes no lock.
 
-use std::any::Any;
 use std::sync::{Arc, Weak};
 
 use dat_provider::Failure;
@@ -358,11 +357,7 @@ impl Producer {
     }
 }
 
-impl CompletionQueue for Handle {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
+impl CompletionQueue for Handle {}
 
 impl CompletionPoller for Poller {
     #[inline]

@@ -1,6 +1,5 @@
 //! Protection domains, and the memory registered in them.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -51,10 +50,6 @@ pub fn find(domain: &dyn ProtectionDomain) -> Result<Arc<Domain>> {
 }
 
 impl ProtectionDomain for Handle {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn register(&self, span: Span, privileges: Privileges) -> Result<Box<dyn MemoryRegion>> {
         let region = Region {
             address: span.address(),
@@ -144,10 +139,6 @@ pub fn key_of(region: &dyn MemoryRegion) -> Result<u32> {
 }
 
 impl MemoryRegion for Registered {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn local_key(&self) -> u32 {
         self.key
     }

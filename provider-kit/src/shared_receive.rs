@@ -1,6 +1,5 @@
 //! Shared receive queues: buffers that several queue pairs take in turn.
 
-use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -149,10 +148,6 @@ impl Buffers {
 }
 
 impl SharedReceiveQueue for Handle {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         let mut buffers = self.0.buffers.lock();
         if !buffers.room.take() {

@@ -3,7 +3,6 @@
 //! A bind takes its key when it is posted, and the key of the bind before stays valid until
 //! the new one executes; one that is flushed leaves the window as it was.
 
-use std::any::Any;
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -40,11 +39,7 @@ pub fn create(domain: &Arc<Domain>, tag: u64, scope: WindowScope) -> Arc<dyn Mem
     Arc::new(Handle(Arc::new(Window { tag, domain, scope, state: Mutex::default() })))
 }
 
-impl MemoryWindow for Handle {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
+impl MemoryWindow for Handle {}
 
 impl Drop for Handle {
     fn drop(&mut self) {

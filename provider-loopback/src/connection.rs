@@ -1,6 +1,5 @@
 //! Connecting, and answering requests for a connection.
 
-use std::any::Any;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -148,10 +147,6 @@ enum Linked {
 }
 
 impl Incoming for Pending {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn peer(&self) -> Peer {
         self.peer
     }

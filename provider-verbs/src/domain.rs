@@ -1,7 +1,6 @@
 //! Protection domains, and the memory registered in them.
 #![allow(unsafe_code, reason = "the owner of a span answers for its memory")]
 
-use std::any::Any;
 use std::sync::Arc;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
@@ -40,10 +39,6 @@ pub(crate) fn find(domain: &dyn ProtectionDomain) -> Result<Arc<Domain>> {
 }
 
 impl ProtectionDomain for Handle {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn register(&self, span: Span, privileges: Privileges) -> Result<Box<dyn MemoryRegion>> {
         let domain = &self.0;
         let access = domain.access(privileges);
@@ -174,10 +169,6 @@ pub(crate) fn region(region: &dyn MemoryRegion) -> Result<&verbs::MemoryRegion> 
 }
 
 impl MemoryRegion for Registered {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn local_key(&self) -> u32 {
         self.region.local_key()
     }

@@ -1,6 +1,5 @@
 //! Listeners, and connection requests.
 
-use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -186,10 +185,6 @@ impl Pending {
 }
 
 impl Incoming for Pending {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn peer(&self) -> Peer {
         self.peer
     }

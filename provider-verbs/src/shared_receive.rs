@@ -1,6 +1,5 @@
 //! Shared receive queues.
 
-use std::any::Any;
 use std::sync::{Arc, Weak};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
@@ -147,10 +146,6 @@ impl Shared {
 }
 
 impl SharedReceiveQueue for Handle {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         let shared = &*self.0;
         let mut places = shared.places.lock();

@@ -5,7 +5,6 @@
 //! one, and frees the former. A window of either type is closed by freeing it, because not every
 //! library accepts a bind of length 0.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -66,11 +65,7 @@ pub(crate) fn find(window: &dyn MemoryWindow) -> Result<Arc<Window>> {
     }
 }
 
-impl MemoryWindow for Handle {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
+impl MemoryWindow for Handle {}
 
 impl Window {
     /// Posts a bind with an identifier and flags, and returns the new key.

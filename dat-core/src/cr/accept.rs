@@ -1,6 +1,5 @@
 //! The endpoint of a connection request: query and accept.
 
-use std::any::Any;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -25,10 +24,6 @@ impl RequestEndpoint for OwnEndpoint {
         if self.provider_made {
             self.endpoint.inner().abandon();
         }
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 
@@ -95,7 +90,7 @@ impl ConnectionRequest {
 impl CrInner {
     /// The endpoint for which the request arrived, if the service point chose one.
     fn own_endpoint(&self) -> Option<&OwnEndpoint> {
-        self.endpoint.as_ref()?.as_any().downcast_ref()
+        self.endpoint.as_deref()?.as_any().downcast_ref()
     }
 
     /// The endpoint to accept on.

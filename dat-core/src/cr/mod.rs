@@ -6,7 +6,6 @@ mod handoff;
 pub use accept::CrParam;
 pub(crate) use accept::OwnEndpoint;
 
-use std::any::Any;
 use std::sync::Arc;
 
 use crate::counters::IaCounter;
@@ -16,7 +15,7 @@ use crate::ia::{IaInner, Object};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, object_handle};
 use crate::private_data::check_private_data;
-use crate::provider::{Incoming, Peer};
+use crate::provider::{Downcast, Incoming, Peer};
 
 /// A connection request that waits for the consumer's answer. The answer ends it; dropping all its
 /// handles rejects it.
@@ -37,13 +36,10 @@ pub(crate) struct CrInner {
 }
 
 /// The endpoint for which a request arrived, as the request sees it.
-pub(crate) trait RequestEndpoint: Any + Send + Sync {
+pub(crate) trait RequestEndpoint: Downcast {
     /// Returns the endpoint to its service point or consumer, after the request was rejected or
     /// handed over.
     fn release(&self);
-
-    /// The endpoint as `Any`, to be downcast to its own type.
-    fn as_any(&self) -> &dyn Any;
 }
 
 object_handle!(ConnectionRequest, CrInner);

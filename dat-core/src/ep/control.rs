@@ -4,7 +4,6 @@
 //! downcalls to the queue pair; `control` guards the state and is the only one that upcalls take,
 //! so upcalls may arrive inside a downcall. Lock order: call, control, event dispatcher.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -470,9 +469,5 @@ impl Child for SlabWeak<EpInner> {
         if let Some(endpoint) = self.upgrade() {
             endpoint.abandon();
         }
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -1,6 +1,5 @@
 //! The objects that exist on an adapter, and how many of each kind it allows.
 
-use std::any::Any;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -10,6 +9,7 @@ use slab::Slab;
 use crate::attr::IaAttributes;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::kind::ObjectKind;
+use crate::provider::Downcast;
 
 /// An object of an adapter, as the abrupt close uses it.
 pub(crate) trait Object: Send + Sync + 'static {
@@ -21,15 +21,12 @@ pub(crate) trait Object: Send + Sync + 'static {
 }
 
 /// A weak reference to an object of an adapter.
-pub(crate) trait Child: Any + Send + Sync {
+pub(crate) trait Child: Downcast {
     /// The kind of the object.
     fn kind(&self) -> ObjectKind;
 
     /// Ends the object even while others use it; no effect once it was dropped.
     fn abandon(&self);
-
-    /// The reference itself, for [`ChildTable::select`] to find references of one type.
-    fn as_any(&self) -> &dyn Any;
 }
 
 impl<T: Object> Child for Weak<T> {
@@ -41,10 +38,6 @@ impl<T: Object> Child for Weak<T> {
         if let Some(object) = self.upgrade() {
             object.abandon();
         }
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 
@@ -110,7 +103,8 @@ impl ChildTable {
     /// lock.
     pub(crate) fn select<C: Child, T>(&self, select: impl Fn(&C) -> Option<T>) -> Vec<T> {
         let children = self.children.lock();
-        let of_type = children.iter().filter_map(|(_, child)| child.as_any().downcast_ref::<C>());
+        let of_type =
+            children.iter().filter_map(|(_, child)| (**child).as_any().downcast_ref::<C>());
         of_type.filter_map(select).collect()
     }
 

@@ -1,6 +1,5 @@
 //! A provider whose completions the models create: the stub with its own completion queue.
 
-use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
@@ -105,11 +104,7 @@ struct State {
 
 struct Half;
 
-impl CompletionQueue for Half {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
+impl CompletionQueue for Half {}
 
 struct Poller(Arc<Shared>);
 

@@ -122,7 +122,7 @@ macro_rules! below {
     ($name:ident, $contract:ident) => {
         impl<H: Hooks> $name<H> {
             pub(super) fn below(object: &Arc<dyn $contract>) -> Arc<dyn $contract> {
-                match object.as_any().downcast_ref::<Self>() {
+                match (**object).as_any().downcast_ref::<Self>() {
                     Some(own) => Arc::clone(&own.inner),
                     None => Arc::clone(object),
                 }

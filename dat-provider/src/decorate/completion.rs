@@ -1,6 +1,5 @@
 //! The layer's completion queues.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use super::call::{Call, Object};
@@ -24,11 +23,7 @@ impl<H: Hooks> Queue<H> {
     }
 }
 
-impl<H: Hooks> CompletionQueue for Queue<H> {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
+impl<H: Hooks> CompletionQueue for Queue<H> {}
 
 /// Wraps both halves of a queue of the provider below.
 pub(super) fn wrap<H: Hooks>(

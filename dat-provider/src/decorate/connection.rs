@@ -1,6 +1,5 @@
 //! The layer's connection requests, and the sink for its connection events.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use super::call::{Call, Kind, Object};
@@ -45,10 +44,6 @@ struct Asked<H> {
 }
 
 impl<H: Hooks> Incoming for Asked<H> {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn peer(&self) -> Peer {
         self.inner.peer()
     }

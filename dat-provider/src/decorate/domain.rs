@@ -1,6 +1,5 @@
 //! The layer's protection domains, regions and windows.
 
-use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -17,10 +16,6 @@ pub(super) struct Domain<H> {
 }
 
 impl<H: Hooks> ProtectionDomain for Domain<H> {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn register(&self, span: Span, privileges: Privileges) -> Result<Box<dyn MemoryRegion>> {
         let object = self.layer.number(Kind::Region);
         let call = Call::Register { bytes: span.len() as u64, privileges };
@@ -49,10 +44,6 @@ impl<H: Hooks> Region<H> {
 }
 
 impl<H: Hooks> MemoryRegion for Region<H> {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn local_key(&self) -> u32 {
         self.inner.local_key()
     }
@@ -78,8 +69,4 @@ impl<H: Hooks> Window<H> {
     }
 }
 
-impl<H: Hooks> MemoryWindow for Window<H> {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
+impl<H: Hooks> MemoryWindow for Window<H> {}

@@ -22,7 +22,7 @@
 //! One layer of objects, generic over its `Hooks`, forwards every call and upcall; a decorator
 //! consists only of its hooks. An object of the layer owns the object of the provider below, and
 //! passes *that* on wherever a call names an object: in specifications, binds and accepts. So each
-//! provider finds its own types behind `as_any`, and two layers of the same kind do not interfere
+//! provider finds its own types behind a trait object, and two layers of the same kind do not interfere
 //! with each other.
 
 mod adapter;

@@ -1,6 +1,5 @@
 //! The layer's queue pairs.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use super::call::{Call, Kind, Object};
@@ -78,10 +77,6 @@ impl<H: Hooks> Pair<H> {
 }
 
 impl<H: Hooks> QueuePair for Pair<H> {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         self.post(&Call::PostReceive(receive), || self.inner.post_receive(receive))
     }

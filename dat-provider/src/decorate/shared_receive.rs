@@ -1,6 +1,5 @@
 //! The layer's shared receive queues.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use super::call::{Call, Object};
@@ -15,10 +14,6 @@ pub(super) struct SharedReceives<H> {
 }
 
 impl<H: Hooks> SharedReceiveQueue for SharedReceives<H> {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         let call = Call::PostReceive(receive);
         self.layer.call(self.object, &call, || self.inner.post_receive(receive))

@@ -1,6 +1,5 @@
 //! Tests that need no transport: decorators over providers that can do almost nothing.
 
-use std::any::Any;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -140,10 +139,6 @@ fn what_the_provider_says_of_itself_stays() {
 struct Knock(Arc<AtomicU32>);
 
 impl Incoming for Knock {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn peer(&self) -> Peer {
         Peer { address: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 5 }
     }

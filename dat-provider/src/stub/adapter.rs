@@ -1,6 +1,5 @@
 //! The stub's adapter and protection domain.
 
-use std::any::Any;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
@@ -137,10 +136,6 @@ impl Adapter for StubAdapter {
 struct StubDomain;
 
 impl ProtectionDomain for StubDomain {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn register(&self, _span: Span, _privileges: Privileges) -> Result<Box<dyn MemoryRegion>> {
         Err(no_transport("memory registration"))
     }

@@ -1,7 +1,5 @@
 //! The stub's completion queue, which stays empty, and queue pair, which never connects.
 
-use std::any::Any;
-
 use super::no_transport;
 use crate::error::Result;
 use crate::flags::Close;
@@ -12,11 +10,7 @@ use crate::{
 
 pub(super) struct StubCompletions;
 
-impl CompletionQueue for StubCompletions {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
+impl CompletionQueue for StubCompletions {}
 
 pub(super) struct StubPoller;
 
@@ -37,10 +31,6 @@ impl CompletionPoller for StubPoller {
 pub(super) struct StubQueuePair;
 
 impl QueuePair for StubQueuePair {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn post_receive(&self, _receive: &ReceiveRequest<'_>) -> Result<()> {
         Err(no_transport("receives"))
     }

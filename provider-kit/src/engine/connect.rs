@@ -1,6 +1,5 @@
 //! Connecting, and answering requests for a connection.
 
-use std::any::Any;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -161,10 +160,6 @@ fn answered() -> Error {
 }
 
 impl dat_provider::Incoming for Pending {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn peer(&self) -> Peer {
         self.peer
     }

@@ -1,6 +1,5 @@
 //! A queue pair as the core holds it.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use dat_provider::error::{Result, Subtype};
@@ -24,10 +23,6 @@ use crate::window::Bind;
 pub(super) struct Handle(pub(super) Arc<Pair>);
 
 impl QueuePair for Handle {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         self.0.work(|inner, upcalls| {
             let receives = &mut inner.side.receives;

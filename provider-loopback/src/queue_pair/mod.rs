@@ -15,8 +15,6 @@ pub(crate) use receive::{Inbound, Source};
 pub(crate) use settings::create;
 pub(crate) use state::{Announced, Connection, Endpoint, State};
 
-use std::any::Any;
-
 use dat_core::Failure;
 use dat_core::error::{Result, Subtype};
 use dat_core::flags::Close;
@@ -41,10 +39,6 @@ pub(crate) fn find(queue_pair: &dyn QueuePair) -> Result<SlabArc<Endpoint>> {
 }
 
 impl QueuePair for QpHandle {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         self.0.receive(receive)
     }

@@ -82,11 +82,7 @@ fn a_bad_parameter_is_named_with_what_would_do() {
 #[test]
 fn objects_of_another_provider_are_refused() {
     struct Foreign;
-    impl dat_core::provider::CompletionQueue for Foreign {
-        fn as_any(&self) -> &dyn std::any::Any {
-            self
-        }
-    }
+    impl dat_core::provider::CompletionQueue for Foreign {}
     bounded(|| {
         let world = World::new();
         let mut spec = world.side_with(Setup::default()).spec.clone();

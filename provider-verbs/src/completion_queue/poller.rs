@@ -1,6 +1,5 @@
 //! The two halves of a queue that the core holds.
 
-use std::any::Any;
 use std::sync::{Arc, Weak};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
@@ -48,11 +47,7 @@ pub(crate) fn find(
     }
 }
 
-impl CompletionQueue for Handle {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
+impl CompletionQueue for Handle {}
 
 impl Inner {
     /// Polls the device when the batch is empty; returns whether there are completions now.

@@ -13,7 +13,6 @@ pub(crate) use connect::Accepted;
 pub(crate) use parts::create;
 pub(crate) use state::{Endpoint, Key};
 
-use std::any::Any;
 use std::sync::Arc;
 
 use dat_core::Failure;
@@ -40,10 +39,6 @@ pub(crate) fn find(queue_pair: &dyn QueuePair) -> Result<Arc<Endpoint>> {
 }
 
 impl QueuePair for Handle {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     #[inline]
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         self.endpoint.post_receive(receive)
