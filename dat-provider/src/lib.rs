@@ -44,7 +44,7 @@ pub use connection::{
 pub use dat_sync::{Epoch, Epochs};
 pub use downcast::Downcast;
 pub use failure::Failure;
-pub use memory::{MemoryRegion, MemoryWindow, ProtectionDomain, WindowScope};
+pub use memory::{MemoryRegion, MemoryWindow, ProtectionDomain, Registration, WindowScope};
 pub use queue_pair::{
     BindRequest, DATAGRAM_PREFIX, Outstanding, QueuePair, QueuePairLimits, QueuePairSpec,
     ReceiveRequest, Request, Segment, Service, Work,

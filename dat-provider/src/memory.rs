@@ -1,5 +1,6 @@
 //! Protection domains, and the memory registered in them.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::{Downcast, unsupported};
@@ -14,7 +15,7 @@ pub trait ProtectionDomain: Downcast {
     /// # Errors
     /// `DAT_INSUFFICIENT_RESOURCES` with the limit that was reached, `DAT_INVALID_PARAMETER` if the
     /// range is not memory of the process.
-    fn register(&self, span: Span, privileges: Privileges) -> Result<Box<dyn MemoryRegion>>;
+    fn register(&self, span: Span, privileges: Privileges) -> Result<Registration>;
 
     /// Creates a memory window; its binds complete with `tag`.
     ///
@@ -25,14 +26,27 @@ pub trait ProtectionDomain: Downcast {
     }
 }
 
+/// The result of a registration.
+pub struct Registration {
+    /// The registered memory.
+    pub region: Box<dyn MemoryRegion>,
+    /// The key that names it in segments of local operations.
+    pub local_key: u32,
+    /// The key that names it in operations of the peer; 0 if no remote privilege was given.
+    pub remote_key: u32,
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registration")
+            .field("local_key", &self.local_key)
+            .field("remote_key", &self.remote_key)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Registered memory.
 pub trait MemoryRegion: Downcast {
-    /// The key that names it in segments of local operations.
-    fn local_key(&self) -> u32;
-
-    /// The key that names it in operations of the peer; 0 if no remote privilege was given.
-    fn remote_key(&self) -> u32;
-
     /// Revokes the registration. After the return no transfer touches the memory, and posts that
     /// name its keys fail with a protection error. A second call does nothing.
     ///

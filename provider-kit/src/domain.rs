@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use dat_provider::error::{Result, Subtype};
 use dat_provider::flags::Privileges;
 use dat_provider::mem::Span;
-use dat_provider::{MemoryRegion, MemoryWindow, ProtectionDomain, WindowScope};
+use dat_provider::{MemoryRegion, MemoryWindow, ProtectionDomain, Registration, WindowScope};
 use dat_sync::region_table::Region;
 use parking_lot::Mutex;
 use slab::Slab;
@@ -50,7 +50,7 @@ pub fn find(domain: &dyn ProtectionDomain) -> Result<Arc<Domain>> {
 }
 
 impl ProtectionDomain for Handle {
-    fn register(&self, span: Span, privileges: Privileges) -> Result<Box<dyn MemoryRegion>> {
+    fn register(&self, span: Span, privileges: Privileges) -> Result<Registration> {
         let region = Region {
             address: span.address(),
             length: span.len() as u64,
@@ -59,13 +59,10 @@ impl ProtectionDomain for Handle {
             access: privileges.bits(),
         };
         let key = regions().insert(region).ok_or_else(no_region)?;
-        let remote = privileges.intersects(Privileges::REMOTE);
-        Ok(Box::new(Registered {
-            domain: Arc::clone(&self.0),
-            key,
-            remote,
-            gone: AtomicBool::new(false),
-        }))
+        let is_remote = privileges.intersects(Privileges::REMOTE);
+        let domain = Arc::clone(&self.0);
+        let region = Box::new(Registered { domain, key, gone: AtomicBool::new(false) });
+        Ok(Registration { region, local_key: key, remote_key: if is_remote { key } else { 0 } })
     }
 
     fn create_window(&self, tag: u64, scope: WindowScope) -> Result<Arc<dyn MemoryWindow>> {
@@ -126,7 +123,6 @@ impl Drop for Membership {
 struct Registered {
     domain: Arc<Domain>,
     key: u32,
-    remote: bool,
     gone: AtomicBool,
 }
 
@@ -139,14 +135,6 @@ pub fn key_of(region: &dyn MemoryRegion) -> Result<u32> {
 }
 
 impl MemoryRegion for Registered {
-    fn local_key(&self) -> u32 {
-        self.key
-    }
-
-    fn remote_key(&self) -> u32 {
-        if self.remote { self.key } else { 0 }
-    }
-
     fn deregister(&self) -> Result<()> {
         if !self.gone.swap(true, Ordering::AcqRel) {
             regions().remove(self.key);

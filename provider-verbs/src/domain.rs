@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::flags::Privileges;
 use dat_core::mem::Span;
-use dat_core::provider::{MemoryRegion, MemoryWindow, ProtectionDomain, WindowScope};
+use dat_core::provider::{MemoryRegion, MemoryWindow, ProtectionDomain, Registration, WindowScope};
 
 use crate::device::Device;
 use crate::errors::{exhausted, foreign, internal};
@@ -39,7 +39,7 @@ pub(crate) fn find(domain: &dyn ProtectionDomain) -> Result<Arc<Domain>> {
 }
 
 impl ProtectionDomain for Handle {
-    fn register(&self, span: Span, privileges: Privileges) -> Result<Box<dyn MemoryRegion>> {
+    fn register(&self, span: Span, privileges: Privileges) -> Result<Registration> {
         let domain = &self.0;
         let access = domain.access(privileges);
         // SAFETY: the creator of the span guarantees that its memory is valid until the region is
@@ -63,7 +63,14 @@ impl ProtectionDomain for Handle {
         } else {
             None
         };
-        Ok(Box::new(Registered { region, exposed, remote }))
+        let local_key = region.local_key();
+        let remote_key = match &exposed {
+            Some(exposed) => exposed.remote_key(),
+            None if remote => region.remote_key(),
+            None => 0,
+        };
+        let region = Box::new(Registered { region, exposed });
+        Ok(Registration { region, local_key, remote_key })
     }
 
     fn create_window(&self, tag: u64, scope: WindowScope) -> Result<Arc<dyn MemoryWindow>> {
@@ -157,7 +164,6 @@ struct Registered {
     region: verbs::MemoryRegion,
     /// A second registration for peers, if the first one permits them too much.
     exposed: Option<verbs::MemoryRegion>,
-    remote: bool,
 }
 
 /// The region of a contract object.
@@ -169,18 +175,6 @@ pub(crate) fn region(region: &dyn MemoryRegion) -> Result<&verbs::MemoryRegion> 
 }
 
 impl MemoryRegion for Registered {
-    fn local_key(&self) -> u32 {
-        self.region.local_key()
-    }
-
-    fn remote_key(&self) -> u32 {
-        match &self.exposed {
-            Some(exposed) => exposed.remote_key(),
-            None if self.remote => self.region.remote_key(),
-            None => 0,
-        }
-    }
-
     fn deregister(&self) -> Result<()> {
         let exposed = self.exposed.as_ref().map_or(Ok(()), verbs::MemoryRegion::deregister);
         exposed

@@ -17,7 +17,7 @@ use crate::ia::{InterfaceAdapter, Object};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Hold, object_handle};
 use crate::mem::{Memory, Span};
-use crate::provider::MemoryRegion;
+use crate::provider::{MemoryRegion, Registration};
 use crate::pz::{ProtectionZone, PzInner};
 use crate::triplet::{LmrTriplet, RmrTriplet};
 use dat_sync::region_table::Region;
@@ -56,6 +56,7 @@ pub(crate) struct LmrInner {
     privileges: Privileges,
     context: u32,
     pub(crate) region: Box<dyn MemoryRegion>,
+    remote_key: u32,
 }
 
 /// The objects that a region uses until it is freed.
@@ -130,7 +131,7 @@ impl InterfaceAdapter {
         let pz = Hold::new(pz.inner(), ia, CREATE, Subtype::InvalidHandlePz)?;
         let name = self.take_name(&source)?;
         let base = ia.new_object(ObjectKind::Lmr, CREATE)?;
-        let region = pz
+        let Registration { region, local_key, remote_key } = pz
             .domain
             .register(span, granted(privileges))
             .map_err(|error| ia.describe(error, CREATE).device(format_args!("memory {span:?}")))?;
@@ -138,7 +139,7 @@ impl InterfaceAdapter {
             address: span.address(),
             length: span.len() as u64,
             owner: pz.owner,
-            value: u64::from(region.local_key()),
+            value: u64::from(local_key),
             access: granted(privileges).bits(),
         });
         let Some(context) = context else {
@@ -157,6 +158,7 @@ impl InterfaceAdapter {
             privileges,
             context,
             region,
+            remote_key,
         });
         ia.insert(&inner.base, Arc::downgrade(&inner), CREATE)?;
         Ok(Lmr { inner })
@@ -189,7 +191,7 @@ impl Lmr {
     /// The context that names it in operations of the peer; 0 without a remote privilege.
     #[must_use]
     pub fn rmr_context(&self) -> u32 {
-        self.inner.region.remote_key()
+        self.inner.remote_key
     }
 
     /// The parameters of the region (dat_lmr_query(3DAT)).

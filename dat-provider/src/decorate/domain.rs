@@ -8,7 +8,7 @@ use super::hooks::{Hooks, Layer};
 use crate::error::Result;
 use crate::flags::Privileges;
 use crate::mem::Span;
-use crate::{MemoryRegion, MemoryWindow, ProtectionDomain, WindowScope};
+use crate::{MemoryRegion, MemoryWindow, ProtectionDomain, Registration, WindowScope};
 
 pub(super) struct Domain<H> {
     pub(super) layer: Arc<Layer<H>>,
@@ -16,11 +16,14 @@ pub(super) struct Domain<H> {
 }
 
 impl<H: Hooks> ProtectionDomain for Domain<H> {
-    fn register(&self, span: Span, privileges: Privileges) -> Result<Box<dyn MemoryRegion>> {
+    fn register(&self, span: Span, privileges: Privileges) -> Result<Registration> {
         let object = self.layer.number(Kind::Region);
         let call = Call::Register { bytes: span.len() as u64, privileges };
-        let inner = self.layer.call(object, &call, || self.inner.register(span, privileges))?;
-        Ok(Box::new(Region { inner, layer: Arc::clone(&self.layer), object }))
+        let registered =
+            self.layer.call(object, &call, || self.inner.register(span, privileges))?;
+        let layer = Arc::clone(&self.layer);
+        let region = Box::new(Region { inner: registered.region, layer, object });
+        Ok(Registration { region, ..registered })
     }
 
     fn create_window(&self, tag: u64, scope: WindowScope) -> Result<Arc<dyn MemoryWindow>> {
@@ -44,14 +47,6 @@ impl<H: Hooks> Region<H> {
 }
 
 impl<H: Hooks> MemoryRegion for Region<H> {
-    fn local_key(&self) -> u32 {
-        self.inner.local_key()
-    }
-
-    fn remote_key(&self) -> u32 {
-        self.inner.remote_key()
-    }
-
     fn deregister(&self) -> Result<()> {
         self.layer.call(self.object, &Call::Deregister, || self.inner.deregister())
     }

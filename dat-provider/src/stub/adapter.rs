@@ -14,7 +14,7 @@ use crate::flags::{CompletionFlags, MemoryTypes, Privileges, Qos};
 use crate::mem::Span;
 use crate::{
     Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, Listener,
-    MemoryRegion, ProtectionDomain, QueuePair, QueuePairSpec,
+    ProtectionDomain, QueuePair, QueuePairSpec, Registration,
 };
 
 pub(super) struct StubAdapter {
@@ -136,7 +136,7 @@ impl Adapter for StubAdapter {
 struct StubDomain;
 
 impl ProtectionDomain for StubDomain {
-    fn register(&self, _span: Span, _privileges: Privileges) -> Result<Box<dyn MemoryRegion>> {
+    fn register(&self, _span: Span, _privileges: Privileges) -> Result<Registration> {
         Err(no_transport("memory registration"))
     }
 }

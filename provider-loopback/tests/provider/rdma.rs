@@ -105,8 +105,8 @@ fn access_beyond_bounds_privileges_and_domain_is_refused() {
         let writable = Buffer::new(&*world.domain, 100, local | Privileges::REMOTE_WRITE);
         refused(&world, &mine, writable.remote(0, 10), RdmaRead);
         let private = Buffer::new(&*world.domain, 100, local);
-        assert_eq!(private.region.remote_key(), 0);
-        let guessed = RmrTriplet { context: private.region.local_key(), ..private.remote(0, 10) };
+        assert_eq!(private.remote_key, 0);
+        let guessed = RmrTriplet { context: private.local_key, ..private.remote(0, 10) };
         refused(&world, &mine, guessed, RdmaWrite);
         refused(&world, &mine, guessed, RdmaRead);
         let freed = theirs.remote(0, 10);

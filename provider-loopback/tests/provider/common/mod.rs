@@ -149,14 +149,17 @@ impl ListenSink for Refuse {
 /// Memory that is registered for as long as it lives.
 pub(crate) struct Buffer {
     pub(crate) region: Box<dyn MemoryRegion>,
+    pub(crate) local_key: u32,
+    pub(crate) remote_key: u32,
     pub(crate) memory: Memory,
 }
 
 impl Buffer {
     pub(crate) fn new(domain: &dyn ProtectionDomain, len: usize, privileges: Privileges) -> Self {
         let memory = Memory::zeroed(len).expect("memory");
-        let region = domain.register(memory.span(), privileges).expect("register");
-        Self { region, memory }
+        let Registration { region, local_key, remote_key } =
+            domain.register(memory.span(), privileges).expect("register");
+        Self { region, local_key, remote_key, memory }
     }
 
     /// Fills it with bytes that tell where they are.
@@ -174,7 +177,7 @@ impl Buffer {
         Segment {
             address: self.memory.address() + offset as u64,
             length: length as u64,
-            key: self.region.local_key(),
+            key: self.local_key,
         }
     }
 
@@ -182,7 +185,7 @@ impl Buffer {
         RmrTriplet {
             address: self.memory.address() + offset as u64,
             length: length as u64,
-            context: self.region.remote_key(),
+            context: self.remote_key,
         }
     }
 }
