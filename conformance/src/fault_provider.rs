@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dat_core::provider::{
     Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, Description, Discovered,
-    ListenSink, Listener, OpenRequest, ProtectionDomain, Provider, QueuePair, QueuePairSpec, Reach,
-    SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
+    ListenSink, ListenerParts, OpenRequest, ProtectionDomain, Provider, QueuePair, QueuePairSpec,
+    Reach, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
 };
 use dat_core::{ApiVersion, Error, InterfaceAdapter, Registry, Result, ReturnType, Subtype};
 
@@ -171,14 +171,10 @@ impl Adapter for FaultAdapter {
         self.inner.create_shared_receive_queue(domain, limits, sink)
     }
 
-    fn listen(
-        &self,
-        qualifier: Option<u64>,
-        sink: Arc<dyn ListenSink>,
-    ) -> Result<Box<dyn Listener>> {
+    fn listen(&self, qualifier: Option<u64>, sink: Arc<dyn ListenSink>) -> Result<ListenerParts> {
         Faults::check(&self.faults.no_listeners, "listener")?;
         let listener = self.inner.listen(qualifier, sink)?;
-        self.faults.while_listening.run(listener.qualifier());
+        self.faults.while_listening.run(listener.qualifier);
         Ok(listener)
     }
 }

@@ -163,7 +163,7 @@ impl Receiving for CspInner {
         &self.reception
     }
 
-    fn arrived(&self, incoming: Box<dyn Incoming>) -> Arrived {
+    fn arrived(&self, incoming: Incoming) -> Arrived {
         let Some(evd) = self.recipient() else { return Err(incoming) };
         let point = ServicePoint::Common(self.base.id);
         deliver(&self.base.ia, &evd, incoming, None, point, u64::from(self.address.port()))

@@ -148,12 +148,12 @@ impl Receiving for PspInner {
     }
 
     /// Creates the consumer's request from one that arrived.
-    fn arrived(&self, incoming: Box<dyn Incoming>) -> Arrived {
+    fn arrived(&self, incoming: Incoming) -> Arrived {
         let Some(evd) = self.recipient() else { return Err(incoming) };
         let qualifier = self.reception.qualifier();
         let endpoint = match self.maker {
             PspMaker::Consumer => None,
-            PspMaker::Provider => match self.make_endpoint(incoming.peer(), qualifier) {
+            PspMaker::Provider => match self.make_endpoint(incoming.peer, qualifier) {
                 Some(endpoint) => Some(OwnEndpoint { endpoint, provider_made: true }),
                 None => return Err(incoming),
             },

@@ -133,14 +133,14 @@ impl Receiving for RspInner {
         &self.reception
     }
 
-    fn arrived(&self, incoming: Box<dyn Incoming>) -> Arrived {
+    fn arrived(&self, incoming: Incoming) -> Arrived {
         let Some(evd) = self.recipient() else { return Err(incoming) };
         if self.taken.swap(true, Ordering::AcqRel) {
             return Err(incoming);
         }
         let endpoint = self.endpoint.endpoint.inner();
         let qualifier = self.reception.qualifier();
-        endpoint.request_arrived(incoming.peer(), qualifier);
+        endpoint.request_arrived(incoming.peer, qualifier);
         let delivered = deliver(
             &self.base.ia,
             &evd,

@@ -17,7 +17,7 @@ use crate::lifecycle::{Based, Hold};
 use crate::provider::{Adapter, Incoming, ListenSink, Listener};
 
 /// Whether a request was delivered; one that was not is returned.
-pub(crate) type Arrived = std::result::Result<(), Box<dyn Incoming>>;
+pub(crate) type Arrived = std::result::Result<(), Incoming>;
 
 /// The listener of a service point, and the dispatcher that receives its requests.
 pub(crate) struct Reception {
@@ -28,7 +28,7 @@ pub(crate) struct Reception {
     listener: Mutex<Option<Box<dyn Listener>>>,
     /// Requests that arrived during the call that listens, when their qualifier was not known yet.
     /// `None` once they were delivered.
-    early: Mutex<Option<VecDeque<Box<dyn Incoming>>>>,
+    early: Mutex<Option<VecDeque<Incoming>>>,
 }
 
 impl Reception {
@@ -67,7 +67,7 @@ impl Reception {
     }
 
     /// Keeps a request that arrived too early; returns any other one, to be delivered.
-    fn keep_early(&self, incoming: Box<dyn Incoming>) -> Option<Box<dyn Incoming>> {
+    fn keep_early(&self, incoming: Incoming) -> Option<Incoming> {
         match &mut *self.early.lock() {
             Some(early) => {
                 early.push_back(incoming);
@@ -78,7 +78,7 @@ impl Reception {
     }
 
     /// The next request that arrived too early. After the last one, no more are kept.
-    fn next_early(&self) -> Option<Box<dyn Incoming>> {
+    fn next_early(&self) -> Option<Incoming> {
         let mut early = self.early.lock();
         let next = early.as_mut().and_then(VecDeque::pop_front);
         if next.is_none() {
@@ -93,7 +93,7 @@ pub(crate) trait Receiving: Based + Send + Sync {
     fn reception(&self) -> &Reception;
 
     /// Handles a request that arrived; returns it if it cannot be delivered.
-    fn arrived(&self, incoming: Box<dyn Incoming>) -> Arrived;
+    fn arrived(&self, incoming: Incoming) -> Arrived;
 
     /// Ends the service point even while it is in use.
     fn abandon(&self);
@@ -127,9 +127,9 @@ pub(crate) fn listen<P: Receiving + 'static>(
     let reception = point.reception();
     // Held during the call, so that a concurrent close finds the listener.
     let mut place = reception.listener.lock();
-    let listener = adapter.listen(qualifier, sink)?;
-    let _ = reception.qualifier.set(listener.qualifier());
-    *place = Some(listener);
+    let listening = adapter.listen(qualifier, sink)?;
+    let _ = reception.qualifier.set(listening.qualifier);
+    *place = Some(listening.listener);
     drop(place);
     point.base().ia.tally.count(IaCounter::CmListen);
     while let Some(incoming) = reception.next_early() {
@@ -143,7 +143,7 @@ pub(crate) fn listen<P: Receiving + 'static>(
 struct Sink<P>(Weak<P>);
 
 impl<P: Receiving> ListenSink for Sink<P> {
-    fn connection_request(&self, incoming: Box<dyn Incoming>) -> Arrived {
+    fn connection_request(&self, incoming: Incoming) -> Arrived {
         match self.0.upgrade() {
             Some(point) => match point.reception().keep_early(incoming) {
                 Some(incoming) => point.arrived(incoming),
@@ -158,13 +158,13 @@ impl<P: Receiving> ListenSink for Sink<P> {
 pub(crate) fn deliver(
     ia: &Arc<IaInner>,
     evd: &EvdInner,
-    incoming: Box<dyn Incoming>,
+    incoming: Incoming,
     endpoint: Option<OwnEndpoint>,
     service_point: ServicePoint,
     qualifier: u64,
 ) -> Arrived {
     let own = endpoint.clone();
-    let datagram = incoming.is_datagram();
+    let datagram = incoming.is_datagram;
     let endpoint = endpoint.map(|own| Box::new(own) as Box<dyn RequestEndpoint>);
     let request = ConnectionRequest::new(ia, incoming, endpoint, qualifier)?;
     let delivered = evd.raise_request(request, |request| {

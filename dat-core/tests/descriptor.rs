@@ -11,7 +11,7 @@ use dat_core::provider::stub::StubProvider;
 use dat_core::provider::{
     Adapter, AdapterAttributes, Completion, CompletionDescriptor, CompletionPoller,
     CompletionQueue, CompletionQueueParts, CompletionSink, Description, Discovered, ListenSink,
-    Listener, Notify, OpenRequest, ProtectionDomain, Provider, QueuePair, QueuePairSpec,
+    ListenerParts, Notify, OpenRequest, ProtectionDomain, Provider, QueuePair, QueuePairSpec,
 };
 use dat_core::{
     AsyncErrors, Close, EvdFlags, EvdOptions, Event, EventDispatcher, IaOptions, InterfaceAdapter,
@@ -163,7 +163,7 @@ impl Adapter for ShowingAdapter {
         &self,
         qualifier: Option<u64>,
         sink: Arc<dyn ListenSink>,
-    ) -> dat_core::Result<Box<dyn Listener>> {
+    ) -> dat_core::Result<ListenerParts> {
         self.0.listen(qualifier, sink)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    CompletionQueueParts, CompletionSink, ListenSink, Listener, ProtectionDomain, QueuePair,
+    CompletionQueueParts, CompletionSink, ListenSink, ListenerParts, ProtectionDomain, QueuePair,
     QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink, unsupported,
 };
 use crate::attr::{EpAttributes, IaAttributes, ProviderAttributes};
@@ -56,11 +56,7 @@ pub trait Adapter: Send + Sync {
     /// # Errors
     /// `DAT_CONN_QUAL_IN_USE` if the qualifier has a listener already, `DAT_CONN_QUAL_UNAVAILABLE`
     /// if none is free, `DAT_INVALID_PARAMETER` if it is out of the transport's range.
-    fn listen(
-        &self,
-        qualifier: Option<u64>,
-        sink: Arc<dyn ListenSink>,
-    ) -> Result<Box<dyn Listener>>;
+    fn listen(&self, qualifier: Option<u64>, sink: Arc<dyn ListenSink>) -> Result<ListenerParts>;
 }
 
 /// Everything that an adapter reports about itself.

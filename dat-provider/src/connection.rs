@@ -1,11 +1,11 @@
-//! Listening, connecting, and the events of connections.
+//! ListenerParts, connecting, and the events of connections.
 
 use std::any::Any;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::{Downcast, QueuePair};
+use super::QueuePair;
 use crate::error::Result;
 use crate::flags::Qos;
 
@@ -103,12 +103,23 @@ pub trait ConnectionSink: Send + Sync {
     fn connection_event(&self, attempt: u64, event: ConnectionUpcall<'_>);
 }
 
+/// A listening point and its connection qualifier.
+pub struct ListenerParts {
+    /// The connection qualifier that it listens on.
+    pub qualifier: u64,
+    /// The listening point.
+    pub listener: Box<dyn Listener>,
+}
+
+impl fmt::Debug for ListenerParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ListenerParts({})", self.qualifier)
+    }
+}
+
 /// A listening point; dropping it ends the listening. Requests that arrive later are refused as if
 /// there were no listener; those already delivered stay valid.
-pub trait Listener: Send + Sync {
-    /// The connection qualifier that it listens on.
-    fn qualifier(&self) -> u64;
-}
+pub trait Listener: Send + Sync {}
 
 /// Receives the requests that arrive at a listener.
 pub trait ListenSink: Send + Sync {
@@ -116,42 +127,39 @@ pub trait ListenSink: Send + Sync {
     ///
     /// # Errors
     /// The request itself, if it cannot be delivered.
-    fn connection_request(
-        &self,
-        incoming: Box<dyn Incoming>,
-    ) -> std::result::Result<(), Box<dyn Incoming>>;
+    fn connection_request(&self, incoming: Incoming) -> std::result::Result<(), Incoming>;
 }
 
-/// A connection request that waits for its answer; dropping it refuses it on behalf of the
-/// transport.
-pub trait Incoming: Downcast {
+/// A connection request that waits for its answer.
+pub struct Incoming {
     /// The side that requests the connection.
-    fn peer(&self) -> Peer;
-
+    pub peer: Peer,
     /// Whether it requests datagrams; such a request is accepted on a queue pair that carries them.
-    fn is_datagram(&self) -> bool {
-        false
-    }
-
+    pub is_datagram: bool,
     /// The data that the requesting consumer sent.
-    fn private_data(&self) -> &[u8];
+    pub private_data: Arc<[u8]>,
+    /// Answers it.
+    pub answer: Box<dyn Answer>,
+}
 
-    /// Accepts it on a queue pair of the same adapter. The outcome is an event of that queue pair,
-    /// with the number `attempt`.
+/// Answers a connection request; dropping it refuses the request on behalf of the transport.
+pub trait Answer: Send + Sync {
+    /// Accepts the request on a queue pair of the same adapter. The outcome is an event of that
+    /// queue pair, with the number `attempt`.
     ///
     /// # Errors
     /// What prevented the attempt; the request still waits for an answer.
     fn accept(&self, queue_pair: &dyn QueuePair, attempt: u64, private_data: &[u8]) -> Result<()>;
 
-    /// Rejects it on behalf of the consumer.
+    /// Rejects the request on behalf of the consumer.
     ///
     /// # Errors
     /// What prevented the rejection from being sent; the request is void in any case.
     fn reject(&self, private_data: &[u8]) -> Result<()>;
 }
 
-impl fmt::Debug for dyn Incoming {
+impl fmt::Debug for Incoming {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Incoming({:?})", self.peer())
+        write!(f, "Incoming({:?})", self.peer)
     }
 }

@@ -38,8 +38,8 @@ pub use completion::{
     CompletionQueueParts, CompletionSink, Notify, Success, Taken, parts,
 };
 pub use connection::{
-    ConnectRequest, ConnectionSink, ConnectionUpcall, Incoming, ListenSink, Listener, Peer,
-    RemoteAddress,
+    Answer, ConnectRequest, ConnectionSink, ConnectionUpcall, Incoming, ListenSink, Listener,
+    ListenerParts, Peer, RemoteAddress,
 };
 pub use dat_sync::{Epoch, Epochs};
 pub use downcast::Downcast;

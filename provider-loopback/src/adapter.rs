@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dat_core::error::Result;
 use dat_core::provider::{
-    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, Listener,
+    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, ListenerParts,
     ProtectionDomain, QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue,
     SharedReceiveSink,
 };
@@ -63,11 +63,7 @@ impl Adapter for Loopback {
         shared_receive::create(&*domain, limits, sink)
     }
 
-    fn listen(
-        &self,
-        qualifier: Option<u64>,
-        sink: Arc<dyn ListenSink>,
-    ) -> Result<Box<dyn Listener>> {
+    fn listen(&self, qualifier: Option<u64>, sink: Arc<dyn ListenSink>) -> Result<ListenerParts> {
         fabric::listen(&self.host, qualifier, sink)
     }
 }

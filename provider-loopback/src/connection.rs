@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dat_core::error::{Result, Subtype};
-use dat_core::provider::{ConnectRequest, ConnectionUpcall, Incoming, Peer, QueuePair, Service};
+use dat_core::provider::{
+    Answer, ConnectRequest, ConnectionUpcall, Incoming, Peer, QueuePair, Service,
+};
 use dat_sync::SlabArc;
 
 use crate::errors::wrong_state;
 use crate::fabric::{self, Route};
 use crate::queue_pair::{self, Announced, Connection, Endpoint, Inbound, Source, State};
 
-/// A request for a connection that nobody has answered yet.
+/// A request for a connection that waits for its answer.
 struct Pending {
     /// The number of the connection that may come of it.
     link: u64,
@@ -21,7 +23,6 @@ struct Pending {
     /// The address and qualifier that it came in on.
     address: IpAddr,
     qualifier: u64,
-    private_data: Box<[u8]>,
     /// The attempt of a queue pair that carries datagrams.
     datagram: Option<u64>,
     answered: AtomicBool,
@@ -54,18 +55,23 @@ impl Endpoint {
                 return Ok(());
             }
         };
-        let pending = Pending {
-            link,
-            peer: Peer { address: me.host.address(), port },
-            connecting: me,
-            address: request.address,
-            qualifier: request.qualifier,
+        let peer = Peer { address: me.host.address(), port };
+        let incoming = Incoming {
+            peer,
+            is_datagram: datagram.is_some(),
             private_data: request.private_data.into(),
-            datagram,
-            answered: AtomicBool::new(false),
+            answer: Box::new(Pending {
+                link,
+                peer,
+                connecting: me,
+                address: request.address,
+                qualifier: request.qualifier,
+                datagram,
+                answered: AtomicBool::new(false),
+            }),
         };
-        // One that comes back is refused by its drop.
-        drop(sink.connection_request(Box::new(pending)));
+        // A request that comes back is refused by its drop.
+        drop(sink.connection_request(incoming));
         Ok(())
     }
 
@@ -146,19 +152,7 @@ enum Linked {
     Deserted,
 }
 
-impl Incoming for Pending {
-    fn peer(&self) -> Peer {
-        self.peer
-    }
-
-    fn private_data(&self) -> &[u8] {
-        &self.private_data
-    }
-
-    fn is_datagram(&self) -> bool {
-        self.datagram.is_some()
-    }
-
+impl Answer for Pending {
     fn accept(&self, queue_pair: &dyn QueuePair, attempt: u64, private_data: &[u8]) -> Result<()> {
         let accepting = queue_pair::find(queue_pair)?;
         if let Some(asked) = self.datagram {

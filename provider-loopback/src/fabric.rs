@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::provider::{ListenSink, Listener};
+use dat_core::provider::{ListenSink, Listener, ListenerParts};
 use parking_lot::Mutex;
 pub(crate) use provider_kit::regions::{number, serial};
 
@@ -85,7 +85,7 @@ pub(crate) fn listen(
     host: &Arc<Host>,
     qualifier: Option<u64>,
     sink: Arc<dyn ListenSink>,
-) -> Result<Box<dyn Listener>> {
+) -> Result<ListenerParts> {
     let mut hosts = HOSTS.lock();
     let qualifier = match qualifier {
         Some(qualifier) => qualifier,
@@ -106,14 +106,11 @@ pub(crate) fn listen(
         )));
     }
     hosts.listeners.insert(key, sink);
-    Ok(Box::new(Listening { host: Arc::clone(host), qualifier }))
+    let listener = Box::new(Listening { host: Arc::clone(host), qualifier });
+    Ok(ListenerParts { qualifier, listener })
 }
 
-impl Listener for Listening {
-    fn qualifier(&self) -> u64 {
-        self.qualifier
-    }
-}
+impl Listener for Listening {}
 
 impl Drop for Listening {
     fn drop(&mut self) {

@@ -9,7 +9,7 @@ use dat_core::attr::{
 use dat_core::error::Result;
 use dat_core::flags::{CompletionFlags, MemoryTypes, Qos};
 use dat_core::provider::{
-    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, Listener,
+    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, ListenerParts,
     ProtectionDomain, QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue,
     SharedReceiveSink,
 };
@@ -76,11 +76,7 @@ impl Adapter for VerbsAdapter {
         shared_receive::create(&self.device, &*domain, limits, sink)
     }
 
-    fn listen(
-        &self,
-        qualifier: Option<u64>,
-        sink: Arc<dyn ListenSink>,
-    ) -> Result<Box<dyn Listener>> {
+    fn listen(&self, qualifier: Option<u64>, sink: Arc<dyn ListenSink>) -> Result<ListenerParts> {
         listener::listen(&self.device, qualifier, sink)
     }
 }

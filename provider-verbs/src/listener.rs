@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use dat_core::error::{Result, Subtype};
-use dat_core::provider::{Incoming, ListenSink, Listener, Peer, QueuePair};
+use dat_core::provider::{Answer, Incoming, ListenSink, Listener, ListenerParts, Peer, QueuePair};
 use parking_lot::Mutex;
 use provider_kit::qualifier;
 
@@ -44,7 +44,6 @@ struct Pending {
     waiting: Mutex<Option<Waiting>>,
     peer: Peer,
     qualifier: u64,
-    private_data: Vec<u8>,
     parameters: Parameters,
     /// For a datagram request: the port at which the address of its endpoint can be requested.
     introduced: Option<u16>,
@@ -60,7 +59,7 @@ pub(crate) fn listen(
     device: &Arc<Device>,
     wanted: Option<u64>,
     sink: Arc<dyn ListenSink>,
-) -> Result<Box<dyn Listener>> {
+) -> Result<ListenerParts> {
     let engine = &device.engine;
     let key = Key::new(device);
     let value = key.value();
@@ -75,7 +74,7 @@ pub(crate) fn listen(
     for id in &ids {
         id.listen(BACKLOG).map_err(refused)?;
     }
-    Ok(Box::new(Handle(listening)))
+    Ok(ListenerParts { qualifier, listener: Box::new(Handle(listening)) })
 }
 
 /// Creates identifiers for connections and, if the device supports them, for datagrams, bound to
@@ -126,11 +125,7 @@ fn bind(id: &Id, address: SocketAddr) -> std::result::Result<(), Failure> {
     }
 }
 
-impl Listener for Handle {
-    fn qualifier(&self) -> u64 {
-        self.0.qualifier
-    }
-}
+impl Listener for Handle {}
 
 impl Drop for Handle {
     fn drop(&mut self) {
@@ -163,16 +158,21 @@ impl Listening {
                 _ => return,
             },
         };
-        let pending = Pending {
-            introduced,
-            peer: Peer { address: address.ip(), port: address.port().into() },
-            waiting: Mutex::new(Some(Waiting { id, key })),
-            qualifier: self.qualifier,
-            private_data,
-            parameters: event.parameters,
+        let peer = Peer { address: address.ip(), port: address.port().into() };
+        let incoming = Incoming {
+            peer,
+            is_datagram: introduced.is_some(),
+            private_data: private_data.into(),
+            answer: Box::new(Pending {
+                introduced,
+                peer,
+                waiting: Mutex::new(Some(Waiting { id, key })),
+                qualifier: self.qualifier,
+                parameters: event.parameters,
+            }),
         };
         // A request that is returned is rejected by its drop.
-        drop(self.sink.connection_request(Box::new(pending)));
+        drop(self.sink.connection_request(incoming));
     }
 }
 
@@ -184,19 +184,7 @@ impl Pending {
     }
 }
 
-impl Incoming for Pending {
-    fn peer(&self) -> Peer {
-        self.peer
-    }
-
-    fn private_data(&self) -> &[u8] {
-        &self.private_data
-    }
-
-    fn is_datagram(&self) -> bool {
-        self.introduced.is_some()
-    }
-
+impl Answer for Pending {
     fn accept(&self, queue_pair: &dyn QueuePair, attempt: u64, private_data: &[u8]) -> Result<()> {
         let endpoint = queue_pair::find(queue_pair)?;
         let Waiting { id, key } = self.answer()?;

@@ -77,7 +77,7 @@ impl ConnectionRequest {
         let mut place = inner.incoming.lock();
         let incoming = place.as_ref().ok_or_else(|| base.freed(ACCEPT))?;
         let brought = inner.endpoint.is_some();
-        endpoint.inner().accept(&**incoming, brought, inner.port, private_data, ACCEPT)?;
+        endpoint.inner().accept(incoming, brought, inner.port, private_data, ACCEPT)?;
         drop(place.take());
         drop(place);
         base.ia.tally.count(IaCounter::SpCrAccepted);

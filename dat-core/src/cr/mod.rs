@@ -27,7 +27,7 @@ pub struct ConnectionRequest {
 pub(crate) struct CrInner {
     pub(crate) base: Base,
     /// `None` once answered.
-    incoming: UpcallFreeMutex<Option<Box<dyn Incoming>>>,
+    incoming: UpcallFreeMutex<Option<Incoming>>,
     peer: Peer,
     /// The qualifier at which it arrived.
     port: u64,
@@ -50,17 +50,17 @@ impl ConnectionRequest {
     /// Wraps a request that arrived; returns it if that fails.
     pub(crate) fn new(
         ia: &Arc<IaInner>,
-        incoming: Box<dyn Incoming>,
+        incoming: Incoming,
         endpoint: Option<Box<dyn RequestEndpoint>>,
         port: u64,
-    ) -> std::result::Result<Self, Box<dyn Incoming>> {
+    ) -> std::result::Result<Self, Incoming> {
         const ARRIVAL: &str = "connection request";
         let Ok(base) = ia.new_object(ObjectKind::Cr, ARRIVAL) else { return Err(incoming) };
         let inner = Arc::new(CrInner {
             base,
-            peer: incoming.peer(),
+            peer: incoming.peer,
             port,
-            private_data: Arc::from(incoming.private_data()),
+            private_data: Arc::clone(&incoming.private_data),
             incoming: UpcallFreeMutex::new(Some(incoming)),
             endpoint,
         });
@@ -72,7 +72,7 @@ impl ConnectionRequest {
     }
 
     /// Takes the provider's request out, unanswered.
-    pub(crate) fn give_back(&self) -> Option<Box<dyn Incoming>> {
+    pub(crate) fn give_back(&self) -> Option<Incoming> {
         self.inner.incoming.lock().take()
     }
 
@@ -93,7 +93,7 @@ impl ConnectionRequest {
         let incoming = inner.incoming.lock().take().ok_or_else(|| base.freed(REJECT))?;
         base.ia.tally.count(IaCounter::SpCrRejected);
         base.ia.tally.count(IaCounter::CmUserRejTx);
-        let sent = incoming.reject(private_data);
+        let sent = incoming.answer.reject(private_data);
         inner.release_endpoint();
         inner.end();
         sent.map_err(|error| base.describe(error, REJECT))

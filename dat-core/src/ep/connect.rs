@@ -198,7 +198,7 @@ impl EpInner {
     /// one.
     pub(crate) fn accept(
         &self,
-        incoming: &dyn Incoming,
+        incoming: &Incoming,
         brought: bool,
         port: u64,
         private_data: &[u8],
@@ -207,7 +207,7 @@ impl EpInner {
         let call = self.call.lock();
         let config = call.as_ref().ok_or_else(|| self.base.freed(operation))?;
         let state = self.state().ok_or_else(|| self.base.freed(operation))?;
-        if incoming.is_datagram() != self.is_datagram() {
+        if incoming.is_datagram != self.is_datagram() {
             return Err(self.wrong_service(operation));
         }
         if self.is_datagram() {
@@ -226,12 +226,12 @@ impl EpInner {
             let mut control = self.control();
             let other = control.other();
             other.remote = None;
-            other.peer = Some(incoming.peer());
+            other.peer = Some(incoming.peer);
             other.local_port = port;
             self.hold_receives_back(&mut control, config);
             control.attempt
         };
-        incoming.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
+        incoming.answer.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
             self.report(EpEvent::AcceptUndone);
             self.base.describe(error, operation)
         })

@@ -84,7 +84,7 @@ impl EpInner {
     /// Answers a request for datagrams; the caller holds `call`.
     pub(super) fn accept_datagrams(
         &self,
-        incoming: &dyn Incoming,
+        incoming: &Incoming,
         private_data: &[u8],
         operation: &'static str,
     ) -> Result<()> {
@@ -92,11 +92,11 @@ impl EpInner {
             let mut control = self.control();
             control.attempt += 1;
             let attempt = control.attempt;
-            let answers = Some(Arc::from(incoming.private_data()));
+            let answers = Some(Arc::clone(&incoming.private_data));
             control.resolving().insert(attempt, Resolving { clock: None, answers });
             attempt
         };
-        incoming.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
+        incoming.answer.accept(&*self.queue_pair, attempt, private_data).map_err(|error| {
             self.control().resolving().remove(&attempt);
             self.base.describe(error, operation)
         })

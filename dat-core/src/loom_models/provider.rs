@@ -9,8 +9,8 @@ use crate::error::Result;
 use crate::provider::{
     Adapter, AdapterAttributes, Completion, CompletionDescriptor, CompletionFeatures,
     CompletionPoller, CompletionQueue, CompletionQueueParts, CompletionSink, Description,
-    Discovered, ListenSink, Listener, Notify, OpenRequest, ProtectionDomain, Provider, QueuePair,
-    QueuePairSpec, Reach, stub::StubProvider,
+    Discovered, ListenSink, ListenerParts, Notify, OpenRequest, ProtectionDomain, Provider,
+    QueuePair, QueuePairSpec, Reach, stub::StubProvider,
 };
 use crate::sync::Mutex;
 use crate::{AsyncErrors, EvdFlags, EvdOptions, EventDispatcher, IaOptions, InterfaceAdapter};
@@ -79,11 +79,7 @@ impl Adapter for ModelAdapter {
         self.adapter.create_queue_pair(spec)
     }
 
-    fn listen(
-        &self,
-        qualifier: Option<u64>,
-        sink: Arc<dyn ListenSink>,
-    ) -> Result<Box<dyn Listener>> {
+    fn listen(&self, qualifier: Option<u64>, sink: Arc<dyn ListenSink>) -> Result<ListenerParts> {
         self.adapter.listen(qualifier, sink)
     }
 }

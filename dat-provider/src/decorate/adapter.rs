@@ -12,7 +12,7 @@ use super::shared_receive::{SharedReceives, WatermarkSink};
 use crate::error::Result;
 use crate::{
     Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, CompletionQueue, CompletionQueueParts,
-    CompletionSink, ListenSink, Listener, OpenRequest, ProtectionDomain, Provider, QueuePair,
+    CompletionSink, ListenSink, ListenerParts, OpenRequest, ProtectionDomain, Provider, QueuePair,
     QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
 };
 
@@ -87,11 +87,7 @@ impl<H: Hooks> Adapter for Decorated<H> {
         Ok(Arc::new(SharedReceives { layer: Arc::clone(&self.layer), object, inner }))
     }
 
-    fn listen(
-        &self,
-        qualifier: Option<u64>,
-        sink: Arc<dyn ListenSink>,
-    ) -> Result<Box<dyn Listener>> {
+    fn listen(&self, qualifier: Option<u64>, sink: Arc<dyn ListenSink>) -> Result<ListenerParts> {
         let object = self.layer.number(Kind::Listener);
         let sink = Arc::new(RequestSink { layer: Arc::clone(&self.layer), outer: sink });
         let listen = || self.inner.listen(qualifier, sink);

@@ -6,7 +6,7 @@ use super::call::{Call, Kind, Object};
 use super::hooks::{Hooks, Layer};
 use super::queue_pair::Pair;
 use crate::error::Result;
-use crate::{ConnectionSink, ConnectionUpcall, Incoming, ListenSink, Peer, QueuePair};
+use crate::{Answer, ConnectionSink, ConnectionUpcall, Incoming, ListenSink, QueuePair};
 
 /// Forwards requests as objects of the layer.
 pub(super) struct RequestSink<H> {
@@ -15,47 +15,35 @@ pub(super) struct RequestSink<H> {
 }
 
 impl<H: Hooks> ListenSink for RequestSink<H> {
-    fn connection_request(
-        &self,
-        incoming: Box<dyn Incoming>,
-    ) -> std::result::Result<(), Box<dyn Incoming>> {
+    fn connection_request(&self, incoming: Incoming) -> std::result::Result<(), Incoming> {
         let object = self.layer.number(Kind::Request);
-        let (peer, private_data) = (incoming.peer(), incoming.private_data().len());
+        let Incoming { peer, ref private_data, .. } = incoming;
+        let private_data = private_data.len();
         self.layer.note(object, &Call::ConnectionRequest { peer, private_data });
         // Keep a reference, so that a request that is given back can be returned unchanged.
-        let inner = Arc::new(incoming);
-        let request = Asked { inner: Arc::clone(&inner), layer: Arc::clone(&self.layer), object };
-        match self.outer.connection_request(Box::new(request)) {
+        let inner = Arc::new(incoming.answer);
+        let layer = Arc::clone(&self.layer);
+        let answer = Box::new(Answered { inner: Arc::clone(&inner), layer, object });
+        match self.outer.connection_request(Incoming { answer, ..incoming }) {
             Ok(()) => Ok(()),
-            Err(back) => {
-                drop(back);
+            Err(Incoming { answer, peer, is_datagram, private_data }) => {
+                drop(answer);
                 // If another reference is left, the request is refused when that one is dropped,
                 // which has the same effect.
-                Arc::try_unwrap(inner).map_or(Ok(()), Err)
+                let Ok(answer) = Arc::try_unwrap(inner) else { return Ok(()) };
+                Err(Incoming { peer, is_datagram, private_data, answer })
             }
         }
     }
 }
 
-struct Asked<H> {
-    inner: Arc<Box<dyn Incoming>>,
+struct Answered<H> {
+    inner: Arc<Box<dyn Answer>>,
     layer: Arc<Layer<H>>,
     object: Object,
 }
 
-impl<H: Hooks> Incoming for Asked<H> {
-    fn peer(&self) -> Peer {
-        self.inner.peer()
-    }
-
-    fn is_datagram(&self) -> bool {
-        self.inner.is_datagram()
-    }
-
-    fn private_data(&self) -> &[u8] {
-        self.inner.private_data()
-    }
-
+impl<H: Hooks> Answer for Answered<H> {
     fn accept(&self, queue_pair: &dyn QueuePair, attempt: u64, private_data: &[u8]) -> Result<()> {
         let call = Call::Accept { attempt, private_data: private_data.len() };
         self.layer.call(self.object, &call, || {

@@ -1,6 +1,7 @@
 //! Tests that need no transport: decorators over providers that can do almost nothing.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,9 +12,9 @@ use super::trace::{TraceRing, TracingProvider};
 use crate::error::Result;
 use crate::stub::StubProvider;
 use crate::{
-    Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, CompletionQueueParts, CompletionSink,
-    Description, Discovered, Incoming, ListenSink, Listener, OpenRequest, Peer, ProtectionDomain,
-    Provider, QueuePair, QueuePairSpec, Relationship,
+    Adapter, AdapterAttributes, AdapterSink, Answer, AsyncUpcall, CompletionQueueParts,
+    CompletionSink, Description, Discovered, Incoming, ListenSink, Listener, ListenerParts,
+    OpenRequest, Peer, ProtectionDomain, Provider, QueuePair, QueuePairSpec, Relationship,
 };
 
 struct Deaf;
@@ -98,23 +99,15 @@ impl Adapter for ProbeAdapter {
         self.stub.create_queue_pair(spec)
     }
 
-    fn listen(
-        &self,
-        _qualifier: Option<u64>,
-        sink: Arc<dyn ListenSink>,
-    ) -> Result<Box<dyn Listener>> {
+    fn listen(&self, _qualifier: Option<u64>, sink: Arc<dyn ListenSink>) -> Result<ListenerParts> {
         *self.sink.lock() = Some(sink);
-        Ok(Box::new(Somewhere))
+        Ok(ListenerParts { qualifier: 7, listener: Box::new(Somewhere) })
     }
 }
 
 struct Somewhere;
 
-impl Listener for Somewhere {
-    fn qualifier(&self) -> u64 {
-        7
-    }
-}
+impl Listener for Somewhere {}
 
 #[test]
 fn what_the_provider_says_of_itself_stays() {
@@ -138,15 +131,7 @@ fn what_the_provider_says_of_itself_stays() {
 /// A request that records how it was answered.
 struct Knock(Arc<AtomicU32>);
 
-impl Incoming for Knock {
-    fn peer(&self) -> Peer {
-        Peer { address: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 5 }
-    }
-
-    fn private_data(&self) -> &[u8] {
-        b"knock"
-    }
-
+impl Answer for Knock {
     fn accept(&self, _queue_pair: &dyn QueuePair, _attempt: u64, _data: &[u8]) -> Result<()> {
         Ok(())
     }
@@ -166,16 +151,13 @@ impl Drop for Knock {
 #[derive(Default)]
 struct Door {
     open: bool,
-    kept: Mutex<Vec<Box<dyn Incoming>>>,
+    kept: Mutex<Vec<Incoming>>,
 }
 
 impl ListenSink for Door {
-    fn connection_request(
-        &self,
-        incoming: Box<dyn Incoming>,
-    ) -> std::result::Result<(), Box<dyn Incoming>> {
-        assert_eq!(incoming.private_data(), b"knock");
-        assert_eq!(incoming.peer().port, 5);
+    fn connection_request(&self, incoming: Incoming) -> std::result::Result<(), Incoming> {
+        assert_eq!(*incoming.private_data, *b"knock");
+        assert_eq!(incoming.peer.port, 5);
         if !self.open {
             return Err(incoming);
         }
@@ -192,14 +174,21 @@ fn a_request_that_is_given_back_is_the_providers_own_again() {
             let provider = decorated(&(Arc::clone(&probe) as _)).swap_remove(index);
             let adapter = open(&*provider, "").unwrap();
             let door = Arc::new(Door { open: open_door, ..Door::default() });
-            let listener = adapter.listen(None, Arc::clone(&door) as _).unwrap();
-            assert_eq!(listener.qualifier(), 7);
+            let listening = adapter.listen(None, Arc::clone(&door) as _).unwrap();
+            assert_eq!(listening.qualifier, 7);
             let sink = probe.sink.lock().take().unwrap();
             let drops = Arc::new(AtomicU32::new(0));
-            let answer = sink.connection_request(Box::new(Knock(Arc::clone(&drops))));
+            let answer: Box<dyn Answer> = Box::new(Knock(Arc::clone(&drops)));
+            let place = ptr::from_ref(&*answer).cast::<()>();
+            let outcome = sink.connection_request(Incoming {
+                peer: Peer { address: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 5 },
+                is_datagram: false,
+                private_data: Arc::from(*b"knock"),
+                answer,
+            });
             assert_eq!(drops.load(Ordering::Relaxed), 0);
-            match answer {
-                Err(back) => assert!(!open_door && back.as_any().is::<Knock>()),
+            match outcome {
+                Err(back) => assert!(!open_door && ptr::from_ref(&*back.answer).cast() == place),
                 Ok(()) => assert!(open_door),
             }
             door.kept.lock().clear();

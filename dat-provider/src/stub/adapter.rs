@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::flags::{CompletionFlags, MemoryTypes, Privileges, Qos};
 use crate::mem::Span;
 use crate::{
-    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, Listener,
+    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, ListenerParts,
     ProtectionDomain, QueuePair, QueuePairSpec, Registration,
 };
 
@@ -124,11 +124,7 @@ impl Adapter for StubAdapter {
         Ok(Box::new(StubQueuePair))
     }
 
-    fn listen(
-        &self,
-        _qualifier: Option<u64>,
-        _sink: Arc<dyn ListenSink>,
-    ) -> Result<Box<dyn Listener>> {
+    fn listen(&self, _qualifier: Option<u64>, _sink: Arc<dyn ListenSink>) -> Result<ListenerParts> {
         Err(no_transport("listening"))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dat_provider::error::Result;
 use dat_provider::{
-    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, Listener,
+    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, ListenSink, ListenerParts,
     ProtectionDomain, QueuePair, QueuePairSpec, Service, SharedReceiveLimits, SharedReceiveQueue,
     SharedReceiveSink, unsupported,
 };
@@ -74,15 +74,12 @@ impl Adapter for Soft {
         shared_receive::create(&*domain, limits, sink)
     }
 
-    fn listen(
-        &self,
-        qualifier: Option<u64>,
-        sink: Arc<dyn ListenSink>,
-    ) -> Result<Box<dyn Listener>> {
+    fn listen(&self, qualifier: Option<u64>, sink: Arc<dyn ListenSink>) -> Result<ListenerParts> {
         let acceptor = self.core.transport.listen(qualifier)?;
         let (token, qualifier) = (self.core.token(), acceptor.qualifier());
         let door = Arc::new(Door { token, qualifier, open: Mutex::new(Some((acceptor, sink))) });
         self.core.ask(Job::Listen(Arc::clone(&door)));
-        Ok(Box::new(Listening { core: Arc::clone(&self.core), door }))
+        let listener = Box::new(Listening { core: Arc::clone(&self.core), door });
+        Ok(ListenerParts { qualifier, listener })
     }
 }

@@ -135,18 +135,17 @@ fn answer(conn: &mut Conn, verdict: Verdict, payload: &[u8]) {
 /// A request for a connection that waits for its answer.
 pub(super) struct Pending {
     core: Arc<Core>,
-    peer: Peer,
-    private_data: Vec<u8>,
     incoming: Mutex<Option<Incoming>>,
 }
 
 impl Pending {
-    pub(super) fn new(core: &Arc<Core>, incoming: Incoming) -> Self {
-        Self {
-            core: Arc::clone(core),
+    /// The request as the contract has it.
+    pub(super) fn contract(core: &Arc<Core>, incoming: Incoming) -> dat_provider::Incoming {
+        dat_provider::Incoming {
             peer: incoming.peer(),
-            private_data: incoming.hello.private_data.clone(),
-            incoming: Mutex::new(Some(incoming)),
+            is_datagram: false,
+            private_data: Arc::from(incoming.hello.private_data.as_slice()),
+            answer: Box::new(Self { core: Arc::clone(core), incoming: Mutex::new(Some(incoming)) }),
         }
     }
 
@@ -159,15 +158,7 @@ fn answered() -> Error {
     wrong_state(Subtype::NoSubtype).because("the connection request was already answered")
 }
 
-impl dat_provider::Incoming for Pending {
-    fn peer(&self) -> Peer {
-        self.peer
-    }
-
-    fn private_data(&self) -> &[u8] {
-        &self.private_data
-    }
-
+impl dat_provider::Answer for Pending {
     fn accept(&self, queue_pair: &dyn QueuePair, attempt: u64, private_data: &[u8]) -> Result<()> {
         handle::of(queue_pair)?.accept(attempt, private_data, || self.take())
     }
@@ -192,11 +183,7 @@ pub(super) struct Listening {
     pub(super) door: Arc<super::core::Door>,
 }
 
-impl dat_provider::Listener for Listening {
-    fn qualifier(&self) -> u64 {
-        self.door.qualifier
-    }
-}
+impl dat_provider::Listener for Listening {}
 
 impl Drop for Listening {
     fn drop(&mut self) {

@@ -392,8 +392,8 @@ impl Thread {
         let sink = door.open.lock().as_ref().map(|(_, sink)| Arc::clone(sink));
         match sink {
             Some(sink) if reached => {
-                // One that comes back is refused by its drop.
-                drop(sink.connection_request(Box::new(Pending::new(&self.core, incoming))));
+                // A request that comes back is refused by its drop.
+                drop(sink.connection_request(Pending::contract(&self.core, incoming)));
             }
             _ => incoming.refuse(&self.core),
         }

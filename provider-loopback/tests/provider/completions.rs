@@ -179,7 +179,7 @@ fn a_queue_whose_poller_is_gone_swallows() {
         a.log();
         a.qp.reset().unwrap();
         world.connect(&a, &[]);
-        world.requests.take().accept(&*c, 1, &[]).unwrap();
+        world.requests.take().answer.accept(&*c, 1, &[]).unwrap();
         drop(other.poller);
         a.log();
         for cookie in 0..20 {

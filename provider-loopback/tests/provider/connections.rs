@@ -19,11 +19,11 @@ fn both_sides_learn_who_the_other_is_and_what_it_said() {
         let attempt = there.connect(&a, b"hello");
         assert_eq!(a.log(), [], "nothing before the answer");
         let incoming = there.requests.take();
-        assert_eq!(incoming.private_data(), b"hello");
-        let asking = incoming.peer();
+        assert_eq!(*incoming.private_data, *b"hello");
+        let asking = incoming.peer;
         assert_eq!(asking.address, here.address);
-        incoming.accept(&*b.qp, 900, b"welcome").unwrap();
-        let qualifier = there.listener.qualifier();
+        incoming.answer.accept(&*b.qp, 900, b"welcome").unwrap();
+        let qualifier = there.listener.qualifier;
         let passive =
             Event::Established { private_data: vec![], peer: asking, local_port: qualifier };
         assert_eq!(b.last_event(), (900, passive));
@@ -39,7 +39,7 @@ fn both_sides_learn_who_the_other_is_and_what_it_said() {
         assert_eq!(a.done(), [(Send, 1, 0, Success)]);
         let c = here.side();
         there.connect(&c, &[]);
-        assert_ne!(there.requests.take().peer().port, asking.port, "one port each");
+        assert_ne!(there.requests.take().peer.port, asking.port, "one port each");
     });
 }
 
@@ -86,8 +86,8 @@ fn an_attempt_fails_with_its_reason_after_the_flush() {
         let refused = failed(&world, |side| {
             let attempt = world.connect(side, &[]);
             let incoming = world.requests.take();
-            incoming.reject(b"go away").unwrap();
-            assert!(incoming.reject(&[]).unwrap_err().is(ReturnType::InvalidState));
+            incoming.answer.reject(b"go away").unwrap();
+            assert!(incoming.answer.reject(&[]).unwrap_err().is(ReturnType::InvalidState));
             attempt
         });
         assert_eq!(refused, Event::PeerRejected(b"go away".to_vec()));
@@ -110,7 +110,7 @@ fn accepting_an_attempt_that_was_given_up_fails() {
             world.connect(&a, &[]);
             give_up(&a);
             assert_eq!(a.done(), [(Receive, 1, 0, Flushed)], "and no event");
-            world.requests.take().accept(&*b.qp, 5, &[]).unwrap();
+            world.requests.take().answer.accept(&*b.qp, 5, &[]).unwrap();
             assert_eq!(b.ended(), (vec![(Receive, 2, Flushed)], Event::AcceptFailed));
             assert_eq!(a.log(), []);
         }
@@ -121,9 +121,9 @@ fn accepting_an_attempt_that_was_given_up_fails() {
         a.qp.reset().unwrap();
         world.connect(&a, &[]);
         let (first, second) = (world.requests.take(), world.requests.take());
-        first.accept(&*b.qp, 1, &[]).unwrap();
+        first.answer.accept(&*b.qp, 1, &[]).unwrap();
         assert_eq!(b.last_event(), (1, Event::AcceptFailed));
-        second.accept(&*c.qp, 2, &[]).unwrap();
+        second.answer.accept(&*c.qp, 2, &[]).unwrap();
         assert!(matches!(a.last_event(), (2, Event::Established { .. })));
     });
 }
@@ -136,10 +136,12 @@ fn an_accept_that_can_not_be_tried_leaves_the_request_as_it_was() {
         let (a, b) = (world.side(), world.side());
         world.connect(&a, &[]);
         let incoming = world.requests.take();
-        assert!(incoming.accept(&*busy.qp, 1, &[]).unwrap_err().is(ReturnType::InvalidState));
-        assert!(incoming.accept(&*a.qp, 1, &[]).is_err(), "not with itself");
-        incoming.accept(&*b.qp, 1, &[]).unwrap();
-        assert!(incoming.accept(&*b.qp, 1, &[]).is_err(), "not twice");
+        assert!(
+            incoming.answer.accept(&*busy.qp, 1, &[]).unwrap_err().is(ReturnType::InvalidState)
+        );
+        assert!(incoming.answer.accept(&*a.qp, 1, &[]).is_err(), "not with itself");
+        incoming.answer.accept(&*b.qp, 1, &[]).unwrap();
+        assert!(incoming.answer.accept(&*b.qp, 1, &[]).is_err(), "not twice");
         assert!(matches!(a.last_event().1, Event::Established { .. }));
         assert!(matches!(b.last_event().1, Event::Established { .. }));
     });
@@ -150,7 +152,7 @@ fn only_an_unconnected_queue_pair_connects() {
     bounded(|| {
         let world = World::new();
         let (a, _b) = world.pair();
-        let qualifier = world.listener.qualifier();
+        let qualifier = world.listener.qualifier;
         let request = ConnectRequest {
             attempt: 9,
             address: world.address,
@@ -326,9 +328,9 @@ fn a_queue_pair_gets_its_domain_by_modify() {
         b.qp.modify(spec).unwrap();
         world.connect(&a, &[]);
         let incoming = world.requests.take();
-        assert!(incoming.accept(&*b.qp, 1, &[]).is_err(), "no domain");
+        assert!(incoming.answer.accept(&*b.qp, 1, &[]).is_err(), "no domain");
         b.qp.modify(b.spec.clone()).unwrap();
-        incoming.accept(&*b.qp, 1, &[]).unwrap();
+        incoming.answer.accept(&*b.qp, 1, &[]).unwrap();
         assert!(matches!(a.last_event().1, Event::Established { .. }));
     });
 }
@@ -369,19 +371,19 @@ fn qualifiers_are_shared_by_address() {
         let world = World::new();
         let parameters = format!("address={}", world.address);
         let same = try_open("another name", &parameters).unwrap();
-        let qualifier = world.listener.qualifier();
+        let qualifier = world.listener.qualifier;
         assert!(qualifier >= 0x1_0000);
         let taken = same.listen(Some(qualifier), Arc::new(Refuse)).err().unwrap();
         assert!(taken.is(ReturnType::ConnQualInUse));
         assert!(taken.reason().contains(&format!("qualifier {qualifier} ")), "{taken}");
         let second = same.listen(None, Arc::new(Refuse)).unwrap();
-        assert_ne!(second.qualifier(), qualifier);
-        let free = second.qualifier();
+        assert_ne!(second.qualifier, qualifier);
+        let free = second.qualifier;
         drop(second);
-        assert_eq!(same.listen(Some(free), Arc::new(Refuse)).unwrap().qualifier(), free);
+        assert_eq!(same.listen(Some(free), Arc::new(Refuse)).unwrap().qualifier, free);
         let elsewhere = World::at(fresh_address());
         let there = elsewhere.adapter.listen(Some(qualifier), Arc::new(Refuse));
-        assert!(there.is_ok() || elsewhere.listener.qualifier() == qualifier);
+        assert!(there.is_ok() || elsewhere.listener.qualifier == qualifier);
     });
 }
 
@@ -389,7 +391,7 @@ fn qualifiers_are_shared_by_address() {
 fn a_listener_that_is_gone_hears_nothing_but_what_it_handed_out_stays() {
     bounded(|| {
         let World { adapter, domain, address, listener, requests } = World::new();
-        let qualifier = listener.qualifier();
+        let qualifier = listener.qualifier;
         let world = World { listener, adapter, domain, address, requests };
         let (a, b, c) = (world.side(), world.side(), world.side());
         world.connect(&a, &[]);
@@ -397,7 +399,7 @@ fn a_listener_that_is_gone_hears_nothing_but_what_it_handed_out_stays() {
         drop(listener);
         c.connect(address, qualifier, &[]);
         assert_eq!(c.last_event().1, Event::NonPeerRejected);
-        requests.take().accept(&*b.qp, 1, &[]).unwrap();
+        requests.take().answer.accept(&*b.qp, 1, &[]).unwrap();
         assert!(matches!(a.last_event().1, Event::Established { .. }));
         drop((a, b));
         c.qp.reset().unwrap();

@@ -119,8 +119,8 @@ fn attempts_answered_while_they_are_given_up_have_one_outcome() {
                 scope.spawn(|| {
                     barrier.wait();
                     match round % 4 {
-                        3 => incoming.reject(&[]).unwrap(),
-                        _ => incoming.accept(&*b.qp, accepted, &[]).unwrap(),
+                        3 => incoming.answer.reject(&[]).unwrap(),
+                        _ => incoming.answer.accept(&*b.qp, accepted, &[]).unwrap(),
                     }
                 });
                 scope.spawn(|| {

@@ -8,12 +8,12 @@ use std::sync::{Arc, LazyLock, Weak};
 use parking_lot::Mutex;
 
 use crate::error::Result;
-use crate::{Adapter, Incoming, ListenSink, Listener};
+use crate::{Adapter, Incoming, ListenSink, ListenerParts};
 
 /// A listener that never accepts: the destination of an attempt that is to fail.
 pub(super) struct DeadEnd {
     // Declared first, so that listening ends before the requests that arrived are dropped.
-    listener: Box<dyn Listener>,
+    listening: ListenerParts,
     _caller: Arc<Caller>,
 }
 
@@ -21,26 +21,23 @@ pub(super) struct DeadEnd {
 struct Caller {
     /// Keeps the request unanswered instead of giving it back.
     silent: bool,
-    kept: Mutex<Option<Box<dyn Incoming>>>,
+    kept: Mutex<Option<Incoming>>,
 }
 
 impl DeadEnd {
     pub(super) fn new(adapter: &dyn Adapter, silent: bool) -> Result<Self> {
         let caller = Arc::new(Caller { silent, kept: Mutex::default() });
-        let listener = adapter.listen(None, Arc::clone(&caller) as Arc<dyn ListenSink>)?;
-        Ok(Self { listener, _caller: caller })
+        let listening = adapter.listen(None, Arc::clone(&caller) as Arc<dyn ListenSink>)?;
+        Ok(Self { listening, _caller: caller })
     }
 
     pub(super) fn qualifier(&self) -> u64 {
-        self.listener.qualifier()
+        self.listening.qualifier
     }
 }
 
 impl ListenSink for Caller {
-    fn connection_request(
-        &self,
-        incoming: Box<dyn Incoming>,
-    ) -> std::result::Result<(), Box<dyn Incoming>> {
+    fn connection_request(&self, incoming: Incoming) -> std::result::Result<(), Incoming> {
         if !self.silent {
             return Err(incoming);
         }

@@ -57,7 +57,7 @@ pub(crate) struct World {
     pub(crate) adapter: Arc<dyn Adapter>,
     pub(crate) domain: Arc<dyn ProtectionDomain>,
     pub(crate) address: IpAddr,
-    pub(crate) listener: Box<dyn Listener>,
+    pub(crate) listener: ListenerParts,
     pub(crate) requests: Arc<Requests>,
 }
 
@@ -103,32 +103,29 @@ impl World {
         let attempt = self.connect(a, &[]);
         let incoming = self.requests.take();
         let accepted = b.next_attempt();
-        incoming.accept(&*b.qp, accepted, &[]).expect("accept");
+        incoming.answer.accept(&*b.qp, accepted, &[]).expect("accept");
         for (side, attempt) in [(a, attempt), (b, accepted)] {
             assert!(matches!(side.last_event(), (n, Event::Established { .. }) if n == attempt));
         }
     }
 
     pub(crate) fn connect(&self, side: &Side, private_data: &[u8]) -> u64 {
-        side.connect(self.address, self.listener.qualifier(), private_data)
+        side.connect(self.address, self.listener.qualifier, private_data)
     }
 }
 
 /// A listener's sink that keeps the requests.
 #[derive(Default)]
-pub(crate) struct Requests(Mutex<VecDeque<Box<dyn Incoming>>>);
+pub(crate) struct Requests(Mutex<VecDeque<Incoming>>);
 
 impl Requests {
-    pub(crate) fn take(&self) -> Box<dyn Incoming> {
+    pub(crate) fn take(&self) -> Incoming {
         self.0.lock().unwrap().pop_front().expect("a request for a connection")
     }
 }
 
 impl ListenSink for Requests {
-    fn connection_request(
-        &self,
-        incoming: Box<dyn Incoming>,
-    ) -> std::result::Result<(), Box<dyn Incoming>> {
+    fn connection_request(&self, incoming: Incoming) -> std::result::Result<(), Incoming> {
         self.0.lock().unwrap().push_back(incoming);
         Ok(())
     }
@@ -138,10 +135,7 @@ impl ListenSink for Requests {
 pub(crate) struct Refuse;
 
 impl ListenSink for Refuse {
-    fn connection_request(
-        &self,
-        incoming: Box<dyn Incoming>,
-    ) -> std::result::Result<(), Box<dyn Incoming>> {
+    fn connection_request(&self, incoming: Incoming) -> std::result::Result<(), Incoming> {
         Err(incoming)
     }
 }
