@@ -316,7 +316,9 @@ pub trait QueuePair: Downcast {
         None
     }
 
-    /// Ends all use, like an abrupt disconnect but without any further event. Later posts are
-    /// refused or flushed. The core calls this at the latest before it drops its reference.
-    fn retire(&self);
+    /// Ends all use: an abrupt disconnect (the default) whose events are of no interest. Later posts
+    /// are refused or flushed. The core calls this at the latest before it drops its reference.
+    fn retire(&self) {
+        self.disconnect(Close::Abrupt);
+    }
 }

@@ -1,6 +1,6 @@
 //! Shared receive queues.
 
-use super::{Downcast, ReceiveRequest};
+use super::{Downcast, ReceiveRequest, unsupported};
 use crate::error::Result;
 
 /// The capacity of a shared receive queue.
@@ -24,16 +24,20 @@ pub trait SharedReceiveQueue: Downcast {
     ///
     /// # Errors
     /// `DAT_INVALID_STATE` if more are outstanding, `DAT_INSUFFICIENT_RESOURCES` if the device has
-    /// no queue that long.
-    fn resize(&self, max_receives: u32) -> Result<()>;
+    /// no queue that long, `DAT_MODEL_NOT_SUPPORTED` if the provider cannot resize one (the
+    /// default).
+    fn resize(&self, _max_receives: u32) -> Result<()> {
+        Err(unsupported("resizing of a shared receive queue"))
+    }
 
     /// Number of buffers on the queue, and number of buffers outstanding: on the queue, at a queue
     /// pair, or completed and not yet polled.
     fn counts(&self) -> (u32, u32);
 
     /// Requests one upcall when fewer than `watermark` buffers are on the queue; 0 for none. If
-    /// that is already so, the upcall is made at once.
-    fn arm_low_watermark(&self, watermark: u32);
+    /// that is already so, the upcall is made at once. Called only if the provider has
+    /// `srq_watermarks_supported`; the default does nothing.
+    fn arm_low_watermark(&self, _watermark: u32) {}
 }
 
 /// Receives the upcall of a shared receive queue.

@@ -3,10 +3,7 @@
 use std::net::IpAddr;
 
 use dat_provider::AdapterAttributes;
-use dat_provider::attr::{
-    EpAttributes, EpCreator, IaAttributes, IovOwnership, ProviderAttributes, PzSupport,
-    StreamMatrix,
-};
+use dat_provider::attr::{EpAttributes, IaAttributes, ProviderAttributes};
 use dat_provider::flags::{CompletionFlags, MemoryTypes, Qos};
 
 use crate::parameters::Limits;
@@ -38,8 +35,6 @@ fn interface(identity: &Identity, address: IpAddr, limits: &Limits) -> IaAttribu
     IaAttributes {
         adapter_name: identity.name.clone(),
         vendor_name: identity.vendor.to_owned(),
-        hardware_version: (0, 0),
-        firmware_version: (0, 0),
         address,
         max_eps: limits.max_eps,
         max_dto_per_ep: limits.max_dto_per_ep,
@@ -64,11 +59,7 @@ fn interface(identity: &Identity, address: IpAddr, limits: &Limits) -> IaAttribu
         // Nothing is shared between endpoints, so each can have its own maximum.
         max_rdma_read_in: limits.max_rdma_read_in.saturating_mul(limits.max_eps),
         max_rdma_read_out: limits.max_rdma_read_out.saturating_mul(limits.max_eps),
-        max_rdma_read_per_ep_in_guaranteed: true,
-        max_rdma_read_per_ep_out_guaranteed: true,
-        zero_based_supported: false,
-        transport: Vec::new(),
-        vendor: Vec::new(),
+        ..IaAttributes::default()
     }
 }
 
@@ -77,20 +68,12 @@ fn provider(identity: &Identity, limits: &Limits) -> ProviderAttributes {
         provider_name: identity.vendor.to_owned(),
         provider_version: identity.version,
         lmr_mem_types: MemoryTypes::all(),
-        // A post copies its segment list before it returns.
-        iov_ownership: IovOwnership::Consumer,
         qos_supported: Qos::all(),
         completion_flags_supported: CompletionFlags::all() - CompletionFlags::LMR_INVALIDATE_FENCE,
         max_private_data_size: limits.max_private_data_size,
-        supports_multipath: false,
-        ep_creator: EpCreator::IfAsked,
-        pz_support: PzSupport::Unique,
-        optimal_buffer_alignment: 64,
-        evd_stream_merging: StreamMatrix::ALL,
         srq_supported: true,
         srq_watermarks_supported: true,
         srq_ep_pz_difference_supported: true,
-        lmr_sync_required: false,
         rmr_supported: true,
         rmr_scope_ep_supported: true,
         invalidate_supported: true,
@@ -98,8 +81,7 @@ fn provider(identity: &Identity, limits: &Limits) -> ProviderAttributes {
         read_to_rmr_supported: true,
         atomics_supported: true,
         immediate_data_supported: true,
-        datagrams_supported: false,
-        provider_specific: Vec::new(),
+        ..ProviderAttributes::default()
     }
 }
 

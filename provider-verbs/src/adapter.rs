@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use dat_core::attr::{
-    EpAttributes, EpCreator, IaAttributes, IovOwnership, NamedAttr, ProviderAttributes, PzSupport,
-    StreamMatrix,
-};
+use dat_core::attr::{EpAttributes, IaAttributes, NamedAttr, ProviderAttributes};
 use dat_core::error::Result;
 use dat_core::flags::{CompletionFlags, MemoryTypes, Qos};
 use dat_core::provider::{
@@ -119,12 +116,10 @@ impl VerbsAdapter {
             max_iov_segments_per_dto: segments,
             max_lmrs: limits.max_mr,
             max_lmr_block_size: limits.max_mr_size.min(isize::MAX as u64),
-            max_lmr_virtual_address: u64::MAX,
             max_pzs: limits.max_pd,
             max_message_size: message,
             max_rdma_size: message,
             max_rmrs: limits.max_mw,
-            max_rmr_target_address: u64::MAX,
             max_srqs: limits.max_srq,
             max_ep_per_srq: limits.max_qp,
             max_recv_per_srq: limits.max_srq_wr.min(match limits.has_resize {
@@ -135,15 +130,13 @@ impl VerbsAdapter {
             max_iov_segments_per_rdma_write: segments,
             max_rdma_read_in: limits.max_reads_in.saturating_mul(limits.max_qp),
             max_rdma_read_out: limits.max_reads_out.saturating_mul(limits.max_qp),
-            max_rdma_read_per_ep_in_guaranteed: true,
-            max_rdma_read_per_ep_out_guaranteed: true,
-            zero_based_supported: false,
             transport: vec![
                 NamedAttr::new("DEVICE", self.device.context().name()),
                 NamedAttr::new("PORT", self.device.port.to_string()),
                 NamedAttr::new("MAX_DATAGRAM", limits.mtu.to_string()),
             ],
             vendor: vec![NamedAttr::new("FIRMWARE", limits.firmware.clone())],
+            ..IaAttributes::default()
         }
     }
 
@@ -153,8 +146,6 @@ impl VerbsAdapter {
             provider_name: VENDOR.to_owned(),
             provider_version: version(),
             lmr_mem_types: MemoryTypes::all(),
-            // A post copies its segment list before it returns.
-            iov_ownership: IovOwnership::Consumer,
             qos_supported: Qos::all(),
             completion_flags_supported: CompletionFlags::all()
                 - CompletionFlags::LMR_INVALIDATE_FENCE,
@@ -163,15 +154,10 @@ impl VerbsAdapter {
             } else {
                 PRIVATE_DATA
             },
-            supports_multipath: false,
-            ep_creator: EpCreator::IfAsked,
-            pz_support: PzSupport::Unique,
             optimal_buffer_alignment: 256,
-            evd_stream_merging: StreamMatrix::ALL,
             srq_supported: limits.max_srq > 0,
             srq_watermarks_supported: limits.max_srq > 0,
             srq_ep_pz_difference_supported: !limits.is_soft_roce(),
-            lmr_sync_required: false,
             rmr_supported: limits.has_windows_one,
             rmr_scope_ep_supported: limits.has_windows_two,
             invalidate_supported: limits.has_windows_two && limits.has_invalidate,
@@ -189,6 +175,7 @@ impl VerbsAdapter {
                 NamedAttr::new("DAT_IB_TRANSPORT_MTU", limits.mtu.to_string()),
                 NamedAttr::new("DAT_IB_RDMA_READ", truth(limits.max_reads_out > 0)),
             ],
+            ..ProviderAttributes::default()
         }
     }
 

@@ -1,10 +1,11 @@
 //! The attributes of an interface adapter.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use super::NamedAttr;
 
-/// What an adapter is, and its limits (`DAT_IA_ATTR`; dat_ia_query(3DAT)).
+/// What an adapter is, and its limits (`DAT_IA_ATTR`; dat_ia_query(3DAT)). A provider
+/// names the fields that differ from [`Default`], so that it still compiles when one is added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IaAttributes {
     /// The name that the adapter was opened by.
@@ -71,4 +72,45 @@ pub struct IaAttributes {
     pub transport: Vec<NamedAttr>,
     /// Attributes specific to the vendor.
     pub vendor: Vec<NamedAttr>,
+}
+
+/// An adapter with no object of any kind, so that each limit is stated by its provider. Any address
+/// of memory may be registered, and each endpoint can use its maximum of RDMA reads.
+impl Default for IaAttributes {
+    fn default() -> Self {
+        Self {
+            adapter_name: String::new(),
+            vendor_name: String::new(),
+            hardware_version: (0, 0),
+            firmware_version: (0, 0),
+            address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            max_eps: 0,
+            max_dto_per_ep: 0,
+            max_rdma_read_per_ep_in: 0,
+            max_rdma_read_per_ep_out: 0,
+            max_evds: 0,
+            max_evd_qlen: 0,
+            max_iov_segments_per_dto: 0,
+            max_lmrs: 0,
+            max_lmr_block_size: 0,
+            max_lmr_virtual_address: u64::MAX,
+            max_pzs: 0,
+            max_message_size: 0,
+            max_rdma_size: 0,
+            max_rmrs: 0,
+            max_rmr_target_address: u64::MAX,
+            max_srqs: 0,
+            max_ep_per_srq: 0,
+            max_recv_per_srq: 0,
+            max_iov_segments_per_rdma_read: 0,
+            max_iov_segments_per_rdma_write: 0,
+            max_rdma_read_in: 0,
+            max_rdma_read_out: 0,
+            max_rdma_read_per_ep_in_guaranteed: true,
+            max_rdma_read_per_ep_out_guaranteed: true,
+            zero_based_supported: false,
+            transport: Vec::new(),
+            vendor: Vec::new(),
+        }
+    }
 }

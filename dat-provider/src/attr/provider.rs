@@ -69,7 +69,8 @@ impl StreamMatrix {
 }
 
 /// What a provider offers beyond the limits of the adapter
-/// (`DAT_PROVIDER_ATTR`; dat_ia_query(3DAT)).
+/// (`DAT_PROVIDER_ATTR`; dat_ia_query(3DAT)). A provider names the fields that differ from
+/// [`Default`], so that it still compiles when one is added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderAttributes {
     /// The provider's vendor.
@@ -122,4 +123,37 @@ pub struct ProviderAttributes {
     pub immediate_data_supported: bool,
     /// Attributes specific to the provider.
     pub provider_specific: Vec<NamedAttr>,
+}
+
+/// What every provider offers with the core's help; nothing that is optional.
+impl Default for ProviderAttributes {
+    fn default() -> Self {
+        Self {
+            provider_name: String::new(),
+            provider_version: (0, 0),
+            lmr_mem_types: MemoryTypes::VIRTUAL,
+            iov_ownership: IovOwnership::Consumer,
+            qos_supported: Qos::BEST_EFFORT,
+            completion_flags_supported: CompletionFlags::SUPPRESS,
+            max_private_data_size: 0,
+            supports_multipath: false,
+            ep_creator: EpCreator::IfAsked,
+            pz_support: PzSupport::Unique,
+            optimal_buffer_alignment: 64,
+            evd_stream_merging: StreamMatrix::ALL,
+            srq_supported: false,
+            srq_watermarks_supported: false,
+            srq_ep_pz_difference_supported: false,
+            lmr_sync_required: false,
+            rmr_supported: false,
+            rmr_scope_ep_supported: false,
+            invalidate_supported: false,
+            invalidate_scope_pz_supported: false,
+            read_to_rmr_supported: false,
+            atomics_supported: false,
+            datagrams_supported: false,
+            immediate_data_supported: false,
+            provider_specific: Vec::new(),
+        }
+    }
 }

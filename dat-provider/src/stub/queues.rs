@@ -56,6 +56,4 @@ impl QueuePair for StubQueuePair {
     fn outstanding(&self) -> Outstanding {
         Outstanding::default()
     }
-
-    fn retire(&self) {}
 }
