@@ -13,12 +13,7 @@ pub const LOOPBACK: &str = provider_loopback::LoopbackProvider::NAME;
 /// their reach, the widest first.
 #[must_use]
 pub fn all() -> Vec<Arc<dyn Provider>> {
-    vec![
-        provider_loopback::provider(),
-        #[cfg(feature = "tcp")]
-        provider_tcp::provider(),
-        provider_verbs::provider(),
-    ]
+    vec![provider_loopback::provider(), provider_tcp::provider(), provider_verbs::provider()]
 }
 
 #[cfg(test)]

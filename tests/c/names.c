@@ -4,7 +4,7 @@
  * Opening an adapter loads only what it needs: libibverbs and librdmacm are loaded with the first
  * RDMA adapter and not with "loopback", whatever devices the machine has. EXPECTED, which no file
  * names, is listed; it and each NAME open, by lines of dat.conf as in other DAT libraries, and have
- * an address and a zone. Without arguments there is only loopback, which must not load them.
+ * an address and a zone. Without arguments there are only loopback and TCP; loopback must not load them.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -103,7 +103,7 @@ static int times_listed(const char *name)
 
 int main(int argc, char **argv)
 {
-    char loopback[] = "loopback", nobody[] = "absent-1";
+    char loopback[] = "loopback", tcp[] = "tcp-lo", nobody[] = "absent-1";
     DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
     DAT_IA_HANDLE ia;
 
@@ -112,8 +112,10 @@ int main(int argc, char **argv)
     try_open(loopback);
     must_load(0, "opening loopback");
     if (argc < 2) {
-        if (times_listed(loopback) != 1)
-            fail("is not listed once, where nothing else is", loopback);
+        if (times_listed(tcp) != 1)
+            fail("is not listed once", tcp);
+        if (times_listed(loopback) != 0)
+            fail("is listed next to a TCP adapter, and no line names it", loopback);
         printf("%d failed\n", failures);
         return failures != 0;
     }

@@ -46,14 +46,18 @@ fn the_list_is_json_when_asked() {
     let list = ran.json();
     let entries = list["entries"].as_array().expect("entries");
     let fates: Vec<_> = entries.iter().map(|entry| entry["fate"].as_str().unwrap()).collect();
-    assert_eq!(fates, ["usable", "unusable", "unusable", "shadowed", "usable"]);
+    // Behind the lines of the file come loopback and the network interfaces of the machine.
+    assert_eq!(fates[..5], ["usable", "unusable", "unusable", "shadowed", "usable"]);
     assert_eq!(entries[0]["origin"], json!({ "found": false, "file": file, "line": 2 }));
     assert_eq!(entries[0]["parameters"], "max_eps=4");
     assert_eq!(entries[1]["syntax_error"]["column"], 24);
     assert!(entries[2]["error"]["advice"].as_str().is_some_and(|text| !text.is_empty()));
     assert_eq!(entries[3]["shadowed_by"]["line"], 2);
     assert_eq!(entries[4]["origin"]["found"], true);
-    assert_eq!(list["programs"]["2.0"], json!(["ofa-v2-ib0", "rack"]));
+    let programs = list["programs"]["2.0"].as_array().expect("names");
+    let other = |name: &&serde_json::Value| !name.as_str().expect("text").starts_with("tcp-");
+    let programs: Vec<_> = programs.iter().filter(other).collect();
+    assert_eq!(programs, ["ofa-v2-ib0", "rack"]);
     let of_old_programs = list["programs"]["1.2"].as_array().expect("names");
     assert!(!of_old_programs.is_empty() && !of_old_programs.contains(&json!("rack")));
 }
@@ -62,7 +66,7 @@ fn the_list_is_json_when_asked() {
 fn what_programs_are_told_is_shown_where_it_depends_on_their_version() {
     let (ran, _) = run_with(LINES, &["list"]);
     let told = |title: &str| ran.out.lines().any(|line| line.starts_with(title));
-    assert!(told("C programs of DAT 2.0 see: ofa-v2-ib0, rack"), "{}", ran.out);
+    assert!(told("C programs of DAT 2.0 see: ofa-v2-ib0, "), "{}", ran.out);
     assert!(told("C programs of DAT 1.2 see: "), "{}", ran.out);
     let ran = run(&["list"]);
     let told = |title: &str| ran.out.lines().any(|line| line.starts_with(title));

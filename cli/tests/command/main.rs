@@ -9,5 +9,4 @@ mod manners;
 mod pages;
 mod perf;
 mod ping;
-#[cfg(feature = "tcp")]
 mod two_processes;

@@ -553,14 +553,12 @@ fn posts_race_with_the_end_and_every_cookie_comes_back_once() {
         server.disconnect(Close::Abrupt).expect("connected");
         let posted = poster.join();
         expect_connection(&near.connect, &client, ConnectionEventKind::Disconnected);
-        until("all requests complete", || client.status().expect("live").request_idle);
-        let completions: Vec<_> = drain(&near.request)
-            .into_iter()
-            .map(|event| match event {
-                Event::Dto(completion) => (completion.cookie, completion.status),
-                other => panic!("not a DTO: {other:?}"),
-            })
+        let completions: Vec<_> = (0..posted)
+            .map(|_| expect_dto(&near.request, &[&client]))
+            .map(|completion| (completion.cookie, completion.status))
             .collect();
+        expect_no_event(&near.request);
+        assert!(client.status().expect("live").request_idle);
         let cookies: Vec<u64> = completions.iter().map(|it| it.0).collect();
         assert_eq!(cookies, (0..posted).collect::<Vec<_>>());
         let successes = completions.iter().take_while(|it| it.1 == DtoStatus::Success).count();
