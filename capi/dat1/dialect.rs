@@ -124,9 +124,6 @@ pub(crate) fn named_of_provider(from: &ProviderAttributes) -> Vec<NamedAttr> {
     from.provider_specific.clone()
 }
 
-/// DAT 1.2 has no further functions.
-pub(crate) fn more_functions(_to: &mut DAT_PROVIDER) {}
-
 /// No memory of an adapter outlives its close.
 pub(crate) fn adapter_closed(_number: u64) {}
 

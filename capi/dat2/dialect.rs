@@ -20,7 +20,6 @@ use crate::call::rmr::BindCall;
 use crate::call2;
 use crate::convert::memory::memory_type;
 use crate::convert::{Narrow, boolean};
-use crate::exports::*;
 use crate::handle::{Lasting, Region, of_number};
 
 /// The version of the API.
@@ -155,20 +154,6 @@ pub(crate) fn named_of_provider(from: &ProviderAttributes) -> Vec<NamedAttr> {
         NamedAttr::new(name.to_string_lossy(), if has { "TRUE" } else { "FALSE" })
     };
     from.provider_specific.iter().cloned().chain(extensions.map(named)).collect()
-}
-
-/// Fills in the functions that only DAT 2.0 has.
-pub(crate) fn more_functions(to: &mut DAT_PROVIDER) {
-    to.csp_create_func = Some(dat_csp_create);
-    to.csp_query_func = Some(dat_csp_query);
-    to.csp_free_func = Some(dat_csp_free);
-    to.ep_common_connect_func = Some(dat_ep_common_connect);
-    to.rmr_create_for_ep_func = Some(dat_rmr_create_for_ep);
-    to.ep_post_send_with_invalidate_func = Some(dat_ep_post_send_with_invalidate);
-    to.ep_post_rdma_read_to_rmr_func = Some(dat_ep_post_rdma_read_to_rmr);
-    to.cno_fd_create_func = Some(dat_cno_fd_create);
-    to.cno_trigger_func = Some(dat_cno_trigger);
-    to.handle_extendedop_func = Some(dats_extension_opv);
 }
 
 /// Forgets what C received about an adapter that closed.

@@ -29,35 +29,18 @@ pub unsafe extern "C-unwind" fn dat_ia_openv(
     })
 }
 
-/// Returns the attributes of an adapter and its provider (dat_ia_query(3DAT)).
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn dat_ia_query(
-    ia_handle: DAT_IA_HANDLE,
-    async_evd_handle: *mut DAT_EVD_HANDLE,
-    ia_attr_mask: DAT_IA_ATTR_MASK,
-    ia_attr: *mut DAT_IA_ATTR,
-    provider_attr_mask: DAT_PROVIDER_ATTR_MASK,
-    provider_attr: *mut DAT_PROVIDER_ATTR,
-) -> DAT_RETURN {
-    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe {
-        call::ia::query(
-            ia_handle,
-            async_evd_handle,
-            ia_attr_mask,
-            ia_attr,
-            provider_attr_mask,
-            provider_attr,
-        )
-    })
-}
+calls! {
+    /// Returns the attributes of an adapter and its provider (dat_ia_query(3DAT)).
+    guard fn dat_ia_query(
+        ia_handle: DAT_IA_HANDLE,
+        async_evd_handle: *mut DAT_EVD_HANDLE,
+        ia_attr_mask: DAT_IA_ATTR_MASK,
+        ia_attr: *mut DAT_IA_ATTR,
+        provider_attr_mask: DAT_PROVIDER_ATTR_MASK,
+        provider_attr: *mut DAT_PROVIDER_ATTR,
+    ) = call::ia::query, ia_query_func of adapter;
 
-/// Closes an adapter (dat_ia_close(3DAT)).
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn dat_ia_close(
-    ia_handle: DAT_IA_HANDLE,
-    close_flags: DAT_CLOSE_FLAGS,
-) -> DAT_RETURN {
-    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::ia::close(ia_handle, close_flags) })
+    /// Closes an adapter (dat_ia_close(3DAT)).
+    guard fn dat_ia_close(ia_handle: DAT_IA_HANDLE, close_flags: DAT_CLOSE_FLAGS)
+        = call::ia::close, ia_close_func;
 }

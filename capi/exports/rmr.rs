@@ -2,32 +2,19 @@
 
 use crate::abi::*;
 use crate::call;
-use crate::guard;
 
-/// Creates a remote region (dat_rmr_create(3DAT)).
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn dat_rmr_create(
-    pz_handle: DAT_PZ_HANDLE,
-    rmr_handle: *mut DAT_RMR_HANDLE,
-) -> DAT_RETURN {
-    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::rmr::create(pz_handle, rmr_handle) })
-}
+calls! {
+    /// Creates a remote region (dat_rmr_create(3DAT)).
+    guard fn dat_rmr_create(pz_handle: DAT_PZ_HANDLE, rmr_handle: *mut DAT_RMR_HANDLE)
+        = call::rmr::create, rmr_create_func of object;
 
-/// Returns the parameters of a remote region (dat_rmr_query(3DAT)).
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn dat_rmr_query(
-    rmr_handle: DAT_RMR_HANDLE,
-    rmr_param_mask: DAT_RMR_PARAM_MASK,
-    rmr_param: *mut DAT_RMR_PARAM,
-) -> DAT_RETURN {
-    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::rmr::query(rmr_handle, rmr_param_mask, rmr_param) })
-}
+    /// Returns the parameters of a remote region (dat_rmr_query(3DAT)).
+    guard fn dat_rmr_query(
+        rmr_handle: DAT_RMR_HANDLE,
+        rmr_param_mask: DAT_RMR_PARAM_MASK,
+        rmr_param: *mut DAT_RMR_PARAM,
+    ) = call::rmr::query, rmr_query_func of object;
 
-/// Frees a remote region (dat_rmr_free(3DAT)).
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn dat_rmr_free(rmr_handle: DAT_RMR_HANDLE) -> DAT_RETURN {
-    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::rmr::free(rmr_handle) })
+    /// Frees a remote region (dat_rmr_free(3DAT)).
+    guard fn dat_rmr_free(rmr_handle: DAT_RMR_HANDLE) = call::rmr::free, rmr_free_func of object;
 }

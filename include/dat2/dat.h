@@ -1114,13 +1114,6 @@ DAT_RETURN dat_evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno_hand
 /* Allows a dispatcher to trigger its notification object (dat_evd_enable(3DAT)). */
 DAT_RETURN dat_evd_enable(DAT_EVD_HANDLE evd_handle);
 
-/* Waits for events (dat_evd_wait(3DAT)). */
-DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle,
-                        DAT_TIMEOUT timeout,
-                        DAT_COUNT threshold,
-                        DAT_EVENT *event,
-                        DAT_COUNT *n_more);
-
 /* Stops a dispatcher from triggering its notification object (dat_evd_disable(3DAT)). */
 DAT_RETURN dat_evd_disable(DAT_EVD_HANDLE evd_handle);
 
@@ -1129,6 +1122,13 @@ DAT_RETURN dat_evd_set_unwaitable(DAT_EVD_HANDLE evd_handle);
 
 /* Makes a dispatcher waitable again (dat_evd_clear_unwaitable(3DAT)). */
 DAT_RETURN dat_evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle);
+
+/* Waits for events (dat_evd_wait(3DAT)). */
+DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle,
+                        DAT_TIMEOUT timeout,
+                        DAT_COUNT threshold,
+                        DAT_EVENT *event,
+                        DAT_COUNT *n_more);
 
 /* ---- Endpoints. ---- */
 

@@ -2,37 +2,20 @@
 
 use crate::abi::*;
 use crate::dialect;
-use crate::guard;
 
-/// Registers memory (dat_lmr_create(3DAT)).
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn dat_lmr_create(
-    ia_handle: DAT_IA_HANDLE,
-    mem_type: DAT_MEM_TYPE,
-    region_desc: DAT_REGION_DESCRIPTION,
-    length: DAT_VLEN,
-    pz_handle: DAT_PZ_HANDLE,
-    mem_priv: DAT_MEM_PRIV_FLAGS,
-    lmr_handle: *mut DAT_LMR_HANDLE,
-    lmr_context: *mut DAT_LMR_CONTEXT,
-    rmr_context: *mut DAT_RMR_CONTEXT,
-    registered_length: *mut DAT_VLEN,
-    registered_address: *mut DAT_VADDR,
-) -> DAT_RETURN {
-    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe {
-        dialect::lmr_create(
-            ia_handle,
-            mem_type,
-            region_desc,
-            length,
-            pz_handle,
-            mem_priv,
-            lmr_handle,
-            lmr_context,
-            rmr_context,
-            registered_length,
-            registered_address,
-        )
-    })
+calls! {
+    /// Registers memory (dat_lmr_create(3DAT)).
+    guard fn dat_lmr_create(
+        ia_handle: DAT_IA_HANDLE,
+        mem_type: DAT_MEM_TYPE,
+        region_desc: DAT_REGION_DESCRIPTION,
+        length: DAT_VLEN,
+        pz_handle: DAT_PZ_HANDLE,
+        mem_priv: DAT_MEM_PRIV_FLAGS,
+        lmr_handle: *mut DAT_LMR_HANDLE,
+        lmr_context: *mut DAT_LMR_CONTEXT,
+        rmr_context: *mut DAT_RMR_CONTEXT,
+        registered_length: *mut DAT_VLEN,
+        registered_address: *mut DAT_VADDR,
+    ) = dialect::lmr_create, lmr_create_func;
 }

@@ -2,6 +2,7 @@
 
 #![allow(unreachable_pub, reason = "exported to C by name, not to Rust")]
 
+#[macro_use]
 #[path = "../mod.rs"]
 mod common;
 
@@ -10,7 +11,10 @@ mod ia;
 mod lmr;
 mod rmr;
 
-pub use common::*;
-pub use cr::*;
-pub use lmr::*;
-pub use rmr::*;
+/// Fills in the slots of all calls.
+pub(crate) fn fill(table: &mut crate::abi::DAT_PROVIDER) {
+    common::fill(table);
+    lmr::fill(table);
+    rmr::fill(table);
+    table.cr_reject_func = Some(cr::dat_cr_reject);
+}

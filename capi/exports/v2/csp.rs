@@ -2,35 +2,24 @@
 
 use crate::abi::*;
 use crate::call2;
-use crate::guard;
 
-/// Creates a common service point, which listens at a transport address (dat_csp_create(3DAT)).
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn dat_csp_create(
-    ia_handle: DAT_IA_HANDLE,
-    comm: *mut DAT_COMM,
-    address_ptr: DAT_IA_ADDRESS_PTR,
-    evd_handle: DAT_EVD_HANDLE,
-    csp_handle: *mut DAT_CSP_HANDLE,
-) -> DAT_RETURN {
-    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call2::csp::create(ia_handle, comm, address_ptr, evd_handle, csp_handle) })
-}
+calls! {
+    /// Creates a common service point, which listens at a transport address (dat_csp_create(3DAT)).
+    guard fn dat_csp_create(
+        ia_handle: DAT_IA_HANDLE,
+        comm: *mut DAT_COMM,
+        address_ptr: DAT_IA_ADDRESS_PTR,
+        evd_handle: DAT_EVD_HANDLE,
+        csp_handle: *mut DAT_CSP_HANDLE,
+    ) = call2::csp::create, csp_create_func of adapter;
 
-/// Returns the parameters of a common service point (dat_csp_query(3DAT)).
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn dat_csp_query(
-    csp_handle: DAT_CSP_HANDLE,
-    csp_param_mask: DAT_CSP_PARAM_MASK,
-    csp_param: *mut DAT_CSP_PARAM,
-) -> DAT_RETURN {
-    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call2::csp::query(csp_handle, csp_param_mask, csp_param) })
-}
+    /// Returns the parameters of a common service point (dat_csp_query(3DAT)).
+    guard fn dat_csp_query(
+        csp_handle: DAT_CSP_HANDLE,
+        csp_param_mask: DAT_CSP_PARAM_MASK,
+        csp_param: *mut DAT_CSP_PARAM,
+    ) = call2::csp::query, csp_query_func of object;
 
-/// Frees a common service point (dat_csp_free(3DAT)).
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn dat_csp_free(csp_handle: DAT_CSP_HANDLE) -> DAT_RETURN {
-    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call2::csp::free(csp_handle) })
+    /// Frees a common service point (dat_csp_free(3DAT)).
+    guard fn dat_csp_free(csp_handle: DAT_CSP_HANDLE) = call2::csp::free, csp_free_func of object;
 }

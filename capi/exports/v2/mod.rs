@@ -3,6 +3,7 @@
 
 #![allow(unreachable_pub, reason = "exported to C by name, not to Rust")]
 
+#[macro_use]
 #[path = "../mod.rs"]
 mod common;
 
@@ -17,12 +18,15 @@ mod post;
 mod registry;
 mod rmr;
 
-pub use cno::*;
-pub use common::*;
-pub use cr::*;
-pub use csp::*;
-pub use ep::*;
-pub use extension::*;
-pub use lmr::*;
-pub use post::*;
-pub use rmr::*;
+/// Fills in the slots of all calls.
+pub(crate) fn fill(table: &mut crate::abi::DAT_PROVIDER) {
+    common::fill(table);
+    cno::fill(table);
+    cr::fill(table);
+    csp::fill(table);
+    ep::fill(table);
+    extension::fill(table);
+    lmr::fill(table);
+    post::fill(table);
+    rmr::fill(table);
+}

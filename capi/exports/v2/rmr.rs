@@ -3,43 +3,22 @@
 use crate::abi::*;
 use crate::call2;
 use crate::dialect;
-use crate::{guard, guard_data_path};
 
-/// Creates a remote memory region that only one endpoint can use (dat_rmr_create_for_ep(3DAT)).
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn dat_rmr_create_for_ep(
-    pz_handle: DAT_PZ_HANDLE,
-    rmr_handle: *mut DAT_RMR_HANDLE,
-) -> DAT_RETURN {
-    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call2::rmr::create_for_ep(pz_handle, rmr_handle) })
-}
+calls! {
+    /// Creates a remote memory region that only one endpoint can use (dat_rmr_create_for_ep(3DAT)).
+    guard fn dat_rmr_create_for_ep(pz_handle: DAT_PZ_HANDLE, rmr_handle: *mut DAT_RMR_HANDLE)
+        = call2::rmr::create_for_ep, rmr_create_for_ep_func of object;
 
-/// Posts a bind of a remote region to memory (dat_rmr_bind(3DAT)).
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn dat_rmr_bind(
-    rmr_handle: DAT_RMR_HANDLE,
-    lmr_handle: DAT_LMR_HANDLE,
-    lmr_triplet: *const DAT_LMR_TRIPLET,
-    mem_priv: DAT_MEM_PRIV_FLAGS,
-    va_type: DAT_VA_TYPE,
-    ep_handle: DAT_EP_HANDLE,
-    user_cookie: DAT_RMR_COOKIE,
-    completion_flags: DAT_COMPLETION_FLAGS,
-    rmr_context: *mut DAT_RMR_CONTEXT,
-) -> DAT_RETURN {
-    // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard_data_path(|| unsafe {
-        dialect::rmr_bind(
-            rmr_handle,
-            lmr_handle,
-            lmr_triplet,
-            mem_priv,
-            va_type,
-            ep_handle,
-            user_cookie,
-            completion_flags,
-            rmr_context,
-        )
-    })
+    /// Posts a bind of a remote region to memory (dat_rmr_bind(3DAT)).
+    guard_data_path fn dat_rmr_bind(
+        rmr_handle: DAT_RMR_HANDLE,
+        lmr_handle: DAT_LMR_HANDLE,
+        lmr_triplet: *const DAT_LMR_TRIPLET,
+        mem_priv: DAT_MEM_PRIV_FLAGS,
+        va_type: DAT_VA_TYPE,
+        ep_handle: DAT_EP_HANDLE,
+        user_cookie: DAT_RMR_COOKIE,
+        completion_flags: DAT_COMPLETION_FLAGS,
+        rmr_context: *mut DAT_RMR_CONTEXT,
+    ) = dialect::rmr_bind, rmr_bind_func;
 }

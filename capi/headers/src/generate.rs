@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Layout, SortKey, Style};
 use syn::Item;
 
+use crate::calls::Expanded;
 use crate::plan::{self, Pick};
 use crate::{polish, source};
 
@@ -14,14 +15,15 @@ pub(crate) fn text(files: &[PathBuf], pick: &Pick) -> Result<String, Box<dyn Err
     let mut picked = Vec::new();
     let mut others = Vec::new();
     let mut constants = Vec::new();
-    for path in files {
-        for item in source::items(path)? {
-            let Some(name) = source::name(&item) else { continue };
+    let sources = files.iter().map(|path| source::items(path)).collect::<Result<Vec<_>, _>>()?;
+    for items in &sources {
+        for item in items {
+            let Some(name) = source::name(item) else { continue };
             if !is_picked(&name, pick) {
                 others.push(name);
                 continue;
             }
-            if let Item::Const(constant) = &item {
+            if let Item::Const(constant) = item {
                 constants.extend(source::constant(constant));
             }
             picked.push(name);
@@ -49,7 +51,8 @@ pub(crate) fn text(files: &[PathBuf], pick: &Pick) -> Result<String, Box<dyn Err
         config.export.rename.insert(tag.to_owned(), format!("struct {tag}"));
     }
     let mut builder = Builder::new().with_config(config);
-    for path in files {
+    let expanded = Expanded::new(&sources)?;
+    for path in &expanded.files {
         builder = builder.with_src(path);
     }
     let mut out = Vec::new();

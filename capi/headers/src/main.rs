@@ -5,6 +5,7 @@
 //! through its table are generated here from the same sources; what only C can express is in
 //! `fragments`.
 
+mod calls;
 mod generate;
 mod header;
 mod plan;

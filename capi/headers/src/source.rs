@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use syn::{Expr, GenericArgument, Item, Lit, PathArguments, Type};
 
+use crate::calls::Calls;
 use crate::plan::Version;
 
 /// The files of a noun: what both versions have in common, then what one has of its own.
@@ -22,11 +23,23 @@ pub(crate) fn files(
         .collect()
 }
 
-/// The items of a file.
+/// The items of a file, with the table of calls expanded.
 pub(crate) fn items(path: &Path) -> Result<Vec<Item>, Box<dyn Error>> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let file = syn::parse_file(&text).map_err(|e| format!("{}: {e}", path.display()))?;
-    Ok(file.items)
+    let mut items = Vec::new();
+    for item in file.items {
+        match item {
+            Item::Macro(table) if table.mac.path.is_ident("calls") => {
+                let calls: Calls = table.mac.parse_body().map_err(|e| {
+                    format!("{}: a call is not as in capi/exports/mod.rs: {e}", path.display())
+                })?;
+                items.extend(calls.0);
+            }
+            item => items.push(item),
+        }
+    }
+    Ok(items)
 }
 
 /// The name of an item that C can see.

@@ -34,7 +34,6 @@ pub(crate) unsafe fn create(
     agent: DAT_OS_WAIT_PROXY_AGENT,
     cno_handle: *mut DAT_CNO_HANDLE,
 ) -> Answer {
-    foreign_adapter!(ia_handle, |ia| cno_create_func(ia, agent, cno_handle));
     let ia = adapters::own(ia_handle)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(cno_handle, 3) }?;
@@ -49,7 +48,6 @@ pub(crate) unsafe fn modify_agent(
     cno_handle: DAT_CNO_HANDLE,
     agent: DAT_OS_WAIT_PROXY_AGENT,
 ) -> Answer {
-    foreign!(cno_handle, cno_modify_agent_func(cno_handle, agent));
     object::<Cno>(cno_handle, HANDLE)?.modify_agent(proxy(agent))?;
     handle::keep(cno_handle, |kept| kept.agent = Some(Agent(agent)));
     DONE
@@ -60,7 +58,6 @@ pub(crate) unsafe fn query(
     cno_param_mask: DAT_CNO_PARAM_MASK,
     cno_param: *mut DAT_CNO_PARAM,
 ) -> Answer {
-    foreign!(cno_handle, cno_query_func(cno_handle, cno_param_mask, cno_param));
     let cno: Cno = object(cno_handle, HANDLE)?;
     mask(cno_param_mask, FIELDS, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
@@ -102,7 +99,6 @@ pub(crate) unsafe fn wait(
 }
 
 pub(crate) unsafe fn free(cno_handle: DAT_CNO_HANDLE) -> Answer {
-    foreign!(cno_handle, cno_free_func(cno_handle));
     object::<Cno>(cno_handle, HANDLE)?.free()?;
     handle::reclaim();
     DONE

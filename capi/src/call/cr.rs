@@ -18,7 +18,6 @@ pub(crate) unsafe fn query(
     cr_param_mask: DAT_CR_PARAM_MASK,
     cr_param: *mut DAT_CR_PARAM,
 ) -> Answer {
-    foreign!(cr_handle, cr_query_func(cr_handle, cr_param_mask, cr_param));
     let request: ConnectionRequest = object(cr_handle, HANDLE)?;
     mask(cr_param_mask, DAT_CR_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
@@ -46,7 +45,6 @@ pub(crate) unsafe fn accept(
     private_data_size: DAT_COUNT,
     private_data: DAT_PVOID,
 ) -> Answer {
-    foreign!(cr_handle, cr_accept_func(cr_handle, ep_handle, private_data_size, private_data));
     let request: ConnectionRequest = object(cr_handle, HANDLE)?;
     let endpoint: Option<Endpoint> = optional_object(ep_handle, Subtype::InvalidHandleEp)?;
     // SAFETY: the caller guarantees that the data has the given size.
@@ -77,7 +75,6 @@ pub(crate) unsafe fn reject(
 }
 
 pub(crate) unsafe fn handoff(cr_handle: DAT_CR_HANDLE, conn_qual: DAT_CONN_QUAL) -> Answer {
-    foreign!(cr_handle, cr_handoff_func(cr_handle, conn_qual));
     object::<ConnectionRequest>(cr_handle, HANDLE)?.handoff(conn_qual)?;
     handle::reclaim();
     DONE

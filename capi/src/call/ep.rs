@@ -91,15 +91,6 @@ pub(crate) unsafe fn create(
     ep_attr: *const DAT_EP_ATTR,
     ep_handle: *mut DAT_EP_HANDLE,
 ) -> Answer {
-    foreign_adapter!(ia_handle, |ia| ep_create_func(
-        ia,
-        pz_handle,
-        recv_evd_handle,
-        request_evd_handle,
-        connect_evd_handle,
-        ep_attr,
-        ep_handle
-    ));
     let ia = adapters::own(ia_handle)?;
     let parts = Parts::new(pz_handle, recv_evd_handle, request_evd_handle, connect_evd_handle)?;
     // SAFETY: the caller guarantees that the address is NULL or that of readable attributes.
@@ -120,16 +111,6 @@ pub(crate) unsafe fn create_with_srq(
     ep_attr: *const DAT_EP_ATTR,
     ep_handle: *mut DAT_EP_HANDLE,
 ) -> Answer {
-    foreign_adapter!(ia_handle, |ia| ep_create_with_srq_func(
-        ia,
-        pz_handle,
-        recv_evd_handle,
-        request_evd_handle,
-        connect_evd_handle,
-        srq_handle,
-        ep_attr,
-        ep_handle
-    ));
     let ia = adapters::own(ia_handle)?;
     let parts = Parts::new(pz_handle, recv_evd_handle, request_evd_handle, connect_evd_handle)?;
     let srq = object(srq_handle, Subtype::InvalidHandleSrq)?;
@@ -151,7 +132,6 @@ pub(crate) unsafe fn query(
     ep_param_mask: DAT_EP_PARAM_MASK,
     ep_param: *mut DAT_EP_PARAM,
 ) -> Answer {
-    foreign!(ep_handle, ep_query_func(ep_handle, ep_param_mask, ep_param));
     let endpoint: Endpoint = object(ep_handle, HANDLE)?;
     mask(ep_param_mask, DAT_EP_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
@@ -211,7 +191,6 @@ pub(crate) unsafe fn modify(
     ep_param_mask: DAT_EP_PARAM_MASK,
     ep_param: *const DAT_EP_PARAM,
 ) -> Answer {
-    foreign!(ep_handle, ep_modify_func(ep_handle, ep_param_mask, ep_param));
     let endpoint: Endpoint = object(ep_handle, HANDLE)?;
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let param = unsafe { given(ep_param, 3) }?;
@@ -285,19 +264,6 @@ pub(crate) unsafe fn connect(
     qos: DAT_QOS,
     connect_flags: DAT_CONNECT_FLAGS,
 ) -> Answer {
-    foreign!(
-        ep_handle,
-        ep_connect_func(
-            ep_handle,
-            remote_ia_address,
-            remote_conn_qual,
-            timeout,
-            private_data_size,
-            private_data,
-            qos,
-            connect_flags
-        )
-    );
     let endpoint: Endpoint = object(ep_handle, HANDLE)?;
     // SAFETY: the caller guarantees a socket address, unless the check rejects it.
     let remote = unsafe { address::from_c(remote_ia_address, 2) }?;
@@ -322,17 +288,6 @@ pub(crate) unsafe fn dup_connect(
     private_data: DAT_PVOID,
     qos: DAT_QOS,
 ) -> Answer {
-    foreign!(
-        ep_handle,
-        ep_dup_connect_func(
-            ep_handle,
-            dup_ep_handle,
-            timeout,
-            private_data_size,
-            private_data,
-            qos
-        )
-    );
     let endpoint: Endpoint = object(ep_handle, HANDLE)?;
     let original: Endpoint = object(dup_ep_handle, HANDLE)?;
     // SAFETY: the caller guarantees that the data has the given size.
@@ -352,7 +307,6 @@ pub(super) fn close(flags: DAT_CLOSE_FLAGS) -> Result<Close> {
 }
 
 pub(crate) unsafe fn disconnect(ep_handle: DAT_EP_HANDLE, close_flags: DAT_CLOSE_FLAGS) -> Answer {
-    foreign!(ep_handle, ep_disconnect_func(ep_handle, close_flags));
     object::<Endpoint>(ep_handle, HANDLE)?.disconnect(close(close_flags)?)?;
     DONE
 }
@@ -363,7 +317,6 @@ pub(crate) unsafe fn get_status(
     recv_idle: *mut DAT_BOOLEAN,
     request_idle: *mut DAT_BOOLEAN,
 ) -> Answer {
-    foreign!(ep_handle, ep_get_status_func(ep_handle, ep_state, recv_idle, request_idle));
     post::on(ep_handle, |endpoint| {
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         let state_place = unsafe { argument::optional_out(ep_state, 2) }?;
@@ -390,7 +343,6 @@ pub(crate) unsafe fn recv_query(
     nbufs_allocated: *mut DAT_COUNT,
     bufs_alloc_span: *mut DAT_COUNT,
 ) -> Answer {
-    foreign!(ep_handle, ep_recv_query_func(ep_handle, nbufs_allocated, bufs_alloc_span));
     let endpoint: Endpoint = object(ep_handle, HANDLE)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let allocated_place = unsafe { argument::optional_out(nbufs_allocated, 2) }?;
@@ -411,7 +363,6 @@ pub(crate) unsafe fn set_watermark(
     soft_high_watermark: DAT_COUNT,
     hard_high_watermark: DAT_COUNT,
 ) -> Answer {
-    foreign!(ep_handle, ep_set_watermark_func(ep_handle, soft_high_watermark, hard_high_watermark));
     let endpoint: Endpoint = object(ep_handle, HANDLE)?;
     // DAT_WATERMARK_INFINITE and DAT_HW_DEFAULT are both -1 as a count.
     let mark =
@@ -421,13 +372,11 @@ pub(crate) unsafe fn set_watermark(
 }
 
 pub(crate) unsafe fn reset(ep_handle: DAT_EP_HANDLE) -> Answer {
-    foreign!(ep_handle, ep_reset_func(ep_handle));
     object::<Endpoint>(ep_handle, HANDLE)?.reset()?;
     DONE
 }
 
 pub(crate) unsafe fn free(ep_handle: DAT_EP_HANDLE) -> Answer {
-    foreign!(ep_handle, ep_free_func(ep_handle));
     object::<Endpoint>(ep_handle, HANDLE)?.free()?;
     handle::reclaim();
     DONE

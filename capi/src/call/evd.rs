@@ -25,13 +25,6 @@ pub(crate) unsafe fn create(
     evd_flags: DAT_EVD_FLAGS,
     evd_handle: *mut DAT_EVD_HANDLE,
 ) -> Answer {
-    foreign_adapter!(ia_handle, |ia| evd_create_func(
-        ia,
-        evd_min_qlen,
-        cno_handle,
-        evd_flags,
-        evd_handle
-    ));
     let ia = adapters::own(ia_handle)?;
     let min_qlen = count(evd_min_qlen, 2)?;
     let cno = optional_object(cno_handle, Subtype::InvalidHandleCno)?;
@@ -56,7 +49,6 @@ pub(crate) unsafe fn query(
     evd_param_mask: DAT_EVD_PARAM_MASK,
     evd_param: *mut DAT_EVD_PARAM,
 ) -> Answer {
-    foreign!(evd_handle, evd_query_func(evd_handle, evd_param_mask, evd_param));
     let evd: EventDispatcher = object(evd_handle, HANDLE)?;
     mask(evd_param_mask, DAT_EVD_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
@@ -81,7 +73,6 @@ fn state(param: &EvdParam) -> DAT_EVD_STATE {
 }
 
 pub(crate) unsafe fn modify_cno(evd_handle: DAT_EVD_HANDLE, cno_handle: DAT_CNO_HANDLE) -> Answer {
-    foreign!(evd_handle, evd_modify_cno_func(evd_handle, cno_handle));
     let evd: EventDispatcher = object(evd_handle, HANDLE)?;
     let cno = optional_object(cno_handle, Subtype::InvalidHandleCno)?;
     evd.modify_cno(cno.as_ref())?;
@@ -89,38 +80,32 @@ pub(crate) unsafe fn modify_cno(evd_handle: DAT_EVD_HANDLE, cno_handle: DAT_CNO_
 }
 
 pub(crate) unsafe fn enable(evd_handle: DAT_EVD_HANDLE) -> Answer {
-    foreign!(evd_handle, evd_enable_func(evd_handle));
     object::<EventDispatcher>(evd_handle, HANDLE)?.enable()?;
     DONE
 }
 
 pub(crate) unsafe fn disable(evd_handle: DAT_EVD_HANDLE) -> Answer {
-    foreign!(evd_handle, evd_disable_func(evd_handle));
     object::<EventDispatcher>(evd_handle, HANDLE)?.disable()?;
     DONE
 }
 
 pub(crate) unsafe fn set_unwaitable(evd_handle: DAT_EVD_HANDLE) -> Answer {
-    foreign!(evd_handle, evd_set_unwaitable_func(evd_handle));
     object::<EventDispatcher>(evd_handle, HANDLE)?.set_unwaitable()?;
     DONE
 }
 
 pub(crate) unsafe fn clear_unwaitable(evd_handle: DAT_EVD_HANDLE) -> Answer {
-    foreign!(evd_handle, evd_clear_unwaitable_func(evd_handle));
     object::<EventDispatcher>(evd_handle, HANDLE)?.clear_unwaitable()?;
     DONE
 }
 
 pub(crate) unsafe fn resize(evd_handle: DAT_EVD_HANDLE, evd_min_qlen: DAT_COUNT) -> Answer {
-    foreign!(evd_handle, evd_resize_func(evd_handle, evd_min_qlen));
     let evd: EventDispatcher = object(evd_handle, HANDLE)?;
     evd.resize(count(evd_min_qlen, 2)?)?;
     DONE
 }
 
 pub(crate) unsafe fn post_se(evd_handle: DAT_EVD_HANDLE, event: *const DAT_EVENT) -> Answer {
-    foreign!(evd_handle, evd_post_se_func(evd_handle, event));
     let evd: EventDispatcher = object(evd_handle, HANDLE)?;
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let event = unsafe { given(event, 2) }?;
@@ -267,7 +252,6 @@ pub(crate) unsafe fn wait(
 }
 
 pub(crate) unsafe fn free(evd_handle: DAT_EVD_HANDLE) -> Answer {
-    foreign!(evd_handle, evd_free_func(evd_handle));
     object::<EventDispatcher>(evd_handle, HANDLE)?.free()?;
     handle::reclaim();
     DONE

@@ -16,7 +16,6 @@ fn any(handle: DAT_HANDLE) -> Result<AnyObject, dat_core::Error> {
 }
 
 pub(crate) unsafe fn set_consumer_context(handle: DAT_HANDLE, context: DAT_CONTEXT) -> Answer {
-    foreign_adapter!(handle, |ia| set_consumer_context_func(ia, context));
     foreign!(handle, set_consumer_context_func(handle, context));
     // SAFETY: every member of the union has eight bytes, and any bit pattern is valid.
     any(handle)?.set_consumer_context(unsafe { context.as_64 });
@@ -24,7 +23,6 @@ pub(crate) unsafe fn set_consumer_context(handle: DAT_HANDLE, context: DAT_CONTE
 }
 
 pub(crate) unsafe fn get_consumer_context(handle: DAT_HANDLE, context: *mut DAT_CONTEXT) -> Answer {
-    foreign_adapter!(handle, |ia| get_consumer_context_func(ia, context));
     foreign!(handle, get_consumer_context_func(handle, context));
     let object = any(handle)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
@@ -37,7 +35,6 @@ pub(crate) unsafe fn get_handle_type(
     handle: DAT_HANDLE,
     handle_type: *mut DAT_HANDLE_TYPE,
 ) -> Answer {
-    foreign_adapter!(handle, |ia| get_handle_type_func(ia, handle_type));
     foreign!(handle, get_handle_type_func(handle, handle_type));
     let kind = handle::kind_of(handle).or_else(|| kind_of_adapter(handle));
     let kind = kind.ok_or_else(|| invalid_handle(HANDLE))?;

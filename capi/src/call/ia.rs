@@ -124,14 +124,6 @@ pub(crate) unsafe fn query(
     provider_attr_mask: DAT_PROVIDER_ATTR_MASK,
     provider_attr: *mut DAT_PROVIDER_ATTR,
 ) -> Answer {
-    foreign_adapter!(ia_handle, |ia| ia_query_func(
-        ia,
-        async_evd_handle,
-        ia_attr_mask,
-        ia_attr,
-        provider_attr_mask,
-        provider_attr
-    ));
     let ia = adapters::own(ia_handle)?;
     mask(ia_attr_mask, DAT_IA_FIELD_ALL, 3)?;
     mask(provider_attr_mask, DAT_PROVIDER_FIELD_ALL, 5)?;

@@ -154,7 +154,6 @@ pub(crate) unsafe fn query(
     lmr_param_mask: DAT_LMR_PARAM_MASK,
     lmr_param: *mut DAT_LMR_PARAM,
 ) -> Answer {
-    foreign!(lmr_handle, lmr_query_func(lmr_handle, lmr_param_mask, lmr_param));
     let lmr: Lmr = object(lmr_handle, HANDLE)?;
     mask(lmr_param_mask, DAT_LMR_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
@@ -167,7 +166,6 @@ pub(crate) unsafe fn query(
 }
 
 pub(crate) unsafe fn free(lmr_handle: DAT_LMR_HANDLE) -> Answer {
-    foreign!(lmr_handle, lmr_free_func(lmr_handle));
     object::<Lmr>(lmr_handle, HANDLE)?.free()?;
     handle::reclaim();
     DONE
@@ -192,7 +190,6 @@ pub(crate) unsafe fn sync_rdma_read(
     local_segments: *const DAT_LMR_TRIPLET,
     num_segments: DAT_VLEN,
 ) -> Answer {
-    foreign_adapter!(ia_handle, |ia| lmr_sync_rdma_read_func(ia, local_segments, num_segments));
     let ia = adapters::own(ia_handle)?;
     // SAFETY: the caller guarantees the given number of readable segments.
     ia.lmr_sync_rdma_read(&unsafe { segments(local_segments, num_segments) }?)?;
@@ -204,7 +201,6 @@ pub(crate) unsafe fn sync_rdma_write(
     local_segments: *const DAT_LMR_TRIPLET,
     num_segments: DAT_VLEN,
 ) -> Answer {
-    foreign_adapter!(ia_handle, |ia| lmr_sync_rdma_write_func(ia, local_segments, num_segments));
     let ia = adapters::own(ia_handle)?;
     // SAFETY: the caller guarantees the given number of readable segments.
     ia.lmr_sync_rdma_write(&unsafe { segments(local_segments, num_segments) }?)?;

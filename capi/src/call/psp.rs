@@ -25,9 +25,6 @@ pub(crate) unsafe fn create(
     psp_flags: DAT_PSP_FLAGS,
     psp_handle: *mut DAT_PSP_HANDLE,
 ) -> Answer {
-    foreign_adapter!(ia_handle, |ia| psp_create_func(
-        ia, conn_qual, evd_handle, psp_flags, psp_handle
-    ));
     let ia = adapters::own(ia_handle)?;
     let evd = object(evd_handle, Subtype::InvalidHandleEvdCr)?;
     let maker = maker(psp_flags)?;
@@ -45,9 +42,6 @@ pub(crate) unsafe fn create_any(
     psp_flags: DAT_PSP_FLAGS,
     psp_handle: *mut DAT_PSP_HANDLE,
 ) -> Answer {
-    foreign_adapter!(ia_handle, |ia| psp_create_any_func(
-        ia, conn_qual, evd_handle, psp_flags, psp_handle
-    ));
     let ia = adapters::own(ia_handle)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let qualifier_place = unsafe { out(conn_qual, 2) }?;
@@ -66,7 +60,6 @@ pub(crate) unsafe fn query(
     psp_param_mask: DAT_PSP_PARAM_MASK,
     psp_param: *mut DAT_PSP_PARAM,
 ) -> Answer {
-    foreign!(psp_handle, psp_query_func(psp_handle, psp_param_mask, psp_param));
     let psp: Psp = object(psp_handle, HANDLE)?;
     mask(psp_param_mask, DAT_PSP_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
@@ -85,7 +78,6 @@ pub(crate) unsafe fn query(
 }
 
 pub(crate) unsafe fn free(psp_handle: DAT_PSP_HANDLE) -> Answer {
-    foreign!(psp_handle, psp_free_func(psp_handle));
     object::<Psp>(psp_handle, HANDLE)?.free()?;
     handle::reclaim();
     DONE

@@ -11,7 +11,6 @@ use crate::{adapters, handle};
 const HANDLE: Subtype = Subtype::InvalidHandlePz;
 
 pub(crate) unsafe fn create(ia_handle: DAT_IA_HANDLE, pz_handle: *mut DAT_PZ_HANDLE) -> Answer {
-    foreign_adapter!(ia_handle, |ia| pz_create_func(ia, pz_handle));
     let ia = adapters::own(ia_handle)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(pz_handle, 2) }?;
@@ -24,7 +23,6 @@ pub(crate) unsafe fn query(
     pz_param_mask: DAT_PZ_PARAM_MASK,
     pz_param: *mut DAT_PZ_PARAM,
 ) -> Answer {
-    foreign!(pz_handle, pz_query_func(pz_handle, pz_param_mask, pz_param));
     let pz: ProtectionZone = object(pz_handle, HANDLE)?;
     mask(pz_param_mask, DAT_PZ_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
@@ -34,7 +32,6 @@ pub(crate) unsafe fn query(
 }
 
 pub(crate) unsafe fn free(pz_handle: DAT_PZ_HANDLE) -> Answer {
-    foreign!(pz_handle, pz_free_func(pz_handle));
     object::<ProtectionZone>(pz_handle, HANDLE)?.free()?;
     handle::reclaim();
     DONE

@@ -14,7 +14,6 @@ use crate::{adapters, dialect, handle};
 const HANDLE: Subtype = Subtype::InvalidHandleRmr;
 
 pub(crate) unsafe fn create(pz_handle: DAT_PZ_HANDLE, rmr_handle: *mut DAT_RMR_HANDLE) -> Answer {
-    foreign!(pz_handle, rmr_create_func(pz_handle, rmr_handle));
     // SAFETY: the caller guarantees writable memory for the handle, unless the check rejects it.
     unsafe { create_with(pz_handle, rmr_handle, InterfaceAdapter::rmr_create) }
 }
@@ -41,7 +40,6 @@ pub(crate) unsafe fn query(
     rmr_param_mask: DAT_RMR_PARAM_MASK,
     rmr_param: *mut DAT_RMR_PARAM,
 ) -> Answer {
-    foreign!(rmr_handle, rmr_query_func(rmr_handle, rmr_param_mask, rmr_param));
     let rmr: Rmr = object(rmr_handle, HANDLE)?;
     mask(rmr_param_mask, DAT_RMR_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
@@ -104,7 +102,6 @@ impl BindCall {
 }
 
 pub(crate) unsafe fn free(rmr_handle: DAT_RMR_HANDLE) -> Answer {
-    foreign!(rmr_handle, rmr_free_func(rmr_handle));
     object::<Rmr>(rmr_handle, HANDLE)?.free()?;
     handle::reclaim();
     DONE

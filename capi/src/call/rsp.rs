@@ -17,9 +17,6 @@ pub(crate) unsafe fn create(
     evd_handle: DAT_EVD_HANDLE,
     rsp_handle: *mut DAT_RSP_HANDLE,
 ) -> Answer {
-    foreign_adapter!(ia_handle, |ia| rsp_create_func(
-        ia, conn_qual, ep_handle, evd_handle, rsp_handle
-    ));
     let ia = adapters::own(ia_handle)?;
     let endpoint = optional_object(ep_handle, Subtype::InvalidHandleEp)?;
     let evd = object(evd_handle, Subtype::InvalidHandleEvdCr)?;
@@ -35,7 +32,6 @@ pub(crate) unsafe fn query(
     rsp_param_mask: DAT_RSP_PARAM_MASK,
     rsp_param: *mut DAT_RSP_PARAM,
 ) -> Answer {
-    foreign!(rsp_handle, rsp_query_func(rsp_handle, rsp_param_mask, rsp_param));
     let rsp: Rsp = object(rsp_handle, HANDLE)?;
     mask(rsp_param_mask, DAT_RSP_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
@@ -53,7 +49,6 @@ pub(crate) unsafe fn query(
 }
 
 pub(crate) unsafe fn free(rsp_handle: DAT_RSP_HANDLE) -> Answer {
-    foreign!(rsp_handle, rsp_free_func(rsp_handle));
     object::<Rsp>(rsp_handle, HANDLE)?.free()?;
     handle::reclaim();
     DONE

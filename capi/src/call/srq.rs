@@ -17,7 +17,6 @@ pub(crate) unsafe fn create(
     srq_attr: *mut DAT_SRQ_ATTR,
     srq_handle: *mut DAT_SRQ_HANDLE,
 ) -> Answer {
-    foreign_adapter!(ia_handle, |ia| srq_create_func(ia, pz_handle, srq_attr, srq_handle));
     let ia = adapters::own(ia_handle)?;
     let pz = object(pz_handle, Subtype::InvalidHandlePz)?;
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
@@ -38,7 +37,6 @@ pub(crate) unsafe fn query(
     srq_param_mask: DAT_SRQ_PARAM_MASK,
     srq_param: *mut DAT_SRQ_PARAM,
 ) -> Answer {
-    foreign!(srq_handle, srq_query_func(srq_handle, srq_param_mask, srq_param));
     let srq: SharedReceiveQueue = object(srq_handle, HANDLE)?;
     mask(srq_param_mask, DAT_SRQ_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
@@ -64,7 +62,6 @@ pub(crate) unsafe fn post_recv(
     local_iov: *mut DAT_LMR_TRIPLET,
     user_cookie: DAT_DTO_COOKIE,
 ) -> Answer {
-    foreign!(srq_handle, srq_post_recv_func(srq_handle, num_segments, local_iov, user_cookie));
     let posted = handle::with(srq_handle, |srq: &SharedReceiveQueue| {
         let mut room = memory::Segments::new();
         // SAFETY: the caller guarantees the given number of readable segments.
@@ -77,21 +74,18 @@ pub(crate) unsafe fn post_recv(
 }
 
 pub(crate) unsafe fn resize(srq_handle: DAT_SRQ_HANDLE, max_recv_dtos: DAT_COUNT) -> Answer {
-    foreign!(srq_handle, srq_resize_func(srq_handle, max_recv_dtos));
     let srq: SharedReceiveQueue = object(srq_handle, HANDLE)?;
     srq.resize(argument::count(max_recv_dtos, 2)?)?;
     DONE
 }
 
 pub(crate) unsafe fn set_lw(srq_handle: DAT_SRQ_HANDLE, low_watermark: DAT_COUNT) -> Answer {
-    foreign!(srq_handle, srq_set_lw_func(srq_handle, low_watermark));
     let srq: SharedReceiveQueue = object(srq_handle, HANDLE)?;
     srq.set_lw(argument::count(low_watermark, 2)?)?;
     DONE
 }
 
 pub(crate) unsafe fn free(srq_handle: DAT_SRQ_HANDLE) -> Answer {
-    foreign!(srq_handle, srq_free_func(srq_handle));
     object::<SharedReceiveQueue>(srq_handle, HANDLE)?.free()?;
     handle::reclaim();
     DONE

@@ -15,7 +15,6 @@ pub(crate) unsafe fn fd_create(
     fd: *mut DAT_FD,
     cno_handle: *mut DAT_CNO_HANDLE,
 ) -> Answer {
-    foreign_adapter!(ia_handle, |ia| cno_fd_create_func(ia, fd, cno_handle));
     let ia = adapters::own(ia_handle)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let fd_place = unsafe { out(fd, 2) }?;
@@ -33,7 +32,6 @@ pub(crate) unsafe fn trigger(
     cno_handle: DAT_CNO_HANDLE,
     evd_handle: *mut DAT_EVD_HANDLE,
 ) -> Answer {
-    foreign!(cno_handle, cno_trigger_func(cno_handle, evd_handle));
     let cno: Cno = object(cno_handle, Subtype::InvalidHandleCno)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(evd_handle, 2) }?;

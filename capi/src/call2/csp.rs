@@ -18,13 +18,6 @@ pub(crate) unsafe fn create(
     evd_handle: DAT_EVD_HANDLE,
     csp_handle: *mut DAT_CSP_HANDLE,
 ) -> Answer {
-    foreign_adapter!(ia_handle, |ia| csp_create_func(
-        ia,
-        comm,
-        address_ptr,
-        evd_handle,
-        csp_handle
-    ));
     let ia = adapters::own(ia_handle)?;
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let comm = unsafe { given(comm.cast_const(), 2) }?;
@@ -44,7 +37,6 @@ pub(crate) unsafe fn query(
     csp_param_mask: DAT_CSP_PARAM_MASK,
     csp_param: *mut DAT_CSP_PARAM,
 ) -> Answer {
-    foreign!(csp_handle, csp_query_func(csp_handle, csp_param_mask, csp_param));
     let csp: Csp = object(csp_handle, HANDLE)?;
     mask(csp_param_mask, DAT_CSP_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
@@ -67,7 +59,6 @@ pub(crate) unsafe fn query(
 }
 
 pub(crate) unsafe fn free(csp_handle: DAT_CSP_HANDLE) -> Answer {
-    foreign!(csp_handle, csp_free_func(csp_handle));
     object::<Csp>(csp_handle, HANDLE)?.free()?;
     handle::reclaim();
     DONE

@@ -16,16 +16,6 @@ pub(crate) unsafe fn common_connect(
     private_data_size: DAT_COUNT,
     private_data: DAT_PVOID,
 ) -> Answer {
-    foreign!(
-        ep_handle,
-        ep_common_connect_func(
-            ep_handle,
-            remote_ia_address,
-            timeout,
-            private_data_size,
-            private_data
-        )
-    );
     let endpoint: Endpoint = object(ep_handle, Subtype::InvalidHandleEp)?;
     // SAFETY: the caller guarantees a socket address, unless the check rejects it.
     let remote = unsafe { address::from_c(remote_ia_address, 2) }?;

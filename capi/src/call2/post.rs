@@ -14,18 +14,6 @@ pub(crate) unsafe fn send_with_invalidate(
     invalidate_flag: DAT_BOOLEAN,
     rmr_context: DAT_RMR_CONTEXT,
 ) -> Answer {
-    foreign!(
-        ep_handle,
-        ep_post_send_with_invalidate_func(
-            ep_handle,
-            num_segments,
-            local_iov,
-            user_cookie,
-            completion_flags,
-            invalidate_flag,
-            rmr_context
-        )
-    );
     on(ep_handle, |ep| {
         let mut room = Segments::new();
         // SAFETY: the caller guarantees the given number of readable segments.
@@ -45,16 +33,6 @@ pub(crate) unsafe fn rdma_read_to_rmr(
     remote_iov: *const DAT_RMR_TRIPLET,
     completion_flags: DAT_COMPLETION_FLAGS,
 ) -> Answer {
-    foreign!(
-        ep_handle,
-        ep_post_rdma_read_to_rmr_func(
-            ep_handle,
-            local_iov,
-            user_cookie,
-            remote_iov,
-            completion_flags
-        )
-    );
     on(ep_handle, |ep| {
         // SAFETY: the caller guarantees a readable segment, unless the check rejects the address.
         let to = unsafe { remote(local_iov, 2) }?;

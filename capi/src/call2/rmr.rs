@@ -10,7 +10,6 @@ pub(crate) unsafe fn create_for_ep(
     pz_handle: DAT_PZ_HANDLE,
     rmr_handle: *mut DAT_RMR_HANDLE,
 ) -> Answer {
-    foreign!(pz_handle, rmr_create_for_ep_func(pz_handle, rmr_handle));
     // SAFETY: the caller guarantees writable memory for the handle, unless the check rejects it.
     unsafe { create_with(pz_handle, rmr_handle, InterfaceAdapter::rmr_create_for_ep) }
 }

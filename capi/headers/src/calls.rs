@@ -1,0 +1,82 @@
+//! The entries of `calls!`, the table of calls in capi/exports, as the functions that they become.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::{env, fs, process};
+
+use quote::ToTokens;
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::{Attribute, FnArg, Ident, Item, Path as RustPath, Token, parenthesized, parse_quote};
+
+/// The prototypes of one `calls!`.
+pub(crate) struct Calls(pub(crate) Vec<Item>);
+
+impl Parse for Calls {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let mut items = Vec::new();
+        while !input.is_empty() {
+            items.push(call(input)?);
+        }
+        Ok(Self(items))
+    }
+}
+
+/// `GUARD fn NAME(ARGUMENTS) = IMPLEMENTATION, SLOT of KIND;`, of which C needs the prototype.
+fn call(input: ParseStream<'_>) -> syn::Result<Item> {
+    let attributes = input.call(Attribute::parse_outer)?;
+    input.parse::<Ident>()?;
+    input.parse::<Token![fn]>()?;
+    let name: Ident = input.parse()?;
+    let arguments;
+    parenthesized!(arguments in input);
+    let arguments: Punctuated<FnArg, Token![,]> = Punctuated::parse_terminated(&arguments)?;
+    input.parse::<Token![=]>()?;
+    input.parse::<RustPath>()?;
+    input.parse::<Token![,]>()?;
+    input.parse::<Ident>()?;
+    if !input.peek(Token![;]) {
+        input.parse::<Ident>()?;
+        input.parse::<Ident>()?;
+    }
+    input.parse::<Token![;]>()?;
+    Ok(parse_quote! {
+        #(#attributes)*
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn #name(#arguments) -> DAT_RETURN {}
+    })
+}
+
+/// Files with the calls expanded, for cbindgen, which expands no macro. Removed when dropped.
+pub(crate) struct Expanded {
+    folder: PathBuf,
+    pub(crate) files: Vec<PathBuf>,
+}
+
+impl Expanded {
+    /// Writes the items of each file to a file of its own.
+    pub(crate) fn new(sources: &[Vec<Item>]) -> Result<Self, Box<dyn Error>> {
+        let folder = env::temp_dir().join(format!("dat-headers-{}", process::id()));
+        fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        let mut expanded = Self { folder, files: Vec::new() };
+        for (number, items) in sources.iter().enumerate() {
+            let path = expanded.folder.join(format!("{number}.rs"));
+            write(&path, items)?;
+            expanded.files.push(path);
+        }
+        Ok(expanded)
+    }
+}
+
+impl Drop for Expanded {
+    fn drop(&mut self) {
+        // What is left of it is in the folder for temporary files.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn write(path: &Path, items: &[Item]) -> Result<(), Box<dyn Error>> {
+    let text: String = items.iter().map(|item| format!("{}\n", item.to_token_stream())).collect();
+    fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(())
+}
