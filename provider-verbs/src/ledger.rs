@@ -69,6 +69,9 @@ pub(crate) struct Succeeded {
     pub(crate) operation: u32,
 }
 
+/// The sequence number of the next post, for which there is room.
+pub(crate) struct Next(u32);
+
 /// The ring of a work queue.
 pub(crate) struct Ledger {
     /// Returned in completions.
@@ -81,6 +84,9 @@ pub(crate) struct Ledger {
     mask: usize,
     /// The sequence number of the next post; sequence numbers wrap around the ring.
     tail: AtomicU32,
+    /// The sequence number before which posts of the consumer need not look for a free slot and a
+    /// queue credit; never before `tail`. Written and read only under the poster's lock.
+    until: AtomicU32,
     /// The sequence number of the oldest post that has not completed.
     head: AtomicU32,
     /// Number of completions not polled yet, less the number of outstanding internal posts; modulo
@@ -112,6 +118,7 @@ impl Ledger {
             mask: places as usize - 1,
             places: (0..places).map(|_| Place::new()).collect(),
             tail: AtomicU32::new(0),
+            until: AtomicU32::new(0),
             head: AtomicU32::new(0),
             unpolled: AtomicU32::new(0),
             max,
@@ -160,31 +167,87 @@ impl Ledger {
     /// Records a post and returns its sequence number; `None` if no free slot or queue credit is
     /// visible, which may change when completions are collected. The caller holds the poster's
     /// lock.
-    #[inline(always)]
     pub(crate) fn write(&self, record: &Record) -> Option<u32> {
-        let number = self.tail.load(Ordering::Relaxed);
-        // Posters hold a lock, so only completions run concurrently. Acquire: the slot that a
-        // completion freed has been read.
-        let outstanding = number.wrapping_sub(self.head.load(Ordering::Acquire));
-        let used = outstanding.wrapping_add(self.unpolled.load(Ordering::Relaxed));
-        if outstanding as usize >= self.places.len() || (used >= self.max && !record.internal) {
-            return None;
-        }
-        if record.internal {
-            self.unpolled.fetch_sub(1, Ordering::Relaxed);
-        }
-        let place = self.place(number);
-        place.cookie.store(record.cookie, Ordering::Relaxed);
-        place.length.store(record.length as u32, Ordering::Relaxed);
+        let next = match record.internal {
+            true => self.next_internal()?,
+            false => match self.next() {
+                None if self.find_room() => self.next()?,
+                next => next?,
+            },
+        };
         if record.operation == Operation::Bind {
-            place.extra.store(record.extra, Ordering::Relaxed);
+            self.place(next.0).extra.store(record.extra, Ordering::Relaxed);
         }
         let internal = if record.internal { INTERNAL } else { 0 };
         let traits = record.operation as u32 | record.flags.bits() << FLAGS | internal;
+        Some(self.fill(next, record.cookie, record.length as u32, traits))
+    }
+
+    /// Records a post of the consumer that is not a bind, with the number that
+    /// [`next`](Self::next) returned, and returns it. The caller has held the poster's lock since
+    /// then.
+    #[inline(always)]
+    pub(crate) fn write_at(
+        &self,
+        next: Next,
+        operation: Operation,
+        cookie: u64,
+        length: u32,
+        flags: CompletionFlags,
+    ) -> u32 {
+        self.fill(next, cookie, length, operation as u32 | flags.bits() << FLAGS)
+    }
+
+    #[inline(always)]
+    fn fill(&self, Next(number): Next, cookie: u64, length: u32, traits: u32) -> u32 {
+        let place = self.place(number);
+        place.cookie.store(cookie, Ordering::Relaxed);
+        place.length.store(length, Ordering::Relaxed);
         // Release: a thread that sees the post as outstanding sees the other fields.
         place.traits.store(traits, Ordering::Release);
         self.tail.store(number.wrapping_add(1), Ordering::Release);
-        Some(number)
+        number
+    }
+
+    /// The number of the next post of the consumer; `None` if [`find_room`](Self::find_room) must
+    /// be called first. The caller holds the poster's lock.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> Option<Next> {
+        let number = self.tail.load(Ordering::Relaxed);
+        (number != self.until.load(Ordering::Relaxed)).then_some(Next(number))
+    }
+
+    /// Counts the posts of the consumer that have a free slot and a queue credit, and sets `until`
+    /// after them; returns whether there are any. Completions only add to their number. The caller
+    /// holds the poster's lock.
+    #[inline(never)]
+    pub(crate) fn find_room(&self) -> bool {
+        let number = self.tail.load(Ordering::Relaxed);
+        let outstanding = self.outstanding(number);
+        let used = outstanding.wrapping_add(self.unpolled.load(Ordering::Relaxed));
+        let places = (self.places.len() as u32).saturating_sub(outstanding);
+        let free = self.max.saturating_sub(used).min(places);
+        self.until.store(number.wrapping_add(free), Ordering::Relaxed);
+        free > 0
+    }
+
+    /// The number of the next post if it is internal; such a post takes no queue credit.
+    fn next_internal(&self) -> Option<Next> {
+        let number = self.tail.load(Ordering::Relaxed);
+        if self.outstanding(number) as usize >= self.places.len() {
+            return None;
+        }
+        self.unpolled.fetch_sub(1, Ordering::Relaxed);
+        // It may take a slot that was counted.
+        self.until.store(number.wrapping_add(1), Ordering::Relaxed);
+        Some(Next(number))
+    }
+
+    /// Number of posts that have not completed, before that of the given sequence number, which is
+    /// the next. The caller holds the poster's lock, so only completions run concurrently.
+    fn outstanding(&self, next: u32) -> u32 {
+        // Acquire: the slots that completions freed have been read.
+        next.wrapping_sub(self.head.load(Ordering::Acquire))
     }
 
     /// Removes the last post, which the device refused; the caller holds the poster's lock.
@@ -195,6 +258,7 @@ impl Ledger {
             self.unpolled.fetch_add(1, Ordering::Relaxed);
         }
         self.tail.store(last, Ordering::Release);
+        self.until.store(last, Ordering::Relaxed);
     }
 
     /// The sequence number of the next post.
@@ -428,6 +492,47 @@ mod tests {
         assert_eq!((ledger.used(), ledger.pending()), (1, 0));
         ledger.release();
         assert_eq!((ledger.used(), ledger.succeed(last, 0).is_none()), (0, true));
+    }
+
+    #[test]
+    fn posts_have_room_exactly_while_slots_and_credits_are_free() {
+        let (max, internal) = (3, 2);
+        let ledger = Ledger::new(0, 0, max, internal);
+        // Outstanding posts, oldest first: whether they are internal. Credits of completions that
+        // were not polled.
+        let (mut posts, mut unpolled) = (std::collections::VecDeque::<bool>::new(), 0);
+        let mut seed = 1_u32;
+        for step in 0..10_000 {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let used = posts.iter().filter(|&&internal| !internal).count() as u32 + unpolled;
+            match seed >> 29 {
+                0..=2 => {
+                    let written = ledger.write(&Record::default()).is_some();
+                    assert_eq!(written, posts.len() < 8 && used < max, "step {step}");
+                    posts.extend(written.then_some(false));
+                }
+                3 => {
+                    let own = Record { internal: true, ..Record::default() };
+                    let written = ledger.write(&own).is_some();
+                    assert_eq!(written, posts.len() < 8, "step {step}");
+                    posts.extend(written.then_some(true));
+                }
+                4 if posts.pop_back().is_some() => ledger.unwrite(),
+                5 | 6 => {
+                    let told =
+                        ledger.complete(ledger.head.load(Ordering::Relaxed), DtoStatus::Success);
+                    assert_eq!(told.is_some(), posts.pop_front() == Some(false), "step {step}");
+                    unpolled += u32::from(told.is_some());
+                }
+                _ if unpolled > 0 => {
+                    unpolled -= 1;
+                    ledger.release();
+                }
+                _ => {}
+            }
+            let used = posts.iter().filter(|&&internal| !internal).count() as u32 + unpolled;
+            assert_eq!((ledger.used(), ledger.pending()), (used, posts.len() as u32));
+        }
     }
 
     #[test]

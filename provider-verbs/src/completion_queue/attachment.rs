@@ -14,11 +14,21 @@ pub(crate) struct Attachment {
     pub(super) room: u32,
 }
 
-impl Attachment {
-    /// The identifier with which the post of that number completes.
+/// The identifiers with which the posts of a work queue complete.
+#[derive(Clone, Copy)]
+pub(crate) struct Identifiers(u64);
+
+impl Identifiers {
+    /// The identifier of the post with that sequence number.
     #[inline(always)]
-    pub(crate) fn identifier(&self, number: u32) -> u64 {
-        Identifier::numbered(self.place, number)
+    pub(crate) const fn of(self, number: u32) -> u64 {
+        Identifier::numbered(self.0, number)
+    }
+}
+
+impl Attachment {
+    pub(crate) const fn identifiers(&self) -> Identifiers {
+        Identifiers(self.place)
     }
 
     /// Maps the number of the queue pair to this work queue, instead of the former number, so that

@@ -11,7 +11,7 @@ mod batch;
 mod poller;
 mod routes;
 
-pub(crate) use attachment::Attachment;
+pub(crate) use attachment::{Attachment, Identifiers};
 pub(crate) use poller::{create, find};
 pub(crate) use routes::{number_of, shared_identifier};
 

@@ -143,7 +143,7 @@ impl Endpoint {
     fn open(
         &self,
         id: &Id,
-        hardware: &verbs::QueuePair,
+        hardware: &Arc<verbs::QueuePair>,
         depths: Option<(u8, u8)>,
     ) -> std::result::Result<(), Failure> {
         self.initialize(id, hardware)?;
@@ -163,13 +163,17 @@ impl Endpoint {
         // The requesting side may have asked for more.
         attributes.retry_cnt = attributes.retry_cnt.min(RETRIES);
         modify(hardware, &attributes, mask)?;
-        self.sender.lock().mode = Mode::Live;
+        self.sender.lock().mode = Mode::Live(Arc::clone(hardware));
         Ok(())
     }
 
     /// Moves the device's queue pair to the state in which it accepts receives, and posts those
     /// that waited.
-    fn initialize(&self, id: &Id, hardware: &verbs::QueuePair) -> std::result::Result<(), Failure> {
+    fn initialize(
+        &self,
+        id: &Id,
+        hardware: &Arc<verbs::QueuePair>,
+    ) -> std::result::Result<(), Failure> {
         let (mut attributes, mask) = id.queue_pair_attributes_raw(sys::IBV_QPS_INIT)?;
         attributes.qp_access_flags = sys::IBV_ACCESS_REMOTE_READ | sys::IBV_ACCESS_REMOTE_WRITE;
         if self.device.limits.has_atomics {
@@ -182,15 +186,15 @@ impl Endpoint {
     /// Posts the receives that waited; later ones go directly to the device.
     pub(super) fn post_early(
         &self,
-        hardware: &verbs::QueuePair,
+        hardware: &Arc<verbs::QueuePair>,
     ) -> std::result::Result<(), Failure> {
         let mut receiver = self.receiver.lock();
         for (number, list) in &receiver.early {
-            let identifier = receiver.attachment.identifier(*number);
+            let identifier = receiver.identifiers.of(*number);
             segments::with(list, |list| hardware.post_receive_raw(identifier, list))?;
         }
         receiver.early.clear();
-        receiver.mode = Mode::Live;
+        receiver.mode = Mode::Live(Arc::clone(hardware));
         Ok(())
     }
 
@@ -225,8 +229,8 @@ impl Endpoint {
                         Err(failure) => Outcome::Failed(refused_at_once(failure)),
                     }
                 }
-                (EventKind::Established, _) if is_connecting => {
-                    self.sender.lock().mode = Mode::Live;
+                (EventKind::Established, Some(hardware)) if is_connecting => {
+                    self.sender.lock().mode = Mode::Live(hardware);
                     Outcome::Established
                 }
                 (EventKind::ConnectResponse, Some(hardware)) if is_connecting => {

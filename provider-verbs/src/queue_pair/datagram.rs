@@ -72,7 +72,7 @@ impl Endpoint {
                      limit",
                 ));
         }
-        if self.sender.lock().mode == Mode::Early {
+        if matches!(self.sender.lock().mode, Mode::Early) {
             self.wake_up(&mut self.link.lock())?;
         }
         let record = Record {
@@ -82,7 +82,7 @@ impl Endpoint {
             operation: Operation::SendDatagram,
             ..Record::default()
         };
-        self.submit(self.sender.lock(), record, |sender, hardware, id, mut flags| {
+        Sender::submit(self.sender.lock(), record, |sender, hardware, id, mut flags| {
             let handle = remote.handle(hardware.domain())?;
             if request.length <= sender.inline {
                 flags |= sys::IBV_SEND_INLINE;
@@ -125,7 +125,7 @@ impl Endpoint {
         hardware.modify_raw(&step(sys::IBV_QPS_RTR), sys::IBV_QP_STATE).map_err(state)?;
         let sends = sys::IBV_QP_STATE | sys::IBV_QP_SQ_PSN;
         hardware.modify_raw(&step(sys::IBV_QPS_RTS), sends).map_err(state)?;
-        self.sender.lock().mode = Mode::Live;
+        self.sender.lock().mode = Mode::Live(hardware);
         link.datagrams = Some(Datagrams::new(id, key));
         Ok(())
     }

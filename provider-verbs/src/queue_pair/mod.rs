@@ -24,6 +24,7 @@ use dat_core::provider::{
 };
 
 use crate::errors::foreign;
+use state::{Receiver, Sender};
 
 /// The object that the core holds; dropping it ends the connection.
 pub(crate) struct Handle {
@@ -41,12 +42,12 @@ pub(crate) fn find(queue_pair: &dyn QueuePair) -> Result<Arc<Endpoint>> {
 impl QueuePair for Handle {
     #[inline]
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
-        self.endpoint.post_receive(receive)
+        Receiver::post(self.endpoint.receiver.lock(), receive)
     }
 
     #[inline]
     fn post_request(&self, request: &Request<'_>) -> Result<()> {
-        self.endpoint.post_request(request)
+        Sender::post(self.endpoint.sender.lock(), request)
     }
 
     fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::mem::replace;
 use std::sync::{Arc, Weak};
 
+use dat_core::Operation;
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{QueuePair, QueuePairLimits, QueuePairSpec, Service, unsupported};
 use parking_lot::Mutex;
@@ -98,8 +99,8 @@ impl Parts {
             },
             sender: Sender {
                 mode: Mode::Early,
-                hardware: None,
                 ledger: request_ledger,
+                identifiers: request_place.identifiers(),
                 attachment: Arc::new(request_place),
                 quiet: 0,
                 // A datagram cannot be followed by an empty write that completes it.
@@ -118,9 +119,13 @@ impl Parts {
             },
             receiver: Receiver {
                 mode: Mode::Early,
-                hardware: None,
                 ledger: receive_ledger,
+                identifiers: receive_place.identifiers(),
                 attachment: Arc::new(receive_place),
+                operation: match datagrams {
+                    true => Operation::ReceiveDatagram,
+                    false => Operation::Receive,
+                },
                 early: VecDeque::new(),
             },
         };
@@ -172,7 +177,7 @@ fn make(
         .map_err(|failure| exhausted(failure, Subtype::ResourceTep, "queue pair of that size"))
 }
 
-/// Connects posts to the device's queue pair, and routes its completions.
+/// Installs the device's queue pair, and routes its completions; returns the former one.
 fn install(
     link: &mut Link,
     sender: &mut Sender,
@@ -180,8 +185,6 @@ fn install(
     hardware: Arc<verbs::QueuePair>,
 ) -> Option<Arc<verbs::QueuePair>> {
     sender.inline = u64::from(hardware.capabilities().max_inline_data);
-    sender.hardware = Some(Arc::clone(&hardware));
-    receiver.hardware = Some(Arc::clone(&hardware));
     let before = link.hardware.take();
     if link.shared.is_some() {
         let number = before.as_ref().map(|before| before.number());

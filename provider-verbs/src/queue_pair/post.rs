@@ -18,26 +18,25 @@ use crate::sys::verbs as sys;
 use crate::verbs::{self, Error as Failure, Post, What};
 use crate::window;
 
-impl Endpoint {
+impl Receiver {
     /// Posts a receive on the slow path.
     #[inline(never)]
-    pub(super) fn post_receive_anyhow(
-        &self,
-        mut receiver: MutexGuard<'_, Receiver>,
+    pub(super) fn post_anyhow(
+        mut receiver: MutexGuard<'_, Self>,
         receive: &ReceiveRequest<'_>,
     ) -> Result<()> {
         let record = Record {
             cookie: receive.cookie,
             flags: receive.flags,
-            operation: self.receives(),
+            operation: receiver.operation,
             ..Record::default()
         };
         let Some(number) = write(&receiver.ledger, &receiver.attachment, record) else {
             return Err(no_room());
         };
-        match (receiver.mode, &receiver.hardware) {
-            (Mode::Live, Some(hardware)) => {
-                let id = receiver.attachment.identifier(number);
+        match &receiver.mode {
+            Mode::Live(hardware) => {
+                let id = receiver.identifiers.of(number);
                 let posted =
                     segments::with(receive.segments, |list| hardware.post_receive_raw(id, list));
                 match posted {
@@ -45,80 +44,75 @@ impl Endpoint {
                     Err(failure) => Receiver::not_taken(receiver, failure),
                 }
             }
-            (Mode::Held, _) => Ok(()),
-            (Mode::Flushed, _) => {
+            Mode::Held => Ok(()),
+            Mode::Flushed => {
                 let (queue, ledger) =
                     (Arc::clone(&receiver.attachment.queue), Arc::clone(&receiver.ledger));
                 drop(receiver);
                 queue.flush(&ledger);
                 Ok(())
             }
-            (Mode::Early | Mode::Live, _) => {
+            Mode::Early => {
                 receiver.early.push_back((number, receive.segments.to_vec()));
                 Ok(())
             }
         }
     }
 
-    /// The operation of a receive on this endpoint.
-    #[inline(always)]
-    pub(super) fn receives(&self) -> Operation {
-        if self.datagrams { Operation::ReceiveDatagram } else { Operation::Receive }
+    /// The device refused the receive that was recorded last.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn not_taken(this: MutexGuard<'_, Self>, failure: Failure) -> Result<()> {
+        this.ledger.unwrite();
+        Err(refused(failure))
     }
+}
 
+impl Sender {
     /// Posts a request on the slow path.
     #[inline(never)]
-    pub(super) fn post_anyhow(
-        &self,
-        sender: MutexGuard<'_, Sender>,
-        request: &Request<'_>,
-    ) -> Result<()> {
+    pub(super) fn post_anyhow(sender: MutexGuard<'_, Self>, request: &Request<'_>) -> Result<()> {
         match request.work {
-            Work::Send => self.post_as(sender, request, What::Send),
+            Work::Send => Self::post_as(sender, request, What::Send),
             Work::SendInvalidate { key } => {
-                self.post_as(sender, request, What::SendInvalidate { key })
+                Self::post_as(sender, request, What::SendInvalidate { key })
             }
             Work::RdmaWrite { remote } => {
                 let what = What::Write { address: remote.address, key: remote.context };
-                self.post_as(sender, request, what)
+                Self::post_as(sender, request, what)
             }
             Work::RdmaWriteImmediate { remote, immediate } => {
                 let (address, key) = (remote.address, remote.context);
                 let what = What::WriteImmediate { address, key, data: immediate };
-                self.post_as(sender, request, what)
+                Self::post_as(sender, request, what)
             }
             Work::RdmaRead { remote } => {
                 let what = What::Read { address: remote.address, key: remote.context };
                 if remote.length >= request.length {
-                    return self.post_as(sender, request, what);
+                    return Self::post_as(sender, request, what);
                 }
                 // It reads all of the remote buffer into as many local segments as needed.
                 let (cut, count) = segments::first(request.segments, remote.length);
                 let cut = Request { segments: &cut[..count], length: remote.length, ..*request };
-                self.post_as(sender, &cut, what)
+                Self::post_as(sender, &cut, what)
             }
             Work::FetchAdd { add, remote } => {
                 let (address, key) = (remote.address, remote.context);
-                self.post_as(sender, request, What::FetchAdd { address, key, add })
+                Self::post_as(sender, request, What::FetchAdd { address, key, add })
             }
             Work::CompareSwap { compare, swap, remote } => {
                 let (address, key) = (remote.address, remote.context);
-                self.post_as(sender, request, What::CompareSwap { address, key, compare, swap })
+                Self::post_as(sender, request, What::CompareSwap { address, key, compare, swap })
             }
             _ => Err(unsupported("such a request")),
         }
     }
 
-    fn post_as(
-        &self,
-        sender: MutexGuard<'_, Sender>,
-        request: &Request<'_>,
-        what: What,
-    ) -> Result<()> {
+    fn post_as(sender: MutexGuard<'_, Self>, request: &Request<'_>, what: What) -> Result<()> {
         let (cookie, length, flags) = (request.cookie, request.length, request.flags);
         let operation = request.work.operation();
         let record = Record { cookie, length, flags, operation, ..Record::default() };
-        self.submit(sender, record, |sender, hardware, id, mut flags| {
+        Self::submit(sender, record, |sender, hardware, id, mut flags| {
             if what.takes_inline() && length <= sender.inline {
                 flags |= sys::IBV_SEND_INLINE;
             }
@@ -131,6 +125,45 @@ impl Endpoint {
         })
     }
 
+    /// Records a request and passes it to the device, or to the flush.
+    pub(super) fn submit(
+        mut sender: MutexGuard<'_, Self>,
+        record: Record,
+        post: impl FnOnce(&Self, &verbs::QueuePair, u64, u32) -> Result<()>,
+    ) -> Result<()> {
+        let Mode::Live(hardware) = &sender.mode else {
+            return Self::submit_late(sender, record);
+        };
+        let Some(number) = write(&sender.ledger, &sender.attachment, record) else {
+            return Err(no_room());
+        };
+        let (flags, quiet) = sender.flags(&record);
+        let id = sender.identifiers.of(number);
+        let posted = post(&sender, hardware, id, flags);
+        sender.posted(&posted, quiet);
+        posted
+    }
+
+    /// As [`submit`](Self::submit), if there is no connection any more or not yet.
+    #[cold]
+    fn submit_late(sender: MutexGuard<'_, Self>, record: Record) -> Result<()> {
+        if matches!(sender.mode, Mode::Early) {
+            return Err(wrong_state(Subtype::InvalidStateEpNotready));
+        }
+        if write(&sender.ledger, &sender.attachment, record).is_none() {
+            return Err(no_room());
+        }
+        if matches!(sender.mode, Mode::Flushed) {
+            let (queue, ledger) =
+                (Arc::clone(&sender.attachment.queue), Arc::clone(&sender.ledger));
+            drop(sender);
+            queue.flush(&ledger);
+        }
+        Ok(())
+    }
+}
+
+impl Endpoint {
     pub(super) fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {
         let window = window::find(bind.window)?;
         let record = Record {
@@ -142,52 +175,13 @@ impl Endpoint {
             internal: false,
         };
         let mut key = 0;
-        self.submit(self.sender.lock(), record, |_, hardware, id, flags| {
+        Sender::submit(self.sender.lock(), record, |_, hardware, id, flags| {
             // Requests posted later start after the bind (IBA o10-36.2.5 requires the fence for
             // windows of either type while reads are outstanding).
             key = window.post(hardware, bind, id, flags)?;
             Ok(())
         })?;
         Ok(key)
-    }
-
-    /// Records a request and passes it to the device, or to the flush.
-    pub(super) fn submit(
-        &self,
-        mut sender: MutexGuard<'_, Sender>,
-        record: Record,
-        post: impl FnOnce(&Sender, &verbs::QueuePair, u64, u32) -> Result<()>,
-    ) -> Result<()> {
-        if sender.mode != Mode::Live {
-            return self.submit_late(sender, record);
-        }
-        let Some(number) = write(&sender.ledger, &sender.attachment, record) else {
-            return Err(no_room());
-        };
-        let (flags, quiet) = sender.flags(&record);
-        let id = sender.attachment.identifier(number);
-        let Some(hardware) = &sender.hardware else { return Ok(()) };
-        let posted = post(&sender, hardware, id, flags);
-        sender.posted(&posted, quiet);
-        posted
-    }
-
-    /// As [`submit`](Self::submit), if there is no connection any more or not yet.
-    #[cold]
-    fn submit_late(&self, sender: MutexGuard<'_, Sender>, record: Record) -> Result<()> {
-        if sender.mode == Mode::Early {
-            return Err(wrong_state(Subtype::InvalidStateEpNotready));
-        }
-        if write(&sender.ledger, &sender.attachment, record).is_none() {
-            return Err(no_room());
-        }
-        if sender.mode == Mode::Flushed {
-            let (queue, ledger) =
-                (Arc::clone(&sender.attachment.queue), Arc::clone(&sender.ledger));
-            drop(sender);
-            queue.flush(&ledger);
-        }
-        Ok(())
     }
 
     /// The sequence number of the oldest request that has not completed.
@@ -225,16 +219,6 @@ impl Endpoint {
         let requests = Arc::clone(&self.sender.lock().ledger);
         let receives = Arc::clone(&self.receiver.lock().ledger);
         requests.failure().or_else(|| receives.failure())
-    }
-}
-
-impl Receiver {
-    /// The device refused the receive that was recorded last.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn not_taken(this: MutexGuard<'_, Self>, failure: Failure) -> Result<()> {
-        this.ledger.unwrite();
-        Err(refused(failure))
     }
 }
 
@@ -279,13 +263,13 @@ impl Sender {
     /// If the last request completes silently, posts an internal request that completes visibly: an
     /// empty write, which accesses no memory.
     pub(super) fn mark(&mut self) {
-        if self.quiet == 0 || self.mode != Mode::Live {
+        let Mode::Live(hardware) = &self.mode else { return };
+        if self.quiet == 0 {
             return;
         }
-        let Some(hardware) = &self.hardware else { return };
         let record = Record { internal: true, ..Record::default() };
         let Some(number) = self.ledger.write(&record) else { return };
-        let id = self.attachment.identifier(number);
+        let id = self.identifiers.of(number);
         let what = What::Write { address: 0, key: 0 };
         let post = Post { id, flags: sys::IBV_SEND_SIGNALED, segments: &[], what };
         // SAFETY: the post has no segments, so no memory is read.

@@ -4,111 +4,105 @@
 
 use dat_core::Operation;
 use dat_core::error::Result;
-use dat_core::provider::{ReceiveRequest, Request, Work};
+use dat_core::flags::CompletionFlags;
+use dat_core::provider::{ReceiveRequest, Request, Segment, Work};
+use parking_lot::MutexGuard;
 
-use super::state::{Endpoint, Mode, Receiver, Sender};
-use crate::ledger::Record;
+use super::state::{Mode, Receiver, Sender};
+use crate::ledger::Next;
 use crate::segments;
 use crate::sys::verbs as sys;
 use crate::verbs::Plain;
 
-impl Endpoint {
-    #[inline]
-    pub(super) fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
-        let receiver = self.receiver.lock();
-        let ([segment], Mode::Live, Some(hardware)) =
-            (receive.segments, receiver.mode, &receiver.hardware)
-        else {
-            return self.post_receive_anyhow(receiver, receive);
+// Each of these functions gets the guard of the lock from a caller that only takes it, and passes it
+// on in special cases, so that it keeps nothing else over the call of the device's library.
+
+impl Receiver {
+    #[inline(never)]
+    pub(super) fn post(this: MutexGuard<'_, Self>, receive: &ReceiveRequest<'_>) -> Result<()> {
+        let Some(next) = this.ledger.next() else {
+            return Self::post_after_all(this, receive);
         };
-        let (cookie, flags, operation) = (receive.cookie, receive.flags, self.receives());
-        let record = Record { cookie, flags, operation, ..Record::default() };
-        let Some(number) = receiver.ledger.write(&record) else {
-            return self.post_receive_anyhow(receiver, receive);
+        let ([segment], Mode::Live(hardware)) = (receive.segments, &this.mode) else {
+            return Self::post_anyhow(this, receive);
         };
-        let id = receiver.attachment.identifier(number);
+        let (cookie, flags) = (receive.cookie, receive.flags);
+        let number = this.ledger.write_at(next, this.operation, cookie, 0, flags);
+        let id = this.identifiers.of(number);
         match hardware.post_receive_raw(id, &[segments::convert(segment)]) {
             Ok(()) => Ok(()),
-            Err(failure) => Receiver::not_taken(receiver, failure),
+            Err(failure) => Self::not_taken(this, failure),
         }
     }
 
-    #[inline]
-    pub(super) fn post_request(&self, request: &Request<'_>) -> Result<()> {
-        match request.work {
-            Work::Send => self.post_send(request),
-            Work::RdmaWrite { .. } => self.post_write(request),
-            Work::RdmaRead { .. } => self.post_read(request),
-            _ => self.post_anyhow(self.sender.lock(), request),
+    #[inline(never)]
+    fn post_after_all(this: MutexGuard<'_, Self>, receive: &ReceiveRequest<'_>) -> Result<()> {
+        match this.ledger.find_room() {
+            true => Self::post(this, receive),
+            false => Self::post_anyhow(this, receive),
         }
     }
+}
 
-    // Compiled as separate functions, so that each saves only the registers it needs.
-
+impl Sender {
     #[inline(never)]
-    fn post_send(&self, request: &Request<'_>) -> Result<()> {
-        self.post_plain(request, Operation::Send, || Some(Plain::Send))
-    }
-
-    #[inline(never)]
-    fn post_write(&self, request: &Request<'_>) -> Result<()> {
-        self.post_plain(request, Operation::RdmaWrite, || match &request.work {
+    pub(super) fn post(this: MutexGuard<'_, Self>, request: &Request<'_>) -> Result<()> {
+        let Some(next) = this.ledger.next() else { return Self::post_after_all(this, request) };
+        let ([segment], true) = (request.segments, request.flags.is_empty()) else {
+            return Self::post_anyhow(this, request);
+        };
+        match &request.work {
+            Work::Send => {
+                Self::post_plain(this, next, segment, request, Operation::Send, Plain::Send)
+            }
             Work::RdmaWrite { remote } => {
-                Some(Plain::Write { address: remote.address, key: remote.context })
+                let what = Plain::Write { address: remote.address, key: remote.context };
+                Self::post_plain(this, next, segment, request, Operation::RdmaWrite, what)
             }
-            _ => None,
-        })
+            Work::RdmaRead { remote } if remote.length >= request.length => {
+                let what = Plain::Read { address: remote.address, key: remote.context };
+                Self::post_plain(this, next, segment, request, Operation::RdmaRead, what)
+            }
+            _ => Self::post_anyhow(this, request),
+        }
     }
 
     #[inline(never)]
-    fn post_read(&self, request: &Request<'_>) -> Result<()> {
-        self.post_plain(request, Operation::RdmaRead, || match &request.work {
-            Work::RdmaRead { remote } if remote.length >= request.length => {
-                Some(Plain::Read { address: remote.address, key: remote.context })
-            }
-            _ => None,
-        })
+    fn post_after_all(this: MutexGuard<'_, Self>, request: &Request<'_>) -> Result<()> {
+        match this.ledger.find_room() {
+            true => Self::post(this, request),
+            false => Self::post_anyhow(this, request),
+        }
     }
 
-    /// Posts a request on the fast path, if `what` finds it plain.
     #[inline(always)]
     fn post_plain(
-        &self,
+        mut this: MutexGuard<'_, Self>,
+        next: Next,
+        segment: &Segment,
         request: &Request<'_>,
         operation: Operation,
-        what: impl FnOnce() -> Option<Plain>,
+        what: Plain,
     ) -> Result<()> {
-        // Values checked under the lock need not be kept while this thread waits for it.
-        let mut sender = self.sender.lock();
-        if !request.flags.is_empty() {
-            return self.post_anyhow(sender, request);
-        }
-        let ([segment], Some(what)) = (request.segments, what()) else {
-            return self.post_anyhow(sender, request);
-        };
-        let (Mode::Live, Some(hardware)) = (sender.mode, &sender.hardware) else {
-            return self.post_anyhow(sender, request);
-        };
+        let Mode::Live(hardware) = &this.mode else { return Self::post_anyhow(this, request) };
         let (cookie, length) = (request.cookie, request.length);
-        let record = Record { cookie, length, operation, ..Record::default() };
-        let Some(number) = sender.ledger.write(&record) else {
-            return self.post_anyhow(sender, request);
-        };
-        let id = sender.attachment.identifier(number);
+        let none = CompletionFlags::empty();
+        let number = this.ledger.write_at(next, operation, cookie, length as u32, none);
+        let id = this.identifiers.of(number);
         let flags = match operation {
             Operation::RdmaRead => sys::IBV_SEND_SIGNALED,
-            _ if length <= sender.inline => sender.signalled | sys::IBV_SEND_INLINE,
-            _ => sender.signalled,
+            _ if length <= this.inline => this.signalled | sys::IBV_SEND_INLINE,
+            _ => this.signalled,
         };
         let segment = segments::convert_sent(segment);
         // SAFETY: the core checked the segment against its region, whose memory is readable while
         // it is registered (`Span::new`).
         match unsafe { hardware.post_plain_raw(id, flags, &segment, what) } {
             Ok(()) => {
-                sender.quiet = 0;
+                this.quiet = 0;
                 Ok(())
             }
-            Err(failure) => Sender::not_taken(sender, failure),
+            Err(failure) => Self::not_taken(this, failure),
         }
     }
 }

@@ -7,13 +7,14 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
+use dat_core::Operation;
 use dat_core::error::{Error, Result, Subtype};
 use dat_core::provider::{ConnectionSink, ConnectionUpcall, Peer, QueuePairLimits, Segment};
 use parking_lot::Mutex;
 
 use super::resolve::Datagrams;
 use crate::cm;
-use crate::completion_queue::Attachment;
+use crate::completion_queue::{Attachment, Identifiers};
 use crate::device::Device;
 use crate::domain::Domain;
 use crate::errors::wrong_state;
@@ -120,23 +121,29 @@ impl End {
 }
 
 /// What happens to a post.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Receives are kept here until there is a connection.
     Early,
-    /// It is passed to the device.
-    Live,
+    /// It is passed to the device's queue pair.
+    Live(Arc<verbs::QueuePair>),
     /// The connection is ending: the post will be flushed after those before it.
     Held,
     /// It is flushed at once.
     Flushed,
 }
 
+impl Mode {
+    pub(super) const fn is_live(&self) -> bool {
+        matches!(self, Self::Live(_))
+    }
+}
+
 pub(super) struct Sender {
     pub(super) mode: Mode,
-    pub(super) hardware: Option<Arc<verbs::QueuePair>>,
     pub(super) ledger: Arc<Ledger>,
     pub(super) attachment: Arc<Attachment>,
+    /// The identifiers of its posts, copied from the attachment.
+    pub(super) identifiers: Identifiers,
     /// Number of requests posted since the last one whose completion the device reports.
     pub(super) quiet: u32,
     /// Maximum of `quiet`.
@@ -151,9 +158,12 @@ pub(super) struct Sender {
 
 pub(super) struct Receiver {
     pub(super) mode: Mode,
-    pub(super) hardware: Option<Arc<verbs::QueuePair>>,
     pub(super) ledger: Arc<Ledger>,
     pub(super) attachment: Arc<Attachment>,
+    /// The identifiers of its posts, copied from the attachment.
+    pub(super) identifiers: Identifiers,
+    /// The operation of its receives.
+    pub(super) operation: Operation,
     /// Receives that wait for a connection, with their sequence numbers in the ledger.
     pub(super) early: VecDeque<(u32, Vec<Segment>)>,
 }

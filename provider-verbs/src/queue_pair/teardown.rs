@@ -217,11 +217,11 @@ impl Endpoint {
         let (requests, receives, live) = {
             let mut sender = self.sender.lock();
             let mut receiver = self.receiver.lock();
-            let live = sender.mode == Mode::Live || receiver.mode == Mode::Live;
+            let live = sender.mode.is_live() || receiver.mode.is_live();
             sender.mark();
             receiver.early.clear();
             for mode in [&mut sender.mode, &mut receiver.mode] {
-                if *mode != Mode::Flushed {
+                if !matches!(mode, Mode::Flushed) {
                     *mode = Mode::Held;
                 }
             }

@@ -44,36 +44,69 @@ pub unsafe fn req_notify_cq(cq: *mut ibv_cq, solicited_only: c_int) -> c_int {
     cancellation::disabled(|| through!(cq, req_notify_cq, libc::ENOSYS, cq, solicited_only))
 }
 
-/// `ibv_post_send`: 0 or an errno.
-///
-/// # Safety
-/// The queue pair must be alive, and the list of requests well formed with all it points to.
-#[inline]
-pub unsafe fn post_send(
+/// A function that posts requests (`ibv_post_send`) and returns 0 or an errno. The queue pair must
+/// be alive, and the list of requests well formed with all it points to.
+pub type PostSend =
+    unsafe extern "C" fn(*mut ibv_qp, *mut ibv_send_wr, *mut *mut ibv_send_wr) -> c_int;
+
+/// A function that posts receives (`ibv_post_recv`), as [`PostSend`].
+pub type PostRecv =
+    unsafe extern "C" fn(*mut ibv_qp, *mut ibv_recv_wr, *mut *mut ibv_recv_wr) -> c_int;
+
+/// The functions that post on queue pairs of a device. Queue pairs keep them, so that a post need
+/// not look them up.
+#[derive(Clone, Copy)]
+pub struct Posts {
+    pub send: PostSend,
+    pub recv: PostRecv,
+}
+
+impl Posts {
+    /// The functions of a context. Where posting a request is a system call, and so a cancellation
+    /// point, the calling thread is not cancelled in it.
+    ///
+    /// # Safety
+    /// The context must be open.
+    pub unsafe fn of(context: *mut ibv_context, by_system_call: bool) -> Self {
+        // SAFETY: a context is created with its operations and never changes them.
+        let ops = unsafe { &(*context).ops };
+        let (send, recv) = (ops.post_send, ops.post_recv);
+        let send = if by_system_call { post_send_uncancelled } else { send.unwrap_or(no_send) };
+        Self { send, recv: recv.unwrap_or(no_recv) }
+    }
+}
+
+/// As [`PostSend`].
+unsafe extern "C" fn post_send_uncancelled(
     qp: *mut ibv_qp,
     request: *mut ibv_send_wr,
     bad: *mut *mut ibv_send_wr,
 ) -> c_int {
-    through!(qp, post_send, libc::ENOSYS, qp, request, bad)
+    cancellation::disabled(|| through!(qp, post_send, libc::ENOSYS, qp, request, bad))
 }
 
-/// `ibv_post_recv`: 0 or an errno.
-///
-/// # Safety
-/// As [`post_send`].
-#[inline]
-pub unsafe fn post_recv(
-    qp: *mut ibv_qp,
-    receive: *mut ibv_recv_wr,
-    bad: *mut *mut ibv_recv_wr,
+/// The function of a context without sends.
+unsafe extern "C" fn no_send(
+    _qp: *mut ibv_qp,
+    _request: *mut ibv_send_wr,
+    _bad: *mut *mut ibv_send_wr,
 ) -> c_int {
-    through!(qp, post_recv, libc::ENOSYS, qp, receive, bad)
+    libc::ENOSYS
+}
+
+/// The function of a context without receives.
+unsafe extern "C" fn no_recv(
+    _qp: *mut ibv_qp,
+    _receive: *mut ibv_recv_wr,
+    _bad: *mut *mut ibv_recv_wr,
+) -> c_int {
+    libc::ENOSYS
 }
 
 /// `ibv_post_srq_recv`: 0 or an errno.
 ///
 /// # Safety
-/// As [`post_send`], for a shared receive queue.
+/// As [`PostSend`], for a shared receive queue.
 #[inline]
 pub unsafe fn post_srq_recv(
     srq: *mut ibv_srq,

@@ -7,6 +7,7 @@ use std::ptr::{NonNull, null};
 use std::sync::{Arc, OnceLock};
 
 use super::{Error, Owner, Result, field, library};
+use crate::sys::dispatch::Posts;
 use crate::sys::extended::{extended, ibv_device_attr_ex, verbs_context_tail};
 use crate::sys::libraries;
 use crate::sys::verbs::{self as sys, ibv_context, ibv_device, ibv_device_attr};
@@ -298,6 +299,12 @@ impl Context {
         *self.inner.posts_by_system_call.get_or_init(|| {
             self.query().map_or(true, |device| !DOORBELL_VENDORS.contains(&device.vendor_id))
         })
+    }
+
+    /// The functions that post on its queue pairs.
+    pub(super) fn posts(&self) -> Posts {
+        // SAFETY: the context is open.
+        unsafe { Posts::of(self.raw(), self.posts_by_system_call()) }
     }
 
     /// The number of completion vectors.

@@ -12,6 +12,7 @@ use super::{
     Result, Segment, SendFlags, SendRequest, SharedReceiveQueue, Subject, WindowBind,
     key_to_pointer, library, object,
 };
+use crate::sys::dispatch::Posts;
 use crate::sys::verbs::{
     self as sys, ibv_mw_bind_info, ibv_qp, ibv_qp_cap, ibv_qp_ex, ibv_qp_init_attr,
 };
@@ -118,6 +119,7 @@ object! {
         is_moved_by_kernel: bool,
         /// Whether a request is posted by a system call.
         pub(super) posts_by_system_call: bool,
+        pub(super) posts: Posts,
         domain: Arc<ProtectionDomain>,
         parts: Parts,
         owner: Option<Owner>,
@@ -208,6 +210,7 @@ impl QueuePair {
             kind: init.kind,
             is_moved_by_kernel: domain.context().is_iwarp(),
             posts_by_system_call: domain.context().posts_by_system_call(),
+            posts: domain.context().posts(),
             domain: Arc::clone(domain),
             parts,
             owner: None,
@@ -234,6 +237,7 @@ impl QueuePair {
         Self {
             is_moved_by_kernel,
             posts_by_system_call,
+            posts: domain.context().posts(),
             raw,
             number,
             extended: None,

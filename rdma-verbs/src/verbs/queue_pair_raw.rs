@@ -22,8 +22,7 @@ impl QueuePair {
             let mut bad = MaybeUninit::uninit();
             // SAFETY: the queue pair is alive and the receive well formed; the library copies the
             // segments and does not change them. It writes `bad`, which is never read.
-            let code =
-                unsafe { dispatch::post_recv(self.raw(), &raw mut receive, bad.as_mut_ptr()) };
+            let code = unsafe { (self.posts.recv)(self.raw(), &raw mut receive, bad.as_mut_ptr()) };
             Error::check("ibv_post_recv", code)
         })
     }
@@ -64,9 +63,7 @@ impl QueuePair {
         what.write_c(id, flags, segment, &mut request);
         let mut bad = MaybeUninit::uninit();
         // SAFETY: the fields that such a request has are written; the caller guarantees the memory.
-        let post =
-            || unsafe { dispatch::post_send(self.raw(), request.as_mut_ptr(), bad.as_mut_ptr()) };
-        let code = self.without_cancellation(post);
+        let code = unsafe { (self.posts.send)(self.raw(), request.as_mut_ptr(), bad.as_mut_ptr()) };
         Error::check("ibv_post_send", code)
     }
 
@@ -76,14 +73,12 @@ impl QueuePair {
     unsafe fn post_request(&self, request: &mut ibv_send_wr) -> Result<()> {
         let mut bad = null_mut();
         // SAFETY: the queue pair is alive; the caller guarantees the request.
-        let post = || unsafe { dispatch::post_send(self.raw(), request, &raw mut bad) };
-        let code = self.without_cancellation(post);
+        let code = unsafe { (self.posts.send)(self.raw(), request, &raw mut bad) };
         Error::check("ibv_post_send", code)
     }
 
-    /// Makes a post. Where it is a system call, and so a cancellation point, the calling thread is
+    /// Posts a bind. Where it is a system call, and so a cancellation point, the calling thread is
     /// not cancelled in it.
-    #[inline(always)]
     fn without_cancellation(&self, post: impl FnOnce() -> c_int) -> c_int {
         if self.posts_by_system_call { cancellation::disabled(post) } else { post() }
     }
