@@ -180,29 +180,31 @@ impl Ledger {
         }
         let internal = if record.internal { INTERNAL } else { 0 };
         let traits = record.operation as u32 | record.flags.bits() << FLAGS | internal;
-        Some(self.fill(next, record.cookie, record.length as u32, traits))
+        Some(self.fill(next, record.cookie, Some(record.length as u32), traits))
     }
 
     /// Records a post of the consumer that is not a bind, with the number that
-    /// [`next`](Self::next) returned, and returns it. The caller has held the poster's lock since
-    /// then.
+    /// [`next`](Self::next) returned, and returns it. A receive needs no length: the length of the
+    /// message is in its completion. The caller has held the poster's lock since `next`.
     #[inline(always)]
     pub(crate) fn write_at(
         &self,
         next: Next,
         operation: Operation,
         cookie: u64,
-        length: u32,
+        length: Option<u32>,
         flags: CompletionFlags,
     ) -> u32 {
         self.fill(next, cookie, length, operation as u32 | flags.bits() << FLAGS)
     }
 
     #[inline(always)]
-    fn fill(&self, Next(number): Next, cookie: u64, length: u32, traits: u32) -> u32 {
+    fn fill(&self, Next(number): Next, cookie: u64, length: Option<u32>, traits: u32) -> u32 {
         let place = self.place(number);
         place.cookie.store(cookie, Ordering::Relaxed);
-        place.length.store(length, Ordering::Relaxed);
+        if let Some(length) = length {
+            place.length.store(length, Ordering::Relaxed);
+        }
         // Release: a thread that sees the post as outstanding sees the other fields.
         place.traits.store(traits, Ordering::Release);
         self.tail.store(number.wrapping_add(1), Ordering::Release);

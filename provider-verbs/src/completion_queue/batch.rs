@@ -7,9 +7,9 @@ use crate::verbs::{CompletionQueue, WorkCompletion};
 /// queue. Other completions are processed as soon as they are polled.
 pub(super) struct Batch {
     /// The index of the oldest.
-    at: usize,
+    at: u32,
     /// The index after the last.
-    end: usize,
+    end: u32,
     list: [WorkCompletion; BATCH],
 }
 
@@ -27,7 +27,7 @@ impl Batch {
     #[inline(always)]
     pub(super) fn first(&self) -> Option<&WorkCompletion> {
         // The remainder does not change the index, but proves to the compiler that it is in bounds.
-        if self.is_empty() { None } else { Some(&self.list[self.at % BATCH]) }
+        if self.is_empty() { None } else { Some(&self.list[self.at as usize % BATCH]) }
     }
 
     /// Advances past the oldest.
@@ -46,19 +46,22 @@ impl Batch {
     /// Polls the next completions from the device, when none are left, and returns them.
     #[inline(always)]
     pub(super) fn fill(&mut self, device: &CompletionQueue) -> &[WorkCompletion] {
-        let count = device.poll_raw(&mut self.list);
-        self.at = 0;
-        // Most polls find one completion: this branch has a constant length.
-        if count == Ok(1) {
-            self.end = 1;
-            return &self.list[..1];
+        let count = device.poll_raw(&mut self.list).unwrap_or(0);
+        // Most polls find none or one: these branches have constants.
+        (self.at, self.end) = match count {
+            0 => (0, 0),
+            1 => (0, 1),
+            more => (0, more.min(BATCH) as u32),
+        };
+        match count {
+            0 => &[],
+            1 => &self.list[..1],
+            more => &self.list[..more.min(BATCH)],
         }
-        self.end = count.unwrap_or(0).min(BATCH);
-        &self.list[..self.end]
     }
 
     /// The completions that [`fill`](Self::fill) returned last.
     pub(super) fn filled(&self) -> &[WorkCompletion] {
-        &self.list[..self.end.min(BATCH)]
+        &self.list[..(self.end as usize).min(BATCH)]
     }
 }

@@ -19,7 +19,7 @@ use crate::engine::Target;
 use crate::errors::{exhausted, wrong_state};
 use crate::ledger::Ledger;
 use crate::shared_receive::{self, Shared};
-use crate::sys::verbs::{IBV_SEND_FENCE, IBV_SEND_SIGNALED};
+use crate::sys::verbs::{IBV_SEND_FENCE, IBV_SEND_INLINE, IBV_SEND_SIGNALED};
 use crate::verbs::{self, Capabilities, QueuePairInit, QueuePairKind};
 
 /// Number of inline bytes requested for each request.
@@ -86,6 +86,12 @@ impl Parts {
             own.saturating_add(of_shared),
             datagrams,
         )?;
+        // Soft-iWARP completes requests that follow a read before the read, unless they have a
+        // fence.
+        let signalled = match device.limits.is_soft_iwarp() {
+            true => IBV_SEND_SIGNALED | IBV_SEND_FENCE,
+            false => IBV_SEND_SIGNALED,
+        };
         let mut parts = Self {
             link: Link {
                 state: State::Unconnected,
@@ -108,12 +114,8 @@ impl Parts {
                     true => 0,
                     false => (limits.max_requests / 2).saturating_sub(1),
                 },
-                // Soft-iWARP completes requests that follow a read before the read, unless they
-                // have a fence.
-                signalled: match device.limits.is_soft_iwarp() {
-                    true => IBV_SEND_SIGNALED | IBV_SEND_FENCE,
-                    false => IBV_SEND_SIGNALED,
-                },
+                signalled,
+                signalled_inline: signalled | IBV_SEND_INLINE,
                 inline: 0,
                 handles: RefCell::default(),
             },

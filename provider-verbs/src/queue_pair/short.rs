@@ -27,7 +27,7 @@ impl Receiver {
             return Self::post_anyhow(this, receive);
         };
         let (cookie, flags) = (receive.cookie, receive.flags);
-        let number = this.ledger.write_at(next, this.operation, cookie, 0, flags);
+        let number = this.ledger.write_at(next, this.operation, cookie, None, flags);
         let id = this.identifiers.of(number);
         match hardware.post_receive_raw(id, &[segments::convert(segment)]) {
             Ok(()) => Ok(()),
@@ -87,11 +87,11 @@ impl Sender {
         let Mode::Live(hardware) = &this.mode else { return Self::post_anyhow(this, request) };
         let (cookie, length) = (request.cookie, request.length);
         let none = CompletionFlags::empty();
-        let number = this.ledger.write_at(next, operation, cookie, length as u32, none);
+        let number = this.ledger.write_at(next, operation, cookie, Some(length as u32), none);
         let id = this.identifiers.of(number);
         let flags = match operation {
             Operation::RdmaRead => sys::IBV_SEND_SIGNALED,
-            _ if length <= this.inline => this.signalled | sys::IBV_SEND_INLINE,
+            _ if length <= this.inline => this.signalled_inline,
             _ => this.signalled,
         };
         let segment = segments::convert_sent(segment);

@@ -150,6 +150,8 @@ pub(super) struct Sender {
     pub(super) most_quiet: u32,
     /// The send flags of a request whose completion the device reports; a read has no fence.
     pub(super) signalled: u32,
+    /// As `signalled`, if its data is copied into the request.
+    pub(super) signalled_inline: u32,
     /// Number of bytes that the device accepts inline.
     pub(super) inline: u64,
     /// The address handles of outstanding datagrams, with their sequence numbers in the ledger.

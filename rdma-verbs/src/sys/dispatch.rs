@@ -25,13 +25,22 @@ macro_rules! through {
     }};
 }
 
-/// `ibv_poll_cq`: returns the number of completions taken, or a negative number.
+/// A function that takes completions (`ibv_poll_cq`) and returns their number, or a negative number.
+/// The queue must be alive, and there must be memory for that number of completions.
+pub type PollCq = unsafe extern "C" fn(*mut ibv_cq, c_int, *mut ibv_wc) -> c_int;
+
+/// The function that polls queues of a context. Queues keep it, so that a poll need not look it up.
 ///
 /// # Safety
-/// The queue must be alive, and `completions` must point to memory for `count` of them.
-#[inline]
-pub unsafe fn poll_cq(cq: *mut ibv_cq, count: c_int, completions: *mut ibv_wc) -> c_int {
-    through!(cq, poll_cq, -libc::ENOSYS, cq, count, completions)
+/// The context must be open.
+pub unsafe fn poll_cq(context: *mut ibv_context) -> PollCq {
+    // SAFETY: a context is created with its operations and never changes them.
+    unsafe { (*context).ops.poll_cq }.unwrap_or(no_poll)
+}
+
+/// The function of a context without polls.
+unsafe extern "C" fn no_poll(_cq: *mut ibv_cq, _count: c_int, _into: *mut ibv_wc) -> c_int {
+    -libc::ENOSYS
 }
 
 /// `ibv_req_notify_cq`: 0 or an errno.

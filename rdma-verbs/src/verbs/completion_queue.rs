@@ -9,12 +9,13 @@ use super::{
     Completion, CompletionChannel, Context, Error, Owner, Result, WorkCompletion, field,
     key_to_pointer, library, object,
 };
-use crate::sys::dispatch;
+use crate::sys::dispatch::{self, PollCq};
 use crate::sys::verbs::ibv_cq;
 
 object! {
     /// A completion queue (ibv_create_cq(3)).
     CompletionQueue(ibv_cq) {
+        poll: PollCq,
         context: Context,
         channel: Option<Arc<CompletionChannel>>,
         records: Arc<Records>,
@@ -63,7 +64,8 @@ impl CompletionQueue {
             unsafe { (library!(verbs).ibv_create_cq)(context.raw(), depth, key, events, vector) };
         let raw = NonNull::new(raw).ok_or_else(|| Error::last(CALL))?;
         let (context, channel) = (context.clone(), channel.cloned());
-        Ok(Arc::new(Self { raw, context, channel, records: Arc::default(), owner: None }))
+        let (poll, records) = (context.poll(), Arc::default());
+        Ok(Arc::new(Self { raw, poll, context, channel, records, owner: None }))
     }
 
     /// Wraps a queue that belongs to another object, as do the records of its posts.
@@ -77,7 +79,7 @@ impl CompletionQueue {
         records: Arc<Records>,
         owner: Owner,
     ) -> Arc<Self> {
-        Arc::new(Self { raw, context, channel, records, owner: Some(owner) })
+        Arc::new(Self { raw, poll: context.poll(), context, channel, records, owner: Some(owner) })
     }
 
     pub(super) fn record(&self, record: &Arc<InFlight>) {
@@ -144,7 +146,7 @@ impl CompletionQueue {
     pub fn poll_raw(&self, into: &mut [WorkCompletion]) -> Result<usize> {
         let length = i32::try_from(into.len()).unwrap_or(i32::MAX);
         // SAFETY: the queue is alive and the slice has that length.
-        let count = unsafe { dispatch::poll_cq(self.raw(), length, into.as_mut_ptr()) };
+        let count = unsafe { (self.poll)(self.raw(), length, into.as_mut_ptr()) };
         usize::try_from(count).map_err(|_| Error::new("ibv_poll_cq", count.saturating_abs()))
     }
 

@@ -7,7 +7,7 @@ use std::ptr::{NonNull, null};
 use std::sync::{Arc, OnceLock};
 
 use super::{Error, Owner, Result, field, library};
-use crate::sys::dispatch::Posts;
+use crate::sys::dispatch::{self, PollCq, Posts};
 use crate::sys::extended::{extended, ibv_device_attr_ex, verbs_context_tail};
 use crate::sys::libraries;
 use crate::sys::verbs::{self as sys, ibv_context, ibv_device, ibv_device_attr};
@@ -305,6 +305,12 @@ impl Context {
     pub(super) fn posts(&self) -> Posts {
         // SAFETY: the context is open.
         unsafe { Posts::of(self.raw(), self.posts_by_system_call()) }
+    }
+
+    /// The function that polls its completion queues.
+    pub(super) fn poll(&self) -> PollCq {
+        // SAFETY: the context is open.
+        unsafe { dispatch::poll_cq(self.raw()) }
     }
 
     /// The number of completion vectors.

@@ -111,6 +111,19 @@ static inline int take(DAT_EVD_HANDLE evd)
     return 0;
 }
 
+static inline void none(DAT_EVD_HANDLE evd)
+{
+    if (take(evd))
+        fail("a completion that was taken before", 0);
+}
+
+static inline void wait_for(DAT_EVD_HANDLE evd)
+{
+    DAT_EVENT event;
+
+    await(evd, DAT_DTO_COMPLETION_EVENT, &event);
+}
+
 static inline void pause_shortly(void)
 {
     if (one_processor)
@@ -311,6 +324,8 @@ COUNTED counted_post_write(void) { for (int i = 0; i < WINDOW; i++) post_write()
 COUNTED counted_post_read(void) { for (int i = 0; i < WINDOW; i++) post_read(); }
 COUNTED counted_reap_request(void) { for (int i = 0; i < WINDOW; i++) spin(requested); }
 COUNTED counted_reap_recv(void) { for (int i = 0; i < WINDOW; i++) spin(received); }
+COUNTED counted_wait_request(void) { for (int i = 0; i < WINDOW; i++) wait_for(requested); }
+COUNTED counted_reap_none(void) { for (int i = 0; i < WINDOW; i++) none(requested); }
 
 /* The pauses let everything complete, so that what is counted finds it. */
 static void pause_for_all(void) { usleep(300000); }
@@ -338,7 +353,8 @@ static void cost(int first)
         counted_reap_request();
         counted_post_read();
         pause_for_all();
-        counted_reap_request();
+        counted_wait_request();
+        counted_reap_none();
     }
 }
 
