@@ -1,7 +1,7 @@
 //! Completion queues: producers under a lock of their own, always the last one taken, and one
 //! poller that takes no lock.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use dat_provider::Failure;
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
@@ -10,12 +10,11 @@ use dat_provider::{
     CompletionSink, Notify, Success, Taken,
 };
 
-use parking_lot::Mutex;
-
 use crate::completion_ring::{CompletionRing, Entry, Plain};
 use crate::credits::{Attachment, CELLS, Page, page_of};
 use crate::errors::foreign;
 use crate::outlet::Upcalls;
+use crate::sources::Sources;
 use crate::sync::BiasedLock;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,7 +25,7 @@ pub struct Queue {
     progress: Arc<Progress>,
     sink: Arc<dyn CompletionSink>,
     /// What pollers of engines look at when there is nothing to take.
-    sources: Mutex<Vec<Weak<dyn Source>>>,
+    pub sources: Sources,
 }
 
 /// How many completions the poller took, ever; apart from what producers write.
@@ -129,36 +128,6 @@ impl CompletionSink for Nobody {
     fn completion_overflow(&self) {}
 }
 
-/// A queue pair that can complete more when it is looked at.
-pub trait Source: Send + Sync {
-    /// Executes what came from the peer. No upcall is made, and if this is the last reference, the
-    /// queue pair is dropped elsewhere: the caller holds locks.
-    fn poll(self: Arc<Self>);
-}
-
-/// More queue pairs than these are left to the thread of the engine.
-const POLLED: usize = 8;
-
-impl Queue {
-    /// Adds a queue pair that completes here.
-    pub fn add_source(&self, source: Weak<dyn Source>) {
-        let mut sources = self.sources.lock();
-        sources.retain(|one| one.strong_count() > 0 && !Weak::ptr_eq(one, &source));
-        sources.push(source);
-    }
-
-    /// Has the queue pairs that complete here look at their links, if they are few. Returns whether
-    /// there are any.
-    pub fn poll_sources(&self) -> bool {
-        let sources = self.sources.lock();
-        if sources.len() > POLLED {
-            return false;
-        }
-        let polled = sources.iter().filter_map(Weak::upgrade).map(|source| source.poll());
-        polled.count() > 0
-    }
-}
-
 impl Queue {
     fn new(depth: usize, sink: Arc<dyn CompletionSink>) -> Arc<Self> {
         let ring = CompletionRing::new(depth);
@@ -177,7 +146,7 @@ impl Queue {
             patience: FEW,
             failures: Vec::new(),
         });
-        Arc::new(Self { producer, progress: Arc::default(), sink, sources: Mutex::default() })
+        Arc::new(Self { producer, progress: Arc::default(), sink, sources: Sources::default() })
     }
 
     /// A queue that nobody polls, for what nobody is interested in.

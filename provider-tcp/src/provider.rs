@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dat_provider::decorate::faults::{FaultPlan, FaultyProvider};
-use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::error::Result;
 use dat_provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach, Relationship};
 use provider_kit::engine::{self, Identity};
 
@@ -17,8 +17,8 @@ const VENDOR: &str = "DAT TCP";
 ///
 /// The parameters are an interface (for lines of dat.conf, whose names are free) and `key=value`
 /// pairs, separated by blanks or commas: `address=` of the interface, `timeout=` in seconds after
-/// which a peer that cannot be reached is given up, `secret=` a file with a secret (refused until
-/// connections check it), and the limits that the adapter reports. Those that begin with `fault.` make things
+/// which a peer that cannot be reached is given up, `secret=` a file with a secret that both
+/// sides must have, and the limits that the adapter reports. Those that begin with `fault.` make things
 /// go wrong ([`faults`](dat_provider::decorate::faults)).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TcpProvider;
@@ -60,11 +60,6 @@ impl Provider for TcpProvider {
         }
         let open = || {
             let (sockets, limits) = Sockets::open(request.name, request.parameters)?;
-            if sockets.secret().is_some() {
-                return Err(Error::new(ReturnType::NotImplemented, Subtype::NoSubtype)
-                    .because("connections do not check a secret yet")
-                    .advise("open the adapter without secret=, in a network that you trust"));
-            }
             let name = request.name.to_owned();
             let identity = Identity { name, vendor: VENDOR, version: version() };
             engine::open(identity, sockets.address(), limits, Box::new(sockets))

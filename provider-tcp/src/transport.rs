@@ -43,12 +43,6 @@ impl Sockets {
     pub const fn address(&self) -> IpAddr {
         self.address
     }
-
-    /// What a peer must have to be accepted.
-    #[must_use]
-    pub const fn secret(&self) -> Option<&Secret> {
-        self.secret.as_ref()
-    }
 }
 
 impl Transport for Sockets {
@@ -61,6 +55,10 @@ impl Transport for Sockets {
 
     fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>> {
         Ok(Box::new(PortListener::new(self.address, qualifier, self.timeout)?))
+    }
+
+    fn secret(&self) -> Option<Secret> {
+        self.secret.clone()
     }
 }
 

@@ -59,6 +59,7 @@ impl Adapter for Soft {
     }
 
     fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {
+        self.core.origin.check()?;
         if spec.service == Service::Datagram {
             return Err(unsupported("datagrams"));
         }
@@ -75,6 +76,7 @@ impl Adapter for Soft {
     }
 
     fn listen(&self, qualifier: Option<u64>, sink: Arc<dyn ListenSink>) -> Result<ListenerParts> {
+        self.core.origin.check()?;
         let acceptor = self.core.transport.listen(qualifier)?;
         let (token, qualifier) = (self.core.token(), acceptor.qualifier());
         let door = Arc::new(Door { token, qualifier, open: Mutex::new(Some((acceptor, sink))) });

@@ -13,18 +13,23 @@ use crate::completion_queue::{self, Queue, find};
 struct Reading {
     poller: Box<dyn CompletionPoller>,
     queue: Arc<Queue>,
+    /// Whether a waiter was announced.
+    waits: bool,
 }
 
 pub(super) fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> Result<CompletionQueueParts> {
     let CompletionQueueParts { queue, poller } = completion_queue::create(depth, sink);
     let found = find(Some(&*queue), Subtype::NoSubtype)?;
-    Ok(CompletionQueueParts { queue, poller: Box::new(Reading { poller, queue: found }) })
+    Ok(CompletionQueueParts {
+        queue,
+        poller: Box::new(Reading { poller, queue: found, waits: false }),
+    })
 }
 
 impl CompletionPoller for Reading {
     fn poll(&mut self, into: &mut [Completion]) -> usize {
         let count = self.poller.poll(into);
-        if count == 0 && !into.is_empty() && self.queue.poll_sources() {
+        if count == 0 && !into.is_empty() && self.queue.sources.poll() {
             return self.poller.poll(into);
         }
         count
@@ -32,17 +37,22 @@ impl CompletionPoller for Reading {
 
     fn take(&mut self, into: &mut Success) -> Taken {
         match self.poller.take(into) {
-            Taken::Nothing if self.queue.poll_sources() => self.poller.take(into),
+            Taken::Nothing if self.queue.sources.poll() => self.poller.take(into),
             taken => taken,
         }
     }
 
     fn notify(&mut self, mode: Notify) -> bool {
+        let waits = mode != Notify::Off;
+        if waits != self.waits {
+            self.waits = waits;
+            self.queue.sources.await_completions(waits);
+        }
         self.poller.notify(mode)
     }
 
     fn resize(&mut self, depth: usize) -> Result<()> {
-        self.queue.poll_sources();
+        self.queue.sources.poll();
         self.poller.resize(depth)
     }
 }

@@ -7,15 +7,19 @@ use dat_provider::mem::Span;
 use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::triplet::RmrTriplet;
 use dat_provider::{Completion, CompletionFeatures, Peer, Work};
+use rustix::event::epoll::EventFlags;
 
 use super::receives::{Receives, Taken};
 use super::work::{Item, Task};
 use crate::bytes;
 use crate::credits::Room;
 use crate::frame::{Body, Frame, PIECE, Reason, Remote as Place};
+use crate::handshake::{self, Active, Message};
 use crate::link::{Budget, Progress, Reader, Writer, Written};
 use crate::outlet::{Outlet, Upcalls};
+use crate::receive_ring::Posted;
 use crate::transfer::{self, Local, Remote};
+use crate::window;
 
 /// What of a queue pair outlives its connections.
 pub(super) struct Side {
@@ -26,6 +30,8 @@ pub(super) struct Side {
     pub(super) domain: u32,
     /// What windows know the queue pair by.
     pub(super) number: u32,
+    /// The most reads and atomics of the peer, and to the peer, at a time.
+    pub(super) reads: (u32, u32),
 }
 
 /// How far a connection is.
@@ -93,6 +99,13 @@ pub(super) enum Arrival {
     Write { place: RmrTriplet, immediate: Option<(u32, bool)> },
 }
 
+/// A message that waits for a receive of a shared queue.
+pub(super) struct Kept {
+    pub(super) data: Vec<u8>,
+    pub(super) solicited: bool,
+    pub(super) invalidate: Option<u32>,
+}
+
 /// Whose payload arrives.
 pub(super) enum Current {
     None,
@@ -100,15 +113,23 @@ pub(super) enum Current {
     Request(u64),
     /// So many bytes of the oldest answer; whether they are the last.
     Data(u64, bool),
-    /// The answer to the request for a connection.
-    Verdict(crate::frame::Verdict, Vec<u8>),
+    /// A frame of the handshake.
+    Handshake(Frame, Vec<u8>),
+    /// A message that is kept until there is a receive.
+    Kept(Kept),
 }
 
 /// A peer that knows of fewer receives than these is told of each one that is posted.
 const LOW: u32 = 16;
+/// The longest message, in bytes, that is sent to a shared queue without being announced, and the
+/// most that are not acknowledged.
+pub(super) const EAGER: u64 = 4096;
+pub(super) const MOST_EAGER: usize = 16;
 
 pub(super) struct Conn {
     pub(super) stage: Stage,
+    /// Of the active side, until the answer.
+    pub(super) handshake: Option<Box<Active>>,
     /// Absent while it reads.
     pub(super) reader: Option<Box<dyn Reader>>,
     pub(super) writer: Box<dyn Writer>,
@@ -118,6 +139,11 @@ pub(super) struct Conn {
     pub(super) local_port: u64,
     /// The peer's receives are shared.
     pub(super) peer_shared: bool,
+    /// Reads and atomics that the peer executes at a time; those that were begun and not answered.
+    pub(super) peer_reads: u32,
+    pub(super) reads: u32,
+    /// Numbers of the messages that were sent without a receive of the peer's shared queue.
+    pub(super) eager: VecDeque<u32>,
     pub(super) work: VecDeque<Item>,
     /// Items that were written wholly.
     pub(super) sent: usize,
@@ -144,6 +170,10 @@ pub(super) struct Conn {
     /// The peer announced a message; the buffer that was taken for it.
     pub(super) announced: bool,
     pub(super) buffer: Option<Taken>,
+    /// Messages of the peer that wait for receives of a shared queue.
+    pub(super) kept: VecDeque<Kept>,
+    /// Memory for the spans of a frame.
+    spans: Vec<Span>,
     /// The link has no room.
     pub(super) full: bool,
     /// The last read left frames behind, of which the link's descriptor does not tell.
@@ -152,6 +182,11 @@ pub(super) struct Conn {
     pub(super) dead: bool,
     /// The thread looks at it soon.
     pub(super) listed: bool,
+    /// The thread watches the link, and for what.
+    pub(super) watched: Option<EventFlags>,
+    /// A poller reads the link; how often its queues had been polled at the last look.
+    pub(super) lent: bool,
+    pub(super) polls: u64,
     pub(super) established: Option<Established>,
     pub(super) ending: Option<Ending>,
 }
@@ -166,12 +201,16 @@ impl Conn {
     ) -> Self {
         Self {
             stage,
+            handshake: None,
             reader: Some(reader),
             writer,
             token,
             peer,
             local_port,
             peer_shared: false,
+            peer_reads: 1,
+            reads: 0,
+            eager: VecDeque::new(),
             work: VecDeque::new(),
             sent: 0,
             next: 0,
@@ -190,13 +229,50 @@ impl Conn {
             answers: VecDeque::new(),
             announced: false,
             buffer: None,
+            kept: VecDeque::new(),
+            spans: Vec::new(),
             full: false,
             more: false,
             dead: false,
             listed: false,
+            watched: None,
+            lent: false,
+            polls: 0,
             established: None,
             ending: None,
         }
+    }
+
+    /// Takes note of what the peer says of itself.
+    pub(super) fn meet(&mut self, side: &handshake::Side) {
+        self.peer_shared = side.is_shared;
+        self.peer_reads = side.reads.max(1);
+        self.credit = side.posted;
+    }
+
+    /// Writes a message of the handshake; the link has room for it. If it has not, the connection
+    /// ends when the peer has waited for it.
+    pub(super) fn say(&mut self, message: &Message) {
+        let _ = self.write(message.frame.body, &[bytes::source(&message.payload)]);
+    }
+
+    /// Takes note of the counts in a frame of the peer. Returns whether they are possible: no count
+    /// goes back, and nothing is executed that was not sent.
+    pub(super) fn count(&mut self, done: u32, posted: u32) -> bool {
+        let more = done.wrapping_sub(self.peer_done);
+        let is_possible = more <= self.next.wrapping_sub(self.peer_done)
+            && (posted.wrapping_sub(self.credit) as i32) >= 0;
+        if is_possible {
+            (self.peer_done, self.credit) = (done, posted);
+            while self.eager.front().is_some_and(|wire| done.wrapping_sub(*wire) as i32 > 0) {
+                self.eager.pop_front();
+            }
+        }
+        is_possible
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.stage == Stage::Open
     }
 
     /// Requests of the peer that are executed and answered.
@@ -272,7 +348,6 @@ impl Conn {
                 }
             }
         }
-        self.acknowledge();
     }
 
     /// Whether the next message waits for a receive of the peer's.
@@ -284,20 +359,75 @@ impl Conn {
     pub(super) fn acknowledge(&mut self) {
         let known = self.told_posted.wrapping_sub(self.taken);
         let starving = known < LOW && self.posted != self.told_posted;
-        let owed = self.told_done != self.done() || starving;
-        if self.stage != Stage::Answer && owed && self.ending.is_none() {
+        if self.owes() || starving && self.stage == Stage::Open {
             let _ = self.write(Body::Ack, &[]);
         }
     }
 
+    /// Whether the peer does not know all that was executed.
+    pub(super) fn owes(&self) -> bool {
+        self.stage == Stage::Open && self.ending.is_none() && self.told_done != self.done()
+    }
+
     /// Takes a buffer for an announced message.
     fn grant(&mut self, side: &mut Side, upcalls: &mut Upcalls) {
+        while let Some(kept) = self.kept.front() {
+            let length = kept.data.len() as u64;
+            if kept.invalidate.is_some_and(|key| !window::is_bound(key, side.domain, side.number)) {
+                return self.fail(DtoStatus::RemoteAccess);
+            }
+            let Some(taken) = side.receives.take(upcalls) else { return };
+            let Some(kept) = self.kept.pop_front() else { return };
+            if !self.store(side, upcalls, taken, &kept, length) {
+                return;
+            }
+        }
         if self.announced && self.buffer.is_none() {
             self.buffer = side.receives.take(upcalls);
         }
         if self.announced && self.buffer.is_some() && self.write(Body::Cts, &[]) {
             self.announced = false;
         }
+    }
+
+    /// Stores a message that was kept into a receive; whether it could be.
+    fn store(
+        &mut self,
+        side: &mut Side,
+        upcalls: &mut Upcalls,
+        taken: Taken,
+        kept: &Kept,
+        length: u64,
+    ) -> bool {
+        let local = Local { segments: &taken.segments, domain: taken.domain };
+        let mut places = std::mem::take(&mut self.spans);
+        places.clear();
+        let part = (0, length);
+        let status = if length > taken.posted.length {
+            DtoStatus::LocalLength
+        } else if !transfer::local_spans(local, Privileges::LOCAL_WRITE, part, &mut places) {
+            DtoStatus::LocalProtection
+        } else {
+            bytes::scatter(&kept.data, &places);
+            DtoStatus::Success
+        };
+        places.clear();
+        self.spans = places;
+        self.taken = self.taken.wrapping_add(1);
+        if status != DtoStatus::Success {
+            side.receives.fail(taken.posted, status, upcalls);
+            self.fail(DtoStatus::RemoteResponder);
+            return false;
+        }
+        side.receive(taken.posted, length, kept.invalidate, kept.solicited, upcalls);
+        self.executed = self.executed.wrapping_add(1);
+        true
+    }
+
+    /// The request that is being executed failed, and the connection with it.
+    pub(super) fn fail(&mut self, status: DtoStatus) {
+        let request = self.executed;
+        self.end(How::Broken, Some(Reason::Broken { request, status }));
     }
 
     /// Completes the oldest requests, as far as they are executed.
@@ -391,7 +521,18 @@ impl Conn {
             return false;
         }
         let begins = item.wire.is_none();
-        if begins && item.takes_receive() {
+        if begins && item.wants_answer() && self.reads >= self.peer_reads.min(side.reads.1.max(1)) {
+            return false;
+        }
+        let is_eager = self.peer_shared && item.is_message() && item.length <= EAGER;
+        if begins && is_eager {
+            if self.eager.len() >= MOST_EAGER {
+                return false;
+            }
+        } else if begins && !self.eager.is_empty() {
+            // The peer may have to keep what was sent, and keeps nothing else.
+            return false;
+        } else if begins && item.takes_receive() {
             if self.peer_shared {
                 if !self.granted {
                     let length = item.length;
@@ -423,8 +564,14 @@ impl Conn {
         let Some(item) = self.work.get_mut(index) else { return false };
         if begins {
             item.wire = Some(self.next);
+            if is_eager {
+                self.eager.push_back(self.next);
+            }
+            if item.wants_answer() {
+                self.reads += 1;
+            }
             self.next = self.next.wrapping_add(1);
-            if item.takes_receive() {
+            if item.takes_receive() && !is_eager {
                 self.used = self.used.wrapping_add(1);
                 (self.asked, self.granted) = (false, false);
             }
@@ -493,9 +640,36 @@ fn opening(item: &Item) -> Option<Body> {
 }
 
 impl Side {
+    /// What the peer is told of it.
+    pub(super) fn introduce(&self, private_data: Vec<u8>) -> handshake::Side {
+        let is_shared = self.receives.shared.is_some();
+        let posted = self.receives.ring.count();
+        handshake::Side { posted, is_shared, reads: self.reads.0, private_data }
+    }
+
     /// Own memory that a remote key names.
     pub(super) fn remote<'a>(&self, place: &'a RmrTriplet) -> Remote<'a> {
         Remote { place, domain: self.domain, queue_pair: self.number }
+    }
+
+    /// Reports a message of the peer, after invalidating the window that it names.
+    pub(super) fn receive(
+        &mut self,
+        posted: Posted,
+        length: u64,
+        invalidate: Option<u32>,
+        solicited: bool,
+        upcalls: &mut Upcalls,
+    ) {
+        let (operation, extra) = match invalidate {
+            Some(key) => {
+                window::invalidate(key, self.domain, self.number);
+                (Operation::ReceiveWithInvalidate, u64::from(key))
+            }
+            None => (Operation::Receive, 0),
+        };
+        let (outcome, told) = ((length, DtoStatus::Success), (operation, extra, solicited));
+        self.receives.finish(posted, outcome, told, upcalls);
     }
 
     /// Reports a request that ended.

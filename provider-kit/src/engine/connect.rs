@@ -9,15 +9,14 @@ use dat_provider::{ConnectRequest, Peer, QueuePair};
 use parking_lot::Mutex;
 
 use super::conn::{Conn, Stage};
-use super::core::{Core, Job};
+use super::core::{Core, Job, Shared};
 use super::event::Event;
 use super::handle;
-use super::hello::Hello;
 use super::pair::Pair;
 use super::transport::{ConnectFailure, Connected};
-use crate::bytes;
 use crate::errors::wrong_state;
-use crate::frame::{Body, Refusal, VERSION, Verdict};
+use crate::frame::Refusal;
+use crate::handshake::{Active, Hello, Message, Secret, Side};
 
 /// How long a link may take to connect.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -68,18 +67,25 @@ fn failed(failure: ConnectFailure) -> Event {
 }
 
 /// The active side introduces itself.
-pub(super) fn hello(conn: &mut Conn, qualifier: u64, shared: bool, private_data: Vec<u8>) {
-    let payload = Hello { qualifier, port: conn.local_port, shared, private_data }.encode();
-    let length = payload.len() as u64;
-    let _ = conn.write(Body::Hello { version: VERSION, length }, &[bytes::source(&payload)]);
+///
+/// # Errors
+/// The system has no random numbers.
+pub(super) fn hello(
+    conn: &mut Conn,
+    qualifier: u64,
+    side: Side,
+    secret: Option<Secret>,
+) -> Result<()> {
+    let (active, message) = Active::new(&Hello { qualifier, port: conn.local_port, side }, secret)?;
+    conn.handshake = Some(Box::new(active));
+    conn.say(&message);
+    Ok(())
 }
 
 /// A link whose active side has introduced itself.
 pub(super) struct Incoming {
     pub(super) link: Connected,
     pub(super) hello: Hello,
-    /// Receives that the active side had posted.
-    pub(super) posted: u32,
     pub(super) qualifier: u64,
 }
 
@@ -90,46 +96,36 @@ impl Incoming {
 
     fn conn(self, token: u64, posted: u32) -> Conn {
         let peer = self.peer();
-        let Self { link, hello, posted: credit, qualifier } = self;
+        let Self { link, hello, qualifier } = self;
         let halves = (link.reader, link.writer);
         let mut conn = Conn::new(Stage::Ready, halves, token, (peer, qualifier), posted);
-        conn.peer_shared = hello.shared;
-        conn.credit = credit;
+        conn.meet(&hello.side);
         conn
     }
 
     /// The connection of the passive side.
-    pub(super) fn accepted(
-        self,
-        token: u64,
-        posted: u32,
-        shared: bool,
-        private_data: &[u8],
-    ) -> Conn {
-        let mut conn = self.conn(token, posted);
-        let mut payload = vec![u8::from(shared)];
-        payload.extend(private_data);
-        answer(&mut conn, Verdict::Accepted, &payload);
+    pub(super) fn accepted(self, token: u64, side: &Side) -> Conn {
+        let mut conn = self.conn(token, side.posted);
+        conn.say(&Message::acceptance(side));
         conn
     }
 
-    fn refused(self, verdict: Verdict, private_data: &[u8], core: &Core) {
+    fn answered(self, message: &Message, core: &Shared) {
         let mut conn = self.conn(core.token(), 0);
-        let mut payload = vec![0];
-        payload.extend(private_data);
-        answer(&mut conn, verdict, &payload);
+        conn.say(message);
         core.linger(conn, None);
     }
 
     /// Refuses, as if nothing listened.
-    pub(super) fn refuse(self, core: &Core) {
-        self.refused(Verdict::Refused(Refusal::NoListener), &[], core);
+    pub(super) fn refuse(self, core: &Shared) {
+        self.answered(&Message::refusal(Refusal::NoListener), core);
     }
-}
 
-fn answer(conn: &mut Conn, verdict: Verdict, payload: &[u8]) {
-    let length = payload.len() as u64;
-    let _ = conn.write(Body::Answer { verdict, length }, &[bytes::source(payload)]);
+    /// Refuses a link that has not requested a connection.
+    pub(super) fn turn_away(link: Connected, message: &Message, core: &Shared) {
+        let hello = Hello { qualifier: 0, port: 0, side: Side::default() };
+        Self { link, hello, qualifier: 0 }.answered(message, core);
+    }
 }
 
 /// A request for a connection that waits for its answer.
@@ -144,7 +140,7 @@ impl Pending {
         dat_provider::Incoming {
             peer: incoming.peer(),
             is_datagram: false,
-            private_data: Arc::from(incoming.hello.private_data.as_slice()),
+            private_data: Arc::from(incoming.hello.side.private_data.as_slice()),
             answer: Box::new(Self { core: Arc::clone(core), incoming: Mutex::new(Some(incoming)) }),
         }
     }
@@ -164,7 +160,7 @@ impl dat_provider::Answer for Pending {
     }
 
     fn reject(&self, private_data: &[u8]) -> Result<()> {
-        self.take()?.refused(Verdict::Rejected, private_data, &self.core);
+        self.take()?.answered(&Message::rejection(private_data), &self.core);
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! A queue pair as the core holds it.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use dat_provider::error::{Result, Subtype};
@@ -15,7 +16,6 @@ use super::pair::{Pair, Phase};
 use super::work::Item;
 use crate::errors::{foreign, no_room, wrong_state};
 use crate::frame::Reason;
-use crate::outlet::Upcalls;
 use crate::receive_ring::Posted;
 use crate::window::Bind;
 
@@ -24,6 +24,7 @@ pub(super) struct Handle(pub(super) Arc<Pair>);
 
 impl QueuePair for Handle {
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
+        self.0.core.origin.check()?;
         self.0.work(|inner, upcalls| {
             let receives = &mut inner.side.receives;
             if receives.shared.is_some() {
@@ -51,16 +52,17 @@ impl QueuePair for Handle {
     }
 
     fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {
-        let mut key = 0;
+        let key = Cell::new(0);
         self.0.post(|inner| {
             let made = Bind::new(bind, inner.side.number)?;
-            key = made.key();
+            key.set(made.key());
             Ok(Item::bind(made, bind.cookie, bind.flags))
         })?;
-        Ok(key)
+        Ok(key.get())
     }
 
     fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
+        self.0.core.origin.check()?;
         let serial = {
             let mut inner = self.0.inner.lock();
             inner.check_connectable()?;
@@ -74,20 +76,24 @@ impl QueuePair for Handle {
     }
 
     fn connecting_port(&self) -> Option<u64> {
+        self.0.core.origin.check().ok()?;
         let inner = self.0.inner.lock();
         matches!(inner.phase, Phase::Connecting).then_some(inner.port)
     }
 
     fn disconnect(&self, how: Close) {
+        if self.0.core.origin.check().is_err() {
+            return;
+        }
+        // What came before the end is not lost.
+        self.0.read_until(|inner| {
+            let conn = inner.conn.as_ref().filter(|conn| conn.stage == Stage::Open);
+            conn.is_none_or(|conn| conn.work.len() != conn.sent || conn.work.is_empty())
+        });
         self.0.work(|inner, upcalls| {
-            // What came before the end is not lost.
-            if inner.conn.as_ref().is_some_and(|conn| conn.stage == Stage::Open) {
-                inner.read_until(&self.0.core, upcalls, |inner| {
-                    inner
-                        .conn
-                        .as_ref()
-                        .is_none_or(|conn| conn.work.len() != conn.sent || conn.work.is_empty())
-                });
+            if let Some(conn) = inner.conn.as_mut().filter(|conn| conn.stage == Stage::Open) {
+                conn.read(&mut inner.side, upcalls);
+                conn.complete(&mut inner.side, upcalls);
             }
             let attempt = matches!(inner.phase, Phase::Connecting)
                 || inner.conn.as_ref().is_some_and(|conn| conn.stage != Stage::Open);
@@ -118,6 +124,7 @@ impl QueuePair for Handle {
     }
 
     fn reset(&self) -> Result<()> {
+        self.0.core.origin.check()?;
         let mut inner = self.0.inner.lock();
         if inner.retired || inner.phase != Phase::Disconnected {
             return Err(inner.refusal());
@@ -129,38 +136,43 @@ impl QueuePair for Handle {
     }
 
     fn modify(&self, spec: QueuePairSpec) -> Result<()> {
+        self.0.core.origin.check()?;
         let mut inner = self.0.inner.lock();
         if inner.retired || inner.phase != Phase::Unconnected {
             return Err(inner.refusal());
         }
-        inner.set(&spec, &self.0.me)?;
+        let replaced = inner.set(&spec, &self.0.me)?;
         drop(inner);
-        self.0.complete_at(&spec)
+        drop(replaced);
+        self.0.complete_at();
+        Ok(())
     }
 
     fn outstanding(&self) -> Outstanding {
-        let mut upcalls = Upcalls::default();
-        let mut inner = self.0.inner.lock();
-        if inner.has_suppressed() {
-            // Nothing else tells the consumer that they are over.
-            inner.read_until(&self.0.core, &mut upcalls, |inner| !inner.has_suppressed());
+        if self.0.core.origin.check().is_err() {
+            return Outstanding::default();
         }
+        // Nothing else tells the consumer that suppressed requests are over.
+        self.0.read_until(|inner| !inner.has_suppressed());
+        let inner = self.0.inner.lock();
         let requests = inner.conn.as_ref().map_or(0, |conn| conn.work.len());
         let taken = inner.conn.as_ref().map_or(0, |conn| u32::from(conn.buffer.is_some()));
-        let outstanding = Outstanding {
+        Outstanding {
             receives: inner.side.receives.ring.count() + taken,
             requests: u32::try_from(requests).unwrap_or(u32::MAX),
-        };
-        self.0.leave(inner, upcalls);
-        outstanding
+        }
     }
 
     fn failure(&self) -> Option<Failure> {
+        self.0.core.origin.check().ok()?;
         let inner = self.0.inner.lock();
         inner.side.requests.failure().or_else(|| inner.side.receives.outlet.failure())
     }
 
     fn retire(&self) {
+        if self.0.core.origin.check().is_err() {
+            return;
+        }
         self.0.work(|inner, upcalls| {
             inner.retired = true;
             inner.events.clear();

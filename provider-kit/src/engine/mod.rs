@@ -5,8 +5,9 @@
 //! deregistering removes the key and then passes the lock. Upcalls are made after it is released.
 //!
 //! Frames are read by the thread `dat-progress`, one per adapter, which also listens, answers and
-//! closes. A thread that polls a completion queue and finds nothing reads them too, from the queue
-//! pairs that complete there. A poller makes no upcall: it leaves those to the thread.
+//! closes. It lends the link of a queue pair to the pollers of its completion queues while they
+//! poll, and takes it back when they stop or are going to sleep. A poller makes no upcall: it leaves
+//! those to the thread. The thread sleeps until something arrives, or is due.
 
 mod adapter;
 mod completions;
@@ -14,11 +15,15 @@ mod conn;
 mod connect;
 mod core;
 mod event;
+mod greeting;
 mod handle;
-mod hello;
+mod lending;
+mod linger;
 mod pair;
 mod receives;
 mod sink;
+mod specification;
+mod thread;
 mod transport;
 mod work;
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::error::{Error, Result, Subtype};
 use dat_provider::flags::CompletionFlags;
 use dat_provider::status::DtoStatus;
 use dat_provider::{ConnectionSink, Peer, QueuePairSpec};
@@ -15,18 +15,15 @@ use super::connect::{self, Incoming};
 use super::core::{Core, Job};
 use super::event::Event;
 use super::handle::Handle;
-use super::receives::{Receives, SharedReceives};
+use super::specification::nowhere;
 use super::transport::Connected;
 use super::work::Item;
-use crate::completion_queue::{Source, find};
-use crate::credits::Room;
-use crate::domain::{self, Membership, User};
+use crate::domain::{Membership, User};
 use crate::errors::{no_room, wrong_state};
 use crate::frame::Reason;
-use crate::outlet::{Outlet, Upcalls};
+use crate::outlet::Upcalls;
 use crate::regions;
-use crate::ring::Ring;
-use crate::shared_receive::{self, Resume};
+use crate::shared_receive::Resume;
 
 /// How long a call waits for acknowledgements that are due.
 const MOMENT: Duration = Duration::from_millis(2);
@@ -68,7 +65,7 @@ pub(super) struct Inner {
 }
 
 /// A queue pair as domains and shared receive queues know it.
-struct Me(Weak<Pair>);
+pub(super) struct Me(pub(super) Weak<Pair>);
 
 impl User for Me {
     fn settle(&self) {
@@ -94,33 +91,6 @@ impl Resume for Me {
     }
 }
 
-impl Source for Pair {
-    fn poll(self: Arc<Self>) {
-        self.read();
-        let core = Arc::clone(&self.core);
-        if let Some(last) = Arc::into_inner(self) {
-            core.ask(Job::Drop(Box::new(last)));
-        }
-    }
-}
-
-impl Pair {
-    /// Reads what came, for a poller.
-    fn read(&self) {
-        let mut inner = self.inner.lock();
-        let mut upcalls = Upcalls::default();
-        let Inner { conn: Some(conn), side, .. } = &mut *inner else { return };
-        if conn.ending.is_some() {
-            return;
-        }
-        conn.read(side, &mut upcalls);
-        if inner.go_on(&self.core, &mut upcalls) {
-            self.list(&mut inner);
-        }
-        self.leave(inner, upcalls);
-    }
-}
-
 pub(super) fn create(core: &Arc<Core>, spec: &QueuePairSpec) -> Result<Handle> {
     let number = regions::serial();
     let mut failed = None;
@@ -139,99 +109,19 @@ pub(super) fn create(core: &Arc<Core>, spec: &QueuePairSpec) -> Result<Handle> {
             events: VecDeque::new(),
             delivering: false,
         };
-        failed = inner.set(spec, me).err();
+        failed = inner.set(spec, me).map(drop).err();
         Pair { me: Weak::clone(me), core: Arc::clone(core), inner: Mutex::new(inner) }
     });
     match failed {
         Some(error) => Err(error),
         None => {
-            me.complete_at(spec)?;
+            me.complete_at();
             Ok(Handle(me))
         }
     }
 }
 
-/// The side of a queue pair without a specification.
-fn nowhere(number: u32) -> Side {
-    let outlet = || {
-        let queue = find(None, Subtype::NoSubtype).unwrap_or_else(|_| unreachable!());
-        let place = queue.attach();
-        (Outlet::new(0, queue, place.source()), place)
-    };
-    let ((requests, _), (receives, _)) = (outlet(), outlet());
-    Side {
-        requests,
-        room: Room::new(0),
-        receives: Receives {
-            ring: Ring::new(0, 0),
-            room: Room::new(0),
-            outlet: receives,
-            shared: None,
-            domain: 0,
-        },
-        domain: 0,
-        number,
-    }
-}
-
 impl Inner {
-    /// Takes over a specification.
-    pub(super) fn set(&mut self, spec: &QueuePairSpec, me: &Weak<Pair>) -> Result<()> {
-        for (used, max) in [
-            (self.side.room.used(), spec.limits.max_requests),
-            (self.side.receives.room.used(), spec.limits.max_receives),
-        ] {
-            if used > max {
-                return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceTep)
-                    .because(format!(
-                        "{used} operations are outstanding, more than the new limit of {max}"
-                    )));
-            }
-        }
-        let own = spec.domain.as_ref().map(|domain| domain::find(&**domain)).transpose()?;
-        let shared = match &spec.shared_receives {
-            Some(queue) => Some(shared_receive::find(&**queue)?),
-            None => None,
-        };
-        let out = find(spec.request_queue.as_deref(), Subtype::InvalidHandleEvdRequest)?;
-        let back = find(spec.receive_queue.as_deref(), Subtype::InvalidHandleEvdRecv)?;
-        let id = own.as_ref().map_or(0, |domain| domain.id);
-        let other = shared.as_ref().filter(|queue| queue.domain.id != id);
-        let other = other.map(|queue| Arc::clone(&queue.domain));
-        let enter = |domain| Membership::new(&domain, Arc::new(Me(Weak::clone(me))));
-        let memberships = [own.map(enter), other.map(enter)];
-        let side = &mut self.side;
-        let place = out.attach();
-        let end = side.requests.queue().position();
-        side.requests = Outlet::new(spec.tag, out, place.source());
-        side.room.resize(spec.limits.max_requests);
-        let mut over = side.room.leave_by(place, end);
-        let receives = &mut side.receives;
-        let end = receives.outlet.queue().position();
-        let limits = &spec.limits;
-        if let Some(queue) = shared {
-            let source = queue.enter(&back);
-            receives.outlet = Outlet::new(spec.tag, Arc::clone(&back), source);
-            receives.ring = Ring::new(0, 0);
-            receives.room.resize(0);
-            let me = Arc::new(Me(Weak::clone(me)));
-            receives.shared = Some(SharedReceives { queue, completions: back, stalled: false, me });
-        } else {
-            let place = back.attach();
-            receives.outlet = Outlet::new(spec.tag, back, place.source());
-            receives.ring.relay(limits.max_receives, limits.max_receive_segments);
-            receives.room.resize(limits.max_receives);
-            over.extend(receives.room.leave_by(place, end));
-            receives.shared = None;
-        }
-        receives.domain = id;
-        side.domain = id;
-        self.sink = Arc::clone(&spec.sink);
-        self.memberships = memberships;
-        drop(over);
-        Ok(())
-    }
-
     pub(super) fn refusal(&self) -> Error {
         wrong_state(match self.phase {
             Phase::Unconnected => Subtype::InvalidStateEpUnconnected,
@@ -258,43 +148,16 @@ impl Inner {
         }
     }
 
-    /// Reads what came, unless the connection ends.
-    fn read(&mut self, core: &Core, upcalls: &mut Upcalls) {
-        let Some(conn) = &mut self.conn else { return };
-        if conn.ending.is_none() {
-            conn.read(&mut self.side, upcalls);
-            self.go_on(core, upcalls);
-        }
-    }
-
-    /// Reads until a condition holds, for a moment: what the peer executes at once is acknowledged
-    /// by then.
-    pub(super) fn read_until(
-        &mut self,
-        core: &Core,
-        upcalls: &mut Upcalls,
-        holds: fn(&mut Self) -> bool,
-    ) {
-        let until = Instant::now() + MOMENT;
-        loop {
-            self.read(core, upcalls);
-            if self.conn.is_none() || holds(self) || Instant::now() >= until {
-                return;
-            }
-            std::thread::yield_now();
-        }
-    }
-
     /// Whether suppressed requests take room, which no poll of the consumer's gives back.
     pub(super) fn has_suppressed(&self) -> bool {
         let mut work = self.conn.iter().flat_map(|conn| &conn.work);
         work.any(|item| item.flags.contains(CompletionFlags::SUPPRESS))
     }
 
-    /// Goes on with the connection: writes, completes, ends. Returns whether the thread has to go
-    /// on soon: the link is full, or frames are left that were received already.
-    fn go_on(&mut self, core: &Core, upcalls: &mut Upcalls) -> bool {
-        let Some(conn) = &mut self.conn else { return false };
+    /// Goes on with the connection: writes, completes, ends. Whether the peer is told at once what
+    /// was executed, or with the next frame.
+    pub(super) fn go_on(&mut self, core: &Core, upcalls: &mut Upcalls, acknowledges: bool) {
+        let Some(conn) = &mut self.conn else { return };
         if conn.ending.is_none() {
             conn.pump(&mut self.side, upcalls);
         }
@@ -302,16 +165,14 @@ impl Inner {
             self.phase = Phase::Connected;
             self.tell(Event::Established(established));
         }
-        let Some(conn) = &mut self.conn else { return false };
+        let Some(conn) = &mut self.conn else { return };
         if self.closing && conn.work.is_empty() {
             conn.end(How::Disconnected, Some(Reason::Graceful));
         }
         match conn.ending.take() {
-            Some(ending) => {
-                self.finish(ending, core, upcalls);
-                false
-            }
-            None => !conn.dead && (conn.full || conn.more),
+            Some(ending) => self.finish(ending, core, upcalls),
+            None if acknowledges => conn.acknowledge(),
+            None => {}
         }
     }
 
@@ -331,6 +192,9 @@ impl Inner {
             (Stage::Open, _) => Event::Disconnected,
         };
         self.tell(event);
+        if std::mem::take(&mut conn.lent) {
+            self.side.queues().for_each(|queue| queue.sources.take_back());
+        }
         core.linger(*conn, ending.tell);
     }
 }
@@ -352,39 +216,16 @@ impl Pair {
             inner.port = port;
         }
     }
-
-    /// Has the pollers of its completion queues read its link.
-    pub(super) fn complete_at(&self, spec: &QueuePairSpec) -> Result<()> {
-        for (queue, subtype) in [
-            (&spec.request_queue, Subtype::InvalidHandleEvdRequest),
-            (&spec.receive_queue, Subtype::InvalidHandleEvdRecv),
-        ] {
-            if queue.is_some() {
-                let me: Weak<Self> = Weak::clone(&self.me);
-                find(queue.as_deref(), subtype)?.add_source(me);
-            }
-        }
-        Ok(())
-    }
 }
 
 impl Pair {
     /// Does something under the lock and goes on with the connection; then makes the upcalls.
     pub(super) fn work<T>(&self, act: impl FnOnce(&mut Inner, &mut Upcalls) -> T) -> T {
-        self.work_under(self.inner.lock(), act)
-    }
-
-    fn work_under<T>(
-        &self,
-        mut inner: MutexGuard<'_, Inner>,
-        act: impl FnOnce(&mut Inner, &mut Upcalls) -> T,
-    ) -> T {
+        let mut inner = self.inner.lock();
         let mut upcalls = Upcalls::default();
         let result = act(&mut inner, &mut upcalls);
-        let waits = inner.go_on(&self.core, &mut upcalls);
-        if waits {
-            self.list(&mut inner);
-        }
+        inner.go_on(&self.core, &mut upcalls, true);
+        self.attend(&mut inner);
         let events = !inner.events.is_empty();
         drop(inner);
         upcalls.deliver();
@@ -394,27 +235,26 @@ impl Pair {
         result
     }
 
-    /// Has the thread look at it soon.
-    fn list(&self, inner: &mut Inner) {
-        if let Some(conn) = &mut inner.conn {
-            if !std::mem::replace(&mut conn.listed, true) {
-                self.core.ask(Job::Look(Weak::clone(&self.me)));
+    /// Reads what came, until a condition holds, for a moment at most: what the peer executes at
+    /// once is acknowledged by then. The lock is released between reads.
+    pub(super) fn read_until(&self, holds: impl Fn(&mut Inner) -> bool) {
+        let until = Instant::now() + MOMENT;
+        loop {
+            let is_over = self.work(|inner, upcalls| {
+                if inner.conn.is_none() || holds(inner) {
+                    return true;
+                }
+                let Inner { conn: Some(conn), side, .. } = inner else { return true };
+                if conn.ending.is_none() {
+                    conn.read(side, upcalls);
+                }
+                false
+            });
+            if is_over || Instant::now() >= until {
+                return;
             }
+            std::thread::yield_now();
         }
-    }
-
-    /// Reads what came, for the thread. Returns whether it has to try again, because another thread
-    /// is inside, which may wait for what this thread does for other queue pairs.
-    pub(super) fn progress(&self) -> bool {
-        let Some(inner) = self.inner.try_lock() else { return true };
-        self.work_under(inner, |inner, upcalls| {
-            let Some(conn) = &mut inner.conn else { return };
-            conn.listed = false;
-            if conn.ending.is_none() {
-                conn.read(&mut inner.side, upcalls);
-            }
-        });
-        false
     }
 
     /// Makes the upcalls of the events, in order; one thread at a time does so.
@@ -448,16 +288,14 @@ impl Pair {
                 Ok((link, peer, private_data, qualifier)) => {
                     let token = self.core.token();
                     let Connected { reader, writer, local_port, .. } = link;
-                    let posted = inner.side.receives.ring.count();
-                    let mut conn = Conn::new(
-                        Stage::Answer,
-                        (reader, writer),
-                        token,
-                        (peer, local_port),
-                        posted,
-                    );
-                    let shared = inner.side.receives.shared.is_some();
-                    connect::hello(&mut conn, qualifier, shared, private_data);
+                    let side = inner.side.introduce(private_data);
+                    let halves = (reader, writer);
+                    let way = (peer, local_port);
+                    let mut conn = Conn::new(Stage::Answer, halves, token, way, side.posted);
+                    let secret = self.core.transport.secret();
+                    if connect::hello(&mut conn, qualifier, side, secret).is_err() {
+                        conn.end(How::Refused, None);
+                    }
                     inner.conn = Some(Box::new(conn));
                     watch = Some(token);
                 }
@@ -487,37 +325,48 @@ impl Pair {
             inner.serial += 1;
             inner.attempt = attempt;
             inner.phase = Phase::Connected;
-            let posted = inner.side.receives.ring.count();
-            let shared = inner.side.receives.shared.is_some();
-            inner.conn = Some(Box::new(incoming.accepted(token, posted, shared, private_data)));
+            let side = inner.side.introduce(private_data.to_vec());
+            inner.conn = Some(Box::new(incoming.accepted(token, &side)));
             Ok(())
         })?;
         self.core.ask(Job::Watch(token, Weak::clone(&self.me)));
         Ok(())
     }
 
-    pub(super) fn post(&self, item: impl FnOnce(&Inner) -> Result<Item>) -> Result<()> {
+    /// Posts a request.
+    pub(super) fn post(&self, item: impl Fn(&Inner) -> Result<Item>) -> Result<()> {
+        self.core.origin.check()?;
+        match self.try_post(&item) {
+            Posting::Done(result) => return result,
+            Posting::Full { is_suppressed: false } => {}
+            // Nothing that the consumer polls makes room.
+            Posting::Full { .. } => self.read_until(|inner| inner.side.room.is_there()),
+        }
+        match self.try_post(&item) {
+            Posting::Done(result) => result,
+            Posting::Full { .. } => Err(no_room()),
+        }
+    }
+
+    fn try_post(&self, item: impl Fn(&Inner) -> Result<Item>) -> Posting {
         self.work(|inner, upcalls| {
             match inner.phase {
                 Phase::Connected if !inner.closing && !inner.retired => {}
                 Phase::Disconnected => {}
-                _ => return Err(inner.refusal()),
-            }
-            if !inner.side.room.is_there() {
-                // What the peer has acknowledged may make room.
-                inner.read(&self.core, upcalls);
-                if inner.has_suppressed() {
-                    inner.read_until(&self.core, upcalls, |inner| inner.side.room.is_there());
-                }
+                _ => return Posting::Done(Err(inner.refusal())),
             }
             if !inner.side.room.take() {
-                return Err(no_room());
+                // What the peer has acknowledged may make room.
+                if let Some(conn) = inner.conn.as_mut().filter(|conn| conn.ending.is_none()) {
+                    conn.read(&mut inner.side, upcalls);
+                }
+                return Posting::Full { is_suppressed: inner.has_suppressed() };
             }
             let item = match item(inner) {
                 Ok(item) => item,
                 Err(error) => {
                     inner.side.room.undo();
-                    return Err(error);
+                    return Posting::Done(Err(error));
                 }
             };
             match &mut inner.conn {
@@ -530,7 +379,16 @@ impl Pair {
                 }
                 _ => inner.side.finish(&item, DtoStatus::Flushed, upcalls),
             }
-            Ok(())
+            Posting::Done(Ok(()))
         })
     }
+}
+
+/// What became of a post.
+enum Posting {
+    Done(Result<()>),
+    /// There is no room; whether requests take it whose completions are not reported.
+    Full {
+        is_suppressed: bool,
+    },
 }

@@ -8,10 +8,13 @@ use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::triplet::RmrTriplet;
 
 use super::conn::{
-    Answer, Answering, Arrival, Arriving, Conn, Current, Established, How, Side, Stage,
+    Answer, Answering, Arrival, Arriving, Conn, Current, EAGER, Established, How, Kept, MOST_EAGER,
+    Side, Stage,
 };
+use super::receives::Taken;
 use super::work::Task;
-use crate::frame::{Body, Frame, Reason, Remote as Place, Verdict};
+use crate::frame::{Body, Frame, Reason, Remote as Place};
+use crate::handshake::Step;
 use crate::link::{FrameSink, Places, Refused};
 use crate::outlet::Upcalls;
 use crate::transfer::{self, Local};
@@ -33,13 +36,14 @@ impl FrameSink for Sink<'_> {
         }
         self.conn.current = Current::None;
         match (self.conn.stage, frame.body) {
-            (Stage::Answer, Body::Answer { verdict, length }) => {
-                self.conn.credit = frame.posted;
-                self.conn.current = Current::Verdict(verdict, vec![0; length as usize]);
+            (Stage::Answer, Body::Answer { length, .. } | Body::Challenge { length }) => {
+                self.conn.current = Current::Handshake(*frame, vec![0; length as usize]);
                 Ok(())
             }
             (Stage::Ready, Body::Ready) => {
-                self.conn.credit = frame.posted;
+                if !self.conn.count(frame.done, frame.posted) {
+                    return Err(Refused);
+                }
                 self.conn.stage = Stage::Open;
                 self.conn.established = Some(Established {
                     private_data: Vec::new(),
@@ -53,13 +57,9 @@ impl FrameSink for Sink<'_> {
                 Err(Refused)
             }
             (Stage::Open, body) => {
-                let (conn, done) = (&mut *self.conn, frame.done);
-                if done.wrapping_sub(conn.peer_done) as i32 > 0
-                    && conn.next.wrapping_sub(done) as i32 >= 0
-                {
-                    conn.peer_done = done;
+                if !self.conn.count(frame.done, frame.posted) {
+                    return Err(Refused);
                 }
-                conn.credit = frame.posted;
                 self.open(body)
             }
             _ => Err(Refused),
@@ -69,7 +69,7 @@ impl FrameSink for Sink<'_> {
     fn places(&mut self, offset: u64, places: &mut Places) {
         match &mut self.conn.current {
             Current::None => {}
-            Current::Verdict(_, data) => {
+            Current::Handshake(_, data) | Current::Kept(Kept { data, .. }) => {
                 if let Some(rest) = data.get_mut(offset as usize..) {
                     places.push(bytes::target(rest));
                 }
@@ -116,7 +116,11 @@ impl FrameSink for Sink<'_> {
     fn end(&mut self) -> Accepted {
         match std::mem::replace(&mut self.conn.current, Current::None) {
             Current::None => Ok(()),
-            Current::Verdict(verdict, data) => self.answered(verdict, &data),
+            Current::Handshake(frame, data) => self.greeted(&frame, &data),
+            Current::Kept(kept) => {
+                self.conn.kept.push_back(kept);
+                Ok(())
+            }
             Current::Request(length) => self.piece(length),
             Current::Data(length, last) => {
                 let Some(item) = self.conn.work.iter_mut().find(|item| !item.answered) else {
@@ -124,6 +128,7 @@ impl FrameSink for Sink<'_> {
                 };
                 item.received += length;
                 item.answered = last;
+                self.conn.reads -= u32::from(last && self.conn.reads > 0);
                 if last && item.wanted() != Some(item.received) { Err(Refused) } else { Ok(()) }
             }
         }
@@ -131,29 +136,30 @@ impl FrameSink for Sink<'_> {
 }
 
 impl Sink<'_> {
-    /// The passive side has answered.
-    fn answered(&mut self, verdict: Verdict, data: &[u8]) -> Accepted {
-        let (shared, private_data) = data.split_first().unwrap_or((&0, &[]));
-        match verdict {
-            Verdict::Accepted => {
-                let conn = &mut *self.conn;
-                conn.peer_shared = *shared != 0;
+    /// The passive side has challenged or answered.
+    fn greeted(&mut self, frame: &Frame, payload: &[u8]) -> Accepted {
+        let conn = &mut *self.conn;
+        let Some(mut handshake) = conn.handshake.take() else { return Err(Refused) };
+        let how = match handshake.receive(frame, payload) {
+            Step::Send(message) => {
+                conn.say(&message);
+                conn.handshake = Some(handshake);
+                return Ok(());
+            }
+            Step::Established(ready, side) => {
+                conn.meet(&side);
                 conn.stage = Stage::Open;
-                let _ = conn.write(Body::Ready, &[]);
-                let private_data = private_data.to_vec();
+                conn.say(&ready);
                 let (peer, local_port) = (conn.peer, conn.local_port);
+                let private_data = side.private_data;
                 conn.established = Some(Established { private_data, peer, local_port });
-                Ok(())
+                return Ok(());
             }
-            Verdict::Rejected => {
-                self.conn.end(How::Rejected(private_data.to_vec()), None);
-                Err(Refused)
-            }
-            Verdict::Refused(_) => {
-                self.conn.end(How::Refused, None);
-                Err(Refused)
-            }
-        }
+            Step::Rejected(private_data) => How::Rejected(private_data),
+            Step::Refused(_) | Step::Incoming(_) | Step::Refuse(_) => How::Refused,
+        };
+        conn.end(how, None);
+        Err(Refused)
     }
 
     /// A frame of an established connection.
@@ -165,6 +171,10 @@ impl Sink<'_> {
         if begins && self.conn.arriving.is_some() {
             return Err(Refused);
         }
+        let is_request = begins && !matches!(body, Body::Ready);
+        if is_request && !self.conn.kept.is_empty() && !matches!(body, Body::Send { .. }) {
+            return Err(Refused);
+        }
         match body {
             Body::Send { length, solicited, invalidate } => {
                 self.message(length, solicited, invalidate)
@@ -173,8 +183,11 @@ impl Sink<'_> {
             Body::WriteImmediate { length, remote, immediate, solicited } => {
                 self.write(length, remote, Some((immediate, solicited)))
             }
-            Body::More { length, .. } => match &self.conn.arriving {
-                Some(arriving) if length <= arriving.length - arriving.received => {
+            Body::More { length, last } => match &self.conn.arriving {
+                Some(arriving)
+                    if length <= arriving.length - arriving.received
+                        && last == (length == arriving.length - arriving.received) =>
+                {
                     self.conn.current = Current::Request(length);
                     Ok(())
                 }
@@ -185,8 +198,7 @@ impl Sink<'_> {
                 if !transfer::is_permitted(self.side.remote(&place), Privileges::REMOTE_READ) {
                     return self.fail(DtoStatus::RemoteAccess);
                 }
-                self.owe(Answering::Read(place, 0));
-                Ok(())
+                self.owe(Answering::Read(place, 0))
             }
             Body::FetchAdd { remote, add } => {
                 self.atomic(remote, |word| word.fetch_add(add, Ordering::SeqCst))
@@ -206,14 +218,22 @@ impl Sink<'_> {
                 }
             }
             Body::Rts { .. } => {
-                self.conn.announced = true;
+                let conn = &mut *self.conn;
+                let is_shared = self.side.receives.shared.is_some();
+                if !is_shared || conn.announced || conn.buffer.is_some() {
+                    return Err(Refused);
+                }
+                conn.announced = true;
                 Ok(())
             }
             Body::Cts => {
-                self.conn.granted = self.conn.asked;
+                if !self.conn.asked || self.conn.granted {
+                    return Err(Refused);
+                }
+                self.conn.granted = true;
                 Ok(())
             }
-            Body::Ack | Body::Ready => Ok(()),
+            Body::Ack => Ok(()),
             Body::End { reason } => {
                 match reason {
                     Reason::Graceful => self.conn.end(How::Disconnected, Some(Reason::Graceful)),
@@ -229,30 +249,32 @@ impl Sink<'_> {
             Body::Hello { .. }
             | Body::Challenge { .. }
             | Body::Proof { .. }
+            | Body::Ready
             | Body::Answer { .. } => Err(Refused),
         }
     }
 
     /// The request that is being executed failed, and the connection with it.
     fn fail(&mut self, status: DtoStatus) -> Accepted {
-        let request = self.conn.executed;
-        self.conn.end(How::Broken, Some(Reason::Broken { request, status }));
+        self.conn.fail(status);
         Err(Refused)
     }
 
-    fn owe(&mut self, what: Answering) {
+    /// An answer is owed. The peer may have as many unanswered requests as it was told.
+    fn owe(&mut self, what: Answering) -> Accepted {
+        if self.conn.answers.len() >= self.side.reads.0 as usize {
+            return Err(Refused);
+        }
         let number = self.conn.executed;
         self.conn.answers.push_back(Answer { number, what });
         self.conn.executed = number.wrapping_add(1);
+        Ok(())
     }
 
     fn atomic(&mut self, remote: Place, change: impl FnOnce(&AtomicU64) -> u64) -> Accepted {
         let place = place(remote, 8);
         match transfer::change_word(self.side.remote(&place), change) {
-            Some(before) => {
-                self.owe(Answering::Word(before.to_ne_bytes()));
-                Ok(())
-            }
+            Some(before) => self.owe(Answering::Word(before.to_ne_bytes())),
             None => self.fail(DtoStatus::RemoteAccess),
         }
     }
@@ -260,10 +282,21 @@ impl Sink<'_> {
     /// A message begins: it takes a receive.
     fn message(&mut self, length: u64, solicited: bool, invalidate: Option<u32>) -> Accepted {
         let (domain, number) = (self.side.domain, self.side.number);
-        if invalidate.is_some_and(|key| !window::is_bound(key, domain, number)) {
+        let at_once = self.conn.kept.is_empty();
+        if at_once && invalidate.is_some_and(|key| !window::is_bound(key, domain, number)) {
             return self.fail(DtoStatus::RemoteAccess);
         }
-        let Some(taken) = self.take() else { return self.fail(DtoStatus::ReceiverNotReady) };
+        let Some(taken) = self.take(length <= EAGER) else {
+            if self.side.receives.shared.is_none() || length > EAGER {
+                return self.fail(DtoStatus::ReceiverNotReady);
+            }
+            if self.conn.kept.len() >= MOST_EAGER {
+                return Err(Refused);
+            }
+            let data = vec![0; length as usize];
+            self.conn.current = Current::Kept(Kept { data, solicited, invalidate });
+            return Ok(());
+        };
         let local = Local { segments: &taken.segments, domain: taken.domain };
         let wrong = if length > taken.posted.length {
             Some(DtoStatus::LocalLength)
@@ -293,15 +326,19 @@ impl Sink<'_> {
         Ok(())
     }
 
-    fn take(&mut self) -> Option<super::receives::Taken> {
-        let granted = self.conn.buffer.take();
-        let taken = if self.side.receives.shared.is_some() {
-            granted
-        } else {
+    /// Takes the receive of a message, which the peer announced if it is for a shared queue and not
+    /// eager.
+    fn take(&mut self, is_eager: bool) -> Option<Taken> {
+        let is_shared = self.side.receives.shared.is_some();
+        let taken = if is_shared && !is_eager {
+            self.conn.buffer.take()
+        } else if self.conn.kept.is_empty() {
             self.side.receives.take(self.upcalls)
-        };
+        } else {
+            None
+        }?;
         self.conn.taken = self.conn.taken.wrapping_add(1);
-        taken
+        Some(taken)
     }
 
     /// A piece of a request is there; perhaps it is the last.
@@ -320,19 +357,11 @@ impl Sink<'_> {
             }
             Arrival::Write { .. } if fault => return self.fail(DtoStatus::RemoteAccess),
             Arrival::Message { taken, solicited, invalidate } => {
-                let (operation, extra) = match invalidate {
-                    Some(key) => {
-                        window::invalidate(key, self.side.domain, self.side.number);
-                        (Operation::ReceiveWithInvalidate, u64::from(key))
-                    }
-                    None => (Operation::Receive, 0),
-                };
-                let outcome = (length, DtoStatus::Success);
-                let told = (operation, extra, solicited);
-                self.side.receives.finish(taken.posted, outcome, told, self.upcalls);
+                let (side, upcalls) = (&mut *self.side, &mut *self.upcalls);
+                side.receive(taken.posted, length, invalidate, solicited, upcalls);
             }
             Arrival::Write { immediate: Some((immediate, solicited)), .. } => {
-                let Some(taken) = self.take() else {
+                let Some(taken) = self.take(false) else {
                     return self.fail(DtoStatus::ReceiverNotReady);
                 };
                 let outcome = (length, DtoStatus::Success);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use dat_provider::error::Result;
 
+use crate::handshake::Secret;
 use crate::link::{Reader, Writer};
 
 /// A link to a peer that has carried nothing yet.
@@ -44,6 +45,11 @@ pub trait Transport: Send + Sync {
     /// # Errors
     /// As [`Adapter::listen`](dat_provider::Adapter::listen).
     fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>>;
+
+    /// What both sides of a connection must have; by default, nothing.
+    fn secret(&self) -> Option<Secret> {
+        None
+    }
 }
 
 /// A local port from which a link will be connected.

@@ -86,6 +86,11 @@ impl Item {
         )
     }
 
+    /// Whether it is a message and nothing else.
+    pub(super) fn is_message(&self) -> bool {
+        matches!(self.task, Task::Work(Work::Send | Work::SendInvalidate { .. }))
+    }
+
     pub(super) fn operation(&self) -> Operation {
         match &self.task {
             Task::Work(work) => work.operation(),

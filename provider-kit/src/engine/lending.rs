@@ -1,0 +1,221 @@
+//! Who reads the link of a queue pair: the thread of the engine, or the pollers of the completion
+//! queues, to whom the thread lends it while they poll.
+
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Weak};
+
+use rustix::event::epoll::{self, EventFlags};
+
+use super::conn::{Conn, Side};
+use super::core::Job;
+use super::pair::{Inner, Pair};
+use crate::completion_queue::Queue;
+use crate::outlet::Upcalls;
+use crate::sources::Source;
+
+/// What the thread does about a link at which something arrived.
+pub(super) enum Lease {
+    /// It waits for more.
+    Kept,
+    /// It goes on at once: more was received than it read.
+    Again,
+    /// It leaves the link to a poller, and looks whether that one polls.
+    Lent,
+}
+
+impl Side {
+    /// The completion queues, each once.
+    pub(super) fn queues(&self) -> impl Iterator<Item = &Arc<Queue>> {
+        let (one, other) = (self.requests.queue(), self.receives.outlet.queue());
+        std::iter::once(one).chain((!Arc::ptr_eq(one, other)).then_some(other))
+    }
+
+    /// How often they were polled, modulo 2^64.
+    fn polls(&self) -> u64 {
+        self.queues().fold(0, |sum, queue| sum.wrapping_add(queue.sources.polls()))
+    }
+}
+
+impl Conn {
+    /// What the thread waits for.
+    fn interest(&self) -> EventFlags {
+        let arrivals = if self.lent { EventFlags::empty() } else { EventFlags::IN };
+        let room = if self.full && !self.dead { EventFlags::OUT } else { EventFlags::empty() };
+        arrivals | room
+    }
+
+    /// Lends the link, if pollers read it now. Returns whether it is lent.
+    fn lend(&mut self, side: &Side) -> bool {
+        let polls = side.polls();
+        if std::mem::replace(&mut self.polls, polls) == polls {
+            return false;
+        }
+        let refused = side.queues().position(|queue| !queue.sources.lend());
+        if let Some(refused) = refused {
+            side.queues().take(refused).for_each(|queue| queue.sources.take_back());
+            return false;
+        }
+        self.lent = true;
+        true
+    }
+
+    fn take_back(&mut self, side: &Side) {
+        if std::mem::take(&mut self.lent) {
+            side.queues().for_each(|queue| queue.sources.take_back());
+        }
+    }
+}
+
+impl Pair {
+    /// Has the thread wait for the link of a connection. Returns whether it is there.
+    pub(super) fn watch(&self, token: u64) -> bool {
+        let mut inner = self.inner.lock();
+        let Some(conn) = inner.conn.as_mut().filter(|conn| conn.token == token) else {
+            return false;
+        };
+        conn.watched = Some(EventFlags::IN);
+        let is_there = conn.reader.as_ref().and_then(|reader| {
+            let descriptor = reader.descriptor()?;
+            Some(self.core.watch(descriptor, token, EventFlags::IN))
+        });
+        self.attend(&mut inner);
+        drop(inner);
+        self.inner_queues().iter().for_each(|queue| queue.sources.linked(&self.source()));
+        is_there.is_some()
+    }
+
+    /// Has the thread wait for what the connection needs now, and go on with what it has.
+    pub(super) fn attend(&self, inner: &mut Inner) {
+        let Some(conn) = &mut inner.conn else { return };
+        let interest = conn.interest();
+        if conn.watched.is_some_and(|watched| watched != interest) {
+            conn.watched = Some(interest);
+            let reader = conn.reader.as_ref();
+            if let Some(descriptor) = reader.and_then(|reader| reader.descriptor()) {
+                self.core.watch(descriptor, conn.token, interest);
+            }
+        }
+        if conn.more && !conn.lent && !std::mem::replace(&mut conn.listed, true) {
+            self.core.ask(Job::Look(Weak::clone(&self.me)));
+        }
+    }
+
+    /// Reads what came, for the thread, or lends the link.
+    pub(super) fn progress(&self) -> Lease {
+        let mut lease = Lease::Kept;
+        self.work(|inner, upcalls| {
+            let Inner { conn: Some(conn), side, .. } = inner else { return };
+            conn.listed = false;
+            if conn.ending.is_some() {
+                return;
+            }
+            if !conn.lent && conn.is_open() && conn.lend(side) {
+                lease = Lease::Lent;
+                return;
+            }
+            conn.read(side, upcalls);
+            if conn.more {
+                conn.listed = true;
+                lease = Lease::Again;
+            }
+        });
+        lease
+    }
+
+    /// Takes the link back if its pollers have not polled since the last look. Returns whether it
+    /// is lent still.
+    pub(super) fn stays_lent(&self) -> bool {
+        self.work(|inner, upcalls| {
+            let Inner { conn: Some(conn), side, .. } = inner else { return false };
+            if !conn.lent {
+                return false;
+            }
+            let polls = side.polls();
+            if std::mem::replace(&mut conn.polls, polls) != polls {
+                return true;
+            }
+            conn.take_back(side);
+            if conn.ending.is_none() {
+                conn.read(side, upcalls);
+            }
+            false
+        })
+    }
+
+    /// Adds it to the sources of its completion queues.
+    pub(super) fn complete_at(&self) {
+        self.inner_queues().iter().for_each(|queue| queue.sources.add(self.source()));
+    }
+
+    fn inner_queues(&self) -> Vec<Arc<Queue>> {
+        self.inner.lock().side.queues().map(Arc::clone).collect()
+    }
+
+    fn source(&self) -> Weak<dyn Source> {
+        let me: Weak<Self> = Weak::clone(&self.me);
+        me
+    }
+
+    /// Drops a reference that a poller used. The last one is dropped by the thread.
+    fn let_go(self: Arc<Self>) {
+        let core = Arc::clone(&self.core);
+        if let Some(last) = Arc::into_inner(self) {
+            core.ask(Job::Drop(Box::new(last)));
+        }
+    }
+
+    fn poll_once(&self) -> bool {
+        if !self.core.origin.is_here() {
+            return false;
+        }
+        let mut inner = self.inner.lock();
+        let mut upcalls = Upcalls::default();
+        let Inner { conn: Some(conn), side, .. } = &mut *inner else { return false };
+        if conn.ending.is_some() {
+            return false;
+        }
+        let told = (conn.executed, conn.peer_done);
+        conn.read(side, &mut upcalls);
+        // A reply of the consumer may carry the acknowledgement.
+        let is_idle = (conn.executed, conn.peer_done) == told;
+        let waits = conn.lent && !is_idle;
+        inner.go_on(&self.core, &mut upcalls, !waits);
+        self.attend(&mut inner);
+        let again = inner.conn.as_ref().is_some_and(|conn| conn.more || conn.owes());
+        self.leave(inner, upcalls);
+        again
+    }
+}
+
+impl Source for Pair {
+    fn poll(self: Arc<Self>) -> bool {
+        let again = self.poll_once();
+        self.let_go();
+        again
+    }
+
+    fn give_back(self: Arc<Self>) {
+        if self.core.origin.is_here() {
+            let mut inner = self.inner.lock();
+            let inner_now = &mut *inner;
+            if let Some(conn) = inner_now.conn.as_mut().filter(|conn| conn.lent) {
+                conn.take_back(&inner_now.side);
+                conn.acknowledge();
+                self.attend(inner_now);
+            }
+            drop(inner);
+        }
+        self.let_go();
+    }
+
+    fn join(self: Arc<Self>, set: BorrowedFd<'_>, key: u64) {
+        let inner = self.inner.lock();
+        let reader = inner.conn.as_ref().and_then(|conn| conn.reader.as_ref());
+        if let Some(descriptor) = reader.and_then(|reader| reader.descriptor()) {
+            let data = epoll::EventData::new_u64(key);
+            let _ = epoll::add(set, descriptor, data, EventFlags::IN);
+        }
+        drop(inner);
+        self.let_go();
+    }
+}

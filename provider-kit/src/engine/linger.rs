@@ -1,0 +1,72 @@
+//! Links that end: their last bytes are written, and the peer's are read until it closes.
+
+use std::time::{Duration, Instant};
+
+use crate::frame::Frame;
+use crate::link::{Budget, FrameSink, Places, Reader, Refused, Writer, Written};
+
+/// How long a link lingers.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// A link that ends.
+pub(super) struct Lingering {
+    pub(super) reader: Box<dyn Reader>,
+    writer: Box<dyn Writer>,
+    last: Option<Frame>,
+    is_shut: bool,
+    pub(super) until: Instant,
+}
+
+impl Lingering {
+    /// Ends a link, after a last frame.
+    pub(super) fn new(
+        reader: Box<dyn Reader>,
+        writer: Box<dyn Writer>,
+        last: Option<Frame>,
+    ) -> Self {
+        Self { reader, writer, last, is_shut: false, until: Instant::now() + LINGER }
+    }
+
+    /// Whether it still has something to write.
+    pub(super) fn writes(&self) -> bool {
+        !self.is_shut
+    }
+
+    /// Goes on. Returns whether the link is to be kept.
+    pub(super) fn advance(&mut self) -> bool {
+        (self.is_shut || self.write()) && self.reader.read(&mut Ignore, Budget::default()).is_ok()
+    }
+
+    fn write(&mut self) -> bool {
+        if let Some(frame) = &self.last {
+            match self.writer.write(frame, &[]) {
+                Ok(Written::Taken) => self.last = None,
+                Ok(Written::Full) => {}
+                Err(_) => return false,
+            }
+        }
+        match self.writer.flush() {
+            Ok(false) if self.last.is_none() => {
+                self.is_shut = true;
+                self.writer.shut_down().is_ok()
+            }
+            Ok(_) => true,
+            Err(_) => false,
+        }
+    }
+}
+
+/// Takes everything and does nothing with it.
+struct Ignore;
+
+impl FrameSink for Ignore {
+    fn begin(&mut self, _: &Frame) -> Result<(), Refused> {
+        Ok(())
+    }
+
+    fn places(&mut self, _: u64, _: &mut Places) {}
+
+    fn end(&mut self) -> Result<(), Refused> {
+        Ok(())
+    }
+}
