@@ -6,6 +6,7 @@
 //! under the lock of the completion queue. No lock is shared by both.
 #![allow(unsafe_code, reason = "each post and each completion finds its place in the ring")]
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use dat_core::flags::CompletionFlags;
@@ -72,33 +73,55 @@ pub(crate) struct Succeeded {
 /// The sequence number of the next post, for which there is room.
 pub(crate) struct Next(u32);
 
-/// The ring of a work queue.
+/// The ring of a work queue. The poster uses the first line of the processor's cache, and the thread
+/// that takes completions the next: neither waits for what the other writes there.
+#[repr(C)]
 pub(crate) struct Ledger {
+    posted: Posted,
     /// Returned in completions.
     pub(crate) tag: u64,
-    /// The key of the endpoint to which failures are reported.
-    pub(crate) owner: u64,
-    /// The slots; their number is a power of two.
-    places: Box<[Place]>,
-    /// The number of slots, less one.
-    mask: usize,
-    /// The sequence number of the next post; sequence numbers wrap around the ring.
-    tail: AtomicU32,
-    /// The sequence number before which posts of the consumer need not look for a free slot and a
-    /// queue credit; never before `tail`. Written and read only under the poster's lock.
-    until: AtomicU32,
+    slots: Slots,
     /// The sequence number of the oldest post that has not completed.
     head: AtomicU32,
     /// Number of completions not polled yet, less the number of outstanding internal posts; modulo
     /// 2^32. The number of outstanding posts plus this is the number of queue credits that the
     /// consumer's posts occupy.
     unpolled: AtomicU32,
-    /// Maximum number of posts of the consumer.
-    max: u32,
+    /// The key of the endpoint to which failures are reported.
+    pub(crate) owner: u64,
     /// Whether a failure was reported; reset for each connection.
     pub(crate) told: AtomicBool,
     /// The first failure that was not a flush; cleared for each connection.
     failure: Mutex<Option<Failure>>,
+}
+
+/// The part of a ring that belongs to the poster, which holds its lock.
+#[repr(align(64))]
+struct Posted {
+    slots: Slots,
+    /// The sequence number of the next post; sequence numbers wrap around the ring.
+    tail: AtomicU32,
+    /// The sequence number before which posts of the consumer need not look for a free slot and a
+    /// queue credit; never before `tail`. Only the poster reads it.
+    until: AtomicU32,
+    /// Maximum number of posts of the consumer.
+    max: u32,
+}
+
+/// The slots of a ring; their number is a power of two.
+#[derive(Clone)]
+struct Slots {
+    places: Arc<[Place]>,
+    /// The number of slots, less one.
+    mask: usize,
+}
+
+impl Slots {
+    #[inline(always)]
+    fn place(&self, number: u32) -> &Place {
+        // SAFETY: the masked index is below the number of slots, which never changes.
+        unsafe { self.places.get_unchecked(number as usize & self.mask) }
+    }
 }
 
 /// The result of a completed post: its completion, and how it notifies.
@@ -112,16 +135,18 @@ impl Ledger {
     /// Creates a ring for `max` posts of the consumer and `internal` posts of the provider.
     pub(crate) fn new(tag: u64, owner: u64, max: u32, internal: u32) -> Self {
         let places = (max + internal).max(1).next_power_of_two();
-        Self {
-            tag,
-            owner,
-            mask: places as usize - 1,
+        let slots = Slots {
             places: (0..places).map(|_| Place::new()).collect(),
-            tail: AtomicU32::new(0),
-            until: AtomicU32::new(0),
+            mask: places as usize - 1,
+        };
+        let (tail, until) = (AtomicU32::new(0), AtomicU32::new(0));
+        Self {
+            posted: Posted { slots: slots.clone(), tail, until, max },
+            tag,
+            slots,
             head: AtomicU32::new(0),
             unpolled: AtomicU32::new(0),
-            max,
+            owner,
             told: AtomicBool::new(false),
             failure: Mutex::new(None),
         }
@@ -147,12 +172,6 @@ impl Ledger {
         self.failure.lock().clone()
     }
 
-    #[inline(always)]
-    fn place(&self, number: u32) -> &Place {
-        // SAFETY: the masked index is below the number of slots, which never changes.
-        unsafe { self.places.get_unchecked(number as usize & self.mask) }
-    }
-
     /// Returns the queue credit of a post when its completion is polled.
     #[inline]
     pub(crate) fn release(&self) {
@@ -176,7 +195,7 @@ impl Ledger {
             },
         };
         if record.operation == Operation::Bind {
-            self.place(next.0).extra.store(record.extra, Ordering::Relaxed);
+            self.posted.slots.place(next.0).extra.store(record.extra, Ordering::Relaxed);
         }
         let internal = if record.internal { INTERNAL } else { 0 };
         let traits = record.operation as u32 | record.flags.bits() << FLAGS | internal;
@@ -200,14 +219,14 @@ impl Ledger {
 
     #[inline(always)]
     fn fill(&self, Next(number): Next, cookie: u64, length: Option<u32>, traits: u32) -> u32 {
-        let place = self.place(number);
+        let place = self.posted.slots.place(number);
         place.cookie.store(cookie, Ordering::Relaxed);
         if let Some(length) = length {
             place.length.store(length, Ordering::Relaxed);
         }
         // Release: a thread that sees the post as outstanding sees the other fields.
         place.traits.store(traits, Ordering::Release);
-        self.tail.store(number.wrapping_add(1), Ordering::Release);
+        self.posted.tail.store(number.wrapping_add(1), Ordering::Release);
         number
     }
 
@@ -215,8 +234,8 @@ impl Ledger {
     /// be called first. The caller holds the poster's lock.
     #[inline(always)]
     pub(crate) fn next(&self) -> Option<Next> {
-        let number = self.tail.load(Ordering::Relaxed);
-        (number != self.until.load(Ordering::Relaxed)).then_some(Next(number))
+        let number = self.posted.tail.load(Ordering::Relaxed);
+        (number != self.posted.until.load(Ordering::Relaxed)).then_some(Next(number))
     }
 
     /// Counts the posts of the consumer that have a free slot and a queue credit, and sets `until`
@@ -224,24 +243,24 @@ impl Ledger {
     /// holds the poster's lock.
     #[inline(never)]
     pub(crate) fn find_room(&self) -> bool {
-        let number = self.tail.load(Ordering::Relaxed);
+        let number = self.posted.tail.load(Ordering::Relaxed);
         let outstanding = self.outstanding(number);
         let used = outstanding.wrapping_add(self.unpolled.load(Ordering::Relaxed));
-        let places = (self.places.len() as u32).saturating_sub(outstanding);
-        let free = self.max.saturating_sub(used).min(places);
-        self.until.store(number.wrapping_add(free), Ordering::Relaxed);
+        let places = (self.posted.slots.places.len() as u32).saturating_sub(outstanding);
+        let free = self.posted.max.saturating_sub(used).min(places);
+        self.posted.until.store(number.wrapping_add(free), Ordering::Relaxed);
         free > 0
     }
 
     /// The number of the next post if it is internal; such a post takes no queue credit.
     fn next_internal(&self) -> Option<Next> {
-        let number = self.tail.load(Ordering::Relaxed);
-        if self.outstanding(number) as usize >= self.places.len() {
+        let number = self.posted.tail.load(Ordering::Relaxed);
+        if self.outstanding(number) as usize >= self.posted.slots.places.len() {
             return None;
         }
         self.unpolled.fetch_sub(1, Ordering::Relaxed);
         // It may take a slot that was counted.
-        self.until.store(number.wrapping_add(1), Ordering::Relaxed);
+        self.posted.until.store(number.wrapping_add(1), Ordering::Relaxed);
         Some(Next(number))
     }
 
@@ -259,13 +278,13 @@ impl Ledger {
         if self.read_last(last).internal {
             self.unpolled.fetch_add(1, Ordering::Relaxed);
         }
-        self.tail.store(last, Ordering::Release);
-        self.until.store(last, Ordering::Relaxed);
+        self.posted.tail.store(last, Ordering::Release);
+        self.posted.until.store(last, Ordering::Relaxed);
     }
 
     /// The sequence number of the next post.
     pub(crate) fn tail(&self) -> u32 {
-        self.tail.load(Ordering::Acquire)
+        self.posted.tail.load(Ordering::Acquire)
     }
 
     /// Number of posts that have not completed.
@@ -293,7 +312,7 @@ impl Ledger {
 
     /// The data of an outstanding post.
     pub(crate) fn read(&self, number: u32) -> Record {
-        let place = self.place(number);
+        let place = self.slots.place(number);
         let traits = place.traits.load(Ordering::Relaxed);
         let operation = operation(traits);
         Record {
@@ -312,7 +331,7 @@ impl Ledger {
     /// Reads the data of a post that has completed, and marks its slot as free.
     fn read_last(&self, number: u32) -> Record {
         let record = self.read(number);
-        self.place(number).traits.store(OVER, Ordering::Relaxed);
+        self.slots.place(number).traits.store(OVER, Ordering::Relaxed);
         record
     }
 
@@ -324,7 +343,7 @@ impl Ledger {
         if number != self.head.load(Ordering::Relaxed) {
             return None;
         }
-        let place = self.place(number);
+        let place = self.slots.place(number);
         // Acquire: unless the slot is free, this sees the fields that were written with it.
         let traits = place.traits.load(Ordering::Acquire);
         if traits & UNUSUAL != 0 {
