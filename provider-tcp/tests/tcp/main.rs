@@ -1,0 +1,8 @@
+//! What the TCP provider does about peers that are gone, silent, strangers or hostile.
+
+mod common;
+mod fork;
+mod lost;
+mod many;
+mod secret;
+mod strangers;

@@ -1,0 +1,51 @@
+//! The secret that both sides must have (docs/provider-tcp.md, "What is protected").
+
+use std::path::PathBuf;
+
+use dat_conformance::{Node, exchange, expect_connection, expect_no_event, link};
+use dat_core::{Connect, ConnectionEventKind, PspMaker};
+
+use crate::common::node;
+
+fn file(name: &str, text: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("dat-secret-{}-{name}", std::process::id()));
+    std::fs::write(&path, text).expect("a file");
+    path
+}
+
+fn with(secret: Option<&PathBuf>) -> Node {
+    node(&secret.map_or(String::new(), |path| format!("secret={}", path.display())))
+}
+
+#[test]
+fn adapters_with_the_same_secret_connect() {
+    let path = file("same", "a secret of twenty-four\n");
+    let (near, far) = (with(Some(&path)), with(Some(&path)));
+    let (client, server) = (near.ep(), far.ep());
+    link(&near, &client, &far, &server);
+    client.free().expect("live");
+    server.free().expect("live");
+    let (client, server) = near.pair();
+    exchange(&near, &client, &server);
+    std::fs::remove_file(path).expect("there");
+}
+
+#[test]
+fn a_peer_without_the_same_secret_is_refused() {
+    let (one, other) = (file("one", "a secret of someone"), file("other", "a secret of another"));
+    for (near, far) in [(None, Some(&one)), (Some(&one), None), (Some(&one), Some(&other))] {
+        let (near, far) = (with(near), with(far));
+        let psp = far.ia.psp_create_any(&far.requests, PspMaker::Consumer).expect("a port");
+        let client = near.ep();
+        client.connect(&Connect::to(far.address(), psp.qualifier())).expect("an attempt");
+        expect_connection(&near.connect, &client, ConnectionEventKind::NonPeerRejected);
+        expect_no_event(&far.requests);
+        psp.free().expect("live");
+        // The listening adapter goes on.
+        let (client, server) = far.pair();
+        exchange(&far, &client, &server);
+    }
+    for path in [one, other] {
+        std::fs::remove_file(path).expect("there");
+    }
+}

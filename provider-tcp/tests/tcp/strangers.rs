@@ -1,0 +1,161 @@
+//! Peers that are silent, or do not keep to the protocol.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use dat_conformance::{Node, expect_connection, expect_event, expect_request, link, until};
+use dat_core::{ConnectionEventKind, Endpoint, EpState, Event, Psp, PspMaker};
+use provider_kit::frame::{self, Body, Frame, Reason, Refusal, Remote, Verdict};
+use provider_kit::handshake::{Active, Hello, Side};
+
+use crate::common::{each_once, node, posts};
+
+fn service(node: &Node) -> (Psp, SocketAddr) {
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a port");
+    let port = u16::try_from(psp.qualifier()).expect("a port");
+    (psp, (node.address(), port).into())
+}
+
+fn connect(to: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(to).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
+    stream
+}
+
+/// Reads until the end. A reset is an end too.
+fn rest(stream: &mut TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes).map_err(|error| {
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{error}");
+    });
+    bytes
+}
+
+/// A request for a connection, as an honest peer makes it.
+fn hello(to: SocketAddr) -> Vec<u8> {
+    let side = Side { posted: 4, reads: 4, ..Side::default() };
+    let hello = Hello { qualifier: to.port().into(), port: 9, side };
+    let (_, message) = Active::new(&hello, None).expect("no random numbers are needed");
+    [&message.frame.encode(), message.payload.as_slice()].concat()
+}
+
+/// A raw peer whose request an endpoint accepted.
+fn accepted(node: &Node, ep: &Endpoint) -> TcpStream {
+    let (psp, to) = service(node);
+    let mut stream = connect(to);
+    stream.write_all(&hello(to)).expect("a peer");
+    expect_request(&node.requests).request.accept(Some(ep), b"").expect("unconnected");
+    let mut answer = [0; 32];
+    stream.read_exact(&mut answer).expect("an answer");
+    let ready = Frame { posted: 4, ..Frame::new(Body::Ready) };
+    stream.write_all(&ready.encode()).expect("a peer");
+    expect_connection(&node.connect, ep, ConnectionEventKind::Established);
+    psp.free().expect("live");
+    stream
+}
+
+#[test]
+fn peers_that_say_nothing_do_not_hold_the_listener() {
+    let node = node("");
+    let (psp, to) = service(&node);
+    let mut silent: Vec<_> = (0..300).map(|_| connect(to)).collect();
+    for stream in silent.iter_mut().skip(150) {
+        stream.write_all(&hello(to)[..30]).expect("a peer");
+    }
+    let (client, server) = (node.ep(), node.ep());
+    link(&node, &client, &node, &server);
+    // The oldest are closed, since 256 are kept.
+    assert_eq!(rest(&mut silent[0]), b"");
+    psp.free().expect("live");
+}
+
+#[test]
+fn garbage_and_other_versions_are_refused_before_the_consumer_sees_them() {
+    let node = node("");
+    let (psp, to) = service(&node);
+    let mut stream = connect(to);
+    stream.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("a peer");
+    assert_eq!(rest(&mut stream), b"");
+    let mut stream = connect(to);
+    let version = Frame::new(Body::Hello { version: 200, length: 0 });
+    stream.write_all(&version.encode()).expect("a peer");
+    let answer = frame::decode(&rest(&mut stream)).expect("a frame").expect("a whole one").0;
+    let verdict = Verdict::Refused(Refusal::Version);
+    assert_eq!(answer.body, Body::Answer { verdict, length: 0 });
+    let mut stream = connect(to);
+    stream.write_all(&hello(SocketAddr::new(to.ip(), to.port() ^ 1))).expect("a peer");
+    let answer = frame::decode(&rest(&mut stream)).expect("a frame").expect("a whole one").0;
+    let verdict = Verdict::Refused(Refusal::NoListener);
+    assert_eq!(answer.body, Body::Answer { verdict, length: 0 });
+    dat_conformance::expect_no_event(&node.requests);
+    psp.free().expect("live");
+}
+
+/// The end of a connection, whichever.
+fn ends(node: &Node, ep: &Endpoint) {
+    match expect_event(&node.connect, &[ep]) {
+        Event::Connection(event) => assert!(
+            matches!(event.kind, ConnectionEventKind::Broken | ConnectionEventKind::Disconnected),
+            "{event:?}"
+        ),
+        other => panic!("{other:?}"),
+    }
+    until("it is disconnected", || dat_conformance::state(ep) == EpState::Disconnected);
+}
+
+/// A frame of any kind, with values that are possible more often than chance would have it.
+fn any_frame(random: &mut fastrand::Rng, done: u32) -> Vec<u8> {
+    let length = if random.bool() { random.u64(0..200) } else { random.u64(0..1 << 20) };
+    let remote = Remote { context: random.u32(..), address: random.u64(..) };
+    let body = match random.u8(0..14) {
+        0..=3 => {
+            let invalidate = (random.u8(..) < 20).then(|| random.u32(..));
+            Body::Send { length: length % 100, solicited: random.bool(), invalidate }
+        }
+        4 => Body::Write { length, remote },
+        5 => Body::Read { length: length % 2, remote },
+        6 => Body::FetchAdd { remote, add: 1 },
+        7 => Body::Data { length: length % 9, last: true },
+        8 => Body::More { length: 1 + length % 70, last: random.bool() },
+        9 => Body::Rts { length },
+        10 => Body::Cts,
+        11 => Body::Ready,
+        12 => Body::End { reason: Reason::Abrupt },
+        _ => Body::Ack,
+    };
+    let done = if random.u8(..) < 30 { random.u32(..) } else { done };
+    let frame = Frame { done, posted: 4 + random.u32(0..3), ..Frame::new(body) };
+    let mut bytes = frame.encode().to_vec();
+    bytes.resize(bytes.len() + frame.payload() as usize, 7);
+    bytes
+}
+
+#[test]
+fn a_hostile_peer_ends_its_connection_and_nothing_else() {
+    let node = node("");
+    let (witness, other) = node.pair();
+    let buffer = node.buffer(128);
+    let mut random = fastrand::Rng::with_seed(18);
+    for round in 0..300 {
+        let ep = node.ep();
+        let mut stream = accepted(&node, &ep);
+        let cookies = posts(&ep, &buffer, 8, 8);
+        let mut bytes = Vec::new();
+        for _ in 0..30 {
+            if round % 3 == 0 {
+                bytes.extend(std::iter::repeat_with(|| random.u8(..)).take(50));
+            } else {
+                bytes.extend(any_frame(&mut random, 0));
+            }
+        }
+        let length = if round % 3 == 2 { random.usize(..bytes.len()) } else { bytes.len() };
+        // It may be disconnected before it wrote all.
+        let _ = stream.write_all(&bytes[..length]);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        ends(&node, &ep);
+        each_once(&[&node.recv, &node.request], &cookies);
+        ep.free().expect("disconnected");
+    }
+    dat_conformance::exchange(&node, &witness, &other);
+}
