@@ -6,9 +6,10 @@ use std::sync::{Arc, Weak};
 
 use rustix::event::epoll::{self, EventFlags};
 
-use super::conn::{Conn, Side};
+use super::conn::Conn;
 use super::core::Job;
 use super::pair::{Inner, Pair};
+use super::side::Side;
 use crate::completion_queue::Queue;
 use crate::outlet::Upcalls;
 use crate::sources::Source;

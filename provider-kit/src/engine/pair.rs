@@ -10,11 +10,12 @@ use dat_provider::status::DtoStatus;
 use dat_provider::{ConnectionSink, Peer, QueuePairSpec};
 use parking_lot::{Mutex, MutexGuard};
 
-use super::conn::{Conn, Ending, How, Side, Stage};
+use super::conn::{Conn, Ending, How, Stage};
 use super::connect::{self, Incoming};
 use super::core::{Core, Job};
 use super::event::Event;
 use super::handle::Handle;
+use super::side::Side;
 use super::specification::nowhere;
 use super::transport::Connected;
 use super::work::Item;

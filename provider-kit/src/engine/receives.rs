@@ -5,6 +5,7 @@ use std::sync::Arc;
 use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::{Completion, CompletionFeatures, Segment};
 
+use super::segments::Segments;
 use crate::completion_queue::Queue;
 use crate::credits::Room;
 use crate::outlet::{Outlet, Upcalls};
@@ -39,7 +40,7 @@ impl Drop for SharedReceives {
 /// A receive that was taken.
 pub(super) struct Taken {
     pub(super) posted: Posted,
-    pub(super) segments: Vec<Segment>,
+    pub(super) segments: Segments,
     /// The domain of its memory.
     pub(super) domain: u32,
 }
@@ -49,14 +50,20 @@ impl Receives {
     pub(super) fn take(&mut self, upcalls: &mut Upcalls) -> Option<Taken> {
         let Some(shared) = &mut self.shared else {
             let (&posted, segments) = self.ring.front()?;
-            let taken = Taken { posted, segments: segments.to_vec(), domain: self.domain };
+            let taken = Taken { posted, segments: segments.into(), domain: self.domain };
             self.ring.pop();
             return Some(taken);
         };
-        let mut segments = vec![Segment::default(); shared.queue.max_segments as usize];
-        let (posted, count) =
-            shared.queue.take(&mut segments, &mut shared.stalled, &shared.me, upcalls)?;
-        segments.truncate(count);
+        let (mut few, mut many) = ([Segment::default(); 8], Vec::new());
+        let most = shared.queue.max_segments as usize;
+        let place = if most <= few.len() {
+            &mut few[..]
+        } else {
+            many.resize(most, Segment::default());
+            &mut many
+        };
+        let (posted, count) = shared.queue.take(place, &mut shared.stalled, &shared.me, upcalls)?;
+        let segments = place.get(..count).unwrap_or_default().into();
         Some(Taken { posted, segments, domain: shared.queue.domain.id })
     }
 

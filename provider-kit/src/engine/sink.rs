@@ -7,11 +7,11 @@ use dat_provider::flags::Privileges;
 use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::triplet::RmrTriplet;
 
-use super::conn::{
-    Answer, Answering, Arrival, Arriving, Conn, Current, EAGER, Established, How, Kept, MOST_EAGER,
-    Side, Stage,
-};
+use super::conn::{Conn, Established, How, Stage};
 use super::receives::Taken;
+use super::requester::{EAGER, MOST_EAGER};
+use super::responder::{Answer, Answering, Arrival, Arriving, Current, Kept};
+use super::side::Side;
 use super::work::Task;
 use crate::frame::{Body, Frame, Reason, Remote as Place};
 use crate::handshake::Step;

@@ -5,9 +5,9 @@ use std::sync::{Arc, Weak};
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_provider::{ConnectionSink, QueuePairSpec};
 
-use super::conn::Side;
 use super::pair::{Inner, Me, Pair};
 use super::receives::{Receives, SharedReceives};
+use super::side::Side;
 use crate::completion_queue::find;
 use crate::credits::{Attachment, Room};
 use crate::domain::{self, Membership};

@@ -3,8 +3,9 @@
 use dat_provider::flags::CompletionFlags;
 use dat_provider::status::DtoStatus;
 use dat_provider::status::Operation;
-use dat_provider::{Request, Segment, Work};
+use dat_provider::{Request, Work};
 
+use super::segments::Segments;
 use crate::window::Bind;
 
 /// What a request does.
@@ -16,7 +17,7 @@ pub(super) enum Task {
 /// A request.
 pub(super) struct Item {
     pub(super) task: Task,
-    pub(super) segments: Vec<Segment>,
+    pub(super) segments: Segments,
     /// Bytes that it sends.
     pub(super) length: u64,
     pub(super) cookie: u64,
@@ -37,7 +38,7 @@ impl Item {
     pub(super) fn new(request: &Request<'_>) -> Self {
         let &Request { work, segments, length, cookie, flags, .. } = request;
         let mut item =
-            Self { segments: segments.to_vec(), ..Self::of(Task::Work(work), cookie, flags) };
+            Self { segments: segments.into(), ..Self::of(Task::Work(work), cookie, flags) };
         item.answered = !item.wants_answer();
         item.length = if item.wants_answer() { 0 } else { length };
         item
@@ -50,7 +51,7 @@ impl Item {
     fn of(task: Task, cookie: u64, flags: CompletionFlags) -> Self {
         Self {
             task,
-            segments: Vec::new(),
+            segments: Segments::default(),
             length: 0,
             cookie,
             flags,

@@ -15,7 +15,7 @@ fn rounds() -> u64 {
     std::env::var("LOST_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
 }
 
-/// The other process: accepts each request, and posts receives and sends for ever.
+/// The other process: accepts each request, and posts receives and sends without end.
 #[test]
 #[ignore = "the peer of the other tests"]
 fn peer() {
