@@ -1,6 +1,7 @@
 //! A connection: the link, the requests that were posted to it, and the peer's that arrive.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use dat_provider::Peer;
 use dat_provider::mem::Span;
@@ -53,8 +54,6 @@ pub(super) struct Established {
     pub(super) local_port: u64,
 }
 
-/// A peer that knows of fewer receives than these is told of each one that is posted.
-const LOW: u32 = 16;
 pub(super) struct Conn {
     pub(super) stage: Stage,
     /// Of the active side, until the answer.
@@ -116,6 +115,9 @@ pub(super) struct Conn {
     /// A poller reads the link; how often its queues had been polled at the last look.
     pub(super) lent: bool,
     pub(super) polls: u64,
+    /// Until when it is not lent, and for how long it was not, since the peer had to wait for a poll.
+    pub(super) kept_until: Option<Instant>,
+    pub(super) kept_for: Duration,
     pub(super) established: Option<Established>,
     pub(super) ending: Option<Ending>,
 }
@@ -167,6 +169,8 @@ impl Conn {
             watched: None,
             lent: false,
             polls: 0,
+            kept_until: None,
+            kept_for: Duration::ZERO,
             established: None,
             ending: None,
         }
@@ -282,11 +286,12 @@ impl Conn {
         }
     }
 
-    /// Tells the peer what it waits for.
-    pub(super) fn acknowledge(&mut self) {
-        let known = self.told_posted.wrapping_sub(self.taken);
-        let starving = known < LOW && self.posted != self.told_posted;
-        if self.owes() || starving && self.stage == Stage::Open {
+    /// Tells the peer that it can send again, and what was executed, unless the next frame of a
+    /// consumer that polls is to carry that.
+    pub(super) fn acknowledge(&mut self, may_wait: bool) {
+        let has_no_credit = self.told_posted == self.taken && self.posted != self.told_posted;
+        let is_owed = self.owes() && !may_wait;
+        if is_owed || has_no_credit && self.is_open() && self.ending.is_none() {
             let _ = self.write(Body::Ack, &[]);
         }
     }

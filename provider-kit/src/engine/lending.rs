@@ -3,6 +3,7 @@
 
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventFlags};
 
@@ -13,6 +14,10 @@ use super::side::Side;
 use crate::completion_queue::Queue;
 use crate::outlet::Upcalls;
 use crate::sources::Source;
+
+/// For how long a link is not lent after a request of the peer had to wait for a poll.
+const SHORTEST: Duration = Duration::from_millis(10);
+const LONGEST: Duration = Duration::from_secs(1);
 
 /// What the thread does about a link at which something arrived.
 pub(super) enum Lease {
@@ -48,7 +53,8 @@ impl Conn {
     /// Lends the link, if pollers read it now. Returns whether it is lent.
     fn lend(&mut self, side: &Side) -> bool {
         let polls = side.polls();
-        if std::mem::replace(&mut self.polls, polls) == polls {
+        let is_polled = std::mem::replace(&mut self.polls, polls) != polls;
+        if !is_polled || self.kept_until.is_some_and(|until| Instant::now() < until) {
             return false;
         }
         let refused = side.queues().position(|queue| !queue.sources.lend());
@@ -58,6 +64,16 @@ impl Conn {
         }
         self.lent = true;
         true
+    }
+
+    /// A poller stopped. If a request of the peer had to wait for it, it polls too rarely.
+    fn distrust(&mut self, is_late: bool) {
+        if is_late {
+            self.kept_for = (self.kept_for * 2).clamp(SHORTEST, LONGEST);
+            self.kept_until = Some(Instant::now() + self.kept_for);
+        } else {
+            self.kept_for = Duration::ZERO;
+        }
     }
 
     fn take_back(&mut self, side: &Side) {
@@ -137,7 +153,9 @@ impl Pair {
             }
             conn.take_back(side);
             if conn.ending.is_none() {
+                let executed = conn.executed;
                 conn.read(side, upcalls);
+                conn.distrust(executed != conn.executed);
             }
             false
         })
@@ -179,8 +197,7 @@ impl Pair {
         conn.read(side, &mut upcalls);
         // A reply of the consumer may carry the acknowledgement.
         let is_idle = (conn.executed, conn.peer_done) == told;
-        let waits = conn.lent && !is_idle;
-        inner.go_on(&self.core, &mut upcalls, !waits);
+        inner.go_on(&self.core, &mut upcalls, is_idle);
         self.attend(&mut inner);
         let again = inner.conn.as_ref().is_some_and(|conn| conn.more || conn.owes());
         self.leave(inner, upcalls);
@@ -201,7 +218,7 @@ impl Source for Pair {
             let inner_now = &mut *inner;
             if let Some(conn) = inner_now.conn.as_mut().filter(|conn| conn.lent) {
                 conn.take_back(&inner_now.side);
-                conn.acknowledge();
+                conn.acknowledge(false);
                 self.attend(inner_now);
             }
             drop(inner);

@@ -155,9 +155,9 @@ impl Inner {
         work.any(|item| item.flags.contains(CompletionFlags::SUPPRESS))
     }
 
-    /// Goes on with the connection: writes, completes, ends. Whether the peer is told at once what
-    /// was executed, or with the next frame.
-    pub(super) fn go_on(&mut self, core: &Core, upcalls: &mut Upcalls, acknowledges: bool) {
+    /// Goes on with the connection: writes, completes, ends. While a poller reads the link, the peer
+    /// is told with the next frame what was executed, or when a poll finds nothing (`is_idle`).
+    pub(super) fn go_on(&mut self, core: &Core, upcalls: &mut Upcalls, is_idle: bool) {
         let Some(conn) = &mut self.conn else { return };
         if conn.ending.is_none() {
             conn.pump(&mut self.side, upcalls);
@@ -172,8 +172,7 @@ impl Inner {
         }
         match conn.ending.take() {
             Some(ending) => self.finish(ending, core, upcalls),
-            None if acknowledges => conn.acknowledge(),
-            None => {}
+            None => conn.acknowledge(conn.lent && !is_idle),
         }
     }
 
@@ -225,7 +224,7 @@ impl Pair {
         let mut inner = self.inner.lock();
         let mut upcalls = Upcalls::default();
         let result = act(&mut inner, &mut upcalls);
-        inner.go_on(&self.core, &mut upcalls, true);
+        inner.go_on(&self.core, &mut upcalls, false);
         self.attend(&mut inner);
         let events = !inner.events.is_empty();
         drop(inner);
