@@ -2,6 +2,7 @@
 //! queues, to whom the thread lends it while they poll.
 
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -119,8 +120,14 @@ impl Pair {
 
     /// Reads what came, for the thread, or lends the link.
     pub(super) fn progress(&self) -> Lease {
+        let Some(inner) = self.inner.try_lock() else {
+            // A poller that polls without a pause would keep the thread out.
+            self.offers_link.store(true, Ordering::Relaxed);
+            std::thread::yield_now();
+            return Lease::Lent;
+        };
         let mut lease = Lease::Kept;
-        self.work(|inner, upcalls| {
+        self.work_under(inner, |inner, upcalls| {
             let Inner { conn: Some(conn), side, .. } = inner else { return };
             conn.listed = false;
             if conn.ending.is_some() {
@@ -142,7 +149,10 @@ impl Pair {
     /// Takes the link back if its pollers have not polled since the last look. Returns whether it
     /// is lent still.
     pub(super) fn stays_lent(&self) -> bool {
-        self.work(|inner, upcalls| {
+        // A poller is inside.
+        let Some(inner) = self.inner.try_lock() else { return true };
+        self.work_under(inner, |inner, upcalls| {
+            self.offers_link.store(false, Ordering::Relaxed);
             let Inner { conn: Some(conn), side, .. } = inner else { return false };
             if !conn.lent {
                 return false;
@@ -192,6 +202,10 @@ impl Pair {
         let Inner { conn: Some(conn), side, .. } = &mut *inner else { return false };
         if conn.ending.is_some() {
             return false;
+        }
+        if self.offers_link.load(Ordering::Relaxed) && !conn.lent && conn.is_open() {
+            self.offers_link.store(false, Ordering::Relaxed);
+            conn.lend(side);
         }
         let told = (conn.executed, conn.peer_done);
         conn.read(side, &mut upcalls);

@@ -1,6 +1,7 @@
 //! Queue pairs: the state of the connection, and what is posted.
 
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -34,6 +35,8 @@ pub(super) struct Pair {
     pub(super) me: Weak<Self>,
     pub(super) core: Arc<Core>,
     pub(super) inner: Mutex<Inner>,
+    /// The thread found the lock taken: a poller that has it is to borrow the link.
+    pub(super) offers_link: AtomicBool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +114,12 @@ pub(super) fn create(core: &Arc<Core>, spec: &QueuePairSpec) -> Result<Handle> {
             delivering: false,
         };
         failed = inner.set(spec, me).map(drop).err();
-        Pair { me: Weak::clone(me), core: Arc::clone(core), inner: Mutex::new(inner) }
+        Pair {
+            me: Weak::clone(me),
+            core: Arc::clone(core),
+            inner: Mutex::new(inner),
+            offers_link: AtomicBool::new(false),
+        }
     });
     match failed {
         Some(error) => Err(error),
@@ -221,7 +229,14 @@ impl Pair {
 impl Pair {
     /// Does something under the lock and goes on with the connection; then makes the upcalls.
     pub(super) fn work<T>(&self, act: impl FnOnce(&mut Inner, &mut Upcalls) -> T) -> T {
-        let mut inner = self.inner.lock();
+        self.work_under(self.inner.lock(), act)
+    }
+
+    pub(super) fn work_under<T>(
+        &self,
+        mut inner: MutexGuard<'_, Inner>,
+        act: impl FnOnce(&mut Inner, &mut Upcalls) -> T,
+    ) -> T {
         let mut upcalls = Upcalls::default();
         let result = act(&mut inner, &mut upcalls);
         inner.go_on(&self.core, &mut upcalls, false);

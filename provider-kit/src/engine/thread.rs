@@ -164,7 +164,9 @@ impl Thread {
                 if self.lent.is_empty() {
                     self.look = Instant::now() + LOOK;
                 }
-                self.lent.push(Weak::clone(weak));
+                if !self.lent.iter().any(|one| Weak::ptr_eq(one, weak)) {
+                    self.lent.push(Weak::clone(weak));
+                }
             }
         }
     }
