@@ -112,6 +112,13 @@ pub trait Reader: Send {
     /// returns the same.
     fn read(&mut self, sink: &mut dyn FrameSink, budget: Budget) -> Result<Progress, End>;
 
+    /// Reads what has arrived and drops it, also after [`Reader::read`] returned an error. A link
+    /// that is closed with bytes unread may lose what was written last.
+    ///
+    /// # Errors
+    /// The peer writes nothing more.
+    fn discard(&mut self) -> Result<(), End>;
+
     /// The descriptor that becomes readable (level-triggered) when something arrives, if the link
     /// has one. It becomes writable when [`Writer::flush`] can write.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;

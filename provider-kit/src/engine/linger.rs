@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::frame::Frame;
-use crate::link::{Budget, FrameSink, Places, Reader, Refused, Writer, Written};
+use crate::link::{Reader, Writer, Written};
 
 /// How long a link lingers.
 const LINGER: Duration = Duration::from_secs(2);
@@ -34,7 +34,7 @@ impl Lingering {
 
     /// Goes on. Returns whether the link is to be kept.
     pub(super) fn advance(&mut self) -> bool {
-        (self.is_shut || self.write()) && self.reader.read(&mut Ignore, Budget::default()).is_ok()
+        (self.is_shut || self.write()) && self.reader.discard().is_ok()
     }
 
     fn write(&mut self) -> bool {
@@ -53,20 +53,5 @@ impl Lingering {
             Ok(_) => true,
             Err(_) => false,
         }
-    }
-}
-
-/// Takes everything and does nothing with it.
-struct Ignore;
-
-impl FrameSink for Ignore {
-    fn begin(&mut self, _: &Frame) -> Result<(), Refused> {
-        Ok(())
-    }
-
-    fn places(&mut self, _: u64, _: &mut Places) {}
-
-    fn end(&mut self) -> Result<(), Refused> {
-        Ok(())
     }
 }

@@ -186,6 +186,16 @@ impl<S: Stream> Reader for StreamReader<S> {
         result
     }
 
+    fn discard(&mut self) -> Result<(), End> {
+        let mut buffer = [0; 4096];
+        for _ in 0..64 {
+            if self.stream.read(&[bytes::target(&mut buffer)])?.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.stream.descriptor()
     }

@@ -1,0 +1,162 @@
+//! A provider whose links are in memory. Its parameter is the seed of their splits and delays.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Duration;
+
+use dat_core::provider::error::{Error, Result, ReturnType, Subtype};
+use dat_core::provider::mem::Span;
+use dat_core::provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach};
+use provider_kit::engine::{self, Acceptor, ConnectFailure, Connected, Dial, Identity, Transport};
+use provider_kit::link::End;
+use provider_kit::memory_link::{MemoryStream, Wire, pair};
+use provider_kit::parameters::Limits;
+use provider_kit::stream_link::{Stream, halves};
+use rustix::event::{EventfdFlags, eventfd};
+
+const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// The provider.
+pub(crate) struct Memories;
+
+impl Provider for Memories {
+    fn describe(&self) -> Description {
+        Description { name: "memory", vendor: "tests", version: (1, 0), reach: Reach::Process }
+    }
+
+    fn discover(&self) -> Vec<Discovered> {
+        vec![Discovered { name: "memory".to_owned(), summary: String::new(), unusable: None }]
+    }
+
+    fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
+        let seed = request.parameters.parse().expect("a seed");
+        let name = request.name.to_owned();
+        let identity = Identity { name, vendor: "tests", version: (1, 0) };
+        engine::open(identity, ADDRESS, Limits::default(), Box::new(Links { seed }))
+    }
+}
+
+struct Links {
+    seed: u64,
+}
+
+struct Port {
+    qualifier: u64,
+    arrivals: Arc<Waiting>,
+}
+
+struct Waiting {
+    ends: Mutex<Vec<Connected>>,
+    bell: OwnedFd,
+}
+
+static PORTS: LazyLock<Mutex<HashMap<u64, Arc<Waiting>>>> = LazyLock::new(Mutex::default);
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// A descriptor that is always readable or never.
+fn descriptor(is_ready: bool) -> OwnedFd {
+    eventfd(u32::from(is_ready), EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).expect("one more")
+}
+
+impl Transport for Links {
+    fn dial(&self) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
+        Ok(Box::new(Dialled { seed: self.seed, port: NEXT.fetch_add(1, Ordering::Relaxed) }))
+    }
+
+    fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>> {
+        let qualifier = qualifier.unwrap_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed));
+        let arrivals = Arc::new(Waiting { ends: Mutex::default(), bell: descriptor(false) });
+        let mut ports = PORTS.lock().expect("no panic");
+        if ports.contains_key(&qualifier) {
+            return Err(Error::new(ReturnType::ConnQualInUse, Subtype::NoSubtype));
+        }
+        ports.insert(qualifier, Arc::clone(&arrivals));
+        Ok(Box::new(Port { qualifier, arrivals }))
+    }
+}
+
+struct Dialled {
+    seed: u64,
+    port: u64,
+}
+
+impl Dial for Dialled {
+    fn local_port(&self) -> u64 {
+        self.port
+    }
+
+    fn connect(
+        self: Box<Self>,
+        _: IpAddr,
+        qualifier: u64,
+        _: Duration,
+    ) -> std::result::Result<Connected, ConnectFailure> {
+        let ports = PORTS.lock().expect("no panic");
+        let waiting = ports.get(&qualifier).ok_or(ConnectFailure::Refused)?;
+        let (near, far) = pair(Wire { seed: self.seed, capacity: 40_000 });
+        let connected = |stream, local_port| {
+            let (reader, writer) = halves(&Arc::new(Watched { stream, ready: descriptor(true) }));
+            Connected { reader, writer, address: ADDRESS, local_port }
+        };
+        waiting.ends.lock().expect("no panic").push(connected(far, qualifier));
+        rustix::io::write(&waiting.bell, &1_u64.to_ne_bytes()).expect("room");
+        Ok(connected(near, self.port))
+    }
+}
+
+impl Acceptor for Port {
+    fn qualifier(&self) -> u64 {
+        self.qualifier
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.arrivals.bell.as_fd()
+    }
+
+    fn accept(&mut self) -> Option<Connected> {
+        let end = self.arrivals.ends.lock().expect("no panic").pop();
+        if end.is_none() {
+            let _ = rustix::io::read(&self.arrivals.bell, &mut [0; 8]);
+        }
+        end
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        PORTS.lock().expect("no panic").remove(&self.qualifier);
+    }
+}
+
+/// A stream that always seems to have something, since a delay ends without a sign.
+struct Watched {
+    stream: Arc<MemoryStream>,
+    ready: OwnedFd,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.stream.cut();
+    }
+}
+
+impl Stream for Watched {
+    fn write(&self, from: &[Span]) -> std::result::Result<usize, End> {
+        self.stream.write(from)
+    }
+
+    fn read(&self, into: &[Span]) -> std::result::Result<Option<usize>, End> {
+        self.stream.read(into)
+    }
+
+    fn shut_down(&self) -> std::result::Result<(), End> {
+        self.stream.shut_down()
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.ready.as_fd())
+    }
+}
