@@ -106,6 +106,8 @@ pub(super) struct Conn {
     pub(super) full: bool,
     /// The last read left frames behind, of which the link's descriptor does not tell.
     pub(super) more: bool,
+    /// A request of the peer failed. This ends the connection, after the answers to earlier ones.
+    pub(super) failed: Option<Reason>,
     /// Nothing can be written any more.
     pub(super) dead: bool,
     /// The thread looks at it soon.
@@ -163,6 +165,7 @@ impl Conn {
             kept: VecDeque::new(),
             spans: Vec::new(),
             full: false,
+            failed: None,
             more: false,
             dead: false,
             listed: false,
@@ -245,6 +248,9 @@ impl Conn {
 
     /// Reads what came.
     pub(super) fn read(&mut self, side: &mut Side, upcalls: &mut Upcalls) {
+        if self.failed.is_some() {
+            return;
+        }
         let Some(mut reader) = self.reader.take() else { return };
         let outcome =
             reader.read(&mut super::sink::Sink { conn: self, side, upcalls }, Budget::default());
@@ -252,6 +258,7 @@ impl Conn {
         self.more = outcome == Ok(Progress::More);
         match outcome {
             Ok(_) => {}
+            Err(_) if self.failed.is_some() => {}
             Err(end) => {
                 use crate::link::End;
                 match end {
@@ -275,11 +282,16 @@ impl Conn {
         if self.stage == Stage::Open {
             self.grant(side, upcalls);
             loop {
+                if self.failed.is_some() && (self.answers.is_empty() || self.dead) {
+                    let reason = self.failed.take();
+                    return self.end(How::Broken, reason);
+                }
                 self.complete(side, upcalls);
                 if self.ending.is_some() {
                     return;
                 }
-                if !(self.write_answer(side) || self.write_request(side)) {
+                let has_failed = self.failed.is_some();
+                if !(self.write_answer(side) || !has_failed && self.write_request(side)) {
                     break;
                 }
             }

@@ -46,7 +46,8 @@ impl Side {
 impl Conn {
     /// What the thread waits for.
     fn interest(&self) -> EventFlags {
-        let arrivals = if self.lent { EventFlags::empty() } else { EventFlags::IN };
+        let arrivals =
+            if self.lent || self.failed.is_some() { EventFlags::empty() } else { EventFlags::IN };
         let room = if self.full && !self.dead { EventFlags::OUT } else { EventFlags::empty() };
         arrivals | room
     }

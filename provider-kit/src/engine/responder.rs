@@ -126,7 +126,7 @@ impl Conn {
     /// The request that is being executed failed, and the connection with it.
     pub(super) fn fail(&mut self, status: DtoStatus) {
         let request = self.executed;
-        self.end(How::Broken, Some(Reason::Broken { request, status }));
+        self.failed.get_or_insert(Reason::Broken { request, status });
     }
 
     /// Writes a piece of the oldest answer; whether one was written.
