@@ -43,8 +43,8 @@ impl Adapter for VerbsAdapter {
             ia: self.interface(),
             provider: self.provider(),
             default_ep: self.default_ep(),
-            // Each open has its own device context.
-            completion_scope: None,
+            // Instances of one device share its context.
+            completion_scope: Some(self.device.engine.number),
         }
     }
 

@@ -2,22 +2,25 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use dat_core::error::Result;
-use dat_core::provider::AdapterSink;
+use dat_core::provider::{AdapterSink, AsyncUpcall};
 
-use crate::engine::{Engine, Threads};
+use crate::engine::{self, Engine, Threads};
 use crate::errors::internal;
 use crate::sys::verbs as sys;
 use crate::verbs::{CompletionQueue, Context};
 
 /// The state that every object of an adapter keeps alive.
 pub(crate) struct Device {
+    /// Shared with the other open instances of the device in this process.
     pub(crate) engine: Arc<Engine>,
-    /// Ends the threads when the last object is gone.
-    _threads: Threads,
-    /// See [`block_bad_place`].
-    _placeholder: Option<Arc<CompletionQueue>>,
+    /// Ends the threads when the last object of the last instance is gone.
+    _threads: Arc<Threads>,
+    sink: Arc<dyn AdapterSink>,
+    /// Whether the removal of the device was reported.
+    removed: AtomicBool,
     pub(crate) port: u8,
     /// The local address of connections; its port is 0.
     pub(crate) address: SocketAddr,
@@ -154,10 +157,26 @@ impl Device {
         sink: Arc<dyn AdapterSink>,
     ) -> Result<Arc<Self>> {
         let limits = Limits::new(&context, port)?;
-        let _placeholder = limits.is_soft_iwarp().then(|| block_bad_place(&context)).flatten();
-        let threads = Engine::start(context, port, sink)?;
-        let engine = Arc::clone(threads.engine());
-        Ok(Arc::new(Self { engine, _threads: threads, _placeholder, port, address, limits }))
+        let _threads = engine::shared(context, |context| {
+            limits.is_soft_iwarp().then(|| block_bad_place(context)).flatten()
+        })?;
+        let engine = Arc::clone(_threads.engine());
+        let removed = AtomicBool::new(false);
+        let device = Arc::new(Self { engine, _threads, sink, removed, port, address, limits });
+        device.engine.add_instance(&device);
+        Ok(device)
+    }
+
+    /// Reports an asynchronous event to the consumer of this instance.
+    pub(crate) fn report(&self, event: AsyncUpcall) {
+        self.sink.async_event(event);
+    }
+
+    /// The device was removed and cannot be used any more; reported once.
+    pub(crate) fn report_removal(&self) {
+        if !self.removed.swap(true, Ordering::Relaxed) {
+            self.report(AsyncUpcall::Catastrophic);
+        }
     }
 
     pub(crate) fn context(&self) -> &Context {

@@ -95,6 +95,11 @@ pub(crate) fn find(queue: &dyn SharedReceiveQueue) -> Result<Arc<Shared>> {
 }
 
 impl Shared {
+    /// The instance to which it belongs.
+    pub(crate) fn device(&self) -> &Device {
+        &self.device
+    }
+
     /// Completes the buffer in a slot, on the queue pair with that tag.
     pub(crate) fn complete(&self, place: u32, tag: u64, status: DtoStatus) -> Option<Done> {
         let mut places = self.places.lock();

@@ -104,21 +104,28 @@ fn unsignalled_requests_complete_beside_default_receives() {
     node.finish_with([evd]);
 }
 
-/// Whether the completion queues of one instance serve endpoints of another.
-fn shares_completions() -> bool {
-    takes_parameters()
+/// Whether the completion queues of one instance serve endpoints of another. A provider may have
+/// none that do (`AdapterAttributes::completion_scope`); the built-in ones all share theirs.
+fn shares_completions(user: &Node, owner: &Node) -> bool {
+    match user.ia.ep_create(&EpSpec::new(&user.pz).recv_evd(&owner.recv)) {
+        Ok(ep) => {
+            ep.free().expect("unconnected");
+            true
+        }
+        made => {
+            refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandleEvdRecv);
+            false
+        }
+    }
 }
 
 /// An endpoint of one node with the dispatchers of another, as far as the provider allows.
 fn on_dispatchers_of(user: &Node, owner: &Node) -> Endpoint {
     let spec = EpSpec::new(&user.pz).connect_evd(&owner.connect);
-    let spec = match shares_completions() {
-        true => spec.recv_evd(&owner.recv).request_evd(&owner.request),
-        false => {
-            let made = user.ia.ep_create(&EpSpec::new(&user.pz).recv_evd(&owner.recv));
-            refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandleEvdRecv);
-            spec.recv_evd(&user.recv).request_evd(&user.request)
-        }
+    let spec = if shares_completions(user, owner) {
+        spec.recv_evd(&owner.recv).request_evd(&owner.request)
+    } else {
+        spec.recv_evd(&user.recv).request_evd(&user.request)
     };
     user.ia.ep_create(&spec).expect("dispatchers of the same adapter")
 }
@@ -140,7 +147,7 @@ fn dispatchers_of_another_instance_serve() {
     source.fill(0, b"word");
     server.post_recv(&[target.piece(0, 4)], 1, DEFAULT).expect("posted");
     client.post_send(&[source.piece(0, 4)], 2, DEFAULT).expect("connected");
-    let sent = if shares_completions() { &owner.request } else { &user.request };
+    let sent = if shares_completions(&user, &owner) { &owner.request } else { &user.request };
     assert_eq!(expect_dto(sent, &[&client, &server]).cookie, 2);
     assert_eq!(expect_dto(&peer.recv, &[&client, &server]).cookie, 1);
     assert_eq!(target.bytes(0, 4), b"word");

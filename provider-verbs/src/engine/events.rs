@@ -187,17 +187,19 @@ impl Engine {
                 if event == SharedReceiveEvent::LimitReached {
                     shared.limit_reached();
                 } else {
-                    self.sink.async_event(AsyncUpcall::ProviderInternal);
+                    shared.device().report(AsyncUpcall::ProviderInternal);
                 }
             }
             AsyncEvent::Device(DeviceEvent::Fatal) => {
                 self.device_removed();
             }
-            AsyncEvent::Port { event: PortEvent::Down, port } if port == self.port => {
-                pending.standstill.watch(self.endpoints());
-                self.sink.async_event(AsyncUpcall::ProviderInternal);
+            AsyncEvent::Port { event: PortEvent::Down, port } => {
+                pending.standstill.watch(self.endpoints(port));
+                for instance in self.instances().iter().filter(|it| it.port == port) {
+                    instance.report(AsyncUpcall::ProviderInternal);
+                }
             }
-            // Events of other kinds do not concern an object of the adapter.
+            // Events of other kinds do not concern an object of an adapter.
             _ => {}
         }
     }

@@ -1,4 +1,5 @@
-//! The two threads of an open adapter.
+//! The two threads of a device, which serve all open instances of its adapters: a queue pair of one
+//! instance can then complete into the queues of another.
 //!
 //! `dat-cm` takes connection events, copies and acknowledges each at once, and passes it on. It
 //! never does anything else, so destroying an identifier never takes long (rdma_destroy_id(3) waits
@@ -11,6 +12,7 @@
 //! on no other thread.
 
 mod events;
+mod share;
 mod threads;
 
 use std::collections::HashMap;
@@ -21,7 +23,6 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::provider::{AdapterSink, AsyncUpcall};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -30,14 +31,16 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use parking_lot::RwLock;
 
 pub(crate) use self::events::Command;
+pub(crate) use self::share::shared;
 pub(crate) use self::threads::Threads;
 use crate::cm;
 use crate::completion_queue::Queue;
+use crate::device::Device;
 use crate::errors::exhausted;
 use crate::listener::Listening;
 use crate::queue_pair::Endpoint;
 use crate::shared_receive::Shared;
-use crate::verbs::{CompletionChannel, Context, Error as Failure};
+use crate::verbs::{CompletionChannel, CompletionQueue, Context, Error as Failure};
 
 /// The keys of the thread's own descriptors: below all other keys.
 mod source {
@@ -50,7 +53,11 @@ mod source {
 
 pub(crate) struct Engine {
     pub(crate) context: Context,
-    port: u8,
+    /// Distinguishes it from every other engine of this process.
+    pub(crate) number: u64,
+    /// Keeps a place in the context occupied that must not be used.
+    _placeholder: Option<Arc<CompletionQueue>>,
+    instances: RwLock<Vec<Weak<Device>>>,
     pub(crate) channel: Arc<cm::Channel>,
     /// The channel of queues that have no channel of their own.
     pub(crate) completions: Arc<CompletionChannel>,
@@ -64,7 +71,6 @@ pub(crate) struct Engine {
     stopping: AtomicBool,
     keys: AtomicU64,
     removed: AtomicBool,
-    sink: Arc<dyn AdapterSink>,
 }
 
 /// The object of a key.
@@ -77,9 +83,9 @@ pub(crate) enum Target {
 }
 
 impl Engine {
-    /// Opens the channels of a device and starts the threads; asynchronous events of other ports
-    /// are ignored.
-    pub(crate) fn start(context: Context, port: u8, sink: Arc<dyn AdapterSink>) -> Result<Threads> {
+    /// Opens the channels of a device and starts the threads.
+    fn start(context: Context, placeholder: Option<Arc<CompletionQueue>>) -> Result<Threads> {
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
         let channel = cm::Channel::new().map_err(|failure| {
             exhausted(failure, Subtype::ResourceDevice, "event channel").advise(
                 "load the kernel module rdma_ucm, and check the permissions of \
@@ -93,7 +99,9 @@ impl Engine {
         let quick = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let engine = Arc::new(Self {
             context,
-            port,
+            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            _placeholder: placeholder,
+            instances: RwLock::default(),
             channel,
             completions,
             sleep: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(no_descriptor)?,
@@ -104,7 +112,6 @@ impl Engine {
             stopping: AtomicBool::new(false),
             keys: AtomicU64::new(source::FIRST_KEY),
             removed: AtomicBool::new(false),
-            sink,
         });
         for fd in [engine.channel.as_fd(), engine.completions.as_fd(), engine.context.as_fd()] {
             fcntl(fd, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).map_err(no_descriptor)?;
@@ -121,6 +128,22 @@ impl Engine {
         threads.spawn("dat-cm", Arc::clone(&engine), |engine| engine.take_events())?;
         threads.spawn("dat-events", engine, move |engine| engine.act(&receiver))?;
         Ok(threads)
+    }
+
+    /// Adds an open instance; it leaves when it is dropped.
+    pub(crate) fn add_instance(&self, device: &Arc<Device>) {
+        let mut instances = self.instances.write();
+        instances.retain(|instance| instance.strong_count() > 0);
+        instances.push(Arc::downgrade(device));
+        drop(instances);
+        if self.is_removed() {
+            device.report_removal();
+        }
+    }
+
+    /// The open instances.
+    fn instances(&self) -> Vec<Arc<Device>> {
+        self.instances.read().iter().filter_map(Weak::upgrade).collect()
     }
 
     /// A key that was never used before.
@@ -151,14 +174,16 @@ impl Engine {
         let _ = self.sleep.delete(descriptor);
     }
 
-    /// All queue pairs; one may occur twice.
-    fn endpoints(&self) -> Vec<Arc<Endpoint>> {
+    /// All queue pairs of a port; one may occur twice.
+    fn endpoints(&self, port: u8) -> Vec<Arc<Endpoint>> {
         let targets = self.targets.read();
         let endpoint = |target: &Target| match target {
             Target::Endpoint(endpoint) => endpoint.upgrade(),
             _ => None,
         };
-        targets.values().filter_map(endpoint).collect()
+        let endpoints: Vec<_> = targets.values().filter_map(endpoint).collect();
+        drop(targets);
+        endpoints.into_iter().filter(|endpoint| endpoint.device.port == port).collect()
     }
 
     /// Passes a command to the thread; no effect after the thread has ended.
@@ -194,19 +219,15 @@ impl Engine {
         !self.stopping.load(Ordering::Acquire)
     }
 
-    /// Reports an asynchronous event to the consumer of the adapter.
-    pub(crate) fn report(&self, event: AsyncUpcall) {
-        self.sink.async_event(event);
-    }
-
-    /// The device was removed and cannot be used any more; reported once.
+    /// The device was removed and cannot be used any more; reported once to each instance.
     pub(crate) fn device_removed(&self) {
-        if !self.removed.swap(true, Ordering::Relaxed) {
-            self.sink.async_event(AsyncUpcall::Catastrophic);
+        self.removed.store(true, Ordering::Relaxed);
+        for instance in self.instances() {
+            instance.report_removal();
         }
     }
 
-    /// Whether the removal was reported.
+    /// Whether the device was removed.
     pub(crate) fn is_removed(&self) -> bool {
         self.removed.load(Ordering::Relaxed)
     }

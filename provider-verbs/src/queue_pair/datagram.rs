@@ -148,7 +148,7 @@ impl Endpoint {
         };
         let received = Arc::clone(&self.receiver.lock().ledger);
         if is_broken && !retired {
-            self.device.engine.report(AsyncUpcall::QueuePairBroken { tag });
+            self.device.report(AsyncUpcall::QueuePairBroken { tag });
         } else {
             // The next failure must be reported again.
             for ledger in [told, received] {

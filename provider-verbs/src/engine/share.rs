@@ -1,0 +1,44 @@
+//! One engine for all open instances of a device.
+
+use std::process;
+use std::sync::{Arc, Weak};
+
+use dat_core::error::Result;
+use parking_lot::Mutex;
+
+use super::{Engine, Threads};
+use crate::verbs::{CompletionQueue, Context};
+
+/// A running engine.
+struct Entry {
+    device: String,
+    /// The process that started it: the child of a fork has the entry, but not the threads.
+    process: u32,
+    threads: Weak<Threads>,
+}
+
+static RUNNING: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+
+/// The engine of the device of a context: the one that runs already, or else a new one that owns the
+/// context. `occupy` returns what a new context needs before anything else.
+pub(crate) fn shared(
+    context: Context,
+    occupy: impl FnOnce(&Context) -> Option<Arc<CompletionQueue>>,
+) -> Result<Arc<Threads>> {
+    let (device, process) = (context.name(), process::id());
+    // Dropped after the lock: the last reference joins threads, which may be opening an adapter.
+    let candidates: Vec<Arc<Threads>>;
+    // Held during the start, so that two opens at once make one engine.
+    let mut running = RUNNING.lock();
+    running.retain(|entry| entry.process == process && entry.threads.strong_count() > 0);
+    let of_device = running.iter().filter(|entry| entry.device == device);
+    candidates = of_device.filter_map(|entry| entry.threads.upgrade()).collect();
+    // A device that was removed may be back under its name.
+    if let Some(threads) = candidates.iter().find(|threads| !threads.engine().is_removed()) {
+        return Ok(Arc::clone(threads));
+    }
+    let placeholder = occupy(&context);
+    let threads = Arc::new(Engine::start(context, placeholder)?);
+    running.push(Entry { device, process, threads: Arc::downgrade(&threads) });
+    Ok(threads)
+}
