@@ -5,13 +5,13 @@
 //! The fabric is the process: adapters are found by address, listeners by address and
 //! qualifier, memory by one table of keys. A direction of a connection, from a requester A to
 //! a responder B, lives in B's receive side: B's posted receives, and those requests of A that
-//! wait for one. Whoever brings the second half of a match moves the bytes in its own thread;
-//! there are no others.
+//! wait for one. The thread that brings the second half of a match moves the bytes; the provider
+//! has no threads of its own.
 //!
 //! # Locks
 //! In the order in which they may be taken, at most one of each line at a time:
-//! 1. `sq` of a queue pair: its connection state, its room for requests.
-//! 2. `post` of a queue pair: where receives are posted, and their room.
+//! 1. `sq` of a queue pair: its connection state and request credits.
+//! 2. `post` of a queue pair: the tail of its receives and their credits.
 //! 3. `rq` of a queue pair: the inbound direction, and where receives are taken. Every byte of a
 //!    direction is copied under the `rq` of its responder.
 //! 4. the shared receive queue.
@@ -23,19 +23,19 @@
 //! receive queues that their consumer shares between them. No upcall is made under any lock.
 //!
 //! The locks of the data path are [biased](dat_sync::biased): where one thread posts, they cost
-//! no locked instruction. Between threads go rings whose slots say themselves whether they are
-//! filled: from who posts a receive to who sends (`receive_ring`), and from who completes to who
-//! polls (`completion_ring`), who so takes no lock. Who posts a receive looks at the direction
-//! itself only while it is asked to (`queue_pair::lookout`).
+//! no locked instruction. Threads hand work to each other through rings whose slots say whether
+//! they are filled, so that the reader takes no lock: the poster of receives to the sender
+//! (`receive_ring`), and the completing thread to the poller (`completion_ring`). The poster of a
+//! receive checks the direction only on demand (`provider_kit::lookout`).
 //!
 //! # Why it is safe to free at any time
-//! - A connection has a number that never comes again. Each step of its end checks the number
+//! - A connection has a number that is never reused. Each step of its end checks the number
 //!   under the lock of what it changes, so several threads can end the same connection, and
-//!   one that comes late does nothing to the next.
-//! - Whoever ends a connection first shuts both directions, which completes all that is
-//!   outstanding, and only then changes the states; whoever changed a state reports it.
+//!   a late step does nothing to the next connection.
+//! - The thread that ends a connection first shuts both directions, which completes everything
+//!   outstanding, and only then changes the states; the thread that changed a state reports it.
 //! - Deregistering removes the key, then passes every `sq` and `rq` under which a copy could
-//!   still be using it: it waits for who is inside, and takes no bias away.
+//!   still be using it: it waits for the thread that holds the lock, and takes no bias away.
 
 #![deny(unsafe_code)]
 

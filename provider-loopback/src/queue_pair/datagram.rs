@@ -36,7 +36,7 @@ impl Endpoint {
         let Some(target) = to.handle.downcast_ref::<SlabWeak<Self>>() else {
             return Err(foreign("address", Subtype::InvalidArg4));
         };
-        // One that is gone gets nothing, and nobody is told: so it is with datagrams.
+        // A target that is gone gets nothing, and the sender learns nothing: datagrams are unreliable.
         let target = target.upgrade();
         let mut upcalls = Upcalls::default();
         let mut sq = self.sq.lock();

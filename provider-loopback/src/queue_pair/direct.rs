@@ -1,6 +1,5 @@
-//! The short way of requests: what most of them are, executed at once where nothing is in the way.
-//! Whatever is found in the way, nothing has happened, and the long way ([`send`](super::send))
-//! goes through all of it.
+//! The fast path of requests: an ordinary request is executed at once. If a check fails, nothing has
+//! happened yet, and the slow path ([`send`](super::send)) handles every case.
 
 use std::ops::DerefMut;
 
@@ -80,7 +79,7 @@ impl Endpoint {
     }
 }
 
-/// Enters a direction, whoever has it.
+/// Locks a direction, whichever thread has its bias.
 fn enter(direction: &Direction) -> Option<impl DerefMut<Target = Rq> + '_> {
     Some(direction.lock_to_take())
 }

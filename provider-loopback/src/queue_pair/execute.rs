@@ -17,7 +17,7 @@ use crate::window;
 /// What became of a request.
 pub(super) enum Step {
     Done,
-    /// It is done, and nobody wants to know: its room is still to be freed.
+    /// It succeeded without a completion; its credit has not been returned yet.
     Silent,
     /// Nothing happened: there is no receive for it.
     Stalled,
@@ -125,7 +125,7 @@ fn work_on(
 }
 
 impl Job<'_> {
-    /// What the receive is told in any case.
+    /// What the completion of the receive says in any case.
     fn arrival(&self) -> Arrival {
         let solicited = self.flags.contains(CompletionFlags::SOLICITED_WAIT);
         Arrival { solicited, ..Arrival::NONE }
@@ -174,7 +174,7 @@ fn send_then(
     if !to.has_receive() {
         return None;
     }
-    // A buffer that was taken can't be put back, so the sender's side is looked at first.
+    // A buffer that was taken can't be put back, so the sender's side is checked first.
     if job.length > 0 && !source.permits(Privileges::LOCAL_READ) {
         return Some(DtoStatus::LocalProtection);
     }
@@ -182,7 +182,7 @@ fn send_then(
     let (received, sent) = match outcome {
         Ok(()) => (DtoStatus::Success, DtoStatus::Success),
         Err(None) => (DtoStatus::LocalLength, DtoStatus::RemoteResponder),
-        // The sender's memory was freed since it was looked at; the receive is lost with it.
+        // The sender's memory was freed since that check; the receive is lost with it.
         Err(Some(Fault::Source)) => (DtoStatus::Flushed, DtoStatus::LocalProtection),
         Err(Some(Fault::Target)) => (DtoStatus::LocalProtection, DtoStatus::RemoteResponder),
     };

@@ -27,7 +27,7 @@ pub(super) struct Post {
     pub(super) is_shared: bool,
 }
 
-/// Receives that a ring has room for at first.
+/// Number of receives that a new ring holds.
 const FIRST: u32 = 8;
 /// How many times as large a ring that was full becomes.
 const GROWTH: u32 = 8;
@@ -95,7 +95,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Fills a slot if all is as it mostly is; otherwise nothing has happened.
+    /// The fast path: fills a slot and returns true, or does nothing.
     #[inline(always)]
     fn fill_directly(&self, receive: &ReceiveRequest<'_>) -> bool {
         let [segment] = receive.segments else { return false };
@@ -107,7 +107,7 @@ impl Endpoint {
             unsignalled: receive.flags.contains(CompletionFlags::UNSIGNALLED),
             checked: receive.checked.number(),
         };
-        // There is no room where there is no ring.
+        // Without a ring there is no credit.
         if !posted.fits(segment) || !room.is_known() {
             return false;
         }

@@ -1,9 +1,8 @@
 //! The receive side: posted receives, and the inbound direction of the connection.
 //!
-//! Who posts receives ([`post`](super::post)) and who sends share a ring and no lock. The poster
-//! looks at the direction itself only where it is told to: when requests wait for a receive, or
-//! when receives are to be flushed. Telling takes a heavy fence, so that not being told takes none;
-//! see [`Lookout`].
+//! The poster of receives ([`post`](super::post)) and the sender share a ring and no lock. The poster
+//! checks the direction only on demand: when requests wait for a receive, or when receives are to be
+//! flushed. The demand takes a heavy fence, so that the check for it takes none; see [`Lookout`].
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -58,7 +57,7 @@ impl Direction {
         self.0.lock_as_owner()
     }
 
-    /// Waits until whoever is inside has left.
+    /// Waits until the thread that holds the lock releases it.
     pub(super) fn pass(&self) {
         self.0.pass();
     }
@@ -151,7 +150,7 @@ pub(crate) struct Receives {
     pub(super) me: SlabWeak<Endpoint>,
 }
 
-/// What a receive is told of the request that completed it.
+/// What the completion of a receive says about the request that completed it.
 #[derive(Clone, Copy)]
 pub(super) struct Arrival {
     pub(super) operation: Operation,
@@ -199,8 +198,8 @@ impl Receives {
         self.ring.is_filled(self.head)
     }
 
-    /// Has who posts the next receive look at the direction; whether one came meanwhile. Shared
-    /// queues were told.
+    /// Demands that the next poster of a receive checks the direction; returns whether a receive
+    /// arrived meanwhile. A shared queue got its demand before.
     #[cold]
     pub(super) fn stall(&self, lookout: &Lookout) -> bool {
         if self.shared.is_some() {
@@ -252,7 +251,7 @@ impl Rq {
         self.passing == link
     }
 
-    /// Flushes the own receives, when the direction is shut.
+    /// Flushes the receives of this side, when the direction is shut.
     pub(super) fn flush(&mut self, upcalls: &mut Upcalls) {
         while let Some(posted) = self.receives.pop() {
             let status = DtoStatus::Flushed;
@@ -310,7 +309,7 @@ impl Source {
 }
 
 impl Endpoint {
-    /// Looks at the direction, after a receive was posted.
+    /// Checks the direction after a receive was posted.
     #[cold]
     pub(super) fn go_on(&self) {
         let mut upcalls = Upcalls::default();

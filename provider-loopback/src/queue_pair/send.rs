@@ -14,7 +14,7 @@ use crate::errors::no_room;
 use crate::outlet::Upcalls;
 use crate::window::Bind;
 
-/// A request that was posted; its segments are beside it.
+/// A request that was posted; its segments are in a ring of their own.
 #[derive(Default)]
 pub(super) struct Pending {
     pub(super) task: Task,

@@ -1,4 +1,4 @@
-//! Making queue pairs, and making them anew.
+//! Creates queue pairs, and changes the specification of unconnected ones.
 
 use std::mem::replace;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ fn memberships(
     domains.each_ref().map(|one| one.as_ref().map(enter))
 }
 
-/// What a specification stands for in objects of this provider.
+/// The objects of this provider that a specification names.
 struct Parts {
     requests: Requester,
     request_place: Attachment,

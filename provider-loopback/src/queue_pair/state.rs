@@ -27,13 +27,13 @@ pub(crate) struct Endpoint {
     pub(crate) sq: BiasedLock<Sq>,
     pub(crate) host: Arc<Host>,
     pub(super) me: SlabWeak<Endpoint>,
-    /// Who this one is or was connected to last; whose `rq` the own requests execute under.
+    /// The current or last peer, under whose `rq` the requests of this side execute.
     pub(super) peer: Mutex<SlabWeak<Endpoint>>,
     /// What windows confined to this queue pair know it by; never 0.
     pub(super) number: u32,
     /// To the end of the line.
     pub(super) rest: [u8; 12],
-    /// Only who posts receives needs these.
+    /// Used only by the poster of receives.
     pub(super) receiver: Receiver,
     pub(crate) rq: Direction,
 }
@@ -65,8 +65,8 @@ pub(crate) struct Sq {
     /// Segments of one request.
     pub(super) stride: u32,
     pub(crate) sink: Arc<dyn ConnectionSink>,
-    /// Those of the domains whose memory is copied on behalf of this queue pair: its own, and that
-    /// of a shared receive queue.
+    /// Memberships of the domains whose memory is copied for this queue pair: its own, and that of a
+    /// shared receive queue.
     pub(super) memberships: [Option<Membership>; 2],
 }
 
@@ -145,7 +145,7 @@ impl From<End> for ConnectionUpcall<'_> {
 }
 
 impl State {
-    /// The connection of that number, if it stands.
+    /// The connection of that number, if it is established.
     pub(crate) fn connection(&mut self, link: u64) -> Option<&mut Connection> {
         match self {
             Self::Connected(connection) if connection.link == link => Some(connection),
@@ -189,14 +189,14 @@ impl Endpoint {
         }
     }
 
-    /// Notes who the other side is, before anything is copied on its behalf.
+    /// Records the peer before anything is copied for it.
     pub(crate) fn set_peer(&self, peer: Option<&SlabArc<Self>>) {
         *self.peer.lock() = peer.map(SlabArc::downgrade).unwrap_or_default();
     }
 
     /// Passes through the locks under which memory of its domains may be copied, after a heavy
-    /// fence: the own requests are posted under `sq`, or executed later under the `rq` of the
-    /// peer, and those of the peer under the own `rq`.
+    /// fence: requests of this side are posted under its `sq` or executed later under the `rq` of the
+    /// peer, and requests of the peer under the `rq` of this side.
     pub(crate) fn settle(&self) {
         self.sq.pass();
         self.rq.pass();

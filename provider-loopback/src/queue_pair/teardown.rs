@@ -2,7 +2,7 @@
 //!
 //! An end has two steps. First both directions are shut: under each `rq`, whatever is
 //! outstanding completes as flushed, in order. Then each side's state changes under its `sq`,
-//! and who changed it reports it. Both steps look at the number of the connection, so any
+//! and the thread that changed it reports it. Both steps check the number of the connection, so any
 //! number of threads can do this for one connection, and each side gets one event.
 
 use std::sync::Arc;
@@ -50,7 +50,7 @@ fn end(link: u64, one: &Endpoint, other: &Endpoint, how: End, report: Report) {
 }
 
 impl Rq {
-    /// Flushes the peer's waiting requests and the own receives, whatever the state.
+    /// Flushes the peer's waiting requests and the receives of this side, in any state.
     pub(crate) fn shut(&mut self, lookout: &Lookout, upcalls: &mut Upcalls) -> Option<Box<Source>> {
         let before = std::mem::replace(&mut self.inbound, Inbound::Shut);
         let source = match before {
@@ -63,7 +63,7 @@ impl Rq {
             }
             _ => None,
         };
-        // Those that are posted from now on are flushed by who posts them.
+        // The poster of a later receive flushes it.
         lookout.demand();
         self.flush(upcalls);
         source
@@ -89,14 +89,14 @@ impl Endpoint {
     fn conclude(&self, link: u64, how: End, report: Report) {
         let mut sq = self.sq.lock();
         let Some(connection) = sq.state.connection(link) else { return };
-        // Looked at here, in one go with the change, since `Established` may come at any time.
+        // Checked in the same critical section as the change: `Established` may come at any time.
         let silent = match report {
             Report::Always => false,
             Report::UnlessAttempt => connection.announced == Announced::Pending,
             Report::Never => true,
         };
         if !silent && connection.announced != Announced::Done {
-            // Whoever reports `Established` reports this after it.
+            // The thread that reports `Established` reports this after it.
             connection.ended.get_or_insert(how);
             return;
         }
@@ -151,7 +151,7 @@ impl Endpoint {
             State::Connecting { link, .. } => {
                 let link = *link;
                 drop(sq);
-                // Nothing when an accept came between: that is looked at again.
+                // It does nothing if an accept came between; the check below notices that.
                 self.fail_attempt(link, None);
                 if self.sq.lock().state.connection(link).is_some() {
                     self.end(how);
