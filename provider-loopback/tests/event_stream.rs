@@ -1,4 +1,4 @@
-//! The events of a dispatcher for tasks of tokio: none is lost, none is waited for in vain.
+//! The events of a dispatcher for tokio tasks: none is lost, and none is awaited forever.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -256,7 +256,7 @@ fn a_thread_that_waits_keeps_the_dispatcher_to_itself() {
                     Poll::Ready(Some(Err(error))) => break error,
                     other => assert!(other.is_pending(), "{other:?}"),
                 }
-                assert!(start.elapsed() < Duration::from_secs(20), "nobody waits");
+                assert!(start.elapsed() < Duration::from_secs(20), "no thread waits");
                 std::thread::yield_now();
             };
             assert_eq!(error.return_type(), ReturnType::InvalidState, "{error}");

@@ -135,7 +135,7 @@ static void refuses_to_close(void)
     CHECK(!is_loaded("provider.so"));
 }
 
-/* The word about threads is part of the name; who asks for less is served too. */
+/* Thread safety is part of the name; a program that asks for less is served too. */
 static void matches_thread_safety(void)
 {
     DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;

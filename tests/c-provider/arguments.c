@@ -11,12 +11,12 @@
 #include <dat2/dat_ib_extensions.h>
 #endif
 
-/* An address that nobody follows: the libraries hand it on. */
+/* An address that is never dereferenced: the libraries pass it on. */
 #define PLACE(n) ((void *)(WORD)(0x7a0000000000 + 16 * (n)))
 
 static DAT_IA_HANDLE ia;     /* the number that we know */
 static WORD own_ia;          /* what the provider knows */
-static DAT_HANDLE object;    /* one of the provider's, that stands for every kind */
+static DAT_HANDLE object;    /* an object of the provider, used for every kind */
 static char covered[SLOTS];
 
 /* One call was made: it must have arrived once, in its slot, with the words. A word that fits
@@ -219,7 +219,7 @@ static void on_what_2_0_added(void)
     ON1(78, dat_cno_trigger, PLACE(1));
 }
 
-/* A look at an adapter that is not opened: the provider gets the name in place of a handle, and
+/* A query of an adapter that is not open: the provider gets the name in place of a handle, and
  * its own handle back. */
 static void looked(void)
 {
@@ -232,7 +232,7 @@ static void looked(void)
     CHECK(dat_ib_close_query(look) == DAT_SUCCESS && record->calls[80] == 2);
     CHECK(dat_ib_close_query(look) ==
           (DAT_CLASS_ERROR | DAT_INVALID_HANDLE | DAT_INVALID_HANDLE_IA));
-    CHECK(dat_ib_open_query("nobody", &look, 0, NULL, 0, NULL) ==
+    CHECK(dat_ib_open_query("unknown", &look, 0, NULL, 0, NULL) ==
           (DAT_CLASS_ERROR | DAT_PROVIDER_NOT_FOUND | DAT_NAME_NOT_REGISTERED));
     CHECK(dat_ib_open_query("loopback", &look, 1, &attr, 0, NULL) == DAT_SUCCESS);
     CHECK(strcmp(attr.adapter_name, "loopback") == 0);

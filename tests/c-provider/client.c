@@ -74,7 +74,7 @@ int client(int argc, char **argv)
     test_failures();
     test_registration();
     test_threads();
-    /* Whenever a library was ended, nobody used its provider any more. */
+    /* Whenever a library was ended, its provider was no longer in use. */
     CHECK(getenv("C_PROVIDER_STAYS") == NULL);
     if (failures != 0)
         printf("%d checks failed\n", failures);

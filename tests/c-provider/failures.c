@@ -27,8 +27,8 @@ static void fails(const char *name, DAT_RETURN type, const char *reason)
 void test_failures(void)
 {
     static const char *const all[] = {"no-such-library.so", "it has no dat_provider_init",
-                                      "nobody_has_this", "registered nothing",
-                                      "somebody-else", "DAT_INSUFFICIENT_RESOURCES",
+                                      "undefined_symbol", "registered nothing",
+                                      "another", "DAT_INSUFFICIENT_RESOURCES",
                                       "dat.conf:"};
     DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
     DAT_IA_HANDLE ia;
@@ -36,15 +36,15 @@ void test_failures(void)
 
     fails("missing", DAT_PROVIDER_NOT_FOUND, "no-such-library.so: cannot open shared object file");
     fails("no-entry", DAT_PROVIDER_NOT_FOUND, "it has no dat_provider_init");
-    fails("undefined", DAT_PROVIDER_NOT_FOUND, "undefined symbol: nobody_has_this");
+    fails("undefined", DAT_PROVIDER_NOT_FOUND, "undefined symbol: undefined_symbol");
     fails("silent", DAT_PROVIDER_NOT_FOUND, "dat_provider_init registered nothing");
-    fails("other", DAT_PROVIDER_NOT_FOUND, "registered provider \"somebody-else\"");
+    fails("other", DAT_PROVIDER_NOT_FOUND, "registered provider \"another\"");
     fails("gone", DAT_PROVIDER_NOT_FOUND, "gone");
     fails("null", DAT_INTERNAL_ERROR, "returned an invalid adapter handle (0x0)");
     fails("garbage", DAT_INTERNAL_ERROR, "invalid adapter handle");
     fails("refuse", DAT_INSUFFICIENT_RESOURCES, "DAT_INSUFFICIENT_RESOURCES DAT_RESOURCE_MEMORY");
     fails("other-version", DAT_PROVIDER_NOT_FOUND, "requested u");
-    fails("nobody", DAT_PROVIDER_NOT_FOUND, "no adapter has that name");
+    fails("unknown", DAT_PROVIDER_NOT_FOUND, "no adapter has that name");
     fails("goood", DAT_PROVIDER_NOT_FOUND, "did you mean \"good\"?");
     fails("good?option=1", DAT_PROVIDER_NOT_FOUND, "does not accept parameters in the name");
     CHECK(TYPE(dat_ia_openv("good", 8, &evd, &ia, 7, 1, DAT_FALSE)) == DAT_PROVIDER_NOT_FOUND);
@@ -58,11 +58,11 @@ void test_failures(void)
             failures++;
         }
     }
-    /* What can't be loaded stands in nobody's way, and neither does what refuses. */
+    /* A library that can't be loaded hinders no other one, nor does one that refuses. */
     CHECK(open_name("rescued", &ia) == DAT_SUCCESS);
     CHECK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG) == DAT_SUCCESS);
 
-    /* A provider that registers twice is told, and serves. */
+    /* A provider that registers twice gets an error, and serves. */
     CHECK(open_name("again", &ia) == DAT_SUCCESS);
     CHECK(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG) == DAT_SUCCESS);
 }

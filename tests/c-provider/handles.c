@@ -36,7 +36,7 @@ static void made_up(void)
     CHECK(page != MAP_FAILED);
     for (i = 0; i < sizeof values / sizeof *values; i++)
         is_refused((DAT_HANDLE)values[i]);
-    /* Memory of ours whose first word is no table, or that has none. */
+    /* Memory of this program whose first word is not a table, or that has none. */
     for (i = 0; i < 4; i++)
         is_refused(&words[i]);
     is_refused(page);
@@ -65,18 +65,18 @@ static void mixed(void)
         CHECK(dat_pz_create(ours, &our_pz) == DAT_SUCCESS);
         CHECK(dat_pz_query(their_pz, 1, &param) == ANSWER(53));
         CHECK(dat_pz_query(our_pz, 1, &param) == DAT_SUCCESS && param.ia_handle == ours);
-        /* The provider gave the page of its zone back: whoever looks at it crashes. */
+        /* The provider gave the page of its zone back: reading it crashes. */
         CHECK(dat_pz_free(their_pz) == DAT_SUCCESS);
         CHECK(TYPE(dat_pz_query(their_pz, 1, &param)) == DAT_INVALID_HANDLE);
         CHECK(dat_pz_free(our_pz) == DAT_SUCCESS);
         CHECK(TYPE(dat_pz_query(our_pz, 1, &param)) == DAT_INVALID_HANDLE);
     }
-    /* Ours are told what belongs to others. */
+    /* Our calls refuse what belongs to others. */
     CHECK(dat_pz_create(theirs, &their_pz) == DAT_SUCCESS);
     CHECK(dat_ia_open("good", 8, &evd, &ours) != DAT_SUCCESS);
     CHECK(strstr(dat_error_detail(), "belongs to another provider") != NULL);
     CHECK(dat_ia_close(theirs, DAT_CLOSE_ABRUPT_FLAG) == DAT_SUCCESS);
-    /* With the provider gone, its object is nobody's. */
+    /* With the provider gone, its object belongs to no library. */
     CHECK(!is_loaded("provider.so"));
     CHECK(TYPE(dat_pz_query(their_pz, 1, &param)) == DAT_INVALID_HANDLE);
     made_up();

@@ -122,7 +122,7 @@ static DAT_RETURN recorded(int slot, const WORD words[WORDS])
 }
 
 /* One function a slot, that takes whatever comes: as many words as the longest call has. What a
- * shorter call leaves undefined is recorded too and compared by nobody. */
+ * shorter call leaves undefined is recorded too, and not compared. */
 #define RECORDER(slot)                                                                      \
     static DAT_RETURN slot_##slot(WORD a, WORD b, WORD c, WORD d, WORD e, WORD f, WORD g,   \
                                   WORD h, WORD i, WORD j, WORD k, WORD l, WORD m)           \
@@ -142,7 +142,7 @@ ALL_2(RECORDER)
 #endif
 
 #if API == 2
-/* Looks are opened by name and closed by an address of the provider's; of other operations it is
+/* Queries are opened by name and closed by the provider's address; of other operations it is
  * recorded how they arrive. */
 static DAT_RETURN extended(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
@@ -200,7 +200,7 @@ void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *instance_data)
     if (is("silent"))
         return;
     if (is("other")) {
-        enter("somebody-else");
+        enter("another");
         return;
     }
     enter(info->ia_name);

@@ -85,7 +85,7 @@ static DAT_HA_RELATIONSHIP relation(const char *one, const char *other)
     return found;
 }
 
-/* Nobody can ask a provider in C. */
+/* There is no way to ask a provider in C. */
 static void related(void)
 {
     DAT_HA_RELATIONSHIP found;
@@ -93,7 +93,7 @@ static void related(void)
     CHECK(relation("good", "good") == DAT_HA_TRUE);
     CHECK(relation("good", "safe") == DAT_HA_UNKNOWN);
     CHECK(relation("good", "loopback") == DAT_HA_UNKNOWN);
-    CHECK(TYPE(dat_registry_providers_related("good", "nobody", &found)) ==
+    CHECK(TYPE(dat_registry_providers_related("good", "unknown", &found)) ==
           DAT_PROVIDER_NOT_FOUND);
     CHECK(!is_loaded("provider.so"));
 }

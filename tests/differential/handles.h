@@ -57,7 +57,7 @@ struct call {
 #define VALUE(v) {.is = IS_VALUE, .value = (uintptr_t)(v)}
 #define P(i) ((void *)a[i])
 #define V(i) (a[i])
-/* Those of this program are functions, and a pointer whose value is known at run time. */
+/* The ones of this program are functions, and a pointer whose value is known at run time. */
 #define segment given_segment
 #define remote given_remote
 #define adapter given_name

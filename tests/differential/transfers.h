@@ -60,7 +60,7 @@ static void transfers(void)
         DAT_EVD_HANDLE own;
 
         MUST(dat_evd_create(ia, 16, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &own));
-        say("beside others", "%s", code(dat_ep_create(ia, pz, dtos, requests, connections, &attributes, &unsignalled)));
+        say("with others", "%s", code(dat_ep_create(ia, pz, dtos, requests, connections, &attributes, &unsignalled)));
         say("alone", "%s", code(dat_ep_create(ia, pz, dtos, own, connections, &attributes, &unsignalled)));
     }
     if (begins("several") && transfers_begin(NULL, 4)) {

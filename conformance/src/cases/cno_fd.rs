@@ -52,7 +52,7 @@ fn the_descriptor_is_readable_from_the_trigger_on() {
     assert!(!shows(&cno));
     evd.post_se(1).expect("within the limit");
     assert!(shows(&cno));
-    assert!(shows(&cno), "a look takes nothing");
+    assert!(shows(&cno), "a poll takes nothing");
     assert_eq!(cno.trigger(), Ok(Some(evd.clone())));
     assert!(!shows(&cno));
     evd.free().expect("live");

@@ -1,6 +1,6 @@
 //! The event of a connection comes before the first completion on it (dat_ep_connect(3DAT),
-//! dat_cr_accept(3DAT)), although the data may arrive before the transport's last word. Where the
-//! adapter can be told to, it reports the connection only when a receive has completed.
+//! dat_cr_accept(3DAT)), although the data may arrive before the transport's last word. If a fault can be
+//! injected, the adapter reports the connection only when a receive has completed.
 
 use crate::case::cases;
 use crate::{

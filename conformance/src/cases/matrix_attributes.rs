@@ -492,7 +492,7 @@ fn requests_reach_the_bound() {
         link(&node, &client, &node, &server);
         let limit = client.query().expect("live").attributes.max_request_dtos;
         assert!(limit >= wanted);
-        // Nobody receives them.
+        // No receive is posted for them.
         for cookie in 0..limit {
             client.post_send(&[], cookie.into(), NONE).expect("within the queue");
         }

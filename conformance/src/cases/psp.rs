@@ -275,7 +275,7 @@ fn an_endpoint_of_the_providers_has_neither_zone_nor_dispatchers_until_it_is_giv
     ep.modify(&change).expect("tentative");
     request.accept(None, b"").expect("complete now");
     expect_connections(&node.connect, &[&client, &ep], ConnectionEventKind::Established);
-    // The endpoint belongs to the consumer, who has to free it.
+    // The endpoint belongs to the consumer, which has to free it.
     refused(node.ia.close(Close::Graceful), ReturnType::InvalidState, Subtype::InvalidStateIaInUse);
     ep.free().expect("connected");
     client.free().expect("disconnected");

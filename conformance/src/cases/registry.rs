@@ -220,7 +220,7 @@ fn a_larger_minor_version_serves_where_none_matches_exactly() {
          late u1.2 threadsafe default stub stub.0.1 \"late=1\" \"\"\n",
     );
     let found = |name, minor| parameters(&registry, name, ApiVersion::new(1, minor));
-    assert_eq!(found("some", 1).as_deref(), Ok("exact=1"), "whatever stands before it");
+    assert_eq!(found("some", 1).as_deref(), Ok("exact=1"), "whatever precedes it");
     for minor in [0, 2] {
         assert_eq!(found("some", minor).as_deref(), Ok("larger=1"), "1.{minor}");
     }

@@ -25,7 +25,7 @@ use crate::wait::{
 cases! {
     "semantics, endpoints: every operation completes once, every connection ends once":
         shared_endpoints, own_endpoints;
-    "dat_cr_accept, dat_ep_disconnect(3DAT): who comes first": an_accept_and_a_disconnect_at_once;
+    "dat_cr_accept, dat_ep_disconnect(3DAT): which comes first": an_accept_and_a_disconnect_at_once;
     "dat_srq_create(3DAT): buffers are used once": a_shared_receive_queue;
     "dat_ia_close(3DAT): nothing is left": objects_come_and_go;
 }

@@ -25,7 +25,7 @@ const SEVERAL_CALLS: &[&str] = &[
     "DAT 2.0, IB extension: dat_ib_ud_ah_free, dat_ib_ud_cm_free",
     "dat_cr_accept(3DAT), dat_cr_reject(3DAT)",
     "dat_cr_accept(3DAT), dat_cr_reject(3DAT), dat_ep_connect(3DAT)",
-    "dat_cr_accept, dat_ep_disconnect(3DAT): who comes first",
+    "dat_cr_accept, dat_ep_disconnect(3DAT): which comes first",
     "dat_ep_post_rdma_write(3DAT), dat_ep_post_rdma_read(3DAT)",
     "dat_ep_post_send(3DAT), dat_ep_post_rdma_write(3DAT), dat_ep_post_rdma_read(3DAT)",
     "dat_ep_post_send(3DAT), dat_ep_post_recv(3DAT)",

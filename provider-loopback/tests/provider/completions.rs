@@ -1,4 +1,4 @@
-//! Completion queues: what is reported, and who is woken.
+//! Completion queues: what is reported, and which waiter is woken.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -242,7 +242,7 @@ fn upcalls_come_with_no_lock_held() {
         a.send(1, &[]);
         b.receive(2, &[]);
         assert_eq!(sink.count.load(Ordering::Relaxed), 2, "one for each side's queue");
-        // These find no room.
+        // The queue is full for these.
         b.receive(3, &[]);
         a.send(4, &[]);
         assert_eq!(sink.count.load(Ordering::Relaxed), 4);

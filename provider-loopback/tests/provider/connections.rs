@@ -43,7 +43,7 @@ fn both_sides_learn_who_the_other_is_and_what_it_said() {
     });
 }
 
-/// A side with receives posted that has tried in vain.
+/// A side with posted receives whose attempt failed.
 fn failed(world: &World, attempt: impl FnOnce(&Side) -> u64) -> Event {
     let side = world.side();
     side.receive(1, &[]);

@@ -86,7 +86,7 @@ fn each_call_and_upcall_is_a_line() {
             ]
         );
         let polls = of(Kind::CompletionQueue, &lines);
-        assert_eq!(polls.len(), 2, "none of the one in vain");
+        assert_eq!(polls.len(), 2, "none of the poll that found nothing");
         let found = format!("poll [tag={a_id} Send cookie=6 length=8 DAT_DTO_SUCCESS]: ok");
         assert!(polls[0].ends_with(&found), "{polls:?}");
         let found = format!("poll [tag={b_id} Receive cookie=5 length=8 DAT_DTO_SUCCESS]: ok");
@@ -111,7 +111,7 @@ fn a_failure_is_recorded_with_its_error() {
         assert_eq!(lines.len(), 2, "{lines:?}");
         assert!(lines[0].contains("post_receive cookie=1 segments=0 bytes=0: "), "{lines:?}");
         assert!(lines[0].contains("DAT_INSUFFICIENT_RESOURCES"), "{lines:?}");
-        // Raised below, on nobody's call, and seen as it passes.
+        // Raised below, outside of any call, and seen as it passes.
         assert!(lines[1].contains("async_event ProviderInternal"), "{lines:?}");
         assert!(site.async_error().is_some());
     });

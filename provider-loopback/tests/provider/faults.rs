@@ -47,7 +47,7 @@ fn every_attempt_is_refused_after_the_flush_and_a_reset_leads_back() {
                 assert_eq!(end.state(), EpState::Unconnected);
             }
             assert!(!end.has_event());
-            assert!(!site.has_request(), "nobody was asked");
+            assert!(!site.has_request(), "no request arrived");
         }
     });
 }
@@ -121,7 +121,7 @@ fn attempts_to_resolve_fail_each_for_itself() {
             assert_eq!(a.datagram_event().kind, DatagramEventKind::Error);
         }
         assert!(!a.has_event() && !site.has_request());
-        // The attempts that nobody answered hinder no other one, and no break comes of it.
+        // Unanswered attempts hinder no other one, and none of them breaks.
         faults.set(FaultPlan::new().break_after(1));
         site.connect(&a, LONG);
         site.request().accept(Some(&b.ep), b"").unwrap();
@@ -192,7 +192,7 @@ fn a_connection_breaks_after_the_nth_request_on_both_sides() {
         let site = Site::with("fault.break_after=3");
         let (a, b) = site.pair();
         check_broken(&a, &b);
-        // Each connection counts anew, and either side can be the one.
+        // Each connection counts from zero, and either side can be the one.
         for end in [&a, &b] {
             end.ep.reset().unwrap();
         }
@@ -279,7 +279,7 @@ fn the_nth_post_fails_once_and_leaves_no_trace() {
         let error = a.send(3).unwrap_err();
         assert!(error.is(ReturnType::InsufficientResources), "{error}");
         assert_eq!(error.subtype(), Subtype::ResourceCredits);
-        assert!(!b.has_event(), "the connection stands");
+        assert!(!b.has_event(), "still connected");
         b.receive(4).unwrap();
         a.send(5).unwrap();
         assert_eq!(a.done(), [(Send, 2, Success), (Send, 5, Success)]);
@@ -409,7 +409,7 @@ fn a_connection_event_comes_after_what_was_held_back() {
         assert_eq!((first.cookie, first.status), (1, Success));
         assert_eq!((second.cookie, second.status), (2, Flushed));
         assert_eq!(end.kind, Kind::Disconnected);
-        // Those of the other side too, on a dispatcher apart.
+        // The other side's too, on a dispatcher of its own.
         assert_eq!(b.event(), Kind::Disconnected);
         assert_eq!(b.done(), [(Send, 3, Success)]);
         // And when the endpoint is freed.
@@ -568,7 +568,7 @@ fn every_cookie_completes_once_whatever_the_delay_and_order() {
     });
 }
 
-/// Ends come at any time; whatever was posted is told before them, once.
+/// Connections end at any time; every post completes before that, once.
 #[test]
 fn ends_among_late_completions_lose_nothing() {
     bounded(|| {

@@ -171,7 +171,7 @@ fn a_window_opens_its_piece_with_its_privileges() {
         let third = b.bind(&*window, &theirs, (20, 10), Privileges::REMOTE_WRITE, 5);
         refused(&world, &mine, through(third, &theirs, 20, 10), RdmaRead);
         refused(&world, &mine, through(third, &theirs, 19, 10), RdmaWrite);
-        // Its key is no key for local segments.
+        // Its key does not work in local segments.
         let (c, _d) = world.pair();
         let mut segment = theirs.segment(20, 10);
         segment.key = third;

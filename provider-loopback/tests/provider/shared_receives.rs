@@ -111,7 +111,7 @@ fn senders_that_found_no_buffer_go_on_in_turn() {
         }
         assert_eq!((cookies(&b), cookies(&f)), (vec![10, 12], vec![11, 13]));
         assert_eq!((cookies(&a), cookies(&e)), (vec![1, 2], vec![1, 2]));
-        // Nobody waits any more: buffers stay.
+        // No request waits any more: buffers stay.
         shared.post(14, &[]).unwrap();
         assert_eq!(shared.queue.counts(), (1, 1));
         a.send(3, &[]);

@@ -1,5 +1,5 @@
 /*
- * A provider of DAT 2.0 that stands before another one, and what calls it: the provider table and
+ * A provider of DAT 2.0 in front of another one, and what calls it: the provider table and
  * the redirections.
  */
 #include <dat2/udat.h>

@@ -1,4 +1,4 @@
-//! A C program that uses every macro and looks at what arrives where.
+//! A C program that uses every macro and checks what arrives where.
 
 use std::fmt::Write;
 
@@ -220,7 +220,7 @@ impl Program {
         );
     }
 
-    /// The constants that no static assertion can look at.
+    /// The constants that no static assertion can check.
     fn constants(&mut self, tables: &Tables) {
         line(&mut self.main, "current = \"constant\";");
         for row in &tables.constants {

@@ -38,7 +38,7 @@ impl Measured {
         }
     }
 
-    /// What differs from the tables, in words that name the row.
+    /// The differences from the tables; each names the row.
     #[must_use]
     pub fn differences(&self, tables: &Tables) -> Vec<String> {
         let mut out = Vec::new();

@@ -34,7 +34,7 @@ fn wrong_rows_are_noticed() {
 /// The tables with every row wrong in all that it says.
 fn corrupted(mut tables: Tables) -> Tables {
     for row in &mut tables.constants {
-        // Where ISO C allows an enumerator; where not, the kind isn't looked at.
+        // Where ISO C allows an enumerator; where not, the kind isn't checked.
         let number = row.value_dec.is_none_or(|value| i32::try_from(value).is_ok());
         if number || row.kind == "define" {
             row.kind = if row.kind == "enum" { "define" } else { "enum" }.to_owned();
@@ -50,21 +50,21 @@ fn corrupted(mut tables: Tables) -> Tables {
             _ => String::new(),
         };
         row.prototype = row.prototype.replacen("(*)(", "(*)(DAT_UVERYLONG, ", 1);
-        row.underlying = "struct nobody *".to_owned();
+        row.underlying = "struct unknown *".to_owned();
     }
     for row in &mut tables.fields {
         row.offset += 1;
         row.size += 1;
         if !row.c_type.contains('{') {
-            row.c_type = "struct nobody *".to_owned();
+            row.c_type = "struct unknown *".to_owned();
         }
     }
     for row in &mut tables.slots {
         row.offset += 8;
-        row.c_type = "struct nobody *".to_owned();
+        row.c_type = "struct unknown *".to_owned();
     }
     for row in &mut tables.arguments {
-        row.return_type = "struct nobody *".to_owned();
+        row.return_type = "struct unknown *".to_owned();
     }
     tables
 }

@@ -1,4 +1,4 @@
-//! Each header compiles alone, all compile together in any order, and system headers may stand
+//! Each header compiles alone, all compile together in any order, and system headers may come
 //! before or after them.
 
 use std::fs;

@@ -11,7 +11,7 @@ fn the_types_are_what_the_tables_say() {
     }
 }
 
-/// Every row is looked at: with all of them wrong, each one is named.
+/// Every row is checked: with all of them wrong, each one is named.
 #[test]
 fn wrong_rows_are_noticed() {
     for version in VERSIONS {

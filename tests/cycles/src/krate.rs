@@ -172,7 +172,7 @@ impl Krate {
             return self.descend(here.parent?, rest, depth);
         }
         if let Some(child) = here.children.get(name) {
-            // `x::y` where y is a function beside a module of that name: the module is as good.
+            // `x::y` where y is both a function and a module: the module will do.
             return self.descend(*child, rest, depth);
         }
         if here.items.contains(name) {

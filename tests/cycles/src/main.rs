@@ -2,7 +2,7 @@
 //!
 //! `dat-cycles [--max N] [--list] ROOT...` reads each crate from its root file (`src/lib.rs`),
 //! builds the graph of which file uses items of which other file, and fails if a strongly
-//! connected component has more than N files. A re-export is no use: a path through `pub use`
+//! connected component has more than N files. A re-export does not count: a path through `pub use`
 //! counts as a use of the file that defines the item. Code under `cfg(test)` is ignored.
 
 mod graph;
