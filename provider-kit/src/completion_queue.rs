@@ -24,7 +24,7 @@ pub struct Queue {
     producer: BiasedLock<Producer>,
     progress: Arc<Progress>,
     sink: Arc<dyn CompletionSink>,
-    /// What pollers of engines look at when there is nothing to take.
+    /// What pollers check when there is nothing to take; used by engines.
     pub sources: Sources,
 }
 
@@ -51,14 +51,14 @@ impl Progress {
 struct Producer {
     /// The next position to fill.
     tail: u64,
-    /// Up to where completions can be stored without a further look: there is room, and nobody
+    /// Up to where completions can be stored without a further check: there is space, and no waiter
     /// sleeps.
     plain: u64,
     ring: CompletionRing,
     /// Up to where there is room; more may have been taken since.
     limit: u64,
     notify: Notify,
-    /// The poller is gone: nobody will take completions any more.
+    /// The poller is gone: no completion will be taken any more.
     closed: bool,
     depth: u64,
     /// Counters of the work queues that complete here.
@@ -67,9 +67,9 @@ struct Producer {
     vacant: Vec<u32>,
     /// Work queues that are gone when everything up to that position was taken.
     gone: Vec<(u32, u64)>,
-    /// So many of them are worth a look.
+    /// Number of them from which on a check is worthwhile.
     patience: usize,
-    /// The first failure of each work queue that had one since it began anew.
+    /// The first failure of each work queue that had one since it was reset.
     failures: Vec<(u32, Failure)>,
 }
 
@@ -85,11 +85,11 @@ struct Poller {
     /// The next position to take.
     head: u64,
     ring: CompletionRing,
-    /// Those of the pages that it knows.
+    /// The pages that it knows.
     pages: Vec<Arc<Page>>,
     progress: Arc<Progress>,
     queue: Arc<Queue>,
-    /// What was told to the producers.
+    /// The mode that the producers know.
     notify: Notify,
 }
 
@@ -119,10 +119,10 @@ pub fn find(queue: Option<&dyn CompletionQueue>, subtype: Subtype) -> Result<Arc
     }
 }
 
-/// Nobody to be told.
-struct Nobody;
+/// A sink that ignores upcalls.
+struct Ignored;
 
-impl CompletionSink for Nobody {
+impl CompletionSink for Ignored {
     fn completion_ready(&self) {}
 
     fn completion_overflow(&self) {}
@@ -149,9 +149,9 @@ impl Queue {
         Arc::new(Self { producer, progress: Arc::default(), sink, sources: Sources::default() })
     }
 
-    /// A queue that nobody polls, for what nobody is interested in.
+    /// A queue without a poller, for completions that are not wanted.
     fn nowhere() -> Arc<Self> {
-        let queue = Self::new(0, Arc::new(Nobody));
+        let queue = Self::new(0, Arc::new(Ignored));
         queue.producer.lock().close();
         queue
     }
@@ -187,7 +187,7 @@ impl Queue {
         found.map(|(_, failure)| failure.clone())
     }
 
-    /// The work queue begins anew.
+    /// The work queue is reset.
     pub fn forget_failure(&self, source: u32) {
         self.producer.lock().failures.retain(|(of, _)| *of != source);
     }
@@ -202,7 +202,7 @@ impl Queue {
         self.producer.lock().page(source).drop_one(source);
     }
 
-    /// Stores the completion of a plain success, if it is one of many: there is room, and nobody
+    /// The fast path: stores the completion of a plain success if there is space and no waiter
     /// sleeps. Otherwise nothing has happened. The entry is made at last, for what is loaded
     /// before occupies registers.
     #[inline(always)]
@@ -217,7 +217,7 @@ impl Queue {
         true
     }
 
-    /// Stores a completion, or notes that there was no room.
+    /// Stores a completion, or notes that the queue was full.
     #[inline]
     pub fn push(
         self: &Arc<Self>,
@@ -243,7 +243,7 @@ impl Queue {
         }
     }
 
-    /// Nobody will poll a completion, so it frees its room now.
+    /// Returns the credit of a completion that will not be polled.
     #[cold]
     fn refuse(self: &Arc<Self>, producer: &Producer, source: u32, upcalls: &mut Upcalls) {
         producer.page(source).drop_one(source);
@@ -262,7 +262,7 @@ impl Queue {
         producer.tail < producer.limit
     }
 
-    /// As [`find_room`](Self::find_room), of which nobody must be told.
+    /// As [`find_room`](Self::find_room), without an upcall.
     #[cold]
     #[inline(never)]
     fn find_plain_room(&self, producer: &mut Producer) -> bool {
@@ -317,7 +317,7 @@ impl Producer {
         self.patience = (self.gone.len() * 2).max(FEW);
     }
 
-    /// Nobody polls from now on.
+    /// There are no polls from now on.
     fn close(&mut self) {
         self.closed = true;
         self.limit = self.tail;
@@ -357,7 +357,7 @@ impl CompletionPoller for Poller {
     }
 
     fn notify(&mut self, mode: Notify) -> bool {
-        // Any arrival since the mode was set has looked at it.
+        // Every arrival since the mode was set has checked it.
         if mode != self.notify {
             self.notify = mode;
             let mut producer = self.queue.producer.lock();
@@ -403,7 +403,7 @@ impl Poller {
     /// The completion at the head was read.
     #[inline]
     fn finish(&mut self, source: u32) {
-        // Who stored it has its place from before.
+        // The thread that stored it has its place from before.
         if page_of(source) >= self.pages.len() {
             self.learn();
         }

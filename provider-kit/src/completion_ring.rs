@@ -2,7 +2,7 @@
 //!
 //! A completion is mostly half a cache line: a store to a line that the other processor has is
 //! slow, and the stores behind it wait, so lines count, and not bytes. What few completions have
-//! is told beside the slots.
+//! is kept outside of the slots.
 
 use std::sync::{Arc, OnceLock};
 
@@ -20,7 +20,7 @@ pub(crate) struct Entry {
     pub(crate) source: u32,
 }
 
-/// The completion of a success that is no bind and has nothing extra.
+/// The completion of a success other than a bind, with nothing extra.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plain {
     pub(crate) tag: u64,
@@ -67,7 +67,7 @@ const SPECIAL: u64 = 1 << 36;
 type Slots = slots::Slots<Slot, 37>;
 
 impl CompletionRing {
-    /// Slots for at least so many completions.
+    /// Slots for at least `depth` completions.
     pub(crate) fn new(depth: usize) -> Self {
         Self { slots: Slots::new(depth), special: Arc::default() }
     }
@@ -103,7 +103,7 @@ impl CompletionRing {
         slot.tag.store(tag, Ordering::Relaxed);
         slot.cookie.store(cookie, Ordering::Relaxed);
         slot.length.store(length, Ordering::Relaxed);
-        // Release: who sees the position sees the other words, and all that came before them.
+        // Release: a reader of the position sees the other words, and all that came before them.
         slot.rest.store(rest | Slots::mark(position), Ordering::Release);
     }
 
@@ -119,8 +119,8 @@ impl CompletionRing {
         Slots::is_filled(self.slots.get(position).rest.load(Ordering::Acquire), position)
     }
 
-    /// As [`get`](Self::get), for what most are, into a place; its source. Of anything else the
-    /// place keeps nothing.
+    /// As [`get`](Self::get), for a plain success, into a place; returns its source. For
+    /// anything else the place keeps its value.
     #[inline(always)]
     pub(crate) fn get_success(&self, position: u64, into: &mut Success) -> Option<u32> {
         let slot = self.slots.get(position);

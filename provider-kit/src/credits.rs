@@ -1,5 +1,5 @@
-//! The room that completions free, counted by the completion queue. The counters of its work
-//! queues stand side by side, so that to poll the completions of many touches few cache lines.
+//! The credits that completions return, counted by the completion queue. The counters of its work
+//! queues are adjacent, so that to poll the completions of many touches few cache lines.
 
 use std::sync::{Arc, Weak};
 
@@ -14,7 +14,7 @@ pub const CELLS: usize = if cfg!(all(test, loom)) { 1 } else { 32 };
 pub struct Page {
     /// Those that were polled. Written by the poller.
     polled: [AtomicU32; CELLS],
-    /// Those that nobody will poll.
+    /// Completions that will not be polled.
     dropped: [AtomicU32; CELLS],
     progress: Arc<Progress>,
     queue: Weak<Queue>,
@@ -45,7 +45,7 @@ impl Page {
         polled.store(polled.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
     }
 
-    /// An operation ended that nobody will poll.
+    /// An operation ended whose completion will not be polled.
     pub fn drop_one(&self, source: u32) {
         self.dropped[source as usize % CELLS].fetch_add(1, Ordering::Release);
     }
@@ -65,7 +65,7 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// The place of that number, which nobody has.
+    /// The place of that number, which is free.
     pub fn new(page: &Arc<Page>, source: u32) -> Self {
         Self { page: Arc::clone(page), source }
     }
@@ -208,13 +208,13 @@ impl Room {
         self.max
     }
 
-    /// Changes the size; there is room for what is used.
+    /// Changes the size, which is at least the number in use.
     pub fn resize(&mut self, max: u32) {
         self.max = max;
         self.limit = self.posted;
     }
 
-    /// Takes room for one operation, if there is any.
+    /// Takes a credit, if there is one.
     #[inline]
     pub fn take(&mut self) -> bool {
         let is_there = self.is_there();
@@ -224,13 +224,13 @@ impl Room {
         is_there
     }
 
-    /// Whether there is room for one operation.
+    /// Whether there is a credit.
     #[inline(always)]
     pub fn is_there(&mut self) -> bool {
         self.is_known() || self.find()
     }
 
-    /// Whether there is room that needs no long look: who keeps a queue full finds room for one,
+    /// Whether there is a credit without counting again: a poster that keeps its queue full gets one
     /// each time.
     #[inline(always)]
     pub fn is_known(&mut self) -> bool {
@@ -242,7 +242,7 @@ impl Room {
         self.posted != self.limit
     }
 
-    /// The limit when so many were released, ever.
+    /// The limit after a total of `released` operations.
     #[inline(always)]
     fn limit_at(&self, released: u32) -> u32 {
         let used = self.posted.wrapping_sub(released);

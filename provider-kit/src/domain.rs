@@ -16,7 +16,7 @@ use crate::regions::regions;
 use crate::sync::fence;
 use crate::window;
 
-/// A domain: a number, and who may be copying its memory.
+/// A domain: its number, and the queue pairs that may be copying its memory.
 pub struct Domain {
     /// As an owner of regions.
     pub id: u32,

@@ -7,7 +7,7 @@ pub const fn no_room() -> Error {
     Error::new(ReturnType::InsufficientResources, Subtype::ResourceCredits)
 }
 
-/// An object that another provider made, or nobody.
+/// The error for an object that this provider did not create.
 pub fn foreign(what: &'static str, subtype: Subtype) -> Error {
     Error::new(ReturnType::InvalidHandle, subtype)
         .because(format!("the {what} belongs to another provider"))

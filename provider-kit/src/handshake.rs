@@ -3,7 +3,7 @@
 //! The active side sends `HELLO`. A passive side with a secret replies with `CHALLENGE`, which the
 //! active side answers with `PROOF`; only then does the consumer see the request. `ANSWER` accepts,
 //! rejects or refuses; `READY` confirms. Both sides are functions of frames without a socket:
-//! whoever has the link feeds them and does what the [`Step`] says.
+//! the owner of the link feeds them and does what the [`Step`] says.
 //!
 //! `CHALLENGE` proves that the passive side has the secret, `PROOF` that the active one has it:
 //! HMAC-SHA-256 over the role, both nonces and the whole `HELLO`. The secret never crosses the

@@ -7,7 +7,7 @@
 //! receives, the room of work queues, protection domains, windows, and the copies themselves.
 //!
 //! # Locks
-//! Those of this crate are leaves, in this order: the shared receive queue, then the producers of a
+//! The locks of this crate are leaves, in this order: the shared receive queue, then the producers of a
 //! completion queue, the users of a domain, a window, the region table. No upcall is made under any
 //! of them: [`outlet::Upcalls`] collects them until the locks are released.
 

@@ -1,9 +1,9 @@
-//! Whether who posts a receive has to look at the direction, where something waits for it.
+//! Whether the poster of a receive has to check the direction, where requests wait for it.
 //!
-//! The poster fills a slot and then reads this; who needs the poster sets this and then looks at
-//! the slots again. One of them sees the other: the poster by a light fence, since it comes often,
-//! and who needs it by a heavy one. To need it again and again is not to pay again and again:
-//! what was asked for stays so until many looks in a row have found nothing to do.
+//! The poster fills a slot and then reads this flag; a thread that needs the poster sets the flag
+//! and then reads the slots again. One of them sees the other: the poster uses a light fence, since
+//! posts are frequent, and the demanding thread a heavy one. Repeated demands cost only one fence:
+//! the flag stays set until many checks in a row have found nothing to do.
 
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use crate::sync::fence;
@@ -55,7 +55,7 @@ impl Lookout {
         }
     }
 
-    /// A look found nothing to do, and nothing to expect.
+    /// A check found nothing to do, and nothing to expect.
     pub fn found_nothing(&self) {
         let idle = self.idle.load(Ordering::Relaxed).saturating_add(1);
         self.idle.store(idle, Ordering::Relaxed);

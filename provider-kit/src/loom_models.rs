@@ -15,7 +15,7 @@ use crate::receive_ring::{Posted, ReceiveRing};
 use crate::sync::BiasedLock;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// A model of so many steps that only interleavings up to a number of preemptions are tried.
+/// A model with many steps: only interleavings up to a number of preemptions are tried.
 fn large_model(run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
@@ -31,7 +31,7 @@ fn entry(cookie: u64) -> Entry {
 fn a_taker_gets_whole_completions_in_order_and_none_twice() {
     large_model(|| {
         const COUNT: u64 = 3;
-        // Two slots, so that one is filled anew.
+        // Two slots, so that one is used again.
         let (slots, taken) = (CompletionRing::new(2), Arc::new(AtomicU64::new(0)));
         let producer = {
             let (slots, taken) = (slots.clone(), Arc::clone(&taken));
@@ -59,7 +59,7 @@ fn a_taker_gets_whole_completions_in_order_and_none_twice() {
     });
 }
 
-/// A sender that finds no receive, and who posts one: the direction with its waiting request.
+/// A sender that finds no receive, and the poster of one: the direction with its waiting request.
 struct Direction {
     ring: ReceiveRing,
     lookout: Lookout,

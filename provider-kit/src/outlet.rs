@@ -62,7 +62,7 @@ impl Outlet {
         self.queue.push(self.source, completion, features, upcalls);
     }
 
-    /// The first operation that failed of itself, since it began anew.
+    /// The first operation that failed by itself since the last reset.
     pub fn failure(&self) -> Option<Failure> {
         self.queue.failure(self.source)
     }
@@ -92,7 +92,7 @@ struct Noted {
     watermark: Option<Arc<Shared>>,
 }
 
-/// What a completion queue must be told.
+/// What a completion queue must report.
 struct Told {
     queue: Arc<Queue>,
     source: u32,
@@ -107,7 +107,7 @@ impl Upcalls {
         self.told(queue, source).ready = true;
     }
 
-    /// Notes that a completion found no room.
+    /// Notes that the queue was full when a completion arrived.
     #[cold]
     pub fn overflow(&mut self, queue: &Arc<Queue>, source: u32) {
         self.told(queue, source).overflow = true;

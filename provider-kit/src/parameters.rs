@@ -60,7 +60,7 @@ impl Default for Limits {
     }
 }
 
-/// A parameter of one provider that is no limit.
+/// A parameter of one provider other than a limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter<P> {
     /// Its key.

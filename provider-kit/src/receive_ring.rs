@@ -1,8 +1,8 @@
-//! Posted receives on their way from who posts them to who sends, in a ring
+//! Posted receives on their way from their poster to the sender, in a ring
 //! (`slots`).
 //!
-//! A receive is mostly one segment, and half a cache line: a store to a line that the other
-//! processor has is slow, and the stores behind it wait. Other receives are told beside the slots.
+//! Most receives have one segment and take half a cache line: a store to a line that the other
+//! processor has is slow, and the stores behind it wait. Other receives are kept outside of the slots.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -13,7 +13,7 @@ use dat_sync::prefetch;
 use crate::slots;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// A posted receive; its segments are beside it.
+/// A posted receive, without its segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Posted {
     /// The cookie of its completion.
@@ -46,8 +46,8 @@ struct Slot {
     rest: AtomicU64,
 }
 
-/// Receives of other than one segment of less than 4 GiB: so many words of each slot, made when
-/// there is such a receive.
+/// Receives of other than one segment of less than 4 GiB: the words of each slot, allocated
+/// for the first such receive.
 struct Special {
     words: OnceLock<Box<[AtomicU64]>>,
     /// The most segments of a receive; 0 where there is no ring.
@@ -65,7 +65,7 @@ const HEAD: usize = 3;
 /// Words of a segment.
 const WORDS: usize = 3;
 
-/// A line is asked for so many slots before it is needed.
+/// Number of slots before its use at which a line is prefetched.
 const AHEAD: u64 = 4;
 
 impl ReceiveRing {
@@ -83,7 +83,7 @@ impl ReceiveRing {
         self.special.segments == 0
     }
 
-    /// A ring for so many receives of so many segments.
+    /// A ring for `capacity` receives of up to `segments` segments.
     pub fn new(capacity: u32, segments: u32) -> Self {
         let segments = (segments as usize).max(1);
         Self {
@@ -192,7 +192,7 @@ impl ReceiveRing {
         prefetch(self.slots.get(position + AHEAD));
     }
 
-    /// Puts so many segments of a filled position into a vector that is empty.
+    /// Puts `count` segments of a filled position into an empty vector.
     pub fn collect(&self, position: u64, count: usize, into: &mut Vec<Segment>) {
         match self.get_single(position) {
             Some((_, segment)) => into.push(segment),
@@ -223,13 +223,13 @@ impl Slot {
     fn finish(&self, position: u64, posted: Posted, rest: u64) {
         let unsignalled = if posted.unsignalled { UNSIGNALLED } else { 0 };
         self.cookie.store(posted.cookie, Ordering::Relaxed);
-        // Release: who sees the position sees the other words, and all that came before them.
+        // Release: a reader of the position sees the other words, and all that came before them.
         self.rest.store(rest | unsignalled | Slots::mark(position), Ordering::Release);
     }
 }
 
 impl Posted {
-    /// Whether it is told by half a cache line, with one segment.
+    /// Whether it fits into half a cache line, with one segment.
     #[inline(always)]
     pub fn fits(&self, segment: &Segment) -> bool {
         segment.length <= u32::MAX.into() && self.checked < EPOCHS

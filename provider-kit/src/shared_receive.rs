@@ -37,7 +37,7 @@ pub trait Resume: Send + Sync {
 struct Buffers {
     ring: Ring<Posted>,
     room: Room,
-    /// 0 while nobody asked.
+    /// 0 if none is armed.
     watermark: u32,
     /// Queue pairs whose peer waits for a buffer, each once, in the order of their coming.
     stalled: VecDeque<Arc<dyn Resume>>,
@@ -88,7 +88,7 @@ impl Shared {
         drop(over);
     }
 
-    /// Whether there is a buffer now; if not, notes who wants the next one.
+    /// Whether there is a buffer now; if not, notes that `user` wants the next one.
     pub fn has_buffer(&self, stalled: &mut bool, user: &Arc<dyn Resume>) -> bool {
         let mut buffers = self.buffers.lock();
         if buffers.ring.is_empty() {
@@ -98,7 +98,7 @@ impl Shared {
         true
     }
 
-    /// Takes the oldest buffer, its segments into the slice, or notes who wants the next one.
+    /// Takes the oldest buffer, its segments into the slice, or notes that `user` wants the next one.
     pub fn take(
         self: &Arc<Self>,
         into: &mut [Segment],

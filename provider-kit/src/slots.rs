@@ -3,10 +3,7 @@
 //! There is one producer and one taker at a time, by their locks; the slots are all that they
 //! share. The words of a slot are atomics only to be shared: they are ordered by the last of them,
 //! which is the mark.
-#![allow(
-    unsafe_code,
-    reason = "the slot of a position is found without a look at how many there are"
-)]
+#![allow(unsafe_code, reason = "the slot of a position is found without a bounds check")]
 
 use std::sync::Arc;
 
@@ -24,10 +21,10 @@ impl<T, const MARK: u32> Clone for Slots<T, MARK> {
 }
 
 impl<T: Default, const MARK: u32> Slots<T, MARK> {
-    /// More could not be told apart.
+    /// More could not be distinguished.
     const MOST: usize = 1 << (u64::BITS - MARK - 2);
 
-    /// At least so many.
+    /// At least `count` slots.
     pub(crate) fn new(count: usize) -> Self {
         let count = count.clamp(1, Self::MOST).next_power_of_two();
         Self((0..count).map(|_| T::default()).collect())

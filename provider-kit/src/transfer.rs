@@ -89,8 +89,8 @@ pub fn direct(from: Checked<'_>, to: Checked<'_>, length: u64) -> bool {
     true
 }
 
-/// Moves bytes to or from remote memory that is no window, as the privilege says that it takes
-/// there, if it may and they fit.
+/// Moves bytes to or from remote memory outside of windows, in the direction of the privilege, if
+/// it is granted and the bytes fit.
 #[inline(always)]
 pub fn direct_remote(
     here: Checked<'_>,
@@ -212,8 +212,8 @@ pub fn atomic(
         return Err(Fault::Source);
     }
     // SAFETY: the place is aligned and inside a region whose key was valid under the `rq` lock
-    // that is held, so it stays alive for this call; whoever else uses it meanwhile does so by
-    // such operations, or gets what a peer that is written at the same time gets.
+    // that is held, so it stays alive for this call; any other thread uses it by
+    // such operations, or gets what a peer gets that reads during a write.
     let word = unsafe { AtomicU64::from_ptr(place) };
     let before = change(word).to_ne_bytes();
     let source =
@@ -283,8 +283,8 @@ pub fn change_word(remote: Remote<'_>, change: impl FnOnce(&AtomicU64) -> u64) -
         return None;
     }
     // SAFETY: the place is aligned and inside a region whose key was valid under the lock that is
-    // held, so it stays alive for this call; whoever else uses it meanwhile does so by such
-    // operations, or gets what a peer that is written at the same time gets.
+    // held, so it stays alive for this call; any other thread uses it by such operations, or
+    // gets what a peer gets that reads during a write.
     let word = unsafe { AtomicU64::from_ptr(place) };
     Some(change(word))
 }

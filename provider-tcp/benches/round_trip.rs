@@ -1,4 +1,4 @@
-//! Half of a round trip between two processes over `tcp-lo`, beside plain sockets in the same run.
+//! Half of a round trip between two processes over `tcp-lo`, next to plain sockets in the same run.
 //!
 //! `cargo bench -p provider-tcp` prints microseconds: the median of the batches, the best and the
 //! worst one. A batch has 1000 round trips, 100 of 1 MiB. The variants take turns, so that what else the machine
@@ -160,7 +160,7 @@ fn rounds(size: usize) -> u32 {
     if size > 64 << 10 { BATCH / 10 } else { BATCH }
 }
 
-/// The other process: answers a batch of each size whenever it is told to.
+/// The other process: answers a batch of each size on each request.
 fn serve(variant: &str) {
     let mut side: Box<dyn Side> = match variant {
         "socket, spinning" | "socket, blocking" => {

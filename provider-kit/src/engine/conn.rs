@@ -43,7 +43,7 @@ pub(super) enum How {
 #[derive(Debug)]
 pub(super) struct Ending {
     pub(super) how: How,
-    /// What the peer is told.
+    /// The reason for the peer.
     pub(super) tell: Option<Reason>,
 }
 
@@ -102,7 +102,7 @@ pub(super) struct Conn {
     pub(super) kept: VecDeque<Kept>,
     /// Memory for the spans of a frame.
     pub(super) spans: Vec<Span>,
-    /// The link has no room.
+    /// The link takes no more bytes now.
     pub(super) full: bool,
     /// The last read left frames behind, of which the link's descriptor does not tell.
     pub(super) more: bool,
@@ -110,7 +110,7 @@ pub(super) struct Conn {
     pub(super) failed: Option<Reason>,
     /// Nothing can be written any more.
     pub(super) dead: bool,
-    /// The thread looks at it soon.
+    /// It is listed for the next check of the thread.
     pub(super) listed: bool,
     /// The thread watches the link, and for what.
     pub(super) watched: Option<EventFlags>,
@@ -186,7 +186,7 @@ impl Conn {
         self.credit = side.posted;
     }
 
-    /// Writes a message of the handshake; the link has room for it. If it has not, the connection
+    /// Writes a message of the handshake; the link takes it at once. If it does not, the connection
     /// ends when the peer has waited for it.
     pub(super) fn say(&mut self, message: &Message) {
         let _ = self.write(message.frame.body, &[bytes::source(&message.payload)]);

@@ -30,7 +30,7 @@ pub(super) enum Greeted {
     Waiting,
     /// It requests a connection.
     Incoming(Hello),
-    /// It is told why it is refused.
+    /// It gets the reason of the refusal.
     Refused(Message),
     /// The link has ended.
     Gone,

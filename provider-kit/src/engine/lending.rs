@@ -1,5 +1,5 @@
-//! Who reads the link of a queue pair: the thread of the engine, or the pollers of the completion
-//! queues, to whom the thread lends it while they poll.
+//! Which thread reads the link of a queue pair: that of the engine, or the pollers of the completion
+//! queues, to which the engine lends it while they poll.
 
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering;

@@ -164,7 +164,7 @@ impl Inner {
     }
 
     /// Goes on with the connection: writes, completes, ends. While a poller reads the link, the peer
-    /// is told with the next frame what was executed, or when a poll finds nothing (`is_idle`).
+    /// learns from the next frame what was executed, or when a poll finds nothing (`is_idle`).
     pub(super) fn go_on(&mut self, core: &Core, upcalls: &mut Upcalls, is_idle: bool) {
         let Some(conn) = &mut self.conn else { return };
         if conn.ending.is_none() {
@@ -402,7 +402,7 @@ impl Pair {
 /// What became of a post.
 enum Posting {
     Done(Result<()>),
-    /// There is no room; whether requests take it whose completions are not reported.
+    /// There is no credit; whether requests hold it whose completions are not reported.
     Full {
         is_suppressed: bool,
     },

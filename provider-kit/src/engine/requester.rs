@@ -19,7 +19,7 @@ pub(super) const EAGER: u64 = 4096;
 pub(super) const MOST_EAGER: usize = 16;
 
 impl Conn {
-    /// Whether the next message waits for a receive of the peer's.
+    /// Whether the next message waits for a receive at the peer.
     pub(super) fn waits_for_credit(&self) -> bool {
         self.stage == Stage::Open && self.sent < self.work.len()
     }

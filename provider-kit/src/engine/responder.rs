@@ -21,7 +21,7 @@ pub(super) struct Answer {
 }
 
 pub(super) enum Answering {
-    /// The bytes of a place, of which so many were written.
+    /// The bytes of a place, and how many of them were written.
     Read(RmrTriplet, u64),
     /// The word that an atomic found.
     Word([u8; 8]),
@@ -52,9 +52,9 @@ pub(super) struct Kept {
 /// Whose payload arrives.
 pub(super) enum Current {
     None,
-    /// So many bytes of what is arriving.
+    /// The number of bytes of what is arriving.
     Request(u64),
-    /// So many bytes of the oldest answer; whether they are the last.
+    /// The number of bytes of the oldest answer; whether they are the last.
     Data(u64, bool),
     /// A frame of the handshake.
     Handshake(Frame, Vec<u8>),

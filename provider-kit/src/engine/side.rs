@@ -28,7 +28,7 @@ pub(super) struct Side {
 }
 
 impl Side {
-    /// What the peer is told of it.
+    /// The description of this side for the peer.
     pub(super) fn introduce(&self, private_data: Vec<u8>) -> handshake::Side {
         let is_shared = self.receives.shared.is_some();
         let posted = self.receives.ring.count();

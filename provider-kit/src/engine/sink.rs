@@ -260,7 +260,7 @@ impl Sink<'_> {
         Err(Refused)
     }
 
-    /// An answer is owed. The peer may have as many unanswered requests as it was told.
+    /// An answer is owed. The handshake told the peer how many unanswered requests it may have.
     fn owe(&mut self, what: Answering) -> Accepted {
         if self.conn.answers.len() >= self.side.reads.0 as usize {
             return Err(Refused);

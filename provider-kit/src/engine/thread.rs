@@ -25,7 +25,7 @@ pub(super) struct Thread {
     again: Vec<Weak<Pair>>,
     /// Queue pairs whose links are lent to pollers.
     lent: Vec<Weak<Pair>>,
-    /// When the next look at what is lent is due.
+    /// When the next check of the lent links is due.
     look: Instant,
     /// How many links wait for an introduction.
     greetings: usize,

@@ -24,7 +24,7 @@ pub struct Connected {
 /// Why a link could not be connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectFailure {
-    /// Nothing listens there, or it has no room for another connection.
+    /// Nothing listens there, or its backlog is full.
     Refused,
     /// There is no way to the address.
     Unreachable,

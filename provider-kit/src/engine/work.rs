@@ -79,7 +79,7 @@ impl Item {
         }
     }
 
-    /// Whether it takes a receive of the peer's.
+    /// Whether it takes a receive at the peer.
     pub(super) fn takes_receive(&self) -> bool {
         matches!(
             self.task,

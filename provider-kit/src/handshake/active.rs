@@ -63,7 +63,7 @@ impl Active {
         }
     }
 
-    /// Checks the proof of the challenge and gives the own one.
+    /// Checks the proof in the challenge and returns its own.
     fn prove(&mut self, mut payload: &[u8]) -> Option<Step> {
         let secret = self.secret.as_ref().filter(|_| !self.is_proved)?;
         let theirs = take::<NONCE>(&mut payload)?;

@@ -29,7 +29,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Who proves that it has the secret.
+/// The side that proves that it has the secret.
 #[derive(Clone, Copy)]
 pub(super) enum Role {
     Active,

@@ -62,7 +62,7 @@ fn the_active_side_checks_the_passive_one_and_the_other_way_round() {
     let Step::Send(challenge) = passive.receive(&message.frame, &message.payload) else {
         panic!("no challenge");
     };
-    // The own proof sent back is not a proof of the other role.
+    // A proof that is reflected does not prove the other role.
     let reflected = challenge.payload[16..].to_vec();
     let proof = Message::new(|length| Body::Proof { length }, 0, reflected);
     let result = passive.receive(&proof.frame, &proof.payload);
