@@ -19,7 +19,7 @@ pub struct Segment {
     pub address: u64,
     /// Its length in bytes.
     pub length: u64,
-    /// [`MemoryRegion::local_key`] of the region that it lies in.
+    /// [`Registration::local_key`](super::Registration::local_key) of the region that it lies in.
     pub key: u32,
 }
 
@@ -232,7 +232,7 @@ pub const DATAGRAM_PREFIX: u64 = 40;
 /// connected: its attempts end with `Resolved` or a failure, and several may be in progress.
 ///
 /// Its states: unconnected after creation; connecting, after [`QueuePair::connect`] or
-/// [`Incoming::accept`](super::Incoming::accept); connected; and disconnected, after any failure or
+/// [`Answer::accept`](super::Answer::accept); connected; and disconnected, after any failure or
 /// end of the connection. While it is disconnected, posts complete at once as flushed. Only
 /// [`QueuePair::reset`] makes it unconnected again.
 pub trait QueuePair: Downcast {
