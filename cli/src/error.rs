@@ -46,6 +46,14 @@ impl CliError {
         }
     }
 
+    /// An adapter that reaches no other process.
+    pub fn unreachable(name: &str) -> Self {
+        let error = Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
+            .because(format!("{name:?} connects endpoints of one process only"))
+            .advise("use an adapter that leaves the process, such as tcp-lo: see `dat list`");
+        error.into()
+    }
+
     /// An event that did not arrive in time.
     pub fn timed_out(what: &str, timeout: Duration) -> Self {
         let error = Error::new(ReturnType::TimeoutExpired, Subtype::NoSubtype)

@@ -133,7 +133,7 @@ fn the_other_machine_is_named_or_waited_for_and_not_both() {
 
 #[test]
 fn a_machine_that_has_no_address_fails_the_connection() {
-    let ran = run(&["ping", "loopback", "no such host", "--json"]);
+    let ran = run(&["ping", "tcp-lo", "no such host", "--json"]);
     assert_eq!(ran.code, Some(1));
     let report = ran.json();
     assert_eq!((&report["passed"], &report["host"]), (&false.into(), &"no such host".into()));
@@ -143,7 +143,19 @@ fn a_machine_that_has_no_address_fails_the_connection() {
 }
 
 #[test]
-fn who_cannot_listen_says_why() {
+fn two_processes_do_not_meet_on_loopback_and_learn_where_they_do() {
+    for arguments in [&["ping", "loopback", "--listen"][..], &["ping", "loopback", "127.0.0.1"]] {
+        let ran = run(arguments);
+        assert_eq!(ran.code, Some(1), "{arguments:?}");
+        assert!(ran.out.contains("DAT_MODEL_NOT_SUPPORTED"), "{}", ran.out);
+        assert!(ran.out.contains("one process only") && ran.out.contains("tcp-lo"), "{}", ran.out);
+    }
+    let report = run(&["ping", "loopback", "--listen", "--json"]).json();
+    assert_eq!(report["fault"]["code"], "DAT_MODEL_NOT_SUPPORTED");
+}
+
+#[test]
+fn a_command_that_cannot_listen_says_why() {
     let ran = run(&["ping", "nowhere", "--listen"]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.out.contains("DAT_PROVIDER_NOT_FOUND"), "{}", ran.out);
