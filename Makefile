@@ -12,7 +12,7 @@
 #                            the host's, into target/capi/cost/verbs
 #
 # CARGO, CARGOFLAGS (--offline), RUSTFLAGS, CC, CPPFLAGS, CFLAGS and LDFLAGS are respected.
-# Symbols for debuggers lie beside the libraries in target/capi/lib and are not installed.
+# Symbols for debuggers are next to the libraries in target/capi/lib and are not installed.
 
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib

@@ -264,8 +264,8 @@ impl Ledger {
         Some(Next(number))
     }
 
-    /// Number of posts that have not completed, before that of the given sequence number, which is
-    /// the next. The caller holds the poster's lock, so only completions run concurrently.
+    /// Number of posts that have not completed; `next` is the sequence number of the next post. The
+    /// caller holds the poster's lock, so only completions run concurrently.
     fn outstanding(&self, next: u32) -> u32 {
         // Acquire: the slots that completions freed have been read.
         next.wrapping_sub(self.head.load(Ordering::Acquire))

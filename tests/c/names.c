@@ -103,7 +103,7 @@ static int times_listed(const char *name)
 
 int main(int argc, char **argv)
 {
-    char loopback[] = "loopback", tcp[] = "tcp-lo", nobody[] = "absent-1";
+    char loopback[] = "loopback", tcp[] = "tcp-lo", absent[] = "absent-1";
     DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
     DAT_IA_HANDLE ia;
 
@@ -127,10 +127,10 @@ int main(int argc, char **argv)
         fail("is not listed once", argv[1]);
     if (times_listed(loopback) != 0)
         fail("is listed next to an RDMA adapter, and no line names it", loopback);
-    if (dat_ia_open(nobody, 8, &async, &ia) == DAT_SUCCESS)
-        fail("opens", nobody);
+    if (dat_ia_open(absent, 8, &async, &ia) == DAT_SUCCESS)
+        fail("opens", absent);
     else if (strstr(dat_error_detail(), argv[1]) == NULL)
-        fail("the error does not name the adapter that is there", nobody);
+        fail("the error does not name the adapter that is there", absent);
     printf("%d names, %d failed\n", argc - 1, failures);
     return failures != 0;
 }

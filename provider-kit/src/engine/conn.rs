@@ -238,7 +238,7 @@ impl Conn {
         }
     }
 
-    /// Writes a frame whose payload is that of the spans.
+    /// Writes a frame with the collected spans as its payload.
     pub(super) fn write_spans(&mut self, body: Body) -> bool {
         let spans = std::mem::take(&mut self.spans);
         let is_written = self.write(body, &spans);

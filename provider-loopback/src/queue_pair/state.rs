@@ -65,8 +65,8 @@ pub(crate) struct Sq {
     /// Segments of one request.
     pub(super) stride: u32,
     pub(crate) sink: Arc<dyn ConnectionSink>,
-    /// Memberships of the domains whose memory is copied for this queue pair: its own, and that of a
-    /// shared receive queue.
+    /// Memberships of the domains whose memory is copied for this queue pair: the domain of the queue
+    /// pair, and the domain of its shared receive queue.
     pub(super) memberships: [Option<Membership>; 2],
 }
 

@@ -182,6 +182,7 @@ impl Engine {
             _ => None,
         };
         let endpoints: Vec<_> = targets.values().filter_map(endpoint).collect();
+        // Without the lock: the drop of the last reference to an endpoint takes it.
         drop(targets);
         endpoints.into_iter().filter(|endpoint| endpoint.device.port == port).collect()
     }
