@@ -55,9 +55,7 @@ const fn pair(first: u32, second: u32) -> u64 {
 }
 
 /// The first and the second number of a pair.
-#[doc(hidden)]
-#[must_use]
-pub const fn parts(pair: u64) -> (u32, u32) {
+const fn parts(pair: u64) -> (u32, u32) {
     let (low, high) = (pair as u32, (pair >> 32) as u32);
     if cfg!(target_endian = "little") { (low, high) } else { (high, low) }
 }
@@ -75,6 +73,23 @@ impl Success {
     #[inline(always)]
     pub fn set(&mut self, tag: u64, cookie: u64, length: u32, operation: u32) {
         *self = Self { tag, cookie, outcome: pair(0, length), operation: pair(operation, 0) };
+    }
+}
+
+impl From<Success> for Completion {
+    #[inline(always)]
+    fn from(success: Success) -> Self {
+        const KNOWN: [Operation; 4] =
+            [Operation::Send, Operation::RdmaWrite, Operation::RdmaRead, Operation::Receive];
+        let ((_, length), (operation, _)) = (parts(success.outcome), parts(success.operation));
+        Self {
+            tag: success.tag,
+            cookie: success.cookie,
+            length: length.into(),
+            operation: KNOWN[operation as usize % KNOWN.len()],
+            status: DtoStatus::Success,
+            extra: 0,
+        }
     }
 }
 

@@ -35,7 +35,7 @@ pub mod triplet;
 pub use adapter::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall};
 pub use completion::{
     Completion, CompletionDescriptor, CompletionFeatures, CompletionPoller, CompletionQueue,
-    CompletionQueueParts, CompletionSink, Notify, Success, Taken, parts,
+    CompletionQueueParts, CompletionSink, Notify, Success, Taken,
 };
 pub use connection::{
     Answer, ConnectRequest, ConnectionSink, ConnectionUpcall, Incoming, ListenSink, Listener,

@@ -40,6 +40,7 @@ cases! {
         the_threshold_counts_events_of_all_streams,
         there_is_one_waiter_and_it_owns_the_dispatcher,
         after_a_time_out_the_dispatcher_is_free_again,
+        waits_and_dequeues_in_turn_take_each_completion_in_order,
         no_wake_up_is_lost_to_a_waiter,
         unsignalled_completions_wake_nobody_and_signalled_ones_do,
         an_error_notifies_also_when_the_post_is_unsignalled;
@@ -203,6 +204,39 @@ fn a_wait_of_no_time_polls() {
     assert_eq!(wait(&mut event, 1), Ok(Waited::Event { more: 1 }));
     assert_eq!(wait(&mut event, 1), Ok(Waited::Event { more: 0 }));
     assert_eq!(event, Event::Software(2));
+}
+
+fn waits_and_dequeues_in_turn_take_each_completion_in_order() {
+    const COUNT: u32 = 20;
+    let node = Node::new();
+    let (client, server) = node.pair();
+    for cookie in 0..COUNT.into() {
+        server.post_recv(&[], cookie, NONE).expect("connected");
+        client.post_send(&[], cookie, NONE).expect("connected");
+    }
+    // Outstanding until the disconnect flushes it.
+    server.post_recv(&[], COUNT.into(), NONE).expect("connected");
+    let mut event = Event::default();
+    // Once all have arrived, the numbers of remaining events are known.
+    let mut waited = node.recv.wait(LIMIT.into(), COUNT, &mut event);
+    for cookie in 0..COUNT {
+        assert_eq!(waited, Ok(Waited::Event { more: COUNT - 1 - cookie }));
+        let Event::Dto(completion) = event else { panic!("a completion expected: {event:?}") };
+        assert_eq!((completion.cookie, completion.status), (cookie.into(), DtoStatus::Success));
+        event = Event::default();
+        waited = match cookie % 3 {
+            0 => node.recv.wait(LIMIT.into(), 1, &mut event),
+            1 => node.recv.wait(Timeout::ZERO, 1, &mut event),
+            _ => {
+                let taken = node.recv.dequeue(&mut event);
+                taken.map(|_| Waited::Event { more: COUNT - 2 - cookie })
+            }
+        };
+    }
+    assert_eq!((waited, event), (Ok(Waited::TimedOut { queued: 0 }), Event::None));
+    client.disconnect(Close::Abrupt).expect("connected");
+    let flushed = expect_dto(&node.recv, &[&server]);
+    assert_eq!((flushed.cookie, flushed.status), (COUNT.into(), DtoStatus::Flushed));
 }
 
 fn a_time_out_passes_and_tells_how_many_there_are() {

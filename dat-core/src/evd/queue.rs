@@ -188,6 +188,25 @@ impl Queue {
         self.front.take(into)
     }
 
+    /// Takes the first event if it is a plain success that was moved into the queue, as a wait does
+    /// to count what is left. The slow path counts events and holds some back, and only the waiter
+    /// may take events during its wait.
+    #[inline(never)]
+    pub(super) fn take_moved(&mut self, into: &mut Success) -> Taken {
+        if self.is_taken() || self.counted || !self.held.is_empty() {
+            return Taken::Other;
+        }
+        let Some(success) = self.events.front().and_then(Event::plain_success) else {
+            return Taken::Other;
+        };
+        *into = success;
+        self.events.pop_front();
+        if self.events.is_empty() {
+            self.look();
+        }
+        Taken::Success
+    }
+
     /// The provider's poller.
     fn poller(&mut self) -> &mut dyn CompletionPoller {
         &mut **self.back.as_mut().unwrap_or(&mut self.front)
@@ -212,6 +231,12 @@ impl Queue {
         let first = self.events.pop_front();
         self.look();
         first.map(|first| *event = first).is_some()
+    }
+
+    /// Number of events that a waiter leaves on the queue. Polls the provider only if none is in this
+    /// queue already, so that it may miss arrivals, but it is 0 only if there is none.
+    pub(super) fn left(&mut self) -> usize {
+        if self.events.is_empty() { self.collect() } else { self.events.len() }
     }
 
     /// Moves the provider's completions into the queue; returns the number of events in it.

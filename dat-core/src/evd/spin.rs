@@ -31,7 +31,10 @@ impl EvdInner {
                 return None;
             }
             let taken = match threshold {
-                1 => queue.take(into),
+                1 => match queue.take(into) {
+                    Taken::Other => queue.take_moved(into),
+                    taken => taken,
+                },
                 _ if threshold as usize > queue.capacity() => return None,
                 _ => Taken::Other,
             };
@@ -40,7 +43,7 @@ impl EvdInner {
                     if spin > 0 {
                         queue.spin_policy.learn(true);
                     }
-                    return Some(queue.collect());
+                    return Some(queue.left());
                 }
                 Taken::Nothing => {}
                 Taken::Other if queue.collect() >= threshold as usize => return None,

@@ -1,6 +1,5 @@
 //! Completions of operations.
 
-use crate::provider::parts;
 use crate::provider::{Completion, Success};
 use crate::status::{DtoStatus, Operation};
 
@@ -42,6 +41,17 @@ impl DtoCompletion {
     pub fn immediate(&self) -> Option<u32> {
         (self.operation == Operation::ReceiveImmediate).then_some(self.extra)
     }
+
+    /// The completion in its short form, if it is a success that fits.
+    pub(crate) fn plain_success(&self) -> Option<Success> {
+        let Self { ep, length, cookie, operation, status, extra } = *self;
+        let is_plain = status == DtoStatus::Success && extra == 0;
+        (is_plain && Success::tells(operation, length)).then(|| {
+            let mut success = Success::default();
+            success.set(ep, cookie, length as u32, operation as u32);
+            success
+        })
+    }
 }
 
 /// A completed bind (`DAT_RMR_BIND_COMPLETION_EVENT_DATA`).
@@ -69,16 +79,6 @@ impl From<Completion> for DtoCompletion {
 impl From<Success> for DtoCompletion {
     #[inline(always)]
     fn from(success: Success) -> Self {
-        const KNOWN: [Operation; 4] =
-            [Operation::Send, Operation::RdmaWrite, Operation::RdmaRead, Operation::Receive];
-        let ((_, length), (operation, _)) = (parts(success.outcome), parts(success.operation));
-        Self {
-            ep: success.tag,
-            cookie: success.cookie,
-            length: length.into(),
-            operation: KNOWN[operation as usize % KNOWN.len()],
-            status: DtoStatus::Success,
-            extra: 0,
-        }
+        Completion::from(success).into()
     }
 }

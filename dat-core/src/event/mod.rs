@@ -14,7 +14,7 @@ pub use words::EventWords;
 
 use crate::cr::ConnectionRequest;
 use crate::flags::EvdFlags;
-use crate::provider::Completion;
+use crate::provider::{Completion, Success};
 use crate::status::Operation;
 
 /// An event, delivered into storage of the caller (`DAT_EVENT`).
@@ -94,6 +94,15 @@ impl Event {
         let before = std::mem::replace(self, Self::Dto(completion));
         // It is one of the variants checked above, which have nothing to drop.
         let _ = std::mem::ManuallyDrop::new(before);
+    }
+
+    /// The event in its short form, if it is the completion of an operation that succeeded and fits.
+    #[inline]
+    pub(crate) fn plain_success(&self) -> Option<Success> {
+        match self {
+            Self::Dto(completion) => completion.plain_success(),
+            _ => None,
+        }
     }
 
     #[inline(always)]

@@ -149,15 +149,24 @@ impl CompletionPoller for Poller {
                 taken.room.release();
                 into[count] = taken.completion;
                 count += 1;
-            } else if let Some(entry) = inner.batch.next() {
-                let Some((done, room)) = inner.routes.translate(queue, &entry) else { continue };
-                room.release();
-                into[count] = done.completion;
-                count += 1;
-                inner.untold |= inner.notify != Notify::Off;
-            } else if !inner.refill(queue) {
-                break;
+                continue;
             }
+            let mut success = Success::default();
+            into[count] = match inner.take(&mut success) {
+                Taken::Success => success.into(),
+                Taken::Other => {
+                    let Some(entry) = inner.batch.next() else { continue };
+                    let Some((done, room)) = inner.routes.translate(queue, &entry) else {
+                        continue;
+                    };
+                    room.release();
+                    done.completion
+                }
+                Taken::Nothing if inner.refill(queue) => continue,
+                Taken::Nothing => break,
+            };
+            count += 1;
+            inner.untold |= inner.notify != Notify::Off;
         }
         if inner.notify != Notify::Off && !inner.batch.is_empty() {
             // They were polled here before the thread that reports arrivals could see them.
