@@ -322,3 +322,60 @@ pub trait QueuePair: Downcast {
         self.disconnect(Close::Abrupt);
     }
 }
+
+/// A queue pair that its provider shares with its own threads.
+impl<Q: QueuePair> QueuePair for Arc<Q> {
+    #[inline]
+    fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
+        (**self).post_receive(receive)
+    }
+
+    #[inline]
+    fn post_request(&self, request: &Request<'_>) -> Result<()> {
+        (**self).post_request(request)
+    }
+
+    fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
+        (**self).post_datagram(to, request)
+    }
+
+    fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {
+        (**self).post_bind(bind)
+    }
+
+    fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
+        (**self).connect(request)
+    }
+
+    fn connecting_port(&self) -> Option<u64> {
+        (**self).connecting_port()
+    }
+
+    fn communication_established(&self, attempt: u64) {
+        (**self).communication_established(attempt);
+    }
+
+    fn disconnect(&self, how: Close) {
+        (**self).disconnect(how);
+    }
+
+    fn reset(&self) -> Result<()> {
+        (**self).reset()
+    }
+
+    fn modify(&self, spec: QueuePairSpec) -> Result<()> {
+        (**self).modify(spec)
+    }
+
+    fn outstanding(&self) -> Outstanding {
+        (**self).outstanding()
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        (**self).failure()
+    }
+
+    fn retire(&self) {
+        (**self).retire();
+    }
+}

@@ -13,7 +13,7 @@ use dat_core::provider::{
 
 use crate::device::{Device, INTERNAL_REQUESTS};
 use crate::provider::{VENDOR, version};
-use crate::{completion_queue, domain, listener, queue_pair, refusal, shared_receive};
+use crate::{completion_queue, domain, listener, queue_pair, reject_data, shared_receive};
 
 /// Maximum number of segments of a post that the core gathers.
 const MOST_SEGMENTS: u32 = 32;
@@ -150,14 +150,14 @@ impl VerbsAdapter {
             completion_flags_supported: CompletionFlags::all()
                 - CompletionFlags::LMR_INVALIDATE_FENCE,
             max_private_data_size: if limits.is_iwarp {
-                PRIVATE_DATA_IWARP - refusal::OVERHEAD as u32
+                PRIVATE_DATA_IWARP - reject_data::OVERHEAD as u32
             } else {
                 PRIVATE_DATA
             },
             optimal_buffer_alignment: 256,
             srq_supported: limits.max_srq > 0,
             srq_watermarks_supported: limits.max_srq > 0,
-            srq_ep_pz_difference_supported: !limits.is_soft_roce(),
+            srq_ep_pz_difference_supported: !limits.quirks.checks_domain_of_shared_receives,
             rmr_supported: limits.has_windows_one,
             rmr_scope_ep_supported: limits.has_windows_two,
             invalidate_supported: limits.has_windows_two && limits.has_invalidate,

@@ -1,14 +1,15 @@
 //! An open adapter as its objects see it: the device, its limits, its threads.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use dat_core::error::Result;
 use dat_core::provider::{AdapterSink, AsyncUpcall};
 
-use crate::engine::{self, Engine, Threads};
+use crate::engine::{self, Engine, InstanceEvents, Threads};
 use crate::errors::internal;
+use crate::quirks::{Quirks, block_bad_offset};
 use crate::sys::verbs as sys;
 use crate::verbs::{CompletionQueue, Context};
 
@@ -36,6 +37,7 @@ pub(crate) struct Limits {
     pub(crate) hardware: u32,
     pub(crate) firmware: String,
     pub(crate) is_iwarp: bool,
+    pub(crate) quirks: Quirks,
     pub(crate) max_qp: u32,
     pub(crate) max_qp_wr: u32,
     pub(crate) max_sge: u32,
@@ -81,12 +83,14 @@ impl Limits {
         let flags = device.device_cap_flags;
         let has = |bits: u32| flags & bits != 0;
         let max_mw = device.max_mw;
+        let is_iwarp = context.is_iwarp();
         Ok(Self {
             vendor: device.vendor_id,
             part: device.vendor_part_id,
             hardware: device.hw_ver,
             firmware: device.firmware,
-            is_iwarp: context.is_iwarp(),
+            is_iwarp,
+            quirks: Quirks::of(device.vendor_id, device.vendor_part_id, is_iwarp),
             max_qp: device.max_qp,
             max_qp_wr: device.max_qp_wr,
             max_sge: device.max_sge,
@@ -123,32 +127,6 @@ fn has_resize(context: &Context) -> bool {
     !tried.is_err_and(|failure| matches!(failure.errno, libc::EOPNOTSUPP | libc::ENOSYS))
 }
 
-/// Occupies the mmap offset in a new context that libsiw takes for a failure: 0x90 pages from the
-/// beginning. An object that is mapped there cannot be created, and the error does not say why. The
-/// kernel assigns the first free offset, so a queue that begins before it keeps it occupied.
-fn block_bad_place(context: &Context) -> Option<Arc<CompletionQueue>> {
-    const PAGES: usize = 0x90 + 1;
-    const PAGE: usize = 4096;
-    const ENTRY: usize = 32;
-    // If this fails, one object among very many will fail.
-    CompletionQueue::new(context, (PAGES * PAGE / ENTRY) as u32, 0, None).ok()
-}
-
-impl Limits {
-    /// Whether this is Linux's soft-RoCE. It checks only the protection domain of the queue pair,
-    /// so the buffers of a shared receive queue must belong to that domain.
-    pub(crate) fn is_soft_roce(&self) -> bool {
-        const VENDOR: u32 = 0xff_ffff;
-        self.vendor == VENDOR && self.part == 0
-    }
-
-    /// Whether this is Linux's soft-iWARP.
-    pub(crate) fn is_soft_iwarp(&self) -> bool {
-        const VENDOR: u32 = 0x62_6d74;
-        self.vendor == VENDOR && self.is_iwarp
-    }
-}
-
 impl Device {
     pub(crate) fn open(
         context: Context,
@@ -158,25 +136,14 @@ impl Device {
     ) -> Result<Arc<Self>> {
         let limits = Limits::new(&context, port)?;
         let _threads = engine::shared(context, |context| {
-            limits.is_soft_iwarp().then(|| block_bad_place(context)).flatten()
+            limits.quirks.bad_mmap_offset.then(|| block_bad_offset(context)).flatten()
         })?;
         let engine = Arc::clone(_threads.engine());
         let removed = AtomicBool::new(false);
         let device = Arc::new(Self { engine, _threads, sink, removed, port, address, limits });
-        device.engine.add_instance(&device);
+        let instance: Weak<Self> = Arc::downgrade(&device);
+        device.engine.add_instance(instance);
         Ok(device)
-    }
-
-    /// Reports an asynchronous event to the consumer of this instance.
-    pub(crate) fn report(&self, event: AsyncUpcall) {
-        self.sink.async_event(event);
-    }
-
-    /// The device was removed and cannot be used any more; reported once.
-    pub(crate) fn report_removal(&self) {
-        if !self.removed.swap(true, Ordering::Relaxed) {
-            self.report(AsyncUpcall::Catastrophic);
-        }
     }
 
     pub(crate) fn context(&self) -> &Context {
@@ -197,5 +164,21 @@ impl Device {
             }
         }
         to
+    }
+}
+
+impl InstanceEvents for Device {
+    fn port(&self) -> u8 {
+        self.port
+    }
+
+    fn report(&self, event: AsyncUpcall) {
+        self.sink.async_event(event);
+    }
+
+    fn report_removal(&self) {
+        if !self.removed.swap(true, Ordering::Relaxed) {
+            self.report(AsyncUpcall::Catastrophic);
+        }
     }
 }

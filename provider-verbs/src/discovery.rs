@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_of_a_device_and_a_port() {
+    fn adapter_names_split_into_device_and_port() {
         assert_eq!(split_name("rxe0-1"), Some(("rxe0", 1)));
         assert_eq!(split_name("bnxt_re-bond0-2"), Some(("bnxt_re-bond0", 2)));
         assert_eq!(split_name("rxe0"), None);

@@ -21,24 +21,24 @@ pub(crate) struct Domain {
     pub(crate) hardware: Arc<verbs::ProtectionDomain>,
 }
 
-struct Handle(Arc<Domain>);
+struct DomainHandle(Arc<Domain>);
 
 pub(crate) fn create(device: &Arc<Device>) -> Result<Arc<dyn ProtectionDomain>> {
     let hardware = verbs::ProtectionDomain::new(device.context()).map_err(|failure| {
         exhausted(failure, Subtype::ResourceProtectionDomain, "protection domain")
     })?;
-    Ok(Arc::new(Handle(Arc::new(Domain { device: Arc::clone(device), hardware }))))
+    Ok(Arc::new(DomainHandle(Arc::new(Domain { device: Arc::clone(device), hardware }))))
 }
 
 /// The domain of a contract object.
 pub(crate) fn find(domain: &dyn ProtectionDomain) -> Result<Arc<Domain>> {
-    match domain.as_any().downcast_ref::<Handle>() {
+    match domain.as_any().downcast_ref::<DomainHandle>() {
         Some(handle) => Ok(Arc::clone(&handle.0)),
         None => Err(foreign("protection domain", Subtype::InvalidHandlePz)),
     }
 }
 
-impl ProtectionDomain for Handle {
+impl ProtectionDomain for DomainHandle {
     fn register(&self, span: Span, privileges: Privileges) -> Result<Registration> {
         let domain = &self.0;
         let access = domain.access(privileges);

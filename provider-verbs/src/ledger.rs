@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_ones_complete_with_the_next_that_is_told() {
+    fn suppressed_posts_complete_with_the_next_reported_one() {
         let ledger = Ledger::new(7, 0, 4, 1);
         post(&ledger, 1, CompletionFlags::SUPPRESS);
         post(&ledger, 2, CompletionFlags::SUPPRESS);
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_until_the_poll() {
+    fn a_credit_is_occupied_until_the_poll() {
         let ledger = Ledger::new(0, 0, 2, 0);
         let first = post(&ledger, 1, CompletionFlags::empty());
         post(&ledger, 2, CompletionFlags::empty());
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn posts_of_the_provider_take_no_room() {
+    fn internal_posts_take_no_credit() {
         let ledger = Ledger::new(0, 0, 2, 2);
         let own = Record { internal: true, ..Record::default() };
         let first = post(&ledger, 1, CompletionFlags::SUPPRESS);
@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn posts_have_room_exactly_while_slots_and_credits_are_free() {
+    fn posts_are_accepted_while_slots_and_credits_are_free() {
         let (max, internal) = (3, 2);
         let ledger = Ledger::new(0, 0, max, internal);
         // Outstanding posts, oldest first: whether they are internal. Credits of completions that
@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn what_most_are_completes_the_short_way_once_and_in_order() {
+    fn plain_successes_take_the_fast_path_once_and_in_order() {
         let ledger = Ledger::new(7, 0, 4, 0);
         for cookie in 0..100 {
             let first = post(&ledger, cookie, CompletionFlags::UNSIGNALLED);
@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn what_completes_twice_or_never_was_posted_is_ignored() {
+    fn second_and_unknown_completions_are_ignored() {
         let ledger = Ledger::new(0, 0, 2, 0);
         assert!(ledger.complete(0, DtoStatus::Success).is_none());
         let number = post(&ledger, 1, CompletionFlags::empty());
@@ -583,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_flushed_in_order_and_nothing_internal_told() {
+    fn posts_are_flushed_in_order_without_internal_ones() {
         let ledger = Ledger::new(0, 0, 3, 1);
         post(&ledger, 1, CompletionFlags::SUPPRESS);
         ledger.write(&Record { internal: true, ..Record::default() }).expect("room");

@@ -15,12 +15,12 @@
 //!
 //! A datagram queue pair is never connected. Both sides of a request resolve an address through the
 //! fabric: the answering side sends a request back, which the first request makes possible
-//! (`introduction`).
+//! (`ud_handshake`).
 //!
 //! Posts are recorded in a ring (`ledger`), because the completion of a failure contains only an
 //! identifier. Completions stay in the device's queue until they are needed; two threads (`engine`)
 //! take events and act on them. The device itself wakes a thread that waits for completions: it
-//! sleeps on the channel of its queue, which is lent to it (`ear`).
+//! sleeps on the channel of its queue, which is lent to it (`channel_lease`).
 //!
 //! # Locks
 //! In the order in which they may be acquired:
@@ -35,27 +35,29 @@
 #![deny(unsafe_code)]
 
 mod adapter;
-mod cause;
+mod channel_lease;
 mod completion_queue;
 mod device;
 mod discovery;
 mod domain;
-mod ear;
 mod engine;
 mod errors;
-mod introduction;
+mod key;
 mod ledger;
 mod listener;
 mod mapping;
 mod memlock;
 mod network;
+mod port_lookup;
 mod provider;
 mod queue_pair;
-mod refusal;
+mod quirks;
+mod reject_data;
 mod segments;
 mod shared_receive;
-mod standstill;
-mod target;
+mod stall_watchdog;
+mod ud_handshake;
+mod wc_status;
 mod window;
 
 pub use provider::{VerbsProvider, provider};

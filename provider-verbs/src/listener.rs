@@ -11,11 +11,12 @@ use provider_kit::qualifier;
 
 use crate::cm::{self, EventKind, Id, Parameters, PortSpace};
 use crate::device::Device;
-use crate::engine::Target;
+use crate::engine::{ListenerEvents, Target};
 use crate::errors::{exhausted, internal, wrong_state};
-use crate::introduction::Introduction;
-use crate::queue_pair::{self, Accepted, Key};
-use crate::refusal;
+use crate::key::Key;
+use crate::queue_pair::{self, Accepted};
+use crate::reject_data;
+use crate::ud_handshake::UdRequest;
 use crate::verbs::Error as Failure;
 
 /// Maximum number of requests that wait in the kernel, before they reach the dispatcher.
@@ -36,7 +37,9 @@ pub(crate) struct Listening {
     sink: Arc<dyn ListenSink>,
 }
 
-struct Handle(Arc<Listening>);
+/// The object that the core holds; dropping it ends listening, even while the thread still handles
+/// an event.
+struct ListenerHandle(Arc<Listening>);
 
 /// A request that has not been answered.
 struct Pending {
@@ -67,14 +70,14 @@ pub(crate) fn listen(
     let ids = bound(device, value, wanted)?;
     let qualifier = wanted.unwrap_or_else(|| ids[0].local_port().into());
     let listening = Arc::new_cyclic(|me: &Weak<Listening>| {
-        engine.register(value, Target::Listener(Weak::clone(me)));
+        engine.register(value, Target::Listener(me.clone()));
         let (device, ids) = (Arc::clone(device), Mutex::new(ids.clone()));
         Listening { device, key, ids, qualifier, sink }
     });
     for id in &ids {
         id.listen(BACKLOG).map_err(refused)?;
     }
-    Ok(ListenerParts { qualifier, listener: Box::new(Handle(listening)) })
+    Ok(ListenerParts { qualifier, listener: Box::new(ListenerHandle(listening)) })
 }
 
 /// Creates identifiers for connections and, if the device supports them, for datagrams, bound to
@@ -125,9 +128,9 @@ fn bind(id: &Id, address: SocketAddr) -> std::result::Result<(), Failure> {
     }
 }
 
-impl Listener for Handle {}
+impl Listener for ListenerHandle {}
 
-impl Drop for Handle {
+impl Drop for ListenerHandle {
     fn drop(&mut self) {
         self.0.device.engine.forget(self.0.key.value());
         // Dropped here and not when the thread is done with it, so that the port is free at once.
@@ -135,16 +138,17 @@ impl Drop for Handle {
     }
 }
 
-impl Listening {
-    /// An event of the listening identifier, in the thread.
-    pub(crate) fn connection_event(&self, event: cm::Event) {
+impl ListenerEvents for Listening {
+    fn connection_event(&self, event: cm::Event) {
         match event.kind {
             EventKind::ConnectRequest => self.request(event),
             EventKind::DeviceRemoval => self.device.engine.device_removed(),
             _ => {}
         }
     }
+}
 
+impl Listening {
     fn request(&self, event: cm::Event) {
         let Some(id) = event.request else { return };
         let Some(address) = id.peer_address() else { return };
@@ -152,8 +156,8 @@ impl Listening {
         id.set_key(key.value());
         let (introduced, private_data) = match event.parameters {
             Parameters::Connection { .. } => (None, event.private_data),
-            Parameters::Datagram { .. } => match Introduction::read(&event.private_data) {
-                Some((Introduction::First { port }, data)) => (Some(port), data.to_vec()),
+            Parameters::Datagram { .. } => match UdRequest::read(&event.private_data) {
+                Some((UdRequest::First { port }, data)) => (Some(port), data.to_vec()),
                 // A request of another kind of program, which could not be answered: rejected.
                 _ => return,
             },
@@ -210,7 +214,7 @@ impl Answer for Pending {
 
     fn reject(&self, private_data: &[u8]) -> Result<()> {
         let Waiting { id, .. } = self.answer()?;
-        match id.reject(&refusal::compose(private_data)) {
+        match id.reject(&reject_data::compose(private_data)) {
             // The peer gave up before: there is no request to reject.
             Err(failure) if failure.errno == libc::EINVAL => Ok(()),
             sent => sent.map_err(|failure| internal(failure, "cannot send the rejection")),

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn the_own_memory_is_there() {
+    fn memory_of_this_process_is_mapped() {
         let here = vec![0_u8; 10_000];
         let start = here.as_ptr() as u64;
         assert_eq!(fault(start..start + 10_000, true), None);

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_is_read() {
+    fn limits_are_parsed() {
         let limits = "Limit    Soft Limit   Hard Limit   Units\n\
                       Max locked memory         65536                65536                bytes\n";
         assert_eq!(limit(limits), Some(65536));
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn the_figures_are_in_the_words() {
+    fn the_text_has_both_numbers() {
         let text = Shortage { limit: 65536, locked: 4096 }.to_string();
         assert!(text.contains("65536") && text.contains("4096"), "{text}");
     }

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gid_of_iwarp_is_the_address_of_the_hardware() {
+    fn an_iwarp_gid_contains_the_ethernet_address() {
         let of = |gid| hardware_address(gid);
         let address = of("a649:5c9a:07b4:0000:0000:0000:0000:0000\n");
         assert_eq!(address.as_deref(), Some("a6:49:5c:9a:07:b4"));
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_not_there_has_none() {
+    fn an_absent_device_has_no_interfaces() {
         assert_eq!(of_port("no-such-device", 1, &interfaces()), Vec::<String>::new());
     }
 }

@@ -11,8 +11,8 @@ use crate::adapter::VerbsAdapter;
 use crate::device::Device;
 use crate::discovery;
 use crate::errors::not_loaded;
+use crate::port_lookup;
 use crate::sys;
-use crate::target;
 
 pub(crate) const VENDOR: &str = "DAT verbs";
 
@@ -75,7 +75,7 @@ impl Provider for VerbsProvider {
     fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
         let open = || {
             sys::libraries().map_err(not_loaded)?;
-            let target = target::find(request.name, request.parameters)?;
+            let target = port_lookup::find(request.name, request.parameters)?;
             Device::open(target.context, target.port, target.address, Arc::clone(&request.sink))
         };
         let device = open()
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_others_are_told_by_a_look() {
+    fn names_of_other_adapters_are_declined() {
         for name in ["loopback", "loopback-1", "", "-1", "no-such-device-1", "no-such-device"] {
             assert!(!VerbsProvider.may_have(name), "{name:?}");
         }

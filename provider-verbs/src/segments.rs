@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_segments_among_others_are_left_out() {
+    fn empty_segments_are_omitted() {
         let list = [segment(0, 0), segment(10, 6), segment(20, 0), segment(30, 1)];
         with(&list, |converted| assert_eq!(converted, [convert(&list[1]), convert(&list[3])]));
         with(&list[..1], |converted| assert_eq!(converted, [convert(&list[0])]));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_the_bytes_are_named() {
+    fn the_first_segments_hold_exactly_the_bytes() {
         let list = [segment(0, 4), segment(10, 6), segment(20, 5)];
         let (cut, count) = first(&list, 7);
         assert_eq!(cut[..count], [segment(0, 4), segment(10, 3)]);

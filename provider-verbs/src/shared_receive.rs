@@ -5,16 +5,16 @@ use std::sync::{Arc, Weak};
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::flags::CompletionFlags;
 use dat_core::provider::{
-    Completion, CompletionFeatures, ProtectionDomain, ReceiveRequest, SharedReceiveLimits,
-    SharedReceiveQueue, SharedReceiveSink,
+    AsyncUpcall, Completion, CompletionFeatures, ProtectionDomain, ReceiveRequest,
+    SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
 };
 use dat_core::{DtoStatus, Operation};
 use parking_lot::Mutex;
 
-use crate::completion_queue::{Queue, shared_identifier};
+use crate::completion_queue::shared_identifier;
 use crate::device::Device;
 use crate::domain;
-use crate::engine::Target;
+use crate::engine::{InstanceEvents, QueueEvents, SharedReceiveEvents, Target};
 use crate::errors::{exhausted, foreign, internal, no_room};
 use crate::ledger::Done;
 use crate::segments;
@@ -26,7 +26,7 @@ pub(crate) struct Shared {
     pub(crate) hardware: Arc<verbs::SharedReceiveQueue>,
     places: Mutex<Places>,
     /// The completion queues of the queue pairs that use it.
-    served: Mutex<Vec<Weak<Queue>>>,
+    served: Mutex<Vec<Weak<dyn QueueEvents>>>,
     sink: Arc<dyn SharedReceiveSink>,
 }
 
@@ -52,7 +52,7 @@ struct Buffer {
     posted: bool,
 }
 
-struct Handle(Arc<Shared>);
+struct SharedReceiveHandle(Arc<Shared>);
 
 pub(crate) fn create(
     device: &Arc<Device>,
@@ -79,27 +79,22 @@ pub(crate) fn create(
         watermark: 0,
     };
     let shared = Arc::new_cyclic(|me: &Weak<Shared>| {
-        device.engine.register(key, Target::Shared(Weak::clone(me)));
+        device.engine.register(key, Target::SharedReceive(me.clone()));
         let (device, places) = (Arc::clone(device), Mutex::new(places));
         Shared { device, key, hardware, places, served: Mutex::default(), sink }
     });
-    Ok(Arc::new(Handle(shared)))
+    Ok(Arc::new(SharedReceiveHandle(shared)))
 }
 
 /// The queue of a contract object.
 pub(crate) fn find(queue: &dyn SharedReceiveQueue) -> Result<Arc<Shared>> {
-    match queue.as_any().downcast_ref::<Handle>() {
+    match queue.as_any().downcast_ref::<SharedReceiveHandle>() {
         Some(handle) => Ok(Arc::clone(&handle.0)),
         None => Err(foreign("shared receive queue", Subtype::InvalidHandleSrq)),
     }
 }
 
 impl Shared {
-    /// The instance to which it belongs.
-    pub(crate) fn device(&self) -> &Device {
-        &self.device
-    }
-
     /// Completes the buffer in a slot, on the queue pair with that tag.
     pub(crate) fn complete(&self, place: u32, tag: u64, status: DtoStatus) -> Option<Done> {
         let mut places = self.places.lock();
@@ -126,10 +121,10 @@ impl Shared {
     }
 
     /// Adds the completion queue of a queue pair that uses the shared queue.
-    pub(crate) fn serve(&self, queue: &Arc<Queue>) {
+    pub(crate) fn serve(&self, queue: Weak<dyn QueueEvents>) {
         let mut served = self.served.lock();
-        served.retain(|one| one.strong_count() > 0 && one.as_ptr() != Arc::as_ptr(queue));
-        served.push(Arc::downgrade(queue));
+        served.retain(|one| one.strong_count() > 0 && !one.ptr_eq(&queue));
+        served.push(queue);
     }
 
     /// Maximum number of outstanding buffers.
@@ -141,16 +136,21 @@ impl Shared {
     pub(crate) fn release(&self) {
         self.places.lock().outstanding -= 1;
     }
+}
 
-    /// The device reported that few buffers are left.
-    pub(crate) fn limit_reached(&self) {
+impl SharedReceiveEvents for Shared {
+    fn limit_reached(&self) {
         if std::mem::take(&mut self.places.lock().watermark) != 0 {
             self.sink.low_watermark_reached();
         }
     }
+
+    fn failed(&self) {
+        self.device.report(AsyncUpcall::ProviderInternal);
+    }
 }
 
-impl SharedReceiveQueue for Handle {
+impl SharedReceiveQueue for SharedReceiveHandle {
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         let shared = &*self.0;
         let mut places = shared.places.lock();

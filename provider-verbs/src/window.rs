@@ -26,7 +26,7 @@ pub(crate) struct Window {
     bound: AtomicBool,
 }
 
-struct Handle(Arc<Window>);
+struct WindowHandle(Arc<Window>);
 
 const NONE: &str = "memory window, which a remote memory region needs";
 
@@ -43,7 +43,7 @@ pub(crate) fn create(
     };
     let current = Mutex::new(Some(allocate(domain, kind)?));
     let domain = Arc::clone(domain);
-    Ok(Arc::new(Handle(Arc::new(Window {
+    Ok(Arc::new(WindowHandle(Arc::new(Window {
         tag,
         domain,
         kind,
@@ -59,13 +59,13 @@ fn allocate(domain: &Arc<Domain>, kind: WindowKind) -> Result<verbs::MemoryWindo
 
 /// The window of a contract object.
 pub(crate) fn find(window: &dyn MemoryWindow) -> Result<Arc<Window>> {
-    match window.as_any().downcast_ref::<Handle>() {
+    match window.as_any().downcast_ref::<WindowHandle>() {
         Some(handle) => Ok(Arc::clone(&handle.0)),
         None => Err(foreign("memory window", Subtype::InvalidHandleRmr)),
     }
 }
 
-impl MemoryWindow for Handle {}
+impl MemoryWindow for WindowHandle {}
 
 impl Window {
     /// Posts a bind with an identifier and flags, and returns the new key.

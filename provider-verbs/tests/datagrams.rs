@@ -47,7 +47,7 @@ fn done(side: &Side) -> u64 {
 }
 
 #[test]
-fn a_datagram_is_one_packet_and_the_attributes_tell_its_size() {
+fn the_attributes_have_the_maximum_datagram_size() {
     let Some(address) = device("the size of a datagram") else { return };
     let side = Side::open(address);
     let attributes = &side.ia.attributes().transport;
@@ -87,7 +87,7 @@ fn an_address_serves_endpoints_of_other_zones() {
 }
 
 #[test]
-fn it_is_changed_until_others_may_know_it_and_takes_its_receives_along() {
+fn an_endpoint_changes_until_its_address_is_known_and_keeps_its_receives() {
     let Some(address) = device("changing an endpoint for datagrams") else { return };
     let side = Side::open(address);
     let (one, other) = (endpoint(&side), endpoint(&side));

@@ -144,7 +144,7 @@ impl Party {
 }
 
 #[test]
-fn messages_of_every_length_go_there_and_back() {
+fn messages_of_every_length_arrive_in_both_directions() {
     let Some(address) = device("datagrams there and back") else { return };
     let role = std::env::var(ROLE).unwrap_or_default();
     let role: Vec<&str> = role.split(' ').filter(|word| !word.is_empty()).collect();

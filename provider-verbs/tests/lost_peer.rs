@@ -285,7 +285,7 @@ impl Belongings {
 /// had enough traffic.
 fn other_side(address: IpAddr, port: u64, enough: Receiver<()>) -> JoinHandle<()> {
     let mut other = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--nocapture", "nothing_is_left_of_a_connection_whose_other_side_is_lost"])
+        .args(["--nocapture", "a_connection_to_a_lost_peer_ends_completely"])
         .env(ROLE, format!("connect {address} {port}"))
         .stdout(Stdio::piped())
         .spawn()
@@ -301,7 +301,7 @@ fn other_side(address: IpAddr, port: u64, enough: Receiver<()>) -> JoinHandle<()
 }
 
 #[test]
-fn nothing_is_left_of_a_connection_whose_other_side_is_lost() {
+fn a_connection_to_a_lost_peer_ends_completely() {
     let Ok(address) = std::env::var("DAT_TEST_RDMA") else {
         let text = "NOT RUN: no RDMA device is named by DAT_TEST_RDMA";
         let _ = writeln!(std::io::stderr(), "{text}: what happens when the other side is lost");

@@ -24,7 +24,7 @@ fn be_killed(address: IpAddr, qualifier: u64) {
 }
 
 #[test]
-fn everything_outstanding_completes_and_the_end_is_told() {
+fn all_outstanding_requests_complete_and_the_end_is_reported() {
     let Some(address) = device("what happens when the peer is killed") else { return };
     if let Ok(qualifier) = std::env::var(PEER) {
         return be_killed(address, qualifier.parse().expect("a qualifier"));
@@ -34,7 +34,7 @@ fn everything_outstanding_completes_and_the_end_is_told() {
     let requests = side.ia.evd_create(&requests).expect("a dispatcher");
     let psp = side.ia.psp_create_any(&requests, PspMaker::Consumer).expect("a service point");
     let mut peer = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--nocapture", "everything_outstanding_completes_and_the_end_is_told"])
+        .args(["--nocapture", "all_outstanding_requests_complete_and_the_end_is_reported"])
         .env(PEER, psp.qualifier().to_string())
         .stdout(Stdio::piped())
         .spawn()

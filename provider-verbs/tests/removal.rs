@@ -33,7 +33,7 @@ fn told(side: &Side) -> AsyncErrorKind {
 }
 
 #[test]
-fn a_port_that_goes_down_and_a_device_that_is_removed_are_told() {
+fn port_down_and_device_removal_are_reported() {
     if device("the loss of a device").is_none() {
         return;
     }

@@ -93,7 +93,7 @@ fn an_armed_descriptor_works_after_a_wait() {
 }
 
 #[test]
-fn a_failure_is_heard_where_nobody_takes_completions() {
+fn a_failure_is_noticed_without_a_poll() {
     let Some(address) = device("a failure that is not polled") else { return };
     let side = Side::open(address);
     // It has no dispatcher for its requests.

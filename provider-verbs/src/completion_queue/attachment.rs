@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Queue;
-use super::routes::Identifier;
+use super::identifier::Identifier;
 
 /// The registration of a work queue with its completion queue; removed on drop.
 pub(crate) struct Attachment {

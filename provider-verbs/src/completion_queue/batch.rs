@@ -1,7 +1,9 @@
 //! Completions that were polled from the device together and are handed out one by one.
 
-use super::BATCH;
 use crate::verbs::{CompletionQueue, WorkCompletion};
+
+/// Maximum number of completions that one poll takes from the device.
+pub(super) const BATCH: usize = 16;
 
 /// The oldest completions polled from the device: plain successes, none of them of a shared receive
 /// queue. Other completions are processed as soon as they are polled.

@@ -8,35 +8,32 @@
 
 mod attachment;
 mod batch;
+mod identifier;
 mod poller;
 mod routes;
 
 pub(crate) use attachment::{Attachment, Identifiers};
+pub(crate) use identifier::{number_of, shared_identifier};
 pub(crate) use poller::{create, find};
-pub(crate) use routes::{number_of, shared_identifier};
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{Completion, CompletionSink, Notify};
 use dat_sync::biased::{BiasedGuard, BiasedLock};
 
-use batch::Batch;
+use batch::{BATCH, Batch};
 use routes::{Room, Routes};
 
+use crate::channel_lease::{ChannelLease, Review};
 use crate::device::Device;
-use crate::ear::{Ear, Look};
-use crate::engine::{Command, Engine, Target};
+use crate::engine::{Command, Engine, QueueEvents, Target};
 use crate::errors::exhausted;
 use crate::ledger::{Done, Ledger};
 use crate::shared_receive::Shared;
 use crate::verbs::{self, CompletionChannel, Error as Failure};
-
-/// Maximum number of completions that one poll takes from the device.
-const BATCH: usize = 16;
 
 /// Minimum length of a queue on a device that cannot resize queues: 32 endpoints of the default
 /// size can complete into it.
@@ -67,7 +64,7 @@ struct Inner {
     armed: Armed,
     /// Completions that should notify were polled, and no upcall has reported them.
     untold: bool,
-    ear: Ear,
+    lease: ChannelLease,
     /// The poller was dropped.
     closed: bool,
     /// How to arm the queue for failures if it never had a poller.
@@ -102,7 +99,7 @@ struct Upcalls {
 fn own_channel(engine: &Engine, key: u64) -> Option<Arc<CompletionChannel>> {
     let channel = CompletionChannel::new(&engine.context).ok()?;
     channel.set_nonblocking().ok()?;
-    engine.heed(channel.as_fd(), key).ok()?;
+    engine.watch_fd(channel.as_fd(), key).ok()?;
     Some(channel)
 }
 
@@ -137,16 +134,13 @@ impl Queue {
             notify: Notify::Off,
             armed: Armed::Nothing,
             untold: false,
-            ear: Ear::default(),
+            lease: ChannelLease::default(),
             closed: sink.is_none(),
-            // Soft-RoCE reports failures only if the queue is armed for all completions.
-            unpolled: match device.limits.is_soft_roce() {
+            unpolled: match device.limits.quirks.solicited_arming_misses_failures {
                 true => Armed::Everything,
                 false => Armed::Solicited,
             },
-            // Soft-iWARP does not report solicited completions separately: there every completion
-            // counts as solicited, which wakes a waiter too often rather than too rarely.
-            solicited: match device.limits.is_soft_iwarp() {
+            solicited: match device.limits.quirks.solicited_arming_misses_solicited {
                 true => Armed::Everything,
                 false => Armed::Solicited,
             },
@@ -160,7 +154,7 @@ impl Queue {
             inner: BiasedLock::new(inner),
             sink,
         });
-        engine.register(key, Target::Queue(Arc::downgrade(&queue)));
+        engine.register(key, Target::Queue(queue.me.clone()));
         Ok(queue)
     }
 
@@ -190,7 +184,7 @@ impl Queue {
         };
         inner.needed = needed;
         if let Some(shared) = shared {
-            shared.serve(self);
+            shared.serve(self.me.clone());
         }
         // Failures must be reported even if no thread waits: one may have broken a connection.
         inner.arm(&self.hardware);
@@ -222,23 +216,6 @@ impl Queue {
         self.report(upcalls);
     }
 
-    /// As [`collect`](Self::collect), where no upcall may be made: the thread wakes the waiter
-    /// soon.
-    pub(crate) fn collect_quietly(&self) {
-        let mut inner = self.inner.lock();
-        let mut upcalls = Upcalls::default();
-        inner.collect(self, false, &mut upcalls);
-        drop(inner);
-        if upcalls.ready || upcalls.overflow {
-            self.device.engine.send(Command::Report(self.key, upcalls.ready, upcalls.overflow));
-        }
-    }
-
-    /// Makes upcalls that were left to the thread.
-    pub(crate) fn report_later(&self, ready: bool, overflow: bool) {
-        self.report(Upcalls { ready, overflow });
-    }
-
     /// Completes everything outstanding on a work queue as flushed, in order.
     pub(crate) fn flush(&self, ledger: &Arc<Ledger>) {
         let mut inner = self.inner.lock();
@@ -252,25 +229,12 @@ impl Queue {
         self.report(upcalls);
     }
 
-    /// The queue's own channel is readable; while it is lent to a waiter, the event belongs to the
-    /// waiter.
-    pub(crate) fn own_channel_event(&self) {
-        let Some(channel) = &self.channel else { return };
-        let inner = self.inner.lock();
-        if inner.ear.is_lent() {
-            return;
+    /// Leaves upcalls to the thread, which makes them soon.
+    fn leave(&self, upcalls: Upcalls) {
+        let Upcalls { ready, overflow } = upcalls;
+        if ready || overflow {
+            self.device.engine.send(Command::Report(self.key, ready, overflow));
         }
-        match channel.take_event() {
-            Ok(_) => self.told(inner),
-            Err(failure) if matches!(failure.errno, libc::EAGAIN | libc::EINTR) => {}
-            // The channel of a removed device stays readable forever.
-            Err(_) => self.device.engine.ignore(channel.as_fd()),
-        }
-    }
-
-    /// The adapter's channel reported completions.
-    pub(crate) fn channel_event(&self) {
-        self.told(self.inner.lock());
     }
 
     /// The device reported completions.
@@ -292,49 +256,27 @@ impl Queue {
         self.report(upcalls);
     }
 
-    /// Whether a waiter still uses the channel. If not, the thread takes it back.
-    pub(crate) fn is_lent_for_longer(&self) -> bool {
-        let mut inner = self.inner.lock();
-        match inner.ear.look() {
-            Look::Later => true,
-            Look::Enough => false,
-            Look::TakeBack => {
-                self.heed();
-                // If completions have arrived in the meantime, the armed channel shows it.
-                inner.arm(&self.hardware);
-                false
-            }
-        }
-    }
-
     /// Makes the thread listen to the queue's own channel. Without memory for that, failures are
     /// found only by polls.
-    fn heed(&self) {
+    fn watch_channel(&self) {
         if let Some(channel) = &self.channel {
-            let _ = self.device.engine.heed(channel.as_fd(), self.key);
+            let _ = self.device.engine.watch_fd(channel.as_fd(), self.key);
         }
     }
 
     /// Lends the channel to a waiter that is about to sleep, and consumes a pending event.
     fn lend(&self, inner: &mut Inner, channel: &CompletionChannel) {
-        let lending = inner.ear.lend();
+        let lending = inner.lease.lend();
         if lending.ignore {
-            self.device.engine.ignore(channel.as_fd());
+            self.device.engine.unwatch_fd(channel.as_fd());
         }
         if lending.list {
-            self.device.engine.send(Command::Lent(Weak::clone(&self.me)));
+            self.device.engine.send(Command::Lent(self.me.clone()));
         }
         // Without arming there is no event.
         if inner.armed != Armed::Nothing && channel.take_event().is_ok() {
             inner.armed = Armed::Nothing;
             inner.untold = false;
-        }
-    }
-
-    /// The device lost completions.
-    pub(crate) fn overflowed(&self) {
-        if let Some(sink) = &self.sink {
-            sink.completion_overflow();
         }
     }
 
@@ -347,13 +289,57 @@ impl Queue {
             sink.completion_ready();
         }
     }
+}
 
-    /// Reports to the engine that something failed on a work queue, once per connection.
-    #[cold]
-    fn trouble(&self, ledger: &Ledger) {
-        if !ledger.told.swap(true, Ordering::Relaxed) {
-            self.device.engine.send(Command::Trouble(ledger.owner));
+impl QueueEvents for Queue {
+    fn own_channel_event(&self) {
+        let Some(channel) = &self.channel else { return };
+        let inner = self.inner.lock();
+        if inner.lease.is_lent() {
+            return;
         }
+        match channel.take_event() {
+            Ok(_) => self.told(inner),
+            Err(failure) if matches!(failure.errno, libc::EAGAIN | libc::EINTR) => {}
+            // The channel of a removed device stays readable forever.
+            Err(_) => self.device.engine.unwatch_fd(channel.as_fd()),
+        }
+    }
+
+    fn channel_event(&self) {
+        self.told(self.inner.lock());
+    }
+
+    fn is_lent_for_longer(&self) -> bool {
+        let mut inner = self.inner.lock();
+        match inner.lease.review() {
+            Review::Later => true,
+            Review::Enough => false,
+            Review::TakeBack => {
+                self.watch_channel();
+                // If completions have arrived in the meantime, the armed channel shows it.
+                inner.arm(&self.hardware);
+                false
+            }
+        }
+    }
+
+    fn overflowed(&self) {
+        if let Some(sink) = &self.sink {
+            sink.completion_overflow();
+        }
+    }
+
+    fn collect_quietly(&self) {
+        let mut inner = self.inner.lock();
+        let mut upcalls = Upcalls::default();
+        inner.collect(self, false, &mut upcalls);
+        drop(inner);
+        self.leave(upcalls);
+    }
+
+    fn report_later(&self, ready: bool, overflow: bool) {
+        self.report(Upcalls { ready, overflow });
     }
 }
 
@@ -404,7 +390,7 @@ impl Inner {
     ) -> usize {
         let mut found = 0;
         while let Some(entry) = self.batch.next() {
-            if let Some((done, room)) = self.routes.translate(queue, &entry) {
+            if let Some((done, room)) = self.routes.translate(&queue.device.engine, &entry) {
                 let room = room.keep();
                 self.keep(done, room, depth, solicited, upcalls);
             }
@@ -438,7 +424,7 @@ impl Drop for Queue {
     fn drop(&mut self) {
         if let Some(channel) = &self.channel {
             // A waiter may keep the channel longer than the queue exists.
-            self.device.engine.ignore(channel.as_fd());
+            self.device.engine.unwatch_fd(channel.as_fd());
         }
         self.device.engine.forget(self.key);
     }

@@ -1,13 +1,13 @@
 //! The two halves of a queue that the core holds.
 
-use std::sync::{Arc, Weak};
+use std::ops::DerefMut;
+use std::sync::Arc;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{
     Completion, CompletionDescriptor, CompletionPoller, CompletionQueue, CompletionQueueParts,
     CompletionSink, Notify, Success, Taken,
 };
-use dat_sync::biased::OwnerGuard;
 
 use super::{Inner, Queue, Upcalls};
 use crate::device::Device;
@@ -15,7 +15,7 @@ use crate::engine::Command;
 use crate::errors::{exhausted, foreign, internal};
 
 /// The half that queue pairs are created with.
-struct Handle(Arc<Queue>);
+struct QueueHandle(Arc<Queue>);
 
 struct Poller(Arc<Queue>);
 
@@ -27,7 +27,7 @@ pub(crate) fn create(
 ) -> Result<CompletionQueueParts> {
     let queue = Queue::new(device, depth, Some(sink))?;
     Ok(CompletionQueueParts {
-        queue: Arc::new(Handle(Arc::clone(&queue))),
+        queue: Arc::new(QueueHandle(Arc::clone(&queue))),
         poller: Box::new(Poller(queue)),
     })
 }
@@ -40,48 +40,44 @@ pub(crate) fn find(
 ) -> Result<Arc<Queue>> {
     match queue {
         None => Queue::new(device, 1, None),
-        Some(queue) => match queue.as_any().downcast_ref::<Handle>() {
+        Some(queue) => match queue.as_any().downcast_ref::<QueueHandle>() {
             Some(handle) => Ok(Arc::clone(&handle.0)),
             None => Err(foreign("completion queue", subtype)),
         },
     }
 }
 
-impl CompletionQueue for Handle {}
+impl CompletionQueue for QueueHandle {}
 
 impl Inner {
-    /// Polls the device when the batch is empty; returns whether there are completions now.
-    fn refill(&mut self, queue: &Queue) -> bool {
-        self.batch.fill(&queue.hardware);
-        self.sort(queue)
-    }
-
-    /// Whether the device has just delivered completions: in the batch, or in `taken` if one of
-    /// them needed processing.
+    /// Decides about completions that the device has just delivered: moves the batch to `taken` if
+    /// one of them needs processing. The thread wakes a waiter for these soon.
     #[inline(always)]
-    fn sort(&mut self, queue: &Queue) -> bool {
+    fn sort(&mut self, queue: &Queue) {
         if self.routes.are_special(self.batch.filled()) {
-            self.reveal(queue);
-            return !self.taken.is_empty();
+            self.unpack_all(queue);
         }
-        !self.batch.is_empty()
     }
 
     /// Moves the batch to `taken`; the thread wakes a waiter for it soon.
     #[cold]
-    fn reveal(&mut self, queue: &Queue) {
+    fn unpack_all(&mut self, queue: &Queue) {
         let mut upcalls = Upcalls::default();
         self.unpack(queue, usize::MAX, false, &mut upcalls);
-        let Upcalls { ready, overflow } = upcalls;
-        if ready || overflow {
-            queue.device.engine.send(Command::Report(queue.key, ready, overflow));
-        }
+        queue.leave(upcalls);
+    }
+
+    /// Polls the device when the batch is empty; returns whether there are completions now.
+    fn refill(&mut self, queue: &Queue) -> bool {
+        self.batch.fill(&queue.hardware);
+        self.sort(queue);
+        !self.batch.is_empty() || !self.taken.is_empty()
     }
 
     /// Takes the oldest completion of the batch if it is a plain success; `Nothing` if the batch is
     /// empty.
     #[inline(always)]
-    fn take(&mut self, into: &mut Success) -> Taken {
+    fn take_from_batch(&mut self, into: &mut Success) -> Taken {
         let Some(entry) = self.batch.first() else { return Taken::Nothing };
         if !self.routes.take(entry, into) {
             return Taken::Other;
@@ -90,29 +86,14 @@ impl Inner {
         Taken::Success
     }
 
-    /// Takes the next completion when the batch is empty.
-    #[inline(always)]
-    fn take_next(&mut self, queue: &Queue, into: &mut Success) -> Taken {
-        if !self.taken.is_empty() || self.notify != Notify::Off {
-            return Taken::Other;
-        }
-        match self.batch.fill(&queue.hardware) {
-            [] => Taken::Nothing,
-            [one] if self.routes.take_lone(one, into) => {
-                self.batch.pass();
-                Taken::Success
-            }
-            _ => self.take_of_filled(queue, into),
-        }
-    }
-
-    /// Takes the next completion of those that the device just delivered.
+    /// Takes the first of several completions that the device has just delivered.
     #[inline(never)]
-    fn take_of_filled(&mut self, queue: &Queue, into: &mut Success) -> Taken {
-        if self.sort(queue) && !self.taken.is_empty() {
-            return Taken::Other;
+    fn take_of_several(&mut self, queue: &Queue, into: &mut Success) -> Taken {
+        self.sort(queue);
+        match self.taken.is_empty() {
+            true => self.take_from_batch(into),
+            false => Taken::Other,
         }
-        self.take(into)
     }
 }
 
@@ -120,19 +101,31 @@ impl Poller {
     /// The part of [`CompletionPoller::take`] for an empty batch, under the lock.
     #[inline(never)]
     fn take_from_device(
-        mut inner: OwnerGuard<'_, Inner>,
+        mut guard: impl DerefMut<Target = Inner>,
         queue: &Queue,
         into: &mut Success,
     ) -> Taken {
-        inner.take_next(queue, into)
+        let inner = &mut *guard;
+        if !inner.taken.is_empty() || inner.notify != Notify::Off {
+            return Taken::Other;
+        }
+        match inner.batch.fill(&queue.hardware) {
+            [] => Taken::Nothing,
+            [one] if !inner.routes.is_special(one) && inner.routes.take(one, into) => {
+                inner.batch.pass();
+                Taken::Success
+            }
+            _ => inner.take_of_several(queue, into),
+        }
     }
 
+    /// As [`CompletionPoller::take`], for a thread that does not own the lock.
     #[cold]
     #[inline(never)]
-    fn take_in_turn(&self, into: &mut Success) -> Taken {
+    fn take_as_other(&self, into: &mut Success) -> Taken {
         let mut inner = self.0.inner.lock();
-        match inner.take(into) {
-            Taken::Nothing => inner.take_next(&self.0, into),
+        match inner.take_from_batch(into) {
+            Taken::Nothing => Self::take_from_device(inner, &self.0, into),
             taken => taken,
         }
     }
@@ -152,11 +145,12 @@ impl CompletionPoller for Poller {
                 continue;
             }
             let mut success = Success::default();
-            into[count] = match inner.take(&mut success) {
+            into[count] = match inner.take_from_batch(&mut success) {
                 Taken::Success => success.into(),
                 Taken::Other => {
                     let Some(entry) = inner.batch.next() else { continue };
-                    let Some((done, room)) = inner.routes.translate(queue, &entry) else {
+                    let engine = &queue.device.engine;
+                    let Some((done, room)) = inner.routes.translate(engine, &entry) else {
                         continue;
                     };
                     room.release();
@@ -170,15 +164,15 @@ impl CompletionPoller for Poller {
         }
         if inner.notify != Notify::Off && !inner.batch.is_empty() {
             // They were polled here before the thread that reports arrivals could see them.
-            inner.reveal(queue);
+            inner.unpack_all(queue);
         }
         count
     }
 
     #[inline]
     fn take(&mut self, into: &mut Success) -> Taken {
-        let Some(mut inner) = self.0.inner.lock_as_owner() else { return self.take_in_turn(into) };
-        match inner.take(into) {
+        let Some(mut inner) = self.0.inner.lock_as_owner() else { return self.take_as_other(into) };
+        match inner.take_from_batch(into) {
             // The guard is passed on, so that this function keeps nothing for a case that occurs
             // once per batch.
             Taken::Nothing => Self::take_from_device(inner, &self.0, into),
@@ -191,15 +185,15 @@ impl CompletionPoller for Poller {
         let mut inner = queue.inner.lock();
         inner.notify = mode;
         if mode == Notify::Off {
-            if inner.ear.leave() {
-                queue.device.engine.send(Command::Lent(Weak::clone(&queue.me)));
+            if inner.lease.leave() {
+                queue.device.engine.send(Command::Lent(queue.me.clone()));
             }
             // The queue stays armed for failures; other arrivals cause at most one event without
             // effect.
             return !inner.taken.is_empty() || !inner.batch.is_empty();
         }
-        if inner.ear.take_back() {
-            queue.heed();
+        if inner.lease.take_back() {
+            queue.watch_channel();
         }
         inner.arm(&queue.hardware);
         let mut upcalls = Upcalls::default();

@@ -2,17 +2,20 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use dat_core::provider::{Completion, Success};
 use dat_core::{DtoStatus, Operation};
 
-use super::{BATCH, Queue};
-use crate::cause;
+use super::batch::BATCH;
+use super::identifier::{Identifier, SHARED, is_shared, key};
 use crate::device::Limits;
+use crate::engine::{Command, Engine};
 use crate::ledger::{Done, Ledger};
 use crate::shared_receive::Shared;
 use crate::sys::verbs as sys;
 use crate::verbs::WorkCompletion;
+use crate::wc_status;
 
 /// The work queues that complete into a queue.
 pub(super) struct Routes {
@@ -21,7 +24,7 @@ pub(super) struct Routes {
     /// The indices of unused entries.
     vacant: Vec<u16>,
     /// An empty ledger for unused entries.
-    nobody: Arc<Ledger>,
+    unused: Arc<Ledger>,
     /// Queue pairs with a shared receive queue, by number: their receive completions identify only
     /// a buffer.
     pub(super) by_number: HashMap<u32, u16>,
@@ -95,11 +98,9 @@ impl Routes {
         Self {
             entries: Vec::new(),
             vacant: Vec::new(),
-            nobody: Arc::new(Ledger::new(0, 0, 0, 0)),
+            unused: Arc::new(Ledger::new(0, 0, 0, 0)),
             by_number: HashMap::new(),
-            invalidated: match limits.is_soft_roce() {
-                // It returns the kernel's internal flag, whose bit has another meaning in the API,
-                // but one that no connection uses.
+            invalidated: match limits.quirks.invalidation_flag_is_internal {
                 true => sys::IBV_WC_WITH_INV | sys::IBV_WC_IP_CSUM_OK,
                 false => sys::IBV_WC_WITH_INV,
             },
@@ -129,7 +130,7 @@ impl Routes {
 
     fn add_entry(&mut self) -> Option<u16> {
         let index = u16::try_from(self.entries.len()).ok().filter(|&index| index != SHARED)?;
-        let ledger = Arc::clone(&self.nobody);
+        let ledger = Arc::clone(&self.unused);
         let datagrams = false;
         self.entries.push(Entry { key: VACANT, generation: 0, ledger, shared: None, datagrams });
         Some(index)
@@ -141,7 +142,7 @@ impl Routes {
         let entry = self.entries.get_mut(usize::from(index))?;
         entry.key = VACANT;
         self.vacant.push(index);
-        Some((std::mem::replace(&mut entry.ledger, Arc::clone(&self.nobody)), entry.shared.take()))
+        Some((std::mem::replace(&mut entry.ledger, Arc::clone(&self.unused)), entry.shared.take()))
     }
 
     /// Whether no work queue is registered.
@@ -161,6 +162,13 @@ impl Routes {
         self.say_more(status, flags) || (!self.by_number.is_empty() && shared())
     }
 
+    /// Whether a completion failed or carries extra data. One of a shared receive queue may be
+    /// ordinary here, but no entry has its identifier.
+    #[inline(always)]
+    pub(super) fn is_special(&self, one: &WorkCompletion) -> bool {
+        self.say_more(one.status, one.wc_flags)
+    }
+
     /// Whether the status or the flags mean anything besides a plain success.
     #[inline(always)]
     fn say_more(&self, status: u32, flags: u32) -> bool {
@@ -168,14 +176,8 @@ impl Routes {
         status | flags & (self.invalidated | sys::IBV_WC_WITH_IMM) != 0
     }
 
-    /// Takes a completion if it is a plain success; one from a shared queue has no entry.
-    #[inline(always)]
-    pub(super) fn take_lone(&self, from: &WorkCompletion, into: &mut Success) -> bool {
-        !self.say_more(from.status, from.wc_flags) && self.take(from, into)
-    }
-
-    /// Takes a completion of a list that [`are_special`](Self::are_special) rejects, if it is
-    /// plain.
+    /// Takes a completion that neither [`are_special`](Self::are_special) nor
+    /// [`is_special`](Self::is_special), if its post is an ordinary one.
     #[inline(always)]
     pub(super) fn take(&self, from: &WorkCompletion, into: &mut Success) -> bool {
         let &WorkCompletion { wr_id, byte_len, .. } = from;
@@ -203,13 +205,13 @@ impl Routes {
     /// Translates a device completion; `None` if it must not be reported.
     pub(super) fn translate(
         &self,
-        queue: &Queue,
+        engine: &Engine,
         from: &WorkCompletion,
     ) -> Option<(Done, RoomRef<'_>)> {
         let status = status(from.status);
         let id = Identifier::unpack(from.wr_id);
         if let Some(place) = id.shared_place() {
-            return self.translate_shared(queue, from, place, status);
+            return self.translate_shared(engine, from, place, status);
         }
         let entry = self.entries.get(usize::from(id.index))?;
         if entry.key != key(from.wr_id) {
@@ -217,11 +219,11 @@ impl Routes {
         }
         let ledger = &entry.ledger;
         if self.is_trouble(status) {
-            queue.trouble(ledger);
+            report_trouble(engine, ledger);
         }
         let (_, mut done) = ledger.complete(id.number, status)?;
         if status != DtoStatus::Success {
-            ledger.remember(&done.completion, || cause::of(from));
+            ledger.remember(&done.completion, || wc_status::describe(from));
         } else if !done.completion.operation.is_request() {
             received(&mut done.completion, from, self.invalidated);
         }
@@ -231,7 +233,7 @@ impl Routes {
     #[cold]
     fn translate_shared(
         &self,
-        queue: &Queue,
+        engine: &Engine,
         from: &WorkCompletion,
         place: u32,
         status: DtoStatus,
@@ -239,7 +241,7 @@ impl Routes {
         let entry = self.entries.get(usize::from(*self.by_number.get(&from.qp_num)?))?;
         let (ledger, shared) = (&entry.ledger, entry.shared.as_ref()?);
         if self.is_trouble(status) {
-            queue.trouble(ledger);
+            report_trouble(engine, ledger);
         }
         let mut done = shared.complete(place, ledger.tag, status)?;
         if entry.datagrams {
@@ -248,9 +250,17 @@ impl Routes {
         if status == DtoStatus::Success {
             received(&mut done.completion, from, self.invalidated);
         } else {
-            ledger.remember(&done.completion, || cause::of(from));
+            ledger.remember(&done.completion, || wc_status::describe(from));
         }
         Some((done, RoomRef::Shared(shared)))
+    }
+}
+
+/// Reports to the engine that something failed on a work queue, once per connection.
+#[cold]
+fn report_trouble(engine: &Engine, ledger: &Ledger) {
+    if !ledger.told.swap(true, Ordering::Relaxed) {
+        engine.send(Command::Trouble(ledger.owner));
     }
 }
 
@@ -273,60 +283,6 @@ fn received(completion: &mut Completion, from: &WorkCompletion, invalidated: u32
         completion.operation = Operation::ReceiveWithInvalidate;
         completion.extra = u64::from(from.imm_or_key);
     }
-}
-
-/// The identifier of a post: the entry of its work queue and its number there, or the slot of a
-/// buffer in a shared receive queue.
-pub(super) struct Identifier {
-    pub(super) index: u16,
-    pub(super) generation: u16,
-    pub(super) number: u32,
-}
-
-/// The part of an identifier besides the number.
-#[inline(always)]
-const fn key(identifier: u64) -> u32 {
-    identifier as u32
-}
-
-/// The post number in an identifier.
-pub(crate) const fn number_of(identifier: u64) -> u32 {
-    Identifier::unpack(identifier).number
-}
-
-/// The index that denotes shared receive queues.
-const SHARED: u16 = u16::MAX;
-
-impl Identifier {
-    pub(super) fn pack(&self) -> u64 {
-        // This layout needs the fewest instructions to unpack.
-        u64::from(self.number) << 32 | u64::from(self.generation) << 16 | u64::from(self.index)
-    }
-
-    #[inline(always)]
-    const fn unpack(value: u64) -> Self {
-        Self { index: value as u16, generation: (value >> 16) as u16, number: (value >> 32) as u32 }
-    }
-
-    /// The identifier of a post, given that of its work queue's post number 0.
-    #[inline(always)]
-    pub(super) const fn numbered(place: u64, number: u32) -> u64 {
-        place | (number as u64) << 32
-    }
-
-    fn shared_place(&self) -> Option<u32> {
-        (self.index == SHARED).then_some(self.number)
-    }
-}
-
-/// Whether an identifier belongs to a buffer of a shared receive queue.
-pub(super) fn is_shared(identifier: u64) -> bool {
-    Identifier::unpack(identifier).shared_place().is_some()
-}
-
-/// The identifier of a buffer of a shared receive queue.
-pub(crate) fn shared_identifier(place: u32) -> u64 {
-    Identifier { index: SHARED, generation: 0, number: place }.pack()
 }
 
 /// The DAT status of a device status (ibv_poll_cq(3)).
@@ -356,17 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identifiers_come_back_as_they_went() {
-        let id = Identifier::unpack(
-            Identifier { index: 513, generation: 65535, number: u32::MAX }.pack(),
-        );
-        assert_eq!((id.index, id.generation, id.number), (513, 65535, u32::MAX));
-        assert_eq!(id.shared_place(), None);
-        assert_eq!(Identifier::unpack(shared_identifier(9)).shared_place(), Some(9));
-    }
-
-    #[test]
-    fn places_are_as_many_as_identifiers_tell_apart_and_used_again() {
+    fn every_index_is_used_and_reused_with_a_new_identifier() {
         let mut routes = Routes::new(&Limits::default());
         let ledger = Arc::new(Ledger::new(1, 0, 1, 0));
         let mut seen = std::collections::HashSet::new();
@@ -376,7 +322,7 @@ mod tests {
         assert_eq!(seen.len(), usize::from(SHARED));
         assert!(routes.remove(7).is_some());
         let (index, place) = routes.add(&ledger, None, false).expect("one is free");
-        assert!(index == 7 && seen.insert(place), "told apart from the one before");
+        assert!(index == 7 && seen.insert(place), "its identifier differs from the former one");
         for index in 0..SHARED {
             assert!(!routes.are_none());
             routes.remove(index);
@@ -385,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_that_nobody_knows_is_kept() {
+    fn an_unknown_status_is_kept() {
         assert_eq!(status(4711), DtoStatus::Unknown(4711));
         assert_eq!(status(sys::IBV_WC_WR_FLUSH_ERR), DtoStatus::Flushed);
         assert_eq!(status(sys::IBV_WC_SUCCESS), DtoStatus::Success);

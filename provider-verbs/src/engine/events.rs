@@ -1,18 +1,18 @@
 //! The thread `dat-events`: its commands, and what it does.
 
+use std::sync::Weak;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use dat_core::provider::{AsyncUpcall, ConnectionUpcall};
+use dat_core::provider::AsyncUpcall;
 use nix::sys::epoll::{EpollEvent, EpollTimeout};
 
-use super::{Engine, Target, pause_unless_empty, source};
+use super::command::Command;
+use super::target::{QueueEvents, QueuePairEvents, Target};
+use super::{Engine, pause_unless_empty, source};
 use crate::cm;
-use crate::completion_queue::Queue;
-use crate::queue_pair::Endpoint;
-use crate::standstill::Standstill;
+use crate::stall_watchdog::StallWatchdog;
 use crate::verbs::{AsyncEvent, DeviceEvent, PortEvent, QueuePairEvent, SharedReceiveEvent};
 
 /// Poll interval in milliseconds while a graceful disconnect waits for requests.
@@ -24,30 +24,12 @@ const LENT_TICK: u16 = 20;
 /// Maximum number of descriptors that one epoll_wait(2) returns.
 const BATCH: usize = 32;
 
-/// A command for the thread.
-pub(crate) enum Command {
-    /// An event of a connection or a listener.
-    Event(cm::Event),
-    /// Something failed on the endpoint with that key.
-    Trouble(u64),
-    /// A completion queue has upcalls to make: whether it is ready, whether it overflowed.
-    Report(u64, bool, bool),
-    /// Complete the end of an endpoint's connection.
-    Finish(Arc<Endpoint>),
-    /// Disconnect an endpoint when its requests have finished.
-    Close(Weak<Endpoint>),
-    /// The channel of a queue was lent to a waiter.
-    Lent(Weak<Queue>),
-    /// A connection attempt failed before it was sent.
-    Fail(Weak<Endpoint>, u64, ConnectionUpcall<'static>),
-}
-
 /// What the thread checks periodically.
 #[derive(Default)]
 struct Pending {
-    closing: Vec<Weak<Endpoint>>,
-    lent: Vec<Weak<Queue>>,
-    standstill: Standstill,
+    closing: Vec<Weak<dyn QueuePairEvents>>,
+    lent: Vec<Weak<dyn QueueEvents>>,
+    stall_watchdog: StallWatchdog,
 }
 
 impl Pending {
@@ -57,7 +39,7 @@ impl Pending {
             EpollTimeout::from(CLOSING_TICK)
         } else if !self.lent.is_empty() {
             EpollTimeout::from(LENT_TICK)
-        } else if let Some(rest) = self.standstill.rest() {
+        } else if let Some(rest) = self.stall_watchdog.rest() {
             // Rounded up, so that it does not wake up too early.
             EpollTimeout::try_from(rest + Duration::from_millis(1)).unwrap_or(EpollTimeout::MAX)
         } else {
@@ -81,10 +63,10 @@ impl Engine {
                 let _ = self.wake.read();
             }
             while let Ok(command) = commands.try_recv() {
-                self.obey(command, &mut pending);
+                self.handle(command, &mut pending);
             }
-            pending.closing.retain(|endpoint| {
-                endpoint.upgrade().is_some_and(|endpoint| !endpoint.try_close())
+            pending.closing.retain(|queue_pair| {
+                queue_pair.upgrade().is_some_and(|queue_pair| !queue_pair.try_close())
             });
             if count == 0 {
                 pending.lent.retain(|queue| {
@@ -97,20 +79,20 @@ impl Engine {
                     source::DEVICE => self.take_async_events(&mut pending),
                     source::COMPLETIONS => {
                         while let Ok(key) = self.completions.take_event() {
-                            self.with_queue(key, Queue::channel_event);
+                            self.with_queue(key, |queue| queue.channel_event());
                         }
                     }
-                    key => self.with_queue(key, Queue::own_channel_event),
+                    key => self.with_queue(key, |queue| queue.own_channel_event()),
                 }
             }
-            pending.standstill.judge();
+            pending.stall_watchdog.judge();
         }
     }
 
-    fn with_queue(&self, key: u64, act: impl FnOnce(&Queue)) {
+    fn with_queue(&self, key: u64, act: impl FnOnce(&dyn QueueEvents)) {
         if let Some(Target::Queue(queue)) = self.target(key) {
             if let Some(queue) = queue.upgrade() {
-                act(&queue);
+                act(&*queue);
             }
         }
     }
@@ -124,16 +106,16 @@ impl Engine {
         }
     }
 
-    fn obey(&self, command: Command, pending: &mut Pending) {
+    fn handle(&self, command: Command, pending: &mut Pending) {
         match command {
             Command::Event(event) => match self.target(event.key) {
-                Some(Target::Endpoint(endpoint)) => {
+                Some(Target::QueuePair(queue_pair)) => {
                     // The device's event for the queue pair is the reason why the connection ends.
                     if event.kind == cm::EventKind::Disconnected {
                         self.take_async_events(pending);
                     }
-                    if let Some(endpoint) = endpoint.upgrade() {
-                        endpoint.connection_event(event);
+                    if let Some(queue_pair) = queue_pair.upgrade() {
+                        queue_pair.connection_event(event);
                     }
                 }
                 Some(Target::Listener(listener)) => {
@@ -145,21 +127,21 @@ impl Engine {
                 _ => drop(event),
             },
             Command::Trouble(key) => {
-                if let Some(Target::Endpoint(endpoint)) = self.target(key) {
-                    if let Some(endpoint) = endpoint.upgrade() {
-                        endpoint.trouble();
+                if let Some(Target::QueuePair(queue_pair)) = self.target(key) {
+                    if let Some(queue_pair) = queue_pair.upgrade() {
+                        queue_pair.trouble();
                     }
                 }
             }
             Command::Report(key, ready, overflow) => {
                 self.with_queue(key, |queue| queue.report_later(ready, overflow));
             }
-            Command::Finish(endpoint) => endpoint.finish(),
-            Command::Close(endpoint) => pending.closing.push(endpoint),
+            Command::Finish(queue_pair) => queue_pair.finish(),
+            Command::Close(queue_pair) => pending.closing.push(queue_pair),
             Command::Lent(queue) => pending.lent.push(queue),
-            Command::Fail(endpoint, key, event) => {
-                if let Some(endpoint) = endpoint.upgrade() {
-                    endpoint.fail_attempt(key, Some(event));
+            Command::Fail(queue_pair, key, event) => {
+                if let Some(queue_pair) = queue_pair.upgrade() {
+                    queue_pair.fail_attempt(key, Some(event));
                 }
             }
         }
@@ -168,34 +150,32 @@ impl Engine {
     fn handle_async(&self, event: AsyncEvent, pending: &mut Pending) {
         match event {
             AsyncEvent::QueuePair { key, event } => {
-                let Some(Target::Endpoint(endpoint)) = self.target(key) else { return };
-                let Some(endpoint) = endpoint.upgrade() else { return };
+                let Some(Target::QueuePair(queue_pair)) = self.target(key) else { return };
+                let Some(queue_pair) = queue_pair.upgrade() else { return };
                 match event {
-                    QueuePairEvent::CommunicationEstablished => {
-                        endpoint.communication_established(None)
-                    }
+                    QueuePairEvent::CommunicationEstablished => queue_pair.data_arrived(),
                     QueuePairEvent::Fatal
                     | QueuePairEvent::InvalidRequest
-                    | QueuePairEvent::AccessViolation => endpoint.trouble(),
+                    | QueuePairEvent::AccessViolation => queue_pair.trouble(),
                     _ => {}
                 }
             }
-            AsyncEvent::CompletionQueue { key } => self.with_queue(key, Queue::overflowed),
+            AsyncEvent::CompletionQueue { key } => self.with_queue(key, |queue| queue.overflowed()),
             AsyncEvent::SharedReceive { key, event } => {
-                let Some(Target::Shared(shared)) = self.target(key) else { return };
+                let Some(Target::SharedReceive(shared)) = self.target(key) else { return };
                 let Some(shared) = shared.upgrade() else { return };
                 if event == SharedReceiveEvent::LimitReached {
                     shared.limit_reached();
                 } else {
-                    shared.device().report(AsyncUpcall::ProviderInternal);
+                    shared.failed();
                 }
             }
             AsyncEvent::Device(DeviceEvent::Fatal) => {
                 self.device_removed();
             }
             AsyncEvent::Port { event: PortEvent::Down, port } => {
-                pending.standstill.watch(self.endpoints(port));
-                for instance in self.instances().iter().filter(|it| it.port == port) {
+                pending.stall_watchdog.watch(self.queue_pairs(port));
+                for instance in self.instances().iter().filter(|it| it.port() == port) {
                     instance.report(AsyncUpcall::ProviderInternal);
                 }
             }

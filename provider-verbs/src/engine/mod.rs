@@ -7,12 +7,14 @@
 //!
 //! `dat-events` acts on these events, on failed completions and on others for which a queue is
 //! armed, on asynchronous events of the device, and on commands of other threads. The device itself
-//! wakes waiters that sleep on a channel (`ear`). All upcalls that are not made inside a downcall
+//! wakes waiters that sleep on a channel (`channel_lease`). All upcalls that are not made inside a downcall
 //! are made by this thread. It holds no unacknowledged event, so destroying an object in it blocks
 //! on no other thread.
 
+mod command;
 mod events;
 mod share;
+mod target;
 mod threads;
 
 use std::collections::HashMap;
@@ -30,16 +32,14 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use parking_lot::RwLock;
 
-pub(crate) use self::events::Command;
+pub(crate) use self::command::Command;
 pub(crate) use self::share::shared;
+pub(crate) use self::target::{
+    InstanceEvents, ListenerEvents, QueueEvents, QueuePairEvents, SharedReceiveEvents, Target,
+};
 pub(crate) use self::threads::Threads;
 use crate::cm;
-use crate::completion_queue::Queue;
-use crate::device::Device;
 use crate::errors::exhausted;
-use crate::listener::Listening;
-use crate::queue_pair::Endpoint;
-use crate::shared_receive::Shared;
 use crate::verbs::{CompletionChannel, CompletionQueue, Context, Error as Failure};
 
 /// The keys of the thread's own descriptors: below all other keys.
@@ -57,7 +57,7 @@ pub(crate) struct Engine {
     pub(crate) number: u64,
     /// Keeps a place in the context occupied that must not be used.
     _placeholder: Option<Arc<CompletionQueue>>,
-    instances: RwLock<Vec<Weak<Device>>>,
+    instances: RwLock<Vec<Weak<dyn InstanceEvents>>>,
     pub(crate) channel: Arc<cm::Channel>,
     /// The channel of queues that have no channel of their own.
     pub(crate) completions: Arc<CompletionChannel>,
@@ -71,15 +71,6 @@ pub(crate) struct Engine {
     stopping: AtomicBool,
     keys: AtomicU64,
     removed: AtomicBool,
-}
-
-/// The object of a key.
-#[derive(Clone)]
-pub(crate) enum Target {
-    Endpoint(Weak<Endpoint>),
-    Listener(Weak<Listening>),
-    Queue(Weak<Queue>),
-    Shared(Weak<Shared>),
 }
 
 impl Engine {
@@ -122,7 +113,7 @@ impl Engine {
             (engine.context.as_fd(), source::DEVICE),
             (engine.completions.as_fd(), source::COMPLETIONS),
         ] {
-            engine.heed(fd, name).map_err(no_descriptor)?;
+            engine.watch_fd(fd, name).map_err(no_descriptor)?;
         }
         let threads = Threads::new(Arc::clone(&engine));
         threads.spawn("dat-cm", Arc::clone(&engine), |engine| engine.take_events())?;
@@ -131,18 +122,18 @@ impl Engine {
     }
 
     /// Adds an open instance; it leaves when it is dropped.
-    pub(crate) fn add_instance(&self, device: &Arc<Device>) {
+    pub(crate) fn add_instance(&self, instance: Weak<dyn InstanceEvents>) {
         let mut instances = self.instances.write();
         instances.retain(|instance| instance.strong_count() > 0);
-        instances.push(Arc::downgrade(device));
+        instances.push(instance.clone());
         drop(instances);
-        if self.is_removed() {
-            device.report_removal();
+        if let (true, Some(instance)) = (self.is_removed(), instance.upgrade()) {
+            instance.report_removal();
         }
     }
 
     /// The open instances.
-    fn instances(&self) -> Vec<Arc<Device>> {
+    fn instances(&self) -> Vec<Arc<dyn InstanceEvents>> {
         self.instances.read().iter().filter_map(Weak::upgrade).collect()
     }
 
@@ -165,26 +156,26 @@ impl Engine {
     }
 
     /// Makes the thread listen to a descriptor, whose events then have that key.
-    pub(crate) fn heed(&self, descriptor: BorrowedFd<'_>, key: u64) -> nix::Result<()> {
+    pub(crate) fn watch_fd(&self, descriptor: BorrowedFd<'_>, key: u64) -> nix::Result<()> {
         self.sleep.add(descriptor, EpollEvent::new(EpollFlags::EPOLLIN, key))
     }
 
     /// Stops listening to a descriptor; no effect if the thread did not listen to it.
-    pub(crate) fn ignore(&self, descriptor: BorrowedFd<'_>) {
+    pub(crate) fn unwatch_fd(&self, descriptor: BorrowedFd<'_>) {
         let _ = self.sleep.delete(descriptor);
     }
 
     /// All queue pairs of a port; one may occur twice.
-    fn endpoints(&self, port: u8) -> Vec<Arc<Endpoint>> {
+    fn queue_pairs(&self, port: u8) -> Vec<Arc<dyn QueuePairEvents>> {
         let targets = self.targets.read();
-        let endpoint = |target: &Target| match target {
-            Target::Endpoint(endpoint) => endpoint.upgrade(),
+        let queue_pair = |target: &Target| match target {
+            Target::QueuePair(queue_pair) => queue_pair.upgrade(),
             _ => None,
         };
-        let endpoints: Vec<_> = targets.values().filter_map(endpoint).collect();
-        // Without the lock: the drop of the last reference to an endpoint takes it.
+        let queue_pairs: Vec<_> = targets.values().filter_map(queue_pair).collect();
+        // Without the lock: the drop of the last reference to a queue pair takes it.
         drop(targets);
-        endpoints.into_iter().filter(|endpoint| endpoint.device.port == port).collect()
+        queue_pairs.into_iter().filter(|queue_pair| queue_pair.port() == port).collect()
     }
 
     /// Passes a command to the thread; no effect after the thread has ended.

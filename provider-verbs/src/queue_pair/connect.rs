@@ -8,11 +8,13 @@ use dat_core::error::{Error, Result, Subtype};
 use dat_core::flags::Qos;
 use dat_core::provider::{ConnectRequest, ConnectionUpcall, Peer};
 
-use super::state::{Attempt, End, Endpoint, Key, Link, Mode, State};
+use super::state::{Attempt, End, Link, Mode, State, VerbsQp};
 use crate::cm::{self, ConnectParameters, EventKind, Id, Parameters, PortSpace};
-use crate::engine::{Command, Target};
+use crate::engine::{Command, QueueEvents, Target};
 use crate::errors::exhausted;
-use crate::refusal;
+use crate::key::Key;
+use crate::quirks::RETRIES;
+use crate::reject_data;
 use crate::segments;
 use crate::sys::verbs as sys;
 use crate::verbs::{self, Error as Failure, QueuePairEvent, QueuePairState};
@@ -23,10 +25,6 @@ pub(super) const RESOLVE_TIME: Duration = Duration::from_secs(4);
 /// How long the other side waits before it resends a message for which there was no receive: 0.64
 /// ms, in the encoding of the transport. The kernel's default is 655 ms.
 const RECEIVE_RETRY_TIMER: u8 = 12;
-
-/// Number of times that an unacknowledged request is resent before the connection breaks. Not the
-/// maximum of 7, which soft-RoCE treats as unlimited (rdma_rxe counts down only from lower values).
-const RETRIES: u8 = 6;
 
 /// An accepted request, as the endpoint needs it.
 pub(crate) struct Accepted {
@@ -39,7 +37,7 @@ pub(crate) struct Accepted {
     pub(crate) parameters: Parameters,
 }
 
-impl Endpoint {
+impl VerbsQp {
     pub(super) fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
         if self.datagrams {
             return self.resolve(request);
@@ -66,7 +64,7 @@ impl Endpoint {
         let local_port = Some(id.local_port().into());
         let mut link = self.link.lock();
         link.connectable()?;
-        engine.register(value, Target::Endpoint(self.me.clone()));
+        engine.register(value, Target::QueuePair(self.me.clone()));
         link.state = State::Connecting(Attempt {
             number: request.attempt,
             id: id.clone(),
@@ -106,7 +104,7 @@ impl Endpoint {
         };
         let Accepted { id, key, attempt, private_data, peer, qualifier, parameters } = accepted;
         let value = key.value();
-        engine.register(value, Target::Endpoint(self.me.clone()));
+        engine.register(value, Target::QueuePair(self.me.clone()));
         link.state = State::Accepting(Attempt {
             number: attempt,
             id: id.clone(),
@@ -245,7 +243,7 @@ impl Endpoint {
                     Outcome::Failed(ConnectionUpcall::Unreachable)
                 }
                 (EventKind::Rejected, _) if is_connecting => {
-                    Outcome::Failed(match refusal::read(event.status, &event.private_data) {
+                    Outcome::Failed(match reject_data::read(event.status, &event.private_data) {
                         Some(private_data) => ConnectionUpcall::PeerRejected { private_data },
                         None => ConnectionUpcall::NonPeerRejected,
                     })
@@ -447,7 +445,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_quality_has_a_type_of_service_and_the_strongest_counts() {
+    fn each_quality_has_its_type_of_service() {
         assert_eq!(type_of_service(Qos::empty()), None, "best effort is what there is anyway");
         let alone = [Qos::PREMIUM, Qos::LOW_LATENCY, Qos::HIGH_THROUGHPUT, Qos::ECONOMY];
         let mut types: Vec<u8> = alone.into_iter().filter_map(type_of_service).collect();

@@ -12,13 +12,14 @@ use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{AsyncUpcall, RemoteAddress, Request};
 use parking_lot::Mutex;
 
-use super::resolve::Datagrams;
-use super::state::{Endpoint, Key, Link, Mode, Sender};
+use super::resolution::Datagrams;
+use super::state::{Link, Mode, Sender, VerbsQp};
 use crate::cm::{Id, PortSpace};
 use crate::completion_queue;
 use crate::device::Device;
-use crate::engine::Target;
+use crate::engine::{InstanceEvents, Target};
 use crate::errors::{exhausted, foreign, internal, wrong_state};
+use crate::key::Key;
 use crate::ledger::Record;
 use crate::segments;
 use crate::sys::verbs as sys;
@@ -53,7 +54,7 @@ impl Remote {
     }
 }
 
-impl Endpoint {
+impl VerbsQp {
     pub(super) fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
         let remote: &dyn Any = &*to.handle;
         let remote = match remote.downcast_ref::<Remote>() {
@@ -115,7 +116,7 @@ impl Endpoint {
             exhausted(failure, Subtype::ResourceDevice, "local port for address handle requests")
         };
         id.bind(device.at_port(0)).map_err(refused)?;
-        device.engine.register(key.value(), Target::Endpoint(self.me.clone()));
+        device.engine.register(key.value(), Target::QueuePair(self.me.clone()));
         id.listen(BACKLOG).map_err(refused)?;
         let state = |failure| internal(failure, "the queue pair does not support datagrams");
         let (attributes, mask) = id.queue_pair_attributes_raw(sys::IBV_QPS_INIT).map_err(state)?;

@@ -1,17 +1,21 @@
 //! Queue pairs.
+//!
+//! The core and the device's threads share a queue pair; the core ends its use before it drops its
+//! reference.
 
 mod connect;
+mod create;
 mod datagram;
-mod parts;
+mod fast_path;
 mod post;
+mod resolution;
 mod resolve;
-mod short;
 mod state;
 mod teardown;
 
 pub(crate) use connect::Accepted;
-pub(crate) use parts::create;
-pub(crate) use state::{Endpoint, Key};
+pub(crate) use create::create;
+pub(crate) use state::VerbsQp;
 
 use std::sync::Arc;
 
@@ -19,85 +23,117 @@ use dat_core::Failure;
 use dat_core::error::{Result, Subtype};
 use dat_core::flags::Close;
 use dat_core::provider::{
-    BindRequest, ConnectRequest, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest,
-    RemoteAddress, Request,
+    BindRequest, ConnectRequest, ConnectionUpcall, Outstanding, QueuePair, QueuePairSpec,
+    ReceiveRequest, RemoteAddress, Request,
 };
 
+use crate::cm;
+use crate::engine::QueuePairEvents;
 use crate::errors::foreign;
 use state::{Receiver, Sender};
 
-/// The object that the core holds; dropping it ends the connection.
-pub(crate) struct Handle {
-    endpoint: Arc<Endpoint>,
-}
-
-/// The endpoint of a contract object.
-pub(crate) fn find(queue_pair: &dyn QueuePair) -> Result<Arc<Endpoint>> {
-    match queue_pair.as_any().downcast_ref::<Handle>() {
-        Some(handle) => Ok(Arc::clone(&handle.endpoint)),
+/// The queue pair of a contract object.
+pub(crate) fn find(queue_pair: &dyn QueuePair) -> Result<Arc<VerbsQp>> {
+    match queue_pair.as_any().downcast_ref::<Arc<VerbsQp>>() {
+        Some(queue_pair) => Ok(Arc::clone(queue_pair)),
         None => Err(foreign("queue pair", Subtype::InvalidHandleEp)),
     }
 }
 
-impl QueuePair for Handle {
+impl QueuePair for VerbsQp {
     #[inline]
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
-        Receiver::post(self.endpoint.receiver.lock(), receive)
+        Receiver::post(self.receiver.lock(), receive)
     }
 
     #[inline]
     fn post_request(&self, request: &Request<'_>) -> Result<()> {
-        Sender::post(self.endpoint.sender.lock(), request)
+        Sender::post(self.sender.lock(), request)
     }
 
     fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
-        self.endpoint.post_datagram(to, request)
+        self.post_datagram(to, request)
     }
 
     fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {
-        self.endpoint.post_bind(bind)
+        self.post_bind(bind)
     }
 
     fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
-        self.endpoint.connect(request)
+        self.connect(request)
     }
 
     fn communication_established(&self, attempt: u64) {
-        self.endpoint.communication_established(Some(attempt));
+        self.communication_established(Some(attempt));
     }
 
     fn connecting_port(&self) -> Option<u64> {
-        self.endpoint.connecting_port()
+        self.connecting_port()
     }
 
     fn disconnect(&self, how: Close) {
-        self.endpoint.disconnect(how);
+        self.disconnect(how);
     }
 
     fn reset(&self) -> Result<()> {
-        self.endpoint.reset()
+        self.reset()
     }
 
     fn modify(&self, spec: QueuePairSpec) -> Result<()> {
-        self.endpoint.modify(&spec)
+        self.modify(&spec)
     }
 
     fn outstanding(&self) -> Outstanding {
-        self.endpoint.outstanding()
+        self.outstanding()
     }
 
     fn failure(&self) -> Option<Failure> {
-        self.endpoint.failure()
+        self.failure()
     }
 
     fn retire(&self) {
-        self.endpoint.retire();
+        self.retire();
     }
 }
 
-impl Drop for Handle {
+impl QueuePairEvents for VerbsQp {
+    fn port(&self) -> u8 {
+        self.device.port
+    }
+
+    fn connection_event(&self, event: cm::Event) {
+        self.connection_event(event);
+    }
+
+    fn data_arrived(&self) {
+        self.communication_established(None);
+    }
+
+    fn trouble(&self) {
+        self.trouble();
+    }
+
+    fn finish(&self) {
+        self.finish();
+    }
+
+    fn fail_attempt(&self, key: u64, event: Option<ConnectionUpcall<'_>>) {
+        self.fail_attempt(key, event);
+    }
+
+    fn try_close(&self) -> bool {
+        self.try_close()
+    }
+
+    fn oldest_request(&self) -> Option<u32> {
+        self.oldest_request()
+    }
+}
+
+impl Drop for VerbsQp {
     fn drop(&mut self) {
-        self.endpoint.retire();
-        self.endpoint.device.engine.forget(self.endpoint.key);
+        // The core has retired it before it dropped its reference.
+        self.retire();
+        self.device.engine.forget(self.key);
     }
 }

@@ -9,8 +9,9 @@ use dat_core::flags::CompletionFlags;
 use dat_core::provider::{BindRequest, Outstanding, ReceiveRequest, Request, Work, unsupported};
 use parking_lot::MutexGuard;
 
-use super::state::{Endpoint, Mode, Receiver, Sender};
+use super::state::{Mode, Receiver, Sender, VerbsQp};
 use crate::completion_queue::Attachment;
+use crate::engine::QueueEvents;
 use crate::errors::{internal, no_room, wrong_state};
 use crate::ledger::{Ledger, Record};
 use crate::segments;
@@ -21,7 +22,7 @@ use crate::window;
 impl Receiver {
     /// Posts a receive on the slow path.
     #[inline(never)]
-    pub(super) fn post_anyhow(
+    pub(super) fn post_slow(
         mut receiver: MutexGuard<'_, Self>,
         receive: &ReceiveRequest<'_>,
     ) -> Result<()> {
@@ -71,7 +72,7 @@ impl Receiver {
 impl Sender {
     /// Posts a request on the slow path.
     #[inline(never)]
-    pub(super) fn post_anyhow(sender: MutexGuard<'_, Self>, request: &Request<'_>) -> Result<()> {
+    pub(super) fn post_slow(sender: MutexGuard<'_, Self>, request: &Request<'_>) -> Result<()> {
         match request.work {
             Work::Send => Self::post_as(sender, request, What::Send),
             Work::SendInvalidate { key } => {
@@ -163,7 +164,7 @@ impl Sender {
     }
 }
 
-impl Endpoint {
+impl VerbsQp {
     pub(super) fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {
         let window = window::find(bind.window)?;
         let record = Record {
@@ -226,7 +227,7 @@ impl Sender {
     /// The send flags of a recorded request, and the number of suppressed requests after it.
     fn flags(&self, record: &Record) -> (u32, u32) {
         let wanted = record.flags;
-        // Soft-iWARP refuses a fence for reads, which it executes one after the other anyway.
+        // If every request has a fence, the device refuses it for reads (`requests_overtake_reads`).
         let mut flags = match record.operation {
             Operation::RdmaRead if self.signalled != sys::IBV_SEND_SIGNALED => 0,
             _ if wanted.contains(CompletionFlags::BARRIER_FENCE) => sys::IBV_SEND_FENCE,

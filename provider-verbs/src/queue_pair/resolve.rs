@@ -5,7 +5,6 @@
 //! address. Then both sides have an address from the fabric itself, and the requesting side cannot
 //! send its datagrams and close before the other side has resolved its address.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use dat_core::error::{Result, Subtype};
@@ -15,70 +14,25 @@ use parking_lot::Mutex;
 
 use super::connect::{Accepted, RESOLVE_TIME, type_of_service};
 use super::datagram::Remote;
-use super::state::{Endpoint, Key, Link};
+use super::resolution::{Acceptance, Resolution};
+use super::state::{Link, VerbsQp};
 use crate::cm::{self, ConnectParameters, EventKind, Id, Parameters, PortSpace};
 use crate::engine::{Command, Target};
 use crate::errors::{exhausted, wrong_state};
-use crate::introduction::Introduction;
-use crate::refusal;
+use crate::key::Key;
+use crate::reject_data;
+use crate::ud_handshake::UdRequest;
 
 /// The status with which the connection manager reports a consumer's rejection (`IB_SIDR_REJECT`).
 const REFUSED: u32 = 2;
 
-/// The additional state of an operational datagram queue pair.
-pub(super) struct Datagrams {
-    /// Where its address can be requested.
-    asked: Id,
-    _key: Key,
-    /// The attempts in progress, by the key of their identifier.
-    resolving: HashMap<u64, Resolution>,
-}
-
-/// An attempt to resolve an address.
-struct Resolution {
-    id: Id,
-    _key: Key,
-    /// The attempt number of the core.
-    attempt: u64,
-    peer: Peer,
-    /// The contents of the request.
-    request: Vec<u8>,
-    /// The request of the other side, if that side asked first.
-    acceptance: Option<Acceptance>,
-}
-
-/// An accepted request, which is answered once the address of its sender is known.
-struct Acceptance {
-    id: Id,
-    _key: Key,
-    private_data: Vec<u8>,
-    /// The number of the queue pair, and whether its receives are shared.
-    queue_pair: (u32, bool),
-}
-
-impl Acceptance {
-    fn answer(&self) -> std::result::Result<(), crate::verbs::Error> {
-        self.id.accept(&ConnectParameters {
-            private_data: &self.private_data,
-            queue_pair: Some(self.queue_pair),
-            ..ConnectParameters::default()
-        })
-    }
-}
-
-impl Datagrams {
-    pub(super) fn new(asked: Id, key: Key) -> Self {
-        Self { asked, _key: key, resolving: HashMap::new() }
-    }
-}
-
-impl Endpoint {
+impl VerbsQp {
     /// Requests the address of the endpoint that listens on a qualifier.
     pub(super) fn resolve(&self, request: &ConnectRequest<'_>) -> Result<()> {
         let mut link = self.link.lock();
         self.wake_up(&mut link)?;
         let port = link.datagrams.as_ref().map_or(0, |own| own.asked.local_port());
-        let data = Introduction::First { port }.compose(request.private_data);
+        let data = UdRequest::First { port }.compose(request.private_data);
         let peer = Peer { address: request.address, port: request.qualifier };
         self.begin(&mut link, request.attempt, None, peer, data, request.qos)
     }
@@ -109,7 +63,7 @@ impl Endpoint {
             // nevertheless.
             let _ = id.set_type_of_service(tos);
         }
-        device.engine.register(value, Target::Endpoint(self.me.clone()));
+        device.engine.register(value, Target::QueuePair(self.me.clone()));
         let to = device.reach(peer.address, provider_kit::qualifier::to_port(peer.port));
         let is_elsewhere = to.ip().is_loopback() && !device.address.ip().is_loopback();
         own.resolving.insert(
@@ -139,7 +93,7 @@ impl Endpoint {
         let Accepted { id, key, attempt, private_data, peer, .. } = accepted;
         let acceptance = Acceptance { id, _key: key, private_data, queue_pair };
         let asked = Peer { address: peer.address, port: port.into() };
-        let data = Introduction::Back.compose(&[]);
+        let data = UdRequest::Back.compose(&[]);
         let begun = self.begin(&mut link, attempt, Some(acceptance), asked, data, Qos::empty());
         let sink = link.listener();
         drop(link);
@@ -188,7 +142,7 @@ impl Endpoint {
                 Failure::TimedOut => ConnectionUpcall::TimedOut,
                 Failure::Transport => ConnectionUpcall::NonPeerRejected,
                 Failure::Consumer => ConnectionUpcall::PeerRejected {
-                    private_data: refusal::data(&event.private_data).unwrap_or_default(),
+                    private_data: reject_data::data(&event.private_data).unwrap_or_default(),
                 },
             };
             self.fail_resolution(event.key, upcall);
@@ -247,8 +201,7 @@ impl Endpoint {
 
 /// Answers an endpoint that requests an address; any other request is rejected by its drop.
 fn answer(event: &mut cm::Event, number: u32) {
-    let is_question =
-        matches!(Introduction::read(&event.private_data), Some((Introduction::Back, _)));
+    let is_question = matches!(UdRequest::read(&event.private_data), Some((UdRequest::Back, _)));
     if let (Some(request), true) = (event.request.take(), is_question) {
         let queue_pair = Some((number, false));
         // Without an answer the other side asks again, or its time-out expires.
@@ -269,7 +222,7 @@ enum Failure {
 impl Failure {
     fn of(event: &cm::Event) -> Self {
         match event.status {
-            REFUSED if refusal::data(&event.private_data).is_some() => Self::Consumer,
+            REFUSED if reject_data::data(&event.private_data).is_some() => Self::Consumer,
             status if status == libc::ETIMEDOUT.unsigned_abs() => Self::TimedOut,
             status if status == libc::EHOSTUNREACH.unsigned_abs() => Self::Unreachable,
             _ => Self::Transport,

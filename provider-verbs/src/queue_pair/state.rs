@@ -12,17 +12,19 @@ use dat_core::error::{Error, Result, Subtype};
 use dat_core::provider::{ConnectionSink, ConnectionUpcall, Peer, QueuePairLimits, Segment};
 use parking_lot::Mutex;
 
-use super::resolve::Datagrams;
+use super::resolution::Datagrams;
 use crate::cm;
 use crate::completion_queue::{Attachment, Identifiers};
 use crate::device::Device;
 use crate::domain::Domain;
 use crate::errors::wrong_state;
+use crate::key::Key;
 use crate::ledger::Ledger;
 use crate::shared_receive::Shared;
 use crate::verbs::{self, AddressHandle};
 
-pub(crate) struct Endpoint {
+/// A queue pair.
+pub(crate) struct VerbsQp {
     pub(crate) device: Arc<Device>,
     /// Identifies it in events of the device.
     pub(crate) key: u64,
@@ -77,28 +79,6 @@ pub(super) struct Attempt {
     pub(super) troubled: bool,
     /// Gracefully disconnected, while requests have not finished.
     pub(super) closing: bool,
-}
-
-/// A key of the engine; released on drop.
-pub(crate) struct Key {
-    device: Arc<Device>,
-    pub(super) value: u64,
-}
-
-impl Key {
-    pub(crate) fn new(device: &Arc<Device>) -> Self {
-        Self { device: Arc::clone(device), value: device.engine.fresh_key() }
-    }
-
-    pub(crate) fn value(&self) -> u64 {
-        self.value
-    }
-}
-
-impl Drop for Key {
-    fn drop(&mut self) {
-        self.device.engine.forget(self.value);
-    }
 }
 
 /// How a connection ended.
@@ -175,7 +155,7 @@ impl State {
     pub(super) fn attempt(&mut self, key: u64) -> Option<&mut Attempt> {
         match self {
             Self::Connecting(attempt) | Self::Accepting(attempt) | Self::Connected(attempt)
-                if attempt.key.value == key =>
+                if attempt.key.value() == key =>
             {
                 Some(attempt)
             }

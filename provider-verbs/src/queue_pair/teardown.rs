@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use dat_core::flags::Close;
 use dat_core::provider::ConnectionUpcall;
 
-use super::state::{Attempt, End, Endpoint, Mode, State};
+use super::state::{Attempt, End, Mode, State, VerbsQp};
 use crate::engine::Command;
 
 /// How long the device may take to flush a queue pair. What it has not flushed by then is completed
@@ -23,7 +23,7 @@ const FLUSH_TIME: Duration = Duration::from_secs(2);
 /// The poll interval during that time.
 const FLUSH_PAUSE: Duration = Duration::from_micros(100);
 
-impl Endpoint {
+impl VerbsQp {
     pub(super) fn disconnect(&self, how: Close) {
         let mut link = self.link.lock();
         match &mut link.state {

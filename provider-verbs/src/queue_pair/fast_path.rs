@@ -21,10 +21,10 @@ impl Receiver {
     #[inline(never)]
     pub(super) fn post(this: MutexGuard<'_, Self>, receive: &ReceiveRequest<'_>) -> Result<()> {
         let Some(next) = this.ledger.next() else {
-            return Self::post_after_all(this, receive);
+            return Self::post_after_recount(this, receive);
         };
         let ([segment], Mode::Live(hardware)) = (receive.segments, &this.mode) else {
-            return Self::post_anyhow(this, receive);
+            return Self::post_slow(this, receive);
         };
         let (cookie, flags) = (receive.cookie, receive.flags);
         let number = this.ledger.write_at(next, this.operation, cookie, None, flags);
@@ -36,10 +36,10 @@ impl Receiver {
     }
 
     #[inline(never)]
-    fn post_after_all(this: MutexGuard<'_, Self>, receive: &ReceiveRequest<'_>) -> Result<()> {
+    fn post_after_recount(this: MutexGuard<'_, Self>, receive: &ReceiveRequest<'_>) -> Result<()> {
         match this.ledger.find_room() {
             true => Self::post(this, receive),
-            false => Self::post_anyhow(this, receive),
+            false => Self::post_slow(this, receive),
         }
     }
 }
@@ -47,9 +47,9 @@ impl Receiver {
 impl Sender {
     #[inline(never)]
     pub(super) fn post(this: MutexGuard<'_, Self>, request: &Request<'_>) -> Result<()> {
-        let Some(next) = this.ledger.next() else { return Self::post_after_all(this, request) };
+        let Some(next) = this.ledger.next() else { return Self::post_after_recount(this, request) };
         let ([segment], true) = (request.segments, request.flags.is_empty()) else {
-            return Self::post_anyhow(this, request);
+            return Self::post_slow(this, request);
         };
         match &request.work {
             Work::Send => {
@@ -63,15 +63,15 @@ impl Sender {
                 let what = Plain::Read { address: remote.address, key: remote.context };
                 Self::post_plain(this, next, segment, request, Operation::RdmaRead, what)
             }
-            _ => Self::post_anyhow(this, request),
+            _ => Self::post_slow(this, request),
         }
     }
 
     #[inline(never)]
-    fn post_after_all(this: MutexGuard<'_, Self>, request: &Request<'_>) -> Result<()> {
+    fn post_after_recount(this: MutexGuard<'_, Self>, request: &Request<'_>) -> Result<()> {
         match this.ledger.find_room() {
             true => Self::post(this, request),
-            false => Self::post_anyhow(this, request),
+            false => Self::post_slow(this, request),
         }
     }
 
@@ -84,7 +84,7 @@ impl Sender {
         operation: Operation,
         what: Plain,
     ) -> Result<()> {
-        let Mode::Live(hardware) = &this.mode else { return Self::post_anyhow(this, request) };
+        let Mode::Live(hardware) = &this.mode else { return Self::post_slow(this, request) };
         let (cookie, length) = (request.cookie, request.length);
         let none = CompletionFlags::empty();
         let number = this.ledger.write_at(next, operation, cookie, Some(length as u32), none);

@@ -9,27 +9,27 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use crate::queue_pair::Endpoint;
+use crate::engine::QueuePairEvents;
 
 /// Longer than the retries of a device with the time-outs that the connection manager sets.
 const PATIENCE: Duration = Duration::from_secs(16);
 
 /// The requests that were outstanding when a port went down.
 #[derive(Default)]
-pub(crate) struct Standstill {
+pub(crate) struct StallWatchdog {
     watched: Vec<Watched>,
 }
 
 struct Watched {
     until: Instant,
-    endpoint: Weak<Endpoint>,
+    endpoint: Weak<dyn QueuePairEvents>,
     /// The sequence number of its oldest request.
     oldest: u32,
 }
 
-impl Standstill {
+impl StallWatchdog {
     /// The port of these endpoints went down.
-    pub(crate) fn watch(&mut self, endpoints: impl IntoIterator<Item = Arc<Endpoint>>) {
+    pub(crate) fn watch(&mut self, endpoints: impl IntoIterator<Item = Arc<dyn QueuePairEvents>>) {
         let until = Instant::now() + PATIENCE;
         for endpoint in endpoints {
             if let Some(oldest) = endpoint.oldest_request() {

@@ -4,7 +4,7 @@ use crate::sys::verbs as sys;
 use crate::verbs::WorkCompletion;
 
 /// The libibverbs description of a failure status, with the vendor's error number.
-pub(crate) fn of(completion: &WorkCompletion) -> String {
+pub(crate) fn describe(completion: &WorkCompletion) -> String {
     let WorkCompletion { status, vendor_err, .. } = *completion;
     format!("{} ({status}), vendor error {vendor_err:#x}", name(status))
 }
@@ -37,8 +37,8 @@ mod tests {
     #[test]
     fn the_name_comes_with_both_numbers() {
         let mut completion = WorkCompletion { status: 12, vendor_err: 0x81, ..Default::default() };
-        assert_eq!(of(&completion), "IBV_WC_RETRY_EXC_ERR (12), vendor error 0x81");
+        assert_eq!(describe(&completion), "IBV_WC_RETRY_EXC_ERR (12), vendor error 0x81");
         completion.status = 4711;
-        assert_eq!(of(&completion), "a status without a name (4711), vendor error 0x81");
+        assert_eq!(describe(&completion), "a status without a name (4711), vendor error 0x81");
     }
 }

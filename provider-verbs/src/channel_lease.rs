@@ -7,7 +7,7 @@
 
 /// The state of a channel, protected by the lock of its queue.
 #[derive(Debug, Default)]
-pub(crate) struct Ear {
+pub(crate) struct ChannelLease {
     /// The thread does not listen to the channel.
     lent: bool,
     /// The thread checks periodically whether to take the channel back.
@@ -30,7 +30,7 @@ pub(crate) struct Lending {
 
 /// The result of a periodic check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum Review {
     /// Check again later.
     Later,
     /// Stop checking.
@@ -39,7 +39,7 @@ pub(crate) enum Look {
     TakeBack,
 }
 
-impl Ear {
+impl ChannelLease {
     pub(crate) fn is_lent(&self) -> bool {
         self.lent
     }
@@ -68,17 +68,17 @@ impl Ear {
     }
 
     /// The periodic check.
-    pub(crate) fn look(&mut self) -> Look {
+    pub(crate) fn review(&mut self) -> Review {
         if self.asleep || !self.lent {
             // A waiter that sleeps now puts the channel back on the list when it wakes up.
             self.listed = false;
-            return Look::Enough;
+            return Review::Enough;
         }
         if std::mem::take(&mut self.used) {
-            return Look::Later;
+            return Review::Later;
         }
         (self.lent, self.listed) = (false, false);
-        Look::TakeBack
+        Review::TakeBack
     }
 }
 
@@ -89,54 +89,54 @@ mod tests {
     const NOTHING: Lending = Lending { ignore: false, list: false };
 
     #[test]
-    fn waits_one_after_the_other_lend_it_once() {
-        let mut ear = Ear::default();
-        assert_eq!(ear.lend(), Lending { ignore: true, list: true });
-        assert!(!ear.leave(), "it is on the list");
-        assert_eq!(ear.lend(), NOTHING);
-        assert!(!ear.leave());
-        assert!(ear.is_lent());
+    fn consecutive_waits_lend_it_once() {
+        let mut lease = ChannelLease::default();
+        assert_eq!(lease.lend(), Lending { ignore: true, list: true });
+        assert!(!lease.leave(), "it is on the list");
+        assert_eq!(lease.lend(), NOTHING);
+        assert!(!lease.leave());
+        assert!(lease.is_lent());
     }
 
     #[test]
-    fn it_is_taken_back_when_nobody_waited_between_two_looks() {
-        let mut ear = Ear::default();
-        let _ = ear.lend();
-        let _ = ear.leave();
-        assert_eq!(ear.look(), Look::Later, "used since the last look");
-        assert_eq!(ear.look(), Look::TakeBack);
-        assert!(!ear.is_lent());
-        assert_eq!(ear.lend(), Lending { ignore: true, list: true }, "and lent again");
+    fn it_is_taken_back_if_no_thread_waited_between_two_checks() {
+        let mut lease = ChannelLease::default();
+        let _ = lease.lend();
+        let _ = lease.leave();
+        assert_eq!(lease.review(), Review::Later, "used since the last check");
+        assert_eq!(lease.review(), Review::TakeBack);
+        assert!(!lease.is_lent());
+        assert_eq!(lease.lend(), Lending { ignore: true, list: true }, "and lent again");
     }
 
     #[test]
-    fn nobody_looks_while_somebody_sleeps_for_long() {
-        let mut ear = Ear::default();
-        let _ = ear.lend();
-        assert_eq!(ear.look(), Look::Enough);
-        assert!(ear.is_lent());
-        assert!(ear.leave(), "a waiter that wakes up makes the thread check again");
-        assert_eq!(ear.look(), Look::Later);
-        assert_eq!(ear.look(), Look::TakeBack);
+    fn nothing_is_checked_during_a_long_wait() {
+        let mut lease = ChannelLease::default();
+        let _ = lease.lend();
+        assert_eq!(lease.review(), Review::Enough);
+        assert!(lease.is_lent());
+        assert!(lease.leave(), "a waiter that wakes up makes the thread check again");
+        assert_eq!(lease.review(), Review::Later);
+        assert_eq!(lease.review(), Review::TakeBack);
     }
 
     #[test]
-    fn taken_back_at_once_it_is_off_the_list_with_the_next_look() {
-        let mut ear = Ear::default();
-        let _ = ear.lend();
-        assert!(ear.take_back());
-        assert!(!ear.take_back());
-        assert!(!ear.leave(), "no waiter sleeps on it");
-        assert_eq!(ear.lend(), Lending { ignore: true, list: false }, "still on the list");
-        assert!(ear.take_back());
-        assert_eq!(ear.look(), Look::Enough);
-        assert_eq!(ear.lend(), Lending { ignore: true, list: true });
+    fn after_take_back_the_next_check_ends_the_checks() {
+        let mut lease = ChannelLease::default();
+        let _ = lease.lend();
+        assert!(lease.take_back());
+        assert!(!lease.take_back());
+        assert!(!lease.leave(), "no waiter sleeps on it");
+        assert_eq!(lease.lend(), Lending { ignore: true, list: false }, "still on the list");
+        assert!(lease.take_back());
+        assert_eq!(lease.review(), Review::Enough);
+        assert_eq!(lease.lend(), Lending { ignore: true, list: true });
     }
 
     #[test]
-    fn who_did_not_sleep_leaves_nothing_behind() {
-        let mut ear = Ear::default();
-        assert!(!ear.leave());
-        assert_eq!(ear.look(), Look::Enough);
+    fn leaving_without_a_wait_has_no_effect() {
+        let mut lease = ChannelLease::default();
+        assert!(!lease.leave());
+        assert_eq!(lease.review(), Review::Enough);
     }
 }

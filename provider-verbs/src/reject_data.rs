@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_consumer_is_told_from_the_transport() {
+    fn rejections_by_consumer_and_transport_differ() {
         let padded = [compose(b"no"), vec![0; 9]].concat();
         assert_eq!(read(28, &padded), Some(&b"no\0\0\0\0\0\0\0\0\0"[..]));
         assert_eq!(read(111, &compose(b"")), Some(&b""[..]));

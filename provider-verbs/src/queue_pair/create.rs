@@ -10,12 +10,11 @@ use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{QueuePair, QueuePairLimits, QueuePairSpec, Service, unsupported};
 use parking_lot::Mutex;
 
-use super::Handle;
-use super::state::{Endpoint, Link, Mode, Receiver, Sender, State};
+use super::state::{Link, Mode, Receiver, Sender, State, VerbsQp};
 use crate::completion_queue::{self, Attachment};
 use crate::device::{Device, INTERNAL_REQUESTS};
 use crate::domain::{self, Domain};
-use crate::engine::Target;
+use crate::engine::{QueueEvents, Target};
 use crate::errors::{exhausted, wrong_state};
 use crate::ledger::Ledger;
 use crate::shared_receive::{self, Shared};
@@ -30,9 +29,9 @@ pub(crate) fn create(device: &Arc<Device>, spec: &QueuePairSpec) -> Result<Box<d
     let key = device.engine.fresh_key();
     let parts = Parts::new(device, key, spec)?;
     let Parts { link, sender, receiver } = parts;
-    let endpoint = Arc::new_cyclic(|me: &Weak<Endpoint>| {
-        device.engine.register(key, Target::Endpoint(Weak::clone(me)));
-        Endpoint {
+    let queue_pair = Arc::new_cyclic(|me: &Weak<VerbsQp>| {
+        device.engine.register(key, Target::QueuePair(me.clone()));
+        VerbsQp {
             device: Arc::clone(device),
             key,
             me: Weak::clone(me),
@@ -42,7 +41,7 @@ pub(crate) fn create(device: &Arc<Device>, spec: &QueuePairSpec) -> Result<Box<d
             receiver: Mutex::new(receiver),
         }
     });
-    Ok(Box::new(Handle { endpoint }))
+    Ok(Box::new(queue_pair))
 }
 
 /// The objects and settings that a specification requires.
@@ -86,9 +85,7 @@ impl Parts {
             own.saturating_add(of_shared),
             datagrams,
         )?;
-        // Soft-iWARP completes requests that follow a read before the read, unless they have a
-        // fence.
-        let signalled = match device.limits.is_soft_iwarp() {
+        let signalled = match device.limits.quirks.requests_overtake_reads {
             true => IBV_SEND_SIGNALED | IBV_SEND_FENCE,
             false => IBV_SEND_SIGNALED,
         };
@@ -196,7 +193,7 @@ fn install(
     before
 }
 
-impl Endpoint {
+impl VerbsQp {
     pub(super) fn modify(&self, spec: &QueuePairSpec) -> Result<()> {
         let mut link = self.link.lock();
         if link.retired || !matches!(link.state, State::Unconnected) {

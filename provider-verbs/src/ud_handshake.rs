@@ -12,14 +12,14 @@ const LENGTH: usize = 8;
 
 /// Which side sent the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Introduction {
+pub(crate) enum UdRequest {
     /// A consumer; the answering side can request the address of its endpoint at this port.
     First { port: u16 },
     /// The answering side.
     Back,
 }
 
-impl Introduction {
+impl UdRequest {
     /// Builds a request with private data.
     pub(crate) fn compose(self, private_data: &[u8]) -> Vec<u8> {
         let (kind, port) = match self {
@@ -48,24 +48,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_comes_back_as_it_went() {
-        for introduction in [Introduction::First { port: 65_535 }, Introduction::Back] {
-            let composed = introduction.compose(b"data");
+    fn reading_reverses_composing() {
+        for request in [UdRequest::First { port: 65_535 }, UdRequest::Back] {
+            let composed = request.compose(b"data");
             assert_eq!(composed.len(), LENGTH + 4);
-            assert_eq!(Introduction::read(&composed), Some((introduction, &b"data"[..])));
+            assert_eq!(UdRequest::read(&composed), Some((request, &b"data"[..])));
         }
     }
 
     #[test]
-    fn what_others_ask_is_none() {
-        let first = Introduction::First { port: 1 }.compose(b"");
+    fn other_requests_are_not_read() {
+        let first = UdRequest::First { port: 1 }.compose(b"");
         for length in 0..LENGTH {
-            assert_eq!(Introduction::read(&first[..length]), None);
+            assert_eq!(UdRequest::read(&first[..length]), None);
         }
-        assert_eq!(Introduction::read(&[0; 99]), None);
+        assert_eq!(UdRequest::read(&[0; 99]), None);
         let mut other = first.clone();
         other[4] = 2;
-        assert_eq!(Introduction::read(&other), None, "another version");
-        assert_eq!(Introduction::read(&Introduction::First { port: 0 }.compose(b"")), None);
+        assert_eq!(UdRequest::read(&other), None, "another version");
+        assert_eq!(UdRequest::read(&UdRequest::First { port: 0 }.compose(b"")), None);
     }
 }
