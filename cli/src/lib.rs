@@ -13,6 +13,7 @@ mod man;
 mod pattern;
 mod ping;
 mod providers;
+mod verdict;
 
 // benches/floor measures with the parts of `dat perf`.
 #[doc(hidden)]
@@ -33,14 +34,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use output::Output;
-
-/// The end of every help text.
-pub(crate) const EXIT_CODES: &str = "\
-Exit codes:
-  0  success
-  1  the check failed: an IA cannot be opened, a ping step failed, or doctor found a
-     problem
-  2  the command line is wrong";
+pub(crate) use verdict::{EXIT_CODES, Verdict};
 
 /// Lists, checks, tests and measures DAT interface adapters (IAs), and explains DAT codes.
 #[derive(Debug, Parser)]
@@ -78,15 +72,6 @@ enum Command {
     Conformance(conformance::Args),
     Completions(completions::Args),
     Man(man::Args),
-}
-
-/// The outcome of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// Success.
-    Well,
-    /// Failure; the output says why.
-    Failed,
 }
 
 /// Parses the command line and runs the command.

@@ -6,6 +6,7 @@ mod curves;
 pub mod fixture;
 mod latency;
 pub mod memcpy;
+mod op;
 pub mod plan;
 mod report;
 pub mod svg;
@@ -13,7 +14,6 @@ pub mod svg;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::json;
 
 use crate::error::CliError;
@@ -21,6 +21,7 @@ use crate::output::{Output, complain, progress_bar};
 use crate::{EXIT_CODES, Verdict, units};
 use buffers::Buffers;
 use fixture::Fixture;
+pub use op::Op;
 use plan::Plan;
 use report::Report;
 
@@ -91,29 +92,6 @@ pub(crate) struct Args {
     /// Prints JSON
     #[arg(long)]
     json: bool,
-}
-
-/// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Op {
-    /// Sends into posted receives
-    Send,
-    /// RDMA writes
-    Write,
-    /// RDMA reads
-    Read,
-}
-
-impl Op {
-    /// The name in the output.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Send => "send",
-            Self::Write => "write",
-            Self::Read => "read",
-        }
-    }
 }
 
 /// The longest transfer that is measured, limited by the memory for several of them.

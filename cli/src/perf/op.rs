@@ -1,0 +1,26 @@
+//! The operations that `dat perf` measures.
+
+use serde::Serialize;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Op {
+    /// Sends into posted receives
+    Send,
+    /// RDMA writes
+    Write,
+    /// RDMA reads
+    Read,
+}
+
+impl Op {
+    /// The name in the output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Send => "send",
+            Self::Write => "write",
+            Self::Read => "read",
+        }
+    }
+}
