@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use dat_provider::AdapterAttributes;
-use dat_provider::attr::{EpAttributes, IaAttributes, ProviderAttributes};
+use dat_provider::attr::{EpAttributes, IaAttributes, NamedAttr, ProviderAttributes};
 use dat_provider::flags::{CompletionFlags, MemoryTypes, Qos};
 
 use crate::parameters::Limits;
@@ -17,6 +17,8 @@ pub struct Identity {
     pub vendor: &'static str,
     /// The version of the provider, major and minor.
     pub version: (u32, u32),
+    /// What only this provider reports, by name.
+    pub specific: Vec<NamedAttr>,
 }
 
 /// The attributes of an adapter with those limits. It supports everything but datagrams.
@@ -81,6 +83,7 @@ fn provider(identity: &Identity, limits: &Limits) -> ProviderAttributes {
         read_to_rmr_supported: true,
         atomics_supported: true,
         immediate_data_supported: true,
+        provider_specific: identity.specific.clone(),
         ..ProviderAttributes::default()
     }
 }

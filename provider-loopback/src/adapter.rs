@@ -25,7 +25,12 @@ pub(crate) struct Loopback {
 impl Loopback {
     pub(crate) fn new(name: &str, parameters: Parameters) -> Self {
         let host = Host::new(parameters.address);
-        let identity = Identity { name: name.to_owned(), vendor: VENDOR, version: version() };
+        let identity = Identity {
+            name: name.to_owned(),
+            vendor: VENDOR,
+            version: version(),
+            specific: Vec::new(),
+        };
         Self { identity, parameters, host }
     }
 }

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use dat_provider::Discovered;
+use dat_provider::attr::NamedAttr;
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use provider_kit::network::{Interface, interfaces};
 
@@ -30,6 +31,17 @@ pub(crate) fn adapters() -> Vec<Discovered> {
             Some(Discovered { name: format!("{PREFIX}{name}"), summary, unusable: None })
         })
         .collect()
+}
+
+/// The attributes that programs with the InfiniBand extensions look for: the name of the device, and
+/// the longest packet in bytes. Both are those of the interface.
+pub(crate) fn named_attributes(interface: Option<&str>) -> Vec<NamedAttr> {
+    let Some(interface) = interface else { return Vec::new() };
+    let mut named = vec![NamedAttr::new("DAT_IB_DEVICE_NAME", interface)];
+    if let Ok(mtu) = std::fs::read_to_string(format!("/sys/class/net/{interface}/mtu")) {
+        named.push(NamedAttr::new("DAT_IB_TRANSPORT_MTU", mtu.trim()));
+    }
+    named
 }
 
 /// The address of an interface.
@@ -63,6 +75,16 @@ mod tests {
         let lo = all.iter().find(|adapter| adapter.name == "tcp-lo").expect("every Linux has it");
         assert!(lo.summary.contains("127.0.0.1"), "{lo:?}");
         assert_eq!(address_of("lo").map(|address| address.is_loopback()), Ok(true));
+    }
+
+    #[test]
+    fn programs_find_the_device_and_its_packets() {
+        let named = named_attributes(Some("lo"));
+        let value = |name: &str| named.iter().find(|one| one.name == name).map(|one| &*one.value);
+        assert_eq!(value("DAT_IB_DEVICE_NAME"), Some("lo"));
+        let mtu = value("DAT_IB_TRANSPORT_MTU").and_then(|text| text.parse::<u32>().ok());
+        assert!(mtu.is_some_and(|mtu| mtu >= 1280), "{named:?}");
+        assert!(named_attributes(None).is_empty());
     }
 
     #[test]

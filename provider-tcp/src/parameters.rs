@@ -15,7 +15,7 @@ use crate::limits;
 #[derive(Clone, Debug)]
 pub(crate) struct Parameters {
     /// The interface, as the line of dat.conf or the name of the adapter has it.
-    interface: Option<String>,
+    pub(crate) interface: Option<String>,
     address: Option<IpAddr>,
     /// After this time, a peer that cannot be reached is given up.
     pub(crate) timeout: Duration,

@@ -61,7 +61,8 @@ impl Provider for TcpProvider {
         let open = || {
             let (sockets, limits) = Sockets::open(request.name, request.parameters)?;
             let name = request.name.to_owned();
-            let identity = Identity { name, vendor: VENDOR, version: version() };
+            let specific = discovery::named_attributes(sockets.interface());
+            let identity = Identity { name, vendor: VENDOR, version: version(), specific };
             engine::open(identity, sockets.address(), limits, Box::new(sockets))
         };
         open().map_err(|error| error.during("dat_ia_open").on(format!("IA {:?}", request.name)))

@@ -16,6 +16,8 @@ use crate::parameters::Parameters;
 /// Connects from, and listens at, one address.
 #[derive(Clone, Debug)]
 pub struct Sockets {
+    /// The network interface, unless only an address was given.
+    interface: Option<String>,
     /// The address of the adapter.
     pub(crate) address: IpAddr,
     /// After this time, a peer that cannot be reached is given up.
@@ -34,7 +36,8 @@ impl Sockets {
     pub fn open(name: &str, parameters: &str) -> Result<(Self, Limits)> {
         let parameters = Parameters::parse(name, parameters)?;
         let (address, secret) = (parameters.address()?, parameters.secret()?);
-        let sockets = Self { address, timeout: parameters.timeout, secret };
+        let interface = parameters.interface.clone();
+        let sockets = Self { interface, address, timeout: parameters.timeout, secret };
         Ok((sockets, parameters.limits))
     }
 
@@ -42,6 +45,11 @@ impl Sockets {
     #[must_use]
     pub const fn address(&self) -> IpAddr {
         self.address
+    }
+
+    /// The network interface of the adapter; none if only an address was given.
+    pub(crate) fn interface(&self) -> Option<&str> {
+        self.interface.as_deref()
     }
 }
 

@@ -1,5 +1,5 @@
 /*
- * One end of a connection: opened, connected and closed in the order that DAT requires. Both
+ * One end of a connection: opened, connected and closed in the order that DAT requires. All
  * examples use it. They are for DAT 2.0, and for DAT 1.2 if DAT_1_2 is defined.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
@@ -57,7 +57,7 @@ struct end {
 };
 
 /* Opens the adapter, creates an endpoint, and registers the buffer. */
-static void end_open(struct end *end, DAT_NAME_PTR adapter, char *buffer, DAT_VLEN length)
+static inline void end_open(struct end *end, DAT_NAME_PTR adapter, char *buffer, DAT_VLEN length)
 {
     DAT_REGION_DESCRIPTION region;
     DAT_IA_ATTR attributes;
@@ -83,11 +83,12 @@ static void end_open(struct end *end, DAT_NAME_PTR adapter, char *buffer, DAT_VL
 }
 
 /* Waits for the next event, which must be of the given kind. */
-static void end_wait(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER expected, DAT_EVENT *event)
+static inline void end_wait_for(DAT_EVD_HANDLE evd, DAT_TIMEOUT time, DAT_EVENT_NUMBER expected,
+                                DAT_EVENT *event)
 {
     DAT_COUNT more;
 
-    CHECK(dat_evd_wait(evd, TEN_SECONDS, 1, event, &more));
+    CHECK(dat_evd_wait(evd, time, 1, event, &more));
     if (event->event_number != expected) {
         fprintf(stderr, "event %#x instead of %#x\n", (unsigned)event->event_number,
                 (unsigned)expected);
@@ -95,8 +96,13 @@ static void end_wait(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER expected, DAT_EVENT *e
     }
 }
 
+static inline void end_wait(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER expected, DAT_EVENT *event)
+{
+    end_wait_for(evd, TEN_SECONDS, expected, event);
+}
+
 /* Waits for the completion of an operation, which its cookie identifies. */
-static void end_wait_done(DAT_EVD_HANDLE evd, DAT_UINT64 cookie)
+static inline void end_wait_done(DAT_EVD_HANDLE evd, DAT_UINT64 cookie)
 {
     const DAT_DTO_COMPLETION_EVENT_DATA *done;
     DAT_EVENT event;
@@ -111,7 +117,7 @@ static void end_wait_done(DAT_EVD_HANDLE evd, DAT_UINT64 cookie)
 }
 
 /* A part of the buffer in the form that operations take. */
-static DAT_LMR_TRIPLET end_part(const struct end *end, DAT_VLEN offset, DAT_VLEN length)
+static inline DAT_LMR_TRIPLET end_part(const struct end *end, DAT_VLEN offset, DAT_VLEN length)
 {
     DAT_LMR_TRIPLET triplet;
 
@@ -122,7 +128,7 @@ static DAT_LMR_TRIPLET end_part(const struct end *end, DAT_VLEN offset, DAT_VLEN
     return triplet;
 }
 
-static DAT_DTO_COOKIE cookie_of(DAT_UINT64 number)
+static inline DAT_DTO_COOKIE cookie_of(DAT_UINT64 number)
 {
     DAT_DTO_COOKIE cookie;
 
@@ -131,7 +137,7 @@ static DAT_DTO_COOKIE cookie_of(DAT_UINT64 number)
 }
 
 /* Posts a receive. The peer's sends fill receives in the order in which they were posted. */
-static void end_post_recv(struct end *end, DAT_VLEN offset, DAT_VLEN length, DAT_UINT64 cookie)
+static inline void end_post_recv(struct end *end, DAT_VLEN offset, DAT_VLEN length, DAT_UINT64 cookie)
 {
     DAT_LMR_TRIPLET part = end_part(end, offset, length);
 
@@ -139,7 +145,7 @@ static void end_post_recv(struct end *end, DAT_VLEN offset, DAT_VLEN length, DAT
 }
 
 /* Posts a send. The buffer must not change until the send has completed. */
-static void end_post_send(struct end *end, DAT_VLEN offset, DAT_VLEN length, DAT_UINT64 cookie)
+static inline void end_post_send(struct end *end, DAT_VLEN offset, DAT_VLEN length, DAT_UINT64 cookie)
 {
     DAT_LMR_TRIPLET part = end_part(end, offset, length);
 
@@ -147,25 +153,25 @@ static void end_post_send(struct end *end, DAT_VLEN offset, DAT_VLEN length, DAT
 }
 
 /* Connects to the other end; the event contains the data that the other end sent. */
-static void end_connect(struct end *end, DAT_EVENT *event)
+static inline void end_connect(struct end *end, DAT_EVENT *event)
 {
     CHECK(dat_ep_connect(end->ep, end->address, QUALIFIER, TEN_SECONDS, 0, NULL,
                          DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
     end_wait(end->connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, event);
 }
 
-/* Accepts the next request, and sends data to the other end. */
-static void end_accept(struct end *end, void *words, DAT_COUNT length)
+/* Accepts the next request, however long that takes to come, and sends data to the other end. */
+static inline void end_accept(struct end *end, void *words, DAT_COUNT length)
 {
     DAT_EVENT event;
 
-    end_wait(end->request_evd, DAT_CONNECTION_REQUEST_EVENT, &event);
+    end_wait_for(end->request_evd, DAT_TIMEOUT_INFINITE, DAT_CONNECTION_REQUEST_EVENT, &event);
     CHECK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, end->ep, length, words));
     end_wait(end->connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, &event);
 }
 
 /* Ends the connection and frees all objects: each object after those that use it. */
-static void end_close(struct end *end)
+static inline void end_close(struct end *end)
 {
     DAT_EVENT event;
 
