@@ -3,11 +3,13 @@
 
 #![forbid(unsafe_code)]
 
+mod address;
 mod completions;
 mod conformance;
 mod doctor;
 mod explain;
 mod info;
+mod interrupt;
 mod list;
 mod man;
 mod pattern;

@@ -32,6 +32,15 @@ pub(crate) fn unpadded(found: &[u8], sent: usize) -> &[u8] {
     }
 }
 
+/// A number that depends on all bytes and their order, to compare memory of two machines.
+pub(crate) fn digest(bytes: &[u8]) -> u64 {
+    bytes.chunks(8).fold(bytes.len() as u64, |digest, chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        mixed(digest, u64::from_le_bytes(word))
+    })
+}
+
 /// Compares received bytes with the expected ones.
 pub(crate) fn compare(what: &str, expected: &[u8], found: &[u8]) -> Result<(), CliError> {
     if expected.len() != found.len() {
@@ -59,6 +68,24 @@ pub(crate) fn compare(what: &str, expected: &[u8], found: &[u8]) -> Result<(), C
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_digest_depends_on_every_byte_and_its_place() {
+        let bytes = bytes(5, 0, 100);
+        let mut digests = vec![digest(&bytes), digest(&bytes[..99]), digest(&[])];
+        for index in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[index] ^= 1;
+            digests.push(digest(&changed));
+        }
+        let mut swapped = bytes.clone();
+        swapped.swap(3, 4);
+        digests.push(digest(&swapped));
+        let all = digests.len();
+        digests.sort_unstable();
+        digests.dedup();
+        assert_eq!(digests.len(), all);
+    }
 
     #[test]
     fn a_part_is_a_part_of_the_whole() {

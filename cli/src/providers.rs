@@ -1,5 +1,6 @@
 //! The providers of the command.
 
+use dat_core::provider::Reach;
 use dat_core::registry::Configuration;
 use dat_core::{InterfaceAdapter, Registry, Result};
 pub(crate) use dat_providers::{LOOPBACK, all};
@@ -21,6 +22,14 @@ pub(crate) fn registry_of(configuration: Configuration) -> Registry {
         }
     }
     registry
+}
+
+/// Whether the connections of an adapter do not leave this process.
+pub(crate) fn stays_in_process(registry: &Registry, name: &str) -> bool {
+    let name = name.split('?').next().unwrap_or(name);
+    let entries = registry.list();
+    let entry = entries.iter().find(|entry| entry.name == name);
+    entry.is_some_and(|entry| entry.reach == Some(Reach::Process))
 }
 
 /// Opens an adapter by name.

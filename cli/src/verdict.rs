@@ -4,8 +4,8 @@
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  success
-  1  the check failed: an IA cannot be opened, a ping step failed, or doctor found a
-     problem
+  1  the check failed: an IA cannot be opened, a ping step failed, doctor found a
+     problem, or a measurement was interrupted
   2  the command line is wrong";
 
 /// The outcome of a command.

@@ -11,9 +11,10 @@ use super::Op;
 use super::buffers::Buffers;
 use super::memcpy::Copier;
 use crate::error::CliError;
+use crate::interrupt;
 
 /// The bandwidth of an operation and size, in 10^9 bytes per second.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Bandwidth {
     pub op: Op,
     pub size: u64,
@@ -30,21 +31,32 @@ const ROUNDS: u32 = 5;
 
 /// Measures for about the time of the budget.
 pub fn measure(buffers: &Buffers<'_>, budget: Duration) -> Result<Bandwidth, CliError> {
-    let mut copier = Copier::new(buffers.size, buffers.stride, buffers.slots);
+    let (op, size, window) = (buffers.op, buffers.size, buffers.window());
+    let row = Bandwidth { op, size, window, ..Bandwidth::default() };
+    beside_copies(row, (buffers.stride, buffers.slots), budget, |budget| round(buffers, budget))
+}
+
+/// Measures in rounds, with copies between them through as many slots of the same size.
+pub(super) fn beside_copies(
+    row: Bandwidth,
+    (stride, slots): (u64, u64),
+    budget: Duration,
+    mut round: impl FnMut(Duration) -> Result<f64, CliError>,
+) -> Result<Bandwidth, CliError> {
+    let mut copier = Copier::new(row.size, stride, slots);
     let (mut moved, mut copied) = (Vec::new(), Vec::new());
     // Two thirds for the transfers, one third for the copies between them.
     for _ in 0..ROUNDS {
-        moved.push(round(buffers, budget * 2 / 3 / ROUNDS)?);
+        let budget = if interrupt::is_requested() { Duration::ZERO } else { budget };
+        moved.push(round(budget * 2 / 3 / ROUNDS)?);
         copied.push(copier.round(budget / 3 / ROUNDS));
     }
     let (moved, copied) = (median(moved), median(copied));
     Ok(Bandwidth {
-        op: buffers.op,
-        size: buffers.size,
-        window: buffers.window(),
         gb_per_s: moved / 1e9,
         memcpy_gb_per_s: copied / 1e9,
         ratio: moved / copied,
+        ..row
     })
 }
 
@@ -103,20 +115,20 @@ pub fn round(buffers: &Buffers<'_>, budget: Duration) -> Result<f64, CliError> {
 }
 
 /// Ends a wait for completions that do not arrive.
-struct Patience {
+pub(super) struct Patience {
     most: Duration,
     idle: u32,
     since: Option<Instant>,
 }
 
 impl Patience {
-    fn new(most: Duration) -> Self {
+    pub(super) fn new(most: Duration) -> Self {
         Self { most, idle: 0, since: None }
     }
 
     /// Called after each poll, with whether it found nothing.
     #[inline]
-    fn spend(&mut self, idle: bool) -> Result<(), CliError> {
+    pub(super) fn spend(&mut self, idle: bool) -> Result<(), CliError> {
         if !idle {
             self.idle = 0;
             self.since = None;

@@ -16,7 +16,17 @@ const ALIGN: u64 = 64;
 const ROOM: u64 = 4 << 20;
 
 /// The maximum number of slots, and so of transfers in flight.
-const MOST: u64 = 32;
+pub(super) const MOST: u64 = 32;
+
+/// The distance between slots of a size.
+pub(super) fn stride(size: u64) -> u64 {
+    size.next_multiple_of(ALIGN)
+}
+
+/// The number of slots of a size, unless an adapter supports fewer transfers.
+pub(super) fn slots(size: u64) -> u64 {
+    (ROOM / stride(size)).clamp(2, MOST)
+}
 
 /// Transfers of one operation and size in one direction.
 #[derive(Debug)]
@@ -43,8 +53,7 @@ pub struct Buffers<'a> {
 impl<'a> Buffers<'a> {
     /// Requests of the active side.
     pub fn there(fixture: &'a Fixture, op: Op, size: u64) -> Result<Self, CliError> {
-        let stride = size.next_multiple_of(ALIGN);
-        let slots = (ROOM / stride).clamp(2, MOST).min(fixture.pair.depth.into());
+        let slots = slots(size).min(fixture.pair.depth.into());
         Self::new(fixture, op, size, slots, (&fixture.pair.active, &fixture.pair.passive))
     }
 
@@ -60,7 +69,7 @@ impl<'a> Buffers<'a> {
         slots: u64,
         (requester, receiver): (&'a Side, &'a Side),
     ) -> Result<Self, CliError> {
-        let stride = size.next_multiple_of(ALIGN);
+        let stride = stride(size);
         let length = (stride * slots) as usize;
         let source = Buffer::source(&fixture.ia, &fixture.pz, length)?;
         let target = Buffer::target(&fixture.ia, &fixture.pz, length)?;
@@ -220,7 +229,7 @@ impl<'a> Buffers<'a> {
 
 /// Checks that an event is a successful completion.
 #[inline]
-fn succeeded(event: &Event) -> Result<(), CliError> {
+pub(super) fn succeeded(event: &Event) -> Result<(), CliError> {
     match event {
         Event::Dto(completion) if completion.status == DtoStatus::Success => Ok(()),
         Event::Dto(completion) => {

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::Op;
 use super::buffers::Buffers;
 use crate::error::CliError;
+use crate::interrupt;
 
 /// The latency of an operation and size, in microseconds.
 #[derive(Clone, Debug, Serialize)]
@@ -55,7 +56,7 @@ fn requests(buffers: &Buffers<'_>, budget: Duration) -> Result<Latency, CliError
         }
         Ok(())
     };
-    sample(buffers, 1.0, budget, batch)
+    sample((buffers.op, buffers.size), 1.0, budget, batch)
 }
 
 /// Half of the round-trip time of a message. Receives are reposted within that time, and only
@@ -87,7 +88,7 @@ fn ping_pong(there: &Buffers<'_>, budget: Duration) -> Result<Latency, CliError>
         }
         Ok(())
     };
-    let latency = sample(there, 0.5, budget, batch)?;
+    let latency = sample((there.op, there.size), 0.5, budget, batch)?;
     // A last message in each direction consumes the pending receives.
     for buffers in [there, &back] {
         buffers.post(0, CompletionFlags::empty())?;
@@ -100,8 +101,8 @@ fn ping_pong(there: &Buffers<'_>, budget: Duration) -> Result<Latency, CliError>
 
 /// Times batches until the budget is used up; each of their transfers counts for `share` of
 /// its time.
-fn sample(
-    buffers: &Buffers<'_>,
+pub(super) fn sample(
+    (op, size): (Op, u64),
     share: f64,
     budget: Duration,
     mut batch: impl FnMut(u32) -> Result<(), CliError>,
@@ -109,7 +110,9 @@ fn sample(
     let start = Instant::now();
     let length = batch_length(&mut batch)?;
     let mut times = Vec::new();
-    while times.len() < FEWEST_SAMPLES || (times.len() < MOST_SAMPLES && start.elapsed() < budget) {
+    while times.len() < FEWEST_SAMPLES
+        || (times.len() < MOST_SAMPLES && start.elapsed() < budget && !interrupt::is_requested())
+    {
         let start = Instant::now();
         batch(length)?;
         times.push(start.elapsed());
@@ -121,8 +124,8 @@ fn sample(
         micros(times[rank - 1])
     };
     Ok(Latency {
-        op: buffers.op,
-        size: buffers.size,
+        op,
+        size,
         min_us: micros(times[0]),
         p50_us: percentile(50),
         p90_us: percentile(90),

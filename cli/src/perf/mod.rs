@@ -8,24 +8,32 @@ mod latency;
 pub mod memcpy;
 mod op;
 pub mod plan;
+mod remote;
 mod report;
 pub mod svg;
 
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use dat_core::Registry;
 use serde_json::json;
 
 use crate::error::CliError;
 use crate::output::{Output, complain, progress_bar};
-use crate::{EXIT_CODES, Verdict, units};
+use crate::verdict::{EXIT_CODES, Verdict};
+use crate::{interrupt, providers, units};
+use bandwidth::Bandwidth;
 use buffers::Buffers;
 use fixture::Fixture;
+use latency::Latency;
 pub use op::Op;
 use plan::Plan;
+use remote::{Call, Place};
 use report::Report;
 
-/// Measures latency and bandwidth between two endpoints of an adapter.
+/// Measures latency and bandwidth between two endpoints of an adapter, or to another process or
+/// machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 Examples:
@@ -34,8 +42,14 @@ Examples:
   dat perf loopback --sizes 64,1M --op send,write
   dat perf loopback --seconds 60 --plot loopback.svg
   dat perf 'loopback?max_message_size=65536' --json
+  dat perf tcp-lo --listen            in one process, or on one machine; then
+  dat perf tcp-lo 127.0.0.1           in another, with the address that the first printed
 
-Method (one polling thread):
+Without HOST and --listen both ends of the connection are in this process. With --listen the
+command serves one client after another. Ctrl-C prints what was measured so far; a second one
+ends the command at once.
+
+Method (one polling thread, with --listen one on each side):
   latency    For a send: half of a round trip between the two endpoints, including
              reposting the receives. For an RDMA write or read: from the post to its
              completion. Transfers are timed in batches of up to 64, so that reading the
@@ -44,8 +58,10 @@ Method (one polling thread):
   bandwidth  WINDOW transfers in flight, each with its own buffer; the median of five
              rounds. MEMCPY is a copy of blocks of the same size through as much memory,
              measured between the rounds.
+  The command that listens sends messages back (latency) or takes them (bandwidth); RDMA
+  operations need nothing from it.
 1 GB is 10^9 bytes; KiB and MiB are 2^10 and 2^20. Before each measurement all buffers are
-verified against a pattern, and samples of them afterwards. Sizes above the limits of the
+verified against a pattern, and samples of them afterwards (between processes, all). Sizes above the limits of the
 adapter are skipped.
 
 {EXIT_CODES}"))]
@@ -53,6 +69,18 @@ pub(crate) struct Args {
     /// The name of the adapter, as `dat list` shows it
     #[arg(value_name = "IA")]
     name: String,
+    /// Name or address of the other machine, where `dat perf IA --listen` runs
+    #[arg(conflicts_with_all = ["listen", "clients"])]
+    host: Option<String>,
+    /// Serves clients in other processes or on other machines
+    #[arg(long, conflicts_with_all = ["sizes", "op", "seconds", "quick", "plot"])]
+    listen: bool,
+    /// Connection qualifier (a port number on most transports) to listen on or connect to
+    #[arg(long, value_name = "PORT", default_value_t = 7177)]
+    port: u64,
+    /// With --listen: exits after this number of clients
+    #[arg(long, value_name = "COUNT", requires = "listen")]
+    clients: Option<NonZeroU64>,
     /// Transfer sizes, such as 64,4K,1M
     #[arg(
         long,
@@ -106,7 +134,21 @@ fn transfer_size(text: &str) -> Result<u64, String> {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
-    let report = match measure(args) {
+    let registry = providers::registry();
+    if (args.listen || args.host.is_some()) && providers::stays_in_process(&registry, &args.name) {
+        return failed(args, &CliError::unreachable(&args.name), output);
+    }
+    let place = Place { name: &args.name, port: args.port, timeout: args.timeout };
+    if args.listen {
+        return listen(args, &registry, place, output);
+    }
+    interrupt::watch();
+    let wanted = Wanted { ops: &args.op, sizes: &args.sizes, time: args.time() };
+    let report = match &args.host {
+        Some(host) => remote::measure(&registry, place, host, &wanted),
+        None => measure(args, &wanted),
+    };
+    let report = match report {
         Ok(report) => report,
         Err(error) => return failed(args, &error, output),
     };
@@ -115,7 +157,10 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
     } else {
         report.print(output);
     }
-    if !plotted(args, &report) || report.latency.is_empty() {
+    if report.interrupted {
+        complain("interrupted: not everything was measured");
+    }
+    if !plotted(args, &report) || report.latency.is_empty() || report.interrupted {
         return Verdict::Failed;
     }
     Verdict::Well
@@ -147,23 +192,80 @@ impl Args {
     }
 }
 
-fn measure(args: &Args) -> Result<Report, CliError> {
+/// Serves clients.
+fn listen(args: &Args, registry: &Registry, place: Place<'_>, output: &mut Output) -> Verdict {
+    let (mut left, mut well) = (args.clients.map(NonZeroU64::get), true);
+    let served = remote::listen(registry, place, |event| {
+        match event {
+            remote::Served::Listening(line) if !args.json => output.line(line),
+            remote::Served::Listening(_) => {}
+            remote::Served::Client(call) => {
+                if args.json {
+                    output.json(call);
+                } else {
+                    Call::print(call, output);
+                }
+                well &= call.is_well();
+                left = left.map(|left| left - 1);
+            }
+        }
+        left != Some(0)
+    });
+    match served {
+        Ok(()) if well => Verdict::Well,
+        Ok(()) => Verdict::Failed,
+        Err(error) => failed(args, &error, output),
+    }
+}
+
+/// The measurements that the user wants.
+struct Wanted<'a> {
+    ops: &'a [Op],
+    sizes: &'a [u64],
+    /// For all of them.
+    time: Duration,
+}
+
+impl Wanted<'_> {
+    /// Makes the measurements of a plan, until Ctrl-C. What it interrupts is left out.
+    fn each(
+        &self,
+        plan: &Plan,
+        report: &mut Report,
+        mut measure: impl FnMut(Op, u64, Duration) -> Result<(Latency, Bandwidth), CliError>,
+    ) -> Result<(), CliError> {
+        let count = plan.cells.len();
+        let budget = self.time / u32::try_from(count.max(1)).unwrap_or(u32::MAX);
+        let progress = progress_bar(count as u64);
+        for &(op, size) in &plan.cells {
+            progress.inc(1);
+            progress.set_message(format!("{} {}", op.name(), units::bytes(size)));
+            let (latency, bandwidth) = measure(op, size, budget)?;
+            if interrupt::is_requested() {
+                report.interrupted = true;
+                break;
+            }
+            report.latency.push(latency);
+            report.bandwidth.push(bandwidth);
+        }
+        progress.finish_and_clear();
+        Ok(())
+    }
+}
+
+fn measure(args: &Args, wanted: &Wanted<'_>) -> Result<Report, CliError> {
     let fixture = Fixture::new(&args.name, args.timeout)?;
-    let plan = Plan::new(&fixture, &args.op, &args.sizes);
-    let budget = args.time() / u32::try_from(plan.cells.len().max(1)).unwrap_or(u32::MAX);
-    let mut report = Report::new(&args.name, &fixture, plan.left_out);
-    let progress = progress_bar(plan.cells.len() as u64);
-    for (op, size) in plan.cells {
-        progress.inc(1);
-        progress.set_message(format!("{} {}", op.name(), units::bytes(size)));
+    let plan = Plan::new(&fixture, wanted.ops, wanted.sizes);
+    let mut report = Report::new(&args.name, fixture.ia.provider_attributes(), &plan);
+    wanted.each(&plan, &mut report, |op, size, budget| {
         let buffers = Buffers::there(&fixture, op, size)?;
         buffers.verify()?;
         // Two fifths for the latency, three for the bandwidth and what it is compared with.
-        report.latency.push(latency::measure(&buffers, budget * 2 / 5)?);
-        report.bandwidth.push(bandwidth::measure(&buffers, budget * 3 / 5)?);
+        let latency = latency::measure(&buffers, budget * 2 / 5)?;
+        let bandwidth = bandwidth::measure(&buffers, budget * 3 / 5)?;
         buffers.sample()?;
-    }
-    progress.finish_and_clear();
+        Ok((latency, bandwidth))
+    })?;
     fixture.end()?;
     Ok(report.concluded())
 }

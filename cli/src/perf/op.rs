@@ -3,10 +3,13 @@
 use serde::Serialize;
 
 /// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Op {
     /// Sends into posted receives
+    #[default]
     Send,
     /// RDMA writes
     Write,

@@ -1,5 +1,6 @@
 //! Selects the measurements that the limits of the adapter allow.
 
+use dat_core::InterfaceAdapter;
 use serde::Serialize;
 
 use super::Op;
@@ -21,9 +22,51 @@ pub struct LeftOut {
     pub reason: String,
 }
 
+/// The limits that decide, in bytes but for the last one.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The longest message.
+    pub message: u64,
+    /// The longest RDMA write or read.
+    pub rdma: u64,
+    /// The longest memory region.
+    pub region: u64,
+    /// The number of RDMA reads that a connection can have outstanding.
+    pub reads: u64,
+}
+
+impl Limits {
+    /// The limits of an adapter.
+    pub(crate) fn of(ia: &InterfaceAdapter) -> Self {
+        let (limits, ep) = (ia.attributes(), ia.default_ep_attributes());
+        Self {
+            message: limits.max_message_size,
+            rdma: limits.max_rdma_size,
+            region: limits.max_lmr_block_size,
+            reads: ep.max_rdma_read_out.min(ep.max_rdma_read_in).into(),
+        }
+    }
+
+    /// What two adapters both can do.
+    pub(crate) fn common(&self, other: &Self) -> Self {
+        Self {
+            message: self.message.min(other.message),
+            rdma: self.rdma.min(other.rdma),
+            region: self.region.min(other.region),
+            reads: self.reads.min(other.reads),
+        }
+    }
+}
+
 impl Plan {
     /// Selects what the adapter supports, by ascending size.
     pub fn new(fixture: &Fixture, ops: &[Op], sizes: &[u64]) -> Self {
+        let limits = Limits { reads: fixture.reads.into(), ..Limits::of(&fixture.ia) };
+        Self::within(&limits, ops, sizes)
+    }
+
+    /// Selects what the limits allow, by ascending size.
+    pub(crate) fn within(limits: &Limits, ops: &[Op], sizes: &[u64]) -> Self {
         let mut plan = Self { cells: Vec::new(), left_out: Vec::new() };
         let mut sizes = sizes.to_vec();
         sizes.sort_unstable();
@@ -33,7 +76,7 @@ impl Plan {
                 if !ops.contains(&op) {
                     continue;
                 }
-                match obstacle(fixture, op, size) {
+                match obstacle(limits, op, size) {
                     None => plan.cells.push((op, size)),
                     Some(reason) => plan.left_out.push(LeftOut { op, size, reason }),
                 }
@@ -44,16 +87,15 @@ impl Plan {
 }
 
 /// Why the adapter does not support it.
-fn obstacle(fixture: &Fixture, op: Op, size: u64) -> Option<String> {
-    let limits = fixture.ia.attributes();
-    if op == Op::Read && fixture.reads == 0 {
+fn obstacle(limits: &Limits, op: Op, size: u64) -> Option<String> {
+    if op == Op::Read && limits.reads == 0 {
         return Some("the endpoints cannot have an RDMA read outstanding".to_owned());
     }
     let (name, limit) = match op {
-        Op::Send => ("max_message_size", limits.max_message_size),
-        Op::Write | Op::Read => ("max_rdma_size", limits.max_rdma_size),
+        Op::Send => ("max_message_size", limits.message),
+        Op::Write | Op::Read => ("max_rdma_size", limits.rdma),
     };
-    for (name, limit) in [(name, limit), ("max_lmr_block_size", limits.max_lmr_block_size / 2)] {
+    for (name, limit) in [(name, limit), ("max_lmr_block_size", limits.region / 2)] {
         if size > limit {
             return Some(format!("{name} is {}", units::bytes(limit)));
         }

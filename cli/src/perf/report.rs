@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use dat_core::attr::ProviderAttributes;
 use serde::Serialize;
 
 use super::Op;
 use super::bandwidth::Bandwidth;
-use super::fixture::Fixture;
 use super::latency::Latency;
-use super::plan::LeftOut;
+use super::plan::{LeftOut, Plan};
 use crate::output::{Align, Output, Paint, Table};
 use crate::units;
 
@@ -16,10 +16,16 @@ use crate::units;
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) name: String,
+    /// The listener, if it is another process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) host: Option<String>,
     pub(super) provider: String,
     pub(super) latency: Vec<Latency>,
     pub(super) bandwidth: Vec<Bandwidth>,
     left_out: Vec<LeftOut>,
+    /// Whether Ctrl-C ended the measurements before all were made.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) interrupted: bool,
     headline: Headline,
 }
 
@@ -52,15 +58,16 @@ const BANDWIDTH_SIZE: u64 = 1 << 20;
 
 impl Report {
     /// A report without results.
-    pub(super) fn new(name: &str, fixture: &Fixture, left_out: Vec<LeftOut>) -> Self {
-        let provider = fixture.ia.provider_attributes();
+    pub(super) fn new(name: &str, provider: &ProviderAttributes, plan: &Plan) -> Self {
         let (major, minor) = provider.provider_version;
         Self {
             name: name.to_owned(),
+            host: None,
             provider: format!("{} {major}.{minor}", provider.provider_name),
             latency: Vec::new(),
             bandwidth: Vec::new(),
-            left_out,
+            left_out: plan.left_out.clone(),
+            interrupted: false,
             headline: Headline::default(),
         }
     }
@@ -86,10 +93,16 @@ impl Report {
 
     /// Prints the tables and the headline.
     pub(super) fn print(&self, output: &mut Output) {
-        output.line(format!("{}: {}", self.name, self.provider));
+        let to = self.host.as_ref().map(|host| format!(", to {host}")).unwrap_or_default();
+        output.line(format!("{}: {}{to}", self.name, self.provider));
         output.line("");
         if self.latency.is_empty() {
-            output.line("No size could be measured:");
+            let why = if self.interrupted {
+                "Interrupted before the first measurement."
+            } else {
+                "No size could be measured:"
+            };
+            output.line(why);
         } else {
             self.print_latency(output);
             output.line("");

@@ -1,6 +1,6 @@
 //! `dat ping IA HOST`: the steps against `dat ping --listen` on another machine.
 
-use std::net::{IpAddr, ToSocketAddrs};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use super::local::{AREA, LONGEST, asynchronous_error, there};
 use super::pieces::{Piece, SEGMENTED, Scattered, Stopwatch, pieces, total, triplets};
 use super::plan::{sizes, step};
 use super::runner::{Done, Stage, Step, Subject};
+use crate::address;
 use crate::error::CliError;
 use crate::session::Buffer;
 use crate::side::{Side, await_completion};
@@ -152,18 +153,7 @@ impl Client {
 
     /// The address of the other machine, in the address family of the adapter.
     fn address(&self) -> Result<IpAddr, CliError> {
-        let host = self.host.0.as_str();
-        let own = self.ia()?.attributes().address;
-        let unknown = |reason: String| {
-            let mut error = CliError::unexpected(format!("{host}: {reason}"));
-            error.advice = "use the address that dat ping --listen printed there".to_owned();
-            error
-        };
-        let found = (host, 0).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
-        let mut found = found.map(|found| found.ip());
-        found
-            .find(|found| found.is_ipv4() == own.is_ipv4())
-            .ok_or_else(|| unknown(format!("has no address of the same family as {own}")))
+        address::resolve(&self.host.0, self.ia()?.attributes().address, "dat ping")
     }
 
     fn connect(&mut self) -> Result<Done, CliError> {

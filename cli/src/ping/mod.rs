@@ -14,7 +14,6 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use dat_core::Registry;
-use dat_core::provider::Reach;
 use serde_json::json;
 
 use crate::error::CliError;
@@ -84,7 +83,7 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
     let (registry, name) = (providers::registry(), args.traced_name());
-    if (args.listen || args.host.is_some()) && stays_in_process(&registry, &args.name) {
+    if (args.listen || args.host.is_some()) && providers::stays_in_process(&registry, &args.name) {
         let error = CliError::unreachable(&args.name);
         if args.json {
             output.json(&json!({ "name": args.name, "fault": error }));
@@ -134,14 +133,6 @@ impl Args {
             None => name.clone(),
         }
     }
-}
-
-/// Whether the connections of an adapter do not leave this process.
-fn stays_in_process(registry: &Registry, name: &str) -> bool {
-    let name = name.split('?').next().unwrap_or(name);
-    let entries = registry.list();
-    let entry = entries.iter().find(|entry| entry.name == name);
-    entry.is_some_and(|entry| entry.reach == Some(Reach::Process))
 }
 
 /// Serves clients.

@@ -8,5 +8,6 @@ mod list_and_info;
 mod manners;
 mod pages;
 mod perf;
+mod perf_two;
 mod ping;
 mod two_processes;

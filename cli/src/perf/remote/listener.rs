@@ -1,0 +1,194 @@
+//! `dat perf --listen`: carries out the orders of one client after another.
+
+use std::time::Duration;
+
+use dat_core::{
+    Close, ConnectionEventKind, ConnectionRequest, EpState, Event, EventDispatcher,
+    InterfaceAdapter, ProtectionZone, Psp, PspMaker, Registry, Timeout,
+};
+use serde::Serialize;
+
+use super::control::Control;
+use super::order::{self, CONTROL, DATA, Order};
+use super::responder::Responder;
+use crate::error::CliError;
+use crate::output::{Output, Paint};
+use crate::perf::plan::Limits;
+use crate::side;
+
+/// The number of measured connections, and who asked for them.
+#[derive(Debug, Serialize)]
+pub(in crate::perf) struct Call {
+    /// The client's address.
+    from: String,
+    /// The number of connections that were served for measurements.
+    connections: u64,
+    #[serde(rename = "fault", skip_serializing_if = "Option::is_none")]
+    error: Option<CliError>,
+}
+
+/// An open adapter that listens.
+struct Listener {
+    ia: InterfaceAdapter,
+    pz: ProtectionZone,
+    arrivals: EventDispatcher,
+    psp: Psp,
+    timeout: Duration,
+}
+
+/// What to listen on, and how long a peer may take.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::perf) struct Place<'a> {
+    pub name: &'a str,
+    pub port: u64,
+    pub timeout: Duration,
+}
+
+/// What a listener reports.
+pub(in crate::perf) enum Served<'a> {
+    /// Where clients find it, in words.
+    Listening(&'a str),
+    /// A client that has gone.
+    Client(&'a Call),
+}
+
+/// Serves clients; `report` says whether to go on.
+pub(in crate::perf) fn listen(
+    registry: &Registry,
+    place: Place<'_>,
+    mut report: impl FnMut(Served<'_>) -> bool,
+) -> Result<(), CliError> {
+    let Place { name, port, timeout } = place;
+    let ia = registry.open(name)?;
+    let pz = ia.pz_create()?;
+    let arrivals = side::arrivals(&ia)?;
+    let psp = ia.psp_create(port, &arrivals, PspMaker::Consumer)?;
+    let listener = Listener { ia, pz, arrivals, psp, timeout };
+    let (address, port) = (listener.ia.attributes().address, listener.psp.qualifier());
+    report(Served::Listening(&format!("{name}: listening at {address}, port {port}")));
+    while report(Served::Client(&listener.next()?)) {}
+    listener.end()
+}
+
+impl Listener {
+    /// Waits for a client and serves it.
+    fn next(&self) -> Result<Call, CliError> {
+        let request = self.arrival(Timeout::Infinite)?;
+        let from = request.query()?.remote_address.to_string();
+        let mut connections = 0;
+        let error = self.serve(&request, &mut connections).err();
+        Ok(Call { from, connections, error })
+    }
+
+    fn arrival(&self, timeout: Timeout) -> Result<ConnectionRequest, CliError> {
+        let mut event = Event::default();
+        loop {
+            if !self.arrivals.wait(timeout, 1, &mut event)?.is_event() {
+                return Err(CliError::timed_out("connection request", self.timeout));
+            }
+            if let Event::ConnectionRequest(arrival) = event {
+                return Ok(arrival.request);
+            }
+        }
+    }
+
+    fn serve(&self, request: &ConnectionRequest, connections: &mut u64) -> Result<(), CliError> {
+        if !request.query()?.private_data.starts_with(&CONTROL) {
+            request.reject(&[])?;
+            return Err(order::other_version("private data in the request"));
+        }
+        let control = Control::create(&self.ia, &self.pz, self.timeout)?;
+        let done = request.accept(Some(&control.side.ep), &[]).map_err(CliError::from);
+        let done = done
+            .and_then(|()| control.side.await_connection(ConnectionEventKind::Established))
+            .and_then(|_| self.obey(&control, connections))
+            .map_err(|error| error.caused_by(control.side.failure()));
+        if control.side.ep.status()?.state == EpState::Connected {
+            control.side.ep.disconnect(Close::Abrupt)?;
+        }
+        done.and(control.free())
+    }
+
+    /// Carries out orders until the client disconnects.
+    fn obey(&self, control: &Control, connections: &mut u64) -> Result<(), CliError> {
+        let mut memory = None;
+        while let Some(message) = control.receive(Timeout::Infinite)? {
+            let order = Order::from_message(&message);
+            let done = match order {
+                Err(error) => Err(error),
+                Ok(Order::Limits) => Ok(order::limits(&Limits::of(&self.ia))),
+                Ok(Order::Prepare { op, slots, stride, seed }) => {
+                    // The old memory goes before the new one comes.
+                    memory = None;
+                    Responder::prepare(&self.ia, &self.pz, (op, slots, stride, seed)).map(|new| {
+                        let words = new.place();
+                        memory = Some(new);
+                        words
+                    })
+                }
+                Ok(Order::Digest) => there(&memory).and_then(Responder::digest),
+                Ok(Order::Serve(mode)) => {
+                    let lane = there(&memory)
+                        .and_then(|memory| memory.lane(&self.ia, &self.pz, mode, self.timeout));
+                    let lane = match lane {
+                        Ok(lane) => lane,
+                        Err(error) => {
+                            control.send(&order::answer(&Err(error)))?;
+                            continue;
+                        }
+                    };
+                    control.send(&order::answer(&Ok(lane.posted())))?;
+                    let request = self.data_request()?;
+                    *connections += 1;
+                    lane.serve(&request)?;
+                    continue;
+                }
+            };
+            control.send(&order::answer(&done))?;
+            done?;
+        }
+        Ok(())
+    }
+
+    /// The request for the connection of a measurement. Other clients are turned away meanwhile.
+    fn data_request(&self) -> Result<ConnectionRequest, CliError> {
+        loop {
+            let request = self.arrival(Timeout::After(self.timeout))?;
+            if request.query()?.private_data.starts_with(&DATA) {
+                return Ok(request);
+            }
+            request.reject(&[])?;
+        }
+    }
+
+    /// Stops listening and closes the adapter.
+    fn end(self) -> Result<(), CliError> {
+        self.psp.free()?;
+        self.arrivals.free()?;
+        self.pz.free()?;
+        Ok(self.ia.close(Close::Graceful)?)
+    }
+}
+
+fn there(memory: &Option<Responder>) -> Result<&Responder, CliError> {
+    memory.as_ref().ok_or_else(|| order::other_version("an order without memory"))
+}
+
+impl Call {
+    pub(in crate::perf) fn is_well(&self) -> bool {
+        self.error.is_none()
+    }
+
+    pub(in crate::perf) fn print(&self, output: &mut Output) {
+        let Self { from, connections, error } = self;
+        let (paint, word) = match error {
+            None => (Paint::Good, "disconnected"),
+            Some(_) => (Paint::Bad, "FAILED"),
+        };
+        let word = output.paint(paint, word);
+        output.line(format!("{from}: served {connections} connections, {word}"));
+        if let Some(error) = error {
+            error.print("    ", output);
+        }
+    }
+}
