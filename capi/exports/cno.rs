@@ -4,29 +4,24 @@ use crate::abi::*;
 use crate::call;
 
 calls! {
-    /// Creates a notification object (dat_cno_create(3DAT)).
     guard fn dat_cno_create(
         ia_handle: DAT_IA_HANDLE,
         agent: DAT_OS_WAIT_PROXY_AGENT,
         cno_handle: *mut DAT_CNO_HANDLE,
     ) = call::cno::create, cno_create_func of adapter;
 
-    /// Changes the proxy agent of a notification object (dat_cno_modify_agent(3DAT)).
     guard fn dat_cno_modify_agent(cno_handle: DAT_CNO_HANDLE, agent: DAT_OS_WAIT_PROXY_AGENT)
         = call::cno::modify_agent, cno_modify_agent_func of object;
 
-    /// Returns the parameters of a notification object (dat_cno_query(3DAT)).
     guard fn dat_cno_query(
         cno_handle: DAT_CNO_HANDLE,
         cno_param_mask: DAT_CNO_PARAM_MASK,
         cno_param: *mut DAT_CNO_PARAM,
     ) = call::cno::query, cno_query_func of object;
 
-    /// Frees a notification object (dat_cno_free(3DAT)).
     guard fn dat_cno_free(cno_handle: DAT_CNO_HANDLE) = call::cno::free, cno_free_func of object;
 }
 
-/// Waits until a notification object is triggered (dat_cno_wait(3DAT)).
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dat_cno_wait(
     cno_handle: DAT_CNO_HANDLE,

@@ -4,14 +4,12 @@ use crate::abi::*;
 use crate::call;
 
 calls! {
-    /// Returns the parameters of a connection request (dat_cr_query(3DAT)).
     guard fn dat_cr_query(
         cr_handle: DAT_CR_HANDLE,
         cr_param_mask: DAT_CR_PARAM_MASK,
         cr_param: *mut DAT_CR_PARAM,
     ) = call::cr::query, cr_query_func of object;
 
-    /// Accepts a connection request (dat_cr_accept(3DAT)).
     guard fn dat_cr_accept(
         cr_handle: DAT_CR_HANDLE,
         ep_handle: DAT_EP_HANDLE,
@@ -19,7 +17,6 @@ calls! {
         private_data: DAT_PVOID,
     ) = call::cr::accept, cr_accept_func of object;
 
-    /// Hands off a connection request to another connection qualifier (dat_cr_handoff(3DAT)).
     guard fn dat_cr_handoff(cr_handle: DAT_CR_HANDLE, conn_qual: DAT_CONN_QUAL)
         = call::cr::handoff, cr_handoff_func of object;
 }

@@ -4,7 +4,6 @@ use crate::abi::*;
 use crate::call;
 
 calls! {
-    /// Creates an endpoint (dat_ep_create(3DAT)).
     guard fn dat_ep_create(
         ia_handle: DAT_IA_HANDLE,
         pz_handle: DAT_PZ_HANDLE,
@@ -15,21 +14,18 @@ calls! {
         ep_handle: *mut DAT_EP_HANDLE,
     ) = call::ep::create, ep_create_func of adapter;
 
-    /// Returns the parameters of an endpoint (dat_ep_query(3DAT)).
     guard fn dat_ep_query(
         ep_handle: DAT_EP_HANDLE,
         ep_param_mask: DAT_EP_PARAM_MASK,
         ep_param: *mut DAT_EP_PARAM,
     ) = call::ep::query, ep_query_func of object;
 
-    /// Modifies the parameters of an endpoint (dat_ep_modify(3DAT)).
     guard fn dat_ep_modify(
         ep_handle: DAT_EP_HANDLE,
         ep_param_mask: DAT_EP_PARAM_MASK,
         ep_param: *const DAT_EP_PARAM,
     ) = call::ep::modify, ep_modify_func of object;
 
-    /// Connects an endpoint (dat_ep_connect(3DAT)).
     guard fn dat_ep_connect(
         ep_handle: DAT_EP_HANDLE,
         remote_ia_address: DAT_IA_ADDRESS_PTR,
@@ -41,7 +37,6 @@ calls! {
         connect_flags: DAT_CONNECT_FLAGS,
     ) = call::ep::connect, ep_connect_func of object;
 
-    /// Connects to the remote service that another endpoint is connected to (dat_ep_dup_connect(3DAT)).
     guard fn dat_ep_dup_connect(
         ep_handle: DAT_EP_HANDLE,
         dup_ep_handle: DAT_EP_HANDLE,
@@ -51,11 +46,9 @@ calls! {
         qos: DAT_QOS,
     ) = call::ep::dup_connect, ep_dup_connect_func of object;
 
-    /// Disconnects an endpoint (dat_ep_disconnect(3DAT)).
     guard fn dat_ep_disconnect(ep_handle: DAT_EP_HANDLE, close_flags: DAT_CLOSE_FLAGS)
         = call::ep::disconnect, ep_disconnect_func of object;
 
-    /// Returns the state of an endpoint (dat_ep_get_status(3DAT)).
     guard_data_path fn dat_ep_get_status(
         ep_handle: DAT_EP_HANDLE,
         ep_state: *mut DAT_EP_STATE,
@@ -63,13 +56,10 @@ calls! {
         request_idle: *mut DAT_BOOLEAN,
     ) = call::ep::get_status, ep_get_status_func of object;
 
-    /// Frees an endpoint (dat_ep_free(3DAT)).
     guard fn dat_ep_free(ep_handle: DAT_EP_HANDLE) = call::ep::free, ep_free_func of object;
 
-    /// Resets a disconnected endpoint to the unconnected state (dat_ep_reset(3DAT)).
     guard fn dat_ep_reset(ep_handle: DAT_EP_HANDLE) = call::ep::reset, ep_reset_func of object;
 
-    /// Creates an endpoint that uses a shared receive queue (dat_ep_create_with_srq(3DAT)).
     guard fn dat_ep_create_with_srq(
         ia_handle: DAT_IA_HANDLE,
         pz_handle: DAT_PZ_HANDLE,
@@ -81,14 +71,12 @@ calls! {
         ep_handle: *mut DAT_EP_HANDLE,
     ) = call::ep::create_with_srq, ep_create_with_srq_func of adapter;
 
-    /// Returns the number of receive buffers at an endpoint (dat_ep_recv_query(3DAT)).
     guard_data_path fn dat_ep_recv_query(
         ep_handle: DAT_EP_HANDLE,
         nbufs_allocated: *mut DAT_COUNT,
         bufs_alloc_span: *mut DAT_COUNT,
     ) = call::ep::recv_query, ep_recv_query_func of object;
 
-    /// Sets the receive watermarks of an endpoint (dat_ep_set_watermark(3DAT)).
     guard fn dat_ep_set_watermark(
         ep_handle: DAT_EP_HANDLE,
         soft_high_watermark: DAT_COUNT,

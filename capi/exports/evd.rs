@@ -4,29 +4,23 @@ use crate::abi::*;
 use crate::call;
 
 calls! {
-    /// Resizes the queue of an event dispatcher (dat_evd_resize(3DAT)).
     guard fn dat_evd_resize(evd_handle: DAT_EVD_HANDLE, evd_min_qlen: DAT_COUNT)
         = call::evd::resize, evd_resize_func of object;
 
-    /// Posts a software event (dat_evd_post_se(3DAT)).
     guard fn dat_evd_post_se(evd_handle: DAT_EVD_HANDLE, event: *const DAT_EVENT)
         = call::evd::post_se, evd_post_se_func of object;
 
-    /// Dequeues the next event, if there is one (dat_evd_dequeue(3DAT)).
     guard_data_path fn dat_evd_dequeue(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT)
         = call::evd::dequeue, evd_dequeue_func;
 
-    /// Returns the parameters of an event dispatcher (dat_evd_query(3DAT)).
     guard fn dat_evd_query(
         evd_handle: DAT_EVD_HANDLE,
         evd_param_mask: DAT_EVD_PARAM_MASK,
         evd_param: *mut DAT_EVD_PARAM,
     ) = call::evd::query, evd_query_func of object;
 
-    /// Frees an event dispatcher (dat_evd_free(3DAT)).
     guard fn dat_evd_free(evd_handle: DAT_EVD_HANDLE) = call::evd::free, evd_free_func of object;
 
-    /// Creates an event dispatcher (dat_evd_create(3DAT)).
     guard fn dat_evd_create(
         ia_handle: DAT_IA_HANDLE,
         evd_min_qlen: DAT_COUNT,
@@ -35,28 +29,22 @@ calls! {
         evd_handle: *mut DAT_EVD_HANDLE,
     ) = call::evd::create, evd_create_func of adapter;
 
-    /// Changes the notification object of a dispatcher (dat_evd_modify_cno(3DAT)).
     guard fn dat_evd_modify_cno(evd_handle: DAT_EVD_HANDLE, cno_handle: DAT_CNO_HANDLE)
         = call::evd::modify_cno, evd_modify_cno_func of object;
 
-    /// Allows a dispatcher to trigger its notification object (dat_evd_enable(3DAT)).
     guard fn dat_evd_enable(evd_handle: DAT_EVD_HANDLE)
         = call::evd::enable, evd_enable_func of object;
 
-    /// Stops a dispatcher from triggering its notification object (dat_evd_disable(3DAT)).
     guard fn dat_evd_disable(evd_handle: DAT_EVD_HANDLE)
         = call::evd::disable, evd_disable_func of object;
 
-    /// Makes a dispatcher unwaitable and aborts a wait in progress (dat_evd_set_unwaitable(3DAT)).
     guard fn dat_evd_set_unwaitable(evd_handle: DAT_EVD_HANDLE)
         = call::evd::set_unwaitable, evd_set_unwaitable_func of object;
 
-    /// Makes a dispatcher waitable again (dat_evd_clear_unwaitable(3DAT)).
     guard fn dat_evd_clear_unwaitable(evd_handle: DAT_EVD_HANDLE)
         = call::evd::clear_unwaitable, evd_clear_unwaitable_func of object;
 }
 
-/// Waits for events (dat_evd_wait(3DAT)).
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dat_evd_wait(
     evd_handle: DAT_EVD_HANDLE,

@@ -4,15 +4,12 @@ use crate::abi::*;
 use crate::call;
 
 calls! {
-    /// Sets the consumer context of an object (dat_set_consumer_context(3DAT)).
     guard_data_path fn dat_set_consumer_context(handle: DAT_HANDLE, context: DAT_CONTEXT)
         = call::generic::set_consumer_context, set_consumer_context_func of adapter;
 
-    /// Returns the consumer context of an object (dat_get_consumer_context(3DAT)).
     guard_data_path fn dat_get_consumer_context(handle: DAT_HANDLE, context: *mut DAT_CONTEXT)
         = call::generic::get_consumer_context, get_consumer_context_func of adapter;
 
-    /// Returns the kind of object that a handle refers to (dat_get_handle_type(3DAT)).
     guard_data_path fn dat_get_handle_type(handle: DAT_HANDLE, handle_type: *mut DAT_HANDLE_TYPE)
         = call::generic::get_handle_type, get_handle_type_func of adapter;
 }

@@ -4,7 +4,6 @@ use crate::abi::*;
 use crate::call;
 use crate::guard;
 
-/// Opens an adapter by name, for a version of the API; the macro dat_ia_open calls it (dat_ia_openv(3DAT)).
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dat_ia_openv(
     ia_name: DAT_NAME_PTR,
@@ -30,7 +29,6 @@ pub unsafe extern "C-unwind" fn dat_ia_openv(
 }
 
 calls! {
-    /// Returns the attributes of an adapter and its provider (dat_ia_query(3DAT)).
     guard fn dat_ia_query(
         ia_handle: DAT_IA_HANDLE,
         async_evd_handle: *mut DAT_EVD_HANDLE,
@@ -40,7 +38,6 @@ calls! {
         provider_attr: *mut DAT_PROVIDER_ATTR,
     ) = call::ia::query, ia_query_func of adapter;
 
-    /// Closes an adapter (dat_ia_close(3DAT)).
     guard fn dat_ia_close(ia_handle: DAT_IA_HANDLE, close_flags: DAT_CLOSE_FLAGS)
         = call::ia::close, ia_close_func;
 }

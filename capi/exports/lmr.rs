@@ -4,24 +4,20 @@ use crate::abi::*;
 use crate::call;
 
 calls! {
-    /// Deregisters memory (dat_lmr_free(3DAT)).
     guard fn dat_lmr_free(lmr_handle: DAT_LMR_HANDLE) = call::lmr::free, lmr_free_func of object;
 
-    /// Makes local writes visible to remote reads (dat_lmr_sync_rdma_read(3DAT)).
     guard_data_path fn dat_lmr_sync_rdma_read(
         ia_handle: DAT_IA_HANDLE,
         local_segments: *const DAT_LMR_TRIPLET,
         num_segments: DAT_VLEN,
     ) = call::lmr::sync_rdma_read, lmr_sync_rdma_read_func of adapter;
 
-    /// Makes remote writes visible to local reads (dat_lmr_sync_rdma_write(3DAT)).
     guard_data_path fn dat_lmr_sync_rdma_write(
         ia_handle: DAT_IA_HANDLE,
         local_segments: *const DAT_LMR_TRIPLET,
         num_segments: DAT_VLEN,
     ) = call::lmr::sync_rdma_write, lmr_sync_rdma_write_func of adapter;
 
-    /// Returns the parameters of a local region (dat_lmr_query(3DAT)).
     guard fn dat_lmr_query(
         lmr_handle: DAT_LMR_HANDLE,
         lmr_param_mask: DAT_LMR_PARAM_MASK,

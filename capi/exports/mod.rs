@@ -4,14 +4,14 @@
 /// table of a provider:
 ///
 /// ```text
-/// /// Frees a protection zone (dat_pz_free(3DAT)).
 /// guard fn dat_pz_free(pz_handle: DAT_PZ_HANDLE) = call::pz::free, pz_free_func of object;
 /// ```
 ///
 /// It becomes the exported function, which lets no panic through, and a line of `fill`, which fills
 /// in the slots. `of object` and `of adapter` say what the first argument is: if it belongs to a C
 /// provider, the call goes to the same slot of its table. Without `of`, the implementation does that
-/// by itself. capi/headers makes the prototypes for C from the same entries.
+/// by itself. capi/headers makes the prototypes for C from the same entries, with comments from
+/// pages/calls, where the calls are described.
 macro_rules! calls {
     ($(
         $(#[$doc:meta])*

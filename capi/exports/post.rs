@@ -4,7 +4,6 @@ use crate::abi::*;
 use crate::call;
 
 calls! {
-    /// Posts a send (dat_ep_post_send(3DAT)).
     guard_data_path fn dat_ep_post_send(
         ep_handle: DAT_EP_HANDLE,
         num_segments: DAT_COUNT,
@@ -13,7 +12,6 @@ calls! {
         completion_flags: DAT_COMPLETION_FLAGS,
     ) = call::post::send, ep_post_send_func;
 
-    /// Posts a receive (dat_ep_post_recv(3DAT)).
     guard_data_path fn dat_ep_post_recv(
         ep_handle: DAT_EP_HANDLE,
         num_segments: DAT_COUNT,
@@ -22,7 +20,6 @@ calls! {
         completion_flags: DAT_COMPLETION_FLAGS,
     ) = call::post::recv, ep_post_recv_func;
 
-    /// Posts an RDMA read (dat_ep_post_rdma_read(3DAT)).
     guard_data_path fn dat_ep_post_rdma_read(
         ep_handle: DAT_EP_HANDLE,
         num_segments: DAT_COUNT,
@@ -32,7 +29,6 @@ calls! {
         completion_flags: DAT_COMPLETION_FLAGS,
     ) = call::post::rdma_read, ep_post_rdma_read_func;
 
-    /// Posts an RDMA write (dat_ep_post_rdma_write(3DAT)).
     guard_data_path fn dat_ep_post_rdma_write(
         ep_handle: DAT_EP_HANDLE,
         num_segments: DAT_COUNT,

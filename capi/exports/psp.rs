@@ -4,7 +4,6 @@ use crate::abi::*;
 use crate::call;
 
 calls! {
-    /// Creates a public service point on a connection qualifier (dat_psp_create(3DAT)).
     guard fn dat_psp_create(
         ia_handle: DAT_IA_HANDLE,
         conn_qual: DAT_CONN_QUAL,
@@ -13,7 +12,6 @@ calls! {
         psp_handle: *mut DAT_PSP_HANDLE,
     ) = call::psp::create, psp_create_func of adapter;
 
-    /// Creates a public service point on a connection qualifier chosen by the provider (dat_psp_create_any(3DAT)).
     guard fn dat_psp_create_any(
         ia_handle: DAT_IA_HANDLE,
         conn_qual: *mut DAT_CONN_QUAL,
@@ -22,13 +20,11 @@ calls! {
         psp_handle: *mut DAT_PSP_HANDLE,
     ) = call::psp::create_any, psp_create_any_func of adapter;
 
-    /// Returns the parameters of a public service point (dat_psp_query(3DAT)).
     guard fn dat_psp_query(
         psp_handle: DAT_PSP_HANDLE,
         psp_param_mask: DAT_PSP_PARAM_MASK,
         psp_param: *mut DAT_PSP_PARAM,
     ) = call::psp::query, psp_query_func of object;
 
-    /// Frees a public service point (dat_psp_free(3DAT)).
     guard fn dat_psp_free(psp_handle: DAT_PSP_HANDLE) = call::psp::free, psp_free_func of object;
 }

@@ -4,17 +4,14 @@ use crate::abi::*;
 use crate::call;
 
 calls! {
-    /// Creates a protection zone (dat_pz_create(3DAT)).
     guard fn dat_pz_create(ia_handle: DAT_IA_HANDLE, pz_handle: *mut DAT_PZ_HANDLE)
         = call::pz::create, pz_create_func of adapter;
 
-    /// Returns the parameters of a protection zone (dat_pz_query(3DAT)).
     guard fn dat_pz_query(
         pz_handle: DAT_PZ_HANDLE,
         pz_param_mask: DAT_PZ_PARAM_MASK,
         pz_param: *mut DAT_PZ_PARAM,
     ) = call::pz::query, pz_query_func of object;
 
-    /// Frees a protection zone (dat_pz_free(3DAT)).
     guard fn dat_pz_free(pz_handle: DAT_PZ_HANDLE) = call::pz::free, pz_free_func of object;
 }

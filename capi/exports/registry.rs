@@ -4,7 +4,6 @@ use crate::abi::*;
 use crate::call;
 use crate::guard;
 
-/// Lists the providers (dat_registry_list_providers(3DAT)).
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dat_registry_list_providers(
     max_to_return: DAT_COUNT,
@@ -17,7 +16,6 @@ pub unsafe extern "C-unwind" fn dat_registry_list_providers(
     })
 }
 
-/// Registers a provider; called by its library (dat_registry_add_provider(3DAT)).
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dat_registry_add_provider(
     provider: *const DAT_PROVIDER,
@@ -27,7 +25,6 @@ pub unsafe extern "C-unwind" fn dat_registry_add_provider(
     guard(|| unsafe { call::registry::add_provider(provider, provider_info) })
 }
 
-/// Unregisters a provider; called by its library (dat_registry_remove_provider(3DAT)).
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dat_registry_remove_provider(
     provider: *const DAT_PROVIDER,

@@ -4,17 +4,14 @@ use crate::abi::*;
 use crate::call;
 
 calls! {
-    /// Creates a remote region (dat_rmr_create(3DAT)).
     guard fn dat_rmr_create(pz_handle: DAT_PZ_HANDLE, rmr_handle: *mut DAT_RMR_HANDLE)
         = call::rmr::create, rmr_create_func of object;
 
-    /// Returns the parameters of a remote region (dat_rmr_query(3DAT)).
     guard fn dat_rmr_query(
         rmr_handle: DAT_RMR_HANDLE,
         rmr_param_mask: DAT_RMR_PARAM_MASK,
         rmr_param: *mut DAT_RMR_PARAM,
     ) = call::rmr::query, rmr_query_func of object;
 
-    /// Frees a remote region (dat_rmr_free(3DAT)).
     guard fn dat_rmr_free(rmr_handle: DAT_RMR_HANDLE) = call::rmr::free, rmr_free_func of object;
 }

@@ -4,7 +4,6 @@ use crate::abi::*;
 use crate::call;
 
 calls! {
-    /// Creates a reserved service point, which accepts one connection for a given endpoint (dat_rsp_create(3DAT)).
     guard fn dat_rsp_create(
         ia_handle: DAT_IA_HANDLE,
         conn_qual: DAT_CONN_QUAL,
@@ -13,13 +12,11 @@ calls! {
         rsp_handle: *mut DAT_RSP_HANDLE,
     ) = call::rsp::create, rsp_create_func of adapter;
 
-    /// Returns the parameters of a reserved service point (dat_rsp_query(3DAT)).
     guard fn dat_rsp_query(
         rsp_handle: DAT_RSP_HANDLE,
         rsp_param_mask: DAT_RSP_PARAM_MASK,
         rsp_param: *mut DAT_RSP_PARAM,
     ) = call::rsp::query, rsp_query_func of object;
 
-    /// Frees a reserved service point (dat_rsp_free(3DAT)).
     guard fn dat_rsp_free(rsp_handle: DAT_RSP_HANDLE) = call::rsp::free, rsp_free_func of object;
 }

@@ -4,7 +4,6 @@ use crate::abi::*;
 use crate::call;
 
 calls! {
-    /// Creates a shared receive queue (dat_srq_create(3DAT)).
     guard fn dat_srq_create(
         ia_handle: DAT_IA_HANDLE,
         pz_handle: DAT_PZ_HANDLE,
@@ -12,10 +11,8 @@ calls! {
         srq_handle: *mut DAT_SRQ_HANDLE,
     ) = call::srq::create, srq_create_func of adapter;
 
-    /// Frees a shared receive queue (dat_srq_free(3DAT)).
     guard fn dat_srq_free(srq_handle: DAT_SRQ_HANDLE) = call::srq::free, srq_free_func of object;
 
-    /// Posts a receive to a shared receive queue (dat_srq_post_recv(3DAT)).
     guard_data_path fn dat_srq_post_recv(
         srq_handle: DAT_SRQ_HANDLE,
         num_segments: DAT_COUNT,
@@ -23,18 +20,15 @@ calls! {
         user_cookie: DAT_DTO_COOKIE,
     ) = call::srq::post_recv, srq_post_recv_func of object;
 
-    /// Returns the parameters of a shared receive queue (dat_srq_query(3DAT)).
     guard fn dat_srq_query(
         srq_handle: DAT_SRQ_HANDLE,
         srq_param_mask: DAT_SRQ_PARAM_MASK,
         srq_param: *mut DAT_SRQ_PARAM,
     ) = call::srq::query, srq_query_func of object;
 
-    /// Resizes a shared receive queue (dat_srq_resize(3DAT)).
     guard fn dat_srq_resize(srq_handle: DAT_SRQ_HANDLE, max_recv_dtos: DAT_COUNT)
         = call::srq::resize, srq_resize_func of object;
 
-    /// Sets the low watermark of a shared receive queue (dat_srq_set_lw(3DAT)).
     guard fn dat_srq_set_lw(srq_handle: DAT_SRQ_HANDLE, low_watermark: DAT_COUNT)
         = call::srq::set_lw, srq_set_lw_func of object;
 }

@@ -1,4 +1,4 @@
-//! `dat explain`: explains DAT codes.
+//! `dat explain`: explains DAT codes and calls.
 
 use clap::builder::NonEmptyStringValueParser;
 use dat_core::error::{ReturnType, Subtype};
@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::output::{Output, Paint, clean, complain};
 use crate::{EXIT_CODES, Verdict};
 
-/// Explains a code: a DAT_RETURN, a completion status or an event number.
+/// Explains a code (a DAT_RETURN, a completion status or an event number) or a call.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 Examples:
@@ -18,6 +18,7 @@ Examples:
   dat explain DAT_INVALID_STATE         a return type or subtype
   dat explain err_flushed               the status of a completion
   dat explain 0x4008                    the number of an event
+  dat explain dat_ep_connect            a call: its arguments, events and return codes
   dat explain --all
 
 Case and the prefix DAT_ do not matter. A number that has several meanings is explained as
@@ -25,7 +26,7 @@ each of them.
 
 {EXIT_CODES}"))]
 pub(crate) struct Args {
-    /// The number or name of a code
+    /// The number or name of a code, or the name of a call
     #[arg(
         required_unless_present = "all",
         allow_negative_numbers = true,
@@ -75,6 +76,10 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
         all(args.json, output);
         return Verdict::Well;
     };
+    if let Some(call) = dat_pages::find(&text.trim().to_ascii_lowercase()) {
+        print_call(call, args.json, output);
+        return Verdict::Well;
+    }
     match answer(text.trim()) {
         Ok(answer) if args.json => output.json(&answer),
         Ok(answer) => print(&answer, output),
@@ -88,6 +93,28 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
         }
     }
     Verdict::Well
+}
+
+/// Prints the description of a call.
+fn print_call(call: &dat_pages::Call, json: bool, output: &mut Output) {
+    let prototypes = dat_pages::Prototypes::committed();
+    if !json {
+        dat_pages::text::render(call, &prototypes).lines().for_each(|line| output.line(line));
+        return;
+    }
+    let arguments = call.args.iter().map(|it| {
+        let direction = it.direction.words();
+        serde_json::json!({ "name": it.name, "direction": direction, "meaning": it.text })
+    });
+    let codes = call.codes(&prototypes).into_iter().map(|it| {
+        serde_json::json!({ "type": it.return_type, "subtype": it.subtype, "cause": it.cause })
+    });
+    output.json(&serde_json::json!({
+        "call": call.name,
+        "meaning": call.summary,
+        "arguments": arguments.collect::<Vec<_>>(),
+        "codes": codes.collect::<Vec<_>>(),
+    }));
 }
 
 fn answer(text: &str) -> Result<Answer, String> {
@@ -150,6 +177,12 @@ fn of_name(text: &str) -> Result<Answer, String> {
             codes().filter(|code| code.name.eq_ignore_ascii_case(&whole)).collect();
         if !matches.is_empty() {
             return Ok(Answer { code: text.to_owned(), class: None, matches });
+        }
+    }
+    if wanted.to_ascii_lowercase().starts_with("dat_") {
+        let names = dat_pages::calls().iter().flat_map(dat_pages::Call::names);
+        if let Some(name) = nearest(&wanted.to_ascii_lowercase(), names) {
+            return Err(format!("{text:?} is not a DAT code or call; did you mean {name}?"));
         }
     }
     let near = nearest(&wanted, codes().map(|code| code.name)).or_else(|| {

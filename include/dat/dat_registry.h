@@ -34,11 +34,11 @@ typedef void (*DAT_PROVIDER_FINI_FUNC)(const DAT_PROVIDER_INFO *provider_info);
 
 /* ---- Registration. ---- */
 
-/* Registers a provider; called by its library (dat_registry_add_provider(3DAT)). */
+/* Registers a provider; its library calls this. See dat_registry_add_provider(3). */
 DAT_RETURN dat_registry_add_provider(const DAT_PROVIDER *provider,
                                      const DAT_PROVIDER_INFO *provider_info);
 
-/* Unregisters a provider; called by its library (dat_registry_remove_provider(3DAT)). */
+/* Unregisters a provider; its library calls this. See dat_registry_remove_provider(3). */
 DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider,
                                         const DAT_PROVIDER_INFO *provider_info);
 

@@ -968,8 +968,7 @@ typedef int DAT_EXTENDED_OP;
 
 /* ---- Adapters. ---- */
 
-/* Opens an adapter by name, for a version of the API; the macro dat_ia_open calls it
- * (dat_ia_openv(3DAT)). */
+/* Opens an interface adapter by its name. See dat_ia_open(3). */
 DAT_RETURN dat_ia_openv(DAT_NAME_PTR ia_name,
                         DAT_COUNT async_evd_min_qlen,
                         DAT_EVD_HANDLE *async_evd_handle,
@@ -978,7 +977,8 @@ DAT_RETURN dat_ia_openv(DAT_NAME_PTR ia_name,
                         DAT_UINT32 dat_minor,
                         DAT_BOOLEAN thread_safety);
 
-/* Returns the attributes of an adapter and its provider (dat_ia_query(3DAT)). */
+/* Returns the attributes of an adapter and of its provider. See dat_ia_query(3).
+ * async_evd_handle, ia_attr and provider_attr may be NULL. */
 DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle,
                         DAT_EVD_HANDLE *async_evd_handle,
                         DAT_IA_ATTR_MASK ia_attr_mask,
@@ -986,62 +986,65 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle,
                         DAT_PROVIDER_ATTR_MASK provider_attr_mask,
                         DAT_PROVIDER_ATTR *provider_attr);
 
-/* Closes an adapter (dat_ia_close(3DAT)). */
+/* Closes an interface adapter. See dat_ia_close(3). */
 DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags);
 
-/* Opens an adapter by name (dat_ia_open(3DAT)). */
+/* Opens an interface adapter by its name. See dat_ia_open(3). */
 #define dat_ia_open(name, qlen, async_evd, ia) \
     dat_ia_openv((name), (qlen), (async_evd), (ia), \
                  DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_THREADSAFE)
 
-/* Performs an extended operation (dat_extension_op(3DAT)). */
+/* Performs an extended operation. See dat_extension_op(3). */
 DAT_RETURN dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP ext_op, ...);
 
 /* ---- All handles. ---- */
 
-/* Sets the consumer context of an object (dat_set_consumer_context(3DAT)). */
+/* Sets the consumer context of an object. See dat_set_consumer_context(3). */
 DAT_RETURN dat_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context);
 
-/* Returns the consumer context of an object (dat_get_consumer_context(3DAT)). */
+/* Returns the consumer context of an object. See dat_get_consumer_context(3). */
 DAT_RETURN dat_get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context);
 
-/* Returns the kind of object that a handle refers to (dat_get_handle_type(3DAT)). */
+/* Returns the kind of object that a handle refers to. See dat_get_handle_type(3). */
 DAT_RETURN dat_get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *handle_type);
 
 /* ---- Protection zones. ---- */
 
-/* Creates a protection zone (dat_pz_create(3DAT)). */
+/* Creates a protection zone. See dat_pz_create(3). */
 DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle);
 
-/* Returns the parameters of a protection zone (dat_pz_query(3DAT)). */
+/* Returns the parameters of a protection zone. See dat_pz_query(3). */
 DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle,
                         DAT_PZ_PARAM_MASK pz_param_mask,
                         DAT_PZ_PARAM *pz_param);
 
-/* Frees a protection zone (dat_pz_free(3DAT)). */
+/* Frees a protection zone. See dat_pz_free(3). */
 DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle);
 
 /* ---- Local memory regions. ---- */
 
-/* Deregisters memory (dat_lmr_free(3DAT)). */
+/* Deregisters memory. See dat_lmr_free(3). */
 DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle);
 
-/* Makes local writes visible to remote reads (dat_lmr_sync_rdma_read(3DAT)). */
+/* Makes local writes visible to remote reads. See dat_lmr_sync_rdma_read(3). local_segments may
+ * be NULL. */
 DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
                                   const DAT_LMR_TRIPLET *local_segments,
                                   DAT_VLEN num_segments);
 
-/* Makes remote writes visible to local reads (dat_lmr_sync_rdma_write(3DAT)). */
+/* Makes remote writes visible to local reads. See dat_lmr_sync_rdma_write(3). local_segments may
+ * be NULL. */
 DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
                                    const DAT_LMR_TRIPLET *local_segments,
                                    DAT_VLEN num_segments);
 
-/* Returns the parameters of a local region (dat_lmr_query(3DAT)). */
+/* Returns the parameters of a local region. See dat_lmr_query(3). */
 DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
                          DAT_LMR_PARAM_MASK lmr_param_mask,
                          DAT_LMR_PARAM *lmr_param);
 
-/* Registers memory (dat_lmr_create(3DAT)). */
+/* Registers memory. See dat_lmr_create(3). lmr_context, rmr_context, registered_length and
+ * registered_address may be NULL. */
 DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle,
                           DAT_MEM_TYPE mem_type,
                           DAT_REGION_DESCRIPTION region_desc,
@@ -1057,21 +1060,21 @@ DAT_RETURN dat_lmr_create(DAT_IA_HANDLE ia_handle,
 
 /* ---- Remote memory regions. ---- */
 
-/* Creates a remote region (dat_rmr_create(3DAT)). */
+/* Creates a remote memory region. See dat_rmr_create(3). */
 DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
 
-/* Returns the parameters of a remote region (dat_rmr_query(3DAT)). */
+/* Returns the parameters of a remote region. See dat_rmr_query(3). */
 DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
                          DAT_RMR_PARAM_MASK rmr_param_mask,
                          DAT_RMR_PARAM *rmr_param);
 
-/* Frees a remote region (dat_rmr_free(3DAT)). */
+/* Frees a remote region. See dat_rmr_free(3). */
 DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle);
 
-/* Creates a remote memory region that only one endpoint can use (dat_rmr_create_for_ep(3DAT)). */
+/* Creates a remote memory region that only one endpoint can use. See dat_rmr_create_for_ep(3). */
 DAT_RETURN dat_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
 
-/* Posts a bind of a remote region to memory (dat_rmr_bind(3DAT)). */
+/* Posts a bind of a remote region to memory. See dat_rmr_bind(3). */
 DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle,
                         DAT_LMR_HANDLE lmr_handle,
                         const DAT_LMR_TRIPLET *lmr_triplet,
@@ -1084,46 +1087,47 @@ DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle,
 
 /* ---- Event dispatchers. ---- */
 
-/* Resizes the queue of an event dispatcher (dat_evd_resize(3DAT)). */
+/* Resizes the queue of an event dispatcher. See dat_evd_resize(3). */
 DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen);
 
-/* Posts a software event (dat_evd_post_se(3DAT)). */
+/* Posts a software event. See dat_evd_post_se(3). */
 DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event);
 
-/* Dequeues the next event, if there is one (dat_evd_dequeue(3DAT)). */
+/* Dequeues the next event, if there is one. See dat_evd_dequeue(3). */
 DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
 
-/* Returns the parameters of an event dispatcher (dat_evd_query(3DAT)). */
+/* Returns the parameters of an event dispatcher. See dat_evd_query(3). */
 DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle,
                          DAT_EVD_PARAM_MASK evd_param_mask,
                          DAT_EVD_PARAM *evd_param);
 
-/* Frees an event dispatcher (dat_evd_free(3DAT)). */
+/* Frees an event dispatcher. See dat_evd_free(3). */
 DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle);
 
-/* Creates an event dispatcher (dat_evd_create(3DAT)). */
+/* Creates an event dispatcher. See dat_evd_create(3). cno_handle may be NULL. */
 DAT_RETURN dat_evd_create(DAT_IA_HANDLE ia_handle,
                           DAT_COUNT evd_min_qlen,
                           DAT_CNO_HANDLE cno_handle,
                           DAT_EVD_FLAGS evd_flags,
                           DAT_EVD_HANDLE *evd_handle);
 
-/* Changes the notification object of a dispatcher (dat_evd_modify_cno(3DAT)). */
+/* Changes the notification object of a dispatcher. See dat_evd_modify_cno(3). cno_handle may be
+ * NULL. */
 DAT_RETURN dat_evd_modify_cno(DAT_EVD_HANDLE evd_handle, DAT_CNO_HANDLE cno_handle);
 
-/* Allows a dispatcher to trigger its notification object (dat_evd_enable(3DAT)). */
+/* Allows a dispatcher to trigger its notification object. See dat_evd_enable(3). */
 DAT_RETURN dat_evd_enable(DAT_EVD_HANDLE evd_handle);
 
-/* Stops a dispatcher from triggering its notification object (dat_evd_disable(3DAT)). */
+/* Stops a dispatcher from triggering its notification object. See dat_evd_disable(3). */
 DAT_RETURN dat_evd_disable(DAT_EVD_HANDLE evd_handle);
 
-/* Makes a dispatcher unwaitable and aborts a wait in progress (dat_evd_set_unwaitable(3DAT)). */
+/* Makes a dispatcher unwaitable and aborts a wait in progress. See dat_evd_set_unwaitable(3). */
 DAT_RETURN dat_evd_set_unwaitable(DAT_EVD_HANDLE evd_handle);
 
-/* Makes a dispatcher waitable again (dat_evd_clear_unwaitable(3DAT)). */
+/* Makes a dispatcher waitable again. See dat_evd_clear_unwaitable(3). */
 DAT_RETURN dat_evd_clear_unwaitable(DAT_EVD_HANDLE evd_handle);
 
-/* Waits for events (dat_evd_wait(3DAT)). */
+/* Waits for events and takes the first one. See dat_evd_wait(3). */
 DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle,
                         DAT_TIMEOUT timeout,
                         DAT_COUNT threshold,
@@ -1132,7 +1136,8 @@ DAT_RETURN dat_evd_wait(DAT_EVD_HANDLE evd_handle,
 
 /* ---- Endpoints. ---- */
 
-/* Creates an endpoint (dat_ep_create(3DAT)). */
+/* Creates an endpoint. See dat_ep_create(3). recv_evd_handle, request_evd_handle,
+ * connect_evd_handle and ep_attr may be NULL. */
 DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle,
                          DAT_PZ_HANDLE pz_handle,
                          DAT_EVD_HANDLE recv_evd_handle,
@@ -1141,17 +1146,17 @@ DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle,
                          const DAT_EP_ATTR *ep_attr,
                          DAT_EP_HANDLE *ep_handle);
 
-/* Returns the parameters of an endpoint (dat_ep_query(3DAT)). */
+/* Returns the parameters of an endpoint. See dat_ep_query(3). */
 DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle,
                         DAT_EP_PARAM_MASK ep_param_mask,
                         DAT_EP_PARAM *ep_param);
 
-/* Modifies the parameters of an endpoint (dat_ep_modify(3DAT)). */
+/* Modifies the parameters of an endpoint. See dat_ep_modify(3). */
 DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
                          DAT_EP_PARAM_MASK ep_param_mask,
                          const DAT_EP_PARAM *ep_param);
 
-/* Connects an endpoint (dat_ep_connect(3DAT)). */
+/* Connects an endpoint. See dat_ep_connect(3). private_data may be NULL. */
 DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
                           DAT_IA_ADDRESS_PTR remote_ia_address,
                           DAT_CONN_QUAL remote_conn_qual,
@@ -1161,8 +1166,8 @@ DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
                           DAT_QOS qos,
                           DAT_CONNECT_FLAGS connect_flags);
 
-/* Connects to the remote service that another endpoint is connected to
- * (dat_ep_dup_connect(3DAT)). */
+/* Connects to the remote service that another endpoint is connected to. See
+ * dat_ep_dup_connect(3). private_data may be NULL. */
 DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
                               DAT_EP_HANDLE dup_ep_handle,
                               DAT_TIMEOUT timeout,
@@ -1170,22 +1175,24 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
                               DAT_PVOID private_data,
                               DAT_QOS qos);
 
-/* Disconnects an endpoint (dat_ep_disconnect(3DAT)). */
+/* Disconnects an endpoint. See dat_ep_disconnect(3). */
 DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle, DAT_CLOSE_FLAGS close_flags);
 
-/* Returns the state of an endpoint (dat_ep_get_status(3DAT)). */
+/* Returns the state of an endpoint. See dat_ep_get_status(3). ep_state, recv_idle and
+ * request_idle may be NULL. */
 DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle,
                              DAT_EP_STATE *ep_state,
                              DAT_BOOLEAN *recv_idle,
                              DAT_BOOLEAN *request_idle);
 
-/* Frees an endpoint (dat_ep_free(3DAT)). */
+/* Frees an endpoint. See dat_ep_free(3). */
 DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle);
 
-/* Resets a disconnected endpoint to the unconnected state (dat_ep_reset(3DAT)). */
+/* Resets a disconnected endpoint to the unconnected state. See dat_ep_reset(3). */
 DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle);
 
-/* Creates an endpoint that uses a shared receive queue (dat_ep_create_with_srq(3DAT)). */
+/* Creates an endpoint that uses a shared receive queue. See dat_ep_create_with_srq(3).
+ * recv_evd_handle, request_evd_handle, connect_evd_handle and ep_attr may be NULL. */
 DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
                                   DAT_PZ_HANDLE pz_handle,
                                   DAT_EVD_HANDLE recv_evd_handle,
@@ -1195,17 +1202,18 @@ DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
                                   const DAT_EP_ATTR *ep_attr,
                                   DAT_EP_HANDLE *ep_handle);
 
-/* Returns the number of receive buffers at an endpoint (dat_ep_recv_query(3DAT)). */
+/* Returns the number of receive buffers at an endpoint. See dat_ep_recv_query(3).
+ * nbufs_allocated and bufs_alloc_span may be NULL. */
 DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle,
                              DAT_COUNT *nbufs_allocated,
                              DAT_COUNT *bufs_alloc_span);
 
-/* Sets the receive watermarks of an endpoint (dat_ep_set_watermark(3DAT)). */
+/* Sets the receive watermarks of an endpoint. See dat_ep_set_watermark(3). */
 DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
                                 DAT_COUNT soft_high_watermark,
                                 DAT_COUNT hard_high_watermark);
 
-/* Connects to a common service point (dat_ep_common_connect(3DAT)). */
+/* Connects to a common service point. See dat_ep_common_connect(3). private_data may be NULL. */
 DAT_RETURN dat_ep_common_connect(DAT_EP_HANDLE ep_handle,
                                  DAT_IA_ADDRESS_PTR remote_ia_address,
                                  DAT_TIMEOUT timeout,
@@ -1214,21 +1222,21 @@ DAT_RETURN dat_ep_common_connect(DAT_EP_HANDLE ep_handle,
 
 /* ---- Posts. ---- */
 
-/* Posts a send (dat_ep_post_send(3DAT)). */
+/* Posts a send. See dat_ep_post_send(3). local_iov may be NULL. */
 DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle,
                             DAT_COUNT num_segments,
                             DAT_LMR_TRIPLET *local_iov,
                             DAT_DTO_COOKIE user_cookie,
                             DAT_COMPLETION_FLAGS completion_flags);
 
-/* Posts a receive (dat_ep_post_recv(3DAT)). */
+/* Posts a receive. See dat_ep_post_recv(3). local_iov may be NULL. */
 DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle,
                             DAT_COUNT num_segments,
                             DAT_LMR_TRIPLET *local_iov,
                             DAT_DTO_COOKIE user_cookie,
                             DAT_COMPLETION_FLAGS completion_flags);
 
-/* Posts an RDMA read (dat_ep_post_rdma_read(3DAT)). */
+/* Posts an RDMA read. See dat_ep_post_rdma_read(3). local_iov may be NULL. */
 DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
                                  DAT_COUNT num_segments,
                                  DAT_LMR_TRIPLET *local_iov,
@@ -1236,7 +1244,7 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
                                  const DAT_RMR_TRIPLET *remote_iov,
                                  DAT_COMPLETION_FLAGS completion_flags);
 
-/* Posts an RDMA write (dat_ep_post_rdma_write(3DAT)). */
+/* Posts an RDMA write. See dat_ep_post_rdma_write(3). local_iov may be NULL. */
 DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
                                   DAT_COUNT num_segments,
                                   DAT_LMR_TRIPLET *local_iov,
@@ -1244,7 +1252,8 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
                                   const DAT_RMR_TRIPLET *remote_iov,
                                   DAT_COMPLETION_FLAGS completion_flags);
 
-/* Posts a send that invalidates a context of the peer (dat_ep_post_send_with_invalidate(3DAT)). */
+/* Posts a send that invalidates a context of the peer. See dat_ep_post_send_with_invalidate(3).
+ * local_iov may be NULL. */
 DAT_RETURN dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle,
                                             DAT_COUNT num_segments,
                                             DAT_LMR_TRIPLET *local_iov,
@@ -1253,7 +1262,7 @@ DAT_RETURN dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle,
                                             DAT_BOOLEAN invalidate_flag,
                                             DAT_RMR_CONTEXT rmr_context);
 
-/* Posts an RDMA read into a bound remote region (dat_ep_post_rdma_read_to_rmr(3DAT)). */
+/* Posts an RDMA read into a bound remote region. See dat_ep_post_rdma_read_to_rmr(3). */
 DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
                                         const DAT_RMR_TRIPLET *local_iov,
                                         DAT_DTO_COOKIE user_cookie,
@@ -1262,119 +1271,121 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
 
 /* ---- Shared receive queues. ---- */
 
-/* Creates a shared receive queue (dat_srq_create(3DAT)). */
+/* Creates a shared receive queue. See dat_srq_create(3). */
 DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle,
                           DAT_PZ_HANDLE pz_handle,
                           DAT_SRQ_ATTR *srq_attr,
                           DAT_SRQ_HANDLE *srq_handle);
 
-/* Frees a shared receive queue (dat_srq_free(3DAT)). */
+/* Frees a shared receive queue. See dat_srq_free(3). */
 DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle);
 
-/* Posts a receive to a shared receive queue (dat_srq_post_recv(3DAT)). */
+/* Posts a receive to a shared receive queue. See dat_srq_post_recv(3). local_iov may be NULL. */
 DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle,
                              DAT_COUNT num_segments,
                              DAT_LMR_TRIPLET *local_iov,
                              DAT_DTO_COOKIE user_cookie);
 
-/* Returns the parameters of a shared receive queue (dat_srq_query(3DAT)). */
+/* Returns the parameters of a shared receive queue. See dat_srq_query(3). */
 DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
                          DAT_SRQ_PARAM_MASK srq_param_mask,
                          DAT_SRQ_PARAM *srq_param);
 
-/* Resizes a shared receive queue (dat_srq_resize(3DAT)). */
+/* Resizes a shared receive queue. See dat_srq_resize(3). */
 DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle, DAT_COUNT max_recv_dtos);
 
-/* Sets the low watermark of a shared receive queue (dat_srq_set_lw(3DAT)). */
+/* Sets the low watermark of a shared receive queue. See dat_srq_set_lw(3). */
 DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark);
 
 /* ---- Service points. ---- */
 
-/* Creates a public service point on a connection qualifier (dat_psp_create(3DAT)). */
+/* Creates a public service point, which listens on a connection qualifier. See
+ * dat_psp_create(3). */
 DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle,
                           DAT_CONN_QUAL conn_qual,
                           DAT_EVD_HANDLE evd_handle,
                           DAT_PSP_FLAGS psp_flags,
                           DAT_PSP_HANDLE *psp_handle);
 
-/* Creates a public service point on a connection qualifier chosen by the provider
- * (dat_psp_create_any(3DAT)). */
+/* Creates a public service point on a connection qualifier that the adapter chooses. See
+ * dat_psp_create_any(3). */
 DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle,
                               DAT_CONN_QUAL *conn_qual,
                               DAT_EVD_HANDLE evd_handle,
                               DAT_PSP_FLAGS psp_flags,
                               DAT_PSP_HANDLE *psp_handle);
 
-/* Returns the parameters of a public service point (dat_psp_query(3DAT)). */
+/* Returns the parameters of a public service point. See dat_psp_query(3). */
 DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle,
                          DAT_PSP_PARAM_MASK psp_param_mask,
                          DAT_PSP_PARAM *psp_param);
 
-/* Frees a public service point (dat_psp_free(3DAT)). */
+/* Frees a public service point. See dat_psp_free(3). */
 DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle);
 
-/* Creates a reserved service point, which accepts one connection for a given endpoint
- * (dat_rsp_create(3DAT)). */
+/* Creates a reserved service point, which accepts one connection for a given endpoint. See
+ * dat_rsp_create(3). ep_handle may be NULL. */
 DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle,
                           DAT_CONN_QUAL conn_qual,
                           DAT_EP_HANDLE ep_handle,
                           DAT_EVD_HANDLE evd_handle,
                           DAT_RSP_HANDLE *rsp_handle);
 
-/* Returns the parameters of a reserved service point (dat_rsp_query(3DAT)). */
+/* Returns the parameters of a reserved service point. See dat_rsp_query(3). */
 DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle,
                          DAT_RSP_PARAM_MASK rsp_param_mask,
                          DAT_RSP_PARAM *rsp_param);
 
-/* Frees a reserved service point (dat_rsp_free(3DAT)). */
+/* Frees a reserved service point. See dat_rsp_free(3). */
 DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle);
 
-/* Creates a common service point, which listens at a transport address (dat_csp_create(3DAT)). */
+/* Creates a common service point, which listens at a transport address. See dat_csp_create(3). */
 DAT_RETURN dat_csp_create(DAT_IA_HANDLE ia_handle,
                           DAT_COMM *comm,
                           DAT_IA_ADDRESS_PTR address_ptr,
                           DAT_EVD_HANDLE evd_handle,
                           DAT_CSP_HANDLE *csp_handle);
 
-/* Returns the parameters of a common service point (dat_csp_query(3DAT)). */
+/* Returns the parameters of a common service point. See dat_csp_query(3). */
 DAT_RETURN dat_csp_query(DAT_CSP_HANDLE csp_handle,
                          DAT_CSP_PARAM_MASK csp_param_mask,
                          DAT_CSP_PARAM *csp_param);
 
-/* Frees a common service point (dat_csp_free(3DAT)). */
+/* Frees a common service point. See dat_csp_free(3). */
 DAT_RETURN dat_csp_free(DAT_CSP_HANDLE csp_handle);
 
 /* ---- Connection requests. ---- */
 
-/* Returns the parameters of a connection request (dat_cr_query(3DAT)). */
+/* Returns the parameters of a connection request. See dat_cr_query(3). */
 DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle,
                         DAT_CR_PARAM_MASK cr_param_mask,
                         DAT_CR_PARAM *cr_param);
 
-/* Accepts a connection request (dat_cr_accept(3DAT)). */
+/* Accepts a connection request. See dat_cr_accept(3). ep_handle and private_data may be NULL. */
 DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle,
                          DAT_EP_HANDLE ep_handle,
                          DAT_COUNT private_data_size,
                          DAT_PVOID private_data);
 
-/* Hands off a connection request to another connection qualifier (dat_cr_handoff(3DAT)). */
+/* Hands off a connection request to another connection qualifier. See dat_cr_handoff(3). */
 DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL conn_qual);
 
-/* Rejects a connection request (dat_cr_reject(3DAT)). */
+/* Rejects a connection request. See dat_cr_reject(3). private_data may be NULL. */
 DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle,
                          DAT_COUNT private_data_size,
                          DAT_PVOID private_data);
 
 /* ---- The registry. ---- */
 
-/* Lists the providers (dat_registry_list_providers(3DAT)). */
+/* Lists the adapters that a program can open. See dat_registry_list_providers(3). provider_list
+ * may be NULL. */
 DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
                                        DAT_COUNT *entries_returned,
                                        DAT_PROVIDER_INFO **provider_list);
 
 /* ---- Errors. ---- */
 
-/* Returns the names of a return value (dat_strerror(3DAT)). */
+/* Returns the names of a return value. See dat_strerror(3). */
 DAT_RETURN dat_strerror(DAT_RETURN value, const char **major_message, const char **minor_message);
 
 #ifdef __cplusplus

@@ -620,7 +620,8 @@ typedef struct dat_ib_extension_event_data {
 #define dat_query_counters dat_ib_query_counters
 #define dat_print_counters dat_ib_print_counters
 
-/* Returns the names of an extension return value, and otherwise the result of dat_strerror. */
+/* Returns the names of an extension return value, and otherwise the result of dat_strerror. See
+ * dat_strerror_extension(3). */
 static __inline__ DAT_RETURN dat_strerror_extension(DAT_IB_RETURN value, const char **message)
 {
     const char *minor_message;

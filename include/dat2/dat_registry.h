@@ -34,15 +34,15 @@ typedef void (*DAT_PROVIDER_FINI_FUNC)(const DAT_PROVIDER_INFO *provider_info);
 
 /* ---- Registration. ---- */
 
-/* Registers a provider; called by its library (dat_registry_add_provider(3DAT)). */
+/* Registers a provider; its library calls this. See dat_registry_add_provider(3). */
 DAT_RETURN dat_registry_add_provider(const DAT_PROVIDER *provider,
                                      const DAT_PROVIDER_INFO *provider_info);
 
-/* Unregisters a provider; called by its library (dat_registry_remove_provider(3DAT)). */
+/* Unregisters a provider; its library calls this. See dat_registry_remove_provider(3). */
 DAT_RETURN dat_registry_remove_provider(const DAT_PROVIDER *provider,
                                         const DAT_PROVIDER_INFO *provider_info);
 
-/* Returns whether two adapters use the same port (dat_registry_providers_related(3DAT)). */
+/* Returns whether two adapters use the same port. See dat_registry_providers_related(3). */
 DAT_RETURN dat_registry_providers_related(DAT_NAME_PTR ia_name_1,
                                           DAT_NAME_PTR ia_name_2,
                                           DAT_HA_RELATIONSHIP *relationship);

@@ -70,29 +70,29 @@ typedef struct dat_cno_param {
 
 /* ---- Notification objects. ---- */
 
-/* Creates a notification object (dat_cno_create(3DAT)). */
+/* Creates a notification object. See dat_cno_create(3). */
 DAT_RETURN dat_cno_create(DAT_IA_HANDLE ia_handle,
                           DAT_OS_WAIT_PROXY_AGENT agent,
                           DAT_CNO_HANDLE *cno_handle);
 
-/* Changes the proxy agent of a notification object (dat_cno_modify_agent(3DAT)). */
+/* Changes the proxy agent of a notification object. See dat_cno_modify_agent(3). */
 DAT_RETURN dat_cno_modify_agent(DAT_CNO_HANDLE cno_handle, DAT_OS_WAIT_PROXY_AGENT agent);
 
-/* Returns the parameters of a notification object (dat_cno_query(3DAT)). */
+/* Returns the parameters of a notification object. See dat_cno_query(3). */
 DAT_RETURN dat_cno_query(DAT_CNO_HANDLE cno_handle,
                          DAT_CNO_PARAM_MASK cno_param_mask,
                          DAT_CNO_PARAM *cno_param);
 
-/* Frees a notification object (dat_cno_free(3DAT)). */
+/* Frees a notification object. See dat_cno_free(3). */
 DAT_RETURN dat_cno_free(DAT_CNO_HANDLE cno_handle);
 
-/* Waits until a notification object is triggered (dat_cno_wait(3DAT)). */
+/* Waits until a notification object is triggered. See dat_cno_wait(3). */
 DAT_RETURN dat_cno_wait(DAT_CNO_HANDLE cno_handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd_handle);
 
-/* Creates a notification object with a file descriptor (dat_cno_fd_create(3DAT)). */
+/* Creates a notification object with a file descriptor. See dat_cno_fd_create(3). */
 DAT_RETURN dat_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *fd, DAT_CNO_HANDLE *cno_handle);
 
-/* Triggers a notification object (dat_cno_trigger(3DAT)). */
+/* Takes the pending trigger of a notification object without waiting. See dat_cno_trigger(3). */
 DAT_RETURN dat_cno_trigger(DAT_CNO_HANDLE cno_handle, DAT_EVD_HANDLE *evd_handle);
 
 #ifdef __cplusplus

@@ -4,7 +4,6 @@ use crate::abi::*;
 use crate::call;
 use crate::guard;
 
-/// Rejects a connection request (dat_cr_reject(3DAT)).
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dat_cr_reject(cr_handle: DAT_CR_HANDLE) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.

@@ -6,7 +6,6 @@ use crate::abi::*;
 use crate::call;
 use crate::guard;
 
-/// Converts a program's adapter handle into the provider's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dats_get_ia_handle(
     handle: c_ulong,

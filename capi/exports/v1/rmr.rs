@@ -4,7 +4,6 @@ use crate::abi::*;
 use crate::dialect;
 
 calls! {
-    /// Posts a bind of a remote region to memory (dat_rmr_bind(3DAT)).
     guard_data_path fn dat_rmr_bind(
         rmr_handle: DAT_RMR_HANDLE,
         lmr_triplet: *const DAT_LMR_TRIPLET,

@@ -4,14 +4,12 @@ use crate::abi::*;
 use crate::call2;
 
 calls! {
-    /// Creates a notification object with a file descriptor (dat_cno_fd_create(3DAT)).
     guard fn dat_cno_fd_create(
         ia_handle: DAT_IA_HANDLE,
         fd: *mut DAT_FD,
         cno_handle: *mut DAT_CNO_HANDLE,
     ) = call2::cno::fd_create, cno_fd_create_func of adapter;
 
-    /// Triggers a notification object (dat_cno_trigger(3DAT)).
     guard fn dat_cno_trigger(cno_handle: DAT_CNO_HANDLE, evd_handle: *mut DAT_EVD_HANDLE)
         = call2::cno::trigger, cno_trigger_func of object;
 }

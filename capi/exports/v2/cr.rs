@@ -4,7 +4,6 @@ use crate::abi::*;
 use crate::call;
 
 calls! {
-    /// Rejects a connection request (dat_cr_reject(3DAT)).
     guard fn dat_cr_reject(
         cr_handle: DAT_CR_HANDLE,
         private_data_size: DAT_COUNT,

@@ -4,7 +4,6 @@ use crate::abi::*;
 use crate::call2;
 
 calls! {
-    /// Creates a common service point, which listens at a transport address (dat_csp_create(3DAT)).
     guard fn dat_csp_create(
         ia_handle: DAT_IA_HANDLE,
         comm: *mut DAT_COMM,
@@ -13,13 +12,11 @@ calls! {
         csp_handle: *mut DAT_CSP_HANDLE,
     ) = call2::csp::create, csp_create_func of adapter;
 
-    /// Returns the parameters of a common service point (dat_csp_query(3DAT)).
     guard fn dat_csp_query(
         csp_handle: DAT_CSP_HANDLE,
         csp_param_mask: DAT_CSP_PARAM_MASK,
         csp_param: *mut DAT_CSP_PARAM,
     ) = call2::csp::query, csp_query_func of object;
 
-    /// Frees a common service point (dat_csp_free(3DAT)).
     guard fn dat_csp_free(csp_handle: DAT_CSP_HANDLE) = call2::csp::free, csp_free_func of object;
 }

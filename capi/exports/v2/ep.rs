@@ -4,7 +4,6 @@ use crate::abi::*;
 use crate::call2;
 
 calls! {
-    /// Connects to a common service point (dat_ep_common_connect(3DAT)).
     guard fn dat_ep_common_connect(
         ep_handle: DAT_EP_HANDLE,
         remote_ia_address: DAT_IA_ADDRESS_PTR,

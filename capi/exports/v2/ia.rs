@@ -4,7 +4,6 @@ use crate::abi::*;
 use crate::call;
 use crate::guard;
 
-/// Converts between a program's adapter handle and the provider's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dats_get_ia_handle(
     handle: DAT_IA_HANDLE,

@@ -4,7 +4,6 @@ use crate::abi::*;
 use crate::dialect;
 
 calls! {
-    /// Registers memory (dat_lmr_create(3DAT)).
     guard fn dat_lmr_create(
         ia_handle: DAT_IA_HANDLE,
         mem_type: DAT_MEM_TYPE,

@@ -4,7 +4,6 @@ use crate::abi::*;
 use crate::call2;
 
 calls! {
-    /// Posts a send that invalidates a context of the peer (dat_ep_post_send_with_invalidate(3DAT)).
     guard_data_path fn dat_ep_post_send_with_invalidate(
         ep_handle: DAT_EP_HANDLE,
         num_segments: DAT_COUNT,
@@ -15,7 +14,6 @@ calls! {
         rmr_context: DAT_RMR_CONTEXT,
     ) = call2::post::send_with_invalidate, ep_post_send_with_invalidate_func of object;
 
-    /// Posts an RDMA read into a bound remote region (dat_ep_post_rdma_read_to_rmr(3DAT)).
     guard_data_path fn dat_ep_post_rdma_read_to_rmr(
         ep_handle: DAT_EP_HANDLE,
         local_iov: *const DAT_RMR_TRIPLET,

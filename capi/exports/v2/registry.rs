@@ -4,7 +4,6 @@ use crate::abi::*;
 use crate::call2;
 use crate::guard;
 
-/// Returns whether two adapters use the same port (dat_registry_providers_related(3DAT)).
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dat_registry_providers_related(
     ia_name_1: DAT_NAME_PTR,

@@ -5,11 +5,9 @@ use crate::call2;
 use crate::dialect;
 
 calls! {
-    /// Creates a remote memory region that only one endpoint can use (dat_rmr_create_for_ep(3DAT)).
     guard fn dat_rmr_create_for_ep(pz_handle: DAT_PZ_HANDLE, rmr_handle: *mut DAT_RMR_HANDLE)
         = call2::rmr::create_for_ep, rmr_create_for_ep_func of object;
 
-    /// Posts a bind of a remote region to memory (dat_rmr_bind(3DAT)).
     guard_data_path fn dat_rmr_bind(
         rmr_handle: DAT_RMR_HANDLE,
         lmr_handle: DAT_LMR_HANDLE,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use crate::plan::{Header, Part, Pick, SLOT_NOUNS, Version};
-use crate::{generate, redirect, source};
+use crate::{generate, polish, redirect, source};
 
 /// The text of a header of a version.
 pub(crate) fn text(
@@ -69,11 +69,26 @@ fn fragment(capi: &Path, version: Version, name: &str) -> Result<String, Box<dyn
         if path.is_file() {
             let text =
                 std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-            write!(out, "{}\n\n", text.trim_end())?;
+            write!(out, "{}\n\n", with_comments(text.trim_end())?)?;
         }
     }
     if out.is_empty() {
         return Err(format!("there is no fragment {name}").into());
+    }
+    Ok(out)
+}
+
+/// A fragment with the comment of a manual page for each `@CALL@`.
+fn with_comments(text: &str) -> Result<String, Box<dyn Error>> {
+    let mut out = String::new();
+    for (index, part) in text.split('@').enumerate() {
+        if index % 2 == 0 {
+            out.push_str(part);
+        } else {
+            let call = dat_pages::find(part).ok_or_else(|| format!("no page for {part}"))?;
+            polish::write_comment(&mut out, &[call.comment(|_| true)]);
+            out.pop();
+        }
     }
     Ok(out)
 }

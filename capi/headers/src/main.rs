@@ -1,5 +1,7 @@
-//! Generates the C headers of include/ from the Rust sources in capi/abi and capi/exports:
-//! `dat-headers FOLDER` writes `FOLDER/dat` (DAT 1.2) and `FOLDER/dat2` (DAT 2.0).
+//! Generates the C headers from the Rust sources in capi/abi and capi/exports, and the manual pages
+//! of the calls from pages/calls: `dat-headers FOLDER` writes `FOLDER/include/dat` (DAT 1.2),
+//! `FOLDER/include/dat2` (DAT 2.0), `FOLDER/man/man3`, and the prototypes that the pages show to
+//! `FOLDER/pages/prototypes.txt`.
 //!
 //! What cbindgen can express comes from it. Strings, pointers and the macros that reach a provider
 //! through its table are generated here from the same sources; what only C can express is in
@@ -8,6 +10,7 @@
 mod calls;
 mod generate;
 mod header;
+mod manual;
 mod plan;
 mod polish;
 mod redirect;
@@ -36,15 +39,22 @@ fn main() -> ExitCode {
 
 fn write_all(folder: &Path) -> Result<(), Box<dyn Error>> {
     let capi = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut prototypes = String::new();
     for version in [Version::V1, Version::V2] {
-        let place = folder.join(version.folder());
-        fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
         for header in HEADERS.iter().filter(|header| header.exists_in(version)) {
             let text = header::text(&capi, version, header)
                 .map_err(|e| format!("{}/{}: {e}", version.folder(), header.name))?;
-            let path = place.join(header.name);
-            fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+            manual::collect(&mut prototypes, version, &text);
+            write(&folder.join("include").join(version.folder()), header.name, &text)?;
         }
     }
+    manual::write_all(folder, &prototypes)
+}
+
+/// Writes a file into a directory, which is created.
+fn write(place: &Path, name: &str, text: &str) -> Result<(), Box<dyn Error>> {
+    fs::create_dir_all(place).map_err(|e| format!("{}: {e}", place.display()))?;
+    let path = place.join(name);
+    fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
     Ok(())
 }

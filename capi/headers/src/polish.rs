@@ -134,7 +134,7 @@ fn write_defines(out: &mut String, constants: &[&Constant]) {
 }
 
 /// A comment, on as few lines as it takes.
-fn write_comment(out: &mut String, comment: &[String]) {
+pub(crate) fn write_comment(out: &mut String, comment: &[String]) {
     let mut text = String::from("/*");
     let mut column = text.len();
     for word in comment.iter().flat_map(|line| line.split_whitespace()) {

@@ -39,7 +39,29 @@ pub(crate) fn items(path: &Path) -> Result<Vec<Item>, Box<dyn Error>> {
             item => items.push(item),
         }
     }
+    for item in &mut items {
+        if let Item::Fn(function) = item {
+            document(function);
+        }
+    }
     Ok(items)
+}
+
+/// Gives a call the comment of its manual page (pages/calls).
+fn document(function: &mut syn::ItemFn) {
+    if let Some(call) = dat_pages::find(&function.sig.ident.to_string()) {
+        let names: Vec<String> = function.sig.inputs.iter().filter_map(argument).collect();
+        let comment = call.comment(|name| names.iter().any(|it| it == name));
+        function.attrs.retain(|attribute| !attribute.path().is_ident("doc"));
+        function.attrs.push(syn::parse_quote!(#[doc = #comment]));
+    }
+}
+
+/// The name of an argument.
+fn argument(argument: &syn::FnArg) -> Option<String> {
+    let syn::FnArg::Typed(typed) = argument else { return None };
+    let syn::Pat::Ident(name) = &*typed.pat else { return None };
+    Some(name.ident.to_string())
 }
 
 /// The name of an item that C can see.

@@ -82,3 +82,38 @@ fn all_of_them_have_words() {
         assert!(text.contains(&format!("== {kind} ==")));
     }
 }
+
+#[test]
+fn a_call_is_explained_with_its_arguments_events_and_codes() {
+    let ran = explain("dat_ep_connect");
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    for part in [
+        "dat_ep_connect  (call",
+        "DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,",
+        "private_data (input, may be NULL)",
+        "DAT_CONNECTION_EVENT_ESTABLISHED",
+        "DAT_INVALID_PARAMETER DAT_INVALID_ARG4: timeout",
+        "DAT_INVALID_STATE DAT_INVALID_STATE_EP_CONNECTED",
+    ] {
+        assert!(ran.out.contains(part), "{part}: {}", ran.out);
+    }
+    assert!(explain("DAT_IA_OPEN").out.starts_with("dat_ia_open  (call"));
+    let json = run(&["explain", "dat_pz_free", "--json"]).json();
+    assert_eq!(json["call"], "dat_pz_free");
+    assert_eq!(json["codes"][0]["subtype"], "DAT_INVALID_HANDLE_PZ");
+    let ran = explain("dat_ep_conect");
+    assert!(ran.err.ends_with("did you mean dat_ep_connect?\n"), "{}", ran.err);
+}
+
+#[test]
+fn every_example_of_the_help_works() {
+    let help = run(&["explain", "--help"]).out;
+    let examples: Vec<&str> =
+        help.lines().filter_map(|line| line.trim().strip_prefix("dat explain ")).collect();
+    assert!(examples.len() > 5, "{help}");
+    for example in examples {
+        let code = example.split_whitespace().next().expect("an argument");
+        let ran = run(&["explain", code]);
+        assert_eq!(ran.code, Some(0), "{example}: {}", ran.err);
+    }
+}

@@ -1,2 +1,2 @@
-/* Performs an extended operation (dat_extension_op(3DAT)). */
+@dat_extension_op@
 DAT_RETURN dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP ext_op, ...);

@@ -198,7 +198,7 @@
 #define dat_query_counters dat_ib_query_counters
 #define dat_print_counters dat_ib_print_counters
 
-/* Returns the names of an extension return value, and otherwise the result of dat_strerror. */
+@dat_strerror_extension@
 static __inline__ DAT_RETURN dat_strerror_extension(DAT_IB_RETURN value, const char **message)
 {
     const char *minor_message;
