@@ -196,7 +196,8 @@ fn of_name(text: &str) -> Result<Answer, String> {
 }
 
 /// Prefixes that may be omitted, longer ones first.
-const PREFIXES: [&str; 4] = ["DAT_CONNECTION_EVENT_", "DAT_ASYNC_ERROR_", "DAT_DTO_ERR_", "DAT_"];
+const PREFIXES: [&str; 5] =
+    ["DAT_CONNECTION_EVENT_", "DAT_ASYNC_ERROR_", "DAT_DTO_ERR_", "DAT_DTO_", "DAT_"];
 
 fn short(name: &str) -> &str {
     PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name)
