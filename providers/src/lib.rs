@@ -9,6 +9,9 @@ use dat_provider::Provider;
 /// The name of the loopback provider, and of its adapter.
 pub const LOOPBACK: &str = provider_loopback::LoopbackProvider::NAME;
 
+/// The name of the provider over TCP.
+pub const TCP: &str = provider_tcp::TcpProvider::NAME;
+
 /// All built-in providers. The order has no meaning: programs see the adapters in the order of
 /// their reach, the widest first.
 #[must_use]
@@ -26,6 +29,6 @@ mod tests {
     fn each_has_a_name_of_its_own() {
         let names: BTreeSet<_> = all().iter().map(|provider| provider.describe().name).collect();
         assert_eq!(names.len(), all().len());
-        assert!(names.contains(LOOPBACK));
+        assert!(names.contains(LOOPBACK) && names.contains(TCP));
     }
 }

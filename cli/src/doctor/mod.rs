@@ -1,7 +1,7 @@
 //! `dat doctor`: checks whether this machine is ready for RDMA, and suggests fixes.
 //!
 //! One file per check. Checks load no library and change nothing. The built-in adapter is
-//! tested, and adapters are opened and closed.
+//! tested, adapters are opened and closed, and those over TCP connect to themselves.
 
 mod cache;
 mod configuration;
@@ -19,6 +19,7 @@ mod names;
 mod nodes;
 mod ports;
 mod report;
+mod sockets;
 mod system;
 mod user;
 mod verbs;
@@ -42,7 +43,7 @@ Examples:
 
 A problem prevents something that is present or configured from working. A note is not a
 failure: a machine without RDMA devices is ready for use. The command changes nothing, sends
-nothing to a network and does not need root.
+nothing to other machines and does not need root.
 
 {EXIT_CODES}"))]
 pub(crate) struct Args {
@@ -95,6 +96,7 @@ fn examine(machine: &Machine, output: &mut Output) -> Report {
             environment::check(),
             configuration::check(machine, &loader, &configuration, &entries, overriding.as_deref()),
             names::check(machine, &registry, &entries),
+            sockets::check(machine, &entries, output),
             names::self_test(output),
         ],
     }

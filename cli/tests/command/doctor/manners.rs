@@ -65,6 +65,7 @@ fn the_report_has_its_keys_and_checks_in_order() {
             "environment",
             "configuration",
             "names",
+            "sockets",
             "self_test",
         ]
     );
@@ -159,4 +160,17 @@ fn this_machine_is_told_too() {
     let ran = finish(Command::new(env!("CARGO_BIN_EXE_dat")).env_clear().arg("doctor"));
     assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.out);
     assert!(ran.out.contains("19 steps of dat ping passed"), "{}", ran.out);
+}
+
+#[test]
+fn an_adapter_over_tcp_connects_to_itself() {
+    let report = crate::common::run(&["doctor", "--json"]).json();
+    let checks = report["checks"].as_array().expect("checks");
+    let sockets = checks.iter().find(|check| check["check"] == "sockets").expect("a check");
+    let findings = sockets["findings"].as_array().expect("findings");
+    let finding = |name: &str| findings.iter().find(|it| it["subject"] == name).expect("a finding");
+    let lo = finding("tcp-lo");
+    assert_eq!((&lo["verdict"], &lo["facts"]["connected"]), (&"ok".into(), &true.into()), "{lo}");
+    assert!(finding("descriptors")["facts"]["hard"].as_u64().is_some_and(|hard| hard > 0));
+    assert!(finding("ports")["facts"]["low"].is_u64());
 }
