@@ -12,20 +12,20 @@ use dat_provider::{
 
 use crate::completion_ring::{CompletionRing, Entry, Plain};
 use crate::credits::{Attachment, CELLS, Page, page_of};
-use crate::errors::foreign;
-use crate::outlet::Upcalls;
-use crate::sources::Sources;
+use crate::errors::foreign_object;
+use crate::polled_links::PolledLinks;
 use crate::sync::BiasedLock;
 use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::upcalls::Upcalls;
 
 /// The half of a completion queue that producers use.
 #[repr(C)]
-pub struct Queue {
+pub struct Cq {
     producer: BiasedLock<Producer>,
     progress: Arc<Progress>,
     sink: Arc<dyn CompletionSink>,
     /// What pollers check when there is nothing to take; used by engines.
-    pub sources: Sources,
+    pub links: PolledLinks,
 }
 
 /// How many completions the poller took, ever; apart from what producers write.
@@ -77,29 +77,29 @@ struct Producer {
 const FEW: usize = 64;
 
 /// The half that queue pairs are made with.
-pub struct Handle(pub Arc<Queue>);
+pub struct CqHandle(pub Arc<Cq>);
 
 /// In the order of its use.
 #[repr(C)]
-struct Poller {
+struct CqPoller {
     /// The next position to take.
     head: u64,
     ring: CompletionRing,
     /// The pages that it knows.
     pages: Vec<Arc<Page>>,
     progress: Arc<Progress>,
-    queue: Arc<Queue>,
+    queue: Arc<Cq>,
     /// The mode that the producers know.
     notify: Notify,
 }
 
 /// Makes a completion queue that holds at least `depth` completions.
 pub fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> CompletionQueueParts {
-    let queue = Queue::new(depth, sink);
+    let queue = Cq::new(depth, sink);
     let ring = queue.producer.lock().ring.clone();
     CompletionQueueParts {
-        queue: Arc::new(Handle(Arc::clone(&queue))),
-        poller: Box::new(Poller {
+        queue: Arc::new(CqHandle(Arc::clone(&queue))),
+        poller: Box::new(CqPoller {
             progress: Arc::clone(&queue.progress),
             queue,
             ring,
@@ -111,11 +111,11 @@ pub fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> CompletionQueuePar
 }
 
 /// The queue behind a handle of the contract, if there is one; `subtype` says which argument it is.
-pub fn find(queue: Option<&dyn CompletionQueue>, subtype: Subtype) -> Result<Arc<Queue>> {
-    let Some(queue) = queue else { return Ok(Queue::nowhere()) };
-    match queue.as_any().downcast_ref::<Handle>() {
+pub fn downcast(queue: Option<&dyn CompletionQueue>, subtype: Subtype) -> Result<Arc<Cq>> {
+    let Some(queue) = queue else { return Ok(Cq::nowhere()) };
+    match queue.as_any().downcast_ref::<CqHandle>() {
         Some(handle) => Ok(Arc::clone(&handle.0)),
-        None => Err(foreign("completion queue", subtype)),
+        None => Err(foreign_object("completion queue", subtype)),
     }
 }
 
@@ -128,7 +128,7 @@ impl CompletionSink for Ignored {
     fn completion_overflow(&self) {}
 }
 
-impl Queue {
+impl Cq {
     fn new(depth: usize, sink: Arc<dyn CompletionSink>) -> Arc<Self> {
         let ring = CompletionRing::new(depth);
         let depth = depth.max(1) as u64;
@@ -146,7 +146,7 @@ impl Queue {
             patience: FEW,
             failures: Vec::new(),
         });
-        Arc::new(Self { producer, progress: Arc::default(), sink, sources: Sources::default() })
+        Arc::new(Self { producer, progress: Arc::default(), sink, links: PolledLinks::default() })
     }
 
     /// A queue without a poller, for completions that are not wanted.
@@ -188,17 +188,17 @@ impl Queue {
     }
 
     /// The work queue is reset.
-    pub fn forget_failure(&self, source: u32) {
+    pub fn clear_failure(&self, source: u32) {
         self.producer.lock().failures.retain(|(of, _)| *of != source);
     }
 
     /// The position that the next completion gets.
-    pub fn position(&self) -> u64 {
+    pub fn tail(&self) -> u64 {
         self.producer.lock().tail
     }
 
     /// An operation of a work queue ended that is not reported.
-    pub fn skip(&self, source: u32) {
+    pub fn suppress(&self, source: u32) {
         self.producer.lock().page(source).drop_one(source);
     }
 
@@ -326,9 +326,9 @@ impl Producer {
     }
 }
 
-impl CompletionQueue for Handle {}
+impl CompletionQueue for CqHandle {}
 
-impl CompletionPoller for Poller {
+impl CompletionPoller for CqPoller {
     #[inline]
     fn poll(&mut self, into: &mut [Completion]) -> usize {
         let mut count = 0;
@@ -393,7 +393,7 @@ impl CompletionPoller for Poller {
     }
 }
 
-impl Poller {
+impl CqPoller {
     /// Whether there is anything to take.
     #[inline(never)]
     fn look(&mut self) -> Taken {
@@ -421,7 +421,7 @@ impl Poller {
     }
 }
 
-impl Drop for Poller {
+impl Drop for CqPoller {
     fn drop(&mut self) {
         self.queue.producer.lock().close();
         while self.poll(&mut [Completion::default(); 16]) > 0 {}

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Weak};
 
-use crate::completion_queue::{Progress, Queue};
+use crate::completion_queue::{Cq, Progress};
 use crate::sync::atomic::{AtomicU32, Ordering};
 
 /// Work queues of a page.
@@ -17,7 +17,7 @@ pub struct Page {
     /// Completions that will not be polled.
     dropped: [AtomicU32; CELLS],
     progress: Arc<Progress>,
-    queue: Weak<Queue>,
+    queue: Weak<Cq>,
 }
 
 /// The page that a work queue is on.
@@ -28,7 +28,7 @@ pub fn page_of(source: u32) -> usize {
 
 impl Page {
     /// The next page of a completion queue.
-    pub fn new(queue: &Arc<Queue>, progress: &Arc<Progress>) -> Self {
+    pub fn new(queue: &Arc<Cq>, progress: &Arc<Progress>) -> Self {
         Self {
             polled: std::array::from_fn(|_| AtomicU32::new(0)),
             dropped: std::array::from_fn(|_| AtomicU32::new(0)),
@@ -71,7 +71,7 @@ impl Attachment {
     }
 
     /// What the completion queue knows it by.
-    pub fn source(&self) -> u32 {
+    pub fn index(&self) -> u32 {
         self.source
     }
 
@@ -84,7 +84,7 @@ impl Attachment {
         self.page.progress.taken() >= position
     }
 
-    fn is_at(&self, queue: &Arc<Queue>) -> bool {
+    fn is_at(&self, queue: &Arc<Cq>) -> bool {
         std::ptr::eq(Weak::as_ptr(&self.page.queue), Arc::as_ptr(queue))
     }
 }
@@ -100,7 +100,7 @@ impl Drop for Attachment {
 /// The room of a work queue: operations posted and not yet polled. The lock of the queue
 /// guards it. In the order of its use.
 #[repr(C)]
-pub struct Room {
+pub struct QueueCredits {
     /// How many were posted, ever, modulo 2^32.
     posted: u32,
     /// Up to which there is room; more may have been released since.
@@ -125,13 +125,13 @@ impl Others {
 
 struct Other {
     attachment: Attachment,
-    /// Queue pairs whose operations leave by it.
+    /// Cq pairs whose operations leave by it.
     users: u32,
     /// Without users, the position up to which their completions are.
     end: u64,
 }
 
-impl Room {
+impl QueueCredits {
     /// The room of a work queue for at most `max` operations.
     pub fn new(max: u32) -> Self {
         Self { posted: 0, limit: max, max, before: 0, now: None, others: None }
@@ -140,16 +140,16 @@ impl Room {
     /// Has operations leave by an attachment from now on. Those that left by the one before have
     /// completions up to that position of its queue. Gives back what is not needed any more.
     #[must_use]
-    pub fn leave_by(&mut self, attachment: Attachment, end: u64) -> Vec<Attachment> {
+    pub fn attach(&mut self, attachment: Attachment, end: u64) -> Vec<Attachment> {
         self.before = self.before.wrapping_sub(attachment.released());
         if let Some(attachment) = self.now.replace(attachment) {
             self.others.get_or_insert_default().0.push(Other { attachment, users: 0, end });
         }
-        self.settle()
+        self.retire_drained()
     }
 
     /// Has operations of one more queue pair leave by a queue; what that knows them by.
-    pub fn share(&mut self, queue: &Arc<Queue>) -> u32 {
+    pub fn attach_shared(&mut self, queue: &Arc<Cq>) -> u32 {
         let others = &mut self.others.get_or_insert_default().0;
         let known =
             others.iter_mut().find(|other| other.users > 0 && other.attachment.is_at(queue));
@@ -164,19 +164,19 @@ impl Room {
         source
     }
 
-    /// The end of [`share`](Self::share). Gives back what is not needed any more.
+    /// The end of [`attach_shared`](Self::attach_shared). Gives back what is not needed any more.
     #[must_use]
-    pub fn unshare(&mut self, queue: &Arc<Queue>) -> Vec<Attachment> {
+    pub fn detach_shared(&mut self, queue: &Arc<Cq>) -> Vec<Attachment> {
         let others = self.others.iter_mut().flat_map(|others| &mut others.0);
         for other in others.filter(|other| other.users > 0 && other.attachment.is_at(queue)) {
             other.users -= 1;
-            other.end = queue.position();
+            other.end = queue.tail();
         }
-        self.settle()
+        self.retire_drained()
     }
 
     /// Adds up what is over.
-    fn settle(&mut self) -> Vec<Attachment> {
+    fn retire_drained(&mut self) -> Vec<Attachment> {
         let Some(others) = &mut self.others else { return Vec::new() };
         let is_over = |other: &Other| other.users == 0 && other.attachment.is_over(other.end);
         let (over, rest) = others.0.drain(..).partition::<Vec<_>, _>(is_over);
@@ -184,7 +184,7 @@ impl Room {
             self.before = self.before.wrapping_add(other.attachment.released());
         }
         if rest.is_empty() {
-            // Room is found without a long look again.
+            // QueueCredits is found without a long look again.
             self.others = None;
         } else {
             others.0 = rest;
@@ -199,12 +199,12 @@ impl Room {
     }
 
     /// Operations that are posted and not yet polled.
-    pub fn used(&self) -> u32 {
+    pub fn in_use(&self) -> u32 {
         self.posted.wrapping_sub(self.released())
     }
 
     /// The most operations.
-    pub fn max(&self) -> u32 {
+    pub fn capacity(&self) -> u32 {
         self.max
     }
 
@@ -216,24 +216,24 @@ impl Room {
 
     /// Takes a credit, if there is one.
     #[inline]
-    pub fn take(&mut self) -> bool {
-        let is_there = self.is_there();
+    pub fn try_take(&mut self) -> bool {
+        let is_there = self.is_available();
         if is_there {
-            self.take_seen();
+            self.take_available();
         }
         is_there
     }
 
     /// Whether there is a credit.
     #[inline(always)]
-    pub fn is_there(&mut self) -> bool {
-        self.is_known() || self.find()
+    pub fn is_available(&mut self) -> bool {
+        self.is_available_fast() || self.find()
     }
 
     /// Whether there is a credit without counting again: a poster that keeps its queue full gets one
     /// each time.
     #[inline(always)]
-    pub fn is_known(&mut self) -> bool {
+    pub fn is_available_fast(&mut self) -> bool {
         if self.posted == self.limit {
             if let (Some(now), None) = (&self.now, &self.others) {
                 self.limit = self.limit_at(self.before.wrapping_add(now.released()));
@@ -251,7 +251,7 @@ impl Room {
 
     /// Takes room that was seen.
     #[inline(always)]
-    pub fn take_seen(&mut self) {
+    pub fn take_available(&mut self) {
         self.posted = self.posted.wrapping_add(1);
     }
 
@@ -264,7 +264,7 @@ impl Room {
 
     /// Gives back the room of the last `take`, whose operation is over or was never posted.
     #[inline]
-    pub fn undo(&mut self) {
+    pub fn give_back(&mut self) {
         self.posted = self.posted.wrapping_sub(1);
     }
 }

@@ -11,7 +11,7 @@ use dat_sync::region_table::Region;
 use parking_lot::Mutex;
 use slab::Slab;
 
-use crate::errors::{foreign, no_region};
+use crate::errors::{foreign_object, region_table_full};
 use crate::regions::regions;
 use crate::sync::fence;
 use crate::window;
@@ -20,36 +20,36 @@ use crate::window;
 pub struct Domain {
     /// As an owner of regions.
     pub id: u32,
-    users: Mutex<Slab<Arc<dyn User>>>,
+    users: Mutex<Slab<Arc<dyn DomainUser>>>,
 }
 
 /// A queue pair whose copies may touch memory of a domain.
-pub trait User: Send + Sync {
+pub trait DomainUser: Send + Sync {
     /// Passes through the locks under which it copies memory of its domains, after a heavy fence:
     /// a copy that began before is over.
-    fn settle(&self);
+    fn wait_for_copies(&self);
 
-    /// As [`settle`](Self::settle) without the fence, unless one of the locks is biased to another
+    /// As [`wait_for_copies`](Self::wait_for_copies) without the fence, unless one of the locks is biased to another
     /// thread; whether that was enough.
-    fn settle_without_fence(&self) -> bool;
+    fn wait_for_copies_without_fence(&self) -> bool;
 }
 
-struct Handle(Arc<Domain>);
+struct DomainHandle(Arc<Domain>);
 
 /// Makes a protection domain.
 pub fn create() -> Arc<dyn ProtectionDomain> {
-    Arc::new(Handle(Arc::new(Domain { id: regions().add_owner(0), users: Mutex::default() })))
+    Arc::new(DomainHandle(Arc::new(Domain { id: regions().add_owner(0), users: Mutex::default() })))
 }
 
 /// The domain behind a handle of the contract.
-pub fn find(domain: &dyn ProtectionDomain) -> Result<Arc<Domain>> {
-    match domain.as_any().downcast_ref::<Handle>() {
+pub fn downcast(domain: &dyn ProtectionDomain) -> Result<Arc<Domain>> {
+    match domain.as_any().downcast_ref::<DomainHandle>() {
         Some(handle) => Ok(Arc::clone(&handle.0)),
-        None => Err(foreign("protection domain", Subtype::InvalidHandlePz)),
+        None => Err(foreign_object("protection domain", Subtype::InvalidHandlePz)),
     }
 }
 
-impl ProtectionDomain for Handle {
+impl ProtectionDomain for DomainHandle {
     fn register(&self, span: Span, privileges: Privileges) -> Result<Registration> {
         let region = Region {
             address: span.address(),
@@ -58,7 +58,7 @@ impl ProtectionDomain for Handle {
             value: 0,
             access: privileges.bits(),
         };
-        let key = regions().insert(region).ok_or_else(no_region)?;
+        let key = regions().insert(region).ok_or_else(region_table_full)?;
         let is_remote = privileges.intersects(Privileges::REMOTE);
         let domain = Arc::clone(&self.0);
         let region = Box::new(Registered { domain, key, gone: AtomicBool::new(false) });
@@ -76,18 +76,18 @@ impl Domain {
     /// A copy runs under the `rq` of the responder, so the queue pairs of the domain and
     /// their peers are all there are. One that joins, or connects, later has seen what was
     /// removed before this.
-    fn settle(&self) {
+    fn wait_for_copies(&self) {
         let mut users: Vec<_> =
             self.users.lock().iter().map(|(_, user)| Arc::clone(user)).collect();
         // A queue pair whose locks are biased to no other thread needs no fence, which is a system
         // call: mostly one thread uses it and frees its memory.
-        users.retain(|user| !user.settle_without_fence());
+        users.retain(|user| !user.wait_for_copies_without_fence());
         if users.is_empty() {
             return;
         }
         fence::heavy();
         for user in users {
-            user.settle();
+            user.wait_for_copies();
         }
     }
 }
@@ -107,7 +107,7 @@ pub struct Membership {
 
 impl Membership {
     /// Enters a queue pair among the users of a domain.
-    pub fn new(domain: &Arc<Domain>, user: Arc<dyn User>) -> Self {
+    pub fn new(domain: &Arc<Domain>, user: Arc<dyn DomainUser>) -> Self {
         let user = domain.users.lock().insert(user);
         Self { domain: Arc::clone(domain), user }
     }
@@ -130,7 +130,7 @@ struct Registered {
 pub fn key_of(region: &dyn MemoryRegion) -> Result<u32> {
     match region.as_any().downcast_ref::<Registered>() {
         Some(region) => Ok(region.key),
-        None => Err(foreign("memory region", Subtype::InvalidHandleLmr)),
+        None => Err(foreign_object("memory region", Subtype::InvalidHandleLmr)),
     }
 }
 
@@ -138,7 +138,7 @@ impl MemoryRegion for Registered {
     fn deregister(&self) -> Result<()> {
         if !self.gone.swap(true, Ordering::AcqRel) {
             regions().remove(self.key);
-            self.domain.settle();
+            self.domain.wait_for_copies();
         }
         Ok(())
     }

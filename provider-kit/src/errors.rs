@@ -3,19 +3,19 @@
 use dat_provider::error::{Error, ReturnType, Subtype};
 
 /// A queue is as full as it was made for. Without words: polling consumers meet it often.
-pub const fn no_room() -> Error {
+pub const fn no_credit() -> Error {
     Error::new(ReturnType::InsufficientResources, Subtype::ResourceCredits)
 }
 
 /// The error for an object that this provider did not create.
-pub fn foreign(what: &'static str, subtype: Subtype) -> Error {
+pub fn foreign_object(what: &'static str, subtype: Subtype) -> Error {
     Error::new(ReturnType::InvalidHandle, subtype)
         .because(format!("the {what} belongs to another provider"))
         .advise("use only objects of the same adapter together")
 }
 
 /// The region table is full.
-pub fn no_region() -> Error {
+pub fn region_table_full() -> Error {
     Error::new(ReturnType::InsufficientResources, Subtype::ResourceMemoryRegion)
         .because("all memory contexts of the process are in use")
 }

@@ -23,7 +23,7 @@ type Chunk = [AtomicI32; CHUNK];
 
 /// The descriptors that children lose. The handler reads it without a lock; chunks are never freed.
 static TABLE: [AtomicPtr<Chunk>; CHUNKS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; CHUNKS];
-/// Places of the table that are free, and the number of those that were ever used.
+/// Destinations of the table that are free, and the number of those that were ever used.
 static PLACES: Mutex<(Vec<usize>, usize)> = Mutex::new((Vec::new(), 0));
 /// What the descriptors are replaced by.
 static NOTHING: AtomicI32 = AtomicI32::new(FREE);

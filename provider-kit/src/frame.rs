@@ -31,13 +31,13 @@ use dat_provider::status::DtoStatus;
 /// The version of the layout and of the exchange.
 pub const VERSION: u8 = 1;
 /// The most bytes of payload that one frame carries.
-pub const PIECE: u64 = 64 << 10;
+pub const MAX_PIECE: u64 = 64 << 10;
 /// The longest message, write or read, in bytes.
-pub const LONGEST: u64 = i32::MAX as u64;
+pub const MAX_TRANSFER: u64 = i32::MAX as u64;
 /// The longest payload of a frame of the handshake, in bytes.
-pub const LONGEST_HANDSHAKE: u64 = 1000;
+pub const MAX_HANDSHAKE: u64 = 1000;
 /// The longest head, in bytes.
-pub const LONGEST_HEAD: usize = 56;
+pub const MAX_HEAD: usize = 56;
 
 /// A frame without its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub enum Body {
     Hello {
         /// The version that it speaks; payload and meaning of others are unknown.
         version: u8,
-        /// Length of the payload, at most [`LONGEST_HANDSHAKE`].
+        /// Length of the payload, at most [`MAX_HANDSHAKE`].
         length: u64,
     },
     /// The passive side requests a proof of the secret.
@@ -90,7 +90,7 @@ pub enum Body {
     },
     /// The active side is established.
     Ready,
-    /// A message, or its first [`PIECE`] bytes.
+    /// A message, or its first [`MAX_PIECE`] bytes.
     Send {
         /// Length of the message.
         length: u64,
@@ -99,14 +99,14 @@ pub enum Body {
         /// The key that it invalidates.
         invalidate: Option<u32>,
     },
-    /// An RDMA write, or its first [`PIECE`] bytes.
+    /// An RDMA write, or its first [`MAX_PIECE`] bytes.
     Write {
         /// Length of the write.
         length: u64,
         /// The destination.
         remote: Remote,
     },
-    /// An RDMA write that completes a receive, or its first [`PIECE`] bytes.
+    /// An RDMA write that completes a receive, or its first [`MAX_PIECE`] bytes.
     WriteImmediate {
         /// Length of the write.
         length: u64,
@@ -142,14 +142,14 @@ pub enum Body {
     },
     /// A piece of the answer to the oldest read or atomic that is not answered.
     Data {
-        /// Length of the piece, at most [`PIECE`].
+        /// Length of the piece, at most [`MAX_PIECE`].
         length: u64,
         /// Whether it is the last piece of the answer.
         last: bool,
     },
     /// The next piece of a message or write that was begun.
     More {
-        /// Length of the piece, from 1 to [`PIECE`].
+        /// Length of the piece, from 1 to [`MAX_PIECE`].
         length: u64,
         /// Whether it is the last piece.
         last: bool,
@@ -254,10 +254,10 @@ impl Frame {
             Body::Send { length, .. }
             | Body::Write { length, .. }
             | Body::WriteImmediate { length, .. } => {
-                if length < PIECE {
+                if length < MAX_PIECE {
                     length
                 } else {
-                    PIECE
+                    MAX_PIECE
                 }
             }
             _ => 0,

@@ -22,18 +22,18 @@ pub use secret::{Nonce, Secret};
 use crate::frame::{Body, Frame, Refusal, Verdict};
 
 /// The longest private data, in bytes.
-pub const LONGEST_PRIVATE_DATA: usize = 512;
+pub const MAX_PRIVATE_DATA: usize = 512;
 
 /// What a side says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Side {
+pub struct SideInfo {
     /// Number of receives posted so far, modulo 2^32.
     pub posted: u32,
     /// Whether it takes its receives from a shared queue.
     pub is_shared: bool,
     /// Number of reads and atomics of the peer that it executes at once.
     pub reads: u32,
-    /// The consumer's data, at most [`LONGEST_PRIVATE_DATA`] bytes.
+    /// The consumer's data, at most [`MAX_PRIVATE_DATA`] bytes.
     pub private_data: Vec<u8>,
 }
 
@@ -45,7 +45,7 @@ pub struct Hello {
     /// Its own port qualifier.
     pub port: u64,
     /// What it says of itself.
-    pub side: Side,
+    pub side: SideInfo,
 }
 
 /// A frame with its payload.
@@ -67,7 +67,7 @@ pub enum Step {
     /// Passive: send this and close.
     Refuse(Message),
     /// Active: send the `READY` message; the connection is established with this peer.
-    Established(Message, Side),
+    Established(Message, SideInfo),
     /// Active: the consumer of the peer rejected.
     Rejected(Vec<u8>),
     /// Active: the provider of the peer refused, or broke the protocol.
@@ -100,7 +100,7 @@ impl Message {
 
     /// The acceptance of a request.
     #[must_use]
-    pub fn acceptance(side: &Side) -> Self {
+    pub fn acceptance(side: &SideInfo) -> Self {
         let mut payload = Vec::with_capacity(ANSWER + side.private_data.len());
         let flags = if side.is_shared { SHARED } else { 0 };
         payload.extend_from_slice(&flags.to_le_bytes());
@@ -123,5 +123,5 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
 
 /// The rest as private data, if it is short enough.
 fn private(bytes: &[u8]) -> Option<Vec<u8>> {
-    (bytes.len() <= LONGEST_PRIVATE_DATA).then(|| bytes.to_vec())
+    (bytes.len() <= MAX_PRIVATE_DATA).then(|| bytes.to_vec())
 }

@@ -9,7 +9,7 @@
 //! # Locks
 //! The locks of this crate are leaves, in this order: the shared receive queue, then the producers of a
 //! completion queue, the users of a domain, a window, the region table. No upcall is made under any
-//! of them: [`outlet::Upcalls`] collects them until the locks are released.
+//! of them: [`upcalls::Upcalls`] collects them until the locks are released.
 
 #![deny(unsafe_code)]
 #![allow(
@@ -21,6 +21,7 @@ pub mod attributes;
 pub mod bytes;
 pub mod completion_queue;
 mod completion_ring;
+pub mod completion_target;
 pub mod credits;
 pub mod domain;
 pub mod engine;
@@ -29,21 +30,21 @@ pub mod fork;
 pub mod frame;
 pub mod handshake;
 pub mod link;
-pub mod lookout;
 #[cfg(all(test, loom))]
 mod loom_models;
 pub mod memory_link;
 pub mod network;
-pub mod outlet;
 pub mod parameters;
+pub mod polled_links;
 pub mod qualifier;
 pub mod receive_ring;
+pub mod receive_wakeup;
 pub mod regions;
 pub mod ring;
 pub mod shared_receive;
 mod slots;
-pub mod sources;
 pub mod stream_link;
 pub mod sync;
 pub mod transfer;
+pub mod upcalls;
 pub mod window;

@@ -139,7 +139,7 @@ pub trait FrameSink {
     /// Appends the places for the payload of the current frame from `offset` bytes into it, up to
     /// its end. It is called each time that payload can be read, so that memory which was
     /// deregistered meanwhile is not written. The link drops bytes that get no place.
-    fn places(&mut self, offset: u64, places: &mut Places);
+    fn destinations(&mut self, offset: u64, places: &mut Destinations);
 
     /// The payload of the current frame is complete.
     ///
@@ -148,5 +148,5 @@ pub trait FrameSink {
     fn end(&mut self) -> Result<(), Refused>;
 }
 
-/// Places for a payload, in order.
-pub type Places = Vec<Span>;
+/// Destinations for a payload, in order.
+pub type Destinations = Vec<Span>;

@@ -6,14 +6,15 @@ use dat_provider::error::Subtype;
 use dat_provider::{Completion, CompletionFeatures, CompletionQueueParts, CompletionSink, Segment};
 use loom::thread;
 
-use crate::completion_queue::{self, Queue};
+use crate::completion_queue::{self, Cq};
 use crate::completion_ring::{CompletionRing, Entry};
-use crate::credits::Room;
-use crate::lookout::Lookout;
-use crate::outlet::{Outlet, Upcalls};
-use crate::receive_ring::{Posted, ReceiveRing};
+use crate::completion_target::CompletionTarget;
+use crate::credits::QueueCredits;
+use crate::receive_ring::{PostedReceive, ReceiveRing};
+use crate::receive_wakeup::ReceiveWakeup;
 use crate::sync::BiasedLock;
 use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::upcalls::Upcalls;
 
 /// A model with many steps: only interleavings up to a number of preemptions are tried.
 fn large_model(run: impl Fn() + Sync + Send + 'static) {
@@ -62,7 +63,7 @@ fn a_taker_gets_whole_completions_in_order_and_none_twice() {
 /// A sender that finds no receive, and the poster of one: the direction with its waiting request.
 struct Direction {
     ring: ReceiveRing,
-    lookout: Lookout,
+    lookout: ReceiveWakeup,
     /// The next receive to take, and whether a request waits for it.
     state: BiasedLock<(u64, u32)>,
     matched: AtomicU64,
@@ -72,7 +73,7 @@ impl Direction {
     fn new() -> Self {
         Self {
             ring: ReceiveRing::new(2, 1),
-            lookout: Lookout::new(),
+            lookout: ReceiveWakeup::new(),
             state: BiasedLock::new((0, 0)),
             matched: AtomicU64::new(0),
         }
@@ -91,7 +92,7 @@ impl Direction {
     }
 
     fn stall(&self, head: u64) -> bool {
-        self.lookout.demand();
+        self.lookout.request();
         self.ring.is_filled(head)
     }
 
@@ -104,14 +105,18 @@ impl Direction {
 
     /// As the post of a receive does.
     fn post(&self, position: u64) {
-        let posted =
-            Posted { cookie: position, length: position + 64, unsignalled: false, checked: 9 };
+        let posted = PostedReceive {
+            cookie: position,
+            length: position + 64,
+            unsignalled: false,
+            checked: 9,
+        };
         let segment = Segment { address: 1, length: position + 64, key: 2 };
         self.ring.fill(position, posted, &[segment]);
-        if self.lookout.is_asked_for() {
+        if self.lookout.is_requested() {
             let mut state = self.state.lock();
             if state.1 == 0 {
-                return self.lookout.found_nothing();
+                return self.lookout.note_idle();
             }
             while state.1 > 0 && self.ring.is_filled(state.0) {
                 state.1 -= 1;
@@ -144,12 +149,12 @@ impl CompletionSink for Unheard {
 }
 
 /// The room of a work queue with one operation, which completes at once.
-fn used_room(queue: &Arc<Queue>) -> Room {
+fn used_room(queue: &Arc<Cq>) -> QueueCredits {
     let place = queue.attach();
-    let outlet = Outlet::new(7, Arc::clone(queue), place.source());
-    let mut room = Room::new(1);
-    assert!(room.leave_by(place, 0).is_empty());
-    assert!(room.take());
+    let outlet = CompletionTarget::new(7, Arc::clone(queue), place.index());
+    let mut room = QueueCredits::new(1);
+    assert!(room.attach(place, 0).is_empty());
+    assert!(room.try_take());
     let features = CompletionFeatures { unsignalled: false, solicited: false, failed: false };
     outlet.complete(Completion::default(), features, &mut Upcalls::default());
     room
@@ -160,8 +165,8 @@ fn a_place_is_given_away_when_its_room_was_counted() {
     large_model(|| {
         let CompletionQueueParts { queue, mut poller } =
             completion_queue::create(2, Arc::new(Unheard));
-        let queue =
-            completion_queue::find(Some(&*queue), Subtype::NoSubtype).expect("of this provider");
+        let queue = completion_queue::downcast(Some(&*queue), Subtype::NoSubtype)
+            .expect("of this provider");
         let first = used_room(&queue);
         let taker = thread::spawn(move || {
             for _ in 0..2 {
@@ -175,7 +180,7 @@ fn a_place_is_given_away_when_its_room_was_counted() {
         drop(first);
         let second = used_room(&queue);
         let poller = taker.join().expect("no panic");
-        assert_eq!(second.used(), 0, "its own operation was counted, and no other");
+        assert_eq!(second.in_use(), 0, "its own operation was counted, and no other");
         drop(poller);
     });
 }

@@ -1,4 +1,4 @@
-//! Posted receives on their way from their poster to the sender, in a ring
+//! PostedReceive receives on their way from their poster to the sender, in a ring
 //! (`slots`).
 //!
 //! Most receives have one segment and take half a cache line: a store to a line that the other
@@ -15,7 +15,7 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// A posted receive, without its segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Posted {
+pub struct PostedReceive {
     /// The cookie of its completion.
     pub cookie: u64,
     /// The bytes of all segments together.
@@ -70,7 +70,7 @@ const AHEAD: u64 = 4;
 
 impl ReceiveRing {
     /// No ring: there is no receive in it, and nothing is filled.
-    pub fn none() -> Self {
+    pub fn unallocated() -> Self {
         static NONE: LazyLock<ReceiveRing> = LazyLock::new(|| ReceiveRing {
             slots: Slots::new(1),
             special: Arc::new(Special { words: OnceLock::new(), segments: 0 }),
@@ -79,7 +79,7 @@ impl ReceiveRing {
     }
 
     /// Whether this is none.
-    pub fn is_none(&self) -> bool {
+    pub fn is_unallocated(&self) -> bool {
         self.special.segments == 0
     }
 
@@ -108,7 +108,7 @@ impl ReceiveRing {
     /// Fills the slot of a position. Only the producer calls this, once for every position in
     /// turn, when what the slot had before is over, and with no more segments than there is
     /// place for.
-    pub fn fill(&self, position: u64, posted: Posted, segments: &[Segment]) {
+    pub fn fill(&self, position: u64, posted: PostedReceive, segments: &[Segment]) {
         match segments {
             [segment] if posted.fits(segment) => self.fill_single(position, posted, segment),
             _ => self.fill_special(position, posted, segments),
@@ -117,7 +117,7 @@ impl ReceiveRing {
 
     /// As [`fill`](Self::fill), with one segment that fits.
     #[inline(always)]
-    pub fn fill_single(&self, position: u64, posted: Posted, segment: &Segment) {
+    pub fn fill_single(&self, position: u64, posted: PostedReceive, segment: &Segment) {
         let slot = self.slots.get(position);
         let &Segment { address, length, key } = segment;
         slot.address.store(address, Ordering::Relaxed);
@@ -126,7 +126,7 @@ impl ReceiveRing {
     }
 
     #[cold]
-    fn fill_special(&self, position: u64, posted: Posted, segments: &[Segment]) {
+    fn fill_special(&self, position: u64, posted: PostedReceive, segments: &[Segment]) {
         let slot = self.slots.get(position);
         let head = [posted.length, segments.len() as u64, posted.checked];
         let each = segments.iter().flat_map(|one| [one.address, one.length, one.key.into()]);
@@ -144,14 +144,14 @@ impl ReceiveRing {
 
     /// The receive of a position and its segment, if the slot is filled and it has one.
     #[inline(always)]
-    pub fn get_single(&self, position: u64) -> Option<(Posted, Segment)> {
+    pub fn get_single(&self, position: u64) -> Option<(PostedReceive, Segment)> {
         let slot = self.slots.get(position);
         let rest = slot.rest.load(Ordering::Acquire);
         if (rest ^ Slots::mark(position)) & !(SPECIAL - 1) != 0 {
             return None;
         }
         let extent = slot.extent.load(Ordering::Relaxed);
-        let posted = Posted {
+        let posted = PostedReceive {
             cookie: slot.cookie.load(Ordering::Relaxed),
             length: extent >> 32,
             unsignalled: rest & UNSIGNALLED != 0,
@@ -164,7 +164,7 @@ impl ReceiveRing {
     /// The receive of a position, how many segments it has, and the first of them, if the slot
     /// is filled.
     #[inline]
-    pub fn get(&self, position: u64) -> Option<(Posted, usize, Segment)> {
+    pub fn get(&self, position: u64) -> Option<(PostedReceive, usize, Segment)> {
         match self.get_single(position) {
             Some((posted, segment)) => Some((posted, 1, segment)),
             None => self.get_special(position),
@@ -173,7 +173,7 @@ impl ReceiveRing {
 
     #[cold]
     #[inline(never)]
-    fn get_special(&self, position: u64) -> Option<(Posted, usize, Segment)> {
+    fn get_special(&self, position: u64) -> Option<(PostedReceive, usize, Segment)> {
         let slot = self.slots.get(position);
         let rest = slot.rest.load(Ordering::Acquire);
         if !Slots::is_filled(rest, position) {
@@ -182,18 +182,19 @@ impl ReceiveRing {
         let (head, segments) = self.words(position).split_at(HEAD);
         let [length, count, checked] = [0, 1, 2].map(|word| head[word].load(Ordering::Relaxed));
         let cookie = slot.cookie.load(Ordering::Relaxed);
-        let posted = Posted { cookie, length, unsignalled: rest & UNSIGNALLED != 0, checked };
+        let posted =
+            PostedReceive { cookie, length, unsignalled: rest & UNSIGNALLED != 0, checked };
         Some((posted, count as usize, load(segments)))
     }
 
     /// Has the processor bring receives near that come after a position.
     #[inline(always)]
-    pub fn expect_after(&self, position: u64) {
+    pub fn prefetch_after(&self, position: u64) {
         prefetch(self.slots.get(position + AHEAD));
     }
 
     /// Puts `count` segments of a filled position into an empty vector.
-    pub fn collect(&self, position: u64, count: usize, into: &mut Vec<Segment>) {
+    pub fn copy_segments(&self, position: u64, count: usize, into: &mut Vec<Segment>) {
         match self.get_single(position) {
             Some((_, segment)) => into.push(segment),
             None => {
@@ -211,7 +212,7 @@ impl ReceiveRing {
         for position in positions {
             let Some((posted, count, _)) = self.get(position) else { continue };
             segments.clear();
-            self.collect(position, count, &mut segments);
+            self.copy_segments(position, count, &mut segments);
             next.fill(position, posted, &segments);
         }
         next
@@ -220,7 +221,7 @@ impl ReceiveRing {
 
 impl Slot {
     #[inline(always)]
-    fn finish(&self, position: u64, posted: Posted, rest: u64) {
+    fn finish(&self, position: u64, posted: PostedReceive, rest: u64) {
         let unsignalled = if posted.unsignalled { UNSIGNALLED } else { 0 };
         self.cookie.store(posted.cookie, Ordering::Relaxed);
         // Release: a reader of the position sees the other words, and all that came before them.
@@ -228,7 +229,7 @@ impl Slot {
     }
 }
 
-impl Posted {
+impl PostedReceive {
     /// Whether it fits into half a cache line, with one segment.
     #[inline(always)]
     pub fn fits(&self, segment: &Segment) -> bool {
@@ -236,7 +237,7 @@ impl Posted {
     }
 }
 
-impl Posted {
+impl PostedReceive {
     /// What the ring keeps of a receive that is posted.
     #[inline]
     #[must_use]
@@ -265,7 +266,7 @@ mod tests {
     }
 
     /// Every kind of receive in turn, for any position.
-    fn receive(number: u64) -> (Posted, Vec<Segment>) {
+    fn receive(number: u64) -> (PostedReceive, Vec<Segment>) {
         let mut segments = segments(number % 5);
         let checked = if number % 7 == 0 { u64::MAX - number } else { number };
         if number % 3 == 0 && segments.len() == 1 {
@@ -273,7 +274,7 @@ mod tests {
         }
         let length = segments.iter().map(|segment| segment.length).sum();
         let unsignalled = number % 2 == 0;
-        (Posted { cookie: u64::MAX - number, length, unsignalled, checked }, segments)
+        (PostedReceive { cookie: u64::MAX - number, length, unsignalled, checked }, segments)
     }
 
     fn check(ring: &ReceiveRing, number: u64) {
@@ -284,7 +285,7 @@ mod tests {
             assert_eq!(first, *segment);
         }
         let mut found = Vec::new();
-        ring.collect(number, count, &mut found);
+        ring.copy_segments(number, count, &mut found);
         assert_eq!(found, segments);
     }
 

@@ -15,11 +15,11 @@ pub fn regions() -> &'static RegionTable {
 }
 
 /// A number that was never returned before, and is not 0.
-pub fn number() -> u64 {
+pub fn unique_id() -> u64 {
     NUMBERS.fetch_add(1, Ordering::Relaxed)
 }
 
 /// A number for a queue pair, which is not reused until 2^32 others were returned; never 0.
-pub fn serial() -> u32 {
-    (number() as u32).max(1)
+pub fn queue_pair_id() -> u32 {
+    (unique_id() as u32).max(1)
 }

@@ -85,7 +85,7 @@ impl<T: Default> Ring<T> {
     }
 
     /// Moves the entries to another ring of at least that size that holds them all.
-    pub fn relay(&mut self, capacity: u32, stride: u32) {
+    pub fn reallocate(&mut self, capacity: u32, stride: u32) {
         let used = (0..self.len).map(|n| self.slots[self.index(n)].segments).max().unwrap_or(0);
         let capacity = capacity.max(u32::try_from(self.len).unwrap_or(u32::MAX));
         let stride = stride.max(u32::try_from(used).unwrap_or(u32::MAX));
@@ -139,7 +139,7 @@ mod tests {
                 popped += 1;
             }
             if round % 7 == 0 {
-                ring.relay(3, 2);
+                ring.reallocate(3, 2);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Shared receive queues: buffers that several queue pairs take in turn.
+//! Srq receive queues: buffers that several queue pairs take in turn.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use dat_provider::{
     SharedReceiveSink,
 };
 
-use crate::completion_queue::Queue;
-use crate::credits::{Attachment, Room};
+use crate::completion_queue::Cq;
+use crate::credits::{Attachment, QueueCredits};
 use crate::domain::{self, Domain};
-use crate::errors::{foreign, no_room};
-use crate::outlet::Upcalls;
-use crate::receive_ring::Posted;
+use crate::errors::{foreign_object, no_credit};
+use crate::receive_ring::PostedReceive;
 use crate::ring::Ring;
+use crate::upcalls::Upcalls;
 
 /// A shared receive queue.
-pub struct Shared {
+pub struct Srq {
     /// The domain of its buffers.
     pub domain: Arc<Domain>,
     /// The most segments of a buffer.
@@ -35,15 +35,15 @@ pub trait Resume: Send + Sync {
 }
 
 struct Buffers {
-    ring: Ring<Posted>,
-    room: Room,
+    ring: Ring<PostedReceive>,
+    room: QueueCredits,
     /// 0 if none is armed.
     watermark: u32,
-    /// Queue pairs whose peer waits for a buffer, each once, in the order of their coming.
+    /// Cq pairs whose peer waits for a buffer, each once, in the order of their coming.
     stalled: VecDeque<Arc<dyn Resume>>,
 }
 
-struct Handle(Arc<Shared>);
+struct SrqHandle(Arc<Srq>);
 
 /// Makes a shared receive queue in a domain.
 pub fn create(
@@ -51,12 +51,12 @@ pub fn create(
     limits: SharedReceiveLimits,
     sink: Arc<dyn SharedReceiveSink>,
 ) -> Result<Arc<dyn SharedReceiveQueue>> {
-    Ok(Arc::new(Handle(Arc::new(Shared {
-        domain: domain::find(domain)?,
+    Ok(Arc::new(SrqHandle(Arc::new(Srq {
+        domain: domain::downcast(domain)?,
         max_segments: limits.max_segments,
         buffers: BiasedLock::new(Buffers {
             ring: Ring::new(limits.max_receives, limits.max_segments),
-            room: Room::new(limits.max_receives),
+            room: QueueCredits::new(limits.max_receives),
             watermark: 0,
             stalled: VecDeque::new(),
         }),
@@ -65,26 +65,26 @@ pub fn create(
 }
 
 /// The queue behind a handle of the contract.
-pub fn find(queue: &dyn SharedReceiveQueue) -> Result<Arc<Shared>> {
-    match queue.as_any().downcast_ref::<Handle>() {
+pub fn downcast(queue: &dyn SharedReceiveQueue) -> Result<Arc<Srq>> {
+    match queue.as_any().downcast_ref::<SrqHandle>() {
         Some(handle) => Ok(Arc::clone(&handle.0)),
-        None => Err(foreign("shared receive queue", Subtype::InvalidHandleSrq)),
+        None => Err(foreign_object("shared receive queue", Subtype::InvalidHandleSrq)),
     }
 }
 
-impl Shared {
+impl Srq {
     /// Takes up one more queue pair, whose receives complete at that queue; what the queue knows
     /// them by.
-    pub fn enter(&self, queue: &Arc<Queue>) -> u32 {
+    pub fn attach(&self, queue: &Arc<Cq>) -> u32 {
         let mut buffers = self.buffers.lock();
         // So that no take has to.
         buffers.stalled.reserve(1);
-        buffers.room.share(queue)
+        buffers.room.attach_shared(queue)
     }
 
-    /// The end of [`enter`](Self::enter).
-    pub fn leave(&self, queue: &Arc<Queue>) {
-        let over: Vec<Attachment> = self.buffers.lock().room.unshare(queue);
+    /// The end of [`attach`](Self::attach).
+    pub fn detach(&self, queue: &Arc<Cq>) {
+        let over: Vec<Attachment> = self.buffers.lock().room.detach_shared(queue);
         drop(over);
     }
 
@@ -105,7 +105,7 @@ impl Shared {
         stalled: &mut bool,
         user: &Arc<dyn Resume>,
         upcalls: &mut Upcalls,
-    ) -> Option<(Posted, usize)> {
+    ) -> Option<(PostedReceive, usize)> {
         let mut buffers = self.buffers.lock();
         let Some((&posted, segments)) = buffers.ring.front() else {
             // Another queue pair took it since it was seen.
@@ -147,15 +147,15 @@ impl Buffers {
     }
 }
 
-impl SharedReceiveQueue for Handle {
+impl SharedReceiveQueue for SrqHandle {
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         let mut buffers = self.0.buffers.lock();
-        if !buffers.room.take() {
-            return Err(no_room());
+        if !buffers.room.try_take() {
+            return Err(no_credit());
         }
-        if buffers.ring.push(Posted::new(receive), receive.segments).is_err() {
-            buffers.room.undo();
-            return Err(no_room());
+        if buffers.ring.push(PostedReceive::new(receive), receive.segments).is_err() {
+            buffers.room.give_back();
+            return Err(no_credit());
         }
         drop(buffers);
         // One that was waiting may want the buffer no more, then the next may.
@@ -167,7 +167,7 @@ impl SharedReceiveQueue for Handle {
 
     fn resize(&self, max_receives: u32) -> Result<()> {
         let mut buffers = self.0.buffers.lock();
-        let used = buffers.room.used();
+        let used = buffers.room.in_use();
         if used > max_receives {
             return Err(Error::new(ReturnType::InvalidState, Subtype::InvalidStateSrqInUse)
                 .because(format!(
@@ -175,14 +175,14 @@ impl SharedReceiveQueue for Handle {
                      {max_receives}"
                 )));
         }
-        buffers.ring.relay(max_receives, self.0.max_segments);
+        buffers.ring.reallocate(max_receives, self.0.max_segments);
         buffers.room.resize(max_receives);
         Ok(())
     }
 
     fn counts(&self) -> (u32, u32) {
         let buffers = self.0.buffers.lock();
-        (u32::try_from(buffers.ring.len()).unwrap_or(u32::MAX), buffers.room.used())
+        (u32::try_from(buffers.ring.len()).unwrap_or(u32::MAX), buffers.room.in_use())
     }
 
     fn arm_low_watermark(&self, watermark: u32) {

@@ -14,11 +14,11 @@ use dat_provider::triplet::RmrTriplet;
 use dat_provider::{Epochs, Segment};
 
 use crate::regions::regions;
-use crate::window::Below;
+use crate::window::Backing;
 
-/// Local memory as a post named it.
+/// LocalMemory memory as a post named it.
 #[derive(Clone, Copy)]
-pub struct Local<'a> {
+pub struct LocalMemory<'a> {
     /// The pieces, in order.
     pub segments: &'a [Segment],
     /// The domain that all of it must be of.
@@ -27,7 +27,7 @@ pub struct Local<'a> {
 
 /// Which side of a copy may not be accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum AccessError {
     /// The side that is read.
     Source,
     /// The side that is written.
@@ -37,12 +37,16 @@ pub enum Fault {
 /// Moves a message of `length` bytes, whose source was found readable under the lock that is
 /// held, into the segments of a receive.
 #[inline]
-pub fn message(source: Local<'_>, target: Local<'_>, length: u64) -> Result<(), Fault> {
+pub fn copy_message(
+    source: LocalMemory<'_>,
+    target: LocalMemory<'_>,
+    length: u64,
+) -> Result<(), AccessError> {
     if length == 0 {
         return Ok(());
     }
     if !target.permits(Privileges::LOCAL_WRITE) {
-        return Err(Fault::Target);
+        return Err(AccessError::Target);
     }
     copy(source.segments, target.segments, length);
     Ok(())
@@ -50,7 +54,7 @@ pub fn message(source: Local<'_>, target: Local<'_>, length: u64) -> Result<(), 
 
 /// A segment that the core has checked, and until when that holds.
 #[derive(Clone, Copy)]
-pub struct Checked<'a> {
+pub struct CheckedSegment<'a> {
     /// The segment.
     pub segment: Segment,
     /// The domain that it must be of.
@@ -61,7 +65,7 @@ pub struct Checked<'a> {
     pub epochs: &'a Epochs,
 }
 
-impl Checked<'_> {
+impl CheckedSegment<'_> {
     /// Whether it is live memory that may be used so. The core has checked all of that; what it
     /// has not is done again, and also what may not hold any more.
     #[inline(always)]
@@ -80,7 +84,7 @@ fn is_there(key: u32, domain: u32, privilege: Privileges, address: u64, length: 
 
 /// Moves a message from one segment into one segment, if it may and it fits.
 #[inline(always)]
-pub fn direct(from: Checked<'_>, to: Checked<'_>, length: u64) -> bool {
+pub fn copy_message_fast(from: CheckedSegment<'_>, to: CheckedSegment<'_>, length: u64) -> bool {
     let fits = length <= to.segment.length && length <= from.segment.length;
     if !fits || !from.permits(Privileges::LOCAL_READ) || !to.permits(Privileges::LOCAL_WRITE) {
         return false;
@@ -92,13 +96,13 @@ pub fn direct(from: Checked<'_>, to: Checked<'_>, length: u64) -> bool {
 /// Moves bytes to or from remote memory outside of windows, in the direction of the privilege, if
 /// it is granted and the bytes fit.
 #[inline(always)]
-pub fn direct_remote(
-    here: Checked<'_>,
-    remote: Remote<'_>,
+pub fn copy_rdma_fast(
+    here: CheckedSegment<'_>,
+    remote: RemoteMemory<'_>,
     length: u64,
     there: Privileges,
 ) -> bool {
-    let RmrTriplet { address, context, .. } = *remote.place;
+    let RmrTriplet { address, context, .. } = *remote.triplet;
     let own = here.segment.address;
     let (needed, from, to) = if there == Privileges::REMOTE_WRITE {
         (Privileges::LOCAL_READ, own, address)
@@ -116,23 +120,23 @@ pub fn direct_remote(
 }
 
 /// Whether local memory may be read.
-pub fn is_readable(source: Local<'_>) -> bool {
+pub fn is_readable(source: LocalMemory<'_>) -> bool {
     source.permits(Privileges::LOCAL_READ)
 }
 
 /// Moves a message of `length` bytes into the segments of a receive, behind a prefix of zeros.
-pub fn datagram(
-    source: Local<'_>,
-    target: Local<'_>,
+pub fn copy_datagram(
+    source: LocalMemory<'_>,
+    target: LocalMemory<'_>,
     prefix: u64,
     length: u64,
-) -> Result<(), Fault> {
+) -> Result<(), AccessError> {
     static ZEROS: [u8; 64] = [0; 64];
     if !source.permits(Privileges::LOCAL_READ) {
-        return Err(Fault::Source);
+        return Err(AccessError::Source);
     }
     if !target.permits(Privileges::LOCAL_WRITE) {
-        return Err(Fault::Target);
+        return Err(AccessError::Target);
     }
     let prefix = prefix.min(ZEROS.len() as u64);
     let zeros =
@@ -149,9 +153,9 @@ fn sources(first: Segment, rest: &[Segment]) -> impl Iterator<Item = Segment> {
 
 /// Memory that is named by a remote key, as a queue pair may use it.
 #[derive(Clone, Copy)]
-pub struct Remote<'a> {
+pub struct RemoteMemory<'a> {
     /// The place.
-    pub place: &'a RmrTriplet,
+    pub triplet: &'a RmrTriplet,
     /// The domain that it must be of.
     pub domain: u32,
     /// The number of the queue pair.
@@ -159,57 +163,64 @@ pub struct Remote<'a> {
 }
 
 /// Moves `length` bytes to remote memory.
-pub fn write(source: Local<'_>, remote: Remote<'_>, length: u64) -> Result<(), Fault> {
+pub fn rdma_write(
+    source: LocalMemory<'_>,
+    remote: RemoteMemory<'_>,
+    length: u64,
+) -> Result<(), AccessError> {
     if length == 0 {
         return Ok(());
     }
     if !source.permits(Privileges::LOCAL_READ) {
-        return Err(Fault::Source);
+        return Err(AccessError::Source);
     }
-    let target = remote.segment(length, Privileges::REMOTE_WRITE).ok_or(Fault::Target)?;
+    let target = remote.segment(length, Privileges::REMOTE_WRITE).ok_or(AccessError::Target)?;
     copy(source.segments, &[target], length);
     Ok(())
 }
 
 /// Moves all bytes of a piece of remote memory to the segments.
-pub fn read(remote: Remote<'_>, target: Local<'_>) -> Result<(), Fault> {
-    let length = remote.place.length;
+pub fn rdma_read(remote: RemoteMemory<'_>, target: LocalMemory<'_>) -> Result<(), AccessError> {
+    let length = remote.triplet.length;
     if length == 0 {
         return Ok(());
     }
     if !target.permits(Privileges::LOCAL_WRITE) {
-        return Err(Fault::Target);
+        return Err(AccessError::Target);
     }
-    let source = remote.segment(length, Privileges::REMOTE_READ).ok_or(Fault::Source)?;
+    let source = remote.segment(length, Privileges::REMOTE_READ).ok_or(AccessError::Source)?;
     copy(&[source], target.segments, length);
     Ok(())
 }
 
 /// Moves all bytes of a piece of remote memory to memory that is named by a remote key itself.
-pub fn read_to_remote(remote: Remote<'_>, target: Remote<'_>) -> Result<(), Fault> {
-    let length = remote.place.length;
+pub fn rdma_read_to_remote(
+    remote: RemoteMemory<'_>,
+    target: RemoteMemory<'_>,
+) -> Result<(), AccessError> {
+    let length = remote.triplet.length;
     if length == 0 {
         return Ok(());
     }
-    let target = target.segment(length, Privileges::REMOTE_WRITE).ok_or(Fault::Target)?;
-    let source = remote.segment(length, Privileges::REMOTE_READ).ok_or(Fault::Source)?;
+    let target = target.segment(length, Privileges::REMOTE_WRITE).ok_or(AccessError::Target)?;
+    let source = remote.segment(length, Privileges::REMOTE_READ).ok_or(AccessError::Source)?;
     copy(&[source], &[target], length);
     Ok(())
 }
 
 /// Changes eight aligned bytes of remote memory at once; the segments get their value before.
 pub fn atomic(
-    remote: Remote<'_>,
-    target: Local<'_>,
+    remote: RemoteMemory<'_>,
+    target: LocalMemory<'_>,
     change: impl FnOnce(&AtomicU64) -> u64,
-) -> Result<(), Fault> {
+) -> Result<(), AccessError> {
     if !target.permits(Privileges::LOCAL_WRITE) {
-        return Err(Fault::Target);
+        return Err(AccessError::Target);
     }
-    let word = remote.segment(8, Privileges::REMOTE_ATOMIC).ok_or(Fault::Source)?;
+    let word = remote.segment(8, Privileges::REMOTE_ATOMIC).ok_or(AccessError::Source)?;
     let place = with_exposed_provenance_mut::<u64>(word.address as usize);
     if !place.is_aligned() {
-        return Err(Fault::Source);
+        return Err(AccessError::Source);
     }
     // SAFETY: the place is aligned and inside a region whose key was valid under the `rq` lock
     // that is held, so it stays alive for this call; any other thread uses it by
@@ -225,7 +236,7 @@ pub fn atomic(
 /// Appends the spans of a part of local memory: `left` bytes, without the first `skip`. Returns
 /// whether all of it is live memory of the domain that may be used so; if not, nothing is appended.
 pub fn local_spans(
-    local: Local<'_>,
+    local: LocalMemory<'_>,
     privilege: Privileges,
     (mut skip, mut left): (u64, u64),
     into: &mut Vec<Span>,
@@ -246,25 +257,25 @@ pub fn local_spans(
 
 /// As [`local_spans`], for memory that is named by a remote key.
 pub fn remote_spans(
-    remote: Remote<'_>,
+    remote: RemoteMemory<'_>,
     privilege: Privileges,
     (skip, left): (u64, u64),
     into: &mut Vec<Span>,
 ) -> bool {
-    let length = remote.place.length;
+    let length = remote.triplet.length;
     if left == 0 {
         return true;
     }
     if skip.saturating_add(left) > length || remote.segment(length, privilege).is_none() {
         return false;
     }
-    into.extend(span(remote.place.address + skip, left));
+    into.extend(span(remote.triplet.address + skip, left));
     true
 }
 
 /// Whether memory that is named by a remote key may be used so.
-pub fn is_permitted(remote: Remote<'_>, privilege: Privileges) -> bool {
-    remote.place.length == 0 || remote.segment(remote.place.length, privilege).is_some()
+pub fn is_permitted(remote: RemoteMemory<'_>, privilege: Privileges) -> bool {
+    remote.triplet.length == 0 || remote.segment(remote.triplet.length, privilege).is_some()
 }
 
 /// A span of checked memory.
@@ -276,7 +287,10 @@ fn span(address: u64, length: u64) -> Option<Span> {
 }
 
 /// Changes eight aligned bytes of remote memory at once; returns their value before.
-pub fn change_word(remote: Remote<'_>, change: impl FnOnce(&AtomicU64) -> u64) -> Option<u64> {
+pub fn change_word(
+    remote: RemoteMemory<'_>,
+    change: impl FnOnce(&AtomicU64) -> u64,
+) -> Option<u64> {
     let word = remote.segment(8, Privileges::REMOTE_ATOMIC)?;
     let place = with_exposed_provenance_mut::<u64>(word.address as usize);
     if !place.is_aligned() {
@@ -289,7 +303,7 @@ pub fn change_word(remote: Remote<'_>, change: impl FnOnce(&AtomicU64) -> u64) -
     Some(change(word))
 }
 
-impl Local<'_> {
+impl LocalMemory<'_> {
     /// Whether every segment is live memory of the domain that may be used so.
     #[inline]
     pub fn permits(self, privilege: Privileges) -> bool {
@@ -308,13 +322,13 @@ impl Local<'_> {
     }
 }
 
-impl Remote<'_> {
+impl RemoteMemory<'_> {
     /// The memory, when it may be used so. A window lies on a region, which must still be there.
     fn segment(self, length: u64, privilege: Privileges) -> Option<Segment> {
-        let RmrTriplet { address, context: key, .. } = *self.place;
+        let RmrTriplet { address, context: key, .. } = *self.triplet;
         let value = regions().find(key, self.domain, privilege.bits(), address, length)?;
         if value != 0 {
-            let below = Below::unpack(value);
+            let below = Backing::unpack(value);
             if below.queue_pair != 0 && below.queue_pair != self.queue_pair {
                 return None;
             }

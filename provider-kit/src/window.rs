@@ -12,7 +12,7 @@ use dat_sync::region_table::Region;
 use parking_lot::Mutex;
 
 use crate::domain::{self, Domain};
-use crate::errors::{foreign, no_region};
+use crate::errors::{foreign_object, region_table_full};
 use crate::regions::regions;
 
 /// A memory window.
@@ -52,14 +52,14 @@ impl Drop for Handle {
 /// What the table keeps for a window: the key of the region below, and the number of the only
 /// queue pair that may use it, or 0 for all.
 #[derive(Clone, Copy)]
-pub struct Below {
+pub struct Backing {
     /// The key of the region.
     pub key: u32,
     /// The number of the queue pair, or 0.
     pub queue_pair: u32,
 }
 
-impl Below {
+impl Backing {
     fn pack(self) -> u64 {
         u64::from(self.queue_pair) << 32 | u64::from(self.key)
     }
@@ -79,7 +79,7 @@ pub fn invalidate(key: u32, domain: u32, queue_pair: u32) -> bool {
 /// Whether a key is that of a bound window that a queue pair of that domain may use.
 pub fn is_bound(key: u32, domain: u32, queue_pair: u32) -> bool {
     regions().get(key).is_some_and(|region| {
-        let below = Below::unpack(region.value);
+        let below = Backing::unpack(region.value);
         region.owner == domain
             && below.key != 0
             && (below.queue_pair == 0 || below.queue_pair == queue_pair)
@@ -97,7 +97,7 @@ impl Bind {
     /// A bind on the queue pair of that number.
     pub fn new(request: &BindRequest<'_>, queue_pair: u32) -> Result<Self> {
         let Some(handle) = request.window.as_any().downcast_ref::<Handle>() else {
-            return Err(foreign("memory window", Subtype::InvalidHandleRmr));
+            return Err(foreign_object("memory window", Subtype::InvalidHandleRmr));
         };
         let window = Arc::clone(&handle.0);
         let only = match window.scope {
@@ -110,10 +110,10 @@ impl Bind {
                     address: request.address,
                     length: request.length,
                     owner: window.domain.id,
-                    value: Below { key: domain::key_of(region)?, queue_pair: only }.pack(),
+                    value: Backing { key: domain::key_of(region)?, queue_pair: only }.pack(),
                     access: request.privileges.bits(),
                 };
-                regions().insert(region).ok_or_else(no_region)?
+                regions().insert(region).ok_or_else(region_table_full)?
             }
             _ => 0,
         };
@@ -121,7 +121,7 @@ impl Bind {
     }
 
     /// The same bind to keep; this one is left without its key.
-    pub fn hand_over(&self) -> Self {
+    pub fn take(&self) -> Self {
         Self { window: Arc::clone(&self.window), key: Cell::new(self.key.take()) }
     }
 
@@ -152,7 +152,7 @@ impl Bind {
             return true;
         }
         let Some(bound) = regions().get(self.key()) else { return false };
-        let below = regions().get(Below::unpack(bound.value).key);
+        let below = regions().get(Backing::unpack(bound.value).key);
         below.is_some_and(|region| {
             region.owner == bound.owner && region.contains(bound.address, bound.length)
         })

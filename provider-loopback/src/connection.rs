@@ -31,7 +31,7 @@ struct Pending {
 impl Endpoint {
     /// Starts to connect.
     pub(crate) fn begin_connect(me: SlabArc<Self>, request: &ConnectRequest<'_>) -> Result<()> {
-        let (link, port) = (fabric::number(), fabric::ephemeral_port());
+        let (link, port) = (fabric::unique_id(), fabric::ephemeral_port());
         let mut sq = me.sq.lock();
         sq.check_connectable()?;
         let datagram = (sq.service == Service::Datagram).then_some(request.attempt);

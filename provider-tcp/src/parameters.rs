@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dat_provider::error::Result;
-use provider_kit::handshake::{LONGEST_PRIVATE_DATA, Secret};
+use provider_kit::handshake::{MAX_PRIVATE_DATA, Secret};
 use provider_kit::parameters::{Limits, Parameter, invalid, parse};
 
 use crate::discovery::{address_of, interface_of};
@@ -35,7 +35,7 @@ impl Parameters {
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self> {
         let limits = Limits {
             max_eps: limits::endpoints(),
-            max_private_data_size: LONGEST_PRIVATE_DATA as u32,
+            max_private_data_size: MAX_PRIVATE_DATA as u32,
             ..Limits::default()
         };
         let mut parameters = Self {
@@ -53,9 +53,9 @@ impl Parameters {
             rest = &text[first.len()..];
         }
         parse(rest, &mut parameters, |all| &mut all.limits, &OTHERS)?;
-        if parameters.limits.max_private_data_size > LONGEST_PRIVATE_DATA as u32 {
+        if parameters.limits.max_private_data_size > MAX_PRIVATE_DATA as u32 {
             return Err(invalid("max_private_data_size is too large".to_owned())
-                .advise(format!("use at most {LONGEST_PRIVATE_DATA}")));
+                .advise(format!("use at most {MAX_PRIVATE_DATA}")));
         }
         Ok(parameters)
     }

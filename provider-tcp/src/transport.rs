@@ -100,7 +100,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use provider_kit::frame::{Body, Frame};
-    use provider_kit::link::{Budget, End, FrameSink, Places, Refused, Written};
+    use provider_kit::link::{Budget, Destinations, End, FrameSink, Refused, Written};
 
     use super::*;
 
@@ -119,7 +119,7 @@ mod tests {
             Ok(())
         }
 
-        fn places(&mut self, _: u64, _: &mut Places) {}
+        fn destinations(&mut self, _: u64, _: &mut Destinations) {}
 
         fn end(&mut self) -> std::result::Result<(), Refused> {
             Ok(())

@@ -8,18 +8,18 @@ use dat_provider::{
     Completion, CompletionPoller, CompletionQueueParts, CompletionSink, Notify, Success, Taken,
 };
 
-use crate::completion_queue::{self, Queue, find};
+use crate::completion_queue::{self, Cq, downcast};
 
 struct Reading {
     poller: Box<dyn CompletionPoller>,
-    queue: Arc<Queue>,
+    queue: Arc<Cq>,
     /// Whether a waiter was announced.
     waits: bool,
 }
 
 pub(super) fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> Result<CompletionQueueParts> {
     let CompletionQueueParts { queue, poller } = completion_queue::create(depth, sink);
-    let found = find(Some(&*queue), Subtype::NoSubtype)?;
+    let found = downcast(Some(&*queue), Subtype::NoSubtype)?;
     Ok(CompletionQueueParts {
         queue,
         poller: Box::new(Reading { poller, queue: found, waits: false }),
@@ -29,7 +29,7 @@ pub(super) fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> Result<Comp
 impl CompletionPoller for Reading {
     fn poll(&mut self, into: &mut [Completion]) -> usize {
         let count = self.poller.poll(into);
-        if count == 0 && !into.is_empty() && self.queue.sources.poll() {
+        if count == 0 && !into.is_empty() && self.queue.links.poll() {
             return self.poller.poll(into);
         }
         count
@@ -37,7 +37,7 @@ impl CompletionPoller for Reading {
 
     fn take(&mut self, into: &mut Success) -> Taken {
         match self.poller.take(into) {
-            Taken::Nothing if self.queue.sources.poll() => self.poller.take(into),
+            Taken::Nothing if self.queue.links.poll() => self.poller.take(into),
             taken => taken,
         }
     }
@@ -46,13 +46,13 @@ impl CompletionPoller for Reading {
         let waits = mode != Notify::Off;
         if waits != self.waits {
             self.waits = waits;
-            self.queue.sources.await_completions(waits);
+            self.queue.links.await_completions(waits);
         }
         self.poller.notify(mode)
     }
 
     fn resize(&mut self, depth: usize) -> Result<()> {
-        self.queue.sources.poll();
+        self.queue.links.poll();
         self.poller.resize(depth)
     }
 }

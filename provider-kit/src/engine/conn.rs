@@ -16,7 +16,7 @@ use crate::bytes;
 use crate::frame::{Body, Frame, Reason};
 use crate::handshake::{self, Active, Message};
 use crate::link::{Budget, Progress, Reader, Writer, Written};
-use crate::outlet::Upcalls;
+use crate::upcalls::Upcalls;
 
 /// How far a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,7 +180,7 @@ impl Conn {
     }
 
     /// Takes note of what the peer says of itself.
-    pub(super) fn meet(&mut self, side: &handshake::Side) {
+    pub(super) fn meet(&mut self, side: &handshake::SideInfo) {
         self.peer_shared = side.is_shared;
         self.peer_reads = side.reads.max(1);
         self.credit = side.posted;

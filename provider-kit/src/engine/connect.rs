@@ -16,7 +16,7 @@ use super::pair::Pair;
 use super::transport::{ConnectFailure, Connected};
 use crate::errors::wrong_state;
 use crate::frame::Refusal;
-use crate::handshake::{Active, Hello, Message, Secret, Side};
+use crate::handshake::{Active, Hello, Message, Secret, SideInfo};
 
 /// How long a link may take to connect.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -73,7 +73,7 @@ fn failed(failure: ConnectFailure) -> Event {
 pub(super) fn hello(
     conn: &mut Conn,
     qualifier: u64,
-    side: Side,
+    side: SideInfo,
     secret: Option<Secret>,
 ) -> Result<()> {
     let (active, message) = Active::new(&Hello { qualifier, port: conn.local_port, side }, secret)?;
@@ -104,7 +104,7 @@ impl Incoming {
     }
 
     /// The connection of the passive side.
-    pub(super) fn accepted(self, token: u64, side: &Side) -> Conn {
+    pub(super) fn accepted(self, token: u64, side: &SideInfo) -> Conn {
         let mut conn = self.conn(token, side.posted);
         conn.say(&Message::acceptance(side));
         conn
@@ -123,7 +123,7 @@ impl Incoming {
 
     /// Refuses a link that has not requested a connection.
     pub(super) fn turn_away(link: Connected, message: &Message, core: &Shared) {
-        let hello = Hello { qualifier: 0, port: 0, side: Side::default() };
+        let hello = Hello { qualifier: 0, port: 0, side: SideInfo::default() };
         Self { link, hello, qualifier: 0 }.answered(message, core);
     }
 }
@@ -156,7 +156,7 @@ fn answered() -> Error {
 
 impl dat_provider::Answer for Pending {
     fn accept(&self, queue_pair: &dyn QueuePair, attempt: u64, private_data: &[u8]) -> Result<()> {
-        handle::of(queue_pair)?.accept(attempt, private_data, || self.take())
+        handle::downcast(queue_pair)?.accept(attempt, private_data, || self.take())
     }
 
     fn reject(&self, private_data: &[u8]) -> Result<()> {

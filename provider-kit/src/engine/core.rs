@@ -19,7 +19,7 @@ use super::transport::{Acceptor, Transport};
 use crate::fork::{Guard, Origin};
 use crate::frame::{Body, Frame, Reason};
 use crate::link::Reader;
-use crate::outlet::Upcalls;
+use crate::upcalls::Upcalls;
 
 /// What the objects of an adapter own together. Its end is the end of the thread.
 pub(super) struct Core(Arc<Shared>);

@@ -8,7 +8,7 @@ use super::transport::Connected;
 use crate::bytes;
 use crate::frame::{Body, Frame};
 use crate::handshake::{Hello, Message, Passive, Secret, Step};
-use crate::link::{Budget, FrameSink, Places, Refused, Written};
+use crate::link::{Budget, Destinations, FrameSink, Refused, Written};
 
 /// How long an active side may take to introduce itself.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -98,7 +98,7 @@ impl FrameSink for Heard {
         }
     }
 
-    fn places(&mut self, offset: u64, places: &mut Places) {
+    fn destinations(&mut self, offset: u64, places: &mut Destinations) {
         if let Some(rest) = self.payload.get_mut(offset as usize..) {
             places.push(bytes::target(rest));
         }

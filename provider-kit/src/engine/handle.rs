@@ -14,9 +14,9 @@ use super::conn::{Ending, How, Stage};
 use super::connect;
 use super::pair::{Pair, Phase};
 use super::work::Item;
-use crate::errors::{foreign, no_room, wrong_state};
+use crate::errors::{foreign_object, no_credit, wrong_state};
 use crate::frame::Reason;
-use crate::receive_ring::Posted;
+use crate::receive_ring::PostedReceive;
 use crate::window::Bind;
 
 /// A queue pair as the core holds it.
@@ -31,12 +31,12 @@ impl QueuePair for Handle {
                 return Err(wrong_state(Subtype::InvalidStateSrqInUse)
                     .because("the queue pair uses a shared receive queue"));
             }
-            if !receives.room.take() {
-                return Err(no_room());
+            if !receives.room.try_take() {
+                return Err(no_credit());
             }
-            if receives.ring.push(Posted::new(receive), receive.segments).is_err() {
-                receives.room.undo();
-                return Err(no_room());
+            if receives.ring.push(PostedReceive::new(receive), receive.segments).is_err() {
+                receives.room.give_back();
+                return Err(no_credit());
             }
             if inner.phase == Phase::Disconnected {
                 receives.flush(upcalls);
@@ -130,8 +130,8 @@ impl QueuePair for Handle {
             return Err(inner.refusal());
         }
         inner.phase = Phase::Unconnected;
-        inner.side.requests.begin_anew();
-        inner.side.receives.outlet.begin_anew();
+        inner.side.requests.clear_failure();
+        inner.side.receives.outlet.clear_failure();
         Ok(())
     }
 
@@ -185,9 +185,9 @@ impl QueuePair for Handle {
 }
 
 /// The queue pair behind one of the contract.
-pub(super) fn of(queue_pair: &dyn QueuePair) -> Result<Arc<Pair>> {
+pub(super) fn downcast(queue_pair: &dyn QueuePair) -> Result<Arc<Pair>> {
     match queue_pair.as_any().downcast_ref::<Handle>() {
         Some(handle) => Ok(Arc::clone(&handle.0)),
-        None => Err(foreign("queue pair", Subtype::InvalidHandleEp)),
+        None => Err(foreign_object("queue pair", Subtype::InvalidHandleEp)),
     }
 }

@@ -12,9 +12,9 @@ use super::conn::Conn;
 use super::core::Job;
 use super::pair::{Inner, Pair};
 use super::side::Side;
-use crate::completion_queue::Queue;
-use crate::outlet::Upcalls;
-use crate::sources::Source;
+use crate::completion_queue::Cq;
+use crate::polled_links::PolledLink;
+use crate::upcalls::Upcalls;
 
 /// For how long a link is not lent after a request of the peer had to wait for a poll.
 const SHORTEST: Duration = Duration::from_millis(10);
@@ -32,14 +32,14 @@ pub(super) enum Lease {
 
 impl Side {
     /// The completion queues, each once.
-    pub(super) fn queues(&self) -> impl Iterator<Item = &Arc<Queue>> {
+    pub(super) fn queues(&self) -> impl Iterator<Item = &Arc<Cq>> {
         let (one, other) = (self.requests.queue(), self.receives.outlet.queue());
         std::iter::once(one).chain((!Arc::ptr_eq(one, other)).then_some(other))
     }
 
     /// How often they were polled, modulo 2^64.
     fn polls(&self) -> u64 {
-        self.queues().fold(0, |sum, queue| sum.wrapping_add(queue.sources.polls()))
+        self.queues().fold(0, |sum, queue| sum.wrapping_add(queue.links.polls()))
     }
 }
 
@@ -59,9 +59,9 @@ impl Conn {
         if !is_polled || self.kept_until.is_some_and(|until| Instant::now() < until) {
             return false;
         }
-        let refused = side.queues().position(|queue| !queue.sources.lend());
+        let refused = side.queues().position(|queue| !queue.links.lend());
         if let Some(refused) = refused {
-            side.queues().take(refused).for_each(|queue| queue.sources.take_back());
+            side.queues().take(refused).for_each(|queue| queue.links.take_back());
             return false;
         }
         self.lent = true;
@@ -80,7 +80,7 @@ impl Conn {
 
     fn take_back(&mut self, side: &Side) {
         if std::mem::take(&mut self.lent) {
-            side.queues().for_each(|queue| queue.sources.take_back());
+            side.queues().for_each(|queue| queue.links.take_back());
         }
     }
 }
@@ -99,7 +99,7 @@ impl Pair {
         });
         self.attend(&mut inner);
         drop(inner);
-        self.inner_queues().iter().for_each(|queue| queue.sources.linked(&self.source()));
+        self.inner_queues().iter().for_each(|queue| queue.links.linked(&self.source()));
         is_there.is_some()
     }
 
@@ -174,14 +174,14 @@ impl Pair {
 
     /// Adds it to the sources of its completion queues.
     pub(super) fn complete_at(&self) {
-        self.inner_queues().iter().for_each(|queue| queue.sources.add(self.source()));
+        self.inner_queues().iter().for_each(|queue| queue.links.add(self.source()));
     }
 
-    fn inner_queues(&self) -> Vec<Arc<Queue>> {
+    fn inner_queues(&self) -> Vec<Arc<Cq>> {
         self.inner.lock().side.queues().map(Arc::clone).collect()
     }
 
-    fn source(&self) -> Weak<dyn Source> {
+    fn source(&self) -> Weak<dyn PolledLink> {
         let me: Weak<Self> = Weak::clone(&self.me);
         me
     }
@@ -220,7 +220,7 @@ impl Pair {
     }
 }
 
-impl Source for Pair {
+impl PolledLink for Pair {
     fn poll(self: Arc<Self>) -> bool {
         let again = self.poll_once();
         self.let_go();

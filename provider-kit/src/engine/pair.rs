@@ -1,4 +1,4 @@
-//! Queue pairs: the state of the connection, and what is posted.
+//! Cq pairs: the state of the connection, and what is posted.
 
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
@@ -20,12 +20,12 @@ use super::side::Side;
 use super::specification::nowhere;
 use super::transport::Connected;
 use super::work::Item;
-use crate::domain::{Membership, User};
-use crate::errors::{no_room, wrong_state};
+use crate::domain::{DomainUser, Membership};
+use crate::errors::{no_credit, wrong_state};
 use crate::frame::Reason;
-use crate::outlet::Upcalls;
 use crate::regions;
 use crate::shared_receive::Resume;
+use crate::upcalls::Upcalls;
 
 /// How long a call waits for acknowledgements that are due.
 const MOMENT: Duration = Duration::from_millis(2);
@@ -71,15 +71,15 @@ pub(super) struct Inner {
 /// A queue pair as domains and shared receive queues know it.
 pub(super) struct Me(pub(super) Weak<Pair>);
 
-impl User for Me {
-    fn settle(&self) {
+impl DomainUser for Me {
+    fn wait_for_copies(&self) {
         if let Some(pair) = self.0.upgrade() {
             drop(pair.inner.lock());
         }
     }
 
-    fn settle_without_fence(&self) -> bool {
-        self.settle();
+    fn wait_for_copies_without_fence(&self) -> bool {
+        self.wait_for_copies();
         true
     }
 }
@@ -96,7 +96,7 @@ impl Resume for Me {
 }
 
 pub(super) fn create(core: &Arc<Core>, spec: &QueuePairSpec) -> Result<Handle> {
-    let number = regions::serial();
+    let number = regions::queue_pair_id();
     let mut failed = None;
     let me = Arc::new_cyclic(|me: &Weak<Pair>| {
         let mut inner = Inner {
@@ -201,7 +201,7 @@ impl Inner {
         };
         self.tell(event);
         if std::mem::take(&mut conn.lent) {
-            self.side.queues().for_each(|queue| queue.sources.take_back());
+            self.side.queues().for_each(|queue| queue.links.take_back());
         }
         core.linger(*conn, ending.tell);
     }
@@ -355,11 +355,11 @@ impl Pair {
             Posting::Done(result) => return result,
             Posting::Full { is_suppressed: false } => {}
             // Nothing that the consumer polls makes room.
-            Posting::Full { .. } => self.read_until(|inner| inner.side.room.is_there()),
+            Posting::Full { .. } => self.read_until(|inner| inner.side.room.is_available()),
         }
         match self.try_post(&item) {
             Posting::Done(result) => result,
-            Posting::Full { .. } => Err(no_room()),
+            Posting::Full { .. } => Err(no_credit()),
         }
     }
 
@@ -370,7 +370,7 @@ impl Pair {
                 Phase::Disconnected => {}
                 _ => return Posting::Done(Err(inner.refusal())),
             }
-            if !inner.side.room.take() {
+            if !inner.side.room.try_take() {
                 // What the peer has acknowledged may make room.
                 if let Some(conn) = inner.conn.as_mut().filter(|conn| conn.ending.is_none()) {
                     conn.read(&mut inner.side, upcalls);
@@ -380,7 +380,7 @@ impl Pair {
             let item = match item(inner) {
                 Ok(item) => item,
                 Err(error) => {
-                    inner.side.room.undo();
+                    inner.side.room.give_back();
                     return Posting::Done(Err(error));
                 }
             };

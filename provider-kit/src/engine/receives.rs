@@ -6,18 +6,19 @@ use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::{Completion, CompletionFeatures, Segment};
 
 use super::segments::Segments;
-use crate::completion_queue::Queue;
-use crate::credits::Room;
-use crate::outlet::{Outlet, Upcalls};
-use crate::receive_ring::Posted;
+use crate::completion_queue::Cq;
+use crate::completion_target::CompletionTarget;
+use crate::credits::QueueCredits;
+use crate::receive_ring::PostedReceive;
 use crate::ring::Ring;
-use crate::shared_receive::{Resume, Shared};
+use crate::shared_receive::{Resume, Srq};
+use crate::upcalls::Upcalls;
 
 /// Receives, and where they complete.
 pub(super) struct Receives {
-    pub(super) ring: Ring<Posted>,
-    pub(super) room: Room,
-    pub(super) outlet: Outlet,
+    pub(super) ring: Ring<PostedReceive>,
+    pub(super) room: QueueCredits,
+    pub(super) outlet: CompletionTarget,
     pub(super) shared: Option<SharedReceives>,
     /// The domain of the queue pair's own.
     pub(super) domain: u32,
@@ -25,21 +26,21 @@ pub(super) struct Receives {
 
 /// A shared queue that receives are taken from.
 pub(super) struct SharedReceives {
-    pub(super) queue: Arc<Shared>,
-    pub(super) completions: Arc<Queue>,
+    pub(super) queue: Arc<Srq>,
+    pub(super) completions: Arc<Cq>,
     pub(super) stalled: bool,
     pub(super) me: Arc<dyn Resume>,
 }
 
 impl Drop for SharedReceives {
     fn drop(&mut self) {
-        self.queue.leave(&self.completions);
+        self.queue.detach(&self.completions);
     }
 }
 
 /// A receive that was taken.
 pub(super) struct Taken {
-    pub(super) posted: Posted,
+    pub(super) posted: PostedReceive,
     pub(super) segments: Segments,
     /// The domain of its memory.
     pub(super) domain: u32,
@@ -70,7 +71,7 @@ impl Receives {
     /// Reports a receive that ended.
     pub(super) fn finish(
         &self,
-        posted: Posted,
+        posted: PostedReceive,
         (length, status): (u64, DtoStatus),
         (operation, extra, solicited): (Operation, u64, bool),
         upcalls: &mut Upcalls,
@@ -86,7 +87,7 @@ impl Receives {
     }
 
     /// Reports a receive that failed or was flushed.
-    pub(super) fn fail(&self, posted: Posted, status: DtoStatus, upcalls: &mut Upcalls) {
+    pub(super) fn fail(&self, posted: PostedReceive, status: DtoStatus, upcalls: &mut Upcalls) {
         self.finish(posted, (0, status), (Operation::Receive, 0, false), upcalls);
     }
 

@@ -9,9 +9,9 @@ use super::conn::{Conn, How, Stage};
 use super::responder::{Arrival, Arriving};
 use super::side::Side;
 use super::work::{Item, Task};
-use crate::frame::{Body, PIECE, Reason, Remote as Place};
-use crate::outlet::Upcalls;
-use crate::transfer::{self, Local};
+use crate::frame::{Body, MAX_PIECE, Reason, Remote as Place};
+use crate::transfer::{self, LocalMemory};
+use crate::upcalls::Upcalls;
 
 /// The longest message, in bytes, that is sent to a shared queue without being announced, and the
 /// most that are not acknowledged.
@@ -94,9 +94,9 @@ impl Conn {
                 return false;
             }
         }
-        let length = (item.length - item.sent).min(PIECE);
+        let length = (item.length - item.sent).min(MAX_PIECE);
         let last = item.sent + length == item.length;
-        let local = Local { segments: &item.segments, domain: side.domain };
+        let local = LocalMemory { segments: &item.segments, domain: side.domain };
         self.spans.clear();
         let part = (item.sent, length);
         if !transfer::local_spans(local, Privileges::LOCAL_READ, part, &mut self.spans) {

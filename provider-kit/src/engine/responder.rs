@@ -8,9 +8,9 @@ use super::conn::{Conn, How};
 use super::receives::Taken;
 use super::side::Side;
 use crate::bytes;
-use crate::frame::{Body, Frame, PIECE, Reason};
-use crate::outlet::Upcalls;
-use crate::transfer::{self, Local};
+use crate::frame::{Body, Frame, MAX_PIECE, Reason};
+use crate::transfer::{self, LocalMemory};
+use crate::upcalls::Upcalls;
 use crate::window;
 
 /// An answer that is owed to the peer.
@@ -98,7 +98,7 @@ impl Conn {
         kept: &Kept,
         length: u64,
     ) -> bool {
-        let local = Local { segments: &taken.segments, domain: taken.domain };
+        let local = LocalMemory { segments: &taken.segments, domain: taken.domain };
         let mut places = std::mem::take(&mut self.spans);
         places.clear();
         let part = (0, length);
@@ -141,7 +141,7 @@ impl Conn {
                 (8, 0)
             }
         };
-        let length = left.min(PIECE);
+        let length = left.min(MAX_PIECE);
         let last = length == left;
         if let Answering::Read(place, sent) = &what {
             let part = (*sent, length);

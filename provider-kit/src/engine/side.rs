@@ -7,17 +7,18 @@ use dat_provider::{Completion, CompletionFeatures};
 
 use super::receives::Receives;
 use super::work::Item;
-use crate::credits::Room;
+use crate::completion_target::CompletionTarget;
+use crate::credits::QueueCredits;
 use crate::handshake;
-use crate::outlet::{Outlet, Upcalls};
-use crate::receive_ring::Posted;
-use crate::transfer::Remote;
+use crate::receive_ring::PostedReceive;
+use crate::transfer::RemoteMemory;
+use crate::upcalls::Upcalls;
 use crate::window;
 
 /// What of a queue pair outlives its connections.
 pub(super) struct Side {
-    pub(super) requests: Outlet,
-    pub(super) room: Room,
+    pub(super) requests: CompletionTarget,
+    pub(super) room: QueueCredits,
     pub(super) receives: Receives,
     /// 0 while there is none.
     pub(super) domain: u32,
@@ -29,21 +30,21 @@ pub(super) struct Side {
 
 impl Side {
     /// The description of this side for the peer.
-    pub(super) fn introduce(&self, private_data: Vec<u8>) -> handshake::Side {
+    pub(super) fn introduce(&self, private_data: Vec<u8>) -> handshake::SideInfo {
         let is_shared = self.receives.shared.is_some();
         let posted = self.receives.ring.count();
-        handshake::Side { posted, is_shared, reads: self.reads.0, private_data }
+        handshake::SideInfo { posted, is_shared, reads: self.reads.0, private_data }
     }
 
     /// Own memory that a remote key names.
-    pub(super) fn remote<'a>(&self, place: &'a RmrTriplet) -> Remote<'a> {
-        Remote { place, domain: self.domain, queue_pair: self.number }
+    pub(super) fn remote<'a>(&self, place: &'a RmrTriplet) -> RemoteMemory<'a> {
+        RemoteMemory { triplet: place, domain: self.domain, queue_pair: self.number }
     }
 
     /// Reports a message of the peer, after invalidating the window that it names.
     pub(super) fn receive(
         &mut self,
-        posted: Posted,
+        posted: PostedReceive,
         length: u64,
         invalidate: Option<u32>,
         solicited: bool,
@@ -64,7 +65,7 @@ impl Side {
     pub(super) fn finish(&self, item: &Item, status: DtoStatus, upcalls: &mut Upcalls) {
         let failed = status != DtoStatus::Success;
         if !failed && item.flags.contains(CompletionFlags::SUPPRESS) {
-            return self.requests.skip();
+            return self.requests.suppress();
         }
         let unsignalled = item.flags.contains(CompletionFlags::UNSIGNALLED);
         let features = CompletionFeatures { unsignalled, solicited: false, failed };

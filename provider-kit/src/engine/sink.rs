@@ -15,9 +15,9 @@ use super::side::Side;
 use super::work::Task;
 use crate::frame::{Body, Frame, Reason, Remote as Place};
 use crate::handshake::Step;
-use crate::link::{FrameSink, Places, Refused};
-use crate::outlet::Upcalls;
-use crate::transfer::{self, Local};
+use crate::link::{Destinations, FrameSink, Refused};
+use crate::transfer::{self, LocalMemory};
+use crate::upcalls::Upcalls;
 use crate::{bytes, window};
 
 type Accepted = Result<(), Refused>;
@@ -66,7 +66,7 @@ impl FrameSink for Sink<'_> {
         }
     }
 
-    fn places(&mut self, offset: u64, places: &mut Places) {
+    fn destinations(&mut self, offset: u64, places: &mut Destinations) {
         match &mut self.conn.current {
             Current::None => {}
             Current::Handshake(_, data) | Current::Kept(Kept { data, .. }) => {
@@ -80,7 +80,7 @@ impl FrameSink for Sink<'_> {
                 let part = (arriving.received + offset, left);
                 let found = match &arriving.what {
                     Arrival::Message { taken, .. } => {
-                        let local = Local { segments: &taken.segments, domain: taken.domain };
+                        let local = LocalMemory { segments: &taken.segments, domain: taken.domain };
                         transfer::local_spans(local, Privileges::LOCAL_WRITE, part, places)
                     }
                     Arrival::Write { place, .. } => {
@@ -102,7 +102,8 @@ impl FrameSink for Sink<'_> {
                         transfer::remote_spans(remote, Privileges::REMOTE_WRITE, part, places)
                     }
                     _ => {
-                        let local = Local { segments: &item.segments, domain: self.side.domain };
+                        let local =
+                            LocalMemory { segments: &item.segments, domain: self.side.domain };
                         transfer::local_spans(local, Privileges::LOCAL_WRITE, part, places)
                     }
                 };
@@ -297,7 +298,7 @@ impl Sink<'_> {
             self.conn.current = Current::Kept(Kept { data, solicited, invalidate });
             return Ok(());
         };
-        let local = Local { segments: &taken.segments, domain: taken.domain };
+        let local = LocalMemory { segments: &taken.segments, domain: taken.domain };
         let wrong = if length > taken.posted.length {
             Some(DtoStatus::LocalLength)
         } else if length > 0 && !local.permits(Privileges::LOCAL_WRITE) {
@@ -322,7 +323,7 @@ impl Sink<'_> {
 
     fn arrive(&mut self, length: u64, what: Arrival) -> Accepted {
         self.conn.arriving = Some(Arriving { what, length, received: 0, fault: false });
-        self.conn.current = Current::Request(length.min(crate::frame::PIECE));
+        self.conn.current = Current::Request(length.min(crate::frame::MAX_PIECE));
         Ok(())
     }
 

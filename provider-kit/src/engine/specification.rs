@@ -8,10 +8,10 @@ use dat_provider::{ConnectionSink, QueuePairSpec};
 use super::pair::{Inner, Me, Pair};
 use super::receives::{Receives, SharedReceives};
 use super::side::Side;
-use crate::completion_queue::find;
-use crate::credits::{Attachment, Room};
+use crate::completion_queue::downcast;
+use crate::completion_target::CompletionTarget;
+use crate::credits::{Attachment, QueueCredits};
 use crate::domain::{self, Membership};
-use crate::outlet::Outlet;
 use crate::ring::Ring;
 use crate::shared_receive;
 
@@ -27,17 +27,17 @@ pub(super) struct Replaced {
 /// The side of a queue pair without a specification.
 pub(super) fn nowhere(number: u32) -> Side {
     let outlet = || {
-        let queue = find(None, Subtype::NoSubtype).unwrap_or_else(|_| unreachable!());
+        let queue = downcast(None, Subtype::NoSubtype).unwrap_or_else(|_| unreachable!());
         let place = queue.attach();
-        (Outlet::new(0, queue, place.source()), place)
+        (CompletionTarget::new(0, queue, place.index()), place)
     };
     let ((requests, _), (receives, _)) = (outlet(), outlet());
     Side {
         requests,
-        room: Room::new(0),
+        room: QueueCredits::new(0),
         receives: Receives {
             ring: Ring::new(0, 0),
-            room: Room::new(0),
+            room: QueueCredits::new(0),
             outlet: receives,
             shared: None,
             domain: 0,
@@ -52,8 +52,8 @@ impl Inner {
     /// Takes over a specification. Returns what it replaces.
     pub(super) fn set(&mut self, spec: &QueuePairSpec, me: &Weak<Pair>) -> Result<Replaced> {
         for (used, max) in [
-            (self.side.room.used(), spec.limits.max_requests),
-            (self.side.receives.room.used(), spec.limits.max_receives),
+            (self.side.room.in_use(), spec.limits.max_requests),
+            (self.side.receives.room.in_use(), spec.limits.max_receives),
         ] {
             if used > max {
                 return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceTep)
@@ -62,13 +62,13 @@ impl Inner {
                     )));
             }
         }
-        let own = spec.domain.as_ref().map(|domain| domain::find(&**domain)).transpose()?;
+        let own = spec.domain.as_ref().map(|domain| domain::downcast(&**domain)).transpose()?;
         let shared = match &spec.shared_receives {
-            Some(queue) => Some(shared_receive::find(&**queue)?),
+            Some(queue) => Some(shared_receive::downcast(&**queue)?),
             None => None,
         };
-        let out = find(spec.request_queue.as_deref(), Subtype::InvalidHandleEvdRequest)?;
-        let back = find(spec.receive_queue.as_deref(), Subtype::InvalidHandleEvdRecv)?;
+        let out = downcast(spec.request_queue.as_deref(), Subtype::InvalidHandleEvdRequest)?;
+        let back = downcast(spec.receive_queue.as_deref(), Subtype::InvalidHandleEvdRecv)?;
         let id = own.as_ref().map_or(0, |domain| domain.id);
         let other = shared.as_ref().filter(|queue| queue.domain.id != id);
         let other = other.map(|queue| Arc::clone(&queue.domain));
@@ -76,16 +76,16 @@ impl Inner {
         let memberships = [own.map(enter), other.map(enter)];
         let side = &mut self.side;
         let place = out.attach();
-        let end = side.requests.queue().position();
-        side.requests = Outlet::new(spec.tag, out, place.source());
+        let end = side.requests.queue().tail();
+        side.requests = CompletionTarget::new(spec.tag, out, place.index());
         side.room.resize(spec.limits.max_requests);
-        let mut over = side.room.leave_by(place, end);
+        let mut over = side.room.attach(place, end);
         let receives = &mut side.receives;
-        let end = receives.outlet.queue().position();
+        let end = receives.outlet.queue().tail();
         let limits = &spec.limits;
         let before = if let Some(queue) = shared {
-            let source = queue.enter(&back);
-            receives.outlet = Outlet::new(spec.tag, Arc::clone(&back), source);
+            let source = queue.attach(&back);
+            receives.outlet = CompletionTarget::new(spec.tag, Arc::clone(&back), source);
             receives.ring = Ring::new(0, 0);
             receives.room.resize(0);
             let me = Arc::new(Me(Weak::clone(me)));
@@ -93,10 +93,10 @@ impl Inner {
             receives.shared.replace(shared)
         } else {
             let place = back.attach();
-            receives.outlet = Outlet::new(spec.tag, back, place.source());
-            receives.ring.relay(limits.max_receives, limits.max_receive_segments);
+            receives.outlet = CompletionTarget::new(spec.tag, back, place.index());
+            receives.ring.reallocate(limits.max_receives, limits.max_receive_segments);
             receives.room.resize(limits.max_receives);
-            over.extend(receives.room.leave_by(place, end));
+            over.extend(receives.room.attach(place, end));
             receives.shared.take()
         };
         receives.domain = id;

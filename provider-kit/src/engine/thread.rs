@@ -21,9 +21,9 @@ pub(super) struct Thread {
     watched: HashMap<u64, Watched>,
     /// Links that are watched for a limited time.
     passing: HashMap<u64, Passing>,
-    /// Queue pairs that have received more than was read.
+    /// Cq pairs that have received more than was read.
     again: Vec<Weak<Pair>>,
-    /// Queue pairs whose links are lent to pollers.
+    /// Cq pairs whose links are lent to pollers.
     lent: Vec<Weak<Pair>>,
     /// When the next check of the lent links is due.
     look: Instant,

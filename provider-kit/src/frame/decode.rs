@@ -7,7 +7,8 @@ use super::encode::{
     SOLICITED, kind,
 };
 use super::{
-    Body, Frame, LONGEST, LONGEST_HANDSHAKE, Malformed, PIECE, Reason, Refusal, Remote, Verdict,
+    Body, Frame, MAX_HANDSHAKE, MAX_PIECE, MAX_TRANSFER, Malformed, Reason, Refusal, Remote,
+    Verdict,
 };
 
 /// Decodes the head at the beginning of `bytes`. Returns the frame and the length of its head, or
@@ -132,17 +133,17 @@ impl Fields {
             return Err(Malformed::Field(self.kind));
         }
         let lengths = match self.kind {
-            kind::HELLO | kind::CHALLENGE | kind::PROOF | kind::ANSWER => 0..=LONGEST_HANDSHAKE,
+            kind::HELLO | kind::CHALLENGE | kind::PROOF | kind::ANSWER => 0..=MAX_HANDSHAKE,
             kind::SEND
             | kind::SEND_INVALIDATE
             | kind::WRITE
             | kind::WRITE_IMMEDIATE
             | kind::READ
-            | kind::RTS => 0..=LONGEST,
+            | kind::RTS => 0..=MAX_TRANSFER,
             kind::ATOMIC => 8..=8,
-            kind::DATA if self.flags & LAST != 0 => 0..=PIECE,
-            kind::DATA => 1..=PIECE,
-            kind::MORE => 1..=PIECE,
+            kind::DATA if self.flags & LAST != 0 => 0..=MAX_PIECE,
+            kind::DATA => 1..=MAX_PIECE,
+            kind::MORE => 1..=MAX_PIECE,
             kind::END => 0..=u64::from(u32::MAX),
             _ => 0..=0,
         };

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use super::{Body, Frame, LONGEST_HEAD, Reason, Refusal, Remote, VERSION, Verdict};
+use super::{Body, Frame, MAX_HEAD, Reason, Refusal, Remote, VERSION, Verdict};
 
 /// The kinds, as the first byte of a head has them.
 pub(super) mod kind {
@@ -43,7 +43,7 @@ pub(super) const REFUSED: u32 = 2;
 /// The head of a frame, as bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
-    bytes: [u8; LONGEST_HEAD],
+    bytes: [u8; MAX_HEAD],
     length: usize,
 }
 
@@ -154,7 +154,7 @@ impl Frame {
     #[must_use]
     pub fn encode(&self) -> Head {
         let fields = self.body.fields();
-        let mut head = Head { bytes: [0; LONGEST_HEAD], length: 0 };
+        let mut head = Head { bytes: [0; MAX_HEAD], length: 0 };
         head.put(&[fields.kind, fields.flags]);
         head.put(&self.number.to_le_bytes());
         head.put(&self.done.to_le_bytes());

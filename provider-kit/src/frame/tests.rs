@@ -13,7 +13,7 @@ fn inputs() -> u64 {
 fn judge(bytes: &[u8]) -> bool {
     let Ok(Some((frame, length))) = decode(bytes) else { return false };
     assert_eq!(*frame.encode(), bytes[..length], "{frame:?}");
-    assert!(frame.payload() <= PIECE, "{frame:?}");
+    assert!(frame.payload() <= MAX_PIECE, "{frame:?}");
     true
 }
 
@@ -22,7 +22,7 @@ fn random_bytes_are_refused_or_encode_to_themselves() {
     let mut random = fastrand::Rng::with_seed(18);
     let mut accepted = 0_u64;
     for _ in 0..inputs() {
-        let mut bytes = [0; LONGEST_HEAD + 8];
+        let mut bytes = [0; MAX_HEAD + 8];
         random.fill(&mut bytes);
         // Half of the inputs are almost frames, so that the later checks are reached too.
         if random.bool() {
@@ -46,7 +46,7 @@ fn remote() -> impl Strategy<Value = Remote> {
 }
 
 fn body() -> impl Strategy<Value = Body> {
-    let (length, piece, hand) = (0..=LONGEST, 1..=PIECE, 0..=LONGEST_HANDSHAKE);
+    let (length, piece, hand) = (0..=MAX_TRANSFER, 1..=MAX_PIECE, 0..=MAX_HANDSHAKE);
     let verdict = prop_oneof![
         Just(Verdict::Accepted),
         Just(Verdict::Rejected),
@@ -84,7 +84,7 @@ fn body() -> impl Strategy<Value = Body> {
         (remote(), any::<u64>()).prop_map(|(remote, add)| Body::FetchAdd { remote, add }),
         (remote(), any::<u64>(), any::<u64>())
             .prop_map(|(remote, compare, swap)| Body::CompareSwap { remote, compare, swap }),
-        (0..=PIECE, any::<bool>())
+        (0..=MAX_PIECE, any::<bool>())
             .prop_map(|(length, last)| Body::Data { length, last: last || length == 0 }),
         (piece, any::<bool>()).prop_map(|(length, last)| Body::More { length, last }),
         length.prop_map(|length| Body::Rts { length }),
@@ -97,7 +97,7 @@ fn body() -> impl Strategy<Value = Body> {
 proptest! {
     #[test]
     fn a_frame_comes_back_as_it_was(
-        body in body(), number: u16, done: u32, posted: u32, cut in 0..LONGEST_HEAD,
+        body in body(), number: u16, done: u32, posted: u32, cut in 0..MAX_HEAD,
     ) {
         let frame = Frame { body, number, done, posted };
         let head = frame.encode();
@@ -135,7 +135,7 @@ fn each_wrong_byte_is_named() {
     assert_eq!(with(ack, 12, 1), Err(Malformed::Field(26)));
     assert_eq!(with(ack, 16, 1), Err(Malformed::Length(26)));
     assert_eq!(with(Frame::hello(0), 13, b'X'), Err(Malformed::Magic));
-    let send = Frame::new(Body::Send { length: LONGEST, solicited: false, invalidate: None });
+    let send = Frame::new(Body::Send { length: MAX_TRANSFER, solicited: false, invalidate: None });
     assert_eq!(with(send, 19, 0x80), Err(Malformed::Length(16)));
     assert_eq!(with(send, 1, LAST_FLAG), Err(Malformed::Field(16)));
     let more = Frame::new(Body::More { length: 1, last: true });

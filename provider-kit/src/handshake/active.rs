@@ -4,7 +4,7 @@ use dat_provider::error::Result;
 
 use super::secret::{NONCE, PROOF, Role, nonce};
 use super::{
-    AUTHENTICATED, HELLO, Hello, Message, Nonce, SHARED, Secret, Side, Step, private, take,
+    AUTHENTICATED, HELLO, Hello, Message, Nonce, SHARED, Secret, SideInfo, Step, private, take,
 };
 use crate::frame::{Body, Frame, Refusal, VERSION, Verdict};
 
@@ -78,10 +78,15 @@ impl Active {
     }
 }
 
-fn accepted(frame: &Frame, mut payload: &[u8]) -> Option<Side> {
+fn accepted(frame: &Frame, mut payload: &[u8]) -> Option<SideInfo> {
     let flags = u32::from_le_bytes(take(&mut payload)?);
     let reads = u32::from_le_bytes(take(&mut payload)?);
     let private_data = private(payload)?;
     let is_shared = flags & SHARED != 0;
-    (flags & !SHARED == 0).then_some(Side { posted: frame.posted, is_shared, reads, private_data })
+    (flags & !SHARED == 0).then_some(SideInfo {
+        posted: frame.posted,
+        is_shared,
+        reads,
+        private_data,
+    })
 }

@@ -1,7 +1,7 @@
 //! The side that listens.
 
 use super::secret::{NONCE, Role, nonce};
-use super::{AUTHENTICATED, Hello, Message, Nonce, SHARED, Secret, Side, Step, private, take};
+use super::{AUTHENTICATED, Hello, Message, Nonce, SHARED, Secret, SideInfo, Step, private, take};
 use crate::frame::{Body, Frame, Refusal, VERSION};
 
 /// The handshake of the side that listens, up to the request.
@@ -82,6 +82,6 @@ fn parse(frame: &Frame, mut payload: &[u8]) -> Option<(Hello, Nonce, bool)> {
         return None;
     }
     let is_shared = flags & SHARED != 0;
-    let side = Side { posted: frame.posted, is_shared, reads, private_data };
+    let side = SideInfo { posted: frame.posted, is_shared, reads, private_data };
     Some((Hello { qualifier, port, side }, nonce, flags & AUTHENTICATED != 0))
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Stream;
 use crate::bytes;
 use crate::frame::{self, Frame};
-use crate::link::{Budget, End, FrameSink, Places, Progress, Reader, Refused};
+use crate::link::{Budget, Destinations, End, FrameSink, Progress, Reader, Refused};
 
 const BUFFER: usize = 64 << 10;
 /// From this many bytes on, a payload is read without a copy.
@@ -27,7 +27,7 @@ pub struct StreamReader<S> {
     end: usize,
     /// The frame whose payload is being read, and how much of it was.
     current: Option<(Frame, usize)>,
-    places: Places,
+    places: Destinations,
     ended: Option<End>,
 }
 
@@ -49,7 +49,7 @@ impl<S: Stream> StreamReader<S> {
     /// Reads a stream.
     #[must_use]
     pub fn new(stream: Arc<S>) -> Self {
-        let (buffer, places) = (Box::default(), Places::new());
+        let (buffer, places) = (Box::default(), Destinations::new());
         Self { stream, buffer, start: 0, end: 0, current: None, places, ended: None }
     }
 
@@ -69,7 +69,7 @@ impl<S: Stream> StreamReader<S> {
         let part = missing.min(self.end - self.start);
         if part > 0 {
             self.places.clear();
-            sink.places(*received as u64, &mut self.places);
+            sink.destinations(*received as u64, &mut self.places);
             bytes::scatter(&self.buffer[self.start..self.start + part], &self.places);
             self.places.clear();
             self.start += part;
@@ -94,7 +94,7 @@ impl<S: Stream> StreamReader<S> {
         if let Some((frame, received)) = self.current {
             let missing = frame.payload() as usize - received;
             if missing >= DIRECT && self.end == 0 {
-                sink.places(received as u64, &mut self.places);
+                sink.destinations(received as u64, &mut self.places);
                 truncate(&mut self.places, missing);
                 // Bytes without a place go through the buffer, which drops them.
                 direct = if bytes::total(&self.places) == missing { missing } else { 0 };
@@ -143,7 +143,7 @@ impl<S: Stream> StreamReader<S> {
 }
 
 /// Cuts places to a total length, in bytes.
-fn truncate(places: &mut Places, length: usize) {
+fn truncate(places: &mut Destinations, length: usize) {
     let mut left = length;
     let cut = places.iter_mut().position(|span| {
         if span.len() >= left {

@@ -2,8 +2,8 @@ use dat_provider::mem::Memory;
 use proptest::prelude::*;
 
 use super::*;
-use crate::frame::{Body, Frame, Malformed, PIECE};
-use crate::link::{Budget, FrameSink, Places, Progress, Refused, Written};
+use crate::frame::{Body, Frame, MAX_PIECE, Malformed};
+use crate::link::{Budget, Destinations, FrameSink, Progress, Refused, Written};
 use crate::memory_link::{Wire, links, pair};
 
 /// Keeps what came.
@@ -26,7 +26,7 @@ impl FrameSink for Kept {
         Ok(())
     }
 
-    fn places(&mut self, offset: u64, places: &mut Places) {
+    fn destinations(&mut self, offset: u64, places: &mut Destinations) {
         let Some((_, Some(memory))) = self.frames.last() else { return };
         if !self.drops {
             let (offset, half) = (offset as usize, memory.len() / 2);
@@ -61,7 +61,7 @@ proptest! {
     #[test]
     fn frames_arrive_as_written_however_the_stream_splits_them(
         seed in 1_u64.., capacity in 1_usize..200_000,
-        lengths in proptest::collection::vec(prop_oneof![0..=100_u64, 0..=PIECE], 1..12),
+        lengths in proptest::collection::vec(prop_oneof![0..=100_u64, 0..=MAX_PIECE], 1..12),
     ) {
         let [(_, mut writer), (mut reader, _)] = links(Wire { capacity, seed });
         let mut kept = Kept::default();

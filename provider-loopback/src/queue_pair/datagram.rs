@@ -12,9 +12,9 @@ use dat_sync::SlabWeak;
 
 use super::receive::{Arrival, Inbound, Rq};
 use super::state::{Endpoint, State};
-use crate::errors::{foreign, no_room, wrong_state};
-use crate::outlet::Upcalls;
-use crate::transfer::{self, Fault, Local};
+use crate::errors::{foreign_object, no_credit, wrong_state};
+use crate::transfer::{self, AccessError, LocalMemory};
+use crate::upcalls::Upcalls;
 
 impl Endpoint {
     /// Refuses unless the queue pair carries datagrams.
@@ -34,7 +34,7 @@ impl Endpoint {
 
     pub(super) fn datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
         let Some(target) = to.handle.downcast_ref::<SlabWeak<Self>>() else {
-            return Err(foreign("address", Subtype::InvalidArg4));
+            return Err(foreign_object("address", Subtype::InvalidArg4));
         };
         // A target that is gone gets nothing, and the sender learns nothing: datagrams are unreliable.
         let target = target.upgrade();
@@ -43,17 +43,17 @@ impl Endpoint {
         if sq.retired || sq.service != Service::Datagram {
             return Err(wrong_state(Subtype::InvalidStateEpNotready));
         }
-        if matches!(sq.state, State::Disconnected) || !sq.room.take() {
-            return Err(no_room());
+        if matches!(sq.state, State::Disconnected) || !sq.room.try_take() {
+            return Err(no_credit());
         }
-        let source = Local { segments: request.segments, domain: sq.requests.domain };
+        let source = LocalMemory { segments: request.segments, domain: sq.requests.domain };
         let status = match &target {
             Some(target) => target.rq.lock().deliver(source, request, &mut upcalls),
             None => DtoStatus::Success,
         };
         let failed = status != DtoStatus::Success;
         if !failed && request.flags.contains(CompletionFlags::SUPPRESS) {
-            sq.requests.outlet.skip();
+            sq.requests.outlet.suppress();
         } else {
             let completion = Completion {
                 cookie: request.cookie,
@@ -76,7 +76,7 @@ impl Rq {
     /// Moves a datagram into the next receive, behind the prefix; the sender's status.
     fn deliver(
         &mut self,
-        source: Local<'_>,
+        source: LocalMemory<'_>,
         request: &Request<'_>,
         upcalls: &mut Upcalls,
     ) -> DtoStatus {
@@ -95,7 +95,7 @@ impl Rq {
         let received = match outcome {
             Ok(()) => DtoStatus::Success,
             Err(None) => DtoStatus::LocalLength,
-            Err(Some(Fault::Source | Fault::Target)) => DtoStatus::LocalProtection,
+            Err(Some(AccessError::Source | AccessError::Target)) => DtoStatus::LocalProtection,
         };
         let solicited = request.flags.contains(CompletionFlags::SOLICITED_WAIT);
         let arrival = Arrival { operation: Operation::ReceiveDatagram, extra: 0, solicited };

@@ -10,8 +10,8 @@ use dat_core::{Operation, RmrTriplet};
 
 use super::receive::{Direction, Rq};
 use super::state::{Connection, Endpoint, Sq, State};
-use crate::outlet::Upcalls;
-use crate::transfer::{self, Checked, Remote};
+use crate::transfer::{self, CheckedSegment, RemoteMemory};
+use crate::upcalls::Upcalls;
 
 /// Which way an RDMA operation goes, for each of which there is a function.
 const WRITE: bool = true;
@@ -103,7 +103,7 @@ impl Sq {
         enter: impl FnOnce(&'a Direction) -> Option<G>,
     ) -> Option<Upcalls> {
         let connection = Self::open(&self.state)?;
-        if !self.room.is_there() {
+        if !self.room.is_available() {
             return None;
         }
         let mut rq = enter(&connection.peer.rq)?;
@@ -112,22 +112,22 @@ impl Sq {
         }
         let receives = &mut rq.receives;
         let (posted, target) = receives.ring.get_single(receives.head)?;
-        let from = Checked {
+        let from = CheckedSegment {
             segment: *segment,
             domain: self.requests.domain,
             checked: request.checked.number(),
             epochs: &self.requests.epochs,
         };
-        let to = Checked {
+        let to = CheckedSegment {
             segment: target,
             domain: receives.domain,
             checked: posted.checked,
             epochs: &receives.epochs,
         };
-        if !transfer::direct(from, to, request.length) {
+        if !transfer::copy_message_fast(from, to, request.length) {
             return None;
         }
-        receives.ring.expect_after(receives.head);
+        receives.ring.prefetch_after(receives.head);
         receives.head += 1;
         let mut upcalls = Upcalls::default();
         let done = (posted.cookie, request.length, Operation::Receive);
@@ -138,7 +138,7 @@ impl Sq {
         if request.flags.contains(CompletionFlags::SUPPRESS) {
             return Some(upcalls);
         }
-        self.room.take_seen();
+        self.room.take_available();
         self.requests.succeed(request, request.length, Operation::Send, &mut upcalls);
         Some(upcalls)
     }
@@ -153,33 +153,33 @@ impl Sq {
         enter: impl FnOnce(&'a Direction) -> Option<G>,
     ) -> Option<Upcalls> {
         let connection = Self::open(&self.state)?;
-        if !self.room.is_there() {
+        if !self.room.is_available() {
             return None;
         }
         let rq = enter(&connection.peer.rq)?;
         if !rq.passes(connection.link) {
             return None;
         }
-        let here = Checked {
+        let here = CheckedSegment {
             segment: *segment,
             domain: self.requests.domain,
             checked: request.checked.number(),
             epochs: &self.requests.epochs,
         };
         let (domain, queue_pair) = (rq.receives.domain, rq.receives.number);
-        let place = Remote { place: remote, domain, queue_pair };
+        let place = RemoteMemory { triplet: remote, domain, queue_pair };
         let (length, operation, there) = match WAY {
             WRITE => (request.length, Operation::RdmaWrite, Privileges::REMOTE_WRITE),
             READ => (remote.length, Operation::RdmaRead, Privileges::REMOTE_READ),
         };
-        if !transfer::direct_remote(here, place, length, there) {
+        if !transfer::copy_rdma_fast(here, place, length, there) {
             return None;
         }
         let mut upcalls = Upcalls::default();
         if request.flags.contains(CompletionFlags::SUPPRESS) {
             return Some(upcalls);
         }
-        self.room.take_seen();
+        self.room.take_available();
         self.requests.succeed(request, length, operation, &mut upcalls);
         Some(upcalls)
     }

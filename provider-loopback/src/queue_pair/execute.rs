@@ -9,9 +9,9 @@ use dat_core::{DtoStatus, Operation, RmrTriplet};
 use super::receive::{Arrival, Receives};
 use super::send::{Doing, Job};
 use super::state::Requester;
-use crate::outlet::Upcalls;
-use crate::receive_ring::Posted;
-use crate::transfer::{self, Fault, Local, Remote};
+use crate::receive_ring::PostedReceive;
+use crate::transfer::{self, AccessError, LocalMemory, RemoteMemory};
+use crate::upcalls::Upcalls;
 use crate::window;
 
 /// What became of a request.
@@ -58,7 +58,7 @@ fn work_on(
     upcalls: &mut Upcalls,
 ) -> Option<(u64, DtoStatus)> {
     let length = job.length;
-    let local = Local { segments: job.segments, domain: from.domain };
+    let local = LocalMemory { segments: job.segments, domain: from.domain };
     let done = match *work {
         Work::Send => {
             let arrival = Arrival { operation: Operation::Receive, extra: 0, ..job.arrival() };
@@ -79,15 +79,15 @@ fn work_on(
             )
         }
         Work::RdmaWrite { remote } => {
-            let outcome = transfer::write(local, to.remote(&remote), length);
-            (length, status(outcome, Fault::Source, DtoStatus::RemoteAccess))
+            let outcome = transfer::rdma_write(local, to.remote(&remote), length);
+            (length, status(outcome, AccessError::Source, DtoStatus::RemoteAccess))
         }
         Work::RdmaWriteImmediate { remote, immediate } => {
             if !to.has_receive() {
                 return None;
             }
-            let outcome = transfer::write(local, to.remote(&remote), length);
-            let status = status(outcome, Fault::Source, DtoStatus::RemoteAccess);
+            let outcome = transfer::rdma_write(local, to.remote(&remote), length);
+            let status = status(outcome, AccessError::Source, DtoStatus::RemoteAccess);
             if status == DtoStatus::Success {
                 let operation = Operation::ReceiveImmediate;
                 let arrival = Arrival { operation, extra: immediate.into(), ..job.arrival() };
@@ -97,18 +97,19 @@ fn work_on(
             (length, status)
         }
         Work::RdmaRead { remote } => {
-            let outcome = transfer::read(to.remote(&remote), local);
-            (remote.length, status(outcome, Fault::Target, DtoStatus::RemoteAccess))
+            let outcome = transfer::rdma_read(to.remote(&remote), local);
+            (remote.length, status(outcome, AccessError::Target, DtoStatus::RemoteAccess))
         }
         Work::RdmaReadToRmr { local: target, remote } => {
-            let target = Remote { place: &target, domain: from.domain, queue_pair: from.number };
-            let outcome = transfer::read_to_remote(to.remote(&remote), target);
-            (remote.length, status(outcome, Fault::Target, DtoStatus::RemoteAccess))
+            let target =
+                RemoteMemory { triplet: &target, domain: from.domain, queue_pair: from.number };
+            let outcome = transfer::rdma_read_to_remote(to.remote(&remote), target);
+            (remote.length, status(outcome, AccessError::Target, DtoStatus::RemoteAccess))
         }
         Work::FetchAdd { add, remote } => {
             let change = |word: &AtomicU64| word.fetch_add(add, Ordering::SeqCst);
             let outcome = transfer::atomic(to.remote(&remote), local, change);
-            (remote.length, status(outcome, Fault::Target, DtoStatus::RemoteAccess))
+            (remote.length, status(outcome, AccessError::Target, DtoStatus::RemoteAccess))
         }
         Work::CompareSwap { compare, swap, remote } => {
             let order = Ordering::SeqCst;
@@ -116,7 +117,7 @@ fn work_on(
                 word.compare_exchange(compare, swap, order, order).unwrap_or_else(|other| other)
             };
             let outcome = transfer::atomic(to.remote(&remote), local, change);
-            (remote.length, status(outcome, Fault::Target, DtoStatus::RemoteAccess))
+            (remote.length, status(outcome, AccessError::Target, DtoStatus::RemoteAccess))
         }
         // What a later contract adds and this provider does not offer.
         _ => (0, DtoStatus::LocalEndpoint),
@@ -134,13 +135,13 @@ impl Job<'_> {
 
 impl Receives {
     /// Memory of this side that the peer names.
-    fn remote<'a>(&self, place: &'a RmrTriplet) -> Remote<'a> {
-        Remote { place, domain: self.domain, queue_pair: self.number }
+    fn remote<'a>(&self, place: &'a RmrTriplet) -> RemoteMemory<'a> {
+        RemoteMemory { triplet: place, domain: self.domain, queue_pair: self.number }
     }
 }
 
 /// The requester's status, given which side of the copy is its own.
-fn status(outcome: Result<(), Fault>, own: Fault, remote: DtoStatus) -> DtoStatus {
+fn status(outcome: Result<(), AccessError>, own: AccessError, remote: DtoStatus) -> DtoStatus {
     match outcome {
         Ok(()) => DtoStatus::Success,
         Err(fault) if fault == own => DtoStatus::LocalProtection,
@@ -151,7 +152,7 @@ fn status(outcome: Result<(), Fault>, own: Fault, remote: DtoStatus) -> DtoStatu
 #[inline]
 fn send(
     job: &Job<'_>,
-    source: Local<'_>,
+    source: LocalMemory<'_>,
     arrival: Arrival,
     to: &mut Receives,
     upcalls: &mut Upcalls,
@@ -165,7 +166,7 @@ fn send(
 #[inline]
 fn send_then(
     job: &Job<'_>,
-    source: Local<'_>,
+    source: LocalMemory<'_>,
     arrival: Arrival,
     to: &mut Receives,
     upcalls: &mut Upcalls,
@@ -183,8 +184,8 @@ fn send_then(
         Ok(()) => (DtoStatus::Success, DtoStatus::Success),
         Err(None) => (DtoStatus::LocalLength, DtoStatus::RemoteResponder),
         // The sender's memory was freed since that check; the receive is lost with it.
-        Err(Some(Fault::Source)) => (DtoStatus::Flushed, DtoStatus::LocalProtection),
-        Err(Some(Fault::Target)) => (DtoStatus::LocalProtection, DtoStatus::RemoteResponder),
+        Err(Some(AccessError::Source)) => (DtoStatus::Flushed, DtoStatus::LocalProtection),
+        Err(Some(AccessError::Target)) => (DtoStatus::LocalProtection, DtoStatus::RemoteResponder),
     };
     let arrival = if received == DtoStatus::Success {
         then(to);
@@ -202,9 +203,9 @@ impl Receives {
     fn fill(
         &mut self,
         length: u64,
-        source: Local<'_>,
+        source: LocalMemory<'_>,
         upcalls: &mut Upcalls,
-    ) -> Option<(Posted, Result<(), Option<Fault>>)> {
+    ) -> Option<(PostedReceive, Result<(), Option<AccessError>>)> {
         self.fill_with(upcalls, |room, target| message(length, source, room, target))
     }
 
@@ -213,21 +214,21 @@ impl Receives {
     fn fill_with(
         &mut self,
         upcalls: &mut Upcalls,
-        put: impl FnOnce(u64, Local<'_>) -> Result<(), Option<Fault>>,
-    ) -> Option<(Posted, Result<(), Option<Fault>>)> {
+        put: impl FnOnce(u64, LocalMemory<'_>) -> Result<(), Option<AccessError>>,
+    ) -> Option<(PostedReceive, Result<(), Option<AccessError>>)> {
         let domain = self.domain;
         if self.shared.is_some() {
             let (posted, count) = self.take(upcalls)?;
             let shared = self.shared.as_ref()?;
             let domain = shared.queue.domain.id;
-            let target = Local { segments: &shared.segments[..count], domain };
+            let target = LocalMemory { segments: &shared.segments[..count], domain };
             return Some((posted, put(posted.length, target)));
         }
         let (posted, count, first) = self.ring.get(self.head)?;
         let outcome = if count == 1 {
-            put(posted.length, Local { segments: &[first], domain })
+            put(posted.length, LocalMemory { segments: &[first], domain })
         } else {
-            put(posted.length, Local { segments: self.collect(count), domain })
+            put(posted.length, LocalMemory { segments: self.collect(count), domain })
         };
         self.head += 1;
         Some((posted, outcome))
@@ -236,7 +237,7 @@ impl Receives {
     /// The segments of the next receive.
     fn collect(&mut self, count: usize) -> &[Segment] {
         self.segments.clear();
-        self.ring.collect(self.head, count, &mut self.segments);
+        self.ring.copy_segments(self.head, count, &mut self.segments);
         &self.segments
     }
 }
@@ -245,16 +246,16 @@ impl Receives {
     /// As [`fill`](Self::fill), behind the prefix of datagrams.
     pub(super) fn fill_datagram(
         &mut self,
-        source: Local<'_>,
+        source: LocalMemory<'_>,
         length: u64,
         upcalls: &mut Upcalls,
-    ) -> Option<(Posted, Result<(), Option<Fault>>)> {
+    ) -> Option<(PostedReceive, Result<(), Option<AccessError>>)> {
         let prefix = DATAGRAM_PREFIX;
-        let put = |room: u64, target: Local<'_>| {
+        let put = |room: u64, target: LocalMemory<'_>| {
             if length.saturating_add(prefix) > room {
                 return Err(None);
             }
-            transfer::datagram(source, target, prefix, length).map_err(Some)
+            transfer::copy_datagram(source, target, prefix, length).map_err(Some)
         };
         self.fill_with(upcalls, put)
     }
@@ -264,12 +265,12 @@ impl Receives {
 #[inline]
 fn message(
     length: u64,
-    source: Local<'_>,
+    source: LocalMemory<'_>,
     room: u64,
-    target: Local<'_>,
-) -> Result<(), Option<Fault>> {
+    target: LocalMemory<'_>,
+) -> Result<(), Option<AccessError>> {
     if length > room {
         return Err(None);
     }
-    transfer::message(source, target, length).map_err(Some)
+    transfer::copy_message(source, target, length).map_err(Some)
 }

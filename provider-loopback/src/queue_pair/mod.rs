@@ -10,7 +10,7 @@ mod settings;
 mod state;
 mod teardown;
 
-pub(crate) use provider_kit::lookout::Lookout;
+pub(crate) use provider_kit::receive_wakeup::ReceiveWakeup;
 pub(crate) use receive::{Inbound, Source};
 pub(crate) use settings::create;
 pub(crate) use state::{Announced, Connection, Endpoint, State};
@@ -24,7 +24,7 @@ use dat_core::provider::{
 };
 use dat_sync::SlabArc;
 
-use crate::errors::foreign;
+use crate::errors::foreign_object;
 
 /// A queue pair as the core holds it. Connections and peers refer to the endpoint behind it, which
 /// lies in a slab with the others.
@@ -34,7 +34,7 @@ pub(crate) struct QpHandle(SlabArc<Endpoint>);
 pub(crate) fn find(queue_pair: &dyn QueuePair) -> Result<SlabArc<Endpoint>> {
     match queue_pair.as_any().downcast_ref::<QpHandle>() {
         Some(handle) => Ok(SlabArc::clone(&handle.0)),
-        None => Err(foreign("queue pair", Subtype::InvalidHandleEp)),
+        None => Err(foreign_object("queue pair", Subtype::InvalidHandleEp)),
     }
 }
 

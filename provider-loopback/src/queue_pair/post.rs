@@ -6,9 +6,9 @@ use dat_core::provider::{QueuePairLimits, ReceiveRequest};
 
 use super::receive::Direction;
 use super::state::Endpoint;
-use crate::credits::Room;
-use crate::errors::{no_room, wrong_state};
-use crate::receive_ring::{Posted, ReceiveRing};
+use crate::credits::QueueCredits;
+use crate::errors::{no_credit, wrong_state};
+use crate::receive_ring::{PostedReceive, ReceiveRing};
 
 /// Where receives are posted, in the order of its use.
 #[repr(C)]
@@ -18,7 +18,7 @@ pub(super) struct Post {
     /// None before the first receive; it grows with their number.
     pub(super) ring: ReceiveRing,
     /// In the ring.
-    pub(super) room: Room,
+    pub(super) room: QueueCredits,
     /// The most receives.
     pub(super) max: u32,
     /// The most segments of a receive.
@@ -34,9 +34,15 @@ const GROWTH: u32 = 8;
 
 impl Post {
     /// Before the first receive.
-    pub(super) fn new(limits: &QueuePairLimits, room: Room, is_shared: bool) -> Self {
-        let mut post =
-            Self { tail: 0, ring: ReceiveRing::none(), room, max: 0, segments: 0, is_shared };
+    pub(super) fn new(limits: &QueuePairLimits, room: QueueCredits, is_shared: bool) -> Self {
+        let mut post = Self {
+            tail: 0,
+            ring: ReceiveRing::unallocated(),
+            room,
+            max: 0,
+            segments: 0,
+            is_shared,
+        };
         post.limit(limits);
         post
     }
@@ -45,13 +51,13 @@ impl Post {
     pub(super) fn limit(&mut self, limits: &QueuePairLimits) {
         self.max = limits.max_receives;
         self.segments = u16::try_from(limits.max_receive_segments).unwrap_or(u16::MAX);
-        self.room.resize(self.room.max().min(self.max));
+        self.room.resize(self.room.capacity().min(self.max));
     }
 
     /// Makes room in the ring for more receives than there ever were, if there may be more.
     #[cold]
     fn grow(&mut self, direction: &Direction) -> bool {
-        let before = self.room.max();
+        let before = self.room.capacity();
         if before >= self.max {
             return false;
         }
@@ -72,7 +78,7 @@ impl Endpoint {
         if !self.fill_directly(receive) {
             return self.receive_any(receive);
         }
-        if self.receiver.lookout.is_asked_for() {
+        if self.receiver.lookout.is_requested() {
             return self.look();
         }
         Ok(())
@@ -82,7 +88,7 @@ impl Endpoint {
     #[inline(never)]
     fn receive_any(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         self.fill(receive)?;
-        if self.receiver.lookout.is_asked_for() {
+        if self.receiver.lookout.is_requested() {
             return self.look();
         }
         Ok(())
@@ -101,18 +107,18 @@ impl Endpoint {
         let [segment] = receive.segments else { return false };
         let Some(mut post) = self.receiver.post.lock_as_owner() else { return false };
         let Post { tail, ring, room, .. } = &mut *post;
-        let posted = Posted {
+        let posted = PostedReceive {
             cookie: receive.cookie,
             length: segment.length,
             unsignalled: receive.flags.contains(CompletionFlags::UNSIGNALLED),
             checked: receive.checked.number(),
         };
         // Without a ring there is no credit.
-        if !posted.fits(segment) || !room.is_known() {
+        if !posted.fits(segment) || !room.is_available_fast() {
             return false;
         }
         ring.fill_single(*tail, posted, segment);
-        room.take_seen();
+        room.take_available();
         *tail += 1;
         true
     }
@@ -124,12 +130,12 @@ impl Endpoint {
             return Err(is_shared());
         }
         if receive.segments.len() > usize::from(post.segments.max(1)) {
-            return Err(no_room());
+            return Err(no_credit());
         }
-        if !(post.room.take() || post.grow(&self.rq) && post.room.take()) {
-            return Err(no_room());
+        if !(post.room.try_take() || post.grow(&self.rq) && post.room.try_take()) {
+            return Err(no_credit());
         }
-        post.ring.fill(post.tail, Posted::new(receive), receive.segments);
+        post.ring.fill(post.tail, PostedReceive::new(receive), receive.segments);
         post.tail += 1;
         Ok(())
     }

@@ -2,7 +2,7 @@
 //!
 //! The poster of receives ([`post`](super::post)) and the sender share a ring and no lock. The poster
 //! checks the direction only on demand: when requests wait for a receive, or when receives are to be
-//! flushed. The demand takes a heavy fence, so that the check for it takes none; see [`Lookout`].
+//! flushed. The demand takes a heavy fence, so that the check for it takes none; see [`ReceiveWakeup`].
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -11,17 +11,18 @@ use dat_core::provider::{Completion, CompletionFeatures, Epochs, Segment};
 use dat_core::{DtoStatus, Operation};
 use dat_sync::{SlabArc, SlabWeak};
 
-use super::Lookout;
+use super::ReceiveWakeup;
 use super::execute::{Step, execute};
 use super::send::Pending;
 use super::state::{End, Endpoint, Requester};
 use super::teardown::Finish;
-use crate::completion_queue::Queue;
-use crate::outlet::{Outlet, Upcalls};
-use crate::receive_ring::{Posted, ReceiveRing};
+use crate::completion_queue::Cq;
+use crate::completion_target::CompletionTarget;
+use crate::receive_ring::{PostedReceive, ReceiveRing};
 use crate::ring::Ring;
-use crate::shared_receive::{Resume, Shared};
+use crate::shared_receive::{Resume, Srq};
 use crate::sync::{BiasedGuard, BiasedLock, OwnerGuard};
+use crate::upcalls::Upcalls;
 
 /// The receive side of a queue pair, in the order of its use.
 #[repr(C)]
@@ -131,7 +132,7 @@ impl Inbound {
     }
 }
 
-/// Posted receives, as they are taken, and where they complete, in the order of their use.
+/// PostedReceive receives, as they are taken, and where they complete, in the order of their use.
 #[repr(C)]
 pub(crate) struct Receives {
     /// The next position to take.
@@ -141,7 +142,7 @@ pub(crate) struct Receives {
     pub(super) number: u32,
     /// The ring that they are posted to; none before the first.
     pub(super) ring: ReceiveRing,
-    pub(super) outlet: Outlet,
+    pub(super) outlet: CompletionTarget,
     pub(super) epochs: Arc<Epochs>,
     /// Place for the segments of the receive in hand.
     pub(super) segments: Vec<Segment>,
@@ -166,9 +167,9 @@ impl Arrival {
 
 /// The shared receive queue that receives are taken from.
 pub(super) struct SharedReceives {
-    pub(super) queue: Arc<Shared>,
+    pub(super) queue: Arc<Srq>,
     /// Where they complete.
-    pub(super) completions: Arc<Queue>,
+    pub(super) completions: Arc<Cq>,
     /// Place for the segments of the buffer in hand.
     pub(super) segments: Box<[Segment]>,
     /// Whether the queue knows that the peer waits for a buffer.
@@ -179,7 +180,7 @@ pub(super) struct SharedReceives {
 
 impl Drop for SharedReceives {
     fn drop(&mut self) {
-        self.queue.leave(&self.completions);
+        self.queue.detach(&self.completions);
     }
 }
 
@@ -201,17 +202,17 @@ impl Receives {
     /// Demands that the next poster of a receive checks the direction; returns whether a receive
     /// arrived meanwhile. A shared queue got its demand before.
     #[cold]
-    pub(super) fn stall(&self, lookout: &Lookout) -> bool {
+    pub(super) fn stall(&self, lookout: &ReceiveWakeup) -> bool {
         if self.shared.is_some() {
             return false;
         }
-        lookout.demand();
+        lookout.request();
         self.is_filled()
     }
 
     /// Takes the next receive; the segments of one from a shared queue are then at hand.
     #[inline]
-    pub(super) fn take(&mut self, upcalls: &mut Upcalls) -> Option<(Posted, usize)> {
+    pub(super) fn take(&mut self, upcalls: &mut Upcalls) -> Option<(PostedReceive, usize)> {
         match &mut self.shared {
             None => self.pop().map(|posted| (posted, 0)),
             Some(shared) => {
@@ -221,7 +222,7 @@ impl Receives {
     }
 
     /// Takes the next receive that was posted here.
-    pub(super) fn pop(&mut self) -> Option<Posted> {
+    pub(super) fn pop(&mut self) -> Option<PostedReceive> {
         let (posted, ..) = self.ring.get(self.head)?;
         self.head += 1;
         Some(posted)
@@ -230,7 +231,7 @@ impl Receives {
     /// Reports a receive that ended.
     pub(super) fn finish(
         &self,
-        posted: Posted,
+        posted: PostedReceive,
         (length, status): (u64, DtoStatus),
         arrival: Arrival,
         upcalls: &mut Upcalls,
@@ -260,14 +261,14 @@ impl Rq {
     }
 
     /// Goes on with the direction after a receive was posted.
-    fn look(&mut self, lookout: &Lookout, upcalls: &mut Upcalls) -> Option<Finish> {
+    fn look(&mut self, lookout: &ReceiveWakeup, upcalls: &mut Upcalls) -> Option<Finish> {
         match &self.inbound {
             Inbound::Shut => {
                 self.flush(upcalls);
                 None
             }
             Inbound::Open(source) if source.waiting.is_empty() && !source.closing => {
-                lookout.found_nothing();
+                lookout.note_idle();
                 None
             }
             Inbound::Open(_) => self.progress(lookout, upcalls),
@@ -276,7 +277,7 @@ impl Rq {
     }
 
     /// Executes the peer's waiting requests as far as they get.
-    fn progress(&mut self, lookout: &Lookout, upcalls: &mut Upcalls) -> Option<Finish> {
+    fn progress(&mut self, lookout: &ReceiveWakeup, upcalls: &mut Upcalls) -> Option<Finish> {
         let Inbound::Open(source) = &mut self.inbound else { return None };
         while let Some((pending, segments)) = source.waiting.front() {
             let job = pending.job(segments);
@@ -286,7 +287,7 @@ impl Rq {
                 Step::Done => drop(source.waiting.pop()),
                 Step::Silent => {
                     source.waiting.pop();
-                    source.requester.outlet.skip();
+                    source.requester.outlet.suppress();
                 }
                 Step::Broken => {
                     source.waiting.pop();

@@ -10,8 +10,8 @@ use super::execute::{Step, execute};
 use super::receive::Inbound;
 use super::state::{Announced, End, Endpoint, Requester, Sq, State};
 use super::teardown::Finish;
-use crate::errors::no_room;
-use crate::outlet::Upcalls;
+use crate::errors::no_credit;
+use crate::upcalls::Upcalls;
 use crate::window::Bind;
 
 /// A request that was posted; its segments are in a ring of their own.
@@ -67,7 +67,7 @@ impl Job<'_> {
     fn keep(&self) -> Pending {
         let task = match self.task {
             Doing::Work(work) => Task::Work(*work),
-            Doing::Bind(bind) => Task::Bind(bind.hand_over()),
+            Doing::Bind(bind) => Task::Bind(bind.take()),
         };
         Pending { task, length: self.length, cookie: self.cookie, flags: self.flags }
     }
@@ -152,8 +152,8 @@ impl Sq {
             State::Disconnected => return self.post_flushed(job, upcalls).map(|()| None),
             state => return Err(state.refusal()),
         };
-        if !self.room.take() {
-            return Err(no_room());
+        if !self.room.try_take() {
+            return Err(no_credit());
         }
         let peer = &*connection.peer;
         let mut rq = peer.rq.lock();
@@ -174,7 +174,7 @@ impl Sq {
             match step {
                 Step::Done => return Ok(None),
                 Step::Silent => {
-                    self.room.undo();
+                    self.room.give_back();
                     return Ok(None);
                 }
                 Step::Stalled => {}
@@ -186,15 +186,15 @@ impl Sq {
             }
         }
         if source.waiting.push(job.keep(), job.segments).is_err() {
-            self.room.undo();
-            return Err(no_room());
+            self.room.give_back();
+            return Err(no_credit());
         }
         Ok(None)
     }
 
     fn post_flushed(&mut self, job: &Job<'_>, upcalls: &mut Upcalls) -> Result<()> {
-        if !self.room.take() {
-            return Err(no_room());
+        if !self.room.try_take() {
+            return Err(no_credit());
         }
         self.requests.finish(job, 0, DtoStatus::Flushed, upcalls);
         Ok(())

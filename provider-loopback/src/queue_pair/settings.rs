@@ -11,28 +11,28 @@ use super::Source;
 use super::post::Post;
 use super::receive::{Direction, Receives, SharedReceives};
 use super::state::{Endpoint, Me, Receiver, Requester, Sq, State};
-use super::{Lookout, QpHandle};
+use super::{QpHandle, ReceiveWakeup};
 use parking_lot::Mutex;
 
-use crate::completion_queue::find;
-use crate::credits::{Attachment, Room};
+use crate::completion_queue::downcast;
+use crate::completion_target::CompletionTarget;
+use crate::credits::{Attachment, QueueCredits};
 use crate::domain::{self, Membership};
 use crate::fabric::{self, Host};
-use crate::outlet::Outlet;
 use crate::receive_ring::ReceiveRing;
 use crate::ring::Ring;
 use crate::shared_receive;
 use crate::sync::BiasedLock;
 
 pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Box<dyn QueuePair>> {
-    let number = fabric::serial();
+    let number = fabric::queue_pair_id();
     let made = SlabArc::try_new_cyclic(|me| {
         let parts = Parts::new(spec, number, me)?;
-        let mut requests = Room::new(spec.limits.max_requests);
-        let mut room = Room::new(0);
+        let mut requests = QueueCredits::new(spec.limits.max_requests);
+        let mut room = QueueCredits::new(0);
         // None left by another way before.
-        let _ = requests.leave_by(parts.request_place, 0);
-        let _ = parts.receive_place.map(|place| room.leave_by(place, 0));
+        let _ = requests.attach(parts.request_place, 0);
+        let _ = parts.receive_place.map(|place| room.attach(place, 0));
         let post = Post::new(&spec.limits, room, parts.shared.is_some());
         Ok(Endpoint {
             sq: BiasedLock::new(Sq {
@@ -45,10 +45,10 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Box<dyn Q
                 sink: Arc::clone(&spec.sink),
                 memberships: memberships(&parts.domains, me),
             }),
-            receiver: Receiver { lookout: Lookout::new(), post: BiasedLock::new(post) },
+            receiver: Receiver { lookout: ReceiveWakeup::new(), post: BiasedLock::new(post) },
             rq: Direction::new(Receives {
                 head: 0,
-                ring: ReceiveRing::none(),
+                ring: ReceiveRing::unallocated(),
                 outlet: parts.receives,
                 epochs: Arc::clone(&spec.epochs),
                 domain: parts.domain,
@@ -80,7 +80,7 @@ fn memberships(
 struct Parts {
     requests: Requester,
     request_place: Attachment,
-    receives: Outlet,
+    receives: CompletionTarget,
     /// None where receives are shared.
     receive_place: Option<Attachment>,
     shared: Option<Box<SharedReceives>>,
@@ -90,11 +90,11 @@ struct Parts {
 
 impl Parts {
     fn new(spec: &QueuePairSpec, number: u32, me: &SlabWeak<Endpoint>) -> Result<Self> {
-        let own = spec.domain.as_ref().map(|domain| domain::find(&**domain)).transpose()?;
+        let own = spec.domain.as_ref().map(|domain| domain::downcast(&**domain)).transpose()?;
         let domain = own.as_ref().map_or(0, |domain| domain.id);
         let mut domains = [own, None];
         let shared = match &spec.shared_receives {
-            Some(queue) => Some(shared_receive::find(&**queue)?),
+            Some(queue) => Some(shared_receive::downcast(&**queue)?),
             None => None,
         };
         if let Some(queue) = &shared {
@@ -103,21 +103,21 @@ impl Parts {
             }
         }
         let (out, back) = (
-            find(spec.request_queue.as_deref(), Subtype::InvalidHandleEvdRequest)?,
-            find(spec.receive_queue.as_deref(), Subtype::InvalidHandleEvdRecv)?,
+            downcast(spec.request_queue.as_deref(), Subtype::InvalidHandleEvdRequest)?,
+            downcast(spec.receive_queue.as_deref(), Subtype::InvalidHandleEvdRecv)?,
         );
         let request_place = out.attach();
         let receive_place = shared.is_none().then(|| back.attach());
         let source = match (&receive_place, &shared) {
-            (Some(place), _) => place.source(),
-            (None, Some(shared)) => shared.enter(&back),
+            (Some(place), _) => place.index(),
+            (None, Some(shared)) => shared.attach(&back),
             (None, None) => 0,
         };
-        let outlet = Outlet::new(spec.tag, out, request_place.source());
+        let outlet = CompletionTarget::new(spec.tag, out, request_place.index());
         Ok(Self {
             requests: Requester { outlet, domain, epochs: Arc::clone(&spec.epochs), number },
             request_place,
-            receives: Outlet::new(spec.tag, Arc::clone(&back), source),
+            receives: CompletionTarget::new(spec.tag, Arc::clone(&back), source),
             receive_place,
             shared: shared.map(|queue| {
                 Box::new(SharedReceives {
@@ -147,8 +147,8 @@ impl Endpoint {
         let mut rq = self.rq.lock();
         let receives = &mut rq.receives;
         for (used, max) in [
-            (sq.room.used(), spec.limits.max_requests),
-            (post.room.used(), spec.limits.max_receives),
+            (sq.room.in_use(), spec.limits.max_requests),
+            (post.room.in_use(), spec.limits.max_receives),
         ] {
             if used > max {
                 return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceTep)
@@ -159,26 +159,26 @@ impl Endpoint {
             }
         }
         let memberships = memberships(&parts.domains, &receives.me);
-        if !post.ring.is_none() {
-            let size = (post.room.max(), spec.limits.max_receive_segments);
+        if !post.ring.is_unallocated() {
+            let size = (post.room.capacity(), spec.limits.max_receive_segments);
             post.ring = post.ring.enlarged(receives.head..post.tail, size);
         }
         if parts.shared.is_some() {
             // There is no ring then; what was posted is gone with it.
-            post.ring = ReceiveRing::none();
+            post.ring = ReceiveRing::unallocated();
             post.room.resize(0);
             receives.head = post.tail;
         }
         receives.ring = post.ring.clone();
         post.is_shared = parts.shared.is_some();
         post.limit(&spec.limits);
-        let end = receives.outlet.queue().position();
-        let over = parts.receive_place.map(|place| post.room.leave_by(place, end));
+        let end = receives.outlet.queue().tail();
+        let over = parts.receive_place.map(|place| post.room.attach(place, end));
         receives.domain = parts.domain;
         receives.epochs = Arc::clone(&spec.epochs);
         sq.room.resize(spec.limits.max_requests);
-        let end = sq.requests.outlet.queue().position();
-        let over = (over, sq.room.leave_by(parts.request_place, end));
+        let end = sq.requests.outlet.queue().tail();
+        let over = (over, sq.room.attach(parts.request_place, end));
         sq.stride = spec.limits.max_request_segments;
         sq.service = spec.service;
         let before = (
@@ -205,7 +205,7 @@ impl Sq {
             link,
             peer: SlabArc::clone(me),
             requester: self.requests.clone(),
-            waiting: Ring::new(self.room.max(), self.stride),
+            waiting: Ring::new(self.room.capacity(), self.stride),
             closing: false,
         }
     }

@@ -8,14 +8,14 @@ use dat_sync::{SlabArc, SlabWeak};
 
 use parking_lot::Mutex;
 
-use super::Lookout;
+use super::ReceiveWakeup;
 use super::post::Post;
 use super::receive::Direction;
-use crate::credits::Room;
-use crate::domain::{Membership, User};
+use crate::completion_target::CompletionTarget;
+use crate::credits::QueueCredits;
+use crate::domain::{DomainUser, Membership};
 use crate::errors::wrong_state;
 use crate::fabric::Host;
-use crate::outlet::Outlet;
 use crate::shared_receive::Resume;
 use crate::sync::BiasedLock;
 
@@ -49,7 +49,7 @@ const _: () = {
 /// Where receives are posted.
 #[repr(C)]
 pub(super) struct Receiver {
-    pub(super) lookout: Lookout,
+    pub(super) lookout: ReceiveWakeup,
     pub(super) post: BiasedLock<Post>,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Receiver {
 #[repr(C)]
 pub(crate) struct Sq {
     pub(crate) state: State,
-    pub(super) room: Room,
+    pub(super) room: QueueCredits,
     pub(crate) requests: Requester,
     /// Retired for good: nothing leads back.
     pub(crate) retired: bool,
@@ -74,7 +74,7 @@ pub(crate) struct Sq {
 #[derive(Clone)]
 #[repr(C)]
 pub(crate) struct Requester {
-    pub(super) outlet: Outlet,
+    pub(super) outlet: CompletionTarget,
     pub(super) epochs: Arc<Epochs>,
     /// 0 while there is none, which no memory belongs to.
     pub(crate) domain: u32,
@@ -197,7 +197,7 @@ impl Endpoint {
     /// Passes through the locks under which memory of its domains may be copied, after a heavy
     /// fence: requests of this side are posted under its `sq` or executed later under the `rq` of the
     /// peer, and requests of the peer under the `rq` of this side.
-    pub(crate) fn settle(&self) {
+    pub(crate) fn wait_for_copies(&self) {
         self.sq.pass();
         self.rq.pass();
         let peer = self.peer.lock().upgrade();
@@ -206,9 +206,9 @@ impl Endpoint {
         }
     }
 
-    /// As [`settle`](Self::settle) without the fence, unless one of the locks is biased to another
+    /// As [`wait_for_copies`](Self::wait_for_copies) without the fence, unless one of the locks is biased to another
     /// thread; whether it was enough.
-    pub(crate) fn settle_without_fence(&self) -> bool {
+    pub(crate) fn wait_for_copies_without_fence(&self) -> bool {
         let peer = self.peer.lock().upgrade();
         self.sq.pass_without_fence()
             && self.rq.pass_without_fence()
@@ -219,15 +219,15 @@ impl Endpoint {
 /// A queue pair as domains and shared receive queues know it.
 pub(super) struct Me(pub(super) SlabWeak<Endpoint>);
 
-impl User for Me {
-    fn settle(&self) {
+impl DomainUser for Me {
+    fn wait_for_copies(&self) {
         if let Some(endpoint) = self.0.upgrade() {
-            endpoint.settle();
+            endpoint.wait_for_copies();
         }
     }
 
-    fn settle_without_fence(&self) -> bool {
-        self.0.upgrade().is_none_or(|endpoint| endpoint.settle_without_fence())
+    fn wait_for_copies_without_fence(&self) -> bool {
+        self.0.upgrade().is_none_or(|endpoint| endpoint.wait_for_copies_without_fence())
     }
 }
 

@@ -13,10 +13,10 @@ use dat_core::flags::Close;
 use dat_core::provider::ConnectionUpcall;
 use dat_sync::SlabArc;
 
-use super::Lookout;
+use super::ReceiveWakeup;
 use super::receive::{Inbound, Rq, Source};
 use super::state::{Announced, End, Endpoint, State};
-use crate::outlet::Upcalls;
+use crate::upcalls::Upcalls;
 
 /// The end of a connection that is still to be carried out, without locks.
 #[must_use]
@@ -51,7 +51,11 @@ fn end(link: u64, one: &Endpoint, other: &Endpoint, how: End, report: Report) {
 
 impl Rq {
     /// Flushes the peer's waiting requests and the receives of this side, in any state.
-    pub(crate) fn shut(&mut self, lookout: &Lookout, upcalls: &mut Upcalls) -> Option<Box<Source>> {
+    pub(crate) fn shut(
+        &mut self,
+        lookout: &ReceiveWakeup,
+        upcalls: &mut Upcalls,
+    ) -> Option<Box<Source>> {
         let before = std::mem::replace(&mut self.inbound, Inbound::Shut);
         let source = match before {
             Inbound::Open(mut source) => {
@@ -64,7 +68,7 @@ impl Rq {
             _ => None,
         };
         // The poster of a later receive flushes it.
-        lookout.demand();
+        lookout.request();
         self.flush(upcalls);
         source
     }
@@ -191,11 +195,11 @@ impl Endpoint {
             return Err(sq.state.refusal());
         }
         sq.state = State::Unconnected;
-        sq.requests.outlet.begin_anew();
+        sq.requests.outlet.clear_failure();
         self.set_peer(None);
         let mut rq = self.rq.lock();
         rq.inbound = Inbound::Idle;
-        rq.receives.outlet.begin_anew();
+        rq.receives.outlet.clear_failure();
         Ok(())
     }
 }

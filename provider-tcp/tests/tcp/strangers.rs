@@ -7,7 +7,7 @@ use std::time::Duration;
 use dat_conformance::{Node, expect_connection, expect_event, expect_request, link, until};
 use dat_core::{ConnectionEventKind, Endpoint, EpState, Event, Psp, PspMaker};
 use provider_kit::frame::{self, Body, Frame, Reason, Refusal, Remote, Verdict};
-use provider_kit::handshake::{Active, Hello, Side};
+use provider_kit::handshake::{Active, Hello, SideInfo};
 
 use crate::common::{each_once, node, posts};
 
@@ -34,7 +34,7 @@ fn rest(stream: &mut TcpStream) -> Vec<u8> {
 
 /// A request for a connection, as an honest peer makes it.
 fn hello(to: SocketAddr) -> Vec<u8> {
-    let side = Side { posted: 4, reads: 4, ..Side::default() };
+    let side = SideInfo { posted: 4, reads: 4, ..SideInfo::default() };
     let hello = Hello { qualifier: to.port().into(), port: 9, side };
     let (_, message) = Active::new(&hello, None).expect("no random numbers are needed");
     [&message.frame.encode(), message.payload.as_slice()].concat()

@@ -15,14 +15,14 @@ use slab::Slab;
 use crate::fork::Guard;
 
 /// A queue pair that can complete more when its link is read.
-pub trait Source: Send + Sync {
+pub trait PolledLink: Send + Sync {
     /// Executes what came from the peer. Returns whether the next poll is to ask again although
     /// nothing arrives. No upcall is made, and if this is the last reference, the queue pair is
     /// dropped elsewhere: the caller holds locks.
     fn poll(self: Arc<Self>) -> bool;
 
     /// Gives the link back to the thread of the engine: the poller is going to sleep. As for
-    /// [`Source::poll`], the caller holds locks.
+    /// [`PolledLink::poll`], the caller holds locks.
     fn give_back(self: Arc<Self>);
 
     /// Adds the descriptor of its link, if it has one, to a set.
@@ -31,7 +31,7 @@ pub trait Source: Send + Sync {
 
 /// The queue pairs of one completion queue.
 #[derive(Default)]
-pub struct Sources {
+pub struct PolledLinks {
     list: Mutex<List>,
     polls: AtomicU64,
     is_awaited: AtomicBool,
@@ -40,8 +40,8 @@ pub struct Sources {
 
 #[derive(Default)]
 struct List {
-    all: Slab<Weak<dyn Source>>,
-    /// Sources that the next poll asks in any case.
+    all: Slab<Weak<dyn PolledLink>>,
+    /// PolledLinks that the next poll asks in any case.
     again: Vec<usize>,
     /// The set that watches all links, once there are several.
     set: Option<(OwnedFd, Guard)>,
@@ -54,9 +54,9 @@ const FEW: usize = 2;
 /// At most this many links are read in one poll.
 const AT_ONCE: usize = 16;
 
-impl Sources {
+impl PolledLinks {
     /// Adds a queue pair.
-    pub fn add(&self, source: Weak<dyn Source>) {
+    pub fn add(&self, source: Weak<dyn PolledLink>) {
         let mut list = self.list.lock();
         list.tidy();
         if list.all.iter().any(|(_, one)| Weak::ptr_eq(one, &source)) {
@@ -69,7 +69,7 @@ impl Sources {
     }
 
     /// A queue pair has a new link.
-    pub fn linked(&self, source: &Weak<dyn Source>) {
+    pub fn linked(&self, source: &Weak<dyn PolledLink>) {
         let list = self.list.lock();
         let Some((set, _)) = &list.set else { return };
         let found = list.all.iter().find(|(_, one)| Weak::ptr_eq(one, source));
@@ -120,7 +120,10 @@ impl Sources {
         self.is_awaited.store(is_awaited, Ordering::SeqCst);
         if is_awaited && self.lent.load(Ordering::SeqCst) > 0 {
             let list = self.list.lock();
-            list.all.iter().filter_map(|(_, source)| source.upgrade()).for_each(Source::give_back);
+            list.all
+                .iter()
+                .filter_map(|(_, source)| source.upgrade())
+                .for_each(PolledLink::give_back);
         }
     }
 }
@@ -156,7 +159,7 @@ impl List {
         };
         let ask = |key: usize, again: &mut Vec<usize>| {
             let source = all.get(key).and_then(Weak::upgrade);
-            if source.is_some_and(Source::poll) && !again.contains(&key) {
+            if source.is_some_and(PolledLink::poll) && !again.contains(&key) {
                 again.push(key);
             }
         };

@@ -9,7 +9,7 @@ use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use crate::sync::fence;
 
 /// See the module. It is set and cleared under the lock of the direction.
-pub struct Lookout {
+pub struct ReceiveWakeup {
     /// Looks in a row that found nothing.
     idle: AtomicU32,
     asked: AtomicBool,
@@ -21,13 +21,13 @@ pub struct Lookout {
 const FIRST_PATIENCE: u8 = if cfg!(all(test, loom)) { 0 } else { 4 };
 const LONGEST_PATIENCE: u8 = 16;
 
-impl Default for Lookout {
+impl Default for ReceiveWakeup {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Lookout {
+impl ReceiveWakeup {
     /// It is asked for at first.
     pub fn new() -> Self {
         Self {
@@ -39,13 +39,13 @@ impl Lookout {
 
     /// Whether to look, after a slot was filled.
     #[inline]
-    pub fn is_asked_for(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         fence::light();
         self.asked.load(Ordering::Relaxed)
     }
 
     /// Every slot is looked after that is not seen filled after this returns.
-    pub fn demand(&self) {
+    pub fn request(&self) {
         self.idle.store(0, Ordering::Relaxed);
         if !self.asked.load(Ordering::Relaxed) {
             self.asked.store(true, Ordering::Relaxed);
@@ -56,7 +56,7 @@ impl Lookout {
     }
 
     /// A check found nothing to do, and nothing to expect.
-    pub fn found_nothing(&self) {
+    pub fn note_idle(&self) {
         let idle = self.idle.load(Ordering::Relaxed).saturating_add(1);
         self.idle.store(idle, Ordering::Relaxed);
         if idle >= 1 << self.patience.load(Ordering::Relaxed) && fence::is_available() {
