@@ -15,7 +15,7 @@ use crate::{ping, providers};
 /// The timeout of each step.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Below this number of descriptors, few connections fit beside what a program opens anyway.
+/// Below this number of descriptors, few connections fit besides what a program opens anyway.
 const FEW: u64 = 256;
 
 const PORTS: &str = "/proc/sys/net/ipv4/ip_local_port_range";
@@ -118,7 +118,7 @@ fn plain(address: IpAddr) -> io::Result<()> {
     listener.accept().map(|_| ())
 }
 
-/// What to look at after a plain connection failed.
+/// What to check after a plain connection failed.
 fn what_forbids(error: &io::Error, interface: &str) -> String {
     let firewall = format!(
         "a firewall may drop it: see nft list ruleset, or iptables -L -v, for {interface} and lo (a \
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_another_machine_is_refused_with_what_to_look_at() {
+    fn an_address_of_another_machine_is_refused_with_advice() {
         // An address for documents, which no machine has.
         let error = plain(IpAddr::from([203, 0, 113, 7])).expect_err("it is not ours");
         assert!(what_forbids(&error, "eth7").contains("ip address show eth7"), "{error}");

@@ -112,7 +112,7 @@ impl Cell<'_> {
         Ok(measured)
     }
 
-    /// Measures for about the time of the budget, beside copies of blocks of the same size.
+    /// Measures for about the time of the budget, with copies of blocks of the same size.
     fn bandwidth(&self, budget: Duration) -> Result<Bandwidth, CliError> {
         let mut lane = self.lane(if self.op == Op::Send { Mode::Sink } else { Mode::Idle })?;
         let window = self.window(lane.side.depth);

@@ -16,7 +16,7 @@ use crate::output::{Output, Paint};
 use crate::perf::plan::Limits;
 use crate::side;
 
-/// The number of measured connections, and who asked for them.
+/// The record of one client.
 #[derive(Debug, Serialize)]
 pub(in crate::perf) struct Call {
     /// The client's address.
@@ -46,7 +46,7 @@ pub(in crate::perf) struct Place<'a> {
 
 /// What a listener reports.
 pub(in crate::perf) enum Served<'a> {
-    /// Where clients find it, in words.
+    /// A line that says where clients find it.
     Listening(&'a str),
     /// A client that has gone.
     Client(&'a Call),

@@ -164,7 +164,7 @@ fn this_machine_is_told_too() {
 
 #[test]
 fn an_adapter_over_tcp_connects_to_itself() {
-    let report = crate::common::run(&["doctor", "--json"]).json();
+    let report = run(&["doctor", "--json"]).json();
     let checks = report["checks"].as_array().expect("checks");
     let sockets = checks.iter().find(|check| check["check"] == "sockets").expect("a check");
     let findings = sockets["findings"].as_array().expect("findings");
