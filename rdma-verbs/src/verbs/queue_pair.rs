@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::batch::{self, SendOperations};
 use super::in_flight::{InFlight, Order, Posted, Uses};
-use super::post::gather;
 use super::region::RegionUse;
+use super::segment::gather;
 use super::{
     Access, CompletionQueue, Error, Gid, MemoryRegion, MemoryWindow, Owner, Post, ProtectionDomain,
     Result, Segment, SendFlags, SendRequest, SharedReceiveQueue, Subject, WindowBind,

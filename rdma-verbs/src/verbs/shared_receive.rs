@@ -4,7 +4,7 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
 use super::in_flight::{InFlight, Order, Posted, Uses};
-use super::post::gather;
+use super::segment::gather;
 use super::{
     Error, Owner, ProtectionDomain, Result, Segment, Sge, key_to_pointer, library, object,
 };
