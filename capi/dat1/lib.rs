@@ -1,7 +1,7 @@
 //! libdat.so.1: DAT 1.2 for C programs.
 //!
 //! Both libraries share the source in `capi/src`; this crate adds the types of DAT 1.2 (`abi`) and
-//! its differences from 2.0 (`dialect`).
+//! its differences from 2.0 (`codes`, `structs`, `kept`, `dialect`).
 
 #![expect(clippy::too_many_arguments, reason = "the prototypes are those of DAT")]
 
@@ -12,9 +12,12 @@ pub mod abi;
 mod foreign;
 #[path = "../src/call/mod.rs"]
 mod call;
+mod codes;
 mod dialect;
 #[path = "../exports/v1/mod.rs"]
 mod exports;
+mod kept;
+mod structs;
 
 #[path = "../src/adapters.rs"]
 mod adapters;

@@ -1,7 +1,8 @@
 //! libdat2.so.2: DAT 2.0 for C programs.
 //!
 //! Both libraries share the source in `capi/src`; this crate adds the types of DAT 2.0 (`abi`), its
-//! differences from 1.2 (`dialect`) and the calls that only 2.0 has (`call2`).
+//! differences from 1.2 (`codes`, `structs`, `kept`, `dialect`) and the calls that only 2.0 has
+//! (`call2`).
 
 #![expect(clippy::too_many_arguments, reason = "the prototypes are those of DAT")]
 
@@ -12,9 +13,12 @@ pub mod abi;
 mod foreign;
 #[path = "../src/call/mod.rs"]
 mod call;
+mod codes;
 mod dialect;
 #[path = "../exports/v2/mod.rs"]
 mod exports;
+mod kept;
+mod structs;
 
 #[path = "../src/adapters.rs"]
 mod adapters;

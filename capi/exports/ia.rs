@@ -3,6 +3,7 @@
 use crate::abi::*;
 use crate::call;
 use crate::guard;
+use crate::table;
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dat_ia_openv(
@@ -24,6 +25,7 @@ pub unsafe extern "C-unwind" fn dat_ia_openv(
             dat_major,
             dat_minor,
             thread_safety,
+            table::functions,
         )
     })
 }

@@ -6,7 +6,7 @@
 //! module resolves both.
 
 use std::collections::BTreeMap;
-use std::ffi::{CString, c_void};
+use std::ffi::{CString, c_char, c_void};
 use std::ptr::{null_mut, without_provenance_mut};
 
 use dat_core::InterfaceAdapter;
@@ -15,7 +15,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::abi::{DAT_HANDLE, DAT_IA_HANDLE, DAT_PROVIDER};
 use crate::answer::invalid_handle;
-use crate::{handle, table};
+use crate::handle;
 
 /// An open adapter, by the address that its provider uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,23 +110,31 @@ pub(crate) fn to_cell(handle: DAT_HANDLE) -> DAT_HANDLE {
     }
 }
 
-/// The function table of a Rust adapter, to which its objects point.
-pub(crate) fn table(ia: &InterfaceAdapter) -> *mut DAT_PROVIDER {
-    struct Table {
-        functions: Box<DAT_PROVIDER>,
-        _name: CString,
-    }
-    // SAFETY: the table points to functions, and to the name that is stored with it.
-    unsafe impl Send for Table {}
-    static TABLES: Mutex<BTreeMap<String, Table>> = Mutex::new(BTreeMap::new());
+/// Makes the function table of an adapter, with its name.
+pub(crate) type MakeTable = fn(*const c_char) -> DAT_PROVIDER;
 
+/// A table, and the name to which it points.
+struct Table {
+    functions: Box<DAT_PROVIDER>,
+    _name: CString,
+}
+
+// SAFETY: the table points to functions, and to the name that is stored with it.
+unsafe impl Send for Table {}
+
+static TABLES: Mutex<BTreeMap<String, Table>> = Mutex::new(BTreeMap::new());
+
+/// The function table of a Rust adapter, to which its objects point; it was created when the adapter
+/// was opened.
+pub(crate) fn table(ia: &InterfaceAdapter) -> *mut DAT_PROVIDER {
     let mut tables = TABLES.lock();
-    if let Some(table) = tables.get_mut(ia.name()) {
-        return &raw mut *table.functions;
-    }
-    let name = CString::new(ia.name()).unwrap_or_default();
-    let mut functions = Box::new(table::functions(name.as_ptr()));
-    let address = &raw mut *functions;
-    tables.insert(ia.name().to_owned(), Table { functions, _name: name });
-    address
+    tables.get_mut(ia.name()).map_or(null_mut(), |table| &raw mut *table.functions)
+}
+
+/// Creates the function table of a Rust adapter, unless there is one.
+pub(crate) fn add_table(ia: &InterfaceAdapter, make: MakeTable) {
+    TABLES.lock().entry(ia.name().to_owned()).or_insert_with(|| {
+        let name = CString::new(ia.name()).unwrap_or_default();
+        Table { functions: Box::new(make(name.as_ptr())), _name: name }
+    });
 }

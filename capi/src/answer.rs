@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use dat_core::error::{Error, ReturnType, Subtype};
 
 use crate::abi::{DAT_RETURN, DAT_SUCCESS};
-use crate::{cancel, detail, dialect};
+use crate::{cancel, codes, detail};
 
 /// The code that a call returns, or the error from which it is made. Codes of C providers are
 /// passed on unchanged.
@@ -70,7 +70,7 @@ pub(crate) fn guard_data_path<A: Answered>(call: impl FnOnce() -> A) -> DAT_RETU
 #[cold]
 #[inline(never)]
 pub(crate) fn failed(error: Error) -> DAT_RETURN {
-    let code = dialect::code(error.return_type(), error.subtype());
+    let code = codes::code(error.return_type(), error.subtype());
     detail::keep(error);
     code
 }
@@ -89,7 +89,7 @@ fn panicked(panic: Box<dyn Any + Send>) -> DAT_RETURN {
 
 /// The result of a poll that found nothing; it has no detail, so that polling is cheap.
 pub(crate) fn plain(return_type: ReturnType) -> Answer {
-    Ok(dialect::code(return_type, Subtype::NoSubtype))
+    Ok(codes::code(return_type, Subtype::NoSubtype))
 }
 
 /// The error for a handle that does not refer to a live object of its kind.

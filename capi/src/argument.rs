@@ -4,9 +4,6 @@ use std::ptr::NonNull;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 
-use crate::abi::DAT_HANDLE;
-use crate::answer::invalid_handle;
-use crate::handle::{self, Object};
 use crate::mapped;
 
 /// User-space addresses: from the end of the page that is never mapped to the highest user address.
@@ -191,18 +188,4 @@ pub(crate) fn mask(mask: impl Into<u64>, fields: impl Into<u64>, argument: u32) 
 fn unknown_fields(bits: u64, argument: u32) -> Error {
     invalid(argument, format!("the mask has bits of no field: {bits:#x}"))
         .advise("use the constants of the header that has the structure")
-}
-
-/// The object of a mandatory handle.
-#[inline]
-pub(crate) fn object<T: Object>(handle: DAT_HANDLE, subtype: Subtype) -> Result<T> {
-    handle::get(handle).ok_or_else(|| invalid_handle(subtype))
-}
-
-/// The object of a handle that may be `DAT_HANDLE_NULL`.
-pub(crate) fn optional_object<T: Object>(
-    handle: DAT_HANDLE,
-    subtype: Subtype,
-) -> Result<Option<T>> {
-    if handle.is_null() { Ok(None) } else { object(handle, subtype).map(Some) }
 }

@@ -8,7 +8,7 @@ use dat_core::{ApiVersion, Compat, Registry};
 
 use crate::abi::DAT_PROVIDER_INFO;
 use crate::convert::{boolean, name};
-use crate::{debug, dialect, handle, image};
+use crate::{codes, debug, handle, image};
 
 /// The registry, with the configuration at its first use.
 pub(crate) fn shared() -> &'static Registry {
@@ -39,7 +39,7 @@ fn configuration() -> Configuration {
 /// The entries that programs get. A program may request exactly the version and the thread safety
 /// that an entry shows.
 pub(crate) fn providers() -> Vec<DAT_PROVIDER_INFO> {
-    let (dapl_version_major, dapl_version_minor) = dialect::VERSION;
+    let (dapl_version_major, dapl_version_minor) = codes::VERSION;
     let version = ApiVersion::new(dapl_version_major, dapl_version_minor);
     let info = |announced: Announced| DAT_PROVIDER_INFO {
         ia_name: name(&announced.name),

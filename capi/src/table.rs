@@ -16,7 +16,15 @@ unsafe extern "C-unwind" fn ia_open(
 ) -> DAT_RETURN {
     guard(|| {
         // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-        unsafe { call::ia::open_by_table(name, async_evd_min_qlen, async_evd_handle, ia_handle) }
+        unsafe {
+            call::ia::open_by_table(
+                name,
+                async_evd_min_qlen,
+                async_evd_handle,
+                ia_handle,
+                functions,
+            )
+        }
     })
 }
 

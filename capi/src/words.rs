@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use dat_core::error::{ReturnType, Subtype};
 
 use crate::abi::{DAT_NOT_IMPLEMENTED, DAT_RETURN};
-use crate::dialect;
+use crate::codes;
 
 /// The names for C, by those of the core.
 static NAMES: LazyLock<BTreeMap<&str, CString>> = LazyLock::new(|| {
@@ -22,6 +22,6 @@ pub(crate) fn of(value: DAT_RETURN) -> Option<(&'static CStr, &'static CStr)> {
     if value == DAT_NOT_IMPLEMENTED {
         return Some((c"DAT_NOT_IMPLEMENTED", name(Subtype::NoSubtype.name())?));
     }
-    let (return_type, subtype) = dialect::decode(value)?;
+    let (return_type, subtype) = codes::decode(value)?;
     Some((name(return_type.name())?, name(subtype.name())?))
 }

@@ -7,9 +7,9 @@ use dat_core::{Cno, EventDispatcher, ProxyAgent, Timeout};
 
 use crate::abi::*;
 use crate::answer::{Answer, DONE, invalid_handle};
-use crate::argument::{check, mask, object, out};
-use crate::handle::{self, Agent};
-use crate::{adapters, cancel, dialect};
+use crate::argument::{check, mask, out};
+use crate::handle::{self, Agent, object};
+use crate::{adapters, cancel, structs};
 
 const HANDLE: Subtype = Subtype::InvalidHandleCno;
 
@@ -65,7 +65,7 @@ pub(crate) unsafe fn query(
     let ia_handle = adapters::handle_of(&cno.adapter());
     let param = handle::keep(cno_handle, |kept| {
         let agent = kept.agent.map(|Agent(agent)| agent);
-        dialect::cno_param(ia_handle, &cno, agent, &kept.more)
+        structs::cno_param(ia_handle, &cno, agent, &kept.more)
     });
     place.write(param.ok_or_else(|| invalid_handle(HANDLE))??);
     DONE

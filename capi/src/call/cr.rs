@@ -6,10 +6,11 @@ use dat_core::{ConnectionRequest, Endpoint};
 use super::ep::private_data;
 use crate::abi::*;
 use crate::answer::{Answer, DONE};
-use crate::argument::{mask, object, optional_object, out};
+use crate::argument::{mask, out};
 use crate::convert::address::adapter_to_c;
 use crate::convert::count;
-use crate::{adapters, dialect, foreign, handle};
+use crate::handle::{self, object, optional_object};
+use crate::{adapters, dialect, foreign};
 
 const HANDLE: Subtype = Subtype::InvalidHandleCr;
 

@@ -5,17 +5,18 @@ use std::ptr::null;
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::flags::{Close, ConnectFlags, Qos};
 use dat_core::{
-    Connect, Endpoint, EpAttributes, EpChange, EpParam, EpSpec, EventDispatcher, InterfaceAdapter,
+    Connect, Endpoint, EpAttributes, EpChange, EpSpec, EventDispatcher, InterfaceAdapter,
     ProtectionZone, SharedReceiveQueue, Timeout,
 };
 
 use crate::abi::*;
 use crate::answer::{Answer, DONE};
-use crate::argument::{self, array, count, given, invalid, mask, object, optional_object, out};
+use crate::argument::{self, array, count, given, invalid, mask, out};
 use crate::call::post;
 use crate::convert::address::{self, adapter_to_c};
 use crate::convert::{self, boolean, endpoint};
-use crate::{adapters, dialect, handle};
+use crate::handle::{self, object, optional_object};
+use crate::{adapters, structs};
 
 const HANDLE: Subtype = Subtype::InvalidHandleEp;
 
@@ -146,34 +147,8 @@ pub(crate) unsafe fn query(
         (local, remote, endpoint::attributes_to_c(&param.attributes, kept))
     });
     let (local, remote, attributes) = shown.ok_or_else(|| gone("dat_ep_query"))?;
-    place.write(dialect::endpoint_param(&endpoint, &param, (local, remote), attributes));
+    place.write(structs::endpoint_param(&endpoint, &param, (local, remote), attributes));
     DONE
-}
-
-/// The C handles of an endpoint's objects.
-pub(crate) struct Handles {
-    pub(crate) ia: DAT_IA_HANDLE,
-    pub(crate) pz: DAT_PZ_HANDLE,
-    pub(crate) recv_evd: DAT_EVD_HANDLE,
-    pub(crate) request_evd: DAT_EVD_HANDLE,
-    pub(crate) connect_evd: DAT_EVD_HANDLE,
-    pub(crate) srq: DAT_SRQ_HANDLE,
-}
-
-impl Handles {
-    pub(crate) fn of(endpoint: &Endpoint, param: &EpParam) -> Self {
-        let evd = |evd: &Option<EventDispatcher>| {
-            evd.as_ref().map_or(DAT_HANDLE_NULL, |evd| handle::of_number(evd.id()))
-        };
-        Self {
-            ia: adapters::handle_of(&endpoint.adapter()),
-            pz: param.pz.as_ref().map_or(DAT_HANDLE_NULL, |pz| handle::of_number(pz.id())),
-            recv_evd: evd(&param.recv_evd),
-            request_evd: evd(&param.request_evd),
-            connect_evd: evd(&param.connect_evd),
-            srq: param.srq.as_ref().map_or(DAT_HANDLE_NULL, |srq| handle::of_number(srq.id())),
-        }
-    }
 }
 
 #[cold]
@@ -184,7 +159,7 @@ fn gone(operation: &'static str) -> Error {
 }
 
 /// The fields of an endpoint that `dat_ep_modify` never changes (dat_ep_modify(3DAT)).
-const FIXED: DAT_EP_PARAM_MASK = dialect::EP_FIXED;
+const FIXED: DAT_EP_PARAM_MASK = structs::EP_FIXED;
 
 pub(crate) unsafe fn modify(
     ep_handle: DAT_EP_HANDLE,

@@ -9,12 +9,10 @@ use dat_core::{EvdFlags, EvdOptions, EvdParam, Event, EventDispatcher, Timeout, 
 
 use crate::abi::*;
 use crate::answer::{Answer, DONE, failed, invalid_handle, plain};
-use crate::argument::{
-    check, count, given, invalid, is_address_of, mask, object, optional_object, out,
-};
+use crate::argument::{check, count, given, invalid, is_address_of, mask, out};
 use crate::convert::{self, event};
-use crate::handle::Lent;
-use crate::{adapters, cancel, dialect, handle};
+use crate::handle::{Lent, object, optional_object};
+use crate::{adapters, cancel, codes, handle, structs};
 
 const HANDLE: Subtype = Subtype::InvalidHandleEvdRequest;
 
@@ -133,7 +131,7 @@ pub(crate) unsafe fn dequeue(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) 
             // SAFETY: the address was checked, the caller guarantees memory for an event, and any
             // bit pattern is valid.
             let to = unsafe { &mut *event };
-            let taken = dialect::take(&mut to.event_data, |data| evd.object().take(data));
+            let taken = structs::take(&mut to.event_data, |data| evd.object().take(data));
             if taken == Taken::Success {
                 to.event_number = DAT_DTO_COMPLETION_EVENT;
                 to.evd_handle = evd.handle_again();
@@ -151,7 +149,7 @@ pub(crate) unsafe fn dequeue(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) 
 fn dequeue_less(evd: Lent<EventDispatcher>, taken: Taken, event: *mut DAT_EVENT) -> DAT_RETURN {
     if taken == Taken::Nothing {
         evd.object().seen_empty();
-        return dialect::code(ReturnType::QueueEmpty, Subtype::NoSubtype);
+        return codes::code(ReturnType::QueueEmpty, Subtype::NoSubtype);
     }
     let handle = evd.handle_again();
     drop(evd);
@@ -176,7 +174,7 @@ unsafe fn dequeue_any(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -> DAT_
                 event::deliver(&mut taken, evd_handle, place.fields());
                 DAT_SUCCESS
             }
-            Ok(false) => dialect::code(ReturnType::QueueEmpty, Subtype::NoSubtype),
+            Ok(false) => codes::code(ReturnType::QueueEmpty, Subtype::NoSubtype),
             Err(error) => failed(error),
         }
     });
@@ -204,7 +202,7 @@ pub(crate) unsafe fn wait(
         let to = unsafe { &mut *event };
         let threshold = u32::try_from(threshold).ok()?;
         let mut more = 0;
-        let taken = dialect::take(&mut to.event_data, |data| {
+        let taken = structs::take(&mut to.event_data, |data| {
             match evd.object().spin_wait(&clock, threshold, data) {
                 Some(left) => {
                     more = left;

@@ -8,12 +8,13 @@ use dat_core::{ApiVersion, AsyncErrors, EventDispatcher, IaOptions, InterfaceAda
 
 use super::ep::close as close_how;
 use crate::abi::*;
-use crate::adapters::{self, Adapter};
+use crate::adapters::{self, Adapter, MakeTable};
 use crate::answer::{Answer, DONE, invalid_handle};
-use crate::argument::{self, count, mask, object, out};
+use crate::argument::{self, count, mask, out};
 use crate::convert::interface;
 use crate::debug::{self, Kind};
-use crate::{dialect, foreign, handle, registry};
+use crate::handle::{self, object};
+use crate::{codes, dialect, foreign, registry};
 
 const HANDLE: Subtype = Subtype::InvalidHandleIa;
 const OPEN: &str = "dat_ia_open";
@@ -37,6 +38,7 @@ pub(crate) unsafe fn openv(
     dat_major: DAT_UINT32,
     dat_minor: DAT_UINT32,
     thread_safety: DAT_BOOLEAN,
+    make_table: MakeTable,
 ) -> Answer {
     // SAFETY: the caller guarantees a C string, unless the check rejects the address.
     let name = unsafe { name(ia_name, 1) }?;
@@ -53,17 +55,20 @@ pub(crate) unsafe fn openv(
         foreign::Asked { name: ia_name, async_evd_min_qlen, async_evd: *evd_place.fields() };
     let opened = registry::shared().find(&name, demand, |choice| match choice {
         Choice::Provider(candidate) => Ok(open_own(candidate, version, &asked)?),
-        Choice::Library(library) => foreign::open_library(&library, &asked),
-        Choice::Registered(registration) => foreign::open_registered(&registration, &asked),
+        Choice::Library(library) => foreign::open_library(&library, &asked).map(Opened::new),
+        Choice::Registered(registration) => {
+            foreign::open_registered(&registration, &asked).map(Opened::new)
+        }
     })?;
     let (handle, evd) = match opened {
         Opened::Own(ia) => {
+            adapters::add_table(&ia, make_table);
             let evd = async_evd(&ia);
             let cell = handle::attach(ia.clone(), adapters::table(&ia));
             (adapters::add(Adapter::Own(cell.addr())), evd)
         }
-        Opened::Foreign { address, async_evd } => {
-            (adapters::add(Adapter::Foreign(address)), async_evd)
+        Opened::Foreign(opened) => {
+            (adapters::add(Adapter::Foreign(opened.address)), opened.async_evd)
         }
     };
     evd_place.write(evd);
@@ -74,7 +79,7 @@ pub(crate) unsafe fn openv(
 /// The version of the API that a program requests: that of this library, or a smaller minor version
 /// (dat_registry_list_providers(3DAT)).
 fn version(major: u32, minor: u32) -> Result<ApiVersion> {
-    let (own_major, own_minor) = dialect::VERSION;
+    let (own_major, own_minor) = codes::VERSION;
     let subtype = match () {
         () if major != own_major => Subtype::MajorNotFound,
         () if minor > own_minor => Subtype::MinorNotFound,
@@ -87,14 +92,16 @@ fn version(major: u32, minor: u32) -> Result<ApiVersion> {
 }
 
 /// An adapter that was opened.
-pub(crate) enum Opened {
+enum Opened {
     Own(InterfaceAdapter),
-    Foreign {
-        /// The address by which its provider knows it.
-        address: usize,
-        /// The dispatcher of asynchronous errors, as the provider returned it.
-        async_evd: DAT_EVD_HANDLE,
-    },
+    Foreign(foreign::Opened),
+}
+
+impl Opened {
+    fn new(opened: foreign::Opened) -> Self {
+        dialect::foreign_opened(opened.table, handle::of_number(opened.address as u64));
+        Self::Foreign(opened)
+    }
 }
 
 fn open_own(candidate: Candidate, version: ApiVersion, asked: &foreign::Asked) -> Result<Opened> {
@@ -196,8 +203,9 @@ pub(crate) unsafe fn open_by_table(
     async_evd_min_qlen: DAT_COUNT,
     async_evd_handle: *mut DAT_EVD_HANDLE,
     ia_handle: *mut DAT_IA_HANDLE,
+    make_table: MakeTable,
 ) -> Answer {
-    let (major, minor) = dialect::VERSION;
+    let (major, minor) = codes::VERSION;
     let mut number = DAT_HANDLE_NULL;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let place = unsafe { out(ia_handle, 4) }?;
@@ -211,6 +219,7 @@ pub(crate) unsafe fn open_by_table(
             major,
             minor,
             DAT_TRUE,
+            make_table,
         )
     }?;
     match adapters::by_number(number) {

@@ -8,10 +8,10 @@ use dat_core::{InterfaceAdapter, Lmr, LmrTriplet, MemorySource, Privileges};
 
 use crate::abi::*;
 use crate::answer::{Answer, DONE, invalid_handle};
-use crate::argument::{array, given, invalid, mask, object, optional_out, out};
+use crate::argument::{array, given, invalid, mask, optional_out, out};
 use crate::convert::memory::local_from_c;
-use crate::handle::{self, Region};
-use crate::{adapters, dialect, mapped};
+use crate::handle::{self, Region, object};
+use crate::{adapters, mapped, structs};
 
 const HANDLE: Subtype = Subtype::InvalidHandleLmr;
 const CREATE: &str = "dat_lmr_create";
@@ -161,7 +161,7 @@ pub(crate) unsafe fn query(
     let param = lmr.query()?;
     let region = handle::keep(lmr_handle, |kept| kept.region).flatten();
     let region = region.ok_or_else(|| invalid_handle(HANDLE))?;
-    place.write(dialect::lmr_param(adapters::handle_of(&lmr.adapter()), region, &param));
+    place.write(structs::lmr_param(adapters::handle_of(&lmr.adapter()), region, &param));
     DONE
 }
 

@@ -4,9 +4,10 @@ use dat_core::error::{Result, Subtype};
 use dat_core::{Psp, PspMaker};
 
 use crate::abi::*;
+use crate::adapters;
 use crate::answer::{Answer, DONE};
-use crate::argument::{invalid, mask, object, out};
-use crate::{adapters, handle};
+use crate::argument::{invalid, mask, out};
+use crate::handle::{self, object};
 
 const HANDLE: Subtype = Subtype::InvalidHandlePsp;
 

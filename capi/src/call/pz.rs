@@ -4,9 +4,10 @@ use dat_core::ProtectionZone;
 use dat_core::error::Subtype;
 
 use crate::abi::*;
+use crate::adapters;
 use crate::answer::{Answer, DONE};
-use crate::argument::{mask, object, out};
-use crate::{adapters, handle};
+use crate::argument::{mask, out};
+use crate::handle::{self, object};
 
 const HANDLE: Subtype = Subtype::InvalidHandlePz;
 

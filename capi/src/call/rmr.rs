@@ -7,9 +7,10 @@ use dat_core::{
 
 use crate::abi::*;
 use crate::answer::{Answer, DONE};
-use crate::argument::{invalid, mask, object, out};
+use crate::argument::{invalid, mask, out};
 use crate::convert::memory::local_from_c;
-use crate::{adapters, dialect, handle};
+use crate::handle::{self, object};
+use crate::{adapters, structs};
 
 const HANDLE: Subtype = Subtype::InvalidHandleRmr;
 
@@ -46,7 +47,7 @@ pub(crate) unsafe fn query(
     let place = unsafe { out(rmr_param, 3) }?;
     let ia_handle = adapters::handle_of(&rmr.adapter());
     let param = rmr.query()?;
-    place.write(dialect::rmr_param(ia_handle, handle::of_number(param.pz.id()), &param));
+    place.write(structs::rmr_param(ia_handle, handle::of_number(param.pz.id()), &param));
     DONE
 }
 

@@ -4,9 +4,10 @@ use dat_core::Rsp;
 use dat_core::error::Subtype;
 
 use crate::abi::*;
+use crate::adapters;
 use crate::answer::{Answer, DONE};
-use crate::argument::{mask, object, optional_object, out};
-use crate::{adapters, handle};
+use crate::argument::{mask, out};
+use crate::handle::{self, object, optional_object};
 
 const HANDLE: Subtype = Subtype::InvalidHandleRsp;
 

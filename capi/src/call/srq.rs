@@ -4,10 +4,11 @@ use dat_core::error::Subtype;
 use dat_core::{SharedReceiveQueue, SrqAttributes};
 
 use crate::abi::*;
+use crate::adapters;
 use crate::answer::{Answer, DONE, invalid_handle};
-use crate::argument::{self, given, mask, object, out};
+use crate::argument::{self, given, mask, out};
 use crate::convert::{count, memory};
-use crate::{adapters, handle};
+use crate::handle::{self, object};
 
 const HANDLE: Subtype = Subtype::InvalidHandleSrq;
 

@@ -6,9 +6,10 @@ use dat_core::Cno;
 use dat_core::error::Subtype;
 
 use crate::abi::*;
+use crate::adapters;
 use crate::answer::{Answer, DONE};
-use crate::argument::{object, out};
-use crate::{adapters, handle};
+use crate::argument::out;
+use crate::handle::{self, object};
 
 pub(crate) unsafe fn fd_create(
     ia_handle: DAT_IA_HANDLE,

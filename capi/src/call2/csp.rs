@@ -4,10 +4,11 @@ use dat_core::error::Subtype;
 use dat_core::{Comm, Csp};
 
 use crate::abi::*;
+use crate::adapters;
 use crate::answer::{Answer, DONE, invalid_handle};
-use crate::argument::{given, mask, object, out};
+use crate::argument::{given, mask, out};
 use crate::convert::address;
-use crate::{adapters, handle};
+use crate::handle::{self, object};
 
 const HANDLE: Subtype = Subtype::InvalidHandleCsp;
 

@@ -5,7 +5,8 @@ use dat_core::{Endpoint, Timeout};
 
 use crate::abi::*;
 use crate::answer::{Answer, DONE};
-use crate::argument::object;
+use crate::handle::object;
+
 use crate::call::ep::private_data;
 use crate::convert::address;
 

@@ -8,10 +8,10 @@ use super::{address_handle, counters, foreign_extension, open_query};
 use crate::abi::*;
 use crate::adapters;
 use crate::answer::{Answer, DONE, invalid_handle};
-use crate::argument::{given, invalid, object};
+use crate::argument::{given, invalid};
 use crate::call::post::{cookie, flags, on};
 use crate::convert::memory::{Segments, local_from_c, remote, segments};
-use crate::handle::AnyObject;
+use crate::handle::{AnyObject, object};
 
 /// The number that C passes for an operation.
 const fn number(operation: DAT_IB_OP) -> DAT_EXTENDED_OP {

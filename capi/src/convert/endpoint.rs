@@ -1,11 +1,12 @@
 //! Attributes of endpoints.
 
 use dat_core::error::Result;
-use dat_core::{CompletionFlags, EpAttributes, Qos};
+use dat_core::{CompletionFlags, Endpoint, EpAttributes, EpParam, EventDispatcher, Qos};
 
 use super::{Narrow, attributes, count};
 use crate::abi::*;
-use crate::handle::Kept;
+use crate::adapters;
+use crate::handle::{self, Kept};
 
 /// Converts attributes to C; the lists belong to the object.
 pub(crate) fn attributes_to_c(from: &EpAttributes, kept: &mut Kept) -> DAT_EP_ATTR {
@@ -140,4 +141,30 @@ pub(crate) unsafe fn change_attributes(
         to.provider_specific = unsafe { attributes::from_c(number, list, ARGUMENT) }?;
     }
     Ok(())
+}
+
+/// The C handles of an endpoint's objects.
+pub(crate) struct Handles {
+    pub(crate) ia: DAT_IA_HANDLE,
+    pub(crate) pz: DAT_PZ_HANDLE,
+    pub(crate) recv_evd: DAT_EVD_HANDLE,
+    pub(crate) request_evd: DAT_EVD_HANDLE,
+    pub(crate) connect_evd: DAT_EVD_HANDLE,
+    pub(crate) srq: DAT_SRQ_HANDLE,
+}
+
+impl Handles {
+    pub(crate) fn of(endpoint: &Endpoint, param: &EpParam) -> Self {
+        let evd = |evd: &Option<EventDispatcher>| {
+            evd.as_ref().map_or(DAT_HANDLE_NULL, |evd| handle::of_number(evd.id()))
+        };
+        Self {
+            ia: adapters::handle_of(&endpoint.adapter()),
+            pz: param.pz.as_ref().map_or(DAT_HANDLE_NULL, |pz| handle::of_number(pz.id())),
+            recv_evd: evd(&param.recv_evd),
+            request_evd: evd(&param.request_evd),
+            connect_evd: evd(&param.connect_evd),
+            srq: param.srq.as_ref().map_or(DAT_HANDLE_NULL, |srq| handle::of_number(srq.id())),
+        }
+    }
 }

@@ -11,7 +11,7 @@ use super::address::adapter_to_c;
 use super::count;
 use crate::abi::*;
 use crate::handle::{self, of_number};
-use crate::{adapters, detail, dialect};
+use crate::{adapters, detail, structs};
 
 /// Writes an event of a dispatcher to the caller's struct, and drops it. Only the fields of that
 /// event are written.
@@ -27,9 +27,9 @@ pub(crate) fn deliver(event: &mut ManuallyDrop<Event>, evd: DAT_EVD_HANDLE, to: 
 #[inline(always)]
 fn completion(done: &DtoCompletion, to: &mut DAT_EVENT) {
     to.event_number = DAT_DTO_COMPLETION_EVENT;
-    to.event_data = DAT_EVENT_DATA { dto_completion_event_data: dialect::completion(done) };
+    to.event_data = DAT_EVENT_DATA { dto_completion_event_data: structs::completion(done) };
     if !is_basic(done.operation) {
-        dialect::extended_completion(done, to);
+        structs::extended_completion(done, to);
     }
     if done.status != DtoStatus::Success {
         failed(done.ep, (done.operation, done.cookie, done.status));
@@ -77,14 +77,14 @@ fn rare(event: Event, to: &mut DAT_EVENT) {
         Event::ConnectionRequest(arrival) => {
             request(arrival, to);
             if arrival.datagram {
-                dialect::datagram_request(arrival, to);
+                structs::datagram_request(arrival, to);
             }
         }
         Event::Connection(event) => {
             connection(event, to);
             detail::keep_connection(event.ep, event.kind);
         }
-        Event::Datagram(event) => dialect::datagram(event, to),
+        Event::Datagram(event) => structs::datagram(event, to),
         Event::Async(error) => {
             asynchronous(error, to);
             detail::keep_async(error.kind);
@@ -110,9 +110,9 @@ fn request(arrival: &CrArrival, to: &mut DAT_EVENT) {
     let sp_handle = match arrival.service_point {
         ServicePoint::Public(number) => DAT_SP_HANDLE { psp_handle: of_number(number) },
         ServicePoint::Reserved(number) => DAT_SP_HANDLE { rsp_handle: of_number(number) },
-        ServicePoint::Common(number) => dialect::common_service_point(number),
+        ServicePoint::Common(number) => structs::common_service_point(number),
     };
-    to.event_data.cr_arrival_event_data = dialect::arrival(
+    to.event_data.cr_arrival_event_data = structs::arrival(
         sp_handle,
         local.map_or(std::ptr::null_mut(), <*mut _>::cast),
         arrival.qualifier,

@@ -8,8 +8,9 @@ use dat_core::flags::MemoryTypes;
 use super::address::adapter_to_c;
 use super::{Narrow, boolean, count, name};
 use crate::abi::*;
-use crate::dialect;
+use crate::codes;
 use crate::handle::Kept;
+use crate::structs;
 
 /// Converts the attributes of an adapter; addresses and lists belong to the object.
 pub(crate) fn adapter_to_attributes(from: &IaAttributes, kept: &mut Kept) -> DAT_IA_ATTR {
@@ -47,7 +48,7 @@ pub(crate) fn adapter_to_attributes(from: &IaAttributes, kept: &mut Kept) -> DAT
     let [transport, vendor, _] = &mut kept.attributes;
     (to.num_transport_attr, to.transport_attr) = transport.show(&from.transport);
     (to.num_vendor_attr, to.vendor_attr) = vendor.show(&from.vendor);
-    dialect::more_of_adapter(from, &mut to);
+    structs::more_of_adapter(from, &mut to);
     to
 }
 
@@ -60,7 +61,7 @@ pub(crate) fn provider_to_attributes(
     let mut to: DAT_PROVIDER_ATTR = unsafe { mem::zeroed() };
     to.provider_name = name(&from.provider_name);
     (to.provider_version_major, to.provider_version_minor) = from.provider_version;
-    (to.dapl_version_major, to.dapl_version_minor) = dialect::VERSION;
+    (to.dapl_version_major, to.dapl_version_minor) = codes::VERSION;
     to.lmr_mem_types_supported = memory_types(from.lmr_mem_types);
     to.iov_ownership_on_return = match from.iov_ownership {
         IovOwnership::Consumer => DAT_IOV_CONSUMER,
@@ -94,8 +95,8 @@ pub(crate) fn provider_to_attributes(
     to.rdma_write_for_rdma_read_req = DAT_FALSE;
     let [_, _, provider] = &mut kept.attributes;
     (to.num_provider_specific_attr, to.provider_specific_attr) =
-        provider.show(&dialect::named_of_provider(from));
-    dialect::more_of_provider(from, &mut to);
+        provider.show(&structs::named_of_provider(from));
+    structs::more_of_provider(from, &mut to);
     to
 }
 

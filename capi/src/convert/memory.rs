@@ -100,5 +100,5 @@ unsafe fn any_segments(
 pub(crate) unsafe fn remote(from: *const DAT_RMR_TRIPLET, argument: u32) -> Result<RmrTriplet> {
     // SAFETY: the caller guarantees a readable segment, unless the check rejects the address.
     let from = unsafe { argument::given(from, argument) }?;
-    Ok(crate::dialect::remote_from_c(from))
+    Ok(crate::structs::remote_from_c(from))
 }

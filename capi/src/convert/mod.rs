@@ -1,6 +1,6 @@
 //! Conversion between the C structs and the types of the core. Each struct is converted once for
 //! both versions of the API: fields with the same name are converted alike, whatever their width
-//! and position; fields of one version are handled in its `dialect`.
+//! and position; fields of one version are handled in its `structs`.
 
 pub(crate) mod address;
 pub(crate) mod attributes;

@@ -14,15 +14,24 @@ use super::{handles, peek};
 use crate::abi::*;
 use crate::adapters::{self, Adapter};
 use crate::answer::{Answer, invalid_handle};
-use crate::call::ia::Opened;
 use crate::debug::{self, Kind};
-use crate::{argument, dialect, handle, words};
+use crate::{argument, codes, handle, words};
 
 /// The arguments with which a program opens an adapter.
 pub(crate) struct Asked {
     pub(crate) name: DAT_NAME_PTR,
     pub(crate) async_evd_min_qlen: DAT_COUNT,
     pub(crate) async_evd: DAT_EVD_HANDLE,
+}
+
+/// An adapter that was opened.
+pub(crate) struct Opened {
+    /// The address by which its provider knows it.
+    pub(crate) address: usize,
+    /// The dispatcher of asynchronous errors, as the provider returned it.
+    pub(crate) async_evd: DAT_EVD_HANDLE,
+    /// Its function table, which is valid until it is closed.
+    pub(crate) table: &'static DAT_PROVIDER,
 }
 
 /// A use of a provider, and of the library of its line. Dropped in this order: a library that is
@@ -111,9 +120,9 @@ fn open(server: Server, asked: &Asked, what: &str) -> Result<Opened, Error> {
     let Some(table) = table_of(address) else {
         return Err(refused(what, &format!("returned an invalid adapter handle ({address:#x})")));
     };
-    dialect::foreign_opened(table.functions(), ia);
+    let functions = table.functions();
     OPEN.lock().push(Open { address, table, _server: server });
-    Ok(Opened::Foreign { address, async_evd: evd })
+    Ok(Opened { address, async_evd: evd, table: functions })
 }
 
 /// The table to which the first word of an adapter points.
@@ -139,7 +148,7 @@ fn refused(what: &str, how: &str) -> Error {
 /// The error of a provider that returned this code to an open.
 pub(crate) fn answered(code: DAT_RETURN, what: &str) -> Error {
     let (return_type, subtype) =
-        dialect::decode(code).unwrap_or((ReturnType::InternalError, Subtype::NoSubtype));
+        codes::decode(code).unwrap_or((ReturnType::InternalError, Subtype::NoSubtype));
     let name = match words::of(code) {
         Some((major, minor)) => {
             format!("{} {}", major.to_string_lossy(), minor.to_string_lossy())

@@ -10,10 +10,12 @@
 //! outlives the calls that still use it. Freed cells are reused oldest first, so that a stale
 //! handle is detected as long as possible.
 
+mod argument;
 mod cell;
 mod chunks;
 mod hazard;
 mod keep;
+mod lasting;
 #[cfg(all(test, loom))]
 mod loom_models;
 mod object;
@@ -23,7 +25,9 @@ mod sync;
 mod tests;
 mod thread;
 
-pub(crate) use keep::{Agent, Kept, Lasting, Region};
+pub(crate) use argument::{object, optional_object};
+pub(crate) use keep::{Agent, Kept, Region};
+pub(crate) use lasting::Lasting;
 pub(crate) use object::{AnyObject, Object};
 pub(crate) use store::{attach, numbering, reclaim, reclaim_all};
 
