@@ -6,6 +6,8 @@
 #   make uninstall           removes what install put there
 #   make bench               times calls through the libraries next to the same calls in Rust
 #   make bench-floor         loopback next to what the machine itself needs for the same work
+#   make bench-stream        a stream of messages between two threads in each regime of flow control,
+#                            next to the same with mutexes; ADAPTER=loopback, BATCHES=31
 #   make bench-ucx           the same next to UCX inside one process; needs libucx-dev
 #   make bench-verbs         RDMA on soft-RoCE in a guest: libdat2 next to the incumbent's, and to
 #                            raw verbs; once by a clock that counts instructions, and ROUNDS=5 by
@@ -39,7 +41,7 @@ OUT = $(TARGET)/capi/lib
 NAMES = dat dat2
 SHARED = $(foreach name,$(NAMES),$(OUT)/lib$(name).so.$(VERSION_$(name)))
 
-.PHONY: all check install uninstall bench bench-floor bench-ucx bench-verbs bench-verbs-program cost clean FORCE
+.PHONY: all check install uninstall bench bench-floor bench-stream bench-ucx bench-verbs bench-verbs-program cost clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -112,6 +114,17 @@ bench: cost
 # In turns, so that what else the machine does meets both.
 bench-floor:
 	$(CARGO) run --release --quiet --locked --package dat-floor
+
+# Also over another adapter: ADAPTER=tcp-lo.
+ADAPTER ?= loopback
+BATCHES ?= 31
+$(COST)/stream: tests/cost/stream.c tests/cost/stream_skeleton.h tests/c/examples/end.h all
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -Iinclude $(CFLAGS) $(LDFLAGS) -o $@ $< -L$(OUT) -ldat2 \
+	    -Wl,-rpath,$(abspath $(OUT)) -pthread
+
+bench-stream: $(COST)/stream
+	$< $(ADAPTER) $(BATCHES)
 
 bench-ucx: cost
 	@echo '#include <ucp/api/ucp.h>' | $(CC) -E - >/dev/null 2>&1 || \

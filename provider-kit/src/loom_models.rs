@@ -11,7 +11,7 @@ use crate::completion_ring::{CompletionRing, Entry};
 use crate::completion_target::CompletionTarget;
 use crate::credits::QueueCredits;
 use crate::receive_ring::{PostedReceive, ReceiveRing};
-use crate::receive_wakeup::ReceiveWakeup;
+use crate::receive_wakeup::{Duty, ReceiveWakeup};
 use crate::sync::BiasedLock;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::upcalls::Upcalls;
@@ -63,7 +63,7 @@ fn a_taker_gets_whole_completions_in_order_and_none_twice() {
 /// A sender that finds no receive, and the poster of one: the direction with its waiting request.
 struct Direction {
     ring: ReceiveRing,
-    lookout: ReceiveWakeup,
+    wakeup: ReceiveWakeup,
     /// The next receive to take, and whether a request waits for it.
     state: BiasedLock<(u64, u32)>,
     matched: AtomicU64,
@@ -73,7 +73,7 @@ impl Direction {
     fn new() -> Self {
         Self {
             ring: ReceiveRing::new(2, 1),
-            lookout: ReceiveWakeup::new(),
+            wakeup: ReceiveWakeup::new(),
             state: BiasedLock::new((0, 0)),
             matched: AtomicU64::new(0),
         }
@@ -92,8 +92,12 @@ impl Direction {
     }
 
     fn stall(&self, head: u64) -> bool {
-        self.lookout.request();
-        self.ring.is_filled(head)
+        self.wakeup.request();
+        let is_filled = self.ring.is_filled(head);
+        if is_filled {
+            self.wakeup.settle();
+        }
+        is_filled
     }
 
     fn take(&self, head: &mut u64) {
@@ -113,15 +117,23 @@ impl Direction {
         };
         let segment = Segment { address: 1, length: position + 64, key: 2 };
         self.ring.fill(position, posted, &[segment]);
-        if self.lookout.is_requested() {
-            let mut state = self.state.lock();
-            if state.1 == 0 {
-                return self.lookout.note_idle();
-            }
-            while state.1 > 0 && self.ring.is_filled(state.0) {
-                state.1 -= 1;
-                self.take(&mut state.0);
-            }
+        if !self.wakeup.is_requested() {
+            return;
+        }
+        let duty = self.wakeup.duty();
+        if duty == Duty::Nothing {
+            return;
+        }
+        let mut state = self.state.lock();
+        while state.1 > 0 && self.ring.is_filled(state.0) {
+            state.1 -= 1;
+            self.take(&mut state.0);
+        }
+        if state.1 == 0 {
+            self.wakeup.settle();
+        }
+        if duty == Duty::Rest {
+            self.wakeup.rest();
         }
     }
 }

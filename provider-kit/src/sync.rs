@@ -5,6 +5,15 @@ pub use dat_sync::biased::{BiasedGuard, BiasedLock, OwnerGuard, fence};
 #[cfg(all(test, loom))]
 pub use modelled::{BiasedGuard, BiasedLock, OwnerGuard, fence};
 
+/// A fence that orders earlier stores of this thread before its later loads.
+#[inline(always)]
+pub(crate) fn full_fence() {
+    #[cfg(all(test, loom))]
+    loom::sync::atomic::fence(atomic::Ordering::SeqCst);
+    #[cfg(not(all(test, loom)))]
+    std::sync::atomic::fence(atomic::Ordering::SeqCst);
+}
+
 /// The atomics.
 pub mod atomic {
     #[cfg(all(test, loom))]

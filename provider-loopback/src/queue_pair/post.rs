@@ -4,6 +4,7 @@ use dat_core::error::{Error, Result, Subtype};
 use dat_core::flags::CompletionFlags;
 use dat_core::provider::{QueuePairLimits, ReceiveRequest};
 
+use super::Duty;
 use super::receive::Direction;
 use super::state::Endpoint;
 use crate::credits::QueueCredits;
@@ -78,8 +79,8 @@ impl Endpoint {
         if !self.fill_directly(receive) {
             return self.receive_any(receive);
         }
-        if self.receiver.lookout.is_requested() {
-            return self.look();
+        if self.receiver.wakeup.is_requested() {
+            return self.check_waiting();
         }
         Ok(())
     }
@@ -88,16 +89,19 @@ impl Endpoint {
     #[inline(never)]
     fn receive_any(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         self.fill(receive)?;
-        if self.receiver.lookout.is_requested() {
-            return self.look();
+        if self.receiver.wakeup.is_requested() {
+            return self.check_waiting();
         }
         Ok(())
     }
 
-    #[cold]
+    /// Executes what waits for the receive that was just posted.
     #[inline(never)]
-    fn look(&self) -> Result<()> {
-        self.go_on();
+    fn check_waiting(&self) -> Result<()> {
+        let duty = self.receiver.wakeup.duty();
+        if duty != Duty::Nothing {
+            self.go_on(duty);
+        }
         Ok(())
     }
 

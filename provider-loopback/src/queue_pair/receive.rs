@@ -2,7 +2,7 @@
 //!
 //! The poster of receives ([`post`](super::post)) and the sender share a ring and no lock. The poster
 //! checks the direction only on demand: when requests wait for a receive, or when receives are to be
-//! flushed. The demand takes a heavy fence, so that the check for it takes none; see [`ReceiveWakeup`].
+//! flushed; see [`ReceiveWakeup`].
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use dat_core::provider::{Completion, CompletionFeatures, Epochs, Segment};
 use dat_core::{DtoStatus, Operation};
 use dat_sync::{SlabArc, SlabWeak};
 
-use super::ReceiveWakeup;
 use super::execute::{Step, execute};
 use super::send::Pending;
 use super::state::{End, Endpoint, Requester};
 use super::teardown::Finish;
+use super::{Duty, ReceiveWakeup};
 use crate::completion_queue::Cq;
 use crate::completion_target::CompletionTarget;
 use crate::receive_ring::{PostedReceive, ReceiveRing};
@@ -199,15 +199,19 @@ impl Receives {
         self.ring.is_filled(self.head)
     }
 
-    /// Demands that the next poster of a receive checks the direction; returns whether a receive
-    /// arrived meanwhile. A shared queue got its demand before.
+    /// Requests that the next poster of a receive checks the direction; returns whether a receive
+    /// arrived meanwhile. A shared queue knows of it already.
     #[cold]
-    pub(super) fn stall(&self, lookout: &ReceiveWakeup) -> bool {
+    pub(super) fn stall(&self, wakeup: &ReceiveWakeup) -> bool {
         if self.shared.is_some() {
             return false;
         }
-        lookout.request();
-        self.is_filled()
+        wakeup.request();
+        let is_filled = self.is_filled();
+        if is_filled {
+            wakeup.settle();
+        }
+        is_filled
     }
 
     /// Takes the next receive; the segments of one from a shared queue are then at hand.
@@ -261,28 +265,39 @@ impl Rq {
     }
 
     /// Goes on with the direction after a receive was posted.
-    fn look(&mut self, lookout: &ReceiveWakeup, upcalls: &mut Upcalls) -> Option<Finish> {
+    fn look(
+        &mut self,
+        wakeup: &ReceiveWakeup,
+        duty: Duty,
+        upcalls: &mut Upcalls,
+    ) -> Option<Finish> {
         match &self.inbound {
             Inbound::Shut => {
                 self.flush(upcalls);
                 None
             }
             Inbound::Open(source) if source.waiting.is_empty() && !source.closing => {
-                lookout.note_idle();
+                wakeup.settle();
+                if duty == Duty::Rest {
+                    wakeup.rest();
+                }
                 None
             }
-            Inbound::Open(_) => self.progress(lookout, upcalls),
-            Inbound::Idle | Inbound::Expecting(_) => None,
+            Inbound::Open(_) => self.progress(wakeup, upcalls),
+            Inbound::Idle | Inbound::Expecting(_) => {
+                wakeup.put_off();
+                None
+            }
         }
     }
 
     /// Executes the peer's waiting requests as far as they get.
-    fn progress(&mut self, lookout: &ReceiveWakeup, upcalls: &mut Upcalls) -> Option<Finish> {
+    fn progress(&mut self, wakeup: &ReceiveWakeup, upcalls: &mut Upcalls) -> Option<Finish> {
         let Inbound::Open(source) = &mut self.inbound else { return None };
         while let Some((pending, segments)) = source.waiting.front() {
             let job = pending.job(segments);
             match execute(&job, &source.requester, &mut self.receives, upcalls) {
-                Step::Stalled if self.receives.stall(lookout) => {}
+                Step::Stalled if self.receives.stall(wakeup) => {}
                 Step::Stalled => return None,
                 Step::Done => drop(source.waiting.pop()),
                 Step::Silent => {
@@ -291,10 +306,11 @@ impl Rq {
                 }
                 Step::Broken => {
                     source.waiting.pop();
-                    return self.shut(lookout, upcalls).map(|source| source.finish(End::Broken));
+                    return self.shut(wakeup, upcalls).map(|source| source.finish(End::Broken));
                 }
             }
         }
+        wakeup.settle();
         source.closing.then(|| Finish {
             link: source.link,
             peer: SlabArc::clone(&source.peer),
@@ -312,10 +328,10 @@ impl Source {
 impl Endpoint {
     /// Checks the direction after a receive was posted.
     #[cold]
-    pub(super) fn go_on(&self) {
+    pub(super) fn go_on(&self, duty: Duty) {
         let mut upcalls = Upcalls::default();
         let mut rq = self.rq.lock();
-        let finish = rq.look(&self.receiver.lookout, &mut upcalls);
+        let finish = rq.look(&self.receiver.wakeup, duty, &mut upcalls);
         drop(rq);
         upcalls.deliver();
         if let Some(finish) = finish {
@@ -330,7 +346,7 @@ impl Endpoint {
         if let Some(shared) = &mut rq.receives.shared {
             shared.stalled = false;
         }
-        let finish = rq.progress(&self.receiver.lookout, &mut upcalls);
+        let finish = rq.progress(&self.receiver.wakeup, &mut upcalls);
         drop(rq);
         upcalls.deliver();
         if let Some(finish) = finish {

@@ -168,7 +168,7 @@ impl Sq {
         };
         if source.waiting.is_empty() {
             let mut step = execute(job, &self.requests, &mut rq.receives, upcalls);
-            if matches!(step, Step::Stalled) && rq.receives.stall(&peer.receiver.lookout) {
+            if matches!(step, Step::Stalled) && rq.receives.stall(&peer.receiver.wakeup) {
                 step = execute(job, &self.requests, &mut rq.receives, upcalls);
             }
             match step {
@@ -179,7 +179,7 @@ impl Sq {
                 }
                 Step::Stalled => {}
                 Step::Broken => {
-                    rq.shut(&peer.receiver.lookout, upcalls);
+                    rq.shut(&peer.receiver.wakeup, upcalls);
                     let (link, peer) = (connection.link, SlabArc::clone(&connection.peer));
                     return Ok(Some(Finish { link, peer, end: End::Broken }));
                 }

@@ -45,7 +45,7 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Box<dyn Q
                 sink: Arc::clone(&spec.sink),
                 memberships: memberships(&parts.domains, me),
             }),
-            receiver: Receiver { lookout: ReceiveWakeup::new(), post: BiasedLock::new(post) },
+            receiver: Receiver { wakeup: ReceiveWakeup::new(), post: BiasedLock::new(post) },
             rq: Direction::new(Receives {
                 head: 0,
                 ring: ReceiveRing::unallocated(),

@@ -49,7 +49,7 @@ const _: () = {
 /// Where receives are posted.
 #[repr(C)]
 pub(super) struct Receiver {
-    pub(super) lookout: ReceiveWakeup,
+    pub(super) wakeup: ReceiveWakeup,
     pub(super) post: BiasedLock<Post>,
 }
 

@@ -53,7 +53,7 @@ impl Rq {
     /// Flushes the peer's waiting requests and the receives of this side, in any state.
     pub(crate) fn shut(
         &mut self,
-        lookout: &ReceiveWakeup,
+        wakeup: &ReceiveWakeup,
         upcalls: &mut Upcalls,
     ) -> Option<Box<Source>> {
         let before = std::mem::replace(&mut self.inbound, Inbound::Shut);
@@ -68,7 +68,7 @@ impl Rq {
             _ => None,
         };
         // The poster of a later receive flushes it.
-        lookout.request();
+        wakeup.request();
         self.flush(upcalls);
         source
     }
@@ -82,7 +82,7 @@ impl Endpoint {
         if !rq.inbound.is(link) {
             return;
         }
-        let source = rq.shut(&self.receiver.lookout, &mut upcalls);
+        let source = rq.shut(&self.receiver.wakeup, &mut upcalls);
         drop(rq);
         upcalls.deliver();
         // It may hold the last reference to the peer, which goes without the lock.
@@ -123,7 +123,7 @@ impl Endpoint {
         };
         sq.state = State::Disconnected;
         let mut upcalls = Upcalls::default();
-        let source = self.rq.lock().shut(&self.receiver.lookout, &mut upcalls);
+        let source = self.rq.lock().shut(&self.receiver.wakeup, &mut upcalls);
         let sink = Arc::clone(&sq.sink);
         drop(sq);
         upcalls.deliver();
@@ -140,7 +140,7 @@ impl Endpoint {
         let attempt = connection.attempt;
         let before = std::mem::replace(&mut sq.state, State::Disconnected);
         let mut upcalls = Upcalls::default();
-        let source = self.rq.lock().shut(&self.receiver.lookout, &mut upcalls);
+        let source = self.rq.lock().shut(&self.receiver.wakeup, &mut upcalls);
         let sink = Arc::clone(&sq.sink);
         drop(sq);
         upcalls.deliver();
@@ -183,7 +183,7 @@ impl Endpoint {
         }
         sq.state = State::Disconnected;
         let mut upcalls = Upcalls::default();
-        let source = self.rq.lock().shut(&self.receiver.lookout, &mut upcalls);
+        let source = self.rq.lock().shut(&self.receiver.wakeup, &mut upcalls);
         drop(sq);
         upcalls.deliver();
         drop(source);
@@ -199,6 +199,7 @@ impl Endpoint {
         self.set_peer(None);
         let mut rq = self.rq.lock();
         rq.inbound = Inbound::Idle;
+        self.receiver.wakeup.settle();
         rq.receives.outlet.clear_failure();
         Ok(())
     }
