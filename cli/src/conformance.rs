@@ -7,9 +7,10 @@ use std::time::Duration;
 use dat_conformance::exclude::BadLine;
 use dat_conformance::report::{Totals, human_line, human_summary, junit, tap};
 use dat_conformance::{Case, Exclusions, Outcome, Plan, Target, all, set_target};
+use dat_core::Registry;
 
 use crate::output::{Output, Paint, complain};
-use crate::{EXIT_CODES, Verdict, providers};
+use crate::{EXIT_CODES, Verdict};
 
 /// Tests an adapter against every rule of the DAT specification.
 #[derive(Debug, clap::Args)]
@@ -52,8 +53,8 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
-    match try_run(args, output) {
+pub(crate) fn run(args: &Args, registry: &Registry, output: &mut Output) -> Verdict {
+    match try_run(args, registry, output) {
         Ok(verdict) => verdict,
         Err(error) => {
             complain(&error.to_string());
@@ -77,7 +78,7 @@ enum SuiteError {
     Write { file: PathBuf, source: io::Error },
 }
 
-fn try_run(args: &Args, output: &mut Output) -> Result<Verdict, SuiteError> {
+fn try_run(args: &Args, registry: &Registry, output: &mut Output) -> Result<Verdict, SuiteError> {
     let cases = all();
     let plan = Plan {
         filters: args.filters.clone(),
@@ -95,10 +96,10 @@ fn try_run(args: &Args, output: &mut Output) -> Result<Verdict, SuiteError> {
         return Ok(Verdict::Well);
     }
     // An adapter that cannot be opened is one failure, not one per case.
-    drop(providers::open(&args.name)?);
+    drop(registry.open(&args.name)?);
     set_target(Target {
         rounds_percent: args.rounds,
-        ..Target::new(providers::registry(), args.name.clone())
+        ..Target::new(registry.clone(), args.name.clone())
     });
     let verdicts = plan.run(&cases, |verdict| {
         if args.tap {

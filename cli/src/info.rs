@@ -2,11 +2,12 @@
 
 mod attributes;
 
+use dat_core::Registry;
 use serde_json::{Map, Value as Json, json};
 
 use crate::error::CliError;
 use crate::output::{Align, Output, Paint, Table, complain};
-use crate::{EXIT_CODES, Verdict, providers};
+use crate::{EXIT_CODES, Verdict};
 use attributes::{Row, Section, Value};
 
 /// Shows all attributes of an adapter, its provider and its default endpoint.
@@ -28,8 +29,8 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
-    let ia = match providers::open(&args.name) {
+pub(crate) fn run(args: &Args, registry: &Registry, output: &mut Output) -> Verdict {
+    let ia = match registry.open(&args.name) {
         Ok(ia) => ia,
         Err(error) if args.json => {
             output.json(&json!({ "name": args.name, "error": CliError::from(error) }));

@@ -35,6 +35,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use dat_core::Registry;
 use output::Output;
 pub(crate) use verdict::{EXIT_CODES, Verdict};
 
@@ -76,18 +77,29 @@ enum Command {
     Man(man::Args),
 }
 
-/// Parses the command line and runs the command.
-pub fn run() -> ExitCode {
+/// A registry with the configuration of this machine and the built-in providers.
+#[must_use]
+pub fn built_in() -> Registry {
+    providers::registry()
+}
+
+/// Parses the command line and runs the command with the adapters of a registry. A program with a provider
+/// of its own adds it to [`built_in`], or to an empty registry, and calls this in its `main`: it then
+/// is the `dat` command with that provider's adapters.
+///
+/// `dat doctor` checks the machine and the built-in providers, whatever the registry.
+#[must_use]
+pub fn run(registry: &Registry) -> ExitCode {
     let cli = Cli::parse();
     let mut output = Output::stdout();
     let verdict = match &cli.command {
-        Command::List(args) => list::run(args, &mut output),
+        Command::List(args) => list::run(args, registry, &mut output),
         Command::Doctor(args) => doctor::run(args, &mut output),
-        Command::Info(args) => info::run(args, &mut output),
-        Command::Ping(args) => ping::run(args, &mut output),
-        Command::Perf(args) => perf::run(args, &mut output),
+        Command::Info(args) => info::run(args, registry, &mut output),
+        Command::Ping(args) => ping::run(args, registry, &mut output),
+        Command::Perf(args) => perf::run(args, registry, &mut output),
         Command::Explain(args) => explain::run(args, &mut output),
-        Command::Conformance(args) => conformance::run(args, &mut output),
+        Command::Conformance(args) => conformance::run(args, registry, &mut output),
         Command::Completions(args) => completions::run(args, Cli::command(), &mut output),
         Command::Man(args) => man::run(args, Cli::command(), &mut output),
     };

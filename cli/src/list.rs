@@ -1,5 +1,6 @@
 //! `dat list`: the adapters that can be opened, and why the others cannot.
 
+use dat_core::Registry;
 use dat_core::error::Error;
 use dat_core::registry::{Announced, ApiVersion, Entry, Fate, Origin};
 use serde::Serialize;
@@ -39,8 +40,7 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
-    let registry = providers::registry();
+pub(crate) fn run(args: &Args, registry: &Registry, output: &mut Output) -> Verdict {
     let entries = registry.list();
     if let Some(name) = &args.line {
         let Some(line) = line_for(name, &entries) else {

@@ -5,5 +5,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    dat_cli::run()
+    dat_cli::run(&dat_cli::built_in())
 }

@@ -26,7 +26,11 @@ pub struct Fixture {
 impl Fixture {
     /// Opens the adapter and connects two of its endpoints.
     pub fn new(name: &str, timeout: Duration) -> Result<Self, CliError> {
-        let ia = providers::open(name)?;
+        Self::of(providers::open(name)?, timeout)
+    }
+
+    /// Connects two endpoints of an open adapter.
+    pub(crate) fn of(ia: InterfaceAdapter, timeout: Duration) -> Result<Self, CliError> {
         let pz = ia.pz_create()?;
         let mut pair = Pair::create(&ia, &pz, DEPTH, timeout)?;
         pair.listen()?;

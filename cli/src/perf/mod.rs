@@ -133,20 +133,19 @@ fn transfer_size(text: &str) -> Result<u64, String> {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
-    let registry = providers::registry();
-    if (args.listen || args.host.is_some()) && providers::stays_in_process(&registry, &args.name) {
+pub(crate) fn run(args: &Args, registry: &Registry, output: &mut Output) -> Verdict {
+    if (args.listen || args.host.is_some()) && providers::stays_in_process(registry, &args.name) {
         return failed(args, &CliError::unreachable(&args.name), output);
     }
     let place = Place { name: &args.name, port: args.port, timeout: args.timeout };
     if args.listen {
-        return listen(args, &registry, place, output);
+        return listen(args, registry, place, output);
     }
     interrupt::watch();
     let wanted = Wanted { ops: &args.op, sizes: &args.sizes, time: args.time() };
     let report = match &args.host {
-        Some(host) => remote::measure(&registry, place, host, &wanted),
-        None => measure(args, &wanted),
+        Some(host) => remote::measure(registry, place, host, &wanted),
+        None => measure(args, registry, &wanted),
     };
     let report = match report {
         Ok(report) => report,
@@ -253,8 +252,8 @@ impl Wanted<'_> {
     }
 }
 
-fn measure(args: &Args, wanted: &Wanted<'_>) -> Result<Report, CliError> {
-    let fixture = Fixture::new(&args.name, args.timeout)?;
+fn measure(args: &Args, registry: &Registry, wanted: &Wanted<'_>) -> Result<Report, CliError> {
+    let fixture = Fixture::of(registry.open(&args.name)?, args.timeout)?;
     let plan = Plan::new(&fixture, wanted.ops, wanted.sizes);
     let mut report = Report::new(&args.name, fixture.ia.provider_attributes(), &plan);
     wanted.each(&plan, &mut report, |op, size, budget| {

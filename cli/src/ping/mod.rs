@@ -81,8 +81,8 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &Args, output: &mut Output) -> Verdict {
-    let (registry, name) = (providers::registry(), args.traced_name());
+pub(crate) fn run(args: &Args, registry: &Registry, output: &mut Output) -> Verdict {
+    let (registry, name) = (registry.clone(), args.traced_name());
     if (args.listen || args.host.is_some()) && providers::stays_in_process(&registry, &args.name) {
         let error = CliError::unreachable(&args.name);
         if args.json {

@@ -6,6 +6,7 @@ mod doctor;
 mod explain;
 mod list_and_info;
 mod manners;
+mod own_provider;
 mod pages;
 mod perf;
 mod perf_two;

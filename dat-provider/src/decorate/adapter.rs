@@ -16,8 +16,12 @@ use crate::{
     QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
 };
 
-/// Opens an adapter and puts a layer of hooks over it.
-pub(super) fn open<H: Hooks>(
+/// Opens an adapter of a provider and puts a layer of hooks over it. A decorator calls this in its
+/// [`Provider::open`].
+///
+/// # Errors
+/// What the provider's `open` or [`Hooks::admit`] returns.
+pub fn open<H: Hooks>(
     provider: &dyn Provider,
     request: OpenRequest<'_>,
     hooks: H,

@@ -66,39 +66,145 @@ impl fmt::Display for Object {
 
 /// A call or an upcall, with the values that hooks need.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Call<'a> {
-    Open { parameters: &'a str },
+#[non_exhaustive]
+pub enum Call<'a> {
+    /// Opens the adapter.
+    Open {
+        /// The IA parameters.
+        parameters: &'a str,
+    },
+    /// Creates a protection domain.
     CreateDomain,
-    CreateCompletionQueue { depth: usize },
-    CreateQueuePair { limits: QueuePairLimits },
-    CreateSharedReceives { limits: SharedReceiveLimits },
-    Listen { qualifier: Option<u64> },
-    Register { bytes: u64, privileges: Privileges },
+    /// Creates a completion queue.
+    CreateCompletionQueue {
+        /// In completions.
+        depth: usize,
+    },
+    /// Creates a queue pair.
+    CreateQueuePair {
+        /// Its limits.
+        limits: QueuePairLimits,
+    },
+    /// Creates a shared receive queue.
+    CreateSharedReceives {
+        /// Its limits.
+        limits: SharedReceiveLimits,
+    },
+    /// Listens.
+    Listen {
+        /// On this qualifier, or on one of the provider's choice.
+        qualifier: Option<u64>,
+    },
+    /// Registers memory.
+    Register {
+        /// The length.
+        bytes: u64,
+        /// What may access it.
+        privileges: Privileges,
+    },
+    /// Ends a registration.
     Deregister,
-    CreateWindow { scope: WindowScope },
-    Poll { found: &'a [Completion] },
-    Notify { mode: Notify, waiting: bool },
+    /// Creates a memory window.
+    CreateWindow {
+        /// Where it can be bound.
+        scope: WindowScope,
+    },
+    /// Polls a completion queue.
+    Poll {
+        /// What the poll returned.
+        found: &'a [Completion],
+    },
+    /// Arms or disarms the upcall of a completion queue.
+    Notify {
+        /// For which completions.
+        mode: Notify,
+        /// Whether completions wait already: the result of the call.
+        waiting: bool,
+    },
+    /// Arms the descriptor of a completion queue.
     Watch,
-    Resize { depth: u64 },
+    /// Resizes a queue.
+    Resize {
+        /// In entries.
+        depth: u64,
+    },
+    /// Posts a receive.
     PostReceive(&'a ReceiveRequest<'a>),
+    /// Posts a request.
     PostRequest(&'a Request<'a>),
-    PostDatagram { to: &'a RemoteAddress, request: &'a Request<'a> },
-    PostBind { length: u64, cookie: u64 },
+    /// Posts a datagram.
+    PostDatagram {
+        /// Its receiver.
+        to: &'a RemoteAddress,
+        /// The send.
+        request: &'a Request<'a>,
+    },
+    /// Binds a memory window.
+    PostBind {
+        /// In bytes; 0 unbinds it.
+        length: u64,
+        /// The cookie of the completion.
+        cookie: u64,
+    },
+    /// Starts a connection attempt.
     Connect(&'a ConnectRequest<'a>),
-    CommunicationEstablished { attempt: u64 },
-    Disconnect { how: Close },
+    /// Data arrived before the attempt had an outcome.
+    CommunicationEstablished {
+        /// The number of the attempt.
+        attempt: u64,
+    },
+    /// Disconnects.
+    Disconnect {
+        /// Gracefully or abruptly.
+        how: Close,
+    },
+    /// Makes a disconnected queue pair unconnected.
     Reset,
-    Modify { limits: QueuePairLimits },
+    /// Changes a queue pair.
+    Modify {
+        /// Its new limits.
+        limits: QueuePairLimits,
+    },
+    /// Ends all use of a queue pair.
     Retire,
-    Accept { attempt: u64, private_data: usize },
-    Reject { private_data: usize },
-    ArmLowWatermark { watermark: u32 },
-    // The upcalls.
+    /// Accepts a request for a connection.
+    Accept {
+        /// The number of the attempt.
+        attempt: u64,
+        /// The length of the private data.
+        private_data: usize,
+    },
+    /// Rejects a request for a connection.
+    Reject {
+        /// The length of the private data.
+        private_data: usize,
+    },
+    /// Arms the low watermark of a shared receive queue.
+    ArmLowWatermark {
+        /// In receives.
+        watermark: u32,
+    },
+    /// Upcall: a completion arrived.
     CompletionReady,
+    /// Upcall: a completion queue overflowed.
     CompletionOverflow,
+    /// Upcall: a shared receive queue has fewer receives than its watermark.
     LowWatermark,
-    ConnectionRequest { peer: Peer, private_data: usize },
-    ConnectionEvent { attempt: u64, event: ConnectionUpcall<'a> },
+    /// Upcall: a peer requests a connection.
+    ConnectionRequest {
+        /// The peer.
+        peer: Peer,
+        /// The length of the private data.
+        private_data: usize,
+    },
+    /// Upcall: an event of a connection.
+    ConnectionEvent {
+        /// The number of the attempt.
+        attempt: u64,
+        /// The event.
+        event: ConnectionUpcall<'a>,
+    },
+    /// Upcall: an event of the adapter.
     AsyncEvent(AsyncUpcall),
 }
 

@@ -11,8 +11,12 @@ use crate::{
     QueuePair,
 };
 
-/// The hooks of a decorator over one open adapter. A method that is not overridden only forwards.
-pub(super) trait Hooks: Send + Sync + Sized + 'static {
+/// The hooks of a decorator over one open adapter, for [`open`](super::open). A method that is not
+/// overridden only forwards.
+///
+/// Hooks are called on the threads of the calls and upcalls that they see, possibly with the core's
+/// locks held: like a provider, they must not call back into the DAT layer, and must not block.
+pub trait Hooks: Send + Sync + Sized + 'static {
     /// State kept for each completion queue.
     type Queue: Clone + Send + Sync + 'static;
     /// State kept for the calls on a queue pair.
@@ -23,7 +27,10 @@ pub(super) trait Hooks: Send + Sync + Sized + 'static {
     /// The adapter below was opened; its attributes may be changed here.
     fn opened(&self, _adapter: &Arc<dyn Adapter>, _attributes: &mut AdapterAttributes) {}
 
-    /// Called before a call that can fail; if it returns an error, the call fails with it.
+    /// Called before a call that can fail.
+    ///
+    /// # Errors
+    /// The call fails with the error, and does not reach the adapter below.
     fn admit(&self, _object: Object, _call: &Call<'_>) -> Result<()> {
         Ok(())
     }
@@ -51,6 +58,9 @@ pub(super) trait Hooks: Send + Sync + Sized + 'static {
     fn posted(&self, _pair: &Self::Pair, _inner: &dyn QueuePair, _call: &Call<'_>) {}
 
     /// Starts a connection attempt.
+    ///
+    /// # Errors
+    /// As [`QueuePair::connect`].
     fn connect(
         &self,
         _pair: &Self::Pair,
@@ -71,6 +81,9 @@ pub(super) trait Hooks: Send + Sync + Sized + 'static {
     }
 
     /// Makes a disconnected queue pair unconnected.
+    ///
+    /// # Errors
+    /// As [`QueuePair::reset`].
     fn reset(&self, _pair: &Self::Pair, inner: &dyn QueuePair) -> Result<()> {
         inner.reset()
     }
@@ -92,11 +105,13 @@ pub(super) trait Hooks: Send + Sync + Sized + 'static {
     }
 }
 
-/// The completion queues of a queue pair, as far as they belong to the layer.
-#[derive(Clone)]
-pub(super) struct Queues<Q> {
-    pub(super) request: Option<Q>,
-    pub(super) receive: Option<Q>,
+/// The states of the completion queues of a queue pair, where they belong to the layer.
+#[derive(Clone, Debug)]
+pub struct Queues<Q> {
+    /// Of the queue for requests.
+    pub request: Option<Q>,
+    /// Of the queue for receives.
+    pub receive: Option<Q>,
 }
 
 /// State that all objects of an open adapter share.

@@ -18,6 +18,38 @@
 //! assert!(ring.lines().is_empty());
 //! ```
 //!
+//! # A decorator of your own
+//! It implements [`Hooks`], and a [`Provider`](crate::Provider) whose `open` calls [`open`]. This one counts
+//! the calls that fail:
+//!
+//! ```
+//! use dat_provider::decorate::{Call, Hooks, Object, Queues};
+//! use dat_provider::error::Error;
+//! use dat_provider::CompletionPoller;
+//! use std::sync::Arc;
+//! use std::sync::atomic::{AtomicU64, Ordering};
+//!
+//! struct Failures(Arc<AtomicU64>);
+//!
+//! impl Hooks for Failures {
+//!     type Queue = ();
+//!     type Pair = ();
+//!     type End = ();
+//!
+//!     fn done(&self, _: Object, _: &Call<'_>, error: Option<&Error>) {
+//!         self.0.fetch_add(u64::from(error.is_some()), Ordering::Relaxed);
+//!     }
+//!
+//!     fn queue(&self, poller: Box<dyn CompletionPoller>, _: usize) -> ((), Box<dyn CompletionPoller>) {
+//!         ((), poller)
+//!     }
+//!
+//!     fn pair(&self, _: u64, _: Queues<()>) {}
+//!
+//!     fn end(&self, _: &()) {}
+//! }
+//! ```
+//!
 //! # Structure
 //! One layer of objects, generic over its `Hooks`, forwards every call and upcall; a decorator
 //! consists only of its hooks. An object of the layer owns the object of the provider below, and
@@ -37,7 +69,9 @@ mod queue_pair;
 mod shared_receive;
 pub mod trace;
 
-pub use call::{Kind, Object};
+pub use adapter::open;
+pub use call::{Call, Kind, Object};
+pub use hooks::{Hooks, Queues};
 
 #[cfg(test)]
 mod tests;
