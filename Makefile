@@ -2,7 +2,10 @@
 #
 #   make                     builds both, shared and static, into target/capi/lib
 #   make check               installs them into a temporary prefix and tests what is there
-#   make install             respects DESTDIR, PREFIX, LIBDIR and INCLUDEDIR
+#   make install             installs everything; packagers split it into
+#   make install-lib           the shared libraries, and runs ldconfig if DESTDIR is empty
+#   make install-dev           headers, archives, pkg-config files, manual pages 3, examples
+#   make install-tools         the dat command, its completions, manual pages 1, 5 and 7
 #   make uninstall           removes what install put there
 #   make bench               times calls through the libraries next to the same calls in Rust
 #   make bench-floor         loopback next to what the machine itself needs for the same work
@@ -13,18 +16,25 @@
 #                            raw verbs; once by a clock that counts instructions, and ROUNDS=5 by
 #                            the host's, into target/capi/cost/verbs
 #
+# DESTDIR, PREFIX, LIBDIR, INCLUDEDIR, BINDIR, MANDIR and DATADIR say where things are installed.
 # CARGO, CARGOFLAGS (--offline), RUSTFLAGS, CC, CPPFLAGS, CFLAGS and LDFLAGS are respected.
-# Symbols for debuggers are next to the libraries in target/capi/lib and are not installed.
+# Symbols for debuggers are next to the libraries in target/capi/lib and are not installed;
+# STRIP=: leaves them in what is installed. DAT=FILE installs another build of the command.
 
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
+BINDIR ?= $(PREFIX)/bin
+DATADIR ?= $(PREFIX)/share
+MANDIR ?= $(DATADIR)/man
+EXAMPLES = $(DATADIR)/doc/dat/examples
 CARGO ?= cargo
 CARGOFLAGS ?= --locked
 CFLAGS ?= -O2 -g
 INSTALL ?= install
 OBJCOPY ?= objcopy
 STRIP ?= strip
+LDCONFIG ?= ldconfig
 export CC AR OBJCOPY STRIP LDFLAGS
 
 # The first number of a version is that of the soname; all of it is in the name of the file.
@@ -41,7 +51,7 @@ OUT = $(TARGET)/capi/lib
 NAMES = dat dat2
 SHARED = $(foreach name,$(NAMES),$(OUT)/lib$(name).so.$(VERSION_$(name)))
 
-.PHONY: all check install uninstall bench bench-floor bench-stream bench-ucx bench-verbs bench-verbs-program cost clean FORCE
+.PHONY: all check install install-lib install-dev install-tools uninstall bench bench-floor bench-stream bench-ucx bench-verbs bench-verbs-program cost clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -66,12 +76,16 @@ $(OUT)/lib$(1).so.$(VERSION_$(1)): $(BUILD)/lib$(PACKAGE_$(1)).a capi/$(PACKAGE_
 	capi/link/library $(1) $(VERSION_$(1)) capi/$(PACKAGE_$(1))/lib$(1).map \
 	    $$< $(BUILD)/$(PACKAGE_$(1)).libs $(OUT) $$(filter %.o,$$^)
 
-.PHONY: install-$(1)
-install-$(1): all
+.PHONY: install-lib-$(1) install-dev-$(1)
+install-lib-$(1): all
+	$(INSTALL) -d $(DESTDIR)$(LIBDIR)
+	$(INSTALL) -m 755 $(OUT)/lib$(1).so.$(VERSION_$(1)) $(DESTDIR)$(LIBDIR)
+	cp -Pf $(OUT)/lib$(1).so.$(firstword $(subst ., ,$(VERSION_$(1)))) $(DESTDIR)$(LIBDIR)
+
+install-dev-$(1): all
 	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/$(1)
 	$(INSTALL) -m 644 include/$(1)/*.h $(DESTDIR)$(INCLUDEDIR)/$(1)
-	$(INSTALL) -m 755 $(OUT)/lib$(1).so.$(VERSION_$(1)) $(DESTDIR)$(LIBDIR)
-	cp -Pf $(OUT)/lib$(1).so $(OUT)/lib$(1).so.$(firstword $(subst ., ,$(VERSION_$(1)))) $(DESTDIR)$(LIBDIR)
+	cp -Pf $(OUT)/lib$(1).so $(DESTDIR)$(LIBDIR)
 	$(INSTALL) -m 644 $(OUT)/lib$(1).a $(DESTDIR)$(LIBDIR)
 	sed -e 's|@PREFIX@|$(PREFIX)|;s|@NAME@|$(1)|;s|@VERSION@|$(VERSION_$(1))|' \
 	    -e 's|@LIBDIR@|$(patsubst $(PREFIX)/%,$$$${prefix}/%,$(LIBDIR))|' \
@@ -91,8 +105,52 @@ uninstall-$(1):
 endef
 $(foreach name,$(NAMES),$(eval $(call library,$(name))))
 
-install: $(addprefix install-,$(NAMES))
+install: install-lib install-dev install-tools
+
+# The loader finds new libraries by its cache, which only root can write.
+install-lib: $(addprefix install-lib-,$(NAMES))
+	@if test -z "$(DESTDIR)" && test "$$(id -u)" = 0; then \
+	    $(LDCONFIG) || echo "run ldconfig, so that programs find the libraries" >&2; \
+	elif test -z "$(DESTDIR)"; then \
+	    echo "programs find the libraries with LD_LIBRARY_PATH=$(LIBDIR)"; fi
+
+PAGES_3 = $(wildcard man/man3/*.3)
+PAGES_5 = $(wildcard man/man5/*.5)
+PAGES_7 = $(wildcard man/man7/*.7)
+EXAMPLE_FILES = $(wildcard tests/c/examples/*.[ch] examples/tutorial/*.c)
+
+install-dev: $(addprefix install-dev-,$(NAMES))
+	$(INSTALL) -d $(DESTDIR)$(MANDIR)/man3 $(DESTDIR)$(EXAMPLES)
+	$(INSTALL) -m 644 $(PAGES_3) $(DESTDIR)$(MANDIR)/man3
+	$(INSTALL) -m 644 $(EXAMPLE_FILES) $(DESTDIR)$(EXAMPLES)
+
+COMPLETIONS = bash-completion/completions/dat zsh/site-functions/_dat fish/vendor_completions.d/dat.fish
+DAT ?= $(TARGET)/release/dat
+
+$(TARGET)/release/dat: FORCE
+	@if command -v $(CARGO) >/dev/null; then $(CARGO) build --release $(CARGOFLAGS) -p dat-cli; \
+	elif test -e $@; then echo "$(CARGO) is not found: $@ is taken as it is"; \
+	else echo "$(CARGO) is not found: install Rust (https://rustup.rs)" >&2; exit 1; fi
+
+install-tools: $(DAT)
+	$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5 \
+	    $(DESTDIR)$(MANDIR)/man7 $(addprefix $(DESTDIR)$(DATADIR)/,$(dir $(COMPLETIONS)))
+	$(INSTALL) -m 755 $(DAT) $(DESTDIR)$(BINDIR)/dat
+	$(STRIP) $(DESTDIR)$(BINDIR)/dat
+	$(DAT) man $(DESTDIR)$(MANDIR)/man1 >/dev/null
+	$(INSTALL) -m 644 $(PAGES_5) $(DESTDIR)$(MANDIR)/man5
+	$(INSTALL) -m 644 $(PAGES_7) $(DESTDIR)$(MANDIR)/man7
+	$(DAT) completions bash >$(DESTDIR)$(DATADIR)/$(word 1,$(COMPLETIONS))
+	$(DAT) completions zsh >$(DESTDIR)$(DATADIR)/$(word 2,$(COMPLETIONS))
+	$(DAT) completions fish >$(DESTDIR)$(DATADIR)/$(word 3,$(COMPLETIONS))
+
 uninstall: $(addprefix uninstall-,$(NAMES))
+	rm -f $(DESTDIR)$(BINDIR)/dat $(DESTDIR)$(MANDIR)/man1/dat.1 $(DESTDIR)$(MANDIR)/man1/dat-*.1 \
+	    $(patsubst man/%,$(DESTDIR)$(MANDIR)/%,$(PAGES_3) $(PAGES_5) $(PAGES_7)) \
+	    $(addprefix $(DESTDIR)$(EXAMPLES)/,$(notdir $(EXAMPLE_FILES))) \
+	    $(addprefix $(DESTDIR)$(DATADIR)/,$(COMPLETIONS))
+	@rmdir $(DESTDIR)$(EXAMPLES) $(DESTDIR)$(dir $(EXAMPLES)) 2>/dev/null || true
+	@if test -z "$(DESTDIR)" && test "$$(id -u)" = 0; then $(LDCONFIG) || true; fi
 
 check:
 	.ci/capi
