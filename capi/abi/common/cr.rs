@@ -44,3 +44,20 @@ pub type DAT_CR_ACCEPT_FUNC = Option<
 pub type DAT_CR_HANDOFF_FUNC = Option<
     unsafe extern "C-unwind" fn(cr_handle: DAT_CR_HANDLE, conn_qual: DAT_CONN_QUAL) -> DAT_RETURN,
 >;
+
+// Slots of DAT_PROVIDER.
+
+v1! {
+    pub type DAT_CR_REJECT_FUNC =
+        Option<unsafe extern "C-unwind" fn(cr_handle: DAT_CR_HANDLE) -> DAT_RETURN>;
+}
+
+v2! {
+    pub type DAT_CR_REJECT_FUNC = Option<
+        unsafe extern "C-unwind" fn(
+            cr_handle: DAT_CR_HANDLE,
+            private_data_size: DAT_COUNT,
+            private_data: DAT_PVOID,
+        ) -> DAT_RETURN,
+    >;
+}

@@ -166,3 +166,107 @@ pub type DAT_EP_SET_WATERMARK_FUNC = Option<
         hard_high_watermark: DAT_COUNT,
     ) -> DAT_RETURN,
 >;
+
+v2! {
+    // Added by DAT 2.0.
+    pub const DAT_CONNECT_MULTIPATH_REQUIRED_FLAG: DAT_CONNECT_FLAGS = 0x2;
+    pub const DAT_CONNECT_MULTIPATH_REQUESTED_FLAG: DAT_CONNECT_FLAGS = DAT_CONNECT_MULTIPATH_FLAG;
+
+    // Added by DAT 2.0.
+    pub const DAT_SERVICE_TYPE_EXTENSION_BASE: DAT_SERVICE_TYPE = 1;
+}
+
+structs! {
+    /// Attributes of an endpoint.
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    pub struct DAT_EP_ATTR {
+        pub service_type: DAT_SERVICE_TYPE,
+        v1 {
+            pub max_message_size: DAT_VLEN,
+            pub max_rdma_size: DAT_VLEN,
+        }
+        v2 {
+            pub max_message_size: DAT_SEG_LENGTH,
+            pub max_rdma_size: DAT_SEG_LENGTH,
+        }
+        pub qos: DAT_QOS,
+        pub recv_completion_flags: DAT_COMPLETION_FLAGS,
+        pub request_completion_flags: DAT_COMPLETION_FLAGS,
+        pub max_recv_dtos: DAT_COUNT,
+        pub max_request_dtos: DAT_COUNT,
+        pub max_recv_iov: DAT_COUNT,
+        pub max_request_iov: DAT_COUNT,
+        pub max_rdma_read_in: DAT_COUNT,
+        pub max_rdma_read_out: DAT_COUNT,
+        pub srq_soft_hw: DAT_COUNT,
+        pub max_rdma_read_iov: DAT_COUNT,
+        pub max_rdma_write_iov: DAT_COUNT,
+        pub ep_transport_specific_count: DAT_COUNT,
+        pub ep_transport_specific: *mut DAT_NAMED_ATTR,
+        pub ep_provider_specific_count: DAT_COUNT,
+        pub ep_provider_specific: *mut DAT_NAMED_ATTR,
+    }
+}
+
+v2! {
+    // Added by DAT 2.0.
+    pub const DAT_EP_STATE_CONNECTED_SINGLE_PATH: DAT_EP_STATE = 13;
+    pub const DAT_EP_STATE_CONNECTED_MULTI_PATH: DAT_EP_STATE = 14;
+}
+
+structs! {
+    /// Parameters of an endpoint, for dat_ep_query and dat_ep_modify.
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    pub struct DAT_EP_PARAM {
+        pub ia_handle: DAT_IA_HANDLE,
+        pub ep_state: DAT_EP_STATE,
+        v2 {
+            pub comm: DAT_COMM,
+        }
+        pub local_ia_address_ptr: DAT_IA_ADDRESS_PTR,
+        pub local_port_qual: DAT_PORT_QUAL,
+        pub remote_ia_address_ptr: DAT_IA_ADDRESS_PTR,
+        pub remote_port_qual: DAT_PORT_QUAL,
+        pub pz_handle: DAT_PZ_HANDLE,
+        pub recv_evd_handle: DAT_EVD_HANDLE,
+        pub request_evd_handle: DAT_EVD_HANDLE,
+        pub connect_evd_handle: DAT_EVD_HANDLE,
+        pub srq_handle: DAT_SRQ_HANDLE,
+        pub ep_attr: DAT_EP_ATTR,
+    }
+}
+
+// The bits below those of the attributes: DAT_EP_FIELD_COMM of DAT 2.0 moved them.
+
+v2! {
+    pub const DAT_EP_FIELD_COMM: DAT_EP_PARAM_MASK = 0x4_u64;
+}
+
+values! {
+    pub const DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR: DAT_EP_PARAM_MASK = 0x4_u64, 0x8_u64;
+    pub const DAT_EP_FIELD_LOCAL_PORT_QUAL: DAT_EP_PARAM_MASK = 0x8_u64, 0x10_u64;
+    pub const DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR: DAT_EP_PARAM_MASK = 0x10_u64, 0x20_u64;
+    pub const DAT_EP_FIELD_REMOTE_PORT_QUAL: DAT_EP_PARAM_MASK = 0x20_u64, 0x40_u64;
+    pub const DAT_EP_FIELD_PZ_HANDLE: DAT_EP_PARAM_MASK = 0x40_u64, 0x80_u64;
+    pub const DAT_EP_FIELD_RECV_EVD_HANDLE: DAT_EP_PARAM_MASK = 0x80_u64, 0x100_u64;
+    pub const DAT_EP_FIELD_REQUEST_EVD_HANDLE: DAT_EP_PARAM_MASK = 0x100_u64, 0x200_u64;
+    pub const DAT_EP_FIELD_CONNECT_EVD_HANDLE: DAT_EP_PARAM_MASK = 0x200_u64, 0x400_u64;
+    pub const DAT_EP_FIELD_SRQ_HANDLE: DAT_EP_PARAM_MASK = 0x400_u64, 0x800_u64;
+    pub const DAT_EP_FIELD_ALL: DAT_EP_PARAM_MASK = 0x7fff_f7ff_u64, 0x7fff_ffff_u64;
+}
+
+v2! {
+    // Slots of DAT_PROVIDER.
+
+    pub type DAT_EP_COMMON_CONNECT_FUNC = Option<
+        unsafe extern "C-unwind" fn(
+            ep_handle: DAT_EP_HANDLE,
+            remote_ia_address: DAT_IA_ADDRESS_PTR,
+            timeout: DAT_TIMEOUT,
+            private_data_size: DAT_COUNT,
+            private_data: DAT_PVOID,
+        ) -> DAT_RETURN,
+    >;
+}

@@ -66,3 +66,73 @@ pub union DAT_EVENT_DATA {
     pub asynch_error_event_data: DAT_ASYNCH_ERROR_EVENT_DATA,
     pub software_event_data: DAT_SOFTWARE_EVENT_DATA,
 }
+
+structs! {
+    /// Event data of a data transfer completion.
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    pub struct DAT_DTO_COMPLETION_EVENT_DATA {
+        pub ep_handle: DAT_EP_HANDLE,
+        pub user_cookie: DAT_DTO_COOKIE,
+        pub status: DAT_DTO_COMPLETION_STATUS,
+        v1 {
+            pub transfered_length: DAT_VLEN,
+        }
+        v2 {
+            pub transfered_length: DAT_SEG_LENGTH,
+            pub operation: DAT_DTOS,
+            pub rmr_context: DAT_RMR_CONTEXT,
+        }
+    }
+}
+
+structs! {
+    /// The service point at which a connection request arrived.
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    pub union DAT_SP_HANDLE {
+        pub rsp_handle: DAT_RSP_HANDLE,
+        pub psp_handle: DAT_PSP_HANDLE,
+        v2 {
+            pub csp_handle: DAT_CSP_HANDLE,
+        }
+    }
+}
+
+structs! {
+    /// Event data of a connection request.
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    pub struct DAT_CR_ARRIVAL_EVENT_DATA {
+        pub sp_handle: DAT_SP_HANDLE,
+        pub local_ia_address_ptr: DAT_IA_ADDRESS_PTR,
+        pub conn_qual: DAT_CONN_QUAL,
+        pub cr_handle: DAT_CR_HANDLE,
+        v2 {
+            pub truncate_flag: DAT_BOOLEAN,
+        }
+    }
+}
+
+v2! {
+    // Added by DAT 2.0.
+    pub const DAT_HA_DOWN_TO_1: DAT_EVENT_NUMBER = 0x8101;
+    pub const DAT_HA_UP_TO_MULTI_PATH: DAT_EVENT_NUMBER = 0x8102;
+    pub const DAT_EXTENSION_EVENT: DAT_EVENT_NUMBER = 0x2_0000;
+    pub const DAT_IB_EXTENSION_RANGE_BASE: DAT_EVENT_NUMBER = 0x4_0000;
+    pub const DAT_IW_EXTENSION_RANGE_BASE: DAT_EVENT_NUMBER = 0x8_0000;
+}
+
+structs! {
+    /// An event.
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    pub struct DAT_EVENT {
+        pub event_number: DAT_EVENT_NUMBER,
+        pub evd_handle: DAT_EVD_HANDLE,
+        pub event_data: DAT_EVENT_DATA,
+        v2 {
+            pub event_extension_data: [DAT_UINT64; 8],
+        }
+    }
+}

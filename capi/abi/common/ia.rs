@@ -1,5 +1,6 @@
 //! The interface adapter.
 
+use core::ffi::c_char;
 use core::ptr;
 
 use super::*;
@@ -87,3 +88,101 @@ pub type DAT_IA_QUERY_FUNC = Option<
         provider_attr: *mut DAT_PROVIDER_ATTR,
     ) -> DAT_RETURN,
 >;
+
+v2! {
+    /// Extension families.
+    pub type DAT_EXTENSION = u32;
+    pub const DAT_EXTENSION_NONE: DAT_EXTENSION = 0;
+    pub const DAT_EXTENSION_IB: DAT_EXTENSION = 1;
+    pub const DAT_EXTENSION_IW: DAT_EXTENSION = 2;
+    pub const DAT_IB_EXTENSION: DAT_EXTENSION = DAT_EXTENSION_IB;
+    pub const DAT_IW_EXTENSION: DAT_EXTENSION = DAT_EXTENSION_IW;
+}
+
+structs! {
+    /// Attributes and limits of an adapter.
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    pub struct DAT_IA_ATTR {
+        pub adapter_name: [c_char; DAT_NAME_MAX_LENGTH],
+        pub vendor_name: [c_char; DAT_NAME_MAX_LENGTH],
+        pub hardware_version_major: DAT_UINT32,
+        pub hardware_version_minor: DAT_UINT32,
+        pub firmware_version_major: DAT_UINT32,
+        pub firmware_version_minor: DAT_UINT32,
+        pub ia_address_ptr: DAT_IA_ADDRESS_PTR,
+        pub max_eps: DAT_COUNT,
+        pub max_dto_per_ep: DAT_COUNT,
+        pub max_rdma_read_per_ep_in: DAT_COUNT,
+        pub max_rdma_read_per_ep_out: DAT_COUNT,
+        pub max_evds: DAT_COUNT,
+        pub max_evd_qlen: DAT_COUNT,
+        pub max_iov_segments_per_dto: DAT_COUNT,
+        pub max_lmrs: DAT_COUNT,
+        v1 {
+            pub max_lmr_block_size: DAT_VLEN,
+        }
+        v2 {
+            pub max_lmr_block_size: DAT_SEG_LENGTH,
+        }
+        pub max_lmr_virtual_address: DAT_VADDR,
+        pub max_pzs: DAT_COUNT,
+        v1 {
+            pub max_message_size: DAT_VLEN,
+            pub max_rdma_size: DAT_VLEN,
+        }
+        v2 {
+            pub max_message_size: DAT_SEG_LENGTH,
+            pub max_rdma_size: DAT_SEG_LENGTH,
+        }
+        pub max_rmrs: DAT_COUNT,
+        pub max_rmr_target_address: DAT_VADDR,
+        pub max_srqs: DAT_COUNT,
+        pub max_ep_per_srq: DAT_COUNT,
+        pub max_recv_per_srq: DAT_COUNT,
+        pub max_iov_segments_per_rdma_read: DAT_COUNT,
+        pub max_iov_segments_per_rdma_write: DAT_COUNT,
+        pub max_rdma_read_in: DAT_COUNT,
+        pub max_rdma_read_out: DAT_COUNT,
+        pub max_rdma_read_per_ep_in_guaranteed: DAT_BOOLEAN,
+        pub max_rdma_read_per_ep_out_guaranteed: DAT_BOOLEAN,
+        v2 {
+            pub zb_supported: DAT_BOOLEAN,
+            pub extension_supported: DAT_EXTENSION,
+            pub extension_version: DAT_COUNT,
+        }
+        pub num_transport_attr: DAT_COUNT,
+        pub transport_attr: *mut DAT_NAMED_ATTR,
+        pub num_vendor_attr: DAT_COUNT,
+        pub vendor_attr: *mut DAT_NAMED_ATTR,
+    }
+}
+
+// The end of the mask.
+
+v2! {
+    pub const DAT_IA_FIELD_IA_ZB_SUPPORTED: DAT_IA_ATTR_MASK = 0x8000_0000_u64;
+    pub const DAT_IA_FIELD_IA_EXTENSIONS_SUPPORTED: DAT_IA_ATTR_MASK = 0x1_0000_0000_u64;
+    pub const DAT_IA_FIELD_IA_EXTENSION: DAT_IA_ATTR_MASK = 0x1_0000_0000_u64;
+    pub const DAT_IA_FIELD_IA_EXTENSION_VERSION: DAT_IA_ATTR_MASK = 0x2_0000_0000_u64;
+}
+
+values! {
+    pub const DAT_IA_FIELD_IA_NUM_TRANSPORT_ATTR: DAT_IA_ATTR_MASK = 0x8000_0000_u64, 0x4_0000_0000_u64;
+    pub const DAT_IA_FIELD_IA_TRANSPORT_ATTR: DAT_IA_ATTR_MASK = 0x1_0000_0000_u64, 0x8_0000_0000_u64;
+    pub const DAT_IA_FIELD_IA_NUM_VENDOR_ATTR: DAT_IA_ATTR_MASK = 0x2_0000_0000_u64, 0x10_0000_0000_u64;
+    pub const DAT_IA_FIELD_IA_VENDOR_ATTR: DAT_IA_ATTR_MASK = 0x4_0000_0000_u64, 0x20_0000_0000_u64;
+    pub const DAT_IA_FIELD_ALL: DAT_IA_ATTR_MASK = 0x7_ffff_ffff_u64, 0x3f_ffff_ffff_u64;
+}
+
+v2! {
+    // Slots of DAT_PROVIDER.
+
+    pub type DAT_IA_HA_RELATED_FUNC = Option<
+        unsafe extern "C-unwind" fn(
+            ia_handle: DAT_IA_HANDLE,
+            ia_name: DAT_NAME_PTR,
+            related: *mut DAT_BOOLEAN,
+        ) -> DAT_RETURN,
+    >;
+}

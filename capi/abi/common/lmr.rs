@@ -77,3 +77,115 @@ pub type DAT_LMR_SYNC_RDMA_WRITE_FUNC = Option<
         num_segments: DAT_VLEN,
     ) -> DAT_RETURN,
 >;
+
+structs! {
+    /// Parameters of a local region, returned by dat_lmr_query.
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    pub struct DAT_LMR_PARAM {
+        pub ia_handle: DAT_IA_HANDLE,
+        pub mem_type: DAT_MEM_TYPE,
+        pub region_desc: DAT_REGION_DESCRIPTION,
+        pub length: DAT_VLEN,
+        pub pz_handle: DAT_PZ_HANDLE,
+        pub mem_priv: DAT_MEM_PRIV_FLAGS,
+        v2 {
+            pub va_type: DAT_VA_TYPE,
+        }
+        pub lmr_context: DAT_LMR_CONTEXT,
+        pub rmr_context: DAT_RMR_CONTEXT,
+        pub registered_size: DAT_VLEN,
+        pub registered_address: DAT_VADDR,
+    }
+}
+
+v1! {
+    /// A segment of local memory.
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    pub struct DAT_LMR_TRIPLET {
+        pub lmr_context: DAT_LMR_CONTEXT,
+        pub pad: DAT_UINT32,
+        pub virtual_address: DAT_VADDR,
+        pub segment_length: DAT_VLEN,
+    }
+}
+
+/// Mask of the DAT_LMR_PARAM members to return.
+pub type DAT_LMR_PARAM_MASK = u32;
+pub const DAT_LMR_FIELD_IA_HANDLE: DAT_LMR_PARAM_MASK = 0x1;
+pub const DAT_LMR_FIELD_MEM_TYPE: DAT_LMR_PARAM_MASK = 0x2;
+pub const DAT_LMR_FIELD_REGION_DESC: DAT_LMR_PARAM_MASK = 0x4;
+pub const DAT_LMR_FIELD_LENGTH: DAT_LMR_PARAM_MASK = 0x8;
+pub const DAT_LMR_FIELD_PZ_HANDLE: DAT_LMR_PARAM_MASK = 0x10;
+pub const DAT_LMR_FIELD_MEM_PRIV: DAT_LMR_PARAM_MASK = 0x20;
+
+v2! {
+    pub const DAT_LMR_FIELD_VA_TYPE: DAT_LMR_PARAM_MASK = 0x40;
+}
+
+values! {
+    pub const DAT_LMR_FIELD_LMR_CONTEXT: DAT_LMR_PARAM_MASK = 0x40, 0x80;
+    pub const DAT_LMR_FIELD_RMR_CONTEXT: DAT_LMR_PARAM_MASK = 0x80, 0x100;
+    pub const DAT_LMR_FIELD_REGISTERED_SIZE: DAT_LMR_PARAM_MASK = 0x100, 0x200;
+    pub const DAT_LMR_FIELD_REGISTERED_ADDRESS: DAT_LMR_PARAM_MASK = 0x200, 0x400;
+    pub const DAT_LMR_FIELD_ALL: DAT_LMR_PARAM_MASK = 0x3ff, 0x7ff;
+}
+
+v2! {
+    /// A segment of local memory.
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    pub struct DAT_LMR_TRIPLET {
+        pub virtual_address: DAT_VADDR,
+        pub segment_length: DAT_SEG_LENGTH,
+        pub lmr_context: DAT_LMR_CONTEXT,
+    }
+
+    // Added by DAT 2.0.
+    pub const DAT_MEM_PRIV_EXTENSION_BASE: DAT_MEM_PRIV_FLAGS = 0x40;
+
+    /// Whether addresses in a region are zero-based or virtual.
+    pub type DAT_VA_TYPE = u32;
+    pub const DAT_VA_TYPE_VA: DAT_VA_TYPE = 0;
+    pub const DAT_VA_TYPE_ZB: DAT_VA_TYPE = 1;
+}
+
+// Slots of DAT_PROVIDER.
+
+v1! {
+    pub type DAT_LMR_CREATE_FUNC = Option<
+        unsafe extern "C-unwind" fn(
+            ia_handle: DAT_IA_HANDLE,
+            mem_type: DAT_MEM_TYPE,
+            region_desc: DAT_REGION_DESCRIPTION,
+            length: DAT_VLEN,
+            pz_handle: DAT_PZ_HANDLE,
+            mem_priv: DAT_MEM_PRIV_FLAGS,
+            lmr_handle: *mut DAT_LMR_HANDLE,
+            lmr_context: *mut DAT_LMR_CONTEXT,
+            rmr_context: *mut DAT_RMR_CONTEXT,
+            registered_length: *mut DAT_VLEN,
+            registered_address: *mut DAT_VADDR,
+        ) -> DAT_RETURN,
+    >;
+}
+
+v2! {
+    pub type DAT_LMR_CREATE_FUNC = Option<
+        unsafe extern "C-unwind" fn(
+            ia_handle: DAT_IA_HANDLE,
+            mem_type: DAT_MEM_TYPE,
+            region_desc: DAT_REGION_DESCRIPTION,
+            length: DAT_VLEN,
+            pz_handle: DAT_PZ_HANDLE,
+            mem_priv: DAT_MEM_PRIV_FLAGS,
+            va_type: DAT_VA_TYPE,
+            lmr_handle: *mut DAT_LMR_HANDLE,
+            lmr_context: *mut DAT_LMR_CONTEXT,
+            rmr_context: *mut DAT_RMR_CONTEXT,
+            registered_length: *mut DAT_VLEN,
+            registered_address: *mut DAT_VADDR,
+        ) -> DAT_RETURN,
+    >;
+}

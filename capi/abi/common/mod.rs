@@ -1,9 +1,13 @@
-//! What both versions of the API have in common, in the C sense: the same text.
+//! The types of both versions of the API.
 //!
-//! A type that is the same in text can still differ in layout, since `use super::*` finds the
-//! members' types of the version that mounts this module.
+//! What differs is marked by the macros of `versions`. A type that is the same in text can still
+//! differ in layout, since `use super::*` finds the members' types of the version that mounts this
+//! module.
 
 use super::*;
+
+#[macro_use]
+mod versions;
 
 mod address;
 mod async_error;
@@ -18,6 +22,7 @@ mod event;
 mod handle;
 mod ia;
 mod lmr;
+mod provider;
 mod provider_attr;
 mod pz;
 mod registry;
@@ -38,6 +43,7 @@ pub use event::*;
 pub use handle::*;
 pub use ia::*;
 pub use lmr::*;
+pub use provider::*;
 pub use provider_attr::*;
 pub use pz::*;
 pub use registry::*;

@@ -35,3 +35,98 @@ pub type DAT_RMR_QUERY_FUNC = Option<
 
 pub type DAT_RMR_FREE_FUNC =
     Option<unsafe extern "C-unwind" fn(rmr_handle: DAT_RMR_HANDLE) -> DAT_RETURN>;
+
+structs! {
+    /// A segment of remote memory.
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    pub struct DAT_RMR_TRIPLET {
+        v2 {
+            pub virtual_address: DAT_VADDR,
+            pub segment_length: DAT_SEG_LENGTH,
+        }
+        pub rmr_context: DAT_RMR_CONTEXT,
+        v1 {
+            pub pad: DAT_UINT32,
+            pub target_address: DAT_VADDR,
+            pub segment_length: DAT_VLEN,
+        }
+    }
+}
+
+v2! {
+    /// Scope of a remote memory region.
+    pub type DAT_RMR_SCOPE = u32;
+    pub const DAT_RMR_SCOPE_EP: DAT_RMR_SCOPE = 0;
+    pub const DAT_RMR_SCOPE_PZ: DAT_RMR_SCOPE = 1;
+    pub const DAT_RMR_SCOPE_ANY: DAT_RMR_SCOPE = 2;
+}
+
+structs! {
+    /// Parameters of a remote region, returned by dat_rmr_query.
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    pub struct DAT_RMR_PARAM {
+        pub ia_handle: DAT_IA_HANDLE,
+        pub pz_handle: DAT_PZ_HANDLE,
+        pub lmr_triplet: DAT_LMR_TRIPLET,
+        pub mem_priv: DAT_MEM_PRIV_FLAGS,
+        pub rmr_context: DAT_RMR_CONTEXT,
+        v2 {
+            pub rmr_scope: DAT_RMR_SCOPE,
+            pub va_type: DAT_VA_TYPE,
+        }
+    }
+}
+
+// The end of the mask.
+
+v2! {
+    pub const DAT_RMR_FIELD_RMR_SCOPE: DAT_RMR_PARAM_MASK = 0x20;
+    pub const DAT_RMR_FIELD_VA_TYPE: DAT_RMR_PARAM_MASK = 0x40;
+}
+
+values! {
+    pub const DAT_RMR_FIELD_ALL: DAT_RMR_PARAM_MASK = 0x1f, 0x7f;
+}
+
+// Slots of DAT_PROVIDER.
+
+v2! {
+    pub type DAT_RMR_CREATE_FOR_EP_FUNC = Option<
+        unsafe extern "C-unwind" fn(
+            pz_handle: DAT_PZ_HANDLE,
+            rmr_handle: *mut DAT_RMR_HANDLE,
+        ) -> DAT_RETURN,
+    >;
+}
+
+v1! {
+    pub type DAT_RMR_BIND_FUNC = Option<
+        unsafe extern "C-unwind" fn(
+            rmr_handle: DAT_RMR_HANDLE,
+            lmr_triplet: *const DAT_LMR_TRIPLET,
+            mem_priv: DAT_MEM_PRIV_FLAGS,
+            ep_handle: DAT_EP_HANDLE,
+            user_cookie: DAT_RMR_COOKIE,
+            completion_flags: DAT_COMPLETION_FLAGS,
+            rmr_context: *mut DAT_RMR_CONTEXT,
+        ) -> DAT_RETURN,
+    >;
+}
+
+v2! {
+    pub type DAT_RMR_BIND_FUNC = Option<
+        unsafe extern "C-unwind" fn(
+            rmr_handle: DAT_RMR_HANDLE,
+            lmr_handle: DAT_LMR_HANDLE,
+            lmr_triplet: *const DAT_LMR_TRIPLET,
+            mem_priv: DAT_MEM_PRIV_FLAGS,
+            va_type: DAT_VA_TYPE,
+            ep_handle: DAT_EP_HANDLE,
+            user_cookie: DAT_RMR_COOKIE,
+            completion_flags: DAT_COMPLETION_FLAGS,
+            rmr_context: *mut DAT_RMR_CONTEXT,
+        ) -> DAT_RETURN,
+    >;
+}

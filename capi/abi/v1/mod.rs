@@ -11,32 +11,19 @@
     reason = "names, members and values are those of the C API and documented there; unions can't be shown"
 )]
 
+/// Picks the first of two texts: that of this version (`common/versions.rs`).
+macro_rules! by_version {
+    ({ $($first:tt)* } { $($second:tt)* }) => { $($first)* };
+}
+
 #[path = "../common/mod.rs"]
 mod common;
 
 mod base;
 mod cno;
-mod cr;
-mod ep;
-mod error;
-mod event;
-mod ia;
-mod lmr;
-mod provider;
-mod provider_attr;
-mod rmr;
 mod srq;
 
 pub use base::*;
 pub use cno::*;
 pub use common::*;
-pub use cr::*;
-pub use ep::*;
-pub use error::*;
-pub use event::*;
-pub use ia::*;
-pub use lmr::*;
-pub use provider::*;
-pub use provider_attr::*;
-pub use rmr::*;
 pub use srq::*;

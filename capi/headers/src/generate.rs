@@ -7,15 +7,20 @@ use cbindgen::{Builder, Config, DocumentationStyle, Language, Layout, SortKey, S
 use syn::Item;
 
 use crate::calls::Expanded;
-use crate::plan::{self, Pick};
+use crate::plan::{self, Pick, Version};
 use crate::{polish, source};
 
 /// The C text for what is picked from `files`; empty if that is nothing.
-pub(crate) fn text(files: &[PathBuf], pick: &Pick) -> Result<String, Box<dyn Error>> {
+pub(crate) fn text(
+    files: &[PathBuf],
+    pick: &Pick,
+    version: Version,
+) -> Result<String, Box<dyn Error>> {
     let mut picked = Vec::new();
     let mut others = Vec::new();
     let mut constants = Vec::new();
-    let sources = files.iter().map(|path| source::items(path)).collect::<Result<Vec<_>, _>>()?;
+    let sources =
+        files.iter().map(|path| source::items(path, version)).collect::<Result<Vec<_>, _>>()?;
     for items in &sources {
         for item in items {
             let Some(name) = source::name(item) else { continue };

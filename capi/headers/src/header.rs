@@ -42,10 +42,10 @@ pub(crate) fn text(
 fn part_text(capi: &Path, version: Version, part: &Part) -> Result<String, Box<dyn Error>> {
     match part {
         Part::Types { title, nouns, pick } => {
-            section(title, &files(capi, "abi", "common", version, nouns), pick)
+            section(title, &files(capi, "abi", "common", version, nouns), pick, version)
         }
         Part::Calls { title, nouns, pick } => {
-            section(title, &files(capi, "exports", "", version, nouns), pick)
+            section(title, &files(capi, "exports", "", version, nouns), pick, version)
         }
         Part::Redirections => redirect::text(capi, version, SLOT_NOUNS),
         Part::Fragment(name) => fragment(capi, version, name),
@@ -56,8 +56,13 @@ fn files(capi: &Path, kind: &str, common: &str, version: Version, nouns: &[&str]
     nouns.iter().flat_map(|noun| source::files(capi, kind, common, version, noun)).collect()
 }
 
-fn section(title: &str, files: &[PathBuf], pick: &Pick) -> Result<String, Box<dyn Error>> {
-    let text = generate::text(files, pick)?;
+fn section(
+    title: &str,
+    files: &[PathBuf],
+    pick: &Pick,
+    version: Version,
+) -> Result<String, Box<dyn Error>> {
+    let text = generate::text(files, pick, version)?;
     Ok(if text.is_empty() { text } else { format!("/* ---- {title} ---- */\n\n{text}\n") })
 }
 

@@ -15,6 +15,7 @@ mod plan;
 mod polish;
 mod redirect;
 mod source;
+mod versions;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

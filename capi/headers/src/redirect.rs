@@ -25,7 +25,7 @@ pub(crate) fn text(
     let mut arguments = BTreeMap::new();
     for noun in nouns {
         for path in source::files(capi, "abi", "common", version, noun) {
-            for item in source::items(&path)? {
+            for item in source::items(&path, version)? {
                 if let Item::Type(pointer) = item
                     && let Some(names) = source::arguments(&pointer)
                 {
@@ -36,7 +36,7 @@ pub(crate) fn text(
     }
     let mut out = String::new();
     for path in source::files(capi, "abi", "common", version, "provider") {
-        for item in source::items(&path)? {
+        for item in source::items(&path, version)? {
             let Item::Struct(table) = item else { continue };
             let Fields::Named(slots) = table.fields else { continue };
             for slot in slots.named {

@@ -7,6 +7,7 @@ use syn::{Expr, GenericArgument, Item, Lit, PathArguments, Type};
 
 use crate::calls::Calls;
 use crate::plan::Version;
+use crate::versions;
 
 /// The files of a noun: what both versions have in common, then what one has of its own.
 pub(crate) fn files(
@@ -23,8 +24,8 @@ pub(crate) fn files(
         .collect()
 }
 
-/// The items of a file, with the table of calls expanded.
-pub(crate) fn items(path: &Path) -> Result<Vec<Item>, Box<dyn Error>> {
+/// The items of a file for a version, with the table of calls expanded.
+pub(crate) fn items(path: &Path, version: Version) -> Result<Vec<Item>, Box<dyn Error>> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let file = syn::parse_file(&text).map_err(|e| format!("{}: {e}", path.display()))?;
     let mut items = Vec::new();
@@ -35,6 +36,11 @@ pub(crate) fn items(path: &Path) -> Result<Vec<Item>, Box<dyn Error>> {
                     format!("{}: a call is not as in capi/exports/mod.rs: {e}", path.display())
                 })?;
                 items.extend(calls.0);
+            }
+            Item::Macro(table) => {
+                let own = versions::expand(&table.mac, version)
+                    .map_err(|e| format!("{}: {e}", path.display()))?;
+                items.extend(own.unwrap_or_else(|| vec![Item::Macro(table)]));
             }
             item => items.push(item),
         }
