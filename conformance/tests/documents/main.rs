@@ -3,5 +3,6 @@
 
 mod calls;
 mod coverage;
+mod listings;
 mod overview;
 mod readings;

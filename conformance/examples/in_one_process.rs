@@ -1,0 +1,43 @@
+//! The program of the README: two endpoints of one process, connected over loopback.
+#![allow(clippy::items_after_test_module, reason = "the README shows what follows the test")]
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_program_of_the_readme_runs() {
+        super::main().expect("every assertion holds");
+    }
+}
+
+use dat_core::{
+    Connect, EpSpec, EvdFlags, EvdOptions, Event, Memory, MemorySource, Privileges, PspMaker,
+    Registry, Timeout,
+};
+
+fn main() -> dat_core::Result<()> {
+    let registry = Registry::from_environment(); // dat.conf, if there is one
+    registry.add_provider(provider_loopback::provider())?;
+    let ia = registry.open("loopback")?;
+    let pz = ia.pz_create()?;
+    let evd = ia.evd_create(&EvdOptions::new(256, EvdFlags::DEFAULT))?;
+    let spec = EpSpec::new(&pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd);
+    let (client, server) = (ia.ep_create(&spec)?, ia.ep_create(&spec)?);
+
+    let memory = Memory::copy_of(b"hello.....")?;
+    let lmr = ia.lmr_create(MemorySource::Memory(&memory), &pz, Privileges::ALL)?;
+    server.post_recv(&[lmr.triplet(5, 5)?], 1, Default::default())?;
+
+    let psp = ia.psp_create_any(&evd, PspMaker::Consumer)?;
+    client.connect(&Connect::to(ia.attributes().address, psp.qualifier()))?;
+    let mut event = Event::default();
+    evd.wait(Timeout::Infinite, 1, &mut event)?;
+    if let Event::ConnectionRequest(arrival) = &event {
+        arrival.request.accept(Some(&server), b"welcome")?;
+    }
+    client.post_send(&[lmr.triplet(0, 5)?], 2, Default::default())?;
+    while evd.dequeue(&mut event)? {
+        println!("{event:?}");
+    }
+    assert_eq!(memory.to_vec(0, 10)?, b"hellohello");
+    Ok(())
+}
