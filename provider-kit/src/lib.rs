@@ -23,6 +23,7 @@ pub mod completion_queue;
 mod completion_ring;
 pub mod completion_target;
 pub mod credits;
+pub mod descriptors;
 pub mod domain;
 pub mod engine;
 pub mod errors;

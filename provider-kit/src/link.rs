@@ -120,8 +120,21 @@ pub trait Reader: Send {
     fn discard(&mut self) -> Result<(), End>;
 
     /// The descriptor that becomes readable (level-triggered) when something arrives, if the link
-    /// has one. It becomes writable when [`Writer::flush`] can write.
+    /// has one. It becomes writable when [`Writer::flush`] can write, unless
+    /// [`Reader::is_readable_for_room`].
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Whether a thread waits for the descriptor: at first, one does. While none does, the link is
+    /// asked often, and its peer need not make the descriptor readable. Returns whether
+    /// something has arrived of which the descriptor may not tell.
+    fn arm(&mut self, _is_armed: bool) -> bool {
+        false
+    }
+
+    /// Whether the descriptor becomes readable, and not writable, when [`Writer::flush`] can write.
+    fn is_readable_for_room(&self) -> bool {
+        false
+    }
 }
 
 /// The sink refuses the frame: the link ends with [`End::Refused`].

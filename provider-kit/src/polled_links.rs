@@ -35,6 +35,8 @@ pub struct PolledLinks {
     list: Mutex<List>,
     polls: AtomicU64,
     is_awaited: AtomicBool,
+    /// There is a set.
+    watches: AtomicBool,
     lent: AtomicU32,
 }
 
@@ -65,7 +67,13 @@ impl PolledLinks {
         list.all.insert(source);
         if list.all.len() > FEW && list.set.is_none() {
             list.make_set();
+            self.watches.store(list.set.is_some(), Ordering::Relaxed);
         }
+    }
+
+    /// Whether the poller asks only the links whose descriptors are readable.
+    pub fn watches(&self) -> bool {
+        self.watches.load(Ordering::Relaxed)
     }
 
     /// A queue pair has a new link.
@@ -147,6 +155,8 @@ impl List {
             }
         }
         self.set = Some((set, guard));
+        // Links learn of it when they are asked for the next time.
+        self.again = self.all.iter().map(|(key, _)| key).collect();
     }
 
     fn poll(&mut self) {

@@ -11,7 +11,6 @@
 
 mod connect;
 mod discovery;
-mod limits;
 mod listener;
 mod parameters;
 mod provider;

@@ -9,7 +9,6 @@ use provider_kit::handshake::{MAX_PRIVATE_DATA, Secret};
 use provider_kit::parameters::{Limits, Parameter, invalid, parse};
 
 use crate::discovery::{address_of, interface_of};
-use crate::limits;
 
 /// Everything that an open can set.
 #[derive(Clone, Debug)]
@@ -34,7 +33,7 @@ impl Parameters {
     /// `key=value` pairs, separated by blanks or commas.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self> {
         let limits = Limits {
-            max_eps: limits::endpoints(),
+            max_eps: provider_kit::descriptors::endpoints(),
             max_private_data_size: MAX_PRIVATE_DATA as u32,
             ..Limits::default()
         };

@@ -16,7 +16,12 @@ pub const TCP: &str = provider_tcp::TcpProvider::NAME;
 /// their reach, the widest first.
 #[must_use]
 pub fn all() -> Vec<Arc<dyn Provider>> {
-    vec![provider_loopback::provider(), provider_tcp::provider(), provider_verbs::provider()]
+    vec![
+        provider_loopback::provider(),
+        provider_shm::provider(),
+        provider_tcp::provider(),
+        provider_verbs::provider(),
+    ]
 }
 
 #[cfg(test)]

@@ -14,8 +14,9 @@ use dat_core::Registry;
 /// The adapter that every library has.
 const LOOPBACK: &str = "loopback";
 
-/// What the TCP provider does not support (docs/provider-tcp.md).
-const LIMITS_OF_TCP: &[&str] = &["the provider has no datagrams"];
+/// What the providers over TCP and shared memory do not support (docs/provider-tcp.md,
+/// docs/provider-shm.md).
+const LIMITS_OF_LINKS: &[&str] = &["the provider has no datagrams"];
 
 /// How long a case may take: several suites may share a guest.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -59,7 +60,7 @@ pub(crate) fn run(exclusions: &str) -> ExitCode {
     let limits = match adapter.as_str() {
         // Loopback supports everything; what the API does not support is excluded by name.
         LOOPBACK => Some(&[][..]),
-        tcp if tcp.starts_with("tcp-") => Some(LIMITS_OF_TCP),
+        link if link == "shm" || link.starts_with("tcp-") => Some(LIMITS_OF_LINKS),
         _ => None,
     };
     let is_unexpected = |verdict: &&super::suite::Verdict| match (&verdict.outcome, limits) {

@@ -114,6 +114,10 @@ pub(super) struct Conn {
     pub(super) listed: bool,
     /// The thread watches the link, and for what.
     pub(super) watched: Option<EventFlags>,
+    /// What the link's descriptor becomes when there is room.
+    pub(super) room: EventFlags,
+    /// Some thread waits for the link's descriptor.
+    pub(super) armed: bool,
     /// A poller reads the link; how often its queues had been polled at the last look.
     pub(super) lent: bool,
     pub(super) polls: u64,
@@ -132,6 +136,7 @@ impl Conn {
         (peer, local_port): (Peer, u64),
         posted: u32,
     ) -> Self {
+        let room = if reader.is_readable_for_room() { EventFlags::IN } else { EventFlags::OUT };
         Self {
             stage,
             handshake: None,
@@ -170,6 +175,8 @@ impl Conn {
             dead: false,
             listed: false,
             watched: None,
+            room,
+            armed: true,
             lent: false,
             polls: 0,
             kept_until: None,

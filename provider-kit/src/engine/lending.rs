@@ -48,8 +48,17 @@ impl Conn {
     fn interest(&self) -> EventFlags {
         let arrivals =
             if self.lent || self.failed.is_some() { EventFlags::empty() } else { EventFlags::IN };
-        let room = if self.full && !self.dead { EventFlags::OUT } else { EventFlags::empty() };
+        let room = if self.full && !self.dead { self.room } else { EventFlags::empty() };
         arrivals | room
+    }
+
+    /// Tells the link whether a thread waits for its descriptor: that of the engine, or a poller
+    /// that asks many links only when they are readable.
+    fn arm(&mut self, side: &Side) {
+        let armed = !self.lent || self.full || side.queues().any(|queue| queue.links.watches());
+        if std::mem::replace(&mut self.armed, armed) != armed {
+            self.more |= self.reader.as_mut().is_some_and(|reader| reader.arm(armed));
+        }
     }
 
     /// Lends the link, if pollers read it now. Returns whether it is lent.
@@ -105,7 +114,8 @@ impl Pair {
 
     /// Has the thread wait for what the connection needs now, and go on with what it has.
     pub(super) fn attend(&self, inner: &mut Inner) {
-        let Some(conn) = &mut inner.conn else { return };
+        let Inner { conn: Some(conn), side, .. } = inner else { return };
+        conn.arm(side);
         let interest = conn.interest();
         if conn.watched.is_some_and(|watched| watched != interest) {
             conn.watched = Some(interest);

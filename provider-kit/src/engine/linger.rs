@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::event::epoll::EventFlags;
+
 use crate::frame::Frame;
 use crate::link::{Reader, Writer, Written};
 
@@ -20,16 +22,18 @@ pub(super) struct Lingering {
 impl Lingering {
     /// Ends a link, after a last frame.
     pub(super) fn new(
-        reader: Box<dyn Reader>,
+        mut reader: Box<dyn Reader>,
         writer: Box<dyn Writer>,
         last: Option<Frame>,
     ) -> Self {
+        reader.arm(true);
         Self { reader, writer, last, is_shut: false, until: Instant::now() + LINGER }
     }
 
-    /// Whether it still has something to write.
-    pub(super) fn writes(&self) -> bool {
-        !self.is_shut
+    /// What it waits for.
+    pub(super) fn interest(&self) -> EventFlags {
+        let writes = !self.is_shut && !self.reader.is_readable_for_room();
+        if writes { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN }
     }
 
     /// Goes on. Returns whether the link is to be kept.

@@ -129,8 +129,7 @@ impl Thread {
             return self.shared.forget_link(&*lingering.reader);
         }
         if let Some(descriptor) = lingering.reader.descriptor() {
-            let out = if lingering.writes() { epoll::EventFlags::OUT } else { IN };
-            self.shared.watch(descriptor, token, IN | out);
+            self.shared.watch(descriptor, token, lingering.interest());
         }
         self.passing.insert(token, Passing::Lingering(lingering));
     }

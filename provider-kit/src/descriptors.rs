@@ -7,7 +7,8 @@ const MOST: u64 = 65_536;
 
 /// Raises the soft limit of descriptors to the hard one, and returns how many endpoints fit: each
 /// connection has a socket, and half of the descriptors are left to the program.
-pub(crate) fn endpoints() -> u32 {
+#[must_use]
+pub fn endpoints() -> u32 {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return 512 };
     let is_raised = soft >= hard || setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok();
     let descriptors = if is_raised { hard } else { soft };

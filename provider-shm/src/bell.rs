@@ -1,0 +1,73 @@
+//! The socket of a connection: a doorbell in both directions, and word of the peer's end.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use provider_kit::fork::Guard;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, Shutdown};
+
+/// How many rings are taken in one call; what is left keeps the descriptor readable.
+const AT_ONCE: usize = 8;
+
+/// A connected socket of packets.
+#[derive(Debug)]
+pub(crate) struct Bell {
+    _guard: Guard,
+    socket: OwnedFd,
+}
+
+/// What was heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    Nothing,
+    Rung,
+    /// The peer rings no more: it closed the connection, or its process ended.
+    End,
+}
+
+impl Bell {
+    pub(crate) fn new(socket: OwnedFd) -> Self {
+        Self { _guard: Guard::new(socket.as_fd()), socket }
+    }
+
+    /// Rings. A peer that has not heard earlier rings is woken by those; one that is gone is
+    /// found by the reader.
+    #[cold]
+    pub(crate) fn ring(&self) {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        while rustix::net::send(&self.socket, &[1], flags) == Err(Errno::INTR) {}
+    }
+
+    /// Takes the rings that came.
+    #[cold]
+    pub(crate) fn hear(&self) -> Heard {
+        let mut heard = Heard::Nothing;
+        let mut packet = [0; 8];
+        for _ in 0..AT_ONCE {
+            match rustix::net::recv(&self.socket, &mut packet[..], RecvFlags::DONTWAIT) {
+                Ok((0, _)) => return Heard::End,
+                Ok(_) => heard = Heard::Rung,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return heard,
+                Err(_) => return Heard::End,
+            }
+        }
+        heard
+    }
+
+    /// Ends the connection for both sides.
+    pub(crate) fn hang_up(&self) {
+        let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
+    }
+
+    /// Rings no more; the peer hears the end.
+    pub(crate) fn shut_down(&self) {
+        let _ = rustix::net::shutdown(&self.socket, Shutdown::Write);
+    }
+}
+
+impl AsFd for Bell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

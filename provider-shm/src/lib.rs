@@ -1,0 +1,34 @@
+//! The DAT provider over shared memory: the processes of one machine, without root, a kernel module
+//! or a library.
+//!
+//! The adapter is `shm`; every Linux has it. The queue pairs are those of [`provider_kit`]; this
+//! crate adds the link. A connection has a Unix socket and a sealed memory file with a ring for each
+//! direction. Frames cross the rings; the socket connects, carries a doorbell to a peer that
+//! does not poll, and its end is the end of the peer. Without `dir=`, nothing has a name in the file
+//! system, so nothing is left behind.
+//!
+//! Whatever the peer writes into the shared memory is read once and checked as bytes of a network
+//! would be: it can end its own connection, and nothing else.
+//!
+//! # Locks
+//! None. The engine uses each half of a link under the lock of its queue pair.
+
+#![deny(unsafe_code)]
+
+mod address;
+mod bell;
+mod greeting;
+mod link;
+mod listener;
+mod parameters;
+mod provider;
+mod reader;
+mod ring;
+mod segment;
+mod signals;
+mod sync;
+mod transport;
+mod writer;
+
+pub use provider::{ShmProvider, provider};
+pub use transport::Rings;

@@ -1,0 +1,160 @@
+//! Listening on a qualifier.
+
+use std::fs::File;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use provider_kit::engine::{Acceptor, Connected};
+use provider_kit::fork::{Guard, Origin};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use crate::link::Link;
+use crate::transport::Rings;
+use crate::{address, greeting};
+
+/// Connections that wait to be accepted; the system may allow fewer.
+const BACKLOG: i32 = 4096;
+/// The first of the qualifiers that are chosen here.
+const CHOSEN: u64 = 49_152;
+
+/// A new socket that does not block.
+pub(crate) fn socket() -> rustix::io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+}
+
+/// A listening socket.
+pub(crate) struct Listening {
+    _guard: Guard,
+    socket: OwnedFd,
+    origin: Origin,
+    qualifier: u64,
+    any_user: bool,
+    /// The file to remove at the end.
+    file: Option<PathBuf>,
+    /// A descriptor in reserve: where none is free, it is given up to refuse a connection, which
+    /// would otherwise keep the listener readable.
+    reserve: Option<File>,
+}
+
+impl Listening {
+    /// Listens on a qualifier, or on one that is free.
+    pub(crate) fn new(rings: &Rings, wanted: Option<u64>) -> Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let refused = |call: &'static str| move |errno: Errno| refusal(call, errno, rings, wanted);
+        let socket = socket().map_err(refused("socket"))?;
+        let qualifier = match wanted {
+            Some(qualifier) => {
+                bind(&socket, rings, qualifier).map_err(refused("bind"))?;
+                qualifier
+            }
+            None => loop {
+                let qualifier = CHOSEN + NEXT.fetch_add(1, Ordering::Relaxed);
+                match bind(&socket, rings, qualifier) {
+                    Ok(()) => break qualifier,
+                    Err(Errno::ADDRINUSE) => {}
+                    Err(errno) => return Err(refused("bind")(errno)),
+                }
+            },
+        };
+        let file = rings.folder.as_deref();
+        let file = file.map(|folder| address::file(folder, rings.address, qualifier));
+        rustix::net::listen(&socket, BACKLOG).map_err(refused("listen"))?;
+        let (guard, origin) = (Guard::new(socket.as_fd()), Origin::here());
+        let any_user = rings.any_user;
+        Ok(Self { _guard: guard, socket, origin, qualifier, any_user, file, reserve: reserve() })
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        if let Some(file) = self.file.take().filter(|_| self.origin.is_here()) {
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}
+
+/// Binds a socket. A file that a killed process left is replaced.
+fn bind(socket: &OwnedFd, rings: &Rings, qualifier: u64) -> rustix::io::Result<()> {
+    let name = address::listener(rings.folder.as_deref(), rings.address, qualifier)?;
+    let bound = rustix::net::bind(socket, &name);
+    let Some(folder) = &rings.folder else { return bound };
+    if bound != Err(Errno::ADDRINUSE) || is_heard(&name) {
+        return bound;
+    }
+    let _ = std::fs::remove_file(address::file(folder, rings.address, qualifier));
+    rustix::net::bind(socket, &name)
+}
+
+/// Whether a process listens there.
+fn is_heard(name: &SocketAddrUnix) -> bool {
+    socket().and_then(|socket| rustix::net::connect(&socket, name)) != Err(Errno::CONNREFUSED)
+}
+
+/// The error of a listener that was not created.
+fn refusal(call: &str, errno: Errno, rings: &Rings, wanted: Option<u64>) -> Error {
+    let named = wanted.map_or("of the provider's choice".to_owned(), |one| format!("{one:#x}"));
+    let error = match errno {
+        Errno::ADDRINUSE => Error::new(ReturnType::ConnQualInUse, Subtype::NoSubtype)
+            .because(format!("connection qualifier {named} is already in use")),
+        Errno::MFILE | Errno::NFILE => {
+            Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
+                .because(format!("{call} failed for connection qualifier {named}"))
+                .advise("raise the limit of open files (ulimit -n)")
+        }
+        _ => {
+            let place = rings.folder.as_ref().map(|folder| format!(" in {}", folder.display()));
+            let place = place.unwrap_or_default();
+            Error::new(ReturnType::ConnQualUnavailable, Subtype::NoSubtype)
+                .because(format!("cannot listen on connection qualifier {named}{place}"))
+        }
+    };
+    error.errno(errno.raw_os_error())
+}
+
+fn reserve() -> Option<File> {
+    File::open("/dev/null").ok()
+}
+
+impl Acceptor for Listening {
+    fn qualifier(&self) -> u64 {
+        self.qualifier
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn accept(&mut self) -> Option<Connected> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        loop {
+            let (socket, name) = match rustix::net::acceptfrom_with(&self.socket, flags) {
+                Ok(accepted) => accepted,
+                Err(Errno::MFILE | Errno::NFILE) => {
+                    drop(self.reserve.take());
+                    drop(rustix::net::accept_with(&self.socket, flags));
+                    self.reserve = reserve();
+                    return None;
+                }
+                Err(Errno::CONNABORTED | Errno::INTR) => continue,
+                Err(_) => return None,
+            };
+            let name = name.and_then(|name| SocketAddrUnix::try_from(name).ok());
+            let Some(address) = name.as_ref().and_then(address::of_dialler) else { continue };
+            if !self.any_user && !greeting::is_same_user(&socket) {
+                continue;
+            }
+            return Some(connected(Link::passive(socket), address, self.qualifier));
+        }
+    }
+}
+
+/// The link as the engine takes it.
+pub(crate) fn connected(halves: crate::link::Halves, address: Ipv4Addr, port: u64) -> Connected {
+    let (reader, writer) = halves;
+    Connected { reader, writer, address: address.into(), local_port: port }
+}

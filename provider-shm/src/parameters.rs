@@ -1,0 +1,112 @@
+//! The parameters that an adapter is opened with.
+
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+use dat_provider::error::Result;
+use provider_kit::handshake::MAX_PRIVATE_DATA;
+use provider_kit::parameters::{Limits, Parameter, invalid, parse};
+
+/// The most bytes of the name of a folder: a socket's name in it has 108.
+const LONGEST_FOLDER: usize = 72;
+
+/// Everything that an open can set.
+#[derive(Clone, Debug)]
+pub(crate) struct Parameters {
+    pub(crate) address: Ipv4Addr,
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) any_user: bool,
+    pub(crate) limits: Limits,
+}
+
+const OTHERS: [Parameter<Parameters>; 3] = [
+    Parameter { key: "address", set: Parameters::set_address },
+    Parameter { key: "dir", set: Parameters::set_folder },
+    Parameter { key: "users", set: Parameters::set_users },
+];
+
+impl Parameters {
+    /// Reads `key=value` pairs, separated by blanks or commas.
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        let limits = Limits {
+            max_eps: provider_kit::descriptors::endpoints(),
+            max_private_data_size: MAX_PRIVATE_DATA as u32,
+            ..Limits::default()
+        };
+        let mut parameters =
+            Self { address: Ipv4Addr::LOCALHOST, folder: None, any_user: false, limits };
+        parse(text, &mut parameters, |all| &mut all.limits, &OTHERS)?;
+        if parameters.limits.max_private_data_size > MAX_PRIVATE_DATA as u32 {
+            return Err(invalid("max_private_data_size is too large".to_owned())
+                .advise(format!("use at most {MAX_PRIVATE_DATA}")));
+        }
+        Ok(parameters)
+    }
+
+    fn set_address(&mut self, value: &str) -> Result<()> {
+        let address = value.parse().ok().filter(Ipv4Addr::is_loopback);
+        self.address = address.ok_or_else(|| {
+            invalid(format!("invalid value {value:?} for the IA parameter address"))
+                .advise("use an address of 127.0.0.0/8")
+        })?;
+        Ok(())
+    }
+
+    fn set_folder(&mut self, value: &str) -> Result<()> {
+        let wrong = |why: &str| {
+            invalid(format!("invalid value {value:?} for the IA parameter dir: {why}"))
+                .advise("use an absolute path of a folder that both sides can write")
+        };
+        let folder = Path::new(value);
+        if !folder.is_absolute() || !folder.is_dir() {
+            return Err(wrong("not an absolute path of a folder"));
+        }
+        if value.len() > LONGEST_FOLDER {
+            return Err(wrong("too long for the names of sockets in it"));
+        }
+        self.folder = Some(folder.to_owned());
+        Ok(())
+    }
+
+    fn set_users(&mut self, value: &str) -> Result<()> {
+        self.any_user = match value {
+            "same" => false,
+            "any" => true,
+            _ => {
+                return Err(invalid(format!("invalid value {value:?} for the IA parameter users"))
+                    .advise("use same or any"));
+            }
+        };
+        Ok(())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read() {
+        let parsed = Parameters::parse("address=127.0.0.9 users=any,max_eps=7").expect("valid");
+        assert_eq!(parsed.address, Ipv4Addr::new(127, 0, 0, 9));
+        assert_eq!((parsed.any_user, parsed.limits.max_eps), (true, 7));
+        let parsed = Parameters::parse("dir=/tmp").expect("a folder");
+        assert_eq!(parsed.folder.as_deref(), Some(Path::new("/tmp")));
+        assert!(!parsed.any_user, "users=same is the default");
+    }
+
+    #[test]
+    fn wrong_values_are_refused() {
+        for text in [
+            "address=192.0.2.1",
+            "address=::1",
+            "dir=/no/such/folder",
+            "dir=tmp",
+            "users=root",
+            "max_private_data_size=513",
+            "no_such_key=1",
+        ] {
+            assert!(Parameters::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The root of the provider.
+
+use std::sync::Arc;
+
+use dat_provider::decorate::faults::{FaultPlan, FaultyProvider};
+use dat_provider::error::Result;
+use dat_provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach, Relationship};
+use provider_kit::engine::{self, Identity};
+
+use crate::transport::Rings;
+
+const VENDOR: &str = "DAT shared memory";
+
+/// The provider over shared memory. Its adapter is `shm`, which every Linux has.
+///
+/// The parameters are `key=value` pairs, separated by blanks or commas: `address=` another address
+/// of 127.0.0.0/8, `dir=` a folder for the sockets of listeners, `users=any` to accept peers of other
+/// users, and the limits that the adapter reports. Those that begin with `fault.` make things
+/// go wrong ([`faults`](dat_provider::decorate::faults)).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ShmProvider;
+
+impl ShmProvider {
+    /// The name of the provider, for the library field of dat.conf, and of its adapter.
+    pub const NAME: &'static str = "shm";
+}
+
+/// The provider, ready to be registered.
+#[must_use]
+pub fn provider() -> Arc<dyn Provider> {
+    Arc::new(ShmProvider)
+}
+
+/// The version of this crate, major and minor.
+fn version() -> (u32, u32) {
+    let number = |text: &str| text.parse().unwrap_or_default();
+    (number(env!("CARGO_PKG_VERSION_MAJOR")), number(env!("CARGO_PKG_VERSION_MINOR")))
+}
+
+impl Provider for ShmProvider {
+    fn describe(&self) -> Description {
+        Description { name: Self::NAME, vendor: VENDOR, version: version(), reach: Reach::Host }
+    }
+
+    fn discover(&self) -> Vec<Discovered> {
+        let summary = "shared memory between processes, address 127.0.0.1".to_owned();
+        vec![Discovered { name: Self::NAME.to_owned(), summary, unusable: None }]
+    }
+
+    fn may_have(&self, name: &str) -> bool {
+        name == Self::NAME
+    }
+
+    fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
+        if FaultyProvider::is_asked_by(request.parameters) {
+            // It takes its parameters out, so this comes back here once.
+            return FaultyProvider::new(Arc::new(*self), FaultPlan::new()).open(request);
+        }
+        let open = || {
+            let (rings, limits) = Rings::open(request.parameters)?;
+            let name = request.name.to_owned();
+            let identity =
+                Identity { name, vendor: VENDOR, version: version(), specific: Vec::new() };
+            engine::open(identity, rings.address(), limits, Box::new(rings))
+        };
+        open().map_err(|error| error.during("dat_ia_open").on(format!("IA {:?}", request.name)))
+    }
+
+    fn related(&self, one: &str, other: &str) -> Relationship {
+        if one == Self::NAME && other == Self::NAME {
+            Relationship::Related
+        } else {
+            Relationship::Unknown
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn its_name_is_shm() {
+        assert!(ShmProvider.may_have("shm"));
+        for name in ["loopback", "shm0", ""] {
+            assert!(!ShmProvider.may_have(name), "{name:?}");
+        }
+        assert_eq!(ShmProvider.discover()[0].name, "shm");
+    }
+}

@@ -1,0 +1,157 @@
+//! The half of a link that reads.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use provider_kit::link::{Budget, Destinations, End, FrameSink, Progress, Reader};
+
+use crate::bell::Heard;
+use crate::link::Link;
+use crate::ring::Consumer;
+use crate::segment::RING;
+
+/// A poller asks the socket for the peer's end once in this many polls that found nothing.
+const SELDOM: u32 = 256;
+
+/// Reads frames from a ring.
+#[derive(Debug)]
+pub(crate) struct RingReader {
+    link: Arc<Link>,
+    /// Absent until the segment is there.
+    consumer: Option<Consumer>,
+    /// The peer rings for what arrives.
+    is_armed: bool,
+    /// Polls in a row that found nothing.
+    idle: u32,
+    /// Bytes that were read since the peer's end: no more than a ring was there.
+    late: usize,
+    places: Destinations,
+    ended: Option<End>,
+}
+
+impl RingReader {
+    pub(crate) fn new(link: Arc<Link>) -> Self {
+        let (places, ended) = (Destinations::new(), None);
+        let mut reader =
+            Self { link, consumer: None, is_armed: true, idle: 0, late: 0, places, ended };
+        if let Some(segment) = reader.link.segment() {
+            let mut consumer = Consumer::new(segment, 1 - reader.link.writes);
+            consumer.arm(true);
+            reader.consumer = Some(consumer);
+        }
+        reader
+    }
+
+    /// Takes the segment of the passive side, once it is there.
+    fn open(&mut self) -> Result<(), End> {
+        if let Some(segment) = self.link.receive()? {
+            let mut consumer = Consumer::new(segment, 1 - self.link.writes);
+            consumer.arm(self.is_armed);
+            self.consumer = Some(consumer);
+        }
+        Ok(())
+    }
+
+    /// Takes the rings that came. After one, the peer rings for the next frame.
+    fn hear(&mut self) {
+        match self.link.bell.hear() {
+            Heard::Nothing => {}
+            Heard::Rung => {
+                if let Some(consumer) = self.consumer.as_mut().filter(|_| self.is_armed) {
+                    consumer.arm(true);
+                }
+            }
+            Heard::End => self.link.end(),
+        }
+    }
+
+    fn run(&mut self, sink: &mut dyn FrameSink, budget: Budget) -> Result<Progress, End> {
+        self.link.check()?;
+        if self.consumer.is_none() {
+            self.open()?;
+        }
+        if self.consumer.is_none() {
+            return Ok(Progress::Drained(false));
+        }
+        if self.is_armed || self.idle >= SELDOM {
+            self.idle = 0;
+            self.hear();
+        }
+        let Some(consumer) = &mut self.consumer else { return Ok(Progress::Drained(false)) };
+        let (mut frames, mut bytes) = (0, 0);
+        while let Some(found) = consumer.next().map_err(End::Malformed)? {
+            sink.begin(&found.frame)?;
+            self.places.clear();
+            if found.frame.payload() > 0 {
+                sink.destinations(0, &mut self.places);
+                consumer.take(&found, &self.places);
+                self.places.clear();
+            }
+            let (length, rings) = consumer.pass(&found);
+            if rings {
+                self.link.bell.ring();
+            }
+            sink.end()?;
+            (frames, bytes) = (frames + 1, bytes + length);
+            if frames >= budget.frames || bytes >= budget.bytes {
+                break;
+            }
+        }
+        self.idle = if frames == 0 { self.idle + 1 } else { 0 };
+        let has_more = frames >= budget.frames || bytes >= budget.bytes;
+        if self.link.has_ended() {
+            self.late += bytes;
+            if frames == 0 || self.late > RING {
+                return Err(End::Closed);
+            }
+            return Ok(Progress::More);
+        }
+        Ok(if has_more { Progress::More } else { Progress::Drained(frames > 0) })
+    }
+}
+
+impl Reader for RingReader {
+    fn read(&mut self, sink: &mut dyn FrameSink, budget: Budget) -> Result<Progress, End> {
+        if let Some(end) = &self.ended {
+            return Err(end.clone());
+        }
+        let result = self.run(sink, budget);
+        if let Err(end) = &result {
+            self.places.clear();
+            self.ended = Some(end.clone());
+        }
+        result
+    }
+
+    fn discard(&mut self) -> Result<(), End> {
+        self.link.check()?;
+        self.hear();
+        if self.link.has_ended() {
+            return Err(End::Closed);
+        }
+        let Some(consumer) = &mut self.consumer else { return Ok(()) };
+        // What is not a frame ends the connection for the peer too; its socket says when.
+        while let Ok(Some(found)) = consumer.next() {
+            if consumer.pass(&found).1 {
+                self.link.bell.ring();
+            }
+        }
+        Ok(())
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.link.bell.as_fd())
+    }
+
+    fn arm(&mut self, is_armed: bool) -> bool {
+        if std::mem::replace(&mut self.is_armed, is_armed) == is_armed || self.link.check().is_err()
+        {
+            return false;
+        }
+        self.consumer.as_mut().is_some_and(|consumer| consumer.arm(is_armed) && is_armed)
+    }
+
+    fn is_readable_for_room(&self) -> bool {
+        true
+    }
+}

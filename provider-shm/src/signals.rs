@@ -1,0 +1,169 @@
+//! The words by which the two ends of a ring learn of each other, and when one rings for the other.
+//!
+//! Each word has one writer. The writer of a word keeps its own copy and never reads it back: the
+//! peer can write all of the memory.
+//!
+//! - `wanted` is 0 while the consumer polls. Otherwise the producer rings once for each value. The
+//!   consumer stores a new value, then reads the ring; the producer stores a frame, then
+//!   reads `wanted`. With a fence between, one of them sees the other.
+//! - `starved` changes when the producer finds too little space. The consumer, which gives room back by
+//!   storing `head`, rings once for each value. The order is the same with the roles exchanged.
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// Two cache lines: processors fetch pairs of them.
+#[repr(C, align(128))]
+pub(crate) struct Padded<T>(pub(crate) T);
+
+/// What the ends of a ring share besides the slots.
+#[repr(C)]
+pub(crate) struct Signals {
+    consumer: Padded<ConsumerWords>,
+    producer: Padded<AtomicU32>,
+}
+
+#[repr(C)]
+struct ConsumerWords {
+    /// Units that were read, ever.
+    head: AtomicU64,
+    wanted: AtomicU32,
+}
+
+impl Signals {
+    #[cfg(test)]
+    pub(crate) fn new() -> Self {
+        let words = ConsumerWords { head: AtomicU64::new(0), wanted: AtomicU32::new(0) };
+        Self { consumer: Padded(words), producer: Padded(AtomicU32::new(0)) }
+    }
+
+    /// How far the peer says it has read; to be checked.
+    pub(crate) fn head(&self) -> u64 {
+        self.consumer.0.head.load(Ordering::Acquire)
+    }
+}
+
+/// What the producer remembers.
+#[derive(Debug, Default)]
+pub(crate) struct ProducerSignals {
+    rung: u32,
+    starved: u32,
+}
+
+impl ProducerSignals {
+    /// A frame was stored. Returns whether to ring for the consumer.
+    #[inline]
+    pub(crate) fn stored(&mut self, signals: &Signals) -> bool {
+        fence(Ordering::SeqCst);
+        let wanted = signals.consumer.0.wanted.load(Ordering::Relaxed);
+        wanted != 0 && std::mem::replace(&mut self.rung, wanted) != wanted
+    }
+
+    /// The ring lacks space. The head must be read again after this.
+    #[cold]
+    pub(crate) fn starve(&mut self, signals: &Signals) {
+        self.starved = self.starved.wrapping_add(1);
+        signals.producer.0.store(self.starved, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+}
+
+/// What the consumer remembers.
+#[derive(Debug, Default)]
+pub(crate) struct ConsumerSignals {
+    epoch: u32,
+    answered: u32,
+}
+
+impl ConsumerSignals {
+    /// Wants a doorbell for the next frame. The ring must be read again after this.
+    pub(crate) fn arm(&mut self, signals: &Signals) {
+        self.epoch = self.epoch.wrapping_add(1).max(1);
+        signals.consumer.0.wanted.store(self.epoch, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Wants none: it polls.
+    pub(crate) fn disarm(&mut self, signals: &Signals) {
+        signals.consumer.0.wanted.store(0, Ordering::Relaxed);
+    }
+
+    /// Gives room back up to `head`. Returns whether to ring for the producer.
+    pub(crate) fn release(&mut self, signals: &Signals, head: u64) -> bool {
+        signals.consumer.0.head.store(head, Ordering::Release);
+        fence(Ordering::SeqCst);
+        let starved = signals.producer.0.load(Ordering::Relaxed);
+        std::mem::replace(&mut self.answered, starved) != starved
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_producer_rings_once_each_time_it_is_wanted() {
+        let signals = Signals::new();
+        let (mut producer, mut consumer) = (ProducerSignals::default(), ConsumerSignals::default());
+        assert!(!producer.stored(&signals), "a consumer that polls");
+        consumer.arm(&signals);
+        assert!(producer.stored(&signals));
+        assert!(!producer.stored(&signals), "it was rung for already");
+        consumer.arm(&signals);
+        assert!(producer.stored(&signals));
+        consumer.disarm(&signals);
+        assert!(!producer.stored(&signals));
+    }
+
+    #[test]
+    fn the_consumer_rings_once_for_a_producer_without_room() {
+        let signals = Signals::new();
+        let (mut producer, mut consumer) = (ProducerSignals::default(), ConsumerSignals::default());
+        assert!(!consumer.release(&signals, 1));
+        producer.starve(&signals);
+        assert!(consumer.release(&signals, 2));
+        assert!(!consumer.release(&signals, 3));
+        assert_eq!(signals.head(), 3);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod models {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// A frame that is stored while the consumer arms is seen, or the bell rings.
+    #[test]
+    fn no_frame_is_slept_through() {
+        loom::model(|| {
+            let shared = Arc::new((Signals::new(), AtomicU64::new(0)));
+            let far = Arc::clone(&shared);
+            let producer = thread::spawn(move || {
+                far.1.store(1, Ordering::Release);
+                ProducerSignals::default().stored(&far.0)
+            });
+            let mut consumer = ConsumerSignals::default();
+            consumer.disarm(&shared.0);
+            consumer.arm(&shared.0);
+            let is_seen = shared.1.load(Ordering::Acquire) == 1;
+            let is_rung = producer.join().expect("no panic");
+            assert!(is_seen || is_rung);
+        });
+    }
+
+    /// Room that is given back while the producer starves is seen, or the bell rings.
+    #[test]
+    fn no_room_is_slept_through() {
+        loom::model(|| {
+            let signals = Arc::new(Signals::new());
+            let far = Arc::clone(&signals);
+            let producer = thread::spawn(move || {
+                ProducerSignals::default().starve(&far);
+                far.head() == 7
+            });
+            let is_rung = ConsumerSignals::default().release(&signals, 7);
+            let is_seen = producer.join().expect("no panic");
+            assert!(is_seen || is_rung);
+        });
+    }
+}

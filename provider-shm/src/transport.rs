@@ -1,0 +1,110 @@
+//! The links of one adapter.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use dat_provider::error::Result;
+use provider_kit::engine::{Acceptor, ConnectFailure, Connected, Dial, Transport};
+use provider_kit::parameters::Limits;
+use rustix::io::Errno;
+
+use crate::link::Link;
+use crate::listener::{Listening, connected, socket};
+use crate::parameters::Parameters;
+use crate::segment::Segment;
+use crate::{address, greeting};
+
+/// Connects from, and listens at, one address of this machine.
+#[derive(Clone, Debug)]
+pub struct Rings {
+    /// The address of the adapter, in 127.0.0.0/8.
+    pub(crate) address: Ipv4Addr,
+    /// Where listeners are files, instead of abstract names.
+    pub(crate) folder: Option<PathBuf>,
+    /// Peers may belong to other users.
+    pub(crate) any_user: bool,
+}
+
+impl Rings {
+    /// The links of an adapter, and its limits, by its IA parameters.
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` for a parameter that cannot be used.
+    pub fn open(parameters: &str) -> Result<(Self, Limits)> {
+        let parameters = Parameters::parse(parameters)?;
+        let Parameters { address, folder, any_user, limits } = parameters;
+        Ok((Self { address, folder, any_user }, limits))
+    }
+
+    /// The address of the adapter.
+    #[must_use]
+    pub fn address(&self) -> IpAddr {
+        self.address.into()
+    }
+}
+
+impl Transport for Rings {
+    fn dial(&self) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
+        let (socket, port) = bound(self.address).map_err(|_| ConnectFailure::Refused)?;
+        Ok(Box::new(Dialling { socket, port, rings: self.clone() }))
+    }
+
+    fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>> {
+        Ok(Box::new(Listening::new(self, qualifier)?))
+    }
+}
+
+/// A socket with a name of its own, and the port in the name.
+fn bound(address: Ipv4Addr) -> rustix::io::Result<(OwnedFd, u64)> {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let socket = socket()?;
+    let process = u64::from(rustix::process::getpid().as_raw_nonzero().get().unsigned_abs());
+    loop {
+        // Processes of two namespaces may have one number; the next port is free then.
+        let port = process << 32 | NEXT.fetch_add(1, Ordering::Relaxed) & 0xffff_ffff;
+        match rustix::net::bind(&socket, &address::dialler(address, port)?) {
+            Ok(()) => return Ok((socket, port)),
+            Err(Errno::ADDRINUSE) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+/// A socket that is bound and not connected.
+struct Dialling {
+    socket: OwnedFd,
+    port: u64,
+    rings: Rings,
+}
+
+impl Dial for Dialling {
+    fn local_port(&self) -> u64 {
+        self.port
+    }
+
+    fn connect(
+        self: Box<Self>,
+        peer: IpAddr,
+        qualifier: u64,
+        _timeout: Duration,
+    ) -> std::result::Result<Connected, ConnectFailure> {
+        let Self { socket, port, rings } = *self;
+        let found = address::here(peer).ok_or(ConnectFailure::Unreachable)?;
+        let refused = |_: Errno| ConnectFailure::Refused;
+        let name = address::listener(rings.folder.as_deref(), found, qualifier).map_err(refused)?;
+        rustix::net::connect(&socket, &name).map_err(refused)?;
+        if !rings.any_user && !greeting::is_same_user(&socket) {
+            return Err(ConnectFailure::Refused);
+        }
+        let (segment, file) = Segment::create().map_err(refused)?;
+        greeting::send(socket.as_fd(), file.as_fd()).map_err(refused)?;
+        Ok(connected(Link::active(socket, segment), found, port))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+#[path = "transport_tests.rs"]
+mod tests;

@@ -1,0 +1,121 @@
+use provider_kit::frame::{Body, Frame};
+use provider_kit::link::{Budget, Destinations, End, FrameSink, Refused, Written};
+
+use super::*;
+
+const LO: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const WAIT: Duration = Duration::from_secs(5);
+
+fn rings() -> Rings {
+    Rings::open("").expect("the defaults").0
+}
+
+#[derive(Default)]
+struct Kept(Vec<Body>);
+
+impl FrameSink for Kept {
+    fn begin(&mut self, frame: &Frame) -> std::result::Result<(), Refused> {
+        self.0.push(frame.body);
+        Ok(())
+    }
+
+    fn destinations(&mut self, _: u64, _: &mut Destinations) {}
+
+    fn end(&mut self) -> std::result::Result<(), Refused> {
+        Ok(())
+    }
+}
+
+fn pair() -> (Connected, Connected) {
+    let mut acceptor = rings().listen(None).expect("a free qualifier");
+    let dial = rings().dial().expect("a name");
+    let active = dial.connect(LO, acceptor.qualifier(), WAIT).expect("it listens");
+    let passive = acceptor.accept().expect("it has connected");
+    (active, passive)
+}
+
+fn ended(link: &mut Connected, kept: &mut Kept) -> End {
+    loop {
+        if let Err(end) = link.reader.read(kept, Budget::default()) {
+            return end;
+        }
+    }
+}
+
+#[test]
+fn frames_cross_and_the_end_follows_them() {
+    let (mut active, mut passive) = pair();
+    assert_eq!((passive.address, active.address), (LO, LO));
+    for _ in 0..1000 {
+        assert_eq!(active.writer.write(&Frame::new(Body::Ack), &[]), Ok(Written::Taken));
+    }
+    active.writer.shut_down().expect("alive");
+    let mut kept = Kept::default();
+    assert_eq!(ended(&mut passive, &mut kept), End::Closed);
+    assert_eq!(kept.0, [Body::Ack; 1000]);
+}
+
+#[test]
+fn frames_of_a_peer_that_is_gone_are_read() {
+    let (mut active, mut passive) = pair();
+    let mut kept = Kept::default();
+    assert!(passive.reader.read(&mut kept, Budget::default()).is_ok());
+    assert_eq!(passive.writer.write(&Frame::new(Body::Cts), &[]), Ok(Written::Taken));
+    drop(passive);
+    assert_eq!(ended(&mut active, &mut kept), End::Closed);
+    assert_eq!(kept.0, [Body::Cts]);
+    assert!(active.writer.write(&Frame::new(Body::Ack), &[]).is_err());
+}
+
+#[test]
+fn a_full_link_takes_more_when_its_descriptor_says_so() {
+    let (mut active, mut passive) = pair();
+    let mut written = 0;
+    while active.writer.write(&Frame::new(Body::Ack), &[]) == Ok(Written::Taken) {
+        written += 1;
+    }
+    assert_eq!(active.writer.flush(), Ok(true));
+    let mut kept = Kept::default();
+    while kept.0.len() < written {
+        assert!(passive.reader.read(&mut kept, Budget::default()).is_ok());
+    }
+    let descriptor = active.reader.descriptor().expect("the socket");
+    let mut polled =
+        [rustix::event::PollFd::from_borrowed_fd(descriptor, rustix::event::PollFlags::IN)];
+    let limit = rustix::event::Timespec { tv_sec: 5, tv_nsec: 0 };
+    assert_eq!(rustix::event::poll(&mut polled, Some(&limit)), Ok(1));
+    assert_eq!(active.writer.flush(), Ok(false));
+}
+
+#[test]
+fn a_qualifier_is_listened_on_once_and_is_free_again_afterwards() {
+    const QUALIFIER: u64 = 0x1234_5678_9abc_def0;
+    let first = rings().listen(Some(QUALIFIER)).expect("free");
+    let error = rings().listen(Some(QUALIFIER)).err().expect("in use");
+    assert_eq!(error.return_type(), dat_provider::error::ReturnType::ConnQualInUse);
+    drop(first);
+    drop(rings().listen(Some(QUALIFIER)).expect("free again"));
+    let dial = rings().dial().expect("a name");
+    let failure = dial.connect(LO, QUALIFIER, WAIT).err();
+    assert_eq!(failure, Some(ConnectFailure::Refused));
+}
+
+#[test]
+fn a_file_that_a_killed_process_left_does_not_block_its_qualifier() {
+    let folder = std::env::temp_dir().join(format!("dat-shm-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (rings, _) = Rings::open(&format!("dir={}", folder.display())).expect("a folder");
+    let left = socket().expect("a descriptor");
+    let name = address::listener(Some(&folder), rings.address, 9).expect("short enough");
+    rustix::net::bind(&left, &name).expect("a free name");
+    drop(left);
+    let mut acceptor = rings.listen(Some(9)).expect("no process listens there");
+    assert!(rings.listen(Some(9)).is_err(), "now one does");
+    let dial = rings.dial().expect("a name");
+    let _active = dial.connect(LO, 9, WAIT).expect("it listens");
+    // The check whether a process listens has connected and closed before.
+    let accepted = std::iter::from_fn(|| acceptor.accept()).count();
+    assert!(accepted >= 1, "{accepted}");
+    drop(acceptor);
+    std::fs::remove_dir(&folder).expect("nothing is left in it");
+}

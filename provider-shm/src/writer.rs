@@ -1,0 +1,70 @@
+//! The half of a link that writes.
+
+use std::sync::Arc;
+
+use dat_provider::mem::Span;
+use provider_kit::frame::Frame;
+use provider_kit::link::{End, Writer, Written};
+
+use crate::link::Link;
+use crate::ring::{Producer, Stored};
+
+/// Writes frames to a ring; what it has taken is with the peer.
+#[derive(Debug)]
+pub(crate) struct RingWriter {
+    link: Arc<Link>,
+    /// Absent until the segment is there.
+    producer: Option<Producer>,
+    /// A frame did not fit.
+    is_full: bool,
+}
+
+impl RingWriter {
+    pub(crate) fn new(link: Arc<Link>) -> Self {
+        Self { link, producer: None, is_full: false }
+    }
+
+    fn producer(&mut self) -> Result<&mut Producer, End> {
+        self.link.check()?;
+        if self.link.has_ended() {
+            return Err(End::Gone);
+        }
+        if self.producer.is_none() {
+            let segment = self.link.segment().ok_or(End::Gone)?;
+            self.producer = Some(Producer::new(segment, self.link.writes));
+        }
+        self.producer.as_mut().ok_or(End::Gone)
+    }
+}
+
+impl Writer for RingWriter {
+    fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End> {
+        let stored = self.producer()?.store(frame, payload);
+        match stored.map_err(|why| self.link.abandon(why))? {
+            Stored::Yes { rings } => {
+                if rings {
+                    self.link.bell.ring();
+                }
+                Ok(Written::Taken)
+            }
+            Stored::Full => {
+                self.is_full = true;
+                Ok(Written::Full)
+            }
+        }
+    }
+
+    fn flush(&mut self) -> Result<bool, End> {
+        if self.is_full {
+            let is_free = self.producer()?.is_free();
+            self.is_full = !is_free.map_err(|why| self.link.abandon(why))?;
+        }
+        Ok(self.is_full)
+    }
+
+    fn shut_down(&mut self) -> Result<(), End> {
+        self.link.check()?;
+        self.link.bell.shut_down();
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+//! Peers that are killed or stopped.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use dat_conformance::{expect_connection, expect_request, until};
+use dat_core::{Connect, ConnectionEventKind, DtoStatus, EpState, Event, PspMaker};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::common::{NONE, each_once, node, posts};
+
+/// Rounds of kill -9; LOST_ROUNDS=200 for more.
+fn rounds() -> u64 {
+    std::env::var("LOST_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
+}
+
+/// The other process: accepts each request, and posts receives and sends without end.
+#[test]
+#[ignore = "the peer of the other tests"]
+fn peer() {
+    let node = node("");
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a port");
+    println!("\nport {}", psp.qualifier());
+    let ep = node.ep();
+    let buffer = node.buffer(128);
+    expect_request(&node.requests).request.accept(Some(&ep), b"").expect("unconnected");
+    for cookie in 0..8 {
+        ep.post_recv(&[buffer.piece(0, 64)], cookie, NONE).expect("live");
+    }
+    expect_connection(&node.connect, &ep, ConnectionEventKind::Established);
+    loop {
+        for event in dat_conformance::drain(&node.recv) {
+            let Event::Dto(done) = event else { panic!("{event:?}") };
+            if done.status != DtoStatus::Success {
+                return;
+            }
+            ep.post_recv(&[buffer.piece(0, 64)], done.cookie, NONE).expect("live");
+            let _ = ep.post_send(&[buffer.piece(64, 64)], 100, NONE);
+        }
+        dat_conformance::drain(&node.request);
+    }
+}
+
+/// Starts the peer; its port.
+fn start() -> (Child, u64) {
+    let mut child = Command::new(std::env::current_exe().expect("a test"))
+        .args(["--exact", "lost::peer", "--ignored", "--nocapture"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a process");
+    let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let port =
+        lines.map_while(Result::ok).find_map(|line| line.strip_prefix("port ")?.parse().ok());
+    (child, port.expect("the peer listens"))
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(child.id()).expect("a number")).expect("not 0");
+    kill_process(pid, signal).expect("a child");
+}
+
+#[test]
+fn after_kill_9_of_the_peer_every_cookie_comes_once() {
+    let node = node("");
+    let buffer = node.buffer(128);
+    let mut random = fastrand::Rng::new();
+    for _ in 0..rounds() {
+        let (mut child, port) = start();
+        let ep = node.ep();
+        ep.connect(&Connect::to(node.address(), port)).expect("an attempt");
+        expect_connection(&node.connect, &ep, ConnectionEventKind::Established);
+        let cookies = posts(&ep, &buffer, 16, 16);
+        std::thread::sleep(Duration::from_micros(random.u64(0..3000)));
+        child.kill().expect("a child");
+        expect_connection(&node.connect, &ep, ConnectionEventKind::Disconnected);
+        each_once(&[&node.recv, &node.request], &cookies);
+        ep.free().expect("disconnected");
+        child.wait().expect("a child");
+    }
+    buffer.lmr.free().expect("unused");
+    node.finish();
+}
+
+/// One process dies in the middle of messages of each kind; the connections to the others go on.
+#[test]
+fn the_death_of_one_peer_does_not_disturb_the_others() {
+    const PEERS: usize = 4;
+    let node = node("");
+    let buffer = node.buffer(128);
+    let mut random = fastrand::Rng::new();
+    let mut peers: Vec<_> = (0..PEERS)
+        .map(|_| {
+            let (child, port) = start();
+            let ep = node.ep();
+            ep.connect(&Connect::to(node.address(), port)).expect("an attempt");
+            expect_connection(&node.connect, &ep, ConnectionEventKind::Established);
+            (child, ep)
+        })
+        .collect();
+    while let Some((mut child, ep)) = peers.pop() {
+        let cookies = posts(&ep, &buffer, 16, 16);
+        std::thread::sleep(Duration::from_micros(random.u64(0..3000)));
+        child.kill().expect("a child");
+        expect_connection(&node.connect, &ep, ConnectionEventKind::Disconnected);
+        each_once(&[&node.recv, &node.request], &cookies);
+        ep.free().expect("disconnected");
+        child.wait().expect("a child");
+        for (_, ep) in &peers {
+            let cookies = posts(ep, &buffer, 8, 8);
+            let done = each_once(&[&node.recv, &node.request], &cookies);
+            assert!(done.values().all(|status| *status == DtoStatus::Success), "{done:?}");
+        }
+    }
+    buffer.lmr.free().expect("unused");
+    node.finish();
+}
+
+#[test]
+fn a_peer_that_was_stopped_goes_on() {
+    let node = node("");
+    let buffer = node.buffer(128);
+    let (mut child, port) = start();
+    let ep = node.ep();
+    ep.connect(&Connect::to(node.address(), port)).expect("an attempt");
+    expect_connection(&node.connect, &ep, ConnectionEventKind::Established);
+    signal(&child, Signal::STOP);
+    let cookies = posts(&ep, &buffer, 8, 8);
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(dat_conformance::state(&ep), EpState::Connected);
+    signal(&child, Signal::CONT);
+    let done = each_once(&[&node.recv, &node.request], &cookies);
+    assert!(done.values().all(|status| *status == DtoStatus::Success), "{done:?}");
+    child.kill().expect("a child");
+    child.wait().expect("a child");
+    until("it is disconnected", || dat_conformance::state(&ep) == EpState::Disconnected);
+}
