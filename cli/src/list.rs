@@ -1,12 +1,16 @@
 //! `dat list`: the adapters that can be opened, and why the others cannot.
 
+mod json;
+mod print;
+
 use dat_core::Registry;
 use dat_core::error::Error;
-use dat_core::registry::{Announced, ApiVersion, Entry, Fate, Origin};
+use dat_core::registry::{Announced, ApiVersion, Entry, Fate};
 use serde::Serialize;
 
-use crate::error::CliError;
-use crate::output::{Align, Output, Paint, Table, clean, complain};
+pub(crate) use json::Item;
+
+use crate::output::{Output, complain};
 use crate::{EXIT_CODES, Verdict, providers};
 
 /// Lists the adapters that can be opened, and why the others cannot.
@@ -14,13 +18,15 @@ use crate::{EXIT_CODES, Verdict, providers};
 #[command(after_help = format!("\
 Examples:
   dat list
+  dat list --all                                    each line that is not used, with its reason
   dat list --json
   dat list --line loopback                          a line for dat.conf
   dat list --line 'loopback?max_eps=4' >> dat.conf  the same, with parameters
 
 Lines are read from the file that DAT_OVERRIDE names, or from /etc/dat.conf and
 /etc/dat.conf.d/*.conf. Adapters that providers discover need no line. A line that cannot be
-used does not make the command fail.
+used does not make the command fail. Each adapter that is listed as usable has been opened and
+closed again.
 
 dat_registry_list_providers gives C programs a shorter list: each name once, RDMA adapters
 first, and loopback only if there is no other adapter or a line names it. The last lines of
@@ -34,6 +40,9 @@ pub(crate) struct Args {
     /// Prints the dat.conf line that defines, or would define, this name
     #[arg(long, value_name = "NAME")]
     line: Option<String>,
+    /// Shows each line that is not used; by default lines with the same reason are put together
+    #[arg(long)]
+    all: bool,
     /// Prints JSON
     #[arg(long)]
     json: bool,
@@ -62,14 +71,26 @@ pub(crate) fn run(args: &Args, registry: &Registry, output: &mut Output) -> Verd
         }
         return Verdict::Well;
     }
+    let entries: Vec<Entry> = entries.into_iter().map(|entry| tried(entry, registry)).collect();
     if args.json {
         let entries = entries.iter().map(Item::new).collect();
         output.json(&Listing { entries, programs: Programs::new() });
     } else {
-        print(&entries, output);
-        print_programs(&Programs::new(), output);
+        print::entries(&entries, args.all, output);
+        print::programs(&Programs::new(), output);
     }
     Verdict::Well
+}
+
+/// The entry, with the error of opening it if it is not as usable as it seems: the device of a line
+/// may be absent, a parameter wrong, or a permission missing.
+fn tried(mut entry: Entry, registry: &Registry) -> Entry {
+    if entry.fate.is_usable()
+        && let Err(error) = registry.open_query(&entry.name)
+    {
+        entry.fate = Fate::Unusable(error);
+    }
+    entry
 }
 
 /// The line for a name; parameters after a `?` are added to those of the line.
@@ -89,91 +110,6 @@ fn line_for(name: &str, entries: &[Entry]) -> Option<String> {
     }
     line.parameters.push_str(parameters);
     Some(line.to_string())
-}
-
-fn print(entries: &[Entry], output: &mut Output) {
-    let (usable, rest): (Vec<_>, Vec<_>) = entries.iter().partition(|entry| entry.fate.is_usable());
-    let mut table = Table::new(&[
-        ("NAME", Align::Left),
-        ("ORIGIN", Align::Left),
-        ("PROVIDER", Align::Left),
-        ("VERSION", Align::Left),
-        ("API", Align::Left),
-        ("DESCRIPTION", Align::Left),
-    ]);
-    for entry in &usable {
-        table.row(vec![
-            entry.name.clone(),
-            origin(&entry.origin),
-            entry.library.clone(),
-            entry.provider_version.as_ref().map_or_else(String::new, ToString::to_string),
-            api(entry),
-            describe(entry),
-        ]);
-    }
-    if usable.is_empty() {
-        output.line("No adapter can be opened.");
-    } else {
-        table.print("", output);
-    }
-    if !rest.is_empty() {
-        output.line("");
-        output.line(output.paint(Paint::Strong, "Cannot be opened:"));
-    }
-    for entry in rest {
-        output.line("");
-        let name = if entry.name.is_empty() { String::new() } else { format!("{}  ", entry.name) };
-        let title = clean(&format!("{name}{}", origin(&entry.origin)));
-        output.line(format!("  {}", output.paint(Paint::Mark, title)));
-        print_fate(entry, output);
-    }
-}
-
-fn print_fate(entry: &Entry, output: &mut Output) {
-    if let Some(error) = &entry.syntax_error {
-        for line in error.caret().lines() {
-            output.line(format!("    | {line}"));
-        }
-    }
-    match &entry.fate {
-        Fate::Usable => {}
-        Fate::Unusable(error) => {
-            let error = CliError::from(error.clone());
-            output.line(format!("    {}", clean(&error.reason)));
-            output.line(format!("    -> {}", clean(&error.advice)));
-        }
-        Fate::Shadowed(earlier) => {
-            output.line(format!("    overridden by {}", clean(&origin(earlier))));
-            output.line("    -> nothing to do, unless you want this line to be used");
-        }
-    }
-}
-
-fn origin(origin: &Origin) -> String {
-    match origin {
-        Origin::Discovered => "discovered".to_owned(),
-        Origin::Registered => "registered".to_owned(),
-        origin => origin.to_string(),
-    }
-}
-
-fn api(entry: &Entry) -> String {
-    entry.api_version.map_or_else(|| "any".to_owned(), |version| version.to_string())
-}
-
-/// The provider's description, and the parameters of the line.
-fn describe(entry: &Entry) -> String {
-    let mut words = Vec::new();
-    if !entry.summary.is_empty() {
-        words.push(entry.summary.clone());
-    }
-    if !entry.parameters.is_empty() {
-        words.push(format!("with {}", entry.parameters));
-    }
-    if !entry.is_default {
-        words.push("nondefault".to_owned());
-    }
-    words.join(", ")
 }
 
 /// The names that C programs see, in order.
@@ -197,114 +133,8 @@ impl Programs {
     }
 }
 
-fn print_programs(programs: &Programs, output: &mut Output) {
-    let Programs { v1, v2 } = programs;
-    let mut told = |title: &str, names: &[String]| {
-        let names = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
-        output.line("");
-        output.line(clean(&format!("{title}: {names}")));
-    };
-    if v1 == v2 {
-        told("C programs see", v2);
-    } else {
-        told("C programs of DAT 2.0 see", v2);
-        told("C programs of DAT 1.2 see", v1);
-    }
-}
-
 #[derive(Serialize)]
 struct Listing {
     entries: Vec<Item>,
     programs: Programs,
-}
-
-/// An entry as JSON.
-#[derive(Serialize)]
-pub(crate) struct Item {
-    name: String,
-    origin: Place,
-    usable: bool,
-    fate: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<CliError>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    syntax_error: Option<Syntax>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shadowed_by: Option<Place>,
-    provider: String,
-    provider_version: Option<String>,
-    api_version: Option<String>,
-    thread_safe: bool,
-    default: bool,
-    parameters: String,
-    platform_parameters: String,
-    summary: String,
-    line: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Place {
-    found: bool,
-    file: Option<String>,
-    line: Option<usize>,
-}
-
-#[derive(Serialize)]
-struct Syntax {
-    line: usize,
-    column: usize,
-    message: String,
-    hint: Option<String>,
-    text: String,
-}
-
-impl Place {
-    fn new(origin: &Origin) -> Self {
-        let shown = |file: &std::path::Path| Some(file.display().to_string());
-        match origin {
-            Origin::Line { file, line } => {
-                Self { found: false, file: shown(file), line: Some(*line) }
-            }
-            Origin::File(file) => Self { found: false, file: shown(file), line: None },
-            Origin::Discovered => Self { found: true, file: None, line: None },
-            Origin::Registered => Self { found: false, file: None, line: None },
-        }
-    }
-}
-
-impl Item {
-    /// The JSON form of an entry.
-    pub(crate) fn new(entry: &Entry) -> Self {
-        Self {
-            name: entry.name.clone(),
-            origin: Place::new(&entry.origin),
-            usable: entry.fate.is_usable(),
-            fate: match entry.fate {
-                Fate::Usable => "usable",
-                Fate::Unusable(_) => "unusable",
-                Fate::Shadowed(_) => "shadowed",
-            },
-            error: entry.fate.reason().cloned().map(CliError::from),
-            syntax_error: entry.syntax_error.as_ref().map(|error| Syntax {
-                line: error.line(),
-                column: error.column(),
-                message: error.message(),
-                hint: error.hint().map(str::to_owned),
-                text: error.text(),
-            }),
-            shadowed_by: match &entry.fate {
-                Fate::Shadowed(earlier) => Some(Place::new(earlier)),
-                _ => None,
-            },
-            provider: entry.library.clone(),
-            provider_version: entry.provider_version.as_ref().map(ToString::to_string),
-            api_version: entry.api_version.map(|version| version.to_string()),
-            thread_safe: entry.thread_safe,
-            default: entry.is_default,
-            parameters: entry.parameters.clone(),
-            platform_parameters: entry.platform_parameters.clone(),
-            summary: entry.summary.clone(),
-            line: entry.to_line().map(|line| line.to_string()),
-        }
-    }
 }

@@ -41,6 +41,35 @@ fn a_broken_line_is_shown_with_a_caret_under_the_column() {
 }
 
 #[test]
+fn lines_with_the_same_reason_are_put_together_behind_what_is_broken() {
+    let mut lines = String::from(
+        "old u2.0 threadsafe default loopback dapl.1.2 \"max_epps=4\" \"\"\nk k2.0 threadsafe default loopback dapl.1.2 \"\" \"\"\n",
+    );
+    for number in 0..30 {
+        let library = if number % 2 == 0 { "libdaploscm.so.2" } else { "libdaplofa.so.2" };
+        lines += &format!(
+            "mlx4_0-{number} u2.0 nonthreadsafe default {library} dapl.2.0 \"mlx4_0 1\" \"\"\n"
+        );
+    }
+    let (ran, file) = run_with(&lines, &["list"]);
+    let at = |part: &str| ran.out.find(part).unwrap_or_else(|| panic!("{part}: {}", ran.out));
+    // A line of a built-in provider that does not open is not listed as usable.
+    assert!(at("loopback  discovered") < at("Cannot be opened:"), "{}", ran.out);
+    assert!(at("Cannot be opened:") < at("old  "), "{}", ran.out);
+    assert!(at("old  ") < at("Lines that are not used"), "{}", ran.out);
+    assert!(ran.out.contains("did you mean max_eps=4?"), "{}", ran.out);
+    let group = format!("30 lines of {file}: mlx4_0-0, mlx4_0-1, mlx4_0-2, mlx4_0-3, and 26 more");
+    assert!(at("Lines that are not used") < at(&group), "{}", ran.out);
+    assert!(ran.out.contains("the same for libdaplofa.so.2"), "{}", ran.out);
+    assert!(ran.out.lines().count() < 35, "{}", ran.out);
+    let (all, _) = run_with(&lines, &["list", "--all"]);
+    assert_eq!(all.out.matches("libdaplofa.so.2").count(), 15, "{}", all.out);
+    // The error of an unknown name suggests only what can be opened.
+    let (ran, _) = run_with(&lines, &["info", "mlx4_0"]);
+    assert!(ran.err.contains("\"loopback\"") && !ran.err.contains("mlx4_0-"), "{}", ran.err);
+}
+
+#[test]
 fn the_list_is_json_when_asked() {
     let (ran, file) = run_with(LINES, &["list", "--json"]);
     let list = ran.json();

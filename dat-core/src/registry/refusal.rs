@@ -4,7 +4,7 @@ use super::calls::OPEN;
 use super::entry::{Entry, Origin};
 use super::failure::listing;
 use super::line::MAX_NAME;
-use super::lookup::{Asked, Found};
+use super::lookup::{Asked, Found, Server};
 use super::scan::shown;
 use super::suggest::nearest;
 use super::version::{ApiVersion, LineVersion, Space};
@@ -50,35 +50,48 @@ pub(super) fn nothing_usable(asked: Asked<'_>, version: ApiVersion, found: &[Fou
     named(error, asked)
 }
 
-/// No entry has the name.
+/// No entry has the name. Only names that can be opened are suggested; whether a line for a C library
+/// can be is not known before the library is loaded, so those are only counted.
 fn unknown(asked: Asked<'_>, found: &[Found]) -> Error {
-    let mut names: Vec<&str> = Vec::new();
-    for Found { entry, .. } in found {
-        let is_name = entry.syntax_error.is_none() && !entry.name.is_empty();
-        if is_name && !names.contains(&entry.name.as_str()) {
+    let (mut known, mut libraries): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for Found { entry, server, .. } in found.iter().filter(|it| it.entry.fate.is_usable()) {
+        let names = match server {
+            Some(Server::Library(_)) => &mut libraries,
+            _ => &mut known,
+        };
+        if !names.contains(&entry.name.as_str()) {
             names.push(&entry.name);
         }
     }
-    let mut usable: Vec<&str> = Vec::new();
-    for Found { entry, .. } in found {
-        if entry.fate.is_usable() && !usable.contains(&entry.name.as_str()) {
-            usable.push(&entry.name);
+    libraries.retain(|name| !known.contains(name));
+    let mut reason = match known.as_slice() {
+        [] if libraries.is_empty() => {
+            "no adapter has that name, and no adapter can be opened".to_owned()
         }
-    }
-    let mut reason = match usable.as_slice() {
-        [] => "no adapter has that name, and no adapter can be opened".to_owned(),
-        usable => format!(
+        [] => "no adapter has that name, and no built-in provider has an adapter".to_owned(),
+        known => format!(
             "no adapter has that name; the adapters that can be opened are {}",
-            listing(usable.iter().map(|name| shown(name)))
+            listing(known.iter().map(|name| shown(name)))
         ),
     };
+    match libraries.as_slice() {
+        [] => {}
+        [one] => reason = format!("{reason}; besides, {} is a line for a C library", shown(one)),
+        more => {
+            reason = format!("{reason}; besides, {} names are lines for C libraries", more.len());
+        }
+    }
     for Found { entry, .. } in found {
         if matches!(entry.origin, Origin::File(_)) {
             reason = format!("{reason}; {}", reason_of(entry));
         }
     }
     let error = not_found(Subtype::NameNotRegistered).because(reason);
-    match nearest(asked.name, names) {
+    // A name that merely contains the requested one is often that of an absent device.
+    let wanted = asked.name.to_lowercase();
+    let typo = |name: &&str| !name.to_lowercase().contains(&wanted);
+    let near = nearest(asked.name, known).or_else(|| nearest(asked.name, libraries).filter(typo));
+    match near {
         Some(name) => error.advise(format!("did you mean {}?", shown(name))),
         None => error,
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::super::{ApiVersion, Configuration, Registry};
+use super::super::{ApiVersion, Configuration, Demand, Refusal, Registry};
 use super::{Fake, assert_contains, registry, resolved};
 use crate::error::{ReturnType, Subtype};
 
@@ -193,4 +193,24 @@ fn many_names_are_counted() {
     let registry = registry("", &[Fake::new("fake", &names)]);
     let error = resolved(&registry, "zzz", ApiVersion::ANY).expect_err("unknown");
     assert_contains(error.reason(), &["\"adapter-15\", and 24 more"]);
+}
+
+#[test]
+fn only_what_can_be_opened_is_suggested() {
+    let lines = "\
+        ofa-v2-mlx5_0-1 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 \"mlx5_0 1\" \"\"\n\
+        goood u2.0 nonthreadsafe default libgood.so dapl.2.0 \"\" \"\"\n\
+        broken u2.0 threadsafe default fake dapl.2.0\n";
+    let registry = registry(lines, &[Fake::new("fake", &["here"])]).hosting();
+    let error = |name| {
+        let open = |_| -> Result<(), Refusal> { panic!("nothing to open") };
+        registry.find(name, Demand::ANY, open).expect_err("unknown")
+    };
+    // A line of a C library that merely contains the name may be that of an absent device.
+    let absent = error("mlx5_0");
+    assert_contains(absent.reason(), &["\"here\"; besides, 2 names are lines for C libraries"]);
+    assert!(!absent.advice().contains("ofa-v2"), "{absent}");
+    // A typo of one is still recognized, but no line with an error is suggested.
+    assert_contains(error("good").advice(), &["did you mean \"goood\"?"]);
+    assert!(!error("brokn").advice().contains("broken"));
 }
