@@ -1,6 +1,7 @@
 /*
  * What UCX takes for the same inside one process: a message of 64 bytes into a receive that was
- * posted before, and a put of 64 bytes, each as the best of many rounds, in nanoseconds.
+ * posted before, and a put of 64 bytes, in nanoseconds: the median of many rounds, with the worst
+ * and the best.
  *
  *   UCX_TLS=self ucx single|multi
  *
@@ -107,20 +108,26 @@ static double now(void)
     return time.tv_sec * 1e9 + time.tv_nsec;
 }
 
-static inline double best_of(void (*operation)(void))
+static int compare(const void *one, const void *other)
 {
-    double best = 1e9;
+    double a = *(const double *)one, b = *(const double *)other;
+
+    return (a > b) - (a < b);
+}
+
+static inline void measure(const char *what, void (*operation)(void))
+{
+    static double rounds[ROUNDS];
 
     for (int round = 0; round < ROUNDS; round++) {
         double start = now();
 
         for (int time = 0; time < TIMES; time++)
             operation();
-        start = (now() - start) / TIMES;
-        if (start < best)
-            best = start;
+        rounds[round] = (now() - start) / TIMES;
     }
-    return best;
+    qsort(rounds, ROUNDS, sizeof rounds[0], compare);
+    printf("  %s %.1f (%.1f to %.1f)", what, rounds[ROUNDS / 2], rounds[ROUNDS - 1], rounds[0]);
 }
 
 int main(int count, char **words)
@@ -133,8 +140,10 @@ int main(int count, char **words)
     }
     set_up(multi);
     strcpy(from, "a message");
-    printf("UCX, %-6s  message and its receive %5.1f", words[1], best_of(message));
-    printf("  put %5.1f\n", best_of(put));
+    printf("UCX, %-6s", words[1]);
+    measure("message and its receive", message);
+    measure("put", put);
+    putchar('\n');
     if (strcmp(to, from) != 0 || strcmp(window, from) != 0) {
         fprintf(stderr, "the bytes did not arrive\n");
         return 1;

@@ -57,7 +57,7 @@ fn draw(out: &mut String, axis: &Axis, row: &Row, top: f64) {
         );
     }
     text(out, (LEFT - 12.0, words), 13, "end", row.what());
-    let (value, floor) = row.best();
+    let (value, floor) = row.medians();
     let figures =
         format!("{} {}, floor {}", units::figures(value), row.unit(), units::figures(floor));
     text(out, (WIDTH - RIGHT + 14.0, words), 13, "start", &figures);

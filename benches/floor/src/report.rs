@@ -46,13 +46,14 @@ pub(super) struct Row {
     key: &'static str,
     what: String,
     unit: Unit,
-    /// The best round, and the one in the middle.
-    best: f64,
     median: f64,
+    worst: f64,
+    best: f64,
     floor: String,
-    floor_best: f64,
     floor_median: f64,
-    /// The best round as a part or a multiple of the floor's best.
+    floor_worst: f64,
+    floor_best: f64,
+    /// The median as a part or a multiple of the floor's median.
     ratio: f64,
     /// What the ratio is to be, at most or, of rates, at least.
     target: Option<f64>,
@@ -69,20 +70,27 @@ impl Row {
         (floor, floor_rounds): (&str, &Samples),
         target: Option<f64>,
     ) -> Self {
-        let best = |rounds: &Samples| if unit.is_rate() { rounds.most() } else { rounds.least() };
-        let (value, under) = (best(rounds), best(floor_rounds));
-        let ratio = value / under;
+        // The worst and the best round.
+        let range = |rounds: &Samples| match unit.is_rate() {
+            true => (rounds.least(), rounds.most()),
+            false => (rounds.most(), rounds.least()),
+        };
+        let ((worst, best), (floor_worst, floor_best)) = (range(rounds), range(floor_rounds));
+        let (median, floor_median) = (rounds.median(), floor_rounds.median());
+        let ratio = median / floor_median;
         let reached =
             target.map(|target| if unit.is_rate() { ratio >= target } else { ratio <= target });
         Self {
             key,
             what: what.into(),
             unit,
-            best: value,
-            median: rounds.median(),
+            median,
+            worst,
+            best,
             floor: floor.to_owned(),
-            floor_best: under,
-            floor_median: floor_rounds.median(),
+            floor_median,
+            floor_worst,
+            floor_best,
             ratio,
             target,
             reached,
@@ -100,9 +108,9 @@ impl Row {
         self.unit.name()
     }
 
-    /// The best round, and the best of the floor.
-    pub(super) fn best(&self) -> (f64, f64) {
-        (self.best, self.floor_best)
+    /// The medians of the row and of its floor.
+    pub(super) fn medians(&self) -> (f64, f64) {
+        (self.median, self.floor_median)
     }
 
     /// How many times the floor it costs: more is worse, of rates too.
@@ -164,9 +172,10 @@ impl Report {
         output.line("");
         let mut table = Table::new(&[
             ("WHAT", Align::Left),
-            ("BEST", Align::Right),
             ("MEDIAN", Align::Right),
             ("", Align::Left),
+            ("WORST", Align::Right),
+            ("BEST", Align::Right),
             ("FLOOR", Align::Right),
             ("RATIO", Align::Right),
             ("TARGET", Align::Right),
@@ -176,10 +185,11 @@ impl Report {
             let target = row.target.map_or(String::new(), |target| format!("{target:.2}"));
             table.row(vec![
                 row.what.clone(),
-                units::figures(row.best),
                 units::figures(row.median),
                 row.unit.name().to_owned(),
-                units::figures(row.floor_best),
+                units::figures(row.worst),
+                units::figures(row.best),
+                units::figures(row.floor_median),
                 format!("{:.2}", row.ratio),
                 target,
                 row.floor.clone(),
