@@ -3,8 +3,6 @@
 //! A line is a pattern, white space, and the reason; `#` starts a comment. In a pattern `*` matches
 //! any text.
 
-use std::fmt;
-
 /// The cases to leave out, with reasons.
 #[derive(Clone, Debug, Default)]
 pub struct Exclusions {
@@ -12,21 +10,14 @@ pub struct Exclusions {
 }
 
 /// A line that is not an exclusion.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {number}: {reason}")]
 pub struct BadLine {
     /// The line number, from 1.
     pub number: usize,
     /// What is wrong with it.
     pub reason: &'static str,
 }
-
-impl fmt::Display for BadLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.number, self.reason)
-    }
-}
-
-impl std::error::Error for BadLine {}
 
 impl Exclusions {
     /// Reads an exclusion file.

@@ -4,8 +4,9 @@ use std::hint::black_box;
 
 use dat_core::{CompletionFlags, Event, EventDispatcher};
 
+use super::bench::Bench;
+use super::report::{Row, Unit};
 use super::skeleton::{MESSAGE, Skeleton};
-use super::{Bench, Row, Unit};
 use dat_cli::error::CliError;
 use dat_cli::perf::Op;
 use dat_cli::perf::buffers::Buffers;
@@ -27,11 +28,11 @@ pub(super) fn rows(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), CliErro
     rows.push(Row::new("cycle", what, Unit::Nanos, &cycle, (SKELETON, &floor), Some(60.0 / 16.0)));
     let alone = Alone { send: &send, depth: fixture.pair.depth };
     let mut spent = Vec::new();
-    for _ in 0..super::ROUNDS {
+    for _ in 0..super::bench::ROUNDS {
         spent.push(alone.round(bench, &mut Event::default())?);
     }
     let what = "send and its completion, receives apart";
-    let spent = super::Samples(spent);
+    let spent = super::bench::Samples(spent);
     rows.push(Row::new("send", what, Unit::Nanos, &spent, (SKELETON, &floor), Some(35.0 / 16.0)));
     let mut event = Event::default();
     for (key, op) in [("write", Op::Write), ("read", Op::Read)] {

@@ -1,6 +1,7 @@
 //! Rows of transfers so large that the copy is most of them.
 
-use super::{Bench, Row, Unit};
+use super::bench::Bench;
+use super::report::{Row, Unit};
 use dat_cli::error::CliError;
 use dat_cli::perf::Op;
 use dat_cli::perf::buffers::Buffers;

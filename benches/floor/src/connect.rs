@@ -7,7 +7,8 @@ use dat_core::{
     EventDispatcher, Psp, PspMaker,
 };
 
-use super::{Bench, Row, Samples, Unit};
+use super::bench::{Bench, Samples};
+use super::report::{Row, Unit};
 use dat_cli::error::CliError;
 use dat_cli::perf::fixture::Fixture;
 use dat_cli::session::poll;
@@ -76,7 +77,7 @@ pub(super) fn rows(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), CliErro
         EpSpec::new(&fixture.pz).recv_evd(&evd).request_evd(&evd).connect_evd(&meeting.connection);
     let (one, other) = (fixture.ia.ep_create(&spec)?, fixture.ia.ep_create(&spec)?);
     let mut rates = Vec::new();
-    for _ in 0..super::ROUNDS {
+    for _ in 0..super::bench::ROUNDS {
         let (start, mut done) = (Instant::now(), 0);
         while start.elapsed() < bench.round {
             meeting.connect(&one, &other)?;

@@ -4,6 +4,7 @@
 
 mod alone;
 mod bars;
+mod bench;
 mod bulk;
 mod connect;
 mod crossing;
@@ -14,7 +15,7 @@ mod threads;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use dat_cli::error::CliError;
@@ -22,7 +23,8 @@ use dat_cli::output::{Output, complain, progress_bar};
 use dat_cli::perf::fixture::Fixture;
 use dat_cli::units;
 
-use report::{Report, Row, Unit};
+use bench::{Bench, ROUNDS};
+use report::{Report, Row};
 
 /// Measures an adapter next to what the machine itself needs for the same work.
 #[derive(Debug, Parser)]
@@ -75,17 +77,6 @@ fn run(args: &Args, output: &mut Output) -> Result<(), String> {
             .map_err(|error| format!("cannot write {}: {error}", file.display())),
         None => Ok(()),
     }
-}
-
-/// Rounds of every row; those of a row and of its floor take turns.
-const ROUNDS: usize = 31;
-
-/// What rows are measured with.
-struct Bench<'a> {
-    name: &'a str,
-    timeout: Duration,
-    /// For one round of a row or of its floor.
-    round: Duration,
 }
 
 /// Rows that are measured together.
@@ -156,26 +147,6 @@ impl Group {
     }
 }
 
-/// Values of the rounds of one measurement.
-struct Samples(Vec<f64>);
-
-impl Samples {
-    /// Half of the rounds were better.
-    fn median(&self) -> f64 {
-        let mut sorted = self.0.clone();
-        sorted.sort_by(f64::total_cmp);
-        sorted[sorted.len() / 2]
-    }
-
-    fn least(&self) -> f64 {
-        self.0.iter().copied().fold(f64::INFINITY, f64::min)
-    }
-
-    fn most(&self) -> f64 {
-        self.0.iter().copied().fold(0.0, f64::max)
-    }
-}
-
 /// Measures every row that the adapter has.
 fn measure(
     name: &str,
@@ -198,38 +169,4 @@ fn measure(
     let report = Report::new(name, &fixture, rows);
     fixture.end()?;
     Ok(report)
-}
-
-impl Bench<'_> {
-    /// Times a piece of work repeatedly for a round. Returns nanoseconds per piece.
-    ///
-    /// `work` gets the number of pieces to do before the clock is read again.
-    fn time(&self, mut work: impl FnMut(u32) -> Result<(), CliError>) -> Result<f64, CliError> {
-        let mut count = 16;
-        let start = Instant::now();
-        let mut done = 0_u64;
-        loop {
-            work(count)?;
-            done += u64::from(count);
-            let spent = start.elapsed();
-            if spent >= self.round {
-                return Ok(spent.as_secs_f64() * 1e9 / done as f64);
-            }
-            count = (count * 2).min(4096);
-        }
-    }
-
-    /// Rounds of two measurements, in turn.
-    fn both(
-        &self,
-        mut one: impl FnMut() -> Result<f64, CliError>,
-        mut other: impl FnMut() -> Result<f64, CliError>,
-    ) -> Result<(Samples, Samples), CliError> {
-        let (mut first, mut second) = (Vec::new(), Vec::new());
-        for _ in 0..ROUNDS {
-            first.push(one()?);
-            second.push(other()?);
-        }
-        Ok((Samples(first), Samples(second)))
-    }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Samples;
+use super::bench::Samples;
 use dat_cli::output::{Align, Output, Paint, Table};
 use dat_cli::perf::fixture::Fixture;
 use dat_cli::units;

@@ -8,9 +8,10 @@ use dat_core::{
     Lmr, LmrTriplet, Memory, MemorySource, Privileges, RmrTriplet,
 };
 
+use super::bench::{Bench, Samples};
 use super::connect::Meeting;
+use super::report::{Row, Unit};
 use super::skeleton::MESSAGE;
-use super::{Bench, Row, Samples, Unit};
 use dat_cli::error::CliError;
 use dat_cli::perf::fixture::Fixture;
 use dat_cli::session::Buffer;

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use dat_core::{CompletionFlags, Event, Timeout};
 
+use super::bench::{Bench, Samples};
 use super::crossing::{AHEAD, Receives, Ring, Way};
+use super::report::{Row, Unit};
 use super::skeleton::MESSAGE;
-use super::{Bench, Row, Samples, Unit};
 use dat_cli::error::CliError;
 use dat_cli::perf::Op;
 use dat_cli::perf::buffers::Buffers;
@@ -38,10 +39,10 @@ pub(super) fn polling(bench: &Bench<'_>, rows: &mut Vec<Row>) -> Result<(), CliE
     let what = "half a round trip, both poll";
     rows.push(Row::new("polling", what, Unit::Nanos, &time, floors, Some(1.3)));
     let rings = || back_and_forth::<Ring>(bench.round / 2);
-    let ring = Samples((0..super::ROUNDS).map(|_| rings()).collect());
+    let ring = Samples((0..super::bench::ROUNDS).map(|_| rings()).collect());
     let what = "the floor above relative to the message alone";
     rows.push(Row::new("ring", what, Unit::Nanos, &floor, ("rings with the message", &ring), None));
-    let line = Samples((0..super::ROUNDS).map(|_| cache_line(bench.round / 2)).collect());
+    let line = Samples((0..super::bench::ROUNDS).map(|_| cache_line(bench.round / 2)).collect());
     let what = "those rings relative to a cache line alone";
     rows.push(Row::new("line", what, Unit::Nanos, &ring, ("a cache line across", &line), None));
     fixture.end()

@@ -1,9 +1,8 @@
 //! What is wrong with a line of dat.conf, and where.
 
-use std::fmt;
-
 /// A syntax error in a line of dat.conf; only that line is skipped.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: expected {expected}, found {found}{}", suffix(.hint))]
 pub struct SyntaxError {
     line: usize,
     column: usize,
@@ -99,14 +98,10 @@ impl SyntaxError {
     }
 }
 
-impl fmt::Display for SyntaxError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}, column {}: {}", self.line, self.column, self.message())?;
-        self.hint.iter().try_for_each(|hint| write!(f, "; {hint}"))
-    }
+/// The hint as the end of the message.
+fn suffix(hint: &Option<Box<str>>) -> String {
+    hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"))
 }
-
-impl std::error::Error for SyntaxError {}
 
 /// Text that moves no cursor: a control character, except the tab, becomes its Unicode picture.
 fn printable(bytes: &[u8]) -> String {
