@@ -112,7 +112,7 @@ pub fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> CompletionQueuePar
 
 /// The queue behind a handle of the contract, if there is one; `subtype` says which argument it is.
 pub fn downcast(queue: Option<&dyn CompletionQueue>, subtype: Subtype) -> Result<Arc<Cq>> {
-    let Some(queue) = queue else { return Ok(Cq::nowhere()) };
+    let Some(queue) = queue else { return Ok(Cq::discarding()) };
     match queue.as_any().downcast_ref::<CqHandle>() {
         Some(handle) => Ok(Arc::clone(&handle.0)),
         None => Err(foreign_object("completion queue", subtype)),
@@ -150,7 +150,7 @@ impl Cq {
     }
 
     /// A queue without a poller, for completions that are not wanted.
-    fn nowhere() -> Arc<Self> {
+    pub(crate) fn discarding() -> Arc<Self> {
         let queue = Self::new(0, Arc::new(Ignored));
         queue.producer.lock().close();
         queue

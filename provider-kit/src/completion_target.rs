@@ -27,6 +27,13 @@ impl CompletionTarget {
         Self { queue, tag, source }
     }
 
+    /// A target whose completions are dropped.
+    pub fn discarding() -> Self {
+        let queue = Cq::discarding();
+        let index = queue.attach().index();
+        Self::new(0, queue, index)
+    }
+
     /// Where it goes.
     pub fn queue(&self) -> &Arc<Cq> {
         &self.queue

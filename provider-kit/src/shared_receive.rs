@@ -36,7 +36,7 @@ pub trait Resume: Send + Sync {
 
 struct Buffers {
     ring: Ring<PostedReceive>,
-    room: QueueCredits,
+    credits: QueueCredits,
     /// 0 if none is armed.
     watermark: u32,
     /// Cq pairs whose peer waits for a buffer, each once, in the order of their coming.
@@ -56,7 +56,7 @@ pub fn create(
         max_segments: limits.max_segments,
         buffers: BiasedLock::new(Buffers {
             ring: Ring::new(limits.max_receives, limits.max_segments),
-            room: QueueCredits::new(limits.max_receives),
+            credits: QueueCredits::new(limits.max_receives),
             watermark: 0,
             stalled: VecDeque::new(),
         }),
@@ -79,12 +79,12 @@ impl Srq {
         let mut buffers = self.buffers.lock();
         // So that no take has to.
         buffers.stalled.reserve(1);
-        buffers.room.attach_shared(queue)
+        buffers.credits.attach_shared(queue)
     }
 
     /// The end of [`attach`](Self::attach).
     pub fn detach(&self, queue: &Arc<Cq>) {
-        let over: Vec<Attachment> = self.buffers.lock().room.detach_shared(queue);
+        let over: Vec<Attachment> = self.buffers.lock().credits.detach_shared(queue);
         drop(over);
     }
 
@@ -150,11 +150,11 @@ impl Buffers {
 impl SharedReceiveQueue for SrqHandle {
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         let mut buffers = self.0.buffers.lock();
-        if !buffers.room.try_take() {
+        if !buffers.credits.try_take() {
             return Err(no_credit());
         }
         if buffers.ring.push(PostedReceive::new(receive), receive.segments).is_err() {
-            buffers.room.give_back();
+            buffers.credits.give_back();
             return Err(no_credit());
         }
         drop(buffers);
@@ -167,7 +167,7 @@ impl SharedReceiveQueue for SrqHandle {
 
     fn resize(&self, max_receives: u32) -> Result<()> {
         let mut buffers = self.0.buffers.lock();
-        let used = buffers.room.in_use();
+        let used = buffers.credits.in_use();
         if used > max_receives {
             return Err(Error::new(ReturnType::InvalidState, Subtype::InvalidStateSrqInUse)
                 .because(format!(
@@ -176,13 +176,13 @@ impl SharedReceiveQueue for SrqHandle {
                 )));
         }
         buffers.ring.reallocate(max_receives, self.0.max_segments);
-        buffers.room.resize(max_receives);
+        buffers.credits.resize(max_receives);
         Ok(())
     }
 
     fn counts(&self) -> (u32, u32) {
         let buffers = self.0.buffers.lock();
-        (u32::try_from(buffers.ring.len()).unwrap_or(u32::MAX), buffers.room.in_use())
+        (u32::try_from(buffers.ring.len()).unwrap_or(u32::MAX), buffers.credits.in_use())
     }
 
     fn arm_low_watermark(&self, watermark: u32) {

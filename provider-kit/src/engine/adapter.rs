@@ -12,15 +12,17 @@ use dat_provider::{
 use parking_lot::Mutex;
 
 use super::completions;
-use super::connect::Listening;
-use super::core::{Core, Door, Job};
-use super::pair;
+use super::core::{Core, Job, ListenerState};
+use super::handle::QpHandle;
+use super::listener::Listener;
+use super::progress_thread;
 use super::transport::Transport;
 use crate::attributes::{Identity, attributes};
 use crate::parameters::Limits;
 use crate::{domain, shared_receive};
 
-struct Soft {
+/// An adapter of the engine.
+struct SoftAdapter {
     identity: Identity,
     address: IpAddr,
     limits: Limits,
@@ -30,18 +32,18 @@ struct Soft {
 /// Opens an adapter whose queue pairs are joined by the links of a transport.
 ///
 /// # Errors
-/// `DAT_INSUFFICIENT_RESOURCES` when its thread can't be started.
+/// `DAT_INSUFFICIENT_RESOURCES` if its thread cannot be started.
 pub fn open(
     identity: Identity,
     address: IpAddr,
     limits: Limits,
     transport: Box<dyn Transport>,
 ) -> Result<Arc<dyn Adapter>> {
-    let core = Core::start(transport)?;
-    Ok(Arc::new(Soft { identity, address, limits, core }))
+    let core = progress_thread::start(transport)?;
+    Ok(Arc::new(SoftAdapter { identity, address, limits, core }))
 }
 
-impl Adapter for Soft {
+impl Adapter for SoftAdapter {
     fn attributes(&self) -> AdapterAttributes {
         attributes(&self.identity, self.address, &self.limits)
     }
@@ -63,7 +65,7 @@ impl Adapter for Soft {
         if spec.service == Service::Datagram {
             return Err(unsupported("datagrams"));
         }
-        Ok(Box::new(pair::create(&self.core, &spec)?))
+        Ok(Box::new(QpHandle::create(&self.core, &spec)?))
     }
 
     fn create_shared_receive_queue(
@@ -79,9 +81,10 @@ impl Adapter for Soft {
         self.core.origin.check()?;
         let acceptor = self.core.transport.listen(qualifier)?;
         let (token, qualifier) = (self.core.token(), acceptor.qualifier());
-        let door = Arc::new(Door { token, qualifier, open: Mutex::new(Some((acceptor, sink))) });
-        self.core.ask(Job::Listen(Arc::clone(&door)));
-        let listener = Box::new(Listening { core: Arc::clone(&self.core), door });
+        let open = Mutex::new(Some((acceptor, sink)));
+        let state = Arc::new(ListenerState { token, qualifier, open });
+        self.core.submit(Job::Listen(Arc::clone(&state)));
+        let listener = Box::new(Listener { core: Arc::clone(&self.core), state });
         Ok(ListenerParts { qualifier, listener })
     }
 }

@@ -1,4 +1,4 @@
-//! What the objects of an adapter share.
+//! The state of an adapter that its objects share with its thread `dat-progress`.
 
 use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -6,92 +6,99 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use dat_provider::ListenSink;
-use dat_provider::error::Result;
 use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, epoll, eventfd};
 
-use super::conn::Conn;
-use super::connect::no_thread;
-use super::linger::Lingering;
-use super::pair::Pair;
-use super::thread::Thread;
+use super::connection::Connection;
+use super::lingering::LingeringLink;
 use super::transport::{Acceptor, Transport};
 use crate::fork::{Guard, Origin};
 use crate::frame::{Body, Frame, Reason};
 use crate::link::Reader;
 use crate::upcalls::Upcalls;
 
-/// What the objects of an adapter own together. Its end is the end of the thread.
+/// The objects' reference to the shared state. Dropping the last one ends the thread.
 pub(super) struct Core(Arc<Shared>);
 
-/// What the objects and the thread share.
+/// The shared state.
 pub(super) struct Shared {
     pub(super) transport: Box<dyn Transport>,
     pub(super) origin: Origin,
     jobs: Mutex<Vec<Job>>,
-    is_rung: AtomicBool,
+    /// Whether `wakeup` was written since the thread last took jobs.
+    is_signalled: AtomicBool,
     is_closed: AtomicBool,
+    /// The next token.
     tokens: AtomicU64,
     _guards: [Guard; 2],
-    bell: OwnedFd,
-    /// What the thread waits on.
-    pub(super) set: OwnedFd,
+    /// An eventfd that wakes the thread.
+    wakeup: OwnedFd,
+    /// The descriptors that the thread waits for.
+    pub(super) epoll: OwnedFd,
 }
 
-/// What the thread is asked to do.
+/// A queue pair, as the thread drives it.
+pub(super) trait Driven: Send + Sync {
+    /// Registers the link of a connection with the thread. Returns whether that connection still
+    /// exists and its link has a descriptor.
+    fn watch(&self, token: u64) -> bool;
+
+    /// Reads the link, or lends it to pollers.
+    fn progress(&self) -> LinkStatus;
+
+    /// Takes the link back if its pollers have not polled since the last check. Returns whether it
+    /// is still lent.
+    fn check_lease(&self) -> bool;
+
+    /// Makes the upcalls of the queued events, in order. Only one thread at a time does so.
+    fn deliver(&self);
+}
+
+/// What the thread does next about a link.
+pub(super) enum LinkStatus {
+    /// It waits until the descriptor is ready.
+    Idle,
+    /// It reads again without waiting: the budget ended before the data did.
+    HasMore,
+    /// It leaves the link to a poller, and checks later whether that one still polls.
+    Lent,
+}
+
+/// A task for the thread. Tokens identify the descriptors that it watches.
 pub(super) enum Job {
     /// Watch the link of a queue pair.
-    Watch(u64, Weak<Pair>),
-    /// Go on with a queue pair: frames are left that were received already.
-    Look(Weak<Pair>),
-    /// Make upcalls that a poller could not make.
-    Deliver(Weak<Pair>, Upcalls),
-    /// Drop a queue pair, which a poller could not do under its locks.
-    Drop(Box<Pair>),
-    /// Accept what a listener hears.
-    Listen(Arc<Door>),
-    Linger(u64, Lingering),
+    Watch(u64, Weak<dyn Driven>),
+    /// Progress a queue pair whose link holds received frames that were not read.
+    Progress(Weak<dyn Driven>),
+    /// Make upcalls on behalf of a poller.
+    Deliver(Weak<dyn Driven>, Upcalls),
+    /// Drop a queue pair on behalf of a poller, which holds locks.
+    Drop(Box<dyn Driven>),
+    /// Accept links for a listener.
+    Listen(Arc<ListenerState>),
+    /// Close a link once its last bytes are written.
+    Linger(u64, LingeringLink),
+    /// Stop watching a link or listener.
     Forget(u64),
 }
 
-/// A listener as the thread knows it.
-pub(super) struct Door {
+/// A listener, as the thread knows it.
+pub(super) struct ListenerState {
     pub(super) token: u64,
     pub(super) qualifier: u64,
-    pub(super) open: Mutex<Option<Open>>,
+    /// Absent once the listener is closed.
+    pub(super) open: Mutex<Option<OpenListener>>,
 }
 
-/// What an open listener has.
-pub(super) type Open = (Box<dyn Acceptor>, Arc<dyn ListenSink>);
+/// The resources of an open listener.
+pub(super) type OpenListener = (Box<dyn Acceptor>, Arc<dyn ListenSink>);
 
-/// What the bell is known by.
-pub(super) const BELL: u64 = 0;
+/// The token of `wakeup`.
+const WAKEUP_TOKEN: u64 = 0;
 
 impl Core {
-    /// Starts the thread, which ends with the core.
-    pub(super) fn start(transport: Box<dyn Transport>) -> Result<Arc<Self>> {
-        let failed = |errno: rustix::io::Errno| no_thread(&errno.into());
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(failed)?;
-        let set = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed)?;
-        let shared = Arc::new(Shared {
-            transport,
-            origin: Origin::here(),
-            jobs: Mutex::default(),
-            is_rung: AtomicBool::new(false),
-            is_closed: AtomicBool::new(false),
-            tokens: AtomicU64::new(BELL + 1),
-            _guards: [Guard::new(bell.as_fd()), Guard::new(set.as_fd())],
-            bell,
-            set,
-        });
-        shared.watch(shared.bell.as_fd(), BELL, epoll::EventFlags::IN);
-        let core = Arc::new(Self(Arc::clone(&shared)));
-        let thread = Thread::new(shared, Arc::downgrade(&core));
-        std::thread::Builder::new()
-            .name("dat-progress".to_owned())
-            .spawn(move || thread.run())
-            .map_err(|error| no_thread(&error))?;
-        Ok(core)
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
     }
 }
 
@@ -106,44 +113,66 @@ impl Deref for Core {
 impl Drop for Core {
     fn drop(&mut self) {
         self.is_closed.store(true, Ordering::Release);
-        self.ring();
+        self.wake();
     }
 }
 
 impl Shared {
+    /// # Errors
+    /// The process or the system is out of descriptors.
+    pub(super) fn new(transport: Box<dyn Transport>) -> rustix::io::Result<Self> {
+        let wakeup = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let shared = Self {
+            transport,
+            origin: Origin::here(),
+            jobs: Mutex::default(),
+            is_signalled: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+            tokens: AtomicU64::new(WAKEUP_TOKEN + 1),
+            _guards: [Guard::new(wakeup.as_fd()), Guard::new(epoll.as_fd())],
+            wakeup,
+            epoll,
+        };
+        shared.watch(shared.wakeup.as_fd(), WAKEUP_TOKEN, epoll::EventFlags::IN);
+        Ok(shared)
+    }
+
+    /// A token that no other link or listener of the adapter has.
     pub(super) fn token(&self) -> u64 {
         self.tokens.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Asks the thread. A child of `fork` has none.
-    pub(super) fn ask(&self, job: Job) {
+    /// Hands a job to the thread. In a child of `fork`, which has no such thread, it is dropped.
+    pub(super) fn submit(&self, job: Job) {
         if self.origin.is_here() {
             self.jobs.lock().push(job);
-            self.ring();
+            self.wake();
         }
     }
 
-    fn ring(&self) {
-        if !self.is_rung.swap(true, Ordering::AcqRel) {
-            let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+    fn wake(&self) {
+        if !self.is_signalled.swap(true, Ordering::AcqRel) {
+            let _ = rustix::io::write(&self.wakeup, &1_u64.to_ne_bytes());
         }
     }
 
-    /// What the thread was asked since the last call.
-    pub(super) fn jobs(&self) -> Vec<Job> {
-        if self.is_rung.load(Ordering::Relaxed) {
-            let _ = rustix::io::read(&self.bell, &mut [0; 8]);
-            self.is_rung.store(false, Ordering::Release);
+    /// Takes the jobs that were submitted since the last call.
+    pub(super) fn take_jobs(&self) -> Vec<Job> {
+        if self.is_signalled.load(Ordering::Relaxed) {
+            let _ = rustix::io::read(&self.wakeup, &mut [0; 8]);
+            self.is_signalled.store(false, Ordering::Release);
         }
         std::mem::take(&mut *self.jobs.lock())
     }
 
-    /// Whether all objects are gone: nothing more is asked.
+    /// Whether all objects are gone and all jobs are taken.
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire) && self.jobs.lock().is_empty()
     }
 
-    /// Has the thread wait for a descriptor, or changes what for.
+    /// Makes the thread wait for a descriptor, or changes the events that it waits for. Returns
+    /// whether that succeeded.
     pub(super) fn watch(
         &self,
         descriptor: BorrowedFd<'_>,
@@ -151,34 +180,36 @@ impl Shared {
         interest: epoll::EventFlags,
     ) -> bool {
         let data = epoll::EventData::new_u64(token);
-        match epoll::add(&self.set, descriptor, data, interest) {
+        match epoll::add(&self.epoll, descriptor, data, interest) {
             Err(rustix::io::Errno::EXIST) => {
-                epoll::modify(&self.set, descriptor, data, interest).is_ok()
+                epoll::modify(&self.epoll, descriptor, data, interest).is_ok()
             }
             added => added.is_ok(),
         }
     }
 
-    /// Has the thread wait for a link no longer.
+    /// Stops the thread from waiting for a link.
     pub(super) fn forget_link(&self, reader: &dyn Reader) {
         if let Some(descriptor) = reader.descriptor() {
-            let _ = epoll::delete(&self.set, descriptor);
+            let _ = epoll::delete(&self.epoll, descriptor);
         }
     }
 
-    /// Tells the peer of the end and closes the link when it has heard of it.
-    pub(super) fn linger(&self, mut conn: Conn, tell: Option<Reason>) {
-        let last = tell.map(|reason| Body::End { reason });
-        let last = last.filter(|body| !conn.write(*body, &[])).filter(|_| !conn.dead);
+    /// Tells the peer of the end and closes the link when it has received of it.
+    pub(super) fn linger(&self, mut conn: Connection, reason: Option<Reason>) {
+        let last = reason.map(|reason| Body::End { reason });
+        let last = last.filter(|body| !conn.write(*body, &[])).filter(|_| !conn.is_write_closed);
         let token = conn.token;
-        let Conn { reader: Some(reader), writer, executed, posted, .. } = conn else { return };
+        let Connection { reader: Some(reader), writer, executed, posted, .. } = conn else {
+            return;
+        };
         let last = last.map(|body| Frame { done: executed, posted, ..Frame::new(body) });
-        let mut lingering = Lingering::new(reader, writer, last);
+        let mut lingering = LingeringLink::new(reader, writer, last);
         if lingering.advance() {
-            self.ask(Job::Linger(token, lingering));
+            self.submit(Job::Linger(token, lingering));
         } else {
             self.forget_link(&*lingering.reader);
-            self.ask(Job::Forget(token));
+            self.submit(Job::Forget(token));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use dat_provider::{ConnectionSink, ConnectionUpcall};
 
-use super::conn::Established;
+use super::connection::Established;
 
 /// An event to report.
 pub(super) enum Event {

@@ -1,4 +1,4 @@
-//! A queue pair as the core holds it.
+//! Queue pairs, as the provider contract has them.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -10,37 +10,37 @@ use dat_provider::{
     Request,
 };
 
-use super::conn::{Ending, How, Stage};
 use super::connect;
-use super::pair::{Pair, Phase};
-use super::work::Item;
+use super::connection::{EndCause, Ending, Stage};
+use super::queue_pair::{Phase, SoftQp};
+use super::request::PostedRequest;
 use crate::errors::{foreign_object, no_credit, wrong_state};
 use crate::frame::Reason;
 use crate::receive_ring::PostedReceive;
 use crate::window::Bind;
 
-/// A queue pair as the core holds it.
-pub(super) struct Handle(pub(super) Arc<Pair>);
+/// The core's reference to a queue pair.
+pub(super) struct QpHandle(pub(super) Arc<SoftQp>);
 
-impl QueuePair for Handle {
+impl QueuePair for QpHandle {
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         self.0.core.origin.check()?;
-        self.0.work(|inner, upcalls| {
-            let receives = &mut inner.side.receives;
+        self.0.with_state(|state, upcalls| {
+            let receives = &mut state.queues.receives;
             if receives.shared.is_some() {
                 return Err(wrong_state(Subtype::InvalidStateSrqInUse)
                     .because("the queue pair uses a shared receive queue"));
             }
-            if !receives.room.try_take() {
+            if !receives.credits.try_take() {
                 return Err(no_credit());
             }
             if receives.ring.push(PostedReceive::new(receive), receive.segments).is_err() {
-                receives.room.give_back();
+                receives.credits.give_back();
                 return Err(no_credit());
             }
-            if inner.phase == Phase::Disconnected {
+            if state.phase == Phase::Disconnected {
                 receives.flush(upcalls);
-            } else if let Some(conn) = &mut inner.conn {
+            } else if let Some(conn) = &mut state.conn {
                 conn.posted = conn.posted.wrapping_add(1);
             }
             Ok(())
@@ -48,76 +48,80 @@ impl QueuePair for Handle {
     }
 
     fn post_request(&self, request: &Request<'_>) -> Result<()> {
-        self.0.post(|_| Ok(Item::new(request)))
+        self.0.post(|_| Ok(PostedRequest::new(request)))
     }
 
     fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {
         let key = Cell::new(0);
-        self.0.post(|inner| {
-            let made = Bind::new(bind, inner.side.number)?;
-            key.set(made.key());
-            Ok(Item::bind(made, bind.cookie, bind.flags))
+        self.0.post(|state| {
+            let bound = Bind::new(bind, state.queues.number)?;
+            key.set(bound.key());
+            Ok(PostedRequest::bind(bound, bind.cookie, bind.flags))
         })?;
         Ok(key.get())
     }
 
     fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
         self.0.core.origin.check()?;
-        let serial = {
-            let mut inner = self.0.inner.lock();
-            inner.check_connectable()?;
-            inner.serial += 1;
-            inner.attempt = request.attempt;
-            inner.phase = Phase::Connecting;
-            inner.serial
+        let generation = {
+            let mut state = self.0.state.lock();
+            state.check_connectable()?;
+            state.generation += 1;
+            state.attempt = request.attempt;
+            state.phase = Phase::Connecting;
+            state.generation
         };
-        connect::start(&self.0, serial, request);
+        connect::start(&self.0, generation, request);
         Ok(())
     }
 
     fn connecting_port(&self) -> Option<u64> {
         self.0.core.origin.check().ok()?;
-        let inner = self.0.inner.lock();
-        matches!(inner.phase, Phase::Connecting).then_some(inner.port)
+        let state = self.0.state.lock();
+        matches!(state.phase, Phase::Connecting).then_some(state.local_port)
     }
 
-    fn disconnect(&self, how: Close) {
+    fn disconnect(&self, close: Close) {
         if self.0.core.origin.check().is_err() {
             return;
         }
-        // What came before the end is not lost.
-        self.0.read_until(|inner| {
-            let conn = inner.conn.as_ref().filter(|conn| conn.stage == Stage::Open);
-            conn.is_none_or(|conn| conn.work.len() != conn.sent || conn.work.is_empty())
+        // Requests that the peer has already acknowledged complete as successes.
+        self.0.read_until(|state| {
+            let conn = state.conn.as_ref().filter(|conn| conn.stage == Stage::Open);
+            conn.is_none_or(|conn| {
+                conn.requests.len() != conn.written_requests || conn.requests.is_empty()
+            })
         });
-        self.0.work(|inner, upcalls| {
-            if let Some(conn) = inner.conn.as_mut().filter(|conn| conn.stage == Stage::Open) {
-                conn.read(&mut inner.side, upcalls);
-                conn.complete(&mut inner.side, upcalls);
+        self.0.with_state(|state, upcalls| {
+            if let Some(conn) = state.conn.as_mut().filter(|conn| conn.stage == Stage::Open) {
+                conn.read(&mut state.queues, upcalls);
+                conn.complete(&mut state.queues, upcalls);
             }
-            let attempt = matches!(inner.phase, Phase::Connecting)
-                || inner.conn.as_ref().is_some_and(|conn| conn.stage != Stage::Open);
-            match &mut inner.conn {
-                _ if !matches!(inner.phase, Phase::Connecting | Phase::Connected) => {}
-                Some(conn) if !attempt && how == Close::Graceful && !conn.work.is_empty() => {
-                    inner.closing = true;
+            let is_attempt = matches!(state.phase, Phase::Connecting)
+                || state.conn.as_ref().is_some_and(|conn| conn.stage != Stage::Open);
+            match &mut state.conn {
+                _ if !matches!(state.phase, Phase::Connecting | Phase::Connected) => {}
+                Some(conn)
+                    if !is_attempt && close == Close::Graceful && !conn.requests.is_empty() =>
+                {
+                    state.is_closing = true;
                 }
                 Some(conn) => {
-                    let reason = match how {
+                    let reason = match close {
                         Close::Graceful => Reason::Graceful,
                         Close::Abrupt => Reason::Abrupt,
                     };
-                    let ending = Ending { how: How::Disconnected, tell: Some(reason) };
+                    let ending = Ending { cause: EndCause::Disconnected, reason: Some(reason) };
                     conn.ending = None;
-                    let before = inner.events.len();
-                    inner.finish(ending, &self.0.core, upcalls);
-                    if attempt {
-                        inner.events.truncate(before);
+                    let before = state.events.len();
+                    state.end_connection(ending, &self.0.core, upcalls);
+                    if is_attempt {
+                        state.events.truncate(before);
                     }
                 }
                 None => {
-                    inner.phase = Phase::Disconnected;
-                    inner.side.receives.flush(upcalls);
+                    state.phase = Phase::Disconnected;
+                    state.queues.receives.flush(upcalls);
                 }
             }
         });
@@ -125,26 +129,26 @@ impl QueuePair for Handle {
 
     fn reset(&self) -> Result<()> {
         self.0.core.origin.check()?;
-        let mut inner = self.0.inner.lock();
-        if inner.retired || inner.phase != Phase::Disconnected {
-            return Err(inner.refusal());
+        let mut state = self.0.state.lock();
+        if state.is_retired || state.phase != Phase::Disconnected {
+            return Err(state.state_error());
         }
-        inner.phase = Phase::Unconnected;
-        inner.side.requests.clear_failure();
-        inner.side.receives.outlet.clear_failure();
+        state.phase = Phase::Unconnected;
+        state.queues.requests.clear_failure();
+        state.queues.receives.target.clear_failure();
         Ok(())
     }
 
     fn modify(&self, spec: QueuePairSpec) -> Result<()> {
         self.0.core.origin.check()?;
-        let mut inner = self.0.inner.lock();
-        if inner.retired || inner.phase != Phase::Unconnected {
-            return Err(inner.refusal());
+        let mut state = self.0.state.lock();
+        if state.is_retired || state.phase != Phase::Unconnected {
+            return Err(state.state_error());
         }
-        let replaced = inner.set(&spec, &self.0.me)?;
-        drop(inner);
+        let replaced = state.apply(&spec, &self.0.weak_self)?;
+        drop(state);
         drop(replaced);
-        self.0.complete_at();
+        self.0.join_completion_queues();
         Ok(())
     }
 
@@ -152,41 +156,44 @@ impl QueuePair for Handle {
         if self.0.core.origin.check().is_err() {
             return Outstanding::default();
         }
-        // Nothing else tells the consumer that suppressed requests are over.
-        self.0.read_until(|inner| !inner.has_suppressed());
-        let inner = self.0.inner.lock();
-        let requests = inner.conn.as_ref().map_or(0, |conn| conn.work.len());
-        let taken = inner.conn.as_ref().map_or(0, |conn| u32::from(conn.buffer.is_some()));
+        // Suppressed requests end without a completion, so only the acknowledgements say when.
+        self.0.read_until(|state| !state.has_suppressed());
+        let state = self.0.state.lock();
+        let requests = state.conn.as_ref().map_or(0, |conn| conn.requests.len());
+        let held = state.conn.as_ref().map_or(0, |conn| u32::from(conn.rts_receive.is_some()));
         Outstanding {
-            receives: inner.side.receives.ring.count() + taken,
+            receives: state.queues.receives.ring.count() + held,
             requests: u32::try_from(requests).unwrap_or(u32::MAX),
         }
     }
 
     fn failure(&self) -> Option<Failure> {
         self.0.core.origin.check().ok()?;
-        let inner = self.0.inner.lock();
-        inner.side.requests.failure().or_else(|| inner.side.receives.outlet.failure())
+        let state = self.0.state.lock();
+        state.queues.requests.failure().or_else(|| state.queues.receives.target.failure())
     }
 
     fn retire(&self) {
         if self.0.core.origin.check().is_err() {
             return;
         }
-        self.0.work(|inner, upcalls| {
-            inner.retired = true;
-            inner.events.clear();
-            let ending = Ending { how: How::Disconnected, tell: Some(Reason::Abrupt) };
-            inner.finish(ending, &self.0.core, upcalls);
-            inner.phase = Phase::Disconnected;
-            inner.side.receives.flush(upcalls);
+        self.0.with_state(|state, upcalls| {
+            state.is_retired = true;
+            state.events.clear();
+            let ending = Ending { cause: EndCause::Disconnected, reason: Some(Reason::Abrupt) };
+            state.end_connection(ending, &self.0.core, upcalls);
+            state.phase = Phase::Disconnected;
+            state.queues.receives.flush(upcalls);
         });
     }
 }
 
-/// The queue pair behind one of the contract.
-pub(super) fn downcast(queue_pair: &dyn QueuePair) -> Result<Arc<Pair>> {
-    match queue_pair.as_any().downcast_ref::<Handle>() {
+/// The queue pair behind an object of the contract.
+///
+/// # Errors
+/// The object belongs to another provider.
+pub(super) fn downcast(queue_pair: &dyn QueuePair) -> Result<Arc<SoftQp>> {
+    match queue_pair.as_any().downcast_ref::<QpHandle>() {
         Some(handle) => Ok(Arc::clone(&handle.0)),
         None => Err(foreign_object("queue pair", Subtype::InvalidHandleEp)),
     }

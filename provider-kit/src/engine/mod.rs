@@ -1,35 +1,51 @@
 //! The engine: queue pairs whose peers are reached through links.
 //!
-//! A queue pair has one lock, which guards its state, its requests, its receives and both halves of
-//! its link. Registered memory is touched under that lock only, after its key was found:
-//! deregistering removes the key and then passes the lock. Upcalls are made after it is released.
+//! A queue pair has one lock, which guards its state, its posted requests and receives, and both
+//! halves of its link. Registered memory is accessed only under that lock and only after its key was
+//! validated: deregistering removes the key and then acquires the lock once. Upcalls are made after
+//! the lock is released.
 //!
-//! Frames are read by the thread `dat-progress`, one per adapter, which also listens, answers and
-//! closes. It lends the link of a queue pair to the pollers of its completion queues while they
-//! poll, and takes it back when they stop or are going to sleep. A poller makes no upcall: it leaves
-//! those to the thread. The thread sleeps until something arrives, or is due.
+//! Each adapter has one thread, `dat-progress`. It reads links, accepts and answers connection
+//! requests, and closes links. While consumers poll, it lends the link of a queue pair to the pollers
+//! of its completion queues, and takes it back when they stop polling or are about to sleep. A poller
+//! makes no upcalls but queues them for the thread. The thread sleeps until a descriptor is ready or a
+//! deadline expires.
+//!
+//! # Modules
+//! - `adapter`, `handle`, `listener`: the provider contract.
+//! - `queue_pair`: states and posting; `create`: settings; `connect`, `incoming`: both ways to connect.
+//! - `connection`: a link in use, with `requester` (writing requests), `frame_sink` and `execute`
+//!   (executing the requests of the peer) and `responder` (answering them).
+//! - `progress_thread`, `core`: the thread, and what it shares with the objects; `lending`: the choice
+//!   between thread and pollers.
 
 mod adapter;
 mod completions;
-mod conn;
 mod connect;
+mod connection;
 mod core;
+mod create;
 mod event;
-mod greeting;
+mod execute;
+mod frame_sink;
 mod handle;
+mod inbound;
+mod incoming;
 mod lending;
-mod linger;
-mod pair;
-mod receives;
+mod lingering;
+mod link_io;
+mod listener;
+mod pending_handshake;
+mod post;
+mod progress_thread;
+mod queue_pair;
+mod receive_queue;
+mod request;
 mod requester;
 mod responder;
 mod segments;
-mod side;
-mod sink;
-mod specification;
-mod thread;
 mod transport;
-mod work;
+mod work_queues;
 
 pub use crate::attributes::Identity;
 pub use adapter::open;

@@ -1,189 +1,195 @@
-//! What was posted and is not complete: it is written, completed and flushed.
+//! The requester: writes posted requests to the link, completes and flushes them.
 
 use dat_provider::Work;
 use dat_provider::flags::{CompletionFlags, Privileges};
 use dat_provider::status::DtoStatus;
 use dat_provider::triplet::RmrTriplet;
 
-use super::conn::{Conn, How, Stage};
-use super::responder::{Arrival, Arriving};
-use super::side::Side;
-use super::work::{Item, Task};
-use crate::frame::{Body, MAX_PIECE, Reason, Remote as Place};
+use super::connection::{Connection, EndCause, MAX_EAGER, MAX_EAGER_IN_FLIGHT, Stage};
+use super::inbound::{InboundKind, InboundRequest};
+use super::request::{PostedRequest, Task};
+use super::work_queues::WorkQueues;
+use crate::frame::{Body, MAX_PIECE, Reason, Remote};
 use crate::transfer::{self, LocalMemory};
 use crate::upcalls::Upcalls;
 
-/// The longest message, in bytes, that is sent to a shared queue without being announced, and the
-/// most that are not acknowledged.
-pub(super) const EAGER: u64 = 4096;
-pub(super) const MOST_EAGER: usize = 16;
-
-impl Conn {
-    /// Whether the next message waits for a receive at the peer.
+impl Connection {
+    /// Whether a request is left that could not be written yet.
     pub(super) fn waits_for_credit(&self) -> bool {
-        self.stage == Stage::Open && self.sent < self.work.len()
+        self.stage == Stage::Open && self.written_requests < self.requests.len()
     }
 
-    /// Completes the oldest requests, as far as they are executed.
-    pub(super) fn complete(&mut self, side: &mut Side, upcalls: &mut Upcalls) {
-        while let Some(front) = self.work.front() {
-            let status = match (front.failed, front.wire) {
+    /// Completes requests in order, as far as the peer has executed them.
+    pub(super) fn complete(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) {
+        while let Some(front) = self.requests.front() {
+            let status = match (front.local_status, front.sequence) {
                 (Some(status), _) => status,
-                (None, Some(wire))
-                    if self.sent > 0
-                        && front.answered
-                        && self.peer_done.wrapping_sub(wire) as i32 > 0 =>
+                (None, Some(sequence))
+                    if self.written_requests > 0
+                        && front.is_answered
+                        && self.peer_executed.wrapping_sub(sequence) as i32 > 0 =>
                 {
                     DtoStatus::Success
                 }
                 _ => return,
             };
-            let Some(item) = self.work.pop_front() else { return };
-            self.sent = self.sent.saturating_sub(1);
-            side.finish(&item, status, upcalls);
+            let Some(request) = self.requests.pop_front() else { return };
+            self.written_requests = self.written_requests.saturating_sub(1);
+            queues.complete_request(&request, status, upcalls);
             if status != DtoStatus::Success {
                 let reason = Reason::Broken { request: 0, status: DtoStatus::Flushed };
-                return self.end(How::Broken, Some(reason));
+                return self.end(EndCause::Broken, Some(reason));
             }
         }
     }
 
-    /// Writes the next frame of the oldest request that is not written wholly; whether there was
-    /// progress.
-    pub(super) fn write_request(&mut self, side: &mut Side) -> bool {
-        let index = self.sent;
-        let earlier_answers = self.work.iter().take(index).any(|item| !item.answered);
-        let Some(item) = self.work.get_mut(index) else { return false };
-        if item.failed.is_some() {
+    /// Writes the next frame of the first request that is not completely written. Returns whether there
+    /// was progress.
+    pub(super) fn write_request(&mut self, queues: &mut WorkQueues) -> bool {
+        let index = self.written_requests;
+        let awaits_answer = self.requests.iter().take(index).any(|request| !request.is_answered);
+        let Some(request) = self.requests.get_mut(index) else { return false };
+        if request.local_status.is_some() {
             return false;
         }
-        if let Task::Bind(bind) = &item.task {
+        if let Task::Bind(bind) = &request.task {
             if index > 0 {
                 return false;
             }
-            let bound = bind.execute(side.domain);
-            // It was never on the link.
-            item.failed = Some(if bound { DtoStatus::Success } else { DtoStatus::RmrFailed });
+            let bound = bind.execute(queues.domain);
+            // It completes without a frame.
+            request.local_status =
+                Some(if bound { DtoStatus::Success } else { DtoStatus::RmrFailed });
             return true;
         }
-        if item.flags.contains(CompletionFlags::BARRIER_FENCE) && earlier_answers {
+        if request.flags.contains(CompletionFlags::BARRIER_FENCE) && awaits_answer {
             return false;
         }
-        let begins = item.wire.is_none();
-        if begins && item.wants_answer() && self.reads >= self.peer_reads.min(side.reads.1.max(1)) {
+        let is_first = request.sequence.is_none();
+        if is_first
+            && request.expects_answer()
+            && self.reads_in_flight >= self.max_reads.min(queues.max_reads.1.max(1))
+        {
             return false;
         }
-        let is_eager = self.peer_shared && item.is_message() && item.length <= EAGER;
-        if begins && is_eager {
-            if self.eager.len() >= MOST_EAGER {
+        let is_eager = self.peer_uses_srq && request.is_message() && request.length <= MAX_EAGER;
+        if is_first && is_eager {
+            if self.unacked_eager.len() >= MAX_EAGER_IN_FLIGHT {
                 return false;
             }
-        } else if begins && !self.eager.is_empty() {
-            // The peer may have to keep what was sent, and keeps nothing else.
+        } else if is_first && !self.unacked_eager.is_empty() {
+            // The peer may have to store those messages, and can store nothing after them.
             return false;
-        } else if begins && item.takes_receive() {
-            if self.peer_shared {
-                if !self.granted {
-                    let length = item.length;
-                    if !self.asked && self.write(Body::Rts { length }, &[]) {
-                        self.asked = true;
+        } else if is_first && request.consumes_receive() {
+            if self.peer_uses_srq {
+                if !self.cts_received {
+                    let length = request.length;
+                    if !self.rts_sent && self.write(Body::Rts { length }, &[]) {
+                        self.rts_sent = true;
                     }
                     return false;
                 }
-            } else if self.credit == self.used {
+            } else if self.peer_posted == self.peer_receives_used {
                 return false;
             }
         }
-        let length = (item.length - item.sent).min(MAX_PIECE);
-        let last = item.sent + length == item.length;
-        let local = LocalMemory { segments: &item.segments, domain: side.domain };
+        let length = (request.length - request.written).min(MAX_PIECE);
+        let is_last = request.written + length == request.length;
+        let local = LocalMemory { segments: &request.segments, domain: queues.domain };
         self.spans.clear();
-        let part = (item.sent, length);
-        if !transfer::local_spans(local, Privileges::LOCAL_READ, part, &mut self.spans) {
-            item.failed = Some(DtoStatus::LocalProtection);
+        let range = (request.written, length);
+        if !transfer::local_spans(local, Privileges::LOCAL_READ, range, &mut self.spans) {
+            request.local_status = Some(DtoStatus::LocalProtection);
             return true;
         }
-        let body = if begins { opening(item) } else { Some(Body::More { length, last }) };
+        let body =
+            if is_first { opening(request) } else { Some(Body::More { length, last: is_last }) };
         let Some(body) = body else {
-            item.failed = Some(DtoStatus::LocalEndpoint);
+            request.local_status = Some(DtoStatus::LocalEndpoint);
             return true;
         };
         if !self.write_spans(body) {
             return false;
         }
-        let Some(item) = self.work.get_mut(index) else { return false };
-        if begins {
-            item.wire = Some(self.next);
+        let Some(request) = self.requests.get_mut(index) else { return false };
+        if is_first {
+            request.sequence = Some(self.next_sequence);
             if is_eager {
-                self.eager.push_back(self.next);
+                self.unacked_eager.push_back(self.next_sequence);
             }
-            if item.wants_answer() {
-                self.reads += 1;
+            if request.expects_answer() {
+                self.reads_in_flight += 1;
             }
-            self.next = self.next.wrapping_add(1);
-            if item.takes_receive() && !is_eager {
-                self.used = self.used.wrapping_add(1);
-                (self.asked, self.granted) = (false, false);
+            self.next_sequence = self.next_sequence.wrapping_add(1);
+            if request.consumes_receive() && !is_eager {
+                self.peer_receives_used = self.peer_receives_used.wrapping_add(1);
+                (self.rts_sent, self.cts_received) = (false, false);
             }
         }
-        item.sent += length;
-        if last {
-            self.sent += 1;
+        request.written += length;
+        if is_last {
+            self.written_requests += 1;
         }
         true
     }
 
-    /// Flushes all that is outstanding, after a request that the peer says has failed.
+    /// Flushes all outstanding operations. `failed` is the sequence number of the request that failed
+    /// at the peer, and its status.
     pub(super) fn flush(
         &mut self,
         failed: Option<(u32, DtoStatus)>,
-        side: &mut Side,
+        queues: &mut WorkQueues,
         upcalls: &mut Upcalls,
     ) {
-        if let Some(Arriving { what: Arrival::Message { taken, .. }, .. }) = self.arriving.take() {
-            side.receives.fail(taken.posted, DtoStatus::Flushed, upcalls);
+        if let Some(InboundRequest { kind: InboundKind::Message { receive, .. }, .. }) =
+            self.inbound.take()
+        {
+            queues.receives.fail(receive.posted, DtoStatus::Flushed, upcalls);
         }
-        if let Some(taken) = self.buffer.take() {
-            side.receives.fail(taken.posted, DtoStatus::Flushed, upcalls);
+        if let Some(receive) = self.rts_receive.take() {
+            queues.receives.fail(receive.posted, DtoStatus::Flushed, upcalls);
         }
-        while let Some(item) = self.work.pop_front() {
-            let status = match (failed, item.wire) {
-                (Some((number, status)), Some(wire)) if wire == number => status,
-                (_, Some(wire))
-                    if item.answered
-                        && item.sent == item.length
-                        && item.failed.is_none()
-                        && self.peer_done.wrapping_sub(wire) as i32 > 0 =>
+        while let Some(request) = self.requests.pop_front() {
+            let status = match (failed, request.sequence) {
+                (Some((number, status)), Some(sequence)) if sequence == number => status,
+                (_, Some(sequence))
+                    if request.is_answered
+                        && request.written == request.length
+                        && request.local_status.is_none()
+                        && self.peer_executed.wrapping_sub(sequence) as i32 > 0 =>
                 {
                     DtoStatus::Success
                 }
                 _ => DtoStatus::Flushed,
             };
-            side.finish(&item, status, upcalls);
+            queues.complete_request(&request, status, upcalls);
         }
-        side.receives.flush(upcalls);
+        queues.receives.flush(upcalls);
     }
 }
 
-/// The frame that a request begins with.
-fn opening(item: &Item) -> Option<Body> {
-    let Task::Work(work) = &item.task else { return None };
-    let length = item.length;
-    let solicited = item.flags.contains(CompletionFlags::SOLICITED_WAIT);
-    let place = |at: &RmrTriplet| Place { context: at.context, address: at.address };
+/// The first frame of a request; nothing if it is not supported.
+fn opening(request: &PostedRequest) -> Option<Body> {
+    let Task::Work(work) = &request.task else { return None };
+    let length = request.length;
+    let solicited = request.flags.contains(CompletionFlags::SOLICITED_WAIT);
+    let remote_of = |at: &RmrTriplet| Remote { context: at.context, address: at.address };
     Some(match work {
         Work::Send => Body::Send { length, solicited, invalidate: None },
         Work::SendInvalidate { key } => Body::Send { length, solicited, invalidate: Some(*key) },
-        Work::RdmaWrite { remote } => Body::Write { length, remote: place(remote) },
-        Work::RdmaWriteImmediate { remote, immediate } => {
-            Body::WriteImmediate { length, remote: place(remote), immediate: *immediate, solicited }
-        }
+        Work::RdmaWrite { remote } => Body::Write { length, remote: remote_of(remote) },
+        Work::RdmaWriteImmediate { remote, immediate } => Body::WriteImmediate {
+            length,
+            remote: remote_of(remote),
+            immediate: *immediate,
+            solicited,
+        },
         Work::RdmaRead { remote } | Work::RdmaReadToRmr { remote, .. } => {
-            Body::Read { length: remote.length, remote: place(remote) }
+            Body::Read { length: remote.length, remote: remote_of(remote) }
         }
-        Work::FetchAdd { add, remote } => Body::FetchAdd { remote: place(remote), add: *add },
+        Work::FetchAdd { add, remote } => Body::FetchAdd { remote: remote_of(remote), add: *add },
         Work::CompareSwap { compare, swap, remote } => {
-            Body::CompareSwap { remote: place(remote), compare: *compare, swap: *swap }
+            Body::CompareSwap { remote: remote_of(remote), compare: *compare, swap: *swap }
         }
         _ => return None,
     })

@@ -1,27 +1,27 @@
-//! The segments of a request or receive. Few of them take no memory of their own.
+//! The segments of a request or receive; up to four are stored without an allocation.
 
 use std::ops::Deref;
 
 use dat_provider::Segment;
 
-/// Most requests have no more.
-const FEW: usize = 4;
+/// Maximum number of segments that are stored inline.
+const MAX_INLINE: usize = 4;
 
-/// Segments.
+/// A list of segments.
 #[derive(Default)]
 pub(super) struct Segments {
-    few: [Segment; FEW],
+    inline: [Segment; MAX_INLINE],
     count: usize,
-    /// All of them, where they are more than few.
-    many: Box<[Segment]>,
+    /// All segments, if there are more than [`MAX_INLINE`].
+    heap: Box<[Segment]>,
 }
 
 impl From<&[Segment]> for Segments {
     fn from(all: &[Segment]) -> Self {
         let mut segments = Self { count: all.len(), ..Self::default() };
-        match segments.few.get_mut(..all.len()) {
-            Some(few) => few.copy_from_slice(all),
-            None => segments.many = all.into(),
+        match segments.inline.get_mut(..all.len()) {
+            Some(inline) => inline.copy_from_slice(all),
+            None => segments.heap = all.into(),
         }
         segments
     }
@@ -31,6 +31,6 @@ impl Deref for Segments {
     type Target = [Segment];
 
     fn deref(&self) -> &[Segment] {
-        self.few.get(..self.count).unwrap_or(&self.many)
+        self.inline.get(..self.count).unwrap_or(&self.heap)
     }
 }

@@ -1,4 +1,4 @@
-//! Requests that were posted and are not complete.
+//! Posted requests that are not complete.
 
 use dat_provider::flags::CompletionFlags;
 use dat_provider::status::DtoStatus;
@@ -8,40 +8,40 @@ use dat_provider::{Request, Work};
 use super::segments::Segments;
 use crate::window::Bind;
 
-/// What a request does.
+/// The operation of a request.
 pub(super) enum Task {
     Work(Work),
     Bind(Bind),
 }
 
-/// A request.
-pub(super) struct Item {
+/// A posted request.
+pub(super) struct PostedRequest {
     pub(super) task: Task,
     pub(super) segments: Segments,
-    /// Bytes that it sends.
+    /// Length in bytes of the payload that it sends.
     pub(super) length: u64,
     pub(super) cookie: u64,
     pub(super) flags: CompletionFlags,
-    /// Its number on the link, once its first frame was written.
-    pub(super) wire: Option<u32>,
-    /// Bytes that were written.
-    pub(super) sent: u64,
-    /// Bytes of the answer that came.
+    /// Its sequence number, once its first frame is written.
+    pub(super) sequence: Option<u32>,
+    /// Bytes of the payload that were written.
+    pub(super) written: u64,
+    /// Bytes of the answer that have arrived.
     pub(super) received: u64,
-    /// All of the answer came, or there is none to come.
-    pub(super) answered: bool,
-    /// It failed on this side; this shows when all before it are complete.
-    pub(super) failed: Option<DtoStatus>,
+    /// Whether the whole answer has arrived, or none is expected.
+    pub(super) is_answered: bool,
+    /// The status of a request that ended on this side. It completes after the requests before it.
+    pub(super) local_status: Option<DtoStatus>,
 }
 
-impl Item {
+impl PostedRequest {
     pub(super) fn new(request: &Request<'_>) -> Self {
         let &Request { work, segments, length, cookie, flags, .. } = request;
-        let mut item =
+        let mut request =
             Self { segments: segments.into(), ..Self::of(Task::Work(work), cookie, flags) };
-        item.answered = !item.wants_answer();
-        item.length = if item.wants_answer() { 0 } else { length };
-        item
+        request.is_answered = !request.expects_answer();
+        request.length = if request.expects_answer() { 0 } else { length };
+        request
     }
 
     pub(super) fn bind(bind: Bind, cookie: u64, flags: CompletionFlags) -> Self {
@@ -55,21 +55,21 @@ impl Item {
             length: 0,
             cookie,
             flags,
-            wire: None,
-            sent: 0,
+            sequence: None,
+            written: 0,
             received: 0,
-            answered: true,
-            failed: None,
+            is_answered: true,
+            local_status: None,
         }
     }
 
-    /// Whether data answers it.
-    pub(super) fn wants_answer(&self) -> bool {
-        self.wanted().is_some()
+    /// Whether the peer answers it with data.
+    pub(super) fn expects_answer(&self) -> bool {
+        self.answer_length().is_some()
     }
 
-    /// Bytes of its answer.
-    pub(super) fn wanted(&self) -> Option<u64> {
+    /// Length in bytes of its answer, if one is expected.
+    pub(super) fn answer_length(&self) -> Option<u64> {
         match &self.task {
             Task::Work(Work::RdmaRead { remote } | Work::RdmaReadToRmr { remote, .. }) => {
                 Some(remote.length)
@@ -79,15 +79,15 @@ impl Item {
         }
     }
 
-    /// Whether it takes a receive at the peer.
-    pub(super) fn takes_receive(&self) -> bool {
+    /// Whether it consumes a receive of the peer.
+    pub(super) fn consumes_receive(&self) -> bool {
         matches!(
             self.task,
             Task::Work(Work::Send | Work::SendInvalidate { .. } | Work::RdmaWriteImmediate { .. })
         )
     }
 
-    /// Whether it is a message and nothing else.
+    /// Whether it is a send.
     pub(super) fn is_message(&self) -> bool {
         matches!(self.task, Task::Work(Work::Send | Work::SendInvalidate { .. }))
     }
@@ -99,7 +99,7 @@ impl Item {
         }
     }
 
-    /// What its completion has as extra.
+    /// The `extra` field of its completion.
     pub(super) fn extra(&self) -> u64 {
         match &self.task {
             Task::Work(_) => 0,
@@ -107,8 +107,8 @@ impl Item {
         }
     }
 
-    /// The bytes that its completion reports.
-    pub(super) fn reported(&self) -> u64 {
-        self.wanted().unwrap_or(self.length)
+    /// The length in bytes that its completion reports.
+    pub(super) fn completed_length(&self) -> u64 {
+        self.answer_length().unwrap_or(self.length)
     }
 }

@@ -14,62 +14,65 @@ use crate::ring::Ring;
 use crate::shared_receive::{Resume, Srq};
 use crate::upcalls::Upcalls;
 
-/// Receives, and where they complete.
-pub(super) struct Receives {
+/// Posted receives, and where they complete.
+pub(super) struct ReceiveQueue {
     pub(super) ring: Ring<PostedReceive>,
-    pub(super) room: QueueCredits,
-    pub(super) outlet: CompletionTarget,
-    pub(super) shared: Option<SharedReceives>,
-    /// The domain of the queue pair's own.
+    pub(super) credits: QueueCredits,
+    pub(super) target: CompletionTarget,
+    pub(super) shared: Option<AttachedSrq>,
+    /// The protection domain of the queue pair.
     pub(super) domain: u32,
 }
 
-/// A shared queue that receives are taken from.
-pub(super) struct SharedReceives {
+/// The shared receive queue that a queue pair uses.
+pub(super) struct AttachedSrq {
     pub(super) queue: Arc<Srq>,
-    pub(super) completions: Arc<Cq>,
-    pub(super) stalled: bool,
-    pub(super) me: Arc<dyn Resume>,
+    /// Where its receives complete for this queue pair.
+    pub(super) cq: Arc<Cq>,
+    /// Whether the queue will resume this queue pair when a buffer is posted.
+    pub(super) is_stalled: bool,
+    pub(super) resume: Arc<dyn Resume>,
 }
 
-impl Drop for SharedReceives {
+impl Drop for AttachedSrq {
     fn drop(&mut self) {
-        self.queue.detach(&self.completions);
+        self.queue.detach(&self.cq);
     }
 }
 
-/// A receive that was taken.
-pub(super) struct Taken {
+/// A receive that was taken to be filled.
+pub(super) struct TakenReceive {
     pub(super) posted: PostedReceive,
     pub(super) segments: Segments,
-    /// The domain of its memory.
+    /// The protection domain of its memory.
     pub(super) domain: u32,
 }
 
-impl Receives {
+impl ReceiveQueue {
     /// Takes the next receive. If there is none, a shared queue resumes this queue pair later.
-    pub(super) fn take(&mut self, upcalls: &mut Upcalls) -> Option<Taken> {
+    pub(super) fn take(&mut self, upcalls: &mut Upcalls) -> Option<TakenReceive> {
         let Some(shared) = &mut self.shared else {
             let (&posted, segments) = self.ring.front()?;
-            let taken = Taken { posted, segments: segments.into(), domain: self.domain };
+            let taken = TakenReceive { posted, segments: segments.into(), domain: self.domain };
             self.ring.pop();
             return Some(taken);
         };
-        let (mut few, mut many) = ([Segment::default(); 8], Vec::new());
-        let most = shared.queue.max_segments as usize;
-        let place = if most <= few.len() {
-            &mut few[..]
+        let (mut inline, mut heap) = ([Segment::default(); 8], Vec::new());
+        let max = shared.queue.max_segments as usize;
+        let space = if max <= inline.len() {
+            &mut inline[..]
         } else {
-            many.resize(most, Segment::default());
-            &mut many
+            heap.resize(max, Segment::default());
+            &mut heap
         };
-        let (posted, count) = shared.queue.take(place, &mut shared.stalled, &shared.me, upcalls)?;
-        let segments = place.get(..count).unwrap_or_default().into();
-        Some(Taken { posted, segments, domain: shared.queue.domain.id })
+        let (posted, count) =
+            shared.queue.take(space, &mut shared.is_stalled, &shared.resume, upcalls)?;
+        let segments = space.get(..count).unwrap_or_default().into();
+        Some(TakenReceive { posted, segments, domain: shared.queue.domain.id })
     }
 
-    /// Reports a receive that ended.
-    pub(super) fn finish(
+    /// Completes a receive.
+    pub(super) fn complete(
         &self,
         posted: PostedReceive,
         (length, status): (u64, DtoStatus),
@@ -80,18 +83,18 @@ impl Receives {
         let failed = status != DtoStatus::Success;
         let features = CompletionFeatures { unsignalled: posted.unsignalled, solicited, failed };
         if !failed && extra == 0 {
-            return self.outlet.succeed((cookie, length, operation), features, upcalls);
+            return self.target.succeed((cookie, length, operation), features, upcalls);
         }
         let completion = Completion { tag: 0, cookie, length, extra, operation, status };
-        self.outlet.complete(completion, features, upcalls);
+        self.target.complete(completion, features, upcalls);
     }
 
-    /// Reports a receive that failed or was flushed.
+    /// Completes a receive that failed or was flushed.
     pub(super) fn fail(&self, posted: PostedReceive, status: DtoStatus, upcalls: &mut Upcalls) {
-        self.finish(posted, (0, status), (Operation::Receive, 0, false), upcalls);
+        self.complete(posted, (0, status), (Operation::Receive, 0, false), upcalls);
     }
 
-    /// Flushes all that were not taken.
+    /// Flushes the receives that were not taken; those of a shared queue stay.
     pub(super) fn flush(&mut self, upcalls: &mut Upcalls) {
         if self.shared.is_some() {
             return;

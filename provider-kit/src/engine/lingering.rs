@@ -1,4 +1,4 @@
-//! Links that end: their last bytes are written, and the peer's are read until it closes.
+//! Closing links: the last bytes are written, and the bytes of the peer are read until it closes.
 
 use std::time::{Duration, Instant};
 
@@ -7,36 +7,38 @@ use rustix::event::epoll::EventFlags;
 use crate::frame::Frame;
 use crate::link::{Reader, Writer, Written};
 
-/// How long a link lingers.
-const LINGER: Duration = Duration::from_secs(2);
+/// How long a link lingers at most.
+const MAX_LINGER: Duration = Duration::from_secs(2);
 
-/// A link that ends.
-pub(super) struct Lingering {
+/// A link that is being closed.
+pub(super) struct LingeringLink {
     pub(super) reader: Box<dyn Reader>,
     writer: Box<dyn Writer>,
+    /// The last frame, deadline it is written.
     last: Option<Frame>,
+    /// Whether everything is written and the writer is shut down.
     is_shut: bool,
-    pub(super) until: Instant,
+    pub(super) deadline: Instant,
 }
 
-impl Lingering {
-    /// Ends a link, after a last frame.
+impl LingeringLink {
+    /// Starts to close a link after a last frame.
     pub(super) fn new(
         mut reader: Box<dyn Reader>,
         writer: Box<dyn Writer>,
         last: Option<Frame>,
     ) -> Self {
         reader.arm(true);
-        Self { reader, writer, last, is_shut: false, until: Instant::now() + LINGER }
+        Self { reader, writer, last, is_shut: false, deadline: Instant::now() + MAX_LINGER }
     }
 
-    /// What it waits for.
+    /// The events of the descriptor to wait for.
     pub(super) fn interest(&self) -> EventFlags {
-        let writes = !self.is_shut && !self.reader.is_readable_for_room();
-        if writes { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN }
+        let waits_for_space = !self.is_shut && !self.reader.is_readable_for_room();
+        if waits_for_space { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN }
     }
 
-    /// Goes on. Returns whether the link is to be kept.
+    /// Writes and reads what is possible now. Returns whether the link must be kept.
     pub(super) fn advance(&mut self) -> bool {
         (self.is_shut || self.write()) && self.reader.discard().is_ok()
     }

@@ -1,0 +1,246 @@
+//! An established connection, or one in its handshake: the link and the state of both directions.
+//!
+//! Both sides count in sequence numbers modulo 2^32: the requests that they executed, and the
+//! receives that they posted. Each frame carries the current counts of its sender.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use dat_provider::Peer;
+use dat_provider::mem::Span;
+use rustix::event::epoll::EventFlags;
+
+use super::inbound::{CurrentFrame, InboundRequest, PendingAnswer, Unexpected};
+use super::receive_queue::TakenReceive;
+use super::request::PostedRequest;
+use crate::frame::Reason;
+use crate::handshake::{Active, SideInfo};
+use crate::link::{Reader, Writer};
+
+/// Maximum length, in bytes, of a message that is sent to a shared receive queue without a
+/// rendezvous (`RTS`, `CTS`).
+pub(super) const MAX_EAGER: u64 = 4096;
+/// Maximum number of such messages that the peer has not acknowledged.
+pub(super) const MAX_EAGER_IN_FLIGHT: usize = 16;
+
+/// How far a connection is established.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Active side: waits for `ANSWER`.
+    AwaitAnswer,
+    /// Passive side: waits for `READY`.
+    AwaitReady,
+    /// Established.
+    Open,
+}
+
+/// Why a connection ends.
+#[derive(Debug)]
+pub(super) enum EndCause {
+    Disconnected,
+    Broken,
+    /// The consumer of the peer rejected the request, with private data.
+    Rejected(Vec<u8>),
+    /// The provider of the peer refused the request.
+    Refused,
+}
+
+/// The end of a connection that is still to be carried out.
+#[derive(Debug)]
+pub(super) struct Ending {
+    pub(super) cause: EndCause,
+    /// The reason to send to the peer.
+    pub(super) reason: Option<Reason>,
+}
+
+/// The content of the event of an established connection.
+pub(super) struct Established {
+    pub(super) private_data: Vec<u8>,
+    pub(super) peer: Peer,
+    pub(super) local_port: u64,
+}
+
+/// A connection.
+pub(super) struct Connection {
+    pub(super) stage: Stage,
+    /// The handshake of the active side, until the answer.
+    pub(super) handshake: Option<Box<Active>>,
+    /// Absent while it is being read.
+    pub(super) reader: Option<Box<dyn Reader>>,
+    pub(super) writer: Box<dyn Writer>,
+    /// Identifies the link to the thread.
+    pub(super) token: u64,
+    pub(super) peer: Peer,
+    pub(super) local_port: u64,
+
+    /// Whether the peer takes its receives from a shared receive queue.
+    pub(super) peer_uses_srq: bool,
+    /// Maximum number of reads and atomics that the peer executes at once.
+    pub(super) max_reads: u32,
+    /// Reads and atomics that the peer has not answered.
+    pub(super) reads_in_flight: u32,
+    /// Sequence numbers of the eager messages that the peer has not acknowledged.
+    pub(super) unacked_eager: VecDeque<u32>,
+    /// Posted requests that are not complete, the oldest first.
+    pub(super) requests: VecDeque<PostedRequest>,
+    /// Number of requests, from the oldest, that are completely written to the link.
+    pub(super) written_requests: usize,
+    /// The sequence number of the next request.
+    pub(super) next_sequence: u32,
+    /// Number of requests that the peer has executed.
+    pub(super) peer_executed: u32,
+    /// Number of receives that the peer has posted.
+    pub(super) peer_posted: u32,
+    /// Number of receives of the peer that sent messages consume.
+    pub(super) peer_receives_used: u32,
+    /// `RTS` was sent for the next message.
+    pub(super) rts_sent: bool,
+    /// The peer has granted it.
+    pub(super) cts_received: bool,
+
+    /// Number of requests of the peer that were executed.
+    pub(super) executed: u32,
+    /// The last value of [`done`](Self::done) that was sent.
+    pub(super) reported_executed: u32,
+    /// Number of receives that were posted.
+    pub(super) posted: u32,
+    /// The last value of `posted` that was sent.
+    pub(super) reported_posted: u32,
+    /// Number of receives that messages of the peer have consumed.
+    pub(super) receives_taken: u32,
+    /// The message or RDMA write whose payload is arriving.
+    pub(super) inbound: Option<InboundRequest>,
+    pub(super) current: CurrentFrame,
+    /// Answers that the peer waits for, the oldest first.
+    pub(super) answers: VecDeque<PendingAnswer>,
+    /// The peer has sent `RTS` and waits for `CTS`.
+    pub(super) rts_received: bool,
+    /// The receive that was taken for its message.
+    pub(super) rts_receive: Option<TakenReceive>,
+    /// Eager messages that wait for a buffer of the shared receive queue.
+    pub(super) unexpected: VecDeque<Unexpected>,
+    /// A request of the peer failed. This ends the connection once earlier requests are answered.
+    pub(super) peer_failure: Option<Reason>,
+
+    /// Reused memory for the spans of a frame.
+    pub(super) spans: Vec<Span>,
+    /// The link is full.
+    pub(super) is_write_blocked: bool,
+    /// Nothing can be written to the link any more.
+    pub(super) is_write_closed: bool,
+    /// The last read left received frames behind, for which the descriptor may not become readable.
+    pub(super) has_unread: bool,
+    /// Whether the thread will read the link without an event of its descriptor.
+    pub(super) is_queued: bool,
+    /// The events that the thread waits for, once it watches the link.
+    pub(super) interest_set: Option<EventFlags>,
+    /// The event of the descriptor that reports space for writing.
+    pub(super) space_event: EventFlags,
+    /// Whether a thread waits for the descriptor.
+    pub(super) is_armed: bool,
+    /// Whether pollers read the link.
+    pub(super) is_lent: bool,
+    /// How often the completion queues had been polled at the last check.
+    pub(super) polls_seen: u64,
+    /// The link is not lent before this time, because the peer had to wait for a poll.
+    pub(super) lend_after: Option<Instant>,
+    /// The duration of the latest such pause.
+    pub(super) lend_backoff: Duration,
+    /// The connection was established, which is still to be reported.
+    pub(super) established: Option<Established>,
+    pub(super) ending: Option<Ending>,
+}
+
+impl Connection {
+    /// A connection over a new link; `posted` is the number of receives that the handshake reports.
+    pub(super) fn new(
+        stage: Stage,
+        (reader, writer): (Box<dyn Reader>, Box<dyn Writer>),
+        token: u64,
+        (peer, local_port): (Peer, u64),
+        posted: u32,
+    ) -> Self {
+        let space_event =
+            if reader.is_readable_for_room() { EventFlags::IN } else { EventFlags::OUT };
+        Self {
+            stage,
+            handshake: None,
+            reader: Some(reader),
+            writer,
+            token,
+            peer,
+            local_port,
+            peer_uses_srq: false,
+            max_reads: 1,
+            reads_in_flight: 0,
+            unacked_eager: VecDeque::new(),
+            requests: VecDeque::new(),
+            written_requests: 0,
+            next_sequence: 0,
+            peer_executed: 0,
+            peer_posted: 0,
+            peer_receives_used: 0,
+            rts_sent: false,
+            cts_received: false,
+            executed: 0,
+            reported_executed: 0,
+            posted,
+            reported_posted: posted,
+            receives_taken: 0,
+            inbound: None,
+            current: CurrentFrame::Empty,
+            answers: VecDeque::new(),
+            rts_received: false,
+            rts_receive: None,
+            unexpected: VecDeque::new(),
+            spans: Vec::new(),
+            is_write_blocked: false,
+            peer_failure: None,
+            has_unread: false,
+            is_write_closed: false,
+            is_queued: false,
+            interest_set: None,
+            space_event,
+            is_armed: true,
+            is_lent: false,
+            polls_seen: 0,
+            lend_after: None,
+            lend_backoff: Duration::ZERO,
+            established: None,
+            ending: None,
+        }
+    }
+
+    /// Applies what the handshake says about the peer.
+    pub(super) fn apply_peer_info(&mut self, side: &SideInfo) {
+        self.peer_uses_srq = side.is_shared;
+        self.max_reads = side.reads.max(1);
+        self.peer_posted = side.posted;
+    }
+
+    /// Applies the counts in a frame of the peer. Returns false if they are impossible: a count went
+    /// back, or requests were executed that were not sent.
+    pub(super) fn apply_counts(&mut self, done: u32, posted: u32) -> bool {
+        let newly_done = done.wrapping_sub(self.peer_executed);
+        let is_possible = newly_done <= self.next_sequence.wrapping_sub(self.peer_executed)
+            && (posted.wrapping_sub(self.peer_posted) as i32) >= 0;
+        if is_possible {
+            (self.peer_executed, self.peer_posted) = (done, posted);
+            let is_acked = |sequence: &u32| done.wrapping_sub(*sequence) as i32 > 0;
+            while self.unacked_eager.front().is_some_and(is_acked) {
+                self.unacked_eager.pop_front();
+            }
+        }
+        is_possible
+    }
+
+    /// Whether the connection is established.
+    pub(super) fn is_open(&self) -> bool {
+        self.stage == Stage::Open
+    }
+
+    /// Ends the connection, unless it is already ending.
+    pub(super) fn end(&mut self, cause: EndCause, reason: Option<Reason>) {
+        self.ending.get_or_insert(Ending { cause, reason });
+    }
+}

@@ -1,0 +1,146 @@
+//! The settings of a queue pair, applied when it is created or modified.
+
+use std::collections::VecDeque;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Weak};
+
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::{ConnectionSink, QueuePairSpec};
+use parking_lot::Mutex;
+
+use super::core::Core;
+use super::handle::QpHandle;
+use super::queue_pair::{Phase, QpRef, QpState, SoftQp};
+use super::receive_queue::AttachedSrq;
+use super::work_queues::WorkQueues;
+use crate::completion_queue;
+use crate::completion_target::CompletionTarget;
+use crate::credits::Attachment;
+use crate::domain::{self, Membership};
+use crate::ring::Ring;
+use crate::{regions, shared_receive};
+
+/// The settings that were replaced. Dropping them takes locks of other objects, so the lock of the
+/// queue pair must be released before.
+pub(super) struct Replaced {
+    _sink: Arc<dyn ConnectionSink>,
+    _memberships: [Option<Membership>; 2],
+    _shared: Option<AttachedSrq>,
+    _attachments: Vec<Attachment>,
+}
+
+impl QpHandle {
+    /// Creates a queue pair.
+    ///
+    /// # Errors
+    /// An object of the settings belongs to another provider.
+    pub(super) fn create(core: &Arc<Core>, spec: &QueuePairSpec) -> Result<Self> {
+        let number = regions::queue_pair_id();
+        let mut outcome = Ok(());
+        let queue_pair = Arc::new_cyclic(|weak_self: &Weak<SoftQp>| {
+            let mut state = QpState {
+                phase: Phase::Unconnected,
+                attempt: 0,
+                generation: 0,
+                local_port: 0,
+                conn: None,
+                queues: WorkQueues::unconfigured(number),
+                is_closing: false,
+                is_retired: false,
+                sink: Arc::clone(&spec.sink),
+                memberships: [None, None],
+                events: VecDeque::new(),
+                is_delivering: false,
+            };
+            outcome = state.apply(spec, weak_self).map(drop);
+            SoftQp {
+                weak_self: Weak::clone(weak_self),
+                core: Arc::clone(core),
+                state: Mutex::new(state),
+                thread_waits: AtomicBool::new(false),
+            }
+        });
+        outcome?;
+        queue_pair.join_completion_queues();
+        Ok(Self(queue_pair))
+    }
+}
+
+impl QpState {
+    /// Applies settings and returns those that they replace.
+    ///
+    /// # Errors
+    /// More operations are outstanding than a new limit allows, or an object belongs to another
+    /// provider.
+    pub(super) fn apply(
+        &mut self,
+        spec: &QueuePairSpec,
+        weak_self: &Weak<SoftQp>,
+    ) -> Result<Replaced> {
+        for (used, max) in [
+            (self.queues.credits.in_use(), spec.limits.max_requests),
+            (self.queues.receives.credits.in_use(), spec.limits.max_receives),
+        ] {
+            if used > max {
+                return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceTep)
+                    .because(format!(
+                        "{used} operations are outstanding, more than the new limit of {max}"
+                    )));
+            }
+        }
+        let own = spec.domain.as_ref().map(|domain| domain::downcast(&**domain)).transpose()?;
+        let shared = match &spec.shared_receives {
+            Some(queue) => Some(shared_receive::downcast(&**queue)?),
+            None => None,
+        };
+        let request_cq = completion_queue::downcast(
+            spec.request_queue.as_deref(),
+            Subtype::InvalidHandleEvdRequest,
+        )?;
+        let receive_cq = completion_queue::downcast(
+            spec.receive_queue.as_deref(),
+            Subtype::InvalidHandleEvdRecv,
+        )?;
+        let id = own.as_ref().map_or(0, |domain| domain.id);
+        let foreign = shared.as_ref().filter(|queue| queue.domain.id != id);
+        let foreign = foreign.map(|queue| Arc::clone(&queue.domain));
+        let join = |domain| Membership::new(&domain, Arc::new(QpRef(Weak::clone(weak_self))));
+        let memberships = [own.map(join), foreign.map(join)];
+        let queues = &mut self.queues;
+        let attachment = request_cq.attach();
+        let end = queues.requests.queue().tail();
+        queues.requests = CompletionTarget::new(spec.tag, request_cq, attachment.index());
+        queues.credits.resize(spec.limits.max_requests);
+        let mut drained = queues.credits.attach(attachment, end);
+        let receives = &mut queues.receives;
+        let end = receives.target.queue().tail();
+        let limits = &spec.limits;
+        let old_srq = if let Some(queue) = shared {
+            let index = queue.attach(&receive_cq);
+            receives.target = CompletionTarget::new(spec.tag, Arc::clone(&receive_cq), index);
+            receives.ring = Ring::new(0, 0);
+            receives.credits.resize(0);
+            let resume = Arc::new(QpRef(Weak::clone(weak_self)));
+            let shared = AttachedSrq { queue, cq: receive_cq, is_stalled: false, resume };
+            receives.shared.replace(shared)
+        } else {
+            let attachment = receive_cq.attach();
+            receives.target = CompletionTarget::new(spec.tag, receive_cq, attachment.index());
+            receives.ring.reallocate(limits.max_receives, limits.max_receive_segments);
+            receives.credits.resize(limits.max_receives);
+            drained.extend(receives.credits.attach(attachment, end));
+            receives.shared.take()
+        };
+        receives.domain = id;
+        queues.domain = id;
+        queues.max_reads = (limits.max_reads_in.max(1), limits.max_reads_out.max(1));
+        let sink = std::mem::replace(&mut self.sink, Arc::clone(&spec.sink));
+        let memberships = std::mem::replace(&mut self.memberships, memberships);
+        Ok(Replaced {
+            _sink: sink,
+            _memberships: memberships,
+            _shared: old_srq,
+            _attachments: drained,
+        })
+    }
+}

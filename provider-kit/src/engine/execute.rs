@@ -1,0 +1,165 @@
+//! Executing the requests of the peer.
+
+use std::sync::atomic::AtomicU64;
+
+use dat_provider::flags::Privileges;
+use dat_provider::status::{DtoStatus, Operation};
+use dat_provider::triplet::RmrTriplet;
+
+use super::connection::{MAX_EAGER, MAX_EAGER_IN_FLIGHT};
+use super::frame_sink::{Accepted, ConnectionSink};
+use super::inbound::{
+    AnswerData, CurrentFrame, InboundKind, InboundRequest, PendingAnswer, Unexpected,
+};
+use super::receive_queue::TakenReceive;
+use crate::frame::{MAX_PIECE, Remote};
+use crate::link::Refused;
+use crate::transfer::{self, LocalMemory};
+use crate::window;
+
+impl ConnectionSink<'_> {
+    /// The current request of the peer failed, which breaks the connection.
+    pub(super) fn fail(&mut self, status: DtoStatus) -> Accepted {
+        self.conn.fail(status);
+        Err(Refused)
+    }
+
+    /// Queues an answer. The handshake limits how many the peer may wait for.
+    pub(super) fn answer_later(&mut self, data: AnswerData) -> Accepted {
+        if self.conn.answers.len() >= self.queues.max_reads.0 as usize {
+            return Err(Refused);
+        }
+        let number = self.conn.executed;
+        self.conn.answers.push_back(PendingAnswer { number, data });
+        self.conn.executed = number.wrapping_add(1);
+        Ok(())
+    }
+
+    /// Executes an atomic operation.
+    pub(super) fn atomic(
+        &mut self,
+        remote: Remote,
+        change: impl FnOnce(&AtomicU64) -> u64,
+    ) -> Accepted {
+        let target = remote_range(remote, 8);
+        match transfer::change_word(self.queues.remote(&target), change) {
+            Some(before) => self.answer_later(AnswerData::Word(before.to_ne_bytes())),
+            None => self.fail(DtoStatus::RemoteAccess),
+        }
+    }
+
+    /// A message begins, and consumes a receive.
+    pub(super) fn begin_message(
+        &mut self,
+        length: u64,
+        solicited: bool,
+        invalidate: Option<u32>,
+    ) -> Accepted {
+        let (domain, number) = (self.queues.domain, self.queues.number);
+        let is_next = self.conn.unexpected.is_empty();
+        if is_next && invalidate.is_some_and(|key| !window::is_bound(key, domain, number)) {
+            return self.fail(DtoStatus::RemoteAccess);
+        }
+        let Some(receive) = self.take_receive(length <= MAX_EAGER) else {
+            if self.queues.receives.shared.is_none() || length > MAX_EAGER {
+                return self.fail(DtoStatus::ReceiverNotReady);
+            }
+            if self.conn.unexpected.len() >= MAX_EAGER_IN_FLIGHT {
+                return Err(Refused);
+            }
+            let data = vec![0; length as usize];
+            self.conn.current =
+                CurrentFrame::Unexpected(Unexpected { data, solicited, invalidate });
+            return Ok(());
+        };
+        let local = LocalMemory { segments: &receive.segments, domain: receive.domain };
+        let error = if length > receive.posted.length {
+            Some(DtoStatus::LocalLength)
+        } else if length > 0 && !local.permits(Privileges::LOCAL_WRITE) {
+            Some(DtoStatus::LocalProtection)
+        } else {
+            None
+        };
+        if let Some(status) = error {
+            self.queues.receives.fail(receive.posted, status, self.upcalls);
+            return self.fail(DtoStatus::RemoteResponder);
+        }
+        self.expect_payload(length, InboundKind::Message { receive, solicited, invalidate })
+    }
+
+    /// An RDMA write begins.
+    pub(super) fn begin_write(
+        &mut self,
+        length: u64,
+        remote: Remote,
+        immediate: Option<(u32, bool)>,
+    ) -> Accepted {
+        let target = remote_range(remote, length);
+        if !transfer::is_permitted(self.queues.remote(&target), Privileges::REMOTE_WRITE) {
+            return self.fail(DtoStatus::RemoteAccess);
+        }
+        self.expect_payload(length, InboundKind::Write { target, immediate })
+    }
+
+    fn expect_payload(&mut self, length: u64, kind: InboundKind) -> Accepted {
+        self.conn.inbound =
+            Some(InboundRequest { kind, length, received: 0, has_lost_memory: false });
+        self.conn.current = CurrentFrame::Request(length.min(MAX_PIECE));
+        Ok(())
+    }
+
+    /// Takes the receive of a message. For a message to a shared receive queue that is not eager, it
+    /// was taken when the peer announced the message.
+    fn take_receive(&mut self, is_eager: bool) -> Option<TakenReceive> {
+        let is_shared = self.queues.receives.shared.is_some();
+        let receive = if is_shared && !is_eager {
+            self.conn.rts_receive.take()
+        } else if self.conn.unexpected.is_empty() {
+            self.queues.receives.take(self.upcalls)
+        } else {
+            None
+        }?;
+        self.conn.receives_taken = self.conn.receives_taken.wrapping_add(1);
+        Some(receive)
+    }
+
+    /// A piece of the inbound request is complete; completes the request after the last one.
+    pub(super) fn finish_piece(&mut self, length: u64) -> Accepted {
+        let Some(mut inbound) = self.conn.inbound.take() else { return Err(Refused) };
+        inbound.received += length;
+        if !inbound.has_lost_memory && inbound.received < inbound.length {
+            self.conn.inbound = Some(inbound);
+            return Ok(());
+        }
+        let InboundRequest { kind, length, has_lost_memory, .. } = inbound;
+        match kind {
+            InboundKind::Message { receive, .. } if has_lost_memory => {
+                self.queues.receives.fail(receive.posted, DtoStatus::LocalProtection, self.upcalls);
+                return self.fail(DtoStatus::RemoteResponder);
+            }
+            InboundKind::Write { .. } if has_lost_memory => {
+                return self.fail(DtoStatus::RemoteAccess);
+            }
+            InboundKind::Message { receive, solicited, invalidate } => {
+                let (queues, upcalls) = (&mut *self.queues, &mut *self.upcalls);
+                queues.complete_message(receive.posted, length, invalidate, solicited, upcalls);
+            }
+            InboundKind::Write { immediate: Some((immediate, solicited)), .. } => {
+                let Some(receive) = self.take_receive(false) else {
+                    return self.fail(DtoStatus::ReceiverNotReady);
+                };
+                let outcome = (length, DtoStatus::Success);
+                let arrival = (Operation::ReceiveImmediate, immediate.into(), solicited);
+                self.queues.receives.complete(receive.posted, outcome, arrival, self.upcalls);
+            }
+            InboundKind::Write { .. } => {}
+        }
+        self.conn.executed = self.conn.executed.wrapping_add(1);
+        Ok(())
+    }
+}
+
+/// The memory range that the peer names.
+pub(super) fn remote_range(remote: Remote, length: u64) -> RmrTriplet {
+    RmrTriplet { address: remote.address, length, context: remote.context }
+}

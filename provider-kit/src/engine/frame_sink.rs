@@ -1,0 +1,280 @@
+//! The frames of the peer: where each belongs, and where its payload goes.
+
+use std::sync::atomic::Ordering;
+
+use dat_provider::Work;
+use dat_provider::flags::Privileges;
+use dat_provider::status::DtoStatus;
+
+use super::connection::{Connection, EndCause, Established, Stage};
+use super::execute::remote_range;
+use super::inbound::{AnswerData, CurrentFrame, InboundKind, Unexpected};
+use super::request::Task;
+use super::work_queues::WorkQueues;
+use crate::bytes;
+use crate::frame::{Body, Frame, Reason};
+use crate::handshake::Step;
+use crate::link::{Destinations, FrameSink, Refused};
+use crate::transfer::{self, LocalMemory};
+use crate::upcalls::Upcalls;
+
+/// Whether the connection accepts a frame.
+pub(super) type Accepted = Result<(), Refused>;
+
+/// The receiver of the frames of a connection.
+pub(super) struct ConnectionSink<'a> {
+    pub(super) conn: &'a mut Connection,
+    pub(super) queues: &'a mut WorkQueues,
+    pub(super) upcalls: &'a mut Upcalls,
+}
+
+impl FrameSink for ConnectionSink<'_> {
+    fn begin(&mut self, frame: &Frame) -> Accepted {
+        if self.conn.ending.is_some() {
+            return Err(Refused);
+        }
+        self.conn.current = CurrentFrame::Empty;
+        match (self.conn.stage, frame.body) {
+            (Stage::AwaitAnswer, Body::Answer { length, .. } | Body::Challenge { length }) => {
+                self.conn.current = CurrentFrame::Handshake(*frame, vec![0; length as usize]);
+                Ok(())
+            }
+            (Stage::AwaitReady, Body::Ready) => {
+                if !self.conn.apply_counts(frame.done, frame.posted) {
+                    return Err(Refused);
+                }
+                self.conn.stage = Stage::Open;
+                self.conn.established = Some(Established {
+                    private_data: Vec::new(),
+                    peer: self.conn.peer,
+                    local_port: self.conn.local_port,
+                });
+                Ok(())
+            }
+            (Stage::AwaitReady, Body::End { .. }) => {
+                self.conn.end(EndCause::Disconnected, None);
+                Err(Refused)
+            }
+            (Stage::Open, body) => {
+                if !self.conn.apply_counts(frame.done, frame.posted) {
+                    return Err(Refused);
+                }
+                self.dispatch(body)
+            }
+            _ => Err(Refused),
+        }
+    }
+
+    fn destinations(&mut self, offset: u64, destinations: &mut Destinations) {
+        match &mut self.conn.current {
+            CurrentFrame::Empty => {}
+            CurrentFrame::Handshake(_, data)
+            | CurrentFrame::Unexpected(Unexpected { data, .. }) => {
+                if let Some(rest) = data.get_mut(offset as usize..) {
+                    destinations.push(bytes::target(rest));
+                }
+            }
+            CurrentFrame::Request(length) => {
+                let left = length.saturating_sub(offset);
+                let Some(inbound) = &mut self.conn.inbound else { return };
+                let range = (inbound.received + offset, left);
+                let found = match &inbound.kind {
+                    InboundKind::Message { receive, .. } => {
+                        let local =
+                            LocalMemory { segments: &receive.segments, domain: receive.domain };
+                        transfer::local_spans(local, Privileges::LOCAL_WRITE, range, destinations)
+                    }
+                    InboundKind::Write { target, .. } => {
+                        let remote = self.queues.remote(target);
+                        transfer::remote_spans(
+                            remote,
+                            Privileges::REMOTE_WRITE,
+                            range,
+                            destinations,
+                        )
+                    }
+                };
+                inbound.has_lost_memory |= !found;
+            }
+            CurrentFrame::Answer(length, _) => {
+                let left = length.saturating_sub(offset);
+                let Some(request) =
+                    self.conn.requests.iter_mut().find(|request| !request.is_answered)
+                else {
+                    return;
+                };
+                let range = (request.received + offset, left);
+                let found = match &request.task {
+                    Task::Work(Work::RdmaReadToRmr { local, .. }) => {
+                        let remote = self.queues.remote(local);
+                        transfer::remote_spans(
+                            remote,
+                            Privileges::REMOTE_WRITE,
+                            range,
+                            destinations,
+                        )
+                    }
+                    _ => {
+                        let local =
+                            LocalMemory { segments: &request.segments, domain: self.queues.domain };
+                        transfer::local_spans(local, Privileges::LOCAL_WRITE, range, destinations)
+                    }
+                };
+                if !found {
+                    request.local_status = Some(DtoStatus::LocalProtection);
+                }
+            }
+        }
+    }
+
+    fn end(&mut self) -> Accepted {
+        match std::mem::replace(&mut self.conn.current, CurrentFrame::Empty) {
+            CurrentFrame::Empty => Ok(()),
+            CurrentFrame::Handshake(frame, data) => self.continue_handshake(&frame, &data),
+            CurrentFrame::Unexpected(kept) => {
+                self.conn.unexpected.push_back(kept);
+                Ok(())
+            }
+            CurrentFrame::Request(length) => self.finish_piece(length),
+            CurrentFrame::Answer(length, last) => {
+                let Some(request) =
+                    self.conn.requests.iter_mut().find(|request| !request.is_answered)
+                else {
+                    return Err(Refused);
+                };
+                request.received += length;
+                request.is_answered = last;
+                self.conn.reads_in_flight -= u32::from(last && self.conn.reads_in_flight > 0);
+                if last && request.answer_length() != Some(request.received) {
+                    Err(Refused)
+                } else {
+                    Ok(())
+                }
+            }
+        }
+    }
+}
+
+impl ConnectionSink<'_> {
+    /// The passive side has sent `CHALLENGE` or `ANSWER`.
+    fn continue_handshake(&mut self, frame: &Frame, payload: &[u8]) -> Accepted {
+        let conn = &mut *self.conn;
+        let Some(mut handshake) = conn.handshake.take() else { return Err(Refused) };
+        let cause = match handshake.receive(frame, payload) {
+            Step::Send(message) => {
+                conn.send_handshake(&message);
+                conn.handshake = Some(handshake);
+                return Ok(());
+            }
+            Step::Established(ready, side) => {
+                conn.apply_peer_info(&side);
+                conn.stage = Stage::Open;
+                conn.send_handshake(&ready);
+                let (peer, local_port) = (conn.peer, conn.local_port);
+                let private_data = side.private_data;
+                conn.established = Some(Established { private_data, peer, local_port });
+                return Ok(());
+            }
+            Step::Rejected(private_data) => EndCause::Rejected(private_data),
+            Step::Refused(_) | Step::Incoming(_) | Step::Refuse(_) => EndCause::Refused,
+        };
+        conn.end(cause, None);
+        Err(Refused)
+    }
+
+    /// A frame of an established connection.
+    fn dispatch(&mut self, body: Body) -> Accepted {
+        let is_first = !matches!(
+            body,
+            Body::More { .. } | Body::Data { .. } | Body::Ack | Body::End { .. } | Body::Cts
+        );
+        if is_first && self.conn.inbound.is_some() {
+            return Err(Refused);
+        }
+        let is_request = is_first && !matches!(body, Body::Ready);
+        if is_request && !self.conn.unexpected.is_empty() && !matches!(body, Body::Send { .. }) {
+            return Err(Refused);
+        }
+        match body {
+            Body::Send { length, solicited, invalidate } => {
+                self.begin_message(length, solicited, invalidate)
+            }
+            Body::Write { length, remote } => self.begin_write(length, remote, None),
+            Body::WriteImmediate { length, remote, immediate, solicited } => {
+                self.begin_write(length, remote, Some((immediate, solicited)))
+            }
+            Body::More { length, last } => match &self.conn.inbound {
+                Some(inbound)
+                    if length <= inbound.length - inbound.received
+                        && last == (length == inbound.length - inbound.received) =>
+                {
+                    self.conn.current = CurrentFrame::Request(length);
+                    Ok(())
+                }
+                _ => Err(Refused),
+            },
+            Body::Read { length, remote } => {
+                let source = remote_range(remote, length);
+                if !transfer::is_permitted(self.queues.remote(&source), Privileges::REMOTE_READ) {
+                    return self.fail(DtoStatus::RemoteAccess);
+                }
+                self.answer_later(AnswerData::Read(source, 0))
+            }
+            Body::FetchAdd { remote, add } => {
+                self.atomic(remote, |word| word.fetch_add(add, Ordering::SeqCst))
+            }
+            Body::CompareSwap { remote, compare, swap } => self.atomic(remote, |word| {
+                let order = Ordering::SeqCst;
+                word.compare_exchange(compare, swap, order, order).unwrap_or_else(|other| other)
+            }),
+            Body::Data { length, last } => {
+                let requester = self.conn.requests.iter().find(|request| !request.is_answered);
+                match requester.and_then(|request| {
+                    request.sequence.and(request.answer_length()).zip(Some(request))
+                }) {
+                    Some((total, request)) if length <= total - request.received => {
+                        self.conn.current = CurrentFrame::Answer(length, last);
+                        Ok(())
+                    }
+                    _ => Err(Refused),
+                }
+            }
+            Body::Rts { .. } => {
+                let conn = &mut *self.conn;
+                let is_shared = self.queues.receives.shared.is_some();
+                if !is_shared || conn.rts_received || conn.rts_receive.is_some() {
+                    return Err(Refused);
+                }
+                conn.rts_received = true;
+                Ok(())
+            }
+            Body::Cts => {
+                if !self.conn.rts_sent || self.conn.cts_received {
+                    return Err(Refused);
+                }
+                self.conn.cts_received = true;
+                Ok(())
+            }
+            Body::Ack => Ok(()),
+            Body::End { reason } => {
+                match reason {
+                    Reason::Graceful => {
+                        self.conn.end(EndCause::Disconnected, Some(Reason::Graceful))
+                    }
+                    Reason::Abrupt => self.conn.end(EndCause::Disconnected, None),
+                    Reason::Broken { request, status } => {
+                        self.conn.complete(self.queues, self.upcalls);
+                        self.conn.flush(Some((request, status)), self.queues, self.upcalls);
+                        self.conn.end(EndCause::Broken, None);
+                    }
+                }
+                Err(Refused)
+            }
+            Body::Hello { .. }
+            | Body::Challenge { .. }
+            | Body::Proof { .. }
+            | Body::Ready
+            | Body::Answer { .. } => Err(Refused),
+        }
+    }
+}

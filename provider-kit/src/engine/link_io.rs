@@ -1,0 +1,115 @@
+//! Reading and writing the link of a connection.
+
+use dat_provider::mem::Span;
+use dat_provider::status::DtoStatus;
+
+use super::connection::{Connection, EndCause, Stage};
+use super::frame_sink::ConnectionSink;
+use super::work_queues::WorkQueues;
+use crate::bytes;
+use crate::frame::{Body, Frame, Reason};
+use crate::handshake::Message;
+use crate::link::{Budget, End, Progress, Written};
+use crate::upcalls::Upcalls;
+
+impl Connection {
+    /// Writes a message of the handshake. A new link has space for it; if it had none, the handshake
+    /// of the peer would time out.
+    pub(super) fn send_handshake(&mut self, message: &Message) {
+        let _ = self.write(message.frame.body, &[bytes::source(&message.payload)]);
+    }
+
+    /// Writes a frame. Returns whether the link took it.
+    pub(super) fn write(&mut self, body: Body, payload: &[Span]) -> bool {
+        if self.is_write_closed || self.is_write_blocked {
+            return false;
+        }
+        let frame = Frame { done: self.done(), posted: self.posted, ..Frame::new(body) };
+        match self.writer.write(&frame, payload) {
+            Ok(Written::Taken) => {
+                (self.reported_executed, self.reported_posted) = (frame.done, frame.posted);
+                true
+            }
+            Ok(Written::Full) => {
+                self.is_write_blocked = true;
+                false
+            }
+            Err(_) => {
+                self.is_write_closed = true;
+                false
+            }
+        }
+    }
+
+    /// Writes a frame with the collected spans as its payload.
+    pub(super) fn write_spans(&mut self, body: Body) -> bool {
+        let spans = std::mem::take(&mut self.spans);
+        let is_written = self.write(body, &spans);
+        self.spans = spans;
+        is_written
+    }
+
+    /// Reads the frames that arrived.
+    pub(super) fn read(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) {
+        if self.peer_failure.is_some() {
+            return;
+        }
+        let Some(mut reader) = self.reader.take() else { return };
+        let mut sink = ConnectionSink { conn: self, queues, upcalls };
+        let outcome = reader.read(&mut sink, Budget::default());
+        self.reader = Some(reader);
+        self.has_unread = outcome == Ok(Progress::More);
+        match outcome {
+            Ok(_) => {}
+            Err(_) if self.peer_failure.is_some() => {}
+            Err(End::Closed | End::Gone) => self.end(EndCause::Disconnected, None),
+            Err(End::Lost(_)) => self.end(EndCause::Broken, None),
+            Err(End::Malformed(_) | End::Refused) => {
+                let reason = Reason::Broken { request: 0, status: DtoStatus::Flushed };
+                self.end(EndCause::Broken, Some(reason));
+            }
+        }
+    }
+
+    /// Writes what the link takes, and completes the requests that the peer has executed.
+    pub(super) fn progress(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) {
+        match self.writer.flush() {
+            Ok(is_blocked) => self.is_write_blocked = is_blocked,
+            Err(_) => self.is_write_closed = true,
+        }
+        if self.stage == Stage::Open {
+            self.serve_srq(queues, upcalls);
+            loop {
+                if self.peer_failure.is_some() && (self.answers.is_empty() || self.is_write_closed)
+                {
+                    let reason = self.peer_failure.take();
+                    return self.end(EndCause::Broken, reason);
+                }
+                self.complete(queues, upcalls);
+                if self.ending.is_some() {
+                    return;
+                }
+                let has_failed = self.peer_failure.is_some();
+                if !(self.write_answer(queues) || !has_failed && self.write_request(queues)) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Sends an acknowledgement if the peer waits for one: if it has no credits left but receives were
+    /// posted, or if requests were executed. The latter may wait for the next frame (`may_wait`).
+    pub(super) fn acknowledge(&mut self, may_wait: bool) {
+        let peer_lacks_credits =
+            self.reported_posted == self.receives_taken && self.posted != self.reported_posted;
+        let is_due = self.owes_acknowledgement() && !may_wait;
+        if is_due || peer_lacks_credits && self.is_open() && self.ending.is_none() {
+            let _ = self.write(Body::Ack, &[]);
+        }
+    }
+
+    /// Whether requests were executed that the peer has not been notified of.
+    pub(super) fn owes_acknowledgement(&self) -> bool {
+        self.stage == Stage::Open && self.ending.is_none() && self.reported_executed != self.done()
+    }
+}

@@ -1,0 +1,75 @@
+//! Listeners and the connection requests that they report, as the provider contract has them.
+
+use std::sync::Arc;
+
+use dat_provider::QueuePair;
+use dat_provider::error::{Error, Result, Subtype};
+use parking_lot::Mutex;
+
+use super::core::{Core, Job, ListenerState};
+use super::handle;
+use super::incoming::Incoming;
+use crate::errors::wrong_state;
+use crate::handshake::Message;
+
+/// A connection request that waits for the answer of the consumer. Dropping it refuses the request.
+pub(super) struct PendingRequest {
+    core: Arc<Core>,
+    incoming: Mutex<Option<Incoming>>,
+}
+
+impl PendingRequest {
+    /// The request, as a listener reports it.
+    pub(super) fn report(core: &Arc<Core>, incoming: Incoming) -> dat_provider::Incoming {
+        dat_provider::Incoming {
+            peer: incoming.peer(),
+            is_datagram: false,
+            private_data: Arc::from(incoming.hello.side.private_data.as_slice()),
+            answer: Box::new(Self { core: Arc::clone(core), incoming: Mutex::new(Some(incoming)) }),
+        }
+    }
+
+    fn take(&self) -> Result<Incoming> {
+        self.incoming.lock().take().ok_or_else(already_answered)
+    }
+}
+
+fn already_answered() -> Error {
+    wrong_state(Subtype::NoSubtype).because("the connection request was already answered")
+}
+
+impl dat_provider::Answer for PendingRequest {
+    fn accept(&self, queue_pair: &dyn QueuePair, attempt: u64, private_data: &[u8]) -> Result<()> {
+        handle::downcast(queue_pair)?.accept(attempt, private_data, || self.take())
+    }
+
+    fn reject(&self, private_data: &[u8]) -> Result<()> {
+        self.take()?.answer_and_close(&Message::rejection(private_data), &self.core);
+        Ok(())
+    }
+}
+
+impl Drop for PendingRequest {
+    fn drop(&mut self) {
+        if let Some(incoming) = self.incoming.get_mut().take() {
+            incoming.refuse(&self.core);
+        }
+    }
+}
+
+/// A listener; dropping it closes it.
+pub(super) struct Listener {
+    pub(super) core: Arc<Core>,
+    pub(super) state: Arc<ListenerState>,
+}
+
+impl dat_provider::Listener for Listener {}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let open = self.state.open.lock().take();
+        self.core.submit(Job::Forget(self.state.token));
+        // The sink may own objects of the consumer, so it is dropped without the lock.
+        drop(open);
+    }
+}

@@ -1,0 +1,306 @@
+//! The thread `dat-progress`, which drives the links that no poller reads.
+
+use std::collections::HashMap;
+use std::mem::MaybeUninit;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use rustix::event::{Timespec, epoll};
+
+use super::core::{Core, Driven, Job, LinkStatus, ListenerState, Shared};
+use super::incoming::Incoming;
+use super::lingering::LingeringLink;
+use super::listener::PendingRequest;
+use super::pending_handshake::{self, HandshakeOutcome, PendingHandshake};
+use super::transport::Transport;
+
+/// Starts the thread of an adapter, which ends when the core is dropped.
+///
+/// # Errors
+/// `DAT_INSUFFICIENT_RESOURCES` if a descriptor or the thread cannot be created.
+pub(super) fn start(transport: Box<dyn Transport>) -> Result<Arc<Core>> {
+    let shared = Shared::new(transport).map_err(|errno| cannot_start(&errno.into()))?;
+    let shared = Arc::new(shared);
+    let core = Arc::new(Core::new(Arc::clone(&shared)));
+    let thread = ProgressThread::new(shared, Arc::downgrade(&core));
+    std::thread::Builder::new()
+        .name("dat-progress".to_owned())
+        .spawn(move || thread.run())
+        .map_err(|error| cannot_start(&error))?;
+    Ok(core)
+}
+
+fn cannot_start(error: &std::io::Error) -> Error {
+    Error::new(ReturnType::InsufficientResources, Subtype::NoSubtype)
+        .because(format!("cannot start the thread dat-progress: {error}"))
+        .advise("raise the limit of threads (ulimit -u)")
+}
+
+/// The state of the thread.
+struct ProgressThread {
+    shared: Arc<Shared>,
+    core: Weak<Core>,
+    /// Queue pairs and listeners, by token.
+    watched: HashMap<u64, Watched>,
+    /// Links that are watched until a deadline, by token.
+    timed: HashMap<u64, TimedLink>,
+    /// Queue pairs whose links hold received data that was not read.
+    ready: Vec<Weak<dyn Driven>>,
+    /// Queue pairs whose links are lent to pollers.
+    lent: Vec<Weak<dyn Driven>>,
+    /// When the next check of the lent links is due.
+    next_lease_check: Instant,
+    /// Number of links in the handshake.
+    pending_handshakes: usize,
+}
+
+/// An object whose descriptor is watched.
+enum Watched {
+    QueuePair(Weak<dyn Driven>),
+    Listener(Arc<ListenerState>),
+}
+
+/// A link that is watched until a deadline.
+enum TimedLink {
+    Handshake(PendingHandshake),
+    Lingering(LingeringLink),
+}
+
+/// How often lent links are checked. A poller that did not poll between two checks loses its links.
+const LEASE_CHECK_INTERVAL: Duration = Duration::from_millis(2);
+
+const IN: epoll::EventFlags = epoll::EventFlags::IN;
+
+impl ProgressThread {
+    fn new(shared: Arc<Shared>, core: Weak<Core>) -> Self {
+        let (watched, timed) = (HashMap::new(), HashMap::new());
+        let (ready, lent, next_lease_check) = (Vec::new(), Vec::new(), Instant::now());
+        Self { shared, core, watched, timed, ready, lent, next_lease_check, pending_handshakes: 0 }
+    }
+
+    fn run(mut self) {
+        let mut events = [const { MaybeUninit::uninit() }; 64];
+        loop {
+            self.run_jobs();
+            if self.shared.is_closed() && !self.lingers() {
+                return;
+            }
+            let timeout = self.timeout();
+            if let Ok((events, _)) = epoll::wait(&self.shared.epoll, &mut events, timeout.as_ref())
+            {
+                for event in &*events {
+                    self.handle_event(event.data.u64());
+                }
+            }
+            for queue_pair in std::mem::take(&mut self.ready) {
+                self.progress(&queue_pair);
+            }
+            self.check_leases();
+            self.drop_expired();
+        }
+    }
+
+    /// Whether a closing link still has bytes to write.
+    fn lingers(&self) -> bool {
+        self.timed.values().any(|one| matches!(one, TimedLink::Lingering(_)))
+    }
+
+    /// How long the thread may sleep; without a limit if nothing is due.
+    fn timeout(&self) -> Option<Timespec> {
+        if !self.ready.is_empty() {
+            return Some(Timespec { tv_sec: 0, tv_nsec: 0 });
+        }
+        let lease_check = (!self.lent.is_empty()).then_some(self.next_lease_check);
+        let due = self.timed.values().map(TimedLink::deadline).chain(lease_check).min()?;
+        let left = due.saturating_duration_since(Instant::now()) + Duration::from_micros(50);
+        Timespec::try_from(left).ok()
+    }
+
+    /// Executes the submitted jobs.
+    fn run_jobs(&mut self) {
+        for job in self.shared.take_jobs() {
+            match job {
+                Job::Watch(token, queue_pair) => {
+                    if queue_pair.upgrade().is_some_and(|queue_pair| queue_pair.watch(token)) {
+                        self.watched.insert(token, Watched::QueuePair(queue_pair));
+                    }
+                }
+                Job::Progress(queue_pair) => self.ready.push(queue_pair),
+                Job::Deliver(queue_pair, upcalls) => {
+                    upcalls.deliver();
+                    if let Some(queue_pair) = queue_pair.upgrade() {
+                        queue_pair.deliver();
+                    }
+                }
+                Job::Drop(queue_pair) => drop(queue_pair),
+                Job::Listen(listener) => {
+                    let open = listener.open.lock();
+                    if let Some((acceptor, _)) = &*open {
+                        self.shared.watch(acceptor.descriptor(), listener.token, IN);
+                        drop(open);
+                        self.watched.insert(listener.token, Watched::Listener(listener));
+                    }
+                }
+                Job::Linger(token, lingering) => self.linger(token, lingering),
+                Job::Forget(token) => drop(self.watched.remove(&token)),
+            }
+        }
+    }
+
+    fn linger(&mut self, token: u64, mut lingering: LingeringLink) {
+        self.watched.remove(&token);
+        // The peer may have closed the link in the meantime.
+        if !lingering.advance() {
+            return self.shared.forget_link(&*lingering.reader);
+        }
+        if let Some(descriptor) = lingering.reader.descriptor() {
+            self.shared.watch(descriptor, token, lingering.interest());
+        }
+        self.timed.insert(token, TimedLink::Lingering(lingering));
+    }
+
+    /// A watched descriptor is ready.
+    fn handle_event(&mut self, token: u64) {
+        match self.watched.get(&token) {
+            Some(Watched::QueuePair(queue_pair)) => {
+                let queue_pair = Weak::clone(queue_pair);
+                self.progress(&queue_pair);
+            }
+            Some(Watched::Listener(listener)) => {
+                let listener = Arc::clone(listener);
+                self.accept_links(&listener);
+            }
+            None => match self.timed.remove(&token) {
+                Some(TimedLink::Handshake(handshake)) => self.advance_handshake(token, handshake),
+                Some(TimedLink::Lingering(lingering)) => self.linger(token, lingering),
+                None => {}
+            },
+        }
+    }
+
+    /// Progresses a queue pair, unless its link is or becomes lent.
+    fn progress(&mut self, weak: &Weak<dyn Driven>) {
+        let Some(queue_pair) = weak.upgrade() else { return };
+        match queue_pair.progress() {
+            LinkStatus::Idle => {}
+            LinkStatus::HasMore => self.ready.push(Weak::clone(weak)),
+            LinkStatus::Lent => {
+                if self.lent.is_empty() {
+                    self.next_lease_check = Instant::now() + LEASE_CHECK_INTERVAL;
+                }
+                if !self.lent.iter().any(|one| Weak::ptr_eq(one, weak)) {
+                    self.lent.push(Weak::clone(weak));
+                }
+            }
+        }
+    }
+
+    /// Takes back the links whose pollers no longer poll.
+    fn check_leases(&mut self) {
+        if self.lent.is_empty() || Instant::now() < self.next_lease_check {
+            return;
+        }
+        self.next_lease_check = Instant::now() + LEASE_CHECK_INTERVAL;
+        self.lent.retain(|queue_pair| {
+            queue_pair.upgrade().is_some_and(|queue_pair| queue_pair.check_lease())
+        });
+    }
+
+    /// Accepts the links that wait at a listener.
+    fn accept_links(&mut self, listener: &Arc<ListenerState>) {
+        loop {
+            let link = match &mut *listener.open.lock() {
+                Some((acceptor, _)) => acceptor.accept(),
+                None => None,
+            };
+            let Some(link) = link else { return };
+            if self.pending_handshakes >= pending_handshake::MAX_PENDING {
+                self.drop_oldest();
+            }
+            let token = self.shared.token();
+            if let Some(descriptor) = link.reader.descriptor() {
+                self.shared.watch(descriptor, token, IN);
+            }
+            let secret = self.shared.transport.secret();
+            let handshake = PendingHandshake::new(link, Arc::clone(listener), secret);
+            self.pending_handshakes += 1;
+            self.advance_handshake(token, handshake);
+        }
+    }
+
+    /// Closes the link that is in the handshake for the longest time, unless it can complete it now.
+    fn drop_oldest(&mut self) {
+        let waiting = self.timed.iter().filter_map(|(token, timed)| match timed {
+            TimedLink::Handshake(handshake) => Some((handshake.deadline, *token)),
+            TimedLink::Lingering(_) => None,
+        });
+        let Some((_, token)) = waiting.min() else { return };
+        let Some(TimedLink::Handshake(handshake)) = self.timed.remove(&token) else { return };
+        self.advance_handshake(token, handshake);
+        if self.timed.remove(&token).is_some() {
+            self.pending_handshakes -= 1;
+        }
+    }
+
+    /// Continues the handshake of a link with the frames that arrived.
+    fn advance_handshake(&mut self, token: u64, mut handshake: PendingHandshake) {
+        let outcome = handshake.advance();
+        if matches!(outcome, HandshakeOutcome::Waiting) {
+            self.timed.insert(token, TimedLink::Handshake(handshake));
+            return;
+        }
+        self.pending_handshakes -= 1;
+        let PendingHandshake { link, listener, .. } = handshake;
+        // The link is not watched until the request is answered.
+        self.shared.forget_link(&*link.reader);
+        match outcome {
+            HandshakeOutcome::Waiting | HandshakeOutcome::Gone => {}
+            HandshakeOutcome::Refused(message) => {
+                Incoming::refuse_link(link, &message, &self.shared)
+            }
+            HandshakeOutcome::Incoming(hello) => {
+                let incoming = Incoming { link, hello, qualifier: listener.qualifier };
+                let sink = listener.open.lock().as_ref().map(|(_, sink)| Arc::clone(sink));
+                match (sink, self.core.upgrade()) {
+                    // If the listener returns the request, dropping it refuses it.
+                    (Some(sink), Some(core)) => {
+                        drop(sink.connection_request(PendingRequest::report(&core, incoming)));
+                    }
+                    _ => incoming.refuse(&self.shared),
+                }
+            }
+        }
+    }
+
+    /// Closes the links whose deadline has expired.
+    fn drop_expired(&mut self) {
+        if self.timed.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        let (shared, pending_handshakes) = (&self.shared, &mut self.pending_handshakes);
+        self.timed.retain(|_, timed| {
+            if now < timed.deadline() {
+                return true;
+            }
+            match timed {
+                TimedLink::Handshake(handshake) => {
+                    *pending_handshakes -= 1;
+                    shared.forget_link(&*handshake.link.reader);
+                }
+                TimedLink::Lingering(lingering) => shared.forget_link(&*lingering.reader),
+            }
+            false
+        });
+    }
+}
+
+impl TimedLink {
+    fn deadline(&self) -> Instant {
+        match self {
+            Self::Handshake(handshake) => handshake.deadline,
+            Self::Lingering(lingering) => lingering.deadline,
+        }
+    }
+}

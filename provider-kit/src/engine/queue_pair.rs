@@ -1,0 +1,225 @@
+//! Queue pairs: their state, its lock, and the events that it produces.
+
+use std::collections::VecDeque;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Weak};
+
+use dat_provider::ConnectionSink;
+use dat_provider::error::{Error, Result, Subtype};
+use parking_lot::{Mutex, MutexGuard};
+
+use super::connection::{Connection, EndCause, Ending, Stage};
+use super::core::{Core, Driven, Job};
+use super::event::Event;
+use super::work_queues::WorkQueues;
+use crate::domain::{DomainUser, Membership};
+use crate::errors::wrong_state;
+use crate::frame::Reason;
+use crate::shared_receive::Resume;
+use crate::upcalls::Upcalls;
+
+/// A queue pair. Its lock is taken before all other locks of this crate.
+pub(super) struct SoftQp {
+    pub(super) weak_self: Weak<Self>,
+    pub(super) core: Arc<Core>,
+    pub(super) state: Mutex<QpState>,
+    /// The thread found the lock held. The poller that holds it then borrows the link, because a
+    /// poller that polls without a pause would lock the thread out.
+    pub(super) thread_waits: AtomicBool,
+}
+
+/// The state of a queue pair, as the contract has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Unconnected,
+    /// The link is being connected, or the answer of the peer is awaited.
+    Connecting,
+    /// Accepted, or established.
+    Connected,
+    Disconnected,
+}
+
+/// What the lock of a queue pair guards.
+pub(super) struct QpState {
+    pub(super) phase: Phase,
+    /// The latest attempt, as the core numbers them.
+    pub(super) attempt: u64,
+    /// Counts the connections of this queue pair.
+    pub(super) generation: u64,
+    /// The local port of the latest attempt.
+    pub(super) local_port: u64,
+    pub(super) conn: Option<Box<Connection>>,
+    pub(super) queues: WorkQueues,
+    /// A graceful disconnect waits for outstanding requests.
+    pub(super) is_closing: bool,
+    /// The core has dropped the queue pair: it reports no more events.
+    pub(super) is_retired: bool,
+    pub(super) sink: Arc<dyn ConnectionSink>,
+    /// Memberships in the domain of the queue pair and in that of its shared receive queue.
+    pub(super) memberships: [Option<Membership>; 2],
+    /// Events to report, each with its attempt.
+    pub(super) events: VecDeque<(u64, Event)>,
+    /// Whether a thread is reporting events.
+    pub(super) is_delivering: bool,
+}
+
+/// A queue pair, as domains and shared receive queues refer to it.
+pub(super) struct QpRef(pub(super) Weak<SoftQp>);
+
+impl DomainUser for QpRef {
+    fn wait_for_copies(&self) {
+        if let Some(queue_pair) = self.0.upgrade() {
+            drop(queue_pair.state.lock());
+        }
+    }
+
+    fn wait_for_copies_without_fence(&self) -> bool {
+        self.wait_for_copies();
+        true
+    }
+}
+
+impl Resume for QpRef {
+    fn resume(&self) {
+        let Some(queue_pair) = self.0.upgrade() else { return };
+        queue_pair.with_state(|state, _| {
+            if let Some(shared) = &mut state.queues.receives.shared {
+                shared.is_stalled = false;
+            }
+        });
+    }
+}
+
+impl QpState {
+    /// The error of a call that the current state does not allow.
+    pub(super) fn state_error(&self) -> Error {
+        wrong_state(match self.phase {
+            Phase::Unconnected => Subtype::InvalidStateEpUnconnected,
+            Phase::Connecting => Subtype::InvalidStateEpActconnpending,
+            Phase::Connected if self.is_closing => Subtype::InvalidStateEpDiscpending,
+            Phase::Connected => Subtype::InvalidStateEpConnected,
+            Phase::Disconnected => Subtype::InvalidStateEpDisconnected,
+        })
+    }
+
+    /// # Errors
+    /// The queue pair cannot be connected in its current state.
+    pub(super) fn check_connectable(&self) -> Result<()> {
+        if self.is_retired || self.phase != Phase::Unconnected {
+            return Err(self.state_error());
+        }
+        if self.queues.domain == 0 {
+            return Err(wrong_state(Subtype::InvalidStateEpUnconfigured));
+        }
+        Ok(())
+    }
+
+    pub(super) fn push_event(&mut self, event: Event) {
+        if !self.is_retired {
+            self.events.push_back((self.attempt, event));
+        }
+    }
+
+    /// Advances the connection: writes, completes and ends. While the link is lent, acknowledgements
+    /// wait for the next frame, or for a poll that finds nothing (`is_idle`).
+    pub(super) fn advance(&mut self, core: &Core, upcalls: &mut Upcalls, is_idle: bool) {
+        let Some(conn) = &mut self.conn else { return };
+        if conn.ending.is_none() {
+            conn.progress(&mut self.queues, upcalls);
+        }
+        if let Some(established) = conn.established.take() {
+            self.phase = Phase::Connected;
+            self.push_event(Event::Established(established));
+        }
+        let Some(conn) = &mut self.conn else { return };
+        if self.is_closing && conn.requests.is_empty() {
+            conn.end(EndCause::Disconnected, Some(Reason::Graceful));
+        }
+        match conn.ending.take() {
+            Some(ending) => self.end_connection(ending, core, upcalls),
+            None => conn.acknowledge(conn.is_lent && !is_idle),
+        }
+    }
+
+    /// Ends the connection: flushes what is outstanding and queues the event.
+    pub(super) fn end_connection(&mut self, ending: Ending, core: &Core, upcalls: &mut Upcalls) {
+        let Some(mut conn) = self.conn.take() else { return };
+        conn.complete(&mut self.queues, upcalls);
+        conn.flush(None, &mut self.queues, upcalls);
+        self.queues.receives.flush(upcalls);
+        self.phase = Phase::Disconnected;
+        self.is_closing = false;
+        let event = match (conn.stage, ending.cause) {
+            (Stage::AwaitAnswer, EndCause::Rejected(private_data)) => {
+                Event::PeerRejected(private_data)
+            }
+            (Stage::AwaitAnswer, _) => Event::NonPeerRejected,
+            (Stage::AwaitReady, _) => Event::AcceptFailed,
+            (Stage::Open, EndCause::Broken) => Event::Broken,
+            (Stage::Open, _) => Event::Disconnected,
+        };
+        self.push_event(event);
+        if std::mem::take(&mut conn.is_lent) {
+            self.queues.completion_queues().for_each(|queue| queue.links.take_back());
+        }
+        core.linger(*conn, ending.reason);
+    }
+}
+
+impl SoftQp {
+    /// This queue pair, as the thread refers to it.
+    pub(super) fn driven(&self) -> Weak<dyn Driven> {
+        let weak: Weak<Self> = Weak::clone(&self.weak_self);
+        weak
+    }
+
+    /// Releases the lock and leaves upcalls and events to the thread.
+    pub(super) fn unlock_and_defer(&self, state: MutexGuard<'_, QpState>, upcalls: Upcalls) {
+        let has_events = !state.events.is_empty();
+        drop(state);
+        if has_events || !upcalls.is_empty() {
+            self.core.submit(Job::Deliver(self.driven(), upcalls));
+        }
+    }
+
+    /// Runs `act` under the lock and advances the connection. Makes the upcalls after releasing the
+    /// lock.
+    pub(super) fn with_state<T>(&self, act: impl FnOnce(&mut QpState, &mut Upcalls) -> T) -> T {
+        self.with_locked_state(self.state.lock(), act)
+    }
+
+    /// As [`with_state`](Self::with_state), with the lock already held.
+    pub(super) fn with_locked_state<T>(
+        &self,
+        mut state: MutexGuard<'_, QpState>,
+        act: impl FnOnce(&mut QpState, &mut Upcalls) -> T,
+    ) -> T {
+        let mut upcalls = Upcalls::default();
+        let result = act(&mut state, &mut upcalls);
+        state.advance(&self.core, &mut upcalls, false);
+        self.update_interest(&mut state);
+        let has_events = !state.events.is_empty();
+        drop(state);
+        upcalls.deliver();
+        if has_events {
+            self.deliver_events();
+        }
+        result
+    }
+
+    /// Reports the queued events, in order. Only one thread at a time does so.
+    pub(super) fn deliver_events(&self) {
+        let mut state = self.state.lock();
+        if state.is_delivering {
+            return;
+        }
+        state.is_delivering = true;
+        while let Some((attempt, event)) = state.events.pop_front() {
+            let sink = Arc::clone(&state.sink);
+            drop(state);
+            event.report(attempt, &*sink);
+            state = self.state.lock();
+        }
+        state.is_delivering = false;
+    }
+}

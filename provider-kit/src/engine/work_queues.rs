@@ -1,0 +1,120 @@
+//! The work queues of a queue pair, which outlive its connections.
+
+use dat_provider::flags::CompletionFlags;
+use dat_provider::status::{DtoStatus, Operation};
+use dat_provider::triplet::RmrTriplet;
+use dat_provider::{Completion, CompletionFeatures};
+
+use super::receive_queue::ReceiveQueue;
+use super::request::PostedRequest;
+use crate::completion_queue::Cq;
+use crate::completion_target::CompletionTarget;
+use crate::credits::QueueCredits;
+use crate::handshake;
+use crate::receive_ring::PostedReceive;
+use crate::ring::Ring;
+use crate::transfer::RemoteMemory;
+use crate::upcalls::Upcalls;
+use crate::window;
+use std::sync::Arc;
+
+/// Both work queues: credits, receives and completion targets.
+pub(super) struct WorkQueues {
+    /// Where requests complete.
+    pub(super) requests: CompletionTarget,
+    /// The credits of requests.
+    pub(super) credits: QueueCredits,
+    pub(super) receives: ReceiveQueue,
+    /// The protection domain; 0 while there is none.
+    pub(super) domain: u32,
+    /// Identifies the queue pair to memory windows.
+    pub(super) number: u32,
+    /// Maximum number of reads and atomics in flight: inbound and outbound.
+    pub(super) max_reads: (u32, u32),
+}
+
+impl WorkQueues {
+    /// The work queues of a queue pair without settings.
+    pub(super) fn unconfigured(number: u32) -> Self {
+        Self {
+            requests: CompletionTarget::discarding(),
+            credits: QueueCredits::new(0),
+            receives: ReceiveQueue {
+                ring: Ring::new(0, 0),
+                credits: QueueCredits::new(0),
+                target: CompletionTarget::discarding(),
+                shared: None,
+                domain: 0,
+            },
+            domain: 0,
+            number,
+            max_reads: (0, 0),
+        }
+    }
+
+    /// Both completion queues, or the one that both work queues share.
+    pub(super) fn completion_queues(&self) -> impl Iterator<Item = &Arc<Cq>> {
+        let (requests, receives) = (self.requests.queue(), self.receives.target.queue());
+        let other = (!Arc::ptr_eq(requests, receives)).then_some(receives);
+        std::iter::once(requests).chain(other)
+    }
+
+    /// How often the completion queues were polled, modulo 2^64.
+    pub(super) fn polls(&self) -> u64 {
+        self.completion_queues().fold(0, |sum, queue| sum.wrapping_add(queue.links.polls()))
+    }
+
+    /// What the handshake tells the peer about this side.
+    pub(super) fn side_info(&self, private_data: Vec<u8>) -> handshake::SideInfo {
+        let is_shared = self.receives.shared.is_some();
+        let posted = self.receives.ring.count();
+        handshake::SideInfo { posted, is_shared, reads: self.max_reads.0, private_data }
+    }
+
+    /// Local memory that a request of the peer names.
+    pub(super) fn remote<'a>(&self, place: &'a RmrTriplet) -> RemoteMemory<'a> {
+        RemoteMemory { triplet: place, domain: self.domain, queue_pair: self.number }
+    }
+
+    /// Completes a receive with a message, after invalidating the window that the message names.
+    pub(super) fn complete_message(
+        &mut self,
+        posted: PostedReceive,
+        length: u64,
+        invalidate: Option<u32>,
+        solicited: bool,
+        upcalls: &mut Upcalls,
+    ) {
+        let (operation, extra) = match invalidate {
+            Some(key) => {
+                window::invalidate(key, self.domain, self.number);
+                (Operation::ReceiveWithInvalidate, u64::from(key))
+            }
+            None => (Operation::Receive, 0),
+        };
+        let (outcome, arrival) = ((length, DtoStatus::Success), (operation, extra, solicited));
+        self.receives.complete(posted, outcome, arrival, upcalls);
+    }
+
+    /// Completes a request.
+    pub(super) fn complete_request(
+        &self,
+        request: &PostedRequest,
+        status: DtoStatus,
+        upcalls: &mut Upcalls,
+    ) {
+        let failed = status != DtoStatus::Success;
+        if !failed && request.flags.contains(CompletionFlags::SUPPRESS) {
+            return self.requests.suppress();
+        }
+        let unsignalled = request.flags.contains(CompletionFlags::UNSIGNALLED);
+        let features = CompletionFeatures { unsignalled, solicited: false, failed };
+        let (cookie, operation, extra) = (request.cookie, request.operation(), request.extra());
+        let length = if failed { 0 } else { request.completed_length() };
+        if !failed && operation != Operation::Bind && extra == 0 {
+            return self.requests.succeed((cookie, length, operation), features, upcalls);
+        }
+        let completion = Completion { tag: 0, cookie, length, extra, operation, status };
+        self.requests.complete(completion, features, upcalls);
+    }
+}
