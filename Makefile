@@ -117,7 +117,7 @@ install-lib: $(addprefix install-lib-,$(NAMES))
 PAGES_3 = $(wildcard man/man3/*.3)
 PAGES_5 = $(wildcard man/man5/*.5)
 PAGES_7 = $(wildcard man/man7/*.7)
-EXAMPLE_FILES = $(wildcard tests/c/examples/*.[ch] examples/tutorial/*.c)
+EXAMPLE_FILES = $(wildcard tests/c/examples/*.[ch] examples/tutorial/*.[ch])
 
 install-dev: $(addprefix install-dev-,$(NAMES))
 	$(INSTALL) -d $(DESTDIR)$(MANDIR)/man3 $(DESTDIR)$(EXAMPLES)
