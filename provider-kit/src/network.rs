@@ -1,6 +1,7 @@
 //! The network interfaces of this machine, and their addresses.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use nix::ifaddrs::getifaddrs;
@@ -34,8 +35,16 @@ impl Interface {
 /// list them.
 #[must_use]
 pub fn interfaces() -> Vec<Interface> {
+    try_interfaces().unwrap_or_default()
+}
+
+/// As [`interfaces`].
+///
+/// # Errors
+/// The system's error, for example if the process has no descriptor left.
+pub fn try_interfaces() -> io::Result<Vec<Interface>> {
     let mut found: BTreeMap<String, (bool, Vec<SocketAddr>)> = BTreeMap::new();
-    for entry in getifaddrs().into_iter().flatten() {
+    for entry in getifaddrs()? {
         let (is_up, addresses) = found.entry(entry.interface_name).or_default();
         *is_up |= entry.flags.contains(InterfaceFlags::IFF_UP);
         let address = entry.address.as_ref();
@@ -48,7 +57,7 @@ pub fn interfaces() -> Vec<Interface> {
         addresses.extend(v4.or(v6));
     }
     let interface = |(name, (is_up, addresses))| Interface { name, is_up, addresses };
-    found.into_iter().map(interface).collect()
+    Ok(found.into_iter().map(interface).collect())
 }
 
 #[cfg(test)]

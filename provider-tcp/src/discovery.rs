@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use dat_provider::Discovered;
 use dat_provider::attr::NamedAttr;
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
-use provider_kit::network::{Interface, interfaces};
+use provider_kit::network::{Interface, try_interfaces};
 
 /// What the names of adapters begin with; the interface follows.
 const PREFIX: &str = "tcp-";
@@ -15,14 +15,26 @@ pub(crate) fn interface_of(name: &str) -> Option<&str> {
     name.strip_prefix(PREFIX).filter(|interface| !interface.is_empty())
 }
 
-/// Whether the machine has an interface; nothing is opened.
+/// Whether the machine may have an interface: it has, or the system does not say now.
 pub(crate) fn is_there(interface: &str) -> bool {
-    interfaces().iter().any(|one| one.name == interface)
+    try_interfaces().map_or(true, |all| all.iter().any(|one| one.name == interface))
 }
 
-/// Every interface that is up and has an address.
+/// Every interface that is up and has an address. If the system does not list them, the adapter that every
+/// machine has says why.
 pub(crate) fn adapters() -> Vec<Discovered> {
-    let usable = interfaces().into_iter().filter(|interface| interface.is_up);
+    let all = match all() {
+        Ok(all) => all,
+        Err(error) => {
+            let summary = "TCP on lo".to_owned();
+            return vec![Discovered {
+                name: format!("{PREFIX}lo"),
+                summary,
+                unusable: Some(error),
+            }];
+        }
+    };
+    let usable = all.into_iter().filter(|interface| interface.is_up);
     usable
         .filter_map(|Interface { name, addresses, .. }| {
             let interface = Interface { name: name.clone(), is_up: true, addresses };
@@ -31,6 +43,16 @@ pub(crate) fn adapters() -> Vec<Discovered> {
             Some(Discovered { name: format!("{PREFIX}{name}"), summary, unusable: None })
         })
         .collect()
+}
+
+/// All interfaces.
+fn all() -> Result<Vec<Interface>> {
+    try_interfaces().map_err(|error| {
+        Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
+            .because("cannot list the network interfaces")
+            .errno(error.raw_os_error().unwrap_or(0))
+            .advise("if descriptors are used up, raise their limit: ulimit -n")
+    })
 }
 
 /// The attributes that programs with the InfiniBand extensions look for: the name of the device, and
@@ -46,7 +68,7 @@ pub(crate) fn named_attributes(interface: Option<&str>) -> Vec<NamedAttr> {
 
 /// The address of an interface.
 pub(crate) fn address_of(interface: &str) -> Result<IpAddr> {
-    let all = interfaces();
+    let all = all()?;
     let Some(found) = all.iter().find(|one| one.name == interface) else {
         return Err(Error::new(ReturnType::ProviderNotFound, Subtype::NoSubtype)
             .because(format!("there is no network interface {interface}"))

@@ -2,7 +2,10 @@
 
 mod common;
 mod fork;
+mod freed;
 mod lost;
 mod many;
 mod secret;
+mod starved;
 mod strangers;
+mod wire;

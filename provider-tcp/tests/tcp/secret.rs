@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use dat_conformance::{Node, exchange, expect_connection, expect_no_event, link};
-use dat_core::{Connect, ConnectionEventKind, PspMaker};
+use dat_core::{Connect, ConnectionEventKind, EventWords, PspMaker};
 
 use crate::common::node;
 
@@ -38,7 +38,10 @@ fn a_peer_without_the_same_secret_is_refused() {
         let psp = far.ia.psp_create_any(&far.requests, PspMaker::Consumer).expect("a port");
         let client = near.ep();
         client.connect(&Connect::to(far.address(), psp.qualifier())).expect("an attempt");
-        expect_connection(&near.connect, &client, ConnectionEventKind::NonPeerRejected);
+        let refused = ConnectionEventKind::NonPeerRejected;
+        expect_connection(&near.connect, &client, refused);
+        let advice = EventWords::of(refused.number()).advice;
+        assert!(advice.contains("both sides need the same"), "{advice}");
         expect_no_event(&far.requests);
         psp.free().expect("live");
         // The listening adapter goes on.
