@@ -85,10 +85,10 @@ pub(crate) fn run(args: &Args, registry: &Registry, output: &mut Output) -> Verd
 /// The entry, with the error of opening it if it is not as usable as it seems: the device of a line
 /// may be absent, a parameter wrong, or a permission missing.
 fn tried(mut entry: Entry, registry: &Registry) -> Entry {
-    if entry.fate.is_usable()
-        && let Err(error) = registry.open_query(&entry.name)
-    {
-        entry.fate = Fate::Unusable(error);
+    if entry.fate.is_usable() {
+        if let Err(error) = registry.open_query(&entry.name) {
+            entry.fate = Fate::Unusable(error);
+        }
     }
     entry
 }
