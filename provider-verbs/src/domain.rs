@@ -49,8 +49,8 @@ impl ProtectionDomain for DomainHandle {
         };
         let region = region.map_err(|failure| refused(failure, span, privileges, access))?;
         let remote = privileges.intersects(Privileges::REMOTE);
-        let told = remote_access(privileges);
-        let is_wider = access & sys::IBV_ACCESS_REMOTE_WRITE & !told != 0;
+        let requested = remote_access(privileges);
+        let is_wider = access & sys::IBV_ACCESS_REMOTE_WRITE & !requested != 0;
         let exposed = if remote && is_wider {
             // The key for peers must not permit more than the consumer did.
             let access = access & !sys::IBV_ACCESS_REMOTE_WRITE;

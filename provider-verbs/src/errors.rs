@@ -6,7 +6,7 @@ use crate::sys::LoadFailure;
 use crate::verbs::Error as Failure;
 
 /// The error of a full queue. It has no text, because polling consumers get it often.
-pub(crate) const fn no_room() -> Error {
+pub(crate) const fn queue_full() -> Error {
     Error::new(ReturnType::InsufficientResources, Subtype::ResourceCredits)
 }
 

@@ -70,7 +70,7 @@ pub(crate) struct Succeeded {
     pub(crate) operation: u32,
 }
 
-/// The sequence number of the next post, for which there is room.
+/// The sequence number of the next post, for which a slot and a queue credit are free.
 pub(crate) struct Next(u32);
 
 /// The ring of a work queue. The poster uses the first line of the processor's cache, and the thread
@@ -90,7 +90,7 @@ pub(crate) struct Ledger {
     /// The key of the endpoint to which failures are reported.
     pub(crate) owner: u64,
     /// Whether a failure was reported; reset for each connection.
-    pub(crate) told: AtomicBool,
+    pub(crate) failure_reported: AtomicBool,
     /// The first failure that was not a flush; cleared for each connection.
     failure: Mutex<Option<Failure>>,
 }
@@ -101,7 +101,7 @@ struct Posted {
     slots: Slots,
     /// The sequence number of the next post; sequence numbers wrap around the ring.
     tail: AtomicU32,
-    /// The sequence number before which posts of the consumer need not look for a free slot and a
+    /// The sequence number before which posts of the consumer need not check for a free slot and a
     /// queue credit; never before `tail`. Only the poster reads it.
     until: AtomicU32,
     /// Maximum number of posts of the consumer.
@@ -147,14 +147,14 @@ impl Ledger {
             head: AtomicU32::new(0),
             unpolled: AtomicU32::new(0),
             owner,
-            told: AtomicBool::new(false),
+            failure_reported: AtomicBool::new(false),
             failure: Mutex::new(None),
         }
     }
 
     /// Clears the failure state for a new connection.
-    pub(crate) fn begin_anew(&self) {
-        self.told.store(false, Ordering::Relaxed);
+    pub(crate) fn begin_connection(&self) {
+        self.failure_reported.store(false, Ordering::Relaxed);
         *self.failure.lock() = None;
     }
 
@@ -190,7 +190,7 @@ impl Ledger {
         let next = match record.internal {
             true => self.next_internal()?,
             false => match self.next() {
-                None if self.find_room() => self.next()?,
+                None if self.count_free() => self.next()?,
                 next => next?,
             },
         };
@@ -230,7 +230,7 @@ impl Ledger {
         number
     }
 
-    /// The number of the next post of the consumer; `None` if [`find_room`](Self::find_room) must
+    /// The number of the next post of the consumer; `None` if [`count_free`](Self::count_free) must
     /// be called first. The caller holds the poster's lock.
     #[inline(always)]
     pub(crate) fn next(&self) -> Option<Next> {
@@ -242,7 +242,7 @@ impl Ledger {
     /// after them; returns whether there are any. Completions only add to their number. The caller
     /// holds the poster's lock.
     #[inline(never)]
-    pub(crate) fn find_room(&self) -> bool {
+    pub(crate) fn count_free(&self) -> bool {
         let number = self.posted.tail.load(Ordering::Relaxed);
         let outstanding = self.outstanding(number);
         let used = outstanding.wrapping_add(self.unpolled.load(Ordering::Relaxed));
@@ -374,9 +374,9 @@ impl Ledger {
         let record = self.read_last(number);
         let failed = !matches!(status, DtoStatus::Success);
         let quiet = !failed && record.flags.contains(CompletionFlags::SUPPRESS);
-        let told = !record.internal && !quiet;
-        self.pass(number, internal + u32::from(record.internal || told));
-        if !told {
+        let reported = !record.internal && !quiet;
+        self.pass(number, internal + u32::from(record.internal || reported));
+        if !reported {
             return None;
         }
         Some((record, self.done(&record, status)))
@@ -459,14 +459,14 @@ mod tests {
 
     fn post(ledger: &Ledger, cookie: u64, flags: CompletionFlags) -> u32 {
         let record = Record { cookie, flags, operation: Operation::RdmaRead, ..Record::default() };
-        ledger.write(&record).expect("room")
+        ledger.write(&record).expect("a free slot")
     }
 
     #[test]
     fn a_failure_names_operation_and_cookie() {
         let ledger = Ledger::new(7, 0, 4, 0);
         let number = post(&ledger, 5, CompletionFlags::SUPPRESS);
-        let (_, done) = ledger.complete(number, DtoStatus::RemoteAccess).expect("told");
+        let (_, done) = ledger.complete(number, DtoStatus::RemoteAccess).expect("reported");
         let completion = done.completion;
         assert_eq!((completion.tag, completion.cookie), (7, 5));
         assert_eq!(completion.operation, Operation::RdmaRead);
@@ -479,7 +479,7 @@ mod tests {
         post(&ledger, 1, CompletionFlags::SUPPRESS);
         post(&ledger, 2, CompletionFlags::SUPPRESS);
         let number = post(&ledger, 3, CompletionFlags::empty());
-        let (record, _) = ledger.complete(number, DtoStatus::Success).expect("told");
+        let (record, _) = ledger.complete(number, DtoStatus::Success).expect("reported");
         assert_eq!((record.cookie, ledger.used(), ledger.pending()), (3, 1, 0));
     }
 
@@ -501,10 +501,10 @@ mod tests {
         let ledger = Ledger::new(0, 0, 2, 2);
         let own = Record { internal: true, ..Record::default() };
         let first = post(&ledger, 1, CompletionFlags::SUPPRESS);
-        ledger.write(&own).expect("room");
+        ledger.write(&own).expect("a free slot");
         let second = post(&ledger, 2, CompletionFlags::empty());
         assert!(ledger.write(&Record::default()).is_none());
-        let last = ledger.write(&own).expect("room");
+        let last = ledger.write(&own).expect("a free slot");
         ledger.unwrite();
         assert_eq!(ledger.used(), 2);
         // The suppressed post returns its queue credit together with the other one.
@@ -540,10 +540,10 @@ mod tests {
                 }
                 4 if posts.pop_back().is_some() => ledger.unwrite(),
                 5 | 6 => {
-                    let told =
+                    let reported =
                         ledger.complete(ledger.head.load(Ordering::Relaxed), DtoStatus::Success);
-                    assert_eq!(told.is_some(), posts.pop_front() == Some(false), "step {step}");
-                    unpolled += u32::from(told.is_some());
+                    assert_eq!(reported.is_some(), posts.pop_front() == Some(false), "step {step}");
+                    unpolled += u32::from(reported.is_some());
                 }
                 _ if unpolled > 0 => {
                     unpolled -= 1;
@@ -586,7 +586,7 @@ mod tests {
     fn posts_are_flushed_in_order_without_internal_ones() {
         let ledger = Ledger::new(0, 0, 3, 1);
         post(&ledger, 1, CompletionFlags::SUPPRESS);
-        ledger.write(&Record { internal: true, ..Record::default() }).expect("room");
+        ledger.write(&Record { internal: true, ..Record::default() }).expect("a free slot");
         post(&ledger, 2, CompletionFlags::empty());
         let cookies: Vec<u64> =
             std::iter::from_fn(|| ledger.flush_one()).map(|done| done.completion.cookie).collect();

@@ -15,7 +15,7 @@ use crate::completion_queue::shared_identifier;
 use crate::device::Device;
 use crate::domain;
 use crate::engine::{InstanceEvents, QueueEvents, SharedReceiveEvents, Target};
-use crate::errors::{exhausted, foreign, internal, no_room};
+use crate::errors::{exhausted, foreign, internal, queue_full};
 use crate::ledger::Done;
 use crate::segments;
 use crate::verbs;
@@ -155,7 +155,7 @@ impl SharedReceiveQueue for SharedReceiveHandle {
         let shared = &*self.0;
         let mut places = shared.places.lock();
         if places.outstanding >= places.max {
-            return Err(no_room());
+            return Err(queue_full());
         }
         let buffer = Buffer { cookie: receive.cookie, flags: receive.flags, posted: true };
         let place = match places.free.pop() {
@@ -175,7 +175,7 @@ impl SharedReceiveQueue for SharedReceiveHandle {
             places.buffers[place as usize].posted = false;
             places.free.push(place);
             return Err(match failure.errno {
-                libc::ENOMEM => no_room(),
+                libc::ENOMEM => queue_full(),
                 _ => internal(failure, "cannot post the receive"),
             });
         }

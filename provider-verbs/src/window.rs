@@ -13,7 +13,7 @@ use dat_core::provider::{BindRequest, MemoryWindow, WindowScope, unsupported};
 use parking_lot::Mutex;
 
 use crate::domain::{self, Domain, remote_access};
-use crate::errors::{exhausted, foreign, internal, no_room};
+use crate::errors::{exhausted, foreign, internal, queue_full};
 use crate::sys::dispatch::inc_rkey;
 use crate::verbs::{self, QueuePair, WindowBind, WindowKind};
 
@@ -108,7 +108,7 @@ impl Window {
         };
         let posted = queue_pair.post_bind_raw(&request);
         let key = posted.map_err(|failure| match failure.errno {
-            libc::ENOMEM => no_room(),
+            libc::ENOMEM => queue_full(),
             _ => internal(failure, "cannot post the bind"),
         })?;
         self.bound.store(true, Ordering::Relaxed);

@@ -11,7 +11,7 @@ pub(crate) struct Attachment {
     pub(super) index: u16,
     /// The identifier of post number 0.
     pub(super) place: u64,
-    pub(super) room: u32,
+    pub(super) entries: u32,
 }
 
 /// The identifiers with which the posts of a work queue complete.
@@ -49,7 +49,7 @@ impl Attachment {
 impl Drop for Attachment {
     fn drop(&mut self) {
         let mut inner = self.queue.inner.lock();
-        inner.needed = inner.needed.saturating_sub(self.room);
+        inner.needed = inner.needed.saturating_sub(self.entries);
         let before = inner.routes.remove(self.index);
         drop(inner);
         drop(before);

@@ -25,7 +25,7 @@ use dat_core::provider::{Completion, CompletionSink, Notify};
 use dat_sync::biased::{BiasedGuard, BiasedLock};
 
 use batch::{BATCH, Batch};
-use routes::{Room, Routes};
+use routes::{Credit, Routes};
 
 use crate::channel_lease::{ChannelLease, Review};
 use crate::device::Device;
@@ -63,7 +63,7 @@ struct Inner {
     notify: Notify,
     armed: Armed,
     /// Completions that should notify were polled, and no upcall has reported them.
-    untold: bool,
+    unreported: bool,
     lease: ChannelLease,
     /// The poller was dropped.
     closed: bool,
@@ -84,7 +84,7 @@ enum Armed {
 /// A completion that waits to be polled, and where its queue credit is counted.
 struct Taken {
     completion: Completion,
-    room: Room,
+    credit: Credit,
 }
 
 /// Upcalls to be made after the lock was released.
@@ -115,14 +115,14 @@ impl Queue {
         // A waiter can sleep only on a channel that reports nothing else. If the process has no
         // descriptor left, the thread wakes the waiter.
         let channel = sink.is_some().then(|| own_channel(engine, key)).flatten();
-        let told = channel.as_ref().unwrap_or(&engine.completions);
-        let make = |depth| verbs::CompletionQueue::new(&engine.context, depth, key, Some(told));
+        let reporter = channel.as_ref().unwrap_or(&engine.completions);
+        let make = |depth| verbs::CompletionQueue::new(&engine.context, depth, key, Some(reporter));
         // A queue that cannot be resized must hold everything that may ever be outstanding.
-        let roomy = match device.limits.has_resize {
+        let larger = match device.limits.has_resize {
             true => wanted,
             false => wanted.saturating_mul(2).max(FIXED).min(device.limits.max_cqe).max(wanted),
         };
-        let hardware = make(roomy)
+        let hardware = make(larger)
             .or_else(|_| make(wanted))
             .map_err(|failure| exhausted(failure, Subtype::ResourceTevd, "completion queue"))?;
         let inner = Inner {
@@ -133,7 +133,7 @@ impl Queue {
             needed: 0,
             notify: Notify::Off,
             armed: Armed::Nothing,
-            untold: false,
+            unreported: false,
             lease: ChannelLease::default(),
             closed: sink.is_none(),
             unpolled: match device.limits.quirks.solicited_arming_misses_failures {
@@ -163,17 +163,17 @@ impl Queue {
         self: &Arc<Self>,
         ledger: &Arc<Ledger>,
         shared: Option<&Arc<Shared>>,
-        room: u32,
+        entries: u32,
         datagrams: bool,
     ) -> Result<Attachment> {
         let mut inner = self.inner.lock();
-        let needed = inner.needed.saturating_add(room);
+        let needed = inner.needed.saturating_add(entries);
         let most = self.device.limits.max_cqe;
         if needed > self.hardware.depth() && needed <= most {
             // Double the size, so that not every new queue pair resizes the queue.
-            let roomy = needed.saturating_mul(2).min(most);
+            let larger = needed.saturating_mul(2).min(most);
             self.hardware
-                .resize(roomy)
+                .resize(larger)
                 .or_else(|_| self.hardware.resize(needed))
                 .map_err(|failure| self.too_short(needed, failure))?;
         }
@@ -189,7 +189,7 @@ impl Queue {
         // Failures must be reported even if no thread waits: one may have broken a connection.
         inner.arm(&self.hardware);
         drop(inner);
-        Ok(Attachment { queue: Arc::clone(self), index, place, room })
+        Ok(Attachment { queue: Arc::clone(self), index, place, entries })
     }
 
     /// The error if the queue cannot hold all completions that may be outstanding.
@@ -223,7 +223,7 @@ impl Queue {
         inner.collect(self, false, &mut upcalls);
         while let Some(done) = ledger.flush_one() {
             let depth = inner.depth;
-            inner.keep(done, Room::Ledger(Arc::clone(ledger)), depth, false, &mut upcalls);
+            inner.keep(done, Credit::Ledger(Arc::clone(ledger)), depth, false, &mut upcalls);
         }
         drop(inner);
         self.report(upcalls);
@@ -238,7 +238,7 @@ impl Queue {
     }
 
     /// The device reported completions.
-    fn told(&self, mut inner: BiasedGuard<'_, Inner>) {
+    fn completions_reported(&self, mut inner: BiasedGuard<'_, Inner>) {
         // If the queue was armed for all completions before the mode changed to solicited, the
         // event may be for either.
         let solicited = inner.armed == Armed::Solicited || inner.notify == Notify::Solicited;
@@ -250,8 +250,8 @@ impl Queue {
         found += inner.collect(self, solicited, &mut upcalls);
         // A completion that another thread polled before this counts too. An event for no
         // completion is stale: a waiter had the channel, or polled what the event was for.
-        let untold = std::mem::take(&mut inner.untold);
-        upcalls.ready |= found == 0 && untold && inner.notify != Notify::Off;
+        let unreported = std::mem::take(&mut inner.unreported);
+        upcalls.ready |= found == 0 && unreported && inner.notify != Notify::Off;
         drop(inner);
         self.report(upcalls);
     }
@@ -276,7 +276,7 @@ impl Queue {
         // Without arming there is no event.
         if inner.armed != Armed::Nothing && channel.take_event().is_ok() {
             inner.armed = Armed::Nothing;
-            inner.untold = false;
+            inner.unreported = false;
         }
     }
 
@@ -299,7 +299,7 @@ impl QueueEvents for Queue {
             return;
         }
         match channel.take_event() {
-            Ok(_) => self.told(inner),
+            Ok(_) => self.completions_reported(inner),
             Err(failure) if matches!(failure.errno, libc::EAGAIN | libc::EINTR) => {}
             // The channel of a removed device stays readable forever.
             Err(_) => self.device.engine.unwatch_fd(channel.as_fd()),
@@ -307,7 +307,7 @@ impl QueueEvents for Queue {
     }
 
     fn channel_event(&self) {
-        self.told(self.inner.lock());
+        self.completions_reported(self.inner.lock());
     }
 
     fn is_lent_for_longer(&self) -> bool {
@@ -390,9 +390,9 @@ impl Inner {
     ) -> usize {
         let mut found = 0;
         while let Some(entry) = self.batch.next() {
-            if let Some((done, room)) = self.routes.translate(&queue.device.engine, &entry) {
-                let room = room.keep();
-                self.keep(done, room, depth, solicited, upcalls);
+            if let Some((done, credit)) = self.routes.translate(&queue.device.engine, &entry) {
+                let credit = credit.keep();
+                self.keep(done, credit, depth, solicited, upcalls);
             }
             found += 1;
         }
@@ -403,20 +403,20 @@ impl Inner {
     fn keep(
         &mut self,
         done: Done,
-        room: Room,
+        credit: Credit,
         depth: usize,
         solicited: bool,
         upcalls: &mut Upcalls,
     ) {
         if self.closed || self.taken.len() >= depth {
-            room.release();
+            credit.release();
             upcalls.overflow |= !self.closed;
             return;
         }
         let mut features = done.features;
         features.solicited |= solicited && !done.completion.operation.is_request();
         upcalls.ready |= self.notify.wants(features);
-        self.taken.push_back(Taken { completion: done.completion, room });
+        self.taken.push_back(Taken { completion: done.completion, credit });
     }
 }
 

@@ -139,7 +139,7 @@ impl CompletionPoller for Poller {
         let mut count = 0;
         while count < into.len() {
             if let Some(taken) = inner.taken.pop_front() {
-                taken.room.release();
+                taken.credit.release();
                 into[count] = taken.completion;
                 count += 1;
                 continue;
@@ -150,17 +150,17 @@ impl CompletionPoller for Poller {
                 Taken::Other => {
                     let Some(entry) = inner.batch.next() else { continue };
                     let engine = &queue.device.engine;
-                    let Some((done, room)) = inner.routes.translate(engine, &entry) else {
+                    let Some((done, credit)) = inner.routes.translate(engine, &entry) else {
                         continue;
                     };
-                    room.release();
+                    credit.release();
                     done.completion
                 }
                 Taken::Nothing if inner.refill(queue) => continue,
                 Taken::Nothing => break,
             };
             count += 1;
-            inner.untold |= inner.notify != Notify::Off;
+            inner.unreported |= inner.notify != Notify::Off;
         }
         if inner.notify != Notify::Off && !inner.batch.is_empty() {
             // They were polled here before the thread that reports arrivals could see them.
@@ -266,7 +266,7 @@ impl Drop for Poller {
         // Completions are dropped from now on, so there are no upcalls to make.
         let _ = inner.unpack(&self.0, usize::MAX, false, &mut Upcalls::default());
         for taken in inner.taken.drain(..) {
-            taken.room.release();
+            taken.credit.release();
         }
     }
 }

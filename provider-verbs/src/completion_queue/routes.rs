@@ -48,32 +48,32 @@ pub(super) struct Entry {
 }
 
 /// Where the queue credit of a waiting completion is counted.
-pub(super) enum Room {
+pub(super) enum Credit {
     Ledger(Arc<Ledger>),
     Shared(Arc<Shared>),
 }
 
-impl Room {
+impl Credit {
     pub(super) fn release(&self) {
         self.borrow().release();
     }
 
-    fn borrow(&self) -> RoomRef<'_> {
+    fn borrow(&self) -> CreditRef<'_> {
         match self {
-            Self::Ledger(ledger) => RoomRef::Ledger(ledger),
-            Self::Shared(shared) => RoomRef::Shared(shared),
+            Self::Ledger(ledger) => CreditRef::Ledger(ledger),
+            Self::Shared(shared) => CreditRef::Shared(shared),
         }
     }
 }
 
-/// As [`Room`], borrowed, for a completion that is not kept.
+/// As [`Credit`], borrowed, for a completion that is not kept.
 #[derive(Clone, Copy)]
-pub(super) enum RoomRef<'a> {
+pub(super) enum CreditRef<'a> {
     Ledger(&'a Arc<Ledger>),
     Shared(&'a Arc<Shared>),
 }
 
-impl RoomRef<'_> {
+impl CreditRef<'_> {
     #[inline]
     pub(super) fn release(self) {
         match self {
@@ -82,10 +82,10 @@ impl RoomRef<'_> {
         }
     }
 
-    pub(super) fn keep(self) -> Room {
+    pub(super) fn keep(self) -> Credit {
         match self {
-            Self::Ledger(ledger) => Room::Ledger(Arc::clone(ledger)),
-            Self::Shared(shared) => Room::Shared(Arc::clone(shared)),
+            Self::Ledger(ledger) => Credit::Ledger(Arc::clone(ledger)),
+            Self::Shared(shared) => Credit::Shared(Arc::clone(shared)),
         }
     }
 }
@@ -207,7 +207,7 @@ impl Routes {
         &self,
         engine: &Engine,
         from: &WorkCompletion,
-    ) -> Option<(Done, RoomRef<'_>)> {
+    ) -> Option<(Done, CreditRef<'_>)> {
         let status = status(from.status);
         let id = Identifier::unpack(from.wr_id);
         if let Some(place) = id.shared_place() {
@@ -227,7 +227,7 @@ impl Routes {
         } else if !done.completion.operation.is_request() {
             received(&mut done.completion, from, self.invalidated);
         }
-        Some((done, RoomRef::Ledger(ledger)))
+        Some((done, CreditRef::Ledger(ledger)))
     }
 
     #[cold]
@@ -237,7 +237,7 @@ impl Routes {
         from: &WorkCompletion,
         place: u32,
         status: DtoStatus,
-    ) -> Option<(Done, RoomRef<'_>)> {
+    ) -> Option<(Done, CreditRef<'_>)> {
         let entry = self.entries.get(usize::from(*self.by_number.get(&from.qp_num)?))?;
         let (ledger, shared) = (&entry.ledger, entry.shared.as_ref()?);
         if self.is_trouble(status) {
@@ -252,14 +252,14 @@ impl Routes {
         } else {
             ledger.remember(&done.completion, || wc_status::describe(from));
         }
-        Some((done, RoomRef::Shared(shared)))
+        Some((done, CreditRef::Shared(shared)))
     }
 }
 
 /// Reports to the engine that something failed on a work queue, once per connection.
 #[cold]
 fn report_trouble(engine: &Engine, ledger: &Ledger) {
-    if !ledger.told.swap(true, Ordering::Relaxed) {
+    if !ledger.failure_reported.swap(true, Ordering::Relaxed) {
         engine.send(Command::Trouble(ledger.owner));
     }
 }

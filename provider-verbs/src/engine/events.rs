@@ -52,14 +52,14 @@ impl Engine {
     /// The main function of the thread `dat-events`.
     pub(super) fn act(&self, commands: &Receiver<Command>) {
         let mut pending = Pending::default();
-        let mut told = [EpollEvent::empty(); BATCH];
+        let mut events = [EpollEvent::empty(); BATCH];
         loop {
             // An interruption (EINTR) is handled like a wake-up.
-            let count = self.sleep.wait(&mut told, pending.tick()).unwrap_or(0);
+            let count = self.sleep.wait(&mut events, pending.tick()).unwrap_or(0);
             if self.stopping.load(Ordering::Acquire) {
                 return;
             }
-            if told[..count].iter().any(|event| event.data() == source::WAKE) {
+            if events[..count].iter().any(|event| event.data() == source::WAKE) {
                 let _ = self.wake.read();
             }
             while let Ok(command) = commands.try_recv() {
@@ -73,7 +73,7 @@ impl Engine {
                     queue.upgrade().is_some_and(|queue| queue.is_lent_for_longer())
                 });
             }
-            for event in &told[..count] {
+            for event in &events[..count] {
                 match event.data() {
                     source::WAKE | source::STOP => {}
                     source::DEVICE => self.take_async_events(&mut pending),

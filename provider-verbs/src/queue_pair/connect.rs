@@ -318,7 +318,7 @@ impl VerbsQp {
         };
         request_queue.collect_quietly();
         receive_queue.collect_quietly();
-        [requests, receives].iter().any(|ledger| ledger.told.load(Ordering::Relaxed))
+        [requests, receives].iter().any(|ledger| ledger.failure_reported.load(Ordering::Relaxed))
     }
 
     fn address_resolved(&self, id: &Id) -> Outcome<'static> {
@@ -353,9 +353,9 @@ impl VerbsQp {
             sink.connection_event(number, event);
         }
         // What failed before the connection was established is reported after it.
-        let told = self.sender.lock().ledger.told.load(Ordering::Relaxed)
-            || self.receiver.lock().ledger.told.load(Ordering::Relaxed);
-        if troubled || told {
+        let failed = self.sender.lock().ledger.failure_reported.load(Ordering::Relaxed)
+            || self.receiver.lock().ledger.failure_reported.load(Ordering::Relaxed);
+        if troubled || failed {
             self.trouble();
         }
     }

@@ -77,8 +77,8 @@ impl Parts {
         let request_ledger =
             Arc::new(Ledger::new(spec.tag, key, limits.max_requests, INTERNAL_REQUESTS));
         let receive_ledger = Arc::new(Ledger::new(spec.tag, key, own, 0));
-        let request_room = limits.max_requests.saturating_add(INTERNAL_REQUESTS);
-        let request_place = requests.attach(&request_ledger, None, request_room, datagrams)?;
+        let request_entries = limits.max_requests.saturating_add(INTERNAL_REQUESTS);
+        let request_place = requests.attach(&request_ledger, None, request_entries, datagrams)?;
         let receive_place = receives.attach(
             &receive_ledger,
             shared.as_ref(),
@@ -219,7 +219,7 @@ impl VerbsQp {
         for (number, segments) in &receiver.early {
             let record = receiver.ledger.read(*number);
             let fresh = &mut parts.receiver;
-            let number = fresh.ledger.write(&record).ok_or_else(crate::errors::no_room)?;
+            let number = fresh.ledger.write(&record).ok_or_else(crate::errors::queue_full)?;
             fresh.early.push_back((number, segments.clone()));
         }
         let before = (
@@ -256,7 +256,7 @@ impl VerbsQp {
             }
         };
         for ledger in [&sender.ledger, &receiver.ledger] {
-            ledger.begin_anew();
+            ledger.begin_connection();
         }
         sender.mode = Mode::Early;
         receiver.mode = Mode::Early;

@@ -143,7 +143,7 @@ impl VerbsQp {
         };
         let retired = link.retired;
         drop(link);
-        let (tag, told) = {
+        let (tag, sent) = {
             let sender = self.sender.lock();
             (sender.ledger.tag, Arc::clone(&sender.ledger))
         };
@@ -152,8 +152,8 @@ impl VerbsQp {
             self.device.report(AsyncUpcall::QueuePairBroken { tag });
         } else {
             // The next failure must be reported again.
-            for ledger in [told, received] {
-                ledger.told.store(false, std::sync::atomic::Ordering::Relaxed);
+            for ledger in [sent, received] {
+                ledger.failure_reported.store(false, std::sync::atomic::Ordering::Relaxed);
             }
         }
     }

@@ -37,7 +37,7 @@ impl Receiver {
 
     #[inline(never)]
     fn post_after_recount(this: MutexGuard<'_, Self>, receive: &ReceiveRequest<'_>) -> Result<()> {
-        match this.ledger.find_room() {
+        match this.ledger.count_free() {
             true => Self::post(this, receive),
             false => Self::post_slow(this, receive),
         }
@@ -69,7 +69,7 @@ impl Sender {
 
     #[inline(never)]
     fn post_after_recount(this: MutexGuard<'_, Self>, request: &Request<'_>) -> Result<()> {
-        match this.ledger.find_room() {
+        match this.ledger.count_free() {
             true => Self::post(this, request),
             false => Self::post_slow(this, request),
         }

@@ -12,7 +12,7 @@ use parking_lot::MutexGuard;
 use super::state::{Mode, Receiver, Sender, VerbsQp};
 use crate::completion_queue::Attachment;
 use crate::engine::QueueEvents;
-use crate::errors::{internal, no_room, wrong_state};
+use crate::errors::{internal, queue_full, wrong_state};
 use crate::ledger::{Ledger, Record};
 use crate::segments;
 use crate::sys::verbs as sys;
@@ -33,7 +33,7 @@ impl Receiver {
             ..Record::default()
         };
         let Some(number) = write(&receiver.ledger, &receiver.attachment, record) else {
-            return Err(no_room());
+            return Err(queue_full());
         };
         match &receiver.mode {
             Mode::Live(hardware) => {
@@ -136,7 +136,7 @@ impl Sender {
             return Self::submit_late(sender, record);
         };
         let Some(number) = write(&sender.ledger, &sender.attachment, record) else {
-            return Err(no_room());
+            return Err(queue_full());
         };
         let (flags, quiet) = sender.flags(&record);
         let id = sender.identifiers.of(number);
@@ -152,7 +152,7 @@ impl Sender {
             return Err(wrong_state(Subtype::InvalidStateEpNotready));
         }
         if write(&sender.ledger, &sender.attachment, record).is_none() {
-            return Err(no_room());
+            return Err(queue_full());
         }
         if matches!(sender.mode, Mode::Flushed) {
             let (queue, ledger) =
@@ -313,7 +313,7 @@ fn late_or_refused(failure: Failure) -> Result<()> {
 #[cold]
 pub(super) fn refused(failure: Failure) -> dat_core::Error {
     match failure.errno {
-        libc::ENOMEM => no_room(),
+        libc::ENOMEM => queue_full(),
         _ => internal(failure, "the device rejected the request"),
     }
 }
