@@ -15,9 +15,18 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(all(test, not(loom)))]
+extern crate self as provider_shm;
+
 mod address;
 mod bell;
+#[cfg(all(test, not(loom)))]
+#[path = "../tests/shm/common.rs"]
+mod common;
 mod greeting;
+#[cfg(all(test, not(loom)))]
+#[allow(unsafe_code, reason = "hostile peers write shared memory by address")]
+mod hostile_tests;
 mod link;
 mod listener;
 mod parameters;

@@ -1,8 +1,9 @@
 //! Listening on a qualifier.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -63,6 +64,12 @@ impl Listening {
         };
         let file = rings.folder.as_deref();
         let file = file.map(|folder| address::file(folder, rings.address, qualifier));
+        if let Some(file) = file.as_ref().filter(|_| rings.any_user) {
+            let everyone = Permissions::from_mode(0o666);
+            std::fs::set_permissions(file, everyone).map_err(|error| {
+                refused("chmod")(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+            })?;
+        }
         rustix::net::listen(&socket, BACKLOG).map_err(refused("listen"))?;
         let (guard, origin) = (Guard::new(socket.as_fd()), Origin::here());
         let any_user = rings.any_user;

@@ -58,7 +58,7 @@ impl Transport for Rings {
 }
 
 /// A socket with a name of its own, and the port in the name.
-fn bound(address: Ipv4Addr) -> rustix::io::Result<(OwnedFd, u64)> {
+pub(crate) fn bound(address: Ipv4Addr) -> rustix::io::Result<(OwnedFd, u64)> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let socket = socket()?;
     let process = u64::from(rustix::process::getpid().as_raw_nonzero().get().unsigned_abs());
@@ -107,4 +107,5 @@ impl Dial for Dialling {
 
 #[cfg(all(test, not(loom)))]
 #[path = "transport_tests.rs"]
+#[allow(unsafe_code, reason = "the rights of a thread are changed by a system call")]
 mod tests;

@@ -119,3 +119,44 @@ fn a_file_that_a_killed_process_left_does_not_block_its_qualifier() {
     drop(acceptor);
     std::fs::remove_dir(&folder).expect("nothing is left in it");
 }
+
+/// Does something in a thread that has the rights of another user. Only root can.
+fn as_other_user<T: Send>(act: impl FnOnce() -> T + Send) -> Option<T> {
+    const OTHER: libc::c_long = 65_534;
+    if !rustix::process::geteuid().is_root() {
+        println!("NOT RUN: only root can take the rights of another user");
+        return None;
+    }
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let same: libc::c_long = -1;
+            // SAFETY: the system call changes the rights of this thread, which ends soon.
+            let changed = unsafe { libc::syscall(libc::SYS_setresuid, same, OTHER, same) };
+            assert_eq!(changed, 0);
+            act()
+        });
+        Some(thread.join().expect("no panic"))
+    })
+}
+
+#[test]
+fn peers_of_other_users_are_refused_unless_any_is_allowed() {
+    for (parameters, is_accepted) in [("", false), ("users=any", true)] {
+        let (rings, _) = Rings::open(parameters).expect("valid");
+        let mut acceptor = rings.listen(None).expect("a free qualifier");
+        let qualifier = acceptor.qualifier();
+        let dial = || rings.dial().expect("a name").connect(LO, qualifier, WAIT);
+        // Its listener belongs to root, so the active side goes on.
+        let Some(dialled) = as_other_user(dial) else { return };
+        let mut active = dialled.expect("it listens");
+        assert_eq!(acceptor.accept().is_some(), is_accepted, "{parameters:?}");
+        if !is_accepted {
+            assert_eq!(ended(&mut active, &mut Kept::default()), End::Closed);
+        }
+    }
+    // The other way: a stranger took the qualifier.
+    let listen = || rings().listen(None).expect("a free qualifier");
+    let Some(acceptor) = as_other_user(listen) else { return };
+    let refused = rings().dial().expect("a name").connect(LO, acceptor.qualifier(), WAIT);
+    assert_eq!(refused.err(), Some(ConnectFailure::Refused));
+}

@@ -9,6 +9,9 @@ use dat_provider::Provider;
 /// The name of the loopback provider, and of its adapter.
 pub const LOOPBACK: &str = provider_loopback::LoopbackProvider::NAME;
 
+/// The name of the provider over shared memory, and of its adapter.
+pub const SHM: &str = provider_shm::ShmProvider::NAME;
+
 /// The name of the provider over TCP.
 pub const TCP: &str = provider_tcp::TcpProvider::NAME;
 

@@ -1,7 +1,8 @@
 //! `dat doctor`: checks whether this machine is ready for RDMA, and suggests fixes.
 //!
 //! One file per check. Checks load no library and change nothing. The built-in adapter is
-//! tested, adapters are opened and closed, and those over TCP connect to themselves.
+//! tested, adapters are opened and closed, and those over shared memory and TCP
+//! connect to themselves.
 
 mod cache;
 mod configuration;
@@ -19,6 +20,7 @@ mod names;
 mod nodes;
 mod ports;
 mod report;
+mod shared_memory;
 mod sockets;
 mod system;
 mod user;
@@ -96,6 +98,7 @@ fn examine(machine: &Machine, output: &mut Output) -> Report {
             environment::check(),
             configuration::check(machine, &loader, &configuration, &entries, overriding.as_deref()),
             names::check(machine, &registry, &entries),
+            shared_memory::check(machine, &entries, output),
             sockets::check(machine, &entries, output),
             names::self_test(output),
         ],

@@ -65,6 +65,7 @@ fn the_report_has_its_keys_and_checks_in_order() {
             "environment",
             "configuration",
             "names",
+            "shared_memory",
             "sockets",
             "self_test",
         ]
@@ -160,6 +161,22 @@ fn this_machine_is_told_too() {
     let ran = finish(Command::new(env!("CARGO_BIN_EXE_dat")).env_clear().arg("doctor"));
     assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.out);
     assert!(ran.out.contains("19 steps of dat ping passed"), "{}", ran.out);
+}
+
+#[test]
+fn the_adapter_over_shared_memory_connects_to_itself() {
+    let report = run(&["doctor", "--json"]).json();
+    let checks = report["checks"].as_array().expect("checks");
+    let check = checks.iter().find(|it| it["check"] == "shared_memory").expect("a check");
+    let findings = check["findings"].as_array().expect("findings");
+    let finding = |name: &str| findings.iter().find(|it| it["subject"] == name).expect("a finding");
+    let shm = finding("shm");
+    assert_eq!(
+        (&shm["verdict"], &shm["facts"]["connected"]),
+        (&"ok".into(), &true.into()),
+        "{shm}"
+    );
+    assert_eq!(finding("memory files")["facts"]["sealed"], true);
 }
 
 #[test]

@@ -1,0 +1,99 @@
+//! Shared memory, which the adapter `shm` needs: sealed memory files, and a connection to itself.
+
+use std::time::Duration;
+
+use dat_core::registry::{Configuration, Entry, Fate, Origin};
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, SealFlag, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::unistd::ftruncate;
+
+use super::machine::Machine;
+use super::report::{Check, Finding};
+use crate::output::Output;
+use crate::{ping, providers};
+
+/// The timeout of each step.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Creates what a connection shares, and connects the adapter to itself. Nothing is tried of a copy.
+pub(super) fn check(machine: &Machine, entries: &[Entry], output: &mut Output) -> Check {
+    let mut findings = Vec::new();
+    if machine.system.is_copy() {
+        findings.push(Finding::note("connections", "not tried: this is a copy of a system"));
+    } else {
+        findings.push(memory_files());
+        let is_shm = |entry: &&Entry| {
+            entry.library == providers::SHM
+                && matches!(entry.origin, Origin::Discovered)
+                && matches!(entry.fate, Fate::Usable)
+        };
+        findings.extend(entries.iter().filter(is_shm).map(|entry| connection(&entry.name, output)));
+    }
+    Check { key: "shared_memory", title: "Shared memory", findings }
+}
+
+/// A memory file whose length cannot change: a connection has one.
+fn memory_files() -> Finding {
+    const SUBJECT: &str = "memory files";
+    match sealed() {
+        Ok(()) => Finding::ok(SUBJECT, "can be created and sealed").fact("sealed", true),
+        Err((call, errno)) => Finding::problem(SUBJECT, format!("{call} failed: {errno}"))
+            .advise(what_forbids(errno))
+            .fact("sealed", false)
+            .fact("errno", errno as i32),
+    }
+}
+
+fn sealed() -> Result<(), (&'static str, Errno)> {
+    let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
+    let file = memfd_create(c"dat-doctor", flags).map_err(|errno| ("memfd_create", errno))?;
+    ftruncate(&file, 4096).map_err(|errno| ("ftruncate", errno))?;
+    let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
+    fcntl(&file, FcntlArg::F_ADD_SEALS(seals)).map_err(|errno| ("F_ADD_SEALS", errno))?;
+    Ok(())
+}
+
+/// What to check after a memory file could not be created.
+fn what_forbids(errno: Errno) -> &'static str {
+    match errno {
+        Errno::EMFILE | Errno::ENFILE => "too few descriptors: raise ulimit -n",
+        Errno::ENOMEM | Errno::ENOSPC => "too little memory: see free, and the limit of the cgroup",
+        _ => "a seccomp profile of the container may forbid it: allow memfd_create and fcntl",
+    }
+}
+
+/// Connects the adapter to itself by the steps of `dat ping`.
+fn connection(name: &str, output: &mut Output) -> Finding {
+    let registry = providers::registry_of(Configuration::empty());
+    let outcome = ping::try_quietly(registry, name, PATIENCE, output);
+    let finding = match outcome.failure {
+        None => {
+            let passed = outcome.passed;
+            Finding::ok(name, format!("connects to itself; {passed} steps of dat ping passed"))
+                .fact("connected", true)
+        }
+        Some((step, error)) => Finding::problem(name, format!("{step} failed: {}", error.reason))
+            .advise(error.advice.clone())
+            .fact("connected", false)
+            .fact("step", step)
+            .fact("error", error),
+    };
+    finding.fact("steps_passed", outcome.passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_machine_has_sealed_memory_files() {
+        assert_eq!(sealed(), Ok(()));
+    }
+
+    #[test]
+    fn each_cause_has_its_advice() {
+        assert!(what_forbids(Errno::EMFILE).contains("ulimit"));
+        assert!(what_forbids(Errno::EPERM).contains("seccomp"));
+    }
+}

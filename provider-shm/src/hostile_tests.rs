@@ -1,0 +1,196 @@
+//! Peers that do not keep to the protocol: each ends its own connection, and no other.
+
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dat_conformance::{Node, exchange, expect_connection, expect_request, state, until};
+use dat_core::{ConnectionEventKind, DtoStatus, Endpoint, EpState, PspMaker};
+use dat_provider::mem::Span;
+use provider_kit::frame::{Body, Frame};
+use provider_kit::handshake::{Active, Hello, SideInfo};
+use rustix::fs::MemfdFlags;
+use rustix::net::SendFlags;
+
+use crate::common::{NONE, each_once, node, posts};
+use crate::ring::{Consumer, Producer, Stored};
+use crate::segment::{Segment, UNITS};
+use crate::transport::bound;
+use crate::{address, greeting};
+
+/// A peer that writes what it likes.
+struct Raw {
+    socket: OwnedFd,
+    segment: Arc<Segment>,
+    producer: Producer,
+    consumer: Consumer,
+}
+
+fn dial(qualifier: u64) -> OwnedFd {
+    let (socket, _) = bound(Ipv4Addr::LOCALHOST).expect("a descriptor");
+    let name = address::listener(None, Ipv4Addr::LOCALHOST, qualifier).expect("short enough");
+    rustix::net::connect(&socket, &name).expect("it listens");
+    socket
+}
+
+fn ring(socket: &OwnedFd) {
+    let _ = rustix::net::send(socket, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+}
+
+impl Raw {
+    /// A connection that an endpoint has accepted and that can send many messages to the peer.
+    fn established(node: &Node, ep: &Endpoint) -> Self {
+        let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a qualifier");
+        let socket = dial(psp.qualifier());
+        let (segment, file) = Segment::create().expect("memory");
+        greeting::send(socket.as_fd(), file.as_fd()).expect("it listens");
+        let segment = Arc::new(segment);
+        let (producer, consumer) = (Producer::new(&segment, 0), Consumer::new(&segment, 1));
+        let mut raw = Self { socket, segment, producer, consumer };
+        let side = SideInfo { posted: 1000, reads: 4, ..SideInfo::default() };
+        let hello = Hello { qualifier: psp.qualifier(), port: 9, side };
+        let (_, mut message) = Active::new(&hello, None).expect("no random numbers are needed");
+        raw.store(&message.frame, &mut message.payload);
+        expect_request(&node.requests).request.accept(Some(ep), b"").expect("unconnected");
+        let mut answer = None;
+        until("it answers", || {
+            answer = raw.consumer.next().expect("a frame");
+            answer.is_some()
+        });
+        raw.consumer.pass(&answer.expect("it came"));
+        raw.store(&Frame { posted: 1000, ..Frame::new(Body::Ready) }, &mut []);
+        expect_connection(&node.connect, ep, ConnectionEventKind::Established);
+        psp.free().expect("live");
+        raw
+    }
+
+    fn store(&mut self, frame: &Frame, payload: &mut [u8]) -> Stored {
+        let base = NonNull::from(&mut *payload).cast();
+        // SAFETY: the bytes outlive the call, and the ring keeps no span.
+        let span = unsafe { Span::new(base, payload.len()) };
+        let stored = self.producer.store(frame, &[span]).expect("a ring");
+        ring(&self.socket);
+        stored
+    }
+}
+
+fn ends(ep: &Endpoint) {
+    until("the connection ends", || state(ep) == EpState::Disconnected);
+}
+
+#[test]
+fn garbage_ends_its_connection_and_no_other() {
+    let node = node("");
+    let (client, server) = node.pair();
+    let buffer = node.buffer(128);
+    let mut random = fastrand::Rng::with_seed(11);
+    for _ in 0..20 {
+        let ep = node.ep();
+        let raw = Raw::established(&node, &ep);
+        let cookies = posts(&ep, &buffer, 4, 4);
+        let to = raw.segment.ring(0);
+        for at in 0..UNITS as usize * 64 {
+            // SAFETY: inside the ring of the mapping.
+            unsafe { to.wrapping_add(at).write_volatile(random.u8(..)) };
+        }
+        ring(&raw.socket);
+        ends(&ep);
+        each_once(&[&node.recv, &node.request], &cookies);
+        exchange(&node, &client, &server);
+    }
+}
+
+#[test]
+fn words_that_go_back_or_too_far_end_their_connection() {
+    const LENGTH: usize = 64 << 10;
+    for head in [u64::MAX, UNITS * 9] {
+        let node = node("");
+        let ep = node.ep();
+        let raw = Raw::established(&node, &ep);
+        let buffer = node.buffer(LENGTH);
+        crate::signals::ConsumerSignals::default().release(raw.segment.signals(1), head);
+        // Four of them fill the ring, so the peer's word is read.
+        for cookie in 0..6 {
+            ep.post_send(&[buffer.piece(0, LENGTH)], cookie, NONE).expect("live");
+        }
+        ends(&ep);
+        let done = each_once(&[&node.request], &[0, 1, 2, 3, 4, 5]);
+        assert!(done.values().all(|status| *status == DtoStatus::Flushed), "{done:?}");
+    }
+}
+
+#[test]
+fn a_peer_that_closes_its_socket_and_goes_on_writing_is_gone() {
+    let node = node("");
+    let ep = node.ep();
+    let raw = Raw::established(&node, &ep);
+    let cookies = {
+        let buffer = node.buffer(128);
+        posts(&ep, &buffer, 4, 4)
+    };
+    let stops = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let Raw { socket, mut producer, segment, .. } = raw;
+            drop(socket);
+            while !stops.load(Ordering::Relaxed) {
+                let _ = producer.store(&Frame { posted: 1000, ..Frame::new(Body::Ack) }, &[]);
+            }
+            drop(segment);
+        });
+        ends(&ep);
+        stops.store(true, Ordering::Relaxed);
+    });
+    each_once(&[&node.recv, &node.request], &cookies);
+}
+
+#[test]
+fn a_peer_that_rings_without_end_does_not_hold_the_others() {
+    let node = node("");
+    let (client, server) = node.pair();
+    let ep = node.ep();
+    let raw = Raw::established(&node, &ep);
+    let stops = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stops.load(Ordering::Relaxed) {
+                ring(&raw.socket);
+            }
+        });
+        for _ in 0..50 {
+            exchange(&node, &client, &server);
+        }
+        assert_eq!(state(&ep), EpState::Connected);
+        stops.store(true, Ordering::Relaxed);
+    });
+    drop(raw);
+    ends(&ep);
+}
+
+#[test]
+fn strangers_do_not_hold_the_listener() {
+    let node = node("");
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a qualifier");
+    let silent = dial(psp.qualifier());
+    let rude = dial(psp.qualifier());
+    rustix::net::send(&rude, b"GET / HTTP/1.1", SendFlags::NOSIGNAL).expect("it listens");
+    let bare = dial(psp.qualifier());
+    rustix::net::send(&bare, b"dat-shm\x01", SendFlags::NOSIGNAL).expect("it listens");
+    let unsealed = dial(psp.qualifier());
+    let file = rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).expect("memory");
+    greeting::send(unsealed.as_fd(), file.as_fd()).expect("it listens");
+    let pipe = dial(psp.qualifier());
+    greeting::send(pipe.as_fd(), pipe.as_fd()).expect("it listens");
+    for stranger in [&rude, &bare, &unsealed, &pipe] {
+        until("it is disconnected", || {
+            let flags = rustix::net::RecvFlags::DONTWAIT;
+            rustix::net::recv(stranger, &mut [0; 8][..], flags).is_ok_and(|(got, _)| got == 0)
+        });
+    }
+    let (client, server) = node.pair();
+    exchange(&node, &client, &server);
+    drop(silent);
+    psp.free().expect("live");
+}
