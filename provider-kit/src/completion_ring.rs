@@ -1,8 +1,8 @@
-//! Completions on their way from one thread to another, in a ring ([`slots`](crate::slots)).
+//! The ring that carries completions from the producers to the poller ([`slots`](crate::slots)).
 //!
-//! A completion is mostly half a cache line: a store to a line that the other processor has is
-//! slow, and the stores behind it wait, so lines count, and not bytes. What few completions have
-//! is kept outside of the slots.
+//! The usual completion takes half a cache line. A store to a cache line that another processor holds
+//! is slow and delays the stores after it, so the number of lines decides, and not that of bytes. Rare
+//! fields are stored outside of the slots.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,29 +12,29 @@ use dat_provider::{Completion, Success};
 use crate::slots;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// A completion and where it comes from.
+/// A completion and its work queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) completion: Completion,
-    /// What the queue knows the work queue by.
-    pub(crate) source: u32,
+    /// Index of the work queue in the completion queue.
+    pub(crate) work_queue: u32,
 }
 
-/// The completion of a success other than a bind, with nothing extra.
+/// The completion of a success other than a bind, without `extra`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plain {
     pub(crate) tag: u64,
     pub(crate) cookie: u64,
     pub(crate) length: u64,
     pub(crate) operation: Operation,
-    pub(crate) source: u32,
+    pub(crate) work_queue: u32,
 }
 
 /// The ring; positions count from 0 and never wrap. A clone has the same slots.
 #[derive(Clone)]
 pub(crate) struct CompletionRing {
     slots: Slots,
-    /// What did not fit, by slot; none before there was any.
+    /// The rare fields, by slot; allocated for the first special completion.
     special: Arc<OnceLock<Box<[Special]>>>,
 }
 
@@ -45,11 +45,11 @@ struct Slot {
     tag: AtomicU64,
     cookie: AtomicU64,
     length: AtomicU64,
-    /// Source, operation, whether it is special, and the mark: from the last bit on.
+    /// From the lowest bit: work queue, operation, special bit, mark.
     rest: AtomicU64,
 }
 
-/// What only a special completion has.
+/// The fields of special completions.
 #[derive(Default)]
 struct Special {
     extra: AtomicU64,
@@ -59,9 +59,9 @@ struct Special {
 
 const OPERATION_AT: u32 = 32;
 const OPERATION: u64 = 0xf << OPERATION_AT;
-/// The bits of an operation that no [`Success`] tells.
+/// The operation bits that are zero in every [`Success`].
 const UNUSUAL: u64 = OPERATION & !((Operation::Receive as u64) << OPERATION_AT);
-/// It failed, is a bind, or has something extra.
+/// The completion failed, is a bind, or has `extra`.
 const SPECIAL: u64 = 1 << 36;
 
 type Slots = slots::Slots<Slot, 37>;
@@ -72,12 +72,12 @@ impl CompletionRing {
         Self { slots: Slots::new(depth), special: Arc::default() }
     }
 
-    /// Fills the slot of a position. Only the producer calls this, once for every position in
-    /// turn, and only when what the slot had before was taken.
+    /// Fills the slot of a position. Only the producer calls this, once for each position in order, and
+    /// only after the previous completion of the slot was taken.
     pub(crate) fn fill(&self, position: u64, entry: &Entry) {
-        let &Entry { completion, source } = entry;
+        let &Entry { completion, work_queue } = entry;
         let Completion { tag, cookie, length, extra, operation, status } = completion;
-        let plain = Plain { tag, cookie, length, operation, source };
+        let plain = Plain { tag, cookie, length, operation, work_queue };
         let succeeded = status == DtoStatus::Success;
         if succeeded && operation != Operation::Bind && extra == 0 {
             self.fill_plain(position, &plain);
@@ -89,7 +89,7 @@ impl CompletionRing {
         }
     }
 
-    /// As [`fill`](Self::fill), for what is plain.
+    /// As [`fill`](Self::fill), for a plain completion.
     #[inline(always)]
     pub(crate) fn fill_plain(&self, position: u64, entry: &Plain) {
         self.fill_slot(position, entry, 0);
@@ -97,17 +97,17 @@ impl CompletionRing {
 
     #[inline(always)]
     fn fill_slot(&self, position: u64, entry: &Plain, special: u64) {
-        let &Plain { tag, cookie, length, operation, source } = entry;
+        let &Plain { tag, cookie, length, operation, work_queue } = entry;
         let slot = self.slots.get(position);
-        let rest = u64::from(source) | (operation as u64) << OPERATION_AT | special;
+        let rest = u64::from(work_queue) | (operation as u64) << OPERATION_AT | special;
         slot.tag.store(tag, Ordering::Relaxed);
         slot.cookie.store(cookie, Ordering::Relaxed);
         slot.length.store(length, Ordering::Relaxed);
-        // Release: a reader of the position sees the other words, and all that came before them.
+        // Release: a reader that sees the mark also sees the other words and everything before them.
         slot.rest.store(rest | Slots::mark(position), Ordering::Release);
     }
 
-    /// What special completions have, which is made for the first of them.
+    /// The rare fields, allocated on first use.
     fn specials(&self) -> &[Special] {
         let make = || (0..self.slots.len()).map(|_| Special::default()).collect();
         self.special.get_or_init(make)
@@ -119,8 +119,8 @@ impl CompletionRing {
         Slots::is_filled(self.slots.get(position).rest.load(Ordering::Acquire), position)
     }
 
-    /// As [`get`](Self::get), for a plain success, into a place; returns its source. For
-    /// anything else the place keeps its value.
+    /// As [`get`](Self::get), but stores a plain success in `into` and returns its work queue. For any
+    /// other completion, `into` keeps its value.
     #[inline(always)]
     pub(crate) fn get_success(&self, position: u64, into: &mut Success) -> Option<u32> {
         let slot = self.slots.get(position);
@@ -135,7 +135,7 @@ impl CompletionRing {
         Some(rest as u32)
     }
 
-    /// What the slot of a position holds, if it is filled. Only the taker calls this.
+    /// The completion of a position, if the slot is filled. Only the poller calls this.
     #[inline(always)]
     pub(crate) fn get(&self, position: u64) -> Option<Entry> {
         let slot = self.slots.get(position);
@@ -143,7 +143,7 @@ impl CompletionRing {
         if !Slots::is_filled(rest, position) {
             return None;
         }
-        let Plain { tag, cookie, length, operation, source } = slot.load(rest);
+        let Plain { tag, cookie, length, operation, work_queue } = slot.load(rest);
         let (mut extra, mut status) = (0, DtoStatus::Success);
         if rest & SPECIAL != 0 {
             let special = &self.specials()[self.slots.index(position)];
@@ -151,7 +151,7 @@ impl CompletionRing {
             status = unpack(special.status.load(Ordering::Relaxed));
         }
         let completion = Completion { tag, cookie, length, extra, operation, status };
-        Some(Entry { completion, source })
+        Some(Entry { completion, work_queue })
     }
 }
 
@@ -163,12 +163,12 @@ impl Slot {
             cookie: self.cookie.load(Ordering::Relaxed),
             length: self.length.load(Ordering::Relaxed),
             operation: operation(rest),
-            source: rest as u32,
+            work_queue: rest as u32,
         }
     }
 }
 
-/// The operation that a slot tells.
+/// The operation in the last word of a slot.
 #[inline]
 fn operation(rest: u64) -> Operation {
     const ALL: [Operation; 16] = {
@@ -216,7 +216,7 @@ fn failure(value: u32) -> DtoStatus {
 mod tests {
     use super::*;
 
-    /// Every kind of completion in turn, for any position.
+    /// A completion for any position; the kinds alternate.
     fn entry(position: u64) -> Entry {
         let number = position as usize;
         let status = DtoStatus::all().nth(number % 13).unwrap_or(DtoStatus::Unknown(77));
@@ -229,12 +229,12 @@ mod tests {
             operation: operation((position % 15) << OPERATION_AT),
             status: if special { status } else { DtoStatus::Success },
         };
-        Entry { completion, source: u32::MAX - position as u32 }
+        Entry { completion, work_queue: u32::MAX - position as u32 }
     }
 
     #[test]
-    fn a_slot_gives_back_what_it_was_filled_with_in_every_turn() {
-        // More turns than a slot tells apart, and a ring that begins in any of them.
+    fn a_slot_returns_what_it_was_filled_with_in_every_round() {
+        // More rounds than the mark distinguishes, starting in any of them.
         for start in [0, (1 << 26) - 500, 1 << 40] {
             let ring = CompletionRing::new(3);
             for position in start..start + 1000 {
@@ -248,24 +248,29 @@ mod tests {
     }
 
     #[test]
-    fn what_is_plain_is_taken_as_such_and_nothing_else() {
+    fn get_success_returns_exactly_the_plain_successes() {
         let ring = CompletionRing::new(64);
         for position in 0..2000 {
             let expected = entry(position);
             ring.fill(position, &expected);
-            let Entry { completion, source } = expected;
+            let Entry { completion, work_queue } = expected;
             let Completion { tag, cookie, length, extra, operation, status } = completion;
             let succeeded = status == DtoStatus::Success;
             let is_plain = succeeded && operation != Operation::Bind && extra == 0;
-            let plain = Plain { tag, cookie, length, operation, source };
+            let plain = Plain { tag, cookie, length, operation, work_queue };
             let mut success = Success::default();
             let found = ring.get_success(position, &mut success);
-            let is_told = is_plain && Success::tells(plain.operation, plain.length);
-            assert_eq!(found, is_told.then_some(plain.source));
-            if is_told {
-                let mut told = Success::default();
-                told.set(plain.tag, plain.cookie, plain.length as u32, plain.operation as u32);
-                assert_eq!(success, told);
+            let is_success = is_plain && Success::tells(plain.operation, plain.length);
+            assert_eq!(found, is_success.then_some(plain.work_queue));
+            if is_success {
+                let mut expected_success = Success::default();
+                expected_success.set(
+                    plain.tag,
+                    plain.cookie,
+                    plain.length as u32,
+                    plain.operation as u32,
+                );
+                assert_eq!(success, expected_success);
             }
         }
     }

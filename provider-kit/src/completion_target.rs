@@ -1,4 +1,4 @@
-//! Where finished operations go.
+//! The destination of the completions of a work queue.
 
 use std::sync::Arc;
 
@@ -10,21 +10,20 @@ use crate::completion_queue::Cq;
 use crate::completion_ring::Plain;
 use crate::upcalls::Upcalls;
 
-/// Where one work queue of a queue pair completes: all that a completion needs, at hand. A clone
-/// is the same outlet.
+/// Where the operations of a work queue complete. A clone refers to the same work queue.
 #[derive(Clone)]
 #[repr(C)]
 pub struct CompletionTarget {
     queue: Arc<Cq>,
     tag: u64,
-    /// What the queue knows the work queue by.
-    source: u32,
+    /// Index of the work queue in the completion queue.
+    work_queue: u32,
 }
 
 impl CompletionTarget {
-    /// The outlet to a completion queue, which knows the work queue by that number.
-    pub fn new(tag: u64, queue: Arc<Cq>, source: u32) -> Self {
-        Self { queue, tag, source }
+    /// The target of the work queue with this index in a completion queue.
+    pub fn new(tag: u64, queue: Arc<Cq>, work_queue: u32) -> Self {
+        Self { queue, tag, work_queue }
     }
 
     /// A target whose completions are dropped.
@@ -34,12 +33,12 @@ impl CompletionTarget {
         Self::new(0, queue, index)
     }
 
-    /// Where it goes.
+    /// The completion queue.
     pub fn queue(&self) -> &Arc<Cq> {
         &self.queue
     }
 
-    /// Reports an operation that succeeded and has nothing more to say.
+    /// Completes an operation that succeeded, without `extra`.
     #[inline(always)]
     pub fn succeed(
         &self,
@@ -47,8 +46,8 @@ impl CompletionTarget {
         features: CompletionFeatures,
         upcalls: &mut Upcalls,
     ) {
-        let (tag, source) = (&self.tag, &self.source);
-        let entry = || Plain { tag: *tag, cookie, length, operation, source: *source };
+        let (tag, work_queue) = (&self.tag, &self.work_queue);
+        let entry = || Plain { tag: *tag, cookie, length, operation, work_queue: *work_queue };
         if self.queue.push_plain(entry) {
             return;
         }
@@ -56,7 +55,7 @@ impl CompletionTarget {
         self.complete(completion, features, upcalls);
     }
 
-    /// Reports a finished operation; the outlet sets the tag.
+    /// Completes an operation; the target sets the tag.
     #[cold]
     #[inline(never)]
     pub fn complete(
@@ -66,21 +65,21 @@ impl CompletionTarget {
         upcalls: &mut Upcalls,
     ) {
         let completion = Completion { tag: self.tag, ..completion };
-        self.queue.push(self.source, completion, features, upcalls);
+        self.queue.push(self.work_queue, completion, features, upcalls);
     }
 
-    /// The first operation that failed by itself since the last reset.
+    /// The first failure since the last reset, apart from flushed operations.
     pub fn failure(&self) -> Option<Failure> {
-        self.queue.failure(self.source)
+        self.queue.failure(self.work_queue)
     }
 
-    /// Forgets what failed.
+    /// Forgets the first failure, because the queue pair is being reset.
     pub fn clear_failure(&self) {
-        self.queue.clear_failure(self.source);
+        self.queue.clear_failure(self.work_queue);
     }
 
-    /// Frees the room of an operation that is not reported.
+    /// Returns the credit of an operation whose completion is suppressed.
     pub fn suppress(&self) {
-        self.queue.suppress(self.source);
+        self.queue.suppress(self.work_queue);
     }
 }

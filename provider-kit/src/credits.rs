@@ -1,87 +1,110 @@
-//! The credits that completions return, counted by the completion queue. The counters of its work
-//! queues are adjacent, so that to poll the completions of many touches few cache lines.
+//! Credits of work queues, from post to poll.
+//!
+//! A completion queue counts the returned credits of the work queues that are attached to it. The
+//! counters of many work queues are adjacent, so that polling their completions touches few cache
+//! lines.
 
 use std::sync::{Arc, Weak};
 
-use crate::completion_queue::{Cq, Progress};
-use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::completion_queue::Cq;
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Work queues of a page.
-pub const CELLS: usize = if cfg!(all(test, loom)) { 1 } else { 32 };
+/// The number of completions that the poller of a completion queue has taken, on a cache line that
+/// producers do not write.
+#[repr(align(64))]
+#[derive(Default)]
+pub struct PollCount(AtomicU64);
 
-/// How many operations of each of some work queues are over, ever, modulo 2^32.
+impl PollCount {
+    /// The count. The caller sees everything that the poller did before it published the count.
+    pub fn taken(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Publishes the count, after the slots were read and their credits returned.
+    #[inline(always)]
+    pub(crate) fn set(&self, taken: u64) {
+        // Release: pairs with the Acquire in `taken`.
+        self.0.store(taken, Ordering::Release);
+    }
+}
+
+/// Number of work queues whose counters share a page.
+pub const QUEUES_PER_PAGE: usize = if cfg!(all(test, loom)) { 1 } else { 32 };
+
+/// Numbers of operations of several work queues that have ended, modulo 2^32.
 #[repr(C, align(64))]
-pub struct Page {
-    /// Those that were polled. Written by the poller.
-    polled: [AtomicU32; CELLS],
-    /// Completions that will not be polled.
-    dropped: [AtomicU32; CELLS],
-    progress: Arc<Progress>,
+pub struct CreditPage {
+    /// Operations whose completions were polled. Written only by the poller.
+    polled: [AtomicU32; QUEUES_PER_PAGE],
+    /// Operations whose completions will not be polled.
+    dropped: [AtomicU32; QUEUES_PER_PAGE],
+    poll_count: Arc<PollCount>,
     queue: Weak<Cq>,
 }
 
-/// The page that a work queue is on.
+/// The page of a work queue, by its index.
 #[inline(always)]
-pub fn page_of(source: u32) -> usize {
-    source as usize / CELLS
+pub fn page_of(index: u32) -> usize {
+    index as usize / QUEUES_PER_PAGE
 }
 
-impl Page {
-    /// The next page of a completion queue.
-    pub fn new(queue: &Arc<Cq>, progress: &Arc<Progress>) -> Self {
+impl CreditPage {
+    /// A new page of a completion queue.
+    pub fn new(queue: &Arc<Cq>, poll_count: &Arc<PollCount>) -> Self {
         Self {
             polled: std::array::from_fn(|_| AtomicU32::new(0)),
             dropped: std::array::from_fn(|_| AtomicU32::new(0)),
-            progress: Arc::clone(progress),
+            poll_count: Arc::clone(poll_count),
             queue: Arc::downgrade(queue),
         }
     }
 
-    /// An operation was polled. Only the poller calls this.
+    /// The completion of an operation was polled. Only the poller calls this.
     #[inline(always)]
-    pub fn release(&self, source: u32) {
-        let polled = &self.polled[source as usize % CELLS];
-        // Release: what the poller read comes before the next use of the room.
+    pub fn release(&self, index: u32) {
+        let polled = &self.polled[index as usize % QUEUES_PER_PAGE];
+        // Release: the poller has read the completion before the credit is used again.
         polled.store(polled.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
     }
 
-    /// An operation ended whose completion will not be polled.
-    pub fn drop_one(&self, source: u32) {
-        self.dropped[source as usize % CELLS].fetch_add(1, Ordering::Release);
+    /// An operation has ended whose completion will not be polled.
+    pub fn drop_one(&self, index: u32) {
+        self.dropped[index as usize % QUEUES_PER_PAGE].fetch_add(1, Ordering::Release);
     }
 
-    fn released(&self, source: u32) -> u32 {
-        let cell = source as usize % CELLS;
+    fn released(&self, index: u32) -> u32 {
+        let cell = index as usize % QUEUES_PER_PAGE;
         let dropped = self.dropped[cell].load(Ordering::Acquire);
         self.polled[cell].load(Ordering::Acquire).wrapping_add(dropped)
     }
 }
 
-/// The place of a work queue among those that a completion queue knows. The end of it gives the
-/// place to another, once all that it completed was taken; to be dropped without locks.
+/// The attachment of a work queue to a completion queue. After it is dropped, its index is reused once
+/// all completions of the work queue are polled. Drop it without holding locks.
 pub struct Attachment {
-    page: Arc<Page>,
-    source: u32,
+    page: Arc<CreditPage>,
+    index: u32,
 }
 
 impl Attachment {
-    /// The place of that number, which is free.
-    pub fn new(page: &Arc<Page>, source: u32) -> Self {
-        Self { page: Arc::clone(page), source }
+    /// Takes a free index on a page.
+    pub fn new(page: &Arc<CreditPage>, index: u32) -> Self {
+        Self { page: Arc::clone(page), index }
     }
 
-    /// What the completion queue knows it by.
+    /// The index of the work queue in the completion queue.
     pub fn index(&self) -> u32 {
-        self.source
+        self.index
     }
 
     fn released(&self) -> u32 {
-        self.page.released(self.source)
+        self.page.released(self.index)
     }
 
-    /// Whether everything up to that position was taken.
-    fn is_over(&self, position: u64) -> bool {
-        self.page.progress.taken() >= position
+    /// Whether all completions before a position are polled.
+    fn is_drained(&self, position: u64) -> bool {
+        self.page.poll_count.taken() >= position
     }
 
     fn is_at(&self, queue: &Arc<Cq>) -> bool {
@@ -92,25 +115,27 @@ impl Attachment {
 impl Drop for Attachment {
     fn drop(&mut self) {
         if let Some(queue) = self.page.queue.upgrade() {
-            queue.detach(self.source);
+            queue.detach(self.index);
         }
     }
 }
 
-/// The room of a work queue: operations posted and not yet polled. The lock of the queue
-/// guards it. In the order of its use.
+/// The credits of a work queue: it has one for each operation that may be posted and not yet polled.
+/// The lock of the work queue guards them. Fields are in the order of their use.
 #[repr(C)]
 pub struct QueueCredits {
-    /// How many were posted, ever, modulo 2^32.
+    /// Number of operations that were posted, modulo 2^32.
     posted: u32,
-    /// Up to which there is room; more may have been released since.
+    /// Value of `posted` up to which there are credits; more may have been returned since.
     limit: u32,
-    max: u32,
-    /// What left by attachments that are gone, less what others had counted there before.
-    before: u32,
-    /// The attachment that operations leave by; absent where there are several.
-    now: Option<Attachment>,
-    /// Others that operations leave by, or left by before: mostly none.
+    capacity: u32,
+    /// Credits returned through dropped attachments, less those that the current ones had counted
+    /// before they were attached.
+    base: u32,
+    /// The current attachment; absent for a shared receive queue, which has several.
+    current: Option<Attachment>,
+    /// Attachments of a shared receive queue, and previous ones with unpolled completions. Usually
+    /// none.
     others: Option<Box<Others>>,
 }
 
@@ -125,46 +150,48 @@ impl Others {
 
 struct Other {
     attachment: Attachment,
-    /// Cq pairs whose operations leave by it.
+    /// Number of queue pairs that complete through it.
     users: u32,
-    /// Without users, the position up to which their completions are.
+    /// Without users, the position after their last completion.
     end: u64,
 }
 
 impl QueueCredits {
-    /// The room of a work queue for at most `max` operations.
-    pub fn new(max: u32) -> Self {
-        Self { posted: 0, limit: max, max, before: 0, now: None, others: None }
+    /// Credits for at most `capacity` operations.
+    pub fn new(capacity: u32) -> Self {
+        Self { posted: 0, limit: capacity, capacity, base: 0, current: None, others: None }
     }
 
-    /// Has operations leave by an attachment from now on. Those that left by the one before have
-    /// completions up to that position of its queue. Gives back what is not needed any more.
+    /// Makes operations complete through another attachment from now on. The completions of the
+    /// previous one are before position `end` of its queue. Returns the attachments that are no longer
+    /// needed.
     #[must_use]
     pub fn attach(&mut self, attachment: Attachment, end: u64) -> Vec<Attachment> {
-        self.before = self.before.wrapping_sub(attachment.released());
-        if let Some(attachment) = self.now.replace(attachment) {
+        self.base = self.base.wrapping_sub(attachment.released());
+        if let Some(attachment) = self.current.replace(attachment) {
             self.others.get_or_insert_default().0.push(Other { attachment, users: 0, end });
         }
         self.retire_drained()
     }
 
-    /// Has operations of one more queue pair leave by a queue; what that knows them by.
+    /// Makes the operations of one more queue pair complete through a completion queue. Returns the
+    /// index of the attachment.
     pub fn attach_shared(&mut self, queue: &Arc<Cq>) -> u32 {
         let others = &mut self.others.get_or_insert_default().0;
         let known =
             others.iter_mut().find(|other| other.users > 0 && other.attachment.is_at(queue));
         if let Some(known) = known {
             known.users += 1;
-            return known.attachment.source;
+            return known.attachment.index;
         }
         let attachment = queue.attach();
-        let source = attachment.source;
-        self.before = self.before.wrapping_sub(attachment.released());
+        let index = attachment.index;
+        self.base = self.base.wrapping_sub(attachment.released());
         others.push(Other { attachment, users: 1, end: 0 });
-        source
+        index
     }
 
-    /// The end of [`attach_shared`](Self::attach_shared). Gives back what is not needed any more.
+    /// Reverts [`attach_shared`](Self::attach_shared). Returns the attachments that are no longer needed.
     #[must_use]
     pub fn detach_shared(&mut self, queue: &Arc<Cq>) -> Vec<Attachment> {
         let others = self.others.iter_mut().flat_map(|others| &mut others.0);
@@ -175,13 +202,13 @@ impl QueueCredits {
         self.retire_drained()
     }
 
-    /// Adds up what is over.
+    /// Folds the attachments whose completions are all polled into `base`, and returns them.
     fn retire_drained(&mut self) -> Vec<Attachment> {
         let Some(others) = &mut self.others else { return Vec::new() };
-        let is_over = |other: &Other| other.users == 0 && other.attachment.is_over(other.end);
-        let (over, rest) = others.0.drain(..).partition::<Vec<_>, _>(is_over);
-        for other in &over {
-            self.before = self.before.wrapping_add(other.attachment.released());
+        let is_drained = |other: &Other| other.users == 0 && other.attachment.is_drained(other.end);
+        let (drained, rest) = others.0.drain(..).partition::<Vec<_>, _>(is_drained);
+        for other in &drained {
+            self.base = self.base.wrapping_add(other.attachment.released());
         }
         if rest.is_empty() {
             // QueueCredits is found without a long look again.
@@ -189,67 +216,67 @@ impl QueueCredits {
         } else {
             others.0 = rest;
         }
-        over.into_iter().map(|other| other.attachment).collect()
+        drained.into_iter().map(|other| other.attachment).collect()
     }
 
     fn released(&self) -> u32 {
-        let now = self.now.as_ref().map_or(0, Attachment::released);
+        let current = self.current.as_ref().map_or(0, Attachment::released);
         let others = self.others.as_ref().map_or(0, |others| others.released());
-        self.before.wrapping_add(now).wrapping_add(others)
+        self.base.wrapping_add(current).wrapping_add(others)
     }
 
-    /// Operations that are posted and not yet polled.
+    /// Number of operations that are posted and not yet polled.
     pub fn in_use(&self) -> u32 {
         self.posted.wrapping_sub(self.released())
     }
 
-    /// The most operations.
+    /// Maximum number of operations.
     pub fn capacity(&self) -> u32 {
-        self.max
+        self.capacity
     }
 
-    /// Changes the size, which is at least the number in use.
-    pub fn resize(&mut self, max: u32) {
-        self.max = max;
+    /// Changes the capacity, which must be at least the number in use.
+    pub fn resize(&mut self, capacity: u32) {
+        self.capacity = capacity;
         self.limit = self.posted;
     }
 
     /// Takes a credit, if there is one.
     #[inline]
     pub fn try_take(&mut self) -> bool {
-        let is_there = self.is_available();
-        if is_there {
+        let is_available = self.is_available();
+        if is_available {
             self.take_available();
         }
-        is_there
+        is_available
     }
 
     /// Whether there is a credit.
     #[inline(always)]
     pub fn is_available(&mut self) -> bool {
-        self.is_available_fast() || self.find()
+        self.is_available_fast() || self.recount()
     }
 
-    /// Whether there is a credit without counting again: a poster that keeps its queue full gets one
-    /// each time.
+    /// The fast path of [`is_available`](Self::is_available): it counts the returned credits of the
+    /// current attachment only, and not at all while credits are left from the last count.
     #[inline(always)]
     pub fn is_available_fast(&mut self) -> bool {
         if self.posted == self.limit {
-            if let (Some(now), None) = (&self.now, &self.others) {
-                self.limit = self.limit_at(self.before.wrapping_add(now.released()));
+            if let (Some(current), None) = (&self.current, &self.others) {
+                self.limit = self.limit_at(self.base.wrapping_add(current.released()));
             }
         }
         self.posted != self.limit
     }
 
-    /// The limit after a total of `released` operations.
+    /// The limit when `released` credits were returned in total.
     #[inline(always)]
     fn limit_at(&self, released: u32) -> u32 {
         let used = self.posted.wrapping_sub(released);
-        self.posted.wrapping_add(self.max.saturating_sub(used))
+        self.posted.wrapping_add(self.capacity.saturating_sub(used))
     }
 
-    /// Takes room that was seen.
+    /// Takes a credit that [`is_available`](Self::is_available) has reported.
     #[inline(always)]
     pub fn take_available(&mut self) {
         self.posted = self.posted.wrapping_add(1);
@@ -257,12 +284,12 @@ impl QueueCredits {
 
     #[cold]
     #[inline(never)]
-    fn find(&mut self) -> bool {
+    fn recount(&mut self) -> bool {
         self.limit = self.limit_at(self.released());
         self.posted != self.limit
     }
 
-    /// Gives back the room of the last `take`, whose operation is over or was never posted.
+    /// Returns the last credit taken, whose operation has ended without a completion or was never posted.
     #[inline]
     pub fn give_back(&mut self) {
         self.posted = self.posted.wrapping_sub(1);

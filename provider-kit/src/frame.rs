@@ -1,18 +1,18 @@
-//! The frames that two queue pairs exchange: their layout, and nothing of their meaning.
+//! The layout of the frames that two queue pairs exchange.
 //!
 //! A frame is a head of 24, 40 or 56 bytes, little-endian, and a payload of [`Frame::payload`]
-//! bytes. This module is the only one that knows the layout. [`decode`] is a function of bytes
-//! without state: it never panics, and it accepts exactly what [`Frame::encode`] makes.
+//! bytes. Only this module knows the layout. [`decode`] is a pure function: it never panics, and it
+//! accepts exactly the heads that [`Frame::encode`] produces.
 //!
 //! | bytes | field |
 //! | --- | --- |
 //! | 0 | kind |
 //! | 1 | flags: 1 solicited, 2 last piece |
-//! | 2..4 | number of the frame |
-//! | 4..8 | done: requests of the receiver of this frame that its sender has executed, mod 2^32 |
-//! | 8..12 | posted: receives that the sender of this frame ever posted, mod 2^32 |
-//! | 12..16 | word: immediate data, key to invalidate, magic, verdict, reason |
-//! | 16..24 | length in bytes, or the number of a request |
+//! | 2..4 | sequence number of the frame |
+//! | 4..8 | done: number of requests of the receiver that the sender has executed, mod 2^32 |
+//! | 8..12 | posted: number of receives that the sender has posted, mod 2^32 |
+//! | 12..16 | word: immediate data, key to invalidate, magic, verdict or reason |
+//! | 16..24 | length in bytes, or the sequence number of a request |
 //! | 24..40 | RDMA and atomics: context, 4 bytes (operation of an atomic), remote address |
 //! | 40..56 | atomics: two operands |
 
@@ -28,31 +28,31 @@ use std::fmt;
 
 use dat_provider::status::DtoStatus;
 
-/// The version of the layout and of the exchange.
+/// The version of the protocol.
 pub const VERSION: u8 = 1;
-/// The most bytes of payload that one frame carries.
+/// Maximum payload of a frame, in bytes; longer transfers take several frames.
 pub const MAX_PIECE: u64 = 64 << 10;
-/// The longest message, write or read, in bytes.
+/// Maximum length of a message, write or read, in bytes.
 pub const MAX_TRANSFER: u64 = i32::MAX as u64;
-/// The longest payload of a frame of the handshake, in bytes.
+/// Maximum payload of a frame of the handshake, in bytes.
 pub const MAX_HANDSHAKE: u64 = 1000;
-/// The longest head, in bytes.
+/// Maximum length of a head, in bytes.
 pub const MAX_HEAD: usize = 56;
 
 /// A frame without its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// What it is.
+    /// Its kind, and the fields of that kind.
     pub body: Body,
-    /// A number of the frame; links that keep order ignore it.
+    /// Sequence number of the frame; links that keep the order ignore it.
     pub number: u16,
-    /// How many requests of the receiver of this frame its sender has executed, modulo 2^32.
+    /// Number of requests of the receiver that the sender has executed, modulo 2^32.
     pub done: u32,
-    /// How many receives its sender has ever posted, modulo 2^32.
+    /// Number of receives that the sender has posted, modulo 2^32.
     pub posted: u32,
 }
 
-/// A place in the memory of the frame's receiver.
+/// An address in the memory of the receiver of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Remote {
     /// The key of the region or window.
@@ -61,42 +61,42 @@ pub struct Remote {
     pub address: u64,
 }
 
-/// The kind of a frame, with what only that kind has. Lengths are in bytes.
+/// The kind of a frame, with the fields of that kind. Lengths are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// The active side introduces itself; the payload is of the handshake.
+    /// The active side requests a connection; the payload belongs to the handshake.
     Hello {
-        /// The version that it speaks; payload and meaning of others are unknown.
+        /// Its protocol version; the payload of other versions is unknown.
         version: u8,
         /// Length of the payload, at most [`MAX_HANDSHAKE`].
         length: u64,
     },
-    /// The passive side requests a proof of the secret.
+    /// The passive side requests a proof that the active side knows the secret.
     Challenge {
         /// As for [`Body::Hello`].
         length: u64,
     },
-    /// The active side proves that it has the secret.
+    /// The active side proves that it knows the secret.
     Proof {
         /// As for [`Body::Hello`].
         length: u64,
     },
-    /// The passive side answers.
+    /// The passive side accepts, rejects or refuses.
     Answer {
-        /// What the answer is.
+        /// The answer.
         verdict: Verdict,
         /// As for [`Body::Hello`].
         length: u64,
     },
-    /// The active side is established.
+    /// The active side confirms that the connection is established.
     Ready,
     /// A message, or its first [`MAX_PIECE`] bytes.
     Send {
         /// Length of the message.
         length: u64,
-        /// Whether it notifies a waiter for solicited completions.
+        /// Whether its receive notifies waiters for solicited completions.
         solicited: bool,
-        /// The key that it invalidates.
+        /// The key to invalidate.
         invalidate: Option<u32>,
     },
     /// An RDMA write, or its first [`MAX_PIECE`] bytes.
@@ -112,7 +112,7 @@ pub enum Body {
         length: u64,
         /// The destination.
         remote: Remote,
-        /// The value that the receive's completion carries.
+        /// The immediate data of the completion.
         immediate: u32,
         /// As for [`Body::Send`].
         solicited: bool,
@@ -128,7 +128,7 @@ pub enum Body {
     FetchAdd {
         /// The eight bytes.
         remote: Remote,
-        /// The number added.
+        /// The addend.
         add: u64,
     },
     /// Replaces eight bytes if they hold a value; [`Body::Data`] with eight bytes answers it.
@@ -140,30 +140,30 @@ pub enum Body {
         /// The new value.
         swap: u64,
     },
-    /// A piece of the answer to the oldest read or atomic that is not answered.
+    /// A piece of the answer to the oldest unanswered read or atomic.
     Data {
         /// Length of the piece, at most [`MAX_PIECE`].
         length: u64,
         /// Whether it is the last piece of the answer.
         last: bool,
     },
-    /// The next piece of a message or write that was begun.
+    /// The next piece of the current message or write.
     More {
         /// Length of the piece, from 1 to [`MAX_PIECE`].
         length: u64,
         /// Whether it is the last piece.
         last: bool,
     },
-    /// Announces a message that needs a receive of a shared queue first.
+    /// Rendezvous: announces a message for a peer with a shared receive queue.
     Rts {
         /// Length of the message.
         length: u64,
     },
-    /// The announced message may be sent.
+    /// Rendezvous: the peer has a buffer for the announced message.
     Cts,
-    /// Nothing but `done` and `posted`.
+    /// Carries only `done` and `posted`.
     Ack,
-    /// The sender of this frame ends the connection; nothing of it follows.
+    /// The sender ends the connection; this is its last frame.
     End {
         /// Why.
         reason: Reason,
@@ -177,7 +177,7 @@ pub enum Verdict {
     Accepted,
     /// The consumer rejected.
     Rejected,
-    /// The provider refused, as if nothing listened.
+    /// The provider refused, for example because nothing listens.
     Refused(Refusal),
 }
 
@@ -203,9 +203,9 @@ pub enum Reason {
     Abrupt,
     /// A request could not be executed.
     Broken {
-        /// The number of the request, modulo 2^32, in the order of the receiver's posts.
+        /// Sequence number of the request of the receiver, modulo 2^32.
         request: u32,
-        /// The status with which it completes; neither a success nor unknown.
+        /// The status with which it completes; neither `Success` nor unknown.
         status: DtoStatus,
     },
 }
@@ -213,29 +213,29 @@ pub enum Reason {
 /// Why bytes are not a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// No frame has that kind.
+    /// Unknown kind.
     Kind(u8),
-    /// A flag or a field that the kind does not have is set.
+    /// A field has a value that this kind does not allow.
     Field(u8),
-    /// The length is beyond the limits of the kind.
+    /// The length is out of range for this kind.
     Length(u8),
-    /// The first frame is not of this protocol.
+    /// The first frame belongs to another protocol.
     Magic,
 }
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Kind(kind) => write!(f, "there is no frame of kind {kind}"),
-            Self::Field(kind) => write!(f, "a field of a frame of kind {kind} has a wrong value"),
-            Self::Length(kind) => write!(f, "the length of a frame of kind {kind} is out of range"),
+            Self::Kind(kind) => write!(f, "unknown frame kind {kind}"),
+            Self::Field(kind) => write!(f, "invalid field in a frame of kind {kind}"),
+            Self::Length(kind) => write!(f, "length out of range in a frame of kind {kind}"),
             Self::Magic => f.write_str("the peer speaks another protocol"),
         }
     }
 }
 
 impl Frame {
-    /// A frame with this body and zeros elsewhere.
+    /// A frame with this body and zero counts.
     #[must_use]
     pub const fn new(body: Body) -> Self {
         Self { body, number: 0, done: 0, posted: 0 }

@@ -1,10 +1,10 @@
-//! The link: what moves frames to one peer, in order, and reports when it ends.
+//! The link: it carries frames to one peer, in order, and reports its end.
 //!
-//! A link has two halves that are used under two locks. The [`Writer`] is used by the thread that
-//! posts, polls or makes progress and holds the `out` lock of the queue pair; the [`Reader`] by the
-//! one that holds its `in` lock. Neither half blocks.
+//! A link has two halves. The [`Writer`] is used by the thread that
+//! posts, polls or makes progress and holds the lock of the queue pair, and so is the [`Reader`].
+//! Neither half blocks.
 //!
-//! Registered memory is named by [`Span`]s and is touched only inside [`Writer::write`] and
+//! Payloads are [`Span`]s of registered memory, which are accessed only inside [`Writer::write`] and
 //! [`Reader::read`]; a link keeps no span after the call.
 
 use std::fmt;
@@ -14,29 +14,29 @@ use dat_provider::mem::Span;
 
 use crate::frame::{Frame, Malformed};
 
-/// What became of a frame that was to be written.
+/// The result of [`Writer::write`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Written {
-    /// The link has all of it; what the peer's side cannot take yet is copied.
+    /// The link has taken the whole frame. It copied the bytes that it could not send yet.
     Taken,
-    /// The link is full and took nothing of it. Write it again once [`Writer::flush`] says
-    /// that nothing waits.
+    /// The link is full and has taken nothing. Write the frame again once [`Writer::flush`] returns
+    /// false.
     Full,
 }
 
-/// Why a link carries nothing more.
+/// Why a link has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The peer wrote its last byte, between two frames.
+    /// The peer shut its side down after a complete frame.
     Closed,
-    /// The peer is gone: reset, or closed inside a frame.
+    /// The peer is gone: the link was reset, or closed in the middle of a frame.
     Gone,
-    /// There is no way to the peer any more; the errno.
+    /// The peer can no longer be reached; the errno.
     Lost(i32),
     /// The peer broke the protocol.
     Malformed(Malformed),
-    /// The local side stopped it: [`Reader::read`] after a sink refused a frame.
+    /// The sink of [`Reader::read`] refused a frame.
     Refused,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for End {
             Self::Gone => f.write_str("the peer's process is gone"),
             Self::Lost(errno) => {
                 let error = std::io::Error::from_raw_os_error(*errno);
-                write!(f, "the way to the peer is lost: {error}")
+                write!(f, "the peer can no longer be reached: {error}")
             }
             Self::Malformed(why) => write!(f, "the peer broke the protocol: {why}"),
             Self::Refused => {
@@ -57,34 +57,33 @@ impl fmt::Display for End {
     }
 }
 
-/// The half of a link that writes.
+/// The writing half of a link.
 pub trait Writer: Send {
-    /// Writes a frame, behind all that was written before. The spans have
-    /// [`Frame::payload`] bytes in total.
+    /// Writes a frame after all previous ones. The spans have [`Frame::payload`] bytes in total.
     ///
     /// # Errors
-    /// Why the link has ended. What the peer sent before may still be read.
+    /// Why the link has ended. Frames that the peer sent before can still be read.
     fn write(&mut self, frame: &Frame, payload: &[Span]) -> Result<Written, End>;
 
-    /// Writes what waits, as far as there is room. Returns whether anything still waits.
+    /// Sends the copied bytes, as far as the link takes them. Returns whether any are left.
     ///
     /// # Errors
     /// As [`Writer::write`].
     fn flush(&mut self) -> Result<bool, End>;
 
-    /// Tells the peer that nothing more comes, once nothing waits. Frames can still be read.
+    /// Shuts this side down once all bytes are sent. Frames of the peer can still be read.
     ///
     /// # Errors
     /// As [`Writer::write`].
     fn shut_down(&mut self) -> Result<(), End>;
 }
 
-/// How much [`Reader::read`] takes in one call.
+/// How much [`Reader::read`] reads in one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Number of frames.
     pub frames: u32,
-    /// Bytes of heads and payloads. A frame that was begun may exceed it by one read.
+    /// Number of bytes of heads and payloads. The last read may exceed it.
     pub bytes: usize,
 }
 
@@ -94,39 +93,40 @@ impl Default for Budget {
     }
 }
 
-/// What a call of [`Reader::read`] found.
+/// The result of [`Reader::read`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// All that had arrived was read; whether that was anything.
+    /// Everything that had arrived was read; whether there was anything.
     Drained(bool),
-    /// The budget was used up: more may be there. A descriptor may not become readable for it.
+    /// The budget is used up. More data may have arrived, for which the descriptor may not become
+    /// readable.
     More,
 }
 
-/// The half of a link that reads.
+/// The reading half of a link.
 pub trait Reader: Send {
-    /// Reads what has arrived and hands it to the sink.
+    /// Reads the frames that have arrived and passes them to the sink.
     ///
     /// # Errors
-    /// Why the link has ended; all frames before the end were handed over. Every later call
+    /// Why the link has ended, after all frames before the end were passed on. Every later call
     /// returns the same.
     fn read(&mut self, sink: &mut dyn FrameSink, budget: Budget) -> Result<Progress, End>;
 
-    /// Reads what has arrived and drops it, also after [`Reader::read`] returned an error. A link
-    /// that is closed with bytes unread may lose what was written last.
+    /// Reads and drops what has arrived, even after [`Reader::read`] returned an error. Closing a link
+    /// with unread bytes may lose the bytes that were written last.
     ///
     /// # Errors
-    /// The peer writes nothing more.
+    /// The peer has shut its side down, or the link has ended.
     fn discard(&mut self) -> Result<(), End>;
 
-    /// The descriptor that becomes readable (level-triggered) when something arrives, if the link
-    /// has one. It becomes writable when [`Writer::flush`] can write, unless
-    /// [`Reader::is_readable_for_room`].
+    /// The descriptor of the link, if it has one. It is readable (level-triggered) while received data
+    /// is unread, and writable when [`Writer::flush`] can send, unless
+    /// [`Reader::is_readable_for_room`] says that it becomes readable instead.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Whether a thread waits for the descriptor: at first, one does. While none does, the link is
-    /// asked often, and its peer need not make the descriptor readable. Returns whether
-    /// something has arrived of which the descriptor may not tell.
+    /// Announces whether a thread waits for the descriptor; initially one does. While none does, the
+    /// link is polled often, and its peer need not make the descriptor readable. Returns whether data
+    /// has arrived for which the descriptor may not become readable.
     fn arm(&mut self, _is_armed: bool) -> bool {
         false
     }
@@ -137,22 +137,22 @@ pub trait Reader: Send {
     }
 }
 
-/// The sink refuses the frame: the link ends with [`End::Refused`].
+/// The sink refuses a frame. The link ends with [`End::Refused`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused;
 
-/// Where a [`Reader`] delivers.
+/// The receiver of the frames that a [`Reader`] reads.
 pub trait FrameSink {
     /// A frame begins; its payload follows.
     ///
     /// # Errors
-    /// The connection's state does not allow this frame.
+    /// The state of the connection does not allow this frame.
     fn begin(&mut self, frame: &Frame) -> Result<(), Refused>;
 
-    /// Appends the places for the payload of the current frame from `offset` bytes into it, up to
-    /// its end. It is called each time that payload can be read, so that memory which was
-    /// deregistered meanwhile is not written. The link drops bytes that get no place.
-    fn destinations(&mut self, offset: u64, places: &mut Destinations);
+    /// Appends the memory for the payload of the current frame, from `offset` to its end. It is called
+    /// each time that payload can be read, so that memory that was deregistered in between is not
+    /// written. The link drops bytes that get no memory.
+    fn destinations(&mut self, offset: u64, into: &mut Destinations);
 
     /// The payload of the current frame is complete.
     ///
@@ -161,5 +161,5 @@ pub trait FrameSink {
     fn end(&mut self) -> Result<(), Refused>;
 }
 
-/// Destinations for a payload, in order.
+/// The memory for a payload, in order.
 pub type Destinations = Vec<Span>;

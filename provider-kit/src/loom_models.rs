@@ -1,4 +1,4 @@
-//! Models of what threads share without a lock: every interleaving is tried by `.ci/loom`.
+//! Models of the data that threads share without a lock; `.ci/loom` tries every interleaving.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::sync::BiasedLock;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::upcalls::Upcalls;
 
-/// A model with many steps: only interleavings up to a number of preemptions are tried.
+/// A model with many steps: only interleavings with at most three preemptions are tried.
 fn large_model(run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
@@ -25,14 +25,14 @@ fn large_model(run: impl Fn() + Sync + Send + 'static) {
 
 fn entry(cookie: u64) -> Entry {
     let completion = Completion { cookie, length: cookie * 3, ..Completion::default() };
-    Entry { completion, source: 1 }
+    Entry { completion, work_queue: 1 }
 }
 
 #[test]
-fn a_taker_gets_whole_completions_in_order_and_none_twice() {
+fn the_poller_gets_complete_completions_in_order_and_none_twice() {
     large_model(|| {
         const COUNT: u64 = 3;
-        // Two slots, so that one is used again.
+        // Two slots, so that one of them is reused.
         let (slots, taken) = (CompletionRing::new(2), Arc::new(AtomicU64::new(0)));
         let producer = {
             let (slots, taken) = (slots.clone(), Arc::clone(&taken));
@@ -139,7 +139,7 @@ impl Direction {
 }
 
 #[test]
-fn a_request_that_waits_gets_the_next_receive() {
+fn a_waiting_request_gets_the_next_receive() {
     large_model(|| {
         let direction = Arc::new(Direction::new());
         let sender = {
@@ -152,34 +152,34 @@ fn a_request_that_waits_gets_the_next_receive() {
     });
 }
 
-struct Unheard;
+struct IgnoringSink;
 
-impl CompletionSink for Unheard {
+impl CompletionSink for IgnoringSink {
     fn completion_ready(&self) {}
 
     fn completion_overflow(&self) {}
 }
 
-/// The room of a work queue with one operation, which completes at once.
-fn used_room(queue: &Arc<Cq>) -> QueueCredits {
-    let place = queue.attach();
-    let outlet = CompletionTarget::new(7, Arc::clone(queue), place.index());
-    let mut room = QueueCredits::new(1);
-    assert!(room.attach(place, 0).is_empty());
-    assert!(room.try_take());
+/// The credits of a work queue with one operation, which has completed.
+fn used_credits(queue: &Arc<Cq>) -> QueueCredits {
+    let attachment = queue.attach();
+    let target = CompletionTarget::new(7, Arc::clone(queue), attachment.index());
+    let mut credits = QueueCredits::new(1);
+    assert!(credits.attach(attachment, 0).is_empty());
+    assert!(credits.try_take());
     let features = CompletionFeatures { unsignalled: false, solicited: false, failed: false };
-    outlet.complete(Completion::default(), features, &mut Upcalls::default());
-    room
+    target.complete(Completion::default(), features, &mut Upcalls::default());
+    credits
 }
 
 #[test]
-fn a_place_is_given_away_when_its_room_was_counted() {
+fn an_index_is_reused_only_after_its_credits_were_counted() {
     large_model(|| {
         let CompletionQueueParts { queue, mut poller } =
-            completion_queue::create(2, Arc::new(Unheard));
+            completion_queue::create(2, Arc::new(IgnoringSink));
         let queue = completion_queue::downcast(Some(&*queue), Subtype::NoSubtype)
             .expect("of this provider");
-        let first = used_room(&queue);
+        let first = used_credits(&queue);
         let taker = thread::spawn(move || {
             for _ in 0..2 {
                 while poller.poll(&mut [Completion::default()]) == 0 {
@@ -188,9 +188,9 @@ fn a_place_is_given_away_when_its_room_was_counted() {
             }
             poller
         });
-        // The place of the one that is gone may now be the place of the next, or not yet.
+        // The second work queue may reuse the index of the first one, or get another.
         drop(first);
-        let second = used_room(&queue);
+        let second = used_credits(&queue);
         let poller = taker.join().expect("no panic");
         assert_eq!(second.in_use(), 0, "its own operation was counted, and no other");
         drop(poller);

@@ -20,9 +20,9 @@ use crate::upcalls::Upcalls;
 
 /// A shared receive queue.
 pub struct Srq {
-    /// The domain of its buffers.
+    /// The protection domain of its buffers.
     pub domain: Arc<Domain>,
-    /// The most segments of a buffer.
+    /// Maximum number of segments of a buffer.
     pub max_segments: u32,
     buffers: BiasedLock<Buffers>,
     sink: Arc<dyn SharedReceiveSink>,
@@ -30,22 +30,27 @@ pub struct Srq {
 
 /// A queue pair whose peer waits for a buffer.
 pub trait Resume: Send + Sync {
-    /// There is a buffer: goes on with what the peer sent. It may want the buffer no longer.
+    /// A buffer is available: continues with the messages of the peer. The queue pair may no longer need
+    /// the buffer.
     fn resume(&self);
 }
 
 struct Buffers {
     ring: Ring<PostedReceive>,
     credits: QueueCredits,
-    /// 0 if none is armed.
+    /// The armed low watermark, or 0.
     watermark: u32,
-    /// Cq pairs whose peer waits for a buffer, each once, in the order of their coming.
+    /// Queue pairs whose peer waits for a buffer, each once, in the order of arrival.
     stalled: VecDeque<Arc<dyn Resume>>,
 }
 
+/// The object that represents a shared receive queue in the provider contract.
 struct SrqHandle(Arc<Srq>);
 
-/// Makes a shared receive queue in a domain.
+/// Creates a shared receive queue in a domain.
+///
+/// # Errors
+/// The domain belongs to another provider.
 pub fn create(
     domain: &dyn ProtectionDomain,
     limits: SharedReceiveLimits,
@@ -64,7 +69,10 @@ pub fn create(
     }))))
 }
 
-/// The queue behind a handle of the contract.
+/// The queue behind an object of the contract.
+///
+/// # Errors
+/// The object belongs to another provider.
 pub fn downcast(queue: &dyn SharedReceiveQueue) -> Result<Arc<Srq>> {
     match queue.as_any().downcast_ref::<SrqHandle>() {
         Some(handle) => Ok(Arc::clone(&handle.0)),
@@ -73,22 +81,23 @@ pub fn downcast(queue: &dyn SharedReceiveQueue) -> Result<Arc<Srq>> {
 }
 
 impl Srq {
-    /// Takes up one more queue pair, whose receives complete at that queue; what the queue knows
-    /// them by.
+    /// Attaches a queue pair whose receives complete through a completion queue. Returns the index of the
+    /// attachment in that queue.
     pub fn attach(&self, queue: &Arc<Cq>) -> u32 {
         let mut buffers = self.buffers.lock();
-        // So that no take has to.
+        // Reserved here, so that `take` does not allocate.
         buffers.stalled.reserve(1);
         buffers.credits.attach_shared(queue)
     }
 
-    /// The end of [`attach`](Self::attach).
+    /// Reverts [`attach`](Self::attach).
     pub fn detach(&self, queue: &Arc<Cq>) {
-        let over: Vec<Attachment> = self.buffers.lock().credits.detach_shared(queue);
-        drop(over);
+        let unused: Vec<Attachment> = self.buffers.lock().credits.detach_shared(queue);
+        // Dropped without the lock.
+        drop(unused);
     }
 
-    /// Whether there is a buffer now; if not, notes that `user` wants the next one.
+    /// Whether a buffer is available. If not, `user` is resumed when one is posted.
     pub fn has_buffer(&self, stalled: &mut bool, user: &Arc<dyn Resume>) -> bool {
         let mut buffers = self.buffers.lock();
         if buffers.ring.is_empty() {
@@ -98,7 +107,8 @@ impl Srq {
         true
     }
 
-    /// Takes the oldest buffer, its segments into the slice, or notes that `user` wants the next one.
+    /// Takes the oldest buffer and copies its segments to `into`. If there is none, `user` is resumed when
+    /// one is posted.
     pub fn take(
         self: &Arc<Self>,
         into: &mut [Segment],
@@ -108,7 +118,7 @@ impl Srq {
     ) -> Option<(PostedReceive, usize)> {
         let mut buffers = self.buffers.lock();
         let Some((&posted, segments)) = buffers.ring.front() else {
-            // Another queue pair took it since it was seen.
+            // Another queue pair may have taken it since `has_buffer`.
             buffers.stall(stalled, user);
             return None;
         };
@@ -117,20 +127,15 @@ impl Srq {
         buffers.ring.pop();
         if buffers.is_low() {
             buffers.watermark = 0;
-            upcalls.watermark(self);
+            upcalls.watermark(&self.sink);
         }
         Some((posted, count))
     }
 
-    /// The next queue pair to go on, if there is a buffer for it.
+    /// The next stalled queue pair, if a buffer is available.
     fn next_stalled(&self) -> Option<Arc<dyn Resume>> {
         let mut buffers = self.buffers.lock();
         if buffers.ring.is_empty() { None } else { buffers.stalled.pop_front() }
-    }
-
-    /// Makes the upcall for the watermark; no lock may be held.
-    pub fn report_watermark(&self) {
-        self.sink.low_watermark_reached();
     }
 }
 
@@ -158,7 +163,7 @@ impl SharedReceiveQueue for SrqHandle {
             return Err(no_credit());
         }
         drop(buffers);
-        // One that was waiting may want the buffer no more, then the next may.
+        // A resumed queue pair may leave the buffer to the next one.
         while let Some(stalled) = self.0.next_stalled() {
             stalled.resume();
         }
@@ -171,8 +176,7 @@ impl SharedReceiveQueue for SrqHandle {
         if used > max_receives {
             return Err(Error::new(ReturnType::InvalidState, Subtype::InvalidStateSrqInUse)
                 .because(format!(
-                    "{used} buffers are outstanding, more than the new limit of \
-                     {max_receives}"
+                    "{used} buffers are outstanding, more than the new limit of {max_receives}"
                 )));
         }
         buffers.ring.reallocate(max_receives, self.0.max_segments);
@@ -194,7 +198,7 @@ impl SharedReceiveQueue for SrqHandle {
         }
         drop(buffers);
         if low {
-            self.0.report_watermark();
+            self.0.sink.low_watermark_reached();
         }
     }
 }

@@ -1,85 +1,91 @@
-//! The upcalls that some work calls for, collected until the locks are released.
+//! Upcalls that are collected until the locks are released.
 
 use std::sync::Arc;
 
-use crate::completion_queue::Cq;
-use crate::shared_receive::Srq;
+use dat_provider::SharedReceiveSink;
 
-/// The upcalls that some work calls for; kept until the locks are released. Mostly there are
-/// none, and then it is no more than an empty word.
+use crate::completion_queue::Cq;
+
+/// Upcalls to make once the locks are released. Usually there are none, and nothing is allocated.
 #[derive(Default)]
 #[must_use]
-pub struct Upcalls(Option<Box<Noted>>);
+pub struct Upcalls(Option<Box<Pending>>);
 
 #[derive(Default)]
-struct Noted {
-    /// Completion queues, each once for every work queue that completed something.
-    queues: Vec<Told>,
-    /// The shared receive queue that fell below its watermark.
-    watermark: Option<Arc<Srq>>,
+struct Pending {
+    /// One entry for each completion queue and work queue.
+    queues: Vec<CqUpcalls>,
+    /// The sink of the shared receive queue that fell below its watermark.
+    watermark: Option<Arc<dyn SharedReceiveSink>>,
 }
 
-/// What a completion queue must report.
-struct Told {
+/// The upcalls of a completion queue.
+struct CqUpcalls {
     queue: Arc<Cq>,
-    source: u32,
+    work_queue: u32,
     ready: bool,
     overflow: bool,
 }
 
 impl Upcalls {
-    /// Notes that a queue has a completion for its waiter.
+    /// Notes that a completion queue has a completion for its waiter.
     #[cold]
-    pub fn ready(&mut self, queue: &Arc<Cq>, source: u32) {
-        self.told(queue, source).ready = true;
+    pub fn ready(&mut self, queue: &Arc<Cq>, work_queue: u32) {
+        self.of(queue, work_queue).ready = true;
     }
 
-    /// Notes that the queue was full when a completion arrived.
+    /// Notes that a completion queue was full when a completion arrived.
     #[cold]
-    pub fn overflow(&mut self, queue: &Arc<Cq>, source: u32) {
-        self.told(queue, source).overflow = true;
+    pub fn overflow(&mut self, queue: &Arc<Cq>, work_queue: u32) {
+        self.of(queue, work_queue).overflow = true;
     }
 
     /// Notes that a shared receive queue fell below its watermark.
     #[cold]
-    pub fn watermark(&mut self, shared: &Arc<Srq>) {
-        self.0.get_or_insert_with(Box::default).watermark = Some(Arc::clone(shared));
+    pub fn watermark(&mut self, sink: &Arc<dyn SharedReceiveSink>) {
+        self.0.get_or_insert_with(Box::default).watermark = Some(Arc::clone(sink));
     }
 
-    fn told(&mut self, queue: &Arc<Cq>, source: u32) -> &mut Told {
+    fn of(&mut self, queue: &Arc<Cq>, work_queue: u32) -> &mut CqUpcalls {
         let queues = &mut self.0.get_or_insert_with(Box::default).queues;
-        let known =
-            queues.iter().position(|told| told.source == source && Arc::ptr_eq(&told.queue, queue));
+        let known = queues
+            .iter()
+            .position(|one| one.work_queue == work_queue && Arc::ptr_eq(&one.queue, queue));
         let index = known.unwrap_or(queues.len());
         if index == queues.len() {
-            queues.push(Told { queue: Arc::clone(queue), source, ready: false, overflow: false });
+            queues.push(CqUpcalls {
+                queue: Arc::clone(queue),
+                work_queue,
+                ready: false,
+                overflow: false,
+            });
         }
         &mut queues[index]
     }
 
-    /// Whether there are none.
+    /// Whether there are no upcalls to make.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Makes them; no lock may be held.
+    /// Makes the upcalls. The caller holds no lock.
     #[inline]
     pub fn deliver(self) {
-        if let Some(noted) = self.0 {
-            noted.deliver();
+        if let Some(pending) = self.0 {
+            pending.deliver();
         }
     }
 }
 
-impl Noted {
+impl Pending {
     #[cold]
     fn deliver(self) {
-        for told in self.queues {
-            told.queue.report(told.ready, told.overflow);
+        for one in self.queues {
+            one.queue.report(one.ready, one.overflow);
         }
-        if let Some(shared) = self.watermark {
-            shared.report_watermark();
+        if let Some(sink) = self.watermark {
+            sink.low_watermark_reached();
         }
     }
 }

@@ -1,32 +1,33 @@
-//! The poller of a completion queue: it reads the links whose queue pairs complete there.
+//! Completion queues whose polls read the links of the attached queue pairs.
 
 use std::sync::Arc;
 
-use dat_provider::error::Result;
-use dat_provider::error::Subtype;
+use dat_provider::error::{Result, Subtype};
 use dat_provider::{
     Completion, CompletionPoller, CompletionQueueParts, CompletionSink, Notify, Success, Taken,
 };
 
-use crate::completion_queue::{self, Cq, downcast};
+use crate::completion_queue::{self, Cq};
 
-struct Reading {
+/// A poller that reads links when the completion queue is empty.
+struct LinkPoller {
     poller: Box<dyn CompletionPoller>,
     queue: Arc<Cq>,
-    /// Whether a waiter was announced.
-    waits: bool,
+    /// Whether a waiter was announced, so that the thread must read the links.
+    is_awaited: bool,
 }
 
+/// Creates a completion queue.
 pub(super) fn create(depth: usize, sink: Arc<dyn CompletionSink>) -> Result<CompletionQueueParts> {
     let CompletionQueueParts { queue, poller } = completion_queue::create(depth, sink);
-    let found = downcast(Some(&*queue), Subtype::NoSubtype)?;
+    let found = completion_queue::downcast(Some(&*queue), Subtype::NoSubtype)?;
     Ok(CompletionQueueParts {
         queue,
-        poller: Box::new(Reading { poller, queue: found, waits: false }),
+        poller: Box::new(LinkPoller { poller, queue: found, is_awaited: false }),
     })
 }
 
-impl CompletionPoller for Reading {
+impl CompletionPoller for LinkPoller {
     fn poll(&mut self, into: &mut [Completion]) -> usize {
         let count = self.poller.poll(into);
         if count == 0 && !into.is_empty() && self.queue.links.poll() {
@@ -43,10 +44,10 @@ impl CompletionPoller for Reading {
     }
 
     fn notify(&mut self, mode: Notify) -> bool {
-        let waits = mode != Notify::Off;
-        if waits != self.waits {
-            self.waits = waits;
-            self.queue.links.await_completions(waits);
+        let is_awaited = mode != Notify::Off;
+        if is_awaited != self.is_awaited {
+            self.is_awaited = is_awaited;
+            self.queue.links.await_completions(is_awaited);
         }
         self.poller.notify(mode)
     }

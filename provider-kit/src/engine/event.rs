@@ -1,10 +1,10 @@
-//! The events of a connection.
+//! Connection events that wait to be reported.
 
 use dat_provider::{ConnectionSink, ConnectionUpcall};
 
 use super::connection::Established;
 
-/// An event to report.
+/// A connection event.
 pub(super) enum Event {
     Established(Established),
     PeerRejected(Vec<u8>),
@@ -17,6 +17,7 @@ pub(super) enum Event {
 }
 
 impl Event {
+    /// Makes the upcall.
     pub(super) fn report(&self, attempt: u64, sink: &dyn ConnectionSink) {
         let upcall = match self {
             Self::Established(Established { private_data, peer, local_port }) => {

@@ -19,13 +19,13 @@ use crate::window;
 
 impl ConnectionSink<'_> {
     /// The current request of the peer failed, which breaks the connection.
-    pub(super) fn fail(&mut self, status: DtoStatus) -> Accepted {
+    fn fail(&mut self, status: DtoStatus) -> Accepted {
         self.conn.fail(status);
         Err(Refused)
     }
 
     /// Queues an answer. The handshake limits how many the peer may wait for.
-    pub(super) fn answer_later(&mut self, data: AnswerData) -> Accepted {
+    fn answer_later(&mut self, data: AnswerData) -> Accepted {
         if self.conn.answers.len() >= self.queues.max_reads.0 as usize {
             return Err(Refused);
         }
@@ -85,6 +85,15 @@ impl ConnectionSink<'_> {
             return self.fail(DtoStatus::RemoteResponder);
         }
         self.expect_payload(length, InboundKind::Message { receive, solicited, invalidate })
+    }
+
+    /// Queues the answer to an RDMA read.
+    pub(super) fn begin_read(&mut self, length: u64, remote: Remote) -> Accepted {
+        let source = remote_range(remote, length);
+        if !transfer::is_permitted(self.queues.remote(&source), Privileges::REMOTE_READ) {
+            return self.fail(DtoStatus::RemoteAccess);
+        }
+        self.answer_later(AnswerData::Read(source, 0))
     }
 
     /// An RDMA write begins.
@@ -160,6 +169,6 @@ impl ConnectionSink<'_> {
 }
 
 /// The memory range that the peer names.
-pub(super) fn remote_range(remote: Remote, length: u64) -> RmrTriplet {
+fn remote_range(remote: Remote, length: u64) -> RmrTriplet {
     RmrTriplet { address: remote.address, length, context: remote.context }
 }

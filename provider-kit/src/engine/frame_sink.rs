@@ -7,8 +7,7 @@ use dat_provider::flags::Privileges;
 use dat_provider::status::DtoStatus;
 
 use super::connection::{Connection, EndCause, Established, Stage};
-use super::execute::remote_range;
-use super::inbound::{AnswerData, CurrentFrame, InboundKind, Unexpected};
+use super::inbound::{CurrentFrame, InboundKind, Unexpected};
 use super::request::Task;
 use super::work_queues::WorkQueues;
 use crate::bytes;
@@ -213,13 +212,7 @@ impl ConnectionSink<'_> {
                 }
                 _ => Err(Refused),
             },
-            Body::Read { length, remote } => {
-                let source = remote_range(remote, length);
-                if !transfer::is_permitted(self.queues.remote(&source), Privileges::REMOTE_READ) {
-                    return self.fail(DtoStatus::RemoteAccess);
-                }
-                self.answer_later(AnswerData::Read(source, 0))
-            }
+            Body::Read { length, remote } => self.begin_read(length, remote),
             Body::FetchAdd { remote, add } => {
                 self.atomic(remote, |word| word.fetch_add(add, Ordering::SeqCst))
             }

@@ -14,7 +14,7 @@ const MAX_LINGER: Duration = Duration::from_secs(2);
 pub(super) struct LingeringLink {
     pub(super) reader: Box<dyn Reader>,
     writer: Box<dyn Writer>,
-    /// The last frame, deadline it is written.
+    /// The last frame, until it is written.
     last: Option<Frame>,
     /// Whether everything is written and the writer is shut down.
     is_shut: bool,

@@ -1,4 +1,4 @@
-//! What a provider adds to the engine: links that are connected or accepted.
+//! The transport that a provider supplies: it connects and accepts links.
 
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
@@ -9,7 +9,7 @@ use dat_provider::error::Result;
 use crate::handshake::Secret;
 use crate::link::{Reader, Writer};
 
-/// A link to a peer that has carried nothing yet.
+/// A new link to a peer, on which nothing was sent.
 pub struct Connected {
     /// The half that reads.
     pub reader: Box<dyn Reader>,
@@ -24,29 +24,29 @@ pub struct Connected {
 /// Why a link could not be connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectFailure {
-    /// Nothing listens there, or its backlog is full.
+    /// Nothing listens on the qualifier, or the backlog of the listener is full.
     Refused,
-    /// There is no way to the address.
+    /// There is no route to the address.
     Unreachable,
-    /// Nothing answered in time.
+    /// The address did not answer in time.
     TimedOut,
 }
 
-/// Makes links.
+/// Connects and accepts links.
 pub trait Transport: Send + Sync {
-    /// Takes a local port to connect from. It does not block.
+    /// Reserves a local port to connect from, without blocking.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why no port is available.
     fn dial(&self) -> std::result::Result<Box<dyn Dial>, ConnectFailure>;
 
-    /// Listens on a qualifier, or on one of the transport's choice.
+    /// Listens on a qualifier, or on one that the transport chooses.
     ///
     /// # Errors
     /// As [`Adapter::listen`](dat_provider::Adapter::listen).
     fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>>;
 
-    /// What both sides of a connection must have; by default, nothing.
+    /// The secret that both sides of a connection must share; by default, none.
     fn secret(&self) -> Option<Secret> {
         None
     }
@@ -54,13 +54,13 @@ pub trait Transport: Send + Sync {
 
 /// A local port from which a link will be connected.
 pub trait Dial: Send {
-    /// The local port; the peer sees it.
+    /// The local port, as the peer sees it.
     fn local_port(&self) -> u64;
 
-    /// Connects a link to what listens on a qualifier. It may block for as long as the time-out.
+    /// Connects a link to the listener of a qualifier. It may block until the time-out expires.
     ///
     /// # Errors
-    /// Why there is no link.
+    /// Why the link could not be connected.
     fn connect(
         self: Box<Self>,
         address: IpAddr,
@@ -69,7 +69,7 @@ pub trait Dial: Send {
     ) -> std::result::Result<Connected, ConnectFailure>;
 }
 
-/// Something that listens until it is dropped.
+/// A listener; dropping it stops listening.
 pub trait Acceptor: Send {
     /// The qualifier that it listens on.
     fn qualifier(&self) -> u64;
@@ -77,6 +77,6 @@ pub trait Acceptor: Send {
     /// The descriptor that is readable (level-triggered) when a link waits to be accepted.
     fn descriptor(&self) -> BorrowedFd<'_>;
 
-    /// The next link that waits, if any. It does not block.
+    /// Accepts the next waiting link, if there is one, without blocking.
     fn accept(&mut self) -> Option<Connected>;
 }

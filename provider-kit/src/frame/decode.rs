@@ -1,4 +1,4 @@
-//! From bytes to a frame. Every value may come from a stranger.
+//! Decoding of heads. The bytes are not trusted.
 
 use dat_provider::status::DtoStatus;
 
@@ -11,11 +11,11 @@ use super::{
     Verdict,
 };
 
-/// Decodes the head at the beginning of `bytes`. Returns the frame and the length of its head, or
-/// nothing if the head is not complete.
+/// Decodes the head at the start of `bytes`. Returns the frame and the length of its head, or
+/// nothing if the head is incomplete.
 ///
 /// # Errors
-/// Why the bytes are not a frame, as soon as the bytes show it.
+/// The bytes cannot become a valid frame.
 pub fn decode(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Malformed> {
     let Some(&kind) = bytes.first() else { return Ok(None) };
     let Some(length) = head_length(kind) else { return Err(Malformed::Kind(kind)) };
@@ -60,27 +60,27 @@ struct Fields {
     operands: (u64, u64),
 }
 
-/// The bytes at an offset; zeros where the head has none.
+/// The bytes at an offset; zeros beyond the end of the head.
 fn bytes<const N: usize>(head: &[u8], at: usize) -> [u8; N] {
     head.get(at..).and_then(|rest| rest.first_chunk::<N>()).copied().unwrap_or([0; N])
 }
 
 impl Fields {
     fn of(head: &[u8]) -> Self {
-        let short = |at| u32::from_le_bytes(bytes(head, at));
-        let long = |at| u64::from_le_bytes(bytes(head, at));
+        let u32_at = |at| u32::from_le_bytes(bytes(head, at));
+        let u64_at = |at| u64::from_le_bytes(bytes(head, at));
         let [kind, flags] = bytes(head, 0);
         Self {
             kind,
             flags,
             number: u16::from_le_bytes(bytes(head, 2)),
-            done: short(4),
-            posted: short(8),
-            word: short(12),
-            length: long(16),
-            remote: Remote { context: short(24), address: long(32) },
-            operation: short(28),
-            operands: (long(40), long(48)),
+            done: u32_at(4),
+            posted: u32_at(8),
+            word: u32_at(12),
+            length: u64_at(16),
+            remote: Remote { context: u32_at(24), address: u64_at(32) },
+            operation: u32_at(28),
+            operands: (u64_at(40), u64_at(48)),
         }
     }
 
@@ -114,7 +114,7 @@ impl Fields {
         })
     }
 
-    /// Flags, word and length against what the kind may have.
+    /// Checks flags, word and length against those that the kind allows.
     fn check(&self) -> Result<(), Malformed> {
         let flags = match self.kind {
             kind::SEND | kind::SEND_INVALIDATE | kind::WRITE_IMMEDIATE => SOLICITED,

@@ -1,10 +1,10 @@
-//! From a frame to bytes.
+//! Encoding of heads.
 
 use std::ops::Deref;
 
 use super::{Body, Frame, MAX_HEAD, Reason, Refusal, Remote, VERSION, Verdict};
 
-/// The kinds, as the first byte of a head has them.
+/// The values of the first byte of a head.
 pub(super) mod kind {
     pub(crate) const HELLO: u8 = 1;
     pub(crate) const CHALLENGE: u8 = 2;
