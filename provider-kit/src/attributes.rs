@@ -1,4 +1,4 @@
-//! The attributes of an adapter in software.
+//! The attributes of a software adapter.
 
 use std::net::IpAddr;
 
@@ -8,10 +8,10 @@ use dat_provider::flags::{CompletionFlags, MemoryTypes, Qos};
 
 use crate::parameters::Limits;
 
-/// What an adapter says of itself.
+/// The names and version that an adapter reports.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// The name that it was opened by.
+    /// The name that the adapter was opened with.
     pub name: String,
     /// The vendor of the provider.
     pub vendor: &'static str,
@@ -21,7 +21,7 @@ pub struct Identity {
     pub specific: Vec<NamedAttr>,
 }
 
-/// The attributes of an adapter with those limits. It supports everything but datagrams.
+/// The attributes of an adapter with these limits, which supports everything but datagrams.
 #[must_use]
 pub fn attributes(identity: &Identity, address: IpAddr, limits: &Limits) -> AdapterAttributes {
     AdapterAttributes {

@@ -1,4 +1,4 @@
-//! Copies between bytes of the process and memory named by spans.
+//! Copies between slices and registered memory, which spans describe.
 #![allow(unsafe_code, reason = "registered memory is reached by address here, and only here")]
 
 use std::ptr::NonNull;
@@ -11,31 +11,32 @@ pub fn total(spans: &[Span]) -> usize {
     spans.iter().map(Span::len).sum()
 }
 
-/// Appends the bytes of the spans, without the first `skip` of them.
+/// Appends the bytes of the spans to `into`, except the first `skip` bytes.
 pub fn gather(spans: &[Span], mut skip: usize, into: &mut Vec<u8>) {
     for span in spans {
-        let passed = skip.min(span.len());
-        skip -= passed;
-        let length = span.len() - passed;
-        let Some(from) = span.pointer(span.address() + passed as u64, length as u64) else {
+        let skipped = skip.min(span.len());
+        skip -= skipped;
+        let length = span.len() - skipped;
+        let Some(from) = span.pointer(span.address() + skipped as u64, length as u64) else {
             continue;
         };
         into.reserve(length);
         let filled = into.len();
-        // SAFETY: the span's maker answers for the source; `length` bytes were reserved.
+        // SAFETY: the creator of the span guarantees that the source is readable; `length` bytes were
+        // reserved.
         unsafe { copy(from, into.as_mut_ptr().wrapping_add(filled), length) };
-        // SAFETY: they were written by the copy.
+        // SAFETY: the copy has initialized them.
         unsafe { into.set_len(filled + length) };
     }
 }
 
-/// Copies bytes into the spans, as far as both go. Returns how many were copied.
+/// Copies bytes to the spans until either ends. Returns the number of copied bytes.
 pub fn scatter(mut bytes: &[u8], spans: &[Span]) -> usize {
     let before = bytes.len();
     for span in spans {
         let (part, rest) = bytes.split_at(bytes.len().min(span.len()));
         if let Some(to) = span.pointer(span.address(), part.len() as u64) {
-            // SAFETY: the span's maker answers for the target, and the part fits into it.
+            // SAFETY: the creator of the span guarantees that the target is writable; `part` fits into it.
             unsafe { copy(part.as_ptr(), to, part.len()) };
         }
         bytes = rest;
@@ -43,28 +44,26 @@ pub fn scatter(mut bytes: &[u8], spans: &[Span]) -> usize {
     before - bytes.len()
 }
 
-/// A span of bytes that are only read through it.
-///
-/// The borrow ends with the caller's use of the span: it must not keep it.
+/// A span of bytes that is only read. It must not be used after the borrow ends.
 pub(crate) fn source(bytes: &[u8]) -> Span {
-    // SAFETY: writers of a link read the span and keep none after the call, during which the
-    // caller holds the borrow.
+    // SAFETY: the writer of a link reads the span only during a call, in which the caller holds the
+    // borrow.
     unsafe { Span::new(NonNull::from(bytes).cast(), bytes.len()) }
 }
 
-/// A span of bytes that are only written through it, as for [`source`].
+/// A span of bytes that is only written. It must not be used after the borrow ends.
 pub(crate) fn target(bytes: &mut [u8]) -> Span {
     let length = bytes.len();
-    // SAFETY: readers of a link write the span and keep none after the call, during which the
-    // caller holds the exclusive borrow.
+    // SAFETY: the reader of a link writes the span only during a call, in which the caller holds the
+    // exclusive borrow.
     unsafe { Span::new(NonNull::from(bytes).cast(), length) }
 }
 
-/// The first `length` bytes of a span, or all of it.
+/// The first `length` bytes of a span, or the whole span if it is shorter.
 #[must_use]
 pub fn first(span: Span, length: usize) -> Span {
     let length = length.min(span.len());
     let Some(base) = span.pointer(span.address(), 0).and_then(NonNull::new) else { return span };
-    // SAFETY: a part of the span, for which its maker answers.
+    // SAFETY: it is a part of the span, so the guarantees of its creator cover it.
     unsafe { Span::new(base, length) }
 }

@@ -211,7 +211,7 @@ impl QueueCredits {
             self.base = self.base.wrapping_add(other.attachment.released());
         }
         if rest.is_empty() {
-            // QueueCredits is found without a long look again.
+            // The fast path applies again.
             self.others = None;
         } else {
             others.0 = rest;

@@ -1,16 +1,16 @@
-//! The number of connections that the descriptors of the process allow.
+//! The number of connections that the descriptor limit of the process allows.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// The most endpoints of an adapter.
-const MOST: u64 = 65_536;
+/// Maximum number of endpoints of an adapter.
+const MAX_ENDPOINTS: u64 = 65_536;
 
-/// Raises the soft limit of descriptors to the hard one, and returns how many endpoints fit: each
+/// Raises the soft limit of descriptors to the hard limit. Returns the number of endpoints that fit: each
 /// connection has a socket, and half of the descriptors are left to the program.
 #[must_use]
 pub fn endpoints() -> u32 {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return 512 };
     let is_raised = soft >= hard || setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok();
     let descriptors = if is_raised { hard } else { soft };
-    u32::try_from((descriptors / 2).clamp(1, MOST)).unwrap_or(u32::MAX)
+    u32::try_from((descriptors / 2).clamp(1, MAX_ENDPOINTS)).unwrap_or(u32::MAX)
 }

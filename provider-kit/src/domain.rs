@@ -1,4 +1,4 @@
-//! Protection domains, and the memory registered in them.
+//! Protection domains and registered memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,32 +16,36 @@ use crate::regions::regions;
 use crate::sync::fence;
 use crate::window;
 
-/// A domain: its number, and the queue pairs that may be copying its memory.
+/// A protection domain, and the queue pairs that may copy its memory.
 pub struct Domain {
-    /// As an owner of regions.
+    /// Its owner id in the region table.
     pub id: u32,
     users: Mutex<Slab<Arc<dyn DomainUser>>>,
 }
 
-/// A queue pair whose copies may touch memory of a domain.
+/// A queue pair that may copy memory of a domain.
 pub trait DomainUser: Send + Sync {
-    /// Passes through the locks under which it copies memory of its domains, after a heavy fence:
-    /// a copy that began before is over.
+    /// Waits until the copies that are in progress have ended, by passing through the locks under which
+    /// they run. The caller has run a heavy fence.
     fn wait_for_copies(&self);
 
-    /// As [`wait_for_copies`](Self::wait_for_copies) without the fence, unless one of the locks is biased to another
-    /// thread; whether that was enough.
+    /// As [`wait_for_copies`](Self::wait_for_copies), without a fence. Returns false, having waited for
+    /// nothing, if a lock is biased to another thread, so that the fence is necessary.
     fn wait_for_copies_without_fence(&self) -> bool;
 }
 
+/// The object that represents a domain in the provider contract.
 struct DomainHandle(Arc<Domain>);
 
-/// Makes a protection domain.
+/// Creates a protection domain.
 pub fn create() -> Arc<dyn ProtectionDomain> {
     Arc::new(DomainHandle(Arc::new(Domain { id: regions().add_owner(0), users: Mutex::default() })))
 }
 
-/// The domain behind a handle of the contract.
+/// The domain behind an object of the contract.
+///
+/// # Errors
+/// The object belongs to another provider.
 pub fn downcast(domain: &dyn ProtectionDomain) -> Result<Arc<Domain>> {
     match domain.as_any().downcast_ref::<DomainHandle>() {
         Some(handle) => Ok(Arc::clone(&handle.0)),
@@ -61,7 +65,7 @@ impl ProtectionDomain for DomainHandle {
         let key = regions().insert(region).ok_or_else(region_table_full)?;
         let is_remote = privileges.intersects(Privileges::REMOTE);
         let domain = Arc::clone(&self.0);
-        let region = Box::new(Registered { domain, key, gone: AtomicBool::new(false) });
+        let region = Box::new(Registered { domain, key, is_deregistered: AtomicBool::new(false) });
         Ok(Registration { region, local_key: key, remote_key: if is_remote { key } else { 0 } })
     }
 
@@ -71,16 +75,15 @@ impl ProtectionDomain for DomainHandle {
 }
 
 impl Domain {
-    /// Waits until no copy that began before is still running on memory of the domain.
+    /// Waits until all copies of memory of the domain that are in progress have ended.
     ///
-    /// A copy runs under the `rq` of the responder, so the queue pairs of the domain and
-    /// their peers are all there are. One that joins, or connects, later has seen what was
-    /// removed before this.
+    /// A copy runs under a lock of a queue pair of the domain, or of its peer. A queue pair that joins
+    /// the domain or connects later sees the keys that were removed before this call.
     fn wait_for_copies(&self) {
         let mut users: Vec<_> =
             self.users.lock().iter().map(|(_, user)| Arc::clone(user)).collect();
-        // A queue pair whose locks are biased to no other thread needs no fence, which is a system
-        // call: mostly one thread uses it and frees its memory.
+        // The fence is a system call. Usually one thread uses a queue pair and frees its memory, so its
+        // locks are biased to no other thread, and no fence is needed.
         users.retain(|user| !user.wait_for_copies_without_fence());
         if users.is_empty() {
             return;
@@ -93,20 +96,20 @@ impl Domain {
 }
 
 impl Drop for Domain {
-    /// What is of the domain keeps it, so nothing is left.
+    /// Regions and windows hold the domain, so none is left.
     fn drop(&mut self) {
         regions().remove_owner(self.id);
     }
 }
 
-/// A queue pair's entry among the users of a domain.
+/// The entry of a queue pair among the users of a domain.
 pub struct Membership {
     domain: Arc<Domain>,
     user: usize,
 }
 
 impl Membership {
-    /// Enters a queue pair among the users of a domain.
+    /// Adds a queue pair to the users of a domain.
     pub fn new(domain: &Arc<Domain>, user: Arc<dyn DomainUser>) -> Self {
         let user = domain.users.lock().insert(user);
         Self { domain: Arc::clone(domain), user }
@@ -119,14 +122,17 @@ impl Drop for Membership {
     }
 }
 
-/// Registered memory. One key serves both sides; what each may do is in its privileges.
+/// Registered memory. Its key serves local and remote accesses, which its privileges restrict.
 struct Registered {
     domain: Arc<Domain>,
     key: u32,
-    gone: AtomicBool,
+    is_deregistered: AtomicBool,
 }
 
-/// The key of a region of the contract.
+/// The key of a memory region of the contract.
+///
+/// # Errors
+/// The object belongs to another provider.
 pub fn key_of(region: &dyn MemoryRegion) -> Result<u32> {
     match region.as_any().downcast_ref::<Registered>() {
         Some(region) => Ok(region.key),
@@ -136,7 +142,7 @@ pub fn key_of(region: &dyn MemoryRegion) -> Result<u32> {
 
 impl MemoryRegion for Registered {
     fn deregister(&self) -> Result<()> {
-        if !self.gone.swap(true, Ordering::AcqRel) {
+        if !self.is_deregistered.swap(true, Ordering::AcqRel) {
             regions().remove(self.key);
             self.domain.wait_for_copies();
         }
@@ -146,7 +152,7 @@ impl MemoryRegion for Registered {
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        // It never fails: see above.
+        // `deregister` never fails.
         let _ = self.deregister();
     }
 }

@@ -1,8 +1,8 @@
-//! The errors that more than one module makes.
+//! Errors that several modules return.
 
 use dat_provider::error::{Error, ReturnType, Subtype};
 
-/// A queue is as full as it was made for. Without words: polling consumers meet it often.
+/// The work queue is full. Without a description, because consumers that poll get this error often.
 pub const fn no_credit() -> Error {
     Error::new(ReturnType::InsufficientResources, Subtype::ResourceCredits)
 }

@@ -1,9 +1,9 @@
-//! What a process that was forked may not share with its parent: the descriptors of links.
+//! Links after `fork`.
 //!
-//! A child holds every descriptor of its parent open. So the peers of the parent would not notice
-//! its death, and calls of the child would read and change what the parent's connections use. A
-//! handler of `fork` therefore replaces each guarded descriptor in the child by one that carries
-//! nothing. Adapters notice with [`Origin`] that they were opened before the fork.
+//! A child process holds every descriptor of its parent open. Peers would not notice the death of the
+//! parent, and calls of the child could disturb the connections of the parent. A handler of `fork`
+//! therefore replaces each guarded descriptor in the child by `/dev/null`. Adapters use [`Origin`] to
+//! detect that they were opened before the fork.
 #![allow(unsafe_code, reason = "pthread_atfork and the calls that its handler may make")]
 
 use std::fs::File;
@@ -14,81 +14,83 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use parking_lot::Mutex;
 
-/// Descriptors of a chunk of the table, and chunks.
+/// Number of descriptors per chunk of the table.
 const CHUNK: usize = 1024;
+/// Maximum number of chunks.
 const CHUNKS: usize = 256;
+/// The value of an unused entry.
 const FREE: i32 = -1;
 
 type Chunk = [AtomicI32; CHUNK];
 
-/// The descriptors that children lose. The handler reads it without a lock; chunks are never freed.
+/// The guarded descriptors. The handler reads the table without a lock; chunks are never freed.
 static TABLE: [AtomicPtr<Chunk>; CHUNKS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; CHUNKS];
-/// Destinations of the table that are free, and the number of those that were ever used.
-static PLACES: Mutex<(Vec<usize>, usize)> = Mutex::new((Vec::new(), 0));
-/// What the descriptors are replaced by.
-static NOTHING: AtomicI32 = AtomicI32::new(FREE);
-/// How many forks lie between the first process and this one.
+/// Free indices of the table, and the number of indices that were ever used.
+static INDICES: Mutex<(Vec<usize>, usize)> = Mutex::new((Vec::new(), 0));
+/// A descriptor of `/dev/null`.
+static DEV_NULL: AtomicI32 = AtomicI32::new(FREE);
+/// Number of forks between the first process and this one.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// While it lives, children of `fork` lose a descriptor. Drop it before the descriptor is closed.
+/// While it exists, children of `fork` lose a descriptor. Drop it before closing the descriptor.
 #[derive(Debug)]
 pub struct Guard(Option<usize>);
 
 impl Guard {
-    /// Guards a descriptor. Beyond 262,144 of them, further ones are not guarded.
+    /// Guards a descriptor. At most 262,144 descriptors are guarded.
     #[must_use]
     pub fn new(descriptor: BorrowedFd<'_>) -> Self {
         prepare();
-        let place = {
-            let (free, used) = &mut *PLACES.lock();
+        let index = {
+            let (free, used) = &mut *INDICES.lock();
             free.pop().or_else(|| (*used < CHUNK * CHUNKS).then(|| (*used, *used += 1).0))
         };
-        if let Some(entry) = place.and_then(|place| entry(place, true)) {
+        if let Some(entry) = index.and_then(|index| entry(index, true)) {
             entry.store(descriptor.as_raw_fd(), Ordering::Release);
         }
-        Self(place)
+        Self(index)
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let Some(place) = self.0 else { return };
-        if let Some(entry) = entry(place, false) {
+        let Some(index) = self.0 else { return };
+        if let Some(entry) = entry(index, false) {
             entry.store(FREE, Ordering::Release);
         }
-        PLACES.lock().0.push(place);
+        INDICES.lock().0.push(index);
     }
 }
 
-/// The entry of a place, whose chunk may have to be made.
-fn entry(place: usize, makes: bool) -> Option<&'static AtomicI32> {
-    let slot = TABLE.get(place / CHUNK)?;
+/// The entry at an index; `allocates` says whether a missing chunk is allocated.
+fn entry(index: usize, allocates: bool) -> Option<&'static AtomicI32> {
+    let slot = TABLE.get(index / CHUNK)?;
     let mut chunk = slot.load(Ordering::Acquire);
-    if chunk.is_null() && makes {
+    if chunk.is_null() && allocates {
         let new = Box::into_raw(Box::new([const { AtomicI32::new(FREE) }; CHUNK]));
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
         chunk = match slot.compare_exchange(chunk, new, success, failure) {
             Ok(_) => new,
             Err(other) => {
-                // SAFETY: it was made above and is known to no other thread.
+                // SAFETY: it was allocated above, and no other thread has a reference to it.
                 drop(unsafe { Box::from_raw(new) });
                 other
             }
         };
     }
-    // SAFETY: a chunk in the table was made by a box and is never freed.
-    unsafe { chunk.as_ref() }?.get(place % CHUNK)
+    // SAFETY: a chunk in the table comes from `Box::into_raw` and is never freed.
+    unsafe { chunk.as_ref() }?.get(index % CHUNK)
 }
 
 /// Registers the handler, once in a process.
 fn prepare() {
     static DONE: OnceLock<()> = OnceLock::new();
     DONE.get_or_init(|| {
-        if let Ok(nothing) = File::open("/dev/null") {
-            NOTHING.store(nothing.into_raw_fd(), Ordering::Release);
+        if let Ok(dev_null) = File::open("/dev/null") {
+            DEV_NULL.store(dev_null.into_raw_fd(), Ordering::Release);
         }
-        // SAFETY: the handler makes only calls that are allowed after a fork of a process with
-        // threads, and it is part of the program as long as the program runs.
+        // SAFETY: the handler makes only async-signal-safe calls, as a child of a process with threads
+        // must, and its code is never unloaded.
         unsafe { libc::pthread_atfork(None, None, Some(forked)) };
     });
 }
@@ -96,26 +98,26 @@ fn prepare() {
 /// Runs in each child, whose other threads are gone.
 extern "C" fn forked() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
-    let nothing = NOTHING.load(Ordering::Acquire);
+    let dev_null = DEV_NULL.load(Ordering::Acquire);
     for slot in &TABLE {
-        // SAFETY: as in `entry`.
+        // SAFETY: a chunk in the table comes from `Box::into_raw` and is never freed.
         let Some(chunk) = (unsafe { slot.load(Ordering::Acquire).as_ref() }) else { return };
         for entry in chunk {
             let descriptor = entry.load(Ordering::Acquire);
             if descriptor == FREE {
                 continue;
             }
-            let (call, from) = match nothing {
+            let (call, from) = match dev_null {
                 FREE => (libc::SYS_close, descriptor),
-                _ => (libc::SYS_dup3, nothing),
+                _ => (libc::SYS_dup3, dev_null),
             };
-            // SAFETY: both calls are allowed here. The owner of the number closes it later.
+            // SAFETY: both calls are async-signal-safe. The owner of the descriptor closes it later.
             unsafe { libc::syscall(call, from, descriptor, libc::O_CLOEXEC) };
         }
     }
 }
 
-/// The process in which something was made.
+/// The process in which an object was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin(u32);
 
@@ -127,7 +129,7 @@ impl Origin {
         Self(GENERATION.load(Ordering::Relaxed))
     }
 
-    /// Whether this is that process, and not a child of it.
+    /// Whether the current process is that process, and not a child of it.
     #[inline]
     #[must_use]
     pub fn is_here(self) -> bool {
@@ -140,12 +142,12 @@ impl Origin {
     /// `DAT_INVALID_STATE` in a child of that process.
     #[inline]
     pub fn check(self) -> Result<()> {
-        if self.is_here() { Ok(()) } else { Err(elsewhere()) }
+        if self.is_here() { Ok(()) } else { Err(forked_error()) }
     }
 }
 
 #[cold]
-fn elsewhere() -> Error {
+fn forked_error() -> Error {
     Error::new(ReturnType::InvalidState, Subtype::NoSubtype)
         .because("the adapter was opened before the process was forked")
         .advise("open an adapter in the child")
@@ -162,29 +164,29 @@ mod tests {
     #[test]
     fn a_child_does_not_keep_a_guarded_descriptor_open() {
         let (mut near, far) = UnixStream::pair().expect("descriptors");
-        let (mut report, told) = UnixStream::pair().expect("descriptors");
+        let (mut report, report_end) = UnixStream::pair().expect("descriptors");
         let (origin, guard) = (Origin::here(), Guard::new(far.as_fd()));
         // SAFETY: the child makes system calls only, and is killed.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let verdict = [u8::from(origin.is_here())];
-            let _ = rustix::io::write(&told, &verdict);
+            let _ = rustix::io::write(&report_end, &verdict);
             loop {
                 std::thread::park();
             }
         }
         assert!(child > 0 && origin.is_here());
         let mut verdict = [9];
-        report.read_exact(&mut verdict).expect("the child's word");
+        report.read_exact(&mut verdict).expect("a report of the child");
         assert_eq!(verdict, [0], "the child is another process");
         drop(guard);
         drop(far);
         // The child lives and holds no copy, so this is the end of the stream.
         assert_eq!(near.read(&mut [0; 1]).expect("an end"), 0);
         assert!(near.write(&[1]).is_err());
-        // SAFETY: the child that was made above.
+        // SAFETY: the child was created above.
         assert_eq!(unsafe { libc::kill(child, libc::SIGKILL) }, 0);
-        // SAFETY: as for kill.
+        // SAFETY: the child was created above.
         assert_eq!(unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) }, child);
     }
 }

@@ -1,13 +1,13 @@
-//! How two sides become a connection: the frames before the first message.
+//! The handshake of a connection: the frames before the first message.
 //!
 //! The active side sends `HELLO`. A passive side with a secret replies with `CHALLENGE`, which the
 //! active side answers with `PROOF`; only then does the consumer see the request. `ANSWER` accepts,
-//! rejects or refuses; `READY` confirms. Both sides are functions of frames without a socket:
-//! the owner of the link feeds them and does what the [`Step`] says.
+//! rejects or refuses; `READY` confirms. Both sides are state machines without
+//! I/O: the owner of the link passes frames to them and carries out each [`Step`].
 //!
-//! `CHALLENGE` proves that the passive side has the secret, `PROOF` that the active one has it:
-//! HMAC-SHA-256 over the role, both nonces and the whole `HELLO`. The secret never crosses the
-//! network. What follows the handshake is neither encrypted nor authenticated.
+//! `CHALLENGE` proves that the passive side knows the secret, `PROOF` that the active side does:
+//! HMAC-SHA-256 over the role, both nonces and the whole `HELLO`. The secret is never sent.
+//! The frames after the handshake are neither encrypted nor authenticated.
 
 mod active;
 mod passive;
@@ -21,17 +21,17 @@ pub use secret::{Nonce, Secret};
 
 use crate::frame::{Body, Frame, Refusal, Verdict};
 
-/// The longest private data, in bytes.
+/// Maximum length of private data, in bytes.
 pub const MAX_PRIVATE_DATA: usize = 512;
 
-/// What a side says of itself.
+/// What a side tells its peer about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SideInfo {
     /// Number of receives posted so far, modulo 2^32.
     pub posted: u32,
-    /// Whether it takes its receives from a shared queue.
+    /// Whether it uses a shared receive queue.
     pub is_shared: bool,
-    /// Number of reads and atomics of the peer that it executes at once.
+    /// Maximum number of reads and atomics of the peer in flight.
     pub reads: u32,
     /// The consumer's data, at most [`MAX_PRIVATE_DATA`] bytes.
     pub private_data: Vec<u8>,
@@ -40,11 +40,11 @@ pub struct SideInfo {
 /// The request of the active side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// The connection qualifier that it wants to reach.
+    /// The connection qualifier to connect to.
     pub qualifier: u64,
-    /// Its own port qualifier.
+    /// The port of the active side.
     pub port: u64,
-    /// What it says of itself.
+    /// What the active side tells about itself.
     pub side: SideInfo,
 }
 
@@ -57,7 +57,7 @@ pub struct Message {
     pub payload: Vec<u8>,
 }
 
-/// What is to be done after a frame.
+/// What the owner of the link must do after a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Send this, then wait for the next frame.
@@ -68,15 +68,15 @@ pub enum Step {
     Refuse(Message),
     /// Active: send the `READY` message; the connection is established with this peer.
     Established(Message, SideInfo),
-    /// Active: the consumer of the peer rejected.
+    /// Active: the consumer of the peer rejected the request, with private data.
     Rejected(Vec<u8>),
-    /// Active: the provider of the peer refused, or broke the protocol.
+    /// Active: the provider of the peer refused the request, or violated the protocol.
     Refused(Refusal),
 }
 
 const SHARED: u32 = 1;
 const AUTHENTICATED: u32 = 2;
-/// Bytes of a `HELLO` and of an `ANSWER` before the private data.
+/// Lengths of a `HELLO` and of an `ANSWER` before the private data, in bytes.
 const HELLO: usize = 8 + 8 + 4 + 4 + secret::NONCE;
 const ANSWER: usize = 4 + 4;
 
@@ -114,14 +114,14 @@ impl Message {
     }
 }
 
-/// The number at the beginning of the bytes, which are shortened by it.
+/// Splits the first `N` bytes off.
 fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     let (first, rest) = bytes.split_first_chunk::<N>()?;
     *bytes = rest;
     Some(*first)
 }
 
-/// The rest as private data, if it is short enough.
+/// The remaining bytes as private data, unless they are too long.
 fn private(bytes: &[u8]) -> Option<Vec<u8>> {
     (bytes.len() <= MAX_PRIVATE_DATA).then(|| bytes.to_vec())
 }

@@ -1,15 +1,17 @@
-//! What providers whose device is software have in common.
+//! The parts that software providers share.
 //!
-//! A queue pair of such a provider reaches its peer through a [link]: an ordered way for
-//! [frames](frame) that reports its end. A provider adds the link; the rest is here.
+//! A queue pair of such a provider reaches its peer through a [link], which carries [frames](frame) in
+//! order and reports its end. The provider supplies the link as a [`Transport`](engine::Transport); the
+//! [engine] is the rest.
 //!
-//! The other modules are the parts that a queue pair is made of: completion queues, rings of posted
-//! receives, the room of work queues, protection domains, windows, and the copies themselves.
+//! The other modules are parts of queue pairs that a provider can also use without the engine, as
+//! provider-loopback does: completion queues, rings of posted receives, credits of work queues,
+//! protection domains, memory windows, and the copies of registered memory.
 //!
 //! # Locks
-//! The locks of this crate are leaves, in this order: the shared receive queue, then the producers of a
-//! completion queue, the users of a domain, a window, the region table. No upcall is made under any
-//! of them: [`upcalls::Upcalls`] collects them until the locks are released.
+//! In this order: the state of a queue pair of the engine, the shared receive queue, the producers of a
+//! completion queue, the users of a domain, a window, the region table. No upcall is made under any of
+//! them: [`upcalls::Upcalls`] collects the upcalls until the locks are released.
 
 #![deny(unsafe_code)]
 #![allow(

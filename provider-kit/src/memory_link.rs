@@ -1,4 +1,4 @@
-//! A link in memory, for tests: it splits and delays as a seed says, within one process.
+//! A link within one process, for tests. A seed determines how it splits and delays the bytes.
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
@@ -11,12 +11,12 @@ use crate::bytes;
 use crate::link::{End, Reader, Writer};
 use crate::stream_link::{Stream, halves};
 
-/// How a link in memory behaves.
+/// The behaviour of a link in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Wire {
-    /// Bytes that one direction holds at most.
+    /// Capacity of each direction, in bytes.
     pub capacity: usize,
-    /// The seed of its splits and delays; 0 for neither.
+    /// The seed of the splits and delays; 0 for none.
     pub seed: u64,
 }
 
@@ -66,7 +66,7 @@ pub fn links(wire: Wire) -> [(Box<dyn Reader>, Box<dyn Writer>); 2] {
 }
 
 impl MemoryStream {
-    /// Ends both directions without a word, as the death of a process does.
+    /// Cuts both directions, as the death of a process does.
     pub fn cut(&self) {
         self.out.lock().is_cut = true;
         self.inbound.lock().is_cut = true;
@@ -74,8 +74,8 @@ impl MemoryStream {
 }
 
 impl Direction {
-    /// How much of `length` bytes moves now: all without a seed, else any part or nothing.
-    fn share(&mut self, length: usize) -> usize {
+    /// The number of bytes, of at most `length`, that move now: all of them without a seed.
+    fn portion(&mut self, length: usize) -> usize {
         if self.wire.seed == 0 || length == 0 {
             return length;
         }
@@ -101,7 +101,7 @@ impl Stream for MemoryStream {
         }
         let space = out.wire.capacity.saturating_sub(out.bytes.len());
         let length = bytes::total(from).min(space);
-        let length = out.share(length);
+        let length = out.portion(length);
         let mut all = Vec::new();
         bytes::gather(from, 0, &mut all);
         out.bytes.extend(&all[..length]);
@@ -118,7 +118,7 @@ impl Stream for MemoryStream {
             };
         }
         let length = bytes::total(into).min(inbound.bytes.len());
-        let length = inbound.share(length);
+        let length = inbound.portion(length);
         let part: Vec<u8> = inbound.bytes.drain(..length).collect();
         bytes::scatter(&part, into);
         Ok((length > 0).then_some(length))

@@ -14,13 +14,13 @@ pub struct Interface {
     pub name: String,
     /// Whether it is up.
     pub is_up: bool,
-    /// Its addresses; those of the link have their scope.
+    /// Its addresses; link-local addresses carry their scope.
     pub addresses: Vec<SocketAddr>,
 }
 
 impl Interface {
-    /// The address to use: one of IPv4 before one of IPv6. Addresses of the link are left out,
-    /// because a peer cannot use them without its own scope.
+    /// The address to use, IPv4 before IPv6. Link-local addresses are ignored, because a peer needs its
+    /// own scope for them.
     #[must_use]
     pub fn routable(&self) -> Option<IpAddr> {
         let usable = self.addresses.iter().map(SocketAddr::ip).filter(|address| match address {
@@ -31,8 +31,7 @@ impl Interface {
     }
 }
 
-/// Every network interface, by name (getifaddrs(3)). The result is empty if the system does not
-/// list them.
+/// All network interfaces, sorted by name (getifaddrs(3)); none if the system does not list them.
 #[must_use]
 pub fn interfaces() -> Vec<Interface> {
     try_interfaces().unwrap_or_default()
@@ -79,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn ipv4_comes_first_and_addresses_of_the_link_are_not_used() {
+    fn ipv4_comes_first_and_link_local_addresses_are_ignored() {
         let address = |texts| with(texts).routable().map(|address| address.to_string());
         assert_eq!(address(&["fe80::1", "2001:db8::1", "192.0.2.1"]).as_deref(), Some("192.0.2.1"));
         assert_eq!(address(&["fe80::1", "2001:db8::1"]).as_deref(), Some("2001:db8::1"));

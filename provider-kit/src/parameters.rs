@@ -1,40 +1,40 @@
-//! The limits of an adapter in software, and the parameters that set them: `key=value` pairs.
+//! The limits of a software adapter, and the parameters (`key=value`) that set them.
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use dat_sync::region_table::RegionTable;
 
-/// The limits of an adapter, which its parameters set and its attributes report.
+/// The limits of an adapter, which parameters set and attributes report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Endpoints.
+    /// Maximum number of endpoints.
     pub max_eps: u32,
-    /// Event dispatchers.
+    /// Maximum number of event dispatchers.
     pub max_evds: u32,
-    /// Events that a dispatcher holds.
+    /// Maximum number of events in a dispatcher.
     pub max_evd_qlen: u32,
-    /// Bytes of a message.
+    /// Maximum length of a message, in bytes.
     pub max_message_size: u32,
-    /// Bytes of an RDMA operation.
+    /// Maximum length of an RDMA operation, in bytes.
     pub max_rdma_size: u32,
-    /// Operations of an endpoint, requests or receives.
+    /// Maximum number of outstanding operations per work queue of an endpoint.
     pub max_dto_per_ep: u32,
-    /// Segments of an operation.
+    /// Maximum number of segments per operation.
     pub max_iov: u32,
-    /// RDMA reads that an endpoint answers at a time.
+    /// Maximum number of inbound RDMA reads per endpoint that are in flight.
     pub max_rdma_read_in: u32,
-    /// RDMA reads of an endpoint that are outstanding.
+    /// Maximum number of outbound RDMA reads per endpoint that are in flight.
     pub max_rdma_read_out: u32,
-    /// Bytes of private data.
+    /// Maximum length of private data, in bytes.
     pub max_private_data_size: u32,
-    /// Local memory regions.
+    /// Maximum number of local memory regions.
     pub max_lmrs: u32,
-    /// Remote memory regions.
+    /// Maximum number of remote memory regions.
     pub max_rmrs: u32,
-    /// Protection zones.
+    /// Maximum number of protection zones.
     pub max_pzs: u32,
-    /// Shared receive queues.
+    /// Maximum number of shared receive queues.
     pub max_srqs: u32,
-    /// Buffers of a shared receive queue.
+    /// Maximum number of buffers per shared receive queue.
     pub max_recv_per_srq: u32,
 }
 
@@ -60,33 +60,34 @@ impl Default for Limits {
     }
 }
 
-/// A parameter of one provider other than a limit.
+/// A parameter of one provider that is not a limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter<P> {
     /// Its key.
     pub key: &'static str,
-    /// Sets it to a value; [`invalid`] makes the error.
+    /// Parses and stores a value; errors come from [`invalid`].
     pub set: fn(&mut P, &str) -> Result<()>,
 }
 
-/// A limit: its key, the values that it can have, and where it is kept.
+/// A parameter that sets a limit: its key, its range and its field.
 struct Limit {
     key: &'static str,
-    least: u32,
-    most: u32,
-    place: fn(&mut Limits) -> &mut u32,
+    min: u32,
+    max: u32,
+    field: fn(&mut Limits) -> &mut u32,
 }
 
-/// The longest transfer that fits the 31 bits of a length on any transport.
-const LONGEST: u32 = i32::MAX as u32;
-const OBJECTS: u32 = 1 << 20;
+/// Maximum length of a transfer on any transport, in bytes.
+const MAX_LENGTH: u32 = i32::MAX as u32;
+/// Maximum number of objects of a kind.
+const MAX_OBJECTS: u32 = 1 << 20;
 
 const LIMITS: [Limit; 15] = [
-    limit("max_eps", 1, OBJECTS, |p| &mut p.max_eps),
-    limit("max_evds", 1, OBJECTS, |p| &mut p.max_evds),
+    limit("max_eps", 1, MAX_OBJECTS, |p| &mut p.max_eps),
+    limit("max_evds", 1, MAX_OBJECTS, |p| &mut p.max_evds),
     limit("max_evd_qlen", 1, 1 << 24, |p| &mut p.max_evd_qlen),
-    limit("max_message_size", 1, LONGEST, |p| &mut p.max_message_size),
-    limit("max_rdma_size", 1, LONGEST, |p| &mut p.max_rdma_size),
+    limit("max_message_size", 1, MAX_LENGTH, |p| &mut p.max_message_size),
+    limit("max_rdma_size", 1, MAX_LENGTH, |p| &mut p.max_rdma_size),
     limit("max_dto_per_ep", 1, 1 << 16, |p| &mut p.max_dto_per_ep),
     limit("max_iov", 1, 256, |p| &mut p.max_iov),
     limit("max_rdma_read_in", 0, 1 << 16, |p| &mut p.max_rdma_read_in),
@@ -94,25 +95,20 @@ const LIMITS: [Limit; 15] = [
     limit("max_private_data_size", 0, 1 << 16, |p| &mut p.max_private_data_size),
     limit("max_lmrs", 1, RegionTable::CAPACITY, |p| &mut p.max_lmrs),
     limit("max_rmrs", 0, RegionTable::CAPACITY, |p| &mut p.max_rmrs),
-    limit("max_pzs", 1, OBJECTS, |p| &mut p.max_pzs),
-    limit("max_srqs", 0, OBJECTS, |p| &mut p.max_srqs),
+    limit("max_pzs", 1, MAX_OBJECTS, |p| &mut p.max_pzs),
+    limit("max_srqs", 0, MAX_OBJECTS, |p| &mut p.max_srqs),
     limit("max_recv_per_srq", 1, 1 << 20, |p| &mut p.max_recv_per_srq),
 ];
 
-const fn limit(
-    key: &'static str,
-    least: u32,
-    most: u32,
-    place: fn(&mut Limits) -> &mut u32,
-) -> Limit {
-    Limit { key, least, most, place }
+const fn limit(key: &'static str, min: u32, max: u32, field: fn(&mut Limits) -> &mut u32) -> Limit {
+    Limit { key, min, max, field }
 }
 
-/// Reads `key=value` pairs, separated by blanks or commas, into the parameters of a provider: the
-/// limits and the others that it has. A later pair wins.
+/// Parses `key=value` pairs, separated by blanks or commas, into the parameters of a provider: its
+/// limits, and `others`. Later pairs override earlier ones.
 ///
 /// # Errors
-/// `DAT_INVALID_PARAMETER` for the first pair that is not one, or whose key or value is unknown.
+/// `DAT_INVALID_PARAMETER` for the first invalid pair, key or value.
 pub fn parse<P>(
     text: &str,
     into: &mut P,
@@ -141,12 +137,12 @@ pub fn parse<P>(
 impl Limit {
     fn set(&self, limits: &mut Limits, value: &str) -> Result<()> {
         match value.parse() {
-            Ok(number) if (self.least..=self.most).contains(&number) => {
-                *(self.place)(limits) = number;
+            Ok(number) if (self.min..=self.max).contains(&number) => {
+                *(self.field)(limits) = number;
                 Ok(())
             }
             _ => Err(invalid(format!("invalid value {value:?} for the IA parameter {}", self.key))
-                .advise(format!("use a whole number from {} to {}", self.least, self.most))),
+                .advise(format!("use a whole number from {} to {}", self.min, self.max))),
         }
     }
 }
@@ -165,13 +161,13 @@ fn unknown(key: &str, value: &str, keys: &[&str]) -> Error {
     invalid(format!("unknown IA parameter {key:?} (with the value {value:?})")).advise(advice)
 }
 
-/// The error for a parameter that can't be used.
+/// The error for an invalid parameter.
 #[must_use]
 pub fn invalid(reason: String) -> Error {
     Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1).because(reason)
 }
 
-/// How many letters must be added, removed or changed to get from one word to the other.
+/// The edit distance of two words.
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
@@ -213,12 +209,12 @@ mod tests {
 
     #[test]
     fn every_limit_can_be_set_to_both_its_ends_and_not_beyond() {
-        for Limit { key, least, most, place } in LIMITS {
-            for value in [least, most] {
+        for Limit { key, min, max, field } in LIMITS {
+            for value in [min, max] {
                 let mut parsed = parsed(&format!("{key}={value}")).expect(key);
-                assert_eq!(*place(&mut parsed), value, "{key}");
+                assert_eq!(*field(&mut parsed), value, "{key}");
             }
-            assert!(parsed(&format!("{key}={}", u64::from(most) + 1)).is_err());
+            assert!(parsed(&format!("{key}={}", u64::from(max) + 1)).is_err());
         }
     }
 

@@ -1,8 +1,7 @@
-//! PostedReceive receives on their way from their poster to the sender, in a ring
-//! (`slots`).
+//! The ring that carries posted receives from the poster to the sender (`slots`).
 //!
-//! Most receives have one segment and take half a cache line: a store to a line that the other
-//! processor has is slow, and the stores behind it wait. Other receives are kept outside of the slots.
+//! A receive with one segment takes half a cache line, because a store to a line that another processor
+//! holds is slow and delays the stores after it. Other receives are stored outside of the slots.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -18,7 +17,7 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 pub struct PostedReceive {
     /// The cookie of its completion.
     pub cookie: u64,
-    /// The bytes of all segments together.
+    /// Total length of the segments, in bytes.
     pub length: u64,
     /// Whether its completion notifies no waiter.
     pub unsignalled: bool,
@@ -26,7 +25,7 @@ pub struct PostedReceive {
     pub checked: u64,
 }
 
-/// The ring; positions count from 0 and never wrap. A clone has the same slots.
+/// The ring. Positions count from 0 and never wrap. A clone refers to the same slots.
 #[derive(Clone)]
 #[repr(C)]
 pub struct ReceiveRing {
@@ -42,15 +41,15 @@ struct Slot {
     address: AtomicU64,
     /// Length and key.
     extent: AtomicU64,
-    /// Epoch, whether it is unsignalled, or special, and the mark: from the last bit on.
+    /// From the lowest bit: epoch, unsignalled bit, special bit, mark.
     rest: AtomicU64,
 }
 
-/// Receives of other than one segment of less than 4 GiB: the words of each slot, allocated
-/// for the first such receive.
+/// Receives that do not fit a slot, because they do not have exactly one segment of less than 4 GiB.
+/// The words are allocated for the first such receive.
 struct Special {
     words: OnceLock<Box<[AtomicU64]>>,
-    /// The most segments of a receive; 0 where there is no ring.
+    /// Maximum number of segments of a receive; 0 for a ring without slots.
     segments: usize,
 }
 
@@ -60,25 +59,25 @@ const SPECIAL: u64 = 1 << 38;
 
 type Slots = slots::Slots<Slot, 39>;
 
-/// Words of a special receive before its segments: the length of all, how many, the epoch.
+/// Words of a special receive before its segments: total length, number of segments, epoch.
 const HEAD: usize = 3;
 /// Words of a segment.
 const WORDS: usize = 3;
 
-/// Number of slots before its use at which a line is prefetched.
+/// Number of slots that are prefetched ahead.
 const AHEAD: u64 = 4;
 
 impl ReceiveRing {
-    /// No ring: there is no receive in it, and nothing is filled.
+    /// A ring that holds no receives, for queue pairs without any.
     pub fn unallocated() -> Self {
-        static NONE: LazyLock<ReceiveRing> = LazyLock::new(|| ReceiveRing {
+        static UNALLOCATED: LazyLock<ReceiveRing> = LazyLock::new(|| ReceiveRing {
             slots: Slots::new(1),
             special: Arc::new(Special { words: OnceLock::new(), segments: 0 }),
         });
-        NONE.clone()
+        UNALLOCATED.clone()
     }
 
-    /// Whether this is none.
+    /// Whether this is the ring of [`unallocated`](Self::unallocated).
     pub fn is_unallocated(&self) -> bool {
         self.special.segments == 0
     }
@@ -92,12 +91,12 @@ impl ReceiveRing {
         }
     }
 
-    /// How many segments a receive can have.
+    /// Maximum number of segments of a receive.
     pub fn segments(&self) -> usize {
         self.special.segments
     }
 
-    /// The words of a special receive, in a place that is made when it is needed first.
+    /// The words of a special receive, allocated on first use.
     fn words(&self, position: u64) -> &[AtomicU64] {
         let stride = HEAD + self.segments() * WORDS;
         let make = || (0..self.slots.len() * stride).map(|_| AtomicU64::new(0)).collect();
@@ -105,9 +104,9 @@ impl ReceiveRing {
         &self.special.words.get_or_init(make)[start..start + stride]
     }
 
-    /// Fills the slot of a position. Only the producer calls this, once for every position in
-    /// turn, when what the slot had before is over, and with no more segments than there is
-    /// place for.
+    /// Fills the slot of a position. Only the poster calls this, once for each position in order, after
+    /// the previous receive of the slot has ended, and with at most [`segments`](Self::segments)
+    /// segments.
     pub fn fill(&self, position: u64, posted: PostedReceive, segments: &[Segment]) {
         match segments {
             [segment] if posted.fits(segment) => self.fill_single(position, posted, segment),
@@ -142,7 +141,7 @@ impl ReceiveRing {
         Slots::is_filled(self.slots.get(position).rest.load(Ordering::Acquire), position)
     }
 
-    /// The receive of a position and its segment, if the slot is filled and it has one.
+    /// The receive of a position and its segment, if the slot is filled and the receive fits a slot.
     #[inline(always)]
     pub fn get_single(&self, position: u64) -> Option<(PostedReceive, Segment)> {
         let slot = self.slots.get(position);
@@ -161,8 +160,8 @@ impl ReceiveRing {
         Some((posted, Segment { address, length: extent >> 32, key: extent as u32 }))
     }
 
-    /// The receive of a position, how many segments it has, and the first of them, if the slot
-    /// is filled.
+    /// The receive of a position, the number of its segments and the first of them, if the slot is
+    /// filled.
     #[inline]
     pub fn get(&self, position: u64) -> Option<(PostedReceive, usize, Segment)> {
         match self.get_single(position) {
@@ -187,13 +186,13 @@ impl ReceiveRing {
         Some((posted, count as usize, load(segments)))
     }
 
-    /// Has the processor bring receives near that come after a position.
+    /// Prefetches a receive some positions ahead.
     #[inline(always)]
     pub fn prefetch_after(&self, position: u64) {
         prefetch(self.slots.get(position + AHEAD));
     }
 
-    /// Puts `count` segments of a filled position into an empty vector.
+    /// Appends the `count` segments of a filled position to `into`.
     pub fn copy_segments(&self, position: u64, count: usize, into: &mut Vec<Segment>) {
         match self.get_single(position) {
             Some((_, segment)) => into.push(segment),
@@ -203,7 +202,7 @@ impl ReceiveRing {
         }
     }
 
-    /// A copy of the receives of those positions in a ring of at least that size.
+    /// A ring of at least this size (receives, segments) with copies of the receives at these positions.
     pub fn enlarged(&self, positions: std::ops::Range<u64>, size: (u32, u32)) -> Self {
         let used = u32::try_from(positions.end - positions.start).unwrap_or(u32::MAX);
         let widest = u32::try_from(self.segments()).unwrap_or(u32::MAX);
@@ -224,21 +223,19 @@ impl Slot {
     fn finish(&self, position: u64, posted: PostedReceive, rest: u64) {
         let unsignalled = if posted.unsignalled { UNSIGNALLED } else { 0 };
         self.cookie.store(posted.cookie, Ordering::Relaxed);
-        // Release: a reader of the position sees the other words, and all that came before them.
+        // Release: a reader that sees the mark also sees the other words and everything before them.
         self.rest.store(rest | unsignalled | Slots::mark(position), Ordering::Release);
     }
 }
 
 impl PostedReceive {
-    /// Whether it fits into half a cache line, with one segment.
+    /// Whether it fits a slot, with this as its only segment.
     #[inline(always)]
     pub fn fits(&self, segment: &Segment) -> bool {
         segment.length <= u32::MAX.into() && self.checked < EPOCHS
     }
-}
 
-impl PostedReceive {
-    /// What the ring keeps of a receive that is posted.
+    /// The ring entry of a posted receive.
     #[inline]
     #[must_use]
     pub fn new(receive: &ReceiveRequest<'_>) -> Self {
@@ -251,7 +248,7 @@ impl PostedReceive {
     }
 }
 
-/// The segment of three words.
+/// Decodes a segment from three words.
 fn load(words: &[AtomicU64]) -> Segment {
     let [address, length, key] = [0, 1, 2].map(|word| words[word].load(Ordering::Relaxed));
     Segment { address, length, key: key as u32 }
@@ -265,7 +262,7 @@ mod tests {
         (0..count).map(|n| Segment { address: 1 << 40 | n, length: n + 1, key: 7 }).collect()
     }
 
-    /// Every kind of receive in turn, for any position.
+    /// A receive for any position; the kinds alternate.
     fn receive(number: u64) -> (PostedReceive, Vec<Segment>) {
         let mut segments = segments(number % 5);
         let checked = if number % 7 == 0 { u64::MAX - number } else { number };
@@ -290,8 +287,8 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_gives_back_what_it_was_filled_with_in_every_turn() {
-        // More turns than a slot tells apart, and a ring that begins in any of them.
+    fn a_slot_returns_what_it_was_filled_with_in_every_round() {
+        // More rounds than the mark distinguishes, starting in any of them.
         for start in [0, (1 << 24) - 500, 1 << 40] {
             let ring = ReceiveRing::new(3, 4);
             for number in start..start + 1000 {

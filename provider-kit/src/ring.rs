@@ -1,13 +1,13 @@
-//! A queue of fixed length whose entries have segments: all memory is there from the first on.
+//! A queue of fixed capacity whose entries have segments; its memory is allocated for the first entry.
 
 use dat_provider::Segment;
 
-/// The queue.
+/// A queue of entries with segments.
 pub struct Ring<T> {
     capacity: usize,
-    /// Empty before the first entry, as most rings stay.
+    /// Allocated for the first entry; many rings never have one.
     slots: Box<[Slot<T>]>,
-    /// `stride` segments for each slot.
+    /// `stride` segments per slot.
     segments: Box<[Segment]>,
     stride: usize,
     head: usize,
@@ -33,7 +33,7 @@ impl<T: Default> Ring<T> {
         self.len
     }
 
-    /// As [`len`](Self::len), for reports.
+    /// As [`len`](Self::len), saturated to 32 bits.
     pub fn count(&self) -> u32 {
         u32::try_from(self.len).unwrap_or(u32::MAX)
     }
@@ -44,7 +44,10 @@ impl<T: Default> Ring<T> {
         self.len == 0
     }
 
-    /// Appends an entry; gives it back when it doesn't fit.
+    /// Appends an entry.
+    ///
+    /// # Errors
+    /// Returns the entry if the queue is full or the entry has too many segments.
     #[inline]
     pub fn push(&mut self, entry: T, segments: &[Segment]) -> Result<(), T> {
         if self.len == self.capacity || segments.len() > self.stride {
@@ -72,7 +75,7 @@ impl<T: Default> Ring<T> {
         Some((&slot.entry, &self.segments[start..start + slot.segments]))
     }
 
-    /// Takes the oldest entry off.
+    /// Removes the oldest entry.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         if self.len == 0 {
@@ -84,7 +87,7 @@ impl<T: Default> Ring<T> {
         Some(entry)
     }
 
-    /// Moves the entries to another ring of at least that size that holds them all.
+    /// Changes the capacity and the number of segments per entry, to at least what the entries need.
     pub fn reallocate(&mut self, capacity: u32, stride: u32) {
         let used = (0..self.len).map(|n| self.slots[self.index(n)].segments).max().unwrap_or(0);
         let capacity = capacity.max(u32::try_from(self.len).unwrap_or(u32::MAX));
@@ -145,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_comes_back() {
+    fn push_returns_an_entry_that_does_not_fit() {
         let mut ring = Ring::new(1, 1);
         assert_eq!(ring.push(7, &segments(2)), Err(7), "two segments where one fits");
         assert_eq!(ring.push(7, &[]), Ok(()));

@@ -1,4 +1,4 @@
-//! Srq receive queues: buffers that several queue pairs take in turn.
+//! Shared receive queues (SRQs): buffers that several queue pairs use.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,6 +35,7 @@ pub trait Resume: Send + Sync {
     fn resume(&self);
 }
 
+/// What the lock of a shared receive queue guards.
 struct Buffers {
     ring: Ring<PostedReceive>,
     credits: QueueCredits,

@@ -1,5 +1,4 @@
-//! A link over a stream of bytes: frames are one behind the other, and the stream splits them
-//! wherever it likes.
+//! A link over a byte stream, which may split frames anywhere.
 
 mod reader;
 #[cfg(test)]
@@ -16,21 +15,21 @@ use crate::link::{End, Reader, Writer};
 pub use reader::StreamReader;
 pub use writer::StreamWriter;
 
-/// A stream of bytes in both directions that does not block, for example a TCP socket.
+/// A bidirectional byte stream that does not block, for example a TCP socket.
 pub trait Stream: Send + Sync {
-    /// Writes from the spans, in order. Returns how many bytes were taken, 0 if there is no space.
+    /// Writes from the spans, in order. Returns the number of bytes written, 0 if the stream is full.
     ///
     /// # Errors
     /// Why the stream has ended.
     fn write(&self, from: &[Span]) -> Result<usize, End>;
 
-    /// Reads into the spans, in order. Returns how many bytes came, nothing if none are there.
+    /// Reads into the spans, in order. Returns the number of bytes read, or `None` if none have arrived.
     ///
     /// # Errors
     /// Why the stream has ended; [`End::Closed`] at its end.
     fn read(&self, into: &[Span]) -> Result<Option<usize>, End>;
 
-    /// Writes nothing more, which the peer finds behind the last byte.
+    /// Shuts the writing side down; the peer reads the end after the last byte.
     ///
     /// # Errors
     /// Why the stream has ended.

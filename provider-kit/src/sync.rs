@@ -1,4 +1,4 @@
-//! The locks and atomics of the data path; in the models of `.ci/loom` those of loom.
+//! The locks and atomics of the data path. The models of `.ci/loom` use those of loom.
 
 #[cfg(not(all(test, loom)))]
 pub use dat_sync::biased::{BiasedGuard, BiasedLock, OwnerGuard, fence};

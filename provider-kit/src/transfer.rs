@@ -1,8 +1,8 @@
-//! Moves the bytes: the only module that touches registered memory.
+//! Copies of registered memory.
 //!
-//! Every function checks all that it names before it copies the first byte, and is called
-//! under the `rq` lock of the direction. Deregistering removes a key and then passes through
-//! that lock, so memory whose key was found valid stays until the copy is over.
+//! Each function validates all keys before it copies the first byte. The caller holds the lock of the
+//! receive side, or of the queue pair. Deregistering removes a key and then passes through that lock, so
+//! memory whose key was valid stays alive until the copy ends.
 #![allow(unsafe_code, reason = "registered memory is reached by address, and only here")]
 
 use std::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
@@ -16,26 +16,26 @@ use dat_provider::{Epochs, Segment};
 use crate::regions::regions;
 use crate::window::Backing;
 
-/// LocalMemory memory as a post named it.
+/// Local memory, as a posted operation names it.
 #[derive(Clone, Copy)]
 pub struct LocalMemory<'a> {
-    /// The pieces, in order.
+    /// The segments, in order.
     pub segments: &'a [Segment],
-    /// The domain that all of it must be of.
+    /// The protection domain that all segments must belong to.
     pub domain: u32,
 }
 
-/// Which side of a copy may not be accessed.
+/// The side of a copy that must not be accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessError {
-    /// The side that is read.
+    /// The memory that is read.
     Source,
-    /// The side that is written.
+    /// The memory that is written.
     Target,
 }
 
-/// Moves a message of `length` bytes, whose source was found readable under the lock that is
-/// held, into the segments of a receive.
+/// Copies a message of `length` bytes into the segments of a receive. The caller has validated the
+/// source under the lock that it holds.
 #[inline]
 pub fn copy_message(
     source: LocalMemory<'_>,
@@ -52,37 +52,38 @@ pub fn copy_message(
     Ok(())
 }
 
-/// A segment that the core has checked, and until when that holds.
+/// A segment that the core has validated in some epoch.
 #[derive(Clone, Copy)]
 pub struct CheckedSegment<'a> {
     /// The segment.
     pub segment: Segment,
-    /// The domain that it must be of.
+    /// The protection domain that it must belong to.
     pub domain: u32,
-    /// The number of the epoch in which it was checked.
+    /// The epoch in which it was validated.
     pub checked: u64,
-    /// The epochs of the queue pair that it was posted to.
+    /// The epochs of its queue pair.
     pub epochs: &'a Epochs,
 }
 
 impl CheckedSegment<'_> {
-    /// Whether it is live memory that may be used so. The core has checked all of that; what it
-    /// has not is done again, and also what may not hold any more.
+    /// Whether it is registered memory with this privilege. It is validated again unless the epoch is
+    /// still the same.
     #[inline(always)]
     fn permits(self, privilege: Privileges) -> bool {
         let Segment { address, length, key } = self.segment;
-        self.epochs.is(self.checked) || is_there(key, self.domain, privilege, address, length)
+        self.epochs.is(self.checked) || is_registered(key, self.domain, privilege, address, length)
     }
 }
 
-// By values, which stay in registers.
+// The arguments are values, which stay in registers.
 #[cold]
 #[inline(never)]
-fn is_there(key: u32, domain: u32, privilege: Privileges, address: u64, length: u64) -> bool {
+fn is_registered(key: u32, domain: u32, privilege: Privileges, address: u64, length: u64) -> bool {
     regions().find(key, domain, privilege.bits(), address, length).is_some()
 }
 
-/// Moves a message from one segment into one segment, if it may and it fits.
+/// The fast path of a message: copies it from one segment to one segment. Returns false, without
+/// effect, if it does not fit or a segment is not valid.
 #[inline(always)]
 pub fn copy_message_fast(from: CheckedSegment<'_>, to: CheckedSegment<'_>, length: u64) -> bool {
     let fits = length <= to.segment.length && length <= from.segment.length;
@@ -93,8 +94,8 @@ pub fn copy_message_fast(from: CheckedSegment<'_>, to: CheckedSegment<'_>, lengt
     true
 }
 
-/// Moves bytes to or from remote memory outside of windows, in the direction of the privilege, if
-/// it is granted and the bytes fit.
+/// The fast path of an RDMA operation: copies to or from remote memory outside of windows, in the
+/// direction of the privilege `there`. Returns false, without effect, if that is not permitted.
 #[inline(always)]
 pub fn copy_rdma_fast(
     here: CheckedSegment<'_>,
@@ -103,11 +104,11 @@ pub fn copy_rdma_fast(
     there: Privileges,
 ) -> bool {
     let RmrTriplet { address, context, .. } = *remote.triplet;
-    let own = here.segment.address;
+    let local = here.segment.address;
     let (needed, from, to) = if there == Privileges::REMOTE_WRITE {
-        (Privileges::LOCAL_READ, own, address)
+        (Privileges::LOCAL_READ, local, address)
     } else {
-        (Privileges::LOCAL_WRITE, address, own)
+        (Privileges::LOCAL_WRITE, address, local)
     };
     if length > here.segment.length
         || !here.permits(needed)
@@ -119,12 +120,15 @@ pub fn copy_rdma_fast(
     true
 }
 
-/// Whether local memory may be read.
+/// Whether local memory is readable.
 pub fn is_readable(source: LocalMemory<'_>) -> bool {
     source.permits(Privileges::LOCAL_READ)
 }
 
-/// Moves a message of `length` bytes into the segments of a receive, behind a prefix of zeros.
+/// Copies a datagram of `length` bytes into the segments of a receive, after a prefix of zeros.
+///
+/// # Errors
+/// The side that must not be accessed.
 pub fn copy_datagram(
     source: LocalMemory<'_>,
     target: LocalMemory<'_>,
@@ -146,23 +150,26 @@ pub fn copy_datagram(
     Ok(())
 }
 
-/// The zeros of a prefix, and then the segments of a message.
+/// The prefix, and then the segments of the message.
 fn sources(first: Segment, rest: &[Segment]) -> impl Iterator<Item = Segment> {
     std::iter::once(first).chain(rest.iter().copied())
 }
 
-/// Memory that is named by a remote key, as a queue pair may use it.
+/// Memory that a remote key names, as a queue pair may access it.
 #[derive(Clone, Copy)]
 pub struct RemoteMemory<'a> {
-    /// The place.
+    /// Key, address and length.
     pub triplet: &'a RmrTriplet,
-    /// The domain that it must be of.
+    /// The protection domain that it must belong to.
     pub domain: u32,
-    /// The number of the queue pair.
+    /// The id of the queue pair.
     pub queue_pair: u32,
 }
 
-/// Moves `length` bytes to remote memory.
+/// Executes an RDMA write of `length` bytes.
+///
+/// # Errors
+/// The side that must not be accessed.
 pub fn rdma_write(
     source: LocalMemory<'_>,
     remote: RemoteMemory<'_>,
@@ -179,7 +186,10 @@ pub fn rdma_write(
     Ok(())
 }
 
-/// Moves all bytes of a piece of remote memory to the segments.
+/// Executes an RDMA read of all bytes of `remote`.
+///
+/// # Errors
+/// The side that must not be accessed.
 pub fn rdma_read(remote: RemoteMemory<'_>, target: LocalMemory<'_>) -> Result<(), AccessError> {
     let length = remote.triplet.length;
     if length == 0 {
@@ -193,7 +203,10 @@ pub fn rdma_read(remote: RemoteMemory<'_>, target: LocalMemory<'_>) -> Result<()
     Ok(())
 }
 
-/// Moves all bytes of a piece of remote memory to memory that is named by a remote key itself.
+/// As [`rdma_read`], to memory that a remote key names, too.
+///
+/// # Errors
+/// The side that must not be accessed.
 pub fn rdma_read_to_remote(
     remote: RemoteMemory<'_>,
     target: RemoteMemory<'_>,
@@ -208,7 +221,10 @@ pub fn rdma_read_to_remote(
     Ok(())
 }
 
-/// Changes eight aligned bytes of remote memory at once; the segments get their value before.
+/// Executes an atomic operation on eight aligned bytes; the segments receive the previous value.
+///
+/// # Errors
+/// The side that must not be accessed.
 pub fn atomic(
     remote: RemoteMemory<'_>,
     target: LocalMemory<'_>,
@@ -217,24 +233,15 @@ pub fn atomic(
     if !target.permits(Privileges::LOCAL_WRITE) {
         return Err(AccessError::Target);
     }
-    let word = remote.segment(8, Privileges::REMOTE_ATOMIC).ok_or(AccessError::Source)?;
-    let place = with_exposed_provenance_mut::<u64>(word.address as usize);
-    if !place.is_aligned() {
-        return Err(AccessError::Source);
-    }
-    // SAFETY: the place is aligned and inside a region whose key was valid under the `rq` lock
-    // that is held, so it stays alive for this call; any other thread uses it by
-    // such operations, or gets what a peer gets that reads during a write.
-    let word = unsafe { AtomicU64::from_ptr(place) };
-    let before = change(word).to_ne_bytes();
+    let before = change_word(remote, change).ok_or(AccessError::Source)?.to_ne_bytes();
     let source =
         Segment { address: (&raw const before).expose_provenance() as u64, length: 8, key: 0 };
     copy(&[source], target.segments, 8);
     Ok(())
 }
 
-/// Appends the spans of a part of local memory: `left` bytes, without the first `skip`. Returns
-/// whether all of it is live memory of the domain that may be used so; if not, nothing is appended.
+/// Appends the spans of `left` bytes of local memory after the first `skip`. Returns false, and appends
+/// nothing, unless all of it is registered memory of the domain with this privilege.
 pub fn local_spans(
     local: LocalMemory<'_>,
     privilege: Privileges,
@@ -246,16 +253,16 @@ pub fn local_spans(
         return false;
     }
     for segment in local.segments {
-        let passed = skip.min(segment.length);
-        skip -= passed;
-        let length = left.min(segment.length - passed);
+        let skipped = skip.min(segment.length);
+        skip -= skipped;
+        let length = left.min(segment.length - skipped);
         left -= length;
-        into.extend(span(segment.address + passed, length));
+        into.extend(span(segment.address + skipped, length));
     }
     true
 }
 
-/// As [`local_spans`], for memory that is named by a remote key.
+/// As [`local_spans`], for memory that a remote key names.
 pub fn remote_spans(
     remote: RemoteMemory<'_>,
     privilege: Privileges,
@@ -273,38 +280,39 @@ pub fn remote_spans(
     true
 }
 
-/// Whether memory that is named by a remote key may be used so.
+/// Whether memory that a remote key names has this privilege.
 pub fn is_permitted(remote: RemoteMemory<'_>, privilege: Privileges) -> bool {
     remote.triplet.length == 0 || remote.segment(remote.triplet.length, privilege).is_some()
 }
 
-/// A span of checked memory.
+/// A span of validated memory.
 fn span(address: u64, length: u64) -> Option<Span> {
     let base = NonNull::new(with_exposed_provenance_mut::<u8>(address as usize))?;
-    // SAFETY: the memory lies inside a region whose key was valid under the lock that is held, so
-    // it stays alive until the caller releases the lock, before which the span is used up.
+    // SAFETY: the memory is in a region whose key was valid under the lock that the caller holds, so it
+    // stays alive until the caller releases the lock; the span is not used after that.
     (length > 0).then(|| unsafe { Span::new(base, length as usize) })
 }
 
-/// Changes eight aligned bytes of remote memory at once; returns their value before.
+/// Changes eight aligned bytes of remote memory atomically. Returns their previous value, or nothing if
+/// they must not be accessed.
 pub fn change_word(
     remote: RemoteMemory<'_>,
     change: impl FnOnce(&AtomicU64) -> u64,
 ) -> Option<u64> {
     let word = remote.segment(8, Privileges::REMOTE_ATOMIC)?;
-    let place = with_exposed_provenance_mut::<u64>(word.address as usize);
-    if !place.is_aligned() {
+    let pointer = with_exposed_provenance_mut::<u64>(word.address as usize);
+    if !pointer.is_aligned() {
         return None;
     }
-    // SAFETY: the place is aligned and inside a region whose key was valid under the lock that is
-    // held, so it stays alive for this call; any other thread uses it by such operations, or
-    // gets what a peer gets that reads during a write.
-    let word = unsafe { AtomicU64::from_ptr(place) };
+    // SAFETY: the pointer is aligned and in a region whose key was valid under the lock that the caller
+    // holds, so it stays alive during this call. Other threads access the word by such operations, or
+    // get torn bytes, as a peer does that reads during a write.
+    let word = unsafe { AtomicU64::from_ptr(pointer) };
     Some(change(word))
 }
 
 impl LocalMemory<'_> {
-    /// Whether every segment is live memory of the domain that may be used so.
+    /// Whether every segment is registered memory of the domain with this privilege.
     #[inline]
     pub fn permits(self, privilege: Privileges) -> bool {
         self.segments.iter().all(|segment| {
@@ -323,17 +331,17 @@ impl LocalMemory<'_> {
 }
 
 impl RemoteMemory<'_> {
-    /// The memory, when it may be used so. A window lies on a region, which must still be there.
+    /// The memory, if it has this privilege. For a window, the region below it must still exist.
     fn segment(self, length: u64, privilege: Privileges) -> Option<Segment> {
         let RmrTriplet { address, context: key, .. } = *self.triplet;
         let value = regions().find(key, self.domain, privilege.bits(), address, length)?;
         if value != 0 {
-            let below = Backing::unpack(value);
-            if below.queue_pair != 0 && below.queue_pair != self.queue_pair {
+            let backing = Backing::unpack(value);
+            if backing.queue_pair != 0 && backing.queue_pair != self.queue_pair {
                 return None;
             }
-            let under = regions().get(below.key)?;
-            if under.owner != self.domain || !under.contains(address, length) {
+            let region = regions().get(backing.key)?;
+            if region.owner != self.domain || !region.contains(address, length) {
                 return None;
             }
         }
@@ -341,7 +349,7 @@ impl RemoteMemory<'_> {
     }
 }
 
-/// Copies up to `left` bytes from checked segments to checked segments, in order.
+/// Copies up to `left` bytes between validated segments, in order.
 #[inline]
 fn copy(from: &[Segment], to: &[Segment], left: u64) {
     if let ([from], [to]) = (from, to) {
@@ -350,7 +358,7 @@ fn copy(from: &[Segment], to: &[Segment], left: u64) {
     copy_from(&mut from.iter().copied(), to, left);
 }
 
-/// As [`copy`], from segments that come one by one.
+/// As [`copy`], from an iterator of segments.
 fn copy_from(sources: &mut impl Iterator<Item = Segment>, to: &[Segment], mut left: u64) {
     let mut targets = to.iter();
     let (mut source, mut target) = (Segment::default(), Segment::default());
@@ -375,13 +383,13 @@ fn copy_from(sources: &mut impl Iterator<Item = Segment>, to: &[Segment], mut le
     }
 }
 
-/// Copies between two ranges of checked memory, which may overlap.
+/// Copies between two ranges of validated memory, which may overlap.
 #[inline]
 fn copy_bytes(from: u64, to: u64, length: u64) {
     let from = with_exposed_provenance::<u8>(from as usize);
     let to = with_exposed_provenance_mut::<u8>(to as usize);
-    // SAFETY: both ranges lie inside regions whose keys were valid under the `rq` lock that is
-    // held, so their owners keep them alive (`Span::new`), and `Span::address` exposed the
-    // provenance when they were registered.
+    // SAFETY: both ranges are in regions whose keys were valid under the lock that the caller holds, so
+    // their owners keep them alive (`Span::new`), and `Span::address` exposed the provenance when they
+    // were registered.
     unsafe { dat_provider::mem::copy(from, to, length as usize) };
 }

@@ -1,7 +1,7 @@
 //! Memory windows.
 //!
-//! A bind takes its key when it is posted, and the key of the bind before stays valid until
-//! the new one executes; one that is flushed leaves the window as it was.
+//! A bind reserves its key when it is posted. The key of the previous bind stays valid until the new one
+//! executes; a flushed bind leaves the window unchanged.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -26,36 +26,36 @@ pub struct Window {
 
 #[derive(Default)]
 struct State {
-    /// The key of the last bind that executed, or 0.
+    /// The key of the last executed bind, or 0.
     key: u32,
-    freed: bool,
+    is_freed: bool,
 }
 
-struct Handle(Arc<Window>);
+/// The object that represents a window in the provider contract.
+struct WindowHandle(Arc<Window>);
 
-/// Makes a window of a domain, which is bound to nothing.
+/// Creates an unbound window in a domain.
 pub fn create(domain: &Arc<Domain>, tag: u64, scope: WindowScope) -> Arc<dyn MemoryWindow> {
     let domain = Arc::clone(domain);
-    Arc::new(Handle(Arc::new(Window { tag, domain, scope, state: Mutex::default() })))
+    Arc::new(WindowHandle(Arc::new(Window { tag, domain, scope, state: Mutex::default() })))
 }
 
-impl MemoryWindow for Handle {}
+impl MemoryWindow for WindowHandle {}
 
-impl Drop for Handle {
+impl Drop for WindowHandle {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
-        state.freed = true;
+        state.is_freed = true;
         regions().remove(std::mem::take(&mut state.key));
     }
 }
 
-/// What the table keeps for a window: the key of the region below, and the number of the only
-/// queue pair that may use it, or 0 for all.
+/// The value of a bound window in the region table: what it is bound to.
 #[derive(Clone, Copy)]
 pub struct Backing {
-    /// The key of the region.
+    /// The key of the region below the window.
     pub key: u32,
-    /// The number of the queue pair, or 0.
+    /// The id of the only queue pair that may access the window, or 0 for all.
     pub queue_pair: u32,
 }
 
@@ -64,43 +64,46 @@ impl Backing {
         u64::from(self.queue_pair) << 32 | u64::from(self.key)
     }
 
-    /// What the value of a region in the table says.
+    /// Decodes the value of an entry of the region table; the key is 0 for a plain region.
     pub const fn unpack(value: u64) -> Self {
         Self { key: value as u32, queue_pair: (value >> 32) as u32 }
     }
 }
 
-/// Makes the key of a bound window invalid that a queue pair of that domain may use; whether
-/// it was such a key.
+/// Invalidates the key of a bound window that a queue pair of the domain may access. Returns whether it
+/// was such a key.
 pub fn invalidate(key: u32, domain: u32, queue_pair: u32) -> bool {
     is_bound(key, domain, queue_pair) && regions().remove(key)
 }
 
-/// Whether a key is that of a bound window that a queue pair of that domain may use.
+/// Whether a key belongs to a bound window that a queue pair of the domain may access.
 pub fn is_bound(key: u32, domain: u32, queue_pair: u32) -> bool {
     regions().get(key).is_some_and(|region| {
-        let below = Backing::unpack(region.value);
+        let backing = Backing::unpack(region.value);
         region.owner == domain
-            && below.key != 0
-            && (below.queue_pair == 0 || below.queue_pair == queue_pair)
+            && backing.key != 0
+            && (backing.queue_pair == 0 || backing.queue_pair == queue_pair)
     })
 }
 
-/// A bind that was posted.
+/// A posted bind.
 pub struct Bind {
     window: Arc<Window>,
-    /// The new key until the bind executes; 0 for one that closes the window.
+    /// The new key until the bind executes; 0 for a bind that unbinds the window.
     key: Cell<u32>,
 }
 
 impl Bind {
-    /// A bind on the queue pair of that number.
+    /// A bind that is posted to the queue pair with this id.
+    ///
+    /// # Errors
+    /// An object belongs to another provider, or the region table is full.
     pub fn new(request: &BindRequest<'_>, queue_pair: u32) -> Result<Self> {
-        let Some(handle) = request.window.as_any().downcast_ref::<Handle>() else {
+        let Some(handle) = request.window.as_any().downcast_ref::<WindowHandle>() else {
             return Err(foreign_object("memory window", Subtype::InvalidHandleRmr));
         };
         let window = Arc::clone(&handle.0);
-        let only = match window.scope {
+        let scope = match window.scope {
             WindowScope::Domain => 0,
             WindowScope::QueuePair => queue_pair,
         };
@@ -110,7 +113,7 @@ impl Bind {
                     address: request.address,
                     length: request.length,
                     owner: window.domain.id,
-                    value: Backing { key: domain::key_of(region)?, queue_pair: only }.pack(),
+                    value: Backing { key: domain::key_of(region)?, queue_pair: scope }.pack(),
                     access: request.privileges.bits(),
                 };
                 regions().insert(region).ok_or_else(region_table_full)?
@@ -120,12 +123,12 @@ impl Bind {
         Ok(Self { window, key: Cell::new(key) })
     }
 
-    /// The same bind to keep; this one is left without its key.
+    /// Moves the bind out, so that it can be stored; dropping this one then has no effect.
     pub fn take(&self) -> Self {
         Self { window: Arc::clone(&self.window), key: Cell::new(self.key.take()) }
     }
 
-    /// The key that it takes effect with, or 0.
+    /// The new key, or 0.
     pub fn key(&self) -> u32 {
         self.key.get()
     }
@@ -135,11 +138,11 @@ impl Bind {
         self.window.tag
     }
 
-    /// Makes the new key the window's, if a queue pair of that domain may do so and the
-    /// region below is still there.
+    /// Executes the bind. Returns false if the window belongs to another domain or is freed, or if the
+    /// region below no longer exists.
     pub fn execute(&self, domain: u32) -> bool {
         let mut state = self.window.state.lock();
-        if state.freed || self.window.domain.id != domain || !self.is_backed() {
+        if state.is_freed || self.window.domain.id != domain || !self.is_backed() {
             return false;
         }
         let old = std::mem::replace(&mut state.key, self.key.take());
@@ -152,15 +155,15 @@ impl Bind {
             return true;
         }
         let Some(bound) = regions().get(self.key()) else { return false };
-        let below = regions().get(Backing::unpack(bound.value).key);
-        below.is_some_and(|region| {
+        let region = regions().get(Backing::unpack(bound.value).key);
+        region.is_some_and(|region| {
             region.owner == bound.owner && region.contains(bound.address, bound.length)
         })
     }
 }
 
 impl Drop for Bind {
-    /// A bind that did not execute leaves nothing behind.
+    /// Releases the key of a bind that did not execute.
     fn drop(&mut self) {
         regions().remove(self.key());
     }

@@ -1,4 +1,4 @@
-//! The side that connects.
+//! The active side of the handshake.
 
 use dat_provider::error::Result;
 
@@ -8,21 +8,21 @@ use super::{
 };
 use crate::frame::{Body, Frame, Refusal, VERSION, Verdict};
 
-/// The handshake of the side that connects.
+/// The handshake of the active side.
 #[derive(Debug)]
 pub struct Active {
     secret: Option<Secret>,
     nonce: Nonce,
     hello: Vec<u8>,
-    /// Whether the passive side has proved that it has the secret.
+    /// Whether the passive side has proved that it knows the secret.
     is_proved: bool,
 }
 
 impl Active {
-    /// Begins: returns the `HELLO` to send.
+    /// Starts a handshake. Returns the `HELLO` to send.
     ///
     /// # Errors
-    /// `DAT_INSUFFICIENT_RESOURCES` when the system has no random numbers.
+    /// `DAT_INSUFFICIENT_RESOURCES` if the system has no random numbers.
     pub fn new(hello: &Hello, secret: Option<Secret>) -> Result<(Self, Message)> {
         let side = &hello.side;
         let nonce = if secret.is_some() { nonce()? } else { Nonce::default() };
@@ -40,12 +40,12 @@ impl Active {
         Ok((Self { secret, nonce, hello: payload, is_proved: false }, message))
     }
 
-    /// What follows from a frame of the passive side.
+    /// Processes a frame of the passive side.
     pub fn receive(&mut self, frame: &Frame, payload: &[u8]) -> Step {
         match frame.body {
             Body::Challenge { .. } => self.prove(payload).unwrap_or(Step::Refused(Refusal::Secret)),
             Body::Answer { verdict: Verdict::Refused(why), .. } => Step::Refused(why),
-            // An answer without a challenge comes from a peer that has no secret.
+            // An answer without a challenge comes from a peer that does not know the secret.
             Body::Answer { .. } if self.secret.is_some() && !self.is_proved => {
                 Step::Refused(Refusal::Secret)
             }
@@ -63,7 +63,7 @@ impl Active {
         }
     }
 
-    /// Checks the proof in the challenge and returns its own.
+    /// Checks the proof in the challenge and returns the proof of this side.
     fn prove(&mut self, mut payload: &[u8]) -> Option<Step> {
         let secret = self.secret.as_ref().filter(|_| !self.is_proved)?;
         let theirs = take::<NONCE>(&mut payload)?;

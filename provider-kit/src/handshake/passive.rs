@@ -1,13 +1,13 @@
-//! The side that listens.
+//! The passive side of the handshake.
 
 use super::secret::{NONCE, Role, nonce};
 use super::{AUTHENTICATED, Hello, Message, Nonce, SHARED, Secret, SideInfo, Step, private, take};
 use crate::frame::{Body, Frame, Refusal, VERSION};
 
-/// The handshake of the side that listens, up to the request.
+/// The handshake of the passive side, up to the connection request.
 #[derive(Debug)]
 pub struct Passive {
-    /// The qualifier of the listener; another one is refused as if nothing listened.
+    /// The qualifier of the listener; requests for others are refused as if nothing listened.
     qualifier: u64,
     secret: Option<Secret>,
     challenge: Option<Challenge>,
@@ -22,29 +22,29 @@ struct Challenge {
 }
 
 impl Passive {
-    /// Waits for a `HELLO` to this qualifier.
+    /// Expects a `HELLO` for this qualifier.
     #[must_use]
     pub const fn new(qualifier: u64, secret: Option<Secret>) -> Self {
         Self { qualifier, secret, challenge: None }
     }
 
-    /// What follows from a frame of the active side.
+    /// Processes a frame of the active side.
     pub fn receive(&mut self, frame: &Frame, payload: &[u8]) -> Step {
         let step = match (frame.body, self.challenge.take()) {
-            (Body::Hello { version: VERSION, .. }, None) => self.greet(frame, payload),
+            (Body::Hello { version: VERSION, .. }, None) => self.receive_hello(frame, payload),
             (Body::Hello { .. }, None) => Err(Refusal::Version),
-            (Body::Proof { .. }, Some(challenge)) => self.check(challenge, payload),
+            (Body::Proof { .. }, Some(challenge)) => self.receive_proof(challenge, payload),
             _ => Err(Refusal::Malformed),
         };
         step.unwrap_or_else(|why| Step::Refuse(Message::refusal(why)))
     }
 
-    fn greet(&mut self, frame: &Frame, payload: &[u8]) -> Result<Step, Refusal> {
+    fn receive_hello(&mut self, frame: &Frame, payload: &[u8]) -> Result<Step, Refusal> {
         let (hello, theirs, is_authenticated) = parse(frame, payload).ok_or(Refusal::Malformed)?;
         if is_authenticated != self.secret.is_some() {
             return Err(Refusal::Secret);
         }
-        let Some(secret) = &self.secret else { return self.deliver(hello) };
+        let Some(secret) = &self.secret else { return self.accept_hello(hello) };
         let own = nonce().map_err(|_| Refusal::Secret)?;
         let proof = secret.prove(Role::Passive, [&theirs, &own], payload);
         let reply = [own.as_slice(), &proof].concat();
@@ -52,17 +52,17 @@ impl Passive {
         Ok(Step::Send(Message::new(|length| Body::Challenge { length }, 0, reply)))
     }
 
-    fn check(&self, challenge: Challenge, proof: &[u8]) -> Result<Step, Refusal> {
+    fn receive_proof(&self, challenge: Challenge, proof: &[u8]) -> Result<Step, Refusal> {
         let Challenge { hello, bytes, theirs, own } = challenge;
         let secret = self.secret.as_ref().ok_or(Refusal::Malformed)?;
         if !secret.is_proved(Role::Active, [&theirs, &own], &bytes, proof) {
             return Err(Refusal::Secret);
         }
-        self.deliver(hello)
+        self.accept_hello(hello)
     }
 
-    /// A peer without the secret does not learn which qualifiers are listened on.
-    fn deliver(&self, hello: Hello) -> Result<Step, Refusal> {
+    /// The qualifier is checked last, so that a peer without the secret cannot probe for listeners.
+    fn accept_hello(&self, hello: Hello) -> Result<Step, Refusal> {
         if hello.qualifier != self.qualifier {
             return Err(Refusal::NoListener);
         }

@@ -1,4 +1,4 @@
-//! The secret that both sides may require.
+//! The optional secret that both sides share.
 
 use std::fmt;
 use std::path::Path;
@@ -8,18 +8,19 @@ use dat_provider::error::{Error, Result, ReturnType, Subtype};
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
-/// Bytes of a nonce.
+/// Length of a nonce, in bytes.
 pub(super) const NONCE: usize = 16;
-/// Bytes of a proof.
+/// Length of a proof, in bytes.
 pub(super) const PROOF: usize = 32;
-/// Lengths of a secret, in bytes.
-const SHORTEST: usize = 16;
-const LONGEST: usize = 4096;
+/// Minimum length of a secret, in bytes.
+const MIN_LENGTH: usize = 16;
+/// Maximum length of a secret, in bytes.
+const MAX_LENGTH: usize = 4096;
 
-/// A number that is used once.
+/// A number that is used only once.
 pub type Nonce = [u8; NONCE];
 
-/// A key that both sides have. Its clones share it; it is never printed.
+/// A key that both sides know. It is never printed.
 #[derive(Clone)]
 pub struct Secret(Arc<[u8]>);
 
@@ -29,7 +30,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The side that proves that it has the secret.
+/// The side that proves that it knows the secret.
 #[derive(Clone, Copy)]
 pub(super) enum Role {
     Active,
@@ -37,16 +38,16 @@ pub(super) enum Role {
 }
 
 impl Secret {
-    /// A secret of these bytes; nothing if there are fewer than 16 or more than 4096.
+    /// A secret of 16 to 4096 bytes; `None` for any other length.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Option<Self> {
-        (SHORTEST..=LONGEST).contains(&bytes.len()).then(|| Self(bytes.into()))
+        (MIN_LENGTH..=MAX_LENGTH).contains(&bytes.len()).then(|| Self(bytes.into()))
     }
 
-    /// Reads a secret from a file, without a line feed at its end.
+    /// Reads a secret from a file; a line feed at its end is ignored.
     ///
     /// # Errors
-    /// `DAT_INVALID_PARAMETER` when the file cannot be read or its length is out of range.
+    /// `DAT_INVALID_PARAMETER` if the file cannot be read or its length is out of range.
     pub fn read(path: &Path) -> Result<Self> {
         let invalid = |why: String| {
             Error::new(ReturnType::InvalidParameter, Subtype::NoSubtype)
@@ -56,7 +57,7 @@ impl Secret {
         let bytes = std::fs::read(path).map_err(|error| invalid(error.to_string()))?;
         let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
         Self::new(text).ok_or_else(|| {
-            invalid(format!("{} bytes; a secret has {SHORTEST} to {LONGEST}", text.len()))
+            invalid(format!("{} bytes; a secret has {MIN_LENGTH} to {MAX_LENGTH}", text.len()))
         })
     }
 
@@ -72,12 +73,12 @@ impl Secret {
         Some(mac)
     }
 
-    /// Proves to have the secret: over the nonces of the active and of the passive side.
+    /// Computes a proof. `nonces` are those of the active and of the passive side.
     pub(super) fn prove(&self, role: Role, nonces: [&Nonce; 2], hello: &[u8]) -> [u8; PROOF] {
         self.mac(role, nonces, hello).map_or([0; PROOF], |mac| mac.finalize().into_bytes().into())
     }
 
-    /// Whether a proof is right, in a time that does not depend on it.
+    /// Whether a proof is correct, checked in constant time.
     pub(super) fn is_proved(
         &self,
         role: Role,

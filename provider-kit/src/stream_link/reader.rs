@@ -1,4 +1,4 @@
-//! The half that reads.
+//! The reading half of a link over a stream.
 
 use std::cell::Cell;
 use std::os::fd::BorrowedFd;
@@ -9,25 +9,27 @@ use crate::bytes;
 use crate::frame::{self, Frame};
 use crate::link::{Budget, Destinations, End, FrameSink, Progress, Reader, Refused};
 
+/// Size of the buffer, in bytes.
 const BUFFER: usize = 64 << 10;
-/// From this many bytes on, a payload is read without a copy.
+/// Payloads of at least this many bytes are read directly into their memory.
 const DIRECT: usize = 2 << 10;
 
 thread_local! {
-    /// The buffer that a thread lends to the links it reads.
+    /// The buffer that this thread lends to the links that it reads.
     static SPARE: Cell<Option<Box<[u8]>>> = const { Cell::new(None) };
 }
 
 /// Reads frames from a stream.
 pub struct StreamReader<S> {
     stream: Arc<S>,
-    /// What was read and not handed over: `buffer[start..end]`. Without a buffer, nothing.
+    /// The bytes that were read and not passed on are `buffer[start..end]`. Empty between reads if there
+    /// are none.
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
-    /// The frame whose payload is being read, and how much of it was.
+    /// The frame whose payload is being read, and the number of its bytes that were passed on.
     current: Option<(Frame, usize)>,
-    places: Destinations,
+    destinations: Destinations,
     ended: Option<End>,
 }
 
@@ -37,9 +39,9 @@ impl<S> std::fmt::Debug for StreamReader<S> {
     }
 }
 
-/// What one step found.
+/// The result of a step.
 enum Step {
-    /// A frame was handed over.
+    /// A frame was passed on.
     Frame,
     /// More bytes are needed.
     Starved,
@@ -49,11 +51,11 @@ impl<S: Stream> StreamReader<S> {
     /// Reads a stream.
     #[must_use]
     pub fn new(stream: Arc<S>) -> Self {
-        let (buffer, places) = (Box::default(), Destinations::new());
-        Self { stream, buffer, start: 0, end: 0, current: None, places, ended: None }
+        let (buffer, destinations) = (Box::default(), Destinations::new());
+        Self { stream, buffer, start: 0, end: 0, current: None, destinations, ended: None }
     }
 
-    /// Hands over what is in the buffer, up to the end of a frame.
+    /// Passes on the bytes in the buffer, up to the end of a frame.
     fn step(&mut self, sink: &mut dyn FrameSink) -> Result<Step, End> {
         if self.current.is_none() {
             let buffered = &self.buffer[self.start..self.end];
@@ -68,10 +70,10 @@ impl<S: Stream> StreamReader<S> {
         let missing = frame.payload() as usize - *received;
         let part = missing.min(self.end - self.start);
         if part > 0 {
-            self.places.clear();
-            sink.destinations(*received as u64, &mut self.places);
-            bytes::scatter(&self.buffer[self.start..self.start + part], &self.places);
-            self.places.clear();
+            self.destinations.clear();
+            sink.destinations(*received as u64, &mut self.destinations);
+            bytes::scatter(&self.buffer[self.start..self.start + part], &self.destinations);
+            self.destinations.clear();
             self.start += part;
             *received += part;
         }
@@ -83,37 +85,37 @@ impl<S: Stream> StreamReader<S> {
         Ok(Step::Frame)
     }
 
-    /// Reads from the stream: a long payload into its places, the rest into the buffer. Returns
-    /// the number of bytes, and whether the stream may have more.
+    /// Reads from the stream: a long payload into its memory, everything else into the buffer. Returns the
+    /// number of bytes, and whether the stream may have more.
     fn fill(&mut self, sink: &mut dyn FrameSink) -> Result<(usize, bool), End> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
-        self.places.clear();
+        self.destinations.clear();
         let mut direct = 0;
         if let Some((frame, received)) = self.current {
             let missing = frame.payload() as usize - received;
             if missing >= DIRECT && self.end == 0 {
-                sink.destinations(received as u64, &mut self.places);
-                truncate(&mut self.places, missing);
-                // Bytes without a place go through the buffer, which drops them.
-                direct = if bytes::total(&self.places) == missing { missing } else { 0 };
+                sink.destinations(received as u64, &mut self.destinations);
+                truncate(&mut self.destinations, missing);
+                // A payload without memory for all of its bytes goes through the buffer.
+                direct = if bytes::total(&self.destinations) == missing { missing } else { 0 };
             }
         }
         if direct == 0 {
-            self.places.clear();
+            self.destinations.clear();
         }
-        self.places.push(bytes::target(&mut self.buffer[self.end..]));
+        self.destinations.push(bytes::target(&mut self.buffer[self.end..]));
         let space = direct + self.buffer.len() - self.end;
-        let came = self.stream.read(&self.places);
-        self.places.clear();
-        let Some(came) = came? else { return Ok((0, false)) };
-        let came = came.min(space);
+        let count = self.stream.read(&self.destinations);
+        self.destinations.clear();
+        let Some(count) = count? else { return Ok((0, false)) };
+        let count = count.min(space);
         if let Some((_, received)) = &mut self.current {
-            *received += came.min(direct);
+            *received += count.min(direct);
         }
-        self.end += came.saturating_sub(direct);
-        Ok((came, came == space))
+        self.end += count.saturating_sub(direct);
+        Ok((count, count == space))
     }
 
     fn run(&mut self, sink: &mut dyn FrameSink, budget: Budget) -> Result<Progress, End> {
@@ -132,7 +134,7 @@ impl<S: Stream> StreamReader<S> {
                 return Ok(Progress::More);
             }
             match self.fill(sink) {
-                Ok((came, more)) => (bytes, has_more) = (bytes + came, more),
+                Ok((count, more)) => (bytes, has_more) = (bytes + count, more),
                 Err(End::Closed) if self.current.is_some() || self.start < self.end => {
                     return Err(End::Gone);
                 }
@@ -142,10 +144,10 @@ impl<S: Stream> StreamReader<S> {
     }
 }
 
-/// Cuts places to a total length, in bytes.
-fn truncate(places: &mut Destinations, length: usize) {
+/// Truncates spans to a total length in bytes.
+fn truncate(spans: &mut Destinations, length: usize) {
     let mut left = length;
-    let cut = places.iter_mut().position(|span| {
+    let cut = spans.iter_mut().position(|span| {
         if span.len() >= left {
             return true;
         }
@@ -153,8 +155,8 @@ fn truncate(places: &mut Destinations, length: usize) {
         false
     });
     let Some(last) = cut else { return };
-    places.truncate(last + 1);
-    if let Some(span) = places.last_mut() {
+    spans.truncate(last + 1);
+    if let Some(span) = spans.last_mut() {
         *span = bytes::first(*span, left);
     }
 }

@@ -1,4 +1,4 @@
-//! The half that writes.
+//! The writing half of a link over a stream.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use crate::bytes;
 use crate::frame::Frame;
 use crate::link::{End, Writer, Written};
 
-/// Frames are put together up to this many bytes while the stream has no space.
-const TOGETHER: usize = 16 << 10;
+/// Maximum number of bytes that are collected while the stream is full.
+const MAX_BACKLOG: usize = 16 << 10;
 
-/// Writes frames to a stream. What the stream does not take of a frame that it has begun is
-/// copied, at most one piece.
+/// Writes frames to a stream. If the stream takes only a part of a frame, the rest is copied.
 pub struct StreamWriter<S> {
     stream: Arc<S>,
-    /// What waits, from `written` on.
-    waiting: Vec<u8>,
+    /// Bytes to write; the first `written` of them are written.
+    backlog_bytes: Vec<u8>,
     written: usize,
-    /// The spans of the frame that is being written.
+    /// Reused memory for the spans of a frame.
     spans: Vec<Span>,
-    closes: bool,
+    /// Shut the stream down once all bytes are written.
+    is_closing: bool,
 }
 
 impl<S> std::fmt::Debug for StreamWriter<S> {
@@ -34,13 +34,14 @@ impl<S: Stream> StreamWriter<S> {
     /// Writes to a stream.
     #[must_use]
     pub fn new(stream: Arc<S>) -> Self {
-        Self { stream, waiting: Vec::new(), written: 0, spans: Vec::new(), closes: false }
+        Self { stream, backlog_bytes: Vec::new(), written: 0, spans: Vec::new(), is_closing: false }
     }
 }
 
 impl<S> StreamWriter<S> {
+    /// Number of bytes to write.
     fn backlog(&self) -> usize {
-        self.waiting.len() - self.written
+        self.backlog_bytes.len() - self.written
     }
 }
 
@@ -49,12 +50,12 @@ impl<S: Stream> Writer for StreamWriter<S> {
         let head = frame.encode();
         debug_assert_eq!(bytes::total(payload) as u64, frame.payload(), "{frame:?}");
         let total = head.len() + bytes::total(payload);
-        if self.backlog() + total > TOGETHER && self.flush()? {
+        if self.backlog() + total > MAX_BACKLOG && self.flush()? {
             return Ok(Written::Full);
         }
         if self.backlog() > 0 {
-            self.waiting.extend_from_slice(&head);
-            bytes::gather(payload, 0, &mut self.waiting);
+            self.backlog_bytes.extend_from_slice(&head);
+            bytes::gather(payload, 0, &mut self.backlog_bytes);
             return Ok(Written::Taken);
         }
         self.spans.clear();
@@ -62,7 +63,7 @@ impl<S: Stream> Writer for StreamWriter<S> {
         self.spans.extend_from_slice(payload);
         let taken = self.stream.write(&self.spans)?;
         if taken < total {
-            bytes::gather(&self.spans, taken, &mut self.waiting);
+            bytes::gather(&self.spans, taken, &mut self.backlog_bytes);
         }
         self.spans.clear();
         Ok(Written::Taken)
@@ -70,7 +71,7 @@ impl<S: Stream> Writer for StreamWriter<S> {
 
     fn flush(&mut self) -> Result<bool, End> {
         while self.backlog() > 0 {
-            let rest = bytes::source(&self.waiting[self.written..]);
+            let rest = bytes::source(&self.backlog_bytes[self.written..]);
             let taken = self.stream.write(&[rest])?;
             if taken == 0 {
                 return Ok(true);
@@ -78,19 +79,19 @@ impl<S: Stream> Writer for StreamWriter<S> {
             self.written += taken;
         }
         if self.written > 0 {
-            // An idle link keeps no memory.
-            self.waiting = Vec::new();
+            // An idle link holds no memory.
+            self.backlog_bytes = Vec::new();
             self.written = 0;
         }
-        if self.closes {
-            self.closes = false;
+        if self.is_closing {
+            self.is_closing = false;
             self.stream.shut_down()?;
         }
         Ok(false)
     }
 
     fn shut_down(&mut self) -> Result<(), End> {
-        self.closes = true;
+        self.is_closing = true;
         self.flush().map(drop)
     }
 }
