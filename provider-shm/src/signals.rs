@@ -127,7 +127,7 @@ mod tests {
 }
 
 #[cfg(all(test, loom))]
-mod models {
+mod loom_models {
     use super::*;
     use loom::sync::Arc;
     use loom::thread;
