@@ -10,7 +10,7 @@ use provider_kit::network::interfaces;
 use rustix::io::Result;
 use rustix::net::SocketAddrUnix;
 
-/// The version is that of the first packet.
+/// What the names of listeners begin with; the number is the version of the greeting.
 const PREFIX: &str = "dat-shm.1";
 
 /// The address of this machine by which a peer's adapter is found; nothing for other machines.

@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use dat_conformance::{Node, exchange, expect_connection, expect_request, state, until};
 use dat_core::{ConnectionEventKind, DtoStatus, Endpoint, EpState, PspMaker};
 use dat_provider::mem::Span;
+use dat_two_processes::{NONE, each_once, posts};
 use provider_kit::frame::{Body, Frame};
 use provider_kit::handshake::{Active, Hello, SideInfo};
 use rustix::fs::MemfdFlags;
 use rustix::net::SendFlags;
 
-use crate::common::{NONE, each_once, node, posts};
+use crate::common::node;
 use crate::ring::{Consumer, Producer, Stored};
 use crate::segment::{Segment, UNITS};
 use crate::transport::bound;

@@ -1,14 +1,15 @@
 //! Descriptors that are used up at each step of a connection: the attempt fails, and nothing is left.
-//! A program of its own, because the limit is that of the process.
+//! A program of its own, because it lowers the limit of descriptors of the whole process.
 
 #[path = "shm/common.rs"]
 mod common;
 
 use dat_conformance::{drain, exchange};
 use dat_core::{Connect, EpState, Event, PspMaker};
+use dat_two_processes::{each_once, posts};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::common::{each_once, node, posts};
+use crate::common::node;
 
 fn descriptors() -> u64 {
     std::fs::read_dir("/proc/self/fd").expect("Linux").count() as u64

@@ -3,8 +3,9 @@
 
 use dat_conformance::{Buffer, Node, link, until};
 use dat_core::{Close, DtoStatus, Endpoint, EpState, Event};
+use dat_two_processes::NONE;
 
-use crate::common::{NONE, node};
+use crate::common::node;
 
 const LENGTH: usize = 64 << 20;
 const DATA: u8 = 0x5a;

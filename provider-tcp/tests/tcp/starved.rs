@@ -15,7 +15,7 @@ const MOST: usize = 24;
 
 #[test]
 fn without_descriptors_each_step_fails_and_leaves_nothing() {
-    // In a process of its own: the limit is that of the process.
+    // In a process of its own, because it lowers the limit of descriptors of the whole process.
     let ran = Command::new(std::env::current_exe().expect("a test"))
         .args(["--exact", "starved::process", "--ignored", "--nocapture"])
         .output()

@@ -6,8 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use dat_conformance::{Node, expect_connections, expect_request};
 use dat_core::{Connect, ConnectionEventKind, DtoStatus, PspMaker, Registry};
-
-use crate::common::{each_once, posts};
+use dat_two_processes::{NONE, each_once, posts};
 
 const ACTIVE: &str = "10.91.0.1";
 const PASSIVE: &str = "10.91.0.2";
@@ -192,7 +191,7 @@ fn active() {
     assert_eq!(told(), "pulled");
     // One connection has requests outstanding, the other one only receives.
     let requests = posts(&eps[1], &buffer, 0, 4);
-    eps[0].post_recv(&[buffer.piece(0, 64)], 7, crate::common::NONE).expect("a live endpoint");
+    eps[0].post_recv(&[buffer.piece(0, 64)], 7, NONE).expect("a live endpoint");
     expect_connections(&node.connect, &[&eps[0], &eps[1]], ConnectionEventKind::Broken);
     let cookies: Vec<u64> = requests.into_iter().chain([7]).collect();
     let done = each_once(&[&node.recv, &node.request], &cookies);

@@ -4,11 +4,11 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use dat_conformance::{expect_connection, expect_request, until};
+use dat_conformance::{Node, expect_connection, expect_request, until};
 use dat_core::{Connect, ConnectionEventKind, DtoStatus, EpState, Event, PspMaker};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::{NONE, each_once, node, posts};
+use crate::completions::{NONE, each_once, posts};
 
 /// Rounds of kill -9; LOST_ROUNDS=200 for more.
 fn rounds() -> u64 {
@@ -16,10 +16,11 @@ fn rounds() -> u64 {
 }
 
 /// The other process: accepts each request, and posts receives and sends without end.
-#[test]
-#[ignore = "the peer of the other tests"]
-fn peer() {
-    let node = node("");
+///
+/// # Panics
+/// If it is refused what a live endpoint may do.
+pub fn peer(open: fn(&str) -> Node) {
+    let node = open("");
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a port");
     println!("\nport {}", psp.qualifier());
     let ep = node.ep();
@@ -42,7 +43,7 @@ fn peer() {
     }
 }
 
-/// Starts the peer; its port.
+/// Starts the peer; returns its port.
 fn start() -> (Child, u64) {
     let mut child = Command::new(std::env::current_exe().expect("a test"))
         .args(["--exact", "lost::peer", "--ignored", "--nocapture"])
@@ -60,9 +61,12 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(pid, signal).expect("a child");
 }
 
-#[test]
-fn after_kill_9_of_the_peer_every_cookie_comes_once() {
-    let node = node("");
+/// A peer is killed at random moments: each post completes once.
+///
+/// # Panics
+/// If a cookie is lost, comes twice, or the connection does not end as it must.
+pub fn after_kill_9_of_the_peer_every_cookie_comes_once(open: fn(&str) -> Node) {
+    let node = open("");
     let buffer = node.buffer(128);
     let mut random = fastrand::Rng::new();
     for _ in 0..rounds() {
@@ -83,10 +87,12 @@ fn after_kill_9_of_the_peer_every_cookie_comes_once() {
 }
 
 /// One process dies in the middle of messages of each kind; the connections to the others go on.
-#[test]
-fn the_death_of_one_peer_does_not_disturb_the_others() {
+///
+/// # Panics
+/// If a cookie is lost, comes twice, or the connection does not end as it must.
+pub fn the_death_of_one_peer_does_not_disturb_the_others(open: fn(&str) -> Node) {
     const PEERS: usize = 4;
-    let node = node("");
+    let node = open("");
     let buffer = node.buffer(128);
     let mut random = fastrand::Rng::new();
     let mut peers: Vec<_> = (0..PEERS)
@@ -116,9 +122,12 @@ fn the_death_of_one_peer_does_not_disturb_the_others() {
     node.finish();
 }
 
-#[test]
-fn a_peer_that_was_stopped_goes_on() {
-    let node = node("");
+/// A peer that is stopped for a while loses nothing.
+///
+/// # Panics
+/// If a cookie is lost, comes twice, or the connection does not end as it must.
+pub fn a_peer_that_was_stopped_goes_on(open: fn(&str) -> Node) {
+    let node = open("");
     let buffer = node.buffer(128);
     let (mut child, port) = start();
     let ep = node.ep();

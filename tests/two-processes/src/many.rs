@@ -1,9 +1,9 @@
 //! Many connections of one adapter.
 
-use dat_conformance::{Buffer, expect_connections, link, until};
+use dat_conformance::{Buffer, Node, expect_connections, link, until};
 use dat_core::{Close, ConnectionEventKind, DtoStatus, Endpoint};
 
-use crate::common::{NONE, each_once, node};
+use crate::completions::{NONE, each_once};
 
 /// How many adapters' threads the process has.
 fn threads() -> usize {
@@ -13,10 +13,13 @@ fn threads() -> usize {
     names.filter(|name| name.trim() == "dat-progress").count()
 }
 
-#[test]
-fn hundreds_of_connections_share_dispatchers() {
+/// 120 connections between two adapters complete to the same dispatchers.
+///
+/// # Panics
+/// If a message is lost.
+pub fn hundreds_of_connections_share_dispatchers(open: fn(&str) -> Node) {
     const PAIRS: usize = 120;
-    let (near, far) = (node(""), node(""));
+    let (near, far) = (open(""), open(""));
     let pairs: Vec<(Endpoint, Endpoint)> = (0..PAIRS)
         .map(|_| {
             let (client, server) = (near.ep(), far.ep());
@@ -54,11 +57,14 @@ fn hundreds_of_connections_share_dispatchers() {
     far.finish();
 }
 
-#[test]
-fn the_thread_ends_with_its_adapter() {
-    let adapters: Vec<_> = (0..20).map(|_| node("")).collect();
+/// 20 adapters have a thread each, until they are closed.
+///
+/// # Panics
+/// If a thread stays.
+pub fn the_thread_ends_with_its_adapter(open: fn(&str) -> Node) {
+    let adapters: Vec<_> = (0..20).map(|_| open("")).collect();
     until("the threads run", || threads() >= 20);
-    adapters.into_iter().for_each(dat_conformance::Node::finish);
+    adapters.into_iter().for_each(Node::finish);
     // Other tests have threads of their own.
     until("the threads end", || threads() < 20);
 }

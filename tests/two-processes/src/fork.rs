@@ -1,14 +1,17 @@
-//! Children of fork (docs/provider-tcp.md, "Fork").
+//! Children of fork (docs/provider-tcp.md and docs/provider-shm.md, "Fork").
 #![allow(unsafe_code, reason = "fork")]
 
-use dat_conformance::{drain, exchange};
+use dat_conformance::{Node, drain, exchange};
 use dat_core::ReturnType;
 
-use crate::common::{NONE, node};
+use crate::completions::NONE;
 
-#[test]
-fn a_child_does_not_disturb_the_connections_of_its_parent() {
-    let node = node("");
+/// A child is refused, and its parent's connection goes on.
+///
+/// # Panics
+/// If the child may post or takes a completion, or a message of the parent is lost.
+pub fn a_child_does_not_disturb_the_connections_of_its_parent(open: fn(&str) -> Node) {
+    let node = open("");
     let (client, server) = node.pair();
     let buffer = node.buffer(16);
     // SAFETY: the child makes calls that take no lock which another thread may hold, and exits.

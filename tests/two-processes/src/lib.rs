@@ -1,0 +1,56 @@
+//! Tests and benchmarks that every provider between processes has in common: what the conformance
+//! suite, which runs in one process, cannot show.
+//!
+//! A test program of a provider calls [`tests!`] at its root with a function that opens its adapter
+//! with parameters.
+
+pub mod completions;
+pub mod fork;
+pub mod lost;
+pub mod many;
+pub mod round_trip;
+
+pub use completions::{NONE, each_once, posts};
+
+/// The tests of these modules, over the adapter that a function opens. At the root of the program:
+/// `lost::start` runs the program again with the name of one test.
+#[macro_export]
+macro_rules! tests {
+    ($open:path) => {
+        mod fork {
+            #[test]
+            fn a_child_does_not_disturb_the_connections_of_its_parent() {
+                $crate::fork::a_child_does_not_disturb_the_connections_of_its_parent($open);
+            }
+        }
+        mod lost {
+            #[test]
+            #[ignore = "the other process of the tests below"]
+            fn peer() {
+                $crate::lost::peer($open);
+            }
+            #[test]
+            fn after_kill_9_of_the_peer_every_cookie_comes_once() {
+                $crate::lost::after_kill_9_of_the_peer_every_cookie_comes_once($open);
+            }
+            #[test]
+            fn a_peer_that_was_stopped_goes_on() {
+                $crate::lost::a_peer_that_was_stopped_goes_on($open);
+            }
+            #[test]
+            fn the_death_of_one_peer_does_not_disturb_the_others() {
+                $crate::lost::the_death_of_one_peer_does_not_disturb_the_others($open);
+            }
+        }
+        mod many {
+            #[test]
+            fn hundreds_of_connections_share_dispatchers() {
+                $crate::many::hundreds_of_connections_share_dispatchers($open);
+            }
+            #[test]
+            fn the_thread_ends_with_its_adapter() {
+                $crate::many::the_thread_ends_with_its_adapter($open);
+            }
+        }
+    };
+}
