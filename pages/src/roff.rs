@@ -5,7 +5,8 @@ use std::fmt::Write;
 use crate::text::paragraphs;
 use crate::{Call, Prototype, Prototypes, allowed, find};
 
-/// The date of the pages: that of the last large change, so that a build does not change them.
+/// The date of the last large change of the pages. It is not the date of the build, which would change
+/// the committed pages.
 const DATE: &str = "2026-11-23";
 
 /// The pages of a call: the file name and the text of each. Other names refer to the first.

@@ -14,8 +14,8 @@ const SOON: u32 = 16;
 impl EvdInner {
     /// Spins for the next event and takes it if it is a plain success; returns the number of events
     /// left. Returns `None`, with no side effect, if the caller must block instead: another event is
-    /// first, another thread is waiting, or the wait is not allowed. `on_slow` runs once the spin
-    /// takes a noticeable time.
+    /// first, another thread is waiting, or the wait is not allowed. The time-out begins to count
+    /// once the spin takes a noticeable time.
     pub(super) fn spin_wait(
         &self,
         clock: &WaitClock,
