@@ -9,7 +9,7 @@ use dat_core::provider::{Adapter, Description, Discovered, OpenRequest, Provider
 
 fn main() -> ExitCode {
     let registry = Registry::from_environment();
-    if let Err(error) = registry.add_provider(Arc::new(Mine(provider_loopback::provider()))) {
+    if let Err(error) = registry.add_provider(Arc::new(Mine(dat_provider_loopback::provider()))) {
         eprintln!("{error}");
         return ExitCode::FAILURE;
     }

@@ -16,7 +16,7 @@ use dat_core::{
 
 fn main() -> dat_core::Result<()> {
     let registry = Registry::from_environment(); // dat.conf, if there is one
-    registry.add_provider(provider_loopback::provider())?;
+    registry.add_provider(dat_provider_loopback::provider())?;
     let ia = registry.open("loopback")?;
     let pz = ia.pz_create()?;
     let evd = ia.evd_create(&EvdOptions::new(256, EvdFlags::DEFAULT))?;

@@ -87,7 +87,7 @@ impl Side {
 /// How often the waiters of both sides slept in each batch.
 fn sleeps(on: [usize; 2]) -> Vec<u64> {
     let registry = Registry::new();
-    registry.add_provider(provider_loopback::provider()).expect("a name of its own");
+    registry.add_provider(dat_provider_loopback::provider()).expect("a name of its own");
     set_target(Target::new(registry, "loopback"));
     // The first dispatcher of the process is created by a bound thread.
     bind_to(on[0]);

@@ -10,7 +10,7 @@ use dat_pages::{Prototypes, find};
 
 fn main() -> ExitCode {
     let registry = Registry::new();
-    registry.add_provider(provider_loopback::provider()).expect("the only provider");
+    registry.add_provider(dat_provider_loopback::provider()).expect("the only provider");
     set_target(Target::new(registry, "loopback"));
     let verdicts = Plan::default().run(&all(), |_| {});
     let failed = verdicts.iter().filter(|it| it.outcome.is_failure()).count();

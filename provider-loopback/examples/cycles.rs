@@ -11,7 +11,7 @@ fn main() -> Result<(), Error> {
     let what = arguments.next().unwrap_or_else(|| "send".to_owned());
     let count: u64 = arguments.next().and_then(|count| count.parse().ok()).unwrap_or(1000);
     let registry = Registry::new();
-    registry.add_provider(provider_loopback::provider())?;
+    registry.add_provider(dat_provider_loopback::provider())?;
     let ia = registry.open("loopback")?;
     let pz = ia.pz_create()?;
     let evd = |flags| ia.evd_create(&EvdOptions::new(64, flags));

@@ -9,7 +9,7 @@ use dat_core::provider::{
     SharedReceiveSink,
 };
 
-use provider_kit::attributes::{Identity, attributes};
+use dat_provider_kit::attributes::{Identity, attributes};
 
 use crate::fabric::{self, Host};
 use crate::parameters::Parameters;

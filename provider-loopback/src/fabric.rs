@@ -7,8 +7,8 @@ use std::sync::{Arc, LazyLock};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{ListenSink, Listener, ListenerParts};
+pub(crate) use dat_provider_kit::regions::{queue_pair_id, unique_id};
 use parking_lot::Mutex;
-pub(crate) use provider_kit::regions::{queue_pair_id, unique_id};
 
 static HOSTS: LazyLock<Mutex<Hosts>> = LazyLock::new(Mutex::default);
 static PORTS: AtomicU64 = AtomicU64::new(FIRST_EPHEMERAL);

@@ -26,7 +26,7 @@
 //! no locked instruction. Threads hand work to each other through rings whose slots say whether
 //! they are filled, so that the reader takes no lock: the poster of receives to the sender
 //! (`receive_ring`), and the completing thread to the poller (`completion_ring`). The poster of a
-//! receive checks the direction only on demand (`provider_kit::receive_wakeup`).
+//! receive checks the direction only on demand (`dat_provider_kit::receive_wakeup`).
 //!
 //! # Why it is safe to free at any time
 //! - A connection has a number that is never reused. Each step of its end checks the number
@@ -46,7 +46,7 @@ mod parameters;
 mod provider;
 mod queue_pair;
 
-use provider_kit::{
+use dat_provider_kit::{
     completion_queue, completion_target, credits, domain, errors, receive_ring, ring,
     shared_receive, sync, transfer, upcalls, window,
 };

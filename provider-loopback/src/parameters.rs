@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use dat_core::error::Result;
-use provider_kit::parameters::{Limits, Parameter, invalid, parse};
+use dat_provider_kit::parameters::{Limits, Parameter, invalid, parse};
 
 /// The limits of an adapter, all of which can be set, and its address.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -132,7 +132,7 @@ fn an_error_without_words_takes_no_allocation() {
 
 fn adapter(parameters: &str) -> InterfaceAdapter {
     let registry = Registry::new();
-    registry.add_provider(provider_loopback::provider()).expect("an empty registry");
+    registry.add_provider(dat_provider_loopback::provider()).expect("an empty registry");
     registry.open(&format!("loopback?{parameters}")).expect("the loopback adapter")
 }
 

@@ -5,7 +5,7 @@ use dat_core::{EvdFlags, EvdOptions, Event, InterfaceAdapter, Registry, Timeout,
 
 fn open() -> InterfaceAdapter {
     let registry = Registry::new();
-    registry.add_provider(provider_loopback::provider()).expect("no other of that name");
+    registry.add_provider(dat_provider_loopback::provider()).expect("no other of that name");
     registry.open("loopback").expect("loopback opens")
 }
 

@@ -18,7 +18,7 @@ const NONE: CompletionFlags = CompletionFlags::empty();
 
 fn adapter() -> InterfaceAdapter {
     let registry = Registry::new();
-    registry.add_provider(provider_loopback::provider()).expect("an empty registry");
+    registry.add_provider(dat_provider_loopback::provider()).expect("an empty registry");
     registry.open("loopback").expect("always there")
 }
 

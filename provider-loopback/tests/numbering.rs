@@ -56,7 +56,7 @@ fn open() -> (Arc<Ledger>, InterfaceAdapter) {
     let ledger = Arc::new(Ledger::default());
     let numbering = Arc::clone(&ledger) as Arc<dyn Numbering>;
     let registry = Registry::numbered_by(Configuration::default(), numbering);
-    registry.add_provider(provider_loopback::provider()).unwrap();
+    registry.add_provider(dat_provider_loopback::provider()).unwrap();
     let ia = registry.open("loopback").unwrap();
     (ledger, ia)
 }

@@ -1,6 +1,6 @@
 //! Half of a round trip between two processes over `shm`, next to the same ring without the engine, and
-//! to one copy by the kernel (`process_vm_readv`), in the same run: `cargo bench -p provider-shm`, or
-//! `cargo bench -p provider-shm polling` for some of the variants.
+//! to one copy by the kernel (`process_vm_readv`), in the same run: `cargo bench -p dat-provider-shm`, or
+//! `cargo bench -p dat-provider-shm polling` for some of the variants.
 #![allow(unsafe_code, reason = "spans of memory, and process_vm_readv")]
 
 use std::ptr::NonNull;
@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use dat_core::{InterfaceAdapter, Memory, Registry};
 use dat_provider::mem::Span;
+use dat_provider_kit::engine::{Connected, Transport};
+use dat_provider_kit::frame::{Body, Frame, MAX_PIECE};
+use dat_provider_kit::link::{Budget, Destinations, FrameSink, Refused, Written};
+use dat_provider_shm::Rings;
 use dat_two_processes::round_trip::{self, Floor, Side};
-use provider_kit::engine::{Connected, Transport};
-use provider_kit::frame::{Body, Frame, MAX_PIECE};
-use provider_kit::link::{Budget, Destinations, FrameSink, Refused, Written};
-use provider_shm::Rings;
 
 /// The same ring without the engine: frames with a payload and no state.
 struct Plain {
@@ -159,7 +159,7 @@ const FLOORS: &[Floor] = &[
 
 fn open() -> InterfaceAdapter {
     let registry = Registry::new();
-    registry.add_provider(provider_shm::provider()).expect("the only one");
+    registry.add_provider(dat_provider_shm::provider()).expect("the only one");
     registry.open("shm").expect("every machine has it")
 }
 

@@ -6,7 +6,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
-use provider_kit::network::interfaces;
+use dat_provider_kit::network::interfaces;
 use rustix::io::Result;
 use rustix::net::SocketAddrUnix;
 

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use dat_conformance::{Node, exchange, expect_connection, expect_request, state, until};
 use dat_core::{ConnectionEventKind, DtoStatus, Endpoint, EpState, PspMaker};
 use dat_provider::mem::Span;
+use dat_provider_kit::frame::{Body, Frame};
+use dat_provider_kit::handshake::{Active, Hello, SideInfo};
 use dat_two_processes::{NONE, each_once, posts};
-use provider_kit::frame::{Body, Frame};
-use provider_kit::handshake::{Active, Hello, SideInfo};
 use rustix::fs::MemfdFlags;
 use rustix::net::SendFlags;
 

@@ -1,7 +1,7 @@
 //! The DAT provider over shared memory: the processes of one machine, without root, a kernel module
 //! or a library.
 //!
-//! The adapter is `shm`; every Linux has it. The queue pairs are those of [`provider_kit`]; this
+//! The adapter is `shm`; every Linux has it. The queue pairs are those of [`dat_provider_kit`]; this
 //! crate adds the link. A connection has a Unix socket and a sealed memory file with a ring for each
 //! direction. Frames cross the rings; the socket connects, carries a doorbell to a peer that
 //! does not poll, and its end is the end of the peer. Without `dir=`, nothing has a name in the file
@@ -16,7 +16,7 @@
 #![deny(unsafe_code)]
 
 #[cfg(all(test, not(loom)))]
-extern crate self as provider_shm;
+extern crate self as dat_provider_shm;
 
 mod address;
 mod bell;

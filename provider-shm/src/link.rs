@@ -4,9 +4,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use provider_kit::fork::Origin;
-use provider_kit::frame::Malformed;
-use provider_kit::link::{self, End};
+use dat_provider_kit::fork::Origin;
+use dat_provider_kit::frame::Malformed;
+use dat_provider_kit::link::{self, End};
 
 use crate::bell::Bell;
 use crate::greeting;

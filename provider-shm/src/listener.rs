@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
-use provider_kit::engine::{Acceptor, Connected};
-use provider_kit::fork::{Guard, Origin};
+use dat_provider_kit::engine::{Acceptor, Connected};
+use dat_provider_kit::fork::{Guard, Origin};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 

@@ -4,8 +4,8 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use dat_provider::error::Result;
-use provider_kit::handshake::MAX_PRIVATE_DATA;
-use provider_kit::parameters::{Limits, Parameter, invalid, parse};
+use dat_provider_kit::handshake::MAX_PRIVATE_DATA;
+use dat_provider_kit::parameters::{Limits, Parameter, invalid, parse};
 
 /// The most bytes of the name of a folder: a socket's name in it has 108.
 const LONGEST_FOLDER: usize = 72;
@@ -29,7 +29,7 @@ impl Parameters {
     /// Reads `key=value` pairs, separated by blanks or commas.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let limits = Limits {
-            max_eps: provider_kit::descriptors::endpoints(),
+            max_eps: dat_provider_kit::descriptors::endpoints(),
             max_private_data_size: MAX_PRIVATE_DATA as u32,
             ..Limits::default()
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dat_provider::decorate::faults::{FaultPlan, FaultyProvider};
 use dat_provider::error::Result;
 use dat_provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach, Relationship};
-use provider_kit::engine::{self, Identity};
+use dat_provider_kit::engine::{self, Identity};
 
 use crate::transport::Rings;
 

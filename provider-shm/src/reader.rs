@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use provider_kit::link::{Budget, Destinations, End, FrameSink, Progress, Reader};
+use dat_provider_kit::link::{Budget, Destinations, End, FrameSink, Progress, Reader};
 
 use crate::bell::Heard;
 use crate::link::Link;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dat_provider::mem::{Span, copy};
-use provider_kit::frame::{self, Frame, MAX_HEAD, MAX_PIECE, Malformed};
+use dat_provider_kit::frame::{self, Frame, MAX_HEAD, MAX_PIECE, Malformed};
 
 use crate::segment::{RING, Segment, UNIT, UNITS};
 use crate::signals::{ConsumerSignals, ProducerSignals};

@@ -1,6 +1,6 @@
 use std::ptr::NonNull;
 
-use provider_kit::frame::Body;
+use dat_provider_kit::frame::Body;
 
 use super::*;
 

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dat_provider::error::Result;
-use provider_kit::engine::{Acceptor, ConnectFailure, Connected, Dial, Transport};
-use provider_kit::parameters::Limits;
+use dat_provider_kit::engine::{Acceptor, ConnectFailure, Connected, Dial, Transport};
+use dat_provider_kit::parameters::Limits;
 use rustix::io::Errno;
 
 use crate::link::Link;

@@ -1,5 +1,5 @@
-use provider_kit::frame::{Body, Frame};
-use provider_kit::link::{Budget, Destinations, End, FrameSink, Refused, Written};
+use dat_provider_kit::frame::{Body, Frame};
+use dat_provider_kit::link::{Budget, Destinations, End, FrameSink, Refused, Written};
 
 use super::*;
 

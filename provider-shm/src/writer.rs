@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use dat_provider::mem::Span;
-use provider_kit::frame::Frame;
-use provider_kit::link::{End, Writer, Written};
+use dat_provider_kit::frame::Frame;
+use dat_provider_kit::link::{End, Writer, Written};
 
 use crate::link::Link;
 use crate::ring::{Producer, Stored};

@@ -1,5 +1,5 @@
 //! Half of a round trip between two processes over `tcp-lo`, next to plain sockets in the same run:
-//! `cargo bench -p provider-tcp`, or `cargo bench -p provider-tcp polling` for some of the variants.
+//! `cargo bench -p dat-provider-tcp`, or `cargo bench -p dat-provider-tcp polling` for some of the variants.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -72,7 +72,7 @@ const FLOORS: &[Floor] = &[
 
 fn open() -> InterfaceAdapter {
     let registry = Registry::new();
-    registry.add_provider(provider_tcp::provider()).expect("the only one");
+    registry.add_provider(dat_provider_tcp::provider()).expect("the only one");
     registry.open("tcp-lo").expect("every Linux has it")
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use provider_kit::engine::ConnectFailure;
+use dat_provider_kit::engine::ConnectFailure;
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// A peer that has not answered after this time cannot be reached.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use dat_provider::Discovered;
 use dat_provider::attr::NamedAttr;
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
-use provider_kit::network::{Interface, try_interfaces};
+use dat_provider_kit::network::{Interface, try_interfaces};
 
 /// What the names of adapters begin with; the interface follows.
 const PREFIX: &str = "tcp-";

@@ -2,10 +2,10 @@
 //! kernel module or a library.
 //!
 //! Each network interface that is up and has an address is an adapter: `tcp-lo`, `tcp-eth0`. The
-//! queue pairs are those of [`provider_kit`]; this crate adds the sockets: [`Transport`] connects
+//! queue pairs are those of [`dat_provider_kit`]; this crate adds the sockets: [`Transport`] connects
 //! and listens, and `Socket` is the stream of bytes under a link.
 //!
-//! [`Transport`]: provider_kit::engine::Transport
+//! [`Transport`]: dat_provider_kit::engine::Transport
 
 #![deny(unsafe_code)]
 

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dat_provider::error::{Error, Result, ReturnType, Subtype};
-use provider_kit::engine::{Acceptor, Connected};
-use provider_kit::qualifier;
-use provider_kit::stream_link::halves;
+use dat_provider_kit::engine::{Acceptor, Connected};
+use dat_provider_kit::qualifier;
+use dat_provider_kit::stream_link::halves;
 
 use crate::connect::bound;
 use crate::socket::Socket;

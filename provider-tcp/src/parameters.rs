@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dat_provider::error::Result;
-use provider_kit::handshake::{MAX_PRIVATE_DATA, Secret};
-use provider_kit::parameters::{Limits, Parameter, invalid, parse};
+use dat_provider_kit::handshake::{MAX_PRIVATE_DATA, Secret};
+use dat_provider_kit::parameters::{Limits, Parameter, invalid, parse};
 
 use crate::discovery::{address_of, interface_of};
 
@@ -33,7 +33,7 @@ impl Parameters {
     /// `key=value` pairs, separated by blanks or commas.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self> {
         let limits = Limits {
-            max_eps: provider_kit::descriptors::endpoints(),
+            max_eps: dat_provider_kit::descriptors::endpoints(),
             max_private_data_size: MAX_PRIVATE_DATA as u32,
             ..Limits::default()
         };

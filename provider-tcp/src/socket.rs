@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 
 use dat_provider::mem::Span;
-use provider_kit::link::End;
-use provider_kit::stream_link::Stream;
+use dat_provider_kit::link::End;
+use dat_provider_kit::stream_link::Stream;
 use socket2::{SockRef, TcpKeepalive};
 
 /// The most spans of one call: a head and the segments of a post are far fewer.

@@ -4,10 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use dat_provider::error::Result;
-use provider_kit::engine::{Acceptor, ConnectFailure, Connected, Dial, Transport};
-use provider_kit::handshake::Secret;
-use provider_kit::parameters::Limits;
-use provider_kit::qualifier;
+use dat_provider_kit::engine::{Acceptor, ConnectFailure, Connected, Dial, Transport};
+use dat_provider_kit::handshake::Secret;
+use dat_provider_kit::parameters::Limits;
+use dat_provider_kit::qualifier;
 
 use crate::connect::{bound, connect, failure};
 use crate::listener::{PortListener, connected};
@@ -99,8 +99,8 @@ impl Dial for Bound {
 mod tests {
     use std::net::Ipv4Addr;
 
-    use provider_kit::frame::{Body, Frame};
-    use provider_kit::link::{Budget, Destinations, End, FrameSink, Refused, Written};
+    use dat_provider_kit::frame::{Body, Frame};
+    use dat_provider_kit::link::{Budget, Destinations, End, FrameSink, Refused, Written};
 
     use super::*;
 

@@ -9,7 +9,7 @@ use dat_core::{
     InterfaceAdapter, LmrTriplet, Memory, MemorySource, Privileges, PspMaker, Registry, Result,
     Timeout,
 };
-use provider_verbs::VerbsProvider;
+use dat_provider_verbs::VerbsProvider;
 
 const LIMIT: Timeout = Timeout::After(Duration::from_secs(20));
 
@@ -50,7 +50,7 @@ fn main() -> Result<()> {
     let name = VerbsProvider::NAME;
     let line = format!("here u2.0 threadsafe default {name} {name}.0.1 \"{address} 0\" \"\"");
     let registry = Registry::with_configuration(Configuration::from_text("dat.conf", &line));
-    registry.add_provider(provider_verbs::provider())?;
+    registry.add_provider(dat_provider_verbs::provider())?;
     let ia: InterfaceAdapter = registry.open("here")?;
     let pz = ia.pz_create()?;
     let memory = Memory::zeroed(64)?;

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
-use provider_kit::network::{Interface, interfaces};
+use dat_provider_kit::network::{Interface, interfaces};
 
 use crate::errors::{internal, not_loaded};
 use crate::network;

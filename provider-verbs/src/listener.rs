@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use dat_core::error::{Result, Subtype};
 use dat_core::provider::{Answer, Incoming, ListenSink, Listener, ListenerParts, Peer, QueuePair};
+use dat_provider_kit::qualifier;
 use parking_lot::Mutex;
-use provider_kit::qualifier;
 
 use crate::cm::{self, EventKind, Id, Parameters, PortSpace};
 use crate::device::Device;

@@ -3,7 +3,7 @@
 use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
 
-use provider_kit::network::Interface;
+use dat_provider_kit::network::Interface;
 
 /// The names of the network devices that share a port: those of its GIDs, those of the same
 /// hardware, or, on iWARP, the one with its hardware address.
@@ -49,7 +49,7 @@ fn hardware_address(gid: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use provider_kit::network::interfaces;
+    use dat_provider_kit::network::interfaces;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
-use provider_kit::network::interfaces;
+use dat_provider_kit::network::interfaces;
 
 use crate::cm::{Id, PortSpace};
 use crate::discovery::{self, Port, split_name};

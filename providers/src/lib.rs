@@ -7,23 +7,23 @@ use std::sync::Arc;
 use dat_provider::Provider;
 
 /// The name of the loopback provider, and of its adapter.
-pub const LOOPBACK: &str = provider_loopback::LoopbackProvider::NAME;
+pub const LOOPBACK: &str = dat_provider_loopback::LoopbackProvider::NAME;
 
 /// The name of the provider over shared memory, and of its adapter.
-pub const SHM: &str = provider_shm::ShmProvider::NAME;
+pub const SHM: &str = dat_provider_shm::ShmProvider::NAME;
 
 /// The name of the provider over TCP.
-pub const TCP: &str = provider_tcp::TcpProvider::NAME;
+pub const TCP: &str = dat_provider_tcp::TcpProvider::NAME;
 
 /// All built-in providers. The order has no meaning: programs see the adapters in the order of
 /// their reach, the widest first.
 #[must_use]
 pub fn all() -> Vec<Arc<dyn Provider>> {
     vec![
-        provider_loopback::provider(),
-        provider_shm::provider(),
-        provider_tcp::provider(),
-        provider_verbs::provider(),
+        dat_provider_loopback::provider(),
+        dat_provider_shm::provider(),
+        dat_provider_tcp::provider(),
+        dat_provider_verbs::provider(),
     ]
 }
 

@@ -13,7 +13,7 @@ use crate::adapters;
 
 fn open() -> InterfaceAdapter {
     let registry = Registry::numbered_by(Configuration::default(), numbering());
-    registry.add_provider(provider_loopback::provider()).unwrap();
+    registry.add_provider(dat_provider_loopback::provider()).unwrap();
     registry.open("loopback").unwrap()
 }
 

@@ -12,8 +12,11 @@ pub(crate) fn run(name: &str, exclusions: &str) -> Vec<Verdict> {
     let filters: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let registry = Registry::new();
-    let providers =
-        [provider_loopback::provider(), provider_shm::provider(), provider_tcp::provider()];
+    let providers = [
+        dat_provider_loopback::provider(),
+        dat_provider_shm::provider(),
+        dat_provider_tcp::provider(),
+    ];
     for provider in providers {
         registry.add_provider(provider).expect("each has a name of its own");
     }

@@ -32,7 +32,7 @@ impl Side {
     /// The errors of the calls.
     pub fn open(name: &str) -> Result<Self> {
         let registry = Registry::from_environment();
-        registry.add_provider(provider_tcp::provider())?;
+        registry.add_provider(dat_provider_tcp::provider())?;
         let ia = registry.open(name)?;
         let pz = ia.pz_create()?;
         let flags = EvdFlags::CONNECTION_REQUEST | EvdFlags::CONNECTION | EvdFlags::DTO;

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Number of random inputs: a million in CI, and any other with `FRAME_INPUTS`, for example
-/// `FRAME_INPUTS=100000000 cargo test --release -p provider-kit random_bytes`.
+/// `FRAME_INPUTS=100000000 cargo test --release -p dat-provider-kit random_bytes`.
 fn inputs() -> u64 {
     let number = std::env::var("FRAME_INPUTS").ok().and_then(|text| text.parse().ok());
     number.unwrap_or(1_000_000)

@@ -192,7 +192,7 @@ fn post(ep: &Endpoint, near: &Buffer, far: &Buffer, cookie: u64, step: Step) {
 fn the_engine_does_what_loopback_does() {
     let registry = Registry::new();
     registry.add_provider(std::sync::Arc::new(Memories)).expect("one of that name");
-    registry.add_provider(provider_loopback::provider()).expect("one of that name");
+    registry.add_provider(dat_provider_loopback::provider()).expect("one of that name");
     let rounds = std::env::var("ORACLE_ROUNDS").ok().and_then(|text| text.parse().ok());
     for seed in 1..=rounds.unwrap_or(40_u64) {
         let scenario = Scenario::new(seed);

@@ -10,11 +10,13 @@ use std::time::Duration;
 use dat_core::provider::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::mem::Span;
 use dat_core::provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach};
-use provider_kit::engine::{self, Acceptor, ConnectFailure, Connected, Dial, Identity, Transport};
-use provider_kit::link::End;
-use provider_kit::memory_link::{MemoryStream, Wire, pair};
-use provider_kit::parameters::Limits;
-use provider_kit::stream_link::{Stream, halves};
+use dat_provider_kit::engine::{
+    self, Acceptor, ConnectFailure, Connected, Dial, Identity, Transport,
+};
+use dat_provider_kit::link::End;
+use dat_provider_kit::memory_link::{MemoryStream, Wire, pair};
+use dat_provider_kit::parameters::Limits;
+use dat_provider_kit::stream_link::{Stream, halves};
 use rustix::event::{EventfdFlags, eventfd};
 
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);

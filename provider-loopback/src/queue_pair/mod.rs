@@ -10,7 +10,7 @@ mod settings;
 mod state;
 mod teardown;
 
-pub(crate) use provider_kit::receive_wakeup::{Duty, ReceiveWakeup};
+pub(crate) use dat_provider_kit::receive_wakeup::{Duty, ReceiveWakeup};
 pub(crate) use receive::{Inbound, Source};
 pub(crate) use settings::create;
 pub(crate) use state::{Announced, Connection, Endpoint, State};

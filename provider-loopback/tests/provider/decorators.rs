@@ -18,7 +18,7 @@ use dat_core::{
 const NONE: CompletionFlags = CompletionFlags::empty();
 
 fn traced(sink: Arc<dyn TraceSink>) -> Arc<dyn Provider> {
-    Arc::new(TracingProvider::new(provider_loopback::provider(), sink))
+    Arc::new(TracingProvider::new(dat_provider_loopback::provider(), sink))
 }
 
 /// The lines about objects of a kind, without the adapter's name.
@@ -98,7 +98,7 @@ fn each_call_and_upcall_is_a_line() {
 fn a_failure_is_recorded_with_its_error() {
     bounded(|| {
         let ring = Arc::new(TraceRing::new(1000));
-        let faulty = FaultyProvider::new(provider_loopback::provider(), FaultPlan::new());
+        let faulty = FaultyProvider::new(dat_provider_loopback::provider(), FaultPlan::new());
         let faults = faulty.faults();
         let traced = TracingProvider::new(Arc::new(faulty), Arc::clone(&ring) as _);
         let site = Site::over(Arc::new(traced));
@@ -315,7 +315,7 @@ fn decorators_stack_in_any_order_and_depth() {
     ];
     bounded(|| {
         let faulty = |inner, plan| Arc::new(FaultyProvider::new(inner, plan)) as Arc<dyn Provider>;
-        let loopback = provider_loopback::provider;
+        let loopback = dat_provider_loopback::provider;
         let posts = |ring: &TraceRing| POSTS.map(|post| seen(&ring.lines(), post));
 
         let (ring, stack) = ringed(faulty(loopback(), FaultPlan::new().delay(5).reorder(7)));
@@ -342,7 +342,7 @@ fn decorators_stack_in_any_order_and_depth() {
 fn faults_below_are_traced_above() {
     bounded(|| {
         let plan = FaultPlan::new().break_after(1);
-        let faulty = FaultyProvider::new(provider_loopback::provider(), plan);
+        let faulty = FaultyProvider::new(dat_provider_loopback::provider(), plan);
         let (ring, stack) = ringed(Arc::new(faulty));
         let site = Site::over(stack);
         let (a, b) = site.pair();
@@ -351,7 +351,7 @@ fn faults_below_are_traced_above() {
         assert_eq!(b.event(), ConnectionEventKind::Broken);
         assert_eq!(seen(&ring.lines(), " Broken"), 2);
         // Below the faults there is an abrupt disconnect instead.
-        let (ring, stack) = ringed(provider_loopback::provider());
+        let (ring, stack) = ringed(dat_provider_loopback::provider());
         let plan = FaultPlan::new().break_after(1);
         let site = Site::over(Arc::new(FaultyProvider::new(stack, plan)));
         let (a, _b) = site.pair();
@@ -366,7 +366,7 @@ fn faults_below_are_traced_above() {
 fn a_parameter_of_the_name_traces_to_a_file() {
     let file = std::env::temp_dir().join(format!("dat-trace-{}", std::process::id()));
     let registry = dat_core::Registry::new();
-    registry.add_provider(provider_loopback::provider()).unwrap();
+    registry.add_provider(dat_provider_loopback::provider()).unwrap();
     // The provider refuses parameters that it does not know, and so never sees this one.
     let name = format!("loopback?max_eps=7,trace={} max_evds=9", file.display());
     let ia = registry.open(&name).unwrap();

@@ -15,7 +15,7 @@ use dat_core::{
 use {DtoStatus::*, Operation::*};
 
 fn faulty(plan: FaultPlan) -> FaultyProvider {
-    FaultyProvider::new(provider_loopback::provider(), plan)
+    FaultyProvider::new(dat_provider_loopback::provider(), plan)
 }
 
 /// Two sites: one whose provider has a plan that can be changed, and its handle.
@@ -695,7 +695,7 @@ fn bad_parameters_are_named_with_what_would_do() {
         ("fault.async_after=2", &["fault.async_after=2", "use fault.async as well"]),
         ("max_eps=2 fault.delay=1,max_ep=3", &["\"max_ep\"", "max_eps=3?"]),
     ] {
-        let error = open(provider_loopback::provider(), parameters).unwrap_err();
+        let error = open(dat_provider_loopback::provider(), parameters).unwrap_err();
         assert!(error.is(ReturnType::InvalidParameter), "{error}");
         assert_eq!(error.operation(), "dat_ia_open");
         let said = error.to_string();
@@ -708,7 +708,7 @@ fn bad_parameters_are_named_with_what_would_do() {
 #[test]
 fn other_parameters_reach_the_provider() {
     let parameters = "max_eps=3,fault.delay=0 max_lmrs=5, fault.reorder=1";
-    let ia = open(provider_loopback::provider(), parameters).unwrap();
+    let ia = open(dat_provider_loopback::provider(), parameters).unwrap();
     assert_eq!((ia.attributes().max_eps, ia.attributes().max_lmrs), (3, 5));
     let provider = Arc::new(faulty(FaultPlan::new().create_nth(1)));
     let ia = open(provider, "max_eps=3 fault.create_nth=2").unwrap();

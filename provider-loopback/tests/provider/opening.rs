@@ -4,13 +4,13 @@ use crate::common::{Setup, World, bounded, try_open};
 use dat_core::flags::{CompletionFlags, MemoryTypes, Qos};
 use dat_core::provider::Provider;
 use dat_core::{ReturnType, Subtype};
-use provider_loopback::LoopbackProvider;
+use dat_provider_loopback::LoopbackProvider;
 
 #[test]
 fn the_provider_says_what_it_is() {
     let described = LoopbackProvider.describe();
     assert_eq!(described.name, "loopback");
-    let found = provider_loopback::provider().discover();
+    let found = dat_provider_loopback::provider().discover();
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].name, "loopback");
     assert!(found[0].unusable.is_none());

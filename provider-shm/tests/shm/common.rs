@@ -6,7 +6,7 @@ use dat_core::Registry;
 /// An open adapter with parameters.
 pub(crate) fn node(parameters: &str) -> Node {
     let registry = Registry::new();
-    registry.add_provider(provider_shm::provider()).expect("the only provider");
+    registry.add_provider(dat_provider_shm::provider()).expect("the only provider");
     let name = if parameters.is_empty() { "shm".to_owned() } else { format!("shm?{parameters}") };
     Node::on(registry.open(&name).expect("every machine has it"))
 }

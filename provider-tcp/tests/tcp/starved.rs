@@ -43,7 +43,7 @@ fn next(evd: &EventDispatcher) -> Result<Option<Event>> {
 /// Opens an adapter and connects it to itself. Returns whether the connection was established.
 fn attempt() -> Result<bool> {
     let registry = Registry::new();
-    registry.add_provider(provider_tcp::provider())?;
+    registry.add_provider(dat_provider_tcp::provider())?;
     let ia = registry.open("tcp-lo")?;
     let pz = ia.pz_create()?;
     let evd = |flags| ia.evd_create(&EvdOptions::new(8, flags));

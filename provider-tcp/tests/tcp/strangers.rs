@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use dat_conformance::{Node, expect_connection, expect_event, expect_request, link, until};
 use dat_core::{ConnectionEventKind, Endpoint, EpState, Event, Psp, PspMaker};
+use dat_provider_kit::frame::{self, Body, Frame, Reason, Refusal, Remote, Verdict};
+use dat_provider_kit::handshake::{Active, Hello, SideInfo};
 use dat_two_processes::{each_once, posts};
-use provider_kit::frame::{self, Body, Frame, Reason, Refusal, Remote, Verdict};
-use provider_kit::handshake::{Active, Hello, SideInfo};
 
 use crate::common::node;
 

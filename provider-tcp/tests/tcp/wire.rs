@@ -150,7 +150,7 @@ fn arrive(interface: &str, address: &str) -> Node {
     ip(&format!("address add {address}/24 dev {interface}")).expect("a new interface");
     ip(&format!("link set {interface} up")).expect("a new interface");
     let registry = Registry::new();
-    registry.add_provider(provider_tcp::provider()).expect("the only provider");
+    registry.add_provider(dat_provider_tcp::provider()).expect("the only provider");
     let name = format!("tcp-{interface}?timeout=2");
     Node::on(registry.open(&name).expect("it has an address"))
 }

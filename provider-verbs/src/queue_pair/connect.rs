@@ -54,7 +54,8 @@ impl VerbsQp {
             // nevertheless.
             let _ = id.set_type_of_service(tos);
         }
-        let to = device.reach(request.address, provider_kit::qualifier::to_port(request.qualifier));
+        let to =
+            device.reach(request.address, dat_provider_kit::qualifier::to_port(request.qualifier));
         // The kernel finds a route to the host's own loopback addresses, but no RDMA device with
         // another address answers there.
         let is_elsewhere = to.ip().is_loopback() && !device.address.ip().is_loopback();

@@ -64,7 +64,7 @@ impl VerbsQp {
             let _ = id.set_type_of_service(tos);
         }
         device.engine.register(value, Target::QueuePair(self.me.clone()));
-        let to = device.reach(peer.address, provider_kit::qualifier::to_port(peer.port));
+        let to = device.reach(peer.address, dat_provider_kit::qualifier::to_port(peer.port));
         let is_elsewhere = to.ip().is_loopback() && !device.address.ip().is_loopback();
         own.resolving.insert(
             value,

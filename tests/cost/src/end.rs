@@ -60,7 +60,7 @@ fn wait(evd: &EventDispatcher) -> Result<Event, Failure> {
 /// The adapter.
 pub(crate) fn loopback() -> Result<InterfaceAdapter, Failure> {
     let registry = Registry::new();
-    registry.add_provider(provider_loopback::provider())?;
+    registry.add_provider(dat_provider_loopback::provider())?;
     Ok(registry.open("loopback")?)
 }
 

@@ -11,7 +11,7 @@ use dat_core::{
     EventDispatcher, InterfaceAdapter, Lmr, Memory, MemorySource, Privileges, ProtectionZone,
     PspMaker, Registry, Waited,
 };
-use provider_verbs::VerbsProvider;
+use dat_provider_verbs::VerbsProvider;
 
 /// How long anything may take.
 pub const LIMIT: Duration = Duration::from_secs(20);
@@ -34,7 +34,7 @@ pub fn open(address: IpAddr) -> InterfaceAdapter {
     let name = VerbsProvider::NAME;
     let line = format!("here u2.0 threadsafe default {name} {name}.0.1 \"{address} 0\" \"\"");
     let registry = Registry::with_configuration(Configuration::from_text("dat.conf", &line));
-    registry.add_provider(provider_verbs::provider()).expect("an empty registry");
+    registry.add_provider(dat_provider_verbs::provider()).expect("an empty registry");
     registry.open("here").expect("the adapter of DAT_TEST_RDMA")
 }
 

@@ -43,7 +43,7 @@ impl AdapterSink for NoAsync {
 
 pub(crate) fn try_open(name: &str, parameters: &str) -> Result<Arc<dyn Adapter>> {
     let request = OpenRequest { name, parameters, sink: Arc::new(NoAsync) };
-    provider_loopback::provider().open(request)
+    dat_provider_loopback::provider().open(request)
 }
 
 /// An address of its own for each test, so that they don't meet each other's listeners.

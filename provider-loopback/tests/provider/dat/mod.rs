@@ -37,7 +37,7 @@ pub(crate) fn open(provider: Arc<dyn Provider>, parameters: &str) -> Result<Inte
 impl Site {
     /// Loopback with IA parameters.
     pub(crate) fn with(parameters: &str) -> Self {
-        Self::of(open(provider_loopback::provider(), parameters).expect("open"))
+        Self::of(open(dat_provider_loopback::provider(), parameters).expect("open"))
     }
 
     pub(crate) fn over(provider: Arc<dyn Provider>) -> Self {
