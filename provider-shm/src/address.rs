@@ -2,6 +2,8 @@
 //!
 //! Sockets have abstract names, which end with their last descriptor. With a folder, listeners are
 //! files in it instead, for containers that share no network namespace.
+//!
+//! There are two [spaces](Space) of names, whose listeners do not find each other.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -10,52 +12,88 @@ use dat_provider_kit::network::interfaces;
 use rustix::io::Result;
 use rustix::net::SocketAddrUnix;
 
-/// What the names of listeners begin with; the number is the version of the greeting.
-const PREFIX: &str = "dat-shm.1";
+/// Whose names they are. What the names begin with ends in the version of the greeting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Space {
+    /// The adapters `shm`: an adapter has an address of 127.0.0.0/8, and 127.0.0.1 is found by each
+    /// address of the machine.
+    Own,
+    /// Adapters that listen over TCP too: an adapter is found by exactly its address, and by its user
+    /// only. Other users shall reach it over TCP, so they must not find it here and be refused.
+    BesideTcp,
+}
 
-/// The address of this machine by which a peer's adapter is found; nothing for other machines.
-pub(crate) fn here(address: IpAddr) -> Option<Ipv4Addr> {
+impl Space {
+    const fn prefix(self) -> &'static str {
+        match self {
+            Self::Own => "dat-shm.1",
+            Self::BesideTcp => "dat-shm-tcp.1",
+        }
+    }
+
+    /// The address by which the adapter of a peer's address is found; nothing for other machines.
+    pub(crate) fn here(self, address: IpAddr) -> Option<IpAddr> {
+        if matches!(address, IpAddr::V4(v4) if v4.is_loopback()) {
+            return Some(address);
+        }
+        let mut own = interfaces().into_iter().flat_map(|one| one.addresses);
+        let found = match self {
+            Self::Own => Ipv4Addr::LOCALHOST.into(),
+            Self::BesideTcp => address,
+        };
+        own.any(|one| one.ip() == address).then_some(found)
+    }
+
+    /// The file of a listener in a folder.
+    pub(crate) fn file(self, folder: &Path, address: IpAddr, qualifier: u64) -> PathBuf {
+        folder.join(format!("{}-{}-{qualifier:x}", self.prefix(), text(address)))
+    }
+
+    /// The name of a listener.
+    pub(crate) fn listener(
+        self,
+        folder: Option<&Path>,
+        address: IpAddr,
+        qualifier: u64,
+    ) -> Result<SocketAddrUnix> {
+        match folder {
+            Some(folder) => SocketAddrUnix::new(self.file(folder, address, qualifier)),
+            None => {
+                let user = match self {
+                    Self::Own => String::new(),
+                    Self::BesideTcp => format!("/{}", rustix::process::geteuid().as_raw()),
+                };
+                let name = format!("{}/{}/{qualifier:x}{user}", self.prefix(), text(address));
+                SocketAddrUnix::new_abstract_name(name.as_bytes())
+            }
+        }
+    }
+
+    /// The name of an active side, by which the passive side knows its address.
+    pub(crate) fn dialler(self, address: IpAddr, port: u64) -> Result<SocketAddrUnix> {
+        let name = format!("{}/{}/from/{port:x}", self.prefix(), text(address));
+        SocketAddrUnix::new_abstract_name(name.as_bytes())
+    }
+
+    /// The address in the name of an active side.
+    pub(crate) fn of_dialler(self, name: &SocketAddrUnix) -> Option<IpAddr> {
+        let name = std::str::from_utf8(name.abstract_name()?).ok()?;
+        let (address, _) =
+            name.strip_prefix(self.prefix())?.strip_prefix('/')?.split_once("/from/")?;
+        let address = match u32::from_str_radix(address, 16) {
+            Ok(v4) => Ipv4Addr::from(v4).into(),
+            Err(_) => IpAddr::V6(address.parse().ok()?),
+        };
+        self.here(address).filter(|found| *found == address)
+    }
+}
+
+/// An address in a name. Every IPv6 address has a colon.
+fn text(address: IpAddr) -> String {
     match address {
-        IpAddr::V4(v4) if v4.is_loopback() => Some(v4),
-        other => {
-            let mut own = interfaces().into_iter().flat_map(|one| one.addresses);
-            own.any(|one| one.ip() == other).then_some(Ipv4Addr::LOCALHOST)
-        }
+        IpAddr::V4(v4) => format!("{:x}", u32::from(v4)),
+        IpAddr::V6(v6) => v6.to_string(),
     }
-}
-
-/// The file of a listener in a folder.
-pub(crate) fn file(folder: &Path, address: Ipv4Addr, qualifier: u64) -> PathBuf {
-    folder.join(format!("{PREFIX}-{:x}-{qualifier:x}", u32::from(address)))
-}
-
-/// The name of a listener.
-pub(crate) fn listener(
-    folder: Option<&Path>,
-    address: Ipv4Addr,
-    qualifier: u64,
-) -> Result<SocketAddrUnix> {
-    match folder {
-        Some(folder) => SocketAddrUnix::new(file(folder, address, qualifier)),
-        None => {
-            let name = format!("{PREFIX}/{:x}/{qualifier:x}", u32::from(address));
-            SocketAddrUnix::new_abstract_name(name.as_bytes())
-        }
-    }
-}
-
-/// The name of an active side, by which the passive side knows its address.
-pub(crate) fn dialler(address: Ipv4Addr, port: u64) -> Result<SocketAddrUnix> {
-    let name = format!("{PREFIX}/{:x}/from/{port:x}", u32::from(address));
-    SocketAddrUnix::new_abstract_name(name.as_bytes())
-}
-
-/// The address in the name of an active side.
-pub(crate) fn of_dialler(name: &SocketAddrUnix) -> Option<Ipv4Addr> {
-    let name = std::str::from_utf8(name.abstract_name()?).ok()?;
-    let (address, _) = name.strip_prefix(PREFIX)?.strip_prefix('/')?.split_once("/from/")?;
-    let address = Ipv4Addr::from(u32::from_str_radix(address, 16).ok()?);
-    address.is_loopback().then_some(address)
 }
 
 #[cfg(all(test, not(loom)))]
@@ -64,19 +102,27 @@ mod tests {
 
     #[test]
     fn addresses_of_this_machine_are_reached() {
-        let other = Ipv4Addr::new(127, 8, 7, 6);
-        assert_eq!(here(other.into()), Some(other));
-        assert_eq!(here([192, 0, 2, 1].into()), None);
+        let other = IpAddr::from([127, 8, 7, 6]);
+        for space in [Space::Own, Space::BesideTcp] {
+            assert_eq!(space.here(other), Some(other));
+            assert_eq!(space.here([192, 0, 2, 1].into()), None);
+        }
     }
 
     #[test]
     fn the_name_of_an_active_side_has_its_address() {
-        let address = Ipv4Addr::new(127, 0, 0, 9);
-        let name = dialler(address, u64::MAX).expect("short enough");
-        assert_eq!(of_dialler(&name), Some(address));
-        let outside = dialler(Ipv4Addr::new(192, 0, 2, 1), 1).expect("short enough");
-        assert_eq!(of_dialler(&outside), None);
-        let listener = listener(None, address, u64::MAX).expect("short enough");
-        assert_eq!(of_dialler(&listener), None);
+        for space in [Space::Own, Space::BesideTcp] {
+            let of = |address: IpAddr| {
+                space.of_dialler(&space.dialler(address, u64::MAX).expect("short enough"))
+            };
+            let address = IpAddr::from([127, 0, 0, 9]);
+            assert_eq!(of(address), Some(address));
+            assert_eq!(of([192, 0, 2, 1].into()), None);
+            assert_eq!(of("2001:db8::1".parse().expect("an address")), None);
+            let listener = space.listener(None, address, u64::MAX).expect("short enough");
+            assert_eq!(space.of_dialler(&listener), None);
+        }
+        let of_other = Space::Own.dialler([127, 0, 0, 9].into(), 1).expect("short enough");
+        assert_eq!(Space::BesideTcp.of_dialler(&of_other), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Peers that do not keep to the protocol: each ends its own connection, and no other.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -15,11 +15,12 @@ use dat_two_processes::{NONE, each_once, posts};
 use rustix::fs::MemfdFlags;
 use rustix::net::SendFlags;
 
+use crate::address::Space;
 use crate::common::node;
+use crate::greeting;
 use crate::ring::{Consumer, Producer, Stored};
 use crate::segment::{Segment, UNITS};
 use crate::transport::bound;
-use crate::{address, greeting};
 
 /// A peer that writes what it likes.
 struct Raw {
@@ -30,8 +31,9 @@ struct Raw {
 }
 
 fn dial(qualifier: u64) -> OwnedFd {
-    let (socket, _) = bound(Ipv4Addr::LOCALHOST).expect("a descriptor");
-    let name = address::listener(None, Ipv4Addr::LOCALHOST, qualifier).expect("short enough");
+    let own = IpAddr::from([127, 0, 0, 1]);
+    let (socket, _) = bound(Space::Own, own).expect("a descriptor");
+    let name = Space::Own.listener(None, own, qualifier).expect("short enough");
     rustix::net::connect(&socket, &name).expect("it listens");
     socket
 }

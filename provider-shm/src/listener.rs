@@ -1,7 +1,7 @@
 //! Listening on a qualifier.
 
 use std::fs::{File, Permissions};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -13,9 +13,10 @@ use dat_provider_kit::fork::{Guard, Origin};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
+use crate::address::Space;
+use crate::greeting;
 use crate::link::Link;
 use crate::transport::Rings;
-use crate::{address, greeting};
 
 /// Connections that wait to be accepted; the system may allow fewer.
 const BACKLOG: i32 = 4096;
@@ -34,6 +35,7 @@ pub(crate) struct Listening {
     socket: OwnedFd,
     origin: Origin,
     qualifier: u64,
+    space: Space,
     any_user: bool,
     /// The file to remove at the end.
     file: Option<PathBuf>,
@@ -63,7 +65,7 @@ impl Listening {
             },
         };
         let file = rings.folder.as_deref();
-        let file = file.map(|folder| address::file(folder, rings.address, qualifier));
+        let file = file.map(|folder| rings.space.file(folder, rings.address, qualifier));
         if let Some(file) = file.as_ref().filter(|_| rings.any_user) {
             let everyone = Permissions::from_mode(0o666);
             std::fs::set_permissions(file, everyone).map_err(|error| {
@@ -72,8 +74,9 @@ impl Listening {
         }
         rustix::net::listen(&socket, BACKLOG).map_err(refused("listen"))?;
         let (guard, origin) = (Guard::new(socket.as_fd()), Origin::here());
-        let any_user = rings.any_user;
-        Ok(Self { _guard: guard, socket, origin, qualifier, any_user, file, reserve: reserve() })
+        let (space, any_user) = (rings.space, rings.any_user);
+        let reserve = reserve();
+        Ok(Self { _guard: guard, socket, origin, qualifier, space, any_user, file, reserve })
     }
 }
 
@@ -87,13 +90,13 @@ impl Drop for Listening {
 
 /// Binds a socket. A file that a killed process left is replaced.
 fn bind(socket: &OwnedFd, rings: &Rings, qualifier: u64) -> rustix::io::Result<()> {
-    let name = address::listener(rings.folder.as_deref(), rings.address, qualifier)?;
+    let name = rings.space.listener(rings.folder.as_deref(), rings.address, qualifier)?;
     let bound = rustix::net::bind(socket, &name);
     let Some(folder) = &rings.folder else { return bound };
     if bound != Err(Errno::ADDRINUSE) || is_heard(&name) {
         return bound;
     }
-    let _ = std::fs::remove_file(address::file(folder, rings.address, qualifier));
+    let _ = std::fs::remove_file(rings.space.file(folder, rings.address, qualifier));
     rustix::net::bind(socket, &name)
 }
 
@@ -151,7 +154,9 @@ impl Acceptor for Listening {
                 Err(_) => return None,
             };
             let name = name.and_then(|name| SocketAddrUnix::try_from(name).ok());
-            let Some(address) = name.as_ref().and_then(address::of_dialler) else { continue };
+            let Some(address) = name.as_ref().and_then(|name| self.space.of_dialler(name)) else {
+                continue;
+            };
             if !self.any_user && !greeting::is_same_user(&socket) {
                 continue;
             }
@@ -161,7 +166,7 @@ impl Acceptor for Listening {
 }
 
 /// The link as the engine takes it.
-pub(crate) fn connected(halves: crate::link::Halves, address: Ipv4Addr, port: u64) -> Connected {
+pub(crate) fn connected(halves: crate::link::Halves, address: IpAddr, port: u64) -> Connected {
     let (reader, writer) = halves;
-    Connected { reader, writer, address: address.into(), local_port: port }
+    Connected { reader, writer, address, local_port: port }
 }

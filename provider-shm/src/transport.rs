@@ -1,6 +1,6 @@
 //! The links of one adapter.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,17 +11,20 @@ use dat_provider_kit::engine::{Acceptor, ConnectFailure, Connected, Dial, Transp
 use dat_provider_kit::parameters::Limits;
 use rustix::io::Errno;
 
+use crate::address::Space;
+use crate::greeting;
 use crate::link::Link;
 use crate::listener::{Listening, connected, socket};
 use crate::parameters::Parameters;
 use crate::segment::Segment;
-use crate::{address, greeting};
 
 /// Connects from, and listens at, one address of this machine.
 #[derive(Clone, Debug)]
 pub struct Rings {
-    /// The address of the adapter, in 127.0.0.0/8.
-    pub(crate) address: Ipv4Addr,
+    /// The address of the adapter.
+    pub(crate) address: IpAddr,
+    /// Where the names of sockets are.
+    pub(crate) space: Space,
     /// Where listeners are files, instead of abstract names.
     pub(crate) folder: Option<PathBuf>,
     /// Peers may belong to other users.
@@ -36,19 +39,27 @@ impl Rings {
     pub fn open(parameters: &str) -> Result<(Self, Limits)> {
         let parameters = Parameters::parse(parameters)?;
         let Parameters { address, folder, any_user, limits } = parameters;
-        Ok((Self { address, folder, any_user }, limits))
+        Ok((Self { address: address.into(), space: Space::Own, folder, any_user }, limits))
+    }
+
+    /// The same links for an adapter that listens over TCP too, at an address of this machine: it is
+    /// found by exactly this address, by processes of the same user, and not by adapters `shm`.
+    #[must_use]
+    pub fn beside_tcp(self, address: IpAddr) -> Self {
+        Self { address, space: Space::BesideTcp, ..self }
     }
 
     /// The address of the adapter.
     #[must_use]
-    pub fn address(&self) -> IpAddr {
-        self.address.into()
+    pub const fn address(&self) -> IpAddr {
+        self.address
     }
 }
 
 impl Transport for Rings {
     fn dial(&self) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
-        let (socket, port) = bound(self.address).map_err(|_| ConnectFailure::Refused)?;
+        let (socket, port) =
+            bound(self.space, self.address).map_err(|_| ConnectFailure::Refused)?;
         Ok(Box::new(Dialling { socket, port, rings: self.clone() }))
     }
 
@@ -58,14 +69,14 @@ impl Transport for Rings {
 }
 
 /// A socket with a name of its own, and the port in the name.
-pub(crate) fn bound(address: Ipv4Addr) -> rustix::io::Result<(OwnedFd, u64)> {
+pub(crate) fn bound(space: Space, address: IpAddr) -> rustix::io::Result<(OwnedFd, u64)> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let socket = socket()?;
     let process = u64::from(rustix::process::getpid().as_raw_nonzero().get().unsigned_abs());
     loop {
         // Processes of two namespaces may have one number; the next port is free then.
         let port = process << 32 | NEXT.fetch_add(1, Ordering::Relaxed) & 0xffff_ffff;
-        match rustix::net::bind(&socket, &address::dialler(address, port)?) {
+        match rustix::net::bind(&socket, &space.dialler(address, port)?) {
             Ok(()) => return Ok((socket, port)),
             Err(Errno::ADDRINUSE) => {}
             Err(errno) => return Err(errno),
@@ -92,9 +103,10 @@ impl Dial for Dialling {
         _timeout: Duration,
     ) -> std::result::Result<Connected, ConnectFailure> {
         let Self { socket, port, rings } = *self;
-        let found = address::here(peer).ok_or(ConnectFailure::Unreachable)?;
+        let found = rings.space.here(peer).ok_or(ConnectFailure::Unreachable)?;
         let refused = |_: Errno| ConnectFailure::Refused;
-        let name = address::listener(rings.folder.as_deref(), found, qualifier).map_err(refused)?;
+        let folder = rings.folder.as_deref();
+        let name = rings.space.listener(folder, found, qualifier).map_err(refused)?;
         rustix::net::connect(&socket, &name).map_err(refused)?;
         if !rings.any_user && !greeting::is_same_user(&socket) {
             return Err(ConnectFailure::Refused);

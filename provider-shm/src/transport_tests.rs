@@ -3,7 +3,7 @@ use dat_provider_kit::link::{Budget, Destinations, End, FrameSink, Refused, Writ
 
 use super::*;
 
-const LO: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const LO: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 const WAIT: Duration = Duration::from_secs(5);
 
 fn rings() -> Rings {
@@ -106,7 +106,7 @@ fn a_file_that_a_killed_process_left_does_not_block_its_qualifier() {
     std::fs::create_dir_all(&folder).expect("a folder");
     let (rings, _) = Rings::open(&format!("dir={}", folder.display())).expect("a folder");
     let left = socket().expect("a descriptor");
-    let name = address::listener(Some(&folder), rings.address, 9).expect("short enough");
+    let name = rings.space.listener(Some(&folder), rings.address, 9).expect("short enough");
     rustix::net::bind(&left, &name).expect("a free name");
     drop(left);
     let mut acceptor = rings.listen(Some(9)).expect("no process listens there");
@@ -159,4 +159,20 @@ fn peers_of_other_users_are_refused_unless_any_is_allowed() {
     let Some(acceptor) = as_other_user(listen) else { return };
     let refused = rings().dial().expect("a name").connect(LO, acceptor.qualifier(), WAIT);
     assert_eq!(refused.err(), Some(ConnectFailure::Refused));
+}
+
+#[test]
+fn a_listener_beside_tcp_is_found_by_its_address_and_space_only() {
+    let beside = |last| rings().beside_tcp([127, 0, 0, last].into());
+    let (near, far) = (beside(8), beside(9));
+    let mut acceptor = far.listen(None).expect("a free qualifier");
+    let (address, qualifier) = (far.address(), acceptor.qualifier());
+    let dial = |rings: &Rings, to| rings.dial().expect("a name").connect(to, qualifier, WAIT);
+    for refused in [dial(&rings(), address), dial(&near, near.address()), dial(&near, LO)] {
+        assert_eq!(refused.err(), Some(ConnectFailure::Refused));
+    }
+    let _active = dial(&near, address).expect("it listens");
+    let passive = acceptor.accept().expect("it has connected");
+    assert_eq!(passive.address, near.address());
+    drop(rings().listen(Some(qualifier)).expect("the name of adapters `shm` is free"));
 }

@@ -61,7 +61,7 @@ impl Provider for TcpProvider {
         let open = || {
             let (sockets, limits) = Sockets::open(request.name, request.parameters)?;
             let name = request.name.to_owned();
-            let specific = discovery::named_attributes(sockets.interface());
+            let specific = sockets.named_attributes();
             let identity = Identity { name, vendor: VENDOR, version: version(), specific };
             engine::open(identity, sockets.address(), limits, Box::new(sockets))
         };

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use dat_provider::attr::NamedAttr;
 use dat_provider::error::Result;
 use dat_provider_kit::engine::{Acceptor, ConnectFailure, Connected, Dial, Transport};
 use dat_provider_kit::handshake::Secret;
@@ -10,6 +11,7 @@ use dat_provider_kit::parameters::Limits;
 use dat_provider_kit::qualifier;
 
 use crate::connect::{bound, connect, failure};
+use crate::discovery;
 use crate::listener::{PortListener, connected};
 use crate::parameters::Parameters;
 
@@ -47,9 +49,11 @@ impl Sockets {
         self.address
     }
 
-    /// The network interface of the adapter; none if only an address was given.
-    pub(crate) fn interface(&self) -> Option<&str> {
-        self.interface.as_deref()
+    /// The attributes that only this provider has: those of the network interface, if the adapter was
+    /// opened by one.
+    #[must_use]
+    pub fn named_attributes(&self) -> Vec<NamedAttr> {
+        discovery::named_attributes(self.interface.as_deref())
     }
 }
 

@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use dat_provider::Provider;
 
+/// The name of the provider over shared memory and TCP, and of its adapter.
+pub const AUTO: &str = dat_provider_auto::AutoProvider::NAME;
+
 /// The name of the loopback provider, and of its adapter.
 pub const LOOPBACK: &str = dat_provider_loopback::LoopbackProvider::NAME;
 
@@ -20,6 +23,7 @@ pub const TCP: &str = dat_provider_tcp::TcpProvider::NAME;
 #[must_use]
 pub fn all() -> Vec<Arc<dyn Provider>> {
     vec![
+        dat_provider_auto::provider(),
         dat_provider_loopback::provider(),
         dat_provider_shm::provider(),
         dat_provider_tcp::provider(),

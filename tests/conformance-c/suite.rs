@@ -15,7 +15,7 @@ use dat_core::Registry;
 const LOOPBACK: &str = "loopback";
 
 /// What the providers over TCP and shared memory do not support (docs/provider-tcp.md,
-/// docs/provider-shm.md).
+/// docs/provider-shm.md, docs/provider-auto.md).
 const LIMITS_OF_LINKS: &[&str] = &["the provider has no datagrams"];
 
 /// How long a case may take: several suites may share a guest.
@@ -60,7 +60,9 @@ pub(crate) fn run(exclusions: &str) -> ExitCode {
     let limits = match adapter.as_str() {
         // Loopback supports everything; what the API does not support is excluded by name.
         LOOPBACK => Some(&[][..]),
-        link if link == "shm" || link.starts_with("tcp-") => Some(LIMITS_OF_LINKS),
+        link if link == "shm" || link.starts_with("auto?") || link.starts_with("tcp-") => {
+            Some(LIMITS_OF_LINKS)
+        }
         _ => None,
     };
     let is_unexpected = |verdict: &&super::suite::Verdict| match (&verdict.outcome, limits) {

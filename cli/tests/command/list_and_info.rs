@@ -75,7 +75,7 @@ fn the_list_is_json_when_asked() {
     let list = ran.json();
     let entries = list["entries"].as_array().expect("entries");
     let fates: Vec<_> = entries.iter().map(|entry| entry["fate"].as_str().unwrap()).collect();
-    // Behind the lines of the file come loopback, shm and the network interfaces of the machine.
+    // Behind the lines of the file come loopback, auto, shm and the network interfaces of the machine.
     assert_eq!(fates[..5], ["usable", "unusable", "unusable", "shadowed", "usable"]);
     assert_eq!(entries[0]["origin"], json!({ "found": false, "file": file, "line": 2 }));
     assert_eq!(entries[0]["parameters"], "max_eps=4");
@@ -84,7 +84,7 @@ fn the_list_is_json_when_asked() {
     assert_eq!(entries[3]["shadowed_by"]["line"], 2);
     assert_eq!(entries[4]["origin"]["found"], true);
     let programs = list["programs"]["2.0"].as_array().expect("names");
-    let of_machine = |name: &str| name == "shm" || name.starts_with("tcp-");
+    let of_machine = |name: &str| ["auto", "shm"].contains(&name) || name.starts_with("tcp-");
     let other = |name: &&serde_json::Value| !of_machine(name.as_str().expect("text"));
     let programs: Vec<_> = programs.iter().filter(other).collect();
     assert_eq!(programs, ["ofa-v2-ib0", "rack"]);

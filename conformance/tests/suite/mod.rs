@@ -13,6 +13,7 @@ pub(crate) fn run(name: &str, exclusions: &str) -> Vec<Verdict> {
         std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let registry = Registry::new();
     let providers = [
+        dat_provider_auto::provider(),
         dat_provider_loopback::provider(),
         dat_provider_shm::provider(),
         dat_provider_tcp::provider(),

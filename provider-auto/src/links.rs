@@ -1,0 +1,88 @@
+//! The links of one adapter: a connection gets a ring if its peer listens there, and a socket otherwise.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use dat_provider::attr::NamedAttr;
+use dat_provider::error::Result;
+use dat_provider_kit::engine::{Acceptor, ConnectFailure, Connected, Dial, Transport};
+use dat_provider_kit::handshake::Secret;
+use dat_provider_kit::parameters::Limits;
+use dat_provider_shm::Rings;
+use dat_provider_tcp::Sockets;
+
+use crate::listener::Listening;
+use crate::parameters;
+
+/// Both kinds of links at one address.
+pub(crate) struct Links {
+    rings: Rings,
+    sockets: Sockets,
+}
+
+impl Links {
+    /// The links of an adapter, and its limits.
+    pub(crate) fn open(name: &str, parameters: &str) -> Result<(Self, Limits)> {
+        let (sockets, limits) = Sockets::open(name, &parameters::of_tcp(parameters))?;
+        let (rings, _) = Rings::open("")?;
+        let rings = rings.beside_tcp(sockets.address());
+        Ok((Self { rings, sockets }, limits))
+    }
+
+    pub(crate) const fn address(&self) -> IpAddr {
+        self.sockets.address()
+    }
+
+    /// What the provider over TCP reports of its network interface.
+    pub(crate) fn named_attributes(&self) -> Vec<NamedAttr> {
+        self.sockets.named_attributes()
+    }
+}
+
+impl Transport for Links {
+    fn dial(&self) -> std::result::Result<Box<dyn Dial>, ConnectFailure> {
+        let socket = self.sockets.dial()?;
+        Ok(Box::new(Dialling { socket, rings: self.rings.clone() }))
+    }
+
+    fn listen(&self, qualifier: Option<u64>) -> Result<Box<dyn Acceptor>> {
+        // A process that has the port is the only one that listens on the qualifier.
+        let sockets = self.sockets.listen(qualifier)?;
+        let rings = self.rings.listen(Some(sockets.qualifier()))?;
+        Ok(Box::new(Listening::new(rings, sockets)?))
+    }
+
+    fn secret(&self) -> Option<Secret> {
+        self.sockets.secret()
+    }
+}
+
+/// A port to connect from.
+struct Dialling {
+    socket: Box<dyn Dial>,
+    rings: Rings,
+}
+
+impl Dial for Dialling {
+    fn local_port(&self) -> u64 {
+        self.socket.local_port()
+    }
+
+    fn connect(
+        self: Box<Self>,
+        address: IpAddr,
+        qualifier: u64,
+        timeout: Duration,
+    ) -> std::result::Result<Connected, ConnectFailure> {
+        let Self { socket, rings } = *self;
+        let ring = rings.dial().and_then(|dial| dial.connect(address, qualifier, timeout));
+        match ring {
+            Ok(link) => Ok(Connected { address, local_port: socket.local_port(), ..link }),
+            Err(_) => socket.connect(address, qualifier, timeout),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "links_tests.rs"]
+mod tests;

@@ -1,0 +1,93 @@
+//! Which way a link takes, seen from outside: a link over TCP reports the end of an address without
+//! a listener, and a ring has no TCP port.
+
+use std::net::Ipv4Addr;
+
+use dat_provider::error::ReturnType;
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+use super::*;
+
+const WAIT: Duration = Duration::from_secs(5);
+const LO: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+fn links() -> Links {
+    Links::open("auto", "lo").expect("every Linux has it").0
+}
+
+fn sockets() -> Sockets {
+    Sockets::open("tcp-lo", "").expect("every Linux has it").0
+}
+
+/// Waits for the listener's descriptor, as the engine does, and accepts.
+fn accepted(acceptor: &mut dyn Acceptor) -> Connected {
+    let wait = Timespec { tv_sec: 5, tv_nsec: 0 };
+    let descriptor = acceptor.descriptor();
+    let mut fds = [PollFd::new(&descriptor, PollFlags::IN)];
+    assert_eq!(rustix::event::poll(&mut fds, Some(&wait)), Ok(1), "a link waits");
+    acceptor.accept().expect("it has connected")
+}
+
+fn connect(to: &dyn Acceptor, from: &dyn Transport) -> (Connected, u64) {
+    let dial = from.dial().expect("a free port");
+    let port = dial.local_port();
+    (dial.connect(LO, to.qualifier(), WAIT).expect("it listens"), port)
+}
+
+fn is_socket(link: &Connected) -> bool {
+    let descriptor = link.reader.descriptor().expect("it has one");
+    rustix::net::getsockname(descriptor).expect("a socket").address_family()
+        == rustix::net::AddressFamily::INET
+}
+
+#[test]
+fn an_adapter_auto_is_reached_in_shared_memory() {
+    let mut acceptor = links().listen(None).expect("a free port");
+    let (active, port) = connect(&*acceptor, &links());
+    let passive = accepted(&mut *acceptor);
+    assert!(!is_socket(&active) && !is_socket(&passive));
+    assert_eq!((active.address, active.local_port), (LO, port), "as over TCP");
+    assert_eq!(passive.address, LO);
+}
+
+#[test]
+fn adapters_over_tcp_reach_it_and_are_reached() {
+    let mut acceptor = links().listen(None).expect("a free port");
+    let (active, _) = connect(&*acceptor, &sockets());
+    assert!(is_socket(&active) && is_socket(&accepted(&mut *acceptor)));
+    let mut acceptor = sockets().listen(None).expect("a free port");
+    let (active, _) = connect(&*acceptor, &links());
+    assert!(is_socket(&active) && is_socket(&accepted(&mut *acceptor)));
+}
+
+#[test]
+fn a_listener_of_shm_is_not_one_of_an_address() {
+    let rings = Rings::open("").expect("the defaults").0;
+    let acceptor = rings.listen(None).expect("a free qualifier");
+    let dial = links().dial().expect("a free port");
+    let failure = dial.connect(LO, acceptor.qualifier(), WAIT).err();
+    assert_eq!(failure, Some(ConnectFailure::Refused));
+}
+
+#[test]
+fn a_qualifier_is_listened_on_once_and_is_free_again_afterwards() {
+    let first = links().listen(Some(0x12_0000_0002)).expect("free");
+    for error in [links().listen(Some(0x12_0000_0002)), sockets().listen(Some(0x12_0000_0002))] {
+        let error = error.err().expect("in use");
+        assert_eq!(error.return_type(), ReturnType::ConnQualInUse);
+    }
+    drop(first);
+    drop(links().listen(Some(0x12_0000_0002)).expect("free again"));
+}
+
+#[test]
+fn two_adapters_of_a_machine_listen_on_one_qualifier() {
+    let at = |address| Links::open("auto", address).expect("an address of lo").0;
+    let (one, other) = (at("address=127.0.0.1"), at("address=127.0.0.2"));
+    let first = one.listen(None).expect("a free port");
+    let mut second = other.listen(Some(first.qualifier())).expect("another address");
+    let dial = one.dial().expect("a free port");
+    let active = dial.connect(other.address(), first.qualifier(), WAIT).expect("it listens");
+    assert!(!is_socket(&active));
+    assert_eq!(accepted(&mut *second).address, one.address());
+}

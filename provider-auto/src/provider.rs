@@ -1,0 +1,93 @@
+//! The root of the provider.
+
+use std::sync::Arc;
+
+use dat_provider::decorate::faults::{FaultPlan, FaultyProvider};
+use dat_provider::error::Result;
+use dat_provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach, Relationship};
+use dat_provider_kit::engine::{self, Identity};
+
+use crate::interface;
+use crate::links::Links;
+
+const VENDOR: &str = "DAT shared memory and TCP";
+
+/// The provider over shared memory and TCP. Its adapter is `auto`, at the network interface that leads
+/// to other machines.
+///
+/// The parameters are those of the provider over TCP: an interface, to take another one, and
+/// `key=value` pairs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AutoProvider;
+
+impl AutoProvider {
+    /// The name of the provider, for the library field of dat.conf, and of its adapter.
+    pub const NAME: &'static str = "auto";
+}
+
+/// The provider, ready to be registered.
+#[must_use]
+pub fn provider() -> Arc<dyn Provider> {
+    Arc::new(AutoProvider)
+}
+
+/// The version of this crate, major and minor.
+fn version() -> (u32, u32) {
+    let number = |text: &str| text.parse().unwrap_or_default();
+    (number(env!("CARGO_PKG_VERSION_MAJOR")), number(env!("CARGO_PKG_VERSION_MINOR")))
+}
+
+impl Provider for AutoProvider {
+    fn describe(&self) -> Description {
+        Description { name: Self::NAME, vendor: VENDOR, version: version(), reach: Reach::Network }
+    }
+
+    fn discover(&self) -> Vec<Discovered> {
+        let (interface, address) = interface::default();
+        let address = address.map(|address| format!(", address {address}")).unwrap_or_default();
+        let summary =
+            format!("shared memory on this machine, and TCP beyond it on {interface}{address}");
+        vec![Discovered { name: Self::NAME.to_owned(), summary, unusable: None }]
+    }
+
+    fn may_have(&self, name: &str) -> bool {
+        name == Self::NAME
+    }
+
+    fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
+        if FaultyProvider::is_asked_by(request.parameters) {
+            // It takes its parameters out, so this comes back here once.
+            return FaultyProvider::new(Arc::new(*self), FaultPlan::new()).open(request);
+        }
+        let open = || {
+            let (links, limits) = Links::open(request.name, request.parameters)?;
+            let name = request.name.to_owned();
+            let specific = links.named_attributes();
+            let identity = Identity { name, vendor: VENDOR, version: version(), specific };
+            engine::open(identity, links.address(), limits, Box::new(links))
+        };
+        open().map_err(|error| error.during("dat_ia_open").on(format!("IA {:?}", request.name)))
+    }
+
+    fn related(&self, one: &str, other: &str) -> Relationship {
+        if one == Self::NAME && other == Self::NAME {
+            Relationship::Related
+        } else {
+            Relationship::Unknown
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn its_name_is_auto() {
+        assert!(AutoProvider.may_have("auto"));
+        for name in ["shm", "tcp-lo", "auto-lo", ""] {
+            assert!(!AutoProvider.may_have(name), "{name:?}");
+        }
+        assert_eq!(AutoProvider.discover()[0].name, "auto");
+    }
+}

@@ -1,0 +1,8 @@
+//! What the provider does about peers that are gone or stopped, and children; and the way that a
+//! connection between two processes takes.
+
+mod common;
+mod mixed;
+mod way;
+
+dat_two_processes::tests!(crate::common::node);
