@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "sendmsg and recvmsg take registered memory by address")]
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use dat_provider_kit::link::End;
 use dat_provider_kit::stream_link::Stream;
 use socket2::{SockRef, TcpKeepalive};
 
-/// The most spans of one call: a head and the segments of a post are far fewer.
-const MOST_SPANS: usize = 64;
+/// Maximum number of spans of one call: more than a head and the segments of a post.
+const MAX_SPANS: usize = 64;
 
 /// A connected socket that does not block.
 #[derive(Debug)]
@@ -41,24 +42,44 @@ fn prepare(socket: &socket2::Socket, timeout: Duration) -> io::Result<()> {
     socket.set_tcp_keepalive(&keepalive)
 }
 
-/// The spans as the system takes them, and their number.
-fn vectors(spans: &[Span]) -> ([libc::iovec; MOST_SPANS], usize) {
-    let nothing = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
-    let mut vectors = [nothing; MOST_SPANS];
-    let mut count = 0;
-    for (vector, span) in vectors.iter_mut().zip(spans) {
-        let length = span.len();
-        let base = span.pointer(span.address(), length as u64).unwrap_or(std::ptr::null_mut());
-        *vector = libc::iovec { iov_base: base.cast(), iov_len: length };
-        count += 1;
+/// The spans of one call, as the system takes them.
+struct Vectors {
+    vectors: [MaybeUninit<libc::iovec>; MAX_SPANS],
+    count: usize,
+}
+
+impl Vectors {
+    #[inline]
+    fn new(spans: &[Span]) -> Self {
+        let mut vectors = [const { MaybeUninit::uninit() }; MAX_SPANS];
+        for (vector, span) in vectors.iter_mut().zip(spans) {
+            vector.write(vector_of(span));
+        }
+        Self { vectors, count: spans.len().min(MAX_SPANS) }
     }
-    (vectors, count)
+
+    /// A message header that refers to the vectors.
+    #[inline]
+    fn header(&mut self) -> libc::msghdr {
+        // SAFETY: all zeros is a valid msghdr.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        header.msg_iov = self.vectors.as_mut_ptr().cast();
+        header.msg_iovlen = self.count as _;
+        header
+    }
+}
+
+#[inline]
+fn vector_of(span: &Span) -> libc::iovec {
+    let length = span.len();
+    let base = span.pointer(span.address(), length as u64).unwrap_or(std::ptr::null_mut());
+    libc::iovec { iov_base: base.cast(), iov_len: length }
 }
 
 /// Makes a call until it is not interrupted. Nothing if it would block.
 ///
 /// The calls are raw: the functions of libc can be cancelled, and a consumer's thread makes them.
-fn moved(mut call: impl FnMut() -> libc::c_long) -> Result<Option<usize>, End> {
+fn transfer(mut call: impl FnMut() -> libc::c_long) -> Result<Option<usize>, End> {
     loop {
         if let Ok(length) = usize::try_from(call()) {
             return Ok(Some(length));
@@ -75,34 +96,48 @@ fn moved(mut call: impl FnMut() -> libc::c_long) -> Result<Option<usize>, End> {
 
 impl Stream for Socket {
     fn write(&self, from: &[Span]) -> Result<usize, End> {
-        let (mut vectors, count) = vectors(from);
-        // SAFETY: all zeros is a valid msghdr.
-        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-        message.msg_iov = vectors.as_mut_ptr();
-        message.msg_iovlen = count as _;
+        let mut vectors = Vectors::new(from);
+        let header = vectors.header();
         let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-        let written = moved(|| {
+        let written = transfer(|| {
             let fd = self.0.as_raw_fd();
-            // SAFETY: the vectors live on, and the makers of the spans answer for the memory.
-            unsafe { libc::syscall(libc::SYS_sendmsg, fd, &raw const message, flags) }
+            // SAFETY: the vectors outlive the call, and the caller keeps the memory of the spans alive.
+            unsafe { libc::syscall(libc::SYS_sendmsg, fd, &raw const header, flags) }
         })?;
         Ok(written.unwrap_or(0))
     }
 
     fn read(&self, into: &[Span]) -> Result<Option<usize>, End> {
-        let (mut vectors, count) = vectors(into);
-        // SAFETY: all zeros is a valid msghdr.
-        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-        message.msg_iov = vectors.as_mut_ptr();
-        message.msg_iovlen = count as _;
-        let came = moved(|| {
-            let fd = self.0.as_raw_fd();
-            // SAFETY: the vectors live on, and the makers of the spans answer for the memory.
-            unsafe { libc::syscall(libc::SYS_recvmsg, fd, &raw mut message, libc::MSG_DONTWAIT) }
-        })?;
-        match came {
+        let fd = self.0.as_raw_fd();
+        let read = if let [span] = into {
+            // The common case, and cheaper than recvmsg for the system.
+            let libc::iovec { iov_base, iov_len } = vector_of(span);
+            let no_address = std::ptr::null_mut::<libc::sockaddr>();
+            let no_length = std::ptr::null_mut::<libc::socklen_t>();
+            let flags = libc::MSG_DONTWAIT;
+            // SAFETY: the caller keeps the memory of the span alive.
+            transfer(|| unsafe {
+                libc::syscall(
+                    libc::SYS_recvfrom,
+                    fd,
+                    iov_base,
+                    iov_len,
+                    flags,
+                    no_address,
+                    no_length,
+                )
+            })?
+        } else {
+            let mut vectors = Vectors::new(into);
+            let mut header = vectors.header();
+            // SAFETY: the vectors outlive the call, and the caller keeps the memory of the spans alive.
+            transfer(|| unsafe {
+                libc::syscall(libc::SYS_recvmsg, fd, &raw mut header, libc::MSG_DONTWAIT)
+            })?
+        };
+        match read {
             Some(0) if into.iter().any(|span| !span.is_empty()) => Err(End::Closed),
-            came => Ok(came),
+            read => Ok(read),
         }
     }
 

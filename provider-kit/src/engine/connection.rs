@@ -4,13 +4,13 @@
 //! receives that they posted. Each frame carries the current counts of its sender.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
 
 use dat_provider::Peer;
 use dat_provider::mem::Span;
 use rustix::event::epoll::EventFlags;
 
 use super::inbound::{CurrentFrame, InboundRequest, PendingAnswer, Unexpected};
+use super::lending::Backoff;
 use super::receive_queue::TakenReceive;
 use super::request::PostedRequest;
 use crate::frame::Reason;
@@ -142,10 +142,10 @@ pub(super) struct Connection {
     pub(super) is_lent: bool,
     /// How often the completion queues had been polled at the last check.
     pub(super) polls_seen: u64,
-    /// The link is not lent before this time, because the peer had to wait for a poll.
-    pub(super) lend_after: Option<Instant>,
-    /// The duration of the latest such pause.
-    pub(super) lend_backoff: Duration,
+    /// Number of reads in a row in which a poller found a frame before the thread.
+    pub(super) poller_reads: u32,
+    /// Pauses lending after the peer had to wait for a poll.
+    pub(super) backoff: Backoff,
     /// The connection was established, which is still to be reported.
     pub(super) established: Option<Established>,
     pub(super) ending: Option<Ending>,
@@ -204,8 +204,8 @@ impl Connection {
             is_armed: true,
             is_lent: false,
             polls_seen: 0,
-            lend_after: None,
-            lend_backoff: Duration::ZERO,
+            poller_reads: 0,
+            backoff: Backoff::default(),
             established: None,
             ending: None,
         }

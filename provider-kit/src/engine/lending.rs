@@ -19,6 +19,51 @@ use crate::upcalls::Upcalls;
 /// How long a link is not lent after a request of the peer had to wait for a poll; doubled each time.
 const MIN_BACKOFF: Duration = Duration::from_millis(10);
 const MAX_BACKOFF: Duration = Duration::from_secs(1);
+/// A consumer spins if it polls at least this often between two checks,
+const MIN_SPIN_POLLS: u64 = 4;
+/// with at most this time from poll to poll.
+const MAX_SPIN_INTERVAL: Duration = Duration::from_micros(20);
+
+/// The link is lent after this many reads in a row in which the poller found a frame before the thread.
+const MIN_POLLER_READS: u32 = 2;
+
+/// The pause in lending a link whose consumer stopped polling and let the peer wait. A consumer that
+/// spins again ends it.
+#[derive(Debug, Default)]
+pub(super) struct Backoff {
+    until: Option<Instant>,
+    duration: Duration,
+    checked: Option<Instant>,
+}
+
+impl Backoff {
+    /// Whether the link must not be lent now. The consumer polled `polls` times since the last check.
+    fn forbids(&mut self, polls: u64) -> bool {
+        let Some(until) = self.until else { return false };
+        let now = Instant::now();
+        let spins = self.checked.replace(now).is_some_and(|checked| {
+            let limit = MAX_SPIN_INTERVAL.saturating_mul(polls.try_into().unwrap_or(u32::MAX));
+            polls >= MIN_SPIN_POLLS && now.duration_since(checked) <= limit
+        });
+        if spins || now >= until {
+            self.until = None;
+            return false;
+        }
+        true
+    }
+
+    /// The link was taken back. If a request of the peer had to wait for a poll (`is_late`), the
+    /// consumer polls too rarely.
+    fn update(&mut self, is_late: bool) {
+        if is_late {
+            self.duration = (self.duration * 2).clamp(MIN_BACKOFF, MAX_BACKOFF);
+            self.until = Some(Instant::now() + self.duration);
+            self.checked = None;
+        } else {
+            self.duration = Duration::ZERO;
+        }
+    }
+}
 
 impl Connection {
     /// The events of the descriptor that the thread must wait for.
@@ -50,8 +95,8 @@ impl Connection {
     /// is lent.
     fn lend(&mut self, queues: &WorkQueues) -> bool {
         let polls = queues.polls();
-        let is_polled = std::mem::replace(&mut self.polls_seen, polls) != polls;
-        if !is_polled || self.lend_after.is_some_and(|until| Instant::now() < until) {
+        let count = polls.wrapping_sub(std::mem::replace(&mut self.polls_seen, polls));
+        if count == 0 || self.backoff.forbids(count) {
             return false;
         }
         let refused = queues.completion_queues().position(|queue| !queue.links.lend());
@@ -60,18 +105,8 @@ impl Connection {
             return false;
         }
         self.is_lent = true;
+        self.poller_reads = 0;
         true
-    }
-
-    /// Adapts the back-off when a link is taken back. If a request of the peer had to wait for a poll
-    /// (`is_late`), the consumer polls too rarely.
-    fn update_backoff(&mut self, is_late: bool) {
-        if is_late {
-            self.lend_backoff = (self.lend_backoff * 2).clamp(MIN_BACKOFF, MAX_BACKOFF);
-            self.lend_after = Some(Instant::now() + self.lend_backoff);
-        } else {
-            self.lend_backoff = Duration::ZERO;
-        }
     }
 
     fn take_back(&mut self, queues: &WorkQueues) {
@@ -142,6 +177,14 @@ impl SoftQp {
         conn.read(queues, &mut upcalls);
         // If requests arrived, the consumer's reply may carry the acknowledgement.
         let is_idle = (conn.executed, conn.peer_executed) == before;
+        // The poller is faster than the thread, which the system still wakes for each frame. The thread
+        // may see no event then, so it does not lend the link by itself.
+        if !is_idle && !conn.is_lent && conn.is_open() && conn.ending.is_none() {
+            conn.poller_reads += 1;
+            if conn.poller_reads >= MIN_POLLER_READS && conn.lend(queues) {
+                self.core.submit(Job::Progress(self.driven()));
+            }
+        }
         state.advance(&self.core, &mut upcalls, is_idle);
         self.update_interest(&mut state);
         let has_more =
@@ -180,6 +223,7 @@ impl Driven for SoftQp {
         self.with_locked_state(state, |state, upcalls| {
             let QpState { conn: Some(conn), queues, .. } = state else { return };
             conn.is_queued = false;
+            conn.poller_reads = 0;
             if conn.ending.is_some() {
                 return;
             }
@@ -188,7 +232,9 @@ impl Driven for SoftQp {
                 return;
             }
             conn.read(queues, upcalls);
-            if conn.has_unread {
+            if conn.is_lent {
+                status = LinkStatus::Lent;
+            } else if conn.has_unread {
                 conn.is_queued = true;
                 status = LinkStatus::HasMore;
             }
@@ -213,7 +259,7 @@ impl Driven for SoftQp {
             if conn.ending.is_none() {
                 let executed = conn.executed;
                 conn.read(queues, upcalls);
-                conn.update_backoff(executed != conn.executed);
+                conn.backoff.update(executed != conn.executed);
             }
             false
         })
@@ -254,5 +300,21 @@ impl PolledLink for SoftQp {
         }
         drop(state);
         self.release();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_consumer_that_spins_again_ends_the_pause() {
+        let mut backoff = Backoff::default();
+        assert!(!backoff.forbids(1), "nothing was late");
+        backoff.update(true);
+        assert!(backoff.forbids(u64::MAX), "the first check knows no interval");
+        assert!(backoff.forbids(MIN_SPIN_POLLS - 1), "too few polls");
+        assert!(!backoff.forbids(u64::MAX), "polls without a gap");
+        assert!(!backoff.forbids(1), "the pause has ended");
     }
 }
