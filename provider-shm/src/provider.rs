@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use dat_provider::attr::NamedAttr;
 use dat_provider::decorate::faults::{FaultPlan, FaultyProvider};
 use dat_provider::error::Result;
 use dat_provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach, Relationship};
 use dat_provider_kit::engine::{self, Identity};
+use dat_provider_kit::frame::MAX_PIECE;
 
 use crate::transport::Rings;
 
@@ -37,6 +39,15 @@ fn version() -> (u32, u32) {
     (number(env!("CARGO_PKG_VERSION_MAJOR")), number(env!("CARGO_PKG_VERSION_MINOR")))
 }
 
+/// The attributes that programs with the InfiniBand extensions look for: the name of the device, and
+/// the longest packet in bytes, which is a piece of a message.
+fn named_attributes() -> Vec<NamedAttr> {
+    vec![
+        NamedAttr::new("DAT_IB_DEVICE_NAME", ShmProvider::NAME),
+        NamedAttr::new("DAT_IB_TRANSPORT_MTU", MAX_PIECE.to_string()),
+    ]
+}
+
 impl Provider for ShmProvider {
     fn describe(&self) -> Description {
         Description { name: Self::NAME, vendor: VENDOR, version: version(), reach: Reach::Host }
@@ -59,8 +70,8 @@ impl Provider for ShmProvider {
         let open = || {
             let (rings, limits) = Rings::open(request.parameters)?;
             let name = request.name.to_owned();
-            let identity =
-                Identity { name, vendor: VENDOR, version: version(), specific: Vec::new() };
+            let specific = named_attributes();
+            let identity = Identity { name, vendor: VENDOR, version: version(), specific };
             engine::open(identity, rings.address(), limits, Box::new(rings))
         };
         open().map_err(|error| error.during("dat_ia_open").on(format!("IA {:?}", request.name)))
