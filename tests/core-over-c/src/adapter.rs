@@ -1,4 +1,4 @@
-//! Interface adapters: opening, closing, and their attributes.
+//! Interface adapters: closing, and their attributes.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,12 +9,12 @@ use std::sync::{Arc, LazyLock};
 use parking_lot::Mutex;
 use real::attr::{EpAttributes, IaAttributes, ProviderAttributes};
 use real::error::Result;
-use real::{ApiVersion, Close, Collective, ObjectKind};
+use real::{Close, Collective, ObjectKind};
 
-use super::attributes;
-use super::evd::EventDispatcher;
-use super::library::call;
-use super::object::{self, Handle as _, Left, Object};
+use super::convert::{number, to_c};
+use super::handle;
+use super::object::Left;
+use super::result::call;
 use crate::abi::*;
 use crate::version;
 
@@ -40,91 +40,14 @@ pub(crate) struct Adapter {
 /// The serial number of the last instance with each handle value.
 static NUMBERS: LazyLock<Mutex<HashMap<usize, u64>>> = LazyLock::new(Mutex::default);
 
-/// How an adapter is opened (dat_ia_open(3DAT)).
-#[derive(Clone, Debug)]
-pub struct IaOptions {
-    /// The version of the API that the name must be registered for.
-    pub version: ApiVersion,
-    /// The dispatcher for asynchronous errors.
-    pub async_evd: AsyncErrors,
-}
-
-/// The dispatcher for asynchronous errors of an adapter.
-#[derive(Clone, Debug)]
-pub enum AsyncErrors {
-    /// A dispatcher that the adapter creates.
-    Make {
-        /// Minimum queue length in events; `DEFAULT_QLEN` if `None`.
-        min_qlen: Option<u32>,
-    },
-    /// A dispatcher of the consumer.
-    To(EventDispatcher),
-    /// A dispatcher that exists elsewhere (`DAT_EVD_ASYNC_EXISTS`).
-    Elsewhere,
-}
-
-impl Default for IaOptions {
-    fn default() -> Self {
-        Self { version: ApiVersion::ANY, async_evd: AsyncErrors::Make { min_qlen: None } }
-    }
-}
-
-/// Queue length for asynchronous errors if the consumer names none: C has no default.
-const DEFAULT_QLEN: u32 = 4;
-
-/// Opens an adapter by its name.
-pub(crate) fn open(name: &str, options: &IaOptions) -> Result<InterfaceAdapter> {
-    let (mut evd, qlen) = match &options.async_evd {
-        AsyncErrors::Make { min_qlen } => (DAT_HANDLE_NULL, min_qlen.unwrap_or(DEFAULT_QLEN)),
-        AsyncErrors::To(evd) => (evd.handle(), 1),
-        AsyncErrors::Elsewhere => (DAT_EVD_ASYNC_EXISTS, 1),
-    };
-    let text = std::ffi::CString::new(name).expect("names of cases contain no NUL");
-    let mut handle: DAT_IA_HANDLE = null_mut();
-    let (major, minor) = version::api_version(options.version);
-    call!(registry.ia_openv(
-        text.as_ptr().cast_mut(),
-        attributes::to_count(qlen),
-        &raw mut evd,
-        &raw mut handle,
-        major,
-        minor,
-        DAT_TRUE,
-    ))?;
-    static SERIAL: AtomicU64 = AtomicU64::new(0);
-    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-    let number = object::number(handle);
-    NUMBERS.lock().insert(number, serial);
-    let described = attributes::of_adapter(handle).and_then(|(attributes, provider)| {
-        Ok((attributes, provider, attributes::default_endpoint(handle)?))
-    });
-    let (attributes, provider, default_ep) = match described {
-        Ok(described) => described,
-        Err(error) => {
-            call!(table.ia_close_func(handle, DAT_CLOSE_ABRUPT_FLAG))?;
-            return Err(error);
-        }
-    };
-    let adapter = Arc::new(Adapter {
-        number,
-        serial,
-        closed: AtomicBool::new(false),
-        attributes,
-        provider,
-        default_ep,
-        left: Mutex::default(),
-    });
-    Ok(InterfaceAdapter { adapter })
-}
-
 impl Adapter {
     /// The handle; an invalid one if this instance is closed and another instance has its value.
     pub(crate) fn handle(&self) -> DAT_IA_HANDLE {
         let closed = self.closed.load(Ordering::Acquire);
         if closed && NUMBERS.lock().get(&self.number) != Some(&self.serial) {
-            return object::to_c(usize::MAX);
+            return to_c(usize::MAX);
         }
-        object::to_c(self.number)
+        to_c(self.number)
     }
 
     /// Keeps an object without handles that other objects still use.
@@ -178,6 +101,23 @@ impl Drop for Adapter {
 }
 
 impl InterfaceAdapter {
+    /// The adapter of a handle that an open just returned.
+    pub(crate) fn opened(
+        handle: DAT_IA_HANDLE,
+        attributes: IaAttributes,
+        provider: ProviderAttributes,
+        default_ep: EpAttributes,
+    ) -> Self {
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let number = number(handle);
+        NUMBERS.lock().insert(number, serial);
+        let closed = AtomicBool::new(false);
+        let left = Mutex::default();
+        let adapter = Adapter { number, serial, closed, attributes, provider, default_ep, left };
+        Self { adapter: Arc::new(adapter) }
+    }
+
     pub(crate) fn of(adapter: &Arc<Adapter>) -> Self {
         Self { adapter: Arc::clone(adapter) }
     }
@@ -206,7 +146,7 @@ impl InterfaceAdapter {
     #[must_use]
     pub fn is_live(&self) -> bool {
         !self.adapter.closed.load(Ordering::Acquire)
-            && object::kind_of(self.handle()) == Ok(ObjectKind::Ia)
+            && handle::kind_of(self.handle()) == Ok(ObjectKind::Ia)
     }
 
     /// The result of dat_ia_query(3DAT) at the time of the open.
@@ -227,29 +167,15 @@ impl InterfaceAdapter {
         &self.adapter.default_ep
     }
 
-    /// The dispatcher of asynchronous errors.
-    #[must_use]
-    pub fn async_evd(&self) -> Option<EventDispatcher> {
-        let mut evd: DAT_EVD_HANDLE = null_mut();
-        let (no_ia, no_provider) = (null_mut(), null_mut());
-        let handle = self.handle();
-        call!(table.ia_query_func(handle, &raw mut evd, 0, no_ia, 0, no_provider)).ok()?;
-        if evd == DAT_EVD_OUT_OF_SCOPE {
-            return None;
-        }
-        let object = Object::named(evd, ObjectKind::Evd, &self.adapter, false)?;
-        Some(EventDispatcher { object })
-    }
-
     /// dat_get_consumer_context(3DAT).
     #[must_use]
     pub fn consumer_context(&self) -> u64 {
-        object::consumer_context(self.handle())
+        handle::consumer_context(self.handle())
     }
 
     /// dat_set_consumer_context(3DAT).
     pub fn set_consumer_context(&self, context: u64) {
-        object::set_consumer_context(self.handle(), context);
+        handle::set_consumer_context(self.handle(), context);
     }
 
     /// Fails if the adapter is closed: queries without asking for any field.
@@ -259,17 +185,11 @@ impl InterfaceAdapter {
     }
 
     /// A collective operation of the extensions.
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn collective(&self, operation: Collective) -> Result<()> {
         version::collective(self.handle(), operation)
     }
 
     /// dat_ia_close(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn close(&self, how: Close) -> Result<()> {
         self.adapter.close(how)
     }

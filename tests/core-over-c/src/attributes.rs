@@ -14,7 +14,8 @@ use real::flags::MemoryTypes;
 use real::{CompletionFlags, Qos};
 
 use super::address;
-use super::library::call;
+use super::convert::{count, to_count};
+use super::result::call;
 use crate::abi::*;
 use crate::version;
 
@@ -41,16 +42,6 @@ pub(crate) fn of(
     provider: &DAT_PROVIDER_ATTR,
 ) -> (IaAttributes, ProviderAttributes) {
     (interface(ia), self::provider(provider, ia))
-}
-
-/// Converts a count that the library returned.
-pub(crate) const fn count(value: DAT_COUNT) -> u32 {
-    value as u32
-}
-
-/// Converts a count for a call.
-pub(crate) const fn to_count(value: u32) -> DAT_COUNT {
-    value as DAT_COUNT
 }
 
 fn text(from: &[c_char]) -> String {

@@ -9,9 +9,9 @@ use real::Timeout;
 use real::error::Result;
 
 use super::adapter::Adapter;
-use super::evd::micros;
-use super::library::call;
-use super::object::{Handle as _, handle};
+use super::convert::micros;
+use super::handle_type::{Handle as _, handle};
+use super::result::call;
 use super::{EventDispatcher, InterfaceAdapter};
 use crate::abi::*;
 use crate::version;
@@ -52,9 +52,6 @@ fn to_c(agent: Option<ProxyAgent>, ia: &Arc<Adapter>) -> DAT_OS_WAIT_PROXY_AGENT
 
 impl InterfaceAdapter {
     /// dat_cno_create(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn cno_create(&self, agent: Option<ProxyAgent>) -> Result<Cno> {
         let mut cno = null_mut();
         let agent = to_c(agent, self.adapter());
@@ -63,9 +60,6 @@ impl InterfaceAdapter {
     }
 
     /// dat_cno_fd_create of DAT 2.0.
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn cno_fd_create(&self) -> Result<Cno> {
         let (cno, fd) = version::cno_fd_create(self.handle())?;
         let cno = Cno::made_of(cno, self.adapter());
@@ -76,9 +70,6 @@ impl InterfaceAdapter {
 
 impl Cno {
     /// dat_cno_wait(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn wait(&self, timeout: Timeout) -> Result<Option<EventDispatcher>> {
         let mut evd = null_mut();
         call!(table.cno_wait_func(self.handle(), micros(timeout), &raw mut evd))?;
@@ -86,18 +77,12 @@ impl Cno {
     }
 
     /// dat_cno_trigger of DAT 2.0.
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn trigger(&self) -> Result<Option<EventDispatcher>> {
         let evd = version::cno_trigger(self.handle())?;
         Ok(EventDispatcher::named(evd, self.object.ia()))
     }
 
     /// dat_cno_modify_agent(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn modify_agent(&self, agent: Option<ProxyAgent>) -> Result<()> {
         let agent = to_c(agent, self.object.ia());
         call!(table.cno_modify_agent_func(self.handle(), agent))
@@ -114,9 +99,6 @@ impl Cno {
     }
 
     /// dat_cno_free(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn free(&self) -> Result<()> {
         self.object.free()
     }

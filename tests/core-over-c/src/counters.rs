@@ -7,7 +7,7 @@ use real::counters::CounterId;
 use real::error::Result;
 use real::{EpCounter, EvdCounter, IaCounter};
 
-use super::object::Handle as _;
+use super::handle_type::Handle as _;
 use super::{Endpoint, EventDispatcher, InterfaceAdapter};
 use crate::version;
 
@@ -45,25 +45,16 @@ macro_rules! counted {
     ($handle:ident, $counter:ident) => {
         impl $handle {
             /// dat_ib_start_counter.
-            ///
-            /// # Errors
-            /// The errors of the call.
             pub fn start_counters(&self) -> Result<()> {
                 version::start_counters(self.handle())
             }
 
             /// dat_ib_stop_counter.
-            ///
-            /// # Errors
-            /// The errors of the call.
             pub fn stop_counters(&self) -> Result<()> {
                 version::stop_counters(self.handle())
             }
 
             /// dat_ib_query_counters.
-            ///
-            /// # Errors
-            /// The errors of the call.
             pub fn counters(&self, reset: bool) -> Result<Counters<$counter>> {
                 let most = <$counter as CounterId>::ALL.len();
                 let values = version::read_counters(self.handle(), most, reset)?;

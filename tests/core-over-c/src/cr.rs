@@ -8,8 +8,9 @@ use std::sync::Arc;
 use real::error::Result;
 
 use super::adapter::Adapter;
-use super::library::call;
-use super::object::{Handle as _, handle};
+use super::convert::{private_data, to_private_data};
+use super::handle_type::{Handle as _, handle};
+use super::result::call;
 use super::{Endpoint, address};
 use crate::abi::*;
 use crate::version;
@@ -32,23 +33,6 @@ pub struct CrParam {
     pub local_ep: Option<Endpoint>,
 }
 
-/// Copies private data of the library.
-pub(crate) fn private_data(size: DAT_COUNT, data: DAT_PVOID) -> Arc<[u8]> {
-    if size == 0 {
-        return Arc::default();
-    }
-    let size = usize::try_from(size).expect("a size is not negative");
-    // SAFETY: the library promises `size` bytes there.
-    Arc::from(unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) })
-}
-
-/// Private data for a call.
-pub(crate) fn to_private_data(bytes: &[u8]) -> (DAT_COUNT, DAT_PVOID) {
-    let size = DAT_COUNT::try_from(bytes.len()).expect("private data is short");
-    let data = if bytes.is_empty() { null_mut() } else { bytes.as_ptr().cast_mut().cast() };
-    (size, data)
-}
-
 impl ConnectionRequest {
     /// A request that just arrived. It keeps its endpoint alive.
     pub(crate) fn arrived(handle: DAT_CR_HANDLE, ia: &Arc<Adapter>) -> Self {
@@ -60,9 +44,6 @@ impl ConnectionRequest {
     }
 
     /// dat_cr_query(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn query(&self) -> Result<CrParam> {
         // SAFETY: the struct holds integers and pointers, for which all zero bits are valid.
         let mut param: DAT_CR_PARAM = unsafe { mem::zeroed() };
@@ -78,9 +59,6 @@ impl ConnectionRequest {
     }
 
     /// dat_cr_accept(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn accept(&self, endpoint: Option<&Endpoint>, private_data: &[u8]) -> Result<()> {
         let ep = endpoint.map_or(null_mut(), Endpoint::handle);
         let (size, data) = to_private_data(private_data);
@@ -88,17 +66,11 @@ impl ConnectionRequest {
     }
 
     /// dat_cr_reject(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn reject(&self, private_data: &[u8]) -> Result<()> {
         self.object.end(|handle| version::reject(handle, private_data))
     }
 
     /// dat_cr_handoff(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn handoff(&self, qualifier: u64) -> Result<()> {
         self.object.end(|handle| call!(table.cr_handoff_func(handle, qualifier)))
     }

@@ -7,8 +7,8 @@ use real::error::Result;
 use real::{CompletionFlags, LmrTriplet};
 
 use super::Endpoint;
-use super::object::Handle as _;
-use super::post::segments;
+use super::handle_type::Handle as _;
+use super::segments::segments;
 use crate::version;
 
 /// The address of a datagram endpoint (`DAT_IB_ADDR_HANDLE`).
@@ -42,9 +42,6 @@ impl fmt::Debug for DatagramAddress {
 
 impl Endpoint {
     /// dat_ib_post_send_ud of the extensions.
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn post_send_datagram(
         &self,
         iov: &[LmrTriplet],

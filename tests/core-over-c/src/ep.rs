@@ -8,11 +8,11 @@ use real::error::Result;
 use real::{Close, Connect, EpAttributes, EpState, EpStatus, Failure, Qos, RecvBuffers, Timeout};
 
 use super::address::{self, Address};
-use super::attributes::{self, EndpointAttributes, count, to_count};
-use super::cr::to_private_data;
-use super::evd::micros;
-use super::library::call;
-use super::object::{Handle as _, handle};
+use super::attributes::{self, EndpointAttributes};
+use super::convert::{count, micros, to_count, to_private_data};
+use super::ep_spec::{EpChange, EpSpec};
+use super::handle_type::{Handle as _, handle};
+use super::result::call;
 use super::result::missing;
 use super::{EventDispatcher, InterfaceAdapter, ProtectionZone, SharedReceiveQueue};
 use crate::abi::*;
@@ -21,115 +21,6 @@ use crate::version;
 handle! {
     /// An endpoint (dat_ep_create(3DAT)).
     Endpoint = Ep
-}
-
-/// The specification of an endpoint to create.
-#[derive(Clone, Debug)]
-pub struct EpSpec {
-    pz: ProtectionZone,
-    recv_evd: Option<EventDispatcher>,
-    request_evd: Option<EventDispatcher>,
-    connect_evd: Option<EventDispatcher>,
-    srq: Option<SharedReceiveQueue>,
-    attributes: Option<EpAttributes>,
-}
-
-impl EpSpec {
-    /// An endpoint in a protection zone, without dispatchers and with default attributes.
-    #[must_use]
-    pub fn new(pz: &ProtectionZone) -> Self {
-        let pz = pz.clone();
-        let (recv_evd, request_evd, connect_evd) = (None, None, None);
-        Self { pz, recv_evd, request_evd, connect_evd, srq: None, attributes: None }
-    }
-
-    /// The dispatcher for completions of receives.
-    #[must_use]
-    pub fn recv_evd(mut self, evd: &EventDispatcher) -> Self {
-        self.recv_evd = Some(evd.clone());
-        self
-    }
-
-    /// The dispatcher for completions of requests.
-    #[must_use]
-    pub fn request_evd(mut self, evd: &EventDispatcher) -> Self {
-        self.request_evd = Some(evd.clone());
-        self
-    }
-
-    /// The dispatcher for connection events.
-    #[must_use]
-    pub fn connect_evd(mut self, evd: &EventDispatcher) -> Self {
-        self.connect_evd = Some(evd.clone());
-        self
-    }
-
-    /// The shared receive queue to take receives from.
-    #[must_use]
-    pub fn srq(mut self, srq: &SharedReceiveQueue) -> Self {
-        self.srq = Some(srq.clone());
-        self
-    }
-
-    /// The attributes to ask for.
-    #[must_use]
-    pub fn attributes(mut self, attributes: &EpAttributes) -> Self {
-        self.attributes = Some(attributes.clone());
-        self
-    }
-}
-
-/// A change of an endpoint (dat_ep_modify(3DAT)).
-#[derive(Clone, Debug, Default)]
-pub struct EpChange {
-    pz: Option<ProtectionZone>,
-    recv_evd: Option<Option<EventDispatcher>>,
-    request_evd: Option<Option<EventDispatcher>>,
-    connect_evd: Option<Option<EventDispatcher>>,
-    attributes: Option<EpAttributes>,
-}
-
-impl EpChange {
-    /// An empty change.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets another protection zone.
-    #[must_use]
-    pub fn pz(mut self, pz: &ProtectionZone) -> Self {
-        self.pz = Some(pz.clone());
-        self
-    }
-
-    /// Sets another dispatcher for receives, or none.
-    #[must_use]
-    pub fn recv_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
-        self.recv_evd = Some(evd.cloned());
-        self
-    }
-
-    /// Sets another dispatcher for requests, or none.
-    #[must_use]
-    pub fn request_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
-        self.request_evd = Some(evd.cloned());
-        self
-    }
-
-    /// Sets another dispatcher for connection events, or none.
-    #[must_use]
-    pub fn connect_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
-        self.connect_evd = Some(evd.cloned());
-        self
-    }
-
-    /// Sets all attributes.
-    #[must_use]
-    pub fn attributes(mut self, attributes: &EpAttributes) -> Self {
-        self.attributes = Some(attributes.clone());
-        self
-    }
 }
 
 /// The parameters of an endpoint (dat_ep_query(3DAT)).
@@ -178,9 +69,6 @@ fn nothing() -> DAT_EP_PARAM {
 
 impl InterfaceAdapter {
     /// dat_ep_create(3DAT), or dat_ep_create_with_srq(3DAT) if the specification has a shared queue.
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn ep_create(&self, spec: &EpSpec) -> Result<Endpoint> {
         let mut ep = null_mut();
         let wanted = spec.attributes.as_ref().map(EndpointAttributes::new);
@@ -215,9 +103,6 @@ impl Endpoint {
     }
 
     /// dat_ep_get_status(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn status(&self) -> Result<EpStatus> {
         let (mut state, mut recv_idle, mut request_idle) = (0, 0, 0);
         call!(table.ep_get_status_func(
@@ -234,9 +119,6 @@ impl Endpoint {
     }
 
     /// dat_ep_query(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn query(&self) -> Result<EpParam> {
         let mut param = nothing();
         call!(table.ep_query_func(self.handle(), DAT_EP_FIELD_ALL, &raw mut param))?;
@@ -261,9 +143,6 @@ impl Endpoint {
     }
 
     /// dat_ep_modify(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn modify(&self, change: &EpChange) -> Result<()> {
         let (mut param, mut mask) = (nothing(), 0);
         if let Some(pz) = &change.pz {
@@ -289,9 +168,6 @@ impl Endpoint {
     }
 
     /// dat_ep_connect(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn connect(&self, connect: &Connect<'_>) -> Result<()> {
         let mut remote = Address::of(connect.address);
         let (size, data) = to_private_data(connect.private_data);
@@ -308,9 +184,6 @@ impl Endpoint {
     }
 
     /// dat_ep_dup_connect(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn dup_connect(
         &self,
         other: &Self,
@@ -324,9 +197,6 @@ impl Endpoint {
     }
 
     /// dat_ep_common_connect of DAT 2.0.
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn common_connect(
         &self,
         remote: SocketAddr,
@@ -337,9 +207,6 @@ impl Endpoint {
     }
 
     /// dat_ep_disconnect(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn disconnect(&self, how: Close) -> Result<()> {
         let flags = match how {
             Close::Abrupt => DAT_CLOSE_ABRUPT_FLAG,
@@ -349,17 +216,11 @@ impl Endpoint {
     }
 
     /// dat_ep_reset(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn reset(&self) -> Result<()> {
         call!(table.ep_reset_func(self.handle()))
     }
 
     /// dat_ep_recv_query(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn recv_query(&self) -> Result<RecvBuffers> {
         let (mut allocated, mut span) = (0, 0);
         let handle = self.handle();
@@ -368,18 +229,12 @@ impl Endpoint {
     }
 
     /// dat_ep_set_watermark(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn set_watermark(&self, soft: Option<u32>, hard: Option<u32>) -> Result<()> {
         let of = |mark: Option<u32>| mark.map_or(DAT_WATERMARK_INFINITE, to_count);
         call!(table.ep_set_watermark_func(self.handle(), of(soft), of(hard)))
     }
 
     /// dat_ep_free(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn free(&self) -> Result<()> {
         self.object.free()
     }

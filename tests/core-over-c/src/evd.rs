@@ -1,17 +1,18 @@
-//! Event dispatchers.
+//! Event dispatchers. The calls that take events are in `delivery`.
 
 use std::mem;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr::null_mut;
 
-use real::error::{Result, ReturnType};
-use real::{EvdFlags, Timeout, Waited};
+use real::error::Result;
+use real::{EvdFlags, ObjectKind};
 
-use super::attributes::{count, to_count};
-use super::library::call;
-use super::object::{Handle as _, handle};
-use super::result::missing;
-use super::{Cno, Event, InterfaceAdapter, event};
+use super::adapter::InterfaceAdapter;
+use super::cno::Cno;
+use super::convert::{count, to_count};
+use super::handle_type::{Handle as _, handle};
+use super::object::Object;
+use super::result::{call, missing};
 use crate::abi::*;
 
 handle! {
@@ -64,21 +65,8 @@ pub struct EvdParam {
     pub cno: Option<Cno>,
 }
 
-/// Converts a time-out for a call, in microseconds.
-pub(crate) fn micros(timeout: Timeout) -> DAT_TIMEOUT {
-    match timeout {
-        Timeout::Infinite => DAT_TIMEOUT_INFINITE,
-        Timeout::After(time) => {
-            u32::try_from(time.as_micros()).unwrap_or(u32::MAX).min(DAT_TIMEOUT_INFINITE - 1)
-        }
-    }
-}
-
 impl InterfaceAdapter {
     /// dat_evd_create.
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn evd_create(&self, options: &EvdOptions) -> Result<EventDispatcher> {
         let mut evd = null_mut();
         let cno = options.cno.as_ref().map_or(null_mut(), Cno::handle);
@@ -86,68 +74,27 @@ impl InterfaceAdapter {
         call!(table.evd_create_func(self.handle(), qlen, cno, flags, &raw mut evd))?;
         Ok(EventDispatcher::made_of(evd, self.adapter()))
     }
-}
 
-/// An event with all bits zero.
-fn nothing() -> DAT_EVENT {
-    // SAFETY: the struct holds integers and pointers, for which all zero bits are valid.
-    unsafe { mem::zeroed() }
+    /// The dispatcher of asynchronous errors.
+    #[must_use]
+    pub fn async_evd(&self) -> Option<EventDispatcher> {
+        let mut evd: DAT_EVD_HANDLE = null_mut();
+        let (no_ia, no_provider) = (null_mut(), null_mut());
+        let handle = self.handle();
+        call!(table.ia_query_func(handle, &raw mut evd, 0, no_ia, 0, no_provider)).ok()?;
+        if evd == DAT_EVD_OUT_OF_SCOPE {
+            return None;
+        }
+        let object = Object::named(evd, ObjectKind::Evd, self.adapter(), false)?;
+        Some(EventDispatcher { object })
+    }
 }
 
 impl EventDispatcher {
-    /// dat_evd_dequeue(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call, except for an empty queue.
-    pub fn dequeue(&self, event: &mut Event) -> Result<bool> {
-        let mut place = nothing();
-        match call!(table.evd_dequeue_func(self.handle(), &raw mut place)) {
-            Ok(()) => {
-                *event = self.delivered(&place);
-                Ok(true)
-            }
-            Err(error) if error.is(ReturnType::QueueEmpty) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// dat_evd_wait(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call, except for a time-out.
-    pub fn wait(&self, timeout: Timeout, threshold: u32, event: &mut Event) -> Result<Waited> {
-        let (mut place, mut more) = (nothing(), 0);
-        let (timeout, threshold) = (micros(timeout), to_count(threshold));
-        let waited = call!(table.evd_wait_func(
-            self.handle(),
-            timeout,
-            threshold,
-            &raw mut place,
-            &raw mut more,
-        ));
-        match waited {
-            Ok(()) => {
-                *event = self.delivered(&place);
-                Ok(Waited::Event { more: count(more) })
-            }
-            Err(error) if error.is(ReturnType::TimeoutExpired) => {
-                Ok(Waited::TimedOut { queued: count(more) })
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn delivered(&self, place: &DAT_EVENT) -> Event {
-        assert_eq!(place.evd_handle, self.handle(), "an event names its dispatcher");
-        event::read(place, self.object.ia())
-    }
-
     /// dat_evd_post_se(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn post_se(&self, value: u64) -> Result<()> {
-        let mut event = nothing();
+        // SAFETY: the struct holds integers and pointers, for which all zero bits are valid.
+        let mut event: DAT_EVENT = unsafe { mem::zeroed() };
         event.event_number = DAT_SOFTWARE_EVENT;
         event.event_data.software_event_data = DAT_SOFTWARE_EVENT_DATA {
             pointer: std::ptr::with_exposed_provenance_mut(value as usize),
@@ -156,9 +103,6 @@ impl EventDispatcher {
     }
 
     /// dat_evd_query(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn query(&self) -> Result<EvdParam> {
         // SAFETY: the struct holds integers and pointers, for which all zero bits are valid.
         let mut param: DAT_EVD_PARAM = unsafe { mem::zeroed() };
@@ -179,58 +123,37 @@ impl EventDispatcher {
     }
 
     /// dat_evd_modify_cno(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn modify_cno(&self, cno: Option<&Cno>) -> Result<()> {
         let cno = cno.map_or(null_mut(), Cno::handle);
         call!(table.evd_modify_cno_func(self.handle(), cno))
     }
 
     /// dat_evd_enable(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn enable(&self) -> Result<()> {
         call!(table.evd_enable_func(self.handle()))
     }
 
     /// dat_evd_disable(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn disable(&self) -> Result<()> {
         call!(table.evd_disable_func(self.handle()))
     }
 
     /// dat_evd_set_unwaitable(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn set_unwaitable(&self) -> Result<()> {
         call!(table.evd_set_unwaitable_func(self.handle()))
     }
 
     /// dat_evd_clear_unwaitable(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn clear_unwaitable(&self) -> Result<()> {
         call!(table.evd_clear_unwaitable_func(self.handle()))
     }
 
     /// dat_evd_resize(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn resize(&self, min_qlen: u32) -> Result<()> {
         call!(table.evd_resize_func(self.handle(), to_count(min_qlen)))
     }
 
     /// dat_evd_free(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn free(&self) -> Result<()> {
         self.object.free()
     }

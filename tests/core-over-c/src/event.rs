@@ -1,19 +1,18 @@
-//! Conversion of events from the struct of C.
+//! Events.
 
 use std::sync::Arc;
 
 use real::flags::EvdFlags;
 use real::{
-    AsyncError, AsyncErrorKind, ConnectionEvent, ConnectionEventKind, DatagramEventKind,
-    DtoCompletion, DtoStatus, EndpointId, ObjectKind, RmrBindCompletion, ServicePoint,
+    AsyncError, ConnectionEvent, DatagramEventKind, DtoCompletion, EndpointId, RmrBindCompletion,
+    ServicePoint,
 };
 
 use super::adapter::Adapter;
-use super::cr::private_data;
+use super::cr::ConnectionRequest;
 use super::datagram::DatagramAddress;
-use super::{ConnectionRequest, object, rmr, service_point};
+use super::service_point;
 use crate::abi::*;
-use crate::version;
 
 /// One event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -97,101 +96,20 @@ impl Event {
     }
 }
 
-/// The handle value of an object that an event names.
-pub(crate) fn id(handle: DAT_HANDLE) -> u64 {
-    object::number(handle) as u64
-}
-
-/// Converts the status of a completion.
-pub(crate) fn status(value: DAT_DTO_COMPLETION_STATUS) -> DtoStatus {
-    let status = DtoStatus::all().find(|status| status.value() == value);
-    status.unwrap_or(DtoStatus::Unknown(value))
-}
-
-/// Converts an event that the library delivered on a dispatcher of the adapter.
-///
-/// # Panics
-/// If DAT does not define the event number.
-pub(crate) fn read(from: &DAT_EVENT, ia: &Arc<Adapter>) -> Event {
-    let data = &from.event_data;
-    match from.event_number {
-        DAT_DTO_COMPLETION_EVENT => {
-            // SAFETY: the event number says which member of the union is set.
-            Event::Dto(version::completion(unsafe { &data.dto_completion_event_data }))
+impl CrArrival {
+    /// Converts the arrival of a request.
+    pub(crate) fn read(
+        from: &DAT_CR_ARRIVAL_EVENT_DATA,
+        ia: &Arc<Adapter>,
+        datagram: bool,
+    ) -> Self {
+        // SAFETY: all members of the union are handles.
+        let point = unsafe { from.sp_handle.psp_handle };
+        Self {
+            service_point: service_point::of_handle(point),
+            qualifier: from.conn_qual,
+            datagram,
+            request: ConnectionRequest::arrived(from.cr_handle, ia),
         }
-        DAT_RMR_BIND_COMPLETION_EVENT => {
-            // SAFETY: the event number says which member of the union is set.
-            bind(unsafe { &data.rmr_completion_event_data })
-        }
-        DAT_CONNECTION_REQUEST_EVENT => {
-            // SAFETY: the event number says which member of the union is set.
-            Event::ConnectionRequest(arrival(unsafe { &data.cr_arrival_event_data }, ia, false))
-        }
-        DAT_SOFTWARE_EVENT => {
-            // SAFETY: the event number says which member of the union is set.
-            let data = unsafe { &data.software_event_data };
-            Event::Software(id(data.pointer))
-        }
-        number => match ConnectionEventKind::ALL.iter().find(|kind| kind.number() == number) {
-            Some(kind) => {
-                // SAFETY: the event number says which member of the union is set.
-                connection(*kind, unsafe { &data.connect_event_data })
-            }
-            None => version::extension_event(from, ia).unwrap_or_else(|| {
-                // SAFETY: the remaining event numbers all have this member of the union.
-                asynchronous(number, unsafe { &data.asynch_error_event_data })
-            }),
-        },
     }
-}
-
-fn bind(from: &DAT_RMR_BIND_COMPLETION_EVENT_DATA) -> Event {
-    Event::RmrBind(RmrBindCompletion {
-        ep: rmr::bound_on(id(from.rmr_handle)),
-        rmr: id(from.rmr_handle),
-        // SAFETY: every bit pattern is a valid integer.
-        cookie: unsafe { from.user_cookie.as_64 },
-        status: status(from.status),
-    })
-}
-
-/// Converts the arrival of a request.
-pub(crate) fn arrival(
-    from: &DAT_CR_ARRIVAL_EVENT_DATA,
-    ia: &Arc<Adapter>,
-    datagram: bool,
-) -> CrArrival {
-    // SAFETY: all members of the union are handles.
-    let point = unsafe { from.sp_handle.psp_handle };
-    CrArrival {
-        service_point: service_point::of_handle(point),
-        qualifier: from.conn_qual,
-        datagram,
-        request: ConnectionRequest::arrived(from.cr_handle, ia),
-    }
-}
-
-fn connection(kind: ConnectionEventKind, from: &DAT_CONNECTION_EVENT_DATA) -> Event {
-    let private_data = private_data(from.private_data_size, from.private_data);
-    Event::Connection(ConnectionEvent { kind, ep: id(from.ep_handle), private_data })
-}
-
-fn asynchronous(number: DAT_EVENT_NUMBER, from: &DAT_ASYNCH_ERROR_EVENT_DATA) -> Event {
-    let reason = from.reason as u32;
-    let kind = match number {
-        DAT_ASYNC_ERROR_EVD_OVERFLOW => AsyncErrorKind::EvdOverflow,
-        DAT_ASYNC_ERROR_IA_CATASTROPHIC => AsyncErrorKind::IaCatastrophic,
-        DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR => AsyncErrorKind::ProviderInternal,
-        DAT_ASYNC_ERROR_EP_BROKEN => match object::kind_of(from.dat_handle) {
-            Ok(ObjectKind::Srq) if reason == DAT_SRQ_LOW_WATERMARK_EVENT => {
-                AsyncErrorKind::SrqLowWatermark
-            }
-            Ok(ObjectKind::Ep) if reason == DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT => {
-                AsyncErrorKind::EpSoftHighWatermark
-            }
-            _ => AsyncErrorKind::EpBroken,
-        },
-        other => panic!("{other:#x} is not an event number of DAT"),
-    };
-    Event::Async(AsyncError { kind, object: id(from.dat_handle) })
 }

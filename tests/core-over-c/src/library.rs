@@ -1,12 +1,13 @@
 //! The C library under test, loaded once. Its calls are looked up by name, as a linker does.
 
 use std::env;
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, c_char};
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
+use super::shared_object::{Shared, fill};
 use crate::abi::*;
 use crate::version;
 
@@ -59,69 +60,14 @@ fn find() -> PathBuf {
     let path = workspace.join(target).join("capi/lib").join(version::FILE);
     let built = Command::new("make").arg("--no-print-directory").current_dir(&workspace).output();
     let built = built.expect("make, which builds the C libraries: apt-get install make");
-    let words = String::from_utf8_lossy(&built.stderr);
-    assert!(built.status.success(), "make cannot build the C libraries: {words}");
+    let errors = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success(), "make cannot build the C libraries: {errors}");
     path
 }
 
-/// A shared object that is never unloaded.
-pub(crate) struct Shared {
-    object: *mut c_void,
-    path: PathBuf,
-}
-
-impl Shared {
-    /// Loads the object with its dependencies.
-    fn load(path: PathBuf) -> Self {
-        let name =
-            CString::new(path.as_os_str().as_encoded_bytes()).expect("a path contains no NUL");
-        // SAFETY: the name is NUL-terminated; the constructors of the library have no preconditions.
-        let object = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        let advice = version::VARIABLE;
-        assert!(
-            !object.is_null(),
-            "{}: {}; name another library in {advice}",
-            path.display(),
-            last_error()
-        );
-        Self { object, path }
-    }
-
-    /// The address of an exported symbol, which must exist.
-    ///
-    /// `F` must be the function pointer type of the symbol, or an option of it.
-    pub(crate) fn find<F>(&self, name: &CStr) -> F {
-        const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-        // SAFETY: the object is loaded, and the name is NUL-terminated.
-        let address = unsafe { libc::dlsym(self.object, name.as_ptr()) };
-        assert!(!address.is_null(), "{}: no {}", self.path.display(), name.to_string_lossy());
-        // SAFETY: the symbol is a function, and `F` has its prototype in the headers.
-        unsafe { mem::transmute_copy(&address) }
-    }
-}
-
-fn last_error() -> String {
-    // SAFETY: dlerror has no preconditions.
-    let text = unsafe { libc::dlerror() };
-    if text.is_null() {
-        return "no reason was given".to_owned();
-    }
-    // SAFETY: not NULL, and valid until this thread's next call of the loader.
-    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
-}
-
-/// Fills slots of the table by the names of the calls.
-macro_rules! fill {
-    ($shared:expr, $table:expr; $($place:ident = $name:literal,)+) => {
-        $($table.$place = $shared.find($name);)+
-    };
-}
-#[allow(unused_imports, reason = "DAT 1.2 has nothing to add to the table")]
-pub(crate) use fill;
-
 impl Library {
     fn load() -> Self {
-        let shared = Shared::load(find());
+        let shared = Shared::load(find(), version::VARIABLE);
         // SAFETY: the struct holds pointers and optional function pointers, for which all zero bits are valid.
         let mut table: DAT_PROVIDER = unsafe { mem::zeroed() };
         fill! { shared, table;
@@ -209,22 +155,3 @@ impl Library {
         unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
     }
 }
-
-/// Calls the library: `call!(table.evd_free_func(handle))`.
-macro_rules! call {
-    (table.$place:ident($($argument:expr),* $(,)?)) => {
-        $crate::api::library::call!(@ table.$place($($argument),*))
-    };
-    (registry.$place:ident($($argument:expr),* $(,)?)) => {
-        $crate::api::library::call!(@ registry.$place($($argument),*))
-    };
-    (@ $part:ident.$place:ident($($argument:expr),*)) => {{
-        let function = $crate::api::library::library().$part.$place.expect("filled when loaded");
-        // SAFETY: the arguments are handles, of which every value is allowed, integers, and pointers
-        // to out-parameters and lists that outlive the call; memory and strings live as long as
-        // the documents of their objects require.
-        let code = unsafe { function($($argument),*) };
-        $crate::api::result::check(code, stringify!($place))
-    }};
-}
-pub(crate) use call;

@@ -10,8 +10,9 @@ use real::flags::{MemoryTypes, Privileges};
 use real::mem::Span;
 use real::{LmrTriplet, Memory, RmrTriplet};
 
-use super::library::call;
-use super::object::{Handle as _, handle};
+use super::handle_type::{Handle as _, handle};
+use super::registration::{OutParameters, Registration};
+use super::result::call;
 use super::{InterfaceAdapter, ProtectionZone};
 use crate::abi::*;
 use crate::version;
@@ -19,25 +20,6 @@ use crate::version;
 handle! {
     /// A local memory region (dat_lmr_create(3DAT)).
     Lmr = Lmr
-}
-
-/// The results of dat_lmr_create.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Made {
-    privileges: Privileges,
-    context: u32,
-    rmr_context: u32,
-    length: u64,
-    address: u64,
-}
-
-/// The out-parameters of dat_lmr_create.
-pub(crate) struct OutParameters {
-    pub(crate) handle: DAT_LMR_HANDLE,
-    pub(crate) lmr_context: DAT_LMR_CONTEXT,
-    pub(crate) rmr_context: DAT_RMR_CONTEXT,
-    pub(crate) registered_length: DAT_VLEN,
-    pub(crate) registered_address: DAT_VADDR,
 }
 
 /// The memory to register.
@@ -86,9 +68,6 @@ fn address(span: Span) -> DAT_PVOID {
 
 impl InterfaceAdapter {
     /// dat_lmr_create(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn lmr_create(
         &self,
         source: MemorySource<'_>,
@@ -109,7 +88,7 @@ impl InterfaceAdapter {
                 let description = DAT_REGION_DESCRIPTION { for_lmr_handle: lmr.handle() };
                 let mut memory = None;
                 lmr.object.keep(|keep| memory.clone_from(&keep.memory));
-                ((DAT_MEM_TYPE_LMR, description, lmr.made().length as usize), memory)
+                ((DAT_MEM_TYPE_LMR, description, lmr.registration().length as usize), memory)
             }
             MemorySource::Span(span) => (virtual_memory(span), None),
             MemorySource::Shared { id, span } => {
@@ -122,7 +101,7 @@ impl InterfaceAdapter {
                 ((DAT_MEM_TYPE_SHARED_VIRTUAL, description, span.len()), None)
             }
         };
-        let mut places = OutParameters {
+        let mut results = OutParameters {
             handle: null_mut(),
             lmr_context: 0,
             rmr_context: 0,
@@ -136,25 +115,22 @@ impl InterfaceAdapter {
             length as u64,
             pz.handle(),
             privileges.bits(),
-            &mut places,
+            &mut results,
         )?;
-        let lmr = Lmr::made_of(places.handle, self.adapter());
+        let lmr = Lmr::made_of(results.handle, self.adapter());
         lmr.object.keep(|keep| keep.memory = memory);
-        let made = Made {
+        let registration = Registration {
             privileges,
-            context: places.lmr_context,
-            rmr_context: places.rmr_context,
-            length: places.registered_length,
-            address: places.registered_address,
+            context: results.lmr_context,
+            rmr_context: results.rmr_context,
+            length: results.registered_length,
+            address: results.registered_address,
         };
-        lmr.object.region.get_or_init(|| made);
+        lmr.object.region.get_or_init(|| registration);
         Ok(lmr)
     }
 
     /// dat_lmr_sync_rdma_read(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn lmr_sync_rdma_read(&self, segments: &[LmrTriplet]) -> Result<()> {
         let list: Vec<_> = segments.iter().map(version::local).collect();
         let number = list.len() as DAT_VLEN;
@@ -162,9 +138,6 @@ impl InterfaceAdapter {
     }
 
     /// dat_lmr_sync_rdma_write(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn lmr_sync_rdma_write(&self, segments: &[LmrTriplet]) -> Result<()> {
         let list: Vec<_> = segments.iter().map(version::local).collect();
         let number = list.len() as DAT_VLEN;
@@ -182,26 +155,23 @@ fn not_inside(what: &'static str) -> Error {
 }
 
 impl Lmr {
-    fn made(&self) -> Made {
+    fn registration(&self) -> Registration {
         self.object.region.get().copied().unwrap_or_default()
     }
 
     /// The context for local triplets.
     #[must_use]
     pub fn context(&self) -> u32 {
-        self.made().context
+        self.registration().context
     }
 
     /// The context that the peer may use.
     #[must_use]
     pub fn rmr_context(&self) -> u32 {
-        self.made().rmr_context
+        self.registration().rmr_context
     }
 
     /// dat_lmr_query(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn query(&self) -> Result<LmrParam> {
         // SAFETY: the struct holds integers and pointers, for which all zero bits are valid.
         let mut param: DAT_LMR_PARAM = unsafe { mem::zeroed() };
@@ -230,7 +200,7 @@ impl Lmr {
     /// `DAT_INVALID_PARAMETER` if it is not inside the region.
     pub fn triplet(&self, offset: u64, length: u64) -> Result<LmrTriplet> {
         let address = self.piece(offset, length)?;
-        Ok(LmrTriplet { address, length, context: self.made().context })
+        Ok(LmrTriplet { address, length, context: self.registration().context })
     }
 
     /// A segment of the region for the peer's use.
@@ -240,22 +210,19 @@ impl Lmr {
     /// remote privilege.
     pub fn remote_triplet(&self, offset: u64, length: u64) -> Result<RmrTriplet> {
         let address = self.piece(offset, length)?;
-        if !self.made().privileges.intersects(Privileges::REMOTE) {
+        if !self.registration().privileges.intersects(Privileges::REMOTE) {
             let error = Error::new(ReturnType::PrivilegesViolation, Subtype::PrivilegesRdmaRead);
             return Err(error.during("Lmr::remote_triplet"));
         }
-        Ok(RmrTriplet { address, length, context: self.made().rmr_context })
+        Ok(RmrTriplet { address, length, context: self.registration().rmr_context })
     }
 
     fn piece(&self, offset: u64, length: u64) -> Result<u64> {
-        let end = offset.checked_add(length).filter(|end| *end <= self.made().length);
-        end.map(|_| self.made().address + offset).ok_or_else(|| not_inside("Lmr::triplet"))
+        let end = offset.checked_add(length).filter(|end| *end <= self.registration().length);
+        end.map(|_| self.registration().address + offset).ok_or_else(|| not_inside("Lmr::triplet"))
     }
 
     /// dat_lmr_free(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn free(&self) -> Result<()> {
         self.object.free()
     }

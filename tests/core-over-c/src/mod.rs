@@ -1,38 +1,49 @@
 //! The handle types and calls, with the names that they have in `dat_core`.
 
+pub(crate) mod address;
+pub(crate) mod convert;
 pub(crate) mod library;
-pub(crate) mod object;
+pub(crate) mod registration;
+pub(crate) mod result;
+pub(crate) mod segments;
+pub(crate) mod shared_object;
 
 pub(crate) mod adapter;
-pub(crate) mod address;
+mod handle;
+mod handle_type;
+mod object;
+
 pub(crate) mod attributes;
 mod cno;
 mod counters;
-pub(crate) mod cr;
+mod cr;
 pub(crate) mod datagram;
+mod delivery;
 mod ep;
+mod ep_spec;
 mod evd;
 pub(crate) mod event;
-pub(crate) mod lmr;
+mod ia_open;
+mod lmr;
 mod post;
 mod pz;
 pub mod registry;
-pub(crate) mod result;
 mod rmr;
 mod service_point;
 mod srq;
 
-pub use adapter::{AsyncErrors, IaOptions, InterfaceAdapter};
+pub use adapter::InterfaceAdapter;
 pub use cno::{Cno, ProxyAgent};
 pub use counters::Counters;
 pub use cr::{ConnectionRequest, CrParam};
 pub use datagram::DatagramAddress;
-pub use ep::{Endpoint, EpChange, EpParam, EpSpec};
+pub use ep::{Endpoint, EpParam};
+pub use ep_spec::{EpChange, EpSpec};
 pub use evd::{EvdOptions, EvdParam, EventDispatcher};
 pub use event::{CrArrival, DatagramEvent, Event};
+pub use ia_open::{AsyncErrors, IaOptions};
 pub use library::load;
 pub use lmr::{Lmr, LmrParam, MemorySource};
-pub(crate) use post::Segments;
 pub use pz::ProtectionZone;
 pub use registry::{IaQuery, Registry};
 pub use rmr::{Bind, Rmr, RmrParam};

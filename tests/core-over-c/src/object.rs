@@ -11,10 +11,10 @@ use real::error::{Result, ReturnType};
 use real::{Memory, ObjectKind};
 
 use super::adapter::Adapter;
-use super::library::call;
-use super::lmr::Made;
-use crate::abi::*;
-use crate::version;
+use super::convert::{number, to_c};
+use super::handle;
+use super::registration::Registration;
+use crate::abi::DAT_HANDLE;
 
 /// An object of the library.
 pub(crate) struct Object {
@@ -27,7 +27,7 @@ pub(crate) struct Object {
     owned: bool,
     keep: Mutex<Keep>,
     /// The results of dat_lmr_create, for a region.
-    pub(crate) region: OnceLock<Made>,
+    pub(crate) region: OnceLock<Registration>,
 }
 
 /// What must live as long as an object.
@@ -47,54 +47,6 @@ pub(crate) struct Left {
     handle: usize,
     kind: ObjectKind,
     keep: Keep,
-}
-
-/// Converts a handle value for a call.
-pub(crate) fn to_c(handle: usize) -> DAT_HANDLE {
-    std::ptr::with_exposed_provenance_mut(handle)
-}
-
-/// The value of a handle.
-pub(crate) fn number(handle: DAT_HANDLE) -> usize {
-    handle.expose_provenance()
-}
-
-/// The kind of the live object behind a handle.
-pub(crate) fn kind_of(handle: DAT_HANDLE) -> Result<ObjectKind> {
-    let mut kind: DAT_HANDLE_TYPE = 0;
-    call!(table.get_handle_type_func(handle, &raw mut kind))?;
-    Ok(match kind {
-        DAT_HANDLE_TYPE_CR => ObjectKind::Cr,
-        DAT_HANDLE_TYPE_EP => ObjectKind::Ep,
-        DAT_HANDLE_TYPE_EVD => ObjectKind::Evd,
-        DAT_HANDLE_TYPE_IA => ObjectKind::Ia,
-        DAT_HANDLE_TYPE_LMR => ObjectKind::Lmr,
-        DAT_HANDLE_TYPE_PSP => ObjectKind::Psp,
-        DAT_HANDLE_TYPE_PZ => ObjectKind::Pz,
-        DAT_HANDLE_TYPE_RMR => ObjectKind::Rmr,
-        DAT_HANDLE_TYPE_RSP => ObjectKind::Rsp,
-        DAT_HANDLE_TYPE_CNO => ObjectKind::Cno,
-        DAT_HANDLE_TYPE_SRQ => ObjectKind::Srq,
-        other => version::kind(other).unwrap_or_else(|| panic!("{other} is not a handle type")),
-    })
-}
-
-/// Frees an object.
-fn free(handle: DAT_HANDLE, kind: ObjectKind) -> Result<()> {
-    match kind {
-        ObjectKind::Cr => version::reject(handle, &[]),
-        ObjectKind::Ep => call!(table.ep_free_func(handle)),
-        ObjectKind::Evd => call!(table.evd_free_func(handle)),
-        ObjectKind::Ia => unreachable!("adapters are closed, not freed"),
-        ObjectKind::Lmr => call!(table.lmr_free_func(handle)),
-        ObjectKind::Psp => call!(table.psp_free_func(handle)),
-        ObjectKind::Pz => call!(table.pz_free_func(handle)),
-        ObjectKind::Rmr => call!(table.rmr_free_func(handle)),
-        ObjectKind::Rsp => call!(table.rsp_free_func(handle)),
-        ObjectKind::Cno => call!(table.cno_free_func(handle)),
-        ObjectKind::Srq => call!(table.srq_free_func(handle)),
-        ObjectKind::Csp => version::csp_free(handle),
-    }
 }
 
 impl Object {
@@ -176,7 +128,7 @@ impl Object {
     pub(crate) fn is_live(&self) -> bool {
         !self.ended.load(Ordering::Acquire)
             && self.is_current()
-            && kind_of(self.handle()) == Ok(self.kind)
+            && handle::kind_of(self.handle()) == Ok(self.kind)
     }
 
     /// Frees the object by a call of the consumer.
@@ -189,31 +141,16 @@ impl Object {
     }
 
     pub(crate) fn free(&self) -> Result<()> {
-        self.end(|handle| free(handle, self.kind))
+        self.end(|handle| handle::free(handle, self.kind))
     }
 
     pub(crate) fn consumer_context(&self) -> u64 {
-        consumer_context(self.handle())
+        handle::consumer_context(self.handle())
     }
 
     pub(crate) fn set_consumer_context(&self, context: u64) {
-        set_consumer_context(self.handle(), context);
+        handle::set_consumer_context(self.handle(), context);
     }
-}
-
-/// The consumer context of an object; 0 if the call fails.
-pub(crate) fn consumer_context(handle: DAT_HANDLE) -> u64 {
-    let mut context = DAT_CONTEXT { as_64: 0 };
-    // The call of the Rust API cannot fail either.
-    let _ = call!(table.get_consumer_context_func(handle, &raw mut context));
-    // SAFETY: every bit pattern is a valid integer.
-    unsafe { context.as_64 }
-}
-
-pub(crate) fn set_consumer_context(handle: DAT_HANDLE, context: u64) {
-    let context = DAT_CONTEXT { as_64: context };
-    // The call of the Rust API cannot fail either.
-    let _ = call!(table.set_consumer_context_func(handle, context));
 }
 
 impl Left {
@@ -223,7 +160,7 @@ impl Left {
 
     /// Tries again to free the object; returns it if other objects still use it.
     pub(crate) fn free(self) -> Option<Self> {
-        still_used(free(to_c(self.handle), self.kind)).then_some(self)
+        still_used(handle::free(to_c(self.handle), self.kind)).then_some(self)
     }
 }
 
@@ -238,7 +175,7 @@ impl Drop for Object {
         if *self.ended.get_mut() || !is_current || !self.owned {
             return;
         }
-        let freed = free(self.handle(), self.kind);
+        let freed = handle::free(self.handle(), self.kind);
         let is_used = still_used(freed);
         if is_used {
             let keep = std::mem::take(self.keep.get_mut());
@@ -255,99 +192,3 @@ impl fmt::Debug for Object {
         write!(f, "{} {}", self.kind.name(), self.handle)
     }
 }
-
-/// A handle type of the API.
-pub(crate) trait Handle: Sized {
-    /// The kind of its objects.
-    const KIND: ObjectKind;
-
-    /// The handle of an object of that kind.
-    fn of(object: Arc<Object>) -> Self;
-
-    /// Its object.
-    fn object(&self) -> &Arc<Object>;
-
-    /// The handle of an object that a call just created.
-    fn made_of(handle: DAT_HANDLE, ia: &Arc<Adapter>) -> Self {
-        Self::of(Object::new(handle, Self::KIND, ia))
-    }
-
-    /// The handle of an object that the library names; `None` for NULL.
-    fn named(handle: DAT_HANDLE, ia: &Arc<Adapter>) -> Option<Self> {
-        Object::named(handle, Self::KIND, ia, true).map(Self::of)
-    }
-
-    /// The handle as C has it.
-    fn handle(&self) -> DAT_HANDLE {
-        self.object().handle()
-    }
-}
-
-/// Defines a handle type with the functions that all handle types have.
-macro_rules! handle {
-    ($(#[$doc:meta])* $name:ident = $kind:ident) => {
-        $(#[$doc])*
-        #[derive(Clone)]
-        pub struct $name {
-            pub(crate) object: std::sync::Arc<$crate::api::object::Object>,
-        }
-
-        impl $crate::api::object::Handle for $name {
-            const KIND: real::ObjectKind = real::ObjectKind::$kind;
-
-            fn of(object: std::sync::Arc<$crate::api::object::Object>) -> Self {
-                Self { object }
-            }
-
-            fn object(&self) -> &std::sync::Arc<$crate::api::object::Object> {
-                &self.object
-            }
-        }
-
-        impl $name {
-            /// The value of the handle.
-            #[must_use]
-            pub fn id(&self) -> u64 {
-                self.object.id()
-            }
-
-            /// Whether the object is live.
-            #[must_use]
-            pub fn is_live(&self) -> bool {
-                self.object.is_live()
-            }
-
-            /// The adapter of the object.
-            #[must_use]
-            pub fn adapter(&self) -> $crate::api::InterfaceAdapter {
-                $crate::api::InterfaceAdapter::of(self.object.ia())
-            }
-
-            /// dat_get_consumer_context(3DAT).
-            #[must_use]
-            pub fn consumer_context(&self) -> u64 {
-                self.object.consumer_context()
-            }
-
-            /// dat_set_consumer_context(3DAT).
-            pub fn set_consumer_context(&self, context: u64) {
-                self.object.set_consumer_context(context);
-            }
-        }
-
-        impl PartialEq for $name {
-            fn eq(&self, other: &Self) -> bool {
-                std::sync::Arc::ptr_eq(&self.object, &other.object)
-            }
-        }
-
-        impl Eq for $name {}
-
-        impl std::fmt::Debug for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                self.object.fmt(f)
-            }
-        }
-    };
-}
-pub(crate) use handle;

@@ -4,33 +4,13 @@ use real::error::Result;
 use real::{CompletionFlags, LmrTriplet, Operation, RmrTriplet};
 
 use super::Endpoint;
-use super::library::call;
-use super::object::Handle as _;
-use crate::abi::*;
+use super::handle_type::Handle as _;
+use super::result::call;
+use super::segments::segments;
 use crate::version;
-
-/// Segments for a call.
-pub(crate) struct Segments(Vec<DAT_LMR_TRIPLET>);
-
-impl Segments {
-    pub(crate) fn number(&self) -> DAT_COUNT {
-        DAT_COUNT::try_from(self.0.len()).expect("the count of segments fits")
-    }
-
-    pub(crate) fn pointer(&mut self) -> *mut DAT_LMR_TRIPLET {
-        self.0.as_mut_ptr()
-    }
-}
-
-pub(crate) fn segments(iov: &[LmrTriplet]) -> Segments {
-    Segments(iov.iter().map(version::local).collect())
-}
 
 impl Endpoint {
     /// dat_ep_post_send(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn post_send(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
         let (mut list, cookie) = (segments(iov), version::cookie(Operation::Send, cookie));
         let (handle, number) = (self.handle(), list.number());
@@ -38,9 +18,6 @@ impl Endpoint {
     }
 
     /// dat_ep_post_send_with_invalidate of DAT 2.0.
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn post_send_with_invalidate(
         &self,
         iov: &[LmrTriplet],
@@ -52,9 +29,6 @@ impl Endpoint {
     }
 
     /// dat_ep_post_recv(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn post_recv(&self, iov: &[LmrTriplet], cookie: u64, flags: CompletionFlags) -> Result<()> {
         let (mut list, cookie) = (segments(iov), version::cookie(Operation::Receive, cookie));
         let (handle, number) = (self.handle(), list.number());
@@ -62,9 +36,6 @@ impl Endpoint {
     }
 
     /// dat_ep_post_rdma_write(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn post_rdma_write(
         &self,
         iov: &[LmrTriplet],
@@ -85,9 +56,6 @@ impl Endpoint {
     }
 
     /// dat_ep_post_rdma_read(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn post_rdma_read(
         &self,
         iov: &[LmrTriplet],
@@ -108,9 +76,6 @@ impl Endpoint {
     }
 
     /// dat_ep_post_rdma_read_to_rmr of DAT 2.0.
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn post_rdma_read_to_rmr(
         &self,
         local: RmrTriplet,
@@ -122,9 +87,6 @@ impl Endpoint {
     }
 
     /// dat_ib_post_rdma_write_immed of the extensions.
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn post_rdma_write_immediate(
         &self,
         iov: &[LmrTriplet],
@@ -138,9 +100,6 @@ impl Endpoint {
     }
 
     /// dat_ib_post_fetch_and_add of the extensions.
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn post_fetch_and_add(
         &self,
         add: u64,
@@ -154,9 +113,6 @@ impl Endpoint {
     }
 
     /// dat_ib_post_cmp_and_swap of the extensions.
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn post_compare_and_swap(
         &self,
         values: (u64, u64),

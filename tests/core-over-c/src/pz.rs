@@ -5,8 +5,8 @@ use std::ptr::null_mut;
 use real::error::Result;
 
 use super::InterfaceAdapter;
-use super::library::call;
-use super::object::{Handle as _, handle};
+use super::handle_type::{Handle as _, handle};
+use super::result::call;
 
 handle! {
     /// A protection zone (dat_pz_create(3DAT)).
@@ -15,9 +15,6 @@ handle! {
 
 impl InterfaceAdapter {
     /// dat_pz_create(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn pz_create(&self) -> Result<ProtectionZone> {
         let mut pz = null_mut();
         call!(table.pz_create_func(self.handle(), &raw mut pz))?;
@@ -27,9 +24,6 @@ impl InterfaceAdapter {
 
 impl ProtectionZone {
     /// dat_pz_free(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn free(&self) -> Result<()> {
         self.object.free()
     }

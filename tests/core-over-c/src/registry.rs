@@ -11,8 +11,9 @@ pub use real::registry::{
     Origin, Space,
 };
 
-use super::adapter::{self, IaOptions, InterfaceAdapter};
-use super::library::call;
+use super::adapter::InterfaceAdapter;
+use super::ia_open::{self, IaOptions};
+use super::result::call;
 use super::result::missing;
 use crate::abi::*;
 use crate::version;
@@ -99,35 +100,24 @@ impl Registry {
     }
 
     /// dat_ia_open(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn open(&self, name: &str) -> Result<InterfaceAdapter> {
         self.open_with(name, &IaOptions::default())
     }
 
     /// dat_ia_open(3DAT), with options.
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn open_with(&self, name: &str, options: &IaOptions) -> Result<InterfaceAdapter> {
         self.check("Registry::open_with")?;
-        adapter::open(name, options)
+        ia_open::open(name, options)
     }
 
     /// dat_ib_open_query of the extensions.
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn open_query(&self, name: &str) -> Result<IaQuery> {
         self.check("Registry::open_query")?;
-        version::open_query(name)
+        let (handle, (attributes, provider)) = version::open_query(name)?;
+        Ok(IaQuery { handle, attributes, provider })
     }
 
     /// dat_registry_providers_related of DAT 2.0.
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn providers_related(&self, one: &str, other: &str) -> Result<Relationship> {
         self.check("Registry::providers_related")?;
         version::providers_related(one, other)
@@ -173,9 +163,9 @@ fn entry(info: DAT_PROVIDER_INFO) -> Entry {
 /// An adapter that is open for queries only (dat_ib_open_query). Dropping it closes it.
 #[derive(Debug)]
 pub struct IaQuery {
-    pub(crate) handle: DAT_HANDLE,
-    pub(crate) attributes: IaAttributes,
-    pub(crate) provider: ProviderAttributes,
+    handle: DAT_HANDLE,
+    attributes: IaAttributes,
+    provider: ProviderAttributes,
 }
 
 impl IaQuery {

@@ -1,4 +1,5 @@
-//! Return codes as results, with the text that the library has for an error.
+//! Calls of the library and their return codes as results, with the text that the library has for
+//! an error.
 
 use std::collections::BTreeSet;
 
@@ -35,6 +36,25 @@ pub(crate) fn check(code: DAT_RETURN, slot: &'static str) -> Result<()> {
         None => error,
     })
 }
+
+/// Calls the library: `call!(table.evd_free_func(handle))`.
+macro_rules! call {
+    (table.$place:ident($($argument:expr),* $(,)?)) => {
+        $crate::api::result::call!(@ table.$place($($argument),*))
+    };
+    (registry.$place:ident($($argument:expr),* $(,)?)) => {
+        $crate::api::result::call!(@ registry.$place($($argument),*))
+    };
+    (@ $part:ident.$place:ident($($argument:expr),*)) => {{
+        let function = $crate::api::library::library().$part.$place.expect("filled when loaded");
+        // SAFETY: the arguments are handles, of which every value is allowed, integers, and pointers
+        // to out-parameters and lists that outlive the call; memory and strings live as long as
+        // the documents of their objects require.
+        let code = unsafe { function($($argument),*) };
+        $crate::api::result::check(code, stringify!($place))
+    }};
+}
+pub(crate) use call;
 
 /// The error of a function for which the C API has no call.
 pub(crate) fn missing(what: &'static str) -> Error {

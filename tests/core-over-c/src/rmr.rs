@@ -10,8 +10,8 @@ use real::error::{Error, Result, ReturnType, Subtype};
 use real::flags::{CompletionFlags, Privileges};
 use real::{LmrTriplet, RmrScope};
 
-use super::library::call;
-use super::object::{Handle as _, handle};
+use super::handle_type::{Handle as _, handle};
+use super::result::call;
 use super::{Endpoint, InterfaceAdapter, Lmr, ProtectionZone};
 use crate::abi::*;
 use crate::version;
@@ -53,9 +53,6 @@ pub struct Bind<'a> {
 
 impl InterfaceAdapter {
     /// dat_rmr_create(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn rmr_create(&self, pz: &ProtectionZone) -> Result<Rmr> {
         self.check_zone(pz).map_err(|error| error.during("dat_rmr_create"))?;
         let mut rmr = null_mut();
@@ -64,9 +61,6 @@ impl InterfaceAdapter {
     }
 
     /// dat_rmr_create_for_ep of DAT 2.0.
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn rmr_create_for_ep(&self, pz: &ProtectionZone) -> Result<Rmr> {
         self.check_zone(pz).map_err(|error| error.during("dat_rmr_create_for_ep"))?;
         let rmr = version::rmr_create_for_ep(pz.handle())?;
@@ -96,20 +90,14 @@ pub(crate) fn bound_on(rmr: u64) -> u64 {
 
 impl Rmr {
     /// dat_rmr_bind(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn bind(&self, endpoint: &Endpoint, bind: &Bind<'_>) -> Result<u32> {
-        let mut context = 0;
         BOUND_ON.lock().insert(self.id(), endpoint.id());
-        version::rmr_bind(self.handle(), endpoint.handle(), bind, &mut context)?;
-        Ok(context)
+        let (lmr, ep) = (bind.lmr.handle(), endpoint.handle());
+        let Bind { triplet, privileges, cookie, flags, .. } = bind;
+        version::rmr_bind(self.handle(), lmr, triplet, *privileges, ep, *cookie, *flags)
     }
 
     /// dat_rmr_query(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn query(&self) -> Result<RmrParam> {
         // SAFETY: the struct holds integers and pointers, for which all zero bits are valid.
         let mut param: DAT_RMR_PARAM = unsafe { mem::zeroed() };
@@ -127,9 +115,6 @@ impl Rmr {
     }
 
     /// dat_rmr_free(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn free(&self) -> Result<()> {
         self.object.free()
     }

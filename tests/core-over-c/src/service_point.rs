@@ -10,8 +10,9 @@ use parking_lot::Mutex;
 use real::error::Result;
 use real::{Comm, PspMaker, ServicePoint};
 
-use super::library::call;
-use super::object::{Handle as _, handle, number};
+use super::convert::number;
+use super::handle_type::{Handle as _, handle};
+use super::result::call;
 use super::{Endpoint, EventDispatcher, InterfaceAdapter};
 use crate::abi::*;
 use crate::version;
@@ -98,9 +99,6 @@ const fn flags(maker: PspMaker) -> DAT_PSP_FLAGS {
 
 impl InterfaceAdapter {
     /// dat_psp_create(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn psp_create(
         &self,
         qualifier: u64,
@@ -115,9 +113,6 @@ impl InterfaceAdapter {
     }
 
     /// dat_psp_create_any(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn psp_create_any(&self, evd: &EventDispatcher, maker: PspMaker) -> Result<Psp> {
         let (mut psp, mut qualifier) = (null_mut(), 0);
         call!(table.psp_create_any_func(
@@ -132,9 +127,6 @@ impl InterfaceAdapter {
     }
 
     /// dat_rsp_create(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn rsp_create(
         &self,
         qualifier: u64,
@@ -153,9 +145,6 @@ impl InterfaceAdapter {
     }
 
     /// dat_csp_create of DAT 2.0.
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn csp_create(
         &self,
         comm: Comm,
@@ -176,9 +165,6 @@ impl Psp {
     }
 
     /// dat_psp_query(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn query(&self) -> Result<PspParam> {
         // SAFETY: the struct holds integers and pointers, for which all zero bits are valid.
         let mut param: DAT_PSP_PARAM = unsafe { mem::zeroed() };
@@ -197,9 +183,6 @@ impl Psp {
     }
 
     /// dat_psp_free(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn free(&self) -> Result<()> {
         self.object.free()
     }
@@ -213,9 +196,6 @@ impl Rsp {
     }
 
     /// dat_rsp_query(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn query(&self) -> Result<RspParam> {
         // SAFETY: the struct holds integers and pointers, for which all zero bits are valid.
         let mut param: DAT_RSP_PARAM = unsafe { mem::zeroed() };
@@ -230,9 +210,6 @@ impl Rsp {
     }
 
     /// dat_rsp_free(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn free(&self) -> Result<()> {
         self.object.free()
     }
@@ -240,9 +217,6 @@ impl Rsp {
 
 impl Csp {
     /// dat_csp_query of DAT 2.0.
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn query(&self) -> Result<CspParam> {
         let (ia, comm, address, evd) = version::csp_query(self.handle())?;
         assert_eq!(ia, self.adapter().handle());
@@ -252,9 +226,6 @@ impl Csp {
     }
 
     /// dat_csp_free of DAT 2.0.
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn free(&self) -> Result<()> {
         self.object.free()
     }

@@ -6,10 +6,10 @@ use std::ptr::null_mut;
 use real::error::Result;
 use real::{LmrTriplet, Operation, SrqAttributes};
 
-use super::attributes::{count, to_count};
-use super::library::call;
-use super::object::{Handle as _, handle};
-use super::post::segments;
+use super::convert::{count, to_count};
+use super::handle_type::{Handle as _, handle};
+use super::result::call;
+use super::segments::segments;
 use super::{InterfaceAdapter, ProtectionZone};
 use crate::abi::*;
 use crate::version;
@@ -34,9 +34,6 @@ pub struct SrqParam {
 
 impl InterfaceAdapter {
     /// dat_srq_create(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn srq_create(
         &self,
         pz: &ProtectionZone,
@@ -56,9 +53,6 @@ impl InterfaceAdapter {
 
 impl SharedReceiveQueue {
     /// dat_srq_post_recv(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn post_recv(&self, iov: &[LmrTriplet], cookie: u64) -> Result<()> {
         let mut list = segments(iov);
         let (number, cookie) = (list.number(), version::cookie(Operation::Receive, cookie));
@@ -66,9 +60,6 @@ impl SharedReceiveQueue {
     }
 
     /// dat_srq_query(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn query(&self) -> Result<SrqParam> {
         // SAFETY: the struct holds integers and pointers, for which all zero bits are valid.
         let mut param: DAT_SRQ_PARAM = unsafe { mem::zeroed() };
@@ -89,25 +80,16 @@ impl SharedReceiveQueue {
     }
 
     /// dat_srq_resize(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn resize(&self, max_recv_dtos: u32) -> Result<()> {
         call!(table.srq_resize_func(self.handle(), to_count(max_recv_dtos)))
     }
 
     /// dat_srq_set_lw(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn set_lw(&self, low_watermark: u32) -> Result<()> {
         call!(table.srq_set_lw_func(self.handle(), to_count(low_watermark)))
     }
 
     /// dat_srq_free(3DAT).
-    ///
-    /// # Errors
-    /// The errors of the call.
     pub fn free(&self) -> Result<()> {
         self.object.free()
     }

@@ -8,7 +8,6 @@
 pub mod abi;
 #[path = "../src/mod.rs"]
 mod api;
-mod extension;
 mod version;
 
 pub use api::*;

@@ -1,144 +1,23 @@
-//! What differs in DAT 2.0 from DAT 1.2, and the calls that only DAT 2.0 has.
+//! Calls that differ in DAT 2.0 from DAT 1.2, and those that only DAT 2.0 has.
 
-use crate::api::object::Handle as _;
+use std::ffi::CString;
 use std::mem;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::ptr::null_mut;
 
-use real::error::{Result, ReturnType, Subtype};
+use real::error::Result;
 use real::provider::Relationship;
-use real::{
-    ApiVersion, Comm, CompletionFlags, DtoCompletion, LmrTriplet, ObjectKind, Operation, RmrScope,
-    RmrTriplet,
-};
+use real::{Comm, CompletionFlags, LmrTriplet, Privileges, RmrTriplet};
 
+use super::conversion::{local, remote};
 use crate::abi::*;
 use crate::api::address::{self, Address};
-use crate::api::cr::to_private_data;
-use crate::api::library::{Shared, call, fill, library};
-use crate::api::lmr::OutParameters;
-use crate::api::result::check;
-use crate::api::{Bind, Segments, event};
-
-pub(crate) use crate::extension::*;
-
-/// The environment variable with the path of the library.
-pub(crate) const VARIABLE: &str = "DAT_LIBRARY_2_0";
-
-/// The file name of the library.
-pub(crate) const FILE: &str = "libdat2.so.2";
-
-/// Fills the slots that only the table of DAT 2.0 has.
-pub(crate) fn fill_more(shared: &Shared, table: &mut DAT_PROVIDER) {
-    fill! { shared, table;
-        csp_create_func = c"dat_csp_create",
-        csp_query_func = c"dat_csp_query",
-        csp_free_func = c"dat_csp_free",
-        ep_common_connect_func = c"dat_ep_common_connect",
-        rmr_create_for_ep_func = c"dat_rmr_create_for_ep",
-        ep_post_send_with_invalidate_func = c"dat_ep_post_send_with_invalidate",
-        ep_post_rdma_read_to_rmr_func = c"dat_ep_post_rdma_read_to_rmr",
-        cno_fd_create_func = c"dat_cno_fd_create",
-        cno_trigger_func = c"dat_cno_trigger",
-    }
-}
-
-/// The API version to open a name with.
-pub(crate) fn api_version(wanted: ApiVersion) -> (u32, u32) {
-    if wanted == ApiVersion::V1_2 { (1, 2) } else { (DAT_VERSION_MAJOR, DAT_VERSION_MINOR) }
-}
-
-/// Decodes a return code.
-pub(crate) fn decode(code: DAT_RETURN) -> Option<(ReturnType, Subtype)> {
-    let return_type = ReturnType::from_value(code & DAT_TYPE_MASK)?;
-    Some((return_type, Subtype::from_value(code & DAT_SUBTYPE_MASK)?))
-}
-
-/// The kinds of objects that only DAT 2.0 has.
-pub(crate) const fn kind(kind: DAT_HANDLE_TYPE) -> Option<ObjectKind> {
-    if kind == DAT_HANDLE_TYPE_CSP { Some(ObjectKind::Csp) } else { None }
-}
-
-/// Converts a length that the library returned.
-pub(crate) const fn length(value: DAT_SEG_LENGTH) -> u64 {
-    value as u64
-}
-
-/// Converts a length for a call; saturates.
-pub(crate) fn to_length(value: u64) -> DAT_SEG_LENGTH {
-    DAT_SEG_LENGTH::try_from(value).unwrap_or(DAT_SEG_LENGTH::MAX)
-}
-
-/// Converts a local segment for a call.
-pub(crate) fn local(from: &LmrTriplet) -> DAT_LMR_TRIPLET {
-    DAT_LMR_TRIPLET {
-        virtual_address: from.address,
-        segment_length: to_length(from.length),
-        lmr_context: from.context,
-    }
-}
-
-/// Converts a local segment that the library returned.
-pub(crate) const fn from_local(from: &DAT_LMR_TRIPLET) -> LmrTriplet {
-    LmrTriplet {
-        address: from.virtual_address,
-        length: length(from.segment_length),
-        context: from.lmr_context,
-    }
-}
-
-/// Converts a remote segment for a call.
-pub(crate) fn remote(from: &RmrTriplet) -> DAT_RMR_TRIPLET {
-    DAT_RMR_TRIPLET {
-        virtual_address: from.address,
-        segment_length: to_length(from.length),
-        rmr_context: from.context,
-    }
-}
-
-/// The cookie of a post.
-pub(crate) const fn cookie(_operation: Operation, cookie: u64) -> DAT_CONTEXT {
-    DAT_CONTEXT { as_64: cookie }
-}
-
-/// Converts a completion.
-pub(crate) fn completion(from: &DAT_DTO_COMPLETION_EVENT_DATA) -> DtoCompletion {
-    DtoCompletion {
-        ep: event::id(from.ep_handle),
-        // SAFETY: every bit pattern is a valid integer.
-        cookie: unsafe { from.user_cookie.as_64 },
-        length: length(from.transfered_length),
-        operation: match from.operation {
-            DAT_DTO_SEND => Operation::Send,
-            DAT_DTO_RDMA_WRITE => Operation::RdmaWrite,
-            DAT_DTO_RDMA_READ => Operation::RdmaRead,
-            DAT_DTO_RECEIVE => Operation::Receive,
-            DAT_DTO_RECEIVE_WITH_INVALIDATE => Operation::ReceiveWithInvalidate,
-            other => extended_operation(other),
-        },
-        status: event::status(from.status),
-        extra: from.rmr_context,
-    }
-}
-
-/// Whether the adapter supports zero-based addresses.
-pub(crate) const fn zero_based(from: &DAT_IA_ATTR) -> bool {
-    from.zb_supported != DAT_FALSE
-}
-
-/// Whether the API has sends with invalidate.
-pub(crate) const HAS_INVALIDATE: bool = true;
-
-/// Whether the adapter has the InfiniBand extensions.
-pub(crate) const fn has_extensions(from: &DAT_IA_ATTR) -> bool {
-    from.extension_supported == DAT_EXTENSION_IB
-}
-
-/// Whether the provider supports remote regions for one endpoint.
-pub(crate) const fn has_scope_of_endpoints(from: &DAT_PROVIDER_ATTR) -> bool {
-    matches!(from.rmr_scope_supported, DAT_RMR_SCOPE_EP | DAT_RMR_SCOPE_ANY)
-}
+use crate::api::convert::to_private_data;
+use crate::api::library::library;
+use crate::api::registration::OutParameters;
+use crate::api::result::{call, check, missing};
+use crate::api::segments::Segments;
 
 /// Rejects a request.
 pub(crate) fn reject(cr: DAT_CR_HANDLE, private_data: &[u8]) -> Result<()> {
@@ -154,7 +33,7 @@ pub(crate) fn lmr_create(
     length: DAT_VLEN,
     pz: DAT_PZ_HANDLE,
     privileges: DAT_MEM_PRIV_FLAGS,
-    places: &mut OutParameters,
+    results: &mut OutParameters,
 ) -> Result<()> {
     call!(table.lmr_create_func(
         ia,
@@ -164,11 +43,11 @@ pub(crate) fn lmr_create(
         pz,
         privileges,
         DAT_VA_TYPE_VA,
-        &raw mut places.handle,
-        &raw mut places.lmr_context,
-        &raw mut places.rmr_context,
-        &raw mut places.registered_length,
-        &raw mut places.registered_address,
+        &raw mut results.handle,
+        &raw mut results.lmr_context,
+        &raw mut results.rmr_context,
+        &raw mut results.registered_length,
+        &raw mut results.registered_address,
     ))
 }
 
@@ -182,31 +61,26 @@ pub(crate) fn rmr_create_for_ep(pz: DAT_PZ_HANDLE) -> Result<DAT_RMR_HANDLE> {
 /// Binds a remote region.
 pub(crate) fn rmr_bind(
     rmr: DAT_RMR_HANDLE,
+    lmr: DAT_LMR_HANDLE,
+    triplet: &LmrTriplet,
+    privileges: Privileges,
     ep: DAT_EP_HANDLE,
-    bind: &Bind<'_>,
-    context: &mut DAT_RMR_CONTEXT,
-) -> Result<()> {
-    let triplet = local(&bind.triplet);
+    cookie: u64,
+    flags: CompletionFlags,
+) -> Result<DAT_RMR_CONTEXT> {
+    let (triplet, mut context) = (local(triplet), 0);
     call!(table.rmr_bind_func(
         rmr,
-        bind.lmr.handle(),
+        lmr,
         &raw const triplet,
-        bind.privileges.bits(),
+        privileges.bits(),
         DAT_VA_TYPE_VA,
         ep,
-        DAT_CONTEXT { as_64: bind.cookie },
-        bind.flags.bits(),
-        &raw mut *context,
-    ))
-}
-
-/// Converts the scope of a remote region.
-pub(crate) fn scope(from: &DAT_RMR_PARAM) -> RmrScope {
-    match from.rmr_scope {
-        DAT_RMR_SCOPE_EP => RmrScope::Ep,
-        DAT_RMR_SCOPE_PZ => RmrScope::Pz,
-        other => panic!("{other} is not the scope of a region"),
-    }
+        DAT_CONTEXT { as_64: cookie },
+        flags.bits(),
+        &raw mut context,
+    ))?;
+    Ok(context)
 }
 
 /// Creates a common service point.
@@ -305,7 +179,7 @@ pub(crate) fn cno_fd(cno: DAT_CNO_HANDLE) -> Result<RawFd> {
     let all = DAT_CNO_FIELD_IA_HANDLE | DAT_CNO_FIELD_PROXY_TYPE | DAT_CNO_FIELD_PROXY;
     call!(table.cno_query_func(cno, all, &raw mut param))?;
     if param.proxy_type != DAT_PROXY_TYPE_FD {
-        return Err(crate::api::result::missing("Cno::fd"));
+        return Err(missing("Cno::fd"));
     }
     // SAFETY: the type says which member of the union is set.
     Ok(unsafe { param.proxy.fd })
@@ -323,7 +197,7 @@ pub(crate) fn providers_related(one: &str, other: &str) -> Result<Relationship> 
     type Related =
         unsafe extern "C" fn(DAT_NAME_PTR, DAT_NAME_PTR, *mut DAT_HA_RELATIONSHIP) -> DAT_RETURN;
     let related: Related = library().shared.find(c"dat_registry_providers_related");
-    let text = |name: &str| std::ffi::CString::new(name).expect("names contain no NUL");
+    let text = |name: &str| CString::new(name).expect("names contain no NUL");
     let (one, other) = (text(one), text(other));
     let mut relationship = 0;
     // SAFETY: both names are NUL-terminated, and the out-parameter outlives the call.

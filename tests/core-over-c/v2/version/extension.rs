@@ -1,5 +1,5 @@
-//! The InfiniBand extensions of DAT 2.0: the operations of dat_extension_op, with the arguments
-//! that the macros of its header give it, and its events.
+//! The operations of dat_extension_op for InfiniBand, with the arguments that the macros of its
+//! header give it.
 
 use std::ffi::{CString, c_int};
 use std::mem;
@@ -7,17 +7,16 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
+use real::attr::{IaAttributes, ProviderAttributes};
 use real::error::{Result, Subtype};
-use real::{Collective, CompletionFlags, DatagramEventKind, Operation, RmrTriplet};
+use real::{Collective, CompletionFlags, RmrTriplet};
 
+use super::conversion;
 use crate::abi::*;
-use crate::api::adapter::Adapter;
-use crate::api::attributes;
-use crate::api::cr::private_data;
 use crate::api::library::library;
 use crate::api::result::check;
-use crate::api::{DatagramAddress, DatagramEvent, Event, IaQuery, Segments, address, event};
-use crate::version;
+use crate::api::segments::Segments;
+use crate::api::{address, attributes};
 
 type ExtensionOp = unsafe extern "C" fn(DAT_HANDLE, DAT_EXTENDED_OP, ...) -> DAT_RETURN;
 
@@ -45,7 +44,7 @@ pub(crate) fn write_immediate(
     immediate: u32,
     flags: CompletionFlags,
 ) -> Result<()> {
-    let remote = version::remote(remote);
+    let remote = conversion::remote(remote);
     let (number, list, flags) = (iov.number(), iov.pointer(), flags.bits());
     extended!(
         ib_post_rdma_write_immed: ep,
@@ -68,7 +67,7 @@ pub(crate) fn fetch_and_add(
     remote: &RmrTriplet,
     flags: CompletionFlags,
 ) -> Result<()> {
-    let remote = version::remote(remote);
+    let remote = conversion::remote(remote);
     let (list, flags) = (local.pointer(), flags.bits());
     extended!(
         ib_post_fetch_and_add: ep,
@@ -90,7 +89,7 @@ pub(crate) fn compare_and_swap(
     remote: &RmrTriplet,
     flags: CompletionFlags,
 ) -> Result<()> {
-    let remote = version::remote(remote);
+    let remote = conversion::remote(remote);
     let (list, flags) = (local.pointer(), flags.bits());
     extended!(
         ib_post_cmp_and_swap: ep,
@@ -128,6 +127,10 @@ impl Drop for AddressHandle {
 }
 
 impl Remote {
+    pub(crate) fn new(address: DAT_IB_ADDR_HANDLE, ep: DAT_EP_HANDLE) -> Self {
+        Self(Arc::new(AddressHandle { address, ep }))
+    }
+
     pub(crate) fn address(&self) -> IpAddr {
         let mut address = self.0.address.ia_addr;
         let address = address::read((&raw mut address).cast());
@@ -190,8 +193,8 @@ pub(crate) fn collective(handle: DAT_IA_HANDLE, operation: Collective) -> Result
     })
 }
 
-/// Opens an adapter for queries.
-pub(crate) fn open_query(name: &str) -> Result<IaQuery> {
+/// Opens an adapter for queries: its handle, its attributes and those of its provider.
+pub(crate) fn open_query(name: &str) -> Result<(DAT_HANDLE, (IaAttributes, ProviderAttributes))> {
     let name = CString::new(name).expect("names contain no NUL");
     let mut handle: DAT_HANDLE = null_mut();
     // SAFETY: the struct holds integers and pointers, for which all zero bits are valid.
@@ -208,77 +211,10 @@ pub(crate) fn open_query(name: &str) -> Result<IaQuery> {
         DAT_PROVIDER_FIELD_ALL,
         &raw mut provider,
     )?;
-    let (attributes, provider) = attributes::of(&ia, &provider);
-    Ok(IaQuery { handle, attributes, provider })
+    Ok((handle, attributes::of(&ia, &provider)))
 }
 
 /// Closes an adapter that was opened for queries.
 pub(crate) fn close_query(handle: DAT_HANDLE) -> Result<()> {
     extended!(ib_close_query: handle, DAT_IB_CLOSE_QUERY_OP)
-}
-
-/// The operation of a completion that only the extensions define.
-pub(crate) fn extended_operation(operation: DAT_DTOS) -> Operation {
-    match operation {
-        DAT_IB_DTO_RDMA_WRITE_IMMED => Operation::RdmaWriteImmediate,
-        DAT_IB_DTO_RECV_IMMED => Operation::ReceiveImmediate,
-        DAT_IB_DTO_FETCH_ADD => Operation::FetchAdd,
-        DAT_IB_DTO_CMP_SWAP => Operation::CompareSwap,
-        DAT_IB_DTO_SEND_UD => Operation::SendDatagram,
-        DAT_IB_DTO_RECV_UD => Operation::ReceiveDatagram,
-        other => panic!("{other} is not a DAT_DTOS"),
-    }
-}
-
-/// The extension data of an event.
-fn extension_data(from: &DAT_EVENT) -> DAT_IB_EXTENSION_EVENT_DATA {
-    const { assert!(size_of::<DAT_IB_EXTENSION_EVENT_DATA>() <= size_of::<[DAT_UINT64; 8]>()) };
-    let place = (&raw const from.event_extension_data).cast::<DAT_IB_EXTENSION_EVENT_DATA>();
-    // SAFETY: the library writes the struct there, and every bit pattern is valid for it.
-    unsafe { place.read() }
-}
-
-/// Converts an event of the extension; `None` for other events.
-pub(crate) fn extension_event(from: &DAT_EVENT, ia: &Arc<Adapter>) -> Option<Event> {
-    let data = &from.event_data;
-    let kind = match from.event_number {
-        DAT_IB_DTO_EVENT => {
-            // SAFETY: the event number says which member of the union is set.
-            let mut done = version::completion(unsafe { &data.dto_completion_event_data });
-            let more = extension_data(from);
-            if done.operation == Operation::ReceiveImmediate {
-                assert_eq!(more.r#type, DAT_IB_RDMA_WRITE_IMMED_DATA);
-                // SAFETY: the type says which member of the union is set.
-                done.extra = unsafe { more.val.immed.data };
-            }
-            return Some(Event::Dto(done));
-        }
-        DAT_IB_UD_CONNECTION_REQUEST_EVENT => {
-            assert_eq!(extension_data(from).r#type, DAT_IB_UD_CONNECT_REQUEST);
-            // SAFETY: the event number says which member of the union is set.
-            let arrival = event::arrival(unsafe { &data.cr_arrival_event_data }, ia, true);
-            return Some(Event::ConnectionRequest(arrival));
-        }
-        DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED => DatagramEventKind::Established,
-        DAT_IB_UD_CONNECTION_REJECT_EVENT => DatagramEventKind::Rejected,
-        DAT_IB_UD_CONNECTION_ERROR_EVENT => DatagramEventKind::Error,
-        _ => return None,
-    };
-    // SAFETY: the event number says which member of the union is set.
-    let data = unsafe { &data.connect_event_data };
-    let remote = (kind == DatagramEventKind::Established).then(|| {
-        let more = extension_data(from);
-        assert!(matches!(more.r#type, DAT_IB_UD_REMOTE_AH | DAT_IB_UD_PASSIVE_REMOTE_AH));
-        // SAFETY: the type says which member of the union is set.
-        let address = unsafe { more.peer.remote_ah };
-        let handle = AddressHandle { address, ep: data.ep_handle };
-        DatagramAddress { remote: Remote(Arc::new(handle)) }
-    });
-    Some(Event::Datagram(DatagramEvent {
-        kind,
-        ep: event::id(data.ep_handle),
-        passive: extension_data(from).r#type == DAT_IB_UD_PASSIVE_REMOTE_AH,
-        remote,
-        private_data: private_data(data.private_data_size, data.private_data),
-    }))
 }
