@@ -6,14 +6,17 @@
 
 pub mod completions;
 pub mod fork;
+pub mod killed;
 pub mod lost;
 pub mod many;
+pub mod process;
 pub mod round_trip;
+pub mod traffic;
 
 pub use completions::{NONE, each_once, posts};
 
 /// The tests of these modules, over the adapter that a function opens. At the root of the program:
-/// `lost::start` runs the program again with the name of one test.
+/// [`process::start`] runs the program again with the name of one test.
 #[macro_export]
 macro_rules! tests {
     ($open:path) => {
@@ -21,6 +24,32 @@ macro_rules! tests {
             #[test]
             fn a_child_does_not_disturb_the_connections_of_its_parent() {
                 $crate::fork::a_child_does_not_disturb_the_connections_of_its_parent($open);
+            }
+        }
+        mod killed {
+            use $crate::killed::Way;
+            #[test]
+            #[ignore = "the process that ends in the tests below"]
+            fn peer() {
+                $crate::traffic::peer($open);
+            }
+            #[test]
+            #[ignore = "a process of its own, which counts its descriptors"]
+            fn survivor_of_kill_9() {
+                $crate::killed::survivor($open, Way::Kill);
+            }
+            #[test]
+            #[ignore = "a process of its own, which counts its descriptors"]
+            fn survivor_of_exec() {
+                $crate::killed::survivor($open, Way::Exec);
+            }
+            #[test]
+            fn kill_9_in_the_middle_ends_its_connections_and_no_other() {
+                println!("{}", $crate::process::run("killed::survivor_of_kill_9"));
+            }
+            #[test]
+            fn exec_in_the_middle_ends_its_connections_and_no_other() {
+                println!("{}", $crate::process::run("killed::survivor_of_exec"));
             }
         }
         mod lost {

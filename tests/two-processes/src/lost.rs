@@ -1,14 +1,14 @@
 //! Peers that are killed or stopped.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::time::Duration;
 
 use dat_conformance::{Node, expect_connection, expect_request, until};
 use dat_core::{Connect, ConnectionEventKind, DtoStatus, EpState, Event, PspMaker};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 
 use crate::completions::{NONE, each_once, posts};
+use crate::process;
 
 /// Rounds of kill -9; LOST_ROUNDS=200 for more.
 fn rounds() -> u64 {
@@ -22,7 +22,7 @@ fn rounds() -> u64 {
 pub fn peer(open: fn(&str) -> Node) {
     let node = open("");
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a port");
-    println!("\nport {}", psp.qualifier());
+    process::announce(psp.qualifier());
     let ep = node.ep();
     let buffer = node.buffer(128);
     expect_request(&node.requests).request.accept(Some(&ep), b"").expect("unconnected");
@@ -45,20 +45,11 @@ pub fn peer(open: fn(&str) -> Node) {
 
 /// Starts the peer; returns its port.
 fn start() -> (Child, u64) {
-    let mut child = Command::new(std::env::current_exe().expect("a test"))
-        .args(["--exact", "lost::peer", "--ignored", "--nocapture"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("a process");
-    let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-    let port =
-        lines.map_while(Result::ok).find_map(|line| line.strip_prefix("port ")?.parse().ok());
-    (child, port.expect("the peer listens"))
+    process::start("lost::peer")
 }
 
 fn signal(child: &Child, signal: Signal) {
-    let pid = Pid::from_raw(i32::try_from(child.id()).expect("a number")).expect("not 0");
-    kill_process(pid, signal).expect("a child");
+    kill_process(process::pid(child), signal).expect("a child");
 }
 
 /// A peer is killed at random moments: each post completes once.

@@ -1,0 +1,89 @@
+//! The other process of a test: the test program again, with the name of one ignored test.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, set_parent_process_death_signal};
+
+/// The command that runs an ignored test of this program in a process of its own.
+///
+/// # Panics
+/// If the program does not know its own path.
+#[must_use]
+pub fn command(test: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("a test"));
+    command.args(["--exact", test, "--ignored", "--nocapture"]);
+    command
+}
+
+/// Runs an ignored test in a process of its own, which must pass, and returns what it printed.
+///
+/// # Panics
+/// If it fails.
+pub fn run(test: &str) -> String {
+    let ran = command(test).output().expect("a process");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let printed = text(&ran.stdout);
+    assert!(ran.status.success(), "{printed}{}", text(&ran.stderr));
+    printed
+}
+
+/// Starts a test that calls [`announce`]; returns the process, whose input is open, and its port.
+///
+/// # Panics
+/// If it ends before that.
+#[must_use]
+pub fn start(test: &str) -> (Child, u64) {
+    let (child, port) = started(&mut command(test));
+    (child, port.expect("the peer listens"))
+}
+
+/// As [`start`], for any command that runs it. There is no port if it ends without one.
+///
+/// # Panics
+/// If the command cannot be run.
+pub fn started(command: &mut Command) -> (Child, Option<u64>) {
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a process");
+    let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let port =
+        lines.map_while(Result::ok).find_map(|line| line.strip_prefix("port ")?.parse().ok());
+    (child, port)
+}
+
+/// In the other process: prints the port to connect to. From then on it ends with its parent.
+///
+/// # Panics
+/// If the system refuses that.
+pub fn announce(port: u64) {
+    set_parent_process_death_signal(Some(Signal::KILL)).expect("Linux");
+    println!("\nport {port}");
+}
+
+/// The number of a child.
+///
+/// # Panics
+/// Never: the system gives out positive numbers.
+#[must_use]
+pub fn pid(child: &Child) -> Pid {
+    Pid::from_raw(i32::try_from(child.id()).expect("a number")).expect("not 0")
+}
+
+/// The number of descriptors of this process.
+///
+/// # Panics
+/// If the system does not show them.
+#[must_use]
+pub fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").expect("Linux").count()
+}
+
+/// The number of memory files that this process has mapped.
+///
+/// # Panics
+/// If the system does not show them.
+#[must_use]
+pub fn mapped_files() -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux");
+    maps.lines().filter(|line| line.contains("/memfd:dat-")).count()
+}
