@@ -4,6 +4,8 @@ use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
 use rustix::io::{Errno, Result};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -58,7 +60,8 @@ pub(crate) fn receive(socket: BorrowedFd<'_>) -> Result<Option<OwnedFd>> {
 
 /// Whether the peer's process belongs to this user or to root.
 pub(crate) fn is_same_user(socket: impl AsFd) -> bool {
-    let own = rustix::process::geteuid();
-    rustix::net::sockopt::socket_peercred(socket)
-        .is_ok_and(|peer| peer.uid == own || peer.uid.is_root())
+    let own = rustix::process::geteuid().as_raw();
+    // Not `socket_peercred` of rustix, which cannot represent the process identifier 0: that of a peer
+    // outside of this PID namespace.
+    getsockopt(&socket, PeerCredentials).is_ok_and(|peer| [own, 0].contains(&peer.uid()))
 }

@@ -2,6 +2,7 @@
 //! connection between two processes takes.
 
 mod common;
+mod containers;
 mod mixed;
 mod way;
 

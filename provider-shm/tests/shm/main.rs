@@ -1,5 +1,6 @@
-//! What the shared-memory provider does about peers that are gone or stopped, and children.
+//! What the shared-memory provider does about peers that are gone, stopped or in containers, and children.
 
 mod common;
+mod containers;
 
 dat_two_processes::tests!(crate::common::node);

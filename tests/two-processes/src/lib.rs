@@ -5,12 +5,15 @@
 //! with parameters.
 
 pub mod completions;
+pub mod containers;
 pub mod fork;
 pub mod killed;
 pub mod lost;
 pub mod many;
 pub mod process;
 pub mod round_trip;
+pub mod starved;
+pub mod thousands;
 pub mod traffic;
 
 pub use completions::{NONE, each_once, posts};
@@ -20,6 +23,21 @@ pub use completions::{NONE, each_once, posts};
 #[macro_export]
 macro_rules! tests {
     ($open:path) => {
+        mod descriptors {
+            #[test]
+            #[ignore = "a process of its own, whose limit is lowered"]
+            fn process_without() {
+                $crate::starved::both_sides($open);
+            }
+            #[test]
+            fn used_up_on_both_sides_they_fail_the_attempt_and_leave_nothing() {
+                $crate::process::run("descriptors::process_without");
+            }
+            #[test]
+            fn used_up_on_the_passive_side_they_fail_the_attempt() {
+                $crate::starved::passive_side($open);
+            }
+        }
         mod fork {
             #[test]
             fn a_child_does_not_disturb_the_connections_of_its_parent() {
@@ -72,6 +90,15 @@ macro_rules! tests {
             }
         }
         mod many {
+            #[test]
+            #[ignore = "a process of its own, which counts its memory"]
+            fn process_with_thousands() {
+                $crate::thousands::connections($open);
+            }
+            #[test]
+            fn thousands_of_connections_work_and_leave_nothing() {
+                println!("{}", $crate::process::run("many::process_with_thousands"));
+            }
             #[test]
             fn hundreds_of_connections_share_dispatchers() {
                 $crate::many::hundreds_of_connections_share_dispatchers($open);

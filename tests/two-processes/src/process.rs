@@ -1,6 +1,6 @@
 //! The other process of a test: the test program again, with the name of one ignored test.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, set_parent_process_death_signal};
@@ -45,9 +45,11 @@ pub fn start(test: &str) -> (Child, u64) {
 pub fn started(command: &mut Command) -> (Child, Option<u64>) {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a process");
-    let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-    let port =
-        lines.map_while(Result::ok).find_map(|line| line.strip_prefix("port ")?.parse().ok());
+    let mut output = BufReader::new(child.stdout.take().expect("piped"));
+    let mut lines = output.by_ref().lines().map_while(Result::ok);
+    let port = lines.find_map(|line| line.strip_prefix("port ")?.parse().ok());
+    // It stays open: the process may print more.
+    child.stdout = Some(output.into_inner());
     (child, port)
 }
 

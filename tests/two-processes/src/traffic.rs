@@ -83,7 +83,7 @@ pub fn buffer(node: &Node) -> Buffer {
     node.buffer(2 * LONGEST)
 }
 
-/// The other process: accepts requests until one is disconnected, and posts what their private data
+/// The other process: accepts requests until all are disconnected, and posts what their private data
 /// name. Receives of its peers may run out, and then its sends wait. A byte of its input makes it
 /// execute another program.
 ///
@@ -115,7 +115,11 @@ pub fn peer(open: fn(&str) -> Node) {
         for event in drain(&node.connect) {
             let Event::Connection(event) = event else { panic!("{event:?}") };
             if event.kind != ConnectionEventKind::Established {
-                return;
+                loads.remove(&event.ep);
+                if loads.is_empty() {
+                    return;
+                }
+                continue;
             }
             let (ep, load, theirs) = &loads[&event.ep];
             for _ in 0..DEPTH / 2 {
@@ -124,7 +128,7 @@ pub fn peer(open: fn(&str) -> Node) {
         }
         for event in drain(&node.recv).into_iter().chain(drain(&node.request)) {
             let Event::Dto(done) = event else { panic!("{event:?}") };
-            let (ep, load, theirs) = &loads[&done.ep];
+            let Some((ep, load, theirs)) = loads.get(&done.ep) else { continue };
             if done.status == DtoStatus::Success {
                 let _ = match done.cookie {
                     0 => ep.post_recv(&[buffer.piece(0, LONGEST)], 0, NONE),

@@ -1,0 +1,104 @@
+//! Descriptors that are used up at each step of a connection: the attempt is established or fails, and
+//! nothing is left.
+
+use std::path::PathBuf;
+
+use dat_conformance::{Node, drain, exchange, expect_connection, state, until};
+use dat_core::{Connect, ConnectionEventKind, EpState, Event, PspMaker};
+use rustix::process::{Resource, Rlimit, getrlimit, prlimit, setrlimit};
+
+use crate::completions::{each_once, posts};
+use crate::process::{self, descriptors};
+use crate::traffic::{self, LONGEST, Load};
+
+/// More descriptors than an attempt needs.
+const MOST: u64 = 12;
+
+/// Both sides are one process, which has few descriptors left. For a process of its own, whose limit it
+/// lowers.
+///
+/// # Panics
+/// If an attempt hangs, or something is left.
+pub fn both_sides(open: fn(&str) -> Node) {
+    let node = open("");
+    let buffer = node.buffer(128);
+    let (client, server) = node.pair();
+    let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a qualifier");
+    // With more than two endpoints, dispatchers watch their links by descriptors of their own.
+    let third = node.ep();
+    let limit = getrlimit(Resource::Nofile);
+    let before = descriptors() as u64;
+    let mut established = 0;
+    for more in 0..MOST {
+        let (near, far) = (node.ep(), node.ep());
+        let cookies = posts(&far, &buffer, 2, 0);
+        // One of them reads the folder.
+        let soft = Rlimit { current: Some(before - 1 + more), ..limit };
+        setrlimit(Resource::Nofile, soft).expect("lower");
+        near.connect(&Connect::to(node.address(), psp.qualifier())).expect("an attempt");
+        until("it ends or is established", || {
+            for event in drain(&node.requests) {
+                let Event::ConnectionRequest(arrival) = event else { panic!("{event:?}") };
+                arrival.request.accept(Some(&far), b"").expect("unconnected");
+            }
+            state(&near) != EpState::ActiveConnectionPending
+        });
+        setrlimit(Resource::Nofile, limit).expect("as before");
+        established += u64::from(state(&near) == EpState::Connected);
+        near.free().expect("live");
+        far.free().expect("live");
+        each_once(&[&node.recv], &cookies);
+        drain(&node.connect);
+        exchange(&node, &client, &server);
+    }
+    assert!((1..MOST).contains(&established), "{established}");
+    until("no descriptor is left", || descriptors() as u64 <= before);
+    third.free().expect("live");
+    psp.free().expect("live");
+}
+
+/// The passive side is another process, which has few descriptors left.
+///
+/// # Panics
+/// If an attempt hangs, or none is established when there are descriptors again.
+pub fn passive_side(open: fn(&str) -> Node) {
+    let node = open("");
+    let buffer = traffic::buffer(&node);
+    let (mut child, port) = process::start("killed::peer");
+    let pid = process::pid(&child);
+    let folder = PathBuf::from(format!("/proc/{}/fd", child.id()));
+    let first_free = || (0..).find(|number| !folder.join(number.to_string()).exists());
+    let limit_to = |current| {
+        let limit = Rlimit { current, ..getrlimit(Resource::Nofile) };
+        prlimit(Some(pid), Resource::Nofile, limit).expect("a child");
+    };
+    let attempt = || {
+        let ep = node.ep();
+        let private_data = Load::number(0).private_data(buffer.remote(0, LONGEST));
+        let connect = Connect::to(node.address(), port);
+        ep.connect(&connect.private_data(&private_data)).expect("an attempt");
+        until("it ends or is established", || state(&ep) != EpState::ActiveConnectionPending);
+        ep
+    };
+    // A connection that lives on, or the peer would end.
+    let first = attempt();
+    expect_connection(&node.connect, &first, ConnectionEventKind::Established);
+    let mut kept = Vec::new();
+    for more in 0..MOST {
+        limit_to(first_free().map(|free: u64| free + more));
+        let ep = attempt();
+        if state(&ep) == EpState::Connected {
+            kept.push(ep);
+        } else {
+            let event = expect_connection(&node.connect, &ep, ConnectionEventKind::NonPeerRejected);
+            assert_eq!(event.ep, ep.id());
+            ep.free().expect("disconnected");
+        }
+    }
+    limit_to(getrlimit(Resource::Nofile).maximum);
+    assert!((kept.len() as u64) < MOST, "none was refused");
+    assert_eq!(state(&attempt()), EpState::Connected, "there are descriptors again");
+    assert_eq!(state(&first), EpState::Connected, "it was not disturbed");
+    child.kill().expect("a child");
+    child.wait().expect("a child");
+}
