@@ -3,7 +3,7 @@
 use dat_core::provider::Reach;
 use dat_core::registry::Configuration;
 use dat_core::{InterfaceAdapter, Registry, Result};
-pub(crate) use dat_providers::{LOOPBACK, SHM, TCP, all};
+pub(crate) use dat_providers::{AUTO, LOOPBACK, SHM, TCP, all};
 
 use crate::output;
 

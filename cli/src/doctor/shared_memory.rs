@@ -1,4 +1,5 @@
-//! Shared memory, which the adapter `shm` needs: sealed memory files, and a connection to itself.
+//! Shared memory, which the adapters `shm` and `auto` need: sealed memory files, and a connection of
+//! each to itself.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::{ping, providers};
 /// The timeout of each step.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Creates what a connection shares, and connects the adapter to itself. Nothing is tried of a copy.
+/// Creates what a connection shares, and connects each adapter to itself. Nothing is tried of a copy.
 pub(super) fn check(machine: &Machine, entries: &[Entry], output: &mut Output) -> Check {
     let mut findings = Vec::new();
     if machine.system.is_copy() {
@@ -24,7 +25,7 @@ pub(super) fn check(machine: &Machine, entries: &[Entry], output: &mut Output) -
     } else {
         findings.push(memory_files());
         let is_shm = |entry: &&Entry| {
-            entry.library == providers::SHM
+            [providers::AUTO, providers::SHM].contains(&entry.library.as_str())
                 && matches!(entry.origin, Origin::Discovered)
                 && matches!(entry.fate, Fate::Usable)
         };

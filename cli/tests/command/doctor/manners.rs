@@ -164,18 +164,17 @@ fn this_machine_is_told_too() {
 }
 
 #[test]
-fn the_adapter_over_shared_memory_connects_to_itself() {
+fn each_adapter_over_shared_memory_connects_to_itself() {
     let report = run(&["doctor", "--json"]).json();
     let checks = report["checks"].as_array().expect("checks");
     let check = checks.iter().find(|it| it["check"] == "shared_memory").expect("a check");
     let findings = check["findings"].as_array().expect("findings");
     let finding = |name: &str| findings.iter().find(|it| it["subject"] == name).expect("a finding");
-    let shm = finding("shm");
-    assert_eq!(
-        (&shm["verdict"], &shm["facts"]["connected"]),
-        (&"ok".into(), &true.into()),
-        "{shm}"
-    );
+    for name in ["shm", "auto"] {
+        let shm = finding(name);
+        let found = (&shm["verdict"], &shm["facts"]["connected"]);
+        assert_eq!(found, (&"ok".into(), &true.into()), "{shm}");
+    }
     assert_eq!(finding("memory files")["facts"]["sealed"], true);
 }
 
