@@ -1,12 +1,14 @@
 # The C libraries: libdat.so.1 (DAT 1.2) and libdat2.so.2 (DAT 2.0).
 #
 #   make                     builds both, shared and static, into target/capi/lib
+#   make tools               builds the command, as target/release/dat
 #   make check               installs them into a temporary prefix and tests what is there
 #   make install             installs everything; packagers split it into
 #   make install-lib           the shared libraries, and runs ldconfig if DESTDIR is empty
 #   make install-dev           headers, archives, pkg-config files, manual pages 3, examples
 #   make install-tools         the dat command, its completions, manual pages 1, 5 and 7
 #   make uninstall           removes what install put there
+#   make deb, make rpm       packages for Debian and for RPM, into target/packages
 #   make bench               times calls through the libraries next to the same calls in Rust
 #   make bench-floor         loopback next to what the machine itself needs for the same work
 #   make bench-stream        a stream of messages between two threads in each regime of flow control,
@@ -37,6 +39,10 @@ STRIP ?= strip
 LDCONFIG ?= ldconfig
 export CC AR OBJCOPY STRIP LDFLAGS
 
+# What is built does not depend on the directory it was built in.
+CARGO_BUILD = RUSTFLAGS="$(RUSTFLAGS) --remap-path-prefix=$(CURDIR)=. \
+    --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo" $(CARGO)
+
 # The first number of a version is that of the soname; all of it is in the name of the file.
 VERSION_dat = 1.2.0
 VERSION_dat2 = 2.0.0
@@ -51,16 +57,18 @@ OUT = $(TARGET)/capi/lib
 NAMES = dat dat2
 SHARED = $(foreach name,$(NAMES),$(OUT)/lib$(name).so.$(VERSION_$(name)))
 
-.PHONY: all check install install-lib install-dev install-tools uninstall bench bench-floor bench-stream bench-ucx bench-verbs bench-verbs-program cost clean FORCE
+.PHONY: all tools check install install-lib install-dev install-tools uninstall deb rpm bench bench-floor bench-stream bench-ucx bench-verbs bench-verbs-program cost clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
 all: $(SHARED)
 
+tools: $(TARGET)/release/dat
+
 # Cargo knows what is new. Where it can't be found (sudo make install), what was built will do.
 $(BUILD)/lib%.a: FORCE
 	@if command -v $(CARGO) >/dev/null; then \
-	    $(CARGO) rustc --profile capi $(CARGOFLAGS) -p $* --lib --crate-type staticlib -- \
+	    $(CARGO_BUILD) rustc --profile capi $(CARGOFLAGS) -p $* --lib --crate-type staticlib -- \
 	        --print native-static-libs=$(abspath $(BUILD))/$*.libs; \
 	elif test -e $@; then echo "$(CARGO) is not found: $@ is taken as it is"; \
 	else echo "$(CARGO) is not found: install Rust (https://rustup.rs)" >&2; exit 1; fi
@@ -128,7 +136,7 @@ COMPLETIONS = bash-completion/completions/dat zsh/site-functions/_dat fish/vendo
 DAT ?= $(TARGET)/release/dat
 
 $(TARGET)/release/dat: FORCE
-	@if command -v $(CARGO) >/dev/null; then $(CARGO) build --release $(CARGOFLAGS) -p dat-cli; \
+	@if command -v $(CARGO) >/dev/null; then $(CARGO_BUILD) build --release $(CARGOFLAGS) -p dat-cli; \
 	elif test -e $@; then echo "$(CARGO) is not found: $@ is taken as it is"; \
 	else echo "$(CARGO) is not found: install Rust (https://rustup.rs)" >&2; exit 1; fi
 
@@ -152,6 +160,12 @@ uninstall: $(addprefix uninstall-,$(NAMES))
 	@rmdir $(DESTDIR)$(EXAMPLES) $(DESTDIR)$(dir $(EXAMPLES)) 2>/dev/null || true
 	@if test -z "$(DESTDIR)" && test "$$(id -u)" = 0; then $(LDCONFIG) || true; fi
 
+deb: all $(DAT)
+	packaging/debian/build $(abspath $(TARGET))/packages
+
+rpm: all $(DAT)
+	packaging/rpm/build $(abspath $(TARGET))/packages
+
 check:
 	.ci/capi
 
@@ -164,7 +178,7 @@ $(COST)/%.so: tests/cost/operations.c tests/cost/crowd.h tests/c/examples/end.h 
 	    -L$(OUT) -l$* -Wl,-rpath,$(abspath $(OUT)) -pthread
 
 cost: $(foreach name,$(NAMES),$(COST)/$(name).so)
-	$(CARGO) build --profile capi $(CARGOFLAGS) -p dat-cost
+	$(CARGO_BUILD) build --profile capi $(CARGOFLAGS) -p dat-cost
 
 bench: cost
 	$(BUILD)/dat-cost time $(COST) --json $(COST)/times.json
