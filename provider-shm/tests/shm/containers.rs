@@ -5,12 +5,11 @@ use dat_two_processes::{containers, lost};
 
 use crate::common::node;
 
-const FOLDER: &str = "DAT_TEST_FOLDER";
+const PARAMETERS: &str = "DAT_TEST_PARAMETERS";
 
 /// An adapter as its environment says.
 fn of_environment(_: &str) -> Node {
-    let folder = std::env::var(FOLDER).ok();
-    node(&folder.map(|folder| format!("dir={folder}")).unwrap_or_default())
+    node(&std::env::var(PARAMETERS).expect("the test sets them"))
 }
 
 #[test]
@@ -19,18 +18,23 @@ fn peer() {
     lost::peer(of_environment);
 }
 
+fn each_namespace(parameters: &str, crosses_networks: bool) {
+    let variables = [(PARAMETERS, parameters)];
+    containers::each_namespace(&node(parameters), "containers::peer", &variables, crosses_networks);
+}
+
 #[test]
 fn processes_reach_each_other_in_one_network_namespace() {
-    containers::each_namespace(&node(""), "containers::peer", &[], false);
+    // An address without other listeners: one of another test would be reached in place of the peer.
+    let [_, _, high, low] = std::process::id().to_be_bytes();
+    each_namespace(&format!("address=127.77.{high}.{low}"), false);
 }
 
 #[test]
 fn with_a_folder_they_reach_each_other_everywhere() {
     let folder = std::env::temp_dir().join(format!("dat-shm-pods-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
-    let path = folder.to_str().expect("UTF-8");
-    let node = node(&format!("dir={path}"));
-    containers::each_namespace(&node, "containers::peer", &[(FOLDER, path)], true);
+    each_namespace(&format!("dir={}", folder.display()), true);
     // Killed listeners leave their files.
     std::fs::remove_dir_all(&folder).expect("a folder");
 }
