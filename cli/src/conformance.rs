@@ -1,6 +1,6 @@
 //! `dat conformance`: tests an adapter against every rule of the specification.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ Examples:
   dat conformance loopback ep_create:: srq    only cases whose path or rule starts with these
   dat conformance loopback --list             all cases, with the manual page of each rule
   dat conformance mine --exclude mine.txt --junit report.xml
+  dat conformance loopback --quiet            only failures and the summary
 
 An exclusion file has one line for each case that the provider cannot pass: a pattern, in
 which * matches anything, and the reason. Excluded and skipped cases are counted and shown.
@@ -41,6 +42,12 @@ pub(crate) struct Args {
     /// Prints the Test Anything Protocol
     #[arg(long, conflicts_with = "list")]
     tap: bool,
+    /// Prints JSON: the totals and each case with its outcome and time
+    #[arg(long, conflicts_with_all = ["list", "tap", "quiet"])]
+    json: bool,
+    /// Prints only failures and the summary
+    #[arg(long, short, conflicts_with_all = ["list", "tap"])]
+    quiet: bool,
     /// Writes a JUnit report
     #[arg(long, value_name = "FILE.xml", conflicts_with = "list")]
     junit: Option<PathBuf>,
@@ -78,6 +85,46 @@ enum SuiteError {
     Write { file: PathBuf, source: io::Error },
 }
 
+/// A run as JSON.
+#[derive(serde::Serialize)]
+struct Report<'a> {
+    adapter: &'a str,
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+    excluded: usize,
+    cases: Vec<CaseReport<'a>>,
+}
+
+#[derive(serde::Serialize)]
+struct CaseReport<'a> {
+    name: &'a str,
+    source: &'a str,
+    outcome: &'static str,
+    /// Why the case failed, was skipped or was excluded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    seconds: f64,
+}
+
+impl<'a> Report<'a> {
+    fn new(adapter: &'a str, verdicts: &'a [dat_conformance::Verdict]) -> Self {
+        let Totals { passed, failed, skipped, excluded } = Totals::of(verdicts);
+        let cases = verdicts.iter().map(|verdict| {
+            let (outcome, reason) = match &verdict.outcome {
+                Outcome::Passed => ("passed", None),
+                Outcome::Failed(why) => ("failed", Some(why.as_str())),
+                Outcome::Hung(why) => ("hung", Some(why.as_str())),
+                Outcome::Skipped(why) => ("skipped", Some(why.as_str())),
+                Outcome::Excluded(why) => ("excluded", Some(why.as_str())),
+            };
+            let (name, source) = (verdict.case.short_name(), verdict.case.source);
+            CaseReport { name, source, outcome, reason, seconds: verdict.time.as_secs_f64() }
+        });
+        Self { adapter, passed, failed, skipped, excluded, cases: cases.collect() }
+    }
+}
+
 fn try_run(args: &Args, registry: &Registry, output: &mut Output) -> Result<Verdict, SuiteError> {
     let cases = all();
     let plan = Plan {
@@ -95,6 +142,12 @@ fn try_run(args: &Args, registry: &Registry, output: &mut Output) -> Result<Verd
         }
         return Ok(Verdict::Well);
     }
+    // Opened first: a run of minutes must not end with a report that cannot be written.
+    let report = args.junit.as_ref().map(|file| {
+        let report = std::fs::File::create(file);
+        report.map_err(|source| SuiteError::Write { file: file.clone(), source })
+    });
+    let report = report.transpose()?;
     // An adapter that cannot be opened is one failure, not one per case.
     drop(registry.open(&args.name)?);
     set_target(Target {
@@ -102,7 +155,8 @@ fn try_run(args: &Args, registry: &Registry, output: &mut Output) -> Result<Verd
         ..Target::new(registry.clone(), args.name.clone())
     });
     let verdicts = plan.run(&cases, |verdict| {
-        if args.tap {
+        let is_shown = !args.quiet || verdict.outcome.is_failure();
+        if args.tap || args.json || !is_shown {
             return;
         }
         let paint = match verdict.outcome {
@@ -115,11 +169,15 @@ fn try_run(args: &Args, registry: &Registry, output: &mut Output) -> Result<Verd
     });
     if args.tap {
         output.line(tap(&verdicts).trim_end());
+    } else if args.json {
+        output.json(&Report::new(&args.name, &verdicts));
     } else {
-        output.line(format!("\n{}", human_summary(&verdicts)));
+        let gap = if args.quiet { "" } else { "\n" };
+        output.line(format!("{gap}{}", human_summary(&verdicts)));
     }
-    if let Some(file) = &args.junit {
-        std::fs::write(file, junit(&args.name, &verdicts))
+    if let (Some(file), Some(mut report)) = (&args.junit, report) {
+        report
+            .write_all(junit(&args.name, &verdicts).as_bytes())
             .map_err(|source| SuiteError::Write { file: file.clone(), source })?;
     }
     let failed = Totals::of(&verdicts).failed > 0;

@@ -43,6 +43,9 @@ pub(crate) struct Args {
     /// Shows each line that is not used; by default lines with the same reason are put together
     #[arg(long)]
     all: bool,
+    /// Prints only the names, one in a line, without opening the adapters: for completion
+    #[arg(long, conflicts_with_all = ["line", "all", "json"])]
+    names: bool,
     /// Prints JSON
     #[arg(long)]
     json: bool,
@@ -71,13 +74,21 @@ pub(crate) fn run(args: &Args, registry: &Registry, output: &mut Output) -> Verd
         }
         return Verdict::Well;
     }
+    if args.names {
+        let mut names: Vec<String> =
+            entries.into_iter().filter(|entry| entry.fate.is_usable()).map(|it| it.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.iter().for_each(|name| output.line(name));
+        return Verdict::Well;
+    }
     let entries: Vec<Entry> = entries.into_iter().map(|entry| tried(entry, registry)).collect();
     if args.json {
         let entries = entries.iter().map(Item::new).collect();
         output.json(&Listing { entries, programs: Programs::new() });
     } else {
         print::entries(&entries, args.all, output);
-        print::programs(&Programs::new(), output);
+        print::programs(&Programs::new(), args.all, output);
     }
     Verdict::Well
 }

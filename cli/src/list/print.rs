@@ -191,17 +191,29 @@ fn describe(entry: &Entry) -> String {
 }
 
 /// Prints the names that C programs see.
-pub(super) fn programs(programs: &Programs, output: &mut Output) {
+pub(super) fn programs(programs: &Programs, all: bool, output: &mut Output) {
     let Programs { v1, v2 } = programs;
-    let mut told = |title: &str, names: &[String]| {
-        let names = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
+    let mut print = |title: &str, names: &[String]| {
         output.line("");
-        output.line(clean(&format!("{title}: {names}")));
+        output.line(clean(&format!("{title}: {}", enumerate(names, all))));
     };
     if v1 == v2 {
-        told("C programs see", v2);
+        print("C programs see", v2);
     } else {
-        told("C programs of DAT 2.0 see", v2);
-        told("C programs of DAT 1.2 see", v1);
+        print("C programs of DAT 2.0 see", v2);
+        print("C programs of DAT 1.2 see", v1);
+    }
+}
+
+/// The names, or the first of many.
+fn enumerate(names: &[String], all: bool) -> String {
+    match names {
+        [] => "nothing".to_owned(),
+        names if all || names.len() <= 2 * NAMES => names.join(", "),
+        names => format!(
+            "{}, and {} more (--all shows each)",
+            names[..NAMES].join(", "),
+            names.len() - NAMES
+        ),
     }
 }

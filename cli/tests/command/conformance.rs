@@ -26,6 +26,38 @@ fn a_run_ends_with_its_totals_and_writes_junit() {
 }
 
 #[test]
+fn a_quiet_run_prints_only_its_summary() {
+    let ran = run(&["conformance", "loopback", "extension", "--quiet"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let lines: Vec<&str> = ran.out.lines().filter(|line| !line.starts_with("slow: ")).collect();
+    assert!(
+        matches!(lines[..], [one] if one.ends_with("passed, 0 failed, 0 skipped")),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn json_has_the_totals_and_each_case() {
+    let ran = run(&["conformance", "loopback", "extension", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    let cases = report["cases"].as_array().expect("a list");
+    assert!(
+        !cases.is_empty() && cases.iter().all(|case| case["outcome"] == "passed"),
+        "{}",
+        ran.out
+    );
+    assert_eq!(report["passed"].as_u64(), Some(cases.len() as u64));
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_refused_before_the_run() {
+    let ran = run(&["conformance", "loopback", "extension", "--junit", "/nonexistent/report.xml"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
+    assert!(ran.err.contains("cannot write /nonexistent/report.xml"), "{}", ran.err);
+}
+
+#[test]
 fn tap_has_a_plan_and_a_line_for_each_case() {
     let text = run(&["conformance", "loopback", "extension", "--tap"]).out;
     let plan = text.lines().find_map(|line| line.strip_prefix("1..")).expect("a plan");

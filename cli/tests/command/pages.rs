@@ -20,22 +20,40 @@ fn every_shell_gets_a_script_with_all_commands() {
     }
 }
 
-#[test]
-fn bash_completes_by_its_script() {
+/// What bash completes the last of the words to.
+fn bash_completes(words: &str, function: &str) -> String {
     let script = run(&["completions", "bash"]).out;
+    let folder = std::path::Path::new(env!("CARGO_BIN_EXE_dat")).parent().expect("a folder");
     let mut bash = Command::new("bash")
         .args(["--norc", "--noprofile", "-e"])
+        .env("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default()))
+        .env("DAT_OVERRIDE", "/nonexistent/dat.conf")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .expect("tests need bash anyway");
-    let ask = "COMP_WORDS=(dat per) COMP_CWORD=1\n_dat dat per dat\necho \"${COMPREPLY[@]}\"\n";
+    let last = words.split(' ').next_back().unwrap_or_default();
+    let index = words.split(' ').count() - 1;
+    let ask = format!(
+        "COMP_WORDS=({words}) COMP_CWORD={index}\n{function} dat {last} x || true\necho \"${{COMPREPLY[@]}}\"\n"
+    );
     let mut input = bash.stdin.take().expect("piped");
     write!(input, "{script}\n{ask}").expect("it reads");
     drop(input);
     let answer = bash.wait_with_output().expect("it ends");
     assert!(answer.status.success());
-    assert_eq!(String::from_utf8_lossy(&answer.stdout), "perf\n");
+    String::from_utf8_lossy(&answer.stdout).into_owned()
+}
+
+#[test]
+fn bash_completes_by_its_script() {
+    assert_eq!(bash_completes("dat per", "_dat"), "perf\n");
+}
+
+#[test]
+fn bash_completes_the_names_of_adapters() {
+    assert_eq!(bash_completes("dat ping loop", "_dat_adapters"), "loopback\n");
+    assert_eq!(bash_completes("dat explain loop", "_dat_adapters"), "\n");
 }
 
 #[test]
