@@ -8,34 +8,27 @@ use dat_core::provider::{
     ProtectionDomain, QueuePair, QueuePairSpec, SharedReceiveLimits, SharedReceiveQueue,
     SharedReceiveSink,
 };
-
 use dat_provider_kit::attributes::{Identity, attributes};
+use dat_provider_kit::{completion_queue, domain, shared_receive};
 
 use crate::fabric::{self, Host};
 use crate::parameters::Parameters;
-use crate::provider::{VENDOR, version};
-use crate::{completion_queue, domain, queue_pair, shared_receive};
+use crate::queue_pair;
 
-pub(crate) struct Loopback {
+pub(crate) struct LoopbackAdapter {
     identity: Identity,
     parameters: Parameters,
     host: Arc<Host>,
 }
 
-impl Loopback {
-    pub(crate) fn new(name: &str, parameters: Parameters) -> Self {
+impl LoopbackAdapter {
+    pub(crate) fn new(identity: Identity, parameters: Parameters) -> Self {
         let host = Host::new(parameters.address);
-        let identity = Identity {
-            name: name.to_owned(),
-            vendor: VENDOR,
-            version: version(),
-            specific: Vec::new(),
-        };
         Self { identity, parameters, host }
     }
 }
 
-impl Adapter for Loopback {
+impl Adapter for LoopbackAdapter {
     fn attributes(&self) -> AdapterAttributes {
         let Parameters { address, limits } = &self.parameters;
         let mut attributes = attributes(&self.identity, *address, limits);

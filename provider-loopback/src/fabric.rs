@@ -1,4 +1,4 @@
-//! What the whole process shares: hosts, listeners, ports.
+//! What all adapters of the process share: hosts, listeners and ports.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,32 +7,31 @@ use std::sync::{Arc, LazyLock};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::provider::{ListenSink, Listener, ListenerParts};
-pub(crate) use dat_provider_kit::regions::{queue_pair_id, unique_id};
 use parking_lot::Mutex;
 
 static HOSTS: LazyLock<Mutex<Hosts>> = LazyLock::new(Mutex::default);
 static PORTS: AtomicU64 = AtomicU64::new(FIRST_EPHEMERAL);
 
-/// Where qualifiers of the fabric's choice start.
-const FIRST_CHOSEN: u64 = 0x1_0000;
-/// Where the ports of connecting queue pairs start; they name, they are never connected to.
+/// The first qualifier that is assigned to listeners which request none.
+const FIRST_ASSIGNED: u64 = 0x1_0000;
+/// The first port that is assigned to connecting queue pairs. Nothing listens on such ports.
 const FIRST_EPHEMERAL: u64 = 0x1_0000_0000;
 
-/// A port for a queue pair that connects.
+/// Assigns a port to a connecting queue pair.
 pub(crate) fn ephemeral_port() -> u64 {
     PORTS.fetch_add(1, Ordering::Relaxed)
 }
 
 #[derive(Default)]
 struct Hosts {
-    /// How many adapters are open at each address.
+    /// Number of open adapters at each address.
     adapters: BTreeMap<IpAddr, usize>,
     listeners: BTreeMap<(IpAddr, u64), Arc<dyn ListenSink>>,
-    /// How many qualifiers were tried for listeners without one.
-    chosen: u64,
+    /// Number of qualifiers that were tried for assignment, modulo their total.
+    assigned: u64,
 }
 
-/// An adapter's presence at its address, for as long as any of its objects lives.
+/// The presence of an adapter at its address, for as long as any of its objects exists.
 pub(crate) struct Host {
     address: IpAddr,
 }
@@ -60,13 +59,14 @@ impl Drop for Host {
     }
 }
 
-/// What is found at an address and qualifier.
+/// What listens at an address and connection qualifier.
 pub(crate) enum Route {
     NoHost,
     NoListener,
     Listener(Arc<dyn ListenSink>),
 }
 
+/// Looks up a listener.
 pub(crate) fn route(address: IpAddr, qualifier: u64) -> Route {
     let hosts = HOSTS.lock();
     match hosts.listeners.get(&(address, qualifier)) {
@@ -76,11 +76,12 @@ pub(crate) fn route(address: IpAddr, qualifier: u64) -> Route {
     }
 }
 
-struct Listening {
+struct HostListener {
     host: Arc<Host>,
     qualifier: u64,
 }
 
+/// Adds a listener, which is removed when its object is dropped.
 pub(crate) fn listen(
     host: &Arc<Host>,
     qualifier: Option<u64>,
@@ -90,8 +91,8 @@ pub(crate) fn listen(
     let qualifier = match qualifier {
         Some(qualifier) => qualifier,
         None => loop {
-            let next = FIRST_CHOSEN + hosts.chosen;
-            hosts.chosen = (hosts.chosen + 1) % (FIRST_EPHEMERAL - FIRST_CHOSEN);
+            let next = FIRST_ASSIGNED + hosts.assigned;
+            hosts.assigned = (hosts.assigned + 1) % (FIRST_EPHEMERAL - FIRST_ASSIGNED);
             if !hosts.listeners.contains_key(&(host.address, next)) {
                 break next;
             }
@@ -100,22 +101,21 @@ pub(crate) fn listen(
     let key = (host.address, qualifier);
     if hosts.listeners.contains_key(&key) {
         return Err(Error::new(ReturnType::ConnQualInUse, Subtype::NoSubtype).because(format!(
-            "connection qualifier {qualifier} is already in use at \
-                 {}",
+            "connection qualifier {qualifier} is already in use at {}",
             host.address
         )));
     }
     hosts.listeners.insert(key, sink);
-    let listener = Box::new(Listening { host: Arc::clone(host), qualifier });
+    let listener = Box::new(HostListener { host: Arc::clone(host), qualifier });
     Ok(ListenerParts { qualifier, listener })
 }
 
-impl Listener for Listening {}
+impl Listener for HostListener {}
 
-impl Drop for Listening {
+impl Drop for HostListener {
     fn drop(&mut self) {
         let sink = HOSTS.lock().listeners.remove(&(self.host.address, self.qualifier));
-        // The sink may own more than this module knows of, so it goes without the lock.
+        // The sink may own anything, so it is dropped without the lock.
         drop(sink);
     }
 }

@@ -1,11 +1,11 @@
-//! The parameters that an adapter is opened with.
+//! The parameters of an adapter.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use dat_core::error::Result;
 use dat_provider_kit::parameters::{Limits, Parameter, invalid, parse};
 
-/// The limits of an adapter, all of which can be set, and its address.
+/// The address and the limits of an adapter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Parameters {
     pub(crate) address: IpAddr,
@@ -18,14 +18,14 @@ impl Default for Parameters {
     }
 }
 
-const OTHERS: [Parameter<Parameters>; 1] =
+const ADDRESS: [Parameter<Parameters>; 1] =
     [Parameter { key: "address", set: Parameters::set_address }];
 
 impl Parameters {
-    /// Reads `key=value` pairs, separated by blanks or commas; a later one wins.
+    /// Parses `key=value` pairs, separated by blanks or commas. A later pair overrides an earlier one.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let mut parameters = Self::default();
-        parse(text, &mut parameters, |all| &mut all.limits, &OTHERS)?;
+        parse(text, &mut parameters, |parameters| &mut parameters.limits, &ADDRESS)?;
         Ok(parameters)
     }
 

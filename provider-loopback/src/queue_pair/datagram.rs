@@ -1,4 +1,5 @@
-//! Datagrams: messages to any queue pair whose address is known. What finds no receive is lost.
+//! Datagrams: messages to any queue pair whose address is known. A datagram that finds no receive is
+//! lost.
 
 use std::sync::Arc;
 
@@ -10,50 +11,57 @@ use dat_core::provider::{
 use dat_core::{DtoStatus, Operation};
 use dat_sync::SlabWeak;
 
-use super::receive::{Arrival, Inbound, Rq};
-use super::state::{Endpoint, State};
-use crate::errors::{foreign_object, no_credit, wrong_state};
-use crate::transfer::{self, AccessError, LocalMemory};
-use crate::upcalls::Upcalls;
+use super::connection_state::ConnectionState;
+use super::qp::LoopbackQp;
+use super::receive_queue::Arrival;
+use super::responder::{Inbound, Responder};
+use dat_provider_kit::errors::{foreign_object, no_credit, wrong_state};
+use dat_provider_kit::transfer::{self, AccessError, LocalMemory};
+use dat_provider_kit::upcalls::Upcalls;
 
-impl Endpoint {
-    /// Refuses unless the queue pair carries datagrams.
+impl LoopbackQp {
+    /// Fails unless the queue pair carries datagrams.
     pub(crate) fn check_datagrams(&self) -> Result<()> {
-        let sq = self.sq.lock();
-        if sq.retired || sq.service != Service::Datagram {
-            return Err(sq.state.refusal().because("the queue pair does not support datagrams"));
+        let send_queue = self.send_queue.lock();
+        if send_queue.is_retired || send_queue.service != Service::Datagram {
+            return Err(send_queue
+                .state
+                .error()
+                .because("the queue pair does not support datagrams"));
         }
         Ok(())
     }
 
-    /// Where datagrams to this queue pair go.
+    /// The address of this queue pair for datagrams.
     pub(crate) fn datagram_address(&self) -> RemoteAddress {
-        let handle = Arc::new(SlabWeak::clone(&self.me));
+        let handle = Arc::new(SlabWeak::clone(&self.weak_self));
         RemoteAddress { address: self.host.address(), number: self.number, handle }
     }
 
-    pub(super) fn datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
+    pub(super) fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
         let Some(target) = to.handle.downcast_ref::<SlabWeak<Self>>() else {
             return Err(foreign_object("address", Subtype::InvalidArg4));
         };
-        // A target that is gone gets nothing, and the sender learns nothing: datagrams are unreliable.
+        // If the target no longer exists, the datagram is lost without an error.
         let target = target.upgrade();
         let mut upcalls = Upcalls::default();
-        let mut sq = self.sq.lock();
-        if sq.retired || sq.service != Service::Datagram {
+        let mut send_queue = self.send_queue.lock();
+        if send_queue.is_retired || send_queue.service != Service::Datagram {
             return Err(wrong_state(Subtype::InvalidStateEpNotready));
         }
-        if matches!(sq.state, State::Disconnected) || !sq.room.try_take() {
+        if matches!(send_queue.state, ConnectionState::Disconnected)
+            || !send_queue.credits.try_take()
+        {
             return Err(no_credit());
         }
-        let source = LocalMemory { segments: request.segments, domain: sq.requests.domain };
+        let source = LocalMemory { segments: request.segments, domain: send_queue.context.domain };
         let status = match &target {
-            Some(target) => target.rq.lock().deliver(source, request, &mut upcalls),
+            Some(target) => target.responder.lock().receive_datagram(source, request, &mut upcalls),
             None => DtoStatus::Success,
         };
         let failed = status != DtoStatus::Success;
         if !failed && request.flags.contains(CompletionFlags::SUPPRESS) {
-            sq.requests.outlet.suppress();
+            send_queue.context.target.suppress();
         } else {
             let completion = Completion {
                 cookie: request.cookie,
@@ -64,17 +72,17 @@ impl Endpoint {
             };
             let unsignalled = request.flags.contains(CompletionFlags::UNSIGNALLED);
             let features = CompletionFeatures { unsignalled, solicited: false, failed };
-            sq.requests.outlet.complete(completion, features, &mut upcalls);
+            send_queue.context.target.complete(completion, features, &mut upcalls);
         }
-        drop(sq);
+        drop(send_queue);
         upcalls.deliver();
         Ok(())
     }
 }
 
-impl Rq {
-    /// Moves a datagram into the next receive, behind the prefix; the sender's status.
-    fn deliver(
+impl Responder {
+    /// Copies a datagram into the next receive, after the prefix. Returns the sender's status.
+    fn receive_datagram(
         &mut self,
         source: LocalMemory<'_>,
         request: &Request<'_>,
@@ -99,7 +107,7 @@ impl Rq {
         };
         let solicited = request.flags.contains(CompletionFlags::SOLICITED_WAIT);
         let arrival = Arrival { operation: Operation::ReceiveDatagram, extra: 0, solicited };
-        receives.finish(posted, (total, received), arrival, upcalls);
+        receives.complete(posted, (total, received), arrival, upcalls);
         DtoStatus::Success
     }
 }

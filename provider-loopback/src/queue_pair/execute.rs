@@ -1,114 +1,118 @@
-//! Executing one request at its responder, under the responder's `rq`.
+//! Executing one request, under the responder lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dat_core::flags::{CompletionFlags, Privileges};
-use dat_core::provider::{DATAGRAM_PREFIX, Segment, Work};
+use dat_core::flags::CompletionFlags;
+use dat_core::provider::Work;
 use dat_core::{DtoStatus, Operation, RmrTriplet};
+use dat_provider_kit::transfer::{self, AccessError, LocalMemory, RemoteMemory};
+use dat_provider_kit::upcalls::Upcalls;
+use dat_provider_kit::window;
 
-use super::receive::{Arrival, Receives};
-use super::send::{Doing, Job};
-use super::state::Requester;
-use crate::receive_ring::PostedReceive;
-use crate::transfer::{self, AccessError, LocalMemory, RemoteMemory};
-use crate::upcalls::Upcalls;
-use crate::window;
+use super::message::{send_message, send_message_then};
+use super::receive_queue::{Arrival, ReceiveQueue};
+use super::request::{TaskRef, WorkRequest};
+use super::request_context::RequestContext;
 
-/// What became of a request.
-pub(super) enum Step {
-    Done,
-    /// It succeeded without a completion; its credit has not been returned yet.
-    Silent,
-    /// Nothing happened: there is no receive for it.
-    Stalled,
-    /// It failed, and the connection with it.
-    Broken,
+/// The result of executing a request.
+pub(super) enum Execution {
+    /// It has a completion.
+    Completed,
+    /// It succeeded without a completion. The caller returns its credit.
+    Suppressed,
+    /// Nothing happened, because there is no receive for it.
+    NoReceive,
+    /// Its completion says that it failed. The caller breaks the connection.
+    Failed,
 }
 
-/// Executes a request of the requester on the responder's receives and memory.
+/// Executes a request on the receives and the memory of the responder.
 pub(super) fn execute(
-    job: &Job<'_>,
-    from: &Requester,
-    to: &mut Receives,
+    request: &WorkRequest<'_>,
+    requester: &RequestContext,
+    receives: &mut ReceiveQueue,
     upcalls: &mut Upcalls,
-) -> Step {
-    let outcome = match job.task {
-        Doing::Work(work) => work_on(work, job, from, to, upcalls),
-        Doing::Bind(bind) => {
-            let bound = bind.execute(from.domain);
+) -> Execution {
+    let outcome = match request.task {
+        TaskRef::Work(work) => execute_work(work, request, requester, receives, upcalls),
+        TaskRef::Bind(bind) => {
+            let bound = bind.execute(requester.domain);
             Some((0, if bound { DtoStatus::Success } else { DtoStatus::RmrFailed }))
         }
     };
-    let Some((length, status)) = outcome else { return Step::Stalled };
+    let Some((length, status)) = outcome else { return Execution::NoReceive };
     let succeeded = status == DtoStatus::Success;
-    if succeeded && job.flags.contains(CompletionFlags::SUPPRESS) {
-        return Step::Silent;
+    if succeeded && request.flags.contains(CompletionFlags::SUPPRESS) {
+        return Execution::Suppressed;
     }
-    from.finish(job, length, status, upcalls);
-    if succeeded { Step::Done } else { Step::Broken }
+    requester.complete(request, length, status, upcalls);
+    if succeeded { Execution::Completed } else { Execution::Failed }
 }
 
-/// Length and status of a piece of work; nothing when there is no receive for it.
+/// Returns the length and status of the request; `None` if there is no receive for it.
 #[inline]
-fn work_on(
+fn execute_work(
     work: &Work,
-    job: &Job<'_>,
-    from: &Requester,
-    to: &mut Receives,
+    request: &WorkRequest<'_>,
+    requester: &RequestContext,
+    receives: &mut ReceiveQueue,
     upcalls: &mut Upcalls,
 ) -> Option<(u64, DtoStatus)> {
-    let length = job.length;
-    let local = LocalMemory { segments: job.segments, domain: from.domain };
+    let length = request.length;
+    let local = LocalMemory { segments: request.segments, domain: requester.domain };
     let done = match *work {
         Work::Send => {
-            let arrival = Arrival { operation: Operation::Receive, extra: 0, ..job.arrival() };
-            (length, send(job, local, arrival, to, upcalls)?)
+            let arrival = Arrival { operation: Operation::Receive, extra: 0, ..request.arrival() };
+            (length, send_message(request, local, arrival, receives, upcalls)?)
         }
         Work::SendInvalidate { key } => {
-            if !window::is_bound(key, to.domain, to.number) {
+            if !window::is_bound(key, receives.domain, receives.qp_number) {
                 return Some((0, DtoStatus::RemoteAccess));
             }
             let operation = Operation::ReceiveWithInvalidate;
-            let arrival = Arrival { operation, extra: key.into(), ..job.arrival() };
-            // Invalid before the receive completes: its consumer may count on that.
+            let arrival = Arrival { operation, extra: key.into(), ..request.arrival() };
+            // The window is invalid before the receive completes, as its consumer may rely on.
             (
                 length,
-                send_then(job, local, arrival, to, upcalls, |to| {
-                    window::invalidate(key, to.domain, to.number);
+                send_message_then(request, local, arrival, receives, upcalls, |receives| {
+                    window::invalidate(key, receives.domain, receives.qp_number);
                 })?,
             )
         }
         Work::RdmaWrite { remote } => {
-            let outcome = transfer::rdma_write(local, to.remote(&remote), length);
+            let outcome = transfer::rdma_write(local, receives.remote(&remote), length);
             (length, status(outcome, AccessError::Source, DtoStatus::RemoteAccess))
         }
         Work::RdmaWriteImmediate { remote, immediate } => {
-            if !to.has_receive() {
+            if !receives.has_receive() {
                 return None;
             }
-            let outcome = transfer::rdma_write(local, to.remote(&remote), length);
+            let outcome = transfer::rdma_write(local, receives.remote(&remote), length);
             let status = status(outcome, AccessError::Source, DtoStatus::RemoteAccess);
             if status == DtoStatus::Success {
                 let operation = Operation::ReceiveImmediate;
-                let arrival = Arrival { operation, extra: immediate.into(), ..job.arrival() };
-                let (posted, _) = to.take(upcalls)?;
-                to.finish(posted, (length, status), arrival, upcalls);
+                let arrival = Arrival { operation, extra: immediate.into(), ..request.arrival() };
+                let (posted, _) = receives.take(upcalls)?;
+                receives.complete(posted, (length, status), arrival, upcalls);
             }
             (length, status)
         }
         Work::RdmaRead { remote } => {
-            let outcome = transfer::rdma_read(to.remote(&remote), local);
+            let outcome = transfer::rdma_read(receives.remote(&remote), local);
             (remote.length, status(outcome, AccessError::Target, DtoStatus::RemoteAccess))
         }
         Work::RdmaReadToRmr { local: target, remote } => {
-            let target =
-                RemoteMemory { triplet: &target, domain: from.domain, queue_pair: from.number };
-            let outcome = transfer::rdma_read_to_remote(to.remote(&remote), target);
+            let target = RemoteMemory {
+                triplet: &target,
+                domain: requester.domain,
+                queue_pair: requester.qp_number,
+            };
+            let outcome = transfer::rdma_read_to_remote(receives.remote(&remote), target);
             (remote.length, status(outcome, AccessError::Target, DtoStatus::RemoteAccess))
         }
         Work::FetchAdd { add, remote } => {
             let change = |word: &AtomicU64| word.fetch_add(add, Ordering::SeqCst);
-            let outcome = transfer::atomic(to.remote(&remote), local, change);
+            let outcome = transfer::atomic(receives.remote(&remote), local, change);
             (remote.length, status(outcome, AccessError::Target, DtoStatus::RemoteAccess))
         }
         Work::CompareSwap { compare, swap, remote } => {
@@ -116,161 +120,35 @@ fn work_on(
             let change = |word: &AtomicU64| {
                 word.compare_exchange(compare, swap, order, order).unwrap_or_else(|other| other)
             };
-            let outcome = transfer::atomic(to.remote(&remote), local, change);
+            let outcome = transfer::atomic(receives.remote(&remote), local, change);
             (remote.length, status(outcome, AccessError::Target, DtoStatus::RemoteAccess))
         }
-        // What a later contract adds and this provider does not offer.
+        // A later contract may have other operations.
         _ => (0, DtoStatus::LocalEndpoint),
     };
     Some(done)
 }
 
-impl Job<'_> {
-    /// What the completion of the receive says in any case.
+impl WorkRequest<'_> {
+    /// What the completion of the receive says about this request, without immediate data.
     fn arrival(&self) -> Arrival {
         let solicited = self.flags.contains(CompletionFlags::SOLICITED_WAIT);
         Arrival { solicited, ..Arrival::NONE }
     }
 }
 
-impl Receives {
-    /// Memory of this side that the peer names.
-    fn remote<'a>(&self, place: &'a RmrTriplet) -> RemoteMemory<'a> {
-        RemoteMemory { triplet: place, domain: self.domain, queue_pair: self.number }
+impl ReceiveQueue {
+    /// Memory of the responder that a request names.
+    fn remote<'a>(&self, triplet: &'a RmrTriplet) -> RemoteMemory<'a> {
+        RemoteMemory { triplet, domain: self.domain, queue_pair: self.qp_number }
     }
 }
 
-/// The requester's status, given which side of the copy is its own.
+/// The requester's status: `own` says which side of the copy is its memory.
 fn status(outcome: Result<(), AccessError>, own: AccessError, remote: DtoStatus) -> DtoStatus {
     match outcome {
         Ok(()) => DtoStatus::Success,
-        Err(fault) if fault == own => DtoStatus::LocalProtection,
+        Err(error) if error == own => DtoStatus::LocalProtection,
         Err(_) => remote,
     }
-}
-
-#[inline]
-fn send(
-    job: &Job<'_>,
-    source: LocalMemory<'_>,
-    arrival: Arrival,
-    to: &mut Receives,
-    upcalls: &mut Upcalls,
-) -> Option<DtoStatus> {
-    send_then(job, source, arrival, to, upcalls, |_| ())
-}
-
-/// Moves a message into the next receive and reports that; returns the sender's status, or
-/// nothing when there is no receive. A sender's own fault takes no receive. When the message
-/// is there, `then` is done before the receive is reported.
-#[inline]
-fn send_then(
-    job: &Job<'_>,
-    source: LocalMemory<'_>,
-    arrival: Arrival,
-    to: &mut Receives,
-    upcalls: &mut Upcalls,
-    then: impl FnOnce(&Receives),
-) -> Option<DtoStatus> {
-    if !to.has_receive() {
-        return None;
-    }
-    // A buffer that was taken can't be put back, so the sender's side is checked first.
-    if job.length > 0 && !source.permits(Privileges::LOCAL_READ) {
-        return Some(DtoStatus::LocalProtection);
-    }
-    let (posted, outcome) = to.fill(job.length, source, upcalls)?;
-    let (received, sent) = match outcome {
-        Ok(()) => (DtoStatus::Success, DtoStatus::Success),
-        Err(None) => (DtoStatus::LocalLength, DtoStatus::RemoteResponder),
-        // The sender's memory was freed since that check; the receive is lost with it.
-        Err(Some(AccessError::Source)) => (DtoStatus::Flushed, DtoStatus::LocalProtection),
-        Err(Some(AccessError::Target)) => (DtoStatus::LocalProtection, DtoStatus::RemoteResponder),
-    };
-    let arrival = if received == DtoStatus::Success {
-        then(to);
-        arrival
-    } else {
-        Arrival { operation: Operation::Receive, extra: 0, ..arrival }
-    };
-    to.finish(posted, (job.length, received), arrival, upcalls);
-    Some(sent)
-}
-
-impl Receives {
-    /// Takes the next receive and moves a message into it; `Err(None)` when it doesn't fit.
-    #[inline]
-    fn fill(
-        &mut self,
-        length: u64,
-        source: LocalMemory<'_>,
-        upcalls: &mut Upcalls,
-    ) -> Option<(PostedReceive, Result<(), Option<AccessError>>)> {
-        self.fill_with(upcalls, |room, target| message(length, source, room, target))
-    }
-
-    /// Takes the next receive and has its memory filled.
-    #[inline]
-    fn fill_with(
-        &mut self,
-        upcalls: &mut Upcalls,
-        put: impl FnOnce(u64, LocalMemory<'_>) -> Result<(), Option<AccessError>>,
-    ) -> Option<(PostedReceive, Result<(), Option<AccessError>>)> {
-        let domain = self.domain;
-        if self.shared.is_some() {
-            let (posted, count) = self.take(upcalls)?;
-            let shared = self.shared.as_ref()?;
-            let domain = shared.queue.domain.id;
-            let target = LocalMemory { segments: &shared.segments[..count], domain };
-            return Some((posted, put(posted.length, target)));
-        }
-        let (posted, count, first) = self.ring.get(self.head)?;
-        let outcome = if count == 1 {
-            put(posted.length, LocalMemory { segments: &[first], domain })
-        } else {
-            put(posted.length, LocalMemory { segments: self.collect(count), domain })
-        };
-        self.head += 1;
-        Some((posted, outcome))
-    }
-
-    /// The segments of the next receive.
-    fn collect(&mut self, count: usize) -> &[Segment] {
-        self.segments.clear();
-        self.ring.copy_segments(self.head, count, &mut self.segments);
-        &self.segments
-    }
-}
-
-impl Receives {
-    /// As [`fill`](Self::fill), behind the prefix of datagrams.
-    pub(super) fn fill_datagram(
-        &mut self,
-        source: LocalMemory<'_>,
-        length: u64,
-        upcalls: &mut Upcalls,
-    ) -> Option<(PostedReceive, Result<(), Option<AccessError>>)> {
-        let prefix = DATAGRAM_PREFIX;
-        let put = |room: u64, target: LocalMemory<'_>| {
-            if length.saturating_add(prefix) > room {
-                return Err(None);
-            }
-            transfer::copy_datagram(source, target, prefix, length).map_err(Some)
-        };
-        self.fill_with(upcalls, put)
-    }
-}
-
-/// Copies a message; `Err(None)` when it is longer than the receive.
-#[inline]
-fn message(
-    length: u64,
-    source: LocalMemory<'_>,
-    room: u64,
-    target: LocalMemory<'_>,
-) -> Result<(), Option<AccessError>> {
-    if length > room {
-        return Err(None);
-    }
-    transfer::copy_message(source, target, length).map_err(Some)
 }

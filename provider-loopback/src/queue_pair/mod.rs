@@ -1,19 +1,25 @@
 //! Queue pairs.
 
+mod connect;
+mod connection_state;
+mod create;
 mod datagram;
-mod direct;
 mod execute;
-mod post;
-mod receive;
-mod send;
-mod settings;
-mod state;
+mod fast_path;
+mod message;
+mod post_receive;
+mod qp;
+mod receive_poster;
+mod receive_queue;
+mod request;
+mod request_context;
+mod responder;
+mod send_queue;
+mod serve;
+mod slow_path;
 mod teardown;
 
-pub(crate) use dat_provider_kit::receive_wakeup::{Duty, ReceiveWakeup};
-pub(crate) use receive::{Inbound, Source};
-pub(crate) use settings::create;
-pub(crate) use state::{Announced, Connection, Endpoint, State};
+pub(crate) use create::create;
 
 use dat_core::Failure;
 use dat_core::error::{Result, Subtype};
@@ -22,16 +28,17 @@ use dat_core::provider::{
     BindRequest, ConnectRequest, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest,
     RemoteAddress, Request,
 };
+use dat_provider_kit::errors::foreign_object;
 use dat_sync::SlabArc;
 
-use crate::errors::foreign_object;
+use connection_state::ConnectionState;
+use qp::LoopbackQp;
 
-/// A queue pair as the core holds it. Connections and peers refer to the endpoint behind it, which
-/// lies in a slab with the others.
-pub(crate) struct QpHandle(SlabArc<Endpoint>);
+/// The object that represents a queue pair in the provider contract.
+struct QpHandle(SlabArc<LoopbackQp>);
 
-/// The endpoint behind a queue pair of the contract.
-pub(crate) fn find(queue_pair: &dyn QueuePair) -> Result<SlabArc<Endpoint>> {
+/// The queue pair behind an object of the contract.
+fn downcast(queue_pair: &dyn QueuePair) -> Result<SlabArc<LoopbackQp>> {
     match queue_pair.as_any().downcast_ref::<QpHandle>() {
         Some(handle) => Ok(SlabArc::clone(&handle.0)),
         None => Err(foreign_object("queue pair", Subtype::InvalidHandleEp)),
@@ -40,57 +47,57 @@ pub(crate) fn find(queue_pair: &dyn QueuePair) -> Result<SlabArc<Endpoint>> {
 
 impl QueuePair for QpHandle {
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
-        self.0.receive(receive)
+        self.0.post_receive(receive)
     }
 
     fn post_request(&self, request: &Request<'_>) -> Result<()> {
-        self.0.request(request)
+        self.0.post_request(request)
     }
 
     fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {
-        self.0.datagram(to, request)
+        self.0.post_datagram(to, request)
     }
 
     fn post_bind(&self, bind: &BindRequest<'_>) -> Result<u32> {
-        self.0.bind(bind)
+        self.0.post_bind(bind)
     }
 
     fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
-        Endpoint::begin_connect(SlabArc::clone(&self.0), request)
+        LoopbackQp::connect(SlabArc::clone(&self.0), request)
     }
 
     fn connecting_port(&self) -> Option<u64> {
-        match self.0.sq.lock().state {
-            State::Connecting { port, .. } => Some(port),
+        match self.0.send_queue.lock().state {
+            ConnectionState::Connecting { port, .. } => Some(port),
             _ => None,
         }
     }
 
     fn disconnect(&self, how: Close) {
-        self.0.end(how);
+        self.0.disconnect(how);
     }
 
     fn reset(&self) -> Result<()> {
-        self.0.begin_anew()
+        self.0.reset()
     }
 
     fn modify(&self, spec: QueuePairSpec) -> Result<()> {
-        self.0.set(&spec)
+        self.0.modify(&spec)
     }
 
     fn outstanding(&self) -> Outstanding {
-        let requests = self.0.sq.lock().waiting();
-        let receives = self.0.posted();
+        let requests = self.0.send_queue.lock().waiting_requests();
+        let receives = self.0.posted_receives();
         Outstanding { receives, requests }
     }
 
     fn failure(&self) -> Option<Failure> {
-        let requests = self.0.sq.lock().requests.outlet.clone();
-        let receives = self.0.rq.lock().receives.outlet.clone();
+        let requests = self.0.send_queue.lock().context.target.clone();
+        let receives = self.0.responder.lock().receives.target.clone();
         requests.failure().or_else(|| receives.failure())
     }
 
     fn retire(&self) {
-        self.0.end_for_good();
+        self.0.retire();
     }
 }

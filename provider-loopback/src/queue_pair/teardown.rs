@@ -1,9 +1,9 @@
 //! The end of connections.
 //!
-//! An end has two steps. First both directions are shut: under each `rq`, whatever is
-//! outstanding completes as flushed, in order. Then each side's state changes under its `sq`,
-//! and the thread that changed it reports it. Both steps check the number of the connection, so any
-//! number of threads can do this for one connection, and each side gets one event.
+//! It has two steps. First both responders are shut: under each responder lock, all that is outstanding
+//! completes as flushed, in order. Then the state of each side changes under its send queue lock, and
+//! the thread that changed it reports it. Both steps check the id of the connection, so that several
+//! threads may end the same connection, and each side gets one event.
 
 use std::sync::Arc;
 
@@ -11,196 +11,199 @@ use dat_core::DtoStatus;
 use dat_core::error::Result;
 use dat_core::flags::Close;
 use dat_core::provider::ConnectionUpcall;
+use dat_provider_kit::receive_wakeup::ReceiveWakeup;
+use dat_provider_kit::upcalls::Upcalls;
 use dat_sync::SlabArc;
 
-use super::ReceiveWakeup;
-use super::receive::{Inbound, Rq, Source};
-use super::state::{Announced, End, Endpoint, State};
-use crate::upcalls::Upcalls;
+use super::connection_state::{ConnectionState, EndCause, EstablishedReport};
+use super::qp::LoopbackQp;
+use super::responder::{Inbound, InboundConnection, Responder};
 
-/// The end of a connection that is still to be carried out, without locks.
+/// The end of a connection, to be run once the locks are released.
 #[must_use]
-pub(super) struct Finish {
-    pub(super) link: u64,
-    pub(super) peer: SlabArc<Endpoint>,
-    pub(super) end: End,
+pub(super) struct DeferredEnd {
+    pub(super) connection_id: u64,
+    pub(super) peer: SlabArc<LoopbackQp>,
+    pub(super) cause: EndCause,
 }
 
-impl Finish {
-    pub(super) fn run(self, endpoint: &Endpoint) {
-        end(self.link, endpoint, &self.peer, self.end, Report::Always);
+impl DeferredEnd {
+    pub(super) fn run(self, qp: &LoopbackQp) {
+        end(self.connection_id, qp, &self.peer, self.cause, Report::Always);
     }
 }
 
-/// Whether a side hears of the end.
+/// Whether the end is reported to a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Report {
     Always,
-    /// Not when it ends its own attempt, before `Established` was reported to it.
-    UnlessAttempt,
+    /// Unless `Established` is not reported yet, because the side then ends its own attempt.
+    IfEstablished,
     Never,
 }
 
-/// Ends a connection; `report` is for the first side, the other always hears of it.
-fn end(link: u64, one: &Endpoint, other: &Endpoint, how: End, report: Report) {
-    one.shut(link);
-    other.shut(link);
-    one.conclude(link, how, report);
-    other.conclude(link, how, Report::Always);
+/// Ends a connection. `report` applies to the first side; the end is always reported to the other.
+fn end(connection_id: u64, one: &LoopbackQp, other: &LoopbackQp, cause: EndCause, report: Report) {
+    one.shut(connection_id);
+    other.shut(connection_id);
+    one.conclude(connection_id, cause, report);
+    other.conclude(connection_id, cause, Report::Always);
 }
 
-impl Rq {
-    /// Flushes the peer's waiting requests and the receives of this side, in any state.
-    pub(crate) fn shut(
+impl Responder {
+    /// Flushes the waiting requests of the peer and the receives of this side.
+    pub(super) fn shut(
         &mut self,
         wakeup: &ReceiveWakeup,
         upcalls: &mut Upcalls,
-    ) -> Option<Box<Source>> {
+    ) -> Option<Box<InboundConnection>> {
         let before = std::mem::replace(&mut self.inbound, Inbound::Shut);
-        let source = match before {
-            Inbound::Open(mut source) => {
-                while let Some(pending) = source.waiting.pop() {
+        let inbound = match before {
+            Inbound::Open(mut inbound) => {
+                while let Some(posted) = inbound.waiting.pop() {
                     let status = DtoStatus::Flushed;
-                    source.requester.finish(&pending.job(&[]), 0, status, upcalls);
+                    inbound.requester.complete(&posted.with_segments(&[]), 0, status, upcalls);
                 }
-                Some(source)
+                Some(inbound)
             }
             _ => None,
         };
-        // The poster of a later receive flushes it.
+        // The posters of later receives flush them.
         wakeup.request();
-        self.flush(upcalls);
-        source
+        self.receives.flush(upcalls);
+        inbound
     }
 }
 
-impl Endpoint {
-    /// Shuts the inbound direction of that connection.
-    fn shut(&self, link: u64) {
+impl LoopbackQp {
+    /// Shuts the responder, if that connection is its current one.
+    fn shut(&self, connection_id: u64) {
         let mut upcalls = Upcalls::default();
-        let mut rq = self.rq.lock();
-        if !rq.inbound.is(link) {
+        let mut responder = self.responder.lock();
+        if !responder.inbound.is_of(connection_id) {
             return;
         }
-        let source = rq.shut(&self.receiver.wakeup, &mut upcalls);
-        drop(rq);
+        let inbound = responder.shut(&self.poster.wakeup, &mut upcalls);
+        drop(responder);
         upcalls.deliver();
-        // It may hold the last reference to the peer, which goes without the lock.
-        drop(source);
+        // It may hold the last reference to the peer, which is dropped without the lock.
+        drop(inbound);
     }
 
-    /// Changes the state of one side, and reports it if this call did.
-    fn conclude(&self, link: u64, how: End, report: Report) {
-        let mut sq = self.sq.lock();
-        let Some(connection) = sq.state.connection(link) else { return };
-        // Checked in the same critical section as the change: `Established` may come at any time.
-        let silent = match report {
+    /// Changes the state of one side and reports that, unless another thread has changed it.
+    fn conclude(&self, connection_id: u64, cause: EndCause, report: Report) {
+        let mut send_queue = self.send_queue.lock();
+        let Some(connection) = send_queue.state.connection(connection_id) else { return };
+        // Checked under the same lock as the change, because `Established` may be reported at any time.
+        let is_silent = match report {
             Report::Always => false,
-            Report::UnlessAttempt => connection.announced == Announced::Pending,
+            Report::IfEstablished => connection.established == EstablishedReport::Pending,
             Report::Never => true,
         };
-        if !silent && connection.announced != Announced::Done {
+        if !is_silent && connection.established != EstablishedReport::Done {
             // The thread that reports `Established` reports this after it.
-            connection.ended.get_or_insert(how);
+            connection.ended.get_or_insert(cause);
             return;
         }
         let attempt = connection.attempt;
-        let before = std::mem::replace(&mut sq.state, State::Disconnected);
-        let sink = Arc::clone(&sq.sink);
-        drop(sq);
+        let before = std::mem::replace(&mut send_queue.state, ConnectionState::Disconnected);
+        let sink = Arc::clone(&send_queue.sink);
+        drop(send_queue);
         drop(before);
-        if !silent {
-            sink.connection_event(attempt, how.into());
+        if !is_silent {
+            sink.connection_event(attempt, cause.into());
         }
     }
 
-    /// Ends an attempt that is still waiting for its answer, with an event if there is one.
-    pub(crate) fn fail_attempt(&self, number: u64, event: Option<ConnectionUpcall<'_>>) {
-        let mut sq = self.sq.lock();
-        let attempt = match sq.state {
-            State::Connecting { link, attempt, .. } if link == number => attempt,
+    /// Ends an attempt that waits for its answer, and reports the event, if any.
+    pub(super) fn fail_attempt(&self, id: u64, event: Option<ConnectionUpcall<'_>>) {
+        let mut send_queue = self.send_queue.lock();
+        let attempt = match send_queue.state {
+            ConnectionState::Connecting { connection_id, attempt, .. } if connection_id == id => {
+                attempt
+            }
             _ => return,
         };
-        sq.state = State::Disconnected;
+        send_queue.state = ConnectionState::Disconnected;
         let mut upcalls = Upcalls::default();
-        let source = self.rq.lock().shut(&self.receiver.wakeup, &mut upcalls);
-        let sink = Arc::clone(&sq.sink);
-        drop(sq);
+        let inbound = self.responder.lock().shut(&self.poster.wakeup, &mut upcalls);
+        let sink = Arc::clone(&send_queue.sink);
+        drop(send_queue);
         upcalls.deliver();
-        drop(source);
+        drop(inbound);
         if let Some(event) = event {
             sink.connection_event(attempt, event);
         }
     }
 
-    /// Ends an accept whose other side gave up.
-    pub(crate) fn fail_accept(&self, link: u64) {
-        let mut sq = self.sq.lock();
-        let Some(connection) = sq.state.connection(link) else { return };
+    /// Ends an accept whose connecting side has given up.
+    pub(super) fn fail_accept(&self, connection_id: u64) {
+        let mut send_queue = self.send_queue.lock();
+        let Some(connection) = send_queue.state.connection(connection_id) else { return };
         let attempt = connection.attempt;
-        let before = std::mem::replace(&mut sq.state, State::Disconnected);
+        let before = std::mem::replace(&mut send_queue.state, ConnectionState::Disconnected);
         let mut upcalls = Upcalls::default();
-        let source = self.rq.lock().shut(&self.receiver.wakeup, &mut upcalls);
-        let sink = Arc::clone(&sq.sink);
-        drop(sq);
+        let inbound = self.responder.lock().shut(&self.poster.wakeup, &mut upcalls);
+        let sink = Arc::clone(&send_queue.sink);
+        drop(send_queue);
         upcalls.deliver();
-        drop((before, source));
+        drop((before, inbound));
         sink.connection_event(attempt, ConnectionUpcall::AcceptFailed);
     }
 
-    pub(super) fn end(&self, how: Close) {
-        let mut sq = self.sq.lock();
-        match &sq.state {
-            State::Unconnected | State::Disconnected => {}
-            State::Connecting { link, .. } => {
-                let link = *link;
-                drop(sq);
-                // It does nothing if an accept came between; the check below notices that.
-                self.fail_attempt(link, None);
-                if self.sq.lock().state.connection(link).is_some() {
-                    self.end(how);
+    pub(super) fn disconnect(&self, how: Close) {
+        let mut send_queue = self.send_queue.lock();
+        match &send_queue.state {
+            ConnectionState::Unconnected | ConnectionState::Disconnected => {}
+            ConnectionState::Connecting { connection_id, .. } => {
+                let connection_id = *connection_id;
+                drop(send_queue);
+                // This does nothing if an accept came first, which the check below detects.
+                self.fail_attempt(connection_id, None);
+                if self.send_queue.lock().state.connection(connection_id).is_some() {
+                    self.disconnect(how);
                 }
             }
-            State::Connected(connection) => {
-                let (link, peer) = (connection.link, SlabArc::clone(&connection.peer));
-                let later = how == Close::Graceful && sq.close_later();
-                drop(sq);
-                if !later {
-                    end(link, self, &peer, End::Disconnected, Report::UnlessAttempt);
+            ConnectionState::Connected(connection) => {
+                let (connection_id, peer) = (connection.id, SlabArc::clone(&connection.peer));
+                let is_deferred = how == Close::Graceful && send_queue.defer_disconnect();
+                drop(send_queue);
+                if !is_deferred {
+                    end(connection_id, self, &peer, EndCause::Disconnected, Report::IfEstablished);
                 }
             }
         }
     }
 
-    pub(super) fn end_for_good(&self) {
-        let mut sq = self.sq.lock();
-        sq.retired = true;
-        if let State::Connected(connection) = &sq.state {
-            let (link, peer) = (connection.link, SlabArc::clone(&connection.peer));
-            drop(sq);
-            end(link, self, &peer, End::Disconnected, Report::Never);
+    pub(super) fn retire(&self) {
+        let mut send_queue = self.send_queue.lock();
+        send_queue.is_retired = true;
+        if let ConnectionState::Connected(connection) = &send_queue.state {
+            let (connection_id, peer) = (connection.id, SlabArc::clone(&connection.peer));
+            drop(send_queue);
+            end(connection_id, self, &peer, EndCause::Disconnected, Report::Never);
             return;
         }
-        sq.state = State::Disconnected;
+        send_queue.state = ConnectionState::Disconnected;
         let mut upcalls = Upcalls::default();
-        let source = self.rq.lock().shut(&self.receiver.wakeup, &mut upcalls);
-        drop(sq);
+        let inbound = self.responder.lock().shut(&self.poster.wakeup, &mut upcalls);
+        drop(send_queue);
         upcalls.deliver();
-        drop(source);
+        drop(inbound);
     }
 
-    pub(super) fn begin_anew(&self) -> Result<()> {
-        let mut sq = self.sq.lock();
-        if sq.retired || !matches!(sq.state, State::Disconnected) {
-            return Err(sq.state.refusal());
+    pub(super) fn reset(&self) -> Result<()> {
+        let mut send_queue = self.send_queue.lock();
+        if send_queue.is_retired || !matches!(send_queue.state, ConnectionState::Disconnected) {
+            return Err(send_queue.state.error());
         }
-        sq.state = State::Unconnected;
-        sq.requests.outlet.clear_failure();
+        send_queue.state = ConnectionState::Unconnected;
+        send_queue.context.target.clear_failure();
         self.set_peer(None);
-        let mut rq = self.rq.lock();
-        rq.inbound = Inbound::Idle;
-        self.receiver.wakeup.settle();
-        rq.receives.outlet.clear_failure();
+        let mut responder = self.responder.lock();
+        responder.inbound = Inbound::Idle;
+        self.poster.wakeup.settle();
+        responder.receives.target.clear_failure();
         Ok(())
     }
 }

@@ -1,0 +1,136 @@
+//! Messages: copying one into a receive.
+
+use dat_core::flags::Privileges;
+use dat_core::provider::{DATAGRAM_PREFIX, Segment};
+use dat_core::{DtoStatus, Operation};
+use dat_provider_kit::receive_ring::PostedReceive;
+use dat_provider_kit::transfer::{self, AccessError, LocalMemory};
+use dat_provider_kit::upcalls::Upcalls;
+
+use super::receive_queue::{Arrival, ReceiveQueue};
+use super::request::WorkRequest;
+
+/// Copies a message into the next receive and completes that, as [`send_message_then`] does.
+#[inline]
+pub(super) fn send_message(
+    request: &WorkRequest<'_>,
+    source: LocalMemory<'_>,
+    arrival: Arrival,
+    receives: &mut ReceiveQueue,
+    upcalls: &mut Upcalls,
+) -> Option<DtoStatus> {
+    send_message_then(request, source, arrival, receives, upcalls, |_| ())
+}
+
+/// Copies a message into the next receive and completes that. Returns the sender's status; `None` if
+/// there is no receive. An error on the sender's side consumes no receive. `then` runs after the copy,
+/// before the receive completes.
+#[inline]
+pub(super) fn send_message_then(
+    request: &WorkRequest<'_>,
+    source: LocalMemory<'_>,
+    arrival: Arrival,
+    receives: &mut ReceiveQueue,
+    upcalls: &mut Upcalls,
+    then: impl FnOnce(&ReceiveQueue),
+) -> Option<DtoStatus> {
+    if !receives.has_receive() {
+        return None;
+    }
+    // A receive that was taken cannot be put back, so the sender's side is checked first.
+    if request.length > 0 && !source.permits(Privileges::LOCAL_READ) {
+        return Some(DtoStatus::LocalProtection);
+    }
+    let (posted, outcome) = receives.fill(request.length, source, upcalls)?;
+    let (received, sent) = match outcome {
+        Ok(()) => (DtoStatus::Success, DtoStatus::Success),
+        Err(None) => (DtoStatus::LocalLength, DtoStatus::RemoteResponder),
+        // The sender's memory was freed after that check; the receive is lost.
+        Err(Some(AccessError::Source)) => (DtoStatus::Flushed, DtoStatus::LocalProtection),
+        Err(Some(AccessError::Target)) => (DtoStatus::LocalProtection, DtoStatus::RemoteResponder),
+    };
+    let arrival = if received == DtoStatus::Success {
+        then(receives);
+        arrival
+    } else {
+        Arrival { operation: Operation::Receive, extra: 0, ..arrival }
+    };
+    receives.complete(posted, (request.length, received), arrival, upcalls);
+    Some(sent)
+}
+
+impl ReceiveQueue {
+    /// Takes the next receive and copies a message into it; `Err(None)` if the message does not fit.
+    #[inline]
+    fn fill(
+        &mut self,
+        length: u64,
+        source: LocalMemory<'_>,
+        upcalls: &mut Upcalls,
+    ) -> Option<(PostedReceive, Result<(), Option<AccessError>>)> {
+        self.fill_with(upcalls, |capacity, target| copy_message(length, source, capacity, target))
+    }
+
+    /// Takes the next receive and runs `put` on its capacity and memory.
+    #[inline]
+    fn fill_with(
+        &mut self,
+        upcalls: &mut Upcalls,
+        put: impl FnOnce(u64, LocalMemory<'_>) -> Result<(), Option<AccessError>>,
+    ) -> Option<(PostedReceive, Result<(), Option<AccessError>>)> {
+        let domain = self.domain;
+        if self.shared.is_some() {
+            let (posted, count) = self.take(upcalls)?;
+            let shared = self.shared.as_ref()?;
+            let domain = shared.queue.domain.id;
+            let target = LocalMemory { segments: &shared.segments[..count], domain };
+            return Some((posted, put(posted.length, target)));
+        }
+        let (posted, count, first) = self.ring.get(self.head)?;
+        let outcome = if count == 1 {
+            put(posted.length, LocalMemory { segments: &[first], domain })
+        } else {
+            put(posted.length, LocalMemory { segments: self.collect(count), domain })
+        };
+        self.head += 1;
+        Some((posted, outcome))
+    }
+
+    /// Copies the segments of the next receive to the buffer.
+    fn collect(&mut self, count: usize) -> &[Segment] {
+        self.segments.clear();
+        self.ring.copy_segments(self.head, count, &mut self.segments);
+        &self.segments
+    }
+
+    /// As [`fill`](Self::fill), for a datagram, which follows the prefix.
+    pub(super) fn fill_datagram(
+        &mut self,
+        source: LocalMemory<'_>,
+        length: u64,
+        upcalls: &mut Upcalls,
+    ) -> Option<(PostedReceive, Result<(), Option<AccessError>>)> {
+        let prefix = DATAGRAM_PREFIX;
+        let put = |capacity: u64, target: LocalMemory<'_>| {
+            if length.saturating_add(prefix) > capacity {
+                return Err(None);
+            }
+            transfer::copy_datagram(source, target, prefix, length).map_err(Some)
+        };
+        self.fill_with(upcalls, put)
+    }
+}
+
+/// Copies a message; `Err(None)` if it is longer than the receive.
+#[inline]
+fn copy_message(
+    length: u64,
+    source: LocalMemory<'_>,
+    capacity: u64,
+    target: LocalMemory<'_>,
+) -> Result<(), Option<AccessError>> {
+    if length > capacity {
+        return Err(None);
+    }
+    transfer::copy_message(source, target, length).map_err(Some)
+}

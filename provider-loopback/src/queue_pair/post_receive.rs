@@ -1,0 +1,121 @@
+//! Posting receives.
+//!
+//! The poster and the sender share a ring and no lock. The poster locks the responder only on demand
+//! ([`ReceiveWakeup`](dat_provider_kit::receive_wakeup::ReceiveWakeup)): when requests wait for a
+//! receive, or when receives are to be flushed.
+
+use dat_core::error::{Result, Subtype};
+use dat_core::flags::CompletionFlags;
+use dat_core::provider::ReceiveRequest;
+use dat_provider_kit::errors::{no_credit, wrong_state};
+use dat_provider_kit::receive_ring::PostedReceive;
+use dat_provider_kit::receive_wakeup::Duty;
+
+use super::qp::LoopbackQp;
+use super::receive_poster::PosterState;
+use super::responder::ResponderLock;
+
+/// Number of receives that the first ring holds.
+const FIRST_CAPACITY: u32 = 8;
+/// The factor by which a full ring grows.
+const GROWTH: u32 = 8;
+
+impl PosterState {
+    /// Enlarges the ring. Returns false if it has the maximum size.
+    #[cold]
+    fn grow(&mut self, responder: &ResponderLock) -> bool {
+        let capacity = self.credits.capacity();
+        if capacity >= self.max_receives {
+            return false;
+        }
+        let first = FIRST_CAPACITY.min(self.max_receives);
+        let size = capacity.saturating_mul(GROWTH).clamp(first, self.max_receives);
+        let mut responder = responder.lock();
+        let posted = responder.receives.head..self.tail;
+        self.ring = self.ring.enlarged(posted, (size, self.max_segments.into()));
+        responder.receives.ring = self.ring.clone();
+        self.credits.resize(size);
+        true
+    }
+}
+
+impl LoopbackQp {
+    #[inline(always)]
+    pub(super) fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
+        // All calls are tail calls, so that no register is saved.
+        if !self.fill_fast(receive) {
+            return self.post_receive_slow(receive);
+        }
+        if self.poster.wakeup.is_requested() {
+            return self.wake_responder();
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn post_receive_slow(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
+        self.fill_slow(receive)?;
+        if self.poster.wakeup.is_requested() {
+            return self.wake_responder();
+        }
+        Ok(())
+    }
+
+    /// Executes the requests that wait for the receive that was just posted.
+    #[inline(never)]
+    fn wake_responder(&self) -> Result<()> {
+        let duty = self.poster.wakeup.duty();
+        if duty != Duty::Nothing {
+            self.serve_inbound(duty);
+        }
+        Ok(())
+    }
+
+    /// The fast path: fills a slot and returns true, or does nothing.
+    #[inline(always)]
+    fn fill_fast(&self, receive: &ReceiveRequest<'_>) -> bool {
+        let [segment] = receive.segments else { return false };
+        let Some(mut state) = self.poster.state.lock_as_owner() else { return false };
+        let PosterState { tail, ring, credits, .. } = &mut *state;
+        let posted = PostedReceive {
+            cookie: receive.cookie,
+            length: segment.length,
+            unsignalled: receive.flags.contains(CompletionFlags::UNSIGNALLED),
+            checked: receive.checked.number(),
+        };
+        // An unallocated ring has no credits.
+        if !posted.fits(segment) || !credits.is_available_fast() {
+            return false;
+        }
+        ring.fill_single(*tail, posted, segment);
+        credits.take_available();
+        *tail += 1;
+        true
+    }
+
+    fn fill_slow(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
+        let mut state = self.poster.state.lock();
+        let state = &mut *state;
+        if state.is_shared {
+            return Err(wrong_state(Subtype::InvalidStateSrqInUse)
+                .because("the queue pair uses a shared receive queue"));
+        }
+        if receive.segments.len() > usize::from(state.max_segments.max(1)) {
+            return Err(no_credit());
+        }
+        if !(state.credits.try_take() || state.grow(&self.responder) && state.credits.try_take()) {
+            return Err(no_credit());
+        }
+        state.ring.fill(state.tail, PostedReceive::new(receive), receive.segments);
+        state.tail += 1;
+        Ok(())
+    }
+
+    /// Number of posted receives, without those of a shared queue.
+    pub(super) fn posted_receives(&self) -> u32 {
+        let state = self.poster.state.lock();
+        let responder = self.responder.lock();
+        u32::try_from(state.tail - responder.receives.head).unwrap_or(u32::MAX)
+    }
+}
