@@ -1,4 +1,5 @@
-//! The loopback provider: through the contract with providers (`common`), and through the DAT API (`dat`).
+//! Tests of the loopback provider, through the provider contract (with `common`) and through the DAT API
+//! (with `dat`).
 
 mod common;
 mod completions;

@@ -1,5 +1,4 @@
-//! What the tests through the DAT API share: adapters with endpoints that have dispatchers of
-//! their own.
+//! What the tests through the DAT API share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +13,10 @@ use dat_core::{
 
 use crate::common::fresh_address;
 
-/// Longer than anything takes, so that a hang becomes a failure.
+/// A timeout that expires only if a test hangs.
 pub(crate) const LONG: Timeout = Timeout::After(Duration::from_secs(20));
 
-/// An open adapter at an address of its own that listens.
+/// An open adapter with an address that no other test uses, and a service point.
 pub(crate) struct Site {
     pub(crate) ia: InterfaceAdapter,
     pub(crate) pz: ProtectionZone,
@@ -27,7 +26,7 @@ pub(crate) struct Site {
     pub(crate) memory: Memory,
 }
 
-/// An adapter of a provider, with IA parameters besides an address of its own.
+/// Opens an adapter of a provider with these IA parameters and an address that no other test uses.
 pub(crate) fn open(provider: Arc<dyn Provider>, parameters: &str) -> Result<InterfaceAdapter> {
     let registry = Registry::new();
     registry.add_provider(provider)?;
@@ -35,7 +34,7 @@ pub(crate) fn open(provider: Arc<dyn Provider>, parameters: &str) -> Result<Inte
 }
 
 impl Site {
-    /// Loopback with IA parameters.
+    /// A site of loopback with these IA parameters.
     pub(crate) fn with(parameters: &str) -> Self {
         Self::of(open(dat_provider_loopback::provider(), parameters).expect("open"))
     }
@@ -63,7 +62,7 @@ impl Site {
         self.end_on(&self.evd(EvdFlags::COMPLETIONS))
     }
 
-    /// An endpoint whose operations complete on that dispatcher.
+    /// An endpoint whose operations complete on this dispatcher.
     pub(crate) fn end_on(&self, dto: &EventDispatcher) -> End {
         self.end_from(EpSpec::new(&self.pz), dto)
     }
@@ -104,7 +103,7 @@ impl Site {
         self.requests.dequeue(&mut Event::default()).expect("dequeue")
     }
 
-    /// Connects two endpoints, the second of this adapter.
+    /// Connects two endpoints; the second is of this adapter.
     pub(crate) fn join(&self, active: &End, passive: &End) {
         self.connect(active, LONG);
         self.request().accept(Some(&passive.ep), b"").expect("accept");
@@ -124,7 +123,7 @@ impl Site {
         [self.lmr.triplet(offset, length).expect("triplet")]
     }
 
-    /// The asynchronous error that came, if one did.
+    /// The next asynchronous error, if there is one.
     pub(crate) fn async_error(&self) -> Option<AsyncError> {
         let evd = self.ia.async_evd().expect("a dispatcher of asynchronous errors");
         let mut event = Event::default();
@@ -136,7 +135,7 @@ impl Site {
     }
 }
 
-/// An endpoint and where its events go.
+/// An endpoint and its dispatchers.
 pub(crate) struct End {
     pub(crate) ep: Endpoint,
     pub(crate) dto: EventDispatcher,
@@ -182,7 +181,7 @@ impl End {
         self.ep.post_recv(&[], cookie, CompletionFlags::empty())
     }
 
-    /// All completions that single polls find until one finds nothing.
+    /// All completions that can be polled.
     pub(crate) fn done(&self) -> Vec<Done> {
         drain(&self.dto).iter().map(|one| (one.operation, one.cookie, one.status)).collect()
     }
@@ -200,7 +199,7 @@ pub(crate) fn next(evd: &EventDispatcher) -> Event {
     event
 }
 
-/// One poll: the completion that it found.
+/// Polls once for a completion.
 pub(crate) fn poll(evd: &EventDispatcher) -> Option<DtoCompletion> {
     let mut event = Event::default();
     match (evd.dequeue(&mut event).expect("dequeue"), event) {

@@ -1,0 +1,6 @@
+//! Connections of queue pairs.
+
+mod connect;
+mod disconnect;
+mod listeners;
+mod modify;

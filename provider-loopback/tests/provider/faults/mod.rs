@@ -1,0 +1,28 @@
+//! Injected faults, as a consumer of the DAT API sees them.
+
+use std::sync::Arc;
+
+use crate::dat::Site;
+use dat_core::provider::decorate::faults::{FaultPlan, Faults, FaultyProvider};
+
+mod async_errors;
+mod breaks;
+mod connect;
+mod delay;
+mod failing_calls;
+mod parameters;
+mod reorder;
+
+/// Loopback with a fault plan.
+fn faulty(plan: FaultPlan) -> FaultyProvider {
+    FaultyProvider::new(dat_provider_loopback::provider(), plan)
+}
+
+/// A site with a fault plan, and the handle that changes the plan.
+fn planned(plan: FaultPlan) -> (Site, Arc<Faults>) {
+    let provider = faulty(FaultPlan::new());
+    let faults = provider.faults();
+    let site = Site::over(Arc::new(provider));
+    faults.set(plan);
+    (site, faults)
+}
