@@ -1,5 +1,4 @@
-//! What the types promise by themselves: that every handle goes to any thread, how large they
-//! are, and what takes no allocation.
+//! Properties of the types of dat-core: their auto traits, their sizes, and calls that do not allocate.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -20,7 +19,7 @@ const fn any_thread<T: Send + Sync + Unpin>() {}
 const fn handle<T: Clone + Debug + Eq + Send + Sync + Unpin + 'static>() {}
 const fn error<T: std::error::Error + Clone + Debug + Display + Send + Sync + 'static>() {}
 
-// Checked by the compiler: a type that loses a trait does not build.
+// The compiler checks this.
 const _: () = {
     handle::<InterfaceAdapter>();
     handle::<ProtectionZone>();
@@ -47,7 +46,7 @@ const _: () = {
 };
 
 #[test]
-fn a_handle_is_a_pointer() {
+fn a_handle_has_the_size_of_a_pointer() {
     let pointer = size_of::<usize>();
     assert_eq!(size_of::<InterfaceAdapter>(), pointer);
     assert_eq!(size_of::<Endpoint>(), pointer);
@@ -57,7 +56,7 @@ fn a_handle_is_a_pointer() {
 }
 
 #[test]
-fn an_error_is_small_and_its_result_not_larger() {
+fn an_error_is_at_most_two_pointers_and_its_result_no_larger() {
     assert!(size_of::<Error>() <= 2 * size_of::<usize>(), "{}", size_of::<Error>());
     assert_eq!(size_of::<dat_core::Result<()>>(), size_of::<Error>());
 }
@@ -69,16 +68,16 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: everything is left to the system's allocator; counting touches no memory of others.
+// SAFETY: the system allocator does everything; counting neither allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller answers for the layout.
+        // SAFETY: the caller passes a layout of nonzero size.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the block came from the same allocator with that layout.
+        // SAFETY: the caller guarantees that `alloc` returned the block for this layout.
         unsafe { System.dealloc(block, layout) }
     }
 }
@@ -86,7 +85,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How many allocations this thread makes in some work.
+/// Number of allocations of this thread during `work`, and its result.
 fn allocations<T>(work: impl FnOnce() -> T) -> (u64, T) {
     let before = ALLOCATIONS.with(Cell::get);
     let value = work();
@@ -100,14 +99,14 @@ fn allocations_are_counted() {
 }
 
 #[test]
-fn an_error_without_words_takes_no_allocation() {
+fn an_error_without_its_own_text_does_not_allocate() {
     let (count, error) = allocations(|| {
         let error = Error::new(ReturnType::QueueFull, Subtype::NoSubtype).during("dat_evd_post_se");
         error.clone()
     });
     assert_eq!(count, 0);
-    assert!(!error.reason().is_empty() && !error.advice().is_empty(), "and has words all the same");
-    // What posts until it is full.
+    assert!(!error.reason().is_empty() && !error.advice().is_empty(), "it has a text all the same");
+    // The posts, which a consumer may repeat until the queue is full.
     for post in [
         "dat_ep_post_send",
         "dat_ep_post_send_with_invalidate",
@@ -127,7 +126,7 @@ fn an_error_without_words_takes_no_allocation() {
         assert_eq!((count, error.operation()), (0, post));
     }
     let (count, _) = allocations(|| Error::new(ReturnType::QueueFull, Subtype::NoSubtype).on("EP"));
-    assert!(count > 0, "words of its own do");
+    assert!(count > 0, "a text of its own is allocated");
 }
 
 fn adapter(parameters: &str) -> InterfaceAdapter {
@@ -137,7 +136,7 @@ fn adapter(parameters: &str) -> InterfaceAdapter {
 }
 
 #[test]
-fn a_full_or_empty_queue_costs_the_poster_no_allocation() {
+fn errors_of_full_and_empty_queues_do_not_allocate() {
     let ia = adapter("address=127.0.3.1");
     let evd = ia.evd_create(&EvdOptions::new(2, EvdFlags::SOFTWARE)).expect("a dispatcher");
     for value in 0..2 {
@@ -152,14 +151,14 @@ fn a_full_or_empty_queue_costs_the_poster_no_allocation() {
     let (count, waited) = allocations(|| evd.wait(Timeout::ZERO, 1, &mut event).expect("live"));
     assert_eq!((count, waited), (0, Waited::TimedOut { queued: 0 }));
     let cno = ia.cno_create(None).expect("made");
-    // A thread that sleeps for the first time is noted once.
+    // The first sleep of a thread may allocate.
     cno.wait(Timeout::ZERO).expect_err("not triggered");
     let (count, error) = allocations(|| cno.wait(Timeout::ZERO).expect_err("not triggered"));
     assert_eq!((count, error.return_type()), (0, ReturnType::QueueEmpty));
 }
 
 #[test]
-fn posting_and_dequeueing_take_no_allocation() {
+fn posting_and_dequeueing_do_not_allocate() {
     let ia = adapter("address=127.0.3.2");
     let pz = ia.pz_create().expect("made");
     let evd = |flags| ia.evd_create(&EvdOptions::new(64, flags)).expect("a dispatcher");
@@ -195,7 +194,7 @@ fn posting_and_dequeueing_take_no_allocation() {
         }
         assert_eq!(seen, 3);
     };
-    // The first round may still find its place.
+    // The first round may allocate.
     round();
     let (count, ()) = allocations(|| (0..100).for_each(|_| round()));
     assert_eq!(count, 0);

@@ -1,4 +1,4 @@
-//! Waits in steps: a thread that gives its wait up leaves nothing behind.
+//! Waits in steps, and waits that are abandoned.
 
 use dat_core::blocking::{SleepOn, WaitClock, WaitOutcome, WaitStep};
 use dat_core::{EvdFlags, EvdOptions, Event, InterfaceAdapter, Registry, Timeout, Waited};
@@ -10,7 +10,7 @@ fn open() -> InterfaceAdapter {
 }
 
 #[test]
-fn a_wait_that_is_given_up_leaves_the_dispatcher_to_others() {
+fn an_abandoned_wait_lets_another_thread_wait() {
     let ia = open();
     let evd = ia.evd_create(&EvdOptions::new(4, EvdFlags::SOFTWARE)).expect("a dispatcher");
     let mut event = Event::default();
@@ -32,7 +32,7 @@ fn a_wait_that_is_given_up_leaves_the_dispatcher_to_others() {
 }
 
 #[test]
-fn a_blocked_wait_goes_on_after_a_wake_up_in_vain_and_takes_the_event_after_another() {
+fn a_blocked_wait_continues_after_a_spurious_wake_up() {
     let ia = open();
     let evd = ia.evd_create(&EvdOptions::new(4, EvdFlags::SOFTWARE)).expect("a dispatcher");
     let mut event = Event::default();
@@ -50,7 +50,7 @@ fn a_blocked_wait_goes_on_after_a_wake_up_in_vain_and_takes_the_event_after_anot
 }
 
 #[test]
-fn a_waiter_that_gives_up_passes_the_trigger_on() {
+fn an_abandoned_wait_passes_the_trigger_on() {
     let ia = open();
     let cno = ia.cno_create(None).expect("a notification object");
     let options = EvdOptions::new(4, EvdFlags::SOFTWARE).with_cno(&cno);

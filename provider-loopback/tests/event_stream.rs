@@ -1,4 +1,4 @@
-//! The events of a dispatcher for tokio tasks: none is lost, and none is awaited forever.
+//! `EventStream`: the events of a dispatcher, for tokio tasks.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -30,7 +30,7 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().enable_io().build().expect("a runtime")
 }
 
-/// Two endpoints of an adapter, connected, each with a stream of what it receives.
+/// Two connected endpoints of an adapter, each with the dispatcher of its receives.
 fn pair(ia: &InterfaceAdapter) -> [(Endpoint, EventDispatcher); 2] {
     let evd = |flags| ia.evd_create(&EvdOptions::new(64, flags)).expect("a dispatcher");
     let pz = ia.pz_create().expect("a zone");
@@ -83,7 +83,7 @@ fn two_threads_of_tasks_answer_each_other() {
 }
 
 #[test]
-fn events_come_in_order_while_another_thread_posts_them() {
+fn events_arrive_in_order_while_another_thread_posts_them() {
     const EVENTS: u64 = 20_000;
     let ia = adapter();
     let evd = dispatcher(&ia);
@@ -96,7 +96,7 @@ fn events_come_in_order_while_another_thread_posts_them() {
                     std::thread::yield_now();
                 }
                 if value % 100 == 0 {
-                    // Long enough that the task sleeps.
+                    // Long enough for the task to sleep.
                     std::thread::sleep(Duration::from_micros(200));
                 }
             }
@@ -110,7 +110,7 @@ fn events_come_in_order_while_another_thread_posts_them() {
     });
 }
 
-/// Sleeps in a stream until another thread ended the dispatcher in its way.
+/// Checks that a sleeping task gets an error when another thread runs `end`.
 fn ended_by(end: impl FnOnce(&InterfaceAdapter, &EventDispatcher) + Send) {
     let ia = adapter();
     let evd = dispatcher(&ia);
@@ -128,17 +128,17 @@ fn ended_by(end: impl FnOnce(&InterfaceAdapter, &EventDispatcher) + Send) {
 }
 
 #[test]
-fn a_dispatcher_that_is_freed_meanwhile_ends_the_sleep() {
+fn freeing_the_dispatcher_ends_the_sleep() {
     ended_by(|_, evd| evd.free().expect("nothing uses it"));
 }
 
 #[test]
-fn an_adapter_that_is_closed_meanwhile_ends_the_sleep() {
+fn closing_the_adapter_ends_the_sleep() {
     ended_by(|ia, _| ia.close(Close::Abrupt).expect("open"));
 }
 
 #[test]
-fn a_sleep_that_is_given_up_takes_no_event() {
+fn an_abandoned_sleep_takes_no_event() {
     let ia = adapter();
     let evd = dispatcher(&ia);
     runtime().block_on(async {
@@ -156,7 +156,7 @@ fn a_sleep_that_is_given_up_takes_no_event() {
 }
 
 #[test]
-fn a_task_that_always_finds_an_event_lets_others_run() {
+fn a_task_that_always_finds_an_event_lets_other_tasks_run() {
     let ia = adapter();
     let evd = dispatcher(&ia);
     for value in 0..500 {
@@ -184,7 +184,7 @@ fn a_task_that_always_finds_an_event_lets_others_run() {
 }
 
 #[test]
-fn outside_a_runtime_it_is_refused_with_advice() {
+fn creating_a_stream_outside_a_runtime_fails_with_advice() {
     let ia = adapter();
     let error = EventStream::new(dispatcher(&ia)).expect_err("no runtime");
     assert_eq!(error.return_type(), ReturnType::InvalidState);
@@ -192,7 +192,7 @@ fn outside_a_runtime_it_is_refused_with_advice() {
 }
 
 #[test]
-fn a_second_stream_of_a_dispatcher_is_refused_and_harms_none() {
+fn a_second_stream_of_a_dispatcher_fails_without_effect_on_the_first() {
     let ia = adapter();
     let evd = dispatcher(&ia);
     runtime().block_on(async {
@@ -218,7 +218,7 @@ fn a_second_stream_of_a_dispatcher_is_refused_and_harms_none() {
 }
 
 #[test]
-fn after_an_error_there_are_no_more_items() {
+fn a_stream_ends_after_an_error() {
     let ia = adapter();
     let evd = dispatcher(&ia);
     runtime().block_on(async {
@@ -237,7 +237,7 @@ fn after_an_error_there_are_no_more_items() {
 }
 
 #[test]
-fn a_thread_that_waits_keeps_the_dispatcher_to_itself() {
+fn a_waiting_thread_excludes_streams() {
     let ia = adapter();
     let evd = dispatcher(&ia);
     let (waiter, poster) = (evd.clone(), evd.clone());

@@ -1,4 +1,4 @@
-//! Numbers that the consumer gives: every object carries one, and each comes back once.
+//! Object ids that the consumer assigns.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -10,12 +10,12 @@ use dat_core::{
     Subtype, Timeout,
 };
 
-/// Issues far numbers, and knows which are out.
+/// Issues ids, and records which are in use.
 #[derive(Default)]
-struct Ledger(Mutex<Books>);
+struct Ledger(Mutex<LedgerState>);
 
 #[derive(Default)]
-struct Books {
+struct LedgerState {
     issued: u64,
     live: BTreeMap<u64, ObjectKind>,
     refused: Option<ObjectKind>,
@@ -25,13 +25,13 @@ const FIRST: u64 = 0x7f00_0000_0000;
 
 impl Numbering for Ledger {
     fn issue(&self, kind: ObjectKind) -> Result<u64> {
-        let mut books = self.0.lock().unwrap();
-        if books.refused == Some(kind) {
+        let mut state = self.0.lock().unwrap();
+        if state.refused == Some(kind) {
             return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceMemory));
         }
-        books.issued += 1;
-        let number = FIRST + 64 * books.issued;
-        books.live.insert(number, kind);
+        state.issued += 1;
+        let number = FIRST + 64 * state.issued;
+        state.live.insert(number, kind);
         Ok(number)
     }
 
@@ -43,8 +43,8 @@ impl Numbering for Ledger {
 
 impl Ledger {
     fn live(&self, kind: ObjectKind) -> Vec<u64> {
-        let books = self.0.lock().unwrap();
-        books.live.iter().filter(|(_, it)| **it == kind).map(|(number, _)| *number).collect()
+        let state = self.0.lock().unwrap();
+        state.live.iter().filter(|(_, it)| **it == kind).map(|(number, _)| *number).collect()
     }
 
     fn count(&self) -> usize {
@@ -61,7 +61,7 @@ fn open() -> (Arc<Ledger>, InterfaceAdapter) {
     (ledger, ia)
 }
 
-/// One object of each kind, with a request that arrived.
+/// Creates one object of each kind, and a connection request.
 fn populate(ia: &InterfaceAdapter) -> Vec<Box<dyn std::any::Any>> {
     let pz = ia.pz_create().unwrap();
     let cno = ia.cno_create(None).unwrap();
@@ -83,14 +83,14 @@ fn populate(ia: &InterfaceAdapter) -> Vec<Box<dyn std::any::Any>> {
 }
 
 #[test]
-fn every_object_has_a_number_of_the_consumers() {
+fn every_object_has_an_id_of_the_consumer() {
     let (ledger, ia) = open();
     assert_eq!(ledger.live(ObjectKind::Ia), [ia.id()]);
     let kept = populate(&ia);
     for kind in ObjectKind::ALL {
         let expected = match kind {
             ObjectKind::Rsp | ObjectKind::Csp => 0,
-            // The adapter's own for asynchronous errors is one; the provider made an endpoint.
+            // One is for asynchronous errors. The service point created an endpoint.
             ObjectKind::Evd => 3,
             ObjectKind::Ep => 2,
             _ => 1,
@@ -98,13 +98,13 @@ fn every_object_has_a_number_of_the_consumers() {
         assert_eq!(ledger.live(kind).len(), expected, "{kind}");
     }
     ia.close(Close::Abrupt).unwrap();
-    assert_eq!(ledger.count(), 0, "the close retires every number");
+    assert_eq!(ledger.count(), 0, "closing the adapter retires all ids");
     drop(kept);
     assert_eq!(ledger.count(), 0);
 }
 
 #[test]
-fn a_free_retires_the_number_at_once() {
+fn freeing_an_object_retires_its_id_at_once() {
     let (ledger, ia) = open();
     let pz = ia.pz_create().unwrap();
     assert_eq!(ledger.live(ObjectKind::Pz), [pz.id()]);
@@ -115,7 +115,7 @@ fn a_free_retires_the_number_at_once() {
 }
 
 #[test]
-fn an_object_that_never_came_to_life_leaves_no_number() {
+fn a_failed_creation_leaves_no_id_in_use() {
     let (ledger, ia) = open();
     let before = ledger.count();
     assert!(ia.evd_create(&EvdOptions::new(u32::MAX, EvdFlags::DTO)).is_err());

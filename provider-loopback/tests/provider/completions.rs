@@ -1,4 +1,4 @@
-//! Completion queues: what is reported, and which waiter is woken.
+//! Completion queues: their completions and upcalls.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -20,7 +20,7 @@ fn send_with(side: &Side, cookie: u64, flags: CompletionFlags) {
 }
 
 #[test]
-fn a_suppressed_success_is_silent_and_frees_its_room() {
+fn a_suppressed_success_has_no_completion_and_returns_its_credit() {
     bounded(|| {
         let world = World::new();
         let (a, b) = world.pair();
@@ -32,14 +32,14 @@ fn a_suppressed_success_is_silent_and_frees_its_room() {
         assert_eq!(a.done(), []);
         send_with(&a, 99, CompletionFlags::SUPPRESS);
         a.break_off();
-        assert_eq!(a.ended().0, [(Send, 99, Flushed)], "an error never is silent");
+        assert_eq!(a.ended().0, [(Send, 99, Flushed)], "an error is never suppressed");
         send_with(&a, 98, CompletionFlags::SUPPRESS);
         assert_eq!(a.done(), [(Send, 98, 0, Flushed)]);
     });
 }
 
 #[test]
-fn the_mode_decides_which_arrivals_wake() {
+fn the_mode_decides_which_completions_make_upcalls() {
     bounded(|| {
         let world = World::new();
         let (a, b) = world.pair();
@@ -59,14 +59,14 @@ fn the_mode_decides_which_arrivals_wake() {
         assert!(!notify(&a, Notify::Signalled) && !notify(&b, Notify::Signalled));
         assert_eq!(round(none), (1, 1));
         assert_eq!(round(none), (1, 1), "every time");
-        assert_eq!(round(quiet), (0, 1), "the flag is the sender's own");
+        assert_eq!(round(quiet), (0, 1), "the flag applies to the completion of the send");
         assert!(!notify(&b, Notify::Solicited));
         assert_eq!(round(none), (1, 0));
         assert_eq!(round(solicited), (1, 1));
         assert_eq!(round(solicited | quiet), (0, 1));
         assert!(!notify(&a, Notify::Off));
         assert_eq!(round(none), (0, 0));
-        // The receive's own flag.
+        // The flag of the receive.
         notify(&b, Notify::Signalled);
         let flags = CompletionFlags::UNSIGNALLED;
         b.qp.post_receive(&ReceiveRequest {
@@ -82,7 +82,7 @@ fn the_mode_decides_which_arrivals_wake() {
 }
 
 #[test]
-fn failures_wake_whatever_the_flags() {
+fn failures_make_upcalls_with_any_flags() {
     bounded(|| {
         let world = World::new();
         for mode in [Notify::Signalled, Notify::Solicited] {
@@ -97,7 +97,7 @@ fn failures_wake_whatever_the_flags() {
 }
 
 #[test]
-fn notify_tells_whether_completions_wait() {
+fn notify_returns_whether_there_are_completions() {
     bounded(|| {
         let world = World::new();
         let (a, b) = world.pair();
@@ -111,7 +111,7 @@ fn notify_tells_whether_completions_wait() {
 }
 
 #[test]
-fn what_finds_no_room_is_reported_and_the_rest_stays() {
+fn an_overflow_is_reported_and_keeps_earlier_completions() {
     bounded(|| {
         let world = World::new();
         let small = Setup { depth: 3, ..Setup::default() };
@@ -123,7 +123,7 @@ fn what_finds_no_room_is_reported_and_the_rest_stays() {
         assert_eq!(a.ready.overflow.load(Ordering::Relaxed), 2);
         let cookies: Vec<_> = a.done().into_iter().map(|done| done.1).collect();
         assert_eq!(cookies, [0, 1, 2]);
-        // The room of the lost ones is not lost.
+        // The credits of the lost completions are returned.
         b.done();
         for cookie in 0..8 {
             b.receive(cookie, &[]);
@@ -134,7 +134,7 @@ fn what_finds_no_room_is_reported_and_the_rest_stays() {
 }
 
 #[test]
-fn poll_takes_the_oldest_and_resize_loses_none() {
+fn poll_returns_the_oldest_and_resize_loses_none() {
     bounded(|| {
         let world = World::new();
         let (a, b) = world.pair_with(Setup { depth: 8, ..Setup::default() }, Setup::default());
@@ -166,7 +166,7 @@ fn poll_takes_the_oldest_and_resize_loses_none() {
 }
 
 #[test]
-fn a_queue_whose_poller_is_gone_swallows() {
+fn a_queue_without_its_poller_discards_completions() {
     bounded(|| {
         let world = World::new();
         let (a, b) = world.pair();
@@ -199,14 +199,14 @@ fn a_queue_whose_poller_is_gone_swallows() {
     });
 }
 
-/// Uses the queue pairs from inside the upcall, which hangs if any of their locks is held.
+/// Uses the queue pairs in the upcall, which deadlocks if any of their locks is held.
 #[derive(Default)]
-struct Curious {
+struct UsesQueuePairs {
     queue_pairs: OnceLock<[Arc<dyn QueuePair>; 2]>,
     count: AtomicU32,
 }
 
-impl CompletionSink for Curious {
+impl CompletionSink for UsesQueuePairs {
     fn completion_ready(&self) {
         for queue_pair in self.queue_pairs.get().unwrap() {
             queue_pair.outstanding();
@@ -220,11 +220,11 @@ impl CompletionSink for Curious {
 }
 
 #[test]
-fn upcalls_come_with_no_lock_held() {
+fn upcalls_are_made_without_locks() {
     bounded(|| {
         let world = World::new();
         let (a, b) = (world.side(), world.side());
-        let sink = Arc::new(Curious::default());
+        let sink = Arc::new(UsesQueuePairs::default());
         let parts = world
             .adapter
             .create_completion_queue(2, Arc::clone(&sink) as Arc<dyn CompletionSink>)
@@ -241,8 +241,8 @@ fn upcalls_come_with_no_lock_held() {
         world.join(&a, &b);
         a.send(1, &[]);
         b.receive(2, &[]);
-        assert_eq!(sink.count.load(Ordering::Relaxed), 2, "one for each side's queue");
-        // The queue is full for these.
+        assert_eq!(sink.count.load(Ordering::Relaxed), 2, "one for the work queue of each side");
+        // The completion queue is full.
         b.receive(3, &[]);
         a.send(4, &[]);
         assert_eq!(sink.count.load(Ordering::Relaxed), 4);

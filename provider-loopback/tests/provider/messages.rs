@@ -7,7 +7,7 @@ use dat_core::{DtoStatus, Operation, ReturnType, Subtype};
 use {DtoStatus::*, Operation::*};
 
 #[test]
-fn messages_go_both_ways_byte_for_byte() {
+fn messages_arrive_unchanged_in_both_directions() {
     bounded(|| {
         let world = World::new();
         let (a, b) = world.pair();
@@ -69,7 +69,7 @@ fn a_message_may_be_empty_and_shorter_than_its_receive() {
 }
 
 #[test]
-fn sends_wait_for_receives_and_everything_waits_behind_them() {
+fn sends_wait_for_receives_and_later_requests_wait_for_them() {
     bounded(|| {
         let world = World::new();
         let (a, b) = world.pair();
@@ -96,7 +96,7 @@ fn sends_wait_for_receives_and_everything_waits_behind_them() {
 }
 
 #[test]
-fn room_is_taken_until_completions_are_polled() {
+fn credits_are_used_until_completions_are_polled() {
     bounded(|| {
         let world = World::new();
         let (a, b) = world.pair();
@@ -111,7 +111,7 @@ fn room_is_taken_until_completions_are_polled() {
         for cookie in 0..8 {
             a.send(cookie, &[]);
         }
-        // All have completed, and none was polled.
+        // All are completed, and none is polled.
         assert!(a.qp.outstanding().requests == 0 && b.qp.outstanding().receives == 0);
         full(b.try_receive(9, &[]).unwrap_err());
         full(a.request(Work::Send, 9, &[], CompletionFlags::empty()).unwrap_err());
@@ -123,7 +123,7 @@ fn room_is_taken_until_completions_are_polled() {
 }
 
 #[test]
-fn without_a_completion_queue_room_comes_back_by_itself() {
+fn without_a_completion_queue_credits_return_at_once() {
     bounded(|| {
         let world = World::new();
         let silent = Setup { with_requests: false, with_receives: false, ..Setup::default() };
@@ -158,7 +158,7 @@ fn a_message_longer_than_its_receive_breaks_the_connection() {
 }
 
 #[test]
-fn a_waiting_message_that_fails_takes_those_behind_it_along_in_order() {
+fn a_waiting_message_that_fails_flushes_later_ones_in_order() {
     bounded(|| {
         let world = World::new();
         let (a, b) = world.pair();
@@ -183,10 +183,10 @@ fn a_waiting_message_that_fails_takes_those_behind_it_along_in_order() {
 }
 
 #[test]
-fn memory_freed_since_the_post_fails_on_its_own_side() {
+fn memory_freed_after_the_post_fails_on_the_side_that_freed_it() {
     bounded(|| {
         let world = World::new();
-        // The sender's.
+        // The memory of the sender.
         let (a, b) = world.pair();
         let (from, to) = (world.buffer(64), world.buffer(64));
         a.send(1, &[from.segment(0, 8)]);
@@ -194,7 +194,7 @@ fn memory_freed_since_the_post_fails_on_its_own_side() {
         b.receive(2, &[to.segment(0, 8)]);
         assert_eq!(a.ended(), (vec![(Send, 1, LocalProtection)], Event::Broken));
         assert_eq!(b.ended(), (vec![(Receive, 2, Flushed)], Event::Broken));
-        // The receiver's.
+        // The memory of the receiver.
         let (a, b) = world.pair();
         let from = world.buffer(64);
         b.receive(2, &[to.segment(0, 8)]);
@@ -207,7 +207,7 @@ fn memory_freed_since_the_post_fails_on_its_own_side() {
 }
 
 #[test]
-fn local_memory_must_have_the_domain_and_the_privilege() {
+fn local_memory_needs_the_domain_and_the_privilege() {
     bounded(|| {
         let world = World::new();
         let other = world.adapter.create_domain().unwrap();
@@ -240,7 +240,7 @@ fn local_memory_must_have_the_domain_and_the_privilege() {
 }
 
 #[test]
-fn a_full_ring_keeps_the_segments_of_every_waiting_request() {
+fn a_full_send_queue_keeps_the_segments_of_each_request() {
     bounded(|| {
         let world = World::new();
         let limits = QueuePairLimits { max_requests: 200, ..Setup::default().limits };

@@ -1,4 +1,4 @@
-//! The root of the provider: listing, opening, parameters, attributes.
+//! Listing and opening adapters: parameters and attributes.
 
 use crate::common::{Setup, World, bounded, try_open};
 use dat_core::flags::{CompletionFlags, MemoryTypes, Qos};
@@ -7,7 +7,7 @@ use dat_core::{ReturnType, Subtype};
 use dat_provider_loopback::LoopbackProvider;
 
 #[test]
-fn the_provider_says_what_it_is() {
+fn the_provider_describes_itself() {
     let described = LoopbackProvider.describe();
     assert_eq!(described.name, "loopback");
     let found = dat_provider_loopback::provider().discover();
@@ -18,7 +18,7 @@ fn the_provider_says_what_it_is() {
 }
 
 #[test]
-fn any_name_opens_with_honest_attributes() {
+fn any_name_can_be_opened_and_reports_its_attributes() {
     let attributes = try_open("ia7", "").unwrap().attributes();
     let (ia, provider, ep) = (&attributes.ia, &attributes.provider, &attributes.default_ep);
     assert_eq!(ia.adapter_name, "ia7");
@@ -37,7 +37,7 @@ fn any_name_opens_with_honest_attributes() {
 }
 
 #[test]
-fn parameters_set_limits_and_the_defaults_keep_within_them() {
+fn parameters_set_limits_and_the_defaults_are_within_them() {
     let text = "max_eps=3,max_message_size=100 max_rdma_size=2147483647, max_dto_per_ep=5 \
                 max_iov=2 max_rdma_read_in=1,max_rdma_read_out=0,max_private_data_size=17 \
                 max_lmrs=9 max_pzs=4 max_rmrs=0 max_srqs=1 max_evds=6 max_evd_qlen=77 \
@@ -57,7 +57,7 @@ fn parameters_set_limits_and_the_defaults_keep_within_them() {
 }
 
 #[test]
-fn a_bad_parameter_is_named_with_what_would_do() {
+fn an_invalid_parameter_is_named_with_the_valid_ones() {
     for (text, words) in [
         ("max_ep=5", &["\"max_ep\"", "\"5\"", "max_eps=5?"][..]),
         ("colour=blue", &["\"colour\"", "\"blue\"", "max_iov", "address"]),
@@ -69,7 +69,7 @@ fn a_bad_parameter_is_named_with_what_would_do() {
         ("address=10.0.0.1", &["address", "\"10.0.0.1\"", "127.0.0.0"]),
         ("max_iov=2,address=here", &["address", "\"here\""]),
     ] {
-        let error = try_open("ia", text).err().unwrap_or_else(|| panic!("{text:?} was taken"));
+        let error = try_open("ia", text).err().unwrap_or_else(|| panic!("{text:?} was accepted"));
         assert!(error.is(ReturnType::InvalidParameter));
         assert_eq!(error.operation(), "dat_ia_open");
         let said = error.to_string();

@@ -1,4 +1,4 @@
-//! RDMA writes and reads, windows, and what the peer's memory is protected by.
+//! RDMA writes and reads, memory windows, and the protection of the peer's memory.
 
 use crate::common::{Buffer, Event, Setup, Side, World, bounded, fresh_address};
 use dat_core::flags::{CompletionFlags, Privileges};
@@ -7,19 +7,19 @@ use dat_core::{DtoStatus, Operation, RmrTriplet};
 use {DtoStatus::*, Operation::*};
 
 #[test]
-fn writes_and_reads_move_exactly_what_they_name() {
+fn writes_and_reads_copy_exactly_what_they_name() {
     bounded(|| {
         let world = World::new();
         let (a, b) = world.pair();
         let (mine, theirs) = (world.buffer(1000), world.buffer(1000));
         let bytes = mine.fill(1);
-        // The remote piece may be longer than what is written.
+        // The remote range may be longer than the local segments.
         a.write(1, &[mine.segment(0, 10), mine.segment(500, 20)], theirs.remote(100, 50));
         let mut expected = vec![0; 1000];
         expected[100..110].copy_from_slice(&bytes[..10]);
         expected[110..130].copy_from_slice(&bytes[500..520]);
         assert_eq!(theirs.bytes(), expected);
-        // The local segments may be longer than what is read.
+        // The local segments may be longer than the remote range.
         let bytes = theirs.fill(2);
         let before = mine.bytes();
         a.read(2, &[mine.segment(7, 3), mine.segment(200, 100)], theirs.remote(900, 30));
@@ -28,12 +28,12 @@ fn writes_and_reads_move_exactly_what_they_name() {
         expected[200..227].copy_from_slice(&bytes[903..930]);
         assert_eq!(mine.bytes(), expected);
         assert_eq!(a.done(), [(RdmaWrite, 1, 30, Success), (RdmaRead, 2, 30, Success)]);
-        assert!(b.done().is_empty(), "the other side hears nothing");
+        assert!(b.done().is_empty(), "the peer gets no completion");
     });
 }
 
 #[test]
-fn nothing_needs_no_key() {
+fn an_empty_range_needs_no_valid_key() {
     bounded(|| {
         let world = World::new();
         let (a, _b) = world.pair();
@@ -60,7 +60,7 @@ fn keys_work_between_adapters() {
     });
 }
 
-/// Tries one access that must be refused, on a connection of its own.
+/// Checks on a new connection that an access is refused.
 fn refused(world: &World, mine: &Buffer, remote: RmrTriplet, operation: Operation) {
     let (a, b) = world.pair();
     b.receive(1, &[]);
@@ -118,7 +118,7 @@ fn access_beyond_bounds_privileges_and_domain_is_refused() {
 }
 
 #[test]
-fn a_bad_local_side_fails_locally() {
+fn invalid_local_memory_fails_locally() {
     bounded(|| {
         let world = World::new();
         let other = world.adapter.create_domain().unwrap();
@@ -134,11 +134,12 @@ fn a_bad_local_side_fails_locally() {
     });
 }
 
+/// Memory of a buffer, by the key of a window.
 fn through(key: u32, buffer: &Buffer, offset: usize, length: usize) -> RmrTriplet {
     RmrTriplet { context: key, ..buffer.remote(offset, length) }
 }
 
-/// A side of the world with a window that it bound, and its peer.
+/// A connected pair, and the key of a window that the second side bound and dropped.
 fn with_window(world: &World, buffer: &Buffer) -> (Side, Side, u32) {
     let (a, b) = world.pair();
     let window = world.domain.create_window(77, WindowScope::Domain).unwrap();
@@ -150,7 +151,7 @@ fn with_window(world: &World, buffer: &Buffer) -> (Side, Side, u32) {
 }
 
 #[test]
-fn a_window_opens_its_piece_with_its_privileges() {
+fn a_window_gives_access_to_its_range_with_its_privileges() {
     bounded(|| {
         let world = World::new();
         let local = Privileges::LOCAL_READ | Privileges::LOCAL_WRITE;
@@ -171,7 +172,7 @@ fn a_window_opens_its_piece_with_its_privileges() {
         let third = b.bind(&*window, &theirs, (20, 10), Privileges::REMOTE_WRITE, 5);
         refused(&world, &mine, through(third, &theirs, 20, 10), RdmaRead);
         refused(&world, &mine, through(third, &theirs, 19, 10), RdmaWrite);
-        // Its key does not work in local segments.
+        // The key is not valid in local segments.
         let (c, _d) = world.pair();
         let mut segment = theirs.segment(20, 10);
         segment.key = third;
@@ -181,7 +182,7 @@ fn a_window_opens_its_piece_with_its_privileges() {
 }
 
 #[test]
-fn a_window_closes_by_length_zero_by_drop_and_with_its_region() {
+fn a_window_is_closed_by_length_zero_by_drop_and_with_its_region() {
     bounded(|| {
         let world = World::new();
         let mine = world.buffer(100);
@@ -211,7 +212,7 @@ fn a_window_closes_by_length_zero_by_drop_and_with_its_region() {
 }
 
 #[test]
-fn a_bind_waits_its_turn_and_the_old_key_with_it() {
+fn a_bind_waits_for_earlier_requests_and_the_old_key_stays_valid() {
     bounded(|| {
         let world = World::new();
         let mine = world.buffer(100);
@@ -228,7 +229,7 @@ fn a_bind_waits_its_turn_and_the_old_key_with_it() {
         assert_eq!(b.done(), [(Send, 2, 0, Success), (Bind, 3, 0, Success)]);
         a.write(6, &[mine.segment(0, 10)], through(new, &theirs, 0, 10));
         assert_eq!(a.done(), [(Receive, 5, 0, Success), (RdmaWrite, 6, 10, Success)]);
-        // A flushed bind leaves the key before it as it was.
+        // A flushed bind leaves the previous key valid.
         b.send(7, &[]);
         let flushed = b.bind(&*window, &theirs, (0, 20), Privileges::REMOTE_WRITE, 8);
         b.break_off();

@@ -57,7 +57,7 @@ impl Shared {
         Setup { shared: Some(Arc::clone(&self.queue)), ..Setup::default() }
     }
 
-    fn lows(&self) -> u32 {
+    fn watermark_upcalls(&self) -> u32 {
         self.low.0.load(Ordering::Relaxed)
     }
 }
@@ -67,7 +67,7 @@ fn cookies(side: &Side) -> Vec<u64> {
 }
 
 #[test]
-fn buffers_go_to_whoever_is_sent_to_first_in_first_out() {
+fn buffers_are_used_in_order_by_the_queue_pair_that_receives_next() {
     bounded(|| {
         let world = World::new();
         let shared = Shared::new(&world, 8);
@@ -92,7 +92,7 @@ fn buffers_go_to_whoever_is_sent_to_first_in_first_out() {
 }
 
 #[test]
-fn senders_that_found_no_buffer_go_on_in_turn() {
+fn senders_that_wait_for_buffers_continue_in_turn() {
     bounded(|| {
         let world = World::new();
         let shared = Shared::new(&world, 8);
@@ -104,14 +104,14 @@ fn senders_that_found_no_buffer_go_on_in_turn() {
             c.send(cookie, &[]);
             e.send(cookie, &[]);
         }
-        // One that is gone does not swallow a buffer.
+        // A queue pair that was dropped uses no buffer.
         drop((c, d));
         for cookie in 10..14 {
             shared.post(cookie, &[]).unwrap();
         }
         assert_eq!((cookies(&b), cookies(&f)), (vec![10, 12], vec![11, 13]));
         assert_eq!((cookies(&a), cookies(&e)), (vec![1, 2], vec![1, 2]));
-        // No request waits any more: buffers stay.
+        // No request waits, so that buffers stay posted.
         shared.post(14, &[]).unwrap();
         assert_eq!(shared.queue.counts(), (1, 1));
         a.send(3, &[]);
@@ -120,7 +120,7 @@ fn senders_that_found_no_buffer_go_on_in_turn() {
 }
 
 #[test]
-fn room_is_bounded_until_polled_and_can_be_changed() {
+fn credits_are_used_until_polled_and_their_number_can_be_changed() {
     bounded(|| {
         let world = World::new();
         let shared = Shared::new(&world, 2);
@@ -134,7 +134,7 @@ fn room_is_bounded_until_polled_and_can_be_changed() {
         assert!(shared.post(4, &[]).is_err());
         a.send(1, &[]);
         a.send(2, &[]);
-        assert!(shared.queue.resize(2).is_err(), "completed ones count until polled");
+        assert!(shared.queue.resize(2).is_err(), "completed receives count until polled");
         assert_eq!(cookies(&b), [1, 2]);
         shared.queue.resize(1).unwrap();
         assert!(shared.post(5, &[]).is_err());
@@ -144,31 +144,31 @@ fn room_is_bounded_until_polled_and_can_be_changed() {
 }
 
 #[test]
-fn the_watermark_is_told_once_each_time_it_is_armed() {
+fn the_low_watermark_is_reported_once_each_time_it_is_armed() {
     bounded(|| {
         let world = World::new();
         let shared = Shared::new(&world, 8);
         let (a, b) = world.pair_with(Setup::default(), shared.setup());
         shared.queue.arm_low_watermark(0);
-        assert_eq!(shared.lows(), 0);
+        assert_eq!(shared.watermark_upcalls(), 0);
         shared.queue.arm_low_watermark(1);
-        assert_eq!(shared.lows(), 1, "empty already");
+        assert_eq!(shared.watermark_upcalls(), 1, "empty already");
         for cookie in 0..5 {
             shared.post(cookie, &[]).unwrap();
         }
         shared.queue.arm_low_watermark(4);
         a.send(0, &[]);
-        assert_eq!(shared.lows(), 1, "four are not fewer than four");
+        assert_eq!(shared.watermark_upcalls(), 1, "four are not fewer than four");
         a.send(1, &[]);
-        assert_eq!(shared.lows(), 2);
+        assert_eq!(shared.watermark_upcalls(), 2);
         a.send(2, &[]);
-        assert_eq!(shared.lows(), 2, "once");
+        assert_eq!(shared.watermark_upcalls(), 2, "once");
         assert_eq!(b.done().len(), 3);
     });
 }
 
 #[test]
-fn a_break_takes_the_buffer_in_hand_and_no_other() {
+fn a_break_uses_only_the_buffer_of_the_failed_message() {
     bounded(|| {
         let world = World::new();
         let shared = Shared::new(&world, 8);
@@ -193,7 +193,7 @@ fn a_break_takes_the_buffer_in_hand_and_no_other() {
 }
 
 #[test]
-fn buffers_are_of_the_domain_of_their_queue() {
+fn buffers_need_the_domain_of_their_queue() {
     bounded(|| {
         let world = World::new();
         let other = world.adapter.create_domain().unwrap();
@@ -213,7 +213,7 @@ fn buffers_are_of_the_domain_of_their_queue() {
 }
 
 #[test]
-fn a_waiting_sender_can_leave_and_come_back() {
+fn a_waiting_sender_can_disconnect_and_connect_again() {
     bounded(|| {
         let world = World::new();
         let shared = Shared::new(&world, 8);
