@@ -25,12 +25,16 @@ macro_rules! calls {
                 $first: $of,
                 $($argument: $type,)*
             ) -> $crate::abi::DAT_RETURN {
-                $crate::$guard(|| {
+                let code = $crate::$guard(|| {
                     forward!([$($kind)?] $slot($first $(, $argument)*));
                     // SAFETY: the caller keeps the contract of the page; each pointer is checked
                     // before use.
                     unsafe { $implementation($first $(, $argument)*) }
-                })
+                });
+                if code & $crate::abi::DAT_CLASS_ERROR != 0 {
+                    $crate::detail::name_call(stringify!($name));
+                }
+                code
             }
         )+
 

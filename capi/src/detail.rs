@@ -31,11 +31,27 @@ enum News {
     Connection(EndpointId, ConnectionEventKind),
     /// An asynchronous error occurred.
     Async(AsyncErrorKind),
+    /// A wait for a dispatcher ended without an event, with this number of events in the queue.
+    TimedOut(u32),
 }
 
 /// Stores the error of a call.
 pub(crate) fn keep(error: Error) {
     keep_news(News::Error(error));
+}
+
+/// Adds the call to the stored error of this thread, if it names none: an argument was refused before the call
+/// reached its object.
+#[cold]
+#[inline(never)]
+pub(crate) fn name_call(name: &'static str) {
+    let _ = LAST.try_with(|last| {
+        let Ok(mut last) = last.try_borrow_mut() else { return };
+        last.news = last.news.take().map(|news| match news {
+            News::Error(error) if error.operation().is_empty() => News::Error(error.during(name)),
+            news => news,
+        });
+    });
 }
 
 /// Stores the failure that a completion reported.
@@ -62,12 +78,21 @@ pub(crate) fn keep_async(kind: AsyncErrorKind) {
     }
 }
 
+/// Stores that a wait for a dispatcher timed out, so that the text of an earlier failure is not taken for its cause.
+pub(crate) fn keep_timeout(queued: u32) {
+    replace(News::TimedOut(queued));
+}
+
 /// Stores the last failure of this thread. A thread that is terminating stores nothing.
 fn keep_news(news: News) {
     // Flushed operations are not printed: an earlier failure explains them.
     if !matches!(news, News::Completion(_, Failure { status: DtoStatus::Flushed, .. })) {
         debug::failed(|| news.words());
     }
+    replace(news);
+}
+
+fn replace(news: News) {
     // The former failure is dropped after the borrow of the cell has ended.
     let _ = LAST
         .try_with(|last| last.try_borrow_mut().ok().and_then(|mut last| last.news.replace(news)));
@@ -115,6 +140,11 @@ impl News {
                 };
                 format!("{place}{name}: {meaning} {more}")
             }
+            Self::TimedOut(0) => "dat_evd_wait: no event arrived before the time-out".to_owned(),
+            Self::TimedOut(queued) => format!(
+                "dat_evd_wait: {queued} events are queued, fewer than the threshold, and no further one arrived before the \
+                 time-out; dequeue them with dat_evd_dequeue, or wait with a threshold of 1"
+            ),
             Self::Async(kind) => {
                 let EventWords { name, meaning, advice, .. } = EventWords::of(kind.number());
                 format!("{name}: {meaning} {advice}")

@@ -12,7 +12,7 @@ use crate::answer::{Answer, DONE, failed, invalid_handle, plain};
 use crate::argument::{check, count, given, invalid, is_address_of, mask, out};
 use crate::convert::{self, event};
 use crate::handle::{Lent, object, optional_object};
-use crate::{adapters, cancel, codes, handle, structs};
+use crate::{adapters, cancel, codes, detail, handle, structs};
 
 const HANDLE: Subtype = Subtype::InvalidHandleEvdRequest;
 
@@ -242,6 +242,7 @@ pub(crate) unsafe fn wait(
                 // The only output of a failing call: the number of queued events
                 // (dat_evd_wait(3DAT)).
                 more_place?.write(convert::count(queued));
+                detail::keep_timeout(queued);
                 plain(ReturnType::TimeoutExpired)
             }
         }

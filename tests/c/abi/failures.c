@@ -60,6 +60,18 @@ static void succeed(void)
     CHECK(*dat_error_detail() == '\0', "a success has words: \"%s\"", dat_error_detail());
 }
 
+/* A wait that times out replaces the text of an earlier error. */
+static void time_out(void)
+{
+    DAT_EVENT event;
+    DAT_COUNT more;
+
+    CHECK(dat_evd_free(DAT_HANDLE_NULL) != DAT_SUCCESS, "NULL was freed");
+    CHECK(strstr(dat_error_detail(), "dat_evd_free") != NULL, "\"%s\"", dat_error_detail());
+    CHECK(DAT_GET_TYPE(dat_evd_wait(set[KIND_EVD], 0, 1, &event, &more)) == DAT_TIMEOUT_EXPIRED, "an event");
+    CHECK(strstr(dat_error_detail(), "no event arrived") != NULL, "\"%s\"", dat_error_detail());
+}
+
 /* A write that the peer refuses breaks the connection, and flushes a receive. */
 static void fail(void)
 {
@@ -131,6 +143,7 @@ int main(void)
     make(set);
     connect_both();
     succeed();
+    time_out();
     fail();
     forget();
     ask_nobody();
