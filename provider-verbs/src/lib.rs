@@ -17,7 +17,7 @@
 //! fabric: the answering side sends a request back, which the first request makes possible
 //! (`ud_handshake`).
 //!
-//! Posts are recorded in a ring (`ledger`), because the completion of a failure contains only an
+//! Posts are recorded in a ring (`work_queue`), because the completion of a failure contains only an
 //! identifier. Completions stay in the device's queue until they are needed; two threads (`engine`)
 //! take events and act on them. The device itself wakes a thread that waits for completions: it
 //! sleeps on the channel of its queue, which is lent to it (`channel_lease`).
@@ -43,7 +43,6 @@ mod domain;
 mod engine;
 mod errors;
 mod key;
-mod ledger;
 mod listener;
 mod mapping;
 mod memlock;
@@ -59,6 +58,7 @@ mod stall_watchdog;
 mod ud_handshake;
 mod wc_status;
 mod window;
+mod work_queue;
 
 pub use provider::{VerbsProvider, provider};
 

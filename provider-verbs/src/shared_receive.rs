@@ -16,9 +16,9 @@ use crate::device::Device;
 use crate::domain;
 use crate::engine::{InstanceEvents, QueueEvents, SharedReceiveEvents, Target};
 use crate::errors::{exhausted, foreign, internal, queue_full};
-use crate::ledger::Done;
 use crate::segments;
 use crate::verbs;
+use crate::work_queue::Done;
 
 pub(crate) struct Shared {
     device: Arc<Device>,

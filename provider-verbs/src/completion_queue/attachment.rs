@@ -36,12 +36,12 @@ impl Attachment {
     pub(crate) fn renumber(&self, before: Option<u32>, now: Option<u32>) {
         let mut inner = self.queue.inner.lock();
         if let Some(before) = before {
-            if inner.routes.by_number.get(&before) == Some(&self.index) {
-                inner.routes.by_number.remove(&before);
+            if inner.work_queue_table.by_number.get(&before) == Some(&self.index) {
+                inner.work_queue_table.by_number.remove(&before);
             }
         }
         if let Some(now) = now {
-            inner.routes.by_number.insert(now, self.index);
+            inner.work_queue_table.by_number.insert(now, self.index);
         }
     }
 }
@@ -50,7 +50,7 @@ impl Drop for Attachment {
     fn drop(&mut self) {
         let mut inner = self.queue.inner.lock();
         inner.needed = inner.needed.saturating_sub(self.entries);
-        let before = inner.routes.remove(self.index);
+        let before = inner.work_queue_table.remove(self.index);
         drop(inner);
         drop(before);
     }

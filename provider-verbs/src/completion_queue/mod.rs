@@ -10,7 +10,7 @@ mod attachment;
 mod batch;
 mod identifier;
 mod poller;
-mod routes;
+mod work_queue_table;
 
 pub(crate) use attachment::{Attachment, Identifiers};
 pub(crate) use identifier::{number_of, shared_identifier};
@@ -25,15 +25,15 @@ use dat_core::provider::{Completion, CompletionSink, Notify};
 use dat_sync::biased::{BiasedGuard, BiasedLock};
 
 use batch::{BATCH, Batch};
-use routes::{Credit, Routes};
+use work_queue_table::{Credit, WorkQueueTable};
 
 use crate::channel_lease::{ChannelLease, Review};
 use crate::device::Device;
 use crate::engine::{Command, Engine, QueueEvents, Target};
 use crate::errors::exhausted;
-use crate::ledger::{Done, Ledger};
 use crate::shared_receive::Shared;
 use crate::verbs::{self, CompletionChannel, Error as Failure};
+use crate::work_queue::{Done, WorkQueue};
 
 /// Minimum length of a queue on a device that cannot resize queues: 32 endpoints of the default
 /// size can complete into it.
@@ -54,7 +54,7 @@ pub(crate) struct Queue {
 struct Inner {
     /// Empty while `taken` has a completion, or while a completion would make an upcall.
     batch: Batch,
-    routes: Routes,
+    work_queue_table: WorkQueueTable,
     taken: VecDeque<Taken>,
     /// Maximum number of completions in `taken`.
     depth: usize,
@@ -127,7 +127,7 @@ impl Queue {
             .map_err(|failure| exhausted(failure, Subtype::ResourceTevd, "completion queue"))?;
         let inner = Inner {
             batch: Batch::new(),
-            routes: Routes::new(&device.limits),
+            work_queue_table: WorkQueueTable::new(&device.limits),
             taken: VecDeque::new(),
             depth,
             needed: 0,
@@ -161,7 +161,7 @@ impl Queue {
     /// Registers a work queue, with space for its completions in the device's queue.
     pub(crate) fn attach(
         self: &Arc<Self>,
-        ledger: &Arc<Ledger>,
+        work_queue: &Arc<WorkQueue>,
         shared: Option<&Arc<Shared>>,
         entries: u32,
         datagrams: bool,
@@ -177,7 +177,7 @@ impl Queue {
                 .or_else(|_| self.hardware.resize(needed))
                 .map_err(|failure| self.too_short(needed, failure))?;
         }
-        let Some((index, place)) = inner.routes.add(ledger, shared, datagrams) else {
+        let Some((index, place)) = inner.work_queue_table.add(work_queue, shared, datagrams) else {
             return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceTevd)
                 .because("the dispatcher already serves its maximum of 65535 work queues")
                 .advise("use another dispatcher for some of the endpoints"));
@@ -217,13 +217,13 @@ impl Queue {
     }
 
     /// Completes everything outstanding on a work queue as flushed, in order.
-    pub(crate) fn flush(&self, ledger: &Arc<Ledger>) {
+    pub(crate) fn flush(&self, work_queue: &Arc<WorkQueue>) {
         let mut inner = self.inner.lock();
         let mut upcalls = Upcalls::default();
         inner.collect(self, false, &mut upcalls);
-        while let Some(done) = ledger.flush_one() {
+        while let Some(done) = work_queue.flush_one() {
             let depth = inner.depth;
-            inner.keep(done, Credit::Ledger(Arc::clone(ledger)), depth, false, &mut upcalls);
+            inner.keep(done, Credit::WorkQueue(Arc::clone(work_queue)), depth, false, &mut upcalls);
         }
         drop(inner);
         self.report(upcalls);
@@ -347,7 +347,7 @@ impl Inner {
     /// Arms the queue for the completions that must notify now; failures always do.
     fn arm(&mut self, hardware: &verbs::CompletionQueue) {
         // If no work queue is registered there is nothing to report, and arming cannot be undone.
-        if self.routes.are_none() {
+        if self.work_queue_table.are_none() {
             return;
         }
         let wanted = match self.notify {
@@ -390,7 +390,9 @@ impl Inner {
     ) -> usize {
         let mut found = 0;
         while let Some(entry) = self.batch.next() {
-            if let Some((done, credit)) = self.routes.translate(&queue.device.engine, &entry) {
+            if let Some((done, credit)) =
+                self.work_queue_table.translate(&queue.device.engine, &entry)
+            {
                 let credit = credit.keep();
                 self.keep(done, credit, depth, solicited, upcalls);
             }

@@ -54,7 +54,7 @@ impl Inner {
     /// one of them needs processing. The thread wakes a waiter for these soon.
     #[inline(always)]
     fn sort(&mut self, queue: &Queue) {
-        if self.routes.are_special(self.batch.filled()) {
+        if self.work_queue_table.are_special(self.batch.filled()) {
             self.unpack_all(queue);
         }
     }
@@ -79,7 +79,7 @@ impl Inner {
     #[inline(always)]
     fn take_from_batch(&mut self, into: &mut Success) -> Taken {
         let Some(entry) = self.batch.first() else { return Taken::Nothing };
-        if !self.routes.take(entry, into) {
+        if !self.work_queue_table.take(entry, into) {
             return Taken::Other;
         }
         self.batch.pass();
@@ -111,7 +111,10 @@ impl Poller {
         }
         match inner.batch.fill(&queue.hardware) {
             [] => Taken::Nothing,
-            [one] if !inner.routes.is_special(one) && inner.routes.take(one, into) => {
+            [one]
+                if !inner.work_queue_table.is_special(one)
+                    && inner.work_queue_table.take(one, into) =>
+            {
                 inner.batch.pass();
                 Taken::Success
             }
@@ -150,7 +153,8 @@ impl CompletionPoller for Poller {
                 Taken::Other => {
                     let Some(entry) = inner.batch.next() else { continue };
                     let engine = &queue.device.engine;
-                    let Some((done, credit)) = inner.routes.translate(engine, &entry) else {
+                    let Some((done, credit)) = inner.work_queue_table.translate(engine, &entry)
+                    else {
                         continue;
                     };
                     credit.release();

@@ -311,15 +311,17 @@ impl VerbsQp {
         // On iWARP this may be its state after any end of the connection.
         let (requests, request_queue) = {
             let sender = self.sender.lock();
-            (Arc::clone(&sender.ledger), Arc::clone(&sender.attachment.queue))
+            (Arc::clone(&sender.work_queue), Arc::clone(&sender.attachment.queue))
         };
         let (receives, receive_queue) = {
             let receiver = self.receiver.lock();
-            (Arc::clone(&receiver.ledger), Arc::clone(&receiver.attachment.queue))
+            (Arc::clone(&receiver.work_queue), Arc::clone(&receiver.attachment.queue))
         };
         request_queue.collect_quietly();
         receive_queue.collect_quietly();
-        [requests, receives].iter().any(|ledger| ledger.failure_reported.load(Ordering::Relaxed))
+        [requests, receives]
+            .iter()
+            .any(|work_queue| work_queue.failure_reported.load(Ordering::Relaxed))
     }
 
     fn address_resolved(&self, id: &Id) -> Outcome<'static> {
@@ -354,8 +356,8 @@ impl VerbsQp {
             sink.connection_event(number, event);
         }
         // What failed before the connection was established is reported after it.
-        let failed = self.sender.lock().ledger.failure_reported.load(Ordering::Relaxed)
-            || self.receiver.lock().ledger.failure_reported.load(Ordering::Relaxed);
+        let failed = self.sender.lock().work_queue.failure_reported.load(Ordering::Relaxed)
+            || self.receiver.lock().work_queue.failure_reported.load(Ordering::Relaxed);
         if troubled || failed {
             self.trouble();
         }

@@ -16,10 +16,10 @@ use crate::device::{Device, INTERNAL_REQUESTS};
 use crate::domain::{self, Domain};
 use crate::engine::{QueueEvents, Target};
 use crate::errors::{exhausted, wrong_state};
-use crate::ledger::Ledger;
 use crate::shared_receive::{self, Shared};
 use crate::sys::verbs::{IBV_SEND_FENCE, IBV_SEND_INLINE, IBV_SEND_SIGNALED};
 use crate::verbs::{self, Capabilities, QueuePairInit, QueuePairKind};
+use crate::work_queue::WorkQueue;
 
 /// Number of inline bytes requested for each request.
 const INLINE: u32 = 128;
@@ -74,13 +74,14 @@ impl Parts {
             Some(shared) => (0, shared.max()),
             None => (limits.max_receives, 0),
         };
-        let request_ledger =
-            Arc::new(Ledger::new(spec.tag, key, limits.max_requests, INTERNAL_REQUESTS));
-        let receive_ledger = Arc::new(Ledger::new(spec.tag, key, own, 0));
+        let request_work_queue =
+            Arc::new(WorkQueue::new(spec.tag, key, limits.max_requests, INTERNAL_REQUESTS));
+        let receive_work_queue = Arc::new(WorkQueue::new(spec.tag, key, own, 0));
         let request_entries = limits.max_requests.saturating_add(INTERNAL_REQUESTS);
-        let request_place = requests.attach(&request_ledger, None, request_entries, datagrams)?;
+        let request_place =
+            requests.attach(&request_work_queue, None, request_entries, datagrams)?;
         let receive_place = receives.attach(
-            &receive_ledger,
+            &receive_work_queue,
             shared.as_ref(),
             own.saturating_add(of_shared),
             datagrams,
@@ -102,7 +103,7 @@ impl Parts {
             },
             sender: Sender {
                 mode: Mode::Early,
-                ledger: request_ledger,
+                work_queue: request_work_queue,
                 identifiers: request_place.identifiers(),
                 attachment: Arc::new(request_place),
                 quiet: 0,
@@ -118,7 +119,7 @@ impl Parts {
             },
             receiver: Receiver {
                 mode: Mode::Early,
-                ledger: receive_ledger,
+                work_queue: receive_work_queue,
                 identifiers: receive_place.identifiers(),
                 attachment: Arc::new(receive_place),
                 operation: match datagrams {
@@ -176,7 +177,7 @@ fn make(
         .map_err(|failure| exhausted(failure, Subtype::ResourceTep, "queue pair of that size"))
 }
 
-/// Installs the device's queue pair, and routes its completions; returns the former one.
+/// Installs the device's queue pair, and work_queue_table its completions; returns the former one.
 fn install(
     link: &mut Link,
     sender: &mut Sender,
@@ -217,9 +218,9 @@ impl VerbsQp {
                 )));
         }
         for (number, segments) in &receiver.early {
-            let record = receiver.ledger.read(*number);
+            let record = receiver.work_queue.read(*number);
             let fresh = &mut parts.receiver;
-            let number = fresh.ledger.write(&record).ok_or_else(crate::errors::queue_full)?;
+            let number = fresh.work_queue.write(&record).ok_or_else(crate::errors::queue_full)?;
             fresh.early.push_back((number, segments.clone()));
         }
         let before = (
@@ -255,8 +256,8 @@ impl VerbsQp {
                 install(&mut link, &mut sender, &mut receiver, hardware)
             }
         };
-        for ledger in [&sender.ledger, &receiver.ledger] {
-            ledger.begin_connection();
+        for work_queue in [&sender.work_queue, &receiver.work_queue] {
+            work_queue.begin_connection();
         }
         sender.mode = Mode::Early;
         receiver.mode = Mode::Early;

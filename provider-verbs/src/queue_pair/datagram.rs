@@ -20,10 +20,10 @@ use crate::device::Device;
 use crate::engine::{InstanceEvents, Target};
 use crate::errors::{exhausted, foreign, internal, wrong_state};
 use crate::key::Key;
-use crate::ledger::Record;
 use crate::segments;
 use crate::sys::verbs as sys;
 use crate::verbs::{self, AddressHandle, AddressVector, Post, QueuePairState, What};
+use crate::work_queue::Record;
 
 /// Maximum number of address requests that wait in the kernel.
 const BACKLOG: i32 = 128;
@@ -145,15 +145,15 @@ impl VerbsQp {
         drop(link);
         let (tag, sent) = {
             let sender = self.sender.lock();
-            (sender.ledger.tag, Arc::clone(&sender.ledger))
+            (sender.work_queue.tag, Arc::clone(&sender.work_queue))
         };
-        let received = Arc::clone(&self.receiver.lock().ledger);
+        let received = Arc::clone(&self.receiver.lock().work_queue);
         if is_broken && !retired {
             self.device.report(AsyncUpcall::QueuePairBroken { tag });
         } else {
             // The next failure must be reported again.
-            for ledger in [sent, received] {
-                ledger.failure_reported.store(false, std::sync::atomic::Ordering::Relaxed);
+            for work_queue in [sent, received] {
+                work_queue.failure_reported.store(false, std::sync::atomic::Ordering::Relaxed);
             }
         }
     }
@@ -165,7 +165,7 @@ impl Sender {
         let mut handles = self.handles.borrow_mut();
         while handles
             .front()
-            .is_some_and(|(number, _)| self.ledger.has_reached(number.wrapping_add(1)))
+            .is_some_and(|(number, _)| self.work_queue.has_reached(number.wrapping_add(1)))
         {
             handles.pop_front();
         }

@@ -9,10 +9,10 @@ use dat_core::provider::{ReceiveRequest, Request, Segment, Work};
 use parking_lot::MutexGuard;
 
 use super::state::{Mode, Receiver, Sender};
-use crate::ledger::Next;
 use crate::segments;
 use crate::sys::verbs as sys;
 use crate::verbs::Plain;
+use crate::work_queue::Next;
 
 // Each of these functions gets the guard of the lock from a caller that only takes it, and passes it
 // on in special cases, so that it keeps nothing else over the call of the device's library.
@@ -20,14 +20,14 @@ use crate::verbs::Plain;
 impl Receiver {
     #[inline(never)]
     pub(super) fn post(this: MutexGuard<'_, Self>, receive: &ReceiveRequest<'_>) -> Result<()> {
-        let Some(next) = this.ledger.next() else {
+        let Some(next) = this.work_queue.next() else {
             return Self::post_after_recount(this, receive);
         };
         let ([segment], Mode::Live(hardware)) = (receive.segments, &this.mode) else {
             return Self::post_slow(this, receive);
         };
         let (cookie, flags) = (receive.cookie, receive.flags);
-        let number = this.ledger.write_at(next, this.operation, cookie, None, flags);
+        let number = this.work_queue.write_at(next, this.operation, cookie, None, flags);
         let id = this.identifiers.of(number);
         match hardware.post_receive_raw(id, &[segments::convert(segment)]) {
             Ok(()) => Ok(()),
@@ -37,7 +37,7 @@ impl Receiver {
 
     #[inline(never)]
     fn post_after_recount(this: MutexGuard<'_, Self>, receive: &ReceiveRequest<'_>) -> Result<()> {
-        match this.ledger.count_free() {
+        match this.work_queue.count_free() {
             true => Self::post(this, receive),
             false => Self::post_slow(this, receive),
         }
@@ -47,7 +47,9 @@ impl Receiver {
 impl Sender {
     #[inline(never)]
     pub(super) fn post(this: MutexGuard<'_, Self>, request: &Request<'_>) -> Result<()> {
-        let Some(next) = this.ledger.next() else { return Self::post_after_recount(this, request) };
+        let Some(next) = this.work_queue.next() else {
+            return Self::post_after_recount(this, request);
+        };
         let ([segment], true) = (request.segments, request.flags.is_empty()) else {
             return Self::post_slow(this, request);
         };
@@ -69,7 +71,7 @@ impl Sender {
 
     #[inline(never)]
     fn post_after_recount(this: MutexGuard<'_, Self>, request: &Request<'_>) -> Result<()> {
-        match this.ledger.count_free() {
+        match this.work_queue.count_free() {
             true => Self::post(this, request),
             false => Self::post_slow(this, request),
         }
@@ -87,7 +89,7 @@ impl Sender {
         let Mode::Live(hardware) = &this.mode else { return Self::post_slow(this, request) };
         let (cookie, length) = (request.cookie, request.length);
         let none = CompletionFlags::empty();
-        let number = this.ledger.write_at(next, operation, cookie, Some(length as u32), none);
+        let number = this.work_queue.write_at(next, operation, cookie, Some(length as u32), none);
         let id = this.identifiers.of(number);
         let flags = match operation {
             Operation::RdmaRead => sys::IBV_SEND_SIGNALED,

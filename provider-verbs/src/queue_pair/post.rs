@@ -13,11 +13,11 @@ use super::state::{Mode, Receiver, Sender, VerbsQp};
 use crate::completion_queue::Attachment;
 use crate::engine::QueueEvents;
 use crate::errors::{internal, queue_full, wrong_state};
-use crate::ledger::{Ledger, Record};
 use crate::segments;
 use crate::sys::verbs as sys;
 use crate::verbs::{self, Error as Failure, Post, What};
 use crate::window;
+use crate::work_queue::{Record, WorkQueue};
 
 impl Receiver {
     /// Posts a receive on the slow path.
@@ -32,7 +32,7 @@ impl Receiver {
             operation: receiver.operation,
             ..Record::default()
         };
-        let Some(number) = write(&receiver.ledger, &receiver.attachment, record) else {
+        let Some(number) = write(&receiver.work_queue, &receiver.attachment, record) else {
             return Err(queue_full());
         };
         match &receiver.mode {
@@ -47,10 +47,10 @@ impl Receiver {
             }
             Mode::Held => Ok(()),
             Mode::Flushed => {
-                let (queue, ledger) =
-                    (Arc::clone(&receiver.attachment.queue), Arc::clone(&receiver.ledger));
+                let (queue, work_queue) =
+                    (Arc::clone(&receiver.attachment.queue), Arc::clone(&receiver.work_queue));
                 drop(receiver);
-                queue.flush(&ledger);
+                queue.flush(&work_queue);
                 Ok(())
             }
             Mode::Early => {
@@ -64,7 +64,7 @@ impl Receiver {
     #[cold]
     #[inline(never)]
     pub(super) fn not_taken(this: MutexGuard<'_, Self>, failure: Failure) -> Result<()> {
-        this.ledger.unwrite();
+        this.work_queue.unwrite();
         Err(refused(failure))
     }
 }
@@ -135,7 +135,7 @@ impl Sender {
         let Mode::Live(hardware) = &sender.mode else {
             return Self::submit_late(sender, record);
         };
-        let Some(number) = write(&sender.ledger, &sender.attachment, record) else {
+        let Some(number) = write(&sender.work_queue, &sender.attachment, record) else {
             return Err(queue_full());
         };
         let (flags, quiet) = sender.flags(&record);
@@ -151,14 +151,14 @@ impl Sender {
         if matches!(sender.mode, Mode::Early) {
             return Err(wrong_state(Subtype::InvalidStateEpNotready));
         }
-        if write(&sender.ledger, &sender.attachment, record).is_none() {
+        if write(&sender.work_queue, &sender.attachment, record).is_none() {
             return Err(queue_full());
         }
         if matches!(sender.mode, Mode::Flushed) {
-            let (queue, ledger) =
-                (Arc::clone(&sender.attachment.queue), Arc::clone(&sender.ledger));
+            let (queue, work_queue) =
+                (Arc::clone(&sender.attachment.queue), Arc::clone(&sender.work_queue));
             drop(sender);
-            queue.flush(&ledger);
+            queue.flush(&work_queue);
         }
         Ok(())
     }
@@ -187,29 +187,29 @@ impl VerbsQp {
 
     /// The sequence number of the oldest request that has not completed.
     pub(crate) fn oldest_request(&self) -> Option<u32> {
-        let (queue, ledger) = {
+        let (queue, work_queue) = {
             let mut sender = self.sender.lock();
             // Without it there would be no way to know whether suppressed requests have completed.
             sender.mark();
-            (Arc::clone(&sender.attachment.queue), Arc::clone(&sender.ledger))
+            (Arc::clone(&sender.attachment.queue), Arc::clone(&sender.work_queue))
         };
         queue.collect();
-        ledger.oldest()
+        work_queue.oldest()
     }
 
     pub(super) fn outstanding(&self) -> Outstanding {
         let requests = {
             let mut sender = self.sender.lock();
             sender.mark();
-            (Arc::clone(&sender.attachment.queue), Arc::clone(&sender.ledger))
+            (Arc::clone(&sender.attachment.queue), Arc::clone(&sender.work_queue))
         };
         let receives = {
             let receiver = self.receiver.lock();
-            (Arc::clone(&receiver.attachment.queue), Arc::clone(&receiver.ledger))
+            (Arc::clone(&receiver.attachment.queue), Arc::clone(&receiver.work_queue))
         };
-        let count = |(queue, ledger): (Arc<crate::completion_queue::Queue>, Arc<_>)| {
+        let count = |(queue, work_queue): (Arc<crate::completion_queue::Queue>, Arc<_>)| {
             queue.collect();
-            Ledger::pending_of_consumer(&ledger)
+            WorkQueue::pending_of_consumer(&work_queue)
         };
         Outstanding { receives: count(receives), requests: count(requests) }
     }
@@ -217,8 +217,8 @@ impl VerbsQp {
     /// The first failure, of requests before receives: a device often flushes receives with a status
     /// of its own.
     pub(super) fn failure(&self) -> Option<dat_core::Failure> {
-        let requests = Arc::clone(&self.sender.lock().ledger);
-        let receives = Arc::clone(&self.receiver.lock().ledger);
+        let requests = Arc::clone(&self.sender.lock().work_queue);
+        let receives = Arc::clone(&self.receiver.lock().work_queue);
         requests.failure().or_else(|| receives.failure())
     }
 }
@@ -246,7 +246,7 @@ impl Sender {
     /// Ends a post: keeps the record, or removes it after an error.
     fn posted(&mut self, posted: &Result<()>, quiet: u32) {
         if posted.is_err() {
-            self.ledger.unwrite();
+            self.work_queue.unwrite();
         } else {
             self.quiet = quiet;
         }
@@ -269,13 +269,13 @@ impl Sender {
             return;
         }
         let record = Record { internal: true, ..Record::default() };
-        let Some(number) = self.ledger.write(&record) else { return };
+        let Some(number) = self.work_queue.write(&record) else { return };
         let id = self.identifiers.of(number);
         let what = What::Write { address: 0, key: 0 };
         let post = Post { id, flags: sys::IBV_SEND_SIGNALED, segments: &[], what };
         // SAFETY: the post has no segments, so no memory is read.
         if unsafe { hardware.post_raw(&post) }.is_err() {
-            self.ledger.unwrite();
+            self.work_queue.unwrite();
             return;
         }
         self.quiet = 0;
@@ -283,9 +283,9 @@ impl Sender {
 }
 
 /// Records a post; returns its sequence number if there is a free entry.
-fn write(ledger: &Ledger, attachment: &Attachment, record: Record) -> Option<u32> {
-    match ledger.write(&record) {
-        None => write_after_all(ledger, attachment, record),
+fn write(work_queue: &WorkQueue, attachment: &Attachment, record: Record) -> Option<u32> {
+    match work_queue.write(&record) {
+        None => write_after_all(work_queue, attachment, record),
         number => number,
     }
 }
@@ -294,9 +294,9 @@ fn write(ledger: &Ledger, attachment: &Attachment, record: Record) -> Option<u32
 /// polled, have then returned their queue credits.
 #[cold]
 #[inline(never)]
-fn write_after_all(ledger: &Ledger, attachment: &Attachment, record: Record) -> Option<u32> {
+fn write_after_all(work_queue: &WorkQueue, attachment: &Attachment, record: Record) -> Option<u32> {
     attachment.queue.collect_quietly();
-    ledger.write(&record)
+    work_queue.write(&record)
 }
 
 /// The outcome of a request that the device refused. On iWARP the device may know of the end of the

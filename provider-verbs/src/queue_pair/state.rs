@@ -19,9 +19,9 @@ use crate::device::Device;
 use crate::domain::Domain;
 use crate::errors::wrong_state;
 use crate::key::Key;
-use crate::ledger::Ledger;
 use crate::shared_receive::Shared;
 use crate::verbs::{self, AddressHandle};
+use crate::work_queue::WorkQueue;
 
 /// A queue pair.
 pub(crate) struct VerbsQp {
@@ -120,7 +120,7 @@ impl Mode {
 
 pub(super) struct Sender {
     pub(super) mode: Mode,
-    pub(super) ledger: Arc<Ledger>,
+    pub(super) work_queue: Arc<WorkQueue>,
     pub(super) attachment: Arc<Attachment>,
     /// The identifiers of its posts, copied from the attachment.
     pub(super) identifiers: Identifiers,
@@ -134,19 +134,19 @@ pub(super) struct Sender {
     pub(super) signalled_inline: u32,
     /// Number of bytes that the device accepts inline.
     pub(super) inline: u64,
-    /// The address handles of outstanding datagrams, with their sequence numbers in the ledger.
+    /// The address handles of outstanding datagrams, with their sequence numbers in the work queue.
     pub(super) handles: RefCell<VecDeque<(u32, Arc<AddressHandle>)>>,
 }
 
 pub(super) struct Receiver {
     pub(super) mode: Mode,
-    pub(super) ledger: Arc<Ledger>,
+    pub(super) work_queue: Arc<WorkQueue>,
     pub(super) attachment: Arc<Attachment>,
     /// The identifiers of its posts, copied from the attachment.
     pub(super) identifiers: Identifiers,
     /// The operation of its receives.
     pub(super) operation: Operation,
-    /// Receives that wait for a connection, with their sequence numbers in the ledger.
+    /// Receives that wait for a connection, with their sequence numbers in the work queue.
     pub(super) early: VecDeque<(u32, Vec<Segment>)>,
 }
 

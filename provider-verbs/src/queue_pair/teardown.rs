@@ -180,12 +180,12 @@ impl VerbsQp {
             State::Connected(attempt) if attempt.closing => {}
             _ => return true,
         }
-        let (queue, ledger) = {
+        let (queue, work_queue) = {
             let sender = self.sender.lock();
-            (Arc::clone(&sender.attachment.queue), Arc::clone(&sender.ledger))
+            (Arc::clone(&sender.attachment.queue), Arc::clone(&sender.work_queue))
         };
         queue.collect();
-        if ledger.pending() > 0 {
+        if work_queue.pending() > 0 {
             return false;
         }
         self.begin_end(End::Disconnected);
@@ -227,21 +227,21 @@ impl VerbsQp {
             }
             let requests = (
                 Arc::clone(&sender.attachment.queue),
-                Arc::clone(&sender.ledger),
-                sender.ledger.tail(),
+                Arc::clone(&sender.work_queue),
+                sender.work_queue.tail(),
             );
             let receives = (
                 Arc::clone(&receiver.attachment.queue),
-                Arc::clone(&receiver.ledger),
-                receiver.ledger.tail(),
+                Arc::clone(&receiver.work_queue),
+                receiver.work_queue.tail(),
             );
             (requests, receives, live)
         };
         if live {
             let deadline = Instant::now() + FLUSH_TIME;
-            for (queue, ledger, tail) in [&requests, &receives] {
+            for (queue, work_queue, tail) in [&requests, &receives] {
                 queue.collect();
-                while !ledger.has_reached(*tail) && Instant::now() < deadline {
+                while !work_queue.has_reached(*tail) && Instant::now() < deadline {
                     std::thread::sleep(FLUSH_PAUSE);
                     queue.collect();
                 }
@@ -251,7 +251,7 @@ impl VerbsQp {
         loop {
             requests.0.flush(&requests.1);
             let mut sender = self.sender.lock();
-            if sender.ledger.pending() == 0 {
+            if sender.work_queue.pending() == 0 {
                 sender.mode = Mode::Flushed;
                 sender.quiet = 0;
                 break;
@@ -260,7 +260,7 @@ impl VerbsQp {
         loop {
             receives.0.flush(&receives.1);
             let mut receiver = self.receiver.lock();
-            if receiver.ledger.pending() == 0 {
+            if receiver.work_queue.pending() == 0 {
                 receiver.mode = Mode::Flushed;
                 break;
             }

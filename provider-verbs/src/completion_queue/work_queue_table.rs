@@ -11,20 +11,20 @@ use super::batch::BATCH;
 use super::identifier::{Identifier, SHARED, is_shared, key};
 use crate::device::Limits;
 use crate::engine::{Command, Engine};
-use crate::ledger::{Done, Ledger};
 use crate::shared_receive::Shared;
 use crate::sys::verbs as sys;
 use crate::verbs::WorkCompletion;
 use crate::wc_status;
+use crate::work_queue::{Done, WorkQueue};
 
 /// The work queues that complete into a queue.
-pub(super) struct Routes {
+pub(super) struct WorkQueueTable {
     /// At most [`SHARED`] entries.
     entries: Vec<Entry>,
     /// The indices of unused entries.
     vacant: Vec<u16>,
-    /// An empty ledger for unused entries.
-    unused: Arc<Ledger>,
+    /// An empty work queue for unused entries.
+    unused: Arc<WorkQueue>,
     /// Queue pairs with a shared receive queue, by number: their receive completions identify only
     /// a buffer.
     pub(super) by_number: HashMap<u32, u16>,
@@ -41,7 +41,7 @@ pub(super) struct Entry {
     /// Distinguishes the work queue from former users of the entry.
     generation: u16,
     /// Empty for an unused entry.
-    ledger: Arc<Ledger>,
+    work_queue: Arc<WorkQueue>,
     pub(super) shared: Option<Arc<Shared>>,
     /// Whether its receives are datagrams.
     pub(super) datagrams: bool,
@@ -49,7 +49,7 @@ pub(super) struct Entry {
 
 /// Where the queue credit of a waiting completion is counted.
 pub(super) enum Credit {
-    Ledger(Arc<Ledger>),
+    WorkQueue(Arc<WorkQueue>),
     Shared(Arc<Shared>),
 }
 
@@ -60,7 +60,7 @@ impl Credit {
 
     fn borrow(&self) -> CreditRef<'_> {
         match self {
-            Self::Ledger(ledger) => CreditRef::Ledger(ledger),
+            Self::WorkQueue(work_queue) => CreditRef::WorkQueue(work_queue),
             Self::Shared(shared) => CreditRef::Shared(shared),
         }
     }
@@ -69,7 +69,7 @@ impl Credit {
 /// As [`Credit`], borrowed, for a completion that is not kept.
 #[derive(Clone, Copy)]
 pub(super) enum CreditRef<'a> {
-    Ledger(&'a Arc<Ledger>),
+    WorkQueue(&'a Arc<WorkQueue>),
     Shared(&'a Arc<Shared>),
 }
 
@@ -77,14 +77,14 @@ impl CreditRef<'_> {
     #[inline]
     pub(super) fn release(self) {
         match self {
-            Self::Ledger(ledger) => ledger.release(),
+            Self::WorkQueue(work_queue) => work_queue.release(),
             Self::Shared(shared) => shared.release(),
         }
     }
 
     pub(super) fn keep(self) -> Credit {
         match self {
-            Self::Ledger(ledger) => Credit::Ledger(Arc::clone(ledger)),
+            Self::WorkQueue(work_queue) => Credit::WorkQueue(Arc::clone(work_queue)),
             Self::Shared(shared) => Credit::Shared(Arc::clone(shared)),
         }
     }
@@ -93,12 +93,12 @@ impl CreditRef<'_> {
 /// The key of an unused entry, which otherwise only buffers of shared queues have.
 const VACANT: u32 = u32::MAX;
 
-impl Routes {
+impl WorkQueueTable {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
             entries: Vec::new(),
             vacant: Vec::new(),
-            unused: Arc::new(Ledger::new(0, 0, 0, 0)),
+            unused: Arc::new(WorkQueue::new(0, 0, 0, 0)),
             by_number: HashMap::new(),
             invalidated: match limits.quirks.invalidation_flag_is_internal {
                 true => sys::IBV_WC_WITH_INV | sys::IBV_WC_IP_CSUM_OK,
@@ -113,7 +113,7 @@ impl Routes {
     /// `None` if all entries are in use.
     pub(super) fn add(
         &mut self,
-        ledger: &Arc<Ledger>,
+        work_queue: &Arc<WorkQueue>,
         shared: Option<&Arc<Shared>>,
         datagrams: bool,
     ) -> Option<(u16, u64)> {
@@ -122,7 +122,7 @@ impl Routes {
         entry.generation = entry.generation.wrapping_add(1);
         let place = Identifier { index, generation: entry.generation, number: 0 }.pack();
         entry.key = key(place);
-        entry.ledger = Arc::clone(ledger);
+        entry.work_queue = Arc::clone(work_queue);
         entry.shared = shared.cloned();
         entry.datagrams = datagrams;
         Some((index, place))
@@ -130,19 +130,28 @@ impl Routes {
 
     fn add_entry(&mut self) -> Option<u16> {
         let index = u16::try_from(self.entries.len()).ok().filter(|&index| index != SHARED)?;
-        let ledger = Arc::clone(&self.unused);
+        let work_queue = Arc::clone(&self.unused);
         let datagrams = false;
-        self.entries.push(Entry { key: VACANT, generation: 0, ledger, shared: None, datagrams });
+        self.entries.push(Entry {
+            key: VACANT,
+            generation: 0,
+            work_queue,
+            shared: None,
+            datagrams,
+        });
         Some(index)
     }
 
     /// Frees an entry; the caller must drop the result without holding a lock.
-    pub(super) fn remove(&mut self, index: u16) -> Option<(Arc<Ledger>, Option<Arc<Shared>>)> {
+    pub(super) fn remove(&mut self, index: u16) -> Option<(Arc<WorkQueue>, Option<Arc<Shared>>)> {
         self.by_number.retain(|_, other| *other != index);
         let entry = self.entries.get_mut(usize::from(index))?;
         entry.key = VACANT;
         self.vacant.push(index);
-        Some((std::mem::replace(&mut entry.ledger, Arc::clone(&self.unused)), entry.shared.take()))
+        Some((
+            std::mem::replace(&mut entry.work_queue, Arc::clone(&self.unused)),
+            entry.shared.take(),
+        ))
     }
 
     /// Whether no work queue is registered.
@@ -183,12 +192,12 @@ impl Routes {
         let &WorkCompletion { wr_id, byte_len, .. } = from;
         let id = Identifier::unpack(wr_id);
         let Some(entry) = self.entries.get(usize::from(id.index)) else { return false };
-        let ledger = &*entry.ledger;
+        let work_queue = &*entry.work_queue;
         if entry.key != key(wr_id) {
             return false;
         }
-        let Some(done) = ledger.succeed(id.number, byte_len) else { return false };
-        into.set(ledger.tag, done.cookie, done.length, done.operation);
+        let Some(done) = work_queue.succeed(id.number, byte_len) else { return false };
+        into.set(work_queue.tag, done.cookie, done.length, done.operation);
         true
     }
 
@@ -217,17 +226,17 @@ impl Routes {
         if entry.key != key(from.wr_id) {
             return None;
         }
-        let ledger = &entry.ledger;
+        let work_queue = &entry.work_queue;
         if self.is_trouble(status) {
-            report_trouble(engine, ledger);
+            report_trouble(engine, work_queue);
         }
-        let (_, mut done) = ledger.complete(id.number, status)?;
+        let (_, mut done) = work_queue.complete(id.number, status)?;
         if status != DtoStatus::Success {
-            ledger.remember(&done.completion, || wc_status::describe(from));
+            work_queue.remember(&done.completion, || wc_status::describe(from));
         } else if !done.completion.operation.is_request() {
             received(&mut done.completion, from, self.invalidated);
         }
-        Some((done, CreditRef::Ledger(ledger)))
+        Some((done, CreditRef::WorkQueue(work_queue)))
     }
 
     #[cold]
@@ -239,18 +248,18 @@ impl Routes {
         status: DtoStatus,
     ) -> Option<(Done, CreditRef<'_>)> {
         let entry = self.entries.get(usize::from(*self.by_number.get(&from.qp_num)?))?;
-        let (ledger, shared) = (&entry.ledger, entry.shared.as_ref()?);
+        let (work_queue, shared) = (&entry.work_queue, entry.shared.as_ref()?);
         if self.is_trouble(status) {
-            report_trouble(engine, ledger);
+            report_trouble(engine, work_queue);
         }
-        let mut done = shared.complete(place, ledger.tag, status)?;
+        let mut done = shared.complete(place, work_queue.tag, status)?;
         if entry.datagrams {
             done.completion.operation = Operation::ReceiveDatagram;
         }
         if status == DtoStatus::Success {
             received(&mut done.completion, from, self.invalidated);
         } else {
-            ledger.remember(&done.completion, || wc_status::describe(from));
+            work_queue.remember(&done.completion, || wc_status::describe(from));
         }
         Some((done, CreditRef::Shared(shared)))
     }
@@ -258,9 +267,9 @@ impl Routes {
 
 /// Reports to the engine that something failed on a work queue, once per connection.
 #[cold]
-fn report_trouble(engine: &Engine, ledger: &Ledger) {
-    if !ledger.failure_reported.swap(true, Ordering::Relaxed) {
-        engine.send(Command::Trouble(ledger.owner));
+fn report_trouble(engine: &Engine, work_queue: &WorkQueue) {
+    if !work_queue.failure_reported.swap(true, Ordering::Relaxed) {
+        engine.send(Command::Trouble(work_queue.owner));
     }
 }
 
@@ -313,21 +322,21 @@ mod tests {
 
     #[test]
     fn every_index_is_used_and_reused_with_a_new_identifier() {
-        let mut routes = Routes::new(&Limits::default());
-        let ledger = Arc::new(Ledger::new(1, 0, 1, 0));
+        let mut work_queue_table = WorkQueueTable::new(&Limits::default());
+        let work_queue = Arc::new(WorkQueue::new(1, 0, 1, 0));
         let mut seen = std::collections::HashSet::new();
-        while let Some((_, place)) = routes.add(&ledger, None, false) {
+        while let Some((_, place)) = work_queue_table.add(&work_queue, None, false) {
             assert!(seen.insert(place) && !is_shared(place));
         }
         assert_eq!(seen.len(), usize::from(SHARED));
-        assert!(routes.remove(7).is_some());
-        let (index, place) = routes.add(&ledger, None, false).expect("one is free");
+        assert!(work_queue_table.remove(7).is_some());
+        let (index, place) = work_queue_table.add(&work_queue, None, false).expect("one is free");
         assert!(index == 7 && seen.insert(place), "its identifier differs from the former one");
         for index in 0..SHARED {
-            assert!(!routes.are_none());
-            routes.remove(index);
+            assert!(!work_queue_table.are_none());
+            work_queue_table.remove(index);
         }
-        assert!(routes.are_none());
+        assert!(work_queue_table.are_none());
     }
 
     #[test]

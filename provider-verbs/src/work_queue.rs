@@ -1,4 +1,4 @@
-//! The posts of a work queue that have not completed.
+//! A work queue: the posts that have not completed, and the queue credits.
 //!
 //! A device completion identifies a request only by its identifier, and if it failed no other field
 //! is valid. So cookie, operation and flags are kept here, in a ring. The poster writes a slot and
@@ -76,7 +76,7 @@ pub(crate) struct Next(u32);
 /// The ring of a work queue. The poster uses the first line of the processor's cache, and the thread
 /// that takes completions the next: neither waits for what the other writes there.
 #[repr(C)]
-pub(crate) struct Ledger {
+pub(crate) struct WorkQueue {
     posted: Posted,
     /// Returned in completions.
     pub(crate) tag: u64,
@@ -131,7 +131,7 @@ pub(crate) struct Done {
     pub(crate) features: CompletionFeatures,
 }
 
-impl Ledger {
+impl WorkQueue {
     /// Creates a ring for `max` posts of the consumer and `internal` posts of the provider.
     pub(crate) fn new(tag: u64, owner: u64, max: u32, internal: u32) -> Self {
         let places = (max + internal).max(1).next_power_of_two();
@@ -457,68 +457,68 @@ const BY_VALUE: [Operation; 16] = {
 mod tests {
     use super::*;
 
-    fn post(ledger: &Ledger, cookie: u64, flags: CompletionFlags) -> u32 {
+    fn post(work_queue: &WorkQueue, cookie: u64, flags: CompletionFlags) -> u32 {
         let record = Record { cookie, flags, operation: Operation::RdmaRead, ..Record::default() };
-        ledger.write(&record).expect("a free slot")
+        work_queue.write(&record).expect("a free slot")
     }
 
     #[test]
     fn a_failure_names_operation_and_cookie() {
-        let ledger = Ledger::new(7, 0, 4, 0);
-        let number = post(&ledger, 5, CompletionFlags::SUPPRESS);
-        let (_, done) = ledger.complete(number, DtoStatus::RemoteAccess).expect("reported");
+        let work_queue = WorkQueue::new(7, 0, 4, 0);
+        let number = post(&work_queue, 5, CompletionFlags::SUPPRESS);
+        let (_, done) = work_queue.complete(number, DtoStatus::RemoteAccess).expect("reported");
         let completion = done.completion;
         assert_eq!((completion.tag, completion.cookie), (7, 5));
         assert_eq!(completion.operation, Operation::RdmaRead);
-        assert_eq!(ledger.used(), 1, "until it is polled");
+        assert_eq!(work_queue.used(), 1, "until it is polled");
     }
 
     #[test]
     fn suppressed_posts_complete_with_the_next_reported_one() {
-        let ledger = Ledger::new(7, 0, 4, 1);
-        post(&ledger, 1, CompletionFlags::SUPPRESS);
-        post(&ledger, 2, CompletionFlags::SUPPRESS);
-        let number = post(&ledger, 3, CompletionFlags::empty());
-        let (record, _) = ledger.complete(number, DtoStatus::Success).expect("reported");
-        assert_eq!((record.cookie, ledger.used(), ledger.pending()), (3, 1, 0));
+        let work_queue = WorkQueue::new(7, 0, 4, 1);
+        post(&work_queue, 1, CompletionFlags::SUPPRESS);
+        post(&work_queue, 2, CompletionFlags::SUPPRESS);
+        let number = post(&work_queue, 3, CompletionFlags::empty());
+        let (record, _) = work_queue.complete(number, DtoStatus::Success).expect("reported");
+        assert_eq!((record.cookie, work_queue.used(), work_queue.pending()), (3, 1, 0));
     }
 
     #[test]
     fn a_credit_is_occupied_until_the_poll() {
-        let ledger = Ledger::new(0, 0, 2, 0);
-        let first = post(&ledger, 1, CompletionFlags::empty());
-        post(&ledger, 2, CompletionFlags::empty());
-        assert!(ledger.write(&Record::default()).is_none());
-        assert!(ledger.complete(first, DtoStatus::Success).is_some());
-        assert!(ledger.write(&Record::default()).is_none());
-        ledger.release();
-        assert!(ledger.write(&Record::default()).is_some());
-        assert!(ledger.write(&Record::default()).is_none());
+        let work_queue = WorkQueue::new(0, 0, 2, 0);
+        let first = post(&work_queue, 1, CompletionFlags::empty());
+        post(&work_queue, 2, CompletionFlags::empty());
+        assert!(work_queue.write(&Record::default()).is_none());
+        assert!(work_queue.complete(first, DtoStatus::Success).is_some());
+        assert!(work_queue.write(&Record::default()).is_none());
+        work_queue.release();
+        assert!(work_queue.write(&Record::default()).is_some());
+        assert!(work_queue.write(&Record::default()).is_none());
     }
 
     #[test]
     fn internal_posts_take_no_credit() {
-        let ledger = Ledger::new(0, 0, 2, 2);
+        let work_queue = WorkQueue::new(0, 0, 2, 2);
         let own = Record { internal: true, ..Record::default() };
-        let first = post(&ledger, 1, CompletionFlags::SUPPRESS);
-        ledger.write(&own).expect("a free slot");
-        let second = post(&ledger, 2, CompletionFlags::empty());
-        assert!(ledger.write(&Record::default()).is_none());
-        let last = ledger.write(&own).expect("a free slot");
-        ledger.unwrite();
-        assert_eq!(ledger.used(), 2);
+        let first = post(&work_queue, 1, CompletionFlags::SUPPRESS);
+        work_queue.write(&own).expect("a free slot");
+        let second = post(&work_queue, 2, CompletionFlags::empty());
+        assert!(work_queue.write(&Record::default()).is_none());
+        let last = work_queue.write(&own).expect("a free slot");
+        work_queue.unwrite();
+        assert_eq!(work_queue.used(), 2);
         // The suppressed post returns its queue credit together with the other one.
-        assert!(ledger.succeed(first, 0).is_none() && ledger.succeed(second, 0).is_none());
-        assert!(ledger.complete(second, DtoStatus::Success).is_some());
-        assert_eq!((ledger.used(), ledger.pending()), (1, 0));
-        ledger.release();
-        assert_eq!((ledger.used(), ledger.succeed(last, 0).is_none()), (0, true));
+        assert!(work_queue.succeed(first, 0).is_none() && work_queue.succeed(second, 0).is_none());
+        assert!(work_queue.complete(second, DtoStatus::Success).is_some());
+        assert_eq!((work_queue.used(), work_queue.pending()), (1, 0));
+        work_queue.release();
+        assert_eq!((work_queue.used(), work_queue.succeed(last, 0).is_none()), (0, true));
     }
 
     #[test]
     fn posts_are_accepted_while_slots_and_credits_are_free() {
         let (max, internal) = (3, 2);
-        let ledger = Ledger::new(0, 0, max, internal);
+        let work_queue = WorkQueue::new(0, 0, max, internal);
         // Outstanding posts, oldest first: whether they are internal. Credits of completions that
         // were not polled.
         let (mut posts, mut unpolled) = (std::collections::VecDeque::<bool>::new(), 0);
@@ -528,70 +528,71 @@ mod tests {
             let used = posts.iter().filter(|&&internal| !internal).count() as u32 + unpolled;
             match seed >> 29 {
                 0..=2 => {
-                    let written = ledger.write(&Record::default()).is_some();
+                    let written = work_queue.write(&Record::default()).is_some();
                     assert_eq!(written, posts.len() < 8 && used < max, "step {step}");
                     posts.extend(written.then_some(false));
                 }
                 3 => {
                     let own = Record { internal: true, ..Record::default() };
-                    let written = ledger.write(&own).is_some();
+                    let written = work_queue.write(&own).is_some();
                     assert_eq!(written, posts.len() < 8, "step {step}");
                     posts.extend(written.then_some(true));
                 }
-                4 if posts.pop_back().is_some() => ledger.unwrite(),
+                4 if posts.pop_back().is_some() => work_queue.unwrite(),
                 5 | 6 => {
-                    let reported =
-                        ledger.complete(ledger.head.load(Ordering::Relaxed), DtoStatus::Success);
+                    let reported = work_queue
+                        .complete(work_queue.head.load(Ordering::Relaxed), DtoStatus::Success);
                     assert_eq!(reported.is_some(), posts.pop_front() == Some(false), "step {step}");
                     unpolled += u32::from(reported.is_some());
                 }
                 _ if unpolled > 0 => {
                     unpolled -= 1;
-                    ledger.release();
+                    work_queue.release();
                 }
                 _ => {}
             }
             let used = posts.iter().filter(|&&internal| !internal).count() as u32 + unpolled;
-            assert_eq!((ledger.used(), ledger.pending()), (used, posts.len() as u32));
+            assert_eq!((work_queue.used(), work_queue.pending()), (used, posts.len() as u32));
         }
     }
 
     #[test]
     fn plain_successes_take_the_fast_path_once_and_in_order() {
-        let ledger = Ledger::new(7, 0, 4, 0);
+        let work_queue = WorkQueue::new(7, 0, 4, 0);
         for cookie in 0..100 {
-            let first = post(&ledger, cookie, CompletionFlags::UNSIGNALLED);
-            let second = post(&ledger, cookie, CompletionFlags::SUPPRESS);
-            assert!(ledger.succeed(second, 0).is_none(), "not the oldest");
-            let done = ledger.succeed(first, 0).expect("a plain success");
+            let first = post(&work_queue, cookie, CompletionFlags::UNSIGNALLED);
+            let second = post(&work_queue, cookie, CompletionFlags::SUPPRESS);
+            assert!(work_queue.succeed(second, 0).is_none(), "not the oldest");
+            let done = work_queue.succeed(first, 0).expect("a plain success");
             assert_eq!((done.cookie, done.operation), (cookie, Operation::RdmaRead as u32));
-            assert!(ledger.succeed(first, 0).is_none(), "once");
-            assert!(ledger.succeed(second, 0).is_none(), "it is silent");
-            assert!(ledger.complete(second, DtoStatus::Success).is_none(), "it is silent");
-            assert_eq!((ledger.used(), ledger.pending()), (0, 0));
+            assert!(work_queue.succeed(first, 0).is_none(), "once");
+            assert!(work_queue.succeed(second, 0).is_none(), "it is silent");
+            assert!(work_queue.complete(second, DtoStatus::Success).is_none(), "it is silent");
+            assert_eq!((work_queue.used(), work_queue.pending()), (0, 0));
         }
     }
 
     #[test]
     fn second_and_unknown_completions_are_ignored() {
-        let ledger = Ledger::new(0, 0, 2, 0);
-        assert!(ledger.complete(0, DtoStatus::Success).is_none());
-        let number = post(&ledger, 1, CompletionFlags::empty());
-        assert!(ledger.complete(number, DtoStatus::Success).is_some());
-        assert!(ledger.complete(number, DtoStatus::Flushed).is_none());
-        assert!(ledger.complete(number.wrapping_add(1), DtoStatus::Flushed).is_none());
+        let work_queue = WorkQueue::new(0, 0, 2, 0);
+        assert!(work_queue.complete(0, DtoStatus::Success).is_none());
+        let number = post(&work_queue, 1, CompletionFlags::empty());
+        assert!(work_queue.complete(number, DtoStatus::Success).is_some());
+        assert!(work_queue.complete(number, DtoStatus::Flushed).is_none());
+        assert!(work_queue.complete(number.wrapping_add(1), DtoStatus::Flushed).is_none());
     }
 
     #[test]
     fn posts_are_flushed_in_order_without_internal_ones() {
-        let ledger = Ledger::new(0, 0, 3, 1);
-        post(&ledger, 1, CompletionFlags::SUPPRESS);
-        ledger.write(&Record { internal: true, ..Record::default() }).expect("a free slot");
-        post(&ledger, 2, CompletionFlags::empty());
-        let cookies: Vec<u64> =
-            std::iter::from_fn(|| ledger.flush_one()).map(|done| done.completion.cookie).collect();
+        let work_queue = WorkQueue::new(0, 0, 3, 1);
+        post(&work_queue, 1, CompletionFlags::SUPPRESS);
+        work_queue.write(&Record { internal: true, ..Record::default() }).expect("a free slot");
+        post(&work_queue, 2, CompletionFlags::empty());
+        let cookies: Vec<u64> = std::iter::from_fn(|| work_queue.flush_one())
+            .map(|done| done.completion.cookie)
+            .collect();
         assert_eq!(cookies, [1, 2]);
-        assert_eq!(ledger.pending(), 0);
+        assert_eq!(work_queue.pending(), 0);
     }
 
     #[test]
