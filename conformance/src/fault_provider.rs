@@ -1,14 +1,15 @@
 //! A provider around the adapter under test that reports other attributes or fails calls, for
-//! rules about limits and failures that the adapter itself does not have.
+//! rules about limits and failures that the adapter itself does not have: a decorator of dat-provider
+//! whose hooks a case controls.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use dat_core::provider::decorate::{self, Call, Hooks, Object, Queues};
 use dat_core::provider::{
-    Adapter, AdapterAttributes, CompletionQueueParts, CompletionSink, Description, Discovered,
-    ListenSink, ListenerParts, OpenRequest, ProtectionDomain, Provider, QueuePair, QueuePairSpec,
-    Reach, SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink,
+    Adapter, AdapterAttributes, CompletionPoller, Description, Discovered, OpenRequest, Provider,
+    Reach,
 };
 use dat_core::{ApiVersion, Error, InterfaceAdapter, Registry, Result, ReturnType, Subtype};
 
@@ -72,12 +73,6 @@ struct FaultProvider {
     faults: Arc<Faults>,
 }
 
-struct FaultAdapter {
-    inner: Arc<dyn Adapter>,
-    change: Change,
-    faults: Arc<Faults>,
-}
-
 /// Opens the adapter under test with changed attributes.
 ///
 /// # Panics
@@ -128,53 +123,56 @@ impl Provider for FaultProvider {
         let candidates = target.registry.resolve(&target.name, ApiVersion::ANY)?;
         let below = &candidates[0];
         let parameters = format!("{} {}", below.parameters, request.parameters);
-        let inner = below.provider.open(OpenRequest {
+        let request = OpenRequest {
             name: &below.adapter_name,
             parameters: parameters.trim(),
             sink: request.sink,
-        })?;
-        let (change, faults) = (self.change, Arc::clone(&self.faults));
-        Ok(Arc::new(FaultAdapter { inner, change, faults }))
+        };
+        let hooks = CaseHooks { change: self.change, faults: Arc::clone(&self.faults) };
+        decorate::open(&*below.provider, request, hooks)
     }
 }
 
-impl Adapter for FaultAdapter {
-    fn attributes(&self) -> AdapterAttributes {
-        let mut attributes = self.inner.attributes();
-        (self.change)(&mut attributes);
-        attributes
+/// What the cases change of an open adapter.
+struct CaseHooks {
+    change: Change,
+    faults: Arc<Faults>,
+}
+
+impl Hooks for CaseHooks {
+    type Queue = ();
+    type Pair = ();
+    type End = ();
+
+    fn opened(&self, _adapter: &Arc<dyn Adapter>, attributes: &mut AdapterAttributes) {
+        (self.change)(attributes);
     }
 
-    fn create_domain(&self) -> Result<Arc<dyn ProtectionDomain>> {
-        self.inner.create_domain()
+    fn admit(&self, _object: Object, call: &Call<'_>) -> Result<()> {
+        match call {
+            Call::CreateQueuePair { .. } => {
+                Faults::check(&self.faults.no_queue_pairs, "queue pair")
+            }
+            Call::Listen { .. } => Faults::check(&self.faults.no_listeners, "listener"),
+            _ => Ok(()),
+        }
     }
 
-    fn create_completion_queue(
+    fn done(&self, _object: Object, _call: &Call<'_>, _error: Option<&Error>) {}
+
+    fn listening(&self, qualifier: u64) {
+        self.faults.while_listening.run(qualifier);
+    }
+
+    fn queue(
         &self,
-        depth: usize,
-        sink: Arc<dyn CompletionSink>,
-    ) -> Result<CompletionQueueParts> {
-        self.inner.create_completion_queue(depth, sink)
+        poller: Box<dyn CompletionPoller>,
+        _depth: usize,
+    ) -> ((), Box<dyn CompletionPoller>) {
+        ((), poller)
     }
 
-    fn create_queue_pair(&self, spec: QueuePairSpec) -> Result<Box<dyn QueuePair>> {
-        Faults::check(&self.faults.no_queue_pairs, "queue pair")?;
-        self.inner.create_queue_pair(spec)
-    }
+    fn pair(&self, _tag: u64, _queues: Queues<()>) {}
 
-    fn create_shared_receive_queue(
-        &self,
-        domain: Arc<dyn ProtectionDomain>,
-        limits: SharedReceiveLimits,
-        sink: Arc<dyn SharedReceiveSink>,
-    ) -> Result<Arc<dyn SharedReceiveQueue>> {
-        self.inner.create_shared_receive_queue(domain, limits, sink)
-    }
-
-    fn listen(&self, qualifier: Option<u64>, sink: Arc<dyn ListenSink>) -> Result<ListenerParts> {
-        Faults::check(&self.faults.no_listeners, "listener")?;
-        let listener = self.inner.listen(qualifier, sink)?;
-        self.faults.while_listening.run(listener.qualifier);
-        Ok(listener)
-    }
+    fn end(&self, _pair: &()) {}
 }

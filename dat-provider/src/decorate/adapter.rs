@@ -95,7 +95,9 @@ impl<H: Hooks> Adapter for Decorated<H> {
         let object = self.layer.number(Kind::Listener);
         let sink = Arc::new(RequestSink { layer: Arc::clone(&self.layer), outer: sink });
         let listen = || self.inner.listen(qualifier, sink);
-        self.layer.call(object, &Call::Listen { qualifier }, listen)
+        let parts = self.layer.call(object, &Call::Listen { qualifier }, listen)?;
+        self.layer.hooks.listening(parts.qualifier);
+        Ok(parts)
     }
 }
 

@@ -38,6 +38,10 @@ pub trait Hooks: Send + Sync + Sized + 'static {
     /// A call returned, or an upcall is about to be passed on.
     fn done(&self, object: Object, call: &Call<'_>, error: Option<&Error>);
 
+    /// A listener was started on this connection qualifier, and the call that started it has not
+    /// returned yet: a request may already have been delivered.
+    fn listening(&self, _qualifier: u64) {}
+
     /// Attaches to a new completion queue, and may replace its poller.
     fn queue(
         &self,
