@@ -19,6 +19,7 @@
     reason = "the parts of a queue pair are locks and rings, which have nothing to print"
 )]
 
+pub mod attached_srq;
 pub mod attributes;
 pub mod bytes;
 pub mod completion_queue;
@@ -46,6 +47,7 @@ pub mod regions;
 pub mod ring;
 pub mod shared_receive;
 mod slots;
+pub mod spec_objects;
 pub mod stream_link;
 pub mod sync;
 pub mod transfer;

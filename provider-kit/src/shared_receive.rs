@@ -21,9 +21,9 @@ use crate::upcalls::Upcalls;
 /// A shared receive queue.
 pub struct Srq {
     /// The protection domain of its buffers.
-    pub domain: Arc<Domain>,
+    pub(crate) domain: Arc<Domain>,
     /// Maximum number of segments of a buffer.
-    pub max_segments: u32,
+    pub(crate) max_segments: u32,
     buffers: BiasedLock<Buffers>,
     sink: Arc<dyn SharedReceiveSink>,
 }
@@ -84,7 +84,7 @@ pub fn downcast(queue: &dyn SharedReceiveQueue) -> Result<Arc<Srq>> {
 impl Srq {
     /// Attaches a queue pair whose receives complete through a completion queue. Returns the index of the
     /// attachment in that queue.
-    pub fn attach(&self, queue: &Arc<Cq>) -> u32 {
+    pub(crate) fn attach(&self, queue: &Arc<Cq>) -> u32 {
         let mut buffers = self.buffers.lock();
         // Reserved here, so that `take` does not allocate.
         buffers.stalled.reserve(1);
@@ -92,14 +92,14 @@ impl Srq {
     }
 
     /// Reverts [`attach`](Self::attach).
-    pub fn detach(&self, queue: &Arc<Cq>) {
+    pub(crate) fn detach(&self, queue: &Arc<Cq>) {
         let unused: Vec<Attachment> = self.buffers.lock().credits.detach_shared(queue);
         // Dropped without the lock.
         drop(unused);
     }
 
     /// Whether a buffer is available. If not, `user` is resumed when one is posted.
-    pub fn has_buffer(&self, stalled: &mut bool, user: &Arc<dyn Resume>) -> bool {
+    pub(crate) fn has_buffer(&self, stalled: &mut bool, user: &Arc<dyn Resume>) -> bool {
         let mut buffers = self.buffers.lock();
         if buffers.ring.is_empty() {
             buffers.stall(stalled, user);
@@ -110,8 +110,8 @@ impl Srq {
 
     /// Takes the oldest buffer and copies its segments to `into`. If there is none, `user` is resumed when
     /// one is posted.
-    pub fn take(
-        self: &Arc<Self>,
+    pub(crate) fn take(
+        &self,
         into: &mut [Segment],
         stalled: &mut bool,
         user: &Arc<dyn Resume>,

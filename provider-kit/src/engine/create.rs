@@ -4,21 +4,21 @@ use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 
-use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::error::Result;
 use dat_provider::{ConnectionSink, QueuePairSpec};
 use parking_lot::Mutex;
 
 use super::core::Core;
 use super::handle::QpHandle;
 use super::queue_pair::{Phase, QpRef, QpState, SoftQp};
-use super::receive_queue::AttachedSrq;
 use super::work_queues::WorkQueues;
-use crate::completion_queue;
+use crate::attached_srq::AttachedSrq;
 use crate::completion_target::CompletionTarget;
 use crate::credits::Attachment;
-use crate::domain::{self, Membership};
+use crate::domain::Membership;
+use crate::regions;
 use crate::ring::Ring;
-use crate::{regions, shared_receive};
+use crate::spec_objects::{SpecObjects, check_limits};
 
 /// The settings that were replaced. Dropping them takes locks of other objects, so the lock of the
 /// queue pair must be released before.
@@ -77,35 +77,10 @@ impl QpState {
         spec: &QueuePairSpec,
         weak_self: &Weak<SoftQp>,
     ) -> Result<Replaced> {
-        for (used, max) in [
-            (self.queues.credits.in_use(), spec.limits.max_requests),
-            (self.queues.receives.credits.in_use(), spec.limits.max_receives),
-        ] {
-            if used > max {
-                return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceTep)
-                    .because(format!(
-                        "{used} operations are outstanding, more than the new limit of {max}"
-                    )));
-            }
-        }
-        let own = spec.domain.as_ref().map(|domain| domain::downcast(&**domain)).transpose()?;
-        let shared = match &spec.shared_receives {
-            Some(queue) => Some(shared_receive::downcast(&**queue)?),
-            None => None,
-        };
-        let request_cq = completion_queue::downcast(
-            spec.request_queue.as_deref(),
-            Subtype::InvalidHandleEvdRequest,
-        )?;
-        let receive_cq = completion_queue::downcast(
-            spec.receive_queue.as_deref(),
-            Subtype::InvalidHandleEvdRecv,
-        )?;
-        let id = own.as_ref().map_or(0, |domain| domain.id);
-        let foreign = shared.as_ref().filter(|queue| queue.domain.id != id);
-        let foreign = foreign.map(|queue| Arc::clone(&queue.domain));
-        let join = |domain| Membership::new(&domain, Arc::new(QpRef(Weak::clone(weak_self))));
-        let memberships = [own.map(join), foreign.map(join)];
+        check_limits(&spec.limits, &self.queues.credits, &self.queues.receives.credits)?;
+        let SpecObjects { domains, request_cq, receive_cq, shared } = SpecObjects::new(spec)?;
+        let user = Arc::new(QpRef(Weak::clone(weak_self)));
+        let memberships = domains.memberships(&(Arc::clone(&user) as _));
         let queues = &mut self.queues;
         let attachment = request_cq.attach();
         let end = queues.requests.queue().tail();
@@ -116,12 +91,10 @@ impl QpState {
         let end = receives.target.queue().tail();
         let limits = &spec.limits;
         let old_srq = if let Some(queue) = shared {
-            let index = queue.attach(&receive_cq);
-            receives.target = CompletionTarget::new(spec.tag, Arc::clone(&receive_cq), index);
+            let shared = AttachedSrq::new(queue, receive_cq, user);
+            receives.target = shared.target(spec.tag);
             receives.ring = Ring::new(0, 0);
             receives.credits.resize(0);
-            let resume = Arc::new(QpRef(Weak::clone(weak_self)));
-            let shared = AttachedSrq { queue, cq: receive_cq, is_stalled: false, resume };
             receives.shared.replace(shared)
         } else {
             let attachment = receive_cq.attach();
@@ -131,8 +104,8 @@ impl QpState {
             drained.extend(receives.credits.attach(attachment, end));
             receives.shared.take()
         };
-        receives.domain = id;
-        queues.domain = id;
+        receives.domain = domains.id();
+        queues.domain = domains.id();
         queues.max_reads = (limits.max_reads_in.max(1), limits.max_reads_out.max(1));
         let sink = std::mem::replace(&mut self.sink, Arc::clone(&spec.sink));
         let memberships = std::mem::replace(&mut self.memberships, memberships);

@@ -84,7 +84,7 @@ impl Resume for QpRef {
         let Some(queue_pair) = self.0.upgrade() else { return };
         queue_pair.with_state(|state, _| {
             if let Some(shared) = &mut state.queues.receives.shared {
-                shared.is_stalled = false;
+                shared.set_resumed();
             }
         });
     }

@@ -1,17 +1,14 @@
 //! The receives of a queue pair: its own, or those of a shared queue.
 
-use std::sync::Arc;
-
 use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::{Completion, CompletionFeatures, Segment};
 
 use super::segments::Segments;
-use crate::completion_queue::Cq;
+use crate::attached_srq::AttachedSrq;
 use crate::completion_target::CompletionTarget;
 use crate::credits::QueueCredits;
 use crate::receive_ring::PostedReceive;
 use crate::ring::Ring;
-use crate::shared_receive::{Resume, Srq};
 use crate::upcalls::Upcalls;
 
 /// Posted receives, and where they complete.
@@ -22,22 +19,6 @@ pub(super) struct ReceiveQueue {
     pub(super) shared: Option<AttachedSrq>,
     /// The protection domain of the queue pair.
     pub(super) domain: u32,
-}
-
-/// The shared receive queue that a queue pair uses.
-pub(super) struct AttachedSrq {
-    pub(super) queue: Arc<Srq>,
-    /// Where its receives complete for this queue pair.
-    pub(super) cq: Arc<Cq>,
-    /// Whether the queue will resume this queue pair when a buffer is posted.
-    pub(super) is_stalled: bool,
-    pub(super) resume: Arc<dyn Resume>,
-}
-
-impl Drop for AttachedSrq {
-    fn drop(&mut self) {
-        self.queue.detach(&self.cq);
-    }
 }
 
 /// A receive that was taken to be filled.
@@ -58,17 +39,16 @@ impl ReceiveQueue {
             return Some(taken);
         };
         let (mut inline, mut heap) = ([Segment::default(); 8], Vec::new());
-        let max = shared.queue.max_segments as usize;
+        let max = shared.max_segments();
         let space = if max <= inline.len() {
             &mut inline[..]
         } else {
             heap.resize(max, Segment::default());
             &mut heap
         };
-        let (posted, count) =
-            shared.queue.take(space, &mut shared.is_stalled, &shared.resume, upcalls)?;
+        let (posted, count) = shared.take(space, upcalls)?;
         let segments = space.get(..count).unwrap_or_default().into();
-        Some(TakenReceive { posted, segments, domain: shared.queue.domain.id })
+        Some(TakenReceive { posted, segments, domain: shared.domain() })
     }
 
     /// Completes a receive.

@@ -3,16 +3,16 @@
 use std::mem::replace;
 use std::sync::Arc;
 
-use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::provider::{QueuePair, QueuePairSpec, Segment};
-use dat_provider_kit::completion_queue::downcast;
+use dat_core::error::Result;
+use dat_core::provider::{QueuePair, QueuePairSpec};
+use dat_provider_kit::attached_srq::AttachedSrq;
 use dat_provider_kit::completion_target::CompletionTarget;
 use dat_provider_kit::credits::{Attachment, QueueCredits};
-use dat_provider_kit::domain::{self, Domain, Membership};
+use dat_provider_kit::domain::Membership;
 use dat_provider_kit::receive_ring::ReceiveRing;
 use dat_provider_kit::receive_wakeup::ReceiveWakeup;
 use dat_provider_kit::regions::queue_pair_id;
-use dat_provider_kit::shared_receive;
+use dat_provider_kit::spec_objects::{QpDomains, SpecObjects, check_limits};
 use dat_provider_kit::sync::BiasedLock;
 use dat_sync::{SlabArc, SlabWeak};
 use parking_lot::Mutex;
@@ -21,7 +21,7 @@ use super::QpHandle;
 use super::connection_state::ConnectionState;
 use super::qp::{LoopbackQp, QpRef};
 use super::receive_poster::{PosterState, ReceivePoster};
-use super::receive_queue::{AttachedSrq, ReceiveQueue};
+use super::receive_queue::ReceiveQueue;
 use super::request_context::RequestContext;
 use super::responder::ResponderLock;
 use super::send_queue::SendQueue;
@@ -32,6 +32,7 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Box<dyn Q
     let number = queue_pair_id();
     let qp = SlabArc::try_new_cyclic(|weak_self| {
         let resolved = ResolvedSpec::new(spec, number, weak_self)?;
+        let memberships = resolved.memberships();
         let mut request_credits = QueueCredits::new(spec.limits.max_requests);
         let mut receive_credits = QueueCredits::new(0);
         // The attachments that this replaces: none yet.
@@ -47,7 +48,7 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Box<dyn Q
                 service: spec.service,
                 max_segments: spec.limits.max_request_segments,
                 sink: Arc::clone(&spec.sink),
-                memberships: memberships(&resolved.domains, weak_self),
+                memberships,
             }),
             poster: ReceivePoster { wakeup: ReceiveWakeup::new(), state: BiasedLock::new(poster) },
             responder: ResponderLock::new(ReceiveQueue {
@@ -55,7 +56,7 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Box<dyn Q
                 ring: ReceiveRing::unallocated(),
                 target: resolved.receive_target,
                 epochs: Arc::clone(&spec.epochs),
-                domain: resolved.domain,
+                domain: resolved.domains.id(),
                 qp_number: number,
                 segments: Vec::new(),
                 shared: resolved.shared,
@@ -70,77 +71,51 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Box<dyn Q
     Ok(Box::new(QpHandle(qp)))
 }
 
-/// Adds a queue pair to the users of domains.
-fn memberships(
-    domains: &[Option<Arc<Domain>>; 2],
-    user: &SlabWeak<LoopbackQp>,
-) -> [Option<Membership>; 2] {
-    let join = |domain| Membership::new(domain, Arc::new(QpRef(SlabWeak::clone(user))));
-    domains.each_ref().map(|domain| domain.as_ref().map(join))
-}
-
-/// The objects of this provider that a specification names.
+/// The parts of a queue pair that follow from a specification.
 struct ResolvedSpec {
+    domains: QpDomains,
     context: RequestContext,
     request_attachment: Attachment,
     receive_target: CompletionTarget,
     /// Absent if receives are shared.
     receive_attachment: Option<Attachment>,
     shared: Option<Box<AttachedSrq>>,
-    /// Id of the domain of the queue pair, or 0.
-    domain: u32,
-    /// The domain of the queue pair, and that of its shared receive queue if it is another one.
-    domains: [Option<Arc<Domain>>; 2],
+    user: Arc<QpRef>,
 }
 
 impl ResolvedSpec {
     fn new(spec: &QueuePairSpec, number: u32, weak_self: &SlabWeak<LoopbackQp>) -> Result<Self> {
-        let own = spec.domain.as_ref().map(|domain| domain::downcast(&**domain)).transpose()?;
-        let domain = own.as_ref().map_or(0, |domain| domain.id);
-        let mut domains = [own, None];
-        let shared = match &spec.shared_receives {
-            Some(queue) => Some(shared_receive::downcast(&**queue)?),
-            None => None,
-        };
-        if let Some(queue) = &shared {
-            if queue.domain.id != domain {
-                domains[1] = Some(Arc::clone(&queue.domain));
-            }
-        }
-        let (request_cq, receive_cq) = (
-            downcast(spec.request_queue.as_deref(), Subtype::InvalidHandleEvdRequest)?,
-            downcast(spec.receive_queue.as_deref(), Subtype::InvalidHandleEvdRecv)?,
-        );
+        let SpecObjects { domains, request_cq, receive_cq, shared } = SpecObjects::new(spec)?;
+        let user = Arc::new(QpRef(SlabWeak::clone(weak_self)));
         let request_attachment = request_cq.attach();
-        let receive_attachment = shared.is_none().then(|| receive_cq.attach());
-        let work_queue = match (&receive_attachment, &shared) {
-            (Some(attachment), _) => attachment.index(),
-            (None, Some(shared)) => shared.attach(&receive_cq),
-            (None, None) => 0,
+        let context = RequestContext {
+            target: CompletionTarget::new(spec.tag, request_cq, request_attachment.index()),
+            domain: domains.id(),
+            epochs: Arc::clone(&spec.epochs),
+            qp_number: number,
         };
-        let target = CompletionTarget::new(spec.tag, request_cq, request_attachment.index());
+        let (receive_target, receive_attachment, shared) = if let Some(queue) = shared {
+            let shared = AttachedSrq::new(queue, receive_cq, Arc::clone(&user) as _);
+            (shared.target(spec.tag), None, Some(Box::new(shared)))
+        } else {
+            let attachment = receive_cq.attach();
+            let target = CompletionTarget::new(spec.tag, receive_cq, attachment.index());
+            (target, Some(attachment), None)
+        };
         Ok(Self {
-            context: RequestContext {
-                target,
-                domain,
-                epochs: Arc::clone(&spec.epochs),
-                qp_number: number,
-            },
-            request_attachment,
-            receive_target: CompletionTarget::new(spec.tag, Arc::clone(&receive_cq), work_queue),
-            receive_attachment,
-            shared: shared.map(|queue| {
-                Box::new(AttachedSrq {
-                    segments: vec![Segment::default(); queue.max_segments as usize].into(),
-                    queue,
-                    cq: receive_cq,
-                    is_stalled: false,
-                    resume: Arc::new(QpRef(SlabWeak::clone(weak_self))),
-                })
-            }),
-            domain,
             domains,
+            context,
+            request_attachment,
+            receive_target,
+            receive_attachment,
+            shared,
+            user,
         })
+    }
+
+    /// Adds the queue pair to the users of its domains.
+    fn memberships(&self) -> [Option<Membership>; 2] {
+        self.domains.memberships(&(Arc::clone(&self.user) as _))
     }
 }
 
@@ -156,18 +131,8 @@ impl LoopbackQp {
         let mut poster = self.poster.state.lock();
         let mut responder = self.responder.lock();
         let receives = &mut responder.receives;
-        for (used, max) in [
-            (send_queue.credits.in_use(), spec.limits.max_requests),
-            (poster.credits.in_use(), spec.limits.max_receives),
-        ] {
-            if used > max {
-                return Err(Error::new(ReturnType::InsufficientResources, Subtype::ResourceTep)
-                    .because(format!(
-                        "{used} operations are outstanding, more than the new limit of {max}"
-                    )));
-            }
-        }
-        let memberships = memberships(&resolved.domains, &self.weak_self);
+        check_limits(&spec.limits, &send_queue.credits, &poster.credits)?;
+        let memberships = resolved.memberships();
         if !poster.ring.is_unallocated() {
             let size = (poster.credits.capacity(), spec.limits.max_receive_segments);
             poster.ring = poster.ring.enlarged(receives.head..poster.tail, size);
@@ -184,7 +149,7 @@ impl LoopbackQp {
         let end = receives.target.queue().tail();
         let replaced =
             resolved.receive_attachment.map(|attachment| poster.credits.attach(attachment, end));
-        receives.domain = resolved.domain;
+        receives.domain = resolved.domains.id();
         receives.epochs = Arc::clone(&spec.epochs);
         send_queue.credits.resize(spec.limits.max_requests);
         let end = send_queue.context.target.queue().tail();

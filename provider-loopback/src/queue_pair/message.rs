@@ -81,9 +81,8 @@ impl ReceiveQueue {
         let domain = self.domain;
         if self.shared.is_some() {
             let (posted, count) = self.take(upcalls)?;
-            let shared = self.shared.as_ref()?;
-            let domain = shared.queue.domain.id;
-            let target = LocalMemory { segments: &shared.segments[..count], domain };
+            let domain = self.shared.as_ref()?.domain();
+            let target = LocalMemory { segments: &self.segments[..count], domain };
             return Some((posted, put(posted.length, target)));
         }
         let (posted, count, first) = self.ring.get(self.head)?;

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use dat_core::provider::{Completion, CompletionFeatures, Epochs, Segment};
 use dat_core::{DtoStatus, Operation};
-use dat_provider_kit::completion_queue::Cq;
+use dat_provider_kit::attached_srq::AttachedSrq;
 use dat_provider_kit::completion_target::CompletionTarget;
 use dat_provider_kit::receive_ring::{PostedReceive, ReceiveRing};
 use dat_provider_kit::receive_wakeup::ReceiveWakeup;
-use dat_provider_kit::shared_receive::{Resume, Srq};
 use dat_provider_kit::upcalls::Upcalls;
 
 /// Posted receives, and where they complete. Fields are in the order of their use.
@@ -27,24 +26,6 @@ pub(super) struct ReceiveQueue {
     /// Buffer for the segments of the current receive.
     pub(super) segments: Vec<Segment>,
     pub(super) shared: Option<Box<AttachedSrq>>,
-}
-
-/// The shared receive queue that a queue pair uses.
-pub(super) struct AttachedSrq {
-    pub(super) queue: Arc<Srq>,
-    /// Where its receives complete for this queue pair.
-    pub(super) cq: Arc<Cq>,
-    /// Buffer for the segments of the current receive.
-    pub(super) segments: Box<[Segment]>,
-    /// Whether the queue will resume this queue pair when a buffer is posted.
-    pub(super) is_stalled: bool,
-    pub(super) resume: Arc<dyn Resume>,
-}
-
-impl Drop for AttachedSrq {
-    fn drop(&mut self) {
-        self.queue.detach(&self.cq);
-    }
 }
 
 /// What the completion of a receive says about the request that consumed it.
@@ -67,7 +48,7 @@ impl ReceiveQueue {
     pub(super) fn has_receive(&mut self) -> bool {
         match &mut self.shared {
             None => self.ring.is_filled(self.head),
-            Some(shared) => shared.queue.has_buffer(&mut shared.is_stalled, &shared.resume),
+            Some(shared) => shared.has_buffer(),
         }
     }
 
@@ -92,12 +73,10 @@ impl ReceiveQueue {
     pub(super) fn take(&mut self, upcalls: &mut Upcalls) -> Option<(PostedReceive, usize)> {
         match &mut self.shared {
             None => self.take_own().map(|posted| (posted, 0)),
-            Some(shared) => shared.queue.take(
-                &mut shared.segments,
-                &mut shared.is_stalled,
-                &shared.resume,
-                upcalls,
-            ),
+            Some(shared) => {
+                self.segments.resize(shared.max_segments(), Segment::default());
+                shared.take(&mut self.segments, upcalls)
+            }
         }
     }
 

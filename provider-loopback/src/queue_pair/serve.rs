@@ -107,7 +107,7 @@ impl Resume for QpRef {
         let Some(qp) = self.0.upgrade() else { return };
         qp.with_responder(|responder, upcalls| {
             if let Some(shared) = &mut responder.receives.shared {
-                shared.is_stalled = false;
+                shared.set_resumed();
             }
             responder.execute_waiting(&qp.poster.wakeup, upcalls)
         });
