@@ -9,15 +9,16 @@ use dat_core::provider::{
     Completion, CompletionFeatures, DATAGRAM_PREFIX, RemoteAddress, Request, Service,
 };
 use dat_core::{DtoStatus, Operation};
+use dat_provider_kit::errors::{foreign_object, no_credit, wrong_state};
+use dat_provider_kit::transfer::{self, LocalMemory};
+use dat_provider_kit::upcalls::Upcalls;
 use dat_sync::SlabWeak;
 
 use super::connection_state::ConnectionState;
+use super::message::FillError;
 use super::qp::LoopbackQp;
 use super::receive_queue::Arrival;
 use super::responder::{Inbound, Responder};
-use dat_provider_kit::errors::{foreign_object, no_credit, wrong_state};
-use dat_provider_kit::transfer::{self, AccessError, LocalMemory};
-use dat_provider_kit::upcalls::Upcalls;
 
 impl LoopbackQp {
     /// Fails unless the queue pair carries datagrams.
@@ -102,8 +103,8 @@ impl Responder {
         };
         let received = match outcome {
             Ok(()) => DtoStatus::Success,
-            Err(None) => DtoStatus::LocalLength,
-            Err(Some(AccessError::Source | AccessError::Target)) => DtoStatus::LocalProtection,
+            Err(FillError::TooLong) => DtoStatus::LocalLength,
+            Err(FillError::Access(_)) => DtoStatus::LocalProtection,
         };
         let solicited = request.flags.contains(CompletionFlags::SOLICITED_WAIT);
         let arrival = Arrival { operation: Operation::ReceiveDatagram, extra: 0, solicited };

@@ -9,7 +9,7 @@ use dat_provider_kit::transfer::{self, AccessError, LocalMemory, RemoteMemory};
 use dat_provider_kit::upcalls::Upcalls;
 use dat_provider_kit::window;
 
-use super::message::{send_message, send_message_then};
+use super::message::send_message;
 use super::receive_queue::{Arrival, ReceiveQueue};
 use super::request::{TaskRef, WorkRequest};
 use super::request_context::RequestContext;
@@ -62,36 +62,34 @@ fn execute_work(
     let local = LocalMemory { segments: request.segments, domain: requester.domain };
     let done = match *work {
         Work::Send => {
-            let arrival = Arrival { operation: Operation::Receive, extra: 0, ..request.arrival() };
-            (length, send_message(request, local, arrival, receives, upcalls)?)
+            let arrival = request.arrival(Operation::Receive, 0);
+            (length, send_message(request, local, arrival, receives, upcalls, |_| ())?)
         }
         Work::SendInvalidate { key } => {
             if !window::is_bound(key, receives.domain, receives.qp_number) {
                 return Some((0, DtoStatus::RemoteAccess));
             }
-            let operation = Operation::ReceiveWithInvalidate;
-            let arrival = Arrival { operation, extra: key.into(), ..request.arrival() };
+            let arrival = request.arrival(Operation::ReceiveWithInvalidate, key.into());
             // The window is invalid before the receive completes, as its consumer may rely on.
             (
                 length,
-                send_message_then(request, local, arrival, receives, upcalls, |receives| {
+                send_message(request, local, arrival, receives, upcalls, |receives| {
                     window::invalidate(key, receives.domain, receives.qp_number);
                 })?,
             )
         }
         Work::RdmaWrite { remote } => {
             let outcome = transfer::rdma_write(local, receives.remote(&remote), length);
-            (length, status(outcome, AccessError::Source, DtoStatus::RemoteAccess))
+            (length, status(outcome, AccessError::Source))
         }
         Work::RdmaWriteImmediate { remote, immediate } => {
             if !receives.has_receive() {
                 return None;
             }
             let outcome = transfer::rdma_write(local, receives.remote(&remote), length);
-            let status = status(outcome, AccessError::Source, DtoStatus::RemoteAccess);
+            let status = status(outcome, AccessError::Source);
             if status == DtoStatus::Success {
-                let operation = Operation::ReceiveImmediate;
-                let arrival = Arrival { operation, extra: immediate.into(), ..request.arrival() };
+                let arrival = request.arrival(Operation::ReceiveImmediate, immediate.into());
                 let (posted, _) = receives.take(upcalls)?;
                 receives.complete(posted, (length, status), arrival, upcalls);
             }
@@ -99,7 +97,7 @@ fn execute_work(
         }
         Work::RdmaRead { remote } => {
             let outcome = transfer::rdma_read(receives.remote(&remote), local);
-            (remote.length, status(outcome, AccessError::Target, DtoStatus::RemoteAccess))
+            (remote.length, status(outcome, AccessError::Target))
         }
         Work::RdmaReadToRmr { local: target, remote } => {
             let target = RemoteMemory {
@@ -108,12 +106,12 @@ fn execute_work(
                 queue_pair: requester.qp_number,
             };
             let outcome = transfer::rdma_read_to_remote(receives.remote(&remote), target);
-            (remote.length, status(outcome, AccessError::Target, DtoStatus::RemoteAccess))
+            (remote.length, status(outcome, AccessError::Target))
         }
         Work::FetchAdd { add, remote } => {
             let change = |word: &AtomicU64| word.fetch_add(add, Ordering::SeqCst);
             let outcome = transfer::atomic(receives.remote(&remote), local, change);
-            (remote.length, status(outcome, AccessError::Target, DtoStatus::RemoteAccess))
+            (remote.length, status(outcome, AccessError::Target))
         }
         Work::CompareSwap { compare, swap, remote } => {
             let order = Ordering::SeqCst;
@@ -121,7 +119,7 @@ fn execute_work(
                 word.compare_exchange(compare, swap, order, order).unwrap_or_else(|other| other)
             };
             let outcome = transfer::atomic(receives.remote(&remote), local, change);
-            (remote.length, status(outcome, AccessError::Target, DtoStatus::RemoteAccess))
+            (remote.length, status(outcome, AccessError::Target))
         }
         // A later contract may have other operations.
         _ => (0, DtoStatus::LocalEndpoint),
@@ -130,10 +128,10 @@ fn execute_work(
 }
 
 impl WorkRequest<'_> {
-    /// What the completion of the receive says about this request, without immediate data.
-    fn arrival(&self) -> Arrival {
+    /// What the completion of the receive says about this request.
+    fn arrival(&self, operation: Operation, extra: u64) -> Arrival {
         let solicited = self.flags.contains(CompletionFlags::SOLICITED_WAIT);
-        Arrival { solicited, ..Arrival::NONE }
+        Arrival { operation, extra, solicited }
     }
 }
 
@@ -144,11 +142,11 @@ impl ReceiveQueue {
     }
 }
 
-/// The requester's status: `own` says which side of the copy is its memory.
-fn status(outcome: Result<(), AccessError>, own: AccessError, remote: DtoStatus) -> DtoStatus {
+/// The requester's status of a copy, in which its memory is the side `own`.
+fn status(outcome: Result<(), AccessError>, own: AccessError) -> DtoStatus {
     match outcome {
         Ok(()) => DtoStatus::Success,
         Err(error) if error == own => DtoStatus::LocalProtection,
-        Err(_) => remote,
+        Err(_) => DtoStatus::RemoteAccess,
     }
 }

@@ -7,13 +7,13 @@ use dat_core::error::Result;
 use dat_core::flags::{CompletionFlags, Privileges};
 use dat_core::provider::{CompletionFeatures, Request, Segment, Work};
 use dat_core::{Operation, RmrTriplet};
+use dat_provider_kit::transfer::{self, CheckedSegment, RemoteMemory};
+use dat_provider_kit::upcalls::Upcalls;
 
 use super::connection_state::{Connection, ConnectionState};
 use super::qp::LoopbackQp;
 use super::responder::{Responder, ResponderLock};
 use super::send_queue::SendQueue;
-use dat_provider_kit::transfer::{self, CheckedSegment, RemoteMemory};
-use dat_provider_kit::upcalls::Upcalls;
 
 /// The operations for which `rdma` is instantiated.
 const WRITE: bool = true;
@@ -105,7 +105,7 @@ impl SendQueue {
         }
     }
 
-    /// Moves a message of one segment into a receive of one segment.
+    /// Copies a message of one segment into a receive of one segment.
     #[inline(always)]
     fn send<'a, G: DerefMut<Target = Responder>>(
         &'a mut self,
@@ -154,7 +154,7 @@ impl SendQueue {
         Some(upcalls)
     }
 
-    /// Moves bytes between one segment and the peer's memory.
+    /// Copies between one segment and memory of the peer.
     #[inline(always)]
     fn rdma<'a, const OPERATION: bool, G: DerefMut<Target = Responder>>(
         &'a mut self,

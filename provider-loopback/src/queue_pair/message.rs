@@ -10,23 +10,22 @@ use dat_provider_kit::upcalls::Upcalls;
 use super::receive_queue::{Arrival, ReceiveQueue};
 use super::request::WorkRequest;
 
-/// Copies a message into the next receive and completes that, as [`send_message_then`] does.
-#[inline]
-pub(super) fn send_message(
-    request: &WorkRequest<'_>,
-    source: LocalMemory<'_>,
-    arrival: Arrival,
-    receives: &mut ReceiveQueue,
-    upcalls: &mut Upcalls,
-) -> Option<DtoStatus> {
-    send_message_then(request, source, arrival, receives, upcalls, |_| ())
+/// Why a receive was not filled.
+pub(super) enum FillError {
+    /// The message is longer than the receive.
+    TooLong,
+    /// Memory of one side must not be accessed.
+    Access(AccessError),
 }
+
+/// A receive that was taken, and whether it was filled.
+type Taken = (PostedReceive, Result<(), FillError>);
 
 /// Copies a message into the next receive and completes that. Returns the sender's status; `None` if
 /// there is no receive. An error on the sender's side consumes no receive. `then` runs after the copy,
 /// before the receive completes.
 #[inline]
-pub(super) fn send_message_then(
+pub(super) fn send_message(
     request: &WorkRequest<'_>,
     source: LocalMemory<'_>,
     arrival: Arrival,
@@ -44,10 +43,14 @@ pub(super) fn send_message_then(
     let (posted, outcome) = receives.fill(request.length, source, upcalls)?;
     let (received, sent) = match outcome {
         Ok(()) => (DtoStatus::Success, DtoStatus::Success),
-        Err(None) => (DtoStatus::LocalLength, DtoStatus::RemoteResponder),
+        Err(FillError::TooLong) => (DtoStatus::LocalLength, DtoStatus::RemoteResponder),
         // The sender's memory was freed after that check; the receive is lost.
-        Err(Some(AccessError::Source)) => (DtoStatus::Flushed, DtoStatus::LocalProtection),
-        Err(Some(AccessError::Target)) => (DtoStatus::LocalProtection, DtoStatus::RemoteResponder),
+        Err(FillError::Access(AccessError::Source)) => {
+            (DtoStatus::Flushed, DtoStatus::LocalProtection)
+        }
+        Err(FillError::Access(AccessError::Target)) => {
+            (DtoStatus::LocalProtection, DtoStatus::RemoteResponder)
+        }
     };
     let arrival = if received == DtoStatus::Success {
         then(receives);
@@ -60,14 +63,14 @@ pub(super) fn send_message_then(
 }
 
 impl ReceiveQueue {
-    /// Takes the next receive and copies a message into it; `Err(None)` if the message does not fit.
+    /// Takes the next receive and copies a message into it.
     #[inline]
     fn fill(
         &mut self,
         length: u64,
         source: LocalMemory<'_>,
         upcalls: &mut Upcalls,
-    ) -> Option<(PostedReceive, Result<(), Option<AccessError>>)> {
+    ) -> Option<Taken> {
         self.fill_with(upcalls, |capacity, target| copy_message(length, source, capacity, target))
     }
 
@@ -76,8 +79,8 @@ impl ReceiveQueue {
     fn fill_with(
         &mut self,
         upcalls: &mut Upcalls,
-        put: impl FnOnce(u64, LocalMemory<'_>) -> Result<(), Option<AccessError>>,
-    ) -> Option<(PostedReceive, Result<(), Option<AccessError>>)> {
+        put: impl FnOnce(u64, LocalMemory<'_>) -> Result<(), FillError>,
+    ) -> Option<Taken> {
         let domain = self.domain;
         if self.shared.is_some() {
             let (posted, count) = self.take(upcalls)?;
@@ -108,28 +111,27 @@ impl ReceiveQueue {
         source: LocalMemory<'_>,
         length: u64,
         upcalls: &mut Upcalls,
-    ) -> Option<(PostedReceive, Result<(), Option<AccessError>>)> {
+    ) -> Option<Taken> {
         let prefix = DATAGRAM_PREFIX;
         let put = |capacity: u64, target: LocalMemory<'_>| {
             if length.saturating_add(prefix) > capacity {
-                return Err(None);
+                return Err(FillError::TooLong);
             }
-            transfer::copy_datagram(source, target, prefix, length).map_err(Some)
+            transfer::copy_datagram(source, target, prefix, length).map_err(FillError::Access)
         };
         self.fill_with(upcalls, put)
     }
 }
 
-/// Copies a message; `Err(None)` if it is longer than the receive.
 #[inline]
 fn copy_message(
     length: u64,
     source: LocalMemory<'_>,
     capacity: u64,
     target: LocalMemory<'_>,
-) -> Result<(), Option<AccessError>> {
+) -> Result<(), FillError> {
     if length > capacity {
-        return Err(None);
+        return Err(FillError::TooLong);
     }
-    transfer::copy_message(source, target, length).map_err(Some)
+    transfer::copy_message(source, target, length).map_err(FillError::Access)
 }

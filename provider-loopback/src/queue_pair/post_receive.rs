@@ -42,7 +42,7 @@ impl PosterState {
 impl LoopbackQp {
     #[inline(always)]
     pub(super) fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
-        // All calls are tail calls, so that no register is saved.
+        // The only calls are tail calls, so that no register is saved.
         if !self.fill_fast(receive) {
             return self.post_receive_slow(receive);
         }

@@ -10,7 +10,7 @@ use dat_provider_kit::upcalls::Upcalls;
 
 use super::request::WorkRequest;
 
-/// The requester, as the responder needs it. Fields are in the order of their use.
+/// The queue pair that posted a request. Fields are in the order of their use.
 #[derive(Clone)]
 #[repr(C)]
 pub(super) struct RequestContext {
