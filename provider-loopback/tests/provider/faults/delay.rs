@@ -56,7 +56,7 @@ fn no_waiter_sleeps_while_a_completion_is_delayed() {
             });
             assert!(matches!(next(&b.dto), Event::Dto(one) if one.cookie == 2));
         });
-        // An armed descriptor.
+        // While a descriptor is armed.
         assert_eq!(poll(&a.dto), None);
         assert!(a.dto.arm().unwrap(), "two are waiting");
         assert_eq!(poll(&a.dto).map(|one| one.cookie), Some(3));
@@ -66,7 +66,7 @@ fn no_waiter_sleeps_while_a_completion_is_delayed() {
         b.receive(5).unwrap();
         a.send(6).unwrap();
         assert_eq!(poll(&a.dto).map(|one| one.cookie), Some(6), "armed still");
-        // A notification object.
+        // With a notification object.
         let cno = site.ia.cno_create(None).unwrap();
         a.dto.disarm();
         a.dto.modify_cno(Some(&cno)).unwrap();
@@ -103,10 +103,10 @@ fn a_connection_event_follows_the_delayed_completions() {
         assert_eq!((first.cookie, first.status), (1, Success));
         assert_eq!((second.cookie, second.status), (2, Flushed));
         assert_eq!(end.kind, Kind::Disconnected);
-        // The other side's too, on a dispatcher of its own.
+        // The other side gets its event on another dispatcher.
         assert_eq!(b.event(), Kind::Disconnected);
         assert_eq!(b.done(), [(Send, 3, Success)]);
-        // And when the endpoint is freed.
+        // Freeing the endpoint ends the delay as well.
         let (c, d) = site.pair();
         c.send(4).unwrap();
         assert_eq!(poll(&c.dto), None);

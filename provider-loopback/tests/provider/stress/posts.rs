@@ -22,16 +22,16 @@ struct Posted {
 /// Posts receives, sends, writes and reads until `stop` is set.
 fn post(side: &Side, buffer: &Buffer, cookies: &AtomicU64, stop: &AtomicBool) -> Posted {
     let mut posted = Posted::default();
-    let check_full = |error: dat_core::Error| {
-        let full = error.is(ReturnType::InsufficientResources);
-        assert!(full || error.is(ReturnType::InvalidState), "{error}");
+    let check_refused = |error: dat_core::Error| {
+        let is_full = error.is(ReturnType::InsufficientResources);
+        assert!(is_full || error.is(ReturnType::InvalidState), "{error}");
         side.recorder.drain();
     };
     while !stop.load(Ordering::Relaxed) {
         let cookie = cookies.fetch_add(1, Ordering::Relaxed);
         match side.try_receive(cookie, &[buffer.segment(0, 16)]) {
             Ok(()) => posted.receives.push(cookie),
-            Err(error) => check_full(error),
+            Err(error) => check_refused(error),
         }
         let cookie = cookies.fetch_add(1, Ordering::Relaxed);
         let work = match cookie % 6 {
@@ -41,7 +41,7 @@ fn post(side: &Side, buffer: &Buffer, cookies: &AtomicU64, stop: &AtomicBool) ->
         };
         match side.request(work, cookie, &[buffer.segment(16, 16)], CompletionFlags::empty()) {
             Ok(()) => posted.requests.push(cookie),
-            Err(error) => check_full(error),
+            Err(error) => check_refused(error),
         }
     }
     posted
