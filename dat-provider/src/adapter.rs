@@ -60,7 +60,7 @@ pub trait Adapter: Send + Sync {
 }
 
 /// Everything that an adapter reports about itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AdapterAttributes {
     /// Limits and identity.
     pub ia: IaAttributes,

@@ -1,4 +1,4 @@
-//! ListenerParts, connecting, and the events of connections.
+//! Listening, connecting, and the events of connections.
 
 use std::any::Any;
 use std::fmt;

@@ -27,6 +27,7 @@ pub mod flags;
 pub mod mem;
 mod memory;
 mod queue_pair;
+mod request;
 mod shared_receive;
 pub mod status;
 pub mod stub;
@@ -46,9 +47,9 @@ pub use downcast::Downcast;
 pub use failure::Failure;
 pub use memory::{MemoryRegion, MemoryWindow, ProtectionDomain, Registration, WindowScope};
 pub use queue_pair::{
-    BindRequest, DATAGRAM_PREFIX, Outstanding, QueuePair, QueuePairLimits, QueuePairSpec,
-    ReceiveRequest, Request, Segment, Service, Work,
+    DATAGRAM_PREFIX, Outstanding, QueuePair, QueuePairLimits, QueuePairSpec, Service,
 };
+pub use request::{BindRequest, ReceiveRequest, Request, Segment, Work};
 pub use shared_receive::{SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink};
 
 use std::sync::Arc;
@@ -60,7 +61,7 @@ pub const MAX_SEGMENTS: usize = 32;
 
 /// The root of a provider: describes it, discovers its adapters on this machine and opens them.
 pub trait Provider: Send + Sync {
-    /// Name, vendor, version and the contract version of the provider.
+    /// Name, vendor, version and reach of the provider.
     fn describe(&self) -> Description;
 
     /// The adapters that exist now, usable or not. Called for each listing, so it must be quick and
@@ -101,8 +102,9 @@ pub enum Relationship {
     Conflicting,
 }
 
-/// The description of a provider.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The description of a provider. Like every structure that a provider fills in and that may grow, it has a
+/// [`Default`]: end its literal with `..Default::default()`, and it still compiles with a new field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
     /// The library name by which lines of dat.conf refer to it.
     pub name: &'static str,
@@ -116,9 +118,10 @@ pub struct Description {
 
 /// How far the connections of a provider reach. The greatest is the best choice for a program that
 /// takes the first adapter listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reach {
     /// Other endpoints of the same process only.
+    #[default]
     Process,
     /// Other processes of the same host.
     Host,
@@ -129,7 +132,7 @@ pub enum Reach {
 }
 
 /// An adapter that a provider found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Discovered {
     /// The name to open it by.
     pub name: String,

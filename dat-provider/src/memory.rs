@@ -30,7 +30,8 @@ pub trait ProtectionDomain: Downcast {
 pub struct Registration {
     /// The registered memory.
     pub region: Box<dyn MemoryRegion>,
-    /// The key that names it in segments of local operations.
+    /// The key that names it in segments of local operations. The provider guide describes how a
+    /// transport with longer keys maps them.
     pub local_key: u32,
     /// The key that names it in operations of the peer; 0 if no remote privilege was given.
     pub remote_key: u32,

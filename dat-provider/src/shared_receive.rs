@@ -4,7 +4,7 @@ use super::{Downcast, ReceiveRequest, unsupported};
 use crate::error::Result;
 
 /// The capacity of a shared receive queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SharedReceiveLimits {
     /// Maximum number of outstanding buffers.
     pub max_receives: u32,

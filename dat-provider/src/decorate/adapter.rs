@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::call::{Call, Kind, Object};
+use super::call::Call;
 use super::completion::{self, Queue, QueueSink};
 use super::connection::RequestSink;
 use super::domain::Domain;
 use super::hooks::{Hooks, Layer};
+use super::object::{Kind, Object};
 use super::queue_pair;
 use super::shared_receive::{SharedReceives, WatermarkSink};
 use crate::error::Result;

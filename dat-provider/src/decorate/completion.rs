@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::call::{Call, Object};
+use super::call::Call;
 use super::hooks::{Hooks, Layer};
+use super::object::Object;
 use crate::error::Result;
 use crate::{
     Completion, CompletionDescriptor, CompletionPoller, CompletionQueue, CompletionQueueParts,

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::call::{Call, Kind, Object};
+use super::call::Call;
 use super::hooks::{Hooks, Layer};
+use super::object::{Kind, Object};
 use super::queue_pair::Pair;
 use crate::error::Result;
 use crate::{Answer, ConnectionSink, ConnectionUpcall, Incoming, ListenSink, QueuePair};

@@ -3,8 +3,9 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::call::{Call, Kind, Object};
+use super::call::Call;
 use super::hooks::{Hooks, Layer};
+use super::object::{Kind, Object};
 use crate::error::Result;
 use crate::flags::Privileges;
 use crate::mem::Span;

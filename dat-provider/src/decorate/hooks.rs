@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::call::{Call, Kind, Object};
+use super::call::Call;
+use super::object::{Kind, Object};
 use crate::error::{Error, Result};
 use crate::flags::Close;
 use crate::{

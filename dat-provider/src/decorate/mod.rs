@@ -59,19 +59,22 @@
 
 mod adapter;
 mod call;
+mod call_text;
 mod completion;
 mod connection;
 mod domain;
 pub mod faults;
 mod hooks;
+mod object;
 mod parameters;
 mod queue_pair;
 mod shared_receive;
 pub mod trace;
 
 pub use adapter::open;
-pub use call::{Call, Kind, Object};
+pub use call::Call;
 pub use hooks::{Hooks, Queues};
+pub use object::{Kind, Object};
 
 #[cfg(test)]
 mod tests;

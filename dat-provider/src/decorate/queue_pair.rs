@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::call::{Call, Kind, Object};
+use super::call::Call;
 use super::completion::Queue;
 use super::connection::EventSink;
 use super::domain::{Domain, Region, Window};
 use super::hooks::{Hooks, Layer, Queues};
+use super::object::{Kind, Object};
 use super::shared_receive::SharedReceives;
 use crate::Failure;
 use crate::error::Result;

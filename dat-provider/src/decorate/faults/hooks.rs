@@ -8,14 +8,16 @@ use parking_lot::{Mutex, ReentrantMutex};
 use super::completion::{HeldQueue, hold};
 use super::connection::{DeadEnd, Link};
 use super::handle::Faults;
-use super::plan::{AsyncFault, AttemptSide, ConnectFault};
-use crate::decorate::call::{Call, Object};
+use super::pair::{End, EndState, FaultyPair, Late};
+use super::plan::{AsyncFault, ConnectFault};
+use crate::decorate::call::Call;
 use crate::decorate::hooks::{Hooks, Queues};
+use crate::decorate::object::Object;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::Close;
 use crate::{
     Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, CompletionPoller, ConnectRequest,
-    ConnectionSink, ConnectionUpcall, Peer, QueuePair,
+    ConnectionSink, ConnectionUpcall, QueuePair,
 };
 
 /// The faults of one open adapter.
@@ -25,48 +27,6 @@ pub(super) struct FaultHooks {
     sink: Weak<dyn AdapterSink>,
     /// The adapter below. Weak, because objects of the adapter must not keep it open.
     below: OnceLock<(Weak<dyn Adapter>, IpAddr)>,
-}
-
-/// The state of a queue pair that calls need.
-pub(super) struct FaultyPair {
-    end: Arc<End>,
-    /// Held during control calls, because a planned break is a control call made inside a post. A
-    /// post only tries to lock it and never waits: the post may come from an upcall of the very
-    /// control call that holds the lock.
-    control: ReentrantMutex<()>,
-    /// The dead ends of attempts that are to fail; attempts for datagrams can have several.
-    dead_ends: Mutex<Vec<(u64, DeadEnd)>>,
-}
-
-/// The state of a queue pair that its connection events need.
-pub(super) struct End {
-    tag: u64,
-    state: Mutex<EndState>,
-}
-
-struct EndState {
-    queues: Queues<Arc<HeldQueue>>,
-    /// The attempts that are to fail, by number.
-    doomed: Vec<(u64, ConnectFault)>,
-    /// The most recent connection.
-    link: Option<Arc<Link>>,
-    connected: bool,
-    /// Number of requests posted on the connection.
-    requests: u64,
-    /// The last attempt that this side started.
-    asked: Option<u64>,
-    /// The last attempt of which a receive completed before its connection was reported.
-    communicated: Option<u64>,
-    late: Option<Late>,
-}
-
-/// The postponed `Established` event of an attempt that succeeded.
-struct Late {
-    attempt: u64,
-    private_data: Box<[u8]>,
-    peer: Peer,
-    local_port: u64,
-    sink: Arc<dyn ConnectionSink>,
 }
 
 impl FaultHooks {
@@ -249,116 +209,6 @@ impl FaultHooks {
         let event = end.state.lock().rewrite(attempt, event);
         end.release();
         sink.connection_event(attempt, event);
-    }
-}
-
-impl FaultyPair {
-    /// Records the dead end of an attempt, and drops those of attempts that have failed.
-    fn dead_end(&self, attempt: u64, fault: ConnectFault, dead_end: DeadEnd) {
-        let doomed = {
-            let mut state = self.end.state.lock();
-            state.doomed.push((attempt, fault));
-            state.doomed.clone()
-        };
-        let is_doomed = |attempt| doomed.iter().any(|one| one.0 == attempt);
-        let mut dead_ends = self.dead_ends.lock();
-        let before = std::mem::take(&mut *dead_ends);
-        let (kept, over) = before.into_iter().partition(|one| is_doomed(one.0));
-        *dead_ends = kept;
-        dead_ends.push((attempt, dead_end));
-        drop(dead_ends);
-        drop::<Vec<_>>(over);
-    }
-
-    /// Drops the dead ends: every attempt and the connection are over for this side.
-    fn leave(&self) {
-        let dead_ends = std::mem::take(&mut *self.dead_ends.lock());
-        drop(dead_ends);
-        self.end.release();
-    }
-}
-
-impl End {
-    /// Releases the completions that were held back.
-    fn release(&self) {
-        let Queues { request, receive } = self.state.lock().queues.clone();
-        for queue in [request, receive].into_iter().flatten() {
-            queue.release();
-        }
-    }
-}
-
-impl EndState {
-    fn new(queues: Queues<Arc<HeldQueue>>) -> Self {
-        Self {
-            queues,
-            doomed: Vec::new(),
-            link: None,
-            connected: false,
-            requests: 0,
-            asked: None,
-            communicated: None,
-            late: None,
-        }
-    }
-
-    /// Records an established connection; returns the one before.
-    fn begin(&mut self, link: Arc<Link>) -> Option<Arc<Link>> {
-        self.connected = true;
-        self.requests = 0;
-        self.link.replace(link)
-    }
-
-    /// Which side of the connection this is, judged by the attempt.
-    fn side_of(&self, attempt: u64) -> AttemptSide {
-        match self.asked {
-            Some(asked) if asked == attempt => AttemptSide::Connect,
-            _ => AttemptSide::Accept,
-        }
-    }
-
-    fn forget(&mut self) -> Option<Arc<Link>> {
-        self.doomed.clear();
-        self.late = None;
-        self.communicated = None;
-        self.connected = false;
-        self.link.take()
-    }
-
-    fn is_on(&self, link: &Arc<Link>) -> bool {
-        self.connected && self.link.as_ref().is_some_and(|own| Arc::ptr_eq(own, link))
-    }
-
-    /// Counts a request; returns the connection if this was the last request that the plan allows
-    /// it.
-    fn count_request(&mut self, most: u64) -> Option<Arc<Link>> {
-        if !self.connected {
-            return None;
-        }
-        self.requests += 1;
-        self.link.clone().filter(|_| most > 0 && self.requests >= most)
-    }
-
-    /// The event to report instead of the given one.
-    fn rewrite<'a>(&mut self, attempt: u64, event: ConnectionUpcall<'a>) -> ConnectionUpcall<'a> {
-        match event {
-            ConnectionUpcall::Established { .. } | ConnectionUpcall::Resolved { .. } => event,
-            ConnectionUpcall::Disconnected | ConnectionUpcall::Broken => {
-                self.connected = false;
-                match &self.link {
-                    Some(link) if link.is_broken() => ConnectionUpcall::Broken,
-                    _ => event,
-                }
-            }
-            _ => {
-                let place = self.doomed.iter().position(|one| one.0 == attempt);
-                match place.map(|place| self.doomed.swap_remove(place).1) {
-                    Some(ConnectFault::Unreachable) => ConnectionUpcall::Unreachable,
-                    Some(ConnectFault::Refuse) => ConnectionUpcall::NonPeerRejected,
-                    _ => event,
-                }
-            }
-        }
     }
 }
 

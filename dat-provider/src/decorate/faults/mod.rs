@@ -58,6 +58,7 @@ mod completion;
 mod connection;
 mod handle;
 mod hooks;
+mod pair;
 mod plan;
 
 pub use handle::Faults;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::{Record, TraceSink};
 use crate::CompletionPoller;
-use crate::decorate::call::{Call, Object};
+use crate::decorate::call::Call;
 use crate::decorate::hooks::{Hooks, Queues};
+use crate::decorate::object::Object;
 use crate::error::Error;
 
 pub(super) struct TraceHooks {

@@ -19,7 +19,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::adapter;
-use super::call::{Call, Object};
+use super::call::Call;
+use super::object::Object;
 use crate::error::{Error, Result};
 use crate::{Adapter, Description, Discovered, OpenRequest, Provider, Relationship};
 use hooks::TraceHooks;
