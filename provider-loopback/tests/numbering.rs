@@ -12,10 +12,10 @@ use dat_core::{
 
 /// Issues ids, and records which are in use.
 #[derive(Default)]
-struct Ledger(Mutex<LedgerState>);
+struct RecordingNumbering(Mutex<RecordedIds>);
 
 #[derive(Default)]
-struct LedgerState {
+struct RecordedIds {
     issued: u64,
     live: BTreeMap<u64, ObjectKind>,
     refused: Option<ObjectKind>,
@@ -23,7 +23,7 @@ struct LedgerState {
 
 const FIRST: u64 = 0x7f00_0000_0000;
 
-impl Numbering for Ledger {
+impl Numbering for RecordingNumbering {
     fn issue(&self, kind: ObjectKind) -> Result<u64> {
         let mut state = self.0.lock().unwrap();
         if state.refused == Some(kind) {
@@ -41,7 +41,7 @@ impl Numbering for Ledger {
     }
 }
 
-impl Ledger {
+impl RecordingNumbering {
     fn live(&self, kind: ObjectKind) -> Vec<u64> {
         let state = self.0.lock().unwrap();
         state.live.iter().filter(|(_, it)| **it == kind).map(|(number, _)| *number).collect()
@@ -52,13 +52,13 @@ impl Ledger {
     }
 }
 
-fn open() -> (Arc<Ledger>, InterfaceAdapter) {
-    let ledger = Arc::new(Ledger::default());
-    let numbering = Arc::clone(&ledger) as Arc<dyn Numbering>;
+fn open() -> (Arc<RecordingNumbering>, InterfaceAdapter) {
+    let numbers = Arc::new(RecordingNumbering::default());
+    let numbering = Arc::clone(&numbers) as Arc<dyn Numbering>;
     let registry = Registry::numbered_by(Configuration::default(), numbering);
     registry.add_provider(dat_provider_loopback::provider()).unwrap();
     let ia = registry.open("loopback").unwrap();
-    (ledger, ia)
+    (numbers, ia)
 }
 
 /// Creates one object of each kind, and a connection request.
@@ -84,8 +84,8 @@ fn populate(ia: &InterfaceAdapter) -> Vec<Box<dyn std::any::Any>> {
 
 #[test]
 fn every_object_has_an_id_of_the_consumer() {
-    let (ledger, ia) = open();
-    assert_eq!(ledger.live(ObjectKind::Ia), [ia.id()]);
+    let (numbers, ia) = open();
+    assert_eq!(numbers.live(ObjectKind::Ia), [ia.id()]);
     let kept = populate(&ia);
     for kind in ObjectKind::ALL {
         let expected = match kind {
@@ -95,32 +95,32 @@ fn every_object_has_an_id_of_the_consumer() {
             ObjectKind::Ep => 2,
             _ => 1,
         };
-        assert_eq!(ledger.live(kind).len(), expected, "{kind}");
+        assert_eq!(numbers.live(kind).len(), expected, "{kind}");
     }
     ia.close(Close::Abrupt).unwrap();
-    assert_eq!(ledger.count(), 0, "closing the adapter retires all ids");
+    assert_eq!(numbers.count(), 0, "closing the adapter retires all ids");
     drop(kept);
-    assert_eq!(ledger.count(), 0);
+    assert_eq!(numbers.count(), 0);
 }
 
 #[test]
 fn freeing_an_object_retires_its_id_at_once() {
-    let (ledger, ia) = open();
+    let (numbers, ia) = open();
     let pz = ia.pz_create().unwrap();
-    assert_eq!(ledger.live(ObjectKind::Pz), [pz.id()]);
+    assert_eq!(numbers.live(ObjectKind::Pz), [pz.id()]);
     pz.free().unwrap();
-    assert_eq!(ledger.live(ObjectKind::Pz), []);
+    assert_eq!(numbers.live(ObjectKind::Pz), []);
     ia.close(Close::Graceful).unwrap();
-    assert_eq!(ledger.count(), 0);
+    assert_eq!(numbers.count(), 0);
 }
 
 #[test]
 fn a_failed_creation_leaves_no_id_in_use() {
-    let (ledger, ia) = open();
-    let before = ledger.count();
+    let (numbers, ia) = open();
+    let before = numbers.count();
     assert!(ia.evd_create(&EvdOptions::new(u32::MAX, EvdFlags::DTO)).is_err());
-    assert_eq!(ledger.count(), before);
-    ledger.0.lock().unwrap().refused = Some(ObjectKind::Pz);
+    assert_eq!(numbers.count(), before);
+    numbers.0.lock().unwrap().refused = Some(ObjectKind::Pz);
     let error = ia.pz_create().unwrap_err();
     assert!(error.is(ReturnType::InsufficientResources));
     assert_eq!(error.operation(), "dat_pz_create");

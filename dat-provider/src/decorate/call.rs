@@ -19,7 +19,7 @@ pub enum Call<'a> {
     CreateDomain,
     /// Creates a completion queue.
     CreateCompletionQueue {
-        /// In completions.
+        /// The capacity of the queue, in completions.
         depth: usize,
     },
     /// Creates a queue pair.
@@ -32,42 +32,42 @@ pub enum Call<'a> {
         /// Its limits.
         limits: SharedReceiveLimits,
     },
-    /// Listens.
+    /// Starts a listener.
     Listen {
-        /// On this qualifier, or on one of the provider's choice.
+        /// The connection qualifier; `None` if the provider chooses it.
         qualifier: Option<u64>,
     },
     /// Registers memory.
     Register {
-        /// The length.
+        /// Number of bytes to register.
         bytes: u64,
-        /// What may access it.
+        /// The accesses that the registration allows.
         privileges: Privileges,
     },
     /// Ends a registration.
     Deregister,
     /// Creates a memory window.
     CreateWindow {
-        /// Where it can be bound.
+        /// The connections through which it can be used.
         scope: WindowScope,
     },
     /// Polls a completion queue.
     Poll {
-        /// What the poll returned.
+        /// The completions that the poll returned.
         found: &'a [Completion],
     },
     /// Arms or disarms the upcall of a completion queue.
     Notify {
-        /// For which completions.
+        /// Which completions make an upcall.
         mode: Notify,
-        /// Whether completions wait already: the result of the call.
+        /// The result of the call: whether completions were already waiting.
         waiting: bool,
     },
     /// Arms the descriptor of a completion queue.
     Watch,
     /// Resizes a queue.
     Resize {
-        /// In entries.
+        /// The new capacity, in entries.
         depth: u64,
     },
     /// Posts a receive.
@@ -78,19 +78,19 @@ pub enum Call<'a> {
     PostDatagram {
         /// Its receiver.
         to: &'a RemoteAddress,
-        /// The send.
+        /// The request to send it.
         request: &'a Request<'a>,
     },
     /// Binds a memory window.
     PostBind {
-        /// In bytes; 0 unbinds it.
+        /// Number of bytes that the peer may access; 0 closes the window.
         length: u64,
         /// The cookie of the completion.
         cookie: u64,
     },
     /// Starts a connection attempt.
     Connect(&'a ConnectRequest<'a>),
-    /// Data arrived before the attempt had an outcome.
+    /// A receive completed while the attempt was pending.
     CommunicationEstablished {
         /// The number of the attempt.
         attempt: u64,
@@ -113,17 +113,17 @@ pub enum Call<'a> {
     Accept {
         /// The number of the attempt.
         attempt: u64,
-        /// The length of the private data.
+        /// Length of the private data, in bytes.
         private_data: usize,
     },
     /// Rejects a request for a connection.
     Reject {
-        /// The length of the private data.
+        /// Length of the private data, in bytes.
         private_data: usize,
     },
     /// Arms the low watermark of a shared receive queue.
     ArmLowWatermark {
-        /// In receives.
+        /// The watermark, in receives; 0 disarms it.
         watermark: u32,
     },
     /// Upcall: a completion arrived.
@@ -136,7 +136,7 @@ pub enum Call<'a> {
     ConnectionRequest {
         /// The peer.
         peer: Peer,
-        /// The length of the private data.
+        /// Length of the private data, in bytes.
         private_data: usize,
     },
     /// Upcall: an event of a connection.

@@ -113,9 +113,9 @@ pub trait Hooks: Send + Sync + Sized + 'static {
 /// The states of the completion queues of a queue pair, where they belong to the layer.
 #[derive(Clone, Debug)]
 pub struct Queues<Q> {
-    /// Of the queue for requests.
+    /// The state of the completion queue for requests.
     pub request: Option<Q>,
-    /// Of the queue for receives.
+    /// The state of the completion queue for receives.
     pub receive: Option<Q>,
 }
 

@@ -172,29 +172,29 @@ impl Hooks for FaultHooks {
                 return;
             }
         }
-        self.tell_late(end, attempt);
-        self.tell(end, &**sink, attempt, event);
+        self.report_late(end, attempt);
+        self.report(end, &**sink, attempt, event);
     }
 
     fn communication_established(&self, pair: &FaultyPair, inner: &dyn QueuePair, attempt: u64) {
         pair.end.state.lock().communicated = Some(attempt);
-        self.tell_late(&pair.end, attempt);
+        self.report_late(&pair.end, attempt);
         inner.communication_established(attempt);
     }
 }
 
 impl FaultHooks {
     /// Reports the connection as established, if that event was held back.
-    fn tell_late(&self, end: &End, attempt: u64) {
+    fn report_late(&self, end: &End, attempt: u64) {
         let late = end.state.lock().late.take_if(|late| late.attempt == attempt);
         let Some(late) = late else { return };
         let Late { attempt, private_data, peer, local_port, sink } = &late;
         let event =
             ConnectionUpcall::Established { private_data, peer: *peer, local_port: *local_port };
-        self.tell(end, &**sink, *attempt, event);
+        self.report(end, &**sink, *attempt, event);
     }
 
-    fn tell(
+    fn report(
         &self,
         end: &End,
         sink: &dyn ConnectionSink,

@@ -9,16 +9,16 @@
 //! | --- | --- |
 //! | `fault.connect=refuse` | each attempt to connect ends with `NonPeerRejected` |
 //! | `fault.connect=unreachable` | ... with `Unreachable` |
-//! | `fault.connect=silent` | ... with nothing: it lasts until a time-out or a disconnect |
+//! | `fault.connect=silent` | ... without an outcome: the attempt lasts until a time-out or a disconnect |
 //! | `fault.connect_nth=N` | only the N-th attempt |
 //! | `fault.break_after=N` | each connection breaks after the N-th request that a side posts |
 //! | `fault.register_nth=N` | the N-th registration of memory fails |
 //! | `fault.post_nth=N` | the N-th post of any kind fails |
-//! `fault.create_nth=N` | the N-th creation of any object except memory regions and windows fails |
-//! `fault.delay=N` | completions are delivered N polls later |
-//! `fault.reorder=SEED` | completions of unrelated streams are reordered |
+//! | `fault.create_nth=N` | the N-th creation of any object except memory regions and windows fails |
+//! | `fault.delay=N` | completions are delivered N polls later |
+//! | `fault.reorder=SEED` | completions of unrelated streams are reordered |
 //! | `fault.async=KIND` | an asynchronous error: `catastrophic`, `internal` or `ep_broken` |
-//! `fault.async_after=N` | its time: after the N-th post to a queue pair (1 if absent) |
+//! | `fault.async_after=N` | it is raised after the N-th post to a queue pair (1 if absent) |
 //! | `fault.late_established=SIDE` | on that side (`connect` or `accept`), a connection is reported only when a receive has completed |
 //!
 //! Counts begin at 1, cover all adapters that share a handle, and start again with [`Faults::set`].
@@ -47,8 +47,8 @@
 //!
 //! # Late completions
 //! A completion is held back until its queue was polled N more times after the decorator found it.
-//! Nothing is held back while the queue has to notify (a waiter, an armed descriptor, a
-//! notification object), because a sleeping waiter does not poll. A connection event of a queue
+//! Nothing is held back while the queue has to notify a waiter, a descriptor or a notification
+//! object, because a sleeping waiter does not poll. A connection event of a queue
 //! pair that completes into the queue, and the end of its use, release everything. Reordering picks
 //! among the oldest completions of each stream, where the requests of a queue pair are one stream
 //! and its receives another. A completion that is held back no longer occupies the work queue

@@ -1,4 +1,4 @@
-//! What the faults remember of a queue pair.
+//! The state that the fault injector keeps for each queue pair.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(super) struct EndState {
     pub(super) requests: u64,
     /// The last attempt that this side started.
     pub(super) asked: Option<u64>,
-    /// The last attempt of which a receive completed before its connection was reported.
+    /// The last attempt during which a receive completed before `Established` was reported.
     pub(super) communicated: Option<u64>,
     pub(super) late: Option<Late>,
 }
