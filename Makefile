@@ -39,8 +39,8 @@ STRIP ?= strip
 LDCONFIG ?= ldconfig
 export CC AR OBJCOPY STRIP LDFLAGS
 
-# What is built does not depend on the directory it was built in.
-CARGO_BUILD = RUSTFLAGS="$(RUSTFLAGS) --remap-path-prefix=$(CURDIR)=. \
+# What is built does not depend on the directory it was built in, and keeps its symbols until STRIP.
+CARGO_BUILD = CARGO_PROFILE_RELEASE_STRIP=none RUSTFLAGS="$(RUSTFLAGS) --remap-path-prefix=$(CURDIR)=. \
     --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo" $(CARGO)
 
 # The first number of a version is that of the soname; all of it is in the name of the file.
@@ -75,7 +75,7 @@ $(BUILD)/lib%.a: FORCE
 
 $(OUT)/%.o: capi/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -Iinclude $(CFLAGS) -fPIC -c -o $@ $<
+	$(CC) $(CPPFLAGS) -Iinclude $(CFLAGS) -ffile-prefix-map=$(CURDIR)=. -fPIC -c -o $@ $<
 
 # What differs between the two libraries.
 define library
