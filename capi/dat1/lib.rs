@@ -1,10 +1,11 @@
 //! libdat.so.1: DAT 1.2 for C programs.
 //!
 //! Both libraries share the source in `capi/src`; this crate adds the types of DAT 1.2 (`abi`) and
-//! its differences from 2.0 (`codes`, `structs`, `kept`, `dialect`).
+//! its differences from 2.0 (`codes`, `structs`, `storage`, `version`).
 
 #![expect(clippy::too_many_arguments, reason = "the prototypes are those of DAT")]
 
+#[macro_use]
 #[path = "../abi/v1/mod.rs"]
 pub mod abi;
 #[macro_use]
@@ -13,16 +14,14 @@ mod foreign;
 #[path = "../src/call/mod.rs"]
 mod call;
 mod codes;
-mod dialect;
 #[path = "../exports/v1/mod.rs"]
 mod exports;
-mod kept;
+mod storage;
 mod structs;
+mod version;
 
 #[path = "../src/adapters.rs"]
 mod adapters;
-#[path = "../src/answer.rs"]
-mod answer;
 #[path = "../src/argument.rs"]
 mod argument;
 #[path = "../src/cancel.rs"]
@@ -31,19 +30,21 @@ mod cancel;
 mod convert;
 #[path = "../src/debug.rs"]
 mod debug;
-#[path = "../src/detail.rs"]
-mod detail;
 #[path = "../src/handle/mod.rs"]
 mod handle;
-#[path = "../src/image.rs"]
-mod image;
-#[path = "../src/mapped/mod.rs"]
-mod mapped;
+#[path = "../src/last_error.rs"]
+mod last_error;
+#[path = "../src/page_check/mod.rs"]
+mod page_check;
 #[path = "../src/registry.rs"]
 mod registry;
+#[path = "../src/result.rs"]
+mod result;
+#[path = "../src/self_map.rs"]
+mod self_map;
+#[path = "../src/strerror.rs"]
+mod strerror;
 #[path = "../src/table.rs"]
 mod table;
-#[path = "../src/words.rs"]
-mod words;
 
-use answer::{guard, guard_data_path};
+use result::{guard, guard_data_path};

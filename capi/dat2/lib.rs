@@ -1,11 +1,12 @@
 //! libdat2.so.2: DAT 2.0 for C programs.
 //!
 //! Both libraries share the source in `capi/src`; this crate adds the types of DAT 2.0 (`abi`), its
-//! differences from 1.2 (`codes`, `structs`, `kept`, `dialect`) and the calls that only 2.0 has
-//! (`call2`).
+//! differences from 1.2 (`codes`, `structs`, `storage`, `version`) and the calls that only 2.0 has
+//! (`call_v2`).
 
 #![expect(clippy::too_many_arguments, reason = "the prototypes are those of DAT")]
 
+#[macro_use]
 #[path = "../abi/v2/mod.rs"]
 pub mod abi;
 #[macro_use]
@@ -14,39 +15,39 @@ mod foreign;
 #[path = "../src/call/mod.rs"]
 mod call;
 mod codes;
-mod dialect;
 #[path = "../exports/v2/mod.rs"]
 mod exports;
-mod kept;
+mod storage;
 mod structs;
+mod version;
 
 #[path = "../src/adapters.rs"]
 mod adapters;
-#[path = "../src/answer.rs"]
-mod answer;
 #[path = "../src/argument.rs"]
 mod argument;
-#[path = "../src/call2/mod.rs"]
-mod call2;
+#[path = "../src/call_v2/mod.rs"]
+mod call_v2;
 #[path = "../src/cancel.rs"]
 mod cancel;
 #[path = "../src/convert/mod.rs"]
 mod convert;
 #[path = "../src/debug.rs"]
 mod debug;
-#[path = "../src/detail.rs"]
-mod detail;
 #[path = "../src/handle/mod.rs"]
 mod handle;
-#[path = "../src/image.rs"]
-mod image;
-#[path = "../src/mapped/mod.rs"]
-mod mapped;
+#[path = "../src/last_error.rs"]
+mod last_error;
+#[path = "../src/page_check/mod.rs"]
+mod page_check;
 #[path = "../src/registry.rs"]
 mod registry;
+#[path = "../src/result.rs"]
+mod result;
+#[path = "../src/self_map.rs"]
+mod self_map;
+#[path = "../src/strerror.rs"]
+mod strerror;
 #[path = "../src/table.rs"]
 mod table;
-#[path = "../src/words.rs"]
-mod words;
 
-use answer::{guard, guard_data_path};
+use result::{guard, guard_data_path};

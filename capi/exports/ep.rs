@@ -12,7 +12,7 @@ calls! {
         connect_evd_handle: DAT_EVD_HANDLE,
         ep_attr: *const DAT_EP_ATTR,
         ep_handle: *mut DAT_EP_HANDLE,
-    ) = call::ep::create, ep_create_func of adapter;
+    ) = call::ep_create::create, ep_create_func of adapter;
 
     guard fn dat_ep_query(
         ep_handle: DAT_EP_HANDLE,
@@ -69,7 +69,7 @@ calls! {
         srq_handle: DAT_SRQ_HANDLE,
         ep_attr: *const DAT_EP_ATTR,
         ep_handle: *mut DAT_EP_HANDLE,
-    ) = call::ep::create_with_srq, ep_create_with_srq_func of adapter;
+    ) = call::ep_create::create_with_srq, ep_create_with_srq_func of adapter;
 
     guard_data_path fn dat_ep_recv_query(
         ep_handle: DAT_EP_HANDLE,

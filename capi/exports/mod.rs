@@ -32,7 +32,7 @@ macro_rules! calls {
                     unsafe { $implementation($first $(, $argument)*) }
                 });
                 if code & $crate::abi::DAT_CLASS_ERROR != 0 {
-                    $crate::detail::name_call(stringify!($name));
+                    $crate::last_error::name_call(stringify!($name));
                 }
                 code
             }

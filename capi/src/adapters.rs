@@ -14,8 +14,8 @@ use dat_core::error::{Result, Subtype};
 use parking_lot::{Mutex, RwLock};
 
 use crate::abi::{DAT_HANDLE, DAT_IA_HANDLE, DAT_PROVIDER};
-use crate::answer::invalid_handle;
 use crate::handle;
+use crate::result::invalid_handle;
 
 /// An open adapter, by the address that its provider uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use std::ptr::NonNull;
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 
-use crate::mapped;
+use crate::abi::{DAT_COUNT, DAT_PVOID};
+use crate::page_check;
 
 /// User-space addresses: from the end of the page that is never mapped to the highest user address.
 /// Both bounds are aligned for any type.
@@ -144,7 +145,7 @@ pub(crate) unsafe fn array<'a, T>(
         return Err(too_many(count, most, count_argument));
     }
     check(pointer, pointer_argument)?;
-    if !mapped::goes_on(pointer.addr(), count as usize * size_of::<T>()) {
+    if !page_check::is_mapped_to_end(pointer.addr(), count as usize * size_of::<T>()) {
         return Err(too_short(count, pointer_argument));
     }
     // SAFETY: the caller guarantees the elements that are mapped; `count` is bounded, and the
@@ -161,6 +162,23 @@ fn too_many(count: u64, most: u64, argument: u32) -> Error {
 fn too_short(count: u64, argument: u32) -> Error {
     invalid(argument, format!("memory ends before the {count} elements of argument {argument} do"))
         .advise("pass the number of elements that the array has")
+}
+
+/// Maximum length in bytes of the private data that a call may pass; providers accept less.
+const PRIVATE_DATA: u64 = 1 << 20;
+
+/// Borrows the private data of a call.
+///
+/// # Safety
+/// The private data has `size` readable bytes.
+pub(crate) unsafe fn private_data<'a>(
+    size: DAT_COUNT,
+    data: DAT_PVOID,
+    arguments: (u32, u32),
+) -> Result<&'a [u8]> {
+    let size = count(size, arguments.0)?;
+    // SAFETY: the caller guarantees the given number of readable elements.
+    unsafe { array(data.cast::<u8>().cast_const(), size.into(), PRIVATE_DATA, arguments) }
 }
 
 /// A signed C count, which must not be negative.

@@ -19,7 +19,7 @@ use dat_core::error::Result;
 use dat_core::{Event, EventDispatcher, Waited};
 
 use crate::abi::{DAT_HANDLE, DAT_PVOID, DAT_RETURN, DAT_SUCCESS};
-use crate::answer::{Answer, DONE, guard_data_path};
+use crate::result::{CallResult, OK, guard_data_path};
 
 const ENABLE: c_int = 0;
 const DISABLE: c_int = 1;
@@ -224,11 +224,11 @@ pub(crate) fn wait(
 pub(crate) fn block<W: Wait>(
     caller: HeldOff,
     start: impl FnOnce() -> Result<WaitStep<W::Found, W>>,
-    answer: impl Fn(Result<W::Found>) -> Answer,
+    to_result: impl Fn(Result<W::Found>) -> CallResult,
 ) -> DAT_RETURN {
     let mut sleeper =
         Sleeper { wait: MaybeUninit::uninit(), sleep: Sleep::new(caller), is_blocked: false };
-    let mut code = guard_data_path(|| sleeper.advance(start(), &answer));
+    let mut code = guard_data_path(|| sleeper.advance(start(), &to_result));
     while sleeper.is_blocked {
         // SAFETY: both addresses are in this frame, which outlives the sleep; the wait is
         // initialised, and it is not used again after `give_up` has dropped it.
@@ -241,7 +241,7 @@ pub(crate) fn block<W: Wait>(
             // SAFETY: `is_blocked` says that the wait is initialised; it is read once, since
             // `is_blocked` was reset.
             let wait = unsafe { sleeper.wait.assume_init_read() };
-            sleeper.advance(wait.resume(told(outcome)), &answer)
+            sleeper.advance(wait.resume(wait_outcome(outcome)), &to_result)
         });
     }
     code
@@ -261,27 +261,27 @@ impl<W: Wait> Sleeper<W> {
     fn advance(
         &mut self,
         mut step: Result<WaitStep<W::Found, W>>,
-        answer: impl Fn(Result<W::Found>) -> Answer,
-    ) -> Answer {
+        to_result: impl Fn(Result<W::Found>) -> CallResult,
+    ) -> CallResult {
         loop {
             match step {
                 Ok(WaitStep::Blocked(mut wait)) => {
                     if self.sleep.prepare(&mut wait) {
                         self.wait.write(wait);
                         self.is_blocked = true;
-                        return DONE;
+                        return OK;
                     }
                     step = wait.resume(WaitOutcome::Woken);
                 }
-                Ok(WaitStep::Done(found)) => return answer(Ok(found)),
-                Err(error) => return answer(Err(error)),
+                Ok(WaitStep::Done(found)) => return to_result(Ok(found)),
+                Err(error) => return to_result(Err(error)),
             }
         }
     }
 }
 
 /// Converts the result of `dats_sleep`, by the constants of `cancel.h`.
-fn told(outcome: c_int) -> WaitOutcome {
+fn wait_outcome(outcome: c_int) -> WaitOutcome {
     match outcome {
         1 => WaitOutcome::TimedOut,
         2 => WaitOutcome::Unavailable,

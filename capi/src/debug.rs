@@ -8,7 +8,7 @@ use std::ffi::{CStr, CString, c_char, c_long};
 use std::os::unix::ffi::OsStringExt;
 use std::sync::LazyLock;
 
-use crate::image;
+use crate::self_map;
 
 /// Kinds of lines.
 #[derive(Clone, Copy)]
@@ -102,7 +102,7 @@ pub(crate) fn failed(words: impl FnOnce() -> String) {
 /// Only if this library has its own copy of the standard library: that of a Rust program belongs to
 /// the program.
 pub(crate) fn take_panics() {
-    if !cfg!(test) && image::is_shared_object() {
+    if !cfg!(test) && self_map::is_shared_object() {
         std::panic::set_hook(Box::new(|panic| say(Kind::Error, || panic.to_string())));
     }
 }

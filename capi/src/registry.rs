@@ -8,7 +8,7 @@ use dat_core::{ApiVersion, Compat, Registry};
 
 use crate::abi::DAT_PROVIDER_INFO;
 use crate::convert::{boolean, name};
-use crate::{codes, debug, handle, image};
+use crate::{codes, debug, handle, self_map};
 
 /// The registry, with the configuration at its first use.
 pub(crate) fn shared() -> &'static Registry {
@@ -16,7 +16,9 @@ pub(crate) fn shared() -> &'static Registry {
         debug::take_panics();
         let registry = Registry::numbered_by(configuration(), handle::numbering()).hosting();
         let registry = match std::env::var_os(Compat::VARIABLE) {
-            Some(word) if !image::is_privileged() => registry.with_compat(word.to_string_lossy()),
+            Some(word) if !self_map::is_privileged() => {
+                registry.with_compat(word.to_string_lossy())
+            }
             _ => registry,
         };
         for provider in dat_providers::all() {
@@ -30,7 +32,7 @@ pub(crate) fn shared() -> &'static Registry {
 
 /// Follows the environment, except in a privileged process: the configuration names code to load.
 fn configuration() -> Configuration {
-    if image::is_privileged() {
+    if self_map::is_privileged() {
         return Configuration::from_places(None, Path::new("/etc"));
     }
     Configuration::from_environment()

@@ -1,7 +1,7 @@
 //! The calls for remote memory regions, as DAT 1.2 has them.
 
 use crate::abi::*;
-use crate::dialect;
+use crate::version;
 
 calls! {
     guard_data_path fn dat_rmr_bind(
@@ -12,5 +12,5 @@ calls! {
         user_cookie: DAT_RMR_COOKIE,
         completion_flags: DAT_COMPLETION_FLAGS,
         rmr_context: *mut DAT_RMR_CONTEXT,
-    ) = dialect::rmr_bind, rmr_bind_func;
+    ) = version::rmr_bind, rmr_bind_func of object;
 }

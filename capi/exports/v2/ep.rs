@@ -1,7 +1,7 @@
 //! The calls for endpoints, as DAT 2.0 has them.
 
 use crate::abi::*;
-use crate::call2;
+use crate::call_v2;
 
 calls! {
     guard fn dat_ep_common_connect(
@@ -10,5 +10,5 @@ calls! {
         timeout: DAT_TIMEOUT,
         private_data_size: DAT_COUNT,
         private_data: DAT_PVOID,
-    ) = call2::ep::common_connect, ep_common_connect_func of object;
+    ) = call_v2::ep::common_connect, ep_common_connect_func of object;
 }

@@ -1,7 +1,7 @@
 //! The calls for local memory regions, as DAT 2.0 has them.
 
 use crate::abi::*;
-use crate::dialect;
+use crate::version;
 
 calls! {
     guard fn dat_lmr_create(
@@ -17,5 +17,5 @@ calls! {
         rmr_context: *mut DAT_RMR_CONTEXT,
         registered_length: *mut DAT_VLEN,
         registered_address: *mut DAT_VADDR,
-    ) = dialect::lmr_create, lmr_create_func;
+    ) = version::lmr_create, lmr_create_func of adapter;
 }

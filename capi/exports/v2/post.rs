@@ -1,7 +1,7 @@
 //! The calls for posts of data transfer operations, as DAT 2.0 has them.
 
 use crate::abi::*;
-use crate::call2;
+use crate::call_v2;
 
 calls! {
     guard_data_path fn dat_ep_post_send_with_invalidate(
@@ -12,7 +12,7 @@ calls! {
         completion_flags: DAT_COMPLETION_FLAGS,
         invalidate_flag: DAT_BOOLEAN,
         rmr_context: DAT_RMR_CONTEXT,
-    ) = call2::post::send_with_invalidate, ep_post_send_with_invalidate_func of object;
+    ) = call_v2::post::send_with_invalidate, ep_post_send_with_invalidate_func of object;
 
     guard_data_path fn dat_ep_post_rdma_read_to_rmr(
         ep_handle: DAT_EP_HANDLE,
@@ -20,5 +20,5 @@ calls! {
         user_cookie: DAT_DTO_COOKIE,
         remote_iov: *const DAT_RMR_TRIPLET,
         completion_flags: DAT_COMPLETION_FLAGS,
-    ) = call2::post::rdma_read_to_rmr, ep_post_rdma_read_to_rmr_func of object;
+    ) = call_v2::post::rdma_read_to_rmr, ep_post_rdma_read_to_rmr_func of object;
 }

@@ -1,7 +1,7 @@
 //! The calls for the registry, as DAT 2.0 has them.
 
 use crate::abi::*;
-use crate::call2;
+use crate::call_v2;
 use crate::guard;
 
 #[unsafe(no_mangle)]
@@ -11,5 +11,5 @@ pub unsafe extern "C-unwind" fn dat_registry_providers_related(
     relationship: *mut DAT_HA_RELATIONSHIP,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call2::registry::providers_related(ia_name_1, ia_name_2, relationship) })
+    guard(|| unsafe { call_v2::registry::providers_related(ia_name_1, ia_name_2, relationship) })
 }

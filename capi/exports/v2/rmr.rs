@@ -1,12 +1,12 @@
 //! The calls for remote memory regions, as DAT 2.0 has them.
 
 use crate::abi::*;
-use crate::call2;
-use crate::dialect;
+use crate::call_v2;
+use crate::version;
 
 calls! {
     guard fn dat_rmr_create_for_ep(pz_handle: DAT_PZ_HANDLE, rmr_handle: *mut DAT_RMR_HANDLE)
-        = call2::rmr::create_for_ep, rmr_create_for_ep_func of object;
+        = call_v2::rmr::create_for_ep, rmr_create_for_ep_func of object;
 
     guard_data_path fn dat_rmr_bind(
         rmr_handle: DAT_RMR_HANDLE,
@@ -18,5 +18,5 @@ calls! {
         user_cookie: DAT_RMR_COOKIE,
         completion_flags: DAT_COMPLETION_FLAGS,
         rmr_context: *mut DAT_RMR_CONTEXT,
-    ) = dialect::rmr_bind, rmr_bind_func;
+    ) = version::rmr_bind, rmr_bind_func of object;
 }

@@ -6,9 +6,9 @@ use dat_core::error::{Result, ReturnType, Subtype};
 use dat_core::{Cno, EventDispatcher, ProxyAgent, Timeout};
 
 use crate::abi::*;
-use crate::answer::{Answer, DONE, invalid_handle};
 use crate::argument::{check, mask, out};
 use crate::handle::{self, Agent, object};
+use crate::result::{CallResult, OK, invalid_handle};
 use crate::{adapters, cancel, structs};
 
 const HANDLE: Subtype = Subtype::InvalidHandleCno;
@@ -33,42 +33,42 @@ pub(crate) unsafe fn create(
     ia_handle: DAT_IA_HANDLE,
     agent: DAT_OS_WAIT_PROXY_AGENT,
     cno_handle: *mut DAT_CNO_HANDLE,
-) -> Answer {
+) -> CallResult {
     let ia = adapters::own(ia_handle)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(cno_handle, 3) }?;
+    let output = unsafe { out(cno_handle, 3) }?;
     let cno = ia.cno_create(proxy(agent))?;
     let handle = handle::attach(cno, adapters::table(&ia));
-    handle::keep(handle, |kept| kept.agent = Some(Agent(agent)));
-    place.write(handle);
-    DONE
+    handle::with_storage(handle, |kept| kept.agent = Some(Agent(agent)));
+    output.write(handle);
+    OK
 }
 
 pub(crate) unsafe fn modify_agent(
     cno_handle: DAT_CNO_HANDLE,
     agent: DAT_OS_WAIT_PROXY_AGENT,
-) -> Answer {
+) -> CallResult {
     object::<Cno>(cno_handle, HANDLE)?.modify_agent(proxy(agent))?;
-    handle::keep(cno_handle, |kept| kept.agent = Some(Agent(agent)));
-    DONE
+    handle::with_storage(cno_handle, |kept| kept.agent = Some(Agent(agent)));
+    OK
 }
 
 pub(crate) unsafe fn query(
     cno_handle: DAT_CNO_HANDLE,
     cno_param_mask: DAT_CNO_PARAM_MASK,
     cno_param: *mut DAT_CNO_PARAM,
-) -> Answer {
+) -> CallResult {
     let cno: Cno = object(cno_handle, HANDLE)?;
     mask(cno_param_mask, FIELDS, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(cno_param, 3) }?;
+    let output = unsafe { out(cno_param, 3) }?;
     let ia_handle = adapters::handle_of(&cno.adapter());
-    let param = handle::keep(cno_handle, |kept| {
+    let param = handle::with_storage(cno_handle, |kept| {
         let agent = kept.agent.map(|Agent(agent)| agent);
         structs::cno_param(ia_handle, &cno, agent, &kept.more)
     });
-    place.write(param.ok_or_else(|| invalid_handle(HANDLE))??);
-    DONE
+    output.write(param.ok_or_else(|| invalid_handle(HANDLE))??);
+    OK
 }
 
 /// The stack frames of a wait have no destructors: see [`cancel`].
@@ -83,23 +83,23 @@ pub(crate) unsafe fn wait(
         check(evd_handle, 3)?;
         cno.start_wait(Timeout::from_micros(timeout))
     };
-    let answer = |waited: Result<Option<EventDispatcher>>| {
+    let to_result = |waited: Result<Option<EventDispatcher>>| {
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-        let place = unsafe { out(evd_handle, 3) }?;
+        let output = unsafe { out(evd_handle, 3) }?;
         match &waited {
-            Ok(Some(evd)) => place.write(handle::of_number(evd.id())),
-            Ok(None) => place.write(DAT_HANDLE_NULL),
+            Ok(Some(evd)) => output.write(handle::of_number(evd.id())),
+            Ok(None) => output.write(DAT_HANDLE_NULL),
             // An output of a failing call: no dispatcher woke the waiter (dat_cno_wait(3DAT)).
-            Err(error) if error.is(ReturnType::QueueEmpty) => place.write(DAT_HANDLE_NULL),
+            Err(error) if error.is(ReturnType::QueueEmpty) => output.write(DAT_HANDLE_NULL),
             Err(_) => {}
         }
-        waited.and(DONE)
+        waited.and(OK)
     };
-    cancel::wait(|| None, |caller| cancel::block(caller, start, answer))
+    cancel::wait(|| None, |caller| cancel::block(caller, start, to_result))
 }
 
-pub(crate) unsafe fn free(cno_handle: DAT_CNO_HANDLE) -> Answer {
+pub(crate) unsafe fn free(cno_handle: DAT_CNO_HANDLE) -> CallResult {
     object::<Cno>(cno_handle, HANDLE)?.free()?;
     handle::reclaim();
-    DONE
+    OK
 }

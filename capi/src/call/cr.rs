@@ -3,14 +3,13 @@
 use dat_core::error::Subtype;
 use dat_core::{ConnectionRequest, Endpoint};
 
-use super::ep::private_data;
 use crate::abi::*;
-use crate::answer::{Answer, DONE};
-use crate::argument::{mask, out};
+use crate::argument::{self, mask, out};
 use crate::convert::address::adapter_to_c;
 use crate::convert::count;
 use crate::handle::{self, object, optional_object};
-use crate::{adapters, dialect, foreign};
+use crate::result::{CallResult, OK};
+use crate::{adapters, foreign};
 
 const HANDLE: Subtype = Subtype::InvalidHandleCr;
 
@@ -18,26 +17,26 @@ pub(crate) unsafe fn query(
     cr_handle: DAT_CR_HANDLE,
     cr_param_mask: DAT_CR_PARAM_MASK,
     cr_param: *mut DAT_CR_PARAM,
-) -> Answer {
+) -> CallResult {
     let request: ConnectionRequest = object(cr_handle, HANDLE)?;
     mask(cr_param_mask, DAT_CR_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(cr_param, 3) }?;
+    let output = unsafe { out(cr_param, 3) }?;
     let param = request.query()?;
-    let shown = handle::keep(cr_handle, |kept| {
+    let shown = handle::with_storage(cr_handle, |kept| {
         let address = kept.remote_address.set(adapter_to_c(param.remote_address));
         (address, kept.private_data.write(&param.private_data))
     });
-    let (address, data) = shown.ok_or_else(|| crate::answer::invalid_handle(HANDLE))?;
+    let (address, data) = shown.ok_or_else(|| crate::result::invalid_handle(HANDLE))?;
     let table = adapters::table(&request.adapter());
-    place.write(DAT_CR_PARAM {
+    output.write(DAT_CR_PARAM {
         remote_ia_address_ptr: address.cast(),
         remote_port_qual: param.remote_port,
         private_data_size: count(param.private_data.len()),
         private_data: data.cast(),
         local_ep_handle: param.local_ep.map_or(DAT_HANDLE_NULL, |ep| handle::attach(ep, table)),
     });
-    DONE
+    OK
 }
 
 pub(crate) unsafe fn accept(
@@ -45,14 +44,14 @@ pub(crate) unsafe fn accept(
     ep_handle: DAT_EP_HANDLE,
     private_data_size: DAT_COUNT,
     private_data: DAT_PVOID,
-) -> Answer {
+) -> CallResult {
     let request: ConnectionRequest = object(cr_handle, HANDLE)?;
     let endpoint: Option<Endpoint> = optional_object(ep_handle, Subtype::InvalidHandleEp)?;
     // SAFETY: the caller guarantees that the data has the given size.
-    let data = unsafe { self::private_data(private_data_size, private_data, (3, 4)) }?;
+    let data = unsafe { argument::private_data(private_data_size, private_data, (3, 4)) }?;
     request.accept(endpoint.as_ref(), data)?;
     handle::reclaim();
-    DONE
+    OK
 }
 
 /// Rejects a request; DAT 1.2 passes no private data.
@@ -60,23 +59,27 @@ pub(crate) unsafe fn reject(
     cr_handle: DAT_CR_HANDLE,
     private_data_size: DAT_COUNT,
     private_data: DAT_PVOID,
-) -> Answer {
+) -> CallResult {
     if let Some(table) = foreign::table_of(cr_handle) {
-        // SAFETY: the caller keeps the contract of dat_cr_reject(3DAT).
-        let answer = unsafe { dialect::reject(table, cr_handle, private_data_size, private_data) };
-        foreign::ended(cr_handle, &answer);
-        return answer;
+        // SAFETY: the function belongs to the table of a loaded provider; the caller passes the
+        // arguments of the call.
+        let returned = table.cr_reject_func.map(|it| unsafe {
+            by_version! { { it(cr_handle) } { it(cr_handle, private_data_size, private_data) } }
+        });
+        let result = foreign::result_of(returned);
+        foreign::ended(cr_handle, &result);
+        return result;
     }
     let request: ConnectionRequest = object(cr_handle, HANDLE)?;
     // SAFETY: the caller guarantees that the data has the given size.
-    let data = unsafe { self::private_data(private_data_size, private_data, (2, 3)) }?;
+    let data = unsafe { argument::private_data(private_data_size, private_data, (2, 3)) }?;
     request.reject(data)?;
     handle::reclaim();
-    DONE
+    OK
 }
 
-pub(crate) unsafe fn handoff(cr_handle: DAT_CR_HANDLE, conn_qual: DAT_CONN_QUAL) -> Answer {
+pub(crate) unsafe fn handoff(cr_handle: DAT_CR_HANDLE, conn_qual: DAT_CONN_QUAL) -> CallResult {
     object::<ConnectionRequest>(cr_handle, HANDLE)?.handoff(conn_qual)?;
     handle::reclaim();
-    DONE
+    OK
 }

@@ -8,11 +8,11 @@ use dat_core::provider::Taken;
 use dat_core::{EvdFlags, EvdOptions, EvdParam, Event, EventDispatcher, Timeout, Waited};
 
 use crate::abi::*;
-use crate::answer::{Answer, DONE, failed, invalid_handle, plain};
 use crate::argument::{check, count, given, invalid, is_address_of, mask, out};
 use crate::convert::{self, event};
-use crate::handle::{Lent, object, optional_object};
-use crate::{adapters, cancel, codes, detail, handle, structs};
+use crate::handle::{Pinned, object, optional_object};
+use crate::result::{CallResult, OK, failed, invalid_handle, plain};
+use crate::{adapters, cancel, codes, handle, last_error, structs};
 
 const HANDLE: Subtype = Subtype::InvalidHandleEvdRequest;
 
@@ -22,7 +22,7 @@ pub(crate) unsafe fn create(
     cno_handle: DAT_CNO_HANDLE,
     evd_flags: DAT_EVD_FLAGS,
     evd_handle: *mut DAT_EVD_HANDLE,
-) -> Answer {
+) -> CallResult {
     let ia = adapters::own(ia_handle)?;
     let min_qlen = count(evd_min_qlen, 2)?;
     let cno = optional_object(cno_handle, Subtype::InvalidHandleCno)?;
@@ -36,30 +36,30 @@ pub(crate) unsafe fn create(
         )
     })?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(evd_handle, 5) }?;
+    let output = unsafe { out(evd_handle, 5) }?;
     let evd = ia.evd_create(&EvdOptions { min_qlen, flags, cno })?;
-    place.write(handle::attach(evd, adapters::table(&ia)));
-    DONE
+    output.write(handle::attach(evd, adapters::table(&ia)));
+    OK
 }
 
 pub(crate) unsafe fn query(
     evd_handle: DAT_EVD_HANDLE,
     evd_param_mask: DAT_EVD_PARAM_MASK,
     evd_param: *mut DAT_EVD_PARAM,
-) -> Answer {
+) -> CallResult {
     let evd: EventDispatcher = object(evd_handle, HANDLE)?;
     mask(evd_param_mask, DAT_EVD_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(evd_param, 3) }?;
+    let output = unsafe { out(evd_param, 3) }?;
     let param = evd.query()?;
-    place.write(DAT_EVD_PARAM {
+    output.write(DAT_EVD_PARAM {
         ia_handle: adapters::handle_of(&evd.adapter()),
         evd_qlen: convert::count(param.qlen),
         evd_state: state(&param),
         cno_handle: param.cno.map_or(DAT_HANDLE_NULL, |cno| handle::of_number(cno.id())),
         evd_flags: param.flags.bits(),
     });
-    DONE
+    OK
 }
 
 fn state(param: &EvdParam) -> DAT_EVD_STATE {
@@ -70,40 +70,43 @@ fn state(param: &EvdParam) -> DAT_EVD_STATE {
     enabled | waitable | notify | solicited
 }
 
-pub(crate) unsafe fn modify_cno(evd_handle: DAT_EVD_HANDLE, cno_handle: DAT_CNO_HANDLE) -> Answer {
+pub(crate) unsafe fn modify_cno(
+    evd_handle: DAT_EVD_HANDLE,
+    cno_handle: DAT_CNO_HANDLE,
+) -> CallResult {
     let evd: EventDispatcher = object(evd_handle, HANDLE)?;
     let cno = optional_object(cno_handle, Subtype::InvalidHandleCno)?;
     evd.modify_cno(cno.as_ref())?;
-    DONE
+    OK
 }
 
-pub(crate) unsafe fn enable(evd_handle: DAT_EVD_HANDLE) -> Answer {
+pub(crate) unsafe fn enable(evd_handle: DAT_EVD_HANDLE) -> CallResult {
     object::<EventDispatcher>(evd_handle, HANDLE)?.enable()?;
-    DONE
+    OK
 }
 
-pub(crate) unsafe fn disable(evd_handle: DAT_EVD_HANDLE) -> Answer {
+pub(crate) unsafe fn disable(evd_handle: DAT_EVD_HANDLE) -> CallResult {
     object::<EventDispatcher>(evd_handle, HANDLE)?.disable()?;
-    DONE
+    OK
 }
 
-pub(crate) unsafe fn set_unwaitable(evd_handle: DAT_EVD_HANDLE) -> Answer {
+pub(crate) unsafe fn set_unwaitable(evd_handle: DAT_EVD_HANDLE) -> CallResult {
     object::<EventDispatcher>(evd_handle, HANDLE)?.set_unwaitable()?;
-    DONE
+    OK
 }
 
-pub(crate) unsafe fn clear_unwaitable(evd_handle: DAT_EVD_HANDLE) -> Answer {
+pub(crate) unsafe fn clear_unwaitable(evd_handle: DAT_EVD_HANDLE) -> CallResult {
     object::<EventDispatcher>(evd_handle, HANDLE)?.clear_unwaitable()?;
-    DONE
+    OK
 }
 
-pub(crate) unsafe fn resize(evd_handle: DAT_EVD_HANDLE, evd_min_qlen: DAT_COUNT) -> Answer {
+pub(crate) unsafe fn resize(evd_handle: DAT_EVD_HANDLE, evd_min_qlen: DAT_COUNT) -> CallResult {
     let evd: EventDispatcher = object(evd_handle, HANDLE)?;
     evd.resize(count(evd_min_qlen, 2)?)?;
-    DONE
+    OK
 }
 
-pub(crate) unsafe fn post_se(evd_handle: DAT_EVD_HANDLE, event: *const DAT_EVENT) -> Answer {
+pub(crate) unsafe fn post_se(evd_handle: DAT_EVD_HANDLE, event: *const DAT_EVENT) -> CallResult {
     let evd: EventDispatcher = object(evd_handle, HANDLE)?;
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let event = unsafe { given(event, 2) }?;
@@ -119,7 +122,7 @@ pub(crate) unsafe fn post_se(evd_handle: DAT_EVD_HANDLE, event: *const DAT_EVENT
     // SAFETY: software events have this union member, for which any bit pattern is valid.
     let data = unsafe { event.event_data.software_event_data };
     evd.post_se(data.pointer.expose_provenance() as u64)?;
-    DONE
+    OK
 }
 
 /// The fast path takes a plain success. No handle of a C provider is a cell, so it cannot match
@@ -127,51 +130,55 @@ pub(crate) unsafe fn post_se(evd_handle: DAT_EVD_HANDLE, event: *const DAT_EVENT
 #[inline(always)]
 pub(crate) unsafe fn dequeue(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -> DAT_RETURN {
     if is_address_of::<DAT_EVENT>(event.addr()) {
-        if let Some(evd) = handle::lend::<EventDispatcher>(evd_handle) {
+        if let Some(evd) = handle::pin::<EventDispatcher>(evd_handle) {
             // SAFETY: the address was checked, the caller guarantees memory for an event, and any
             // bit pattern is valid.
             let to = unsafe { &mut *event };
             let taken = structs::take(&mut to.event_data, |data| evd.object().take(data));
             if taken == Taken::Success {
                 to.event_number = DAT_DTO_COMPLETION_EVENT;
-                to.evd_handle = evd.handle_again();
+                to.evd_handle = evd.reload_handle();
                 return DAT_SUCCESS;
             }
-            return dequeue_less(evd.again(), taken, event);
+            return dequeue_without_success(evd.reload(), taken, event);
         }
     }
     // SAFETY: the caller guarantees memory for an event, unless the check rejects the address.
-    unsafe { dequeue_any(evd_handle, event) }
+    unsafe { dequeue_slow_path(evd_handle, event) }
 }
 
 /// Continues [`dequeue`] if it did not find a plain success.
 #[inline(never)]
-fn dequeue_less(evd: Lent<EventDispatcher>, taken: Taken, event: *mut DAT_EVENT) -> DAT_RETURN {
+fn dequeue_without_success(
+    evd: Pinned<EventDispatcher>,
+    taken: Taken,
+    event: *mut DAT_EVENT,
+) -> DAT_RETURN {
     if taken == Taken::Nothing {
         evd.object().seen_empty();
         return codes::code(ReturnType::QueueEmpty, Subtype::NoSubtype);
     }
-    let handle = evd.handle_again();
+    let handle = evd.reload_handle();
     drop(evd);
     // SAFETY: the caller of `dequeue` guarantees memory for an event, unless the check rejects it.
-    unsafe { dequeue_any(handle, event) }
+    unsafe { dequeue_slow_path(handle, event) }
 }
 
 #[cold]
 #[inline(never)]
-unsafe fn dequeue_any(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -> DAT_RETURN {
+unsafe fn dequeue_slow_path(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -> DAT_RETURN {
     foreign!(evd_handle, evd_dequeue_func(evd_handle, event));
     let taken = handle::with(evd_handle, |evd: &EventDispatcher| {
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-        let mut place = match unsafe { out(event, 2) } {
-            Ok(place) => place,
+        let mut output = match unsafe { out(event, 2) } {
+            Ok(output) => output,
             Err(error) => return failed(error),
         };
         // A plain success needs no drop; `deliver` drops other events.
         let mut taken = ManuallyDrop::new(Event::None);
         match evd.dequeue(&mut taken) {
             Ok(true) => {
-                event::deliver(&mut taken, evd_handle, place.fields());
+                event::deliver(&mut taken, evd_handle, output.fields());
                 DAT_SUCCESS
             }
             Ok(false) => codes::code(ReturnType::QueueEmpty, Subtype::NoSubtype),
@@ -196,7 +203,7 @@ pub(crate) unsafe fn wait(
         if !is_address_of::<DAT_EVENT>(event.addr()) || !is_address_of::<DAT_COUNT>(n_more.addr()) {
             return None;
         }
-        let evd = handle::lend::<EventDispatcher>(evd_handle)?;
+        let evd = handle::pin::<EventDispatcher>(evd_handle)?;
         // SAFETY: the address was checked, the caller guarantees memory for an event, and any bit
         // pattern is valid.
         let to = unsafe { &mut *event };
@@ -227,31 +234,31 @@ pub(crate) unsafe fn wait(
         check(n_more, 5)?;
         cancel::with_event(|event| evd.start_wait(&clock, threshold, event))
     };
-    let answer = |waited: Result<(Waited, Event)>| {
+    let to_result = |waited: Result<(Waited, Event)>| {
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-        let more_place = unsafe { out(n_more, 5) };
+        let more_out = unsafe { out(n_more, 5) };
         match waited? {
             (Waited::Event { more }, taken) => {
                 // SAFETY: the caller guarantees writable memory, unless the check rejects it.
-                let mut place = unsafe { out(event, 4) }?;
-                event::deliver(&mut ManuallyDrop::new(taken), evd_handle, place.fields());
-                more_place?.write(convert::count(more));
-                DONE
+                let mut output = unsafe { out(event, 4) }?;
+                event::deliver(&mut ManuallyDrop::new(taken), evd_handle, output.fields());
+                more_out?.write(convert::count(more));
+                OK
             }
             (Waited::TimedOut { queued }, _) => {
                 // The only output of a failing call: the number of queued events
                 // (dat_evd_wait(3DAT)).
-                more_place?.write(convert::count(queued));
-                detail::keep_timeout(queued);
+                more_out?.write(convert::count(queued));
+                last_error::set_timeout(queued);
                 plain(ReturnType::TimeoutExpired)
             }
         }
     };
-    cancel::wait(at_once, |caller| cancel::block(caller, start, answer))
+    cancel::wait(at_once, |caller| cancel::block(caller, start, to_result))
 }
 
-pub(crate) unsafe fn free(evd_handle: DAT_EVD_HANDLE) -> Answer {
+pub(crate) unsafe fn free(evd_handle: DAT_EVD_HANDLE) -> CallResult {
     object::<EventDispatcher>(evd_handle, HANDLE)?.free()?;
     handle::reclaim();
-    DONE
+    OK
 }

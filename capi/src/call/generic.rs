@@ -5,9 +5,9 @@ use dat_core::error::Subtype;
 
 use crate::abi::*;
 use crate::adapters;
-use crate::answer::{Answer, DONE, invalid_handle};
 use crate::argument::out;
 use crate::handle::{self, AnyObject};
+use crate::result::{CallResult, OK, invalid_handle};
 
 const HANDLE: Subtype = Subtype::InvalidHandle1;
 
@@ -15,34 +15,37 @@ fn any(handle: DAT_HANDLE) -> Result<AnyObject, dat_core::Error> {
     AnyObject::get(adapters::to_cell(handle)).ok_or_else(|| invalid_handle(HANDLE))
 }
 
-pub(crate) unsafe fn set_consumer_context(handle: DAT_HANDLE, context: DAT_CONTEXT) -> Answer {
+pub(crate) unsafe fn set_consumer_context(handle: DAT_HANDLE, context: DAT_CONTEXT) -> CallResult {
     foreign!(handle, set_consumer_context_func(handle, context));
     // SAFETY: every member of the union has eight bytes, and any bit pattern is valid.
     any(handle)?.set_consumer_context(unsafe { context.as_64 });
-    DONE
+    OK
 }
 
-pub(crate) unsafe fn get_consumer_context(handle: DAT_HANDLE, context: *mut DAT_CONTEXT) -> Answer {
+pub(crate) unsafe fn get_consumer_context(
+    handle: DAT_HANDLE,
+    context: *mut DAT_CONTEXT,
+) -> CallResult {
     foreign!(handle, get_consumer_context_func(handle, context));
     let object = any(handle)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(context, 2) }?;
-    place.write(DAT_CONTEXT { as_64: object.consumer_context() });
-    DONE
+    let output = unsafe { out(context, 2) }?;
+    output.write(DAT_CONTEXT { as_64: object.consumer_context() });
+    OK
 }
 
 pub(crate) unsafe fn get_handle_type(
     handle: DAT_HANDLE,
     handle_type: *mut DAT_HANDLE_TYPE,
-) -> Answer {
+) -> CallResult {
     foreign!(handle, get_handle_type_func(handle, handle_type));
     let kind = handle::kind_of(handle).or_else(|| kind_of_adapter(handle));
     let kind = kind.ok_or_else(|| invalid_handle(HANDLE))?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(handle_type, 2) }?;
+    let output = unsafe { out(handle_type, 2) }?;
     // The kinds of the core have the same numbers as those of the API.
-    place.write(kind as DAT_HANDLE_TYPE);
-    DONE
+    output.write(kind as DAT_HANDLE_TYPE);
+    OK
 }
 
 /// The kind of an object whose handle is a number.

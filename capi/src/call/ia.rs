@@ -9,12 +9,12 @@ use dat_core::{ApiVersion, AsyncErrors, EventDispatcher, IaOptions, InterfaceAda
 use super::ep::close as close_how;
 use crate::abi::*;
 use crate::adapters::{self, Adapter, MakeTable};
-use crate::answer::{Answer, DONE, invalid_handle};
 use crate::argument::{self, count, mask, out};
 use crate::convert::interface;
 use crate::debug::{self, Kind};
 use crate::handle::{self, object};
-use crate::{codes, dialect, foreign, registry};
+use crate::result::{CallResult, OK, invalid_handle};
+use crate::{codes, foreign, registry, version};
 
 const HANDLE: Subtype = Subtype::InvalidHandleIa;
 const OPEN: &str = "dat_ia_open";
@@ -39,25 +39,25 @@ pub(crate) unsafe fn openv(
     dat_minor: DAT_UINT32,
     thread_safety: DAT_BOOLEAN,
     make_table: MakeTable,
-) -> Answer {
+) -> CallResult {
     // SAFETY: the caller guarantees a C string, unless the check rejects the address.
     let name = unsafe { name(ia_name, 1) }?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let mut evd_place = unsafe { out(async_evd_handle, 3) }?;
+    let mut evd_out = unsafe { out(async_evd_handle, 3) }?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(ia_handle, 4) }?;
+    let output = unsafe { out(ia_handle, 4) }?;
     debug::say(Kind::Consumer, || {
         format!("dat_ia_openv ({name:?}, {dat_major}.{dat_minor}, {thread_safety})")
     });
     let version = version(dat_major, dat_minor)?;
     let demand = Demand { version, thread_safe: Some(thread_safety != DAT_FALSE) };
-    let asked =
-        foreign::Asked { name: ia_name, async_evd_min_qlen, async_evd: *evd_place.fields() };
+    let request =
+        foreign::OpenRequest { name: ia_name, async_evd_min_qlen, async_evd: *evd_out.fields() };
     let opened = registry::shared().find(&name, demand, |choice| match choice {
-        Choice::Provider(candidate) => Ok(open_own(candidate, version, &asked)?),
-        Choice::Library(library) => foreign::open_library(&library, &asked).map(Opened::new),
+        Choice::Provider(candidate) => Ok(open_own(candidate, version, &request)?),
+        Choice::Library(library) => foreign::open_library(&library, &request).map(Opened::new),
         Choice::Registered(registration) => {
-            foreign::open_registered(&registration, &asked).map(Opened::new)
+            foreign::open_registered(&registration, &request).map(Opened::new)
         }
     })?;
     let (handle, evd) = match opened {
@@ -71,9 +71,9 @@ pub(crate) unsafe fn openv(
             (adapters::add(Adapter::Foreign(opened.address)), opened.async_evd)
         }
     };
-    evd_place.write(evd);
-    place.write(handle);
-    DONE
+    evd_out.write(evd);
+    output.write(handle);
+    OK
 }
 
 /// The version of the API that a program requests: that of this library, or a smaller minor version
@@ -99,15 +99,19 @@ enum Opened {
 
 impl Opened {
     fn new(opened: foreign::Opened) -> Self {
-        dialect::foreign_opened(opened.table, handle::of_number(opened.address as u64));
+        version::foreign_opened(opened.table, handle::of_number(opened.address as u64));
         Self::Foreign(opened)
     }
 }
 
-fn open_own(candidate: Candidate, version: ApiVersion, asked: &foreign::Asked) -> Result<Opened> {
-    let async_evd = match asked.async_evd {
+fn open_own(
+    candidate: Candidate,
+    version: ApiVersion,
+    request: &foreign::OpenRequest,
+) -> Result<Opened> {
+    let async_evd = match request.async_evd {
         DAT_HANDLE_NULL => {
-            AsyncErrors::Make { min_qlen: Some(count(asked.async_evd_min_qlen, 2)?) }
+            AsyncErrors::Make { min_qlen: Some(count(request.async_evd_min_qlen, 2)?) }
         }
         DAT_EVD_ASYNC_EXISTS => AsyncErrors::Elsewhere,
         evd => AsyncErrors::To(object(evd, Subtype::InvalidHandleEvdAsync)?),
@@ -130,48 +134,48 @@ pub(crate) unsafe fn query(
     ia_attr: *mut DAT_IA_ATTR,
     provider_attr_mask: DAT_PROVIDER_ATTR_MASK,
     provider_attr: *mut DAT_PROVIDER_ATTR,
-) -> Answer {
+) -> CallResult {
     let ia = adapters::own(ia_handle)?;
     mask(ia_attr_mask, DAT_IA_FIELD_ALL, 3)?;
     mask(provider_attr_mask, DAT_PROVIDER_FIELD_ALL, 5)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let evd_place = unsafe { argument::optional_out(async_evd_handle, 2) }?;
+    let evd_out = unsafe { argument::optional_out(async_evd_handle, 2) }?;
     let wanted = |mask: u64| mask != 0;
-    let ia_place = match wanted(ia_attr_mask) {
+    let ia_out = match wanted(ia_attr_mask) {
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         true => Some(unsafe { out(ia_attr, 4) }?),
         false => None,
     };
-    let provider_place = match wanted(provider_attr_mask) {
+    let provider_out = match wanted(provider_attr_mask) {
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
         true => Some(unsafe { out(provider_attr, 6) }?),
         false => None,
     };
-    let shown = handle::keep(handle::of_number(ia.id()), |kept| {
-        if let Some(place) = ia_place {
-            place.write(interface::adapter_to_attributes(ia.attributes(), kept));
+    let shown = handle::with_storage(handle::of_number(ia.id()), |kept| {
+        if let Some(output) = ia_out {
+            output.write(interface::adapter_to_attributes(ia.attributes(), kept));
         }
-        if let Some(place) = provider_place {
-            place.write(interface::provider_to_attributes(ia.provider_attributes(), kept));
+        if let Some(output) = provider_out {
+            output.write(interface::provider_to_attributes(ia.provider_attributes(), kept));
         }
     });
     shown.ok_or_else(|| invalid_handle(HANDLE))?;
-    if let Some(place) = evd_place {
-        place.write(async_evd(&ia));
+    if let Some(output) = evd_out {
+        output.write(async_evd(&ia));
     }
-    DONE
+    OK
 }
 
-pub(crate) unsafe fn close(ia_handle: DAT_IA_HANDLE, close_flags: DAT_CLOSE_FLAGS) -> Answer {
+pub(crate) unsafe fn close(ia_handle: DAT_IA_HANDLE, close_flags: DAT_CLOSE_FLAGS) -> CallResult {
     debug::say(Kind::Consumer, || format!("dat_ia_close ({ia_handle:p})"));
     match adapters::find(ia_handle) {
         Some((number, adapter @ Adapter::Own(_))) => {
             let ia = adapters::own(number)?;
             ia.close(close_how(close_flags)?)?;
-            dialect::adapter_closed(ia.id());
+            version::adapter_closed(ia.id());
             adapters::remove(number, adapter);
             handle::reclaim_all();
-            DONE
+            OK
         }
         Some((number, adapter @ Adapter::Foreign(_))) => {
             foreign::close(number, adapter, close_flags)
@@ -184,7 +188,7 @@ pub(crate) unsafe fn close(ia_handle: DAT_IA_HANDLE, close_flags: DAT_CLOSE_FLAG
 pub(crate) unsafe fn get_ia_handle(
     handle: DAT_IA_HANDLE,
     ia_handle_out: *mut DAT_IA_HANDLE,
-) -> Answer {
+) -> CallResult {
     let other = match adapters::by_number(handle) {
         Some(Adapter::Own(address) | Adapter::Foreign(address)) => {
             Some(handle::of_number(address as u64))
@@ -194,7 +198,7 @@ pub(crate) unsafe fn get_ia_handle(
     let other = other.ok_or_else(|| invalid_handle(HANDLE))?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     unsafe { out(ia_handle_out, 2) }?.write(other);
-    DONE
+    OK
 }
 
 /// Opens a Rust adapter for a caller of the function table, which uses no numbers.
@@ -204,11 +208,11 @@ pub(crate) unsafe fn open_by_table(
     async_evd_handle: *mut DAT_EVD_HANDLE,
     ia_handle: *mut DAT_IA_HANDLE,
     make_table: MakeTable,
-) -> Answer {
+) -> CallResult {
     let (major, minor) = codes::VERSION;
     let mut number = DAT_HANDLE_NULL;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(ia_handle, 4) }?;
+    let output = unsafe { out(ia_handle, 4) }?;
     // SAFETY: the caller keeps the contract of dat_ia_openv(3DAT); `number` is a local variable.
     unsafe {
         openv(
@@ -224,8 +228,8 @@ pub(crate) unsafe fn open_by_table(
     }?;
     match adapters::by_number(number) {
         Some(Adapter::Own(address) | Adapter::Foreign(address)) => {
-            place.write(handle::of_number(address as u64));
-            DONE
+            output.write(handle::of_number(address as u64));
+            OK
         }
         None => Err(Error::new(ReturnType::InternalError, Subtype::NoSubtype).during(OPEN)),
     }

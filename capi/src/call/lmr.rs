@@ -7,11 +7,11 @@ use dat_core::mem::Span;
 use dat_core::{InterfaceAdapter, Lmr, LmrTriplet, MemorySource, Privileges};
 
 use crate::abi::*;
-use crate::answer::{Answer, DONE, invalid_handle};
 use crate::argument::{array, given, invalid, mask, optional_out, out};
-use crate::convert::memory::local_from_c;
+use crate::convert::memory::{lmr_param_to_c, local_from_c};
 use crate::handle::{self, Region, object};
-use crate::{adapters, mapped, structs};
+use crate::result::{CallResult, OK, invalid_handle};
+use crate::{adapters, page_check};
 
 const HANDLE: Subtype = Subtype::InvalidHandleLmr;
 const CREATE: &str = "dat_lmr_create";
@@ -39,41 +39,41 @@ impl CreateCall {
     /// # Safety
     /// The output pointers are NULL or point to writable memory; the memory to register stays valid
     /// until the region is freed.
-    pub(crate) unsafe fn make(self) -> Answer {
+    pub(crate) unsafe fn make(self) -> CallResult {
         let ia = adapters::own(self.ia_handle)?;
         let pz = object(self.pz_handle, Subtype::InvalidHandlePz)?;
         let at = self.first_out;
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-        let handle_place = unsafe { out(self.lmr_handle, at) }?;
+        let handle_out = unsafe { out(self.lmr_handle, at) }?;
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-        let context_place = unsafe { optional_out(self.lmr_context, at + 1) }?;
+        let context_out = unsafe { optional_out(self.lmr_context, at + 1) }?;
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-        let remote_place = unsafe { optional_out(self.rmr_context, at + 2) }?;
+        let remote_out = unsafe { optional_out(self.rmr_context, at + 2) }?;
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-        let length_place = unsafe { optional_out(self.registered_length, at + 3) }?;
+        let length_out = unsafe { optional_out(self.registered_length, at + 3) }?;
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-        let address_place = unsafe { optional_out(self.registered_address, at + 4) }?;
+        let address_out = unsafe { optional_out(self.registered_address, at + 4) }?;
         let privileges = Privileges::from_bits_retain(self.mem_priv);
         // SAFETY: the caller guarantees the memory and a matching description.
         let lmr = unsafe { self.register(&ia, &pz, privileges) }?;
         let param = lmr.query()?;
         let handle = handle::attach(lmr, adapters::table(&ia));
         let region = Region { description: self.region_desc, length: self.length };
-        handle::keep(handle, |kept| kept.region = Some(region));
-        handle_place.write(handle);
-        if let Some(place) = context_place {
-            place.write(param.lmr_context);
+        handle::with_storage(handle, |kept| kept.region = Some(region));
+        handle_out.write(handle);
+        if let Some(output) = context_out {
+            output.write(param.lmr_context);
         }
-        if let Some(place) = remote_place {
-            place.write(param.rmr_context);
+        if let Some(output) = remote_out {
+            output.write(param.rmr_context);
         }
-        if let Some(place) = length_place {
-            place.write(param.registered_size);
+        if let Some(output) = length_out {
+            output.write(param.registered_size);
         }
-        if let Some(place) = address_place {
-            place.write(param.registered_address);
+        if let Some(output) = address_out {
+            output.write(param.registered_address);
         }
-        DONE
+        OK
     }
 
     /// # Safety
@@ -129,7 +129,7 @@ impl CreateCall {
             return fail(4, format!("the length {} exceeds the adapter's {most}", self.length));
         }
         let writes = Privileges::LOCAL_WRITE | Privileges::REMOTE_WRITE | Privileges::REMOTE_ATOMIC;
-        if let Err(errno) = mapped::check(address.addr(), length, access.intersects(writes)) {
+        if let Err(errno) = page_check::check(address.addr(), length, access.intersects(writes)) {
             let end = address.addr().saturating_add(length);
             return Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg3)
                 .during(CREATE)
@@ -153,26 +153,26 @@ pub(crate) unsafe fn query(
     lmr_handle: DAT_LMR_HANDLE,
     lmr_param_mask: DAT_LMR_PARAM_MASK,
     lmr_param: *mut DAT_LMR_PARAM,
-) -> Answer {
+) -> CallResult {
     let lmr: Lmr = object(lmr_handle, HANDLE)?;
     mask(lmr_param_mask, DAT_LMR_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(lmr_param, 3) }?;
+    let output = unsafe { out(lmr_param, 3) }?;
     let param = lmr.query()?;
-    let region = handle::keep(lmr_handle, |kept| kept.region).flatten();
+    let region = handle::with_storage(lmr_handle, |kept| kept.region).flatten();
     let region = region.ok_or_else(|| invalid_handle(HANDLE))?;
-    place.write(structs::lmr_param(adapters::handle_of(&lmr.adapter()), region, &param));
-    DONE
+    output.write(lmr_param_to_c(adapters::handle_of(&lmr.adapter()), region, &param));
+    OK
 }
 
-pub(crate) unsafe fn free(lmr_handle: DAT_LMR_HANDLE) -> Answer {
+pub(crate) unsafe fn free(lmr_handle: DAT_LMR_HANDLE) -> CallResult {
     object::<Lmr>(lmr_handle, HANDLE)?.free()?;
     handle::reclaim();
-    DONE
+    OK
 }
 
 /// Maximum number of segments in one sync call.
-const MOST: u64 = 1 << 20;
+const MAX_SEGMENTS: u64 = 1 << 20;
 
 /// # Safety
 /// The address is that of `num_segments` readable segments.
@@ -181,7 +181,7 @@ unsafe fn segments(
     num_segments: DAT_VLEN,
 ) -> Result<Vec<LmrTriplet>> {
     // SAFETY: the caller guarantees the given number of readable elements.
-    let segments = unsafe { array(local_segments, num_segments, MOST, (3, 2)) }?;
+    let segments = unsafe { array(local_segments, num_segments, MAX_SEGMENTS, (3, 2)) }?;
     Ok(segments.iter().map(local_from_c).collect())
 }
 
@@ -189,20 +189,20 @@ pub(crate) unsafe fn sync_rdma_read(
     ia_handle: DAT_IA_HANDLE,
     local_segments: *const DAT_LMR_TRIPLET,
     num_segments: DAT_VLEN,
-) -> Answer {
+) -> CallResult {
     let ia = adapters::own(ia_handle)?;
     // SAFETY: the caller guarantees the given number of readable segments.
     ia.lmr_sync_rdma_read(&unsafe { segments(local_segments, num_segments) }?)?;
-    DONE
+    OK
 }
 
 pub(crate) unsafe fn sync_rdma_write(
     ia_handle: DAT_IA_HANDLE,
     local_segments: *const DAT_LMR_TRIPLET,
     num_segments: DAT_VLEN,
-) -> Answer {
+) -> CallResult {
     let ia = adapters::own(ia_handle)?;
     // SAFETY: the caller guarantees the given number of readable segments.
     ia.lmr_sync_rdma_write(&unsafe { segments(local_segments, num_segments) }?)?;
-    DONE
+    OK
 }

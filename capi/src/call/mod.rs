@@ -6,6 +6,7 @@
 pub(crate) mod cno;
 pub(crate) mod cr;
 pub(crate) mod ep;
+pub(crate) mod ep_create;
 pub(crate) mod error;
 pub(crate) mod evd;
 pub(crate) mod generic;

@@ -9,16 +9,19 @@ use dat_core::error::{Result, Subtype};
 use dat_core::{CompletionFlags, Endpoint, LmrTriplet};
 
 use crate::abi::*;
-use crate::answer::{Answer, Answered, DONE, failed, invalid_handle};
 use crate::argument::is_address_of;
 use crate::convert::memory::{Segments, local_from_c, remote, segments};
 use crate::handle;
+use crate::result::{CallResult, OK, ReturnValue, failed, invalid_handle};
 
 /// Runs a post on the endpoint of a handle.
 #[inline]
-pub(crate) fn on(ep_handle: DAT_EP_HANDLE, post: impl FnOnce(&Endpoint) -> Result<()>) -> Answer {
+pub(crate) fn on(
+    ep_handle: DAT_EP_HANDLE,
+    post: impl FnOnce(&Endpoint) -> Result<()>,
+) -> CallResult {
     handle::with(ep_handle, post).ok_or_else(|| invalid_handle(Subtype::InvalidHandleEp))??;
-    DONE
+    OK
 }
 
 #[inline]
@@ -33,12 +36,12 @@ pub(crate) fn cookie(cookie: DAT_DTO_COOKIE) -> u64 {
 }
 
 /// The endpoint and the segment of a post on the fast path.
-struct Single {
-    ep: handle::Lent<Endpoint>,
+struct FastPath {
+    ep: handle::Pinned<Endpoint>,
     segment: LmrTriplet,
 }
 
-impl Single {
+impl FastPath {
     /// The parts of a post, if it can take the fast path.
     ///
     /// # Safety
@@ -52,7 +55,7 @@ impl Single {
         if num_segments != 1 || !is_address_of::<DAT_LMR_TRIPLET>(local_iov.addr()) {
             return None;
         }
-        let ep = handle::lend(ep_handle)?;
+        let ep = handle::pin(ep_handle)?;
         // SAFETY: the address was checked, and the caller guarantees a readable segment.
         let segment = local_from_c(unsafe { &*local_iov });
         Some(Self { ep, segment })
@@ -70,9 +73,9 @@ impl Single {
 }
 
 /// The posts of the data path: the name of each one here, in the core, and in the table of a C
-/// provider, and its remote segment if it has one.
+/// provider, and the name of its remote segment if it has one.
 macro_rules! posts {
-    ($($name:ident, $ours:ident, $foreign:ident $(, $remote_iov:ident)?;)+) => {$(
+    ($($name:ident, $in_core:ident, $slot:ident $(, $remote_iov:ident)?;)+) => {$(
         #[inline(always)]
         pub(crate) unsafe fn $name(
             ep_handle: DAT_EP_HANDLE,
@@ -83,7 +86,7 @@ macro_rules! posts {
             completion_flags: DAT_COMPLETION_FLAGS,
         ) -> DAT_RETURN {
             #[inline(always)]
-            unsafe fn ours(
+            unsafe fn in_core(
                 ep: &Endpoint,
                 iov: &[LmrTriplet],
                 user_cookie: DAT_DTO_COOKIE,
@@ -92,12 +95,12 @@ macro_rules! posts {
             ) -> Result<()> {
                 // SAFETY: the caller guarantees a readable segment, unless the check rejects it.
                 $(let $remote_iov = unsafe { remote($remote_iov, 5) }?;)?
-                ep.$ours(iov, cookie(user_cookie), $($remote_iov,)? flags(completion_flags))
+                ep.$in_core(iov, cookie(user_cookie), $($remote_iov,)? flags(completion_flags))
             }
 
             #[cold]
             #[inline(never)]
-            unsafe fn any(
+            unsafe fn slow_path(
                 ep_handle: DAT_EP_HANDLE,
                 num_segments: DAT_COUNT,
                 local_iov: *mut DAT_LMR_TRIPLET,
@@ -107,7 +110,7 @@ macro_rules! posts {
             ) -> DAT_RETURN {
                 foreign!(
                     ep_handle,
-                    $foreign(
+                    $slot(
                         ep_handle,
                         num_segments,
                         local_iov,
@@ -117,24 +120,24 @@ macro_rules! posts {
                     )
                 );
                 on(ep_handle, |ep| {
-                    let mut room = Segments::new();
+                    let mut buffer = Segments::new();
                     // SAFETY: the caller guarantees the given number of readable segments.
-                    let iov = unsafe { segments(num_segments, local_iov, &mut room) }?;
+                    let iov = unsafe { segments(num_segments, local_iov, &mut buffer) }?;
                     // SAFETY: the caller keeps the contract of the post for its segments.
-                    unsafe { ours(ep, iov, user_cookie, $($remote_iov,)? completion_flags) }
+                    unsafe { in_core(ep, iov, user_cookie, $($remote_iov,)? completion_flags) }
                 })
                 .code()
             }
 
             // SAFETY: the caller guarantees the given number of readable segments.
-            match unsafe { Single::new(ep_handle, num_segments, local_iov) } {
+            match unsafe { FastPath::new(ep_handle, num_segments, local_iov) } {
                 // SAFETY: the caller keeps the contract of the post for its segments.
-                Some(single) => single.post(|ep, iov| unsafe {
-                    ours(ep, iov, user_cookie, $($remote_iov,)? completion_flags)
+                Some(fast_path) => fast_path.post(|ep, iov| unsafe {
+                    in_core(ep, iov, user_cookie, $($remote_iov,)? completion_flags)
                 }),
                 // SAFETY: the caller keeps the contract of the post for its segments.
                 None => unsafe {
-                    any(
+                    slow_path(
                         ep_handle,
                         num_segments,
                         local_iov,

@@ -5,9 +5,9 @@ use dat_core::{Psp, PspMaker};
 
 use crate::abi::*;
 use crate::adapters;
-use crate::answer::{Answer, DONE};
 use crate::argument::{invalid, mask, out};
 use crate::handle::{self, object};
+use crate::result::{CallResult, OK};
 
 const HANDLE: Subtype = Subtype::InvalidHandlePsp;
 
@@ -25,15 +25,15 @@ pub(crate) unsafe fn create(
     evd_handle: DAT_EVD_HANDLE,
     psp_flags: DAT_PSP_FLAGS,
     psp_handle: *mut DAT_PSP_HANDLE,
-) -> Answer {
+) -> CallResult {
     let ia = adapters::own(ia_handle)?;
     let evd = object(evd_handle, Subtype::InvalidHandleEvdCr)?;
     let maker = maker(psp_flags)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(psp_handle, 5) }?;
+    let output = unsafe { out(psp_handle, 5) }?;
     let psp = ia.psp_create(conn_qual, &evd, maker)?;
-    place.write(handle::attach(psp, adapters::table(&ia)));
-    DONE
+    output.write(handle::attach(psp, adapters::table(&ia)));
+    OK
 }
 
 pub(crate) unsafe fn create_any(
@@ -42,31 +42,31 @@ pub(crate) unsafe fn create_any(
     evd_handle: DAT_EVD_HANDLE,
     psp_flags: DAT_PSP_FLAGS,
     psp_handle: *mut DAT_PSP_HANDLE,
-) -> Answer {
+) -> CallResult {
     let ia = adapters::own(ia_handle)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let qualifier_place = unsafe { out(conn_qual, 2) }?;
+    let qualifier_out = unsafe { out(conn_qual, 2) }?;
     let evd = object(evd_handle, Subtype::InvalidHandleEvdCr)?;
     let maker = maker(psp_flags)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(psp_handle, 5) }?;
+    let output = unsafe { out(psp_handle, 5) }?;
     let psp = ia.psp_create_any(&evd, maker)?;
-    qualifier_place.write(psp.qualifier());
-    place.write(handle::attach(psp, adapters::table(&ia)));
-    DONE
+    qualifier_out.write(psp.qualifier());
+    output.write(handle::attach(psp, adapters::table(&ia)));
+    OK
 }
 
 pub(crate) unsafe fn query(
     psp_handle: DAT_PSP_HANDLE,
     psp_param_mask: DAT_PSP_PARAM_MASK,
     psp_param: *mut DAT_PSP_PARAM,
-) -> Answer {
+) -> CallResult {
     let psp: Psp = object(psp_handle, HANDLE)?;
     mask(psp_param_mask, DAT_PSP_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(psp_param, 3) }?;
+    let output = unsafe { out(psp_param, 3) }?;
     let param = psp.query()?;
-    place.write(DAT_PSP_PARAM {
+    output.write(DAT_PSP_PARAM {
         ia_handle: adapters::handle_of(&psp.adapter()),
         conn_qual: param.qualifier,
         evd_handle: handle::of_number(param.evd.id()),
@@ -75,11 +75,11 @@ pub(crate) unsafe fn query(
             PspMaker::Provider => DAT_PSP_PROVIDER_FLAG,
         },
     });
-    DONE
+    OK
 }
 
-pub(crate) unsafe fn free(psp_handle: DAT_PSP_HANDLE) -> Answer {
+pub(crate) unsafe fn free(psp_handle: DAT_PSP_HANDLE) -> CallResult {
     object::<Psp>(psp_handle, HANDLE)?.free()?;
     handle::reclaim();
-    DONE
+    OK
 }

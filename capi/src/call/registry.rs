@@ -3,33 +3,33 @@
 use dat_core::error::Result;
 
 use crate::abi::*;
-use crate::answer::{Answer, DONE};
 use crate::argument::{array, check, count, given, invalid, out};
+use crate::result::{CallResult, OK};
 use crate::{convert, foreign, registry};
 
 pub(crate) unsafe fn list_providers(
     max_to_return: DAT_COUNT,
     entries_returned: *mut DAT_COUNT,
     provider_list: *mut *mut DAT_PROVIDER_INFO,
-) -> Answer {
+) -> CallResult {
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let number_place = unsafe { out(entries_returned, 2) }?;
+    let number_out = unsafe { out(entries_returned, 2) }?;
     let found = registry::providers();
     // Written even if the call fails: the length that the list needs.
-    number_place.write(convert::count(found.len()));
+    number_out.write(convert::count(found.len()));
     check_length(max_to_return, provider_list, found.len())?;
     let listed = found.len() as u64;
     // SAFETY: the caller guarantees an array of at least this many addresses.
     let list = unsafe { array(provider_list.cast_const(), listed, listed, (1, 3)) }?;
     let mut places = Vec::with_capacity(found.len());
-    for place in list {
+    for output in list {
         // SAFETY: the caller guarantees that each address is that of a writable entry.
-        places.push(unsafe { out(*place, 3) }?);
+        places.push(unsafe { out(*output, 3) }?);
     }
-    for (place, info) in places.into_iter().zip(&found) {
-        place.write(*info);
+    for (output, info) in places.into_iter().zip(&found) {
+        output.write(*info);
     }
-    DONE
+    OK
 }
 
 /// Rejects a list that is too short for all entries (dat_registry_list_providers(3DAT)).
@@ -50,25 +50,25 @@ fn check_length(max: DAT_COUNT, list: *mut *mut DAT_PROVIDER_INFO, found: usize)
 pub(crate) unsafe fn add_provider(
     provider: *const DAT_PROVIDER,
     provider_info: *const DAT_PROVIDER_INFO,
-) -> Answer {
+) -> CallResult {
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     unsafe { given(provider, 1) }?;
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let info = unsafe { given(provider_info, 2) }?;
     // SAFETY: the caller guarantees that the table stays valid until the provider is removed.
     unsafe { foreign::add(provider, info) }?;
-    DONE
+    OK
 }
 
 pub(crate) unsafe fn remove_provider(
     provider: *const DAT_PROVIDER,
     provider_info: *const DAT_PROVIDER_INFO,
-) -> Answer {
+) -> CallResult {
     check(provider, 1)?;
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let info = unsafe { given(provider_info, 2) }?;
     // As in other libraries, the registration identifies a provider, and not the address of its
     // table.
     foreign::remove(info)?;
-    DONE
+    OK
 }

@@ -6,15 +6,18 @@ use dat_core::{
 };
 
 use crate::abi::*;
-use crate::answer::{Answer, DONE};
+use crate::adapters;
 use crate::argument::{invalid, mask, out};
-use crate::convert::memory::local_from_c;
+use crate::convert::memory::{local_from_c, rmr_param_to_c};
 use crate::handle::{self, object};
-use crate::{adapters, structs};
+use crate::result::{CallResult, OK};
 
 const HANDLE: Subtype = Subtype::InvalidHandleRmr;
 
-pub(crate) unsafe fn create(pz_handle: DAT_PZ_HANDLE, rmr_handle: *mut DAT_RMR_HANDLE) -> Answer {
+pub(crate) unsafe fn create(
+    pz_handle: DAT_PZ_HANDLE,
+    rmr_handle: *mut DAT_RMR_HANDLE,
+) -> CallResult {
     // SAFETY: the caller guarantees writable memory for the handle, unless the check rejects it.
     unsafe { create_with(pz_handle, rmr_handle, InterfaceAdapter::rmr_create) }
 }
@@ -27,28 +30,28 @@ pub(crate) unsafe fn create_with(
     pz_handle: DAT_PZ_HANDLE,
     rmr_handle: *mut DAT_RMR_HANDLE,
     make: impl FnOnce(&InterfaceAdapter, &ProtectionZone) -> Result<Rmr>,
-) -> Answer {
+) -> CallResult {
     let pz: ProtectionZone = object(pz_handle, Subtype::InvalidHandlePz)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(rmr_handle, 2) }?;
+    let output = unsafe { out(rmr_handle, 2) }?;
     let ia = pz.adapter();
-    place.write(handle::attach(make(&ia, &pz)?, adapters::table(&ia)));
-    DONE
+    output.write(handle::attach(make(&ia, &pz)?, adapters::table(&ia)));
+    OK
 }
 
 pub(crate) unsafe fn query(
     rmr_handle: DAT_RMR_HANDLE,
     rmr_param_mask: DAT_RMR_PARAM_MASK,
     rmr_param: *mut DAT_RMR_PARAM,
-) -> Answer {
+) -> CallResult {
     let rmr: Rmr = object(rmr_handle, HANDLE)?;
     mask(rmr_param_mask, DAT_RMR_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(rmr_param, 3) }?;
+    let output = unsafe { out(rmr_param, 3) }?;
     let ia_handle = adapters::handle_of(&rmr.adapter());
     let param = rmr.query()?;
-    place.write(structs::rmr_param(ia_handle, handle::of_number(param.pz.id()), &param));
-    DONE
+    output.write(rmr_param_to_c(ia_handle, &param));
+    OK
 }
 
 /// The arguments of a bind, in either version of the API.
@@ -71,13 +74,13 @@ impl BindCall {
     ///
     /// # Safety
     /// The addresses of the triplet and of the context are valid, or rejected by the check.
-    pub(crate) unsafe fn post(self) -> Answer {
+    pub(crate) unsafe fn post(self) -> CallResult {
         let rmr: Rmr = object(self.rmr_handle, HANDLE)?;
         let endpoint: Endpoint = object(self.ep_handle, Subtype::InvalidHandleEp)?;
         // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
         let triplet = unsafe { crate::argument::given(self.lmr_triplet, self.arguments.0) }?;
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-        let place = unsafe { out(self.rmr_context, self.arguments.1) }?;
+        let output = unsafe { out(self.rmr_context, self.arguments.1) }?;
         let triplet = local_from_c(triplet);
         let lmr = match self.lmr {
             Some(lmr) => lmr,
@@ -97,13 +100,13 @@ impl BindCall {
                 flags: CompletionFlags::from_bits_retain(self.completion_flags),
             },
         )?;
-        place.write(context);
-        DONE
+        output.write(context);
+        OK
     }
 }
 
-pub(crate) unsafe fn free(rmr_handle: DAT_RMR_HANDLE) -> Answer {
+pub(crate) unsafe fn free(rmr_handle: DAT_RMR_HANDLE) -> CallResult {
     object::<Rmr>(rmr_handle, HANDLE)?.free()?;
     handle::reclaim();
-    DONE
+    OK
 }

@@ -5,9 +5,9 @@ use dat_core::error::Subtype;
 
 use crate::abi::*;
 use crate::adapters;
-use crate::answer::{Answer, DONE};
 use crate::argument::{mask, out};
 use crate::handle::{self, object, optional_object};
+use crate::result::{CallResult, OK};
 
 const HANDLE: Subtype = Subtype::InvalidHandleRsp;
 
@@ -17,40 +17,40 @@ pub(crate) unsafe fn create(
     ep_handle: DAT_EP_HANDLE,
     evd_handle: DAT_EVD_HANDLE,
     rsp_handle: *mut DAT_RSP_HANDLE,
-) -> Answer {
+) -> CallResult {
     let ia = adapters::own(ia_handle)?;
     let endpoint = optional_object(ep_handle, Subtype::InvalidHandleEp)?;
     let evd = object(evd_handle, Subtype::InvalidHandleEvdCr)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(rsp_handle, 5) }?;
+    let output = unsafe { out(rsp_handle, 5) }?;
     let rsp = ia.rsp_create(conn_qual, endpoint.as_ref(), &evd)?;
-    place.write(handle::attach(rsp, adapters::table(&ia)));
-    DONE
+    output.write(handle::attach(rsp, adapters::table(&ia)));
+    OK
 }
 
 pub(crate) unsafe fn query(
     rsp_handle: DAT_RSP_HANDLE,
     rsp_param_mask: DAT_RSP_PARAM_MASK,
     rsp_param: *mut DAT_RSP_PARAM,
-) -> Answer {
+) -> CallResult {
     let rsp: Rsp = object(rsp_handle, HANDLE)?;
     mask(rsp_param_mask, DAT_RSP_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(rsp_param, 3) }?;
+    let output = unsafe { out(rsp_param, 3) }?;
     let param = rsp.query()?;
     let ia = rsp.adapter();
-    place.write(DAT_RSP_PARAM {
+    output.write(DAT_RSP_PARAM {
         ia_handle: adapters::handle_of(&ia),
         conn_qual: param.qualifier,
         evd_handle: handle::of_number(param.evd.id()),
         // If the provider created the endpoint, this is where C first receives its handle.
         ep_handle: handle::attach(param.ep, adapters::table(&ia)),
     });
-    DONE
+    OK
 }
 
-pub(crate) unsafe fn free(rsp_handle: DAT_RSP_HANDLE) -> Answer {
+pub(crate) unsafe fn free(rsp_handle: DAT_RSP_HANDLE) -> CallResult {
     object::<Rsp>(rsp_handle, HANDLE)?.free()?;
     handle::reclaim();
-    DONE
+    OK
 }

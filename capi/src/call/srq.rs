@@ -5,10 +5,10 @@ use dat_core::{SharedReceiveQueue, SrqAttributes};
 
 use crate::abi::*;
 use crate::adapters;
-use crate::answer::{Answer, DONE, invalid_handle};
 use crate::argument::{self, given, mask, out};
 use crate::convert::{count, memory};
 use crate::handle::{self, object};
+use crate::result::{CallResult, OK, invalid_handle};
 
 const HANDLE: Subtype = Subtype::InvalidHandleSrq;
 
@@ -17,7 +17,7 @@ pub(crate) unsafe fn create(
     pz_handle: DAT_PZ_HANDLE,
     srq_attr: *mut DAT_SRQ_ATTR,
     srq_handle: *mut DAT_SRQ_HANDLE,
-) -> Answer {
+) -> CallResult {
     let ia = adapters::own(ia_handle)?;
     let pz = object(pz_handle, Subtype::InvalidHandlePz)?;
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
@@ -28,22 +28,22 @@ pub(crate) unsafe fn create(
         low_watermark: argument::count(from.low_watermark, 3)?,
     };
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(srq_handle, 4) }?;
-    place.write(handle::attach(ia.srq_create(&pz, attributes)?, adapters::table(&ia)));
-    DONE
+    let output = unsafe { out(srq_handle, 4) }?;
+    output.write(handle::attach(ia.srq_create(&pz, attributes)?, adapters::table(&ia)));
+    OK
 }
 
 pub(crate) unsafe fn query(
     srq_handle: DAT_SRQ_HANDLE,
     srq_param_mask: DAT_SRQ_PARAM_MASK,
     srq_param: *mut DAT_SRQ_PARAM,
-) -> Answer {
+) -> CallResult {
     let srq: SharedReceiveQueue = object(srq_handle, HANDLE)?;
     mask(srq_param_mask, DAT_SRQ_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(srq_param, 3) }?;
+    let output = unsafe { out(srq_param, 3) }?;
     let param = srq.query()?;
-    place.write(DAT_SRQ_PARAM {
+    output.write(DAT_SRQ_PARAM {
         ia_handle: adapters::handle_of(&srq.adapter()),
         srq_state: DAT_SRQ_STATE_OPERATIONAL,
         pz_handle: handle::of_number(param.pz.id()),
@@ -53,7 +53,7 @@ pub(crate) unsafe fn query(
         available_dto_count: count(param.available_dto_count),
         outstanding_dto_count: count(param.outstanding_dto_count),
     });
-    DONE
+    OK
 }
 
 #[inline]
@@ -62,32 +62,32 @@ pub(crate) unsafe fn post_recv(
     num_segments: DAT_COUNT,
     local_iov: *mut DAT_LMR_TRIPLET,
     user_cookie: DAT_DTO_COOKIE,
-) -> Answer {
+) -> CallResult {
     let posted = handle::with(srq_handle, |srq: &SharedReceiveQueue| {
-        let mut room = memory::Segments::new();
+        let mut buffer = memory::Segments::new();
         // SAFETY: the caller guarantees the given number of readable segments.
-        let iov = unsafe { memory::segments(num_segments, local_iov, &mut room) }?;
+        let iov = unsafe { memory::segments(num_segments, local_iov, &mut buffer) }?;
         // SAFETY: every member of the union has eight bytes, and any bit pattern is valid.
         srq.post_recv(iov, unsafe { user_cookie.as_64 })
     });
     posted.ok_or_else(|| invalid_handle(HANDLE))??;
-    DONE
+    OK
 }
 
-pub(crate) unsafe fn resize(srq_handle: DAT_SRQ_HANDLE, max_recv_dtos: DAT_COUNT) -> Answer {
+pub(crate) unsafe fn resize(srq_handle: DAT_SRQ_HANDLE, max_recv_dtos: DAT_COUNT) -> CallResult {
     let srq: SharedReceiveQueue = object(srq_handle, HANDLE)?;
     srq.resize(argument::count(max_recv_dtos, 2)?)?;
-    DONE
+    OK
 }
 
-pub(crate) unsafe fn set_lw(srq_handle: DAT_SRQ_HANDLE, low_watermark: DAT_COUNT) -> Answer {
+pub(crate) unsafe fn set_lw(srq_handle: DAT_SRQ_HANDLE, low_watermark: DAT_COUNT) -> CallResult {
     let srq: SharedReceiveQueue = object(srq_handle, HANDLE)?;
     srq.set_lw(argument::count(low_watermark, 2)?)?;
-    DONE
+    OK
 }
 
-pub(crate) unsafe fn free(srq_handle: DAT_SRQ_HANDLE) -> Answer {
+pub(crate) unsafe fn free(srq_handle: DAT_SRQ_HANDLE) -> CallResult {
     object::<SharedReceiveQueue>(srq_handle, HANDLE)?.free()?;
     handle::reclaim();
-    DONE
+    OK
 }

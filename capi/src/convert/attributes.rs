@@ -7,17 +7,17 @@ use dat_core::error::Result;
 
 use crate::abi::{DAT_COUNT, DAT_NAMED_ATTR};
 use crate::argument;
-use crate::handle::Lasting;
+use crate::handle::StableBox;
 
 /// Maximum number of attributes in a list of a consumer.
-const MOST: u64 = 1024;
+const MAX_SEGMENTS: u64 = 1024;
 
 /// A list of attributes in memory whose address C receives.
 #[derive(Default)]
 pub(crate) struct NamedAttributes {
     /// Names and values, to which the entries point.
-    texts: Vec<Lasting<[u8]>>,
-    entries: Lasting<[DAT_NAMED_ATTR]>,
+    texts: Vec<StableBox<[u8]>>,
+    entries: StableBox<[DAT_NAMED_ATTR]>,
 }
 
 // SAFETY: the entries point only to the texts that are stored with them.
@@ -27,7 +27,7 @@ impl NamedAttributes {
     /// Sets the list; returns its length and address. While the list is unchanged, the addresses
     /// that C received before stay valid.
     pub(crate) fn show(&mut self, list: &[NamedAttr]) -> (DAT_COUNT, *mut DAT_NAMED_ATTR) {
-        self.texts.resize_with(2 * list.len(), Lasting::default);
+        self.texts.resize_with(2 * list.len(), StableBox::default);
         let words = list.iter().flat_map(|it| [&it.name, &it.value]);
         let places = self.texts.iter_mut().zip(words);
         let places: Vec<*const c_char> = places
@@ -55,7 +55,7 @@ pub(crate) unsafe fn from_c(
 ) -> Result<Vec<NamedAttr>> {
     let count = argument::count(count, argument)?;
     // SAFETY: the caller guarantees `count` readable entries.
-    let list = unsafe { argument::array(list, count.into(), MOST, (argument, argument)) }?;
+    let list = unsafe { argument::array(list, count.into(), MAX_SEGMENTS, (argument, argument)) }?;
     let text = |pointer| {
         // SAFETY: the caller guarantees a C string.
         unsafe { argument::given(pointer, argument) }?;

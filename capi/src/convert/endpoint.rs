@@ -1,4 +1,4 @@
-//! Attributes of endpoints.
+//! Attributes and parameters of endpoints.
 
 use dat_core::error::Result;
 use dat_core::{CompletionFlags, Endpoint, EpAttributes, EpParam, EventDispatcher, Qos};
@@ -6,10 +6,10 @@ use dat_core::{CompletionFlags, Endpoint, EpAttributes, EpParam, EventDispatcher
 use super::{Narrow, attributes, count};
 use crate::abi::*;
 use crate::adapters;
-use crate::handle::{self, Kept};
+use crate::handle::{self, CStorage};
 
 /// Converts attributes to C; the lists belong to the object.
-pub(crate) fn attributes_to_c(from: &EpAttributes, kept: &mut Kept) -> DAT_EP_ATTR {
+pub(crate) fn attributes_to_c(from: &EpAttributes, kept: &mut CStorage) -> DAT_EP_ATTR {
     let [transport, provider, _] = &mut kept.attributes;
     let (ep_transport_specific_count, ep_transport_specific) =
         transport.show(&from.transport_specific);
@@ -109,7 +109,7 @@ pub(crate) unsafe fn change_attributes(
         to.request_completion_flags =
             CompletionFlags::from_bits_retain(from.request_completion_flags);
     }
-    for (bit, place, value) in [
+    for (bit, attribute, value) in [
         (DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, &mut to.max_recv_dtos, from.max_recv_dtos),
         (DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, &mut to.max_request_dtos, from.max_request_dtos),
         (DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV, &mut to.max_recv_iov, from.max_recv_iov),
@@ -124,7 +124,7 @@ pub(crate) unsafe fn change_attributes(
         ),
     ] {
         if named(bit) {
-            *place = unsigned(value);
+            *attribute = unsigned(value);
         }
     }
     if named(DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW) {
@@ -143,28 +143,32 @@ pub(crate) unsafe fn change_attributes(
     Ok(())
 }
 
-/// The C handles of an endpoint's objects.
-pub(crate) struct Handles {
-    pub(crate) ia: DAT_IA_HANDLE,
-    pub(crate) pz: DAT_PZ_HANDLE,
-    pub(crate) recv_evd: DAT_EVD_HANDLE,
-    pub(crate) request_evd: DAT_EVD_HANDLE,
-    pub(crate) connect_evd: DAT_EVD_HANDLE,
-    pub(crate) srq: DAT_SRQ_HANDLE,
-}
-
-impl Handles {
-    pub(crate) fn of(endpoint: &Endpoint, param: &EpParam) -> Self {
-        let evd = |evd: &Option<EventDispatcher>| {
-            evd.as_ref().map_or(DAT_HANDLE_NULL, |evd| handle::of_number(evd.id()))
-        };
-        Self {
-            ia: adapters::handle_of(&endpoint.adapter()),
-            pz: param.pz.as_ref().map_or(DAT_HANDLE_NULL, |pz| handle::of_number(pz.id())),
-            recv_evd: evd(&param.recv_evd),
-            request_evd: evd(&param.request_evd),
-            connect_evd: evd(&param.connect_evd),
-            srq: param.srq.as_ref().map_or(DAT_HANDLE_NULL, |srq| handle::of_number(srq.id())),
-        }
-    }
+/// The parameters of an endpoint, with its local and remote address.
+pub(crate) fn param_to_c(
+    endpoint: &Endpoint,
+    param: &EpParam,
+    (local_ia_address_ptr, remote_ia_address_ptr): (DAT_IA_ADDRESS_PTR, DAT_IA_ADDRESS_PTR),
+    ep_attr: DAT_EP_ATTR,
+) -> DAT_EP_PARAM {
+    let evd = |evd: &Option<EventDispatcher>| {
+        evd.as_ref().map_or(DAT_HANDLE_NULL, |evd| handle::of_number(evd.id()))
+    };
+    value! { DAT_EP_PARAM {
+        ia_handle: adapters::handle_of(&endpoint.adapter()),
+        ep_state: param.state as DAT_EP_STATE,
+        v2 { comm: {
+            let comm = dat_core::Comm::for_address(param.local_address);
+            DAT_COMM { domain: comm.domain, r#type: comm.kind, protocol: comm.protocol }
+        }, }
+        local_ia_address_ptr,
+        local_port_qual: param.local_port,
+        remote_ia_address_ptr,
+        remote_port_qual: param.remote_port.unwrap_or(0),
+        pz_handle: param.pz.as_ref().map_or(DAT_HANDLE_NULL, |pz| handle::of_number(pz.id())),
+        recv_evd_handle: evd(&param.recv_evd),
+        request_evd_handle: evd(&param.request_evd),
+        connect_evd_handle: evd(&param.connect_evd),
+        srq_handle: param.srq.as_ref().map_or(DAT_HANDLE_NULL, |srq| handle::of_number(srq.id())),
+        ep_attr,
+    } }
 }

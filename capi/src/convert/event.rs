@@ -8,10 +8,10 @@ use dat_core::{
 };
 
 use super::address::adapter_to_c;
-use super::count;
+use super::{Narrow, count};
 use crate::abi::*;
 use crate::handle::{self, of_number};
-use crate::{adapters, detail, structs};
+use crate::{adapters, last_error, structs};
 
 /// Writes an event of a dispatcher to the caller's struct, and drops it. Only the fields of that
 /// event are written.
@@ -27,7 +27,7 @@ pub(crate) fn deliver(event: &mut ManuallyDrop<Event>, evd: DAT_EVD_HANDLE, to: 
 #[inline(always)]
 fn completion(done: &DtoCompletion, to: &mut DAT_EVENT) {
     to.event_number = DAT_DTO_COMPLETION_EVENT;
-    to.event_data = DAT_EVENT_DATA { dto_completion_event_data: structs::completion(done) };
+    to.event_data = DAT_EVENT_DATA { dto_completion_event_data: completion_data(done) };
     if !is_basic(done.operation) {
         structs::extended_completion(done, to);
     }
@@ -36,11 +36,26 @@ fn completion(done: &DtoCompletion, to: &mut DAT_EVENT) {
     }
 }
 
+/// The data of a completion.
+#[inline]
+pub(crate) fn completion_data(done: &DtoCompletion) -> DAT_DTO_COMPLETION_EVENT_DATA {
+    value! { DAT_DTO_COMPLETION_EVENT_DATA {
+        ep_handle: of_number(done.ep),
+        user_cookie: DAT_CONTEXT { as_64: done.cookie },
+        status: done.status.value(),
+        transfered_length: Narrow::narrow(done.length),
+        v2 {
+            operation: done.operation as DAT_DTOS,
+            rmr_context: done.invalidated().unwrap_or(0),
+        }
+    } }
+}
+
 /// Stores the failure for dat_error_detail.
 #[cold]
 #[inline(never)]
 fn failed(ep: EndpointId, (operation, cookie, status): (Operation, u64, DtoStatus)) {
-    detail::keep_completion(ep, Failure { operation, cookie, status, cause: String::new() });
+    last_error::set_completion(ep, Failure { operation, cookie, status, cause: String::new() });
 }
 
 /// Whether an operation belongs to DAT itself and not to an extension.
@@ -77,17 +92,17 @@ fn rare(event: Event, to: &mut DAT_EVENT) {
         Event::ConnectionRequest(arrival) => {
             request(arrival, to);
             if arrival.datagram {
-                structs::datagram_request(arrival, to);
+                structs::datagram_request(to);
             }
         }
         Event::Connection(event) => {
             connection(event, to);
-            detail::keep_connection(event.ep, event.kind);
+            last_error::set_connection(event.ep, event.kind);
         }
         Event::Datagram(event) => structs::datagram(event, to),
         Event::Async(error) => {
             asynchronous(error, to);
-            detail::keep_async(error.kind);
+            last_error::set_async(error.kind);
         }
         Event::Software(value) => {
             to.event_data.software_event_data =
@@ -106,18 +121,23 @@ fn request(arrival: &CrArrival, to: &mut DAT_EVENT) {
         handle::attach(endpoint, table);
     }
     let address = adapter_to_c(ia.attributes().address);
-    let local = handle::keep(cr_handle, |kept| kept.local_address.set(address));
+    let local = handle::with_storage(cr_handle, |kept| kept.local_address.set(address));
     let sp_handle = match arrival.service_point {
         ServicePoint::Public(number) => DAT_SP_HANDLE { psp_handle: of_number(number) },
         ServicePoint::Reserved(number) => DAT_SP_HANDLE { rsp_handle: of_number(number) },
-        ServicePoint::Common(number) => structs::common_service_point(number),
+        // No call of DAT 1.2 creates a common service point.
+        ServicePoint::Common(number) => by_version! {
+            { DAT_SP_HANDLE { psp_handle: of_number(number) } }
+            { DAT_SP_HANDLE { csp_handle: of_number(number) } }
+        },
     };
-    to.event_data.cr_arrival_event_data = structs::arrival(
+    to.event_data.cr_arrival_event_data = value! { DAT_CR_ARRIVAL_EVENT_DATA {
         sp_handle,
-        local.map_or(std::ptr::null_mut(), <*mut _>::cast),
-        arrival.qualifier,
+        local_ia_address_ptr: local.map_or(std::ptr::null_mut(), <*mut _>::cast),
+        conn_qual: arrival.qualifier,
         cr_handle,
-    );
+        v2 { truncate_flag: DAT_FALSE, }
+    } };
 }
 
 fn connection(event: &ConnectionEvent, to: &mut DAT_EVENT) {
@@ -127,7 +147,7 @@ fn connection(event: &ConnectionEvent, to: &mut DAT_EVENT) {
 /// The data of a connection event; the private data belongs to the endpoint.
 pub(crate) fn connection_data(endpoint: u64, private_data: &[u8]) -> DAT_CONNECTION_EVENT_DATA {
     let ep_handle = of_number(endpoint);
-    let kept = handle::keep(ep_handle, |kept| kept.private_data.write(private_data));
+    let kept = handle::with_storage(ep_handle, |kept| kept.private_data.write(private_data));
     // If the endpoint was freed in the meantime, the data is gone with it.
     let (size, address) =
         kept.map_or((0, std::ptr::null_mut()), |address| (private_data.len(), address));

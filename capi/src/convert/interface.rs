@@ -9,11 +9,11 @@ use super::address::adapter_to_c;
 use super::{Narrow, boolean, count, name};
 use crate::abi::*;
 use crate::codes;
-use crate::handle::Kept;
+use crate::handle::CStorage;
 use crate::structs;
 
 /// Converts the attributes of an adapter; addresses and lists belong to the object.
-pub(crate) fn adapter_to_attributes(from: &IaAttributes, kept: &mut Kept) -> DAT_IA_ATTR {
+pub(crate) fn adapter_to_attributes(from: &IaAttributes, kept: &mut CStorage) -> DAT_IA_ATTR {
     // SAFETY: the struct has only numbers and addresses, for which zero is valid.
     let mut to: DAT_IA_ATTR = unsafe { mem::zeroed() };
     to.adapter_name = name(&from.adapter_name);
@@ -55,7 +55,7 @@ pub(crate) fn adapter_to_attributes(from: &IaAttributes, kept: &mut Kept) -> DAT
 /// Converts the attributes of a provider; the list belongs to the object.
 pub(crate) fn provider_to_attributes(
     from: &ProviderAttributes,
-    kept: &mut Kept,
+    kept: &mut CStorage,
 ) -> DAT_PROVIDER_ATTR {
     // SAFETY: the struct has only numbers and addresses, for which zero is valid.
     let mut to: DAT_PROVIDER_ATTR = unsafe { mem::zeroed() };

@@ -1,6 +1,31 @@
 //! Conversion between the C structs and the types of the core. Each struct is converted once for
 //! both versions of the API: fields with the same name are converted alike, whatever their width
-//! and position; fields of one version are handled in its `structs`.
+//! and position, and those of one version are marked; `structs` has what remains.
+
+/// A value of a struct some of whose members only one version of the API has, marked as in `abi`:
+/// `value! { DAT_EP_PARAM { ia_handle, v2 { comm: comm, } pz_handle, } }`.
+macro_rules! value {
+    ($name:ident { $($members:tt)* }) => { value! { @ $name [] $($members)* } };
+    (@ $name:ident [$($done:tt)*]) => { $name { $($done)* } };
+    (@ $name:ident [$($done:tt)*] v1 { $($own:tt)* } $($rest:tt)*) => {
+        by_version! {
+            { value! { @ $name [$($done)* $($own)*] $($rest)* } }
+            { value! { @ $name [$($done)*] $($rest)* } }
+        }
+    };
+    (@ $name:ident [$($done:tt)*] v2 { $($own:tt)* } $($rest:tt)*) => {
+        by_version! {
+            { value! { @ $name [$($done)*] $($rest)* } }
+            { value! { @ $name [$($done)* $($own)*] $($rest)* } }
+        }
+    };
+    (@ $name:ident [$($done:tt)*] $member:ident, $($rest:tt)*) => {
+        value! { @ $name [$($done)* $member,] $($rest)* }
+    };
+    (@ $name:ident [$($done:tt)*] $member:ident: $value:expr, $($rest:tt)*) => {
+        value! { @ $name [$($done)* $member: $value,] $($rest)* }
+    };
+}
 
 pub(crate) mod address;
 pub(crate) mod attributes;

@@ -13,12 +13,12 @@ use super::tables::{self, Table};
 use super::{handles, peek};
 use crate::abi::*;
 use crate::adapters::{self, Adapter};
-use crate::answer::{Answer, invalid_handle};
 use crate::debug::{self, Kind};
-use crate::{argument, codes, handle, words};
+use crate::result::{CallResult, invalid_handle};
+use crate::{argument, codes, handle, strerror};
 
 /// The arguments with which a program opens an adapter.
-pub(crate) struct Asked {
+pub(crate) struct OpenRequest {
     pub(crate) name: DAT_NAME_PTR,
     pub(crate) async_evd_min_qlen: DAT_COUNT,
     pub(crate) async_evd: DAT_EVD_HANDLE,
@@ -84,7 +84,7 @@ struct Open {
 static OPEN: Mutex<Vec<Open>> = Mutex::new(Vec::new());
 
 /// Opens an adapter with the library of a line.
-pub(crate) fn open_library(library: &Library, asked: &Asked) -> Result<Opened, Refusal> {
+pub(crate) fn open_library(library: &Library, asked: &OpenRequest) -> Result<Opened, Refusal> {
     let what = format!("{} ({})", library.line.library, library.origin);
     open(Server::of_library(library)?, asked, &what).map_err(Refusal::Refused)
 }
@@ -92,13 +92,13 @@ pub(crate) fn open_library(library: &Library, asked: &Asked) -> Result<Opened, R
 /// Opens an adapter of a provider that registered itself.
 pub(crate) fn open_registered(
     registration: &Registration,
-    asked: &Asked,
+    asked: &OpenRequest,
 ) -> Result<Opened, Refusal> {
     let what = format!("the registered {registration}");
     open(Server::of_registration(registration)?, asked, &what).map_err(Refusal::Refused)
 }
 
-fn open(server: Server, asked: &Asked, what: &str) -> Result<Opened, Error> {
+fn open(server: Server, asked: &OpenRequest, what: &str) -> Result<Opened, Error> {
     let mut evd = asked.async_evd;
     if handle::is_cell(evd.addr()) {
         return Err(invalid_handle(Subtype::InvalidHandleEvdAsync)
@@ -113,7 +113,7 @@ fn open(server: Server, asked: &Asked, what: &str) -> Result<Opened, Error> {
     // SAFETY: the name is the program's C string, and both destinations are local variables.
     let code = unsafe { open(asked.name, asked.async_evd_min_qlen, &raw mut evd, &raw mut ia) };
     if code != DAT_SUCCESS {
-        return Err(answered(code, what));
+        return Err(provider_failed(code, what));
     }
     // From now on other calls find the adapter by its address, whose provenance must be exposed.
     let address = ia.expose_provenance();
@@ -134,7 +134,7 @@ fn table_of(address: usize) -> Option<Table> {
         && peek::word(table).is_some()
         && peek::word(last).is_some();
     // SAFETY: an adapter of a provider begins with the address of its function table.
-    is_table.then(|| unsafe { Table::know(table) })
+    is_table.then(|| unsafe { Table::register(table) })
 }
 
 fn refused(what: &str, how: &str) -> Error {
@@ -146,10 +146,10 @@ fn refused(what: &str, how: &str) -> Error {
 }
 
 /// The error of a provider that returned this code to an open.
-pub(crate) fn answered(code: DAT_RETURN, what: &str) -> Error {
+pub(crate) fn provider_failed(code: DAT_RETURN, what: &str) -> Error {
     let (return_type, subtype) =
         codes::decode(code).unwrap_or((ReturnType::InternalError, Subtype::NoSubtype));
-    let name = match words::of(code) {
+    let name = match strerror::names(code) {
         Some((major, minor)) => {
             format!("{} {}", major.to_string_lossy(), minor.to_string_lossy())
         }
@@ -166,7 +166,7 @@ pub(crate) fn answered(code: DAT_RETURN, what: &str) -> Error {
 }
 
 /// Closes an adapter; the last one of a library finalises the library.
-pub(crate) fn close(number: DAT_IA_HANDLE, adapter: Adapter, how: DAT_CLOSE_FLAGS) -> Answer {
+pub(crate) fn close(number: DAT_IA_HANDLE, adapter: Adapter, how: DAT_CLOSE_FLAGS) -> CallResult {
     let Adapter::Foreign(address) = adapter else {
         return Err(invalid_handle(Subtype::InvalidHandleIa));
     };
@@ -183,11 +183,11 @@ pub(crate) fn close(number: DAT_IA_HANDLE, adapter: Adapter, how: DAT_CLOSE_FLAG
     let code = closing.table.functions().ia_close_func.map(|it| unsafe { it(ia, how) });
     if code != Some(DAT_SUCCESS) {
         OPEN.lock().push(closing);
-        return super::answer(code);
+        return super::result_of(code);
     }
     adapters::remove(number, adapter);
     // An abrupt close ends objects whose handles are not known here.
     handles::forget_all();
     drop(closing);
-    super::answer(code)
+    super::result_of(code)
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::{peek, tables};
 use crate::abi::{DAT_HANDLE, DAT_IA_HANDLE, DAT_PROVIDER, DAT_SUCCESS};
 use crate::adapters::{self, Adapter};
-use crate::answer::Answer;
+use crate::result::CallResult;
 use crate::{argument, handle};
 
 /// A cached handle, and the table of its object.
@@ -109,9 +109,9 @@ const fn ends_with(text: &[u8], end: &[u8]) -> bool {
     true
 }
 
-/// Removes a handle whose object a call has freed.
-pub(crate) fn ended(handle: DAT_HANDLE, answer: &Answer) {
-    if matches!(answer, Ok(DAT_SUCCESS)) {
+/// Removes a handle if a call with this result has freed its object.
+pub(crate) fn ended(handle: DAT_HANDLE, result: &CallResult) {
+    if matches!(result, Ok(DAT_SUCCESS)) {
         let slot = slot(handle.addr());
         let _ =
             slot.handle.compare_exchange(handle.addr(), 0, Ordering::Relaxed, Ordering::Relaxed);

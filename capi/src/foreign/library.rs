@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::NonNull;
 
-use crate::image;
+use crate::self_map;
 
 /// A loaded shared object; dropping it unloads the object unless others have loaded it too.
 pub(super) struct SharedObject(NonNull<c_void>);
@@ -19,7 +19,7 @@ impl SharedObject {
             return Err("the line does not name a library".to_owned());
         }
         let name = CString::new(file).map_err(|_| format!("{file:?} contains a NUL byte"))?;
-        image::promote();
+        self_map::promote();
         // SAFETY: this runs the constructors of a library that the configuration names, and so
         // trusts.
         let found = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };

@@ -12,12 +12,12 @@ macro_rules! foreign {
             const ENDS: bool = $crate::foreign::ends_object(stringify!($slot));
             // SAFETY: the function belongs to the table of a loaded provider; the caller passes the
             // arguments of the call.
-            let answered = table.$slot.map(|it| unsafe { it($($argument),*) });
-            let answer = $crate::foreign::answer(answered);
+            let returned = table.$slot.map(|it| unsafe { it($($argument),*) });
+            let result = $crate::foreign::result_of(returned);
             if ENDS {
-                $crate::foreign::ended($handle, &answer);
+                $crate::foreign::ended($handle, &result);
             }
-            return $crate::answer::Answered::new(answer);
+            return $crate::result::ReturnValue::new(result);
         }
     };
 }
@@ -28,7 +28,7 @@ macro_rules! foreign_adapter {
         if let Some((table, $ia)) = $crate::foreign::adapter($handle) {
             // SAFETY: the function belongs to the table of a loaded provider; the caller passes the
             // arguments of the call.
-            return $crate::foreign::answer(table.$slot.map(|it| unsafe { it($($argument),*) }));
+            return $crate::foreign::result_of(table.$slot.map(|it| unsafe { it($($argument),*) }));
         }
     };
 }
@@ -41,7 +41,7 @@ pub(crate) mod peek;
 mod registered;
 mod tables;
 
-pub(crate) use adapter::{Asked, Opened, close, open_library, open_registered};
+pub(crate) use adapter::{OpenRequest, Opened, close, open_library, open_registered};
 pub(crate) use handles::{adapter, ended, ends_object, table_of};
 
 use std::ffi::CStr;
@@ -50,12 +50,12 @@ use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_core::registry::{LineVersion, Registration, Space};
 
 use crate::abi::*;
-use crate::answer::Answer;
 use crate::argument::invalid;
+use crate::result::CallResult;
 
 /// The result of a slot in a C provider's table, which may be empty.
-pub(crate) fn answer(answered: Option<DAT_RETURN>) -> Answer {
-    answered.ok_or_else(|| {
+pub(crate) fn result_of(returned: Option<DAT_RETURN>) -> CallResult {
+    returned.ok_or_else(|| {
         Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
             .because("the C provider does not implement the call")
     })

@@ -101,7 +101,7 @@ unsafe fn enter(
         registry::shared().add_registration(registration.clone())?;
     }
     // SAFETY: the caller guarantees that the table stays valid until the provider is removed.
-    let table = unsafe { Table::know(table) };
+    let table = unsafe { Table::register(table) };
     all.push(Registered { registration, table, line, uses: 0, listed });
     Ok(())
 }

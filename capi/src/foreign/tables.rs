@@ -32,7 +32,7 @@ impl Table {
     ///
     /// # Safety
     /// The address is that of a table that stays valid until this is dropped.
-    pub(super) unsafe fn know(address: usize) -> Self {
+    pub(super) unsafe fn register(address: usize) -> Self {
         let mut known = KNOWN.write();
         known.push(address);
         ANY.store(true, Ordering::Relaxed);

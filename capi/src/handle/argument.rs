@@ -4,7 +4,7 @@ use dat_core::error::{Result, Subtype};
 
 use super::Object;
 use crate::abi::DAT_HANDLE;
-use crate::answer::invalid_handle;
+use crate::result::invalid_handle;
 
 /// The object of a mandatory handle.
 #[inline]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use dat_core::ObjectKind;
 
-use super::keep::Keep;
+use super::c_storage::LockedStorage;
 use super::object::Object;
 use crate::abi::DAT_PROVIDER;
 
@@ -22,7 +22,7 @@ pub(crate) struct Cell {
     state: AtomicU32,
     object: UnsafeCell<MaybeUninit<usize>>,
     /// Memory whose address C received for the object; allocated when first needed.
-    keep: AtomicPtr<Keep>,
+    storage: AtomicPtr<LockedStorage>,
 }
 
 const _: () = assert!(size_of::<Cell>() == SIZE);
@@ -57,7 +57,7 @@ impl Cell {
             provider: AtomicPtr::new(null_mut()),
             state: AtomicU32::new(Phase::Free as u32),
             object: UnsafeCell::new(MaybeUninit::uninit()),
-            keep: AtomicPtr::new(null_mut()),
+            storage: AtomicPtr::new(null_mut()),
         }
     }
 
@@ -122,19 +122,19 @@ impl Cell {
     ///
     /// # Safety
     /// The cell is pinned and live, so that no thread frees the memory.
-    pub(super) unsafe fn keep(&self) -> &Keep {
-        let found = self.keep.load(Ordering::Acquire);
+    pub(super) unsafe fn storage(&self) -> &LockedStorage {
+        let found = self.storage.load(Ordering::Acquire);
         // SAFETY: allocated below, and freed only when the cell is given to another object.
-        if let Some(keep) = unsafe { found.as_ref() } {
-            return keep;
+        if let Some(storage) = unsafe { found.as_ref() } {
+            return storage;
         }
-        let made = Box::into_raw(Box::<Keep>::default());
-        match self.keep.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
+        let new = Box::into_raw(Box::<LockedStorage>::default());
+        match self.storage.compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: allocated above, and now published.
-            Ok(_) => unsafe { &*made },
+            Ok(_) => unsafe { &*new },
             Err(other) => {
                 // SAFETY: allocated above and not published.
-                drop(unsafe { Box::from_raw(made) });
+                drop(unsafe { Box::from_raw(new) });
                 // SAFETY: published by another thread, and freed only when the cell is given to
                 // another object.
                 unsafe { &*other }
@@ -148,11 +148,11 @@ impl Cell {
     ///
     /// # Safety
     /// No call uses the cell.
-    pub(super) unsafe fn forget(&self) {
-        let keep = self.keep.swap(null_mut(), Ordering::AcqRel);
-        if !keep.is_null() {
-            // SAFETY: allocated as a box in `keep`, and taken out once.
-            drop(unsafe { Box::from_raw(keep) });
+    pub(super) unsafe fn free_storage(&self) {
+        let storage = self.storage.swap(null_mut(), Ordering::AcqRel);
+        if !storage.is_null() {
+            // SAFETY: allocated as a box in `storage`, and taken out once.
+            drop(unsafe { Box::from_raw(storage) });
         }
     }
 }

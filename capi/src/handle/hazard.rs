@@ -20,16 +20,17 @@ pub(super) struct Record<T: 'static> {
     /// The pinned cell. While nothing is pinned it holds the token of the owning thread instead,
     /// which can never equal the address of a cell.
     pin: AtomicPtr<T>,
-    /// The token of the thread that owns the record; [`NOBODY`] if there is none.
+    /// The token of the thread that owns the record; [`NO_OWNER`] if there is none.
     owner: AtomicUsize,
     /// The next record of its list; never changed after it was published.
     next: AtomicPtr<Record<T>>,
 }
 
-const NOBODY: usize = 0;
+const NO_OWNER: usize = 0;
 
-/// Number of records that threads find by their token alone, without thread-local storage.
-const SEATS: usize = if cfg!(all(test, loom)) { 1 } else { 128 };
+/// Number of hazard slots: records that threads find by their token alone, without thread-local
+/// storage.
+const SLOTS: usize = if cfg!(all(test, loom)) { 1 } else { 128 };
 
 impl<T> Record<T> {
     fn new(cell: *mut T, owner: usize) -> Self {
@@ -40,12 +41,12 @@ impl<T> Record<T> {
         }
     }
 
-    /// A free seat.
+    /// A hazard slot without an owner.
     #[cfg(not(all(test, loom)))]
     const fn vacant() -> Self {
         Self {
             pin: AtomicPtr::new(null_mut()),
-            owner: AtomicUsize::new(NOBODY),
+            owner: AtomicUsize::new(NO_OWNER),
             next: AtomicPtr::new(null_mut()),
         }
     }
@@ -61,16 +62,16 @@ impl<T> Record<T> {
         self.pin.load(Ordering::Relaxed).addr() == thread
     }
 
-    /// Takes it for the thread with that token, if it is free.
-    fn take(&self, thread: usize) -> bool {
+    /// Claims it for the thread with that token, if it is free.
+    fn claim(&self, thread: usize) -> bool {
         let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
-        let taken = self.is_of(NOBODY)
-            && self.owner.compare_exchange(NOBODY, thread, success, failure).is_ok();
-        if taken {
+        let claimed = self.is_of(NO_OWNER)
+            && self.owner.compare_exchange(NO_OWNER, thread, success, failure).is_ok();
+        if claimed {
             // Release: a thread that sees this sees what the former owner did with a cell.
             self.pin.store(without_provenance_mut(thread), Ordering::Release);
         }
-        taken
+        claimed
     }
 
     /// Whether nothing is pinned.
@@ -92,11 +93,11 @@ impl<T> Record<T> {
         fence();
     }
 
-    /// Gives the record up for other threads.
-    pub(super) fn leave(&self) {
+    /// Releases the record to other threads.
+    pub(super) fn release(&self) {
         // Release: as at the end of a pin.
         self.pin.store(null_mut(), Ordering::Release);
-        self.owner.store(NOBODY, Ordering::Release);
+        self.owner.store(NO_OWNER, Ordering::Release);
     }
 }
 
@@ -105,29 +106,29 @@ pub(super) struct Pin<T: 'static> {
     record: &'static Record<T>,
 }
 
-/// A pin on the seat of this thread. The token of the thread is that of the owner, which saves
+/// A pin in the hazard slot of this thread. The token of the thread is that of the owner, which saves
 /// loads.
-pub(super) struct Seated<T: 'static> {
-    seat: &'static Record<T>,
+pub(super) struct SlotPin<T: 'static> {
+    slot: &'static Record<T>,
     /// Neither `Send` nor `Sync`.
     thread: PhantomData<*const ()>,
 }
 
-impl<T> Seated<T> {
-    /// Announces a cell on the seat of the current thread, whose token this is, if the thread owns
-    /// that seat and has nothing pinned.
+impl<T> SlotPin<T> {
+    /// Announces a cell on the slot of the current thread, whose token this is, if the thread owns
+    /// that slot and has nothing pinned.
     #[inline(always)]
     pub(super) fn new(
-        seat: &'static Record<T>,
+        slot: &'static Record<T>,
         thread: usize,
         cell: &'static T,
         fence: impl FnOnce(),
     ) -> Option<Self> {
-        if !seat.is_idle_of(thread) {
+        if !slot.is_idle_of(thread) {
             return None;
         }
-        seat.mark(cell, fence);
-        Some(Self { seat, thread: PhantomData })
+        slot.mark(cell, fence);
+        Some(Self { slot, thread: PhantomData })
     }
 
     /// The pinned cell.
@@ -135,14 +136,14 @@ impl<T> Seated<T> {
     pub(super) fn cell(&self) -> &'static T {
         // SAFETY: the pin was stored from a reference of this type, and is not reset before `self`
         // ends.
-        unsafe { &*self.seat.pin.load(Ordering::Relaxed) }
+        unsafe { &*self.slot.pin.load(Ordering::Relaxed) }
     }
 }
 
-impl<T> Drop for Seated<T> {
+impl<T> Drop for SlotPin<T> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.seat.pin.store(without_provenance_mut(token_again()), Ordering::Release);
+        self.slot.pin.store(without_provenance_mut(token_again()), Ordering::Release);
     }
 }
 
@@ -154,10 +155,10 @@ impl<T> Drop for Pin<T> {
     }
 }
 
-/// All records: the seats, those owned by other threads, and spare ones for nested calls and
+/// All records: the hazard slots, those owned by other threads, and spare ones for nested calls and
 /// terminating threads.
 pub(super) struct Domain<T: 'static> {
-    seats: [Record<T>; SEATS],
+    slots: [Record<T>; SLOTS],
     owned: AtomicPtr<Record<T>>,
     spare: AtomicPtr<Record<T>>,
 }
@@ -166,7 +167,7 @@ impl<T> Domain<T> {
     #[cfg(not(all(test, loom)))]
     pub(super) const fn new() -> Self {
         Self {
-            seats: [const { Record::vacant() }; SEATS],
+            slots: [const { Record::vacant() }; SLOTS],
             owned: AtomicPtr::new(null_mut()),
             spare: AtomicPtr::new(null_mut()),
         }
@@ -175,30 +176,30 @@ impl<T> Domain<T> {
     #[cfg(all(test, loom))]
     pub(super) fn new() -> Self {
         Self {
-            seats: std::array::from_fn(|_| Record::new(null_mut(), NOBODY)),
+            slots: std::array::from_fn(|_| Record::new(null_mut(), NO_OWNER)),
             owned: AtomicPtr::new(null_mut()),
             spare: AtomicPtr::new(null_mut()),
         }
     }
 
-    /// The seat that the thread with that token may have; another thread may own it.
+    /// The hazard slot that the thread with that token may claim; another thread may own it.
     #[inline(always)]
-    pub(super) fn seat(&'static self, thread: usize) -> &'static Record<T> {
+    pub(super) fn slot(&'static self, thread: usize) -> &'static Record<T> {
         // The page number: a stack with its guard page is an odd number of pages, usually the same
-        // for all threads, so threads that start one after the other get different seats.
-        &self.seats[(thread >> 12) % SEATS]
+        // for all threads, so threads that start one after the other get different slots.
+        &self.slots[(thread >> 12) % SLOTS]
     }
 
-    /// A record for the thread with that token, which has none: its seat if that is free and
-    /// `seated` is set; otherwise one that a thread gave up, or a new one.
-    pub(super) fn own(&'static self, thread: usize, seated: bool) -> &'static Record<T> {
-        let seat = self.seat(thread);
-        if seated && seat.take(thread) {
-            return seat;
+    /// Claims a record for the thread with that token, which has none: its slot if that is free and
+    /// `use_slot` is set; otherwise one that a thread released, or a new one.
+    pub(super) fn claim(&'static self, thread: usize, use_slot: bool) -> &'static Record<T> {
+        let slot = self.slot(thread);
+        if use_slot && slot.claim(thread) {
+            return slot;
         }
-        let left = records(&self.owned).find(|record| record.take(thread));
+        let released = records(&self.owned).find(|record| record.claim(thread));
         let idle = without_provenance_mut(thread);
-        left.unwrap_or_else(|| add(&self.owned, Record::new(idle, thread)))
+        released.unwrap_or_else(|| add(&self.owned, Record::new(idle, thread)))
     }
 
     /// Announces a cell for a thread whose own record is in use, or that has none.
@@ -208,7 +209,7 @@ impl<T> Domain<T> {
             let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
             record.pin.compare_exchange(null_mut(), announced, success, failure).is_ok()
         });
-        let record = idle.unwrap_or_else(|| add(&self.spare, Record::new(announced, NOBODY)));
+        let record = idle.unwrap_or_else(|| add(&self.spare, Record::new(announced, NO_OWNER)));
         fence();
         Pin { record }
     }
@@ -220,7 +221,7 @@ impl<T> Domain<T> {
         fence(Ordering::SeqCst);
         let all = records(&self.owned).chain(records(&self.spare));
         let cells = self
-            .seats
+            .slots
             .iter()
             .chain(all)
             .map(|record| record.pin.load(Ordering::Acquire).cast_const());

@@ -47,7 +47,7 @@ fn leaked_domain() -> &'static Domain<Model> {
     Box::leak(Box::new(Domain::new()))
 }
 
-/// Tokens of threads; in the models they share one seat.
+/// Tokens of threads; in the models they share one slot.
 const THREADS: [usize; 2] = [2, 4];
 
 fn full_fence() {
@@ -66,9 +66,9 @@ fn what_is_pinned_stays() {
     model(|| {
         let (domain, cell) = (leaked_domain(), Model::leaked());
         let reader = thread::spawn(move || {
-            let record = domain.own(THREADS[0], true);
+            let record = domain.claim(THREADS[0], true);
             cell.is_used(|cell| record.announce(cell, full_fence));
-            record.leave();
+            record.release();
         });
         cell.is_freed(domain);
         reader.join().unwrap();
@@ -81,7 +81,7 @@ fn another_pin_says_that_the_one_before_it_is_over() {
     model(|| {
         let (domain, cells) = (leaked_domain(), [Model::leaked(), Model::leaked()]);
         let reader = thread::spawn(move || {
-            let record = domain.own(THREADS[0], true);
+            let record = domain.claim(THREADS[0], true);
             for cell in cells {
                 cell.is_used(|cell| record.announce(cell, full_fence));
             }
@@ -131,9 +131,9 @@ fn a_record_that_was_left_serves_another_thread() {
         let (domain, cell) = (leaked_domain(), Model::leaked());
         let readers = THREADS.map(|number| {
             thread::spawn(move || {
-                let record = domain.own(number, true);
+                let record = domain.claim(number, true);
                 cell.is_used(|cell| record.announce(cell, full_fence));
-                record.leave();
+                record.release();
             })
         });
         cell.is_freed(domain);
@@ -149,7 +149,7 @@ fn who_finds_its_seat_taken_gets_another_record() {
         let (domain, cell) = (leaked_domain(), Model::leaked());
         let readers = THREADS.map(|number| {
             thread::spawn(move || {
-                let record = domain.own(number, true);
+                let record = domain.claim(number, true);
                 assert!(record.is_of(number));
                 cell.is_used(|cell| record.announce(cell, full_fence));
                 assert!(record.is_of(number), "no other thread takes it");

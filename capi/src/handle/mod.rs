@@ -11,14 +11,14 @@
 //! handle is detected as long as possible.
 
 mod argument;
+mod c_storage;
 mod cell;
 mod chunks;
 mod hazard;
-mod keep;
-mod lasting;
 #[cfg(all(test, loom))]
 mod loom_models;
 mod object;
+mod stable_box;
 mod store;
 mod sync;
 #[cfg(test)]
@@ -26,9 +26,9 @@ mod tests;
 mod thread;
 
 pub(crate) use argument::{object, optional_object};
-pub(crate) use keep::{Agent, Kept, Region};
-pub(crate) use lasting::Lasting;
+pub(crate) use c_storage::{Agent, CStorage, Region};
 pub(crate) use object::{AnyObject, Object};
+pub(crate) use stable_box::StableBox;
 pub(crate) use store::{attach, numbering, reclaim, reclaim_all};
 
 use std::ffi::c_void;
@@ -38,7 +38,7 @@ use dat_core::ObjectKind;
 
 use crate::abi::DAT_HANDLE;
 use cell::Cell;
-use hazard::Seated;
+use hazard::SlotPin;
 
 /// The kind of the live object behind a handle.
 #[inline]
@@ -56,7 +56,7 @@ pub(crate) fn is_cell(address: usize) -> bool {
 #[inline]
 pub(crate) fn with<T: Object, R>(handle: DAT_HANDLE, call: impl FnOnce(&T) -> R) -> Option<R> {
     let cell = chunks::locate(handle.addr())?;
-    let _pin = thread::pin(cell);
+    let _pin = thread::pin_anywhere(cell);
     if !cell.is_live(T::KIND) {
         return None;
     }
@@ -65,26 +65,26 @@ pub(crate) fn with<T: Object, R>(handle: DAT_HANDLE, call: impl FnOnce(&T) -> R)
     Some(call(unsafe { cell.object::<T>() }))
 }
 
-/// The live object of a handle, borrowed by a call that does not block. If the result is `None`,
-/// [`with`] may still find it: for a thread without a seat, or a nested call.
+/// Pins the live object of a handle for a call that does not block. If the result is `None`,
+/// [`with`] may still find it: for a thread without a hazard slot, or in a nested call.
 #[inline(always)]
-pub(crate) fn lend<T: Object>(handle: DAT_HANDLE) -> Option<Lent<T>> {
+pub(crate) fn pin<T: Object>(handle: DAT_HANDLE) -> Option<Pinned<T>> {
     let cell = chunks::locate(handle.addr())?;
-    let pin = thread::seat(cell)?;
+    let pin = thread::pin_in_slot(cell)?;
     if !cell.is_live(T::KIND) {
         return None;
     }
-    Some(Lent { cell, pin, object: PhantomData })
+    Some(Pinned { cell, pin, object: PhantomData })
 }
 
-/// A live object, borrowed by a call.
-pub(crate) struct Lent<T> {
+/// A live object, pinned by a call.
+pub(crate) struct Pinned<T> {
     cell: &'static Cell,
-    pin: Seated<Cell>,
+    pin: SlotPin<Cell>,
     object: PhantomData<T>,
 }
 
-impl<T: Object> Lent<T> {
+impl<T: Object> Pinned<T> {
     /// The object.
     #[inline(always)]
     pub(crate) fn object(&self) -> &T {
@@ -93,16 +93,16 @@ impl<T: Object> Lent<T> {
         unsafe { self.cell.object::<T>() }
     }
 
-    /// The same value, loaded again: after other calls that is cheaper than keeping it in a
-    /// register.
+    /// Loads the address of the cell again: after other calls that is cheaper than keeping it in
+    /// a register.
     #[inline(always)]
-    pub(crate) fn again(self) -> Self {
+    pub(crate) fn reload(self) -> Self {
         Self { cell: self.pin.cell(), ..self }
     }
 
-    /// Its handle, loaded again.
+    /// Its handle; the address of the cell is loaded again.
     #[inline(always)]
-    pub(crate) fn handle_again(&self) -> DAT_HANDLE {
+    pub(crate) fn reload_handle(&self) -> DAT_HANDLE {
         std::ptr::from_ref(self.pin.cell()).cast_mut().cast()
     }
 }
@@ -119,10 +119,13 @@ pub(crate) fn of_number(number: u64) -> DAT_HANDLE {
 }
 
 /// Accesses the memory whose address C received for a live object.
-pub(crate) fn keep<R>(handle: DAT_HANDLE, work: impl FnOnce(&mut Kept) -> R) -> Option<R> {
+pub(crate) fn with_storage<R>(
+    handle: DAT_HANDLE,
+    work: impl FnOnce(&mut CStorage) -> R,
+) -> Option<R> {
     let cell = chunks::locate(handle.addr())?;
-    let _pin = thread::pin(cell);
+    let _pin = thread::pin_anywhere(cell);
     cell.live_kind()?;
     // SAFETY: the object was live when it was checked after the cell was pinned.
-    Some(work(&mut unsafe { cell.keep() }.lock()))
+    Some(work(&mut unsafe { cell.storage() }.lock()))
 }

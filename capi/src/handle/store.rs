@@ -54,7 +54,7 @@ impl Numbering for Cells {
         cell.enter(Phase::Reserved, kind);
         drop(store);
         // SAFETY: the cell was free, and no other thread knows it until this returns.
-        unsafe { cell.forget() };
+        unsafe { cell.free_storage() };
         Ok(ptr::from_ref(cell).expose_provenance() as u64)
     }
 

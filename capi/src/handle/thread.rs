@@ -4,7 +4,7 @@
 //! every running thread execute one, and a call needs only a compiler fence. If the system has no
 //! membarrier, calls execute a real fence.
 //!
-//! A thread that owns the seat of its token finds its record by that token, which costs one
+//! A thread that owns the hazard slot of its token finds its record by that token, which costs one
 //! instruction; a thread-local variable in a shared library costs a function call.
 
 use std::cell::Cell as ThreadCell;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
 use dat_sync::biased::{fence as barrier, token};
 
 use super::cell::Cell;
-use super::hazard::{Domain, Pin, Record, Seated};
+use super::hazard::{Domain, Pin, Record, SlotPin};
 
 #[cfg(not(all(test, loom)))]
 static DOMAIN: Domain<Cell> = Domain::new();
@@ -28,48 +28,49 @@ static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     static RECORD: ThreadCell<Option<&'static Record<Cell>>> = const { ThreadCell::new(None) };
-    static RELEASE: Release = const { Release };
+    static RELEASE: ReleaseAtExit = const { ReleaseAtExit };
 }
 
-/// Gives the record up when the thread ends, so that a later thread with the same token finds the
-/// seat free.
-struct Release;
+/// Releases the record when the thread ends, so that a later thread with the same token finds the
+/// slot free.
+struct ReleaseAtExit;
 
-impl Drop for Release {
+impl Drop for ReleaseAtExit {
     fn drop(&mut self) {
         if let Some(record) = RECORD.take() {
-            record.leave();
+            record.release();
         }
     }
 }
 
-/// Announces a cell, if this thread owns its seat and has nothing pinned.
+/// Pins a cell in the hazard slot of this thread, if the thread owns that slot and has nothing
+/// pinned.
 #[inline(always)]
-pub(super) fn seat(cell: &'static Cell) -> Option<Seated<Cell>> {
+pub(super) fn pin_in_slot(cell: &'static Cell) -> Option<SlotPin<Cell>> {
     let thread = token();
-    // A thread owns a seat only if the asymmetric fence is in use, so a compiler fence is enough.
-    Seated::new(DOMAIN.seat(thread), thread, cell, || compiler_fence(Ordering::SeqCst))
+    // A thread owns a slot only if the asymmetric fence is in use, so a compiler fence is enough.
+    SlotPin::new(DOMAIN.slot(thread), thread, cell, || compiler_fence(Ordering::SeqCst))
 }
 
-/// Announces a cell.
+/// Pins a cell, if need be outside of the thread's hazard slot.
 #[inline(always)]
-pub(super) fn pin(cell: &'static Cell) -> Pin<Cell> {
+pub(super) fn pin_anywhere(cell: &'static Cell) -> Pin<Cell> {
     let thread = token();
-    let seat = DOMAIN.seat(thread);
-    if seat.is_idle_of(thread) {
-        return seat.announce(cell, || compiler_fence(Ordering::SeqCst));
+    let slot = DOMAIN.slot(thread);
+    if slot.is_idle_of(thread) {
+        return slot.announce(cell, || compiler_fence(Ordering::SeqCst));
     }
-    pin_elsewhere(cell, thread)
+    pin_outside_slot(cell, thread)
 }
 
 #[cold]
 #[inline(never)]
-fn pin_elsewhere(cell: &'static Cell, thread: usize) -> Pin<Cell> {
+fn pin_outside_slot(cell: &'static Cell, thread: usize) -> Pin<Cell> {
     let record = match RECORD.get() {
         Some(record) => Some(record),
-        // A terminating thread could not give a record up.
+        // A terminating thread could not release a record.
         None if RELEASE.try_with(|_| ()).is_ok() => {
-            let record = DOMAIN.own(thread, ASYMMETRIC.load(Ordering::Relaxed));
+            let record = DOMAIN.claim(thread, ASYMMETRIC.load(Ordering::Relaxed));
             RECORD.set(Some(record));
             Some(record)
         }

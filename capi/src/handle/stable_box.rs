@@ -3,18 +3,18 @@
 use std::ptr::{null_mut, slice_from_raw_parts_mut};
 
 /// Memory of the library whose address C knows.
-pub(crate) struct Lasting<T: ?Sized>(*mut T);
+pub(crate) struct StableBox<T: ?Sized>(*mut T);
 
 // SAFETY: it owns the memory like a box; only this library frees it.
-unsafe impl<T: ?Sized + Send> Send for Lasting<T> {}
+unsafe impl<T: ?Sized + Send> Send for StableBox<T> {}
 
-impl<T> Default for Lasting<T> {
+impl<T> Default for StableBox<T> {
     fn default() -> Self {
         Self(null_mut())
     }
 }
 
-impl<T> Lasting<T> {
+impl<T> StableBox<T> {
     /// Writes a value, at the same address as before.
     pub(crate) fn set(&mut self, value: T) -> *mut T {
         if self.0.is_null() {
@@ -28,13 +28,13 @@ impl<T> Lasting<T> {
     }
 }
 
-impl<T> Default for Lasting<[T]> {
+impl<T> Default for StableBox<[T]> {
     fn default() -> Self {
         Self(slice_from_raw_parts_mut(null_mut(), 0))
     }
 }
 
-impl<T: Copy> Lasting<[T]> {
+impl<T: Copy> StableBox<[T]> {
     /// Writes values, at the same address as before if their number is unchanged; returns NULL for
     /// none.
     pub(crate) fn write(&mut self, values: &[T]) -> *mut T {
@@ -51,7 +51,7 @@ impl<T: Copy> Lasting<[T]> {
     }
 }
 
-impl<T: ?Sized> Drop for Lasting<T> {
+impl<T: ?Sized> Drop for StableBox<T> {
     fn drop(&mut self) {
         if !self.0.cast::<u8>().is_null() {
             // SAFETY: allocated as a box, and freed once.

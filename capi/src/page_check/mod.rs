@@ -23,14 +23,15 @@ static POPULATES: LazyLock<bool> = LazyLock::new(|| {
 /// Whether a range whose first page is readable is mapped to its end. Mappings end at page
 /// boundaries, so a range within one page needs no check and no system call.
 #[inline]
-pub(crate) fn goes_on(address: usize, length: usize) -> bool {
+pub(crate) fn is_mapped_to_end(address: usize, length: usize) -> bool {
     // No page is smaller.
     const SMALLEST: usize = 4096;
-    (address % SMALLEST).saturating_add(length) <= SMALLEST || reaches(address, length)
+    (address % SMALLEST).saturating_add(length) <= SMALLEST
+        || is_mapped_across_pages(address, length)
 }
 
 #[cold]
-fn reaches(address: usize, length: usize) -> bool {
+fn is_mapped_across_pages(address: usize, length: usize) -> bool {
     let second = (address | (*PAGE - 1)).wrapping_add(1);
     let Some(end) = address.checked_add(length) else { return false };
     // The kernel reads a word of each page. Memory without read access does not end a mapping.
@@ -95,10 +96,10 @@ mod tests {
         // SAFETY: the last page of that mapping, which only this test uses.
         assert_eq!(unsafe { libc::mprotect(guard, *PAGE, libc::PROT_NONE) }, 0);
         let end = guard.addr();
-        assert!(goes_on(start.addr(), 2 * *PAGE));
-        assert!(goes_on(end - 8, 8));
-        assert!(!goes_on(end - 8, 9));
-        assert!(!goes_on(start.addr() + 8, usize::MAX));
+        assert!(is_mapped_to_end(start.addr(), 2 * *PAGE));
+        assert!(is_mapped_to_end(end - 8, 8));
+        assert!(!is_mapped_to_end(end - 8, 9));
+        assert!(!is_mapped_to_end(start.addr() + 8, usize::MAX));
         // Memory without access cannot be registered, although it is mapped.
         for write in [false, true] {
             assert_eq!(check(start.addr(), 2 * *PAGE, write), Ok(()));
@@ -106,8 +107,8 @@ mod tests {
         }
         // SAFETY: the last page of the mapping above, which is not used any more.
         assert_eq!(unsafe { libc::munmap(guard, *PAGE) }, 0);
-        assert!(goes_on(end - *PAGE - 8, 16));
-        assert!(!goes_on(end - 8, 9));
+        assert!(is_mapped_to_end(end - *PAGE - 8, 16));
+        assert!(!is_mapped_to_end(end - 8, 9));
         // SAFETY: the rest of the mapping, which is not used any more.
         assert_eq!(unsafe { libc::munmap(start, 2 * *PAGE) }, 0);
     }

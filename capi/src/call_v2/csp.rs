@@ -5,10 +5,10 @@ use dat_core::{Comm, Csp};
 
 use crate::abi::*;
 use crate::adapters;
-use crate::answer::{Answer, DONE, invalid_handle};
 use crate::argument::{given, mask, out};
 use crate::convert::address;
 use crate::handle::{self, object};
+use crate::result::{CallResult, OK, invalid_handle};
 
 const HANDLE: Subtype = Subtype::InvalidHandleCsp;
 
@@ -18,7 +18,7 @@ pub(crate) unsafe fn create(
     address_ptr: DAT_IA_ADDRESS_PTR,
     evd_handle: DAT_EVD_HANDLE,
     csp_handle: *mut DAT_CSP_HANDLE,
-) -> Answer {
+) -> CallResult {
     let ia = adapters::own(ia_handle)?;
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
     let comm = unsafe { given(comm.cast_const(), 2) }?;
@@ -26,41 +26,41 @@ pub(crate) unsafe fn create(
     let address = unsafe { address::from_c(address_ptr, 3) }?;
     let evd = object(evd_handle, Subtype::InvalidHandleEvdCr)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(csp_handle, 5) }?;
+    let output = unsafe { out(csp_handle, 5) }?;
     let comm = Comm { domain: comm.domain, kind: comm.r#type, protocol: comm.protocol };
     let csp = ia.csp_create(comm, address, &evd)?;
-    place.write(handle::attach(csp, adapters::table(&ia)));
-    DONE
+    output.write(handle::attach(csp, adapters::table(&ia)));
+    OK
 }
 
 pub(crate) unsafe fn query(
     csp_handle: DAT_CSP_HANDLE,
     csp_param_mask: DAT_CSP_PARAM_MASK,
     csp_param: *mut DAT_CSP_PARAM,
-) -> Answer {
+) -> CallResult {
     let csp: Csp = object(csp_handle, HANDLE)?;
     mask(csp_param_mask, DAT_CSP_FIELD_ALL, 2)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(csp_param, 3) }?;
+    let output = unsafe { out(csp_param, 3) }?;
     let param = csp.query()?;
-    let shown = handle::keep(csp_handle, |kept| {
+    let shown = handle::with_storage(csp_handle, |kept| {
         let comm = param.comm;
         let comm = kept.more.comm.set([comm.domain, comm.kind, comm.protocol]);
         (comm, kept.local_address.set(address::to_c(param.address)))
     });
     let (comm, address) = shown.ok_or_else(|| invalid_handle(HANDLE))?;
-    place.write(DAT_CSP_PARAM {
+    output.write(DAT_CSP_PARAM {
         ia_handle: adapters::handle_of(&csp.adapter()),
         // A struct of three numbers in this order.
         comm: comm.cast(),
         address_ptr: address.cast(),
         evd_handle: handle::of_number(param.evd.id()),
     });
-    DONE
+    OK
 }
 
-pub(crate) unsafe fn free(csp_handle: DAT_CSP_HANDLE) -> Answer {
+pub(crate) unsafe fn free(csp_handle: DAT_CSP_HANDLE) -> CallResult {
     object::<Csp>(csp_handle, HANDLE)?.free()?;
     handle::reclaim();
-    DONE
+    OK
 }

@@ -7,11 +7,11 @@ use super::arguments::Arguments;
 use super::{address_handle, counters, foreign_extension, open_query};
 use crate::abi::*;
 use crate::adapters;
-use crate::answer::{Answer, DONE, invalid_handle};
 use crate::argument::{given, invalid};
 use crate::call::post::{cookie, flags, on};
 use crate::convert::memory::{Segments, local_from_c, remote, segments};
 use crate::handle::{AnyObject, object};
+use crate::result::{CallResult, OK, invalid_handle};
 
 /// The number that C passes for an operation.
 const fn number(operation: DAT_IB_OP) -> DAT_EXTENDED_OP {
@@ -31,7 +31,7 @@ const FREE_ADDRESS: DAT_EXTENDED_OP = number(DAT_IB_UD_AH_FREE_OP);
 const OPEN_QUERY: DAT_EXTENDED_OP = number(DAT_IB_OPEN_QUERY_OP);
 const CLOSE_QUERY: DAT_EXTENDED_OP = number(DAT_IB_CLOSE_QUERY_OP);
 
-pub(crate) unsafe fn opv(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP, args: va_list) -> Answer {
+pub(crate) unsafe fn opv(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP, args: va_list) -> CallResult {
     match ext_op {
         // SAFETY: the caller passes the arguments of the operation.
         OPEN_QUERY => return unsafe { open_query::open(args) },
@@ -40,8 +40,8 @@ pub(crate) unsafe fn opv(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP, args: va_l
         _ => {}
     }
     // SAFETY: the caller passes the arguments of the operation.
-    if let Some(answer) = unsafe { foreign_extension::op(handle, ext_op, args) } {
-        return answer;
+    if let Some(result) = unsafe { foreign_extension::op(handle, ext_op, args) } {
+        return result;
     }
     // SAFETY: the caller passes the arguments of the operation.
     let arguments = unsafe { Arguments::of(args) };
@@ -73,7 +73,7 @@ fn context(arguments: &mut Arguments) -> u64 {
     cookie(DAT_CONTEXT { as_64: arguments.next() })
 }
 
-fn fetch_and_add(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
+fn fetch_and_add(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> CallResult {
     on(handle, |ep| {
         let add = arguments.next();
         let local = local(&mut arguments, 4)?;
@@ -85,7 +85,7 @@ fn fetch_and_add(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
     })
 }
 
-fn compare_and_swap(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
+fn compare_and_swap(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> CallResult {
     on(handle, |ep| {
         let compare = arguments.next();
         let swap = arguments.next();
@@ -99,13 +99,13 @@ fn compare_and_swap(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
     })
 }
 
-fn write_immediate(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
+fn write_immediate(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> CallResult {
     on(handle, |ep| {
         let count: DAT_COUNT = arguments.next();
         let iov: *mut DAT_LMR_TRIPLET = arguments.next();
-        let mut room = Segments::new();
+        let mut buffer = Segments::new();
         // SAFETY: the caller guarantees the given number of readable segments.
-        let iov = unsafe { segments(count, iov, &mut room) }?;
+        let iov = unsafe { segments(count, iov, &mut buffer) }?;
         let cookie = context(&mut arguments);
         let target: *mut DAT_RMR_TRIPLET = arguments.next();
         // SAFETY: the caller guarantees a readable segment, unless the check rejects the address.
@@ -115,13 +115,13 @@ fn write_immediate(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
     })
 }
 
-fn send_datagram(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
+fn send_datagram(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> CallResult {
     on(handle, |ep| {
         let count: DAT_COUNT = arguments.next();
         let iov: *mut DAT_LMR_TRIPLET = arguments.next();
-        let mut room = Segments::new();
+        let mut buffer = Segments::new();
         // SAFETY: the caller guarantees the given number of readable segments.
-        let iov = unsafe { segments(count, iov, &mut room) }?;
+        let iov = unsafe { segments(count, iov, &mut buffer) }?;
         let to = address_handle::get(ep.adapter().id(), address(&mut arguments, 5)?)
             .ok_or_else(|| unknown_address(5))?;
         let cookie = context(&mut arguments);
@@ -141,25 +141,25 @@ fn unknown_address(argument: u32) -> Error {
         .advise("use the remote_ah of an established event while its adapter is open")
 }
 
-fn free_address(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
+fn free_address(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> CallResult {
     let endpoint: Endpoint = object(handle, Subtype::InvalidHandleEp)?;
     match address_handle::free(endpoint.adapter().id(), address(&mut arguments, 3)?) {
-        true => DONE,
+        true => OK,
         false => Err(unknown_address(3)),
     }
 }
 
 /// Frees the request of an attempt: there is nothing to free, because it ends with its event. So
 /// the context in the event is 0.
-fn free_request(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> Answer {
+fn free_request(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> CallResult {
     object::<Endpoint>(handle, Subtype::InvalidHandleEp)?;
     match context(&mut arguments) {
-        0 => DONE,
+        0 => OK,
         other => Err(invalid(3, format!("{other:#x} is not the context of an event"))),
     }
 }
 
-fn collective(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP) -> Answer {
+fn collective(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP) -> CallResult {
     let operation = u32::try_from(ext_op).ok().and_then(Collective::from_number);
     let object = AnyObject::get(adapters::to_cell(handle));
     match (operation, object) {
@@ -176,5 +176,5 @@ fn collective(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP) -> Answer {
                 )));
         }
     }
-    DONE
+    OK
 }

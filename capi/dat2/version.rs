@@ -3,21 +3,21 @@
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 
 use crate::abi::*;
-use crate::answer::Answer;
 use crate::argument::invalid;
 use crate::call::lmr::CreateCall;
 use crate::call::rmr::BindCall;
-use crate::call2;
+use crate::call_v2;
 use crate::handle::object;
+use crate::result::CallResult;
 
 /// Forgets what C received about an adapter that closed.
 pub(crate) fn adapter_closed(number: u64) {
-    call2::adapter_closed(number);
+    call_v2::adapter_closed(number);
 }
 
 /// An adapter of a C provider was opened; it may have extensions.
 pub(crate) fn foreign_opened(table: &DAT_PROVIDER, ia: DAT_IA_HANDLE) {
-    call2::foreign_extension::look_for(table, ia);
+    call_v2::foreign_extension::note_extensions(table, ia);
 }
 
 fn check_va_type(va_type: DAT_VA_TYPE, argument: u32) -> Result<()> {
@@ -47,21 +47,7 @@ pub(crate) unsafe fn lmr_create(
     rmr_context: *mut DAT_RMR_CONTEXT,
     registered_length: *mut DAT_VLEN,
     registered_address: *mut DAT_VADDR,
-) -> Answer {
-    foreign_adapter!(ia_handle, |ia| lmr_create_func(
-        ia,
-        mem_type,
-        region_desc,
-        length,
-        pz_handle,
-        mem_priv,
-        va_type,
-        lmr_handle,
-        lmr_context,
-        rmr_context,
-        registered_length,
-        registered_address
-    ));
+) -> CallResult {
     check_va_type(va_type, 7)?;
     let call = CreateCall {
         ia_handle,
@@ -95,21 +81,7 @@ pub(crate) unsafe fn rmr_bind(
     user_cookie: DAT_RMR_COOKIE,
     completion_flags: DAT_COMPLETION_FLAGS,
     rmr_context: *mut DAT_RMR_CONTEXT,
-) -> Answer {
-    foreign!(
-        rmr_handle,
-        rmr_bind_func(
-            rmr_handle,
-            lmr_handle,
-            lmr_triplet,
-            mem_priv,
-            va_type,
-            ep_handle,
-            user_cookie,
-            completion_flags,
-            rmr_context
-        )
-    );
+) -> CallResult {
     check_va_type(va_type, 5)?;
     let call = BindCall {
         rmr_handle,
@@ -124,21 +96,4 @@ pub(crate) unsafe fn rmr_bind(
     };
     // SAFETY: the caller keeps the contract of dat_rmr_bind(3DAT), which `post` requires.
     unsafe { call.post() }
-}
-
-/// Makes a C provider reject a request.
-///
-/// # Safety
-/// The conditions of dat_cr_reject(3DAT).
-pub(crate) unsafe fn reject(
-    table: &DAT_PROVIDER,
-    cr_handle: DAT_CR_HANDLE,
-    private_data_size: DAT_COUNT,
-    private_data: DAT_PVOID,
-) -> Answer {
-    let slot = table.cr_reject_func;
-    // SAFETY: the function belongs to the table of a loaded provider; the caller passes the
-    // arguments of the call.
-    let answered = slot.map(|it| unsafe { it(cr_handle, private_data_size, private_data) });
-    crate::foreign::answer(answered)
 }

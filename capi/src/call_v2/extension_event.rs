@@ -1,8 +1,6 @@
 //! Events of the InfiniBand extension: the contents of `event_extension_data`.
 
-use dat_core::{
-    CrArrival, DatagramEvent, DatagramEventKind, DtoCompletion, DtoStatus, Endpoint, Operation,
-};
+use dat_core::{DatagramEvent, DatagramEventKind, DtoCompletion, DtoStatus, Endpoint, Operation};
 
 use super::address_handle;
 use crate::abi::*;
@@ -18,9 +16,9 @@ fn extension(r#type: DAT_IB_EXT_TYPE, status: DAT_IB_STATUS) -> DAT_IB_EXTENSION
 
 fn write(data: DAT_IB_EXTENSION_EVENT_DATA, to: &mut DAT_EVENT) {
     const { assert!(size_of::<DAT_IB_EXTENSION_EVENT_DATA>() == 64) };
-    let place = to.event_extension_data.as_mut_ptr().cast::<DAT_IB_EXTENSION_EVENT_DATA>();
+    let output = to.event_extension_data.as_mut_ptr().cast::<DAT_IB_EXTENSION_EVENT_DATA>();
     // SAFETY: the destination has eight words of eight bytes, with the alignment of the data.
-    unsafe { place.write(data) };
+    unsafe { output.write(data) };
 }
 
 /// A completion of an operation of the extension.
@@ -47,7 +45,7 @@ pub(crate) fn completion(done: &DtoCompletion, to: &mut DAT_EVENT) {
 }
 
 /// Fills in a datagram request.
-pub(crate) fn request(_arrival: &CrArrival, to: &mut DAT_EVENT) {
+pub(crate) fn request(to: &mut DAT_EVENT) {
     to.event_number = DAT_IB_UD_CONNECTION_REQUEST_EVENT;
     write(extension(DAT_IB_UD_CONNECT_REQUEST, DAT_OP_SUCCESS), to);
 }

@@ -66,39 +66,39 @@ impl Arguments {
     /// Reads the next argument.
     pub(crate) fn next<T: Argument>(&mut self) -> T {
         // SAFETY: the creator of this guaranteed that the list has this argument.
-        T::of(unsafe { self.place().read() })
+        T::of(unsafe { self.next_slot().read() })
     }
 
     #[cfg(target_arch = "x86_64")]
-    fn place(&mut self) -> *const u64 {
+    fn next_slot(&mut self) -> *const u64 {
         /// Size in bytes of the six general registers that carry arguments.
         const REGISTERS: u32 = 6 * 8;
         // SAFETY: the creator of this guaranteed a valid list, and no other code uses it during the
         // call.
         let list = unsafe { &mut *self.0 };
         if list.general < REGISTERS {
-            let place = list.saved.wrapping_add(list.general as usize);
+            let slot = list.saved.wrapping_add(list.general as usize);
             list.general += 8;
-            return place.cast();
+            return slot.cast();
         }
-        let place = list.stack;
-        list.stack = place.wrapping_add(1);
-        place
+        let slot = list.stack;
+        list.stack = slot.wrapping_add(1);
+        slot
     }
 
     #[cfg(target_arch = "aarch64")]
-    fn place(&mut self) -> *const u64 {
+    fn next_slot(&mut self) -> *const u64 {
         // SAFETY: the creator of this guaranteed a valid list, and no other code uses it during the
         // call.
         let list = unsafe { &mut *self.0 };
         if list.general < 0 {
-            let place = list.general_end.wrapping_offset(list.general as isize);
+            let slot = list.general_end.wrapping_offset(list.general as isize);
             list.general += 8;
-            return place.cast();
+            return slot.cast();
         }
-        let place = list.stack;
-        list.stack = place.wrapping_add(1);
-        place
+        let slot = list.stack;
+        list.stack = slot.wrapping_add(1);
+        slot
     }
 }
 

@@ -3,27 +3,27 @@
 use dat_core::provider::Relationship;
 
 use crate::abi::*;
-use crate::answer::{Answer, DONE};
 use crate::argument::out;
 use crate::call::ia::name;
 use crate::registry;
+use crate::result::{CallResult, OK};
 
 pub(crate) unsafe fn providers_related(
     ia_name_1: DAT_NAME_PTR,
     ia_name_2: DAT_NAME_PTR,
     relationship: *mut DAT_HA_RELATIONSHIP,
-) -> Answer {
+) -> CallResult {
     // SAFETY: the caller guarantees a C string, unless the check rejects the address.
     let one = unsafe { name(ia_name_1, 1) }?;
     // SAFETY: the caller guarantees a C string, unless the check rejects the address.
     let other = unsafe { name(ia_name_2, 2) }?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(relationship, 3) }?;
-    place.write(match registry::shared().providers_related(&one, &other)? {
+    let output = unsafe { out(relationship, 3) }?;
+    output.write(match registry::shared().providers_related(&one, &other)? {
         Relationship::Related => DAT_HA_TRUE,
         Relationship::Unrelated => DAT_HA_FALSE,
         Relationship::Unknown => DAT_HA_UNKNOWN,
         Relationship::Conflicting => DAT_HA_CONFLICTING,
     });
-    DONE
+    OK
 }

@@ -17,7 +17,7 @@ static NAMES: LazyLock<BTreeMap<&str, CString>> = LazyLock::new(|| {
 });
 
 /// The names of a value's return type and subtype.
-pub(crate) fn of(value: DAT_RETURN) -> Option<(&'static CStr, &'static CStr)> {
+pub(crate) fn names(value: DAT_RETURN) -> Option<(&'static CStr, &'static CStr)> {
     let name = |name| NAMES.get(name).map(CString::as_c_str);
     if value == DAT_NOT_IMPLEMENTED {
         return Some((c"DAT_NOT_IMPLEMENTED", name(Subtype::NoSubtype.name())?));

@@ -1,9 +1,9 @@
 //! The posts that only DAT 2.0 has.
 
 use crate::abi::*;
-use crate::answer::Answer;
 use crate::call::post::{cookie, flags, on};
 use crate::convert::memory::{Segments, remote, segments};
+use crate::result::CallResult;
 
 pub(crate) unsafe fn send_with_invalidate(
     ep_handle: DAT_EP_HANDLE,
@@ -13,11 +13,11 @@ pub(crate) unsafe fn send_with_invalidate(
     completion_flags: DAT_COMPLETION_FLAGS,
     invalidate_flag: DAT_BOOLEAN,
     rmr_context: DAT_RMR_CONTEXT,
-) -> Answer {
+) -> CallResult {
     on(ep_handle, |ep| {
-        let mut room = Segments::new();
+        let mut buffer = Segments::new();
         // SAFETY: the caller guarantees the given number of readable segments.
-        let iov = unsafe { segments(num_segments, local_iov, &mut room) }?;
+        let iov = unsafe { segments(num_segments, local_iov, &mut buffer) }?;
         let (cookie, flags) = (cookie(user_cookie), flags(completion_flags));
         match invalidate_flag {
             DAT_FALSE => ep.post_send(iov, cookie, flags),
@@ -32,7 +32,7 @@ pub(crate) unsafe fn rdma_read_to_rmr(
     user_cookie: DAT_DTO_COOKIE,
     remote_iov: *const DAT_RMR_TRIPLET,
     completion_flags: DAT_COMPLETION_FLAGS,
-) -> Answer {
+) -> CallResult {
     on(ep_handle, |ep| {
         // SAFETY: the caller guarantees a readable segment, unless the check rejects the address.
         let to = unsafe { remote(local_iov, 2) }?;

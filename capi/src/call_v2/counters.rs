@@ -5,9 +5,9 @@ use dat_core::error::{Error, Result, ReturnType, Subtype};
 use super::arguments::Arguments;
 use crate::abi::*;
 use crate::adapters;
-use crate::answer::{Answer, DONE, invalid_handle};
 use crate::argument::{invalid, out};
 use crate::handle::AnyObject;
+use crate::result::{CallResult, OK, invalid_handle};
 
 /// The values of an object's counters, and a text that shows those that are not 0.
 fn read(object: &AnyObject, reset: bool) -> Result<(Vec<u64>, String)> {
@@ -43,24 +43,24 @@ fn chosen(counter: i32, figures: &[u64]) -> Result<std::ops::Range<usize>> {
     }
 }
 
-pub(super) unsafe fn query(handle: DAT_HANDLE, mut arguments: Arguments) -> Answer {
+pub(super) unsafe fn query(handle: DAT_HANDLE, mut arguments: Arguments) -> CallResult {
     let object = object(handle)?;
     let counter: i32 = arguments.next();
-    let place: *mut DAT_UINT64 = arguments.next();
+    let output: *mut DAT_UINT64 = arguments.next();
     let reset: i32 = arguments.next();
     // All checks must precede a reset.
     let wanted = chosen(counter, &read(&object, false)?.0)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    unsafe { out(place, 4) }?;
+    unsafe { out(output, 4) }?;
     let (figures, _) = read(&object, reset != 0)?;
     // SAFETY: the caller guarantees an array for as many values as it requests.
-    let places = unsafe { std::slice::from_raw_parts_mut(place, wanted.len()) };
+    let places = unsafe { std::slice::from_raw_parts_mut(output, wanted.len()) };
     places.copy_from_slice(&figures[wanted]);
-    DONE
+    OK
 }
 
 /// Prints the counters to standard output, as the call is defined.
-pub(super) unsafe fn print(handle: DAT_HANDLE, mut arguments: Arguments) -> Answer {
+pub(super) unsafe fn print(handle: DAT_HANDLE, mut arguments: Arguments) -> CallResult {
     let object = object(handle)?;
     let counter: i32 = arguments.next();
     let reset: i32 = arguments.next();
@@ -77,25 +77,25 @@ pub(super) unsafe fn print(handle: DAT_HANDLE, mut arguments: Arguments) -> Answ
             .because("cannot write to standard output")
             .errno(error.raw_os_error().unwrap_or(0))
     })?;
-    DONE
+    OK
 }
 
-pub(super) fn start(handle: DAT_HANDLE) -> Answer {
+pub(super) fn start(handle: DAT_HANDLE) -> CallResult {
     match object(handle)? {
         AnyObject::Ia(ia) => ia.start_counters()?,
         AnyObject::Ep(endpoint) => endpoint.start_counters()?,
         AnyObject::Evd(evd) => evd.start_counters()?,
         _ => return Err(not_counted()),
     }
-    DONE
+    OK
 }
 
-pub(super) fn stop(handle: DAT_HANDLE) -> Answer {
+pub(super) fn stop(handle: DAT_HANDLE) -> CallResult {
     match object(handle)? {
         AnyObject::Ia(ia) => ia.stop_counters()?,
         AnyObject::Ep(endpoint) => endpoint.stop_counters()?,
         AnyObject::Evd(evd) => evd.stop_counters()?,
         _ => return Err(not_counted()),
     }
-    DONE
+    OK
 }

@@ -10,14 +10,14 @@ use parking_lot::Mutex;
 
 use super::arguments::{Arguments, Rest};
 use crate::abi::*;
-use crate::answer::{Answer, DONE, invalid_handle};
 use crate::argument::{Out, mask, out};
 use crate::call::ia::name;
 use crate::convert::interface;
-use crate::foreign::adapter::{Server, answered};
-use crate::foreign::answer as foreign_answer;
-use crate::handle::{Kept, of_number};
+use crate::foreign::adapter::{Server, provider_failed};
+use crate::foreign::result_of;
+use crate::handle::{CStorage, of_number};
 use crate::registry;
+use crate::result::{CallResult, OK, invalid_handle};
 
 struct Looks {
     /// The next key.
@@ -28,7 +28,7 @@ struct Looks {
 /// An adapter opened for a query.
 enum Look {
     /// A Rust adapter, and the memory whose addresses C received.
-    Own(#[expect(dead_code, reason = "kept for as long as the look")] Box<(IaQuery, Kept)>),
+    Own(#[expect(dead_code, reason = "kept for as long as the look")] Box<(IaQuery, CStorage)>),
     /// An adapter of a C provider, by its own address.
     Foreign(Server),
 }
@@ -45,7 +45,7 @@ const OPEN: &str = "dat_ib_open_query";
 ///
 /// # Safety
 /// The arguments are those of the operation.
-pub(super) unsafe fn open(args: va_list) -> Answer {
+pub(super) unsafe fn open(args: va_list) -> CallResult {
     // SAFETY: the caller passes the arguments of the operation.
     let mut arguments = unsafe { Arguments::of(args) };
     let ia_name: DAT_NAME_PTR = arguments.next();
@@ -79,7 +79,7 @@ pub(super) unsafe fn open(args: va_list) -> Answer {
 ///
 /// # Safety
 /// The arguments are those of the operation after the name.
-unsafe fn show(query: IaQuery, mut rest: Rest) -> Answer {
+unsafe fn show(query: IaQuery, mut rest: Rest) -> CallResult {
     // SAFETY: the list is a copy of the one that the caller passes.
     let mut arguments = unsafe { Arguments::of(rest.as_list()) };
     let ia_handle: *mut DAT_HANDLE = arguments.next();
@@ -88,51 +88,56 @@ unsafe fn show(query: IaQuery, mut rest: Rest) -> Answer {
     let provider_mask: DAT_PROVIDER_ATTR_MASK = arguments.next();
     let provider_attr: *mut DAT_PROVIDER_ATTR = arguments.next();
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(ia_handle, 4) }?;
+    let output = unsafe { out(ia_handle, 4) }?;
     mask(ia_mask, DAT_IA_FIELD_ALL, 5)?;
     mask(provider_mask, DAT_PROVIDER_FIELD_ALL, 7)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let ia_place = unsafe { wanted(ia_mask, ia_attr, 6) }?;
+    let ia_out = unsafe { wanted(ia_mask, ia_attr, 6) }?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let provider_place = unsafe { wanted(provider_mask, provider_attr, 8) }?;
-    let mut kept = Kept::default();
-    if let Some(place) = ia_place {
-        place.write(interface::adapter_to_attributes(query.attributes(), &mut kept));
+    let provider_out = unsafe { wanted(provider_mask, provider_attr, 8) }?;
+    let mut kept = CStorage::default();
+    if let Some(output) = ia_out {
+        output.write(interface::adapter_to_attributes(query.attributes(), &mut kept));
     }
-    if let Some(place) = provider_place {
-        place.write(interface::provider_to_attributes(query.provider_attributes(), &mut kept));
+    if let Some(output) = provider_out {
+        output.write(interface::provider_to_attributes(query.provider_attributes(), &mut kept));
     }
     let mut looks = LOOKS.lock();
     let number = looks.next;
     looks.next += STEP;
     looks.open.insert(number, Look::Own(Box::new((query, kept))));
-    place.write(std::ptr::without_provenance_mut(number));
-    DONE
+    output.write(std::ptr::without_provenance_mut(number));
+    OK
 }
 
 /// The destination of attributes, if a mask requests any.
 ///
 /// # Safety
 /// As for [`out`].
-unsafe fn wanted<T>(mask: u64, place: *mut T, argument: u32) -> Result<Option<Out<T>>> {
+unsafe fn wanted<T>(mask: u64, output: *mut T, argument: u32) -> Result<Option<Out<T>>> {
     match mask {
         0 => Ok(None),
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-        _ => unsafe { out(place, argument) }.map(Some),
+        _ => unsafe { out(output, argument) }.map(Some),
     }
 }
 
-/// Opens an adapter of a C provider, which gets the name in place of a handle, and keeps the
+/// Opens an adapter of a C provider, which gets the name in output of a handle, and keeps the
 /// provider loaded.
 ///
 /// # Safety
 /// The arguments are those of the operation after the name.
-unsafe fn ask(server: Server, ia_name: DAT_NAME_PTR, mut rest: Rest, what: &str) -> Result<Answer> {
+unsafe fn ask(
+    server: Server,
+    ia_name: DAT_NAME_PTR,
+    mut rest: Rest,
+    what: &str,
+) -> Result<CallResult> {
     let mut copy = Rest::clone(&rest);
     // SAFETY: the list is a copy of the one that the caller passes.
     let ia_handle: *mut DAT_HANDLE = unsafe { Arguments::of(copy.as_list()) }.next();
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let mut place = unsafe { out(ia_handle, 4) }?;
+    let mut output = unsafe { out(ia_handle, 4) }?;
     let slot = server.functions().handle_extendedop_func;
     let list = rest.as_list();
     // SAFETY: the function belongs to the table of a loaded provider; the list is a copy of the
@@ -140,12 +145,12 @@ unsafe fn ask(server: Server, ia_name: DAT_NAME_PTR, mut rest: Rest, what: &str)
     let code = slot.map(|it| unsafe { it(ia_name.cast(), DAT_IB_OPEN_QUERY_OP as i32, list) });
     match code {
         Some(DAT_SUCCESS) => {
-            let address = place.fields().expose_provenance();
+            let address = output.fields().expose_provenance();
             LOOKS.lock().open.insert(address, Look::Foreign(server));
-            Ok(DONE)
+            Ok(OK)
         }
-        Some(code) => Err(answered(code, what).during(OPEN)),
-        None => Ok(foreign_answer(None)),
+        Some(code) => Err(provider_failed(code, what).during(OPEN)),
+        None => Ok(result_of(None)),
     }
 }
 
@@ -153,16 +158,16 @@ unsafe fn ask(server: Server, ia_name: DAT_NAME_PTR, mut rest: Rest, what: &str)
 ///
 /// # Safety
 /// The arguments are those of the operation.
-pub(super) unsafe fn close(handle: DAT_HANDLE, args: va_list) -> Answer {
+pub(super) unsafe fn close(handle: DAT_HANDLE, args: va_list) -> CallResult {
     let look = LOOKS.lock().open.remove(&handle.addr());
     match look {
-        Some(Look::Own(_)) => DONE,
+        Some(Look::Own(_)) => OK,
         Some(Look::Foreign(server)) => {
             let slot = server.functions().handle_extendedop_func;
             let own = of_number(handle.addr() as u64);
             // SAFETY: the function belongs to the table of a loaded provider; the caller passes the
             // arguments of the operation.
-            foreign_answer(slot.map(|it| unsafe { it(own, DAT_IB_CLOSE_QUERY_OP as i32, args) }))
+            result_of(slot.map(|it| unsafe { it(own, DAT_IB_CLOSE_QUERY_OP as i32, args) }))
         }
         None => Err(invalid_handle(Subtype::InvalidHandleIa)),
     }

@@ -7,36 +7,36 @@ use dat_core::error::Subtype;
 
 use crate::abi::*;
 use crate::adapters;
-use crate::answer::{Answer, DONE};
 use crate::argument::out;
 use crate::handle::{self, object};
+use crate::result::{CallResult, OK};
 
 pub(crate) unsafe fn fd_create(
     ia_handle: DAT_IA_HANDLE,
     fd: *mut DAT_FD,
     cno_handle: *mut DAT_CNO_HANDLE,
-) -> Answer {
+) -> CallResult {
     let ia = adapters::own(ia_handle)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let fd_place = unsafe { out(fd, 2) }?;
+    let fd_out = unsafe { out(fd, 2) }?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(cno_handle, 3) }?;
+    let output = unsafe { out(cno_handle, 3) }?;
     let cno = ia.cno_fd_create()?;
-    fd_place.write(cno.fd()?.as_raw_fd());
+    fd_out.write(cno.fd()?.as_raw_fd());
     let handle = handle::attach(cno, adapters::table(&ia));
-    handle::keep(handle, |kept| kept.more.has_fd = true);
-    place.write(handle);
-    DONE
+    handle::with_storage(handle, |kept| kept.more.has_fd = true);
+    output.write(handle);
+    OK
 }
 
 pub(crate) unsafe fn trigger(
     cno_handle: DAT_CNO_HANDLE,
     evd_handle: *mut DAT_EVD_HANDLE,
-) -> Answer {
+) -> CallResult {
     let cno: Cno = object(cno_handle, Subtype::InvalidHandleCno)?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-    let place = unsafe { out(evd_handle, 2) }?;
+    let output = unsafe { out(evd_handle, 2) }?;
     let evd = cno.trigger()?;
-    place.write(evd.map_or(DAT_HANDLE_NULL, |evd| handle::of_number(evd.id())));
-    DONE
+    output.write(evd.map_or(DAT_HANDLE_NULL, |evd| handle::of_number(evd.id())));
+    OK
 }

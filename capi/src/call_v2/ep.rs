@@ -4,10 +4,10 @@ use dat_core::error::Subtype;
 use dat_core::{Endpoint, Timeout};
 
 use crate::abi::*;
-use crate::answer::{Answer, DONE};
 use crate::handle::object;
+use crate::result::{CallResult, OK};
 
-use crate::call::ep::private_data;
+use crate::argument;
 use crate::convert::address;
 
 pub(crate) unsafe fn common_connect(
@@ -16,12 +16,12 @@ pub(crate) unsafe fn common_connect(
     timeout: DAT_TIMEOUT,
     private_data_size: DAT_COUNT,
     private_data: DAT_PVOID,
-) -> Answer {
+) -> CallResult {
     let endpoint: Endpoint = object(ep_handle, Subtype::InvalidHandleEp)?;
     // SAFETY: the caller guarantees a socket address, unless the check rejects it.
     let remote = unsafe { address::from_c(remote_ia_address, 2) }?;
     // SAFETY: the caller guarantees that the data has the given size.
-    let data = unsafe { self::private_data(private_data_size, private_data, (4, 5)) }?;
+    let data = unsafe { argument::private_data(private_data_size, private_data, (4, 5)) }?;
     endpoint.common_connect(remote, Timeout::from_micros(timeout), data)?;
-    DONE
+    OK
 }

@@ -3,13 +3,13 @@
 use dat_core::InterfaceAdapter;
 
 use crate::abi::*;
-use crate::answer::Answer;
 use crate::call::rmr::create_with;
+use crate::result::CallResult;
 
 pub(crate) unsafe fn create_for_ep(
     pz_handle: DAT_PZ_HANDLE,
     rmr_handle: *mut DAT_RMR_HANDLE,
-) -> Answer {
+) -> CallResult {
     // SAFETY: the caller guarantees writable memory for the handle, unless the check rejects it.
     unsafe { create_with(pz_handle, rmr_handle, InterfaceAdapter::rmr_create_for_ep) }
 }

@@ -13,17 +13,17 @@ use crate::debug;
 use crate::handle::{self, of_number};
 
 thread_local! {
-    static LAST: RefCell<Last> = const { RefCell::new(Last { news: None, text: None }) };
+    static STATE: RefCell<ThreadState> = const { RefCell::new(ThreadState { error: None, text: None }) };
 }
 
-struct Last {
-    news: Option<News>,
+struct ThreadState {
+    error: Option<LastError>,
     /// The text that C requested; it stays valid until the next request.
     text: Option<CString>,
 }
 
 /// A failure that has not been formatted: most are never requested.
-enum News {
+enum LastError {
     Error(Error),
     /// An operation of an endpoint failed.
     Completion(EndpointId, Failure),
@@ -36,100 +36,108 @@ enum News {
 }
 
 /// Stores the error of a call.
-pub(crate) fn keep(error: Error) {
-    keep_news(News::Error(error));
+pub(crate) fn set(error: Error) {
+    store(LastError::Error(error));
 }
 
-/// Adds the call to the stored error of this thread, if it names none: an argument was refused before the call
-/// reached its object.
+/// Adds the call to the stored error of this thread, if it names none: an argument was refused before
+/// the call reached its object. Extensions are macros over functions of other names (`dats_...`), which
+/// the caller would not recognize.
 #[cold]
 #[inline(never)]
 pub(crate) fn name_call(name: &'static str) {
-    let _ = LAST.try_with(|last| {
-        let Ok(mut last) = last.try_borrow_mut() else { return };
-        last.news = last.news.take().map(|news| match news {
-            News::Error(error) if error.operation().is_empty() => News::Error(error.during(name)),
-            news => news,
+    if !name.starts_with("dat_") {
+        return;
+    }
+    let _ = STATE.try_with(|state| {
+        let Ok(mut state) = state.try_borrow_mut() else { return };
+        state.error = state.error.take().map(|error| match error {
+            LastError::Error(error) if error.operation().is_empty() => {
+                LastError::Error(error.during(name))
+            }
+            error => error,
         });
     });
 }
 
 /// Stores the failure that a completion reported.
 #[cold]
-pub(crate) fn keep_completion(ep: EndpointId, failed: Failure) {
-    keep_news(News::Completion(ep, failed));
+pub(crate) fn set_completion(ep: EndpointId, failed: Failure) {
+    store(LastError::Completion(ep, failed));
 }
 
 /// Stores what a connection event reported, if it is a failure.
 #[cold]
-pub(crate) fn keep_connection(ep: EndpointId, kind: ConnectionEventKind) {
+pub(crate) fn set_connection(ep: EndpointId, kind: ConnectionEventKind) {
     use ConnectionEventKind::{Disconnected, Established};
     if !matches!(kind, Established | Disconnected) {
-        keep_news(News::Connection(ep, kind));
+        store(LastError::Connection(ep, kind));
     }
 }
 
 /// Stores what an asynchronous event reported, if it is a failure.
 #[cold]
-pub(crate) fn keep_async(kind: AsyncErrorKind) {
+pub(crate) fn set_async(kind: AsyncErrorKind) {
     use AsyncErrorKind::{EpSoftHighWatermark, SrqLowWatermark};
     if !matches!(kind, SrqLowWatermark | EpSoftHighWatermark) {
-        keep_news(News::Async(kind));
+        store(LastError::Async(kind));
     }
 }
 
-/// Stores that a wait for a dispatcher timed out, so that the text of an earlier failure is not taken for its cause.
-pub(crate) fn keep_timeout(queued: u32) {
-    replace(News::TimedOut(queued));
+/// Stores that a wait for a dispatcher timed out, so that the text of an earlier failure is not taken
+/// for its cause.
+pub(crate) fn set_timeout(queued: u32) {
+    replace(LastError::TimedOut(queued));
 }
 
 /// Stores the last failure of this thread. A thread that is terminating stores nothing.
-fn keep_news(news: News) {
+fn store(error: LastError) {
     // Flushed operations are not printed: an earlier failure explains them.
-    if !matches!(news, News::Completion(_, Failure { status: DtoStatus::Flushed, .. })) {
-        debug::failed(|| news.words());
+    if !matches!(error, LastError::Completion(_, Failure { status: DtoStatus::Flushed, .. })) {
+        debug::failed(|| error.to_text());
     }
-    replace(news);
+    replace(error);
 }
 
-fn replace(news: News) {
+fn replace(error: LastError) {
     // The former failure is dropped after the borrow of the cell has ended.
-    let _ = LAST
-        .try_with(|last| last.try_borrow_mut().ok().and_then(|mut last| last.news.replace(news)));
+    let _ = STATE.try_with(|state| {
+        state.try_borrow_mut().ok().and_then(|mut state| state.error.replace(error))
+    });
 }
 
 /// The text of the last failure of this thread; empty if there is none.
 pub(crate) fn text() -> *const c_char {
-    let news = LAST.try_with(|last| last.try_borrow_mut().ok()?.news.take()).ok().flatten();
+    let error = STATE.try_with(|state| state.try_borrow_mut().ok()?.error.take()).ok().flatten();
     // Formatted while the cell is not borrowed, because this queries an endpoint.
-    let words = news.map(|news| news.words().replace('\0', "\u{fffd}"));
-    let text = LAST.try_with(|last| {
-        let mut last = last.try_borrow_mut().ok()?;
-        if let Some(words) = words {
-            last.text = CString::new(words).ok();
+    let formatted = error.map(|error| error.to_text().replace('\0', "\u{fffd}"));
+    let text = STATE.try_with(|state| {
+        let mut state = state.try_borrow_mut().ok()?;
+        if let Some(formatted) = formatted {
+            state.text = CString::new(formatted).ok();
         }
-        last.text.as_ref().map(|text| text.as_ptr())
+        state.text.as_ref().map(|text| text.as_ptr())
     });
     text.ok().flatten().unwrap_or(c"".as_ptr())
 }
 
-impl News {
-    fn words(&self) -> String {
+impl LastError {
+    fn to_text(&self) -> String {
         match self {
             Self::Error(error) => error.to_string(),
             Self::Completion(ep, failed) => {
-                let (place, first) = look_at(*ep);
+                let (endpoint, first) = describe(*ep);
                 match first {
                     // Includes the transport's description.
-                    Some(first) if first.is_of_the_same(failed) => format!("{place}{first}"),
+                    Some(first) if first.is_of_the_same(failed) => format!("{endpoint}{first}"),
                     Some(first) => {
-                        format!("{place}{failed} The first failure of the endpoint: {first}")
+                        format!("{endpoint}{failed} The first failure of the endpoint: {first}")
                     }
-                    None => format!("{place}{failed}"),
+                    None => format!("{endpoint}{failed}"),
                 }
             }
             Self::Connection(ep, kind) => {
-                let (place, first) = look_at(*ep);
+                let (endpoint, first) = describe(*ep);
                 let EventWords { name, meaning, advice, .. } = EventWords::of(kind.number());
                 let more = match (kind, first) {
                     (ConnectionEventKind::Broken, Some(first)) => {
@@ -138,7 +146,7 @@ impl News {
                     (ConnectionEventKind::Broken, None) => ELSEWHERE.to_owned(),
                     _ => (*advice).to_owned(),
                 };
-                format!("{place}{name}: {meaning} {more}")
+                format!("{endpoint}{name}: {meaning} {more}")
             }
             Self::TimedOut(0) => "dat_evd_wait: no event arrived before the time-out".to_owned(),
             Self::TimedOut(queued) => format!(
@@ -157,15 +165,15 @@ impl News {
 const ELSEWHERE: &str = "No local operation had failed: the peer is gone or broke the connection. \
      Check the peer and the link.";
 
-/// The name of an endpoint, and its first failure; empty if it no longer exists.
-fn look_at(ep: EndpointId) -> (String, Option<Failure>) {
+/// The name of an endpoint with its peer, and its first failure; empty if it no longer exists.
+fn describe(ep: EndpointId) -> (String, Option<Failure>) {
     let Some(ep) = handle::get::<Endpoint>(of_number(ep)) else { return (String::new(), None) };
-    let mut place = format!("{} {} of IA {:?}", ObjectKind::Ep, ep.id(), ep.adapter().name());
+    let mut text = format!("{} {} of IA {:?}", ObjectKind::Ep, ep.id(), ep.adapter().name());
     if let Ok(param) = ep.query() {
         if let (Some(address), Some(port)) = (param.remote_address, param.remote_port) {
-            place.push_str(&format!(", peer {address} port {port}"));
+            text.push_str(&format!(", peer {address} port {port}"));
         }
     }
-    place.push_str(": ");
-    (place, ep.failure().ok().flatten())
+    text.push_str(": ");
+    (text, ep.failure().ok().flatten())
 }

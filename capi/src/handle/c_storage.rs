@@ -4,21 +4,21 @@
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::Lasting;
+use super::StableBox;
 use crate::abi::{DAT_OS_WAIT_PROXY_AGENT, DAT_REGION_DESCRIPTION, DAT_VLEN};
 use crate::convert::address::SocketAddress;
 use crate::convert::attributes::NamedAttributes;
-use crate::kept::MoreKept;
+use crate::storage::VersionStorage;
 
-/// The memory kept for one object; fields that its kind does not need stay empty.
+/// The storage of one object; fields that its kind does not need stay empty.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct CStorage {
     /// The address of its own adapter.
-    pub(crate) local_address: Lasting<SocketAddress>,
+    pub(crate) local_address: StableBox<SocketAddress>,
     /// The address of the peer's adapter.
-    pub(crate) remote_address: Lasting<SocketAddress>,
+    pub(crate) remote_address: StableBox<SocketAddress>,
     /// The data that the remote consumer sent last.
-    pub(crate) private_data: Lasting<[u8]>,
+    pub(crate) private_data: StableBox<[u8]>,
     /// Lists of attributes, by their position in the queried struct.
     pub(crate) attributes: [NamedAttributes; 3],
     /// The memory of a local memory region.
@@ -26,7 +26,7 @@ pub(crate) struct Kept {
     /// The agent of a notification object.
     pub(crate) agent: Option<Agent>,
     /// What only one version of the API returns.
-    pub(crate) more: MoreKept,
+    pub(crate) more: VersionStorage,
 }
 
 /// The memory of a local memory region, as its creator described it.
@@ -50,12 +50,12 @@ unsafe impl Send for Agent {}
 // thread.
 unsafe impl Sync for Agent {}
 
-/// The kept memory, with its lock.
+/// The storage, with its lock.
 #[derive(Default)]
-pub(super) struct Keep(Mutex<Kept>);
+pub(super) struct LockedStorage(Mutex<CStorage>);
 
-impl Keep {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Kept> {
+impl LockedStorage {
+    pub(super) fn lock(&self) -> MutexGuard<'_, CStorage> {
         self.0.lock()
     }
 }

@@ -3,9 +3,9 @@
 use dat_core::error::Subtype;
 
 use crate::abi::*;
-use crate::answer::Answer;
 use crate::call::lmr::CreateCall;
 use crate::call::rmr::BindCall;
+use crate::result::CallResult;
 
 /// No memory of an adapter outlives its close.
 pub(crate) fn adapter_closed(_number: u64) {}
@@ -29,20 +29,7 @@ pub(crate) unsafe fn lmr_create(
     rmr_context: *mut DAT_RMR_CONTEXT,
     registered_length: *mut DAT_VLEN,
     registered_address: *mut DAT_VADDR,
-) -> Answer {
-    foreign_adapter!(ia_handle, |ia| lmr_create_func(
-        ia,
-        mem_type,
-        region_desc,
-        length,
-        pz_handle,
-        mem_priv,
-        lmr_handle,
-        lmr_context,
-        rmr_context,
-        registered_length,
-        registered_address
-    ));
+) -> CallResult {
     let call = CreateCall {
         ia_handle,
         mem_type,
@@ -73,19 +60,7 @@ pub(crate) unsafe fn rmr_bind(
     user_cookie: DAT_RMR_COOKIE,
     completion_flags: DAT_COMPLETION_FLAGS,
     rmr_context: *mut DAT_RMR_CONTEXT,
-) -> Answer {
-    foreign!(
-        rmr_handle,
-        rmr_bind_func(
-            rmr_handle,
-            lmr_triplet,
-            mem_priv,
-            ep_handle,
-            user_cookie,
-            completion_flags,
-            rmr_context
-        )
-    );
+) -> CallResult {
     let call = BindCall {
         rmr_handle,
         lmr: None,
@@ -108,21 +83,4 @@ pub(crate) unsafe fn rmr_bind(
         };
         error.with_subtype(subtype)
     })
-}
-
-/// Makes a C provider reject a request.
-///
-/// # Safety
-/// The conditions of dat_cr_reject(3DAT).
-pub(crate) unsafe fn reject(
-    table: &DAT_PROVIDER,
-    cr_handle: DAT_CR_HANDLE,
-    _private_data_size: DAT_COUNT,
-    _private_data: DAT_PVOID,
-) -> Answer {
-    let slot = table.cr_reject_func;
-    // SAFETY: the function belongs to the table of a loaded provider; the caller passes the
-    // arguments of the call.
-    let answered = slot.map(|it| unsafe { it(cr_handle) });
-    crate::foreign::answer(answered)
 }

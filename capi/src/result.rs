@@ -6,27 +6,27 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use dat_core::error::{Error, ReturnType, Subtype};
 
 use crate::abi::{DAT_RETURN, DAT_SUCCESS};
-use crate::{cancel, codes, detail};
+use crate::{cancel, codes, last_error};
 
 /// The code that a call returns, or the error from which it is made. Codes of C providers are
 /// passed on unchanged.
-pub(crate) type Answer = Result<DAT_RETURN, Error>;
+pub(crate) type CallResult = Result<DAT_RETURN, Error>;
 
 /// The result of a successful call.
-pub(crate) const DONE: Answer = Ok(DAT_SUCCESS);
+pub(crate) const OK: CallResult = Ok(DAT_SUCCESS);
 
-/// The result type of a call: an [`Answer`], or directly its code.
-pub(crate) trait Answered {
-    /// Creates the result from an answer.
-    fn new(answer: Answer) -> Self;
+/// What the implementation of a call returns: a [`CallResult`], or directly its code.
+pub(crate) trait ReturnValue {
+    /// Converts the result of a call.
+    fn new(result: CallResult) -> Self;
 
     /// The code for C. The detail of a failure has been stored when this returns.
     fn code(self) -> DAT_RETURN;
 }
 
-impl Answered for Answer {
-    fn new(answer: Answer) -> Self {
-        answer
+impl ReturnValue for CallResult {
+    fn new(result: CallResult) -> Self {
+        result
     }
 
     #[inline(always)]
@@ -35,10 +35,10 @@ impl Answered for Answer {
     }
 }
 
-/// For calls of the data path: a code is returned in a register, an answer in memory.
-impl Answered for DAT_RETURN {
-    fn new(answer: Answer) -> Self {
-        answer.code()
+/// For calls of the data path: a code is returned in a register, a `CallResult` in memory.
+impl ReturnValue for DAT_RETURN {
+    fn new(result: CallResult) -> Self {
+        result.code()
     }
 
     #[inline(always)]
@@ -50,7 +50,7 @@ impl Answered for DAT_RETURN {
 /// Runs a call for C: no panic leaves it, and the detail of an error is stored. A cancellation of
 /// the thread is held off until it has returned.
 #[inline(always)]
-pub(crate) fn guard<A: Answered>(call: impl FnOnce() -> A) -> DAT_RETURN {
+pub(crate) fn guard<R: ReturnValue>(call: impl FnOnce() -> R) -> DAT_RETURN {
     let held_off = cancel::hold_off();
     let code = guard_data_path(call);
     held_off.resume();
@@ -59,7 +59,7 @@ pub(crate) fn guard<A: Answered>(call: impl FnOnce() -> A) -> DAT_RETURN {
 
 /// As [`guard`], for calls of a few hundred instructions that contain no cancellation point.
 #[inline(always)]
-pub(crate) fn guard_data_path<A: Answered>(call: impl FnOnce() -> A) -> DAT_RETURN {
+pub(crate) fn guard_data_path<R: ReturnValue>(call: impl FnOnce() -> R) -> DAT_RETURN {
     match catch_unwind(AssertUnwindSafe(|| call().code())) {
         Ok(code) => code,
         Err(panic) => panicked(panic),
@@ -71,7 +71,7 @@ pub(crate) fn guard_data_path<A: Answered>(call: impl FnOnce() -> A) -> DAT_RETU
 #[inline(never)]
 pub(crate) fn failed(error: Error) -> DAT_RETURN {
     let code = codes::code(error.return_type(), error.subtype());
-    detail::keep(error);
+    last_error::set(error);
     code
 }
 
@@ -88,7 +88,7 @@ fn panicked(panic: Box<dyn Any + Send>) -> DAT_RETURN {
 }
 
 /// The result of a poll that found nothing; it has no detail, so that polling is cheap.
-pub(crate) fn plain(return_type: ReturnType) -> Answer {
+pub(crate) fn plain(return_type: ReturnType) -> CallResult {
     Ok(codes::code(return_type, Subtype::NoSubtype))
 }
 
