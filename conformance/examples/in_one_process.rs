@@ -10,8 +10,7 @@ mod tests {
 }
 
 use dat_core::{
-    Connect, EpSpec, EvdFlags, EvdOptions, Event, Memory, MemorySource, Privileges, PspMaker,
-    Registry, Timeout,
+    Connect, EpSpec, EvdFlags, EvdOptions, Event, Memory, Privileges, PspMaker, Registry, Timeout,
 };
 
 fn main() -> dat_core::Result<()> {
@@ -24,19 +23,17 @@ fn main() -> dat_core::Result<()> {
     let (client, server) = (ia.ep_create(&spec)?, ia.ep_create(&spec)?);
 
     let memory = Memory::copy_of(b"hello.....")?;
-    let lmr = ia.lmr_create(MemorySource::Memory(&memory), &pz, Privileges::ALL)?;
-    server.post_recv(&[lmr.triplet(5, 5)?], 1, Default::default())?;
+    let lmr = ia.lmr_create(&memory, &pz, Privileges::ALL)?;
+    server.receive(&[lmr.triplet(5, 5)?], 1)?;
 
     let psp = ia.psp_create_any(&evd, PspMaker::Consumer)?;
     client.connect(&Connect::to(ia.attributes().address, psp.qualifier()))?;
-    let mut event = Event::default();
-    evd.wait(Timeout::Infinite, 1, &mut event)?;
-    if let Event::ConnectionRequest(arrival) = &event {
+    if let Some(Event::ConnectionRequest(arrival)) = evd.next(Timeout::Infinite)? {
         arrival.request.accept(Some(&server), b"welcome")?;
     }
-    client.post_send(&[lmr.triplet(0, 5)?], 2, Default::default())?;
-    while evd.dequeue(&mut event)? {
-        println!("{event:?}");
+    client.send(&[lmr.triplet(0, 5)?], 2)?;
+    for event in evd.queued_events() {
+        println!("{}", event?);
     }
     assert_eq!(memory.to_vec(0, 10)?, b"hellohello");
     Ok(())

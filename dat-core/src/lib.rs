@@ -5,7 +5,43 @@
 //! returns an error if that is impossible; dropping the last handle ends it silently. Every object
 //! is `Send` and `Sync`.
 //!
-//! object | created by | manual page |
+//! Two endpoints of one process exchange a message; the provider is for instance
+//! `dat_provider_loopback::provider()`:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use dat_core::{Connect, EpSpec, EvdFlags, EvdOptions, Event, Memory, Privileges, PspMaker, Registry};
+//!
+//! fn exchange(provider: Arc<dyn dat_core::provider::Provider>, name: &str) -> dat_core::Result<()> {
+//!     let registry = Registry::from_environment(); // dat.conf, if there is one
+//!     registry.add_provider(provider)?;
+//!     let ia = registry.open(name)?;
+//!     let pz = ia.pz_create()?;
+//!     let evd = ia.evd_create(&EvdOptions::new(256, EvdFlags::DEFAULT))?;
+//!     let spec = EpSpec::new(&pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd);
+//!     let (client, server) = (ia.ep_create(&spec)?, ia.ep_create(&spec)?);
+//!
+//!     let memory = Memory::copy_of(b"hello.....")?;
+//!     let lmr = ia.lmr_create(&memory, &pz, Privileges::ALL)?;
+//!     server.receive(&[lmr.triplet(5, 5)?], 1)?;
+//!
+//!     let psp = ia.psp_create_any(&evd, PspMaker::Consumer)?;
+//!     client.connect(&Connect::to(ia.attributes().address, psp.qualifier()))?;
+//!     if let Some(Event::ConnectionRequest(arrival)) = evd.next(Duration::from_secs(5))? {
+//!         arrival.request.accept(Some(&server), b"welcome")?;
+//!     }
+//!     client.send(&[lmr.triplet(0, 5)?], 2)?;
+//!     for event in evd.queued_events() {
+//!         println!("{}", event?);
+//!     }
+//!     assert_eq!(memory.to_vec(0, 10)?, b"hellohello");
+//!     Ok(())
+//! }
+//! ```
+//!
+//! | object | created by | manual page |
 //! | --- | --- | --- |
 //! | [`InterfaceAdapter`] | [`Registry::open`] | dat_ia_open |
 //! | [`ProtectionZone`] | [`InterfaceAdapter::pz_create`] | dat_pz_create |
@@ -76,7 +112,7 @@ pub use csp::{Comm, Csp, CspParam};
 pub use dat_provider::Failure;
 pub use ep::{Connect, Endpoint, EpChange, EpParam, EpSpec, EpState, EpStatus, RecvBuffers, table};
 pub use error::{Error, Result, ReturnType, Subtype};
-pub use evd::{EvdOptions, EvdParam, EventDispatcher, Waited};
+pub use evd::{EvdOptions, EvdParam, EventDispatcher, QueuedEvents, Waited};
 pub use event::{
     AsyncError, AsyncErrorKind, ConnectionEvent, ConnectionEventKind, CrArrival, DatagramAddress,
     DatagramEvent, DatagramEventKind, DtoCompletion, EndpointId, Event, EventWords,

@@ -48,6 +48,8 @@ impl fmt::Display for Failure {
     }
 }
 
+impl std::error::Error for Failure {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

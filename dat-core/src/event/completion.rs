@@ -1,5 +1,6 @@
 //! Completions of operations.
 
+use crate::provider::Failure;
 use crate::provider::{Completion, Success};
 use crate::status::{DtoStatus, Operation};
 
@@ -30,6 +31,19 @@ pub struct DtoCompletion {
 }
 
 impl DtoCompletion {
+    /// The number of bytes moved, or the failure.
+    ///
+    /// # Errors
+    /// The operation failed. [`Endpoint::failure`](crate::Endpoint::failure) has the transport's description
+    /// of the first failure of the endpoint.
+    pub fn ok(&self) -> Result<u64, Failure> {
+        let &Self { operation, cookie, status, .. } = self;
+        match status {
+            DtoStatus::Success => Ok(self.length),
+            _ => Err(Failure { operation, cookie, status, cause: String::new() }),
+        }
+    }
+
     /// The context that a receive with invalidate has invalidated.
     #[must_use]
     pub fn invalidated(&self) -> Option<u32> {

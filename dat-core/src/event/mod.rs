@@ -4,6 +4,7 @@ mod async_error;
 mod completion;
 mod connection;
 mod datagram;
+mod display;
 mod words;
 
 pub use async_error::{AsyncError, AsyncErrorKind};

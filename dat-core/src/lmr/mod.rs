@@ -97,7 +97,8 @@ fn granted(asked: Privileges) -> Privileges {
 }
 
 impl InterfaceAdapter {
-    /// Registers memory (dat_lmr_create(3DAT)).
+    /// Registers memory (dat_lmr_create(3DAT)): a [`Memory`](crate::Memory), the memory of another region, or any other
+    /// source.
     ///
     /// # Errors
     /// `DAT_LENGTH_ERROR` for an empty range; `DAT_INVALID_PARAMETER` for a range longer than the
@@ -106,15 +107,24 @@ impl InterfaceAdapter {
     /// or region that was freed or belongs to another adapter; `DAT_MODEL_NOT_SUPPORTED` for a kind
     /// of memory that the provider does not register; `DAT_INSUFFICIENT_RESOURCES` with the limit
     /// that was reached.
-    pub fn lmr_create(
+    pub fn lmr_create<'a>(
         &self,
-        source: MemorySource<'_>,
+        source: impl Into<MemorySource<'a>>,
+        pz: &ProtectionZone,
+        privileges: Privileges,
+    ) -> Result<Lmr> {
+        self.register(&source.into(), pz, privileges)
+    }
+
+    fn register(
+        &self,
+        source: &MemorySource<'_>,
         pz: &ProtectionZone,
         privileges: Privileges,
     ) -> Result<Lmr> {
         let ia = self.inner();
         ia.check_open(CREATE)?;
-        let (span, memory, memory_type) = self.locate(&source)?;
+        let (span, memory, memory_type) = self.locate(source)?;
         self.check_memory(span, memory_type)?;
         if !Privileges::all().contains(privileges) {
             let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg6)
@@ -129,7 +139,7 @@ impl InterfaceAdapter {
             return Err(ia.describe(error, CREATE));
         }
         let pz = Hold::new(pz.inner(), ia, CREATE, Subtype::InvalidHandlePz)?;
-        let name = self.take_name(&source)?;
+        let name = self.take_name(source)?;
         let base = ia.new_object(ObjectKind::Lmr, CREATE)?;
         let Registration { region, local_key, remote_key } = pz
             .domain

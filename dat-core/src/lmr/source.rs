@@ -33,6 +33,18 @@ pub enum MemorySource<'a> {
     },
 }
 
+impl<'a> From<&'a Memory> for MemorySource<'a> {
+    fn from(memory: &'a Memory) -> Self {
+        Self::Memory(memory)
+    }
+}
+
+impl<'a> From<&'a Lmr> for MemorySource<'a> {
+    fn from(lmr: &'a Lmr) -> Self {
+        Self::Lmr(lmr)
+    }
+}
+
 impl InterfaceAdapter {
     /// The span of a source, the memory that keeps it allocated, and its kind.
     pub(super) fn locate(

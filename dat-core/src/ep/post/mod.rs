@@ -1,6 +1,7 @@
 //! Posting operations.
 
 mod atomic;
+mod plain;
 mod rdma;
 mod refusal;
 mod segments;

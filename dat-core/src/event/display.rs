@@ -1,0 +1,74 @@
+//! Events as text.
+
+use std::fmt;
+
+use super::{Event, EventWords};
+use crate::status::DtoStatus;
+
+/// One line: what happened, to which object, and for a failure what to do about it.
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("no event"),
+            Self::Dto(completion) => match completion.ok() {
+                Ok(length) => write!(
+                    f,
+                    "{} with cookie {:#x} on EP {}: {length} bytes",
+                    completion.operation, completion.cookie, completion.ep
+                ),
+                Err(failure) => write!(f, "EP {}: {failure}", completion.ep),
+            },
+            Self::RmrBind(bind) => {
+                write!(
+                    f,
+                    "bind with cookie {:#x} on EP {}: {}",
+                    bind.cookie, bind.ep, bind.status
+                )?;
+                if bind.status != DtoStatus::Success {
+                    write!(f, ": {} {}", bind.status.meaning(), bind.status.advice())?;
+                }
+                Ok(())
+            }
+            Self::ConnectionRequest(arrival) => {
+                write!(f, "connection request for qualifier {}", arrival.qualifier)
+            }
+            Self::Connection(event) => write!(f, "EP {}: {}", event.ep, Words(self.number())),
+            Self::Datagram(event) => write!(f, "EP {}: {}", event.ep, Words(self.number())),
+            Self::Async(_) => Words(self.number()).fmt(f),
+            Self::Software(value) => write!(f, "software event {value:#x}"),
+        }
+    }
+}
+
+/// The name and the meaning of an event number.
+struct Words(u32);
+
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let EventWords { name, meaning, .. } = EventWords::of(self.0);
+        write!(f, "{name}: {meaning}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::DtoCompletion;
+    use crate::status::Operation;
+
+    #[test]
+    fn a_success_has_its_length_and_a_failure_its_cure() {
+        let (ep, cookie, operation) = (3, 16, Operation::Receive);
+        let mut completion =
+            DtoCompletion { ep, cookie, operation, length: 64, ..Default::default() };
+        assert_eq!(
+            Event::Dto(completion).to_string(),
+            "receive with cookie 0x10 on EP 3: 64 bytes"
+        );
+        completion.status = DtoStatus::Flushed;
+        let text = Event::Dto(completion).to_string();
+        assert!(text.starts_with("EP 3: receive with cookie 0x10: "), "{text}");
+        assert!(text.ends_with(DtoStatus::Flushed.advice()), "{text}");
+        assert_eq!(completion.ok().map_err(|failure| failure.status), Err(DtoStatus::Flushed));
+    }
+}
