@@ -21,6 +21,25 @@ const WAIT: &str = "dat_cno_wait";
 
 /// A consumer notification object (dat_cno_create(3DAT)): the event dispatchers attached to it
 /// trigger it when an event arrives and no thread waits on the dispatcher.
+///
+/// ```
+/// # use dat_core::registry::Registry;
+/// use dat_core::{EvdFlags, EvdOptions, Event};
+/// use std::time::Duration;
+/// # let registry = Registry::new();
+/// # registry.add_provider(std::sync::Arc::new(dat_core::provider::stub::StubProvider))?;
+/// # let ia = registry.open("stub")?;
+/// // One thread waits for two dispatchers.
+/// let cno = ia.cno_create(None)?;
+/// let options = EvdOptions::new(16, EvdFlags::SOFTWARE).with_cno(&cno);
+/// let (first, second) = (ia.evd_create(&options)?, ia.evd_create(&options)?);
+/// second.post_se(7)?;
+/// let woken = cno.wait(Duration::from_secs(1).into())?.expect("a dispatcher with an event");
+/// assert_eq!(woken.id(), second.id());
+/// assert!(woken.queued_events().eq([Ok(Event::Software(7))]));
+/// # drop(first);
+/// # Ok::<(), dat_core::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Cno {
     inner: Arc<CnoInner>,

@@ -16,6 +16,28 @@ use crate::pz::{ProtectionZone, PzInner};
 use crate::triplet::LmrTriplet;
 
 /// A shared receive queue (dat_srq_create(3DAT)): several endpoints take their receives from it.
+///
+/// ```
+/// use dat_core::{
+///     Endpoint, EpSpec, EventDispatcher, InterfaceAdapter, Lmr, ProtectionZone, Result, SrqAttributes,
+/// };
+///
+/// /// Endpoints that share 64 receives of 4 KiB; the cookie is the number of the buffer.
+/// fn endpoints(
+///     ia: &InterfaceAdapter,
+///     pz: &ProtectionZone,
+///     evd: &EventDispatcher,
+///     buffers: &Lmr,
+/// ) -> Result<Vec<Endpoint>> {
+///     let attributes = SrqAttributes { max_recv_dtos: 64, max_recv_iov: 1, low_watermark: 0 };
+///     let srq = ia.srq_create(pz, attributes)?;
+///     for number in 0..64 {
+///         srq.post_recv(&[buffers.triplet(number * 4096, 4096)?], number)?;
+///     }
+///     let spec = EpSpec::new(pz).recv_evd(evd).request_evd(evd).connect_evd(evd).srq(&srq);
+///     (0..8).map(|_| ia.ep_create(&spec)).collect()
+/// }
+/// ```
 #[derive(Clone)]
 pub struct SharedReceiveQueue {
     inner: Arc<SrqInner>,

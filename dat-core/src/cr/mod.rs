@@ -19,6 +19,24 @@ use crate::provider::{Downcast, Incoming, Peer};
 
 /// A connection request that waits for the consumer's answer. The answer ends it; dropping all its
 /// handles rejects it.
+///
+/// Private data travels with the request and with the answer, for instance the memory that the
+/// peer may access:
+///
+/// ```
+/// use dat_core::{ConnectionRequest, Endpoint, Lmr, Result};
+///
+/// /// Accepts clients that know the password, and tells them where they may write.
+/// fn answer(request: &ConnectionRequest, ep: &Endpoint, region: &Lmr) -> Result<()> {
+///     if *request.query()?.private_data != *b"password" {
+///         return request.reject(b"wrong password");
+///     }
+///     request.accept(Some(ep), &region.remote_triplet(0, 4096)?.to_bytes())
+/// }
+/// ```
+///
+/// The client finds these bytes in `private_data` of its [`ConnectionEvent`](crate::ConnectionEvent) and
+/// makes the triplet with [`RmrTriplet::from_bytes`](crate::RmrTriplet::from_bytes).
 #[derive(Clone)]
 pub struct ConnectionRequest {
     inner: Arc<CrInner>,

@@ -21,6 +21,19 @@ const WRITE_IMMEDIATE: &str = "dat_ib_post_rdma_write_immed";
 impl Endpoint {
     /// Posts an RDMA write (dat_ep_post_rdma_write(3DAT)).
     ///
+    /// ```
+    /// use dat_core::{ConnectionEvent, Endpoint, Lmr, Result, RmrTriplet};
+    ///
+    /// /// Writes to the memory that the server named when it accepted.
+    /// fn write(ep: &Endpoint, established: &ConnectionEvent, region: &Lmr) -> Result<()> {
+    ///     let Some(remote) = RmrTriplet::from_bytes(&established.private_data) else {
+    ///         return Ok(());
+    ///     };
+    ///     let length = remote.length.min(4096);
+    ///     ep.rdma_write(&[region.triplet(0, length)?], 1, RmrTriplet { length, ..remote })
+    /// }
+    /// ```
+    ///
     /// # Errors
     /// As [`Endpoint::post_send`]; `DAT_LENGTH_ERROR` if the remote buffer is shorter than the
     /// local one.
