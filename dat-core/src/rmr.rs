@@ -245,7 +245,7 @@ impl RmrInner {
             if bind.privileges.contains(remote) && !lmr.privileges().contains(local) {
                 return fail(
                     Error::new(ReturnType::PrivilegesViolation, subtype)
-                        .because(format!("{remote:?} requires {local:?} on the local region")),
+                        .because(format!("{remote} requires {local} on the local region")),
                 );
             }
         }

@@ -42,7 +42,7 @@ impl Reception {
             Hold::of_same_adapter(evd.inner(), ia, false, operation, Subtype::InvalidHandleEvdCr)?;
         if !hold.flags().contains(EvdFlags::CONNECTION_REQUEST) {
             let error = Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandleEvdCr)
-                .because(format!("the dispatcher was created for {:?}", hold.flags()))
+                .because(format!("the dispatcher was created for {}", hold.flags()))
                 .advise("create it with DAT_EVD_CR_FLAG");
             return Err(ia.describe(error, operation));
         }

@@ -23,6 +23,7 @@ pub mod decorate;
 mod downcast;
 pub mod error;
 mod failure;
+mod flag_names;
 pub mod flags;
 pub mod mem;
 mod memory;

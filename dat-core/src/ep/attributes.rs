@@ -166,7 +166,7 @@ fn check_model(wanted: &EpAttributes, adapter: &AdapterAttributes) -> Result<()>
     }
     let excess = wanted.qos - provider.qos_supported;
     if !excess.is_empty() {
-        return Err(unsupported(format!("qos: the provider does not support {excess:?}"))
+        return Err(unsupported(format!("qos: the provider does not support {excess}"))
             .advise("use DAT_QOS_BEST_EFFORT, or a value listed in the provider attributes"));
     }
     let unsignalled = CompletionFlags::UNSIGNALLED;
@@ -179,7 +179,7 @@ fn check_model(wanted: &EpAttributes, adapter: &AdapterAttributes) -> Result<()>
     ] {
         let excess = flags - provider.completion_flags_supported;
         if !excess.is_empty() {
-            return Err(unsupported(format!("{name}: the provider does not support {excess:?}"))
+            return Err(unsupported(format!("{name}: the provider does not support {excess}"))
                 .advise("use flags listed in the provider attributes"));
         }
     }
@@ -222,12 +222,13 @@ fn check_mode(name: &str, flags: CompletionFlags, more_modes: CompletionFlags) -
     let modes = CompletionFlags::UNSIGNALLED | CompletionFlags::EVD_THRESHOLD | more_modes;
     let excess = flags - modes;
     if !excess.is_empty() {
-        return Err(invalid(format!("{name}: {excess:?} is not valid as an endpoint attribute"))
+        return Err(invalid(format!("{name}: {excess} is not valid as an endpoint attribute"))
             .advise("pass it with the post instead"));
     }
     if flags.bits().count_ones() > 1 {
-        return Err(invalid(format!("{name}: {flags:?} are mutually exclusive"))
-            .advise("choose one of them"));
+        return Err(
+            invalid(format!("{name}: {flags} are mutually exclusive")).advise("choose one of them")
+        );
     }
     Ok(())
 }

@@ -271,7 +271,7 @@ impl EpInner {
         let excess = connect.qos - provider.qos_supported;
         if !excess.is_empty() {
             return Err(Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-                .because(format!("qos: the provider does not support {excess:?}"))
+                .because(format!("qos: the provider does not support {excess}"))
                 .advise("use DAT_QOS_BEST_EFFORT, or a value listed in the provider attributes"));
         }
         let unknown = connect.flags - ConnectFlags::all();

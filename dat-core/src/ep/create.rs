@@ -326,8 +326,8 @@ fn use_evd(
     let hold = Hold::of_same_adapter(evd.inner(), ia, takes_completions, operation, subtype)?;
     if !hold.flags().contains(flags) {
         let error = Error::new(ReturnType::InvalidHandle, subtype)
-            .because(format!("{name}: the dispatcher was created for {:?}", hold.flags()))
-            .advise(format!("create it with {flags:?}"));
+            .because(format!("{name}: the dispatcher was created for {}", hold.flags()))
+            .advise(format!("create it with {flags}"));
         return Err(ia.describe(error, operation));
     }
     Ok(Some(hold))

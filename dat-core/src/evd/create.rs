@@ -108,7 +108,7 @@ fn check_options(ia: &IaInner, options: &EvdOptions) -> Result<()> {
     }
     if let Some((one, other)) = ia.attributes.provider.evd_stream_merging.conflict(options.flags) {
         return Err(Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-            .because(format!("the provider cannot merge the streams {one:?} and {other:?}"))
+            .because(format!("the provider cannot merge the streams {one} and {other}"))
             .advise("create a dispatcher for each of them"));
     }
     Ok(())

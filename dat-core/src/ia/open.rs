@@ -231,7 +231,7 @@ impl InterfaceAdapter {
         let hold = Hold::of_any_adapter(evd.inner(), OPEN, subtype)?;
         if !hold.flags().contains(EvdFlags::ASYNC) {
             let error = Error::new(ReturnType::InvalidHandle, subtype)
-                .because(format!("the dispatcher was created for {:?}", hold.flags()))
+                .because(format!("the dispatcher was created for {}", hold.flags()))
                 .advise("create it with DAT_EVD_ASYNC_FLAG");
             return Err(self.inner.describe(error, OPEN));
         }

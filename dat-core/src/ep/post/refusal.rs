@@ -43,7 +43,7 @@ impl EpInner {
             "post without the flag, which the operation does not support"
         };
         let error = Error::new(ReturnType::InvalidParameter, argument)
-            .because(format!("completion_flags: {excess:?} can't be used here"))
+            .because(format!("completion_flags: {excess} cannot be used here"))
             .advise(Compat::or_relax(advice));
         self.base.describe(error, operation)
     }
