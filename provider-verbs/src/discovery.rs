@@ -1,11 +1,12 @@
 //! The ports of the RDMA devices of this machine.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
 use dat_provider_kit::network::{Interface, interfaces};
 
+use crate::device_node::obstacle;
 use crate::errors::{internal, not_loaded};
 use crate::network;
 use crate::provider::no_such;
@@ -83,17 +84,15 @@ pub(crate) fn open(name: &str) -> Result<Context> {
 
 /// The error of a device that cannot be opened.
 fn closed(name: &str, failure: Failure) -> Error {
-    let error = Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
-        .device(name)
-        .because(format!("cannot open the device {name}"))
-        .errno(failure.errno);
-    match failure.errno {
-        libc::EACCES | libc::EPERM => error.advise(
-            "grant access to /dev/infiniband/uverbs* (rdma-core's udev rules set mode \
-                 0666)",
-        ),
-        _ => error
-            .advise("load the kernel module ib_uverbs; in a container, pass in /dev/infiniband"),
+    let error = Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice).device(name);
+    match obstacle(Path::new("/"), name) {
+        Some(obstacle) => error
+            .because(format!("cannot open the device {name}: {}", obstacle.reason()))
+            .advise(obstacle.advice()),
+        None => error
+            .errno(failure.errno)
+            .because(format!("cannot open the device {name}"))
+            .advise("run `dat doctor`, which checks the device, its driver and the limits"),
     }
 }
 

@@ -38,6 +38,7 @@ mod adapter;
 mod channel_lease;
 mod completion_queue;
 mod device;
+mod device_node;
 mod discovery;
 mod domain;
 mod engine;
