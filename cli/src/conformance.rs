@@ -1,6 +1,6 @@
 //! `dat conformance`: tests an adapter against every rule of the specification.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use dat_conformance::{Case, Exclusions, Outcome, Plan, Target, all, set_target};
 use dat_core::Registry;
 
 use crate::output::{Output, Paint, complain};
+use crate::report_file::ReportFile;
 use crate::{EXIT_CODES, Verdict};
 
 /// Tests an adapter against every rule of the DAT specification.
@@ -142,9 +143,8 @@ fn try_run(args: &Args, registry: &Registry, output: &mut Output) -> Result<Verd
         }
         return Ok(Verdict::Well);
     }
-    // Opened first: a run of minutes must not end with a report that cannot be written.
     let report = args.junit.as_ref().map(|file| {
-        let report = std::fs::File::create(file);
+        let report = ReportFile::open(file);
         report.map_err(|source| SuiteError::Write { file: file.clone(), source })
     });
     let report = report.transpose()?;
@@ -175,9 +175,9 @@ fn try_run(args: &Args, registry: &Registry, output: &mut Output) -> Result<Verd
         let gap = if args.quiet { "" } else { "\n" };
         output.line(format!("{gap}{}", human_summary(&verdicts)));
     }
-    if let (Some(file), Some(mut report)) = (&args.junit, report) {
+    if let (Some(file), Some(report)) = (&args.junit, report) {
         report
-            .write_all(junit(&args.name, &verdicts).as_bytes())
+            .write(&junit(&args.name, &verdicts))
             .map_err(|source| SuiteError::Write { file: file.clone(), source })?;
     }
     let failed = Totals::of(&verdicts).failed > 0;

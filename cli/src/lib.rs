@@ -24,6 +24,7 @@ pub mod error;
 pub mod output;
 #[doc(hidden)]
 pub mod perf;
+mod report_file;
 #[doc(hidden)]
 pub mod session;
 #[doc(hidden)]

@@ -147,6 +147,10 @@ impl Limit {
     }
 }
 
+/// The parameters that are not the provider's: those of the core, and of the decorators that a name can
+/// have.
+const COMMON: &str = "compat, trace, and fault.* to inject faults";
+
 fn unknown(key: &str, value: &str, keys: &[&str]) -> Error {
     let (near, steps) = keys
         .iter()
@@ -156,7 +160,7 @@ fn unknown(key: &str, value: &str, keys: &[&str]) -> Error {
     let advice = if steps <= 3 {
         format!("did you mean {near}={value}?")
     } else {
-        format!("the parameters are {}", keys.join(", "))
+        format!("the parameters are {}; every adapter also has {COMMON}", keys.join(", "))
     };
     invalid(format!("unknown IA parameter {key:?} (with the value {value:?})")).advise(advice)
 }

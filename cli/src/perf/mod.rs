@@ -12,8 +12,9 @@ mod remote;
 mod report;
 pub mod svg;
 
+use std::io;
 use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dat_core::Registry;
@@ -21,6 +22,7 @@ use serde_json::json;
 
 use crate::error::CliError;
 use crate::output::{Output, complain, progress_bar};
+use crate::report_file::ReportFile;
 use crate::verdict::{EXIT_CODES, Verdict};
 use crate::{interrupt, providers, units};
 use bandwidth::Bandwidth;
@@ -141,6 +143,10 @@ pub(crate) fn run(args: &Args, registry: &Registry, output: &mut Output) -> Verd
     if args.listen {
         return listen(args, registry, place, output);
     }
+    let plot = match args.plot.as_deref().map(ReportFile::open).transpose() {
+        Ok(plot) => plot,
+        Err(error) => return not_plotted(args, &error),
+    };
     interrupt::watch();
     let wanted = Wanted { ops: &args.op, sizes: &args.sizes, time: args.time() };
     let report = match &args.host {
@@ -159,20 +165,19 @@ pub(crate) fn run(args: &Args, registry: &Registry, output: &mut Output) -> Verd
     if report.interrupted {
         complain("interrupted: not everything was measured");
     }
-    if !plotted(args, &report) || report.latency.is_empty() || report.interrupted {
+    if let Err(error) = plot.map_or(Ok(()), |plot| plot.write(&curves::svg(&report))) {
+        return not_plotted(args, &error);
+    }
+    if report.latency.is_empty() || report.interrupted {
         return Verdict::Failed;
     }
     Verdict::Well
 }
 
-/// Writes the plot, if one is wanted.
-fn plotted(args: &Args, report: &Report) -> bool {
-    let Some(file) = &args.plot else { return true };
-    let written = std::fs::write(file, curves::svg(report));
-    if let Err(error) = &written {
-        complain(&format!("cannot write {}: {error}", file.display()));
-    }
-    written.is_ok()
+fn not_plotted(args: &Args, error: &io::Error) -> Verdict {
+    let file = args.plot.as_deref().unwrap_or(Path::new("the plot"));
+    complain(&format!("cannot write {}: {error}", file.display()));
+    Verdict::Failed
 }
 
 fn failed(args: &Args, error: &CliError, output: &mut Output) -> Verdict {

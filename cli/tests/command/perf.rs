@@ -119,3 +119,10 @@ fn nothing_to_measure_is_a_failure() {
     assert_eq!(ran.code, Some(1));
     assert!(ran.out.contains("skipped: send of 4 KiB, because max_message_size is 8 B"));
 }
+
+#[test]
+fn a_plot_that_cannot_be_written_is_refused_before_the_run() {
+    let ran = run(&["perf", "loopback", "--plot", "/nonexistent/plot.svg"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
+    assert!(ran.err.contains("cannot write /nonexistent/plot.svg"), "{}", ran.err);
+}
