@@ -6,7 +6,7 @@ use std::ffi::{CString, c_char};
 
 use dat_core::{
     AsyncErrorKind, ConnectionEventKind, DtoStatus, Endpoint, EndpointId, Error, EventWords,
-    Failure, ObjectKind,
+    Failure, ObjectKind, ShownId,
 };
 
 use crate::debug;
@@ -168,7 +168,8 @@ const ELSEWHERE: &str = "No local operation had failed: the peer is gone or brok
 /// The name of an endpoint with its peer, and its first failure; empty if it no longer exists.
 fn describe(ep: EndpointId) -> (String, Option<Failure>) {
     let Some(ep) = handle::get::<Endpoint>(of_number(ep)) else { return (String::new(), None) };
-    let mut text = format!("{} {} of IA {:?}", ObjectKind::Ep, ep.id(), ep.adapter().name());
+    let mut text =
+        format!("{} {} of IA {:?}", ObjectKind::Ep, ShownId(ep.id()), ep.adapter().name());
     if let Ok(param) = ep.query() {
         if let (Some(address), Some(port)) = (param.remote_address, param.remote_port) {
             text.push_str(&format!(", peer {address} port {port}"));

@@ -123,7 +123,7 @@ pub use ia::{AsyncErrors, IaOptions, IaQuery, InterfaceAdapter};
 pub use kind::ObjectKind;
 pub use lmr::{Lmr, LmrParam, MemorySource};
 pub use mem::Memory;
-pub use numbering::Numbering;
+pub use numbering::{Numbering, ShownId};
 pub use psp::{Psp, PspMaker, PspParam};
 pub use pz::ProtectionZone;
 pub use registry::{ApiVersion, Registry};

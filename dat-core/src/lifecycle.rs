@@ -13,6 +13,7 @@ use crate::compat::Compat;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::ia::{ChildKey, IaInner};
 use crate::kind::ObjectKind;
+use crate::numbering::ShownId;
 
 const FREED: u32 = 1 << 31;
 
@@ -101,7 +102,7 @@ impl Base {
 
     /// A description of the object for errors.
     pub(crate) fn label(&self) -> String {
-        format!("{} {}", self.kind, self.id)
+        format!("{} {}", self.kind, ShownId(self.id))
     }
 
     /// Adds the context that all errors of this object share.

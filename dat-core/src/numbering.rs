@@ -25,6 +25,17 @@ pub trait Numbering: Send + Sync {
     fn retire(&self, kind: ObjectKind, number: u64);
 }
 
+/// An id as text. Consumers in C know objects by addresses, which they print in hexadecimal (`%p`).
+#[derive(Clone, Copy, Debug)]
+pub struct ShownId(pub u64);
+
+impl fmt::Display for ShownId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(id) = self;
+        if *id > u32::MAX.into() { write!(f, "{id:#x}") } else { write!(f, "{id}") }
+    }
+}
+
 /// Counts up: ids are unique in the process and never used again.
 pub(crate) struct Sequence;
 

@@ -10,6 +10,7 @@ use crate::ia::{InterfaceAdapter, Object};
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Hold, object_handle};
 use crate::lmr::{Lmr, LmrInner};
+use crate::numbering::ShownId;
 use crate::provider::{BindRequest, MemoryWindow, WindowScope};
 use crate::pz::{ProtectionZone, PzInner};
 use crate::triplet::LmrTriplet;
@@ -221,9 +222,10 @@ impl RmrInner {
         if state.pz.owner != zone || (bind.triplet.length > 0 && own != lmr.pz_id()) {
             return fail(Error::new(ReturnType::ProtectionViolation, Subtype::NoSubtype).because(
                 format!(
-                    "the protection zones differ: RMR {own}, LMR {}, EP {}",
-                    lmr.pz_id(),
-                    self.base.ia.regions.name_of(zone)
+                    "the protection zones differ: RMR {}, LMR {}, EP {}",
+                    ShownId(own),
+                    ShownId(lmr.pz_id()),
+                    ShownId(self.base.ia.regions.name_of(zone))
                 ),
             ));
         }

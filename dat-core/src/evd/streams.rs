@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::compat::Compat;
 use crate::flags::{CompletionFlags, EvdFlags};
+use crate::numbering::ShownId;
 
 /// A completion stream of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,15 +89,16 @@ impl Streams {
         let other_streams = evd - EvdFlags::COMPLETIONS;
         if mode != Mode::Threshold && !other_streams.is_empty() {
             return Err(format!(
-                "{} is not possible on a dispatcher that also receives {other_streams:?}",
+                "{} is not possible on a dispatcher that also receives {other_streams}",
                 mode.name()
             ));
         }
         if let Some((ep, other)) = self.opponent(key.0, mode) {
             return Err(format!(
-                "{} conflicts with {} of EP {ep} on the same dispatcher",
+                "{} conflicts with {} of EP {} on the same dispatcher",
                 mode.name(),
-                other.name()
+                other.name(),
+                ShownId(ep)
             ));
         }
         self.set(key, Some(mode));

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Event, EventWords};
+use crate::numbering::ShownId;
 use crate::status::DtoStatus;
 
 /// One line: what happened, to which object, and for a failure what to do about it.
@@ -14,15 +15,19 @@ impl fmt::Display for Event {
                 Ok(length) => write!(
                     f,
                     "{} with cookie {:#x} on EP {}: {length} bytes",
-                    completion.operation, completion.cookie, completion.ep
+                    completion.operation,
+                    completion.cookie,
+                    ShownId(completion.ep)
                 ),
-                Err(failure) => write!(f, "EP {}: {failure}", completion.ep),
+                Err(failure) => write!(f, "EP {}: {failure}", ShownId(completion.ep)),
             },
             Self::RmrBind(bind) => {
                 write!(
                     f,
                     "bind with cookie {:#x} on EP {}: {}",
-                    bind.cookie, bind.ep, bind.status
+                    bind.cookie,
+                    ShownId(bind.ep),
+                    bind.status
                 )?;
                 if bind.status != DtoStatus::Success {
                     write!(f, ": {} {}", bind.status.meaning(), bind.status.advice())?;
@@ -32,8 +37,12 @@ impl fmt::Display for Event {
             Self::ConnectionRequest(arrival) => {
                 write!(f, "connection request for qualifier {}", arrival.qualifier)
             }
-            Self::Connection(event) => write!(f, "EP {}: {}", event.ep, Words(self.number())),
-            Self::Datagram(event) => write!(f, "EP {}: {}", event.ep, Words(self.number())),
+            Self::Connection(event) => {
+                write!(f, "EP {}: {}", ShownId(event.ep), Words(self.number()))
+            }
+            Self::Datagram(event) => {
+                write!(f, "EP {}: {}", ShownId(event.ep), Words(self.number()))
+            }
             Self::Async(_) => Words(self.number()).fmt(f),
             Self::Software(value) => write!(f, "software event {value:#x}"),
         }
