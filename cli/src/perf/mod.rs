@@ -67,6 +67,7 @@ verified against a pattern, and samples of them afterwards (between processes, a
 adapter are skipped.
 
 {EXIT_CODES}"))]
+#[command(group(clap::ArgGroup::new("peer").args(["host", "listen"])))]
 pub(crate) struct Args {
     /// The name of the adapter, as `dat list` shows it
     #[arg(value_name = "IA")]
@@ -78,7 +79,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["sizes", "op", "seconds", "quick", "plot"])]
     listen: bool,
     /// Connection qualifier (a port number on most transports) to listen on or connect to
-    #[arg(long, value_name = "PORT", default_value_t = 7177)]
+    #[arg(long, value_name = "PORT", default_value_t = 7177, requires = "peer")]
     port: u64,
     /// With --listen: exits after this number of clients
     #[arg(long, value_name = "COUNT", requires = "listen")]

@@ -47,6 +47,7 @@ checks. Steps that the adapter does not support, or that exceed its limits, are 
 skipped step is not a failure.
 
 {EXIT_CODES}"))]
+#[command(group(clap::ArgGroup::new("peer").args(["host", "listen"])))]
 pub(crate) struct Args {
     /// The name of the adapter, as `dat list` shows it
     #[arg(value_name = "IA")]
@@ -58,7 +59,7 @@ pub(crate) struct Args {
     #[arg(long)]
     listen: bool,
     /// Connection qualifier (a port number on most transports) to listen on or connect to
-    #[arg(long, value_name = "PORT", default_value_t = 7176)]
+    #[arg(long, value_name = "PORT", default_value_t = 7176, requires = "peer")]
     port: u64,
     /// With --listen: exits after this number of clients
     #[arg(long, value_name = "COUNT", requires = "listen")]

@@ -23,6 +23,8 @@ fn a_wrong_command_line_is_2() {
         &["explain"],
         &["explain", ""],
         &["explain", "--all", "5"],
+        &["ping", "loopback", "--port", "7000"],
+        &["perf", "loopback", "--port", "7000"],
         &["completions"],
         &["completions", "csh"],
         &["man"],
