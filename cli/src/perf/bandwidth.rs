@@ -23,8 +23,8 @@ pub struct Bandwidth {
     pub gb_per_s: f64,
     /// The bandwidth of memcpy with blocks of this size.
     pub memcpy_gb_per_s: f64,
-    /// The ratio of the bandwidth to that of memcpy.
-    pub ratio: f64,
+    /// The ratio of the bandwidth to that of memcpy; `None` if the rounds of either scatter too much.
+    pub ratio: Option<f64>,
 }
 
 const ROUNDS: u32 = 5;
@@ -51,18 +51,32 @@ pub(super) fn beside_copies(
         moved.push(round(budget * 2 / 3 / ROUNDS)?);
         copied.push(copier.round(budget / 3 / ROUNDS));
     }
-    let (moved, copied) = (median(moved), median(copied));
+    let (moved, copied) = (Rounds::new(moved), Rounds::new(copied));
     Ok(Bandwidth {
-        gb_per_s: moved / 1e9,
-        memcpy_gb_per_s: copied / 1e9,
-        ratio: moved / copied,
+        gb_per_s: moved.median / 1e9,
+        memcpy_gb_per_s: copied.median / 1e9,
+        ratio: (moved.is_steady && copied.is_steady).then(|| moved.median / copied.median),
         ..row
     })
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    values[values.len() / 2]
+/// The result of several rounds.
+struct Rounds {
+    median: f64,
+    /// Whether the rounds in the middle agree. They do not if other programs use the processors.
+    is_steady: bool,
+}
+
+/// The maximum ratio of the second best round to the second worst one.
+const STEADY: f64 = 1.5;
+
+impl Rounds {
+    fn new(mut values: Vec<f64>) -> Self {
+        values.sort_unstable_by(f64::total_cmp);
+        let last = values.len() - 1;
+        let is_steady = values[last - last.min(1)] <= values[last.min(1)] * STEADY;
+        Self { median: values[values.len() / 2], is_steady }
+    }
 }
 
 /// Keeps the window full until the budget is used up, then drains it. Returns bytes per
@@ -144,5 +158,18 @@ impl Patience {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_steady_if_those_in_the_middle_agree() {
+        let steady = Rounds::new(vec![9.0, 1.0, 10.0, 11.0, 40.0]);
+        assert!(steady.is_steady && steady.median == 10.0, "one outlier on each side");
+        assert!(!Rounds::new(vec![1.0, 2.0, 10.0, 11.0, 10.0]).is_steady);
+        assert!(Rounds::new(vec![5.0]).is_steady);
     }
 }

@@ -50,7 +50,7 @@ struct Quick {
 struct Wide {
     gb_per_s: f64,
     /// The ratio of the bandwidth to that of memcpy.
-    ratio: f64,
+    ratio: Option<f64>,
 }
 
 const LATENCY_SIZE: u64 = 64;
@@ -161,10 +161,13 @@ impl Report {
                 row.window.to_string(),
                 figures(row.gb_per_s),
                 figures(row.memcpy_gb_per_s),
-                format!("{:.2}", row.ratio),
+                row.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}")),
             ]);
         }
         table.print("  ", output);
+        if self.bandwidth.iter().any(|row| row.ratio.is_none()) {
+            output.line("  A ratio of - was not steady: other programs use the processors.");
+        }
     }
 
     fn print_headline(&self, output: &mut Output) {
@@ -176,7 +179,8 @@ impl Report {
         let wide: Vec<String> = bandwidth
             .iter()
             .map(|(op, Wide { gb_per_s: rate, ratio })| {
-                format!("{} {} GB/s ({:.0} % of memcpy)", op.name(), figures(*rate), ratio * 100.0)
+                let ratio = ratio.map(|ratio| format!(" ({:.0} % of memcpy)", ratio * 100.0));
+                format!("{} {} GB/s{}", op.name(), figures(*rate), ratio.unwrap_or_default())
             })
             .collect();
         let title = format!("{} latency:", units::bytes(*latency_size));

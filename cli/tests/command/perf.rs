@@ -26,9 +26,12 @@ fn a_quick_run_measures_every_operation_and_size() {
             }
         }
         for row in rows(&report, "bandwidth", op) {
-            for key in ["gb_per_s", "memcpy_gb_per_s", "ratio"] {
+            for key in ["gb_per_s", "memcpy_gb_per_s"] {
                 assert!(row[key].as_f64().is_some_and(|value| value > 0.0), "{row}");
             }
+            // Other tests run at the same time.
+            let ratio = &row["ratio"];
+            assert!(ratio.is_null() || ratio.as_f64().is_some_and(|value| value > 0.0), "{row}");
         }
     }
     assert_eq!(report["headline"]["latency_size"], 64);
@@ -44,7 +47,7 @@ fn the_figures_that_people_ask_for_come_last() {
     let mut last = ran.out.lines().rev();
     let bandwidth = last.next().expect("a line");
     assert!(bandwidth.starts_with("1 MiB bandwidth: send "), "{bandwidth}");
-    assert!(bandwidth.contains("GB/s") && bandwidth.contains("of memcpy"), "{bandwidth}");
+    assert!(bandwidth.contains("GB/s") && bandwidth.contains(", write "), "{bandwidth}");
     let latency = last.next().expect("a line");
     assert!(latency.starts_with("64 B latency: send "), "{latency}");
     assert!(latency.ends_with(" us"), "{latency}");
