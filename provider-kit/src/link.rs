@@ -18,8 +18,11 @@ use crate::frame::{Frame, Malformed};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Written {
-    /// The link has taken the whole frame. It copied the bytes that it could not send yet.
+    /// The link has taken the whole frame and sent it.
     Taken,
+    /// The link has taken the whole frame, and copied the bytes that it could not send yet. Call
+    /// [`Writer::flush`] when the descriptor reports space, even if no other frame follows.
+    Buffered,
     /// The link is full and has taken nothing. Write the frame again once [`Writer::flush`] returns
     /// false.
     Full,

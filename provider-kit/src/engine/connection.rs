@@ -126,6 +126,8 @@ pub(super) struct Connection {
     pub(super) spans: Vec<Span>,
     /// The link is full.
     pub(super) is_write_blocked: bool,
+    /// The link holds bytes of written frames that it could not send yet.
+    pub(super) has_backlog: bool,
     /// Nothing can be written to the link any more.
     pub(super) is_write_closed: bool,
     /// The last read left received frames behind, for which the descriptor may not become readable.
@@ -195,6 +197,7 @@ impl Connection {
             unexpected: VecDeque::new(),
             spans: Vec::new(),
             is_write_blocked: false,
+            has_backlog: false,
             peer_failure: None,
             has_unread: false,
             is_write_closed: false,

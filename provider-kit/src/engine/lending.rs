@@ -73,7 +73,8 @@ impl Connection {
         } else {
             EventFlags::IN
         };
-        let writable = if self.is_write_blocked && !self.is_write_closed {
+        let awaits_space = self.is_write_blocked || self.has_backlog;
+        let writable = if awaits_space && !self.is_write_closed {
             self.space_event
         } else {
             EventFlags::empty()
@@ -85,7 +86,7 @@ impl Connection {
     /// that reads only links whose descriptors are readable.
     fn arm(&mut self, queues: &WorkQueues) {
         let is_watched = queues.completion_queues().any(|queue| queue.links.watches());
-        let is_armed = !self.is_lent || self.is_write_blocked || is_watched;
+        let is_armed = !self.is_lent || self.is_write_blocked || self.has_backlog || is_watched;
         if std::mem::replace(&mut self.is_armed, is_armed) != is_armed {
             self.has_unread |= self.reader.as_mut().is_some_and(|reader| reader.arm(is_armed));
         }

@@ -26,7 +26,8 @@ impl Connection {
         }
         let frame = Frame { done: self.done(), posted: self.posted, ..Frame::new(body) };
         match self.writer.write(&frame, payload) {
-            Ok(Written::Taken) => {
+            Ok(taken @ (Written::Taken | Written::Buffered)) => {
+                self.has_backlog |= taken == Written::Buffered;
                 (self.reported_executed, self.reported_posted) = (frame.done, frame.posted);
                 true
             }
@@ -74,7 +75,7 @@ impl Connection {
     /// Writes what the link takes, and completes the requests that the peer has executed.
     pub(super) fn progress(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) {
         match self.writer.flush() {
-            Ok(is_blocked) => self.is_write_blocked = is_blocked,
+            Ok(is_blocked) => (self.is_write_blocked, self.has_backlog) = (is_blocked, is_blocked),
             Err(_) => self.is_write_closed = true,
         }
         if self.stage == Stage::Open {

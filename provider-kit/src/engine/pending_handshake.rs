@@ -63,7 +63,7 @@ impl PendingHandshake {
                 Step::Send(reply) => {
                     let payload = [bytes::source(&reply.payload)];
                     let written = self.link.writer.write(&reply.frame, &payload);
-                    if written != Ok(Written::Taken) {
+                    if !matches!(written, Ok(Written::Taken | Written::Buffered)) {
                         return HandshakeOutcome::Gone;
                     }
                 }

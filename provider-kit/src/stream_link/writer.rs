@@ -56,7 +56,7 @@ impl<S: Stream> Writer for StreamWriter<S> {
         if self.backlog() > 0 {
             self.backlog_bytes.extend_from_slice(&head);
             bytes::gather(payload, 0, &mut self.backlog_bytes);
-            return Ok(Written::Taken);
+            return Ok(Written::Buffered);
         }
         self.spans.clear();
         self.spans.push(bytes::source(&head));
@@ -66,7 +66,7 @@ impl<S: Stream> Writer for StreamWriter<S> {
             bytes::gather(&self.spans, taken, &mut self.backlog_bytes);
         }
         self.spans.clear();
-        Ok(Written::Taken)
+        Ok(if taken < total { Written::Buffered } else { Written::Taken })
     }
 
     fn flush(&mut self) -> Result<bool, End> {
