@@ -1,12 +1,12 @@
 //! The fixture of most cases: an adapter with a protection zone and event dispatchers, registered
 //! memory, and functions that connect two endpoints and exchange a message.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use dat_core::{
-    Close, CompletionFlags, Connect, ConnectionEventKind, ConnectionRequest, DtoStatus, Endpoint,
-    EpSpec, EpState, EvdFlags, EvdOptions, EventDispatcher, InterfaceAdapter, Lmr, LmrTriplet,
-    Memory, MemorySource, Privileges, ProtectionZone, PspMaker, Rmr, RmrTriplet,
+    Address, Close, CompletionFlags, Connect, ConnectionEventKind, ConnectionRequest, DtoStatus,
+    Endpoint, EpSpec, EpState, EvdFlags, EvdOptions, EventDispatcher, InterfaceAdapter, Lmr,
+    LmrTriplet, Memory, MemorySource, Privileges, ProtectionZone, PspMaker, Rmr, RmrTriplet,
 };
 
 use crate::case::skip;
@@ -112,8 +112,21 @@ impl Node {
 
     /// The address of the adapter.
     #[must_use]
-    pub fn address(&self) -> IpAddr {
+    pub fn address(&self) -> Address {
         self.ia.attributes().address
+    }
+
+    /// The IP address of the adapter. Skips the case if it has none.
+    #[must_use]
+    pub fn ip(&self) -> IpAddr {
+        self.address().ip().unwrap_or_else(|| skip("the adapter has no IP address"))
+    }
+
+    /// Where a common service point of the adapter listens on a port: at its IP address, or at the
+    /// unspecified one if it has none.
+    #[must_use]
+    pub fn socket(&self, port: u16) -> SocketAddr {
+        SocketAddr::new(self.address().ip().unwrap_or(Ipv4Addr::UNSPECIFIED.into()), port)
     }
 
     /// Another event dispatcher.

@@ -1,10 +1,10 @@
 //! The adapter under test: a registry, and the name that it opens.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use dat_core::{InterfaceAdapter, Registry, Result};
+use dat_core::{Address, FabricAddress, InterfaceAdapter, Registry, Result};
 use parking_lot::RwLock;
 
 use crate::case::skip;
@@ -78,11 +78,29 @@ pub fn takes_parameters() -> bool {
 
 /// An address that no other adapter of this process uses, for adapters that can choose theirs.
 #[must_use]
-pub fn fresh_address() -> IpAddr {
+pub fn fresh_address() -> Address {
     static NEXT: AtomicU32 = AtomicU32::new(1);
-    let serial = NEXT.fetch_add(1, Ordering::Relaxed);
-    let [_, high, middle, low] = serial.to_be_bytes();
-    IpAddr::V4(Ipv4Addr::new(127, high + 1, middle, low))
+    let serial = NEXT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    let [_, high, middle, low] = serial;
+    fabric_family()
+        .and_then(|family| FabricAddress::new(family, &serial))
+        .map_or(Ipv4Addr::new(127, high + 1, middle, low).into(), Address::Fabric)
+}
+
+/// The family of the addresses of the adapter, if they are not IP addresses. Only one whose name
+/// sets such an address has them.
+fn fabric_family() -> Option<u16> {
+    static ANSWER: OnceLock<Option<u16>> = OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        let Target { registry, name, .. } = target();
+        if !name.contains("address=") {
+            return None;
+        }
+        match registry.open(&name).ok()?.attributes().address {
+            Address::Ip(_) => None,
+            Address::Fabric(address) => Some(address.family()),
+        }
+    })
 }
 
 /// Opens another instance of the adapter under test. Skips the case if it needs parameters and the
@@ -109,7 +127,7 @@ pub fn try_open(parameters: &str) -> Result<InterfaceAdapter> {
 /// If the open fails.
 #[track_caller]
 #[must_use]
-pub fn open_at(address: IpAddr, parameters: &str) -> InterfaceAdapter {
+pub fn open_at(address: Address, parameters: &str) -> InterfaceAdapter {
     let Target { registry, name, .. } = target();
     if !takes_parameters() {
         skip("the adapter cannot choose its address");

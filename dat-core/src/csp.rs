@@ -9,7 +9,7 @@ use crate::event::ServicePoint;
 use crate::ia::InterfaceAdapter;
 use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, object_handle};
-use crate::provider::Incoming;
+use crate::provider::{Address, Incoming};
 use crate::service_point::{Arrived, Receiving, Reception, ServicePointRef, deliver, listen};
 
 /// A common service point (dat_csp_create of DAT 2.0). Its port is the connection qualifier on
@@ -47,12 +47,14 @@ impl Comm {
     const STREAM: i32 = 1;
     const TCP: i32 = 6;
 
-    /// The kind of communication that fits an address.
+    /// The kind of communication that fits the address of an adapter. Over the addresses of a
+    /// fabric there is none, and the domain is the number of the family.
     #[must_use]
-    pub const fn for_address(address: IpAddr) -> Self {
-        match address {
-            IpAddr::V4(_) => Self::INET,
-            IpAddr::V6(_) => Self::INET6,
+    pub fn for_address(address: impl Into<Address>) -> Self {
+        match address.into() {
+            Address::Ip(IpAddr::V4(_)) => Self::INET,
+            Address::Ip(IpAddr::V6(_)) => Self::INET6,
+            Address::Fabric(address) => Self { domain: i32::from(address.family()), ..Self::INET },
         }
     }
 
@@ -104,7 +106,7 @@ impl InterfaceAdapter {
             );
         }
         let own = ia.attributes.ia.address;
-        if address.ip() != own && !address.ip().is_unspecified() {
+        if own != address.ip() && !address.ip().is_unspecified() {
             return fail(
                 Error::new(ReturnType::InvalidAddress, Subtype::InvalidAddressUnreachable)
                     .because(format!("{address} is not the adapter's address, which is {own}"))

@@ -2,10 +2,9 @@
 
 use std::any::Any;
 use std::fmt;
-use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::QueuePair;
+use super::{Address, QueuePair};
 use crate::error::Result;
 use crate::flags::Qos;
 
@@ -15,7 +14,7 @@ pub struct ConnectRequest<'a> {
     /// The number of this attempt on the queue pair; returned in its events.
     pub attempt: u64,
     /// The address of the adapter to connect to.
-    pub address: IpAddr,
+    pub address: Address,
     /// The connection qualifier to connect to at that address.
     pub qualifier: u64,
     /// Data for the peer's consumer, at most the provider's maximum.
@@ -28,7 +27,7 @@ pub struct ConnectRequest<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// The address of its adapter.
-    pub address: IpAddr,
+    pub address: Address,
     /// Its port qualifier.
     pub port: u64,
 }
@@ -37,7 +36,7 @@ pub struct Peer {
 #[derive(Clone)]
 pub struct RemoteAddress {
     /// The address of the peer's adapter.
-    pub address: IpAddr,
+    pub address: Address,
     /// The number of the peer's queue pair.
     pub number: u32,
     /// Provider data needed to send to it.

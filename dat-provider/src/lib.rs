@@ -16,6 +16,7 @@
 #![deny(unsafe_code)]
 
 mod adapter;
+mod address;
 pub mod attr;
 mod completion;
 mod connection;
@@ -35,6 +36,7 @@ pub mod stub;
 pub mod triplet;
 
 pub use adapter::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall};
+pub use address::{Address, FabricAddress};
 pub use completion::{
     Completion, CompletionDescriptor, CompletionFeatures, CompletionPoller, CompletionQueue,
     CompletionQueueParts, CompletionSink, Notify, Success, Taken,

@@ -1,10 +1,8 @@
 //! The attributes of a software adapter.
 
-use std::net::IpAddr;
-
-use dat_provider::AdapterAttributes;
 use dat_provider::attr::{EpAttributes, IaAttributes, NamedAttr, ProviderAttributes};
 use dat_provider::flags::{CompletionFlags, MemoryTypes, Qos};
+use dat_provider::{AdapterAttributes, Address};
 
 use crate::parameters::Limits;
 
@@ -23,7 +21,7 @@ pub struct Identity {
 
 /// The attributes of an adapter with these limits, which supports everything but datagrams.
 #[must_use]
-pub fn attributes(identity: &Identity, address: IpAddr, limits: &Limits) -> AdapterAttributes {
+pub fn attributes(identity: &Identity, address: Address, limits: &Limits) -> AdapterAttributes {
     AdapterAttributes {
         ia: interface(identity, address, limits),
         provider: provider(identity, limits),
@@ -33,7 +31,7 @@ pub fn attributes(identity: &Identity, address: IpAddr, limits: &Limits) -> Adap
     }
 }
 
-fn interface(identity: &Identity, address: IpAddr, limits: &Limits) -> IaAttributes {
+fn interface(identity: &Identity, address: Address, limits: &Limits) -> IaAttributes {
     IaAttributes {
         adapter_name: identity.name.clone(),
         vendor_name: identity.vendor.to_owned(),

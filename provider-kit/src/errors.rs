@@ -1,6 +1,9 @@
 //! Errors that several modules return.
 
-use dat_provider::error::{Error, ReturnType, Subtype};
+use std::net::IpAddr;
+
+use dat_provider::Address;
+use dat_provider::error::{Error, Result, ReturnType, Subtype};
 
 /// The work queue is full. Without a description, because consumers that poll get this error often.
 pub const fn no_credit() -> Error {
@@ -23,4 +26,16 @@ pub fn region_table_full() -> Error {
 /// A call in a state that does not allow it.
 pub fn wrong_state(subtype: Subtype) -> Error {
     Error::new(ReturnType::InvalidState, subtype)
+}
+
+/// The IP address of a peer, for a provider that connects over IP.
+///
+/// # Errors
+/// `DAT_INVALID_ADDRESS` for the address of a fabric.
+pub fn ip_address(peer: Address) -> Result<IpAddr> {
+    peer.ip().ok_or_else(|| {
+        Error::new(ReturnType::InvalidAddress, Subtype::InvalidAddressUnsupported)
+            .because(format!("{peer} is not an IP address"))
+            .advise("connect to the IP address that the adapter of the peer reports")
+    })
 }

@@ -1,12 +1,11 @@
 //! What all adapters of the process share: hosts, listeners and ports.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use dat_core::error::{Error, Result, ReturnType, Subtype};
-use dat_core::provider::{ListenSink, Listener, ListenerParts};
+use dat_core::provider::{Address, ListenSink, Listener, ListenerParts};
 use parking_lot::Mutex;
 
 static HOSTS: LazyLock<Mutex<Hosts>> = LazyLock::new(Mutex::default);
@@ -25,24 +24,24 @@ pub(crate) fn ephemeral_port() -> u64 {
 #[derive(Default)]
 struct Hosts {
     /// Number of open adapters at each address.
-    adapters: BTreeMap<IpAddr, usize>,
-    listeners: BTreeMap<(IpAddr, u64), Arc<dyn ListenSink>>,
+    adapters: BTreeMap<Address, usize>,
+    listeners: BTreeMap<(Address, u64), Arc<dyn ListenSink>>,
     /// Number of qualifiers that were tried for assignment, modulo their total.
     assigned: u64,
 }
 
 /// The presence of an adapter at its address, for as long as any of its objects exists.
 pub(crate) struct Host {
-    address: IpAddr,
+    address: Address,
 }
 
 impl Host {
-    pub(crate) fn new(address: IpAddr) -> Arc<Self> {
+    pub(crate) fn new(address: Address) -> Arc<Self> {
         *HOSTS.lock().adapters.entry(address).or_default() += 1;
         Arc::new(Self { address })
     }
 
-    pub(crate) fn address(&self) -> IpAddr {
+    pub(crate) fn address(&self) -> Address {
         self.address
     }
 }
@@ -67,7 +66,7 @@ pub(crate) enum Route {
 }
 
 /// Looks up a listener.
-pub(crate) fn route(address: IpAddr, qualifier: u64) -> Route {
+pub(crate) fn route(address: Address, qualifier: u64) -> Route {
     let hosts = HOSTS.lock();
     match hosts.listeners.get(&(address, qualifier)) {
         Some(sink) => Route::Listener(Arc::clone(sink)),

@@ -2,19 +2,20 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use dat_core::Address;
 use dat_core::error::Result;
 use dat_provider_kit::parameters::{Limits, Parameter, invalid, parse};
 
 /// The address and the limits of an adapter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Parameters {
-    pub(crate) address: IpAddr,
+    pub(crate) address: Address,
     pub(crate) limits: Limits,
 }
 
 impl Default for Parameters {
     fn default() -> Self {
-        Self { address: IpAddr::V4(Ipv4Addr::LOCALHOST), limits: Limits::default() }
+        Self { address: Ipv4Addr::LOCALHOST.into(), limits: Limits::default() }
     }
 }
 
@@ -30,13 +31,21 @@ impl Parameters {
     }
 
     fn set_address(&mut self, value: &str) -> Result<()> {
-        match value.parse::<Ipv4Addr>() {
-            Ok(address) if address.is_loopback() => {
-                self.address = IpAddr::V4(address);
+        let address = value.parse().ok().filter(|address| match address {
+            Address::Ip(IpAddr::V4(ip)) => ip.is_loopback(),
+            Address::Ip(IpAddr::V6(_)) => false,
+            Address::Fabric(_) => true,
+        });
+        match address {
+            Some(address) => {
+                self.address = address;
                 Ok(())
             }
-            _ => Err(invalid(format!("invalid value {value:?} for the IA parameter address"))
-                .advise("use an address from 127.0.0.0 to 127.255.255.255")),
+            None => Err(invalid(format!("invalid value {value:?} for the IA parameter address"))
+                .advise(
+                    "use an address from 127.0.0.0 to 127.255.255.255, or FAMILY:HEXDIGITS for one \
+                     that is not IP",
+                )),
         }
     }
 }
@@ -50,8 +59,12 @@ mod tests {
         let text = "max_iov=2 address=127.3.2.1 max_eps=8";
         let parsed = Parameters::parse(text).expect("valid");
         let limits = Limits { max_eps: 8, max_iov: 2, ..Limits::default() };
-        let address = IpAddr::V4(Ipv4Addr::new(127, 3, 2, 1));
+        let address = Ipv4Addr::new(127, 3, 2, 1).into();
         assert_eq!(parsed, Parameters { address, limits });
-        assert!(Parameters::parse("address=10.0.0.1").is_err());
+        let fabric = Parameters::parse("address=65:0a0b").expect("valid").address;
+        assert_eq!(fabric.to_string(), "65:0a0b");
+        for wrong in ["10.0.0.1", "::1", "65:", "2:7f000001"] {
+            assert!(Parameters::parse(&format!("address={wrong}")).is_err(), "{wrong}");
+        }
     }
 }

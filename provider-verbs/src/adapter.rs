@@ -106,7 +106,7 @@ impl VerbsAdapter {
             vendor_name: format!("{} {:#x}", self.device.context().name(), limits.vendor),
             hardware_version: (limits.part, limits.hardware),
             firmware_version: firmware_version(&limits.firmware),
-            address: self.device.address.ip(),
+            address: self.device.address.ip().into(),
             max_eps: limits.max_qp,
             max_dto_per_ep: self.max_posts(),
             max_rdma_read_per_ep_in: limits.max_reads_in,

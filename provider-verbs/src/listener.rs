@@ -162,7 +162,7 @@ impl Listening {
                 _ => return,
             },
         };
-        let peer = Peer { address: address.ip(), port: address.port().into() };
+        let peer = Peer { address: address.ip().into(), port: address.port().into() };
         let incoming = Incoming {
             peer,
             is_datagram: introduced.is_some(),

@@ -116,12 +116,13 @@ pub(crate) unsafe fn connect(
     connect_flags: DAT_CONNECT_FLAGS,
 ) -> CallResult {
     let endpoint: Endpoint = object(ep_handle, HANDLE)?;
+    let own = endpoint.adapter().attributes().address;
     // SAFETY: the caller guarantees a socket address, unless the check rejects it.
-    let remote = unsafe { address::from_c(remote_ia_address, 2) }?;
+    let remote = unsafe { address::peer_from_c(remote_ia_address, 2, own) }?;
     // SAFETY: the caller guarantees that the data has the given size.
     let private_data = unsafe { argument::private_data(private_data_size, private_data, (5, 6)) }?;
     endpoint.connect(&Connect {
-        address: remote.ip(),
+        address: remote,
         qualifier: remote_conn_qual,
         timeout: Timeout::from_micros(timeout),
         private_data,

@@ -39,7 +39,8 @@ pub(crate) fn make(adapter: u64, address: &DatagramAddress) -> DAT_IB_ADDR_HANDL
 }
 
 fn socket_address(to: &DatagramAddress) -> DAT_SOCK_ADDR6 {
-    // SAFETY: the union is as large as its larger member, and all its bytes are initialised.
+    // SAFETY: all bytes of the union up to the size of this member are initialised. Only the first
+    // 26 bytes of the address of a fabric fit; programs send by the key.
     unsafe { address::adapter_to_c(to.address()).v6 }
 }
 

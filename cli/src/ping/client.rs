@@ -1,12 +1,11 @@
 //! `dat ping IA HOST`: the steps against `dat ping --listen` on another machine.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use dat_core::{
-    Close, CompletionFlags, Connect, ConnectionEventKind, DtoCompletion, DtoStatus, Failure,
-    InterfaceAdapter, Operation, ProtectionZone, Registry, RmrTriplet,
+    Address, Close, CompletionFlags, Connect, ConnectionEventKind, DtoCompletion, DtoStatus,
+    Failure, InterfaceAdapter, Operation, ProtectionZone, Registry, RmrTriplet,
 };
 
 use super::handshake;
@@ -152,7 +151,7 @@ impl Client {
     }
 
     /// The address of the other machine, in the address family of the adapter.
-    fn address(&self) -> Result<IpAddr, CliError> {
+    fn address(&self) -> Result<Address, CliError> {
         address::resolve(&self.host.0, self.ia()?.attributes().address, "dat ping")
     }
 

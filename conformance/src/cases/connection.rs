@@ -1,6 +1,6 @@
 //! Establishing and ending connections, with the events and states on both sides.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use crate::case::cases;
@@ -112,7 +112,7 @@ fn without_a_listener_the_attempt_is_refused_by_nobody() {
 
 fn without_a_host_it_is_unreachable() {
     let node = Node::new();
-    let nowhere = IpAddr::V4(Ipv4Addr::new(127, 255, 255, 254));
+    let nowhere = Ipv4Addr::new(127, 255, 255, 254);
     fails(&node, &Connect::to(nowhere, 1), ConnectionEventKind::Unreachable);
     node.finish();
 }

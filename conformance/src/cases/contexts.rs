@@ -1,7 +1,5 @@
 //! Consumer contexts: a value that the consumer attaches to an object.
 
-use std::net::SocketAddr;
-
 use dat_core::{Close, Comm, EvdFlags, PspMaker, ReturnType, SrqAttributes};
 
 use crate::case::cases;
@@ -40,7 +38,7 @@ fn every_kind_of_object_keeps_one() {
     let cno = node.ia.cno_create(None).expect("a notification object");
     keeps!(node.ia, node.pz, buffer.lmr, node.recv, cno, staged.ep, psp, rsp, request,);
     if HAS_2_0 {
-        let place = SocketAddr::new(node.address(), 20_998);
+        let place = node.socket(20_998);
         let comm = Comm::for_address(place.ip());
         keeps!(node.ia.csp_create(comm, place, &node.requests).expect("a point"));
     }

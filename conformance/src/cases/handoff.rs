@@ -1,7 +1,5 @@
 //! Handing a connection request over to another service point.
 
-use std::net::SocketAddr;
-
 use dat_core::{
     Comm, Connect, ConnectionEventKind, ConnectionRequest, Endpoint, EpState, EvdFlags, EvdOptions,
     EventDispatcher, Psp, PspMaker, ReturnType, ServicePoint, Subtype,
@@ -94,7 +92,7 @@ fn to_a_common_service_point() {
     let node = Node::new();
     let second = node.evd(EvdFlags::CONNECTION_REQUEST);
     let from = point(&node, &node.requests);
-    let place = SocketAddr::new(node.address(), 20_999);
+    let place = node.socket(20_999);
     let comm = Comm::for_address(place.ip());
     let csp = node.ia.csp_create(comm, place, &second).expect("a service point");
     let (client, request) = ask(&node, from.qualifier());

@@ -99,10 +99,9 @@ impl World {
         asking.connect(&Connect::to(node.address(), psp.qualifier())).expect("an attempt");
         let reserved = node.ep();
         let rsp = ia.rsp_create(fresh_port().into(), Some(&reserved), &node.requests);
-        let address = node.address();
-        let socket = SocketAddr::new(address, fresh_port());
+        let socket = node.socket(fresh_port());
         let csp = HAS_2_0.then(|| {
-            let csp = ia.csp_create(Comm::for_address(address), socket, &node.requests);
+            let csp = ia.csp_create(Comm::for_address(socket.ip()), socket, &node.requests);
             csp.expect("a port")
         });
         let buffer = node.buffer(64);
@@ -323,9 +322,8 @@ const ARGUMENTS: &[Row] = rows! {
     "dat_rsp_create: ep_handle", EP,
         |good, bad| good.ia().rsp_create(fresh_port().into(), Some(&bad.ep), &good.requests);
     "dat_csp_create: evd_handle", REQUESTS, |good, bad| {
-        let address = good.node.address();
-        let socket = SocketAddr::new(address, fresh_port());
-        good.ia().csp_create(Comm::for_address(address), socket, &bad.requests)
+        let socket = good.node.socket(fresh_port());
+        good.ia().csp_create(Comm::for_address(socket.ip()), socket, &bad.requests)
     };
     "dat_cr_accept: ep_handle", EP, |good, bad| good.request.accept(Some(&bad.ep), b"");
     "dat_cr_accept: ep_handle, connected", EP,
@@ -474,9 +472,8 @@ const ADAPTER: &[Row] = rows! {
     "dat_rsp_create", IA,
         |_, bad| bad.ia().rsp_create(fresh_port().into(), Some(&bad.ep), &bad.requests);
     "dat_csp_create", IA, |_, bad| {
-        let address = bad.node.address();
-        let socket = SocketAddr::new(address, fresh_port());
-        bad.ia().csp_create(Comm::for_address(address), socket, &bad.requests)
+        let socket = bad.node.socket(fresh_port());
+        bad.ia().csp_create(Comm::for_address(socket.ip()), socket, &bad.requests)
     };
     "dat_lmr_sync_rdma_read", IA, |_, bad| bad.ia().lmr_sync_rdma_read(&[]);
     "dat_lmr_sync_rdma_write", IA, |_, bad| bad.ia().lmr_sync_rdma_write(&[]);

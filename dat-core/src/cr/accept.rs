@@ -1,6 +1,5 @@
 //! The endpoint of a connection request: query and accept.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::{ConnectionRequest, CrInner, RequestEndpoint};
@@ -9,6 +8,7 @@ use crate::ep::Endpoint;
 use crate::ep::table::EpEvent;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::private_data::check_private_data;
+use crate::provider::Address;
 
 /// The endpoint for which a request arrived.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ impl RequestEndpoint for OwnEndpoint {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CrParam {
     /// The address of the requesting adapter.
-    pub remote_address: IpAddr,
+    pub remote_address: Address,
     /// The port qualifier of the requesting endpoint.
     pub remote_port: u64,
     /// The data that its consumer sent.

@@ -1,6 +1,6 @@
 //! Connecting, disconnecting and resetting.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use super::control::Remote;
 use super::table::EpEvent;
@@ -9,14 +9,14 @@ use crate::counters::{EpCounter, IaCounter};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::{Close, ConnectFlags, Qos};
 use crate::private_data::check_private_data;
-use crate::provider::{ConnectRequest, Incoming};
+use crate::provider::{Address, ConnectRequest, Incoming};
 use crate::timeout::Timeout;
 
 /// The destination and parameters of a connection (dat_ep_connect(3DAT)).
 #[derive(Clone, Debug)]
 pub struct Connect<'a> {
     /// The address of the remote adapter.
-    pub address: IpAddr,
+    pub address: Address,
     /// The connection qualifier on which the remote consumer listens.
     pub qualifier: u64,
     /// How long establishing the connection may take; not zero.
@@ -32,9 +32,9 @@ pub struct Connect<'a> {
 impl Connect<'static> {
     /// A connection without time-out, private data, quality of service or flags.
     #[must_use]
-    pub const fn to(address: IpAddr, qualifier: u64) -> Self {
+    pub fn to(address: impl Into<Address>, qualifier: u64) -> Self {
         Self {
-            address,
+            address: address.into(),
             qualifier,
             timeout: Timeout::Infinite,
             private_data: &[],

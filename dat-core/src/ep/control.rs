@@ -5,7 +5,6 @@
 //! so upcalls may arrive inside a downcall. Lock order: call, control, event dispatcher.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -21,7 +20,7 @@ use crate::event::{ConnectionEvent, ConnectionEventKind, Event};
 use crate::flags::{Close, ConnectFlags};
 use crate::ia::Child;
 use crate::kind::ObjectKind;
-use crate::provider::{ConnectionSink, ConnectionUpcall, Peer};
+use crate::provider::{Address, ConnectionSink, ConnectionUpcall, Peer};
 use crate::timer::{self, TimerKey};
 use dat_sync::SlabWeak;
 
@@ -86,7 +85,7 @@ pub(super) struct Resolving {
 /// The destination of a connect; dat_ep_dup_connect uses it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Remote {
-    pub(super) address: IpAddr,
+    pub(super) address: Address,
     pub(super) qualifier: u64,
     pub(super) flags: ConnectFlags,
 }

@@ -21,7 +21,6 @@ pub(crate) use post::{Gathered, gather};
 pub use state::EpState;
 pub use watermark::RecvBuffers;
 
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -31,8 +30,7 @@ use crate::deferred_upcalls::UpcallFreeMutex;
 use crate::error::{Error, Result, ReturnType};
 use crate::evd::{EvdInner, EventDispatcher, Feeds, Stream};
 use crate::lifecycle::{Base, Hold, object_handle};
-use crate::provider::Failure;
-use crate::provider::{Epochs, QueuePair};
+use crate::provider::{Address, Epochs, Failure, QueuePair};
 use crate::pz::{ProtectionZone, PzInner};
 use crate::srq::{SharedReceiveQueue, SrqInner};
 use dat_sync::region_table::RegionTable;
@@ -147,11 +145,11 @@ pub struct EpParam {
     /// Its state.
     pub state: EpState,
     /// The address of its adapter.
-    pub local_address: IpAddr,
+    pub local_address: Address,
     /// Its port qualifier; 0 while it has none.
     pub local_port: u64,
     /// The adapter to which it is connected or connecting.
-    pub remote_address: Option<IpAddr>,
+    pub remote_address: Option<Address>,
     /// The port or connection qualifier to which it is connected or connecting.
     pub remote_port: Option<u64>,
     /// Its zone.

@@ -1,11 +1,10 @@
 //! Events of datagram endpoints.
 
 use std::fmt;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::EndpointId;
-use crate::provider::{DATAGRAM_PREFIX, RemoteAddress};
+use crate::provider::{Address, DATAGRAM_PREFIX, RemoteAddress};
 
 /// The kind of an event of a datagram attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,7 +55,7 @@ impl DatagramAddress {
 
     /// The address of the peer's adapter.
     #[must_use]
-    pub fn address(&self) -> IpAddr {
+    pub fn address(&self) -> Address {
         self.remote.address
     }
 

@@ -1,8 +1,7 @@
 //! The attributes of an interface adapter.
 
-use std::net::{IpAddr, Ipv4Addr};
-
 use super::NamedAttr;
+use crate::Address;
 
 /// What an adapter is, and its limits (`DAT_IA_ATTR`; dat_ia_query(3DAT)). A provider
 /// names the fields that differ from [`Default`], so that it still compiles when one is added.
@@ -17,7 +16,7 @@ pub struct IaAttributes {
     /// Version of the firmware, major and minor.
     pub firmware_version: (u32, u32),
     /// The address by which peers reach it.
-    pub address: IpAddr,
+    pub address: Address,
     /// Maximum number of endpoints.
     pub max_eps: u32,
     /// Maximum number of outstanding operations of one endpoint in one direction.
@@ -83,7 +82,7 @@ impl Default for IaAttributes {
             vendor_name: String::new(),
             hardware_version: (0, 0),
             firmware_version: (0, 0),
-            address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            address: Address::UNSPECIFIED,
             max_eps: 0,
             max_dto_per_ep: 0,
             max_rdma_read_per_ep_in: 0,

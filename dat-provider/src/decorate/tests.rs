@@ -1,6 +1,6 @@
 //! Tests that need no transport: decorators over providers that can do almost nothing.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -181,7 +181,7 @@ fn a_request_that_is_given_back_is_the_providers_own_again() {
             let answer: Box<dyn Answer> = Box::new(Knock(Arc::clone(&drops)));
             let place = ptr::from_ref(&*answer).cast::<()>();
             let outcome = sink.connection_request(Incoming {
-                peer: Peer { address: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 5 },
+                peer: Peer { address: Ipv4Addr::LOCALHOST.into(), port: 5 },
                 is_datagram: false,
                 private_data: Arc::from(*b"knock"),
                 answer,

@@ -1,6 +1,6 @@
 //! The stub's adapter and protection domain.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use super::no_transport;
@@ -28,7 +28,7 @@ impl StubAdapter {
         IaAttributes {
             adapter_name: self.name.clone(),
             vendor_name: "dat-core".to_owned(),
-            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            address: Ipv4Addr::LOCALHOST.into(),
             max_eps: 1,
             max_dto_per_ep: 1,
             max_evds: 4,

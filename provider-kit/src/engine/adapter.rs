@@ -45,7 +45,7 @@ pub fn open(
 
 impl Adapter for SoftAdapter {
     fn attributes(&self) -> AdapterAttributes {
-        attributes(&self.identity, self.address, &self.limits)
+        attributes(&self.identity, self.address.into(), &self.limits)
     }
 
     fn create_domain(&self) -> Result<Arc<dyn ProtectionDomain>> {

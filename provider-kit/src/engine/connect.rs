@@ -1,5 +1,6 @@
 //! Connecting: the active side of a connection.
 
+use std::net::IpAddr;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -20,19 +21,24 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(8);
 const CALL_WAIT: Duration = Duration::from_millis(20);
 
 /// Connects a link in a separate thread, because that may block.
-pub(super) fn start(queue_pair: &Arc<SoftQp>, generation: u64, request: &ConnectRequest<'_>) {
+pub(super) fn start(
+    queue_pair: &Arc<SoftQp>,
+    generation: u64,
+    address: IpAddr,
+    request: &ConnectRequest<'_>,
+) {
     let dial = match queue_pair.core.transport.dial() {
         Ok(dial) => dial,
         Err(failure) => return queue_pair.link_connected(generation, Err(failed(failure))),
     };
     queue_pair.set_local_port(generation, dial.local_port());
     let weak = Weak::clone(&queue_pair.weak_self);
-    let &ConnectRequest { address, qualifier, .. } = request;
+    let qualifier = request.qualifier;
     let private_data = request.private_data.to_vec();
     let connect = move || {
         let link = dial.connect(address, qualifier, CONNECT_TIMEOUT);
         let Some(queue_pair) = weak.upgrade() else { return };
-        let peer = Peer { address, port: qualifier };
+        let peer = Peer { address: address.into(), port: qualifier };
         let link = link.map(|link| ConnectedLink { link, peer, private_data });
         queue_pair.link_connected(generation, link.map_err(failed));
     };

@@ -14,7 +14,7 @@ use super::connect;
 use super::connection::{EndCause, Ending, Stage};
 use super::queue_pair::{Phase, SoftQp};
 use super::request::PostedRequest;
-use crate::errors::{foreign_object, no_credit, wrong_state};
+use crate::errors::{foreign_object, ip_address, no_credit, wrong_state};
 use crate::frame::Reason;
 use crate::receive_ring::PostedReceive;
 use crate::window::Bind;
@@ -63,6 +63,7 @@ impl QueuePair for QpHandle {
 
     fn connect(&self, request: &ConnectRequest<'_>) -> Result<()> {
         self.0.core.origin.check()?;
+        let address = ip_address(request.address)?;
         let generation = {
             let mut state = self.0.state.lock();
             state.check_connectable()?;
@@ -71,7 +72,7 @@ impl QueuePair for QpHandle {
             state.phase = Phase::Connecting;
             state.generation
         };
-        connect::start(&self.0, generation, request);
+        connect::start(&self.0, generation, address, request);
         Ok(())
     }
 

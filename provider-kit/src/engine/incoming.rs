@@ -20,7 +20,7 @@ pub(super) struct Incoming {
 impl Incoming {
     /// Address and port of the active side.
     pub(super) fn peer(&self) -> Peer {
-        Peer { address: self.link.address, port: self.hello.port }
+        Peer { address: self.link.address.into(), port: self.hello.port }
     }
 
     fn connection(self, token: u64, posted: u32) -> Connection {

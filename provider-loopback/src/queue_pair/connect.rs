@@ -1,12 +1,11 @@
 //! Connecting, and answering connection requests.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dat_core::error::{Result, Subtype};
 use dat_core::provider::{
-    Answer, ConnectRequest, ConnectionUpcall, Incoming, Peer, QueuePair, Service,
+    Address, Answer, ConnectRequest, ConnectionUpcall, Incoming, Peer, QueuePair, Service,
 };
 use dat_provider_kit::errors::wrong_state;
 use dat_provider_kit::regions::unique_id;
@@ -26,7 +25,7 @@ struct PendingConnect {
     connecting: SlabArc<LoopbackQp>,
     peer: Peer,
     /// The address and connection qualifier that it was sent to.
-    address: IpAddr,
+    address: Address,
     qualifier: u64,
     /// The attempt, if the queue pair carries datagrams.
     datagram_attempt: Option<u64>,

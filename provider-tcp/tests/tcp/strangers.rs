@@ -15,7 +15,7 @@ use crate::common::node;
 fn service(node: &Node) -> (Psp, SocketAddr) {
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a port");
     let port = u16::try_from(psp.qualifier()).expect("a port");
-    (psp, (node.address(), port).into())
+    (psp, node.socket(port))
 }
 
 fn connect(to: SocketAddr) -> TcpStream {

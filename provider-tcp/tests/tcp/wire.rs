@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use dat_conformance::{Node, expect_connections, expect_request};
-use dat_core::{Connect, ConnectionEventKind, DtoStatus, PspMaker, Registry};
+use dat_core::{Address, Connect, ConnectionEventKind, DtoStatus, PspMaker, Registry};
 use dat_two_processes::{NONE, each_once, posts};
 
 const ACTIVE: &str = "10.91.0.1";
@@ -183,7 +183,7 @@ fn active() {
     let buffer = node.buffer(128);
     let eps = [node.ep(), node.ep()];
     for ep in &eps {
-        let address = PASSIVE.parse().expect("an address");
+        let address: Address = PASSIVE.parse().expect("an address");
         ep.connect(&Connect::to(address, port)).expect("an attempt");
         expect_connections(&node.connect, &[ep], ConnectionEventKind::Established);
     }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use dat_core::error::{Error, Result, Subtype};
 use dat_core::flags::Qos;
 use dat_core::provider::{ConnectRequest, ConnectionUpcall, Peer};
+use dat_provider_kit::errors::ip_address;
+use dat_provider_kit::qualifier;
 
 use super::state::{Attempt, End, Link, Mode, State, VerbsQp};
 use crate::cm::{self, ConnectParameters, EventKind, Id, Parameters, PortSpace};
@@ -54,8 +56,8 @@ impl VerbsQp {
             // nevertheless.
             let _ = id.set_type_of_service(tos);
         }
-        let to =
-            device.reach(request.address, dat_provider_kit::qualifier::to_port(request.qualifier));
+        let port = qualifier::to_port(request.qualifier);
+        let to = device.reach(ip_address(request.address)?, port);
         // The kernel finds a route to the host's own loopback addresses, but no RDMA device with
         // another address answers there.
         let is_elsewhere = to.ip().is_loopback() && !device.address.ip().is_loopback();

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use dat_core::error::{Result, Subtype};
 use dat_core::flags::Qos;
 use dat_core::provider::{ConnectRequest, ConnectionUpcall, Peer, RemoteAddress};
+use dat_provider_kit::{errors::ip_address, qualifier};
 use parking_lot::Mutex;
 
 use super::connect::{Accepted, RESOLVE_TIME, type_of_service};
@@ -63,8 +64,9 @@ impl VerbsQp {
             // nevertheless.
             let _ = id.set_type_of_service(tos);
         }
+        let port = qualifier::to_port(peer.port);
+        let to = device.reach(ip_address(peer.address)?, port);
         device.engine.register(value, Target::QueuePair(self.me.clone()));
-        let to = device.reach(peer.address, dat_provider_kit::qualifier::to_port(peer.port));
         let is_elsewhere = to.ip().is_loopback() && !device.address.ip().is_loopback();
         own.resolving.insert(
             value,

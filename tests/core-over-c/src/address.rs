@@ -1,18 +1,30 @@
 //! Socket addresses of the C API.
 
 use std::mem;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use real::{Address, FabricAddress};
 
 use crate::abi::DAT_IA_ADDRESS_PTR;
 
-/// A socket address of either family.
+/// A socket address of any family.
 #[repr(C)]
-pub(crate) union Address {
+pub(crate) union SocketAddress {
     v4: libc::sockaddr_in,
     v6: libc::sockaddr_in6,
+    fabric: FabricSockaddr,
 }
 
-impl Address {
+/// The address of a fabric. It is handled as programs do that know nothing of the family: 28 bytes,
+/// the size of `DAT_SOCK_ADDR6`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct FabricSockaddr {
+    family: libc::sa_family_t,
+    bytes: [u8; 26],
+}
+
+impl SocketAddress {
     pub(crate) fn new(address: SocketAddr) -> Self {
         match address {
             SocketAddr::V4(from) => {
@@ -36,13 +48,36 @@ impl Address {
     }
 
     /// An address without a port.
-    pub(crate) fn of(address: IpAddr) -> Self {
-        Self::new(SocketAddr::new(address, 0))
+    pub(crate) fn of(address: Address) -> Self {
+        match address {
+            Address::Ip(ip) => Self::new(SocketAddr::new(ip, 0)),
+            Address::Fabric(from) => {
+                let mut bytes = [0; 26];
+                bytes[..from.bytes().len()].copy_from_slice(from.bytes());
+                Self { fabric: FabricSockaddr { family: from.family(), bytes } }
+            }
+        }
     }
 
     /// The pointer to pass to a call.
     pub(crate) const fn pointer(&mut self) -> DAT_IA_ADDRESS_PTR {
         (&raw mut *self).cast()
+    }
+}
+
+/// Reads the address of an adapter at a pointer of the library; `None` for NULL.
+pub(crate) fn read_adapter(from: DAT_IA_ADDRESS_PTR) -> Option<Address> {
+    if from.is_null() {
+        return None;
+    }
+    // SAFETY: the pointer is not NULL, and the library promises a socket address there.
+    match i32::from(unsafe { (*from).sa_family }) {
+        libc::AF_INET | libc::AF_INET6 => read(from).map(|address| address.ip().into()),
+        _ => {
+            // SAFETY: the library promises at least 28 bytes for any other family.
+            let from = unsafe { from.cast::<FabricSockaddr>().read_unaligned() };
+            FabricAddress::new(from.family, &from.bytes).map(Address::Fabric)
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::ffi::{CStr, CString, c_char};
 use std::mem;
-use std::net::{IpAddr, Ipv4Addr};
 use std::ptr::null_mut;
 
 use real::attr::{
@@ -11,7 +10,7 @@ use real::attr::{
 };
 use real::error::Result;
 use real::flags::MemoryTypes;
-use real::{CompletionFlags, Qos};
+use real::{Address, CompletionFlags, Qos};
 
 use super::address;
 use super::convert::{count, to_count};
@@ -65,13 +64,13 @@ fn named(count: DAT_COUNT, list: *const DAT_NAMED_ATTR) -> Vec<NamedAttr> {
 }
 
 fn interface(from: &DAT_IA_ATTR) -> IaAttributes {
-    let address = address::read(from.ia_address_ptr);
+    let address = address::read_adapter(from.ia_address_ptr);
     IaAttributes {
         adapter_name: text(&from.adapter_name),
         vendor_name: text(&from.vendor_name),
         hardware_version: (from.hardware_version_major, from.hardware_version_minor),
         firmware_version: (from.firmware_version_major, from.firmware_version_minor),
-        address: address.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |it| it.ip()),
+        address: address.unwrap_or(Address::UNSPECIFIED),
         max_eps: count(from.max_eps),
         max_dto_per_ep: count(from.max_dto_per_ep),
         max_rdma_read_per_ep_in: count(from.max_rdma_read_per_ep_in),

@@ -1,10 +1,10 @@
 //! Connection requests.
 
 use std::mem;
-use std::net::IpAddr;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
+use real::Address;
 use real::error::Result;
 
 use super::adapter::Adapter;
@@ -24,7 +24,7 @@ handle! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CrParam {
     /// The address of the requesting adapter.
-    pub remote_address: IpAddr,
+    pub remote_address: Address,
     /// The port qualifier of the requesting endpoint.
     pub remote_port: u64,
     /// The private data of the request.
@@ -49,9 +49,8 @@ impl ConnectionRequest {
         let mut param: DAT_CR_PARAM = unsafe { mem::zeroed() };
         call!(table.cr_query_func(self.handle(), DAT_CR_FIELD_ALL, &raw mut param))?;
         Ok(CrParam {
-            remote_address: address::read(param.remote_ia_address_ptr)
-                .expect("every request has a remote address")
-                .ip(),
+            remote_address: address::read_adapter(param.remote_ia_address_ptr)
+                .expect("every request has a remote address"),
             remote_port: param.remote_port_qual,
             private_data: private_data(param.private_data_size, param.private_data),
             local_ep: Endpoint::named(param.local_ep_handle, self.object.ia()),

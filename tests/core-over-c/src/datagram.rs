@@ -1,10 +1,9 @@
 //! Datagram endpoints of the InfiniBand extensions.
 
 use std::fmt;
-use std::net::IpAddr;
 
 use real::error::Result;
-use real::{CompletionFlags, LmrTriplet};
+use real::{Address, CompletionFlags, LmrTriplet};
 
 use super::Endpoint;
 use super::handle_type::Handle as _;
@@ -23,7 +22,7 @@ impl DatagramAddress {
 
     /// The address of the adapter.
     #[must_use]
-    pub fn address(&self) -> IpAddr {
+    pub fn address(&self) -> Address {
         self.remote.address()
     }
 

@@ -1,13 +1,15 @@
 //! Endpoints. The posts are in `post`.
 
 use std::mem;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::ptr::{null, null_mut};
 
 use real::error::Result;
-use real::{Close, Connect, EpAttributes, EpState, EpStatus, Failure, Qos, RecvBuffers, Timeout};
+use real::{
+    Address, Close, Connect, EpAttributes, EpState, EpStatus, Failure, Qos, RecvBuffers, Timeout,
+};
 
-use super::address::{self, Address};
+use super::address::{self, SocketAddress};
 use super::attributes::{self, EndpointAttributes};
 use super::convert::{count, micros, to_count, to_private_data};
 use super::ep_spec::{EpChange, EpSpec};
@@ -29,11 +31,11 @@ pub struct EpParam {
     /// The state.
     pub state: EpState,
     /// The address of the local adapter.
-    pub local_address: IpAddr,
+    pub local_address: Address,
     /// The local port qualifier; 0 if there is none.
     pub local_port: u64,
     /// The address of the remote adapter; `None` if unconnected.
-    pub remote_address: Option<IpAddr>,
+    pub remote_address: Option<Address>,
     /// The remote port or connection qualifier; `None` if unconnected.
     pub remote_port: Option<u64>,
     /// The protection zone.
@@ -124,14 +126,14 @@ impl Endpoint {
         call!(table.ep_query_func(self.handle(), DAT_EP_FIELD_ALL, &raw mut param))?;
         let ia = self.object.ia();
         assert_eq!(param.ia_handle, ia.handle());
-        let remote = address::read(param.remote_ia_address_ptr);
-        let local =
-            address::read(param.local_ia_address_ptr).expect("every endpoint has a local address");
+        let remote = address::read_adapter(param.remote_ia_address_ptr);
+        let local = address::read_adapter(param.local_ia_address_ptr)
+            .expect("every endpoint has a local address");
         Ok(EpParam {
             state: state(param.ep_state),
-            local_address: local.ip(),
+            local_address: local,
             local_port: param.local_port_qual,
-            remote_address: remote.map(|remote| remote.ip()),
+            remote_address: remote,
             remote_port: remote.map(|_| param.remote_port_qual),
             pz: ProtectionZone::named(param.pz_handle, ia),
             recv_evd: EventDispatcher::named(param.recv_evd_handle, ia),
@@ -169,7 +171,7 @@ impl Endpoint {
 
     /// dat_ep_connect(3DAT).
     pub fn connect(&self, connect: &Connect<'_>) -> Result<()> {
-        let mut remote = Address::of(connect.address);
+        let mut remote = SocketAddress::of(connect.address);
         let (size, data) = to_private_data(connect.private_data);
         call!(table.ep_connect_func(
             self.handle(),

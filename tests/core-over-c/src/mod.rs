@@ -53,10 +53,10 @@ pub use srq::{SharedReceiveQueue, SrqParam};
 // Types that are not handles are those of `dat-core`.
 pub use real::registry::ApiVersion;
 pub use real::{
-    AsyncError, AsyncErrorKind, Close, Collective, Comm, Compat, CompletionFlags, Connect,
+    Address, AsyncError, AsyncErrorKind, Close, Collective, Comm, Compat, CompletionFlags, Connect,
     ConnectFlags, ConnectionEvent, ConnectionEventKind, DatagramEventKind, DtoCompletion,
     DtoStatus, EndpointId, EpAttributes, EpCounter, EpState, EpStatus, Error, EvdCounter, EvdFlags,
-    Failure, IaCounter, LmrTriplet, Memory, ObjectKind, Operation, Privileges, PspMaker, Qos,
-    RecvBuffers, Result, ReturnType, RmrBindCompletion, RmrScope, RmrTriplet, ServicePoint,
-    SrqAttributes, Subtype, Timeout, Waited, attr, error, flags, mem, provider,
+    FabricAddress, Failure, IaCounter, LmrTriplet, Memory, ObjectKind, Operation, Privileges,
+    PspMaker, Qos, RecvBuffers, Result, ReturnType, RmrBindCompletion, RmrScope, RmrTriplet,
+    ServicePoint, SrqAttributes, Subtype, Timeout, Waited, attr, error, flags, mem, provider,
 };

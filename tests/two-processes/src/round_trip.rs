@@ -4,6 +4,7 @@
 //! does meets all of them. Prints microseconds: the median of the batches, the best and the worst.
 
 use std::io::{BufRead, BufReader, Write};
+use std::net::Ipv4Addr;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
@@ -77,7 +78,7 @@ impl Dat {
     }
 
     fn connect(&self, port: u64) {
-        let to = Connect::to([127, 0, 0, 1].into(), port);
+        let to = Connect::to(Ipv4Addr::LOCALHOST, port);
         self.ep.connect(&to).expect("an attempt");
         wait(&self.arrivals);
     }

@@ -1,11 +1,10 @@
 //! `dat perf IA HOST`: measures against `dat perf IA --listen`.
 
-use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use dat_core::{
-    Close, CompletionFlags, Connect, ConnectionEventKind, Event, InterfaceAdapter, ProtectionZone,
-    Registry,
+    Address, Close, CompletionFlags, Connect, ConnectionEventKind, Event, InterfaceAdapter,
+    ProtectionZone, Registry,
 };
 
 use super::cell::{Cell, Lane};
@@ -25,7 +24,7 @@ pub(super) struct Client {
     pub ia: InterfaceAdapter,
     pub pz: ProtectionZone,
     pub control: Control,
-    pub address: IpAddr,
+    pub address: Address,
     pub port: u64,
     pub timeout: Duration,
     /// What both adapters can do.

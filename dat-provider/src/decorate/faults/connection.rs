@@ -1,14 +1,13 @@
 //! Attempts that fail, and connections that break.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 
 use parking_lot::Mutex;
 
 use crate::error::Result;
-use crate::{Adapter, Incoming, ListenSink, ListenerParts};
+use crate::{Adapter, Address, Incoming, ListenSink, ListenerParts};
 
 /// A listener that never accepts: the destination of an attempt that is to fail.
 pub(super) struct DeadEnd {
@@ -48,7 +47,7 @@ impl ListenSink for Caller {
 }
 
 /// One side of a connection, as both sides name it.
-pub(super) type Side = (IpAddr, u64);
+pub(super) type Side = (Address, u64);
 
 /// A connection, shared by both sides even if they were opened at different places of the process.
 pub(super) struct Link {

@@ -1,6 +1,5 @@
 //! What the faults do to an adapter and its queue pairs.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::{Mutex, ReentrantMutex};
@@ -16,8 +15,8 @@ use crate::decorate::object::Object;
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::flags::Close;
 use crate::{
-    Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, CompletionPoller, ConnectRequest,
-    ConnectionSink, ConnectionUpcall, QueuePair,
+    Adapter, AdapterAttributes, AdapterSink, Address, AsyncUpcall, CompletionPoller,
+    ConnectRequest, ConnectionSink, ConnectionUpcall, QueuePair,
 };
 
 /// The faults of one open adapter.
@@ -26,7 +25,7 @@ pub(super) struct FaultHooks {
     /// Dead once the adapter is gone, although its objects may live on.
     sink: Weak<dyn AdapterSink>,
     /// The adapter below. Weak, because objects of the adapter must not keep it open.
-    below: OnceLock<(Weak<dyn Adapter>, IpAddr)>,
+    below: OnceLock<(Weak<dyn Adapter>, Address)>,
 }
 
 impl FaultHooks {
@@ -36,8 +35,8 @@ impl FaultHooks {
         Self { faults, sink, below: OnceLock::new() }
     }
 
-    fn address(&self) -> IpAddr {
-        self.below.get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |below| below.1)
+    fn address(&self) -> Address {
+        self.below.get().map_or(Address::UNSPECIFIED, |below| below.1)
     }
 
     /// Breaks the connection after its last allowed request. If a control call is in progress, that

@@ -1,6 +1,6 @@
 //! The parts of the faults that need no transport.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -11,7 +11,7 @@ use super::connection::Link;
 use super::*;
 use crate::error::ReturnType;
 use crate::status::Operation;
-use crate::{Completion, CompletionPoller, Notify};
+use crate::{Address, Completion, CompletionPoller, Notify};
 
 #[test]
 fn parameters_change_the_plan_and_leave_the_rest_as_it_is() {
@@ -61,7 +61,7 @@ fn nothing_that_is_not_known_is_taken() {
 
 #[test]
 fn both_sides_of_a_connection_find_the_same_link() {
-    let side = |last, port| (IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)), port);
+    let side = |last, port| (Address::from(Ipv4Addr::new(192, 0, 2, last)), port);
     let one = Link::between(side(1, 10), side(2, 20));
     let other = Link::between(side(2, 20), side(1, 10));
     assert!(Arc::ptr_eq(&one, &other));

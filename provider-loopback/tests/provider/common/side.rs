@@ -92,7 +92,8 @@ impl Side {
     pub(crate) fn connect(&self, address: IpAddr, qualifier: u64, private_data: &[u8]) -> u64 {
         let attempt = self.next_attempt();
         let qos = Qos::BEST_EFFORT;
-        let request = ConnectRequest { attempt, address, qualifier, private_data, qos };
+        let request =
+            ConnectRequest { attempt, address: address.into(), qualifier, private_data, qos };
         self.qp.connect(&request).expect("connect");
         attempt
     }

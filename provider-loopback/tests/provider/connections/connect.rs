@@ -28,7 +28,7 @@ fn both_sides_learn_the_address_and_private_data_of_the_other() {
         assert_eq!(b.last_event(), (900, passive));
         let active = Event::Established {
             private_data: b"welcome".to_vec(),
-            peer: Peer { address: there.address, port: qualifier },
+            peer: Peer { address: there.address.into(), port: qualifier },
             local_port: asking.port,
         };
         assert_eq!(a.last_event(), (attempt, active));
@@ -154,7 +154,7 @@ fn only_an_unconnected_queue_pair_connects() {
         let qualifier = world.listener.qualifier;
         let request = ConnectRequest {
             attempt: 9,
-            address: world.address,
+            address: world.address.into(),
             qualifier,
             private_data: &[],
             qos: Qos::BEST_EFFORT,

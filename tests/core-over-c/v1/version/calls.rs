@@ -1,12 +1,12 @@
 //! Calls that differ in DAT 1.2 from DAT 2.0, and those that DAT 1.2 does not have.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
 use real::attr::{IaAttributes, ProviderAttributes};
 use real::error::{Result, Subtype};
 use real::provider::Relationship;
-use real::{Collective, Comm, CompletionFlags, LmrTriplet, Privileges, RmrTriplet};
+use real::{Address, Collective, Comm, CompletionFlags, LmrTriplet, Privileges, RmrTriplet};
 
 use super::conversion::local;
 use crate::abi::*;
@@ -87,7 +87,7 @@ impl Drop for Remote {
 }
 
 impl Remote {
-    pub(crate) const fn address(&self) -> IpAddr {
+    pub(crate) const fn address(&self) -> Address {
         match *self {}
     }
 

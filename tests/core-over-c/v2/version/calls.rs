@@ -12,7 +12,7 @@ use real::{Comm, CompletionFlags, LmrTriplet, Privileges, RmrTriplet};
 
 use super::conversion::{local, remote};
 use crate::abi::*;
-use crate::api::address::{self, Address};
+use crate::api::address::{self, SocketAddress};
 use crate::api::convert::to_private_data;
 use crate::api::library::library;
 use crate::api::registration::OutParameters;
@@ -92,7 +92,7 @@ pub(crate) fn csp_create(
 ) -> Result<DAT_CSP_HANDLE> {
     let mut csp = null_mut();
     let mut comm = DAT_COMM { domain: comm.domain, r#type: comm.kind, protocol: comm.protocol };
-    let mut address = Address::new(address);
+    let mut address = SocketAddress::new(address);
     call!(table.csp_create_func(ia, &raw mut comm, address.pointer(), evd, &raw mut csp))?;
     Ok(csp)
 }
@@ -123,7 +123,7 @@ pub(crate) fn common_connect(
     timeout: DAT_TIMEOUT,
     private_data: &[u8],
 ) -> Result<()> {
-    let mut remote = Address::new(remote);
+    let mut remote = SocketAddress::new(remote);
     let (size, data) = to_private_data(private_data);
     call!(table.ep_common_connect_func(ep, remote.pointer(), timeout, size, data))
 }

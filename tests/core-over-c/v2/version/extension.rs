@@ -3,13 +3,12 @@
 
 use std::ffi::{CString, c_int};
 use std::mem;
-use std::net::{IpAddr, Ipv4Addr};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
 use real::attr::{IaAttributes, ProviderAttributes};
 use real::error::{Result, Subtype};
-use real::{Collective, CompletionFlags, RmrTriplet};
+use real::{Address, Collective, CompletionFlags, RmrTriplet};
 
 use super::conversion;
 use crate::abi::*;
@@ -131,10 +130,9 @@ impl Remote {
         Self(Arc::new(AddressHandle { address, ep }))
     }
 
-    pub(crate) fn address(&self) -> IpAddr {
+    pub(crate) fn address(&self) -> Address {
         let mut address = self.0.address.ia_addr;
-        let address = address::read((&raw mut address).cast());
-        address.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip())
+        address::read_adapter((&raw mut address).cast()).unwrap_or(Address::UNSPECIFIED)
     }
 
     pub(crate) fn number(&self) -> u32 {
