@@ -132,6 +132,24 @@ pub fn expect_dto(evd: &EventDispatcher, watched: &[&Endpoint]) -> DtoCompletion
     }
 }
 
+/// Takes the next event by polling, which must be the completion of a data transfer operation (DTO).
+/// An unsignalled completion is queued but wakes no waiter: [`expect_dto`] would find it only after
+/// [`LIMIT`].
+///
+/// # Panics
+/// If no event arrives within [`LIMIT`], or another one.
+#[track_caller]
+pub fn expect_unsignalled_dto(evd: &EventDispatcher, watched: &[&Endpoint]) -> DtoCompletion {
+    let mut event = Event::default();
+    until("an unsignalled completion is queued", || {
+        evd.dequeue(&mut event).expect("a dispatcher that can be read")
+    });
+    match event {
+        Event::Dto(completion) => completion,
+        other => panic!("a completion expected: {other:?}\n{}", dump(evd, watched)),
+    }
+}
+
 /// Takes the next event, which must be the completion of a bind.
 ///
 /// # Panics

@@ -3,7 +3,7 @@
 
 use crate::case::cases;
 use crate::target::{fresh_address, takes_parameters, target};
-use crate::{Node, expect_dto, link, refused};
+use crate::{Node, expect_dto, expect_unsignalled_dto, link, refused};
 use dat_core::{
     Close, Compat, CompletionFlags, Endpoint, EpSpec, EpState, EvdFlags, Event, EventDispatcher,
     InterfaceAdapter, PspMaker, Result, ReturnType, Subtype,
@@ -91,7 +91,7 @@ fn unsignalled_requests_complete_beside_default_receives() {
     source.fill(0, b"unsigned");
     server.post_recv(&[target.piece(0, 8)], 1, DEFAULT).expect("posted");
     client.post_send(&[source.piece(0, 8)], 2, UNSIGNALLED).expect("connected");
-    let mut cookies = [(); 2].map(|()| expect_dto(&evd, &[&client, &server]).cookie);
+    let mut cookies = [(); 2].map(|()| expect_unsignalled_dto(&evd, &[&client, &server]).cookie);
     cookies.sort_unstable();
     assert_eq!(cookies, [1, 2], "one completion each");
     assert_eq!(target.bytes(0, 8), b"unsigned");

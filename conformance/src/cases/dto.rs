@@ -7,7 +7,7 @@ use crate::case::cases;
 use crate::ep_states::{STATES, ep_in_state};
 use crate::{
     Background, Buffer, Node, drain, expect_connection, expect_connections, expect_dto,
-    expect_no_event, link, refused, state, until,
+    expect_no_event, expect_unsignalled_dto, link, refused, state, until,
 };
 use dat_core::{
     Close, CompletionFlags, ConnectionEventKind, DtoStatus, EpState, Event, LmrTriplet, Memory,
@@ -535,9 +535,7 @@ fn unsignalled_posts_are_possible_where_the_endpoint_says_so() {
         client.post_send(&[], 2, flags).expect("has the flag");
         // The completion is queued in either case; the flag decides whether it wakes a waiter.
         for (evd, cookie) in [(&node.recv, 1), (&node.request, 2)] {
-            let mut event = Event::default();
-            until("the completion", || evd.dequeue(&mut event).expect("live"));
-            assert!(matches!(event, Event::Dto(it) if it.cookie == cookie), "{event:?}");
+            assert_eq!(expect_unsignalled_dto(evd, &[&client, &server]).cookie, cookie);
             expect_no_event(evd);
         }
     }

@@ -2,7 +2,9 @@
 
 use crate::case::{cases, skip};
 use crate::ep_states::{EpInState, STATES, ep_in_state};
-use crate::{Node, expect_dto, expect_no_event, fault_provider, link, refused, until};
+use crate::{
+    Node, expect_dto, expect_no_event, expect_unsignalled_dto, fault_provider, link, refused, until,
+};
 use dat_core::attr::IaAttributes;
 use dat_core::{
     CompletionFlags, DtoStatus, Endpoint, EpAttributes, EpChange, EpParam, EpState, EvdFlags, Qos,
@@ -278,7 +280,7 @@ fn changed_attributes_are_those_that_posts_are_held_to() {
     let pieces = [memory.piece(0, 4), memory.piece(4, 1)];
     assert!(client.post_send(&pieces, 2, NONE).is_err(), "two segments are too many");
     client.post_send(&pieces[..1], 2, CompletionFlags::UNSIGNALLED).expect("one is not");
-    assert_eq!(expect_dto(&other, &[&client, &server]).cookie, 2);
+    assert_eq!(expect_unsignalled_dto(&other, &[&client, &server]).cookie, 2);
 }
 
 fn receives_posted_before_stay_when_the_queue_is_made_longer() {
