@@ -11,7 +11,7 @@ use dat_core::Registry;
 
 use crate::output::{Output, Paint, complain};
 use crate::report_file::ReportFile;
-use crate::{EXIT_CODES, Verdict};
+use crate::{EXIT_CODES, Verdict, interrupt};
 
 /// Tests an adapter against every rule of the DAT specification.
 #[derive(Debug, clap::Args)]
@@ -94,6 +94,8 @@ struct Report<'a> {
     failed: usize,
     skipped: usize,
     excluded: usize,
+    /// Cases that Ctrl-C kept from running.
+    missing: usize,
     cases: Vec<CaseReport<'a>>,
 }
 
@@ -109,7 +111,7 @@ struct CaseReport<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn new(adapter: &'a str, verdicts: &'a [dat_conformance::Verdict]) -> Self {
+    fn new(adapter: &'a str, verdicts: &'a [dat_conformance::Verdict], missing: usize) -> Self {
         let Totals { passed, failed, skipped, excluded } = Totals::of(verdicts);
         let cases = verdicts.iter().map(|verdict| {
             let (outcome, reason) = match &verdict.outcome {
@@ -122,7 +124,7 @@ impl<'a> Report<'a> {
             let (name, source) = (verdict.case.short_name(), verdict.case.source);
             CaseReport { name, source, outcome, reason, seconds: verdict.time.as_secs_f64() }
         });
-        Self { adapter, passed, failed, skipped, excluded, cases: cases.collect() }
+        Self { adapter, passed, failed, skipped, excluded, missing, cases: cases.collect() }
     }
 }
 
@@ -154,7 +156,8 @@ fn try_run(args: &Args, registry: &Registry, output: &mut Output) -> Result<Verd
         rounds_percent: args.rounds,
         ..Target::new(registry.clone(), args.name.clone())
     });
-    let verdicts = plan.run(&cases, |verdict| {
+    interrupt::watch();
+    let verdicts = plan.run_until(interrupt::is_requested, &cases, |verdict| {
         let is_shown = !args.quiet || verdict.outcome.is_failure();
         if args.tap || args.json || !is_shown {
             return;
@@ -167,10 +170,14 @@ fn try_run(args: &Args, registry: &Registry, output: &mut Output) -> Result<Verd
         let line = output.paint(paint, human_line(verdict));
         output.line(line);
     });
+    let missing = selected - verdicts.len();
     if args.tap {
         output.line(tap(&verdicts).trim_end());
+        if missing > 0 {
+            output.line("Bail out! interrupted");
+        }
     } else if args.json {
-        output.json(&Report::new(&args.name, &verdicts));
+        output.json(&Report::new(&args.name, &verdicts, missing));
     } else {
         let gap = if args.quiet { "" } else { "\n" };
         output.line(format!("{gap}{}", human_summary(&verdicts)));
@@ -180,7 +187,10 @@ fn try_run(args: &Args, registry: &Registry, output: &mut Output) -> Result<Verd
             .write(&junit(&args.name, &verdicts))
             .map_err(|source| SuiteError::Write { file: file.clone(), source })?;
     }
-    let failed = Totals::of(&verdicts).failed > 0;
+    if missing > 0 {
+        complain(&format!("interrupted: {missing} cases did not run"));
+    }
+    let failed = Totals::of(&verdicts).failed > 0 || missing > 0;
     Ok(if failed { Verdict::Failed } else { Verdict::Well })
 }
 

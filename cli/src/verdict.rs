@@ -5,7 +5,7 @@ pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  success
   1  the check failed: an IA cannot be opened, a ping step failed, doctor found a
-     problem, or a measurement was interrupted
+     problem, or Ctrl-C ended a run early
   2  the command line is wrong";
 
 /// The outcome of a command.

@@ -78,26 +78,42 @@ impl Plan {
     }
 
     /// Runs the selected cases one after the other and passes each verdict to `report` at once.
-    pub fn run(&self, cases: &[Case], mut report: impl FnMut(&Verdict)) -> Vec<Verdict> {
+    pub fn run(&self, cases: &[Case], report: impl FnMut(&Verdict)) -> Vec<Verdict> {
+        self.run_until(|| false, cases, report)
+    }
+
+    /// As [`run`](Self::run), until `stops` returns true: it is asked several times a second. The case
+    /// that runs then is abandoned, and has no verdict.
+    pub fn run_until(
+        &self,
+        stops: impl Fn() -> bool,
+        cases: &[Case],
+        mut report: impl FnMut(&Verdict),
+    ) -> Vec<Verdict> {
         quiet_panics();
         let selected = cases.iter().filter(|case| self.selects(case));
         selected
-            .map(|case| {
+            .map_while(|case| {
                 let start = Instant::now();
                 let outcome = match self.exclusions.reason(case.short_name()) {
+                    _ if stops() => return None,
                     Some(reason) => Outcome::Excluded(reason.to_owned()),
-                    None => run_bounded(case, self.limit),
+                    None => run_bounded(case, self.limit, &stops)?,
                 };
                 let verdict = Verdict { case: *case, outcome, time: start.elapsed() };
                 report(&verdict);
-                verdict
+                Some(verdict)
             })
             .collect()
     }
 }
 
-/// Runs a case in a thread. A thread that hangs is abandoned.
-fn run_bounded(case: &Case, limit: Duration) -> Outcome {
+/// How often a run that waits for a case asks whether it is to stop.
+const STOP_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Runs a case in a thread. A thread that hangs is abandoned, and so is the case, without an outcome,
+/// once `stops` returns true.
+fn run_bounded(case: &Case, limit: Duration, stops: impl Fn() -> bool) -> Option<Outcome> {
     let (done, wait) = channel();
     let run = case.run;
     let name = case.short_name().to_owned();
@@ -107,17 +123,23 @@ fn run_bounded(case: &Case, limit: Duration) -> Outcome {
         let _ = done.send(result.err().map(|payload| explain(&*payload)));
     });
     if let Err(error) = thread {
-        return Outcome::Failed(format!("cannot start a thread for the case: {error}"));
+        return Some(Outcome::Failed(format!("cannot start a thread for the case: {error}")));
     }
-    match wait.recv_timeout(limit) {
-        Ok(None) => Outcome::Passed,
-        Ok(Some(outcome)) => outcome,
-        Err(RecvTimeoutError::Timeout) => {
-            Outcome::Hung(format!("still running after {} s\n{}", limit.as_secs(), threads()))
-        }
-        Err(RecvTimeoutError::Disconnected) => {
-            Outcome::Failed("the thread of the case ended without a result".to_owned())
-        }
+    let start = Instant::now();
+    loop {
+        let left = limit.saturating_sub(start.elapsed());
+        return Some(match wait.recv_timeout(left.min(STOP_INTERVAL)) {
+            Ok(None) => Outcome::Passed,
+            Ok(Some(outcome)) => outcome,
+            Err(RecvTimeoutError::Timeout) if stops() => return None,
+            Err(RecvTimeoutError::Timeout) if start.elapsed() < limit => continue,
+            Err(RecvTimeoutError::Timeout) => {
+                Outcome::Hung(format!("still running after {} s\n{}", limit.as_secs(), threads()))
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                Outcome::Failed("the thread of the case ended without a result".to_owned())
+            }
+        });
     }
 }
 
@@ -166,8 +188,28 @@ fn threads() -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::Plan;
     use crate::Case;
+
+    #[test]
+    fn a_run_that_stops_keeps_the_verdicts_so_far() {
+        let case = |name, run| Case { name, source: "", run };
+        let cases = [
+            case("suite::cases::one::passes", || ()),
+            case("suite::cases::one::hangs", || std::thread::park()),
+            case("suite::cases::one::never_starts", || ()),
+        ];
+        let seen = Cell::new(0);
+        let plan = Plan::default();
+        let verdicts = plan.run_until(|| seen.get() > 0, &cases, |_| seen.set(seen.get() + 1));
+        assert_eq!((verdicts.len(), seen.get()), (1, 1));
+        let asked = Cell::new(0);
+        let stops = || asked.replace(asked.get() + 1) >= 2;
+        let verdicts = plan.run_until(stops, &cases, |_| ());
+        assert_eq!(verdicts.len(), 1, "the case that hangs is abandoned");
+    }
 
     #[test]
     fn a_filter_is_the_beginning_of_a_path_or_of_a_rule() {

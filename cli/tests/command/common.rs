@@ -1,9 +1,11 @@
 //! Runs the command as a person or a script would.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 /// How the command ended and what it wrote.
@@ -66,4 +68,20 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
+}
+
+/// Waits until a process handles SIGINT, and sends it.
+pub(crate) fn interrupt(child: &Child) {
+    let status = format!("/proc/{}/status", child.id());
+    let handles = || {
+        let text = std::fs::read_to_string(&status).expect("it runs");
+        let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("a mask");
+        u64::from_str_radix(mask.trim(), 16).expect("a mask") & 1 << (Signal::SIGINT as u32 - 1)
+            != 0
+    };
+    while !handles() {
+        std::thread::yield_now();
+    }
+    let id = i32::try_from(child.id()).expect("a process");
+    kill(Pid::from_raw(id), Signal::SIGINT).expect("it runs");
 }

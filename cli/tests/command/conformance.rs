@@ -1,6 +1,10 @@
 //! `dat conformance`.
 
-use crate::common::run;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::common::{dat, interrupt, run};
 
 #[test]
 fn the_listing_names_cases_with_their_sources() {
@@ -76,4 +80,25 @@ fn what_can_not_be_run_is_said_with_an_exit_code() {
         assert_eq!(ran.code, Some(1), "{arguments:?}");
         assert!(!ran.err.is_empty(), "{arguments:?}");
     }
+}
+
+#[test]
+fn ctrl_c_prints_the_verdicts_so_far() {
+    let mut command = dat(Path::new("/nonexistent/dat.conf"));
+    // So many rounds of the races that the run takes hours.
+    command.args(["conformance", "loopback", "--rounds", "100000"]);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut out = BufReader::new(child.stdout.take().expect("piped"));
+    let mut first = String::new();
+    out.read_line(&mut first).expect("a verdict");
+    interrupt(&child);
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).expect("text");
+    let ran = child.wait_with_output().expect("it ends");
+    let err = String::from_utf8(ran.stderr).expect("text");
+    assert_eq!(ran.status.code(), Some(1), "{first}{rest}{err}");
+    assert!(first.starts_with("passed"), "{first}");
+    assert!(rest.contains(" passed, 0 failed"), "{rest}");
+    assert!(err.contains("interrupted: ") && err.contains(" cases did not run"), "{err}");
 }

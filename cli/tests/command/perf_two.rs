@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde_json::Value;
+
+use crate::common::interrupt;
 
 fn dat() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dat"));
@@ -55,22 +55,6 @@ impl Drop for Listener {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Waits until a process handles SIGINT, and sends it.
-fn interrupt(child: &Child) {
-    let status = format!("/proc/{}/status", child.id());
-    let handles = || {
-        let text = std::fs::read_to_string(&status).expect("it runs");
-        let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("a mask");
-        u64::from_str_radix(mask.trim(), 16).expect("a mask") & 1 << (Signal::SIGINT as u32 - 1)
-            != 0
-    };
-    while !handles() {
-        std::thread::yield_now();
-    }
-    let id = i32::try_from(child.id()).expect("a process");
-    kill(Pid::from_raw(id), Signal::SIGINT).expect("it runs");
 }
 
 #[test]
