@@ -4,6 +4,7 @@ mod common;
 mod conformance;
 mod doctor;
 mod explain;
+mod help_examples;
 mod list_and_info;
 mod manners;
 mod own_provider;
