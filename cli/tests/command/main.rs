@@ -5,6 +5,7 @@ mod conformance;
 mod doctor;
 mod explain;
 mod help_examples;
+mod list_and_doctor;
 mod list_and_info;
 mod manners;
 mod own_provider;
