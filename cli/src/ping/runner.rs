@@ -102,6 +102,8 @@ impl Runner {
 
     /// Runs a step if its requirements are met.
     pub(super) fn step<S: Subject>(&mut self, step: Step<S>, subject: &mut S, output: &mut Output) {
+        // Without an adapter no step can run, and the summary counts those that did not.
+        let shown = self.shown && self.lost.iter().all(|lost| lost.stage != Stage::Adapter);
         let record = match self.lost.iter().find(|lost| step.needs.contains(&lost.stage)) {
             Some(lost) => {
                 let (mark, end) = match lost.mark {
@@ -115,7 +117,7 @@ impl Runner {
             }
             None => self.try_step(step, subject),
         };
-        if self.shown {
+        if shown {
             record.print(output);
         }
         self.records.push(record);

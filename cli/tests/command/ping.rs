@@ -116,6 +116,18 @@ fn a_name_that_is_not_there_fails_the_first_step() {
 }
 
 #[test]
+fn without_an_adapter_only_the_first_step_is_shown() {
+    let ran = run(&["ping", "nowhere"]);
+    let rows: Vec<&str> = ran.out.lines().filter(|line| !line.starts_with("    ")).collect();
+    assert!(
+        matches!(rows[..], [open, "", summary]
+            if open.starts_with("open") && summary.starts_with("0 steps passed, 1 failed, 18 skipped")),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
 fn the_other_machine_is_named_or_waited_for_and_not_both() {
     for arguments in [
         &["ping", "loopback", "127.0.0.1", "--listen"][..],
