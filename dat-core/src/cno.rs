@@ -144,6 +144,7 @@ impl Cno {
         timeout: Timeout,
     ) -> Result<WaitStep<Option<EventDispatcher>, BlockedCnoWait>> {
         let inner = &self.inner;
+        inner.base.check_process(WAIT)?;
         let mut state = inner.state.lock();
         if state.dead {
             return Err(inner.base.freed(WAIT));
@@ -205,6 +206,7 @@ impl Cno {
     /// `DAT_INVALID_HANDLE` when it was freed before.
     pub fn free(&self) -> Result<()> {
         const FREE: &str = "dat_cno_free";
+        self.inner.base.check_process(FREE)?;
         let mut state = self.inner.state.lock();
         if state.waiters > 0 {
             let error = Error::new(ReturnType::InvalidState, Subtype::InvalidStateCnoInUse)

@@ -121,12 +121,27 @@ impl Base {
         self.describe(error, operation)
     }
 
+    /// Fails in a child of the process that opened the adapter. Calls check this before they take a
+    /// lock: another thread of the parent may have held it during the fork.
+    #[inline]
+    pub(crate) fn check_process(&self, operation: &'static str) -> Result<()> {
+        if self.ia.process.is_current() { Ok(()) } else { Err(self.of_other_process(operation)) }
+    }
+
+    #[cold]
+    fn of_other_process(&self, operation: &'static str) -> Error {
+        self.describe(Error::other_process(self.ia.process), operation)
+    }
+
+    /// Fails once the object is freed, and in a child of its process.
     pub(crate) fn check_live(&self, operation: &'static str) -> Result<()> {
+        self.check_process(operation)?;
         if self.lifecycle.is_live() { Ok(()) } else { Err(self.freed(operation)) }
     }
 
     /// Frees the object, or returns why it cannot be freed.
     pub(crate) fn retire(&self, operation: &'static str, in_use: Subtype) -> Result<()> {
+        self.check_process(operation)?;
         match self.lifecycle.retire() {
             Retirement::Done => Ok(()),
             Retirement::FreedBefore => Err(self.freed(operation)),
@@ -297,6 +312,16 @@ macro_rules! object_handle {
             /// Attaches a value of the consumer (dat_set_consumer_context(3DAT)).
             pub fn set_consumer_context(&self, context: u64) {
                 self.inner.base.set_context(context);
+            }
+        }
+
+        impl Drop for $handle {
+            fn drop(&mut self) {
+                if !self.inner.base.ia.process.is_current() {
+                    // The device resources belong to the parent, so the child must not release
+                    // them.
+                    let _ = std::mem::ManuallyDrop::new(self.inner.clone());
+                }
             }
         }
 

@@ -149,6 +149,7 @@ impl Rmr {
     pub fn bind(&self, endpoint: &Endpoint, bind: &Bind<'_>) -> Result<u32> {
         let inner = &*self.inner;
         let ep = endpoint.inner();
+        inner.base.check_process(BIND)?;
         let mut state = inner.state.lock();
         let state = state.as_mut().ok_or_else(|| inner.base.freed(BIND))?;
         if !Arc::ptr_eq(&ep.base.ia, &inner.base.ia) {
@@ -192,8 +193,10 @@ impl Rmr {
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.
     pub fn query(&self) -> Result<RmrParam> {
+        const QUERY: &str = "dat_rmr_query";
+        self.inner.base.check_process(QUERY)?;
         let state = self.inner.state.lock();
-        let state = state.as_ref().ok_or_else(|| self.inner.base.freed("dat_rmr_query"))?;
+        let state = state.as_ref().ok_or_else(|| self.inner.base.freed(QUERY))?;
         let binding = state.binding.as_ref();
         Ok(RmrParam {
             pz: ProtectionZone::from_inner(state.pz.arc()),

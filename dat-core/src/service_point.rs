@@ -111,6 +111,7 @@ pub(crate) trait Receiving: Based + Send + Sync {
 
     /// The dispatcher, for a query.
     fn dispatcher(&self, operation: &'static str) -> Result<EventDispatcher> {
+        self.base().check_process(operation)?;
         let evd = self.reception().evd.lock();
         let evd = evd.as_ref().ok_or_else(|| self.base().freed(operation))?;
         Ok(EventDispatcher::from_inner(evd.arc()))

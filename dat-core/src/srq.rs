@@ -80,6 +80,7 @@ pub struct SrqParam {
 }
 
 const CREATE: &str = "dat_srq_create";
+const QUERY: &str = "dat_srq_query";
 const POST: &str = "dat_srq_post_recv";
 const RESIZE: &str = "dat_srq_resize";
 const SET_LW: &str = "dat_srq_set_lw";
@@ -205,8 +206,9 @@ impl SharedReceiveQueue {
     /// `DAT_INVALID_HANDLE` when it was freed.
     pub fn query(&self) -> Result<SrqParam> {
         let inner = &*self.inner;
+        inner.base.check_process(QUERY)?;
         let pz = inner.pz.lock();
-        let pz = pz.as_ref().ok_or_else(|| inner.base.freed("dat_srq_query"))?;
+        let pz = pz.as_ref().ok_or_else(|| inner.base.freed(QUERY))?;
         let (available_dto_count, outstanding_dto_count) = inner.queue.counts();
         Ok(SrqParam {
             pz: ProtectionZone::from_inner(pz.arc()),

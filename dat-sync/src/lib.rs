@@ -7,6 +7,7 @@
 //! - [`SlabArc`]: reference-counted objects in these slabs;
 //! - [`region_table`]: memory contexts, looked up without a lock;
 //! - [`Epochs`]: how long a check of registered memory stays valid;
+//! - [`Process`]: whether an object was created before a fork;
 //! - [`prefetch`](fn@prefetch): a hint to the processor.
 
 #![deny(unsafe_code)]
@@ -19,10 +20,12 @@ mod loom_models;
 pub mod modelled;
 pub mod pages;
 mod prefetch;
+mod process;
 pub mod region_table;
 mod slab_arc;
 mod sync;
 
 pub use epoch::{Epoch, Epochs};
 pub use prefetch::prefetch;
+pub use process::Process;
 pub use slab_arc::{SlabArc, SlabWeak};

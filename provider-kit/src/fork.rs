@@ -9,9 +9,10 @@
 use std::fs::File;
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
-use dat_provider::error::{Error, Result, ReturnType, Subtype};
+use dat_provider::error::{Error, Result};
+use dat_sync::Process;
 use parking_lot::Mutex;
 
 /// Number of descriptors per chunk of the table.
@@ -29,8 +30,6 @@ static TABLE: [AtomicPtr<Chunk>; CHUNKS] = [const { AtomicPtr::new(std::ptr::nul
 static INDICES: Mutex<(Vec<usize>, usize)> = Mutex::new((Vec::new(), 0));
 /// A descriptor of `/dev/null`.
 static DEV_NULL: AtomicI32 = AtomicI32::new(FREE);
-/// Number of forks between the first process and this one.
-static GENERATION: AtomicU32 = AtomicU32::new(0);
 
 /// While it exists, children of `fork` lose a descriptor. Drop it before closing the descriptor.
 #[derive(Debug)]
@@ -97,7 +96,6 @@ fn prepare() {
 
 /// Runs in each child, whose other threads are gone.
 extern "C" fn forked() {
-    GENERATION.fetch_add(1, Ordering::Relaxed);
     let dev_null = DEV_NULL.load(Ordering::Acquire);
     for slot in &TABLE {
         // SAFETY: a chunk in the table comes from `Box::into_raw` and is never freed.
@@ -119,21 +117,20 @@ extern "C" fn forked() {
 
 /// The process in which an object was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Origin(u32);
+pub struct Origin(Process);
 
 impl Origin {
     /// This process.
     #[must_use]
     pub fn here() -> Self {
-        prepare();
-        Self(GENERATION.load(Ordering::Relaxed))
+        Self(Process::current())
     }
 
     /// Whether the current process is that process, and not a child of it.
     #[inline]
     #[must_use]
     pub fn is_here(self) -> bool {
-        GENERATION.load(Ordering::Relaxed) == self.0
+        self.0.is_current()
     }
 
     /// Refuses a call in a child.
@@ -142,15 +139,8 @@ impl Origin {
     /// `DAT_INVALID_STATE` in a child of that process.
     #[inline]
     pub fn check(self) -> Result<()> {
-        if self.is_here() { Ok(()) } else { Err(forked_error()) }
+        if self.is_here() { Ok(()) } else { Err(Error::other_process(self.0)) }
     }
-}
-
-#[cold]
-fn forked_error() -> Error {
-    Error::new(ReturnType::InvalidState, Subtype::NoSubtype)
-        .because("the adapter was opened before the process was forked")
-        .advise("open an adapter in the child")
 }
 
 #[cfg(test)]

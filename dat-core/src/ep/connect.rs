@@ -64,6 +64,8 @@ impl<'a> Connect<'a> {
 
 const CONNECT: &str = "dat_ep_connect";
 const DUP: &str = "dat_ep_dup_connect";
+const DISCONNECT: &str = "dat_ep_disconnect";
+const RESET: &str = "dat_ep_reset";
 
 impl Endpoint {
     /// Requests a connection (dat_ep_connect(3DAT)); the outcome is reported as an event.
@@ -146,8 +148,9 @@ impl Endpoint {
             Close::Graceful => EpEvent::DisconnectGraceful,
             Close::Abrupt => EpEvent::DisconnectAbrupt,
         };
+        self.inner.base.check_process(DISCONNECT)?;
         let _call = self.inner.call.lock();
-        self.inner.perform(event, "dat_ep_disconnect")?;
+        self.inner.perform(event, DISCONNECT)?;
         self.inner.count(EpCounter::Disconnect);
         self.inner.base.ia.tally.count(IaCounter::CmDreqTx);
         Ok(())
@@ -159,13 +162,15 @@ impl Endpoint {
     /// # Errors
     /// `DAT_INVALID_STATE` unless disconnected or unconnected.
     pub fn reset(&self) -> Result<()> {
+        self.inner.base.check_process(RESET)?;
         let _call = self.inner.call.lock();
-        self.inner.perform(EpEvent::Reset, "dat_ep_reset").map(|_| ())
+        self.inner.perform(EpEvent::Reset, RESET).map(|_| ())
     }
 }
 
 impl EpInner {
     fn connect(&self, connect: &Connect<'_>, operation: &'static str) -> Result<()> {
+        self.base.check_process(operation)?;
         self.check_connect(connect, operation)
             .map_err(|error| self.base.describe(error, operation))?;
         let call = self.call.lock();

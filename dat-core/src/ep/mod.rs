@@ -110,6 +110,9 @@ pub(crate) struct EpInner {
 
 object_handle!(Endpoint, EpInner);
 
+const STATUS: &str = "dat_ep_get_status";
+const QUERY: &str = "dat_ep_query";
+
 /// The fields that most posts need are in the first line, and an endpoint with its counts takes
 /// five.
 #[cfg(target_pointer_width = "64")]
@@ -178,8 +181,7 @@ impl Endpoint {
     /// # Errors
     /// `DAT_INVALID_HANDLE` when it was freed.
     pub fn status(&self) -> Result<EpStatus> {
-        let state = self.inner.state();
-        let state = state.ok_or_else(|| self.inner.base.freed("dat_ep_get_status"))?;
+        let state = self.inner.state().ok_or_else(|| self.inner.base.freed(STATUS))?;
         let outstanding = self.inner.queue_pair.outstanding();
         Ok(EpStatus {
             state,
@@ -205,7 +207,8 @@ impl Endpoint {
     /// `DAT_INVALID_HANDLE` when it was freed.
     pub fn query(&self) -> Result<EpParam> {
         let inner = &self.inner;
-        let freed = || inner.base.freed("dat_ep_query");
+        inner.base.check_process(QUERY)?;
+        let freed = || inner.base.freed(QUERY);
         let call = inner.call.lock();
         let config = call.as_ref().ok_or_else(freed)?;
         let control = inner.control();
@@ -244,6 +247,7 @@ impl Endpoint {
     pub fn free(&self) -> Result<()> {
         const FREE: &str = "dat_ep_free";
         let inner = &self.inner;
+        inner.base.check_process(FREE)?;
         let config = {
             let mut call = inner.call.lock();
             inner.perform(EpEvent::Free, FREE)?;

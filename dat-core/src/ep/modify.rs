@@ -95,6 +95,7 @@ impl Endpoint {
     /// support is `DAT_INVALID_PARAMETER` too.
     pub fn modify(&self, change: &EpChange) -> Result<()> {
         let inner = &*self.inner;
+        inner.base.check_process(MODIFY)?;
         let mut call = inner.call.lock();
         let config = call.as_mut().ok_or_else(|| inner.base.freed(MODIFY))?;
         for event in change.events(&config.attributes) {

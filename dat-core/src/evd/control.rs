@@ -110,6 +110,7 @@ impl EventDispatcher {
     /// `DAT_INVALID_HANDLE` when it was freed before.
     pub fn free(&self) -> Result<()> {
         const FREE: &str = "dat_evd_free";
+        self.inner.base.check_process(FREE)?;
         let mut queue = self.inner.queue.lock();
         if queue.has_waiter() {
             let error = Error::new(ReturnType::InvalidState, Subtype::InvalidStateEvdWaiter);

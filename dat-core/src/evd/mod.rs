@@ -86,6 +86,8 @@ pub(crate) struct EvdInner {
 
 object_handle!(EventDispatcher, EvdInner);
 
+const DEQUEUE: &str = "dat_evd_dequeue";
+
 impl EventDispatcher {
     pub(crate) fn from_inner(inner: &Arc<EvdInner>) -> Self {
         Self { inner: Arc::clone(inner) }
@@ -160,10 +162,11 @@ impl EvdInner {
     /// The general case of [`EventDispatcher::dequeue`].
     #[inline(never)]
     fn dequeue_any(&self, event: &mut Event) -> Result<bool> {
+        self.base.check_process(DEQUEUE)?;
         let found = loop {
             let mut queue = self.queue.lock();
             if queue.is_taken() {
-                return Err(self.taken(&queue, "dat_evd_dequeue"));
+                return Err(self.taken(&queue, DEQUEUE));
             }
             if queue.take_first(event) {
                 break true;

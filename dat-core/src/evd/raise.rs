@@ -26,6 +26,7 @@ impl EventDispatcher {
                 .advise("create it with DAT_EVD_SOFTWARE_FLAG");
             return Err(self.inner.base.describe(error, POST));
         }
+        self.inner.base.check_process(POST)?;
         match self.inner.raise_if_room(Event::Software(value)) {
             Raised::Queued => Ok(()),
             Raised::Full => Err(Error::new(ReturnType::QueueFull, Subtype::NoSubtype).during(POST)),

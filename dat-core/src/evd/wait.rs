@@ -91,6 +91,7 @@ impl EventDispatcher {
         event: &mut Event,
     ) -> Result<WaitStep<Waited, BlockedEvdWait>> {
         let inner = &*self.inner;
+        inner.base.check_process(WAIT)?;
         let mode = inner.streams.lock().mode();
         inner.tally().count(EvdCounter::Wait);
         let mut queue = loop {
@@ -156,6 +157,7 @@ impl EventDispatcher {
     pub fn arm(&self) -> Result<bool> {
         const ARM: &str = "EventDispatcher::arm";
         let inner = &*self.inner;
+        inner.base.check_process(ARM)?;
         let mode = inner.streams.lock().mode();
         let mut queue = inner.queue.lock();
         if queue.is_taken() {
@@ -169,6 +171,9 @@ impl EventDispatcher {
 
     /// Reverts [`EventDispatcher::arm`], so that arrivals no longer signal the descriptor.
     pub fn disarm(&self) {
+        if !self.inner.base.ia.process.is_current() {
+            return;
+        }
         self.inner.notifier.set_armed(false);
         self.inner.refresh_notify();
     }

@@ -13,9 +13,11 @@ impl InterfaceAdapter {
     /// `DAT_ABORT`, waiters on notification objects return without a dispatcher.
     ///
     /// # Errors
-    /// `DAT_INVALID_STATE` for a graceful close while objects exist; nothing has changed.
+    /// `DAT_INVALID_STATE` for a graceful close while objects exist, and in a child of the process that
+    /// opened the adapter; nothing has changed.
     /// `DAT_INVALID_HANDLE` when it was closed before.
     pub fn close(&self, how: Close) -> Result<()> {
+        self.inner.check_process(CLOSE)?;
         self.inner.close(how)
     }
 }

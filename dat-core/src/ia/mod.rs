@@ -27,6 +27,7 @@ use crate::lmr::SharedNames;
 use crate::numbering::Numbering;
 use crate::provider::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, Epochs};
 use crate::registry::ProviderUse;
+use dat_sync::Process;
 use dat_sync::region_table::RegionTable;
 
 use children::ChildTable;
@@ -54,6 +55,8 @@ pub struct InterfaceAdapter {
 
 pub(crate) struct IaInner {
     pub(crate) id: u64,
+    /// The process that opened the adapter.
+    pub(crate) process: Process,
     pub(crate) name: String,
     numbering: Arc<dyn Numbering>,
     pub(crate) attributes: AdapterAttributes,
@@ -173,7 +176,12 @@ impl Clone for InterfaceAdapter {
 
 impl Drop for InterfaceAdapter {
     fn drop(&mut self) {
-        self.inner.end_use();
+        if self.inner.process.is_current() {
+            self.inner.end_use();
+        } else {
+            // The device resources belong to the parent, so the child must not release them.
+            let _ = std::mem::ManuallyDrop::new(Arc::clone(&self.inner));
+        }
     }
 }
 
@@ -197,6 +205,7 @@ impl IaInner {
         kind: ObjectKind,
         operation: &'static str,
     ) -> Result<Base> {
+        self.check_process(operation)?;
         let id = self.numbering.issue(kind).map_err(|error| self.describe(error, operation))?;
         if let Err(error) = self.children.reserve(kind, &self.attributes.ia) {
             self.numbering.retire(kind, id);
@@ -242,13 +251,23 @@ impl IaInner {
         self.children.return_reads(reads, instead);
     }
 
-    /// Fails once the adapter is closed.
+    /// Fails in a child of the process that opened the adapter; see [`Base::check_process`].
+    pub(crate) fn check_process(&self, operation: &'static str) -> Result<()> {
+        if self.process.is_current() {
+            return Ok(());
+        }
+        Err(self.describe(Error::other_process(self.process), operation))
+    }
+
+    /// Fails once the adapter is closed, and in a child of its process.
     pub(crate) fn check_open(&self, operation: &'static str) -> Result<()> {
+        self.check_process(operation)?;
         self.children.check_open().map_err(|error| self.describe(error, operation))
     }
 
     /// The provider's adapter, until the close.
     pub(crate) fn adapter(&self, operation: &'static str) -> Result<Arc<dyn Adapter>> {
+        self.check_process(operation)?;
         let adapter = self.adapter.lock();
         let opened = adapter.as_ref().map(|opened| Arc::clone(&opened.adapter));
         opened.ok_or_else(|| self.describe(children::closed(), operation))

@@ -18,6 +18,7 @@ use crate::lifecycle::Hold;
 use crate::provider::decorate::trace;
 use crate::provider::{AdapterAttributes, MAX_SEGMENTS};
 use crate::registry::{ApiVersion, Candidate, Registry, merge};
+use dat_sync::Process;
 use dat_sync::region_table::RegionTable;
 
 const OPEN: &str = "dat_ia_open";
@@ -86,6 +87,16 @@ impl Registry {
 pub struct IaQuery {
     opened: Opened,
     attributes: AdapterAttributes,
+    process: Process,
+}
+
+impl Drop for IaQuery {
+    fn drop(&mut self) {
+        if !self.process.is_current() {
+            // The device resources belong to the parent, so the child must not release them.
+            let _ = std::mem::ManuallyDrop::new(Arc::clone(&self.opened.adapter));
+        }
+    }
 }
 
 impl IaQuery {
@@ -142,6 +153,7 @@ impl Candidate {
         let id = self.numbering.issue(ObjectKind::Ia).map_err(|error| error.during(OPEN))?;
         let inner = Arc::new(IaInner {
             id,
+            process: Process::current(),
             numbering: self.numbering,
             name: self.adapter_name,
             attributes,
@@ -178,7 +190,7 @@ impl Candidate {
         let adapter = adapter.map_err(|error| self.describe(error, "dat_ib_open_query"))?;
         let attributes = within_reach(adapter.attributes());
         let opened = Opened { adapter, _in_use: self.guard };
-        Ok(IaQuery { opened, attributes })
+        Ok(IaQuery { opened, attributes, process: Process::current() })
     }
 
     fn describe(&self, error: Error, operation: &'static str) -> Error {

@@ -1,6 +1,7 @@
 //! The one error type: the DAT code, and what a person needs to act on it.
 
 mod codes;
+mod other_process;
 mod plain;
 mod return_type;
 mod subtype;

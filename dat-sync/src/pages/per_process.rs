@@ -60,7 +60,7 @@ impl<T: Default + Sync + 'static> PerProcess<T> {
 
 /// A number that differs from those of all processes from which this one was forked.
 #[inline]
-fn process_number() -> u64 {
+pub(crate) fn process_number() -> u64 {
     // SAFETY: null, or the first word of pages that are never unmapped.
     match unsafe { WORD.load(Ordering::Acquire).as_ref() }.map(|it| it.load(Ordering::Relaxed)) {
         None | Some(0) => take_number(),

@@ -43,6 +43,14 @@ macro_rules! tests {
             fn a_child_does_not_disturb_the_connections_of_its_parent() {
                 $crate::fork::a_child_does_not_disturb_the_connections_of_its_parent($open);
             }
+            #[test]
+            fn a_child_learns_which_process_owns_the_adapter() {
+                $crate::fork::a_child_learns_which_process_owns_the_adapter($open);
+            }
+            #[test]
+            fn a_child_that_drops_everything_does_not_disturb_its_parent() {
+                $crate::fork::a_child_that_drops_everything_does_not_disturb_its_parent($open);
+            }
         }
         mod killed {
             use $crate::killed::Way;

@@ -164,6 +164,7 @@ impl EpInner {
 
     /// Checks that the state allows requests.
     pub(crate) fn check_requests(&self, operation: &'static str) -> Result<()> {
+        self.base.check_process(operation)?;
         match self.state() {
             Some(state) if state.takes_requests() => Ok(()),
             Some(state) => Err(self.refused(state, EpEvent::PostRequest, operation)),
@@ -173,6 +174,7 @@ impl EpInner {
 
     /// Checks that the state allows receives.
     fn check_receives(&self) -> Result<()> {
+        self.base.check_process(RECV)?;
         let post_checks = &self.post_checks;
         match self.state() {
             None => Err(self.base.freed(RECV)),

@@ -1,0 +1,21 @@
+//! Children of fork over the loopback provider.
+
+use dat_conformance::Node;
+use dat_core::Registry;
+use dat_two_processes::fork;
+
+fn node(parameters: &str) -> Node {
+    let registry = Registry::new();
+    registry.add_provider(dat_provider_loopback::provider()).expect("a new registry");
+    Node::on(registry.open(&format!("loopback{parameters}")).expect("an adapter"))
+}
+
+#[test]
+fn a_child_learns_which_process_owns_the_adapter() {
+    fork::a_child_learns_which_process_owns_the_adapter(node);
+}
+
+#[test]
+fn a_child_that_drops_everything_does_not_disturb_its_parent() {
+    fork::a_child_that_drops_everything_does_not_disturb_its_parent(node);
+}
