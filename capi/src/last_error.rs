@@ -33,6 +33,8 @@ enum LastError {
     Async(AsyncErrorKind),
     /// A wait for a dispatcher ended without an event, with this number of events in the queue.
     TimedOut(u32),
+    /// The queue of the dispatcher with that number was empty.
+    Empty(u64),
 }
 
 /// Stores the error of a call.
@@ -100,6 +102,7 @@ fn store(error: LastError) {
 }
 
 fn replace(error: LastError) {
+    let _ = handle::take_found_empty();
     // The former failure is dropped after the borrow of the cell has ended.
     let _ = STATE.try_with(|state| {
         state.try_borrow_mut().ok().and_then(|mut state| state.error.replace(error))
@@ -109,6 +112,7 @@ fn replace(error: LastError) {
 /// The text of the last failure of this thread; empty if there is none.
 pub(crate) fn text() -> *const c_char {
     let error = STATE.try_with(|state| state.try_borrow_mut().ok()?.error.take()).ok().flatten();
+    let error = handle::take_found_empty().map(LastError::Empty).or(error);
     // Formatted while the cell is not borrowed, because this queries an endpoint.
     let formatted = error.map(|error| error.to_text().replace('\0', "\u{fffd}"));
     let text = STATE.try_with(|state| {
@@ -152,6 +156,11 @@ impl LastError {
             Self::TimedOut(queued) => format!(
                 "dat_evd_wait: {queued} events are queued, fewer than the threshold, and no further one arrived before the \
                  time-out; dequeue them with dat_evd_dequeue, or wait with a threshold of 1"
+            ),
+            Self::Empty(evd) => format!(
+                "dat_evd_dequeue on {} {}: no event is queued",
+                ObjectKind::Evd,
+                ShownId(*evd)
             ),
             Self::Async(kind) => {
                 let EventWords { name, meaning, advice, .. } = EventWords::of(kind.number());

@@ -156,6 +156,7 @@ fn dequeue_without_success(
 ) -> DAT_RETURN {
     if taken == Taken::Nothing {
         evd.object().seen_empty();
+        evd.found_empty();
         return codes::code(ReturnType::QueueEmpty, Subtype::NoSubtype);
     }
     let handle = evd.reload_handle();
@@ -181,7 +182,10 @@ unsafe fn dequeue_slow_path(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -
                 event::deliver(&mut taken, evd_handle, output.fields());
                 DAT_SUCCESS
             }
-            Ok(false) => codes::code(ReturnType::QueueEmpty, Subtype::NoSubtype),
+            Ok(false) => {
+                handle::found_empty(evd_handle);
+                codes::code(ReturnType::QueueEmpty, Subtype::NoSubtype)
+            }
             Err(error) => failed(error),
         }
     });

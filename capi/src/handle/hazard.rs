@@ -22,6 +22,9 @@ pub(super) struct Record<T: 'static> {
     pin: AtomicPtr<T>,
     /// The token of the thread that owns the record; [`NO_OWNER`] if there is none.
     owner: AtomicUsize,
+    /// The cell on which the owning thread last found nothing, null after any other failure. Only that
+    /// thread accesses it.
+    found_empty: AtomicPtr<T>,
     /// The next record of its list; never changed after it was published.
     next: AtomicPtr<Record<T>>,
 }
@@ -37,6 +40,7 @@ impl<T> Record<T> {
         Self {
             pin: AtomicPtr::new(cell),
             owner: AtomicUsize::new(owner),
+            found_empty: AtomicPtr::new(null_mut()),
             next: AtomicPtr::new(null_mut()),
         }
     }
@@ -47,6 +51,7 @@ impl<T> Record<T> {
         Self {
             pin: AtomicPtr::new(null_mut()),
             owner: AtomicUsize::new(NO_OWNER),
+            found_empty: AtomicPtr::new(null_mut()),
             next: AtomicPtr::new(null_mut()),
         }
     }
@@ -68,6 +73,7 @@ impl<T> Record<T> {
         let claimed = self.is_of(NO_OWNER)
             && self.owner.compare_exchange(NO_OWNER, thread, success, failure).is_ok();
         if claimed {
+            self.found_empty.store(null_mut(), Ordering::Relaxed);
             // Release: a thread that sees this sees what the former owner did with a cell.
             self.pin.store(without_provenance_mut(thread), Ordering::Release);
         }
@@ -91,6 +97,13 @@ impl<T> Record<T> {
         // Release: a thread that sees this also sees what was done with the cell announced before.
         self.pin.store(ptr::from_ref(cell).cast_mut(), Ordering::Release);
         fence();
+    }
+
+    /// Replaces the cell on which the owning thread last found nothing. Allowed only for that thread.
+    pub(super) fn replace_found_empty(&self, cell: *mut T) -> *mut T {
+        let former = self.found_empty.load(Ordering::Relaxed);
+        self.found_empty.store(cell, Ordering::Relaxed);
+        former
     }
 
     /// Releases the record to other threads.
@@ -129,6 +142,12 @@ impl<T> SlotPin<T> {
         }
         slot.mark(cell, fence);
         Some(Self { slot, thread: PhantomData })
+    }
+
+    /// Records that the thread found nothing on the pinned cell.
+    #[inline(always)]
+    pub(super) fn found_empty(&self, cell: &'static T) {
+        self.slot.found_empty.store(ptr::from_ref(cell).cast_mut(), Ordering::Relaxed);
     }
 
     /// The pinned cell.

@@ -100,11 +100,29 @@ impl<T: Object> Pinned<T> {
         Self { cell: self.pin.cell(), ..self }
     }
 
+    /// Records that this thread found nothing on the object; see [`take_found_empty`].
+    #[inline(always)]
+    pub(crate) fn found_empty(&self) {
+        self.pin.found_empty(self.cell);
+    }
+
     /// Its handle; the address of the cell is loaded again.
     #[inline(always)]
     pub(crate) fn reload_handle(&self) -> DAT_HANDLE {
         std::ptr::from_ref(self.pin.cell()).cast_mut().cast()
     }
+}
+
+/// As [`Pinned::found_empty`], for an object that is not pinned.
+pub(crate) fn found_empty(handle: DAT_HANDLE) {
+    thread::replace_found_empty(chunks::locate(handle.addr()));
+}
+
+/// The number of the object on which the last failure of this thread was that it found nothing. This
+/// is kept in the hazard slot of the thread, because polls that find nothing are too frequent for
+/// thread-local storage. The record is cleared.
+pub(crate) fn take_found_empty() -> Option<u64> {
+    thread::replace_found_empty(None).map(|cell| cell.addr() as u64)
 }
 
 /// A new reference to the live object of a handle, for calls that may block.

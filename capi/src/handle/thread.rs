@@ -8,6 +8,7 @@
 //! instruction; a thread-local variable in a shared library costs a function call.
 
 use std::cell::Cell as ThreadCell;
+use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
 
 use dat_sync::biased::{fence as barrier, token};
@@ -80,6 +81,17 @@ fn pin_outside_slot(cell: &'static Cell, thread: usize) -> Pin<Cell> {
         Some(record) => record.announce(cell, light_fence),
         None => DOMAIN.announce(cell, light_fence),
     }
+}
+
+/// Records the cell on which this thread found nothing, or with `None` that something else failed since.
+/// Returns the cell that was recorded before. A thread without a record has none.
+pub(super) fn replace_found_empty(cell: Option<&'static Cell>) -> Option<*const Cell> {
+    let thread = token();
+    let slot = DOMAIN.slot(thread);
+    let record = if slot.is_of(thread) { Some(slot) } else { RECORD.get() };
+    let cell = cell.map_or(null_mut(), |cell| std::ptr::from_ref(cell).cast_mut());
+    let former = record?.replace_found_empty(cell);
+    (!former.is_null()).then_some(former.cast_const())
 }
 
 #[inline]

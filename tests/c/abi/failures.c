@@ -5,6 +5,8 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
 
+#include <pthread.h>
+
 #include "../objects.h"
 
 #define REFUSED 0x77
@@ -72,6 +74,24 @@ static void time_out(void)
     CHECK(strstr(dat_error_detail(), "no event arrived") != NULL, "\"%s\"", dat_error_detail());
 }
 
+/* A dequeue that finds nothing replaces the text of an earlier error, and names the dispatcher. */
+static void find_nothing(DAT_EVD_HANDLE evd)
+{
+    DAT_EVENT event;
+    char name[40];
+    int round;
+
+    sprintf(name, "EVD %p: no event", evd);
+    CHECK(dat_ep_free(DAT_HANDLE_NULL) != DAT_SUCCESS, "NULL was freed");
+    for (round = 0; round < 100; round++)
+        CHECK(dat_evd_dequeue(evd, &event) == DAT_QUEUE_EMPTY, "an event");
+    CHECK(strstr(dat_error_detail(), name) != NULL, "no %s: \"%s\"", name, dat_error_detail());
+    CHECK(strstr(dat_error_detail(), name) != NULL, "a second time: \"%s\"", dat_error_detail());
+    CHECK(dat_evd_dequeue(evd, &event) == DAT_QUEUE_EMPTY, "an event");
+    CHECK(dat_ep_free(DAT_HANDLE_NULL) != DAT_SUCCESS, "NULL was freed");
+    CHECK(strstr(dat_error_detail(), "dat_ep_free") != NULL, "\"%s\"", dat_error_detail());
+}
+
 /* A write that the peer refuses breaks the connection, and flushes a receive. */
 static void fail(void)
 {
@@ -137,13 +157,29 @@ static void forget(void)
     CHECK(strstr(dat_error_detail(), "0x77") == NULL, "after a reset: \"%s\"", dat_error_detail());
 }
 
+/* In a thread that has not made a call before. */
+static void *find_nothing_elsewhere(void *evd)
+{
+    find_nothing(evd);
+    return NULL;
+}
+
 int main(void)
 {
+    DAT_EVD_HANDLE completions;
+    pthread_t thread;
+
     open_adapter(set);
     make(set);
     connect_both();
     succeed();
     time_out();
+    find_nothing(set[KIND_EVD]);
+    MUST(dat_evd_create(set[KIND_IA], 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &completions));
+    find_nothing(completions);
+    CHECK(pthread_create(&thread, NULL, find_nothing_elsewhere, completions) == 0 &&
+              pthread_join(thread, NULL) == 0, "no thread");
+    find_nothing(completions);
     fail();
     forget();
     ask_nobody();
