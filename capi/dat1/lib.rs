@@ -47,4 +47,4 @@ mod strerror;
 #[path = "../src/table.rs"]
 mod table;
 
-use result::{guard, guard_data_path};
+use result::{guard, guard_call, guard_data_path};

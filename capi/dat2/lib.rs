@@ -50,4 +50,4 @@ mod strerror;
 #[path = "../src/table.rs"]
 mod table;
 
-use result::{guard, guard_data_path};
+use result::{guard, guard_call, guard_data_path};

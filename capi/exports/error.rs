@@ -4,7 +4,7 @@ use core::ffi::c_char;
 
 use crate::abi::*;
 use crate::call;
-use crate::guard;
+use crate::guard_call;
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dat_strerror(
@@ -13,7 +13,9 @@ pub unsafe extern "C-unwind" fn dat_strerror(
     minor_message: *mut *const c_char,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::error::strerror(value, major_message, minor_message) })
+    guard_call("dat_strerror", || unsafe {
+        call::error::strerror(value, major_message, minor_message)
+    })
 }
 
 #[unsafe(no_mangle)]

@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::call;
-use crate::guard;
+use crate::guard_call;
 use crate::table;
 
 #[unsafe(no_mangle)]
@@ -16,7 +16,7 @@ pub unsafe extern "C-unwind" fn dat_ia_openv(
     thread_safety: DAT_BOOLEAN,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe {
+    guard_call("dat_ia_open", || unsafe {
         call::ia::openv(
             ia_name,
             async_evd_min_qlen,

@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::call;
-use crate::guard;
+use crate::guard_call;
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dat_registry_list_providers(
@@ -11,7 +11,7 @@ pub unsafe extern "C-unwind" fn dat_registry_list_providers(
     provider_list: *mut *mut DAT_PROVIDER_INFO,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe {
+    guard_call("dat_registry_list_providers", || unsafe {
         call::registry::list_providers(max_to_return, entries_returned, provider_list)
     })
 }
@@ -22,7 +22,9 @@ pub unsafe extern "C-unwind" fn dat_registry_add_provider(
     provider_info: *const DAT_PROVIDER_INFO,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::registry::add_provider(provider, provider_info) })
+    guard_call("dat_registry_add_provider", || unsafe {
+        call::registry::add_provider(provider, provider_info)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -31,5 +33,7 @@ pub unsafe extern "C-unwind" fn dat_registry_remove_provider(
     provider_info: *const DAT_PROVIDER_INFO,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call::registry::remove_provider(provider, provider_info) })
+    guard_call("dat_registry_remove_provider", || unsafe {
+        call::registry::remove_provider(provider, provider_info)
+    })
 }

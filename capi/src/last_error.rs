@@ -11,6 +11,7 @@ use dat_core::{
 
 use crate::debug;
 use crate::handle::{self, of_number};
+use crate::result::named;
 
 thread_local! {
     static STATE: RefCell<ThreadState> = const { RefCell::new(ThreadState { error: None, text: None }) };
@@ -54,9 +55,7 @@ pub(crate) fn name_call(name: &'static str) {
     let _ = STATE.try_with(|state| {
         let Ok(mut state) = state.try_borrow_mut() else { return };
         state.error = state.error.take().map(|error| match error {
-            LastError::Error(error) if error.operation().is_empty() => {
-                LastError::Error(error.during(name))
-            }
+            LastError::Error(error) => LastError::Error(named(error, name)),
             error => error,
         });
     });

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use dat_core::error::{Error, ReturnType, Subtype};
 
-use crate::abi::{DAT_RETURN, DAT_SUCCESS};
+use crate::abi::{DAT_CLASS_ERROR, DAT_RETURN, DAT_SUCCESS};
 use crate::{cancel, codes, last_error};
 
 /// The code that a call returns, or the error from which it is made. Codes of C providers are
@@ -57,6 +57,18 @@ pub(crate) fn guard<R: ReturnValue>(call: impl FnOnce() -> R) -> DAT_RETURN {
     code
 }
 
+/// As [`guard`], for a call that the macro of the exported functions does not define: errors name it.
+pub(crate) fn guard_call<R: ReturnValue>(
+    name: &'static str,
+    call: impl FnOnce() -> R,
+) -> DAT_RETURN {
+    let code = guard(call);
+    if code & DAT_CLASS_ERROR != 0 {
+        last_error::name_call(name);
+    }
+    code
+}
+
 /// As [`guard`], for calls of a few hundred instructions that contain no cancellation point.
 #[inline(always)]
 pub(crate) fn guard_data_path<R: ReturnValue>(call: impl FnOnce() -> R) -> DAT_RETURN {
@@ -64,6 +76,12 @@ pub(crate) fn guard_data_path<R: ReturnValue>(call: impl FnOnce() -> R) -> DAT_R
         Ok(code) => code,
         Err(panic) => panicked(panic),
     }
+}
+
+/// Names the call in an error that names none: an argument was refused.
+#[cold]
+pub(crate) fn named(error: Error, call: &'static str) -> Error {
+    if error.operation().is_empty() { error.during(call) } else { error }
 }
 
 /// Stores the detail of an error; returns its code.

@@ -98,7 +98,10 @@ impl InterfaceAdapter {
         if !comm.is_supported() || comm.domain != Comm::for_address(address.ip()).domain {
             return fail(
                 Error::new(ReturnType::CommNotSupported, Subtype::NoSubtype)
-                    .because(format!("{comm:?} is not supported for {address}"))
+                    .because(format!(
+                        "a socket of family {}, type {} and protocol {} is not supported for {address}",
+                        comm.domain, comm.kind, comm.protocol
+                    ))
                     .advise(
                         "use the address family of the address (AF_INET or AF_INET6), \
                          SOCK_STREAM and protocol 0",
@@ -124,7 +127,7 @@ impl InterfaceAdapter {
             } else {
                 error
             };
-            inner.base.describe(error, CREATE)
+            ia.describe(error, CREATE)
         })?;
         Ok(Csp { inner })
     }

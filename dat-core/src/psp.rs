@@ -92,16 +92,23 @@ impl InterfaceAdapter {
             (PspMaker::Provider, EpCreator::Never) | (PspMaker::Consumer, EpCreator::Always)
         ) {
             let error = Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-                .because(format!("the provider creates endpoints {creator:?}, not by {maker:?}"))
-                .advise("use the other psp_flags");
+                .because(match maker {
+                    PspMaker::Provider => "the provider never creates the endpoint of a request",
+                    PspMaker::Consumer => {
+                        "the provider creates the endpoint of each request itself"
+                    }
+                })
+                .advise(match maker {
+                    PspMaker::Provider => "use DAT_PSP_CONSUMER_FLAG",
+                    PspMaker::Consumer => "use DAT_PSP_PROVIDER_FLAG",
+                });
             return Err(ia.describe(error, operation));
         }
         let reception = Reception::new(ia, evd, operation)?;
         let base = ia.new_object(ObjectKind::Psp, operation)?;
         let inner = Arc::new(PspInner { base, maker, reception });
         ia.insert(&inner.base, ServicePointRef::new(&inner), operation)?;
-        listen(&inner, &*adapter, qualifier)
-            .map_err(|error| inner.base.describe(error, operation))?;
+        listen(&inner, &*adapter, qualifier).map_err(|error| ia.describe(error, operation))?;
         Ok(Psp { inner })
     }
 }

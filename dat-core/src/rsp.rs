@@ -81,8 +81,7 @@ impl InterfaceAdapter {
         let taken = AtomicBool::new(false);
         let inner = Arc::new(RspInner { base, endpoint, taken, reception });
         ia.insert(&inner.base, ServicePointRef::new(&inner), CREATE)?;
-        listen(&inner, &*adapter, Some(qualifier))
-            .map_err(|error| inner.base.describe(error, CREATE))?;
+        listen(&inner, &*adapter, Some(qualifier)).map_err(|error| ia.describe(error, CREATE))?;
         Ok(Rsp { inner })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::flags::{CompletionFlags, EvdFlags, Privileges, Qos};
+use crate::flags::{CompletionFlags, EvdFlags, MemoryTypes, Privileges, Qos};
 
 /// The names of the bits, joined by `|`; bits without a name as a number.
 macro_rules! names {
@@ -49,6 +49,10 @@ names! {
         CONNECTION "DAT_EVD_CONNECTION_FLAG",
         RMR_BIND "DAT_EVD_RMR_BIND_FLAG",
         ASYNC "DAT_EVD_ASYNC_FLAG";
+    MemoryTypes ("no memory"):
+        VIRTUAL "DAT_MEM_TYPE_VIRTUAL",
+        LMR "DAT_MEM_TYPE_LMR",
+        SHARED_VIRTUAL "DAT_MEM_TYPE_SHARED_VIRTUAL";
     Qos ("DAT_QOS_BEST_EFFORT"):
         HIGH_THROUGHPUT "DAT_QOS_HIGH_THROUGHPUT",
         LOW_LATENCY "DAT_QOS_LOW_LATENCY",

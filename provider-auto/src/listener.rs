@@ -31,7 +31,7 @@ impl Listening {
         let epoll = joined().map_err(|errno: rustix::io::Errno| {
             Error::new(ReturnType::InsufficientResources, Subtype::ResourceDevice)
                 .because(format!(
-                    "cannot wait for both listeners on connection qualifier {:#x}",
+                    "cannot wait for both listeners on connection qualifier {}",
                     sockets.qualifier()
                 ))
                 .errno(errno.raw_os_error())

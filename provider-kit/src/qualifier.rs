@@ -26,7 +26,10 @@ pub const fn to_port(qualifier: u64) -> u16 {
 pub fn refused(call: &str, errno: i32, qualifier: Option<u64>) -> Error {
     let named = qualifier.map_or_else(
         || "chosen by the system".to_owned(),
-        |qualifier| format!("{qualifier:#x} (port {})", to_port(qualifier)),
+        |qualifier| match to_port(qualifier) {
+            port if u64::from(port) == qualifier => port.to_string(),
+            port => format!("{qualifier} (port {port})"),
+        },
     );
     let error = match errno {
         libc::EADDRINUSE => Error::new(ReturnType::ConnQualInUse, Subtype::NoSubtype)

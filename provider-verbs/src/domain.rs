@@ -154,7 +154,7 @@ fn refused(failure: Failure, span: Span, privileges: Privileges, access: u32) ->
             format!("the device has no free memory translation entries for {size} bytes"),
             Subtype::ResourceMemoryRegion,
         ),
-        libc::EINVAL => invalid(format!("the device cannot register {span:?} with {privileges:?}")),
+        libc::EINVAL => invalid(format!("the device cannot register {span:?} with {privileges}")),
         _ => return internal(failure, "the memory was not registered"),
     };
     error.errno(failure.errno)

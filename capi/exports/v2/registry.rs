@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::call_v2;
-use crate::guard;
+use crate::guard_call;
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn dat_registry_providers_related(
@@ -11,5 +11,7 @@ pub unsafe extern "C-unwind" fn dat_registry_providers_related(
     relationship: *mut DAT_HA_RELATIONSHIP,
 ) -> DAT_RETURN {
     // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
-    guard(|| unsafe { call_v2::registry::providers_related(ia_name_1, ia_name_2, relationship) })
+    guard_call("dat_registry_providers_related", || unsafe {
+        call_v2::registry::providers_related(ia_name_1, ia_name_2, relationship)
+    })
 }

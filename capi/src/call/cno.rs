@@ -8,7 +8,7 @@ use dat_core::{Cno, EventDispatcher, ProxyAgent, Timeout};
 use crate::abi::*;
 use crate::argument::{check, mask, out};
 use crate::handle::{self, Agent, object};
-use crate::result::{CallResult, OK, invalid_handle};
+use crate::result::{CallResult, OK, invalid_handle, named};
 use crate::{adapters, cancel, structs};
 
 const HANDLE: Subtype = Subtype::InvalidHandleCno;
@@ -78,6 +78,7 @@ pub(crate) unsafe fn wait(
     evd_handle: *mut DAT_EVD_HANDLE,
 ) -> DAT_RETURN {
     foreign!(cno_handle, cno_wait_func(cno_handle, timeout, evd_handle));
+    let name_it = |error| named(error, "dat_cno_wait");
     let start = || {
         let cno: Cno = object(cno_handle, HANDLE)?;
         check(evd_handle, 3)?;
@@ -85,7 +86,7 @@ pub(crate) unsafe fn wait(
     };
     let to_result = |waited: Result<Option<EventDispatcher>>| {
         // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
-        let output = unsafe { out(evd_handle, 3) }?;
+        let output = unsafe { out(evd_handle, 3) }.map_err(name_it)?;
         match &waited {
             Ok(Some(evd)) => output.write(handle::of_number(evd.id())),
             Ok(None) => output.write(DAT_HANDLE_NULL),
@@ -93,7 +94,7 @@ pub(crate) unsafe fn wait(
             Err(error) if error.is(ReturnType::QueueEmpty) => output.write(DAT_HANDLE_NULL),
             Err(_) => {}
         }
-        waited.and(OK)
+        waited.map_err(name_it).and(OK)
     };
     cancel::wait(|| None, |caller| cancel::block(caller, start, to_result))
 }

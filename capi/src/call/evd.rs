@@ -11,7 +11,7 @@ use crate::abi::*;
 use crate::argument::{check, count, given, invalid, is_address_of, mask, out};
 use crate::convert::{self, event};
 use crate::handle::{Pinned, object, optional_object};
-use crate::result::{CallResult, OK, failed, invalid_handle, plain};
+use crate::result::{CallResult, OK, failed, invalid_handle, named, plain};
 use crate::{adapters, cancel, codes, handle, last_error, structs};
 
 const HANDLE: Subtype = Subtype::InvalidHandleEvdRequest;
@@ -231,11 +231,15 @@ pub(crate) unsafe fn wait(
         unsafe { n_more.write(convert::count(more)) };
         Some(DAT_SUCCESS)
     };
-    let start = || {
-        let evd: EventDispatcher = object(evd_handle, HANDLE)?;
+    let arguments = || -> Result<(EventDispatcher, u32)> {
+        let evd = object(evd_handle, HANDLE)?;
         let threshold = count(threshold, 3)?;
         check(event, 4)?;
         check(n_more, 5)?;
+        Ok((evd, threshold))
+    };
+    let start = || {
+        let (evd, threshold) = arguments().map_err(|error| named(error, "dat_evd_wait"))?;
         cancel::with_event(|event| evd.start_wait(&clock, threshold, event))
     };
     let to_result = |waited: Result<(Waited, Event)>| {

@@ -25,7 +25,9 @@ const OPEN: &str = "dat_ia_open";
 /// The address is NULL or that of a C string.
 pub(crate) unsafe fn name(name: DAT_NAME_PTR, argument: u32) -> Result<String> {
     // SAFETY: the caller guarantees a readable struct, unless the check rejects the address.
-    unsafe { argument::given(name.cast_const(), argument) }?;
+    unsafe { argument::given(name.cast_const(), argument) }.map_err(|error| {
+        error.advise("pass the name of an adapter; `dat list` shows the names, for example tcp-lo")
+    })?;
     // SAFETY: the pointer is not NULL, and the caller guarantees a C string.
     Ok(unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
 }
@@ -91,6 +93,16 @@ fn version(major: u32, minor: u32) -> Result<ApiVersion> {
         .advise(format!("this library implements DAT {own_major}.{own_minor}; link the other one")))
 }
 
+/// The error for an `async_evd_handle` whose variable was not set before the call.
+#[cold]
+fn unset_evd(error: Error) -> Error {
+    error
+        .because(
+            "the variable that async_evd_handle points to does not hold a live event dispatcher",
+        )
+        .advise("set it to DAT_HANDLE_NULL before the call, to have a dispatcher created")
+}
+
 /// An adapter that was opened.
 enum Opened {
     Own(InterfaceAdapter),
@@ -114,7 +126,7 @@ fn open_own(
             AsyncErrors::Make { min_qlen: Some(count(request.async_evd_min_qlen, 2)?) }
         }
         DAT_EVD_ASYNC_EXISTS => AsyncErrors::Elsewhere,
-        evd => AsyncErrors::To(object(evd, Subtype::InvalidHandleEvdAsync)?),
+        evd => AsyncErrors::To(object(evd, Subtype::InvalidHandleEvdAsync).map_err(unset_evd)?),
     };
     candidate.open(&IaOptions { version, async_evd }).map(Opened::Own)
 }

@@ -434,10 +434,27 @@ impl EpInner {
             .filter(|state| !matches!(step(**state, event), Step::Refuse | Step::Ignore))
             .map(|state| state.name())
             .collect();
+        let advice = match way_to_unconnected(state) {
+            Some(way) if allowed.contains(&EpState::Unconnected.name()) => {
+                format!("{way}: the call requires one of: {}", allowed.join(", "))
+            }
+            _ => format!("the call requires one of: {}", allowed.join(", ")),
+        };
         let error = Error::new(ReturnType::InvalidState, state.invalid_state())
             .because(format!("the endpoint is in the state {state}"))
-            .advise(format!("the call requires one of: {}", allowed.join(", ")));
+            .advise(advice);
         self.base.describe(error, operation)
+    }
+}
+
+/// How a consumer makes an endpoint in that state unconnected, if it can.
+fn way_to_unconnected(state: EpState) -> Option<&'static str> {
+    match state {
+        EpState::Disconnected => Some("call dat_ep_reset first"),
+        state if state.is_connected() || state == EpState::ActiveConnectionPending => {
+            Some("call dat_ep_disconnect first, and dat_ep_reset after the event")
+        }
+        _ => None,
     }
 }
 

@@ -83,7 +83,7 @@ impl InterfaceAdapter {
         if !attributes.provider.lmr_mem_types.contains(memory_type) {
             return fail(
                 Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)
-                    .because(format!("the provider cannot register {memory_type:?} memory")),
+                    .because(format!("the provider cannot register memory of type {memory_type}")),
             );
         }
         if span.is_empty() {
