@@ -14,8 +14,7 @@ use dat_core::error::{Result, Subtype};
 use parking_lot::{Mutex, RwLock};
 
 use crate::abi::{DAT_HANDLE, DAT_IA_HANDLE, DAT_PROVIDER};
-use crate::handle;
-use crate::result::invalid_handle;
+use crate::handle::{self, invalid_handle};
 
 /// An open adapter, by the address that its provider uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +88,7 @@ pub(crate) fn own(handle: DAT_IA_HANDLE) -> Result<InterfaceAdapter> {
         Some((_, Adapter::Own(address))) => handle::get(handle::of_number(address as u64)),
         _ => None,
     };
-    found.ok_or_else(|| invalid_handle(Subtype::InvalidHandleIa))
+    found.ok_or_else(|| invalid_handle(to_cell(handle), Subtype::InvalidHandleIa))
 }
 
 /// The handle by which C knows a Rust adapter.

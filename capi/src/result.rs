@@ -109,9 +109,3 @@ fn panicked(panic: Box<dyn Any + Send>) -> DAT_RETURN {
 pub(crate) fn plain(return_type: ReturnType) -> CallResult {
     Ok(codes::code(return_type, Subtype::NoSubtype))
 }
-
-/// The error for a handle that does not refer to a live object of its kind.
-#[cold]
-pub(crate) fn invalid_handle(subtype: Subtype) -> Error {
-    Error::new(ReturnType::InvalidHandle, subtype)
-}

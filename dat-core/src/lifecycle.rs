@@ -296,6 +296,13 @@ macro_rules! object_handle {
                 self.inner.base.lifecycle.is_live()
             }
 
+            /// The process that opened the adapter of the object.
+            #[doc(hidden)]
+            #[must_use]
+            pub fn process(&self) -> dat_sync::Process {
+                self.inner.base.ia.process
+            }
+
             /// The adapter that the object belongs to.
             #[must_use]
             pub fn adapter(&self) -> $crate::InterfaceAdapter {

@@ -7,8 +7,8 @@ use dat_core::{Cno, EventDispatcher, ProxyAgent, Timeout};
 
 use crate::abi::*;
 use crate::argument::{check, mask, out};
-use crate::handle::{self, Agent, object};
-use crate::result::{CallResult, OK, invalid_handle, named};
+use crate::handle::{self, Agent, invalid_handle, object};
+use crate::result::{CallResult, OK, named};
 use crate::{adapters, cancel, structs};
 
 const HANDLE: Subtype = Subtype::InvalidHandleCno;
@@ -67,7 +67,7 @@ pub(crate) unsafe fn query(
         let agent = kept.agent.map(|Agent(agent)| agent);
         structs::cno_param(ia_handle, &cno, agent, &kept.more)
     });
-    output.write(param.ok_or_else(|| invalid_handle(HANDLE))??);
+    output.write(param.ok_or_else(|| invalid_handle(cno_handle, HANDLE))??);
     OK
 }
 

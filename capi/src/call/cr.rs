@@ -27,7 +27,7 @@ pub(crate) unsafe fn query(
         let address = kept.remote_address.set(adapter_to_c(param.remote_address));
         (address, kept.private_data.write(&param.private_data))
     });
-    let (address, data) = shown.ok_or_else(|| crate::result::invalid_handle(HANDLE))?;
+    let (address, data) = shown.ok_or_else(|| handle::invalid_handle(cr_handle, HANDLE))?;
     let table = adapters::table(&request.adapter());
     output.write(DAT_CR_PARAM {
         remote_ia_address_ptr: address.cast(),

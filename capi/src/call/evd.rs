@@ -10,8 +10,8 @@ use dat_core::{EvdFlags, EvdOptions, EvdParam, Event, EventDispatcher, Timeout, 
 use crate::abi::*;
 use crate::argument::{check, count, given, invalid, is_address_of, mask, out};
 use crate::convert::{self, event};
-use crate::handle::{Pinned, object, optional_object};
-use crate::result::{CallResult, OK, failed, invalid_handle, named, plain};
+use crate::handle::{Pinned, invalid_handle, object, optional_object};
+use crate::result::{CallResult, OK, failed, named, plain};
 use crate::{adapters, cancel, codes, handle, last_error, structs};
 
 const HANDLE: Subtype = Subtype::InvalidHandleEvdRequest;
@@ -189,7 +189,7 @@ unsafe fn dequeue_slow_path(evd_handle: DAT_EVD_HANDLE, event: *mut DAT_EVENT) -
             Err(error) => failed(error),
         }
     });
-    taken.unwrap_or_else(|| failed(invalid_handle(HANDLE)))
+    taken.unwrap_or_else(|| failed(invalid_handle(evd_handle, HANDLE)))
 }
 
 /// The stack frames of a wait have no destructors: see [`cancel`].

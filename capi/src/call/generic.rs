@@ -6,13 +6,14 @@ use dat_core::error::Subtype;
 use crate::abi::*;
 use crate::adapters;
 use crate::argument::out;
-use crate::handle::{self, AnyObject};
-use crate::result::{CallResult, OK, invalid_handle};
+use crate::handle::{self, AnyObject, invalid_handle};
+use crate::result::{CallResult, OK};
 
 const HANDLE: Subtype = Subtype::InvalidHandle1;
 
 fn any(handle: DAT_HANDLE) -> Result<AnyObject, dat_core::Error> {
-    AnyObject::get(adapters::to_cell(handle)).ok_or_else(|| invalid_handle(HANDLE))
+    let cell = adapters::to_cell(handle);
+    AnyObject::get(cell).ok_or_else(|| invalid_handle(cell, HANDLE))
 }
 
 pub(crate) unsafe fn set_consumer_context(handle: DAT_HANDLE, context: DAT_CONTEXT) -> CallResult {
@@ -40,7 +41,7 @@ pub(crate) unsafe fn get_handle_type(
 ) -> CallResult {
     foreign!(handle, get_handle_type_func(handle, handle_type));
     let kind = handle::kind_of(handle).or_else(|| kind_of_adapter(handle));
-    let kind = kind.ok_or_else(|| invalid_handle(HANDLE))?;
+    let kind = kind.ok_or_else(|| invalid_handle(adapters::to_cell(handle), HANDLE))?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     let output = unsafe { out(handle_type, 2) }?;
     // The kinds of the core have the same numbers as those of the API.

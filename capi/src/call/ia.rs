@@ -12,8 +12,8 @@ use crate::adapters::{self, Adapter, MakeTable};
 use crate::argument::{self, count, mask, out};
 use crate::convert::interface;
 use crate::debug::{self, Kind};
-use crate::handle::{self, object};
-use crate::result::{CallResult, OK, invalid_handle};
+use crate::handle::{self, invalid_handle, object};
+use crate::result::{CallResult, OK};
 use crate::{codes, foreign, registry, version};
 
 const HANDLE: Subtype = Subtype::InvalidHandleIa;
@@ -171,7 +171,7 @@ pub(crate) unsafe fn query(
             output.write(interface::provider_to_attributes(ia.provider_attributes(), kept));
         }
     });
-    shown.ok_or_else(|| invalid_handle(HANDLE))?;
+    shown.ok_or_else(|| invalid_handle(ia_handle, HANDLE))?;
     if let Some(output) = evd_out {
         output.write(async_evd(&ia));
     }
@@ -192,7 +192,7 @@ pub(crate) unsafe fn close(ia_handle: DAT_IA_HANDLE, close_flags: DAT_CLOSE_FLAG
         Some((number, adapter @ Adapter::Foreign(_))) => {
             foreign::close(number, adapter, close_flags)
         }
-        None => Err(invalid_handle(HANDLE)),
+        None => Err(invalid_handle(ia_handle, HANDLE)),
     }
 }
 
@@ -207,7 +207,7 @@ pub(crate) unsafe fn get_ia_handle(
         }
         None => adapters::by_address(handle.addr()).map(|(number, _)| number),
     };
-    let other = other.ok_or_else(|| invalid_handle(HANDLE))?;
+    let other = other.ok_or_else(|| invalid_handle(handle, HANDLE))?;
     // SAFETY: the caller guarantees writable memory, unless the check rejects the address.
     unsafe { out(ia_handle_out, 2) }?.write(other);
     OK

@@ -9,8 +9,8 @@ use dat_core::{InterfaceAdapter, Lmr, LmrTriplet, MemorySource, Privileges};
 use crate::abi::*;
 use crate::argument::{array, given, invalid, mask, optional_out, out};
 use crate::convert::memory::{lmr_param_to_c, local_from_c};
-use crate::handle::{self, Region, object};
-use crate::result::{CallResult, OK, invalid_handle};
+use crate::handle::{self, Region, invalid_handle, object};
+use crate::result::{CallResult, OK};
 use crate::{adapters, page_check};
 
 const HANDLE: Subtype = Subtype::InvalidHandleLmr;
@@ -160,7 +160,7 @@ pub(crate) unsafe fn query(
     let output = unsafe { out(lmr_param, 3) }?;
     let param = lmr.query()?;
     let region = handle::with_storage(lmr_handle, |kept| kept.region).flatten();
-    let region = region.ok_or_else(|| invalid_handle(HANDLE))?;
+    let region = region.ok_or_else(|| invalid_handle(lmr_handle, HANDLE))?;
     output.write(lmr_param_to_c(adapters::handle_of(&lmr.adapter()), region, &param));
     OK
 }

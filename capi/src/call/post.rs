@@ -11,8 +11,8 @@ use dat_core::{CompletionFlags, Endpoint, LmrTriplet};
 use crate::abi::*;
 use crate::argument::is_address_of;
 use crate::convert::memory::{Segments, local_from_c, remote, segments};
-use crate::handle;
-use crate::result::{CallResult, OK, ReturnValue, failed, invalid_handle};
+use crate::handle::{self, invalid_handle};
+use crate::result::{CallResult, OK, ReturnValue, failed};
 
 /// Runs a post on the endpoint of a handle.
 #[inline]
@@ -20,7 +20,8 @@ pub(crate) fn on(
     ep_handle: DAT_EP_HANDLE,
     post: impl FnOnce(&Endpoint) -> Result<()>,
 ) -> CallResult {
-    handle::with(ep_handle, post).ok_or_else(|| invalid_handle(Subtype::InvalidHandleEp))??;
+    handle::with(ep_handle, post)
+        .ok_or_else(|| invalid_handle(ep_handle, Subtype::InvalidHandleEp))??;
     OK
 }
 

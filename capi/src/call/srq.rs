@@ -7,8 +7,8 @@ use crate::abi::*;
 use crate::adapters;
 use crate::argument::{self, given, mask, out};
 use crate::convert::{count, memory};
-use crate::handle::{self, object};
-use crate::result::{CallResult, OK, invalid_handle};
+use crate::handle::{self, invalid_handle, object};
+use crate::result::{CallResult, OK};
 
 const HANDLE: Subtype = Subtype::InvalidHandleSrq;
 
@@ -70,7 +70,7 @@ pub(crate) unsafe fn post_recv(
         // SAFETY: every member of the union has eight bytes, and any bit pattern is valid.
         srq.post_recv(iov, unsafe { user_cookie.as_64 })
     });
-    posted.ok_or_else(|| invalid_handle(HANDLE))??;
+    posted.ok_or_else(|| invalid_handle(srq_handle, HANDLE))??;
     OK
 }
 

@@ -6,8 +6,8 @@ use super::arguments::Arguments;
 use crate::abi::*;
 use crate::adapters;
 use crate::argument::{invalid, out};
-use crate::handle::AnyObject;
-use crate::result::{CallResult, OK, invalid_handle};
+use crate::handle::{AnyObject, invalid_handle};
+use crate::result::{CallResult, OK};
 
 /// The values of an object's counters, and a text that shows those that are not 0.
 fn read(object: &AnyObject, reset: bool) -> Result<(Vec<u64>, String)> {
@@ -26,12 +26,13 @@ fn read(object: &AnyObject, reset: bool) -> Result<(Vec<u64>, String)> {
 }
 
 fn not_counted() -> Error {
-    invalid_handle(Subtype::InvalidHandle1)
+    Error::new(ReturnType::InvalidHandle, Subtype::InvalidHandle1)
         .because("only adapters, endpoints and event dispatchers have counters")
 }
 
 fn object(handle: DAT_HANDLE) -> Result<AnyObject> {
-    AnyObject::get(adapters::to_cell(handle)).ok_or_else(|| invalid_handle(Subtype::InvalidHandle1))
+    let cell = adapters::to_cell(handle);
+    AnyObject::get(cell).ok_or_else(|| invalid_handle(cell, Subtype::InvalidHandle1))
 }
 
 /// The requested counters: one by its number, or all by the number after the last.

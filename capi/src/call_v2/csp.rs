@@ -7,8 +7,8 @@ use crate::abi::*;
 use crate::adapters;
 use crate::argument::{given, mask, out};
 use crate::convert::address;
-use crate::handle::{self, object};
-use crate::result::{CallResult, OK, invalid_handle};
+use crate::handle::{self, invalid_handle, object};
+use crate::result::{CallResult, OK};
 
 const HANDLE: Subtype = Subtype::InvalidHandleCsp;
 
@@ -48,7 +48,7 @@ pub(crate) unsafe fn query(
         let comm = kept.more.comm.set([comm.domain, comm.kind, comm.protocol]);
         (comm, kept.local_address.set(address::to_c(param.address)))
     });
-    let (comm, address) = shown.ok_or_else(|| invalid_handle(HANDLE))?;
+    let (comm, address) = shown.ok_or_else(|| invalid_handle(csp_handle, HANDLE))?;
     output.write(DAT_CSP_PARAM {
         ia_handle: adapters::handle_of(&csp.adapter()),
         // A struct of three numbers in this order.

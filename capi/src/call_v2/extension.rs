@@ -10,8 +10,8 @@ use crate::adapters;
 use crate::argument::{given, invalid};
 use crate::call::post::{cookie, flags, on};
 use crate::convert::memory::{Segments, local_from_c, remote, segments};
-use crate::handle::{AnyObject, object};
-use crate::result::{CallResult, OK, invalid_handle};
+use crate::handle::{AnyObject, invalid_handle, object};
+use crate::result::{CallResult, OK};
 
 /// The number that C passes for an operation.
 const fn number(operation: DAT_IB_OP) -> DAT_EXTENDED_OP {
@@ -161,11 +161,12 @@ fn free_request(handle: DAT_EP_HANDLE, mut arguments: Arguments) -> CallResult {
 
 fn collective(handle: DAT_HANDLE, ext_op: DAT_EXTENDED_OP) -> CallResult {
     let operation = u32::try_from(ext_op).ok().and_then(Collective::from_number);
-    let object = AnyObject::get(adapters::to_cell(handle));
+    let cell = adapters::to_cell(handle);
+    let object = AnyObject::get(cell);
     match (operation, object) {
         (Some(operation), Some(AnyObject::Ia(ia))) => ia.collective(operation)?,
         (Some(operation), Some(AnyObject::Evd(evd))) => evd.adapter().collective(operation)?,
-        (_, None) => return Err(invalid_handle(Subtype::InvalidHandle1)),
+        (_, None) => return Err(invalid_handle(cell, Subtype::InvalidHandle1)),
         (operation, Some(_)) => {
             let name = operation.map_or("the operation", Collective::name);
             return Err(Error::new(ReturnType::ModelNotSupported, Subtype::NoSubtype)

@@ -15,9 +15,9 @@ use crate::call::ia::name;
 use crate::convert::interface;
 use crate::foreign::adapter::{Server, provider_failed};
 use crate::foreign::result_of;
-use crate::handle::{CStorage, of_number};
+use crate::handle::{CStorage, invalid_handle, of_number};
 use crate::registry;
-use crate::result::{CallResult, OK, invalid_handle};
+use crate::result::{CallResult, OK};
 
 struct Looks {
     /// The next key.
@@ -169,6 +169,6 @@ pub(super) unsafe fn close(handle: DAT_HANDLE, args: va_list) -> CallResult {
             // arguments of the operation.
             result_of(slot.map(|it| unsafe { it(own, DAT_IB_CLOSE_QUERY_OP as i32, args) }))
         }
-        None => Err(invalid_handle(Subtype::InvalidHandleIa)),
+        None => Err(invalid_handle(handle, Subtype::InvalidHandleIa)),
     }
 }

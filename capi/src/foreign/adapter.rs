@@ -14,7 +14,8 @@ use super::{handles, peek};
 use crate::abi::*;
 use crate::adapters::{self, Adapter};
 use crate::debug::{self, Kind};
-use crate::result::{CallResult, invalid_handle};
+use crate::handle::invalid_handle;
+use crate::result::CallResult;
 use crate::{argument, codes, handle, strerror};
 
 /// The arguments with which a program opens an adapter.
@@ -101,7 +102,7 @@ pub(crate) fn open_registered(
 fn open(server: Server, asked: &OpenRequest, what: &str) -> Result<Opened, Error> {
     let mut evd = asked.async_evd;
     if handle::is_cell(evd.addr()) {
-        return Err(invalid_handle(Subtype::InvalidHandleEvdAsync)
+        return Err(invalid_handle(evd, Subtype::InvalidHandleEvdAsync)
             .on(what)
             .because("the asynchronous error dispatcher belongs to another provider"));
     }
@@ -168,13 +169,13 @@ pub(crate) fn provider_failed(code: DAT_RETURN, what: &str) -> Error {
 /// Closes an adapter; the last one of a library finalises the library.
 pub(crate) fn close(number: DAT_IA_HANDLE, adapter: Adapter, how: DAT_CLOSE_FLAGS) -> CallResult {
     let Adapter::Foreign(address) = adapter else {
-        return Err(invalid_handle(Subtype::InvalidHandleIa));
+        return Err(invalid_handle(number, Subtype::InvalidHandleIa));
     };
     // The thread that removes the entry closes the adapter: the provider sees one close, however
     // many threads try.
     let mut open = OPEN.lock();
     let place = open.iter().position(|it| it.address == address);
-    let place = place.ok_or_else(|| invalid_handle(Subtype::InvalidHandleIa))?;
+    let place = place.ok_or_else(|| invalid_handle(number, Subtype::InvalidHandleIa))?;
     let closing = open.swap_remove(place);
     drop(open);
     let ia = handle::of_number(address as u64);

@@ -1,15 +1,23 @@
 //! Handles that C passes as arguments.
 
-use dat_core::error::{Result, Subtype};
+use dat_core::error::{Error, Result, ReturnType, Subtype};
 
-use super::Object;
+use super::{Object, inherited};
 use crate::abi::DAT_HANDLE;
-use crate::result::invalid_handle;
 
 /// The object of a mandatory handle.
 #[inline]
 pub(crate) fn object<T: Object>(handle: DAT_HANDLE, subtype: Subtype) -> Result<T> {
-    super::get(handle).ok_or_else(|| invalid_handle(subtype))
+    super::get(handle).ok_or_else(|| invalid_handle(handle, subtype))
+}
+
+/// The error for a handle that does not refer to a live object of its kind.
+#[cold]
+pub(crate) fn invalid_handle(handle: DAT_HANDLE, subtype: Subtype) -> Error {
+    match inherited::owner(handle) {
+        Some(owner) => Error::other_process(owner),
+        None => Error::new(ReturnType::InvalidHandle, subtype),
+    }
 }
 
 /// The object of a handle that may be `DAT_HANDLE_NULL`.

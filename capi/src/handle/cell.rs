@@ -43,6 +43,8 @@ pub(super) enum Phase {
     Live = 2 << 8,
     /// The object was freed; calls that began before may still use it.
     Dead = 3 << 8,
+    /// The object belongs to the process from which this one was forked. The cell stays as it is.
+    Inherited = 4 << 8,
 }
 
 const KIND: u32 = 0xff;
@@ -68,8 +70,25 @@ impl Cell {
     }
 
     pub(super) fn live_kind(&self) -> Option<ObjectKind> {
+        self.kind_in(Phase::Live)
+    }
+
+    /// The kind of the object, if it belongs to the process from which this one was forked.
+    pub(super) fn inherited_kind(&self) -> Option<ObjectKind> {
+        self.kind_in(Phase::Inherited)
+    }
+
+    fn kind_in(&self, phase: Phase) -> Option<ObjectKind> {
         let word = self.state.load(Ordering::Acquire);
-        (word & !KIND == Phase::Live as u32).then(|| ObjectKind::ALL[(word & KIND) as usize])
+        (word & !KIND == phase as u32).then(|| ObjectKind::ALL[(word & KIND) as usize])
+    }
+
+    /// Leaves a live object to the process from which this one was forked: no lookup finds it any
+    /// more. Called in a handler of `fork`.
+    pub(super) fn leave_to_parent(&self) {
+        if let Some(kind) = self.live_kind() {
+            self.enter(Phase::Inherited, kind);
+        }
     }
 
     pub(super) fn is(&self, phase: Phase, kind: ObjectKind) -> bool {

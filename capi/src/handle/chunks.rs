@@ -86,6 +86,19 @@ fn is_indexed(address: usize) -> bool {
     address % cell::SIZE == 0 && index.is_some_and(|index| index.contains(address & !(CHUNK - 1)))
 }
 
+/// Calls a function for each cell of every chunk that is published. Takes no lock and allocates
+/// nothing, so that a handler of fork can use it.
+pub(super) fn for_each(mut visit: impl FnMut(&Cell)) {
+    FIRST.iter().for_each(&mut visit);
+    // SAFETY: an index that was published is never freed.
+    let Some(index) = (unsafe { INDEX.load(Ordering::Acquire).as_ref() }) else { return };
+    for chunk in index.slots.iter().map(|slot| slot.load(Ordering::Acquire)).filter(|it| *it != 0) {
+        let cells = ptr::with_exposed_provenance::<Cell>(chunk);
+        // SAFETY: the index has the addresses of chunks, which consist of cells and are never freed.
+        unsafe { slice::from_raw_parts(cells, CELLS) }.iter().for_each(&mut visit);
+    }
+}
+
 /// All chunks, owned by the store.
 #[derive(Default)]
 pub(super) struct Chunks {

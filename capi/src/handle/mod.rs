@@ -15,6 +15,7 @@ mod c_storage;
 mod cell;
 mod chunks;
 mod hazard;
+mod inherited;
 #[cfg(all(test, loom))]
 mod loom_models;
 mod object;
@@ -25,7 +26,7 @@ mod sync;
 mod tests;
 mod thread;
 
-pub(crate) use argument::{object, optional_object};
+pub(crate) use argument::{invalid_handle, object, optional_object};
 pub(crate) use c_storage::{Agent, CStorage, Region};
 pub(crate) use object::{AnyObject, Object};
 pub(crate) use stable_box::StableBox;

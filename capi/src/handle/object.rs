@@ -4,6 +4,7 @@ use dat_core::{
     Cno, ConnectionRequest, Csp, Endpoint, EventDispatcher, InterfaceAdapter, Lmr, ObjectKind,
     ProtectionZone, Psp, Rmr, Rsp, SharedReceiveQueue,
 };
+use dat_sync::Process;
 
 use super::cell::Cell;
 
@@ -58,6 +59,15 @@ macro_rules! objects {
                     $(Self::$kind(object) => object.set_consumer_context(context),)+
                 }
             }
+        }
+
+        /// The process to which the object of a cell belongs, if that is one from which this
+        /// process was forked.
+        pub(super) fn owner(cell: &Cell) -> Option<Process> {
+            Some(match cell.inherited_kind()? {
+                // SAFETY: an inherited cell holds an object of its kind, and keeps it forever.
+                $(ObjectKind::$kind => unsafe { cell.object::<$type>() }.process(),)+
+            })
         }
 
         /// Drops the object of a cell.

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 use super::cell::{Cell, Phase};
 use super::chunks::{self, Chunks};
+use super::inherited;
 use super::object::{self, Object};
 use super::thread;
 use crate::abi::{DAT_HANDLE, DAT_PROVIDER};
@@ -20,6 +21,7 @@ const BATCH: usize = 64;
 
 static STORE: LazyLock<Mutex<Store>> = LazyLock::new(|| {
     thread::start();
+    inherited::start();
     Mutex::default()
 });
 

@@ -85,7 +85,7 @@ fn what_can_not_be_run_is_said_with_an_exit_code() {
 #[test]
 fn ctrl_c_prints_the_verdicts_so_far() {
     let mut command = dat(Path::new("/nonexistent/dat.conf"));
-    // So many rounds of the races that the run takes hours.
+    // With this number of rounds the races take hours.
     command.args(["conformance", "loopback", "--rounds", "100000"]);
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");

@@ -131,6 +131,13 @@ impl InterfaceAdapter {
         &self.inner.name
     }
 
+    /// The process that opened it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn process(&self) -> Process {
+        self.inner.process
+    }
+
     /// Whether it has not been closed.
     #[must_use]
     pub fn is_live(&self) -> bool {

@@ -114,6 +114,11 @@ static void use_inherited(void)
     DAT_HANDLE *set = inherited, made;
     DAT_CONN_QUAL qualifier;
     DAT_EP_PARAM param;
+    DAT_DTO_COOKIE cookie = {0};
+    DAT_HANDLE_TYPE type;
+    DAT_CONTEXT context;
+    DAT_IA_ATTR attributes;
+    DAT_EP_STATE state;
     DAT_EVENT event;
     DAT_COUNT more;
 
@@ -130,6 +135,13 @@ static void use_inherited(void)
     REFUSED(dat_cno_wait(set[KIND_CNO], DAT_TIMEOUT_INFINITE, &made));
     REFUSED(dat_ep_connect(set[KIND_EP], (DAT_IA_ADDRESS_PTR)&address, 7, DAT_TIMEOUT_INFINITE, 0,
                            NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+    REFUSED(dat_ep_post_recv(set[KIND_EP], 0, NULL, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+    REFUSED(dat_ep_post_send(set[KIND_EP], 0, NULL, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+    REFUSED(dat_evd_dequeue(answers, &event));
+    REFUSED(dat_ep_get_status(set[KIND_EP], &state, NULL, NULL));
+    REFUSED(dat_get_handle_type(set[KIND_EP], &type));
+    REFUSED(dat_get_consumer_context(set[KIND_EP], &context));
+    REFUSED(dat_ia_query(set[KIND_IA], NULL, DAT_IA_FIELD_ALL, &attributes, 0, NULL));
     REFUSED(dat_ep_disconnect(set[KIND_EP], DAT_CLOSE_ABRUPT_FLAG));
     REFUSED(dat_ep_query(set[KIND_EP], DAT_EP_FIELD_ALL, &param));
     REFUSED(dat_ep_reset(set[KIND_EP]));
