@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::fs;
 use std::path::Path;
 
 use dat_conformance::{Case, all};
@@ -45,8 +46,22 @@ const SEVERAL_CALLS: &[&str] = &[
 fn list(text: &mut String, cases: &[&Case]) {
     for case in cases {
         let name = case.short_name();
-        let noun = name.split("::").next().unwrap_or(name);
-        writeln!(text, "- [`{name}`]({CASES}/{noun}.rs)").unwrap();
+        writeln!(text, "- [`{name}`]({CASES}/{})", file(name)).unwrap();
+    }
+}
+
+/// The file of a case, below [`CASES`]: a noun with many cases has a folder of files.
+fn file(name: &str) -> String {
+    let (noun, rule) = name.split_once("::").expect("`noun::rule`");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cases").join(noun);
+    let function = format!("fn {rule}(");
+    let has_it = |entry: &fs::DirEntry| {
+        fs::read_to_string(entry.path()).is_ok_and(|text| text.contains(&function))
+    };
+    let found = fs::read_dir(folder).ok().and_then(|files| files.flatten().find(has_it));
+    match found {
+        Some(entry) => format!("{noun}/{}", entry.file_name().to_string_lossy()),
+        None => format!("{noun}.rs"),
     }
 }
 
@@ -89,9 +104,9 @@ fn the_document_is_up_to_date() {
     let path = Path::new(REPOSITORY).join(DOCUMENT);
     let text = document();
     if std::env::var_os("DAT_BLESS").is_some() {
-        std::fs::write(&path, &text).expect("docs/coverage.md can be written");
+        fs::write(&path, &text).expect("docs/coverage.md can be written");
     }
-    let committed = std::fs::read_to_string(&path).expect("docs/coverage.md");
+    let committed = fs::read_to_string(&path).expect("docs/coverage.md");
     assert!(committed == text, "docs/coverage.md is out of date: run with DAT_BLESS=1");
 }
 

@@ -1,0 +1,258 @@
+//! Attempts to connect, and their answers.
+
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use dat_core::{
+    Close, Connect, ConnectFlags, ConnectionEventKind, Endpoint, EpState, Event, Qos, ReturnType,
+    Subtype, Timeout, Waited,
+};
+
+use super::{flushed, listen, post_receives};
+use crate::ep_states::{STATES, ep_in_state};
+use crate::wait::arrived;
+use crate::{
+    LIMIT, Node, drain, expect_connection, expect_connections, expect_no_event, expect_request,
+    fault_provider, refused, state, until,
+};
+
+/// Makes an attempt that must fail. Checks the event and that no other follows, the state, the
+/// flushed receives, and that the endpoint can connect again only after a reset.
+#[track_caller]
+fn fails(node: &Node, connect: &Connect<'_>, kind: ConnectionEventKind) {
+    let ep = node.ep();
+    post_receives(&ep);
+    ep.connect(connect).expect("unconnected");
+    expect_connection(&node.connect, &ep, kind);
+    assert_eq!(state(&ep), EpState::Disconnected);
+    until("the receives are flushed", || ep.status().expect("live").recv_idle);
+    assert_eq!(flushed(&node.recv, &ep), [0, 1, 2]);
+    expect_no_event(&node.connect);
+    let again = ep.connect(connect);
+    refused(again, ReturnType::InvalidState, Subtype::InvalidStateEpDisconnected);
+    ep.reset().expect("disconnected");
+    assert_eq!(state(&ep), EpState::Unconnected);
+    ep.free().expect("unconnected");
+}
+
+pub(super) fn without_a_listener_the_attempt_is_refused_by_nobody() {
+    let node = Node::new();
+    fails(&node, &Connect::to(node.address(), 1), ConnectionEventKind::NonPeerRejected);
+    node.finish();
+}
+
+pub(super) fn without_a_host_it_is_unreachable() {
+    let node = Node::new();
+    let nowhere = Ipv4Addr::new(127, 255, 255, 254);
+    fails(&node, &Connect::to(nowhere, 1), ConnectionEventKind::Unreachable);
+    node.finish();
+}
+
+pub(super) fn when_the_consumer_there_does_not_answer_it_times_out() {
+    let node = Node::new();
+    let psp = listen(&node);
+    let mut time = Duration::from_millis(30);
+    let mut event = Event::default();
+    loop {
+        let began = Instant::now();
+        let connect = Connect::to(node.address(), psp.qualifier()).timeout(time);
+        fails(&node, &connect, ConnectionEventKind::TimedOut);
+        assert!(began.elapsed() >= time, "not before its time");
+        let soon = Timeout::from(Duration::from_secs(1));
+        if let Ok(Waited::Event { .. }) = node.requests.wait(soon, 1, &mut event) {
+            break;
+        }
+        // On a slow path the time may be over before the request is sent.
+        time *= 5;
+        assert!(time < LIMIT, "no request arrives");
+    }
+    // The request is still valid, but accepting it cannot complete any more.
+    let Event::ConnectionRequest(arrival) = event else { panic!("{event:?}") };
+    let request = arrival.request;
+    let server = node.ep();
+    post_receives(&server);
+    request.accept(Some(&server), b"").expect("only the transport can see it");
+    expect_connection(&node.connect, &server, ConnectionEventKind::AcceptCompletionError);
+    assert_eq!(state(&server), EpState::Disconnected);
+    assert_eq!(flushed(&node.recv, &server), [0, 1, 2]);
+}
+
+pub(super) fn an_answer_in_time_stops_the_clock() {
+    let node = Node::new();
+    let psp = listen(&node);
+    let eps = [true, false].map(|accepted| {
+        let (client, server) = (node.ep(), node.ep());
+        let time = Duration::from_millis(200);
+        let connect = Connect::to(node.address(), psp.qualifier()).timeout(time);
+        client.connect(&connect).expect("unconnected");
+        let request = expect_request(&node.requests).request;
+        if accepted {
+            request.accept(Some(&server), b"").expect("unconnected");
+        } else {
+            request.reject(b"").expect("live");
+        }
+        (client, server)
+    });
+    let [(accepted, server), (rejected, _)] = &eps;
+    expect_connection(&node.connect, accepted, ConnectionEventKind::Established);
+    expect_connection(&node.connect, server, ConnectionEventKind::Established);
+    expect_connection(&node.connect, rejected, ConnectionEventKind::PeerRejected);
+    std::thread::sleep(Duration::from_millis(300));
+    expect_no_event(&node.connect);
+    assert_eq!(state(&eps[0].0), EpState::Connected);
+    assert_eq!(state(&eps[1].0), EpState::Disconnected);
+}
+
+pub(super) fn the_clock_of_an_attempt_has_no_hold_on_the_next_one() {
+    let node = Node::new();
+    let psp = listen(&node);
+    let client = node.ep();
+    let connect = Connect::to(node.address(), psp.qualifier());
+    client.connect(&connect.clone().timeout(Duration::from_millis(50))).expect("unconnected");
+    client.disconnect(Close::Abrupt).expect("pending");
+    client.reset().expect("disconnected");
+    client.connect(&connect).expect("unconnected");
+    drain(&node.connect);
+    std::thread::sleep(Duration::from_millis(120));
+    expect_no_event(&node.connect);
+    assert_eq!(state(&client), EpState::ActiveConnectionPending);
+}
+
+pub(super) fn when_the_consumer_there_refuses_it_is_rejected_by_the_peer() {
+    let node = Node::new();
+    let psp = listen(&node);
+    let client = node.ep();
+    post_receives(&client);
+    client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+    expect_request(&node.requests).request.reject(b"not today").expect("live");
+    let event = expect_connection(&node.connect, &client, ConnectionEventKind::PeerRejected);
+    arrived(&event.private_data, b"not today");
+    assert_eq!(state(&client), EpState::Disconnected);
+    assert_eq!(flushed(&node.recv, &client), [0, 1, 2]);
+    expect_no_event(&node.connect);
+}
+
+pub(super) fn accepted_it_stands_on_both_sides_with_one_event_each() {
+    let (near, far) = (Node::new(), Node::new());
+    let psp = listen(&far);
+    let (client, server) = (near.ep(), far.ep());
+    post_receives(&client);
+    post_receives(&server);
+    let connect = Connect::to(far.address(), psp.qualifier()).private_data(b"hello");
+    client.connect(&connect).expect("unconnected");
+    assert_eq!(state(&client), EpState::ActiveConnectionPending);
+    let request = expect_request(&far.requests).request;
+    request.accept(Some(&server), b"welcome").expect("unconnected");
+    expect_connection(&far.connect, &server, ConnectionEventKind::Established);
+    let event = expect_connection(&near.connect, &client, ConnectionEventKind::Established);
+    arrived(&event.private_data, b"welcome");
+    for (node, ep, peer) in [(&near, &client, &far), (&far, &server, &near)] {
+        assert_eq!(state(ep), EpState::Connected);
+        assert_eq!(ep.query().expect("live").remote_address, Some(peer.address()));
+        assert!(!ep.status().expect("live").recv_idle, "preposted receives stay");
+        expect_no_event(&node.recv);
+        expect_no_event(&node.connect);
+    }
+}
+
+pub(super) fn the_ports_are_known_as_soon_as_it_connects() {
+    let node = Node::new();
+    let psp = listen(&node);
+    let (client, server) = (node.ep(), node.ep());
+    client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+    let asking = client.query().expect("live");
+    assert_eq!(asking.state, EpState::ActiveConnectionPending);
+    assert_eq!(asking.remote_address, Some(node.address()));
+    assert_eq!(asking.remote_port, Some(psp.qualifier()));
+    let request = expect_request(&node.requests).request;
+    let port = request.query().expect("live").remote_port;
+    assert_ne!(port, 0);
+    assert_eq!(asking.local_port, port, "what the request says of its peer");
+    request.accept(Some(&server), b"").expect("unconnected");
+    expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Established);
+    assert_eq!(client.query().expect("live").local_port, port);
+}
+
+pub(super) fn arguments_that_can_not_be_are_refused_and_change_nothing() {
+    let node = Node::on(fault_provider::open("max_private_data_size=4", |attributes| {
+        attributes.provider.qos_supported = Qos::empty();
+    }));
+    let ep = node.ep();
+    let to = Connect::to(node.address(), 1);
+    let parameter = ReturnType::InvalidParameter;
+    let zero = to.clone().timeout(Timeout::ZERO);
+    refused(ep.connect(&zero), parameter, Subtype::InvalidArg4);
+    refused(ep.connect(&to.clone().private_data(b"fifth")), parameter, Subtype::InvalidArg5);
+    let premium = Connect { qos: Qos::PREMIUM, ..to.clone() };
+    refused(ep.connect(&premium), ReturnType::ModelNotSupported, Subtype::NoSubtype);
+    let unknown = Connect { flags: ConnectFlags::from_bits_retain(0x80), ..to.clone() };
+    refused(ep.connect(&unknown), parameter, Subtype::InvalidArg8);
+    let required = Connect { flags: ConnectFlags::MULTIPATH_REQUIRED, ..to.clone() };
+    refused(ep.connect(&required), ReturnType::ModelNotSupported, Subtype::NoSubtype);
+    assert_eq!(state(&ep), EpState::Unconnected);
+    expect_no_event(&node.connect);
+    let wished = Connect { flags: ConnectFlags::MULTIPATH, ..to };
+    ep.connect(&wished).expect("a wish can be left unfulfilled");
+}
+
+pub(super) fn in_every_state_but_unconnected_a_connect_is_refused() {
+    for wanted in STATES {
+        let node = Node::new();
+        let staged = ep_in_state(&node, wanted);
+        let psp = listen(&node);
+        let before = staged.ep.query().expect("live");
+        let connected = staged.ep.connect(&Connect::to(node.address(), psp.qualifier()));
+        if wanted == EpState::Unconnected {
+            connected.expect("unconnected");
+            assert_eq!(state(&staged.ep), EpState::ActiveConnectionPending);
+            continue;
+        }
+        let error = connected.expect_err("not unconnected");
+        assert_eq!(error.return_type(), ReturnType::InvalidState, "in {wanted}: {error}");
+        assert_eq!(staged.ep.query().expect("live"), before);
+        expect_no_event(&node.requests);
+    }
+}
+
+pub(super) fn a_duplicate_goes_where_the_original_went() {
+    let (near, far) = (Node::new(), Node::new());
+    let psp = listen(&far);
+    let (client, server) = (near.ep(), far.ep());
+    client.connect(&Connect::to(far.address(), psp.qualifier())).expect("unconnected");
+    expect_request(&far.requests).request.accept(Some(&server), b"").expect("unconnected");
+    expect_connection(&near.connect, &client, ConnectionEventKind::Established);
+    let (twin, twin_server) = (near.ep(), far.ep());
+    let dup = |ep: &Endpoint, of: &Endpoint, timeout, data| {
+        ep.dup_connect(of, timeout, data, Qos::BEST_EFFORT)
+    };
+    // The time-out is argument 3, the size of the private data is argument 4.
+    let parameter = ReturnType::InvalidParameter;
+    refused(dup(&twin, &client, Timeout::ZERO, b""), parameter, Subtype::InvalidArg3);
+    refused(dup(&twin, &client, Timeout::Infinite, &[0; 4096]), parameter, Subtype::InvalidArg4);
+    // The passive side did not choose where to connect.
+    assert!(dup(&twin, &server, Timeout::Infinite, b"").is_err());
+    let lonely = near.ep();
+    let unconnected = dup(&twin, &lonely, Timeout::Infinite, b"");
+    refused(unconnected, ReturnType::InvalidState, Subtype::InvalidStateEpUnconnected);
+    assert_eq!(state(&twin), EpState::Unconnected);
+    dup(&twin, &client, Timeout::Infinite, b"again").expect("connected");
+    let arrival = expect_request(&far.requests);
+    assert_eq!(arrival.qualifier, psp.qualifier());
+    arrived(&arrival.request.query().expect("live").private_data, b"again");
+    arrival.request.accept(Some(&twin_server), b"").expect("unconnected");
+    expect_connection(&near.connect, &twin, ConnectionEventKind::Established);
+    client.disconnect(Close::Abrupt).expect("connected");
+    expect_connection(&near.connect, &client, ConnectionEventKind::Disconnected);
+    let disconnected = dup(&lonely, &client, Timeout::Infinite, b"");
+    refused(disconnected, ReturnType::InvalidState, Subtype::InvalidStateEpDisconnected);
+    let connected = dup(&twin, &twin, Timeout::Infinite, b"");
+    refused(connected, ReturnType::InvalidState, Subtype::InvalidStateEpConnected);
+}
+
+pub(super) fn an_endpoint_without_a_zone_does_not_connect() {
+    let node = Node::new();
+    let staged = ep_in_state(&node, EpState::UnconfiguredUnconnected);
+    let connected = staged.ep.connect(&Connect::to(node.address(), 1));
+    assert_eq!(connected.expect_err("no zone").return_type(), ReturnType::InvalidState);
+    assert_eq!(state(&staged.ep), EpState::UnconfiguredUnconnected);
+}

@@ -1,0 +1,288 @@
+//! Disconnects, and errors that end a connection.
+
+use dat_core::{
+    Close, Connect, ConnectionEventKind, ConnectionRequest, DtoStatus, EpState, Event, ReturnType,
+    Subtype,
+};
+
+use super::{NONE, flushed, listen, post_receives};
+use crate::ep_states::{STATES, ep_in_state};
+use crate::{
+    Background, Node, drain, expect_connection, expect_dto, expect_no_event, expect_request, link,
+    refused, rounds, state,
+};
+
+/// The result of dat_ep_disconnect(3DAT) in a state: `None` if it is refused, `Some(false)` if it
+/// has no effect, `Some(true)` if it ends the connection or the attempt.
+fn disconnects(wanted: EpState) -> Option<bool> {
+    match wanted {
+        EpState::Connected
+        | EpState::ActiveConnectionPending
+        | EpState::CompletionPending
+        | EpState::DisconnectPending => Some(true),
+        EpState::Disconnected => Some(false),
+        _ => None,
+    }
+}
+
+pub(super) fn a_disconnect_is_refused_without_effect_or_the_end_as_the_state_says() {
+    for wanted in STATES {
+        for how in [Close::Abrupt, Close::Graceful] {
+            let node = Node::new();
+            let staged = ep_in_state(&node, wanted);
+            drain(&node.connect);
+            let before = staged.ep.query().expect("live");
+            let result = staged.ep.disconnect(how);
+            match disconnects(wanted) {
+                None => {
+                    refused(result, ReturnType::InvalidState, wanted.invalid_state());
+                    assert_eq!(staged.ep.query().expect("live"), before);
+                    expect_no_event(&node.connect);
+                }
+                Some(false) => {
+                    result.expect("no operation");
+                    assert_eq!(staged.ep.query().expect("live"), before);
+                    expect_no_event(&node.connect);
+                }
+                Some(true) if wanted == EpState::DisconnectPending && how == Close::Graceful => {
+                    result.expect("no effect");
+                    assert_eq!(state(&staged.ep), EpState::DisconnectPending);
+                    expect_no_event(&node.connect);
+                }
+                Some(true) => {
+                    result.expect("there is something to end");
+                    let disconnected = ConnectionEventKind::Disconnected;
+                    expect_connection(&node.connect, &staged.ep, disconnected);
+                    assert_eq!(state(&staged.ep), EpState::Disconnected);
+                    for event in drain(&node.connect) {
+                        let Event::Connection(event) = event else { panic!("{event:?}") };
+                        assert_eq!(event.kind, disconnected);
+                        assert_ne!(event.ep, staged.ep.id(), "one event in {wanted}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn giving_an_attempt_up_flushes_the_receives_and_voids_the_request() {
+    for how in [Close::Abrupt, Close::Graceful] {
+        let node = Node::new();
+        let psp = listen(&node);
+        let (client, server) = (node.ep(), node.ep());
+        post_receives(&client);
+        client.connect(&Connect::to(node.address(), psp.qualifier())).expect("unconnected");
+        let request: ConnectionRequest = expect_request(&node.requests).request;
+        client.disconnect(how).expect("pending");
+        assert_eq!(state(&client), EpState::Disconnected);
+        expect_connection(&node.connect, &client, ConnectionEventKind::Disconnected);
+        assert_eq!(flushed(&node.recv, &client), [0, 1, 2]);
+        request.accept(Some(&server), b"").expect("only the transport can see it");
+        expect_connection(&node.connect, &server, ConnectionEventKind::AcceptCompletionError);
+        assert_eq!(state(&client), EpState::Disconnected, "nothing comes of it");
+        expect_no_event(&node.connect);
+    }
+}
+
+pub(super) fn an_abrupt_disconnect_flushes_everything_in_posting_order_on_both_sides() {
+    let (near, far) = (Node::new(), Node::new());
+    let (client, server) = (near.ep(), far.ep());
+    link(&near, &client, &far, &server);
+    for cookie in 0..20 {
+        // Neither side has posted receives, so all messages are outstanding.
+        client.post_send(&[], cookie, NONE).expect("connected");
+        server.post_send(&[], 100 + cookie, NONE).expect("connected");
+    }
+    client.disconnect(Close::Abrupt).expect("connected");
+    expect_connection(&near.connect, &client, ConnectionEventKind::Disconnected);
+    expect_connection(&far.connect, &server, ConnectionEventKind::Disconnected);
+    assert_eq!(flushed(&near.request, &client), (0..20).collect::<Vec<_>>());
+    assert_eq!(flushed(&far.request, &server), (100..120).collect::<Vec<_>>());
+    for (node, ep) in [(&near, &client), (&far, &server)] {
+        assert_eq!(state(ep), EpState::Disconnected);
+        let status = ep.status().expect("live");
+        assert!(status.recv_idle && status.request_idle);
+        for evd in [&node.recv, &node.connect] {
+            expect_no_event(evd);
+        }
+    }
+}
+
+pub(super) fn receives_are_flushed_in_posting_order_each_once() {
+    let (near, far) = (Node::new(), Node::new());
+    let (client, server) = (near.ep(), far.ep());
+    for cookie in 0..10 {
+        client.post_recv(&[], cookie, NONE).expect("unconnected");
+    }
+    link(&near, &client, &far, &server);
+    for cookie in 10..20 {
+        client.post_recv(&[], cookie, NONE).expect("connected");
+        server.post_recv(&[], 100 + cookie, NONE).expect("connected");
+    }
+    server.post_send(&[], 0, NONE).expect("connected");
+    assert_eq!(expect_dto(&near.recv, &[&client]).cookie, 0);
+    server.disconnect(Close::Graceful).expect("connected");
+    expect_connection(&near.connect, &client, ConnectionEventKind::Disconnected);
+    expect_connection(&far.connect, &server, ConnectionEventKind::Disconnected);
+    assert_eq!(flushed(&near.recv, &client), (1..20).collect::<Vec<_>>());
+    assert_eq!(flushed(&far.recv, &server), (110..120).collect::<Vec<_>>());
+}
+
+pub(super) fn a_graceful_disconnect_lets_requests_finish_first() {
+    let (near, far) = (Node::new(), Node::new());
+    let (client, server) = (near.ep(), far.ep());
+    link(&near, &client, &far, &server);
+    for cookie in 0..5 {
+        client.post_send(&[], cookie, NONE).expect("connected");
+    }
+    client.disconnect(Close::Graceful).expect("connected");
+    assert_eq!(state(&client), EpState::DisconnectPending);
+    assert_eq!(state(&server), EpState::Connected);
+    // New requests are refused; receives are not.
+    let posted = client.post_send(&[], 9, NONE);
+    refused(posted, ReturnType::InvalidState, Subtype::InvalidStateEpDiscpending);
+    client.post_recv(&[], 50, NONE).expect("possible in every state");
+    expect_no_event(&near.connect);
+    for cookie in 0..5 {
+        assert_eq!(state(&client), EpState::DisconnectPending);
+        server.post_recv(&[], 10 + cookie, NONE).expect("connected");
+        let completion = expect_dto(&near.request, &[&client, &server]);
+        assert_eq!((completion.cookie, completion.status), (cookie, DtoStatus::Success));
+        assert_eq!(expect_dto(&far.recv, &[&server]).status, DtoStatus::Success);
+    }
+    expect_connection(&near.connect, &client, ConnectionEventKind::Disconnected);
+    expect_connection(&far.connect, &server, ConnectionEventKind::Disconnected);
+    for ep in [&client, &server] {
+        assert_eq!(state(ep), EpState::Disconnected);
+    }
+    assert_eq!(flushed(&near.recv, &client), [50]);
+    for node in [&near, &far] {
+        expect_no_event(&node.connect);
+    }
+}
+
+pub(super) fn an_abrupt_disconnect_overtakes_a_graceful_one() {
+    for by_peer in [false, true] {
+        let (near, far) = (Node::new(), Node::new());
+        let (client, server) = (near.ep(), far.ep());
+        link(&near, &client, &far, &server);
+        for cookie in 0..5 {
+            client.post_send(&[], cookie, NONE).expect("connected");
+        }
+        client.disconnect(Close::Graceful).expect("connected");
+        client.disconnect(Close::Graceful).expect("no effect");
+        assert_eq!(state(&client), EpState::DisconnectPending);
+        if by_peer { &server } else { &client }
+            .disconnect(Close::Abrupt)
+            .expect("connected or pending");
+        expect_connection(&near.connect, &client, ConnectionEventKind::Disconnected);
+        expect_connection(&far.connect, &server, ConnectionEventKind::Disconnected);
+        assert_eq!(flushed(&near.request, &client), [0, 1, 2, 3, 4]);
+        for node in [&near, &far] {
+            expect_no_event(&node.connect);
+        }
+    }
+}
+
+pub(super) fn both_sides_may_disconnect_at_once_and_get_one_event_each() {
+    for round in 0..rounds(100) {
+        let (near, far) = (Node::new(), Node::new());
+        let (client, server) = (near.ep(), far.ep());
+        link(&near, &client, &far, &server);
+        for cookie in 0..10 {
+            server.post_recv(&[], cookie, NONE).expect("connected");
+            client.post_recv(&[], cookie, NONE).expect("connected");
+        }
+        let how = if round % 2 == 0 { Close::Abrupt } else { Close::Graceful };
+        let threads = [client.clone(), server.clone()].map(|ep| {
+            Background::run(move || {
+                let _ = ep.post_send(&[], 77, NONE);
+                ep.disconnect(how)
+            })
+        });
+        for thread in threads {
+            thread.join().expect("connected, pending or disconnected");
+        }
+        for (node, ep) in [(&near, &client), (&far, &server)] {
+            expect_connection(&node.connect, ep, ConnectionEventKind::Disconnected);
+            assert_eq!(state(ep), EpState::Disconnected);
+            expect_no_event(&node.connect);
+            let cookies: Vec<u64> = drain(&node.recv)
+                .into_iter()
+                .map(|event| match event {
+                    Event::Dto(completion) => completion.cookie,
+                    other => panic!("not a DTO: {other:?}"),
+                })
+                .collect();
+            assert_eq!(cookies, (0..10).collect::<Vec<_>>(), "each receive completed once");
+        }
+    }
+}
+
+pub(super) fn posts_race_with_the_end_and_every_cookie_comes_back_once() {
+    for _ in 0..rounds(30) {
+        let (near, far) = (Node::new(), Node::new());
+        let (client, server) = (near.ep(), far.ep());
+        link(&near, &client, &far, &server);
+        let poster = {
+            let client = client.clone();
+            Background::run(move || {
+                let mut posted = 0;
+                for cookie in 0..60 {
+                    match client.post_send(&[], cookie, NONE) {
+                        Ok(()) => posted += 1,
+                        Err(error) => {
+                            assert_eq!(error.return_type(), ReturnType::InvalidState, "{error}");
+                            assert_eq!(posted, cookie);
+                            return posted;
+                        }
+                    }
+                }
+                posted
+            })
+        };
+        for cookie in 0..20 {
+            server.post_recv(&[], cookie, NONE).expect("any state");
+        }
+        server.disconnect(Close::Abrupt).expect("connected");
+        let posted = poster.join();
+        expect_connection(&near.connect, &client, ConnectionEventKind::Disconnected);
+        let completions: Vec<_> = (0..posted)
+            .map(|_| expect_dto(&near.request, &[&client]))
+            .map(|completion| (completion.cookie, completion.status))
+            .collect();
+        expect_no_event(&near.request);
+        assert!(client.status().expect("live").request_idle);
+        let cookies: Vec<u64> = completions.iter().map(|it| it.0).collect();
+        assert_eq!(cookies, (0..posted).collect::<Vec<_>>());
+        let successes = completions.iter().take_while(|it| it.1 == DtoStatus::Success).count();
+        let rest = &completions[successes..];
+        assert!(rest.iter().all(|it| it.1 == DtoStatus::Flushed), "no success after a flush");
+    }
+}
+
+pub(super) fn an_error_breaks_the_connection_on_both_sides() {
+    let (near, far) = (Node::new(), Node::new());
+    let (client, server) = (near.ep(), far.ep());
+    link(&near, &client, &far, &server);
+    let memory = near.buffer(8);
+    server.post_recv(&[], 1, NONE).expect("connected");
+    client.post_recv(&[], 2, NONE).expect("connected");
+    // The message is longer than the receive.
+    client.post_send(&[memory.piece(0, 8)], 3, NONE).expect("connected");
+    let received = expect_dto(&far.recv, &[&client, &server]);
+    assert_eq!((received.cookie, received.status), (1, DtoStatus::LocalLength));
+    let sent = expect_dto(&near.request, &[&client, &server]);
+    assert_eq!(sent.cookie, 3);
+    assert_ne!(sent.status, DtoStatus::Success);
+    expect_connection(&near.connect, &client, ConnectionEventKind::Broken);
+    expect_connection(&far.connect, &server, ConnectionEventKind::Broken);
+    assert_eq!(flushed(&near.recv, &client), [2]);
+    for ep in [&client, &server] {
+        assert_eq!(state(ep), EpState::Disconnected);
+        ep.disconnect(Close::Abrupt).expect("no operation");
+    }
+    for node in [&near, &far] {
+        expect_no_event(&node.connect);
+    }
+}

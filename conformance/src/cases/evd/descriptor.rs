@@ -1,0 +1,125 @@
+//! The descriptor of a dispatcher.
+
+use std::os::fd::AsFd;
+
+use dat_core::{Close, Event, EventDispatcher, ReturnType, Subtype};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use super::{NONE, produce, software, waiter};
+use crate::{Background, LIMIT, Node, drain, refused};
+
+#[track_caller]
+fn readable(evd: &EventDispatcher, timeout: PollTimeout) -> bool {
+    let mut fds = [PollFd::new(evd.as_fd(), PollFlags::POLLIN)];
+    poll(&mut fds, timeout).expect("poll") == 1
+}
+
+pub(super) fn an_armed_descriptor_shows_the_next_event() {
+    let evd = software(8);
+    assert_eq!(evd.arm(), Ok(false), "nothing is queued: sleep");
+    assert!(!readable(&evd, PollTimeout::ZERO));
+    evd.post_se(1).expect("within the limit");
+    assert!(readable(&evd, PollTimeout::ZERO));
+    assert_eq!(evd.arm(), Ok(true), "something is queued: do not sleep");
+    drain(&evd);
+    assert_eq!(evd.arm(), Ok(false));
+    assert!(!readable(&evd, PollTimeout::ZERO), "arming forgets what was taken");
+    evd.disarm();
+}
+
+pub(super) fn an_armed_descriptor_shows_completions_and_connection_events() {
+    let node = Node::new();
+    let (client, server) = node.pair();
+    for evd in [&node.recv, &node.request, &node.connect] {
+        assert_eq!(evd.arm(), Ok(false));
+        assert!(!readable(evd, PollTimeout::ZERO));
+    }
+    server.post_recv(&[], 1, NONE).expect("connected");
+    client.post_send(&[], 2, NONE).expect("connected");
+    let soon = PollTimeout::try_from(LIMIT).expect("some seconds");
+    assert!(readable(&node.recv, soon));
+    assert!(readable(&node.request, soon));
+    assert!(!readable(&node.connect, PollTimeout::ZERO));
+    client.disconnect(Close::Abrupt).expect("connected");
+    assert!(readable(&node.connect, soon));
+}
+
+pub(super) fn a_freed_dispatcher_shows_at_its_armed_descriptor() {
+    let evd = software(8);
+    assert_eq!(evd.arm(), Ok(false));
+    let other = evd.clone();
+    let free = Background::run(move || other.free());
+    let soon = PollTimeout::try_from(LIMIT).expect("some seconds");
+    assert!(readable(&evd, soon), "a thread that polls it must learn of the free");
+    assert_eq!(free.join(), Ok(()));
+    assert_eq!(evd.arm().expect_err("freed").return_type(), ReturnType::InvalidHandle);
+}
+
+pub(super) fn a_waited_dispatcher_can_not_be_armed() {
+    let evd = software(8);
+    let thread = waiter(&evd, 1);
+    refused(evd.arm(), ReturnType::InvalidState, Subtype::InvalidStateEvdWaiter);
+    evd.post_se(1).expect("within the limit");
+    thread.join().expect("woken");
+}
+
+/// Counts events by the loop of the documentation of `arm`, and fails if a queued event does not
+/// end a sleep.
+fn count_by_poll(evd: &EventDispatcher, expected: u64) {
+    let mut event = Event::default();
+    let mut seen = 0;
+    while seen < expected {
+        while evd.dequeue(&mut event).expect("live") {
+            seen += 1;
+        }
+        if seen < expected && !evd.arm().expect("live") {
+            let limit = PollTimeout::try_from(LIMIT).expect("within range");
+            assert!(readable(evd, limit), "a wake-up was lost after {seen} events");
+        }
+    }
+    assert_eq!(seen, expected);
+}
+
+pub(super) fn no_wake_up_is_lost_to_a_producer_of_software_events() {
+    const EVENTS: u64 = 20_000;
+    let evd = software(64);
+    let producer = produce(&evd, EVENTS);
+    count_by_poll(&evd, EVENTS);
+    producer.join();
+}
+
+pub(super) fn no_wake_up_is_lost_to_a_producer_of_completions() {
+    const MESSAGES: u64 = 10_000;
+    let node = Node::new();
+    let (client, server) = node.pair();
+    let (recv, request) = (node.recv.clone(), node.request.clone());
+    for cookie in 0..32 {
+        server.post_recv(&[], cookie, NONE).expect("connected");
+    }
+    let producer = {
+        let client = client.clone();
+        Background::run(move || {
+            for cookie in 0..MESSAGES {
+                while client.post_send(&[], cookie, NONE).is_err() {
+                    drain(&request);
+                }
+                if cookie % 5 == 0 {
+                    std::thread::yield_now();
+                }
+            }
+        })
+    };
+    let mut event = Event::default();
+    let mut seen = 0;
+    while seen < MESSAGES {
+        while recv.dequeue(&mut event).expect("live") {
+            seen += 1;
+            server.post_recv(&[], 0, NONE).expect("connected");
+        }
+        if seen < MESSAGES && !recv.arm().expect("live") {
+            let limit = PollTimeout::try_from(LIMIT).expect("within range");
+            assert!(readable(&recv, limit), "a wake-up was lost after {seen} messages");
+        }
+    }
+    producer.join();
+}

@@ -1,0 +1,195 @@
+//! The queue: creation, software events, dequeues, resizes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dat_core::{EvdFlags, EvdOptions, Event, ReturnType, Subtype, Timeout, Waited};
+
+use super::{NONE, software};
+use crate::{
+    Background, LIMIT, Node, drain, expect_dto, expect_event, expect_no_event, open, refused, until,
+};
+
+pub(super) fn what_can_not_be_made_is_refused_and_takes_no_room() {
+    let node = Node::with("max_evd_qlen=256");
+    let make = |qlen, flags| node.ia.evd_create(&EvdOptions::new(qlen, flags));
+    let parameter = ReturnType::InvalidParameter;
+    for qlen in [0, 257] {
+        refused(make(qlen, EvdFlags::DTO), parameter, Subtype::InvalidArg2);
+    }
+    for flags in [EvdFlags::empty(), EvdFlags::from_bits_retain(0x2)] {
+        refused(make(1, flags), parameter, Subtype::InvalidArg4);
+    }
+    let cno = open("").cno_create(None).expect("made");
+    let foreign = EvdOptions::new(1, EvdFlags::DTO).with_cno(&cno);
+    refused(node.ia.evd_create(&foreign), ReturnType::InvalidHandle, Subtype::InvalidHandleCno);
+    let cno = node.ia.cno_create(None).expect("made");
+    cno.free().expect("unused");
+    let freed = EvdOptions::new(1, EvdFlags::DTO).with_cno(&cno);
+    refused(node.ia.evd_create(&freed), ReturnType::InvalidHandle, Subtype::InvalidHandleCno);
+    make(256, EvdFlags::all()).expect("the limit itself").free().expect("unused");
+    node.finish();
+    // One dispatcher belongs to the adapter.
+    let ia = open("max_evds=2");
+    let options = EvdOptions::new(1, EvdFlags::SOFTWARE);
+    let only = ia.evd_create(&options).expect("within the limit");
+    let full = (ReturnType::InsufficientResources, Subtype::ResourceTevd);
+    refused(ia.evd_create(&options), full.0, full.1);
+    only.free().expect("unused");
+    ia.evd_create(&options).expect("within the limit again");
+}
+
+pub(super) fn the_query_tells_how_it_was_made() {
+    let node = Node::new();
+    let cno = node.ia.cno_create(None).expect("made");
+    let flags = EvdFlags::SOFTWARE | EvdFlags::CONNECTION;
+    let evd = node.ia.evd_create(&EvdOptions::new(7, flags).with_cno(&cno)).expect("made");
+    let param = evd.query().expect("live");
+    assert!(param.qlen >= 7);
+    assert_eq!((param.flags, param.cno.as_ref()), (flags, Some(&cno)));
+    assert!(param.enabled && param.waitable);
+    evd.disable().expect("live");
+    evd.set_unwaitable().expect("live");
+    evd.modify_cno(None).expect("live");
+    let param = evd.query().expect("live");
+    assert!(!param.enabled && !param.waitable && param.cno.is_none());
+}
+
+pub(super) fn it_is_freed_once_and_not_used_again() {
+    let evd = software(4);
+    let clone = evd.clone();
+    evd.post_se(1).expect("within the limit");
+    clone.free().expect("queued events are lost");
+    let handle = ReturnType::InvalidHandle;
+    let mut event = Event::default();
+    for error in [
+        evd.free().expect_err("freed"),
+        evd.query().expect_err("freed"),
+        evd.post_se(2).expect_err("freed"),
+        evd.dequeue(&mut event).expect_err("freed"),
+        evd.wait(Timeout::ZERO, 1, &mut event).expect_err("freed"),
+        evd.resize(9).expect_err("freed"),
+        evd.enable().expect_err("freed"),
+        evd.disable().expect_err("freed"),
+        evd.set_unwaitable().expect_err("freed"),
+        evd.clear_unwaitable().expect_err("freed"),
+        evd.modify_cno(None).expect_err("freed"),
+        evd.arm().expect_err("freed"),
+    ] {
+        assert_eq!(error.return_type(), handle, "{error}");
+    }
+    assert_eq!(event, Event::None, "nothing was delivered");
+}
+
+pub(super) fn software_events_come_in_order_until_the_queue_is_full() {
+    let evd = software(4);
+    let qlen = u64::from(evd.query().expect("live").qlen);
+    for value in 0..qlen {
+        evd.post_se(value).expect("at least as many as asked for");
+    }
+    for _ in 0..2 {
+        refused(evd.post_se(99), ReturnType::QueueFull, Subtype::NoSubtype);
+    }
+    let asynchronous = evd.adapter().async_evd().expect("made by the open");
+    expect_no_event(&asynchronous);
+    assert_eq!(expect_event(&evd, &[]), Event::Software(0));
+    evd.post_se(qlen).expect("within the limit again");
+    let values: Vec<Event> = (1..=qlen).map(Event::Software).collect();
+    assert_eq!(drain(&evd), values);
+}
+
+pub(super) fn software_events_need_their_flag() {
+    let node = Node::new();
+    assert!(node.recv.post_se(1).is_err());
+    expect_no_event(&node.recv);
+}
+
+pub(super) fn an_empty_queue_gives_nothing_and_leaves_the_storage_alone() {
+    let evd = software(4);
+    let mut event = Event::Software(5);
+    assert_eq!(evd.dequeue(&mut event), Ok(false));
+    assert_eq!(event, Event::Software(5));
+}
+
+pub(super) fn a_resize_keeps_what_is_queued() {
+    let evd = software(4);
+    for value in 0..4 {
+        evd.post_se(value).expect("within the limit");
+    }
+    refused(evd.resize(3), ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
+    assert_eq!(evd.query().expect("live").qlen, 4, "nothing has changed");
+    for wrong in [0, u32::MAX] {
+        refused(evd.resize(wrong), ReturnType::InvalidParameter, Subtype::InvalidArg2);
+    }
+    evd.resize(6).expect("the adapter has more");
+    for value in 4..6 {
+        evd.post_se(value).expect("within the limit");
+    }
+    assert!(evd.post_se(6).is_err());
+    evd.resize(6).expect("exactly what is queued");
+    assert_eq!(drain(&evd), (0..6).map(Event::Software).collect::<Vec<_>>());
+    evd.resize(1).expect("empty");
+    evd.post_se(7).expect("within the limit");
+    assert!(evd.post_se(8).is_err());
+}
+
+pub(super) fn a_resize_keeps_completions_too() {
+    let node = Node::new();
+    let (client, server) = node.pair();
+    for cookie in 0..20 {
+        server.post_recv(&[], cookie, NONE).expect("connected");
+        client.post_send(&[], cookie, NONE).expect("connected");
+    }
+    let mut first = Event::default();
+    let waited = node.recv.wait(LIMIT.into(), 20, &mut first).expect("20 messages were sent");
+    assert_eq!(waited, Waited::Event { more: 19 });
+    assert!(matches!(first, Event::Dto(completion) if completion.cookie == 0), "{first:?}");
+    assert_eq!(
+        node.recv.resize(18).expect_err("19 are queued").return_type(),
+        ReturnType::InvalidState
+    );
+    node.recv.resize(19).expect("exactly what is queued");
+    node.recv.resize(40).expect("longer");
+    for cookie in 20..40 {
+        server.post_recv(&[], cookie, NONE).expect("connected");
+        client.post_send(&[], cookie, NONE).expect("connected");
+    }
+    for cookie in 1..40 {
+        assert_eq!(expect_dto(&node.recv, &[&client, &server]).cookie, cookie);
+    }
+}
+
+pub(super) fn each_event_is_delivered_once_however_many_threads_dequeue() {
+    const EVENTS: u64 = 10_000;
+    let evd = software(64);
+    let done = Arc::new(AtomicBool::new(false));
+    let takers = [0, 1, 2].map(|_| {
+        let (evd, done) = (evd.clone(), Arc::clone(&done));
+        Background::run(move || {
+            let (mut values, mut event) = (Vec::new(), Event::default());
+            loop {
+                let last = done.load(Ordering::Acquire);
+                while evd.dequeue(&mut event).expect("live") {
+                    let Event::Software(value) = event else { panic!("{event:?}") };
+                    values.push(value);
+                }
+                if last {
+                    return values;
+                }
+                std::thread::yield_now();
+            }
+        })
+    });
+    for value in 0..EVENTS {
+        until("the queue has space", || evd.post_se(value).is_ok());
+    }
+    done.store(true, Ordering::Release);
+    let mut all = Vec::new();
+    for taker in takers {
+        let values = taker.join();
+        assert!(values.is_sorted(), "one thread gets events in their order");
+        all.extend(values);
+    }
+    all.sort_unstable();
+    assert_eq!(all, (0..EVENTS).collect::<Vec<_>>());
+}

@@ -1,0 +1,263 @@
+//! Waits: thresholds, time-outs, the waiter.
+
+use std::time::{Duration, Instant};
+
+use dat_core::{
+    Close, CompletionFlags, DtoStatus, EvdFlags, Event, ReturnType, Subtype, Timeout, Waited,
+};
+
+use super::{NONE, produce, silent, software, waiter};
+use crate::{
+    Background, LIMIT, Node, drain, expect_dto, expect_event, expect_no_event, refused, rounds,
+    until,
+};
+
+pub(super) fn a_wait_of_no_time_polls() {
+    let evd = software(4);
+    let mut event = Event::default();
+    let wait = |event: &mut Event, threshold| evd.wait(Timeout::ZERO, threshold, event);
+    assert_eq!(wait(&mut event, 1), Ok(Waited::TimedOut { queued: 0 }));
+    for value in 0..3 {
+        evd.post_se(value).expect("within the limit");
+    }
+    assert_eq!(wait(&mut event, 4), Ok(Waited::TimedOut { queued: 3 }));
+    assert_eq!(event, Event::None, "nothing is dequeued then");
+    assert_eq!(wait(&mut event, 3), Ok(Waited::Event { more: 2 }));
+    assert_eq!(event, Event::Software(0));
+    assert_eq!(wait(&mut event, 1), Ok(Waited::Event { more: 1 }));
+    assert_eq!(wait(&mut event, 1), Ok(Waited::Event { more: 0 }));
+    assert_eq!(event, Event::Software(2));
+}
+
+pub(super) fn waits_and_dequeues_in_turn_take_each_completion_in_order() {
+    const COUNT: u32 = 20;
+    let node = Node::new();
+    let (client, server) = node.pair();
+    for cookie in 0..COUNT.into() {
+        server.post_recv(&[], cookie, NONE).expect("connected");
+        client.post_send(&[], cookie, NONE).expect("connected");
+    }
+    // Outstanding until the disconnect flushes it.
+    server.post_recv(&[], COUNT.into(), NONE).expect("connected");
+    let mut event = Event::default();
+    // Once all have arrived, the numbers of remaining events are known.
+    let mut waited = node.recv.wait(LIMIT.into(), COUNT, &mut event);
+    for cookie in 0..COUNT {
+        assert_eq!(waited, Ok(Waited::Event { more: COUNT - 1 - cookie }));
+        let Event::Dto(completion) = event else { panic!("a completion expected: {event:?}") };
+        assert_eq!((completion.cookie, completion.status), (cookie.into(), DtoStatus::Success));
+        event = Event::default();
+        waited = match cookie % 3 {
+            0 => node.recv.wait(LIMIT.into(), 1, &mut event),
+            1 => node.recv.wait(Timeout::ZERO, 1, &mut event),
+            _ => {
+                let taken = node.recv.dequeue(&mut event);
+                taken.map(|_| Waited::Event { more: COUNT - 2 - cookie })
+            }
+        };
+    }
+    assert_eq!((waited, event), (Ok(Waited::TimedOut { queued: 0 }), Event::None));
+    client.disconnect(Close::Abrupt).expect("connected");
+    let flushed = expect_dto(&node.recv, &[&server]);
+    assert_eq!((flushed.cookie, flushed.status), (COUNT.into(), DtoStatus::Flushed));
+}
+
+pub(super) fn a_time_out_passes_and_tells_how_many_there_are() {
+    let evd = software(4);
+    evd.post_se(1).expect("within the limit");
+    let began = Instant::now();
+    let time = Duration::from_millis(20);
+    let waited = evd.wait(time.into(), 2, &mut Event::default());
+    assert_eq!(waited, Ok(Waited::TimedOut { queued: 1 }));
+    assert!(began.elapsed() >= time);
+    assert_eq!(drain(&evd), [Event::Software(1)]);
+}
+
+pub(super) fn thresholds_that_can_never_be_met_are_refused() {
+    let evd = software(4);
+    let qlen = evd.query().expect("live").qlen;
+    let mut event = Event::default();
+    for threshold in [0, qlen + 1, u32::MAX] {
+        let waited = evd.wait(Timeout::Infinite, threshold, &mut event);
+        refused(waited, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+    }
+    evd.resize(qlen + 1).expect("the adapter has more");
+    let waited = evd.wait(Timeout::ZERO, qlen + 1, &mut event);
+    assert_eq!(waited, Ok(Waited::TimedOut { queued: 0 }));
+}
+
+pub(super) fn a_waiter_is_woken_at_its_threshold_not_before() {
+    let evd = software(8);
+    let thread = waiter(&evd, 3);
+    evd.post_se(1).expect("within the limit");
+    evd.post_se(2).expect("within the limit");
+    // The waiter still owns the dispatcher.
+    let taken = evd.dequeue(&mut Event::default());
+    refused(taken, ReturnType::InvalidState, Subtype::InvalidStateEvdWaiter);
+    evd.post_se(3).expect("within the limit");
+    let (waited, event) = thread.join().expect("woken");
+    assert_eq!((waited, event), (Waited::Event { more: 2 }, Event::Software(1)));
+    assert_eq!(drain(&evd), [Event::Software(2), Event::Software(3)]);
+}
+
+pub(super) fn the_threshold_counts_events_of_all_streams() {
+    let node = Node::new();
+    let evd = node.evd(EvdFlags::all());
+    let spec = dat_core::EpSpec::new(&node.pz).recv_evd(&evd).request_evd(&evd);
+    let client = node.ia.ep_create(&spec).expect("an endpoint");
+    let server = node.ep();
+    crate::link(&node, &client, &node, &server);
+    let thread = waiter(&evd, 3);
+    server.post_recv(&[], 1, NONE).expect("connected");
+    client.post_send(&[], 2, NONE).expect("connected");
+    evd.post_se(3).expect("within the limit");
+    client.post_recv(&[], 4, NONE).expect("connected");
+    server.post_send(&[], 5, NONE).expect("connected");
+    let (waited, event) = thread.join().expect("woken");
+    assert!(matches!(waited, Waited::Event { more } if more >= 2), "{waited:?}");
+    // A transport may complete the send later than the call that posts it.
+    let mut found = vec![event];
+    found.extend(drain(&evd));
+    let mut cookies: Vec<u64> = found
+        .iter()
+        .map(|event| match event {
+            Event::Dto(completion) => completion.cookie,
+            Event::Software(number) => *number,
+            other => panic!("an event of neither stream: {other:?}"),
+        })
+        .collect();
+    cookies.sort_unstable();
+    assert_eq!(cookies, [2, 3, 4], "{found:?}");
+}
+
+pub(super) fn there_is_one_waiter_and_it_owns_the_dispatcher() {
+    let evd = software(8);
+    let thread = waiter(&evd, 1);
+    let mut event = Event::default();
+    let (state, owned) = (ReturnType::InvalidState, Subtype::InvalidStateEvdWaiter);
+    for timeout in [Timeout::ZERO, Timeout::Infinite] {
+        refused(evd.wait(timeout, 1, &mut event), state, owned);
+    }
+    refused(evd.dequeue(&mut event), state, owned);
+    refused(evd.free(), state, owned);
+    evd.post_se(1).expect("others may post");
+    assert_eq!(thread.join().expect("woken").1, Event::Software(1));
+    evd.post_se(2).expect("within the limit");
+    assert_eq!(evd.dequeue(&mut event), Ok(true), "it is free again");
+    evd.free().expect("no thread waits");
+}
+
+pub(super) fn after_a_time_out_the_dispatcher_is_free_again() {
+    let evd = software(8);
+    let waited = evd.wait(Duration::from_millis(1).into(), 1, &mut Event::default());
+    assert_eq!(waited, Ok(Waited::TimedOut { queued: 0 }));
+    expect_no_event(&evd);
+    evd.free().expect("no thread waits");
+}
+
+pub(super) fn an_unwaitable_dispatcher_is_not_waited_on_and_otherwise_as_before() {
+    let evd = software(8);
+    evd.set_unwaitable().expect("live");
+    evd.set_unwaitable().expect("twice is once");
+    let mut event = Event::default();
+    let (state, unwaitable) = (ReturnType::InvalidState, Subtype::InvalidStateEvdUnwaitable);
+    for timeout in [Timeout::ZERO, Timeout::Infinite] {
+        refused(evd.wait(timeout, 1, &mut event), state, unwaitable);
+    }
+    evd.post_se(1).expect("events arrive");
+    assert_eq!(evd.dequeue(&mut event), Ok(true), "and are dequeued");
+    evd.clear_unwaitable().expect("live");
+    assert!(evd.query().expect("live").waitable);
+    evd.post_se(2).expect("within the limit");
+    assert_eq!(expect_event(&evd, &[]), Event::Software(2));
+}
+
+pub(super) fn a_blocked_waiter_returns_when_the_dispatcher_becomes_unwaitable() {
+    let evd = software(8);
+    let thread = waiter(&evd, 2);
+    evd.post_se(1).expect("within the limit");
+    evd.set_unwaitable().expect("live");
+    let waited = thread.join();
+    refused(waited, ReturnType::InvalidState, Subtype::InvalidStateEvdUnwaitable);
+    assert_eq!(drain(&evd), [Event::Software(1)], "nothing is lost");
+}
+
+pub(super) fn it_returns_also_when_the_dispatcher_is_waitable_again_before_it_looks() {
+    // The page: blocked threads are awakened and return without any further action.
+    for _ in 0..rounds(200) {
+        let evd = software(8);
+        let thread = waiter(&evd, 1);
+        evd.set_unwaitable().expect("live");
+        evd.clear_unwaitable().expect("live");
+        let waited = thread.join();
+        refused(waited, ReturnType::InvalidState, Subtype::InvalidStateEvdUnwaitable);
+    }
+}
+
+pub(super) fn no_wake_up_is_lost_to_a_waiter() {
+    const EVENTS: u64 = 20_000;
+    let evd = software(64);
+    let producer = produce(&evd, EVENTS);
+    for value in 0..EVENTS {
+        assert_eq!(expect_event(&evd, &[]), Event::Software(value));
+    }
+    producer.join();
+}
+
+pub(super) fn unsignalled_completions_wake_nobody_and_signalled_ones_do() {
+    let node = Node::new();
+    let mut attributes = node.ia.default_ep_attributes().clone();
+    attributes.request_completion_flags = CompletionFlags::UNSIGNALLED;
+    let client = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint");
+    let server = silent(&node);
+    crate::link(&node, &client, &node, &server);
+    for cookie in 0..3 {
+        server.post_recv(&[], cookie, NONE).expect("connected");
+    }
+    let thread = {
+        let evd = node.request.clone();
+        Background::run(move || {
+            let mut event = Event::default();
+            evd.wait(LIMIT.into(), 1, &mut event).map(|waited| (waited, event))
+        })
+    };
+    until("the thread waits", || {
+        node.request.free().is_err_and(|error| error.subtype() == Subtype::InvalidStateEvdWaiter)
+    });
+    thread.until_asleep();
+    client.post_send(&[], 1, CompletionFlags::UNSIGNALLED).expect("the endpoint has the flag");
+    expect_dto(&node.recv, &[&client, &server]);
+    let taken = node.request.dequeue(&mut Event::default());
+    refused(taken, ReturnType::InvalidState, Subtype::InvalidStateEvdWaiter);
+    client.post_send(&[], 2, NONE).expect("connected");
+    let (waited, event) = thread.join().expect("woken");
+    assert_eq!(waited, Waited::Event { more: 1 });
+    assert!(matches!(event, Event::Dto(completion) if completion.cookie == 1), "the first");
+    assert_eq!(expect_dto(&node.request, &[&client]).cookie, 2);
+}
+
+pub(super) fn an_error_notifies_also_when_the_post_is_unsignalled() {
+    let node = Node::new();
+    let mut attributes = node.ia.default_ep_attributes().clone();
+    attributes.request_completion_flags = CompletionFlags::UNSIGNALLED;
+    let client = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint");
+    let server = silent(&node);
+    crate::link(&node, &client, &node, &server);
+    client.post_send(&[], 1, CompletionFlags::UNSIGNALLED).expect("connected");
+    let thread = {
+        let evd = node.request.clone();
+        Background::run(move || {
+            let mut event = Event::default();
+            evd.wait(LIMIT.into(), 1, &mut event).map(|_| event)
+        })
+    };
+    until("the thread waits", || {
+        node.request.free().is_err_and(|error| error.subtype() == Subtype::InvalidStateEvdWaiter)
+    });
+    server.disconnect(Close::Abrupt).expect("connected");
+    let event = thread.join().expect("woken");
+    assert!(
+        matches!(event, Event::Dto(completion) if completion.status == DtoStatus::Flushed),
+        "{event:?}"
+    );
+}

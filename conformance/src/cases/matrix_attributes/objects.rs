@@ -1,0 +1,87 @@
+//! Regions, and the number of objects.
+
+use dat_core::{
+    Endpoint, EvdFlags, EvdOptions, Memory, MemorySource, Privileges, Result, ReturnType,
+    SrqAttributes, Subtype,
+};
+
+use super::{names, small};
+use crate::case::skip;
+use crate::check::refused;
+use crate::fixture::Node;
+use crate::target::takes_parameters;
+
+pub(super) fn regions_have_a_length() {
+    let node = small();
+    let most = node.ia.attributes().max_lmr_block_size;
+    // Skip the length of a block if it exceeds the memory limit of a case.
+    let len = usize::try_from(most.min(1 << 20)).expect("a megabyte");
+    let memory = Memory::zeroed(len + 1).expect("memory");
+    let register =
+        |range| node.ia.lmr_create(MemorySource::Part(&memory, range), &node.pz, Privileges::ALL);
+    refused(register(3..3), ReturnType::LengthError, Subtype::NoSubtype);
+    refused(register(1..len + 2), ReturnType::InvalidParameter, Subtype::InvalidArg3);
+    if most == len as u64 {
+        let error =
+            refused(register(0..len + 1), ReturnType::InvalidParameter, Subtype::InvalidArg4);
+        names(&error, &[&"length", &(len + 1), &most]);
+    }
+    for range in [0..1, len..len + 1, 1..len + 1] {
+        let (start, length) = (range.start as u64, range.len() as u64);
+        let lmr = register(range).expect("within the bound");
+        let param = lmr.query().expect("live");
+        let address = memory.address() + start;
+        assert!(param.registered_address <= address);
+        assert!(param.registered_address + param.registered_size >= address + length);
+        assert!(lmr.triplet(0, length).is_ok());
+        assert!(lmr.triplet(0, length + 1).is_err());
+        lmr.free().expect("unused");
+    }
+    node.finish();
+}
+
+/// Checks that as many objects of a kind as the limit can be created, and one more after a free.
+pub(super) fn objects_are_counted() {
+    if !takes_parameters() {
+        skip("the adapter takes no parameters, and its bounds are too high to meet");
+    }
+    // A node has a zone and four dispatchers; the adapter has one dispatcher.
+    let node = Node::with("max_eps=3,max_evds=7,max_lmrs=2,max_rmrs=2,max_pzs=3,max_srqs=2");
+    let ia = &node.ia;
+    let memory = Memory::zeroed(8).expect("memory");
+    let source = || MemorySource::Memory(&memory);
+    let srq = SrqAttributes { max_recv_dtos: 1, max_recv_iov: 1, low_watermark: 0 };
+    type Free = Box<dyn Fn() -> Result<()>>;
+    fn frees<T: 'static>(made: Result<T>, free: fn(&T) -> Result<()>) -> Result<Free> {
+        made.map(|object| Box::new(move || free(&object)) as Free)
+    }
+    type Make<'a> = &'a dyn Fn() -> Result<Free>;
+    let kinds: [(&str, u32, Make<'_>); 6] = [
+        ("EP", 3, &|| frees(ia.ep_create(&node.spec()), Endpoint::free)),
+        ("EVD", 2, &|| {
+            let options = EvdOptions::new(1, EvdFlags::SOFTWARE);
+            frees(ia.evd_create(&options), |evd| evd.free())
+        }),
+        ("LMR", 2, &|| frees(ia.lmr_create(source(), &node.pz, Privileges::ALL), |lmr| lmr.free())),
+        ("RMR", 2, &|| frees(ia.rmr_create(&node.pz), |rmr| rmr.free())),
+        ("PZ", 2, &|| frees(ia.pz_create(), |pz| pz.free())),
+        ("SRQ", 2, &|| frees(ia.srq_create(&node.pz, srq), |srq| srq.free())),
+    ];
+    for (kind, limit, make) in kinds {
+        let mut made = Vec::new();
+        for _ in 0..limit {
+            made.push(make().unwrap_or_else(|error| panic!("{kind}: {error}")));
+        }
+        for _ in 0..2 {
+            let Err(error) = make() else { panic!("{kind}: more than the adapter has") };
+            assert_eq!(error.return_type(), ReturnType::InsufficientResources, "{error}");
+            names(&error, &[&kind, &"maximum"]);
+            made.pop().expect("made before")().expect("unused");
+            made.push(make().unwrap_or_else(|error| panic!("{kind}, freed: {error}")));
+        }
+        for free in made {
+            free().expect("unused");
+        }
+    }
+    node.finish();
+}

@@ -1,0 +1,233 @@
+//! Dispatchers, shared receive queues and watermarks.
+
+use dat_core::{
+    AsyncErrorKind, EpAttributes, EvdFlags, EvdOptions, Event, ReturnType, SrqAttributes, Subtype,
+    Timeout, Waited,
+};
+
+use super::{NONE, affordable, modest, names, need_srq, out_of_bounds, small};
+use crate::case::skip;
+use crate::check::refused;
+use crate::fixture::{Node, link};
+use crate::target::MOST;
+use crate::wait::{drain, expect_dto, expect_event, expect_no_event};
+
+/// The longest queue, if it is affordable.
+fn longest_queue(node: &Node) -> u32 {
+    let most = node.ia.attributes().max_evd_qlen;
+    affordable(u64::from(most) * size_of::<Event>() as u64, "the longest queue");
+    most
+}
+
+pub(super) fn dispatchers_reach_the_bound() {
+    let node = small();
+    let most = longest_queue(&node);
+    for flags in [EvdFlags::SOFTWARE, EvdFlags::COMPLETIONS, EvdFlags::CONNECTION] {
+        for qlen in [0, most + 1, MOST] {
+            let made = node.ia.evd_create(&EvdOptions::new(qlen, flags));
+            let error = refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg2);
+            names(&error, &[&"evd_min_qlen", &qlen, &most]);
+        }
+        for qlen in [1, most - 1, most] {
+            let evd = node.ia.evd_create(&EvdOptions::new(qlen, flags)).expect("a dispatcher");
+            assert!(evd.query().expect("live").qlen >= qlen);
+            if flags == EvdFlags::SOFTWARE {
+                for value in 0..qlen {
+                    evd.post_se(value.into()).expect("it holds at least what was asked for");
+                }
+                for value in 0..qlen {
+                    assert_eq!(expect_event(&evd, &[]), Event::Software(value.into()));
+                }
+            }
+            evd.free().expect("unused");
+        }
+    }
+    node.finish();
+}
+
+pub(super) fn a_resize_has_the_same_bounds() {
+    let node = small();
+    let most = longest_queue(&node);
+    let evd = node.ia.evd_create(&EvdOptions::new(2, EvdFlags::SOFTWARE)).expect("a dispatcher");
+    evd.post_se(7).expect("within the limit");
+    for qlen in [0, most + 1, MOST] {
+        let before = evd.query();
+        let error = refused(evd.resize(qlen), ReturnType::InvalidParameter, Subtype::InvalidArg2);
+        names(&error, &[&"evd_min_qlen", &qlen, &most]);
+        assert_eq!(evd.query(), before);
+    }
+    for qlen in [1, most] {
+        evd.resize(qlen).expect("within the bound");
+        assert!(evd.query().expect("live").qlen >= qlen);
+    }
+    for value in 1..most {
+        evd.post_se(value.into()).expect("it holds at least what was asked for");
+    }
+    assert_eq!(drain(&evd).len(), most as usize);
+    evd.free().expect("unused");
+    node.finish();
+}
+
+pub(super) fn thresholds_reach_the_queue_length() {
+    let node = small();
+    let evd = node.ia.evd_create(&EvdOptions::new(5, EvdFlags::SOFTWARE)).expect("a dispatcher");
+    let qlen = evd.query().expect("live").qlen;
+    let mut event = Event::default();
+    for threshold in [0, qlen + 1, MOST] {
+        for timeout in [Timeout::ZERO, Timeout::Infinite] {
+            let waited = evd.wait(timeout, threshold, &mut event);
+            let error = refused(waited, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+            names(&error, &[&"threshold", &threshold, &qlen]);
+        }
+    }
+    for value in 0..qlen {
+        let waited = evd.wait(Timeout::ZERO, qlen, &mut event);
+        assert_eq!(waited, Ok(Waited::TimedOut { queued: value }));
+        evd.post_se(value.into()).expect("within the limit");
+    }
+    let waited = evd.wait(Timeout::Infinite, qlen, &mut event);
+    assert_eq!(waited, Ok(Waited::Event { more: qlen - 1 }));
+    assert_eq!(event, Event::Software(0));
+    evd.free().expect("unused");
+    node.finish();
+}
+
+pub(super) fn shared_queues_reach_the_bounds() {
+    let node = small();
+    need_srq(&node);
+    let ia = node.ia.attributes();
+    let (most, segments) = (ia.max_recv_per_srq, ia.max_iov_segments_per_dto);
+    let good = SrqAttributes { max_recv_dtos: 2, max_recv_iov: 1, low_watermark: 0 };
+    let bad = |attributes, words: &[&dyn std::fmt::Display]| {
+        let made = node.ia.srq_create(&node.pz, attributes);
+        let error = refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+        names(&error, words);
+    };
+    for max_recv_dtos in [0, most + 1, MOST] {
+        let words: [&dyn std::fmt::Display; 3] = [&"max_recv_dtos", &max_recv_dtos, &most];
+        bad(SrqAttributes { max_recv_dtos, ..good }, &words);
+    }
+    for max_recv_iov in [segments + 1, MOST] {
+        let words: [&dyn std::fmt::Display; 3] = [&"max_recv_iov", &max_recv_iov, &segments];
+        bad(SrqAttributes { max_recv_iov, ..good }, &words);
+    }
+    if node.ia.provider_attributes().srq_watermarks_supported {
+        bad(SrqAttributes { low_watermark: 3, ..good }, &[&"low_watermark", &3, &2]);
+    }
+    for (max_recv_dtos, max_recv_iov) in [(1, 1), (most, 1), (1, segments)] {
+        let attributes = SrqAttributes { max_recv_dtos, max_recv_iov, low_watermark: 0 };
+        let srq = node.ia.srq_create(&node.pz, attributes).expect("within the bounds");
+        let has = srq.query().expect("live").attributes;
+        assert!(has.max_recv_dtos >= max_recv_dtos && has.max_recv_iov >= max_recv_iov);
+        let buffer = node.buffer(has.max_recv_iov as usize + 1);
+        let iov: Vec<_> = (0..=has.max_recv_iov as usize).map(|at| buffer.piece(at, 1)).collect();
+        out_of_bounds(srq.post_recv(&iov, 0), &[&iov.len(), &has.max_recv_iov]);
+        for cookie in 0..has.max_recv_dtos {
+            srq.post_recv(&iov[1..], cookie.into()).expect("within the queue");
+        }
+        let error = srq.post_recv(&iov[1..], 0).expect_err("the queue is full");
+        assert_eq!(error.return_type(), ReturnType::InsufficientResources, "{error}");
+        assert_eq!(srq.query().expect("live").outstanding_dto_count, has.max_recv_dtos);
+        srq.free().expect("unused");
+        buffer.lmr.free().expect("unused");
+    }
+    node.finish();
+}
+
+pub(super) fn a_resize_of_a_shared_queue_has_the_same_bounds() {
+    let node = small();
+    need_srq(&node);
+    let most = node.ia.attributes().max_recv_per_srq;
+    let attributes = SrqAttributes { max_recv_dtos: 2, max_recv_iov: 1, low_watermark: 0 };
+    let srq = node.ia.srq_create(&node.pz, attributes).expect("a queue");
+    for cookie in 0..2 {
+        srq.post_recv(&[], cookie).expect("within the queue");
+    }
+    for wanted in [0, most + 1, MOST] {
+        let before = srq.query();
+        let error = refused(srq.resize(wanted), ReturnType::InvalidParameter, Subtype::InvalidArg2);
+        names(&error, &[&"srq_max_recv_dto", &wanted, &most]);
+        assert_eq!(srq.query(), before);
+    }
+    srq.resize(most).expect("within the bound");
+    for cookie in 2..most {
+        srq.post_recv(&[], cookie.into()).expect("within the queue");
+    }
+    assert_eq!(srq.query().expect("live").outstanding_dto_count, most);
+    srq.free().expect("unused");
+    node.finish();
+}
+
+pub(super) fn low_watermarks_reach_the_queue_length() {
+    let node = small();
+    need_srq(&node);
+    if !node.ia.provider_attributes().srq_watermarks_supported {
+        skip("the provider has no watermarks");
+    }
+    let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
+    let srq = node.ia.srq_create(&node.pz, attributes).expect("a queue");
+    let limit = srq.query().expect("live").attributes.max_recv_dtos;
+    for cookie in 0..limit {
+        srq.post_recv(&[], cookie.into()).expect("within the queue");
+    }
+    for watermark in [limit + 1, MOST] {
+        let before = srq.query();
+        let set = srq.set_lw(watermark);
+        let error = refused(set, ReturnType::InvalidParameter, Subtype::InvalidArg2);
+        names(&error, &[&"low_watermark", &watermark, &limit]);
+        assert_eq!(srq.query(), before);
+    }
+    for watermark in [0, 1, limit] {
+        srq.set_lw(watermark).expect("within the queue");
+        assert_eq!(srq.query().expect("live").attributes.low_watermark, watermark);
+    }
+    // A full queue is not below its own length; one buffer less is.
+    let evd = node.ia.async_evd().expect("the adapter made one");
+    expect_no_event(&evd);
+    let client = node.ep();
+    let server = node.ia.ep_create(&node.spec().srq(&srq)).expect("an endpoint");
+    link(&node, &client, &node, &server);
+    client.post_send(&[], 1, NONE).expect("connected");
+    expect_dto(&node.recv, &[&server]);
+    match expect_event(&evd, &[]) {
+        Event::Async(error) => {
+            assert_eq!((error.kind, error.object), (AsyncErrorKind::SrqLowWatermark, srq.id()));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+pub(super) fn high_watermarks_reach_the_bound() {
+    let node = small();
+    if !node.ia.provider_attributes().srq_watermarks_supported {
+        skip("the provider has no watermarks");
+    }
+    let most = node.ia.attributes().max_dto_per_ep;
+    let attributes = EpAttributes { max_recv_dtos: most, ..modest(&node) };
+    let ep = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint");
+    let above = most + 1;
+    let soft = ep.set_watermark(Some(above), None);
+    let error = refused(soft, ReturnType::InvalidParameter, Subtype::InvalidArg2);
+    names(&error, &[&"soft_high_watermark", &above, &most]);
+    let hard = ep.set_watermark(Some(1), Some(above));
+    let error = refused(hard, ReturnType::InvalidParameter, Subtype::InvalidArg3);
+    names(&error, &[&"hard_high_watermark", &above, &most]);
+    let evd = node.ia.async_evd().expect("the adapter made one");
+    // These two receives would exceed the soft watermark if the refused call had set it.
+    for cookie in 0..2 {
+        ep.post_recv(&[], cookie, NONE).expect("any state");
+    }
+    expect_no_event(&evd);
+    ep.set_watermark(Some(most), Some(most)).expect("at the bound");
+    ep.set_watermark(Some(most - 1), None).expect("below the bound");
+    for cookie in 2..most {
+        expect_no_event(&evd);
+        ep.post_recv(&[], cookie.into(), NONE).expect("within the queue");
+    }
+    match expect_event(&evd, &[&ep]) {
+        Event::Async(error) => {
+            assert_eq!((error.kind, error.object), (AsyncErrorKind::EpSoftHighWatermark, ep.id()));
+        }
+        other => panic!("{other:?}"),
+    }
+}
