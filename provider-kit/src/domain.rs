@@ -11,8 +11,9 @@ use dat_sync::region_table::Region;
 use parking_lot::Mutex;
 use slab::Slab;
 
-use crate::errors::{foreign_object, region_table_full};
-use crate::regions::regions;
+use crate::direct;
+use crate::errors::{foreign_object, region_table_full, still_accessed};
+use crate::regions::{self, regions};
 use crate::sync::fence;
 use crate::window;
 
@@ -62,10 +63,15 @@ impl ProtectionDomain for DomainHandle {
             value: 0,
             access: privileges.bits(),
         };
-        let key = regions().insert(region).ok_or_else(region_table_full)?;
         let is_remote = privileges.intersects(Privileges::REMOTE);
+        let key = regions::insert(region, is_remote).ok_or_else(region_table_full)?;
         let domain = Arc::clone(&self.0);
-        let region = Box::new(Registered { domain, key, is_deregistered: AtomicBool::new(false) });
+        let region = Box::new(Registered {
+            domain,
+            key,
+            is_remote,
+            is_deregistered: AtomicBool::new(false),
+        });
         Ok(Registration { region, local_key: key, remote_key: if is_remote { key } else { 0 } })
     }
 
@@ -126,6 +132,8 @@ impl Drop for Membership {
 struct Registered {
     domain: Arc<Domain>,
     key: u32,
+    /// Peers may access it.
+    is_remote: bool,
     is_deregistered: AtomicBool,
 }
 
@@ -143,8 +151,11 @@ pub fn key_of(region: &dyn MemoryRegion) -> Result<u32> {
 impl MemoryRegion for Registered {
     fn deregister(&self) -> Result<()> {
         if !self.is_deregistered.swap(true, Ordering::AcqRel) {
-            regions().remove(self.key);
+            regions::remove(self.key);
             self.domain.wait_for_copies();
+            if self.is_remote && !direct::revoke(self.domain.id) {
+                return Err(still_accessed());
+            }
         }
         Ok(())
     }
@@ -152,7 +163,7 @@ impl MemoryRegion for Registered {
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        // `deregister` never fails.
+        // The memory is the caller's, who gets the error of an explicit call.
         let _ = self.deregister();
     }
 }

@@ -23,6 +23,16 @@ pub fn region_table_full() -> Error {
         .because("all memory contexts of the process are in use")
 }
 
+/// A peer does not end its direct access to memory, because it is stopped, for example.
+pub fn still_accessed() -> Error {
+    Error::new(ReturnType::InvalidState, Subtype::InvalidStateLmrInUse)
+        .because(
+            "a peer on this machine has been reading or writing the memory for two seconds; its \
+             connection is ended",
+        )
+        .advise("do not use the memory for anything else while the peer's process exists")
+}
+
 /// A call in a state that does not allow it.
 pub fn wrong_state(subtype: Subtype) -> Error {
     Error::new(ReturnType::InvalidState, subtype)

@@ -10,7 +10,7 @@
 //!
 //! # Locks
 //! In this order: the state of a queue pair of the engine, the shared receive queue, the producers of a
-//! completion queue, the users of a domain, a window, the region table. No upcall is made under any of
+//! completion queue, the users of a domain, a window, the grants of direct access, the region table. No upcall is made under any of
 //! them: [`upcalls::Upcalls`] collects the upcalls until the locks are released.
 
 #![deny(unsafe_code)]
@@ -27,6 +27,7 @@ mod completion_ring;
 pub mod completion_target;
 pub mod credits;
 pub mod descriptors;
+pub mod direct;
 pub mod domain;
 pub mod engine;
 pub mod errors;

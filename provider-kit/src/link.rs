@@ -12,6 +12,7 @@ use std::os::fd::BorrowedFd;
 
 use dat_provider::mem::Span;
 
+use crate::direct::{Access, Accessed, Gate};
 use crate::frame::{Frame, Malformed};
 
 /// The result of [`Writer::write`].
@@ -79,6 +80,18 @@ pub trait Writer: Send {
     /// # Errors
     /// As [`Writer::write`].
     fn shut_down(&mut self) -> Result<(), End>;
+
+    /// Executes an RDMA operation without the peer, before it returns. All previous requests were
+    /// executed. By default, this is not possible.
+    fn access(&mut self, _access: &Access<'_>) -> Accessed {
+        Accessed::NotDirectly
+    }
+
+    /// The gate by which the peer may access the memory of this process, as the queue pair of this
+    /// number and protection domain would. By default, there is none.
+    fn gate(&mut self, _domain: u32, _queue_pair: u32) -> Option<Box<dyn Gate>> {
+        None
+    }
 }
 
 /// How much [`Reader::read`] reads in one call.

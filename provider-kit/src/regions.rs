@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dat_sync::region_table::RegionTable;
+use dat_sync::region_table::{Region, RegionTable};
+
+use crate::direct::page;
 
 static REGIONS: RegionTable = RegionTable::new();
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
@@ -12,6 +14,23 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 #[inline]
 pub fn regions() -> &'static RegionTable {
     &REGIONS
+}
+
+/// Adds a region or window to the table, and publishes it if peers may access it directly. `None` if the
+/// table is full.
+pub(crate) fn insert(region: Region, is_remote: bool) -> Option<u32> {
+    let key = regions().insert(region)?;
+    if is_remote {
+        page::publish(key, &region);
+    }
+    Some(key)
+}
+
+/// Removes a region or window. Returns whether the key was valid. Direct accesses in progress
+/// go on until [`direct::revoke`](crate::direct) returns.
+pub(crate) fn remove(key: u32) -> bool {
+    page::withdraw(key);
+    regions().remove(key)
 }
 
 /// An id that was never returned before; never 0.

@@ -12,6 +12,7 @@ use dat_provider::flags::Privileges;
 use dat_provider::mem::Span;
 use dat_provider::triplet::RmrTriplet;
 use dat_provider::{Epochs, Segment};
+use dat_sync::region_table::Region;
 
 use crate::regions::regions;
 use crate::window::Backing;
@@ -331,6 +332,27 @@ impl LocalMemory<'_> {
 }
 
 impl RemoteMemory<'_> {
+    /// Whether the memory has this privilege, by the regions of the process that owns it.
+    pub fn is_permitted_by(
+        self,
+        mut lookup: impl FnMut(u32) -> Option<Region>,
+        privilege: Privileges,
+    ) -> bool {
+        let RmrTriplet { address, length, context } = *self.triplet;
+        let mut contains = |key, needed: u32| {
+            lookup(key).filter(|region| {
+                region.owner == self.domain
+                    && region.access & needed == needed
+                    && region.contains(address, length)
+            })
+        };
+        let Some(region) = contains(context, privilege.bits()) else { return false };
+        let backing = Backing::unpack(region.value);
+        backing.key == 0
+            || (backing.queue_pair == 0 || backing.queue_pair == self.queue_pair)
+                && contains(backing.key, 0).is_some()
+    }
+
     /// The memory, if it has this privilege. For a window, the region below it must still exist.
     fn segment(self, length: u64, privilege: Privileges) -> Option<Segment> {
         let RmrTriplet { address, context: key, .. } = *self.triplet;

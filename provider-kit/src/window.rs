@@ -11,9 +11,10 @@ use dat_provider::{BindRequest, MemoryWindow, WindowScope};
 use dat_sync::region_table::Region;
 use parking_lot::Mutex;
 
+use crate::direct;
 use crate::domain::{self, Domain};
 use crate::errors::{foreign_object, region_table_full};
-use crate::regions::regions;
+use crate::regions::{self, regions};
 
 /// A memory window.
 pub struct Window {
@@ -31,6 +32,16 @@ struct State {
     is_freed: bool,
 }
 
+impl Window {
+    /// Removes a key of the window, and waits for peers that access memory directly. The connection of
+    /// a peer that goes on is ended.
+    fn revoke(&self, key: u32) {
+        if key != 0 && regions::remove(key) {
+            direct::revoke(self.domain.id);
+        }
+    }
+}
+
 /// The object that represents a window in the provider contract.
 struct WindowHandle(Arc<Window>);
 
@@ -46,7 +57,7 @@ impl Drop for WindowHandle {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
         state.is_freed = true;
-        regions().remove(std::mem::take(&mut state.key));
+        self.0.revoke(std::mem::take(&mut state.key));
     }
 }
 
@@ -73,7 +84,10 @@ impl Backing {
 /// Invalidates the key of a bound window that a queue pair of the domain may access. Returns whether it
 /// was such a key.
 pub fn invalidate(key: u32, domain: u32, queue_pair: u32) -> bool {
-    is_bound(key, domain, queue_pair) && regions().remove(key)
+    is_bound(key, domain, queue_pair) && regions::remove(key) && {
+        direct::revoke(domain);
+        true
+    }
 }
 
 /// Whether a key belongs to a bound window that a queue pair of the domain may access.
@@ -116,7 +130,7 @@ impl Bind {
                     value: Backing { key: domain::key_of(region)?, queue_pair: scope }.pack(),
                     access: request.privileges.bits(),
                 };
-                regions().insert(region).ok_or_else(region_table_full)?
+                regions::insert(region, true).ok_or_else(region_table_full)?
             }
             _ => 0,
         };
@@ -146,7 +160,7 @@ impl Bind {
             return false;
         }
         let old = std::mem::replace(&mut state.key, self.key.take());
-        regions().remove(old);
+        self.window.revoke(old);
         true
     }
 
@@ -165,6 +179,6 @@ impl Bind {
 impl Drop for Bind {
     /// Releases the key of a bind that did not execute.
     fn drop(&mut self) {
-        regions().remove(self.key());
+        regions::remove(self.key());
     }
 }

@@ -13,7 +13,7 @@ use rustix::net::{
 };
 
 /// What the packet says; the last byte is the version of the segment's layout.
-const MAGIC: [u8; 8] = *b"dat-shm\x01";
+const MAGIC: [u8; 8] = *b"dat-shm\x02";
 /// Descriptors beyond the first are received, so that they can be closed.
 const MOST: usize = 4;
 
@@ -56,6 +56,11 @@ pub(crate) fn receive(socket: BorrowedFd<'_>) -> Result<Option<OwnedFd>> {
         Some(segment) if descriptors.is_empty() && packet[..length] == MAGIC => Ok(Some(segment)),
         _ => Err(Errno::PROTO),
     }
+}
+
+/// The process that connected, or that listens; nothing if it is outside of this PID namespace.
+pub(crate) fn peer_process(socket: impl AsFd) -> Option<i32> {
+    getsockopt(&socket, PeerCredentials).ok().map(|peer| peer.pid()).filter(|pid| *pid > 0)
 }
 
 /// Whether the peer's process belongs to this user or to root.

@@ -18,11 +18,16 @@
 #[cfg(all(test, not(loom)))]
 extern crate self as dat_provider_shm;
 
+mod access_words;
 mod address;
 mod bell;
+mod cma;
 #[cfg(all(test, not(loom)))]
 #[path = "../tests/shm/common.rs"]
 mod common;
+mod direct;
+mod direct_support;
+mod gate;
 mod greeting;
 #[cfg(all(test, not(loom)))]
 #[allow(unsafe_code, reason = "hostile peers write shared memory by address")]

@@ -1,13 +1,16 @@
 //! What the two halves of a link share.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use dat_provider_kit::direct::page;
 use dat_provider_kit::fork::Origin;
 use dat_provider_kit::frame::Malformed;
 use dat_provider_kit::link::{self, End};
 
+use crate::access_words::Owner;
 use crate::bell::Bell;
 use crate::greeting;
 use crate::reader::RingReader;
@@ -24,6 +27,10 @@ pub(crate) struct Link {
     segment: OnceLock<Arc<Segment>>,
     /// The peer has ended the connection, or is gone.
     has_ended: AtomicBool,
+    /// Each side may access the memory of the other one directly.
+    pub(crate) is_direct: bool,
+    /// A random number by which the peer recognises this process.
+    nonce: u64,
 }
 
 /// The halves as the engine takes them.
@@ -31,18 +38,26 @@ pub(crate) type Halves = (Box<dyn link::Reader>, Box<dyn link::Writer>);
 
 impl Link {
     /// The active side, whose socket has sent the segment.
-    pub(crate) fn active(socket: OwnedFd, segment: Segment) -> Halves {
-        halves(Self::new(socket, 0, OnceLock::from(Arc::new(segment))))
+    pub(crate) fn active(socket: OwnedFd, segment: Segment, is_direct: bool) -> Halves {
+        halves(Self::new(socket, 0, OnceLock::from(Arc::new(segment)), is_direct))
     }
 
     /// The passive side, to which a segment is on its way.
-    pub(crate) fn passive(socket: OwnedFd) -> Halves {
-        halves(Self::new(socket, 1, OnceLock::new()))
+    pub(crate) fn passive(socket: OwnedFd, is_direct: bool) -> Halves {
+        halves(Self::new(socket, 1, OnceLock::new(), is_direct))
     }
 
-    fn new(socket: OwnedFd, writes: usize, segment: OnceLock<Arc<Segment>>) -> Self {
-        let (bell, origin) = (Bell::new(socket), Origin::here());
-        Self { bell, origin, writes, segment, has_ended: AtomicBool::new(false) }
+    fn new(
+        socket: OwnedFd,
+        writes: usize,
+        segment: OnceLock<Arc<Segment>>,
+        is_direct: bool,
+    ) -> Self {
+        // Another user learns no address of this process. Root needs none.
+        let is_direct = is_direct && greeting::is_same_user(&socket);
+        let (bell, origin, has_ended) = (Bell::new(socket), Origin::here(), AtomicBool::new(false));
+        let nonce = RandomState::new().build_hasher().finish();
+        Self { bell, origin, writes, segment, has_ended, is_direct, nonce }
     }
 
     /// Nothing more comes from the peer than what is in the ring.
@@ -80,11 +95,31 @@ impl Link {
             return Ok(None);
         };
         let segment = Segment::open(file.as_fd()).map_err(|_| End::Malformed(Malformed::Magic))?;
-        Ok(Some(self.segment.get_or_init(|| Arc::new(segment))))
+        let segment = self.segment.get_or_init(|| Arc::new(segment));
+        self.introduce(segment);
+        Ok(Some(segment))
+    }
+
+    /// Tells the peer how to recognise this process, and where its region page is. The address of the
+    /// nonce is that of this link, which must not move any more.
+    fn introduce(&self, segment: &Segment) {
+        if self.is_direct {
+            let nonce_address = (&raw const self.nonce).expose_provenance() as u64;
+            let owner = Owner { directory: page::directory(), nonce: self.nonce, nonce_address };
+            segment.access(1 - self.writes).introduce(owner);
+        }
+    }
+
+    /// The process of the peer, if it is visible here.
+    pub(crate) fn peer_process(&self) -> Option<i32> {
+        greeting::peer_process(&self.bell)
     }
 }
 
 fn halves(link: Link) -> Halves {
     let link = Arc::new(link);
+    if let Some(segment) = link.segment() {
+        link.introduce(segment);
+    }
     (Box::new(RingReader::new(Arc::clone(&link))), Box::new(RingWriter::new(link)))
 }

@@ -37,6 +37,7 @@ pub(crate) struct Listening {
     qualifier: u64,
     space: Space,
     any_user: bool,
+    is_direct: bool,
     /// The file to remove at the end.
     file: Option<PathBuf>,
     /// A descriptor in reserve: where none is free, it is given up to refuse a connection, which
@@ -74,9 +75,17 @@ impl Listening {
         }
         rustix::net::listen(&socket, BACKLOG).map_err(refused("listen"))?;
         let (guard, origin) = (Guard::new(socket.as_fd()), Origin::here());
-        let (space, any_user) = (rings.space, rings.any_user);
-        let reserve = reserve();
-        Ok(Self { _guard: guard, socket, origin, qualifier, space, any_user, file, reserve })
+        Ok(Self {
+            _guard: guard,
+            socket,
+            origin,
+            qualifier,
+            space: rings.space,
+            any_user: rings.any_user,
+            is_direct: rings.is_direct,
+            file,
+            reserve: reserve(),
+        })
     }
 }
 
@@ -160,7 +169,7 @@ impl Acceptor for Listening {
             if !self.any_user && !greeting::is_same_user(&socket) {
                 continue;
             }
-            return Some(connected(Link::passive(socket), address, self.qualifier));
+            return Some(connected(Link::passive(socket, self.is_direct), address, self.qualifier));
         }
     }
 }

@@ -16,11 +16,13 @@ pub(crate) struct Parameters {
     pub(crate) address: Ipv4Addr,
     pub(crate) folder: Option<PathBuf>,
     pub(crate) any_user: bool,
+    pub(crate) is_direct: bool,
     pub(crate) limits: Limits,
 }
 
-const OTHERS: [Parameter<Parameters>; 3] = [
+const OTHERS: [Parameter<Parameters>; 4] = [
     Parameter { key: "address", set: Parameters::set_address },
+    Parameter { key: "direct", set: Parameters::set_direct },
     Parameter { key: "dir", set: Parameters::set_folder },
     Parameter { key: "users", set: Parameters::set_users },
 ];
@@ -33,8 +35,13 @@ impl Parameters {
             max_private_data_size: MAX_PRIVATE_DATA as u32,
             ..Limits::default()
         };
-        let mut parameters =
-            Self { address: Ipv4Addr::LOCALHOST, folder: None, any_user: false, limits };
+        let mut parameters = Self {
+            address: Ipv4Addr::LOCALHOST,
+            folder: None,
+            any_user: false,
+            is_direct: true,
+            limits,
+        };
         parse(text, &mut parameters, |all| &mut all.limits, &OTHERS)?;
         if parameters.limits.max_private_data_size > MAX_PRIVATE_DATA as u32 {
             return Err(invalid("max_private_data_size is too large".to_owned())
@@ -68,6 +75,18 @@ impl Parameters {
         Ok(())
     }
 
+    fn set_direct(&mut self, value: &str) -> Result<()> {
+        self.is_direct = match value {
+            "yes" => true,
+            "no" => false,
+            _ => {
+                return Err(invalid(format!("invalid value {value:?} for the IA parameter direct"))
+                    .advise("use yes or no"));
+            }
+        };
+        Ok(())
+    }
+
     fn set_users(&mut self, value: &str) -> Result<()> {
         self.any_user = match value {
             "same" => false,
@@ -93,6 +112,8 @@ mod tests {
         let parsed = Parameters::parse("dir=/tmp").expect("a folder");
         assert_eq!(parsed.folder.as_deref(), Some(Path::new("/tmp")));
         assert!(!parsed.any_user, "users=same is the default");
+        assert!(parsed.is_direct, "direct=yes is the default");
+        assert!(!Parameters::parse("direct=no").expect("valid").is_direct);
     }
 
     #[test]
@@ -103,6 +124,7 @@ mod tests {
             "dir=/no/such/folder",
             "dir=tmp",
             "users=root",
+            "direct=maybe",
             "max_private_data_size=513",
             "no_such_key=1",
         ] {

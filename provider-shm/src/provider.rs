@@ -17,7 +17,7 @@ const VENDOR: &str = "DAT shared memory";
 ///
 /// The parameters are `key=value` pairs, separated by blanks or commas: `address=` another address
 /// of 127.0.0.0/8, `dir=` a folder for the sockets of listeners, `users=any` to accept peers of other
-/// users, and the limits that the adapter reports. Those that begin with `fault.` make things
+/// users, `direct=no` to access no memory of peers directly, and the limits that the adapter reports. Those that begin with `fault.` make things
 /// go wrong ([`faults`](dat_provider::decorate::faults)).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ShmProvider;
@@ -40,9 +40,11 @@ fn version() -> (u32, u32) {
 }
 
 /// The attributes that programs with the InfiniBand extensions look for: the name of the device, and
-/// the longest packet in bytes, which is a piece of a message.
-fn named_attributes() -> Vec<NamedAttr> {
+/// the longest packet in bytes, which is a piece of a message; and whether memory of peers is accessed
+/// directly.
+fn named_attributes(rings: &Rings) -> Vec<NamedAttr> {
     vec![
+        NamedAttr::new("direct", rings.direct()),
         NamedAttr::new("DAT_IB_DEVICE_NAME", ShmProvider::NAME),
         NamedAttr::new("DAT_IB_TRANSPORT_MTU", MAX_PIECE.to_string()),
     ]
@@ -70,7 +72,7 @@ impl Provider for ShmProvider {
         let open = || {
             let (rings, limits) = Rings::open(request.parameters)?;
             let name = request.name.to_owned();
-            let specific = named_attributes();
+            let specific = named_attributes(&rings);
             let identity = Identity { name, vendor: VENDOR, version: version(), specific };
             engine::open(identity, rings.address(), limits, Box::new(rings))
         };

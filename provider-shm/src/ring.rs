@@ -98,6 +98,11 @@ impl Producer {
         Ok(self.tail - self.head + units < UNITS)
     }
 
+    /// Whether the consumer polls the ring, and needs no doorbell.
+    pub(crate) fn is_polled(&self) -> bool {
+        self.slots.segment.signals(self.slots.direction).is_polled()
+    }
+
     /// Whether the longest frame fits.
     ///
     /// # Errors

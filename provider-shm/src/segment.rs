@@ -9,6 +9,7 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::{Errno, Result};
 use rustix::mm::{MapFlags, ProtFlags};
 
+use crate::access_words::AccessWords;
 use crate::signals::Signals;
 
 /// Bytes of a unit, in which frames begin: a cache line.
@@ -20,12 +21,15 @@ pub(crate) const RING: usize = UNIT * UNITS as usize;
 /// Bytes before the rings, for the words.
 const HEAD: usize = 4096;
 const SIGNALS: usize = HEAD / 2;
+/// Where the words of direct accesses are behind those of the ring.
+const ACCESS: usize = SIGNALS / 2;
 /// Bytes of the file.
 const LENGTH: usize = HEAD + 2 * RING;
 /// A file with these can be written and never changes its length, so no access can fail.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
-const _: () = assert!(size_of::<Signals>() <= SIGNALS && align_of::<Signals>() <= SIGNALS);
+const _: () = assert!(size_of::<Signals>() <= ACCESS && align_of::<Signals>() <= ACCESS);
+const _: () = assert!(size_of::<AccessWords>() <= SIGNALS - ACCESS && align_of::<AccessWords>() <= ACCESS);
 
 /// A mapping of the file. Both processes may write all of it at any time.
 #[derive(Debug)]
@@ -75,6 +79,13 @@ impl Segment {
         // SAFETY: inside the mapping, which lives as long as `self`, aligned, and all bit patterns
         // are valid; its fields are atomics, so that another process may write them.
         unsafe { &*at.cast::<Signals>() }
+    }
+
+    /// The words of the accesses that the writer of a direction, 0 or 1, makes to the peer's memory.
+    pub(crate) fn access(&self, direction: usize) -> &AccessWords {
+        let at = self.base.as_ptr().wrapping_add((direction & 1) * SIGNALS + ACCESS);
+        // SAFETY: as for `signals`.
+        unsafe { &*at.cast::<AccessWords>() }
     }
 
     /// The first byte of the ring of a direction, 0 or 1; [`RING`] bytes are mapped there.

@@ -36,6 +36,11 @@ impl Signals {
         Self { consumer: Padded(words), producer: Padded(AtomicU32::new(0)) }
     }
 
+    /// Whether the consumer says that it polls.
+    pub(crate) fn is_polled(&self) -> bool {
+        self.consumer.0.wanted.load(Ordering::Relaxed) == 0
+    }
+
     /// How far the peer says it has read; to be checked.
     pub(crate) fn head(&self) -> u64 {
         self.consumer.0.head.load(Ordering::Acquire)

@@ -7,11 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dat_provider::error::Result;
+use dat_provider_kit::direct::page;
 use dat_provider_kit::engine::{Acceptor, ConnectFailure, Connected, Dial, Transport};
 use dat_provider_kit::parameters::Limits;
 use rustix::io::Errno;
 
 use crate::address::Space;
+use crate::direct_support;
 use crate::greeting;
 use crate::link::Link;
 use crate::listener::{Listening, connected, socket};
@@ -29,6 +31,8 @@ pub struct Rings {
     pub(crate) folder: Option<PathBuf>,
     /// Peers may belong to other users.
     pub(crate) any_user: bool,
+    /// Connections access memory directly.
+    pub(crate) is_direct: bool,
 }
 
 impl Rings {
@@ -38,8 +42,12 @@ impl Rings {
     /// `DAT_INVALID_PARAMETER` for a parameter that cannot be used.
     pub fn open(parameters: &str) -> Result<(Self, Limits)> {
         let parameters = Parameters::parse(parameters)?;
-        let Parameters { address, folder, any_user, limits } = parameters;
-        Ok((Self { address: address.into(), space: Space::Own, folder, any_user }, limits))
+        let Parameters { address, folder, any_user, is_direct, limits } = parameters;
+        if is_direct {
+            page::put_in_use();
+        }
+        let (address, space) = (address.into(), Space::Own);
+        Ok((Self { address, space, folder, any_user, is_direct }, limits))
     }
 
     /// The same links for an adapter that listens over TCP too, at an address of this machine: it is
@@ -47,6 +55,17 @@ impl Rings {
     #[must_use]
     pub fn beside_tcp(self, address: IpAddr) -> Self {
         Self { address, space: Space::BesideTcp, ..self }
+    }
+
+    /// Whether connections access the memory of their peers directly: `yes`, or `no` and the reason.
+    /// A peer may still forbid it.
+    #[must_use]
+    pub fn direct(&self) -> String {
+        if self.is_direct {
+            direct_support::describe()
+        } else {
+            "no: the parameter direct=no".to_owned()
+        }
     }
 
     /// The address of the adapter.
@@ -113,7 +132,7 @@ impl Dial for Dialling {
         }
         let (segment, file) = Segment::create().map_err(refused)?;
         greeting::send(socket.as_fd(), file.as_fd()).map_err(refused)?;
-        Ok(connected(Link::active(socket, segment), found, port))
+        Ok(connected(Link::active(socket, segment, rings.is_direct), found, port))
     }
 }
 

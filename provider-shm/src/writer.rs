@@ -3,11 +3,17 @@
 use std::sync::Arc;
 
 use dat_provider::mem::Span;
+use dat_provider_kit::direct::{self, Access, Accessed};
 use dat_provider_kit::frame::Frame;
 use dat_provider_kit::link::{End, Writer, Written};
 
+use crate::direct::DirectRequester;
+use crate::gate::Gate;
 use crate::link::Link;
 use crate::ring::{Producer, Stored};
+
+/// The longest RDMA operation, in bytes, that a peer which polls executes faster than the kernel copies.
+const SHORT: u64 = 4096;
 
 /// Writes frames to a ring; what it has taken is with the peer.
 #[derive(Debug)]
@@ -17,11 +23,12 @@ pub(crate) struct RingWriter {
     producer: Option<Producer>,
     /// A frame did not fit.
     is_full: bool,
+    direct: DirectRequester,
 }
 
 impl RingWriter {
     pub(crate) fn new(link: Arc<Link>) -> Self {
-        Self { link, producer: None, is_full: false }
+        Self { link, producer: None, is_full: false, direct: DirectRequester::default() }
     }
 
     fn producer(&mut self) -> Result<&mut Producer, End> {
@@ -60,6 +67,25 @@ impl Writer for RingWriter {
             self.is_full = !is_free.map_err(|why| self.link.abandon(why))?;
         }
         Ok(self.is_full)
+    }
+
+    fn access(&mut self, access: &Access<'_>) -> Accessed {
+        if !self.link.is_direct {
+            return Accessed::NotDirectly;
+        }
+        let Ok(producer) = self.producer() else { return Accessed::NotDirectly };
+        if access.length <= SHORT && producer.is_polled() {
+            return Accessed::NotDirectly;
+        }
+        let Some(segment) = self.link.segment() else { return Accessed::NotDirectly };
+        let words = segment.access(self.link.writes);
+        self.direct.access(words, || self.link.peer_process(), access)
+    }
+
+    fn gate(&mut self, domain: u32, queue_pair: u32) -> Option<Box<dyn direct::Gate>> {
+        let segment = self.link.segment().filter(|_| self.link.is_direct)?;
+        let rights = u64::from(domain) << 32 | u64::from(queue_pair);
+        Some(Box::new(Gate::new(&self.link, segment, rights)))
     }
 
     fn shut_down(&mut self) -> Result<(), End> {

@@ -49,8 +49,8 @@ pub(crate) struct LmrInner {
     pz_id: u64,
     /// `None` once the region is freed.
     uses: Mutex<Option<Uses>>,
-    /// Keeps owned memory allocated until it is deregistered.
-    _memory: Option<Memory>,
+    /// Keeps owned memory allocated until it is deregistered, and for ever if that fails.
+    memory: Option<Memory>,
     span: Span,
     memory_type: MemoryTypes,
     privileges: Privileges,
@@ -162,7 +162,7 @@ impl InterfaceAdapter {
             base,
             pz_id: pz.base.id,
             uses: Mutex::new(Some(Uses { pz, _name: name.map(Box::new) })),
-            _memory: memory,
+            memory,
             span,
             memory_type,
             privileges,
@@ -253,7 +253,9 @@ impl Lmr {
     ///
     /// # Errors
     /// `DAT_INVALID_STATE` while a remote memory region is bound to it; `DAT_INVALID_HANDLE` when
-    /// it was freed before; otherwise the error of the device.
+    /// it was freed before; otherwise the error of the provider. The region is freed then, too, but a
+    /// peer may still access the memory: a [`Memory`](crate::Memory) stays allocated until the process
+    /// ends, and other memory must not be used for anything else.
     pub fn free(&self) -> Result<()> {
         const FREE: &str = "dat_lmr_free";
         self.inner.base.retire(FREE, Subtype::InvalidStateLmrInUse)?;
@@ -299,6 +301,10 @@ impl LmrInner {
         self.base.ia.regions.remove(self.context);
         self.base.ia.epochs.end();
         let done = self.region.deregister();
+        if done.is_err() {
+            // It may still be accessed, so it must not become other memory.
+            std::mem::forget(self.memory.clone());
+        }
         *self.uses.lock() = None;
         done
     }

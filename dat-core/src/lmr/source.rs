@@ -69,7 +69,7 @@ impl InterfaceAdapter {
                 // Checks that it is live and belongs to this adapter; the memory is kept
                 // separately.
                 Hold::new(inner, self.inner(), CREATE, Subtype::InvalidHandleLmr)?;
-                (inner.span, inner._memory.clone(), MemoryTypes::LMR)
+                (inner.span, inner.memory.clone(), MemoryTypes::LMR)
             }
             MemorySource::Span(span) => (*span, None, MemoryTypes::VIRTUAL),
             MemorySource::Shared { span, .. } => (*span, None, MemoryTypes::SHARED_VIRTUAL),

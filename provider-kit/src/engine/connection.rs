@@ -13,6 +13,8 @@ use super::inbound::{CurrentFrame, InboundRequest, PendingAnswer, Unexpected};
 use super::lending::Backoff;
 use super::receive_queue::TakenReceive;
 use super::request::PostedRequest;
+use super::work_queues::WorkQueues;
+use crate::direct::{self, Grant};
 use crate::frame::Reason;
 use crate::handshake::{Active, SideInfo};
 use crate::link::{Reader, Writer};
@@ -151,6 +153,8 @@ pub(super) struct Connection {
     /// The connection was established, which is still to be reported.
     pub(super) established: Option<Established>,
     pub(super) ending: Option<Ending>,
+    /// What the peer may access directly.
+    pub(super) grant: Option<Grant>,
 }
 
 impl Connection {
@@ -211,6 +215,7 @@ impl Connection {
             backoff: Backoff::default(),
             established: None,
             ending: None,
+            grant: None,
         }
     }
 
@@ -235,6 +240,13 @@ impl Connection {
             }
         }
         is_possible
+    }
+
+    /// The connection is established: the peer may send requests, and access memory directly.
+    pub(super) fn open(&mut self, queues: &WorkQueues) {
+        self.stage = Stage::Open;
+        let gate = self.writer.gate(queues.domain, queues.number);
+        self.grant = gate.map(|gate| direct::grant(queues.domain, gate));
     }
 
     /// Whether the connection is established.

@@ -42,7 +42,7 @@ impl FrameSink for ConnectionSink<'_> {
                 if !self.conn.apply_counts(frame.done, frame.posted) {
                     return Err(Refused);
                 }
-                self.conn.stage = Stage::Open;
+                self.conn.open(self.queues);
                 self.conn.established = Some(Established {
                     private_data: Vec::new(),
                     peer: self.conn.peer,
@@ -167,7 +167,7 @@ impl ConnectionSink<'_> {
             }
             Step::Established(ready, side) => {
                 conn.apply_peer_info(&side);
-                conn.stage = Stage::Open;
+                conn.open(self.queues);
                 conn.send_handshake(&ready);
                 let (peer, local_port) = (conn.peer, conn.local_port);
                 let private_data = side.private_data;

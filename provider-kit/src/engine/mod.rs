@@ -14,7 +14,8 @@
 //! # Modules
 //! - `adapter`, `handle`, `listener`: the provider contract.
 //! - `queue_pair`: states and posting; `create`: settings; `connect`, `incoming`: both ways to connect.
-//! - `connection`: a link in use, with `requester` (writing requests), `frame_sink` and `execute`
+//! - `connection`: a link in use, with `requester` (writing requests),
+//!   `direct_requests` (executing them without the peer), `frame_sink` and `execute`
 //!   (executing the requests of the peer) and `responder` (answering them).
 //! - `progress_thread`, `core`: the thread, and what it shares with the objects; `lending`: the choice
 //!   between thread and pollers.
@@ -25,6 +26,7 @@ mod connect;
 mod connection;
 mod core;
 mod create;
+mod direct_requests;
 mod event;
 mod execute;
 mod frame_sink;

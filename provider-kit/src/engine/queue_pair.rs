@@ -144,6 +144,7 @@ impl QpState {
     /// Ends the connection: flushes what is outstanding and queues the event.
     pub(super) fn end_connection(&mut self, ending: Ending, core: &Core, upcalls: &mut Upcalls) {
         let Some(mut conn) = self.conn.take() else { return };
+        conn.grant = None;
         conn.complete(&mut self.queues, upcalls);
         conn.flush(None, &mut self.queues, upcalls);
         self.queues.receives.flush(upcalls);

@@ -46,6 +46,9 @@ impl Connection {
     /// Writes the next frame of the first request that is not completely written. Returns whether there
     /// was progress.
     pub(super) fn write_request(&mut self, queues: &mut WorkQueues) -> bool {
+        if self.access_directly(queues) {
+            return true;
+        }
         let index = self.written_requests;
         let awaits_answer = self.requests.iter().take(index).any(|request| !request.is_answered);
         let Some(request) = self.requests.get_mut(index) else { return false };

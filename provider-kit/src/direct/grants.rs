@@ -1,0 +1,182 @@
+//! The connections whose peers may access memory of this process directly.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::page;
+
+/// How long the owner of memory waits for an access of a peer: longer than any access that is not
+/// stopped takes.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the end of a connection waits for one.
+const PATIENCE_AT_END: Duration = Duration::from_millis(10);
+
+/// What the peer of one connection passes for each access. A link implements it.
+pub trait Gate: Send + Sync {
+    /// Lets accesses begin.
+    fn open(&self);
+
+    /// Lets no further access begin.
+    fn close(&self);
+
+    /// Makes the peer look up each region again in accesses that begin from now on.
+    fn revoke(&self);
+
+    /// Waits until the access that is in progress has ended. Returns false if the deadline came first.
+    /// A peer that is gone has none.
+    fn wait(&self, deadline: Instant) -> bool;
+
+    /// Ends the connection, because the peer does not end its access.
+    fn hang_up(&self);
+}
+
+struct Granted {
+    domain: u32,
+    gate: Box<dyn Gate>,
+    /// The connection has ended.
+    is_closed: AtomicBool,
+    /// An access did not end in time, so later calls do not wait for it again.
+    is_stuck: AtomicBool,
+}
+
+impl Granted {
+    fn wait(&self, patience: Duration) -> bool {
+        let is_stuck = self.is_stuck.load(Ordering::Relaxed);
+        let now = Instant::now();
+        self.gate.wait(if is_stuck { now } else { now + patience })
+    }
+
+    fn close(&self) {
+        self.gate.close();
+        self.is_closed.store(true, Ordering::Relaxed);
+    }
+}
+
+/// All grants, and those of ended connections whose peers have not ended their access.
+static GRANTS: Mutex<Vec<Arc<Granted>>> = Mutex::new(Vec::new());
+
+/// The access of one peer to the memory of a domain; dropping it ends the access.
+pub struct Grant(Arc<Granted>);
+
+/// Grants the peer of a connection access to the memory of a domain.
+#[must_use]
+pub fn grant(domain: u32, gate: Box<dyn Gate>) -> Grant {
+    let (is_closed, is_stuck) = (AtomicBool::new(false), AtomicBool::new(false));
+    let granted = Arc::new(Granted { domain, gate, is_closed, is_stuck });
+    {
+        let mut grants = GRANTS.lock();
+        let now = Instant::now();
+        grants.retain(|one| !(one.is_closed.load(Ordering::Relaxed) && one.gate.wait(now)));
+        grants.push(Arc::clone(&granted));
+    }
+    // After it is listed: `revoke` must not miss an access.
+    granted.gate.open();
+    Grant(granted)
+}
+
+impl Drop for Grant {
+    fn drop(&mut self) {
+        self.0.close();
+        if self.0.wait(PATIENCE_AT_END) {
+            GRANTS.lock().retain(|one| !Arc::ptr_eq(one, &self.0));
+        }
+    }
+}
+
+/// Waits until no peer accesses memory of a domain that was withdrawn from the page before. Returns
+/// whether that is certain. The connections of peers that do not end their access within
+/// two seconds are ended.
+pub(crate) fn revoke(domain: u32) -> bool {
+    if !page::is_in_use() {
+        return true;
+    }
+    let grants: Vec<Arc<Granted>> =
+        GRANTS.lock().iter().filter(|one| one.domain == domain).map(Arc::clone).collect();
+    for one in &grants {
+        one.gate.revoke();
+    }
+    let start = Instant::now();
+    let mut is_certain = true;
+    for one in &grants {
+        if !one.wait(PATIENCE.saturating_sub(start.elapsed())) {
+            is_certain = false;
+            one.is_stuck.store(true, Ordering::Relaxed);
+            one.close();
+            one.gate.hang_up();
+        }
+    }
+    is_certain
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU32;
+
+    /// Counts the calls; its peer is in an access that ends when `is_quiet` is set.
+    #[derive(Default)]
+    struct Calls {
+        opened: AtomicU32,
+        closed: AtomicU32,
+        revoked: AtomicU32,
+        hung_up: AtomicU32,
+        is_quiet: AtomicBool,
+    }
+
+    struct Counting(Arc<Calls>);
+
+    impl Gate for Counting {
+        fn open(&self) {
+            self.0.opened.fetch_add(1, Ordering::Relaxed);
+        }
+        fn close(&self) {
+            self.0.closed.fetch_add(1, Ordering::Relaxed);
+        }
+        fn revoke(&self) {
+            self.0.revoked.fetch_add(1, Ordering::Relaxed);
+        }
+        fn wait(&self, _: Instant) -> bool {
+            self.0.is_quiet.load(Ordering::Relaxed)
+        }
+        fn hang_up(&self) {
+            self.0.hung_up.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn listed(domain: u32) -> usize {
+        GRANTS.lock().iter().filter(|one| one.domain == domain).count()
+    }
+
+    #[test]
+    fn revoking_concerns_the_grants_of_the_domain() {
+        page::put_in_use();
+        let (one, other) = (Arc::new(Calls::default()), Arc::new(Calls::default()));
+        let quiet = |calls: &Arc<Calls>| calls.is_quiet.store(true, Ordering::Relaxed);
+        (quiet(&one), quiet(&other));
+        let grants = [(901, &one), (902, &other)]
+            .map(|(domain, calls)| grant(domain, Box::new(Counting(Arc::clone(calls)))));
+        assert!(revoke(901));
+        let count = |calls: &Calls| calls.revoked.load(Ordering::Relaxed);
+        assert_eq!((count(&one), count(&other)), (1, 0));
+        drop(grants);
+        assert_eq!((listed(901), listed(902)), (0, 0));
+        assert_eq!(one.closed.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_peer_that_does_not_end_its_access_is_hung_up_on_and_remembered() {
+        page::put_in_use();
+        let calls = Arc::new(Calls::default());
+        let grant = grant(903, Box::new(Counting(Arc::clone(&calls))));
+        assert!(!revoke(903), "its access is in progress");
+        assert_eq!(calls.hung_up.load(Ordering::Relaxed), 1);
+        drop(grant);
+        assert!(!revoke(903), "the end of the connection does not end the access");
+        assert_eq!(listed(903), 1);
+        calls.is_quiet.store(true, Ordering::Relaxed);
+        assert!(revoke(903));
+    }
+}

@@ -1,0 +1,251 @@
+//! The words by which one process lets the other one access its memory.
+//!
+//! `busy` is odd while the requester accesses memory. The owner closes the gate, or increments `epoch`
+//! after it withdrew a region, and then reads `busy`; the requester stores `busy`, then reads gate and
+//! epoch. With a fence between, one of them sees the other: either the requester finds that the region is
+//! withdrawn, or the owner waits until `busy` has changed.
+//!
+//! A peer that writes anything else here harms nothing but its own accesses, and makes the owner wait until
+//! it ends the connection.
+
+use crate::signals::Padded;
+use crate::sync::{AtomicU64, Ordering, fence};
+
+/// Of the accesses in one direction. Zeros are a closed gate.
+#[repr(C)]
+pub(crate) struct AccessWords {
+    owner: Padded<OwnerWords>,
+    requester: Padded<AtomicU64>,
+}
+
+#[repr(C)]
+struct OwnerWords {
+    /// The domain and the queue pair as which the requester accesses memory; 0 while it must not.
+    gate: AtomicU64,
+    epoch: AtomicU64,
+    directory: AtomicU64,
+    nonce: AtomicU64,
+    /// The address of the nonce; stored last.
+    nonce_address: AtomicU64,
+}
+
+/// By which a requester recognises the process that owns the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    /// The address of its region page.
+    pub(crate) directory: u64,
+    /// A random number, and its address in the memory of the process.
+    pub(crate) nonce: u64,
+    pub(crate) nonce_address: u64,
+}
+
+impl AccessWords {
+    #[cfg(test)]
+    pub(crate) fn new() -> Self {
+        let zero = || AtomicU64::new(0);
+        let (gate, epoch, directory) = (zero(), zero(), zero());
+        let owner = OwnerWords { gate, epoch, directory, nonce: zero(), nonce_address: zero() };
+        Self { owner: Padded(owner), requester: Padded(zero()) }
+    }
+
+    /// The owner introduces itself.
+    pub(crate) fn introduce(&self, owner: Owner) {
+        let words = &self.owner.0;
+        words.directory.store(owner.directory, Ordering::Relaxed);
+        words.nonce.store(owner.nonce, Ordering::Relaxed);
+        words.nonce_address.store(owner.nonce_address, Ordering::Release);
+    }
+
+    /// What the owner says about itself; nothing before it did.
+    pub(crate) fn owner(&self) -> Option<Owner> {
+        let words = &self.owner.0;
+        let nonce_address = words.nonce_address.load(Ordering::Acquire);
+        (nonce_address != 0).then(|| Owner {
+            directory: words.directory.load(Ordering::Relaxed),
+            nonce: words.nonce.load(Ordering::Relaxed),
+            nonce_address,
+        })
+    }
+
+    /// The owner lets the requester begin accesses as a queue pair, or lets it begin none (0).
+    pub(crate) fn set_gate(&self, gate: u64) {
+        self.owner.0.gate.store(gate, Ordering::Release);
+    }
+
+    /// The owner makes the requester look regions up again.
+    pub(crate) fn revoke(&self) {
+        self.owner.0.epoch.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The number of the access in progress after a change of gate or epoch; nothing if there is none.
+    pub(crate) fn in_progress(&self) -> Option<u64> {
+        fence(Ordering::SeqCst);
+        let busy = self.requester.0.load(Ordering::Acquire);
+        (busy & 1 == 1).then_some(busy)
+    }
+
+    /// Whether that access has not ended.
+    pub(crate) fn is_still(&self, busy: u64) -> bool {
+        self.requester.0.load(Ordering::Acquire) == busy
+    }
+}
+
+/// What a requester found at the gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pass {
+    pub(crate) domain: u32,
+    pub(crate) queue_pair: u32,
+    pub(crate) epoch: u64,
+}
+
+/// What the requester remembers: the number of its last access. The peer can write the word.
+#[derive(Debug, Default)]
+pub(crate) struct Requester {
+    busy: u64,
+}
+
+impl Requester {
+    /// Begins an access; nothing if the gate is closed.
+    pub(crate) fn enter(&mut self, words: &AccessWords) -> Option<Pass> {
+        self.busy += 1;
+        words.requester.0.store(self.busy, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let gate = words.owner.0.gate.load(Ordering::Acquire);
+        let epoch = words.owner.0.epoch.load(Ordering::Acquire);
+        if gate == 0 {
+            self.leave(words);
+            return None;
+        }
+        Some(Pass { domain: (gate >> 32) as u32, queue_pair: gate as u32, epoch })
+    }
+
+    /// Ends the access.
+    pub(crate) fn leave(&mut self, words: &AccessWords) {
+        self.busy += 1;
+        words.requester.0.store(self.busy, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_gate_lets_no_access_begin() {
+        let words = AccessWords::new();
+        let mut requester = Requester::default();
+        assert_eq!(requester.enter(&words), None);
+        assert_eq!(words.in_progress(), None, "it has left");
+        words.set_gate(7 << 32 | 3);
+        let pass = requester.enter(&words).expect("the gate is open");
+        assert_eq!(pass, Pass { domain: 7, queue_pair: 3, epoch: 0 });
+        words.set_gate(0);
+        let busy = words.in_progress().expect("it has not left");
+        assert!(words.is_still(busy));
+        requester.leave(&words);
+        assert!(!words.is_still(busy));
+        assert_eq!(requester.enter(&words), None);
+    }
+
+    #[test]
+    fn another_access_is_not_the_one_that_was_in_progress() {
+        let words = AccessWords::new();
+        words.set_gate(1);
+        let mut requester = Requester::default();
+        requester.enter(&words).expect("the gate is open");
+        let busy = words.in_progress().expect("it has not left");
+        requester.leave(&words);
+        words.revoke();
+        assert_eq!(requester.enter(&words).expect("the gate is open").epoch, 1);
+        assert!(!words.is_still(busy));
+    }
+
+    #[test]
+    fn the_owner_is_unknown_before_it_introduces_itself() {
+        let words = AccessWords::new();
+        assert_eq!(words.owner(), None);
+        let owner = Owner { directory: 1, nonce: 2, nonce_address: 3 };
+        words.introduce(owner);
+        assert_eq!(words.owner(), Some(owner));
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_models {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// The words, the slot of a region, and the memory of it: 1 once it is used for something else.
+    struct Shared {
+        words: AccessWords,
+        slot: AtomicU64,
+        memory: AtomicU64,
+    }
+
+    fn shared() -> Arc<Shared> {
+        let (slot, memory) = (AtomicU64::new(1), AtomicU64::new(0));
+        let shared = Arc::new(Shared { words: AccessWords::new(), slot, memory });
+        shared.words.set_gate(1);
+        shared
+    }
+
+    /// The requester accesses the region twice, and looks it up again only in a new epoch.
+    fn requester(shared: &Shared) {
+        let mut requester = Requester::default();
+        let mut known = None;
+        for _ in 0..2 {
+            let Some(pass) = requester.enter(&shared.words) else { return };
+            if known.is_none_or(|(epoch, _)| epoch != pass.epoch) {
+                known = Some((pass.epoch, shared.slot.load(Ordering::Relaxed)));
+            }
+            if known.is_some_and(|(_, slot)| slot == 1) {
+                assert_eq!(shared.memory.load(Ordering::Relaxed), 0, "accessed after it was freed");
+            }
+            requester.leave(&shared.words);
+        }
+    }
+
+    /// The owner waits for the access in progress. Returns whether that ended.
+    fn waits(shared: &Shared) -> bool {
+        let Some(busy) = shared.words.in_progress() else { return true };
+        for _ in 0..2 {
+            if !shared.words.is_still(busy) {
+                return true;
+            }
+            thread::yield_now();
+        }
+        false
+    }
+
+    /// Memory is not accessed after its region was withdrawn and the access in progress has ended.
+    #[test]
+    fn withdrawn_memory_is_not_accessed() {
+        loom::model(|| {
+            let shared = shared();
+            let far = Arc::clone(&shared);
+            let thread = thread::spawn(move || requester(&far));
+            shared.slot.store(0, Ordering::Relaxed);
+            shared.words.revoke();
+            if waits(&shared) {
+                shared.memory.store(1, Ordering::Relaxed);
+            }
+            thread.join().expect("no panic");
+        });
+    }
+
+    /// Memory is not accessed after the gate was closed and the access in progress has ended.
+    #[test]
+    fn nothing_is_accessed_behind_a_closed_gate() {
+        loom::model(|| {
+            let shared = shared();
+            let far = Arc::clone(&shared);
+            let thread = thread::spawn(move || requester(&far));
+            shared.words.set_gate(0);
+            if waits(&shared) {
+                shared.memory.store(1, Ordering::Relaxed);
+            }
+            thread.join().expect("no panic");
+        });
+    }
+}

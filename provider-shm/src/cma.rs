@@ -1,0 +1,113 @@
+//! Copies between the memory of two processes by the kernel (cross-memory attach:
+//! process_vm_readv(2), process_vm_writev(2)).
+#![allow(unsafe_code, reason = "system calls that access memory by address")]
+
+use dat_provider::mem::Span;
+use dat_provider_kit::direct::Direction;
+use rustix::io::{Errno, Result};
+
+/// The most local parts of one call (`IOV_MAX`).
+const MOST_PARTS: usize = 1024;
+
+/// Reads words from a process.
+///
+/// # Errors
+/// `EPERM`: the kernel does not permit it; `ESRCH`: the process is gone; `EFAULT`: it has no such memory.
+pub(crate) fn read<const N: usize>(process: i32, address: u64) -> Result<[u64; N]> {
+    let mut words = [0_u64; N];
+    let length = size_of_val(&words);
+    let local = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: length };
+    let done = copy(process, Direction::Read, &[local], address, length)?;
+    if done == length { Ok(words) } else { Err(Errno::FAULT) }
+}
+
+/// Copies between local spans and `length` bytes at an address of a process, from `skip` on: all of
+/// them, or as far as memory is accessible.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn transfer(
+    process: i32,
+    direction: Direction,
+    (local, mut skip): (&[Span], u64),
+    address: u64,
+    length: u64,
+) -> Result<()> {
+    let mut parts = Vec::with_capacity(local.len().min(MOST_PARTS));
+    let mut left = length;
+    for span in local {
+        let skipped = skip.min(span.len() as u64);
+        skip -= skipped;
+        let part = left.min(span.len() as u64 - skipped);
+        let base = span.pointer(span.address() + skipped, part);
+        if let Some(base) = base.filter(|_| part > 0 && parts.len() < MOST_PARTS) {
+            parts.push(libc::iovec { iov_base: base.cast(), iov_len: part as usize });
+            left -= part;
+        }
+    }
+    let wanted = (length - left) as usize;
+    let done = copy(process, direction, &parts, address, wanted)?;
+    if left == 0 && done == wanted { Ok(()) } else { Err(Errno::FAULT) }
+}
+
+/// One call. Returns how many bytes were copied.
+fn copy(
+    process: i32,
+    direction: Direction,
+    local: &[libc::iovec],
+    address: u64,
+    length: usize,
+) -> Result<usize> {
+    let base = std::ptr::without_provenance_mut(address as usize);
+    let remote = libc::iovec { iov_base: base, iov_len: length };
+    let parts = local.len() as libc::c_ulong;
+    // SAFETY: the local parts are an exclusive array, or inside spans, for whose memory their maker
+    // answers; the kernel checks the remote part, which is memory of the other process.
+    let copied = unsafe {
+        match direction {
+            Direction::Read => {
+                libc::process_vm_readv(process, local.as_ptr(), parts, &raw const remote, 1, 0)
+            }
+            Direction::Write => {
+                libc::process_vm_writev(process, local.as_ptr(), parts, &raw const remote, 1, 0)
+            }
+        }
+    };
+    usize::try_from(copied).map_err(|_| {
+        let error = std::io::Error::last_os_error();
+        Errno::from_io_error(&error).unwrap_or(Errno::IO)
+    })
+}
+
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests {
+    use super::*;
+    use dat_provider::mem::Memory;
+
+    fn own() -> i32 {
+        rustix::process::getpid().as_raw_nonzero().get()
+    }
+
+    #[test]
+    fn parts_of_spans_are_copied_both_ways() {
+        let (near, far) = (Memory::zeroed(300).expect("room"), Memory::zeroed(300).expect("room"));
+        near.write(0, &[7; 300]).expect("inside");
+        let parts = [near.part(0..100).expect("inside"), near.part(200..300).expect("inside")];
+        transfer(own(), Direction::Write, (&parts, 50), far.address() + 10, 120).expect("own");
+        let copied = far.to_vec(0, 300).expect("inside");
+        assert_eq!(copied, [vec![0; 10], vec![7; 120], vec![0; 170]].concat());
+        near.write(0, &[0; 300]).expect("inside");
+        transfer(own(), Direction::Read, (&parts, 50), far.address() + 10, 120).expect("own");
+        let copied = near.to_vec(0, 300).expect("inside");
+        assert_eq!(copied, [vec![0; 50], vec![7; 50], vec![0; 100], vec![7; 70], vec![0; 30]].concat());
+    }
+
+    #[test]
+    fn words_are_read_from_a_process_that_is_there() {
+        let words = [3_u64, 5];
+        let address = words.as_ptr().expose_provenance() as u64;
+        assert_eq!(read::<2>(own(), address), Ok(words));
+        assert_eq!(read::<2>(own(), 0), Err(Errno::FAULT));
+        assert_eq!(read::<2>(i32::MAX, address), Err(Errno::SRCH));
+    }
+}

@@ -1,0 +1,133 @@
+//! The requester of direct access: it checks what the owner of memory permits, and copies.
+
+use std::collections::HashMap;
+
+use dat_provider::status::DtoStatus;
+use dat_provider::triplet::RmrTriplet;
+use dat_provider_kit::direct::page::{self, Place, WORDS};
+use dat_provider_kit::direct::{Access, Accessed};
+use dat_provider_kit::transfer::RemoteMemory;
+use dat_sync::region_table::Region;
+use rustix::io::Errno;
+
+use crate::access_words::{AccessWords, Owner, Pass, Requester};
+use crate::cma;
+
+/// The longest copy in one access, in bytes: the owner waits for it when it deregisters memory.
+const LONGEST: u64 = 16 << 20;
+/// Regions and chunks of the page that are remembered.
+const MOST_KNOWN: usize = 4096;
+
+/// The accesses of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct DirectRequester {
+    requester: Requester,
+    peer: Peer,
+    /// The epoch in which the regions were read.
+    epoch: u64,
+    regions: HashMap<u32, Region>,
+    /// The addresses of chunks of the peer's page, which never change.
+    chunks: HashMap<u64, u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum Peer {
+    /// It was not probed.
+    #[default]
+    Unknown,
+    /// Its process and the directory of its page.
+    Reached { process: i32, directory: u64 },
+    /// Its memory cannot be accessed.
+    Refused,
+}
+
+impl DirectRequester {
+    /// Executes an operation, if the peer permits it and the kernel does.
+    ///
+    /// What is not permitted is left to the peer, whose answer ends the connection on both sides.
+    pub(crate) fn access(
+        &mut self,
+        words: &AccessWords,
+        process: impl FnOnce() -> Option<i32>,
+        access: &Access<'_>,
+    ) -> Accessed {
+        if matches!(self.peer, Peer::Unknown) {
+            let Some(owner) = words.owner() else { return Accessed::NotDirectly };
+            self.peer = process().and_then(|process| probe(process, owner)).unwrap_or(Peer::Refused);
+        }
+        let Peer::Reached { process, directory } = self.peer else { return Accessed::NotDirectly };
+        let mut done = 0;
+        while done < access.length {
+            let length = (access.length - done).min(LONGEST);
+            let Some(pass) = self.requester.enter(words) else { return Accessed::NotDirectly };
+            let copied = if self.permits(process, directory, pass, access) {
+                let local = (access.local, done);
+                let address = access.remote.address.wrapping_add(done);
+                Some(cma::transfer(process, access.direction, local, address, length))
+            } else {
+                None
+            };
+            self.requester.leave(words);
+            match copied {
+                Some(Ok(())) => done += length,
+                // Registered memory that is not mapped, or is not writable.
+                Some(Err(Errno::FAULT)) => return Accessed::Failed(DtoStatus::RemoteAccess),
+                Some(Err(_)) => {
+                    self.peer = Peer::Refused;
+                    return Accessed::NotDirectly;
+                }
+                None => return Accessed::NotDirectly,
+            }
+        }
+        Accessed::Done
+    }
+
+    /// Whether the regions of the peer permit the access.
+    fn permits(&mut self, process: i32, directory: u64, pass: Pass, access: &Access<'_>) -> bool {
+        if self.epoch != pass.epoch || self.regions.len() > MOST_KNOWN {
+            self.regions.clear();
+            self.epoch = pass.epoch;
+        }
+        let (address, context) = (access.remote.address, access.remote.context);
+        let triplet = RmrTriplet { address, length: access.length, context };
+        let Pass { domain, queue_pair, .. } = pass;
+        let remote = RemoteMemory { triplet: &triplet, domain, queue_pair };
+        let (regions, chunks) = (&mut self.regions, &mut self.chunks);
+        let lookup = |key| {
+            regions.get(&key).copied().or_else(|| {
+                let region = read_region(process, directory, chunks, key)?;
+                regions.insert(key, region);
+                Some(region)
+            })
+        };
+        remote.is_permitted_by(lookup, access.direction.remote_privilege())
+    }
+}
+
+/// Reads a region from the page of a process.
+fn read_region(
+    process: i32,
+    directory: u64,
+    chunks: &mut HashMap<u64, u64>,
+    key: u32,
+) -> Option<Region> {
+    let place = Place::of(key)?;
+    let chunk = match chunks.get(&place.in_directory) {
+        Some(&chunk) => chunk,
+        None => {
+            let at = directory.wrapping_add(place.in_directory);
+            let [chunk] = cma::read::<1>(process, at).ok().filter(|[chunk]| *chunk != 0)?;
+            chunks.insert(place.in_directory, chunk);
+            chunk
+        }
+    };
+    let words = cma::read::<WORDS>(process, chunk.wrapping_add(place.in_chunk)).ok()?;
+    page::decode(key, &words)
+}
+
+/// Whether a process is the owner, and the kernel permits access to its memory.
+fn probe(process: i32, owner: Owner) -> Option<Peer> {
+    let found = cma::read::<1>(process, owner.nonce_address);
+    let directory = owner.directory;
+    (found == Ok([owner.nonce])).then_some(Peer::Reached { process, directory })
+}

@@ -1,0 +1,40 @@
+//! Whether the kernel lets processes access each other's memory, as far as one process can tell.
+
+use rustix::io::Errno;
+
+use crate::cma;
+
+/// The setting of Yama; absent without Yama.
+const YAMA: &str = "/proc/sys/kernel/yama/ptrace_scope";
+
+/// `yes`, or `no` and the reason.
+pub(crate) fn describe() -> String {
+    match obstacle() {
+        None => "yes".to_owned(),
+        Some(obstacle) => format!("no: {obstacle}"),
+    }
+}
+
+/// What forbids direct access.
+fn obstacle() -> Option<String> {
+    let word = 7_u64;
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    // Ptrace rights do not matter for the own memory, so only the system call itself can fail.
+    match cma::read::<1>(own, (&raw const word).expose_provenance() as u64) {
+        Ok(_) => {}
+        Err(Errno::NOSYS) => return Some("the kernel has no process_vm_readv".to_owned()),
+        Err(errno) => {
+            return Some(format!("process_vm_readv: {errno}; a seccomp profile may forbid it"));
+        }
+    }
+    let scope = std::fs::read_to_string(YAMA).unwrap_or_default();
+    match scope.trim() {
+        "" | "0" => {}
+        // Root may access any process, unless no process may.
+        "1" | "2" if rustix::process::geteuid().is_root() => {}
+        scope => return Some(format!("kernel.yama.ptrace_scope is {scope}")),
+    }
+    let is_dumpable = rustix::process::dumpable_behavior()
+        .is_ok_and(|behavior| behavior == rustix::process::DumpableBehavior::Dumpable);
+    (!is_dumpable).then(|| "the process is not dumpable (PR_SET_DUMPABLE)".to_owned())
+}
