@@ -1,5 +1,5 @@
 //! The suite over the shared-memory provider: both sides of every connection are in this process,
-//! with two rings between them.
+//! with two rings between them; once with direct access to the peer's memory, and once without.
 
 use std::process::ExitCode;
 
@@ -9,6 +9,8 @@ mod suite;
 const LIMITS: [&str; 1] = ["the provider has no datagrams"];
 
 fn main() -> ExitCode {
-    let verdicts = suite::run("shm", include_str!("../exclude/shm.txt"));
+    let exclusions = include_str!("../exclude/shm.txt");
+    let mut verdicts = suite::run("shm", exclusions);
+    verdicts.extend(suite::run("shm?direct=no", exclusions));
     suite::judge(&verdicts, &LIMITS)
 }

@@ -23,8 +23,9 @@ pub(crate) struct Links {
 impl Links {
     /// The links of an adapter, and its limits.
     pub(crate) fn open(name: &str, parameters: &str) -> Result<(Self, Limits)> {
-        let (sockets, limits) = Sockets::open(name, &parameters::of_tcp(parameters))?;
-        let (rings, _) = Rings::open("")?;
+        let (of_sockets, of_rings) = parameters::split(parameters);
+        let (sockets, limits) = Sockets::open(name, &of_sockets)?;
+        let (rings, _) = Rings::open(&of_rings)?;
         let rings = rings.beside_tcp(sockets.address());
         Ok((Self { rings, sockets }, limits))
     }
@@ -33,9 +34,11 @@ impl Links {
         self.sockets.address()
     }
 
-    /// What the provider over TCP reports of its network interface.
+    /// What the provider over TCP reports of its network interface, and that over shared memory of
+    /// direct access.
     pub(crate) fn named_attributes(&self) -> Vec<NamedAttr> {
-        self.sockets.named_attributes()
+        let direct = NamedAttr::new("direct", self.rings.direct());
+        std::iter::once(direct).chain(self.sockets.named_attributes()).collect()
     }
 }
 

@@ -1,10 +1,18 @@
-//! The parameters, which are those of TCP.
+//! The parameters, which are those of TCP, and `direct=` of shared memory.
 
 use crate::interface;
 
+/// The parameters for TCP, and those for shared memory.
+pub(crate) fn split(text: &str) -> (String, String) {
+    let words = text.split(|c: char| c.is_whitespace() || c == ',');
+    let is_rings = |word: &&str| word.starts_with("direct=");
+    let (rings, sockets): (Vec<&str>, Vec<&str>) = words.partition(is_rings);
+    (of_tcp(&sockets.join(" ")), rings.join(" "))
+}
+
 /// The parameters for TCP. If they name neither an interface nor an address, they begin with the
 /// default interface.
-pub(crate) fn of_tcp(text: &str) -> String {
+fn of_tcp(text: &str) -> String {
     let mut words = text.split(|c: char| c.is_whitespace() || c == ',');
     let names_interface =
         words.clone().find(|word| !word.is_empty()).is_some_and(|word| !word.contains('='));
@@ -17,6 +25,13 @@ pub(crate) fn of_tcp(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn direct_is_for_shared_memory() {
+        let (sockets, rings) = split("lo max_eps=7,direct=no");
+        assert_eq!((sockets.as_str(), rings.as_str()), ("lo max_eps=7", "direct=no"));
+        assert_eq!(split("lo").1, "");
+    }
 
     #[test]
     fn without_an_interface_or_address_it_is_the_default_one() {

@@ -16,7 +16,7 @@ const VENDOR: &str = "DAT shared memory and TCP";
 /// to other machines.
 ///
 /// The parameters are those of the provider over TCP: an interface, to take another one, and
-/// `key=value` pairs.
+/// `key=value` pairs; and `direct=no`, with which shared memory is used for rings only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AutoProvider;
 

@@ -3,7 +3,7 @@
 //!
 //! The owner publishes its regions on the [`page`], which a requester reads before it accesses memory.
 //! It grants access to one connection at a time through a [`Gate`], which the requester passes for each
-//! access. To revoke rights, the owner withdraws the region from the page, calls [`revoke`], and then no
+//! access. To revoke rights, the owner withdraws the region from the page, calls `revoke`, and then no
 //! access that found the region is in progress.
 
 mod grants;
@@ -15,8 +15,8 @@ use dat_provider::status::DtoStatus;
 
 use crate::frame::Remote;
 
-pub(crate) use grants::revoke;
 pub use grants::{Gate, Grant, grant};
+pub(crate) use grants::{Moment, revoke};
 
 /// The direction of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use dat_sync::region_table::Region;
 use parking_lot::Mutex;
 use slab::Slab;
 
-use crate::direct;
+use crate::direct::{self, Moment};
 use crate::errors::{foreign_object, region_table_full, still_accessed};
 use crate::regions::{self, regions};
 use crate::sync::fence;
@@ -70,6 +70,7 @@ impl ProtectionDomain for DomainHandle {
             domain,
             key,
             is_remote,
+            registered: Moment::now(),
             is_deregistered: AtomicBool::new(false),
         });
         Ok(Registration { region, local_key: key, remote_key: if is_remote { key } else { 0 } })
@@ -134,6 +135,7 @@ struct Registered {
     key: u32,
     /// Peers may access it.
     is_remote: bool,
+    registered: Moment,
     is_deregistered: AtomicBool,
 }
 
@@ -153,7 +155,7 @@ impl MemoryRegion for Registered {
         if !self.is_deregistered.swap(true, Ordering::AcqRel) {
             regions::remove(self.key);
             self.domain.wait_for_copies();
-            if self.is_remote && !direct::revoke(self.domain.id) {
+            if self.is_remote && !direct::revoke(self.domain.id, self.registered) {
                 return Err(still_accessed());
             }
         }
@@ -163,7 +165,7 @@ impl MemoryRegion for Registered {
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        // The memory is the caller's, who gets the error of an explicit call.
+        // Only an explicit call can report the error.
         let _ = self.deregister();
     }
 }

@@ -11,7 +11,7 @@ use dat_provider::{BindRequest, MemoryWindow, WindowScope};
 use dat_sync::region_table::Region;
 use parking_lot::Mutex;
 
-use crate::direct;
+use crate::direct::{self, Moment};
 use crate::domain::{self, Domain};
 use crate::errors::{foreign_object, region_table_full};
 use crate::regions::{self, regions};
@@ -37,7 +37,7 @@ impl Window {
     /// a peer that goes on is ended.
     fn revoke(&self, key: u32) {
         if key != 0 && regions::remove(key) {
-            direct::revoke(self.domain.id);
+            direct::revoke(self.domain.id, Moment::default());
         }
     }
 }
@@ -85,7 +85,7 @@ impl Backing {
 /// was such a key.
 pub fn invalidate(key: u32, domain: u32, queue_pair: u32) -> bool {
     is_bound(key, domain, queue_pair) && regions::remove(key) && {
-        direct::revoke(domain);
+        direct::revoke(domain, Moment::default());
         true
     }
 }

@@ -61,18 +61,13 @@ fn copy(
     let base = std::ptr::without_provenance_mut(address as usize);
     let remote = libc::iovec { iov_base: base, iov_len: length };
     let parts = local.len() as libc::c_ulong;
+    let call = match direction {
+        Direction::Read => libc::process_vm_readv,
+        Direction::Write => libc::process_vm_writev,
+    };
     // SAFETY: the local parts are an exclusive array, or inside spans, for whose memory their maker
     // answers; the kernel checks the remote part, which is memory of the other process.
-    let copied = unsafe {
-        match direction {
-            Direction::Read => {
-                libc::process_vm_readv(process, local.as_ptr(), parts, &raw const remote, 1, 0)
-            }
-            Direction::Write => {
-                libc::process_vm_writev(process, local.as_ptr(), parts, &raw const remote, 1, 0)
-            }
-        }
-    };
+    let copied = unsafe { call(process, local.as_ptr(), parts, &raw const remote, 1, 0) };
     usize::try_from(copied).map_err(|_| {
         let error = std::io::Error::last_os_error();
         Errno::from_io_error(&error).unwrap_or(Errno::IO)
@@ -99,7 +94,10 @@ mod tests {
         near.write(0, &[0; 300]).expect("inside");
         transfer(own(), Direction::Read, (&parts, 50), far.address() + 10, 120).expect("own");
         let copied = near.to_vec(0, 300).expect("inside");
-        assert_eq!(copied, [vec![0; 50], vec![7; 50], vec![0; 100], vec![7; 70], vec![0; 30]].concat());
+        assert_eq!(
+            copied,
+            [vec![0; 50], vec![7; 50], vec![0; 100], vec![7; 70], vec![0; 30]].concat()
+        );
     }
 
     #[test]

@@ -53,7 +53,8 @@ impl DirectRequester {
     ) -> Accessed {
         if matches!(self.peer, Peer::Unknown) {
             let Some(owner) = words.owner() else { return Accessed::NotDirectly };
-            self.peer = process().and_then(|process| probe(process, owner)).unwrap_or(Peer::Refused);
+            self.peer =
+                process().and_then(|process| probe(process, owner)).unwrap_or(Peer::Refused);
         }
         let Peer::Reached { process, directory } = self.peer else { return Accessed::NotDirectly };
         let mut done = 0;

@@ -19,7 +19,7 @@ pub(crate) fn describe() -> String {
 fn obstacle() -> Option<String> {
     let word = 7_u64;
     let own = rustix::process::getpid().as_raw_nonzero().get();
-    // Ptrace rights do not matter for the own memory, so only the system call itself can fail.
+    // Ptrace rights do not matter for the memory of this process, so only the system call itself can fail.
     match cma::read::<1>(own, (&raw const word).expose_provenance() as u64) {
         Ok(_) => {}
         Err(Errno::NOSYS) => return Some("the kernel has no process_vm_readv".to_owned()),

@@ -1,6 +1,6 @@
 //! The gate of a connection: the owner's side of direct access.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,18 @@ use crate::cma;
 use crate::link::Link;
 use crate::segment::Segment;
 
-/// Looks at the peer's word before the owner sleeps between them: a copy of 16 MiB takes longer.
+/// How often the owner reads the peer's word before it sleeps between two reads.
 const SPINS: u32 = 1000;
 const PAUSE: Duration = Duration::from_micros(100);
 
 /// See [`direct::Gate`].
 pub(crate) struct Gate {
-    link: Arc<Link>,
+    /// It outlives the link if the peer does not end its access.
+    link: Weak<Link>,
+    /// The direction that this side writes.
+    writes: usize,
+    /// The process of the peer, if it is visible here.
+    process: Option<i32>,
     segment: Arc<Segment>,
     origin: Origin,
     /// The domain and the queue pair as which the peer accesses memory.
@@ -28,19 +33,30 @@ pub(crate) struct Gate {
 
 impl Gate {
     pub(crate) fn new(link: &Arc<Link>, segment: &Arc<Segment>, rights: u64) -> Self {
-        let (link, segment) = (Arc::clone(link), Arc::clone(segment));
-        Self { link, segment, origin: Origin::here(), rights }
+        Self {
+            link: Arc::downgrade(link),
+            writes: link.writes,
+            process: link.peer_process(),
+            segment: Arc::clone(segment),
+            origin: Origin::here(),
+            rights,
+        }
     }
 
     /// The words of the peer's accesses; nothing in a child of fork, whose memory peers do not know.
     fn words(&self) -> Option<&AccessWords> {
-        self.origin.is_here().then(|| self.segment.access(1 - self.link.writes))
+        self.origin.is_here().then(|| self.segment.access(1 - self.writes))
     }
 
-    /// Whether the process of the peer has ended, which ends its accesses.
+    /// Whether the process of the peer has ended or executes another program, which ends its accesses: its
+    /// nonce is gone.
     fn is_peer_gone(&self) -> bool {
-        let process = self.link.peer_process();
-        process.is_some_and(|process| cma::read::<1>(process, 0) == Err(Errno::SRCH))
+        let peer = self.segment.access(self.writes).owner();
+        let Some((process, peer)) = self.process.zip(peer) else { return false };
+        match cma::read::<1>(process, peer.nonce_address) {
+            Ok(found) => found != [peer.nonce],
+            Err(errno) => matches!(errno, Errno::SRCH | Errno::FAULT),
+        }
     }
 }
 
@@ -85,9 +101,9 @@ impl direct::Gate for Gate {
     }
 
     fn hang_up(&self) {
-        if self.origin.is_here() {
-            self.link.end();
-            self.link.bell.hang_up();
+        if let Some(link) = self.link.upgrade().filter(|_| self.origin.is_here()) {
+            link.end();
+            link.bell.hang_up();
         }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dat_conformance::{Node, exchange, expect_connection, expect_request, state, until};
 use dat_core::{ConnectionEventKind, DtoStatus, Endpoint, EpState, PspMaker};
+use dat_provider::error::{ReturnType, Subtype};
 use dat_provider::mem::Span;
 use dat_provider_kit::frame::{Body, Frame};
 use dat_provider_kit::handshake::{Active, Hello, SideInfo};
@@ -15,6 +16,7 @@ use dat_two_processes::{NONE, each_once, posts};
 use rustix::fs::MemfdFlags;
 use rustix::net::SendFlags;
 
+use crate::access_words::Requester;
 use crate::address::Space;
 use crate::common::node;
 use crate::greeting;
@@ -170,6 +172,28 @@ fn a_peer_that_rings_without_end_does_not_hold_the_others() {
     });
     drop(raw);
     ends(&ep);
+}
+
+#[test]
+fn a_peer_that_never_ends_its_access_ends_its_connection_and_keeps_only_the_memory() {
+    let node = node("");
+    let (client, server) = node.pair();
+    let ep = node.ep();
+    let raw = Raw::established(&node, &ep);
+    let buffer = node.buffer(128);
+    let mut requester = Requester::default();
+    until("the gate is open", || requester.enter(raw.segment.access(0)).is_some());
+    let error = buffer.lmr.free().expect_err("it may still be accessed");
+    let expected = (ReturnType::InvalidState, Subtype::InvalidStateLmrInUse);
+    assert_eq!((error.return_type(), error.subtype()), expected);
+    ends(&ep);
+    // The bytes are those of the region, even though the handles are gone.
+    let address = buffer.memory.address();
+    drop(buffer);
+    assert_ne!(node.buffer(128).memory.address(), address);
+    // Memory that is registered from now on is not concerned, nor are other connections.
+    exchange(&node, &client, &server);
+    node.buffer(128).lmr.free().expect("registered after the end of the connection");
 }
 
 #[test]

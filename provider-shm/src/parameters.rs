@@ -80,8 +80,10 @@ impl Parameters {
             "yes" => true,
             "no" => false,
             _ => {
-                return Err(invalid(format!("invalid value {value:?} for the IA parameter direct"))
-                    .advise("use yes or no"));
+                return Err(invalid(format!(
+                    "invalid value {value:?} for the IA parameter direct"
+                ))
+                .advise("use yes or no"));
             }
         };
         Ok(())

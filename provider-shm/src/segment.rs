@@ -29,7 +29,8 @@ const LENGTH: usize = HEAD + 2 * RING;
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 const _: () = assert!(size_of::<Signals>() <= ACCESS && align_of::<Signals>() <= ACCESS);
-const _: () = assert!(size_of::<AccessWords>() <= SIGNALS - ACCESS && align_of::<AccessWords>() <= ACCESS);
+const _: () =
+    assert!(size_of::<AccessWords>() <= SIGNALS - ACCESS && align_of::<AccessWords>() <= ACCESS);
 
 /// A mapping of the file. Both processes may write all of it at any time.
 #[derive(Debug)]

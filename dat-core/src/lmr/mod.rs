@@ -7,6 +7,7 @@ mod sync;
 pub(crate) use shared::SharedNames;
 pub use source::MemorySource;
 
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -303,7 +304,7 @@ impl LmrInner {
         let done = self.region.deregister();
         if done.is_err() {
             // It may still be accessed, so it must not become other memory.
-            std::mem::forget(self.memory.clone());
+            let _ = ManuallyDrop::new(self.memory.clone());
         }
         *self.uses.lock() = None;
         done

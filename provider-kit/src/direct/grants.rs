@@ -1,7 +1,7 @@
 //! The connections whose peers may access memory of this process directly.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -36,8 +36,8 @@ pub trait Gate: Send + Sync {
 struct Granted {
     domain: u32,
     gate: Box<dyn Gate>,
-    /// The connection has ended.
-    is_closed: AtomicBool,
+    /// The value of [`ENDED`] after the end of the connection; 0 before.
+    closed: AtomicU64,
     /// An access did not end in time, so later calls do not wait for it again.
     is_stuck: AtomicBool,
 }
@@ -51,12 +51,35 @@ impl Granted {
 
     fn close(&self) {
         self.gate.close();
-        self.is_closed.store(true, Ordering::Relaxed);
+        if self.closed.load(Ordering::Relaxed) == 0 {
+            self.closed.store(ENDED.fetch_add(1, Ordering::AcqRel) + 1, Ordering::Relaxed);
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether its peer may access memory that was registered at a moment: not if it ended before.
+    fn may_access(&self, registered: Moment) -> bool {
+        !self.is_closed() || self.closed.load(Ordering::Relaxed) > registered.0
     }
 }
 
+/// Number of grants that have ended.
+static ENDED: AtomicU64 = AtomicU64::new(0);
 /// All grants, and those of ended connections whose peers have not ended their access.
 static GRANTS: Mutex<Vec<Arc<Granted>>> = Mutex::new(Vec::new());
+
+/// When memory was registered, in the order of the ends of grants.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moment(u64);
+
+impl Moment {
+    pub(crate) fn now() -> Self {
+        Self(ENDED.load(Ordering::Acquire))
+    }
+}
 
 /// The access of one peer to the memory of a domain; dropping it ends the access.
 pub struct Grant(Arc<Granted>);
@@ -64,12 +87,12 @@ pub struct Grant(Arc<Granted>);
 /// Grants the peer of a connection access to the memory of a domain.
 #[must_use]
 pub fn grant(domain: u32, gate: Box<dyn Gate>) -> Grant {
-    let (is_closed, is_stuck) = (AtomicBool::new(false), AtomicBool::new(false));
-    let granted = Arc::new(Granted { domain, gate, is_closed, is_stuck });
+    let (closed, is_stuck) = (AtomicU64::new(0), AtomicBool::new(false));
+    let granted = Arc::new(Granted { domain, gate, closed, is_stuck });
     {
         let mut grants = GRANTS.lock();
         let now = Instant::now();
-        grants.retain(|one| !(one.is_closed.load(Ordering::Relaxed) && one.gate.wait(now)));
+        grants.retain(|one| !(one.is_closed() && one.gate.wait(now)));
         grants.push(Arc::clone(&granted));
     }
     // After it is listed: `revoke` must not miss an access.
@@ -86,15 +109,16 @@ impl Drop for Grant {
     }
 }
 
-/// Waits until no peer accesses memory of a domain that was withdrawn from the page before. Returns
+/// Waits until no peer accesses memory of a domain that was registered at a moment and withdrawn from
+/// the page since. Returns
 /// whether that is certain. The connections of peers that do not end their access within
 /// two seconds are ended.
-pub(crate) fn revoke(domain: u32) -> bool {
+pub(crate) fn revoke(domain: u32, registered: Moment) -> bool {
     if !page::is_in_use() {
         return true;
     }
-    let grants: Vec<Arc<Granted>> =
-        GRANTS.lock().iter().filter(|one| one.domain == domain).map(Arc::clone).collect();
+    let may_access = |one: &&Arc<Granted>| one.domain == domain && one.may_access(registered);
+    let grants: Vec<_> = GRANTS.lock().iter().filter(may_access).map(Arc::clone).collect();
     for one in &grants {
         one.gate.revoke();
     }
@@ -155,10 +179,11 @@ mod tests {
         page::put_in_use();
         let (one, other) = (Arc::new(Calls::default()), Arc::new(Calls::default()));
         let quiet = |calls: &Arc<Calls>| calls.is_quiet.store(true, Ordering::Relaxed);
-        (quiet(&one), quiet(&other));
+        quiet(&one);
+        quiet(&other);
         let grants = [(901, &one), (902, &other)]
             .map(|(domain, calls)| grant(domain, Box::new(Counting(Arc::clone(calls)))));
-        assert!(revoke(901));
+        assert!(revoke(901, Moment::now()));
         let count = |calls: &Calls| calls.revoked.load(Ordering::Relaxed);
         assert_eq!((count(&one), count(&other)), (1, 0));
         drop(grants);
@@ -171,12 +196,14 @@ mod tests {
         page::put_in_use();
         let calls = Arc::new(Calls::default());
         let grant = grant(903, Box::new(Counting(Arc::clone(&calls))));
-        assert!(!revoke(903), "its access is in progress");
+        let registered = Moment::now();
+        assert!(!revoke(903, registered), "its access is in progress");
         assert_eq!(calls.hung_up.load(Ordering::Relaxed), 1);
         drop(grant);
-        assert!(!revoke(903), "the end of the connection does not end the access");
+        assert!(!revoke(903, registered), "the end of the connection does not end the access");
+        assert!(revoke(903, Moment::now()), "it does not concern memory that was registered later");
         assert_eq!(listed(903), 1);
         calls.is_quiet.store(true, Ordering::Relaxed);
-        assert!(revoke(903));
+        assert!(revoke(903, registered));
     }
 }

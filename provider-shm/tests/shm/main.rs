@@ -2,5 +2,6 @@
 
 mod common;
 mod containers;
+mod direct;
 
 dat_two_processes::tests!(crate::common::node);
