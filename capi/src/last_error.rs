@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 
+use dat_core::error::Terms;
 use dat_core::{
     AsyncErrorKind, ConnectionEventKind, DtoStatus, Endpoint, EndpointId, Error, EventWords,
     Failure, ObjectKind, ShownId,
@@ -126,6 +127,7 @@ pub(crate) fn text() -> *const c_char {
 
 impl LastError {
     fn to_text(&self) -> String {
+        Terms::C.make_current();
         match self {
             Self::Error(error) => error.to_string(),
             Self::Completion(ep, failed) => {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
+use dat_core::error::Terms;
 use dat_core::registry::{Announced, Configuration};
 use dat_core::{ApiVersion, Compat, Registry};
 
@@ -14,6 +15,7 @@ use crate::{codes, debug, handle, self_map};
 pub(crate) fn shared() -> &'static Registry {
     static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
         debug::take_panics();
+        Terms::C.make_current();
         let registry = Registry::numbered_by(configuration(), handle::numbering()).hosting();
         let registry = match std::env::var_os(Compat::VARIABLE) {
             Some(word) if !self_map::is_privileged() => {

@@ -37,6 +37,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use dat_core::Registry;
+use dat_core::error::Terms;
 use output::Output;
 pub(crate) use verdict::{EXIT_CODES, Verdict};
 
@@ -92,6 +93,8 @@ pub fn built_in() -> Registry {
 #[must_use]
 pub fn run(registry: &Registry) -> ExitCode {
     let cli = Cli::parse();
+    // Operators look names up in the manual pages, and with `dat explain`.
+    Terms::C.make_current();
     let mut output = Output::stdout();
     let verdict = match &cli.command {
         Command::List(args) => list::run(args, registry, &mut output),

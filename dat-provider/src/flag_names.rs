@@ -1,7 +1,8 @@
-//! Flag words as text, with the names of the C headers, which the manual pages use too.
+//! Flag words as text, with the names of the program's language.
 
 use std::fmt;
 
+use crate::error::Terms;
 use crate::flags::{CompletionFlags, EvdFlags, MemoryTypes, Privileges, Qos};
 
 /// The names of the bits, joined by `|`; bits without a name as a number.
@@ -13,19 +14,25 @@ macro_rules! names {
                 let mut separator = "";
                 $(
                     if self.contains(Self::$flag) {
-                        write!(f, "{separator}{}", $name)?;
+                        write!(f, "{separator}{}", Terms::current().name($name))?;
                         separator = " | ";
                         rest.remove(Self::$flag);
                     }
                 )+
                 match (self.is_empty(), rest.is_empty()) {
-                    (true, _) => f.write_str($none),
+                    (true, _) => f.write_str(Terms::current().name($none)),
                     (_, true) => Ok(()),
                     _ => write!(f, "{separator}{:#x}", rest.bits()),
                 }
             }
         }
-    )+};
+    )+
+
+        /// The names in C and in Rust, by type.
+        pub(crate) const TERMS: &[&[(&str, &str)]] = &[$(
+            &[$(($name, concat!(stringify!($flags), "::", stringify!($flag)))),+],
+        )+];
+    };
 }
 
 names! {
@@ -65,12 +72,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_have_the_names_of_the_headers() {
+    fn flags_have_the_names_of_the_language() {
         let flags = EvdFlags::DTO | EvdFlags::CONNECTION;
-        assert_eq!(flags.to_string(), "DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG");
-        assert_eq!(Privileges::empty().to_string(), "DAT_MEM_PRIV_NONE_FLAG");
+        assert_eq!(flags.to_string(), "EvdFlags::DTO | EvdFlags::CONNECTION");
+        assert_eq!(Privileges::empty().to_string(), "Privileges::empty()");
         let unknown = CompletionFlags::SUPPRESS | CompletionFlags::from_bits_retain(0x100);
-        assert_eq!(unknown.to_string(), "DAT_COMPLETION_SUPPRESS_FLAG | 0x100");
+        assert_eq!(unknown.to_string(), "CompletionFlags::SUPPRESS | 0x100");
         assert_eq!(Qos::from_bits_retain(0x10).to_string(), "0x10");
     }
 }

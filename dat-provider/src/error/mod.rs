@@ -5,9 +5,11 @@ mod other_process;
 mod plain;
 mod return_type;
 mod subtype;
+mod terms;
 
 pub use return_type::ReturnType;
 pub use subtype::Subtype;
+pub use terms::Terms;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -57,7 +59,8 @@ impl Error {
         Self { plain: Plain::new(return_type, subtype), detail: None }
     }
 
-    /// Names the call that failed, as its manual page does.
+    /// Names the call that failed, as its manual page does. The text of the error shows the name
+    /// that the program's language has for it; the same holds for names in the reason and the advice.
     #[must_use]
     pub fn during(mut self, operation: &'static str) -> Self {
         if self.detail.is_some() || !self.plain.set_operation(operation) {
@@ -120,7 +123,7 @@ impl Error {
         self.plain.subtype()
     }
 
-    /// The call that failed, or the empty string.
+    /// The call that failed, by the name of its manual page, or the empty string.
     #[must_use]
     pub fn operation(&self) -> &'static str {
         match &self.detail {
@@ -188,7 +191,7 @@ impl PartialEq for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.operation().is_empty() {
-            f.write_str(self.operation())?;
+            f.write_str(Terms::current().name(self.operation()))?;
             if let Some(detail) = &self.detail {
                 if !detail.object.is_empty() {
                     write!(f, " on {}", detail.object)?;
@@ -218,11 +221,14 @@ fn write_clause(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     let text = text.trim_end_matches('.');
     let mut rest = text.chars();
     let (first, second) = (rest.next(), rest.clone().next());
+    let terms = Terms::current();
     match (first, second) {
-        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
-            write!(f, "{}{}", first.to_ascii_lowercase(), rest.as_str())
+        (Some(first), Some(second))
+            if first.is_uppercase() && (second.is_lowercase() || second == ' ') =>
+        {
+            write!(f, "{}{}", first.to_ascii_lowercase(), terms.text(rest.as_str()))
         }
-        _ => f.write_str(text),
+        _ => f.write_str(&terms.text(text)),
     }
 }
 

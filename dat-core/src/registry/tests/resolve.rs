@@ -148,7 +148,7 @@ fn an_adapter_that_is_down_gives_the_reason_of_its_provider() {
     assert!(error.is(ReturnType::InsufficientResources));
     assert_contains(
         &error.to_string(),
-        &["dat_ia_open on IA \"down\"", "the port is down", "plug it in"],
+        &["Registry::open on IA \"down\"", "the port is down", "plug it in"],
     );
 }
 
