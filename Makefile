@@ -9,10 +9,10 @@
 #   make install-tools         the dat command, its completions, manual pages 1, 5 and 7
 #   make uninstall           removes what install put there
 #   make deb, make rpm       packages for Debian and for RPM, into target/packages
-#   make bench               times calls through the libraries next to the same calls in Rust
+#   make bench               each provider through libdat2, next to what the machine itself needs and to
+#                            UCX; ADAPTERS="loopback shm tcp-lo auto", BATCHES=31
+#   make bench-calls         times calls through the libraries next to the same calls in Rust
 #   make bench-floor         loopback next to what the machine itself needs for the same work
-#   make bench-stream        a stream of messages between two threads in each regime of flow control,
-#                            next to the same with mutexes; ADAPTER=loopback, BATCHES=31
 #   make bench-ucx           the same next to UCX inside one process; needs libucx-dev
 #   make bench-verbs         RDMA on soft-RoCE in a guest: libdat2 next to the incumbent's, and to
 #                            raw verbs; once by a clock that counts instructions, and ROUNDS=5 by
@@ -57,7 +57,7 @@ OUT = $(TARGET)/capi/lib
 NAMES = dat dat2
 SHARED = $(foreach name,$(NAMES),$(OUT)/lib$(name).so.$(VERSION_$(name)))
 
-.PHONY: all tools check install install-lib install-dev install-tools uninstall deb rpm bench bench-floor bench-stream bench-ucx bench-verbs bench-verbs-program cost clean FORCE
+.PHONY: all tools check install install-lib install-dev install-tools uninstall deb rpm bench bench-calls bench-floor bench-ucx bench-verbs bench-verbs-program cost clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -180,23 +180,27 @@ $(COST)/%.so: tests/cost/operations.c tests/cost/crowd.h tests/c/examples/end.h 
 cost: $(foreach name,$(NAMES),$(COST)/$(name).so)
 	$(CARGO_BUILD) build --profile capi $(CARGOFLAGS) -p dat-cost
 
-bench: cost
+bench-calls: cost
 	$(BUILD)/dat-cost time $(COST) --json $(COST)/times.json
+
+# Each provider through libdat2: ADAPTERS=shm BATCHES=31. UCX is measured in turns if its headers are there.
+ADAPTERS ?= loopback shm tcp-lo auto
+BATCHES ?= 31
+UCX = $(shell echo '\#include <ucp/api/ucp.h>' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && echo yes)
+BENCH = benches/providers
+BENCH_FLAGS = $(CPPFLAGS) -Iinclude $(CFLAGS) $(LDFLAGS)
+BENCH_LIBS = -L$(OUT) -ldat2 -Wl,-rpath,$(abspath $(OUT)) -pthread
+$(COST)/providers: $(wildcard $(BENCH)/*.[ch]) tests/c/examples/end.h all
+	@mkdir -p $(@D)
+	$(CC) $(BENCH_FLAGS) $(if $(UCX),-DHAVE_UCX) -o $@ $(filter %.c,$(filter-out %/scale.c,$^)) \
+	    $(BENCH_LIBS) $(if $(UCX),-lucp -lucs)
+
+bench: $(COST)/providers
+	$< -b $(BATCHES) -j $(COST)/providers.json $(ADAPTERS)
 
 # In turns, so that what else the machine does meets both.
 bench-floor:
 	$(CARGO) run --release --quiet --locked --package dat-floor
-
-# Also over another adapter: ADAPTER=tcp-lo.
-ADAPTER ?= loopback
-BATCHES ?= 31
-$(COST)/stream: tests/cost/stream.c tests/cost/stream_skeleton.h tests/c/examples/end.h all
-	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -Iinclude $(CFLAGS) $(LDFLAGS) -o $@ $< -L$(OUT) -ldat2 \
-	    -Wl,-rpath,$(abspath $(OUT)) -pthread
-
-bench-stream: $(COST)/stream
-	$< $(ADAPTER) $(BATCHES)
 
 bench-ucx: cost
 	@echo '#include <ucp/api/ucp.h>' | $(CC) -E - >/dev/null 2>&1 || \

@@ -1,6 +1,6 @@
 //! What calls cost through the C libraries, next to the same calls in Rust.
 //!
-//!     dat-cost time FOLDER       nanoseconds, taken in turns in one process (make bench)
+//!     dat-cost time FOLDER       nanoseconds, taken in turns in one process (make bench-calls)
 //!     dat-cost run FOLDER dat2   to be run under callgrind (.ci/instructions)
 //!     dat-cost check ...         the instructions that callgrind counted, against a table
 

@@ -1,6 +1,6 @@
 /*
  * A connection between two threads as a careful program would write it with mutexes: a message goes
- * into a posted receive or waits for one, and both sides get a completion. The peer of stream.c.
+ * into a posted receive or waits for one, and both sides get a completion. A floor of streams.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */

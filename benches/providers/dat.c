@@ -1,0 +1,272 @@
+/*
+ * The rows through libdat2.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+
+#include "../../tests/c/examples/end.h"
+#include "way.h"
+
+#define EVENTS 256
+
+struct side_state {
+    struct end end;
+    DAT_PSP_HANDLE listener;
+    DAT_LMR_TRIPLET send[SLOTS], receive[SLOTS], whole;
+    DAT_RMR_TRIPLET remote; /* the peer's incoming buffer */
+    unsigned next, sending; /* slot of the next send; sends of round trips without completion */
+    char *adapter;
+};
+static struct side_state states[2];
+
+struct target {
+    DAT_RMR_CONTEXT context;
+    DAT_VADDR address;
+};
+
+/* Takes a completion if there is one. */
+static int poll_done(DAT_EVD_HANDLE evd, DAT_UINT64 *cookie)
+{
+    const DAT_DTO_COMPLETION_EVENT_DATA *done;
+    DAT_EVENT event;
+    DAT_RETURN result = dat_evd_dequeue(evd, &event);
+
+    if (DAT_GET_TYPE(result) == DAT_QUEUE_EMPTY)
+        return 0;
+    CHECK(result);
+    done = &event.event_data.dto_completion_event_data;
+    if (event.event_number != DAT_DTO_COMPLETION_EVENT || done->status != DAT_DTO_SUCCESS)
+        fail("an operation has failed");
+    *cookie = done->user_cookie.as_64;
+    return 1;
+}
+
+static DAT_UINT64 take_done(DAT_EVD_HANDLE evd, const struct row *row)
+{
+    const DAT_DTO_COMPLETION_EVENT_DATA *done;
+    DAT_UINT64 cookie;
+    DAT_EVENT event;
+    DAT_COUNT more;
+
+    if (!row->waiting) {
+        while (!poll_done(evd, &cookie))
+            ;
+        return cookie;
+    }
+    CHECK(dat_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &event, &more));
+    done = &event.event_data.dto_completion_event_data;
+    if (event.event_number != DAT_DTO_COMPLETION_EVENT || done->status != DAT_DTO_SUCCESS)
+        fail("an operation has failed");
+    return done->user_cookie.as_64;
+}
+
+static void post_receive(struct side_state *my, DAT_UINT64 slot)
+{
+    CHECK(dat_ep_post_recv(my->end.ep, 1, &my->receive[slot], cookie_of(slot),
+                           DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+static void post_send(struct side_state *my, unsigned slot, DAT_COMPLETION_FLAGS flags)
+{
+    CHECK(dat_ep_post_send(my->end.ep, 1, &my->send[slot], cookie_of(slot), flags));
+}
+
+static int dat_fits(const struct adapter *adapter, const struct row *row)
+{
+    (void)adapter, (void)row;
+    return 1;
+}
+
+static void tell_target(enum side me, const struct row *row)
+{
+    struct side_state *my = &states[me];
+    struct target mine = {my->end.rmr_context, (DAT_VADDR)(uintptr_t)buffers[me].incoming}, its;
+
+    session_exchange(me, &mine, &its, sizeof mine);
+    memset(&my->remote, 0, sizeof my->remote);
+    my->remote.rmr_context = its.context;
+    my->remote.virtual_address = its.address;
+    my->remote.segment_length = row->size;
+    my->whole = end_part(&my->end, 0, row->size);
+}
+
+static void dat_open(enum side me, const struct adapter *adapter, const struct row *row)
+{
+    struct side_state *my = &states[me];
+    size_t step = row->size, receives = row->task == STREAM ? row->receives : 2;
+    DAT_EVENT event;
+
+    memset(my, 0, sizeof *my);
+    my->adapter = adapter->name;
+    if (row->task == OPEN)
+        return;
+    end_open(&my->end, adapter->name, (char *)&buffers[me], sizeof buffers[me]);
+    CHECK(dat_evd_resize(my->end.send_evd, EVENTS));
+    CHECK(dat_evd_resize(my->end.recv_evd, EVENTS));
+    for (unsigned slot = 0; slot < SLOTS && (slot + 1) * step <= sizeof buffers[me].outgoing; slot++) {
+        my->send[slot] = end_part(&my->end, slot * step, step);
+        my->receive[slot] = end_part(&my->end, sizeof buffers[me].outgoing + slot * step, step);
+    }
+    if (me == FAR)
+        CHECK(dat_psp_create(my->end.ia, QUALIFIER, my->end.request_evd, DAT_PSP_CONSUMER_FLAG,
+                             &my->listener));
+    tell_target(me, row);
+    if (row->task == CONNECT)
+        return;
+    for (unsigned slot = 0; slot < receives; slot++)
+        post_receive(my, slot);
+    if (me == NEAR)
+        end_connect(&my->end, &event);
+    else
+        end_accept(&my->end, NULL, 0);
+}
+
+static void round_trip_send(struct side_state *my, const struct row *row)
+{
+    if (my->sending == 2) {
+        take_done(my->end.send_evd, row);
+        my->sending--;
+    }
+    post_send(my, my->next, DAT_COMPLETION_DEFAULT_FLAG);
+    my->sending++;
+    my->next ^= 1;
+}
+
+static void round_trips(enum side me, const struct row *row, unsigned long times)
+{
+    struct side_state *my = &states[me];
+
+    for (unsigned long at = 0; at < times; at++) {
+        DAT_UINT64 slot;
+
+        if (me == NEAR)
+            round_trip_send(my, row);
+        slot = take_done(my->end.recv_evd, row);
+        if (me == FAR)
+            round_trip_send(my, row);
+        post_receive(my, slot);
+    }
+}
+
+static void stream_out(struct side_state *my, const struct row *row, unsigned long times)
+{
+    unsigned long sent = 0, done = 0, step = row->suppressed ? SIGNALLED_OF : 1;
+    DAT_UINT64 slot;
+
+    while (done < times) {
+        if (sent < times && sent - done < row->window) {
+            int silent = row->suppressed && (sent + 1) % SIGNALLED_OF != 0;
+
+            post_send(my, sent % row->window,
+                      silent ? DAT_COMPLETION_SUPPRESS_FLAG : DAT_COMPLETION_DEFAULT_FLAG);
+            sent++;
+            if (silent)
+                continue;
+        }
+        if (poll_done(my->end.send_evd, &slot))
+            done += step;
+    }
+}
+
+static void stream_in(struct side_state *my, const struct row *row, unsigned long times)
+{
+    for (unsigned long at = 0; at < times; at++)
+        post_receive(my, take_done(my->end.recv_evd, row));
+}
+
+static void serve(enum side me, const struct row *row)
+{
+    DAT_UINT64 slot;
+
+    if (row->computing)
+        compute(me);
+    while (!session_peer_ended(me))
+        if (poll_done(states[me].end.recv_evd, &slot))
+            fail("a message has come that was not sent");
+}
+
+static void move(struct side_state *my, const struct row *row, unsigned long times)
+{
+    for (unsigned long at = 0; at < times; at++) {
+        if (row->task == WRITE)
+            CHECK(dat_ep_post_rdma_write(my->end.ep, 1, &my->whole, cookie_of(at), &my->remote,
+                                         DAT_COMPLETION_DEFAULT_FLAG));
+        else
+            CHECK(dat_ep_post_rdma_read(my->end.ep, 1, &my->whole, cookie_of(at), &my->remote,
+                                        DAT_COMPLETION_DEFAULT_FLAG));
+        take_done(my->end.send_evd, row);
+    }
+}
+
+static void connections(enum side me, unsigned long times)
+{
+    struct end *end = &states[me].end;
+    DAT_EVENT event;
+
+    for (unsigned long at = 0; at < times; at++) {
+        if (me == NEAR) {
+            end_connect(end, &event);
+            CHECK(dat_ep_disconnect(end->ep, DAT_CLOSE_ABRUPT_FLAG));
+        } else {
+            end_accept(end, NULL, 0);
+        }
+        end_wait(end->connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, &event);
+        CHECK(dat_ep_reset(end->ep));
+    }
+}
+
+static void opens(char *adapter, unsigned long times)
+{
+    for (unsigned long at = 0; at < times; at++) {
+        DAT_EVD_HANDLE async_evd = DAT_HANDLE_NULL;
+        DAT_IA_HANDLE ia;
+
+        CHECK(dat_ia_open(adapter, 8, &async_evd, &ia));
+        CHECK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+    }
+}
+
+static void dat_run(enum side me, const struct row *row, unsigned long times)
+{
+    struct side_state *my = &states[me];
+
+    switch (row->task) {
+    case ROUND_TRIP:
+        round_trips(me, row, times);
+        break;
+    case STREAM:
+        (me == NEAR ? stream_out : stream_in)(my, row, times);
+        break;
+    case WRITE:
+    case READ:
+        if (me == NEAR)
+            move(my, row, times);
+        else
+            serve(me, row);
+        break;
+    case CONNECT:
+        connections(me, times);
+        break;
+    case OPEN:
+        if (me == NEAR)
+            opens(my->adapter, times);
+        break;
+    }
+}
+
+static void dat_close(enum side me, const struct row *row)
+{
+    struct end *end = &states[me].end;
+    DAT_EVENT event;
+
+    if (row->task == OPEN)
+        return;
+    if (row->task != CONNECT) {
+        if (me == NEAR)
+            CHECK(dat_ep_disconnect(end->ep, DAT_CLOSE_ABRUPT_FLAG));
+        end_wait(end->connect_evd, DAT_CONNECTION_EVENT_DISCONNECTED, &event);
+    }
+    CHECK(dat_ia_close(end->ia, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+const struct way by_dat = {"libdat2", dat_fits, dat_open, dat_run, dat_close};

@@ -1,0 +1,167 @@
+/*
+ * Every provider by the same rows, through libdat2, in turns with what the machine itself needs and
+ * with a peer. See docs/speed.md.
+ *
+ *   providers [-b BATCHES] [-j FILE] [-r PART-OF-A-ROW] ADAPTER...
+ *
+ * An adapter `loopback` has two threads, any other one two processes.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report.h"
+#include "rows.h"
+
+/* A batch takes about this long. */
+#define BATCH_SECONDS 0.004
+#define FEWEST SIGNALLED_OF
+#define MOST 100000
+#define LONGEST_ROW 60 /* seconds, after which the program gives up */
+
+struct buffers buffers[2];
+
+static const struct way *const ways[] = {&by_dat,    &by_ring,   &by_mutexes,
+                                         &by_copy,   &by_socket, &by_ucx};
+#define WAYS (sizeof ways / sizeof ways[0])
+
+static struct adapter adapter;
+static unsigned batches = 31;
+static const char *wanted = "";
+static FILE *json;
+
+void compute(enum side me)
+{
+    volatile unsigned long sum = 0;
+
+    while (!session_peer_ended(me))
+        for (int at = 0; at < 100; at++)
+            sum = sum * 3 + 1;
+}
+
+/* Runs a task; returns the nanoseconds of one, which both sides know. */
+static double run(enum side me, const struct way *way, const struct row *row, unsigned long times)
+{
+    double began, took;
+
+    session_meet();
+    began = seconds();
+    way->run(me, row, times);
+    /* A stream ends when its last message was received. */
+    while (me == NEAR && row->task == STREAM && !session_peer_ended(me))
+        ;
+    took = (seconds() - began) / times * 1e9;
+    session_end_run(me);
+    session_meet();
+    return row->task == ROUND_TRIP ? took / 2 : took;
+}
+
+/* The near side decides. */
+static unsigned long agree(enum side me, unsigned long mine)
+{
+    unsigned long its;
+
+    session_exchange(me, &mine, &its, sizeof mine);
+    return me == NEAR ? mine : its;
+}
+
+/* How many times fill a batch: by the best of several runs, so that a disturbed one does not count. */
+static unsigned long fitting(enum side me, const struct way *way, const struct row *row)
+{
+    unsigned long times = FEWEST;
+    double best = 1e18, fit;
+
+    for (unsigned runs = 0; runs < 16; runs++) {
+        double took = run(me, way, row, times);
+
+        best = took < best ? took : best;
+        times = agree(me, took * times < BATCH_SECONDS / 4 * 1e9 && times < MOST / 2 ? times * 2 : times);
+    }
+    fit = BATCH_SECONDS * 1e9 / best;
+    fit = fit < FEWEST ? FEWEST : fit > MOST ? MOST : fit;
+    return agree(me, (unsigned long)fit / FEWEST * FEWEST);
+}
+
+static void measure(enum side me, const struct row *row)
+{
+    static struct times measured[WAYS]; /* by the near side */
+    const struct way *taken[WAYS];
+    unsigned long times[WAYS];
+    unsigned count = 0;
+
+    alarm(LONGEST_ROW);
+    session_pin(me, row->pinned);
+    for (unsigned at = 0; at < WAYS; at++)
+        if (ways[at]->fits(&adapter, row))
+            taken[count++] = ways[at];
+    for (unsigned at = 0; at < count; at++) {
+        taken[at]->open(me, &adapter, row);
+        times[at] = fitting(me, taken[at], row);
+    }
+    for (unsigned batch = 0; batch < batches; batch++)
+        for (unsigned at = 0; at < count; at++) {
+            double took;
+
+            run(me, taken[at], row, (times[at] / 8 + FEWEST) / FEWEST * FEWEST);
+            took = run(me, taken[at], row, times[at]);
+            if (me == NEAR)
+                measured[at].batches[batch] = took;
+        }
+    for (unsigned at = 0; at < count; at++) {
+        taken[at]->close(me, row);
+        if (me == NEAR) {
+            measured[at].way = taken[at]->name;
+            measured[at].count = batches;
+        }
+    }
+    if (me == NEAR)
+        report(&adapter, row, measured, count, json);
+}
+
+static void run_side(enum side me)
+{
+    for (size_t at = 0; at < ROWS; at++)
+        if (strstr(rows[at].name, wanted) != NULL)
+            measure(me, &rows[at]);
+    session_pin(me, 0);
+}
+
+static enum kind kind_of(const char *name)
+{
+    if (strncmp(name, "loopback", 8) == 0)
+        return LOOPBACK;
+    return strncmp(name, "tcp", 3) == 0 ? TCP : SHM;
+}
+
+static void usage(void)
+{
+    fprintf(stderr, "usage: providers [-b BATCHES] [-j FILE] [-r PART-OF-A-ROW] ADAPTER...\n");
+    exit(2);
+}
+
+int main(int argc, char **argv)
+{
+    int option;
+
+    while ((option = getopt(argc, argv, "b:j:r:")) != -1)
+        if (option == 'b')
+            batches = atoi(optarg);
+        else if (option == 'r')
+            wanted = optarg;
+        else if (option != 'j' || (json = fopen(optarg, "w")) == NULL)
+            usage();
+    if (optind == argc || batches < 1 || batches > MOST_BATCHES)
+        usage();
+    printf("one of each, median (best to worst) of %u batches; a ratio is that of libdat2\n", batches);
+    for (; optind < argc; optind++) {
+        adapter = (struct adapter){argv[optind], kind_of(argv[optind])};
+        session_run(adapter.kind != LOOPBACK, run_side);
+    }
+#ifndef HAVE_UCX
+    printf("UCX: not installed: apt install libucx-dev\n");
+#endif
+    return 0;
+}

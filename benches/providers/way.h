@@ -1,0 +1,60 @@
+/*
+ * A row is a task; a way is something that can do it: the library, a floor, or a peer.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+
+#ifndef WAY_H
+#define WAY_H
+
+#include "session.h"
+
+enum task { ROUND_TRIP, STREAM, WRITE, READ, CONNECT, OPEN };
+
+struct row {
+    const char *name;
+    enum task task;
+    size_t size;        /* bytes of a message, at most LARGEST */
+    int waiting;        /* the sides sleep instead of polling */
+    unsigned window;    /* of STREAM: messages in flight, at most SLOTS */
+    unsigned receives;  /* of STREAM: posted ahead, at most SLOTS */
+    int suppressed;     /* of STREAM: one send of SIGNALLED_OF has a completion */
+    int computing;      /* of WRITE and READ: the target makes no call */
+    int pinned;
+};
+
+#define LARGEST (1u << 20)
+#define SLOTS 64
+#define SIGNALLED_OF 16
+
+/* Buffers of a side: what it sends and what it receives. */
+struct buffers {
+    _Alignas(4096) char outgoing[2 * LARGEST], incoming[2 * LARGEST];
+};
+extern struct buffers buffers[2];
+
+enum kind { LOOPBACK, SHM, TCP }; /* what an adapter is; auto is SHM here */
+
+struct adapter {
+    char *name;
+    enum kind kind;
+};
+
+struct way {
+    const char *name;
+    /* Whether the way can do this row next to this adapter. */
+    int (*fits)(const struct adapter *adapter, const struct row *row);
+    /* Both sides call each of these in the same order. A run does the task `times` times, which is
+     * a multiple of SIGNALLED_OF; the far side of WRITE and READ serves until the near one has ended
+     * its run. */
+    void (*open)(enum side me, const struct adapter *adapter, const struct row *row);
+    void (*run)(enum side me, const struct row *row, unsigned long times);
+    void (*close)(enum side me, const struct row *row);
+};
+
+extern const struct way by_dat, by_ring, by_mutexes, by_copy, by_socket, by_ucx;
+
+/* Spins like a program that computes, until the other side has ended its run. */
+void compute(enum side me);
+
+#endif
