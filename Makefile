@@ -43,6 +43,8 @@ export CC AR OBJCOPY STRIP LDFLAGS
 CARGO_BUILD = CARGO_PROFILE_RELEASE_STRIP=none RUSTFLAGS="$(RUSTFLAGS) --remap-path-prefix=$(CURDIR)=. \
     --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo" $(CARGO)
 
+# The release of this project; the versions below are those of the DAT API.
+RELEASE := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 # The first number of a version is that of the soname; all of it is in the name of the file.
 VERSION_dat = 1.2.0
 VERSION_dat2 = 2.0.0
@@ -95,7 +97,7 @@ install-dev-$(1): all
 	$(INSTALL) -m 644 include/$(1)/*.h $(DESTDIR)$(INCLUDEDIR)/$(1)
 	cp -Pf $(OUT)/lib$(1).so $(DESTDIR)$(LIBDIR)
 	$(INSTALL) -m 644 $(OUT)/lib$(1).a $(DESTDIR)$(LIBDIR)
-	sed -e 's|@PREFIX@|$(PREFIX)|;s|@NAME@|$(1)|;s|@VERSION@|$(VERSION_$(1))|' \
+	sed -e 's|@PREFIX@|$(PREFIX)|;s|@NAME@|$(1)|;s|@VERSION@|$(VERSION_$(1))|;s|@RELEASE@|$(RELEASE)|' \
 	    -e 's|@LIBDIR@|$(patsubst $(PREFIX)/%,$$$${prefix}/%,$(LIBDIR))|' \
 	    -e 's|@INCLUDEDIR@|$(patsubst $(PREFIX)/%,$$$${prefix}/%,$(INCLUDEDIR))|' \
 	    -e 's|@DESCRIPTION@|$(DESCRIPTION_$(1))|' \

@@ -5,12 +5,15 @@
 //! any RDMA hardware, but they cannot break the safety of the program.
 #![allow(unsafe_code, reason = "memory is reached by address here, and only here")]
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+mod allocation;
+
+use std::alloc::Layout;
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::error::{Error, Result, ReturnType, Subtype};
+use allocation::Allocation;
 
 /// A range of memory by address and length: what a provider registers.
 ///
@@ -73,7 +76,8 @@ impl fmt::Debug for Span {
     }
 }
 
-/// Owned memory that can be registered: page-aligned, and shared by its clones.
+/// Owned memory that can be registered, shared by its clones. Memory that [`Memory::zeroed`] allocates
+/// is page-aligned; [`Memory::from_owner`] takes a vector, a mapping or other bytes that exist already.
 ///
 /// The bytes are accessed by copies, never by reference, because a peer may write them:
 ///
@@ -100,18 +104,6 @@ pub struct Memory {
     allocation: Arc<Allocation>,
 }
 
-struct Allocation {
-    span: Span,
-    layout: Layout,
-}
-
-impl Drop for Allocation {
-    fn drop(&mut self) {
-        // SAFETY: the block came from alloc_zeroed with this layout and is freed once, here.
-        unsafe { dealloc(self.span.base.as_ptr(), self.layout) };
-    }
-}
-
 impl Memory {
     const ALIGN: usize = 4096;
 
@@ -127,13 +119,42 @@ impl Memory {
                 .because(format!("cannot allocate a block of {len} bytes"))
                 .advise("request at least 1 byte, and less than the address space"));
         };
-        // SAFETY: the layout has a size above 0.
-        let base = unsafe { alloc_zeroed(layout) };
-        let Some(base) = NonNull::new(base) else { handle_alloc_error(layout) };
-        // SAFETY: the block lives as long as the allocation, which every registration of it holds,
-        // and no reference into it is ever created.
-        let span = unsafe { Span::new(base, len) };
-        Ok(Self { allocation: Arc::new(Allocation { span, layout }) })
+        Ok(Self { allocation: Arc::new(Allocation::zeroed(layout)) })
+    }
+
+    /// Takes bytes that exist already, without copying them: a `Vec<u8>`, a `Box<[u8]>`, or a writable
+    /// mapping of a file whose type has `AsMut<[u8]>`. [`Memory::into_owner`] gives the owner back.
+    ///
+    /// ```
+    /// use dat_provider::mem::Memory;
+    ///
+    /// let memory = Memory::from_owner(vec![1, 2, 3])?;
+    /// memory.write(1, &[9])?;
+    /// assert_eq!(memory.into_owner::<Vec<u8>>().expect("the only user"), [1, 9, 3]);
+    /// # Ok::<(), dat_provider::error::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `DAT_INVALID_PARAMETER` if there are no bytes.
+    pub fn from_owner<T: AsMut<[u8]> + Send + 'static>(owner: T) -> Result<Self> {
+        let allocation = Allocation::of(owner);
+        if allocation.span().is_empty() {
+            return Err(Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1)
+                .during("Memory::from_owner")
+                .because("the owner has no bytes")
+                .advise("pass at least 1 byte"));
+        }
+        Ok(Self { allocation: Arc::new(allocation) })
+    }
+
+    /// Gives back what [`Memory::from_owner`] took.
+    ///
+    /// # Errors
+    /// The memory itself, if it has clones, is registered, or has an owner of another type.
+    pub fn into_owner<T: 'static>(self) -> std::result::Result<T, Self> {
+        let allocation =
+            Arc::try_unwrap(self.allocation).map_err(|allocation| Self { allocation })?;
+        allocation.into_owner().map_err(|it| Self { allocation: Arc::new(it) })
     }
 
     /// Allocates memory with a copy of the bytes.
@@ -149,13 +170,13 @@ impl Memory {
     /// The address of the first byte, as used in triplets.
     #[must_use]
     pub fn address(&self) -> u64 {
-        self.allocation.span.address()
+        self.span().address()
     }
 
     /// Its length in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.allocation.span.len
+        self.span().len
     }
 
     /// Whether its length is 0; never true.
@@ -167,14 +188,14 @@ impl Memory {
     /// The span of the memory.
     #[must_use]
     pub fn span(&self) -> Span {
-        self.allocation.span
+        self.allocation.span()
     }
 
     /// The span of a part of the memory, by offsets; `None` if the part is not inside.
     #[must_use]
     pub fn part(&self, range: std::ops::Range<usize>) -> Option<Span> {
         let len = range.end.checked_sub(range.start)?;
-        let span = self.allocation.span;
+        let span = self.span();
         let base = span.pointer(span.address().checked_add(range.start as u64)?, len as u64)?;
         // SAFETY: the part lies in the span, which the allocation keeps.
         Some(unsafe { Span::new(NonNull::new(base)?, len) })
@@ -214,7 +235,7 @@ impl Memory {
     }
 
     fn checked(&self, operation: &'static str, offset: usize, len: usize) -> Result<*mut u8> {
-        let span = self.allocation.span;
+        let span = self.span();
         span.pointer(span.address().saturating_add(offset as u64), len as u64).ok_or_else(|| {
             Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1)
                 .during(operation)
@@ -226,7 +247,7 @@ impl Memory {
 
 impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Memory({:?})", self.allocation.span)
+        write!(f, "Memory({:?})", self.span())
     }
 }
 
