@@ -11,6 +11,7 @@
 #   make deb, make rpm       packages for Debian and for RPM, into target/packages
 #   make bench               each provider through libdat2, next to what the machine itself needs and to
 #                            UCX; ADAPTERS="loopback shm tcp-lo auto", BATCHES=31
+#   make bench-scale         the same with many endpoints and connections; CONNECTIONS="1 100 1000"
 #   make bench-calls         times calls through the libraries next to the same calls in Rust
 #   make bench-floor         loopback next to what the machine itself needs for the same work
 #   make bench-ucx           the same next to UCX inside one process; needs libucx-dev
@@ -59,7 +60,7 @@ OUT = $(TARGET)/capi/lib
 NAMES = dat dat2
 SHARED = $(foreach name,$(NAMES),$(OUT)/lib$(name).so.$(VERSION_$(name)))
 
-.PHONY: all tools check install install-lib install-dev install-tools uninstall deb rpm bench bench-calls bench-floor bench-ucx bench-verbs bench-verbs-program cost clean FORCE
+.PHONY: all tools check install install-lib install-dev install-tools uninstall deb rpm bench bench-calls bench-scale bench-floor bench-ucx bench-verbs bench-verbs-program cost clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -199,6 +200,15 @@ $(COST)/providers: $(wildcard $(BENCH)/*.[ch]) tests/c/examples/end.h all
 
 bench: $(COST)/providers
 	$< -b $(BATCHES) -j $(COST)/providers.json $(ADAPTERS)
+
+# Many endpoints and connections: ADAPTERS=shm CONNECTIONS="100 1000".
+CONNECTIONS ?= 1 100 1000
+$(COST)/scale: $(BENCH)/scale.c $(BENCH)/session.c $(BENCH)/session.h tests/c/examples/end.h all
+	@mkdir -p $(@D)
+	$(CC) $(BENCH_FLAGS) -o $@ $(filter %.c,$^) $(BENCH_LIBS)
+
+bench-scale: $(COST)/scale
+	for adapter in $(ADAPTERS); do $< -b $(BATCHES) $$adapter $(CONNECTIONS) || exit; done
 
 # In turns, so that what else the machine does meets both.
 bench-floor:

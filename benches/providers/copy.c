@@ -108,4 +108,4 @@ static void copy_close(enum side me, const struct row *row)
     (void)me, (void)row;
 }
 
-const struct way by_copy = {"one copy", copy_fits, copy_open, copy_run, copy_close};
+const struct way by_copy = {"one copy", 0, copy_fits, copy_open, copy_run, copy_close};

@@ -57,4 +57,4 @@ static void mutexes_close(enum side me, const struct row *row)
     (void)me, (void)row;
 }
 
-const struct way by_mutexes = {"mutexes", mutexes_fit, mutexes_open, mutexes_run, mutexes_close};
+const struct way by_mutexes = {"mutexes", 0, mutexes_fit, mutexes_open, mutexes_run, mutexes_close};

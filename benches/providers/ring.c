@@ -97,4 +97,4 @@ static void ring_close(enum side me, const struct row *row)
     (void)me, (void)row;
 }
 
-const struct way by_ring = {"ring", ring_fits, ring_open, ring_run, ring_close};
+const struct way by_ring = {"ring", 0, ring_fits, ring_open, ring_run, ring_close};

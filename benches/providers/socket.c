@@ -167,4 +167,4 @@ static void socket_close(enum side me, const struct row *row)
         close(listeners[me]);
 }
 
-const struct way by_socket = {"socket", socket_fits, socket_open, socket_run, socket_close};
+const struct way by_socket = {"socket", 0, socket_fits, socket_open, socket_run, socket_close};

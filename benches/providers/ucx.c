@@ -238,6 +238,6 @@ static void ucx_close(enum side me, const struct row *row)
     ucp_cleanup(my->context);
 }
 
-const struct way by_ucx = {"UCX", ucx_fits, ucx_open, ucx_run, ucx_close};
+const struct way by_ucx = {"UCX", 0, ucx_fits, ucx_open, ucx_run, ucx_close};
 
 #endif

@@ -42,6 +42,7 @@ struct adapter {
 
 struct way {
     const char *name;
+    int acknowledges; /* a send has completed only when it was received */
     /* Whether the way can do this row next to this adapter. */
     int (*fits)(const struct adapter *adapter, const struct row *row);
     /* Both sides call each of these in the same order. A run does the task `times` times, which is

@@ -1,0 +1,212 @@
+/*
+ * Many endpoints and many connections through libdat2: memory of each, and half a round trip of
+ * 64 bytes next to them.
+ *
+ *   scale [-b BATCHES] ADAPTER [CONNECTIONS...]
+ *
+ * The idle connections have event dispatchers of their own, or share those of the busy connection.
+ *
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ */
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../tests/c/examples/end.h"
+#include "session.h"
+
+#define SIZE 64
+#define TIMES 1000
+#define MOST_BATCHES 101
+#define SECONDS 100 /* after which the program gives up */
+
+static const int endpoints[] = {1, 100, 10000};
+static int connections[16], rows, batches = 31;
+static char *adapter;
+static char buffers[2][4 * SIZE];
+
+/* Kilobytes that a process has for itself, with its share of what it has in common with others. */
+static long memory(void)
+{
+    FILE *file = fopen("/proc/self/smaps_rollup", "r");
+    char line[256];
+    long kilobytes = -1;
+
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "Pss: %ld", &kilobytes) == 1)
+            break;
+    if (file == NULL || kilobytes < 0)
+        fail("/proc/self/smaps_rollup");
+    fclose(file);
+    return kilobytes;
+}
+
+static void create_endpoints(int count)
+{
+    DAT_EP_HANDLE *eps = calloc(count, sizeof *eps);
+    struct end end;
+    double began;
+    long before;
+
+    end_open(&end, adapter, buffers[NEAR], sizeof buffers[NEAR]);
+    before = memory();
+    began = seconds();
+    for (int at = 0; at < count; at++)
+        CHECK(dat_ep_create(end.ia, end.pz, end.recv_evd, end.send_evd, end.connect_evd, NULL, &eps[at]));
+    began = seconds() - began;
+    printf("%-9s %6d endpoints: %.2f us to create one", adapter, count, began / count * 1e6);
+    if (count >= 100)
+        printf(", %.0f bytes each", (memory() - before) * 1024.0 / count);
+    printf("\n");
+    CHECK(dat_ia_close(end.ia, DAT_CLOSE_ABRUPT_FLAG));
+    free(eps);
+}
+
+static void take(DAT_EVD_HANDLE evd)
+{
+    DAT_EVENT event;
+    DAT_RETURN result;
+
+    while (DAT_GET_TYPE(result = dat_evd_dequeue(evd, &event)) == DAT_QUEUE_EMPTY)
+        ;
+    CHECK(result);
+    if (event.event_number != DAT_DTO_COMPLETION_EVENT ||
+        event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS)
+        fail("an operation has failed");
+}
+
+static double batch(enum side me, struct end *end)
+{
+    double began;
+
+    session_meet();
+    began = seconds();
+    for (int at = 0; at < TIMES; at++) {
+        if (me == NEAR)
+            end_post_send(end, 0, SIZE, 0);
+        take(end->recv_evd);
+        end_post_recv(end, SIZE, SIZE, 0);
+        if (me == FAR)
+            end_post_send(end, 0, SIZE, 0);
+        if (me == NEAR || at > 0)
+            take(end->send_evd);
+    }
+    began = (seconds() - began) / TIMES / 2 * 1e9;
+    session_meet();
+    if (me == FAR)
+        take(end->send_evd);
+    return began;
+}
+
+static int compare(const void *one, const void *other)
+{
+    double a = *(const double *)one, b = *(const double *)other;
+
+    return (a > b) - (a < b);
+}
+
+static void round_trips(enum side me, struct end *end, const char *beside)
+{
+    double times[MOST_BATCHES];
+
+    batch(me, end);
+    for (int at = 0; at < batches; at++)
+        times[at] = batch(me, end);
+    qsort(times, batches, sizeof times[0], compare);
+    if (me == NEAR)
+        printf("%-9s half round trip next to %s: %.0f ns (%.0f to %.0f)\n", adapter, beside,
+               times[batches / 2], times[0], times[batches - 1]);
+    session_meet();
+}
+
+/* Connects one endpoint more, to the service point that the far side has. */
+static void add(enum side me, struct end *end)
+{
+    DAT_EVENT event;
+
+    if (me == NEAR)
+        end_connect(end, &event);
+    else
+        end_accept(end, NULL, 0);
+}
+
+/* Connections that are idle, with the dispatchers of an end. */
+static void add_idle(enum side me, const struct end *like, int count)
+{
+    for (int at = 0; at < count; at++) {
+        struct end one = *like;
+
+        CHECK(dat_ep_create(one.ia, one.pz, one.recv_evd, one.send_evd, one.connect_evd, NULL, &one.ep));
+        add(me, &one);
+    }
+    session_meet();
+}
+
+static void own_dispatchers(struct end *end)
+{
+    CHECK(dat_evd_create(end->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &end->connect_evd));
+    CHECK(dat_evd_create(end->ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &end->recv_evd));
+    CHECK(dat_evd_create(end->ia, 8, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &end->send_evd));
+}
+
+static void measure(enum side me, int count, int shared)
+{
+    struct end end, idle;
+    DAT_PSP_HANDLE listener;
+    long before, mine, its;
+    char beside[96];
+
+    end_open(&end, adapter, buffers[me], sizeof buffers[me]);
+    if (me == FAR)
+        CHECK(dat_psp_create(end.ia, QUALIFIER, end.request_evd, DAT_PSP_CONSUMER_FLAG, &listener));
+    session_meet();
+    end_post_recv(&end, SIZE, SIZE, 0);
+    add(me, &end);
+    idle = end;
+    if (!shared)
+        own_dispatchers(&idle);
+    round_trips(me, &end, "no idle connection");
+    before = memory();
+    add_idle(me, &idle, count);
+    mine = memory() - before;
+    session_exchange(me, &mine, &its, sizeof mine);
+    if (me == NEAR)
+        printf("%-9s %6d connections: %.1f KiB each, both sides together\n", adapter, count,
+               (double)(session_has_processes() ? mine + its : mine) / count);
+    snprintf(beside, sizeof beside, "%d idle connections%s", count,
+             shared ? " of the same dispatchers" : "");
+    round_trips(me, &end, beside);
+    CHECK(dat_ia_close(end.ia, DAT_CLOSE_ABRUPT_FLAG));
+    session_meet();
+}
+
+static void run_side(enum side me)
+{
+    alarm(SECONDS);
+    for (size_t at = 0; me == NEAR && at < sizeof endpoints / sizeof endpoints[0]; at++)
+        create_endpoints(endpoints[at]);
+    session_meet();
+    for (int at = 0; at < rows; at++) {
+        measure(me, connections[at], 0);
+        measure(me, connections[at], 1);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int option;
+
+    while ((option = getopt(argc, argv, "b:")) != -1)
+        if (option != 'b' || (batches = atoi(optarg)) < 1 || batches > MOST_BATCHES)
+            return 2;
+    if (optind == argc) {
+        fprintf(stderr, "usage: scale [-b BATCHES] ADAPTER [CONNECTIONS...]\n");
+        return 2;
+    }
+    adapter = argv[optind++];
+    while (optind < argc && rows < 16)
+        connections[rows++] = atoi(argv[optind++]);
+    session_run(strncmp(adapter, "loopback", 8) != 0, run_side);
+    return 0;
+}
