@@ -93,7 +93,7 @@ static void tell_target(enum side me, const struct row *row)
 static void dat_open(enum side me, const struct adapter *adapter, const struct row *row)
 {
     struct side_state *my = &states[me];
-    size_t step = row->size, receives = row->task == STREAM ? row->receives : 2;
+    size_t step = row->size, receives = row->receives == 0 ? 2 : row->receives;
     DAT_EVENT event;
 
     memset(my, 0, sizeof *my);

@@ -47,7 +47,7 @@ void report(const struct adapter *adapter, const struct row *row, struct times *
         print_time(texts[0], sizeof texts[0], median);
         print_time(texts[1], sizeof texts[1], best);
         print_time(texts[2], sizeof texts[2], worst);
-        printf("%-9s %-38s %-9s %9s  (%s to %s)", at == 0 ? adapter->name : "",
+        printf("%-9s %-40s %-9s %9s  (%s to %s)", at == 0 ? adapter->name : "",
                at == 0 ? row->name : "", way->way, texts[0], texts[1], texts[2]);
         if (at > 0)
             printf("  ratio %.2f", ours / median);

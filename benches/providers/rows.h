@@ -12,6 +12,8 @@
 static const struct row rows[] = {
     {"half round trip 64 B", ROUND_TRIP, 64},
     {"half round trip 64 B, pinned", ROUND_TRIP, 64, .pinned = 1},
+    {"half round trip 64 B, one receive ahead", ROUND_TRIP, 64, .receives = 1},
+    {"half round trip 64 B, 60 receives ahead", ROUND_TRIP, 64, .receives = 60},
     {"half round trip 64 B, waiting", ROUND_TRIP, 64, .waiting = 1},
     {"half round trip 64 B, waiting, pinned", ROUND_TRIP, 64, .waiting = 1, .pinned = 1},
     {"half round trip 4 KiB", ROUND_TRIP, 4096},

@@ -17,7 +17,7 @@ struct row {
     size_t size;        /* bytes of a message, at most LARGEST */
     int waiting;        /* the sides sleep instead of polling */
     unsigned window;    /* of STREAM: messages in flight, at most SLOTS */
-    unsigned receives;  /* of STREAM: posted ahead, at most SLOTS */
+    unsigned receives;  /* posted ahead, at most SLOTS; two if it is 0 */
     int suppressed;     /* of STREAM: one send of SIGNALLED_OF has a completion */
     int computing;      /* of WRITE and READ: the target makes no call */
     int pinned;
