@@ -50,7 +50,7 @@ pub(crate) struct LmrInner {
     pz_id: u64,
     /// `None` once the region is freed.
     uses: Mutex<Option<Uses>>,
-    /// Keeps owned memory allocated until it is deregistered, and for ever if that fails.
+    /// Keeps owned memory allocated until it is deregistered, and forever if that fails.
     memory: Option<Memory>,
     span: Span,
     memory_type: MemoryTypes,
