@@ -5,7 +5,7 @@ use dat_core::{
     CompletionFlags, Endpoint, EpAttributes, EpChange, EvdFlags, ReturnType, SrqAttributes, Subtype,
 };
 
-use super::{modest, names, need_srq, out_of_bounds, small};
+use super::bounds::{modest, names, need_srq, out_of_bounds, small};
 use crate::case::skip;
 use crate::check::refused;
 use crate::fixture::Node;

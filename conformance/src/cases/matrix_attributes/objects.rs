@@ -5,7 +5,7 @@ use dat_core::{
     SrqAttributes, Subtype,
 };
 
-use super::{names, small};
+use super::bounds::{names, small};
 use crate::case::skip;
 use crate::check::refused;
 use crate::fixture::Node;

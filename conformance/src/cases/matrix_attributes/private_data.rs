@@ -7,7 +7,7 @@ use dat_core::{
     Subtype, Timeout,
 };
 
-use super::{names, small};
+use super::bounds::{names, small};
 use crate::check::refused;
 use crate::target::HAS_2_0;
 use crate::wait::{arrived, expect_connection, expect_no_event, expect_request, state, until};

@@ -5,7 +5,7 @@ use dat_core::{
     Timeout, Waited,
 };
 
-use super::{NONE, affordable, modest, names, need_srq, out_of_bounds, small};
+use super::bounds::{NONE, affordable, modest, names, need_srq, out_of_bounds, small};
 use crate::case::skip;
 use crate::check::refused;
 use crate::fixture::{Node, link};

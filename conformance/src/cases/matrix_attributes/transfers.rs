@@ -5,7 +5,7 @@ use dat_core::{
     SrqAttributes, Subtype,
 };
 
-use super::{NONE, affordable, modest, need_srq, out_of_bounds, small};
+use super::bounds::{NONE, affordable, modest, need_srq, out_of_bounds, small};
 use crate::case::skip;
 use crate::check::refused;
 use crate::fixture::{Node, link};

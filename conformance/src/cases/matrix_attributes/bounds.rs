@@ -1,0 +1,80 @@
+//! An adapter with low limits, and checks of what its errors say.
+
+use dat_core::{CompletionFlags, EpAttributes, Error, Result, ReturnType};
+
+use crate::case::skip;
+use crate::fixture::Node;
+use crate::target::takes_parameters;
+
+pub(super) const NONE: CompletionFlags = CompletionFlags::empty();
+
+/// Maximum memory of a case, in bytes.
+const MEMORY: u64 = 64 << 20;
+
+/// An adapter with low limits, if it takes parameters, so that reaching them is cheap.
+pub(super) fn small() -> Node {
+    if !takes_parameters() {
+        return Node::new();
+    }
+    Node::with(
+        "max_message_size=5000,max_rdma_size=6000,max_dto_per_ep=16,max_iov=5,\
+         max_rdma_read_in=3,max_rdma_read_out=4,max_evd_qlen=300,max_private_data_size=33,\
+         max_recv_per_srq=12",
+    )
+}
+
+/// Skips the case if it would need too much memory.
+pub(super) fn affordable(bytes: u64, what: &str) -> usize {
+    if bytes > MEMORY {
+        skip(format!("{what} would take {bytes} bytes, and the adapter takes no parameters"));
+    }
+    usize::try_from(bytes).expect("within the memory")
+}
+
+/// Checks that an error is about a parameter and names it and its bound.
+#[track_caller]
+pub(super) fn names(error: &Error, words: &[&dyn std::fmt::Display]) {
+    let text = error.to_string();
+    for word in words {
+        assert!(text.contains(&word.to_string()), "{word} is not named: {text}");
+    }
+}
+
+/// Checks the error of a call with a parameter above its limit.
+#[track_caller]
+pub(super) fn out_of_bounds<T: std::fmt::Debug>(
+    result: Result<T>,
+    words: &[&dyn std::fmt::Display],
+) {
+    match result {
+        Ok(value) => panic!("it worked: {value:?}"),
+        Err(error) => {
+            assert_eq!(error.return_type(), ReturnType::InvalidParameter, "{error}");
+            names(&error, words);
+        }
+    }
+}
+
+/// Attributes with small values, so that only one reaches its limit.
+pub(super) fn modest(node: &Node) -> EpAttributes {
+    EpAttributes {
+        max_message_size: 64,
+        max_rdma_size: 64,
+        max_recv_dtos: 2,
+        max_request_dtos: 2,
+        max_recv_iov: 1,
+        max_request_iov: 1,
+        max_rdma_read_in: 0,
+        max_rdma_read_out: node.ia.attributes().max_rdma_read_per_ep_out.min(1),
+        max_rdma_read_iov: 1,
+        max_rdma_write_iov: 1,
+        ..node.ia.default_ep_attributes().clone()
+    }
+}
+
+/// Skips the case if the provider has no shared receive queues.
+pub(super) fn need_srq(node: &Node) {
+    if !node.ia.provider_attributes().srq_supported {
+        skip("the provider does not support shared receive queues");
+    }
+}
