@@ -38,7 +38,7 @@ impl Links {
     /// direct access.
     pub(crate) fn named_attributes(&self) -> Vec<NamedAttr> {
         let direct = NamedAttr::new("direct", self.rings.direct());
-        std::iter::once(direct).chain(self.sockets.named_attributes()).collect()
+        self.sockets.named_attributes().into_iter().chain([direct]).collect()
     }
 }
 

@@ -6,8 +6,10 @@ use dat_provider::mem::Span;
 use dat_provider_kit::direct::Direction;
 use rustix::io::{Errno, Result};
 
-/// The most local parts of one call (`IOV_MAX`).
-const MOST_PARTS: usize = 1024;
+/// The most local spans of one transfer: more than an operation has by default.
+pub(crate) const MOST_PARTS: usize = 64;
+/// A part of no memory.
+const NO_PART: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 
 /// Reads words from a process.
 ///
@@ -33,20 +35,21 @@ pub(crate) fn transfer(
     address: u64,
     length: u64,
 ) -> Result<()> {
-    let mut parts = Vec::with_capacity(local.len().min(MOST_PARTS));
+    let (mut parts, mut count) = ([NO_PART; MOST_PARTS], 0);
     let mut left = length;
     for span in local {
         let skipped = skip.min(span.len() as u64);
         skip -= skipped;
         let part = left.min(span.len() as u64 - skipped);
         let base = span.pointer(span.address() + skipped, part);
-        if let Some(base) = base.filter(|_| part > 0 && parts.len() < MOST_PARTS) {
-            parts.push(libc::iovec { iov_base: base.cast(), iov_len: part as usize });
-            left -= part;
-        }
+        let Some(base) = base.filter(|_| part > 0) else { continue };
+        let Some(to) = parts.get_mut(count) else { break };
+        *to = libc::iovec { iov_base: base.cast(), iov_len: part as usize };
+        count += 1;
+        left -= part;
     }
     let wanted = (length - left) as usize;
-    let done = copy(process, direction, &parts, address, wanted)?;
+    let done = copy(process, direction, &parts[..count], address, wanted)?;
     if left == 0 && done == wanted { Ok(()) } else { Err(Errno::FAULT) }
 }
 

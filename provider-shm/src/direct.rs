@@ -26,6 +26,8 @@ pub(crate) struct DirectRequester {
     /// The epoch in which the regions were read.
     epoch: u64,
     regions: HashMap<u32, Region>,
+    /// The one that was used last; most operations use the same.
+    last: Option<(u32, Region)>,
     /// The addresses of chunks of the peer's page, which never change.
     chunks: HashMap<u64, u64>,
 }
@@ -51,6 +53,9 @@ impl DirectRequester {
         process: impl FnOnce() -> Option<i32>,
         access: &Access<'_>,
     ) -> Accessed {
+        if access.local.len() > cma::MOST_PARTS {
+            return Accessed::NotDirectly;
+        }
         if matches!(self.peer, Peer::Unknown) {
             let Some(owner) = words.owner() else { return Accessed::NotDirectly };
             self.peer =
@@ -87,19 +92,25 @@ impl DirectRequester {
     fn permits(&mut self, process: i32, directory: u64, pass: Pass, access: &Access<'_>) -> bool {
         if self.epoch != pass.epoch || self.regions.len() > MOST_KNOWN {
             self.regions.clear();
+            self.last = None;
             self.epoch = pass.epoch;
         }
         let (address, context) = (access.remote.address, access.remote.context);
         let triplet = RmrTriplet { address, length: access.length, context };
         let Pass { domain, queue_pair, .. } = pass;
         let remote = RemoteMemory { triplet: &triplet, domain, queue_pair };
-        let (regions, chunks) = (&mut self.regions, &mut self.chunks);
+        let (regions, chunks, last) = (&mut self.regions, &mut self.chunks, &mut self.last);
         let lookup = |key| {
-            regions.get(&key).copied().or_else(|| {
+            if let Some((_, region)) = last.filter(|(known, _)| *known == key) {
+                return Some(region);
+            }
+            let region = regions.get(&key).copied().or_else(|| {
                 let region = read_region(process, directory, chunks, key)?;
                 regions.insert(key, region);
                 Some(region)
-            })
+            })?;
+            *last = Some((key, region));
+            Some(region)
         };
         remote.is_permitted_by(lookup, access.direction.remote_privilege())
     }

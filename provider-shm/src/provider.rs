@@ -44,9 +44,9 @@ fn version() -> (u32, u32) {
 /// directly.
 fn named_attributes(rings: &Rings) -> Vec<NamedAttr> {
     vec![
-        NamedAttr::new("direct", rings.direct()),
         NamedAttr::new("DAT_IB_DEVICE_NAME", ShmProvider::NAME),
         NamedAttr::new("DAT_IB_TRANSPORT_MTU", MAX_PIECE.to_string()),
+        NamedAttr::new("direct", rings.direct()),
     ]
 }
 

@@ -8,6 +8,7 @@ mod cache;
 mod configuration;
 mod container;
 mod device;
+mod direct_access;
 mod environment;
 mod image;
 mod interface;

@@ -1,5 +1,5 @@
 //! Shared memory, which the adapters `shm` and `auto` need: sealed memory files, and a connection of
-//! each to itself.
+//! each to itself; and whether processes can access each other's memory.
 
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::ftruncate;
 
+use super::direct_access;
 use super::machine::Machine;
 use super::report::{Check, Finding};
 use crate::output::Output;
@@ -24,6 +25,7 @@ pub(super) fn check(machine: &Machine, entries: &[Entry], output: &mut Output) -
         findings.push(Finding::note("connections", "not tried: this is a copy of a system"));
     } else {
         findings.push(memory_files());
+        findings.extend(direct_access::check());
         let is_shm = |entry: &&Entry| {
             [providers::AUTO, providers::SHM].contains(&entry.library.as_str())
                 && matches!(entry.origin, Origin::Discovered)

@@ -176,6 +176,12 @@ fn each_adapter_over_shared_memory_connects_to_itself() {
         assert_eq!(found, (&"ok".into(), &true.into()), "{shm}");
     }
     assert_eq!(finding("memory files")["facts"]["sealed"], true);
+    for name in ["memory of a child", "memory of another process"] {
+        let found = finding(name);
+        let facts = &found["facts"];
+        let is_told = facts["permitted"] == true || facts["forbidden_by"].is_string();
+        assert!(is_told || found["verdict"] == "note", "{found}");
+    }
 }
 
 #[test]
