@@ -24,7 +24,7 @@ mod version;
 mod adapters;
 #[path = "../src/argument.rs"]
 mod argument;
-#[path = "../src/cancel.rs"]
+#[path = "../src/cancel/mod.rs"]
 mod cancel;
 #[path = "../src/convert/mod.rs"]
 mod convert;

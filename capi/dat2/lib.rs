@@ -27,7 +27,7 @@ mod adapters;
 mod argument;
 #[path = "../src/call_v2/mod.rs"]
 mod call_v2;
-#[path = "../src/cancel.rs"]
+#[path = "../src/cancel/mod.rs"]
 mod cancel;
 #[path = "../src/convert/mod.rs"]
 mod convert;

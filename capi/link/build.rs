@@ -2,10 +2,10 @@
 
 fn main() {
     for name in ["cancel.c", "cancel.h"] {
-        println!("cargo::rerun-if-changed=../src/{name}");
+        println!("cargo::rerun-if-changed=../src/cancel/{name}");
     }
     cc::Build::new()
-        .file("../src/cancel.c")
+        .file("../src/cancel/cancel.c")
         .std("gnu11")
         .extra_warnings(true)
         // A cancellation may unwind these frames at any instruction.

@@ -1,5 +1,5 @@
 /*
- * The interface between capi/src/cancel.rs and cancel.c.
+ * The interface between sleep.rs, agent.rs and cancel.c.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
