@@ -25,7 +25,7 @@ pub fn region_table_full() -> Error {
 
 /// A peer does not end its direct access to memory, because it is stopped, for example.
 pub fn still_accessed() -> Error {
-    Error::new(ReturnType::InvalidState, Subtype::InvalidStateLmrInUse)
+    Error::new(ReturnType::InvalidState, Subtype::NoSubtype)
         .because(
             "a peer on this machine has been reading or writing the memory for two seconds; its \
              connection is ended",

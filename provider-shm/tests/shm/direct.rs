@@ -214,7 +214,7 @@ fn memory_is_deregistered_for_good_or_the_error_says_that_it_is_not() {
             }
             Err(error) => {
                 kept += 1;
-                let expected = (ReturnType::InvalidState, Subtype::InvalidStateLmrInUse);
+                let expected = (ReturnType::InvalidState, Subtype::NoSubtype);
                 assert_eq!((error.return_type(), error.subtype()), expected);
                 until("it is disconnected", || state(&peer.ep) == EpState::Disconnected);
                 peer.signal(Signal::CONT);
