@@ -4,7 +4,7 @@
 //! decimal, octal or hexadecimal as in C. Without the first nothing is printed; without the second
 //! the output goes to standard output.
 
-use std::ffi::{CStr, CString, c_char, c_long};
+use std::ffi::{CStr, CString, OsStr, c_char, c_long};
 use std::os::unix::ffi::OsStringExt;
 use std::sync::LazyLock;
 
@@ -45,10 +45,26 @@ struct Settings {
     places: c_long,
 }
 
-static SETTINGS: LazyLock<Settings> = LazyLock::new(|| Settings {
-    kinds: number("DAT_DBG_TYPE").unwrap_or(0),
-    places: number("DAT_DBG_DEST").unwrap_or(STDOUT),
+static SETTINGS: LazyLock<Settings> = LazyLock::new(|| {
+    let kinds = number("DAT_DBG_TYPE").unwrap_or(0);
+    let places = number("DAT_DBG_DEST").unwrap_or(STDOUT);
+    for variable in ["DAT_DBG_TYPE", "DAT_DBG_DEST"] {
+        if let Some(value) = std::env::var_os(variable).filter(|value| !is_number(value)) {
+            let text = format!(
+                "{variable}={value:?} is not a number; use a sum of the values in docs/c-providers.md"
+            );
+            print(STDOUT, &line(Kind::Error, &text));
+        }
+    }
+    Settings { kinds, places }
 });
+
+/// Whether a value begins with a number, as C reads it; an empty one is the same as none.
+fn is_number(value: &OsStr) -> bool {
+    let text = value.to_string_lossy();
+    let digits = text.trim_start().trim_start_matches(['+', '-']);
+    text.is_empty() || digits.starts_with(|it: char| it.is_ascii_digit())
+}
 
 fn number(variable: &str) -> Option<c_long> {
     let text = CString::new(std::env::var_os(variable)?.into_vec()).ok()?;
@@ -123,6 +139,16 @@ mod tests {
             (c"", 0),
         ] {
             assert_eq!(parse(text), value, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_word_is_not_a_number() {
+        for text in ["1", "0xff", " 3", "-1", "", "12 34"] {
+            assert!(is_number(OsStr::new(text)), "{text:?}");
+        }
+        for text in ["abc", "x1", " ", "all"] {
+            assert!(!is_number(OsStr::new(text)), "{text:?}");
         }
     }
 

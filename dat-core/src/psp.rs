@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::attr::EpCreator;
 use crate::cr::OwnEndpoint;
-use crate::ep::{Endpoint, EpSpec};
+use crate::ep::{Connect, Endpoint, EpSpec};
 use crate::error::{Error, Result, ReturnType, Subtype};
 use crate::evd::EventDispatcher;
 use crate::event::ServicePoint;
@@ -140,6 +140,29 @@ impl Psp {
         self.inner.base.retire("dat_psp_free", Subtype::NoSubtype)?;
         self.inner.abandon();
         Ok(())
+    }
+}
+
+impl Connect<'static> {
+    /// A connection to a service point of this program, as [`Connect::to`] its address and connection
+    /// qualifier.
+    ///
+    /// ```
+    /// # use dat_core::registry::Registry;
+    /// use dat_core::{Connect, EvdFlags, EvdOptions, PspMaker};
+    /// # let registry = Registry::new();
+    /// # registry.add_provider(std::sync::Arc::new(dat_core::provider::stub::StubProvider))?;
+    /// # let ia = registry.open("stub")?;
+    /// let evd = ia.evd_create(&EvdOptions::new(16, EvdFlags::CONNECTION_REQUEST))?;
+    /// # let Ok(psp) = ia.psp_create_any(&evd, PspMaker::Consumer) else { return Ok(()) };
+    /// let connect = Connect::to_psp(&psp);
+    /// assert_eq!(connect.address, ia.attributes().address);
+    /// assert_eq!(connect.qualifier, psp.qualifier());
+    /// # Ok::<(), dat_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn to_psp(psp: &Psp) -> Self {
+        Self::to(psp.inner.base.ia.attributes.ia.address, psp.qualifier())
     }
 }
 

@@ -68,6 +68,13 @@ fn node(machine: &Machine, name: &str, otherwise: &str) -> Finding {
         Some(io::Error::other("not a character device"))
     };
     let finding = match refused {
+        None if machine.system.is_copy() && machine.user.is_none() => Finding::note(
+            subject,
+            format!(
+                "unknown whether the user may open it (mode {mode:04o}, group {group}): the copy has no \
+                 /proc/self/status"
+            ),
+        ),
         None => Finding::ok(subject, "this user may open it"),
         Some(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             let found =

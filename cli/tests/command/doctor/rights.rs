@@ -20,6 +20,17 @@ fn a_device_that_the_user_may_not_open_names_the_group() {
 }
 
 #[test]
+fn without_the_user_in_a_copy_it_is_unknown_what_the_user_may_open() {
+    let tree = Tree::infiniband();
+    tree.node("uverbs0", 0o600);
+    tree.remove("proc/self/status");
+    let report = tree.report();
+    let finding = report.finding("device_files", "/dev/infiniband/uverbs0");
+    assert_eq!(finding["verdict"], json!("note"));
+    contains(&finding["found"], "unknown");
+}
+
+#[test]
 fn who_may_override_modes_may_open_everything() {
     let tree = Tree::infiniband();
     tree.node("uverbs0", 0o600);
