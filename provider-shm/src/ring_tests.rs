@@ -4,9 +4,11 @@ use dat_provider_kit::frame::Body;
 
 use super::*;
 
+/// Miri takes its time.
+const ROUNDS: u32 = if cfg!(miri) { 12 } else { 3000 };
+
 fn ends() -> (Arc<Segment>, Producer, Consumer) {
-    let (segment, _) = Segment::create().expect("memory");
-    let segment = Arc::new(segment);
+    let segment = Arc::new(Segment::for_test());
     let (producer, consumer) = (Producer::new(&segment, 1), Consumer::new(&segment, 1));
     (segment, producer, consumer)
 }
@@ -24,7 +26,7 @@ fn data(length: u64) -> Frame {
 fn frames_of_any_length_cross_the_end_of_the_ring() {
     let (_segment, mut producer, mut consumer) = ends();
     let mut length = 1;
-    for round in 0..3000_u32 {
+    for round in 0..ROUNDS {
         length = (length * 7 + 13) % (MAX_PIECE as usize + 1);
         let mut sent: Vec<u8> = (0..length).map(|at| (at as u32 ^ round) as u8).collect();
         let (one, other) = sent.split_at_mut(length / 3);
@@ -71,7 +73,7 @@ fn a_word_that_is_no_length_is_refused() {
 fn garbage_is_refused_or_a_frame_inside_the_ring() {
     let (_segment, mut producer, mut consumer) = ends();
     let mut random = fastrand::Rng::with_seed(7);
-    for _ in 0..20_000 {
+    for _ in 0..ROUNDS * 7 {
         let mut bytes: Vec<u8> = (0..56).map(|_| random.u8(..)).collect();
         bytes[0] = random.u8(..24);
         bytes[1] = random.u8(..4);

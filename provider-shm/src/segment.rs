@@ -32,6 +32,11 @@ const _: () = assert!(size_of::<Signals>() <= ACCESS && align_of::<Signals>() <=
 const _: () =
     assert!(size_of::<AccessWords>() <= SIGNALS - ACCESS && align_of::<AccessWords>() <= ACCESS);
 
+/// A page of the segment in tests under Miri.
+#[cfg(all(test, miri))]
+#[repr(C, align(4096))]
+struct Page([u8; HEAD]);
+
 /// A mapping of the file. Both processes may write all of it at any time.
 #[derive(Debug)]
 pub(crate) struct Segment {
@@ -63,6 +68,19 @@ impl Segment {
             return Err(Errno::INVAL);
         }
         Self::map(file)
+    }
+
+    /// A segment for both ends of a test. Miri has no memory files, so there it is allocated memory.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn for_test() -> Self {
+        #[cfg(not(miri))]
+        return Self::create().expect("memory").0;
+        #[cfg(miri)]
+        {
+            let pages: &'static mut [Page] =
+                Vec::leak((0..LENGTH / HEAD).map(|_| Page([0; HEAD])).collect());
+            Self { base: NonNull::from(pages).cast(), origin: Origin::here() }
+        }
     }
 
     fn map(file: BorrowedFd<'_>) -> Result<Self> {
@@ -97,8 +115,8 @@ impl Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        // A child of fork leaves the mapping to its end.
-        if self.origin.is_here() {
+        // A child of fork leaves the mapping to its end; under Miri there is none.
+        if self.origin.is_here() && !cfg!(miri) {
             // SAFETY: the mapping of `map`, to which no reference outlives `self`.
             let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), LENGTH) };
         }
