@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 
 use dat_core::error::Terms;
+use dat_core::provider::Reach;
 use dat_core::{
     AsyncErrorKind, ConnectionEventKind, DtoStatus, Endpoint, EndpointId, Error, EventWords,
     Failure, ObjectKind, ShownId,
@@ -149,6 +150,10 @@ impl LastError {
                         format!("The first failure of the endpoint: {first}")
                     }
                     (ConnectionEventKind::Broken, None) => ELSEWHERE.to_owned(),
+                    (
+                        ConnectionEventKind::NonPeerRejected | ConnectionEventKind::Unreachable,
+                        _,
+                    ) if stays_in_process(*ep) => within_process(),
                     _ => (*advice).to_owned(),
                 };
                 format!("{endpoint}{name}: {meaning} {more}")
@@ -174,6 +179,21 @@ impl LastError {
 /// The cause of a broken connection if no local operation failed.
 const ELSEWHERE: &str = "No local operation had failed: the peer is gone or broke the connection. \
      Check the peer and the link.";
+
+/// Whether the connections of an endpoint end at this process.
+fn stays_in_process(ep: EndpointId) -> bool {
+    handle::get::<Endpoint>(of_number(ep)).is_some_and(|ep| ep.adapter().reach() == Reach::Process)
+}
+
+/// The likely cause of a refusal by an adapter that connects endpoints of one process.
+fn within_process() -> String {
+    format!(
+        "The adapter reaches only endpoints of this process ({}), and nothing here listens there. Listen in \
+         this process, or use an adapter that reaches other processes, such as shm, tcp-lo or auto: \
+         `dat list` shows them.",
+        std::process::id()
+    )
+}
 
 /// The name of an endpoint with its peer, and its first failure; empty if it no longer exists.
 fn describe(ep: EndpointId) -> (String, Option<Failure>) {

@@ -27,7 +27,7 @@ fn main() -> dat_core::Result<()> {
     server.receive(&[lmr.triplet(5, 5)?], 1)?;
 
     let psp = ia.psp_create_any(&evd, PspMaker::Consumer)?;
-    client.connect(&Connect::to(ia.attributes().address, psp.qualifier()))?;
+    client.connect(&Connect::to_psp(&psp))?;
     if let Some(Event::ConnectionRequest(arrival)) = evd.next(Timeout::Infinite)? {
         arrival.request.accept(Some(&server), b"welcome")?;
     }

@@ -25,7 +25,7 @@ use crate::kind::ObjectKind;
 use crate::lifecycle::{Base, Based};
 use crate::lmr::SharedNames;
 use crate::numbering::Numbering;
-use crate::provider::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, Epochs};
+use crate::provider::{Adapter, AdapterAttributes, AdapterSink, AsyncUpcall, Epochs, Reach};
 use crate::registry::ProviderUse;
 use dat_sync::Process;
 use dat_sync::region_table::RegionTable;
@@ -60,6 +60,7 @@ pub(crate) struct IaInner {
     pub(crate) name: String,
     numbering: Arc<dyn Numbering>,
     pub(crate) attributes: AdapterAttributes,
+    reach: Reach,
     /// Which rules of the manual pages are relaxed.
     pub(crate) compat: Compat,
     /// Contexts of local memory regions; posts read it without a lock.
@@ -136,6 +137,12 @@ impl InterfaceAdapter {
     #[must_use]
     pub fn process(&self) -> Process {
         self.inner.process
+    }
+
+    /// How far its connections reach.
+    #[must_use]
+    pub fn reach(&self) -> Reach {
+        self.inner.reach
     }
 
     /// Whether it has not been closed.

@@ -157,6 +157,7 @@ impl Candidate {
             numbering: self.numbering,
             name: self.adapter_name,
             attributes,
+            reach: self.provider.describe().reach,
             compat,
             regions: Arc::new(RegionTable::new()),
             epochs: Arc::default(),
