@@ -124,6 +124,8 @@ mod tests {
 
     #[test]
     fn the_text_of_an_error_is_parsed() {
+        // The terms of the texts that the C libraries write.
+        real::error::Terms::C.make_current();
         let error = Error::new(ReturnType::InvalidState, Subtype::InvalidStateEpConnected)
             .during("dat_ep_connect")
             .on("EP 5")
