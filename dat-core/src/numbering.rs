@@ -26,13 +26,15 @@ pub trait Numbering: Send + Sync {
 }
 
 /// An id as text. Consumers in C know objects by addresses, which they print in hexadecimal (`%p`).
+/// Those are multiples of 32, and above the first 64 KiB, in which no memory is mapped; in a program that
+/// is linked statically they have less than 32 bits.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownId(pub u64);
 
 impl fmt::Display for ShownId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(id) = self;
-        if *id > u32::MAX.into() { write!(f, "{id:#x}") } else { write!(f, "{id}") }
+        if *id >= 1 << 16 && id % 32 == 0 { write!(f, "{id:#x}") } else { write!(f, "{id}") }
     }
 }
 
