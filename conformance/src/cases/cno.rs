@@ -5,16 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-use crate::case::cases;
-use crate::{
-    Background, LIMIT, Node, drain, expect_connections, expect_dto, expect_event, expect_no_event,
-    expect_request, open, refused, rounds, until, until_waited_on,
-};
-use dat_core::{
-    Close, Cno, CompletionFlags, Connect, ConnectionEventKind, Endpoint, EpState, EvdFlags,
-    EvdOptions, Event, EventDispatcher, InterfaceAdapter, ProxyAgent, PspMaker, ReturnType,
-    Subtype, Timeout,
-};
+use crate::prelude::*;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 cases! {

@@ -1,18 +1,8 @@
 //! Notification objects with a descriptor (DAT 2.0).
 
+use crate::prelude::*;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
-
-use dat_core::{
-    Cno, CompletionFlags, EvdFlags, EvdOptions, Event, EventDispatcher, ReturnType, Subtype,
-    Timeout, Waited,
-};
-
-use crate::case::cases;
-use crate::check::refused;
-use crate::fixture::{Node, link};
-use crate::target::rounds;
-use crate::wait::{Background, LIMIT, expect_no_event, is_readable, until};
 
 cases! {
     "DAT 2.0, dat_cno_fd_create":
@@ -79,7 +69,7 @@ fn an_event_of_any_stream_triggers() {
     let completions = watched(&node, &cno, EvdFlags::DTO);
     let connections = watched(&node, &cno, EvdFlags::CONNECTION);
     let (client, server) = (node.ep(), node.ep());
-    let change = dat_core::EpChange::new().recv_evd(Some(&completions));
+    let change = EpChange::new().recv_evd(Some(&completions));
     server.modify(&change.connect_evd(Some(&connections))).expect("unconnected");
     link(&node, &client, &node, &server);
     until("a trigger of the connection", || shows(&cno));
@@ -236,7 +226,7 @@ fn a_close_wakes_every_waiter() {
             .collect();
         std::thread::sleep(Duration::from_micros(200));
         evd.post_se(1).expect("within the limit");
-        node.ia.close(dat_core::Close::Abrupt).expect("open");
+        node.ia.close(Close::Abrupt).expect("open");
         for waiter in waiters {
             waiter.join();
         }

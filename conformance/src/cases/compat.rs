@@ -1,13 +1,7 @@
 //! The rules that a compatibility mode relaxes (docs/moving.md), and those that it does not. The
 //! cases of the strict rules are in the files of their nouns.
 
-use crate::case::cases;
-use crate::target::{fresh_address, takes_parameters, target};
-use crate::{Node, expect_dto, expect_unsignalled_dto, link, refused};
-use dat_core::{
-    Close, Compat, CompletionFlags, Endpoint, EpSpec, EpState, EvdFlags, Event, EventDispatcher,
-    InterfaceAdapter, PspMaker, Result, ReturnType, Subtype,
-};
+use crate::prelude::*;
 
 cases! {
     "docs/moving.md: what DAT_COMPAT=ofa relaxes":
@@ -135,14 +129,14 @@ fn dispatchers_of_another_instance_serve() {
     let (client, server) = (on_dispatchers_of(&user, &owner), peer.ep());
     // Its events arrive at the dispatchers of the other instance.
     let psp = peer.ia.psp_create_any(&owner.requests, PspMaker::Consumer).expect("a service point");
-    let connect = dat_core::Connect::to(peer.address(), psp.qualifier());
+    let connect = Connect::to(peer.address(), psp.qualifier());
     client.connect(&connect).expect("an attempt to connect");
-    let arrival = crate::expect_request(&owner.requests);
+    let arrival = expect_request(&owner.requests);
     arrival.request.accept(Some(&server), b"").expect("an unconnected endpoint");
     psp.free().expect("live");
-    let established = dat_core::ConnectionEventKind::Established;
-    crate::expect_connection(&peer.connect, &server, established);
-    crate::expect_connection(&owner.connect, &client, established);
+    let established = ConnectionEventKind::Established;
+    expect_connection(&peer.connect, &server, established);
+    expect_connection(&owner.connect, &client, established);
     let (source, target) = (user.buffer(4), peer.buffer(4));
     source.fill(0, b"word");
     server.post_recv(&[target.piece(0, 4)], 1, DEFAULT).expect("posted");
@@ -178,14 +172,14 @@ fn an_instance_that_ends_takes_its_dispatchers_from_the_other() {
     let (user, owner, peer) = (lenient(), lenient(), lenient());
     let (client, server) = (on_dispatchers_of(&user, &owner), peer.ep());
     let psp = peer.ia.psp_create_any(&peer.requests, PspMaker::Consumer).expect("a service point");
-    let connect = dat_core::Connect::to(peer.address(), psp.qualifier());
+    let connect = Connect::to(peer.address(), psp.qualifier());
     client.connect(&connect).expect("an attempt to connect");
-    let arrival = crate::expect_request(&peer.requests);
+    let arrival = expect_request(&peer.requests);
     arrival.request.accept(Some(&server), b"").expect("an unconnected endpoint");
     psp.free().expect("live");
-    let established = dat_core::ConnectionEventKind::Established;
-    crate::expect_connection(&peer.connect, &server, established);
-    crate::expect_connection(&owner.connect, &client, established);
+    let established = ConnectionEventKind::Established;
+    expect_connection(&peer.connect, &server, established);
+    expect_connection(&owner.connect, &client, established);
     owner.ia.close(Close::Abrupt).expect("live");
     let ended = owner.connect.dequeue(&mut Event::default());
     refused(ended, ReturnType::InvalidHandle, Subtype::InvalidHandleEvdRequest);
@@ -236,7 +230,7 @@ fn a_remote_length_that_does_not_fit_is_ignored() {
     for length in [0, 8, 1000] {
         near.fill(0, b"abcdefgh________");
         far.fill(0, &[0; 16]);
-        let remote = dat_core::RmrTriplet { length, ..far.remote(4, 8) };
+        let remote = RmrTriplet { length, ..far.remote(4, 8) };
         client.post_rdma_write(&[near.piece(0, 8)], 1, remote, DEFAULT).expect("any length");
         assert_eq!(expect_dto(&node.request, &[&client, &server]).length, 8, "write, {length}");
         client.post_rdma_read(&[near.piece(8, 8)], 2, remote, DEFAULT).expect("any length");
@@ -245,7 +239,7 @@ fn a_remote_length_that_does_not_fit_is_ignored() {
         assert_eq!(near.bytes(8, 8), b"abcdefgh", "{length}");
         assert_eq!(far.bytes(12, 4), [0; 4], "{length}");
     }
-    let short = dat_core::RmrTriplet { length: 3, ..far.remote(4, 8) };
+    let short = RmrTriplet { length: 3, ..far.remote(4, 8) };
     client.post_rdma_write(&[near.piece(0, 8)], 3, short, DEFAULT).expect("too short");
     assert_eq!(expect_dto(&node.request, &[&client, &server]).length, 8);
     client.post_rdma_read(&[near.piece(8, 8)], 4, short, DEFAULT).expect("as the page has it");
@@ -263,10 +257,10 @@ fn the_bounds_of_the_remote_region_are_not_relaxed() {
     let node = lenient();
     let (client, server) = node.pair();
     let (near, far) = (node.buffer(16), node.buffer(8));
-    let remote = dat_core::RmrTriplet { length: 0, ..far.remote(0, 8) };
+    let remote = RmrTriplet { length: 0, ..far.remote(0, 8) };
     client.post_rdma_write(&[near.piece(0, 16)], 1, remote, DEFAULT).expect("the peer refuses it");
     let refused = expect_dto(&node.request, &[&client, &server]);
-    assert_eq!(refused.status, dat_core::DtoStatus::RemoteAccess);
+    assert_eq!(refused.status, DtoStatus::RemoteAccess);
     for ep in [client, server] {
         ep.free().expect("in any state");
     }

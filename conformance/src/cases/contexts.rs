@@ -1,12 +1,6 @@
 //! Consumer contexts: a value that the consumer attaches to an object.
 
-use dat_core::{Close, Comm, EvdFlags, PspMaker, ReturnType, SrqAttributes};
-
-use crate::case::cases;
-use crate::ep_states::ep_in_state;
-use crate::fixture::Node;
-use crate::target::HAS_2_0;
-use crate::wait::expect_no_event;
+use crate::prelude::*;
 
 cases! {
     "dat_set_consumer_context(3DAT), dat_get_consumer_context(3DAT)":
@@ -31,7 +25,7 @@ macro_rules! keeps {
 fn every_kind_of_object_keeps_one() {
     let node = Node::new();
     let buffer = node.buffer(8);
-    let staged = ep_in_state(&node, dat_core::EpState::ActiveConnectionPending);
+    let staged = ep_in_state(&node, EpState::ActiveConnectionPending);
     let request = staged.request.as_ref().expect("a request that waits");
     let psp = staged.psp.as_ref().expect("the point that it came to");
     let rsp = node.ia.rsp_create(7101, Some(&node.ep()), &node.requests).expect("a point");

@@ -1,18 +1,7 @@
 //! Connection requests.
 
+use crate::prelude::*;
 use std::sync::Arc;
-
-use crate::case::cases;
-use crate::ep_states::{STATES, ep_in_state};
-use crate::wait::{arrived, becomes};
-use crate::{
-    Background, Node, drain, expect_connection, expect_connections, expect_request, refused,
-    rounds, state,
-};
-use dat_core::{
-    Close, Connect, ConnectionEventKind, ConnectionRequest, Endpoint, EpSpec, EpState, Psp,
-    PspMaker, ReturnType, Subtype,
-};
 
 cases! {
     "dat_cr_query(3DAT)":
@@ -249,11 +238,11 @@ fn an_accept_after_the_other_side_gave_up_ends_in_an_error_event() {
         let flushed: Vec<_> = drain(&node.recv)
             .into_iter()
             .map(|event| match event {
-                dat_core::Event::Dto(completion) => (completion.cookie, completion.status),
+                Event::Dto(completion) => (completion.cookie, completion.status),
                 other => panic!("not a DTO: {other:?}"),
             })
             .collect();
-        assert_eq!(flushed, [0, 1, 2].map(|cookie| (cookie, dat_core::DtoStatus::Flushed)));
+        assert_eq!(flushed, [0, 1, 2].map(|cookie| (cookie, DtoStatus::Flushed)));
         server.reset().expect("disconnected");
         server.free().expect("unconnected");
     }

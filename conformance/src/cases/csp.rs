@@ -1,18 +1,8 @@
 //! Common service points, and connecting to them (DAT 2.0).
 
+use crate::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicU16, Ordering};
-
-use dat_core::{
-    Close, Comm, ConnectionEventKind, Csp, Endpoint, EpState, EvdFlags, PspMaker, ReturnType,
-    ServicePoint, Subtype, Timeout,
-};
-
-use crate::case::{cases, skip};
-use crate::check::refused;
-use crate::fixture::{Node, exchange};
-use crate::target::{fresh_address, takes_parameters};
-use crate::wait::{expect_connection, expect_no_event, expect_request, state};
 
 cases! {
     "DAT 2.0, dat_csp_create": only_reliable_connections_over_ip_are_supported,

@@ -1,14 +1,6 @@
 //! Endpoints for datagrams (the InfiniBand extension of DAT 2.0).
 
-use dat_core::{
-    CompletionFlags, Connect, DatagramAddress, DatagramEvent, DatagramEventKind, DtoStatus,
-    Endpoint, EpAttributes, EpState, Event, Operation, PspMaker, ReturnType, Subtype, Timeout,
-};
-
-use crate::case::{cases, skip};
-use crate::check::refused;
-use crate::fixture::Node;
-use crate::wait::{arrived, expect_dto, expect_event, expect_no_event, expect_request, state};
+use crate::prelude::*;
 
 cases! {
     "DAT 2.0, IB extension: dat_ib_post_send_ud, datagram endpoints":
@@ -21,7 +13,6 @@ cases! {
     "DAT 2.0, IB extension: dat_ib_ud_ah_free, dat_ib_ud_cm_free": an_address_keeps_nothing_in_use;
 }
 
-const NONE: CompletionFlags = CompletionFlags::empty();
 const PREFIX: usize = DatagramAddress::PREFIX as usize;
 
 fn datagram_endpoint(node: &Node) -> Endpoint {

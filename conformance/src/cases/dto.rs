@@ -1,18 +1,8 @@
 //! Posting data transfer operations, and their completions.
 
+use crate::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use crate::case::cases;
-use crate::ep_states::{STATES, ep_in_state};
-use crate::{
-    Background, Buffer, Node, drain, expect_connection, expect_connections, expect_dto,
-    expect_no_event, expect_unsignalled_dto, link, refused, state, until,
-};
-use dat_core::{
-    Close, CompletionFlags, ConnectionEventKind, DtoStatus, EpState, Event, LmrTriplet, Memory,
-    MemorySource, Operation, Privileges, ReturnType, RmrTriplet, Subtype,
-};
 
 cases! {
     "dat_ep_post_recv(3DAT)":
@@ -44,8 +34,6 @@ cases! {
     "dat_ep_post_rdma_read(3DAT)":
         an_endpoint_made_for_no_rdma_reads_posts_none;
 }
-
-const NONE: CompletionFlags = CompletionFlags::empty();
 
 fn a_message_fills_the_segments_of_the_receive_in_order() {
     let node = Node::new();
@@ -277,7 +265,7 @@ fn a_suppressed_success_is_silent_and_makes_room() {
     link(&node, &client, &node, &server);
     let memory = node.buffer(16);
     // Space comes back when the peer has executed a request, which may take a moment.
-    let posts = |post: &dyn Fn() -> dat_core::Result<()>| {
+    let posts = |post: &dyn Fn() -> Result<()>| {
         until("a suppressed request makes space", || match post() {
             Err(error) if error.is(ReturnType::InsufficientResources) => false,
             posted => posted.map(|()| true).expect("connected"),
@@ -357,7 +345,7 @@ fn wrong_segments_are_refused_by_the_call_and_nothing_is_posted() {
     let memory = node.buffer(16);
     let piece = memory.piece(0, 8);
     let remote = memory.remote(8, 8);
-    type Post<'a> = (&'a dyn Fn(LmrTriplet) -> dat_core::Result<()>, Subtype, Subtype);
+    type Post<'a> = (&'a dyn Fn(LmrTriplet) -> Result<()>, Subtype, Subtype);
     let posts: [Post<'_>; 4] = [
         (&|it| client.post_send(&[it], 1, NONE), Subtype::ProtectionRead, Subtype::PrivilegesRead),
         (

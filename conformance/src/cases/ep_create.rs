@@ -1,8 +1,6 @@
 //! Creating an endpoint with any combination of dispatchers (dat_ep_create(3DAT)).
 
-use crate::case::cases;
-use crate::{Node, expect_dto, expect_no_event, link, refused, state, until};
-use dat_core::{DtoStatus, Endpoint, EpSpec, EpState, EvdFlags, Operation, ReturnType, Subtype};
+use crate::prelude::*;
 
 cases! {
     "dat_ep_create(3DAT)":

@@ -1,13 +1,8 @@
 //! The attributes of dat_ep_create(3DAT): left out, asked for one by one, and in combination.
 
-use crate::case::{cases, skip};
-use crate::target::MOST;
-use crate::{Node, expect_dto, fault_provider, refused};
+use crate::fault_provider;
+use crate::prelude::*;
 use dat_core::attr::NamedAttr;
-use dat_core::{
-    CompletionFlags, DtoStatus, EpAttributes, EpChange, EpSpec, EvdFlags, InterfaceAdapter,
-    Operation, Qos, ReturnType, SharedReceiveQueue, SrqAttributes, Subtype,
-};
 
 cases! {
     "dat_ep_create(3DAT)":
@@ -224,7 +219,7 @@ fn what_the_attributes_promise_the_endpoint_holds() {
     receive(&[]).expect("no segment at all");
     receive(&[piece]).expect("the third");
     refused(receive(&[piece]), ReturnType::InsufficientResources, Subtype::ResourceCredits);
-    crate::link(&node, &client, &node, &server);
+    link(&node, &client, &node, &server);
     let send = |iov: &[_]| client.post_send(iov, 0, none);
     refused(send(&[piece; 3]), ReturnType::InvalidParameter, Subtype::InvalidArg2);
     let error = send(&[memory.piece(0, 952), piece]).expect_err("1002 bytes are too long");
@@ -270,7 +265,7 @@ fn sizes_below_the_adapters_are_rounded_up() {
     let most = node.ia.attributes();
     assert_eq!(found.max_message_size, most.max_message_size);
     assert_eq!(found.max_rdma_size, most.max_rdma_size);
-    crate::link(&node, &client, &node, &server);
+    link(&node, &client, &node, &server);
     let (near, far) = (node.buffer(64), node.buffer(64));
     let none = CompletionFlags::empty();
     server.post_recv(&[far.piece(0, 32)], 1, none).expect("connected");
@@ -301,7 +296,7 @@ fn with_a_shared_receive_queue_sizes_are_exact() {
     let server = node.ep();
     let found = client.query().expect("a live endpoint").attributes;
     assert_eq!((found.max_message_size, found.max_rdma_size), (16, 16));
-    crate::link(&node, &client, &node, &server);
+    link(&node, &client, &node, &server);
     let memory = node.buffer(64);
     let none = CompletionFlags::empty();
     let sent = client.post_send(&[memory.piece(0, 17)], 1, none);
@@ -420,7 +415,7 @@ fn completion_flags_of_single_requests_have_no_effect_on_an_endpoint() {
     for flags in OF_REQUESTS {
         let client = made(flags);
         let server = if flags == OF_REQUESTS[0] { server.clone() } else { made(none) };
-        crate::link(&node, &client, &node, &server);
+        link(&node, &client, &node, &server);
         let written = client.post_rdma_write(&[near.piece(0, 8)], 1, far.remote(0, 8), none);
         written.expect("connected");
         let done = expect_dto(&evd, &[&client, &server]);
@@ -484,7 +479,7 @@ fn rdma_reads_of_all_endpoints_stay_within_the_adapters_totals() {
         node.ia.ep_create(&node.spec().attributes(&wanted))
     };
     #[track_caller]
-    fn too_many<T: std::fmt::Debug>(made: dat_core::Result<T>, name: &str) {
+    fn too_many<T: std::fmt::Debug>(made: Result<T>, name: &str) {
         let error = refused(made, ReturnType::InsufficientResources, Subtype::ResourceTep);
         assert!(error.reason().contains(name), "{name} is to be named: {error}");
     }
@@ -689,9 +684,9 @@ fn streams_that_the_provider_can_not_merge_make_no_dispatcher() {
         attributes.provider.evd_stream_merging.0[3][2] = false;
     });
     let merged = EvdFlags::DTO | EvdFlags::CONNECTION;
-    let made = ia.evd_create(&dat_core::EvdOptions::new(8, merged));
+    let made = ia.evd_create(&EvdOptions::new(8, merged));
     refused(made, ReturnType::ModelNotSupported, Subtype::NoSubtype);
     for flags in [EvdFlags::DTO | EvdFlags::RMR_BIND, EvdFlags::CONNECTION | EvdFlags::SOFTWARE] {
-        ia.evd_create(&dat_core::EvdOptions::new(8, flags)).expect("these can be merged");
+        ia.evd_create(&EvdOptions::new(8, flags)).expect("these can be merged");
     }
 }

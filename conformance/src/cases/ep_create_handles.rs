@@ -2,11 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::case::cases;
-use crate::{Node, fault_provider, open, refused};
-use dat_core::{
-    Close, EpSpec, EvdFlags, EventDispatcher, InterfaceAdapter, ReturnType, SrqAttributes, Subtype,
-};
+use crate::fault_provider;
+use crate::prelude::*;
 
 cases! {
     "dat_ep_create(3DAT)":
@@ -68,8 +65,7 @@ fn a_dispatcher_of_another_instance_is_refused() {
     let node = Node::new();
     let other = open("");
     for (give, needed, subtype) in USES {
-        let foreign =
-            other.evd_create(&dat_core::EvdOptions::new(8, needed)).expect("a dispatcher");
+        let foreign = other.evd_create(&EvdOptions::new(8, needed)).expect("a dispatcher");
         not_made(&node.ia, &give(node.spec(), &foreign), subtype);
         foreign.free().expect("the failure left it unused");
     }
@@ -146,8 +142,8 @@ fn a_failure_below_leaves_nothing_in_use() {
     // The failure left no reference, no bound stream, and did not count as an endpoint.
     faults.no_queue_pairs.store(false, Ordering::Relaxed);
     let mut unsignalled = node.ia.default_ep_attributes().clone();
-    unsignalled.recv_completion_flags = dat_core::CompletionFlags::UNSIGNALLED;
-    unsignalled.request_completion_flags = dat_core::CompletionFlags::UNSIGNALLED;
+    unsignalled.recv_completion_flags = CompletionFlags::UNSIGNALLED;
+    unsignalled.request_completion_flags = CompletionFlags::UNSIGNALLED;
     let ep = node.ia.ep_create(&node.spec().attributes(&unsignalled)).expect("within the limit");
     ep.free().expect("unconnected");
     srq.free().expect("the failures left it unused");

@@ -1,12 +1,7 @@
 //! The completion flags of endpoints that share a dispatcher (dat_ep_create(3DAT), USAGE, and
 //! dat_ep_create_with_srq(3DAT), USAGE).
 
-use crate::case::cases;
-use crate::{Node, refused};
-use dat_core::{
-    CompletionFlags, Endpoint, EpSpec, EvdFlags, Event, EventDispatcher, ReturnType, SrqAttributes,
-    Subtype, Timeout,
-};
+use crate::prelude::*;
 
 cases! {
     "dat_ep_create(3DAT)":
@@ -31,22 +26,14 @@ const SOLICITED: CompletionFlags = CompletionFlags::SOLICITED_WAIT;
 const THRESHOLD: CompletionFlags = CompletionFlags::EVD_THRESHOLD;
 
 /// An endpoint whose receives complete on a dispatcher, in a mode.
-fn receiving(
-    node: &Node,
-    evd: &EventDispatcher,
-    flags: CompletionFlags,
-) -> dat_core::Result<Endpoint> {
+fn receiving(node: &Node, evd: &EventDispatcher, flags: CompletionFlags) -> Result<Endpoint> {
     let mut attributes = node.ia.default_ep_attributes().clone();
     attributes.recv_completion_flags = flags;
     node.ia.ep_create(&EpSpec::new(&node.pz).recv_evd(evd).attributes(&attributes))
 }
 
 /// An endpoint whose requests complete on a dispatcher, in a mode.
-fn requesting(
-    node: &Node,
-    evd: &EventDispatcher,
-    flags: CompletionFlags,
-) -> dat_core::Result<Endpoint> {
+fn requesting(node: &Node, evd: &EventDispatcher, flags: CompletionFlags) -> Result<Endpoint> {
     let mut attributes = node.ia.default_ep_attributes().clone();
     attributes.request_completion_flags = flags;
     node.ia.ep_create(&EpSpec::new(&node.pz).request_evd(evd).attributes(&attributes))
@@ -58,7 +45,7 @@ fn both(
     evd: &EventDispatcher,
     recv: CompletionFlags,
     request: CompletionFlags,
-) -> dat_core::Result<Endpoint> {
+) -> Result<Endpoint> {
     let mut attributes = node.ia.default_ep_attributes().clone();
     attributes.recv_completion_flags = recv;
     attributes.request_completion_flags = request;
@@ -67,7 +54,7 @@ fn both(
 }
 
 #[track_caller]
-fn no_match(made: dat_core::Result<Endpoint>, name: &str) {
+fn no_match(made: Result<Endpoint>, name: &str) {
     let error = refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg6);
     assert!(error.reason().contains(name), "{name} is to be named: {error}");
 }

@@ -1,14 +1,7 @@
 //! The calls that are allowed and refused on a new endpoint (dat_ep_create(3DAT), USAGE, and the
 //! pages of the calls).
 
-use crate::case::cases;
-use crate::{
-    Node, drain, expect_connection, expect_dto, expect_no_event, expect_request, refused, state,
-};
-use dat_core::{
-    Bind, Close, CompletionFlags, Connect, ConnectionEventKind, DtoStatus, EpChange, EpState,
-    Privileges, PspMaker, ReturnType, RmrTriplet, Subtype,
-};
+use crate::prelude::*;
 
 cases! {
     "dat_ep_create(3DAT)":
@@ -23,8 +16,6 @@ cases! {
         sends_rdma_and_binds_are_refused,
         there_is_nothing_to_disconnect_and_a_reset_changes_nothing;
 }
-
-const NONE: CompletionFlags = CompletionFlags::empty();
 
 fn it_is_queried_and_its_status_told() {
     let node = Node::new();
@@ -76,7 +67,7 @@ fn receives_are_posted_and_wait_for_the_connection() {
         assert!(!server.status().expect("live").recv_idle);
     }
     expect_no_event(&node.recv);
-    crate::link(&node, &client, &node, &server);
+    link(&node, &client, &node, &server);
     expect_no_event(&node.recv);
     memory.fill(60, b"word");
     for cookie in 0..3 {
@@ -97,7 +88,7 @@ fn receives_are_lost_or_flushed_when_it_is_freed_and_nothing_touches_the_memory(
     ep.free().expect("unconnected");
     // The page does not say whether completions are still delivered; if so, they are flushed.
     for event in drain(&node.recv) {
-        let dat_core::Event::Dto(completion) = event else { panic!("not a DTO: {event:?}") };
+        let Event::Dto(completion) = event else { panic!("not a DTO: {event:?}") };
         assert_eq!((completion.cookie, completion.status), (5, DtoStatus::Flushed));
     }
     memory.lmr.free().expect("not in use");
@@ -145,7 +136,7 @@ fn it_is_the_endpoint_of_a_reserved_service_point() {
 }
 
 #[track_caller]
-fn wrong_state<T: std::fmt::Debug>(posted: dat_core::Result<T>) {
+fn wrong_state<T: std::fmt::Debug>(posted: Result<T>) {
     let error = refused(posted, ReturnType::InvalidState, Subtype::InvalidStateEpUnconnected);
     let text = error.to_string();
     assert!(text.contains("Unconnected"), "the state is to be named: {text}");
@@ -205,7 +196,7 @@ fn there_is_nothing_to_disconnect_and_a_reset_changes_nothing() {
 }
 
 #[track_caller]
-fn wrong_disconnect(result: dat_core::Result<()>) {
+fn wrong_disconnect(result: Result<()>) {
     let error = refused(result, ReturnType::InvalidState, Subtype::InvalidStateEpUnconnected);
     assert_eq!(error.operation(), "dat_ep_disconnect");
 }

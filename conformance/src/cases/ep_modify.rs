@@ -1,15 +1,8 @@
 //! Changing an endpoint before it is connected: every item of dat_ep_modify(3DAT).
 
-use crate::case::{cases, skip};
-use crate::ep_states::{EpInState, STATES, ep_in_state};
-use crate::{
-    Node, expect_dto, expect_no_event, expect_unsignalled_dto, fault_provider, link, refused, until,
-};
+use crate::fault_provider;
+use crate::prelude::*;
 use dat_core::attr::IaAttributes;
-use dat_core::{
-    CompletionFlags, DtoStatus, Endpoint, EpAttributes, EpChange, EpParam, EpState, EvdFlags, Qos,
-    ReturnType, SharedReceiveQueue, SrqAttributes, Subtype,
-};
 
 cases! {
     "dat_ep_modify(3DAT)":
@@ -50,8 +43,6 @@ cases! {
         sizes_below_the_adapters_are_rounded_up;
 }
 
-const NONE: CompletionFlags = CompletionFlags::empty();
-
 /// The endpoint parameters without those that a change of attributes may affect.
 fn apart_from_attributes(param: EpParam) -> EpParam {
     EpParam { attributes: EpAttributes::default(), ..param }
@@ -73,7 +64,7 @@ fn the_zone() {
     assert_eq!(client.query().expect("live").pz.as_ref(), Some(&other));
     refused(other.free(), ReturnType::InvalidState, Subtype::InvalidStatePzInUse);
     link(&node, &client, &node, &server);
-    let (old, new) = (node.buffer(8), crate::Buffer::new(&node.ia, &other, 8));
+    let (old, new) = (node.buffer(8), Buffer::new(&node.ia, &other, 8));
     refused(
         client.post_send(&[old.piece(0, 8)], 1, NONE),
         ReturnType::ProtectionViolation,
@@ -93,7 +84,7 @@ fn the_zone() {
 fn the_old_zone_is_in_use_no_more() {
     let node = Node::new();
     let (first, second) = (node.ia.pz_create().expect("a zone"), node.ia.pz_create().expect("one"));
-    let ep = node.ia.ep_create(&dat_core::EpSpec::new(&first)).expect("an endpoint");
+    let ep = node.ia.ep_create(&EpSpec::new(&first)).expect("an endpoint");
     ep.modify(&EpChange::new().pz(&second)).expect("unconnected");
     first.free().expect("unused");
     ep.modify(&EpChange::new().pz(&second)).expect("the same again");
@@ -158,7 +149,7 @@ fn the_dispatcher_of_connection_events() {
     let (client, server) = (node.ep(), node.ep());
     client.modify(&EpChange::new().connect_evd(Some(&other))).expect("unconnected");
     link(&node, &client, &node, &server);
-    crate::expect_connection(&other, &client, dat_core::ConnectionEventKind::Established);
+    expect_connection(&other, &client, ConnectionEventKind::Established);
     expect_no_event(&node.connect);
 }
 
@@ -348,7 +339,7 @@ fn the_flags_of_receives_change_only_before_any_is_posted() {
 fn both_modes_change_together_on_a_shared_dispatcher() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::COMPLETIONS);
-    let spec = dat_core::EpSpec::new(&node.pz).recv_evd(&evd).request_evd(&evd);
+    let spec = EpSpec::new(&node.pz).recv_evd(&evd).request_evd(&evd);
     let ep = node.ia.ep_create(&spec).expect("an endpoint");
     let mut wanted = ep.query().expect("live").attributes;
     wanted.recv_completion_flags = CompletionFlags::UNSIGNALLED;
@@ -416,12 +407,12 @@ fn a_failing_change_leaves_everything_as_it_was() {
     let other = |reads| {
         let mut wanted = node.ia.default_ep_attributes().clone();
         (wanted.max_rdma_read_in, wanted.max_rdma_read_out) = (reads, reads);
-        node.ia.ep_create(&dat_core::EpSpec::new(&node.pz).attributes(&wanted))
+        node.ia.ep_create(&EpSpec::new(&node.pz).attributes(&wanted))
     };
     refused(other(16), ReturnType::InsufficientResources, Subtype::ResourceTep);
     let rest = other(15).expect("exactly the rest");
     // The endpoint's streams are still bound: other modes are refused.
-    let spec = dat_core::EpSpec::new(&node.pz).recv_evd(&node.recv);
+    let spec = EpSpec::new(&node.pz).recv_evd(&node.recv);
     few.recv_completion_flags = NONE;
     (few.max_rdma_read_in, few.max_rdma_read_out) = (0, 0);
     let error = node.ia.ep_create(&spec.attributes(&few)).expect_err("unsignalled receives");
@@ -588,7 +579,7 @@ fn a_change_that_a_state_allows_in_part_does_not_take_place_at_all() {
     fails_and_leaves_everything(&node, &ep, &EpChange::new().recv_evd(None).pz(&pz));
     pz.free().expect("unused");
     rsp.expect("reserved").free().expect("live");
-    until("the endpoint is given back", || crate::state(&ep) == EpState::Unconnected);
+    until("the endpoint is given back", || state(&ep) == EpState::Unconnected);
     ep.free().expect("unconnected");
     node.finish();
 }

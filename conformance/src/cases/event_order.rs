@@ -2,15 +2,7 @@
 //! dat_cr_accept(3DAT)), although the data may arrive before the transport's last word. If a fault can be
 //! injected, the adapter reports the connection only when a receive has completed.
 
-use crate::case::cases;
-use crate::{
-    Background, Node, expect_connection, expect_dto, expect_event, expect_no_event, expect_request,
-    state, until,
-};
-use dat_core::{
-    Close, CompletionFlags, Connect, ConnectionEventKind, DtoCompletion, DtoStatus, Endpoint,
-    EpState, EvdFlags, Event, EventDispatcher, PspMaker, Timeout, Waited,
-};
+use crate::prelude::*;
 
 cases! {
     "dat_cr_accept(3DAT)":
@@ -29,7 +21,6 @@ cases! {
         on_the_asking_side_the_connection_comes_before_its_first_receive;
 }
 
-const NONE: CompletionFlags = CompletionFlags::empty();
 const LATE_ON_ACCEPT: &str = "fault.late_established=accept";
 const LATE_ON_CONNECT: &str = "fault.late_established=connect";
 
@@ -231,8 +222,7 @@ fn on_the_asking_side_the_connection_comes_before_its_first_receive() {
 
 fn receives_of_a_shared_queue_follow_the_connection_too() {
     let node = Node::with(LATE_ON_ACCEPT);
-    let attributes =
-        dat_core::SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
+    let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
     let srq = node.ia.srq_create(&node.pz, attributes).expect("a shared queue");
     let evd = node.evd(EvdFlags::DTO | EvdFlags::CONNECTION);
     let spec = node.spec().recv_evd(&evd).connect_evd(&evd).srq(&srq);

@@ -1,15 +1,6 @@
 //! The InfiniBand extensions of DAT 2.0, and the calls of 2.0 that move data.
 
-use dat_core::{
-    Close, Collective, CompletionFlags, ConnectionEventKind, DtoStatus, EpCounter, EvdCounter,
-    Event, IaCounter, Memory, MemorySource, Operation, Privileges, ReturnType, Subtype,
-};
-
-use crate::case::{cases, skip};
-use crate::check::refused;
-use crate::fixture::{Buffer, Node, link};
-use crate::target::target;
-use crate::wait::{expect_connection, expect_dto, expect_no_event};
+use crate::prelude::*;
 
 cases! {
     "DAT 2.0, IB extension: dat_ib_post_fetch_and_add": fetch_and_add_returns_the_value_before;
@@ -25,8 +16,6 @@ cases! {
         collectives_are_not_supported_and_say_why;
     "DAT 2.0, dat_ep_post_rdma_read_to_rmr": a_read_can_go_to_a_remote_context;
 }
-
-const NONE: CompletionFlags = CompletionFlags::empty();
 
 /// Memory that remote atomic operations may change.
 fn word(node: &Node, value: u64) -> Buffer {

@@ -1,21 +1,12 @@
 //! The first failed operation that an endpoint records.
 
-use dat_core::{
-    Close, CompletionFlags, ConnectionEventKind, DtoCompletion, DtoStatus, Endpoint, EpState,
-    Failure, ReturnType, RmrTriplet,
-};
-
-use crate::case::{cases, skip};
-use crate::fixture::{Buffer, Node, link};
-use crate::wait::{expect_connections, expect_dto, state, until};
+use crate::prelude::*;
 
 cases! {
     "reading: an endpoint keeps the first failure": it_is_the_first_that_was_not_flushed,
         a_receive_that_fails_is_that_of_its_endpoint, what_is_flushed_is_no_failure,
         a_reset_forgets_it, a_freed_endpoint_has_none;
 }
-
-const NONE: CompletionFlags = CompletionFlags::empty();
 
 /// Returns the recorded failure, which must exist.
 fn failure(ep: &Endpoint) -> Failure {

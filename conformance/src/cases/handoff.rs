@@ -1,14 +1,6 @@
 //! Handing a connection request over to another service point.
 
-use dat_core::{
-    Comm, Connect, ConnectionEventKind, ConnectionRequest, Endpoint, EpState, EvdFlags, EvdOptions,
-    EventDispatcher, Psp, PspMaker, ReturnType, ServicePoint, Subtype,
-};
-
-use crate::case::{cases, skip};
-use crate::check::refused;
-use crate::fixture::{Node, exchange};
-use crate::wait::{expect_connection, expect_no_event, expect_request, state};
+use crate::prelude::*;
 
 cases! {
     "dat_cr_handoff(3DAT)":

@@ -1,19 +1,8 @@
 //! Opening an adapter, and closing it gracefully and abruptly.
 
+use crate::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-
-use crate::case::cases;
-use crate::ep_states::{STATES, ep_in_state};
-use crate::{
-    Background, Node, expect_connection, link, open, refused, rounds, target, try_open, until,
-    until_waited_on,
-};
-use dat_core::{
-    ApiVersion, AsyncErrors, Close, ConnectionEventKind, EvdFlags, EvdOptions, Event, IaOptions,
-    InterfaceAdapter, Memory, MemorySource, Privileges, PspMaker, Registry, ReturnType,
-    SrqAttributes, Subtype, Timeout,
-};
 
 cases! {
     "dat_ia_open(3DAT)":
@@ -277,7 +266,7 @@ fn waiters_on_notification_objects_get_no_dispatcher_by_an_abrupt_close() {
     let calls = Arc::new(AtomicU32::new(0));
     let agent = {
         let calls = Arc::clone(&calls);
-        Arc::new(move |evd: Option<dat_core::EventDispatcher>| {
+        Arc::new(move |evd: Option<EventDispatcher>| {
             assert_eq!(evd, None);
             calls.fetch_add(1, Ordering::Relaxed);
         })

@@ -1,14 +1,6 @@
 //! Sends with invalidate, which invalidate a remote context of the peer (DAT 2.0).
 
-use dat_core::{
-    Bind, Close, CompletionFlags, ConnectionEventKind, DtoStatus, Endpoint, EpState, Operation,
-    Privileges, ProtectionZone, ReturnType, Rmr, Subtype,
-};
-
-use crate::case::{cases, skip};
-use crate::check::refused;
-use crate::fixture::{Buffer, Node, link};
-use crate::wait::{expect_bind, expect_connection, expect_connections, expect_dto, state, until};
+use crate::prelude::*;
 
 cases! {
     "DAT 2.0, dat_ep_post_send_with_invalidate":
@@ -25,8 +17,6 @@ cases! {
         a_context_of_another_zone_breaks,
         a_context_breaks_the_second_time;
 }
-
-const NONE: CompletionFlags = CompletionFlags::empty();
 
 fn node() -> Node {
     let node = Node::new();
@@ -65,7 +55,7 @@ fn open(node: &Node, ep: &Endpoint, rmr: &Rmr, buffer: &Buffer) -> u32 {
 fn write(node: &Node, ep: &Endpoint, target: &Buffer, context: u32) -> DtoStatus {
     let source = node.buffer(4);
     source.fill(0, b"data");
-    let remote = dat_core::RmrTriplet { context, ..target.remote(0, 4) };
+    let remote = RmrTriplet { context, ..target.remote(0, 4) };
     ep.post_rdma_write(&[source.piece(0, 4)], 6, remote, NONE).expect("connected");
     let done = expect_dto(&node.request, &[ep]);
     assert_eq!((done.cookie, done.operation), (6, Operation::RdmaWrite));
@@ -231,7 +221,7 @@ fn a_context_of_another_zone_breaks() {
     let node = node();
     let (client, server) = node.pair();
     let other = node.ia.pz_create().expect("a zone");
-    let spec = dat_core::EpSpec::new(&other)
+    let spec = EpSpec::new(&other)
         .recv_evd(&node.recv)
         .request_evd(&node.request)
         .connect_evd(&node.connect);

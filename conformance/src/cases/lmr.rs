@@ -1,14 +1,6 @@
 //! Local memory regions.
 
-use crate::case::cases;
-use crate::{
-    Buffer, Node, drain, expect_bind, expect_connections, expect_dto, expect_no_event, open,
-    refused,
-};
-use dat_core::{
-    Bind, CompletionFlags, ConnectionEventKind, DtoStatus, LmrTriplet, Memory, MemorySource,
-    Operation, Privileges, ReturnType, Subtype,
-};
+use crate::prelude::*;
 
 cases! {
     "dat_lmr_create(3DAT)":
@@ -31,8 +23,6 @@ cases! {
     "dat_lmr_query(3DAT)":
         the_query_tells_what_was_registered;
 }
-
-const NONE: CompletionFlags = CompletionFlags::empty();
 
 fn the_query_tells_what_was_registered() {
     let node = Node::new();
@@ -196,7 +186,7 @@ fn a_region_that_a_remote_region_is_bound_to_is_not_freed() {
         .post_rdma_read(
             &[buffer.piece(32, 8)],
             2,
-            dat_core::RmrTriplet {
+            RmrTriplet {
                 address: buffer.memory.address(),
                 length: 8,
                 context: rmr.query().expect("live").rmr_context,
@@ -289,7 +279,7 @@ fn dropping_region_and_memory_under_outstanding_operations_ends_in_errors_or_flu
     client.free().expect("any state");
     server.free().expect("any state");
     for event in drain(&node.recv).into_iter().chain(drain(&node.request)) {
-        let dat_core::Event::Dto(completion) = event else { panic!("not a DTO: {event:?}") };
+        let Event::Dto(completion) = event else { panic!("not a DTO: {event:?}") };
         completions.push(completion);
     }
     for completion in completions {
@@ -341,7 +331,7 @@ fn regions_of_a_closed_adapter_are_gone() {
     let ia = open("");
     let pz = ia.pz_create().expect("made");
     let buffer = Buffer::new(&ia, &pz, 8);
-    ia.close(dat_core::Close::Abrupt).expect("always possible");
+    ia.close(Close::Abrupt).expect("always possible");
     assert!(!buffer.lmr.is_live());
     refused(buffer.lmr.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleLmr);
 }
@@ -353,6 +343,6 @@ fn a_freed_region_in_use_by_nobody_leaves_the_connection_alone() {
     server.post_recv(&[], 1, NONE).expect("connected");
     client.post_send(&[], 2, NONE).expect("connected");
     assert_eq!(expect_dto(&node.recv, &[&client, &server]).status, DtoStatus::Success);
-    client.disconnect(dat_core::Close::Abrupt).expect("connected");
+    client.disconnect(Close::Abrupt).expect("connected");
     expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Disconnected);
 }

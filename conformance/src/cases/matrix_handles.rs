@@ -4,20 +4,8 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU16, Ordering};
 
+use crate::prelude::*;
 use dat_core::attr::ProviderAttributes;
-use dat_core::{
-    AsyncErrors, Bind, Close, Cno, Comm, CompletionFlags, Connect, ConnectionRequest, CrParam, Csp,
-    Endpoint, EpChange, EpParam, EpSpec, EvdFlags, EvdOptions, EvdParam, Event, EventDispatcher,
-    IaOptions, InterfaceAdapter, LmrParam, LmrTriplet, MemorySource, Privileges, ProtectionZone,
-    Psp, PspMaker, Result, ReturnType, Rmr, RmrParam, RmrTriplet, Rsp, SharedReceiveQueue,
-    SrqAttributes, SrqParam, Subtype, Timeout,
-};
-
-use crate::case::cases;
-use crate::check::refused;
-use crate::fixture::{Buffer, Node, link, open};
-use crate::target::{HAS_2_0, takes_parameters, target};
-use crate::wait::{expect_no_event, expect_request};
 
 cases! {
     "semantics, handles and arguments: a freed object as an argument": freed_arguments;
@@ -33,8 +21,6 @@ cases! {
     "dat_ep_post_send(3DAT), dat_ep_post_recv(3DAT), dat_ep_post_rdma_write(3DAT), dat_ep_post_rdma_read(3DAT), dat_srq_post_recv(3DAT), dat_lmr_sync_rdma_read(3DAT), dat_lmr_sync_rdma_write(3DAT): segments of other regions":
         segments_of_freed_regions, segments_of_another_instance, segments_of_a_closed_adapter;
 }
-
-const NONE: CompletionFlags = CompletionFlags::empty();
 
 /// One object of each kind on an adapter, and the objects that they need.
 struct World {
@@ -585,7 +571,7 @@ fn dispatchers_for_asynchronous_errors() {
         let target = target();
         let name = if takes_parameters() {
             let separator = if target.name.contains('?') { ',' } else { '?' };
-            format!("{}{separator}address={}", target.name, crate::target::fresh_address())
+            format!("{}{separator}address={}", target.name, fresh_address())
         } else {
             target.name
         };

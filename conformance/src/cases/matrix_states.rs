@@ -6,23 +6,8 @@
 
 use std::cell::RefCell;
 
-use dat_core::{
-    Bind, Close, Comm, CompletionFlags, Connect, ConnectionEventKind, ConnectionRequest, CrParam,
-    Csp, DtoStatus, Endpoint, EpAttributes, EpChange, EpParam, EpState, EpStatus, EvdFlags, Event,
-    EventDispatcher, Memory, MemorySource, Operation, Privileges, ProtectionZone, Psp, PspMaker,
-    RecvBuffers, Result, ReturnType, Rmr, Rsp, Subtype, Timeout,
-};
-
 use super::invalidate::region;
-use crate::case::{cases, skip};
-use crate::check::refused;
-use crate::ep_states::{EpInState, STATES, ep_in_state};
-use crate::fixture::{Buffer, Node};
-use crate::target::HAS_2_0;
-use crate::wait::{
-    drain, expect_bind, expect_connection, expect_dto, expect_no_event, expect_request, state,
-    until,
-};
+use crate::prelude::*;
 
 cases! {
     "dat_ep_connect(3DAT)":
@@ -202,7 +187,6 @@ struct Snapshot {
     bound: Option<u32>,
 }
 
-const NONE: CompletionFlags = CompletionFlags::empty();
 const COOKIE: u64 = 0x00c0_0c1e;
 const PORT: u16 = 4_242;
 /// A qualifier that `ep_states` does not use.

@@ -1,14 +1,6 @@
 //! Connections over more than one path.
 
-use dat_core::{
-    Connect, ConnectFlags, ConnectionEventKind, EpState, PspMaker, Qos, ReturnType, Subtype,
-    Timeout,
-};
-
-use crate::case::cases;
-use crate::check::refused;
-use crate::fixture::{Node, exchange};
-use crate::wait::{expect_connection, expect_no_event, expect_request, state};
+use crate::prelude::*;
 
 cases! {
     "dat_ep_connect(3DAT)":

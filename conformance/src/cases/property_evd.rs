@@ -7,29 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use dat_core::{
-    Close, Cno, CompletionFlags, Connect, ConnectionEventKind, DtoStatus, Endpoint, EpAttributes,
-    EpState, EvdFlags, EvdOptions, Event, EventDispatcher, Operation, Psp, PspMaker, ReturnType,
-    Subtype, Timeout, Waited,
-};
 use fastrand::Rng;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::case::{cases, skip};
-use crate::check::refused;
-use crate::fixture::{Buffer, Node, link};
+use crate::prelude::*;
 use crate::random::for_seeds;
-use crate::wait::{
-    Background, LIMIT, drain, expect_connection, expect_dto, expect_event, expect_no_event,
-    expect_request, state, until,
-};
 
 cases! {
     "dat_evd_wait(3DAT), semantics: event dispatchers": a_dispatcher_is_a_queue;
     "dat_evd_wait(3DAT): order of a stream": streams_of_many_threads_keep_their_order;
 }
 
-const NONE: CompletionFlags = CompletionFlags::empty();
 const SEEDS: u64 = 24;
 const STEPS: u32 = 400;
 /// Maximum number of outstanding operations of the endpoint in each direction.

@@ -2,16 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::case::cases;
-use crate::{
-    Node, drain, expect_connection, expect_connection_of, expect_connections, expect_no_event,
-    expect_request, fault_provider, open, refused, requester, state, until,
-};
+use crate::fault_provider;
+use crate::prelude::*;
 use dat_core::attr::EpCreator;
-use dat_core::{
-    Close, Connect, ConnectionEventKind, Endpoint, EpChange, EpState, EvdFlags, EvdOptions, Event,
-    PspMaker, ReturnType, ServicePoint, Subtype,
-};
 
 cases! {
     "dat_psp_create(3DAT)":
@@ -300,7 +293,7 @@ fn an_endpoint_of_the_providers_is_gone_with_the_refusal() {
         assert!(!ep.is_live());
         refused(ep.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
         refused(ep.free(), ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
-        crate::wait::becomes(&client, EpState::Disconnected);
+        becomes(&client, EpState::Disconnected);
         client.free().expect("disconnected");
     }
     psp.free().expect("live");

@@ -1,8 +1,6 @@
 //! Protection zones (dat_pz_create(3DAT), dat_pz_free(3DAT)).
 
-use crate::case::cases;
-use crate::{Buffer, Node, open, refused};
-use dat_core::{Close, EpSpec, ReturnType, SrqAttributes, Subtype};
+use crate::prelude::*;
 
 cases! {
     "dat_pz_create(3DAT)":

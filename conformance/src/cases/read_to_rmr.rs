@@ -1,14 +1,6 @@
 //! RDMA reads to a remote context of the reader (DAT 2.0).
 
-use dat_core::{
-    Bind, CompletionFlags, ConnectionEventKind, DtoStatus, Endpoint, EpAttributes, Memory,
-    MemorySource, Operation, Privileges, ReturnType, RmrTriplet, Subtype,
-};
-
-use crate::case::{cases, skip};
-use crate::check::refused;
-use crate::fixture::{Buffer, Node, link};
-use crate::wait::{expect_bind, expect_connection, expect_dto};
+use crate::prelude::*;
 
 cases! {
     "DAT 2.0, dat_ep_post_rdma_read_to_rmr":
@@ -23,8 +15,6 @@ cases! {
         a_target_beyond_its_region_breaks,
         a_made_up_target_breaks;
 }
-
-const NONE: CompletionFlags = CompletionFlags::empty();
 
 fn node() -> Node {
     let node = Node::new();

@@ -3,17 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::prelude::*;
 use dat_core::provider::stub::StubProvider;
 use dat_core::provider::{Adapter, Description, Discovered, OpenRequest, Provider, Reach};
 use dat_core::registry::{Configuration, Fate, MAX_NAME, Origin};
-use dat_core::{
-    ApiVersion, AsyncErrors, Close, Error, EvdFlags, IaOptions, Registry, ReturnType, Subtype,
-};
-
-use crate::case::cases;
-use crate::check::refused;
-use crate::fixture::Node;
-use crate::target::{Target, target, try_open};
 
 cases! {
     "dat_registry_list_providers(3DAT)":
@@ -98,7 +91,7 @@ impl Provider for Reaching {
         vec![Discovered { name: self.0.to_owned(), summary: String::new(), unusable: None }]
     }
 
-    fn open(&self, request: OpenRequest<'_>) -> dat_core::Result<Arc<dyn Adapter>> {
+    fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
         StubProvider.open(request)
     }
 }
@@ -193,7 +186,7 @@ fn a_provider_comes_once_and_goes_when_unused() {
 }
 
 /// Resolves a name for a version and returns the parameters of the entry.
-fn parameters(registry: &Registry, name: &str, version: ApiVersion) -> dat_core::Result<String> {
+fn parameters(registry: &Registry, name: &str, version: ApiVersion) -> Result<String> {
     let candidates = registry.resolve(name, version)?;
     Ok(candidates.into_iter().next().expect("never empty").parameters)
 }
@@ -304,7 +297,7 @@ impl Provider for Choosy {
         Vec::new()
     }
 
-    fn open(&self, request: OpenRequest<'_>) -> dat_core::Result<Arc<dyn Adapter>> {
+    fn open(&self, request: OpenRequest<'_>) -> Result<Arc<dyn Adapter>> {
         if request.parameters == "good" {
             return StubProvider.open(request);
         }

@@ -2,14 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::prelude::*;
 use dat_core::provider::{
     Adapter, Description, Discovered, OpenRequest, Provider, Reach, Relationship, unsupported,
 };
-use dat_core::{Registry, Result, ReturnType, Subtype};
-
-use crate::case::cases;
-use crate::check::refused;
-use crate::target::target;
 
 cases! {
     "DAT 2.0, dat_registry_providers_related":

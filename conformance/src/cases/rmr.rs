@@ -1,16 +1,7 @@
 //! Remote memory regions.
 
-use crate::case::cases;
-use crate::ep_states::{STATES, ep_in_state};
-use crate::target::HAS_2_0;
-use crate::{
-    Buffer, Node, drain, expect_bind, expect_connections, expect_dto, expect_no_event,
-    fault_provider, open, refused,
-};
-use dat_core::{
-    Bind, Close, CompletionFlags, ConnectionEventKind, DtoStatus, Endpoint, Lmr, LmrTriplet,
-    Memory, MemorySource, Privileges, ReturnType, Rmr, RmrTriplet, Subtype,
-};
+use crate::fault_provider;
+use crate::prelude::*;
 
 cases! {
     "dat_rmr_create(3DAT)":
@@ -30,14 +21,12 @@ cases! {
         a_new_region_is_not_bound;
 }
 
-const NONE: CompletionFlags = CompletionFlags::empty();
-
 fn bind<'a>(lmr: &'a Lmr, triplet: LmrTriplet, privileges: Privileges, cookie: u64) -> Bind<'a> {
     Bind { lmr, triplet, privileges, cookie, flags: NONE }
 }
 
 /// Posts an RDMA read through a remote context.
-fn read(client: &Endpoint, local: LmrTriplet, remote: RmrTriplet) -> dat_core::Result<()> {
+fn read(client: &Endpoint, local: LmrTriplet, remote: RmrTriplet) -> Result<()> {
     client.post_rdma_read(&[local], 99, remote, NONE)
 }
 
@@ -200,11 +189,11 @@ fn binds_are_posted_connected_and_disconnected_only() {
         drain(&node.request);
         let bound = rmr.bind(&staged.ep, &request);
         match wanted {
-            dat_core::EpState::Connected => {
+            EpState::Connected => {
                 bound.expect("connected");
                 assert_eq!(expect_bind(&node.request, &[]).status, DtoStatus::Success);
             }
-            dat_core::EpState::Disconnected => {
+            EpState::Disconnected => {
                 bound.expect("disconnected");
                 let completion = expect_bind(&node.request, &[]);
                 assert_eq!((completion.cookie, completion.status), (3, DtoStatus::Flushed));

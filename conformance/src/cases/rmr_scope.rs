@@ -1,14 +1,6 @@
 //! Remote memory regions for one endpoint (DAT 2.0).
 
-use dat_core::{
-    Bind, CompletionFlags, ConnectionEventKind, DtoStatus, Endpoint, Privileges, ReturnType, Rmr,
-    RmrScope, RmrTriplet, Subtype,
-};
-
-use crate::case::{cases, skip};
-use crate::check::refused;
-use crate::fixture::{Buffer, Node};
-use crate::wait::{expect_bind, expect_connection, expect_dto};
+use crate::prelude::*;
 
 cases! {
     "DAT 2.0, dat_rmr_create_for_ep": usable_over_the_endpoint_that_bound_it_only,
@@ -17,8 +9,6 @@ cases! {
         a_provider_without_it_says_so;
     "dat_rmr_create(3DAT)": one_of_a_zone_is_usable_over_every_endpoint;
 }
-
-const NONE: CompletionFlags = CompletionFlags::empty();
 
 fn node() -> Node {
     let node = Node::new();

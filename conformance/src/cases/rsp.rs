@@ -2,16 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::case::cases;
-use crate::ep_states::{STATES, ep_in_state};
-use crate::{
-    Node, drain, expect_connection, expect_connection_of, expect_connections, expect_no_event,
-    expect_request, fault_provider, refused, requester, state,
-};
-use dat_core::{
-    Close, Connect, ConnectionEventKind, Endpoint, EpChange, EpState, EvdFlags, EvdOptions,
-    PspMaker, ReturnType, ServicePoint, Subtype,
-};
+use crate::fault_provider;
+use crate::prelude::*;
 
 cases! {
     "dat_rsp_create(3DAT)":

@@ -1,15 +1,11 @@
 //! Local memory regions of shared memory.
 
-use dat_core::{
-    Close, CompletionFlags, DtoStatus, Lmr, LmrTriplet, Memory, MemorySource, Privileges, Result,
-    ReturnType, Subtype, flags::MemoryTypes, mem::Span,
-};
+use dat_core::flags::MemoryTypes;
+use dat_core::mem::Span;
 
-use crate::case::{cases, skip};
-use crate::check::refused;
-use crate::fixture::Node;
-use crate::mapping::{Mapping, PAGE};
-use crate::wait::expect_dto;
+use crate::mapping::Mapping;
+use crate::mapping::PAGE;
+use crate::prelude::*;
 
 cases! {
     "dat_lmr_create(3DAT)": memory_that_is_not_shared_is_refused,
@@ -20,8 +16,6 @@ cases! {
         every_byte_of_a_name_counts, a_name_is_free_once_nobody_uses_it,
         a_provider_without_it_says_so;
 }
-
-const NONE: CompletionFlags = CompletionFlags::empty();
 
 fn supports(node: &Node) -> bool {
     node.ia.provider_attributes().lmr_mem_types.contains(MemoryTypes::SHARED_VIRTUAL)

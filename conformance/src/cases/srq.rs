@@ -1,13 +1,7 @@
 //! Shared receive queues.
 
-use crate::case::{cases, skip};
-use crate::{
-    Buffer, Node, drain, expect_dto, expect_event, expect_no_event, fault_provider, link, refused,
-};
-use dat_core::{
-    AsyncErrorKind, Close, CompletionFlags, DtoStatus, Endpoint, EvdFlags, Event, LmrTriplet,
-    Memory, MemorySource, Privileges, ReturnType, SharedReceiveQueue, SrqAttributes, Subtype,
-};
+use crate::fault_provider;
+use crate::prelude::*;
 
 cases! {
     "dat_srq_create(3DAT)":
@@ -36,8 +30,6 @@ cases! {
     "dat_srq_set_lw(3DAT)":
         the_low_watermark_raises_one_event_per_setting;
 }
-
-const NONE: CompletionFlags = CompletionFlags::empty();
 
 fn shape(max_recv_dtos: u32) -> SrqAttributes {
     SrqAttributes { max_recv_dtos, max_recv_iov: 2, low_watermark: 0 }
@@ -225,7 +217,7 @@ fn the_end_of_a_connection_leaves_the_buffers_to_the_others() {
         srq.post_recv(&[], cookie).expect("within the limit");
     }
     first.disconnect(Close::Abrupt).expect("connected");
-    crate::wait::becomes(&first_server, dat_core::EpState::Disconnected);
+    becomes(&first_server, EpState::Disconnected);
     expect_no_event(&node.recv);
     assert_eq!(srq.query().expect("live").available_dto_count, 2);
     second.post_send(&[], 0, NONE).expect("connected");
@@ -383,8 +375,8 @@ fn solicited_receives_notify_as_the_sender_says() {
         srq.post_recv(&[], cookie).expect("within the limit");
     }
     client.post_send(&[], 0, NONE).expect("connected");
-    refused(cno.wait(dat_core::Timeout::ZERO), ReturnType::QueueEmpty, Subtype::NoSubtype);
+    refused(cno.wait(Timeout::ZERO), ReturnType::QueueEmpty, Subtype::NoSubtype);
     client.post_send(&[], 0, CompletionFlags::SOLICITED_WAIT).expect("connected");
-    assert_eq!(cno.wait(crate::LIMIT.into()), Ok(Some(evd.clone())));
+    assert_eq!(cno.wait(LIMIT.into()), Ok(Some(evd.clone())));
     assert_eq!(drain(&evd).len(), 2);
 }

@@ -6,21 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use dat_core::{
-    Close, CompletionFlags, Connect, ConnectionEvent, ConnectionEventKind, DtoStatus, Endpoint,
-    EpChange, EpState, Error, EvdFlags, EvdOptions, Event, EventDispatcher, InterfaceAdapter,
-    Memory, MemorySource, Operation, Privileges, PspMaker, Result, ReturnType, SharedReceiveQueue,
-    SrqAttributes, Waited,
-};
+use crate::prelude::*;
 use fastrand::Rng;
 use parking_lot::Mutex;
-
-use crate::case::{cases, skip};
-use crate::fixture::{Buffer, Node, link};
-use crate::wait::{
-    Background, LIMIT, drain, expect_connection, expect_dto, expect_no_event, expect_request,
-    state, until,
-};
 
 cases! {
     "semantics, endpoints: every operation completes once, every connection ends once":
@@ -30,7 +18,6 @@ cases! {
     "dat_ia_close(3DAT): nothing is left": objects_come_and_go;
 }
 
-const NONE: CompletionFlags = CompletionFlags::empty();
 const THREADS: u64 = 6;
 /// The time after which threads stop even if they have work left.
 const ENOUGH: Duration = Duration::from_millis(1_500);
@@ -110,7 +97,7 @@ const STEPS: u32 = 12_000;
 const NOBODY: u64 = 66;
 
 impl Arena {
-    fn new() -> (Arc<Self>, dat_core::Psp) {
+    fn new() -> (Arc<Self>, Psp) {
         let node = Node::new();
         let requests = evd(&node, 8_192, EvdFlags::CONNECTION_REQUEST);
         let psp = node.ia.psp_create_any(&requests, PspMaker::Consumer).expect("a point");

@@ -1,14 +1,6 @@
 //! Memory synchronization for RDMA (dat_lmr_sync_rdma_read and _write).
 
-use dat_core::{
-    CompletionFlags, DtoStatus, InterfaceAdapter, LmrTriplet, Memory, MemorySource, Privileges,
-    Result, ReturnType, Subtype,
-};
-
-use crate::case::cases;
-use crate::check::refused;
-use crate::fixture::{Buffer, Node};
-use crate::wait::expect_dto;
+use crate::prelude::*;
 
 cases! {
     "dat_lmr_sync_rdma_read(3DAT), dat_lmr_sync_rdma_write(3DAT)":
@@ -18,8 +10,6 @@ cases! {
     "dat_lmr_sync_rdma_read(3DAT)": a_read_after_it_sees_the_changes;
     "dat_lmr_sync_rdma_write(3DAT)": after_it_the_data_of_a_write_is_seen;
 }
-
-const NONE: CompletionFlags = CompletionFlags::empty();
 
 type Call = fn(&InterfaceAdapter, &[LmrTriplet]) -> Result<()>;
 const CALLS: [Call; 2] =
@@ -95,7 +85,7 @@ fn a_closed_adapter_is_refused() {
     let buffer = node.buffer(64);
     let good = buffer.piece(0, 64);
     let ia = node.ia.clone();
-    ia.close(dat_core::Close::Abrupt).expect("open");
+    ia.close(Close::Abrupt).expect("open");
     for sync in CALLS {
         refused(sync(&ia, &[good]), ReturnType::InvalidHandle, Subtype::InvalidHandleIa);
     }

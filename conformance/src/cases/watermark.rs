@@ -1,18 +1,6 @@
 //! The number of receives at an endpoint, and its high watermarks.
 
-use dat_core::{
-    AsyncErrorKind, Close, CompletionFlags, Connect, ConnectionEventKind, DtoStatus, Endpoint,
-    EpState, Event, PspMaker, ReturnType, SrqAttributes, Subtype,
-};
-
-use crate::case::{cases, skip};
-use crate::check::refused;
-use crate::ep_states::{STATES, ep_in_state};
-use crate::fixture::{Node, link};
-use crate::wait::{
-    drain, expect_connection, expect_dto, expect_event, expect_no_event, expect_request, state,
-    until,
-};
+use crate::prelude::*;
 
 cases! {
     "dat_ep_recv_query(3DAT)":
@@ -38,8 +26,6 @@ cases! {
     "dat_ep_set_watermark(3DAT); reading: the hard watermark has no end but another setting":
         the_hard_one_stays_set;
 }
-
-const NONE: CompletionFlags = CompletionFlags::empty();
 
 fn node() -> Node {
     let node = Node::new();

@@ -3,18 +3,9 @@
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-use dat_core::{
-    Close, Connect, ConnectFlags, ConnectionEventKind, Endpoint, EpState, Event, Qos, ReturnType,
-    Subtype, Timeout, Waited,
-};
-
 use super::{flushed, listen, post_receives};
-use crate::ep_states::{STATES, ep_in_state};
-use crate::wait::arrived;
-use crate::{
-    LIMIT, Node, drain, expect_connection, expect_connections, expect_no_event, expect_request,
-    fault_provider, refused, state, until,
-};
+use crate::fault_provider;
+use crate::prelude::*;
 
 /// Makes an attempt that must fail. Checks the event and that no other follows, the state, the
 /// flushed receives, and that the endpoint can connect again only after a reset.

@@ -1,16 +1,7 @@
 //! Disconnects, and errors that end a connection.
 
-use dat_core::{
-    Close, Connect, ConnectionEventKind, ConnectionRequest, DtoStatus, EpState, Event, ReturnType,
-    Subtype,
-};
-
-use super::{NONE, flushed, listen, post_receives};
-use crate::ep_states::{STATES, ep_in_state};
-use crate::{
-    Background, Node, drain, expect_connection, expect_dto, expect_no_event, expect_request, link,
-    refused, rounds, state,
-};
+use super::{flushed, listen, post_receives};
+use crate::prelude::*;
 
 /// The result of dat_ep_disconnect(3DAT) in a state: `None` if it is refused, `Some(false)` if it
 /// has no effect, `Some(true)` if it ends the connection or the attempt.

@@ -1,13 +1,7 @@
 //! Endpoints that are freed or reset.
 
-use dat_core::{Close, Connect, ConnectionEventKind, EpState, ReturnType};
-
-use super::{NONE, flushed, listen};
-use crate::ep_states::{STATES, ep_in_state};
-use crate::{
-    Background, Node, expect_connection, expect_connections, expect_dto, expect_no_event,
-    expect_request, link, refused, rounds, state, until,
-};
+use super::{flushed, listen};
+use crate::prelude::*;
 
 pub(super) fn freeing_an_endpoint_ends_its_connection_for_the_peer() {
     for dropped in [false, true] {

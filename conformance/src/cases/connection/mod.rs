@@ -5,11 +5,7 @@ mod attempts;
 mod ends;
 mod freeing;
 
-use dat_core::{CompletionFlags, DtoStatus, Endpoint, Event, EventDispatcher, Psp, PspMaker};
-
-use crate::case::cases;
-use crate::{Node, drain};
-
+use crate::prelude::*;
 use attempts::*;
 use ends::*;
 use freeing::*;
@@ -52,8 +48,6 @@ cases! {
     "dat_ep_query(3DAT)":
         the_ports_are_known_as_soon_as_it_connects;
 }
-
-const NONE: CompletionFlags = CompletionFlags::empty();
 
 #[track_caller]
 fn listen(node: &Node) -> Psp {

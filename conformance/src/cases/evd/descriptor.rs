@@ -2,11 +2,10 @@
 
 use std::os::fd::AsFd;
 
-use dat_core::{Close, Event, EventDispatcher, ReturnType, Subtype};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::{NONE, produce, software, waiter};
-use crate::{Background, LIMIT, Node, drain, refused};
+use super::{produce, software, waiter};
+use crate::prelude::*;
 
 #[track_caller]
 fn readable(evd: &EventDispatcher, timeout: PollTimeout) -> bool {

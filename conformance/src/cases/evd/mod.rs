@@ -5,11 +5,7 @@ mod overflow;
 mod queue;
 mod waiting;
 
-use dat_core::{CompletionFlags, EvdFlags, EvdOptions, Event, EventDispatcher, Timeout, Waited};
-
-use crate::case::cases;
-use crate::{Background, LIMIT, Node, open, until};
-
+use crate::prelude::*;
 use descriptor::*;
 use overflow::*;
 use queue::*;
@@ -63,15 +59,13 @@ cases! {
         a_blocked_waiter_returns_when_the_dispatcher_becomes_unwaitable;
 }
 
-const NONE: CompletionFlags = CompletionFlags::empty();
-
 fn software(qlen: u32) -> EventDispatcher {
     open("").evd_create(&EvdOptions::new(qlen, EvdFlags::SOFTWARE)).expect("a dispatcher")
 }
 
 /// Starts a thread that waits on the dispatcher; returns when it does.
 #[track_caller]
-fn waiter(evd: &EventDispatcher, threshold: u32) -> Background<dat_core::Result<(Waited, Event)>> {
+fn waiter(evd: &EventDispatcher, threshold: u32) -> Background<Result<(Waited, Event)>> {
     let thread = {
         let evd = evd.clone();
         Background::run(move || {
@@ -102,7 +96,7 @@ fn produce(evd: &EventDispatcher, events: u64) -> Background<()> {
 }
 
 /// An endpoint without a dispatcher for requests.
-fn silent(node: &Node) -> dat_core::Endpoint {
-    let spec = dat_core::EpSpec::new(&node.pz).recv_evd(&node.recv).connect_evd(&node.connect);
+fn silent(node: &Node) -> Endpoint {
+    let spec = EpSpec::new(&node.pz).recv_evd(&node.recv).connect_evd(&node.connect);
     node.ia.ep_create(&spec).expect("an endpoint")
 }

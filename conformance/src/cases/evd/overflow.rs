@@ -1,18 +1,9 @@
 //! Queues that overflow, and the order of events in one queue.
 
-use dat_core::{
-    AsyncErrorKind, Close, Connect, ConnectionEventKind, DtoStatus, EvdFlags, EvdOptions, Event,
-    EventDispatcher, PspMaker, Waited,
-};
-
-use super::NONE;
-use crate::{
-    LIMIT, Node, drain, expect_connection, expect_connection_of, expect_connections, expect_dto,
-    expect_event, expect_no_event, expect_request, requester,
-};
+use crate::prelude::*;
 
 /// Posts receives that are flushed at once: the fastest way to get many completions.
-fn flood(node: &Node, evd: &EventDispatcher, count: u64) -> dat_core::Endpoint {
+fn flood(node: &Node, evd: &EventDispatcher, count: u64) -> Endpoint {
     let spec = node.spec().recv_evd(evd);
     let ep = node.ia.ep_create(&spec).expect("an endpoint");
     for cookie in 0..count {
@@ -104,11 +95,11 @@ pub(super) fn connection_events_are_kept_beyond_the_length_and_the_overflow_repo
 pub(super) fn completions_come_before_the_disconnect_on_one_dispatcher() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::all());
-    let spec = dat_core::EpSpec::new(&node.pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd);
+    let spec = EpSpec::new(&node.pz).recv_evd(&evd).request_evd(&evd).connect_evd(&evd);
     for how in [Close::Abrupt, Close::Graceful] {
         let client = node.ia.ep_create(&spec).expect("an endpoint");
         let server = node.ep();
-        crate::link(&node, &client, &node, &server);
+        link(&node, &client, &node, &server);
         drain(&evd);
         for cookie in 0..10 {
             server.post_recv(&[], cookie, NONE).expect("connected");

@@ -3,12 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dat_core::{EvdFlags, EvdOptions, Event, ReturnType, Subtype, Timeout, Waited};
-
-use super::{NONE, software};
-use crate::{
-    Background, LIMIT, Node, drain, expect_dto, expect_event, expect_no_event, open, refused, until,
-};
+use super::software;
+use crate::prelude::*;
 
 pub(super) fn what_can_not_be_made_is_refused_and_takes_no_room() {
     let node = Node::with("max_evd_qlen=256");

@@ -2,15 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use dat_core::{
-    Close, CompletionFlags, DtoStatus, EvdFlags, Event, ReturnType, Subtype, Timeout, Waited,
-};
-
-use super::{NONE, produce, silent, software, waiter};
-use crate::{
-    Background, LIMIT, Node, drain, expect_dto, expect_event, expect_no_event, refused, rounds,
-    until,
-};
+use super::{produce, silent, software, waiter};
+use crate::prelude::*;
 
 pub(super) fn a_wait_of_no_time_polls() {
     let evd = software(4);
@@ -103,10 +96,10 @@ pub(super) fn a_waiter_is_woken_at_its_threshold_not_before() {
 pub(super) fn the_threshold_counts_events_of_all_streams() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::all());
-    let spec = dat_core::EpSpec::new(&node.pz).recv_evd(&evd).request_evd(&evd);
+    let spec = EpSpec::new(&node.pz).recv_evd(&evd).request_evd(&evd);
     let client = node.ia.ep_create(&spec).expect("an endpoint");
     let server = node.ep();
-    crate::link(&node, &client, &node, &server);
+    link(&node, &client, &node, &server);
     let thread = waiter(&evd, 3);
     server.post_recv(&[], 1, NONE).expect("connected");
     client.post_send(&[], 2, NONE).expect("connected");
@@ -210,7 +203,7 @@ pub(super) fn unsignalled_completions_wake_nobody_and_signalled_ones_do() {
     attributes.request_completion_flags = CompletionFlags::UNSIGNALLED;
     let client = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint");
     let server = silent(&node);
-    crate::link(&node, &client, &node, &server);
+    link(&node, &client, &node, &server);
     for cookie in 0..3 {
         server.post_recv(&[], cookie, NONE).expect("connected");
     }
@@ -242,7 +235,7 @@ pub(super) fn an_error_notifies_also_when_the_post_is_unsignalled() {
     attributes.request_completion_flags = CompletionFlags::UNSIGNALLED;
     let client = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint");
     let server = silent(&node);
-    crate::link(&node, &client, &node, &server);
+    link(&node, &client, &node, &server);
     client.post_send(&[], 1, CompletionFlags::UNSIGNALLED).expect("connected");
     let thread = {
         let evd = node.request.clone();

@@ -1,12 +1,6 @@
 //! An adapter with low limits, and checks of what its errors say.
 
-use dat_core::{CompletionFlags, EpAttributes, Error, Result, ReturnType};
-
-use crate::case::skip;
-use crate::fixture::Node;
-use crate::target::takes_parameters;
-
-pub(super) const NONE: CompletionFlags = CompletionFlags::empty();
+use crate::prelude::*;
 
 /// Maximum memory of a case, in bytes.
 const MEMORY: u64 = 64 << 20;

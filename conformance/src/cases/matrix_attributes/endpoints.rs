@@ -1,15 +1,9 @@
 //! The attributes of endpoints.
 
 use dat_core::attr::IaAttributes;
-use dat_core::{
-    CompletionFlags, Endpoint, EpAttributes, EpChange, EvdFlags, ReturnType, SrqAttributes, Subtype,
-};
 
 use super::bounds::{modest, names, need_srq, out_of_bounds, small};
-use crate::case::skip;
-use crate::check::refused;
-use crate::fixture::Node;
-use crate::target::{LONGEST, MOST};
+use crate::prelude::*;
 
 /// An endpoint attribute with a limit.
 struct Bounded {

@@ -8,8 +8,7 @@ mod private_data;
 mod queues;
 mod transfers;
 
-use crate::case::cases;
-
+use crate::prelude::*;
 use endpoints::*;
 use objects::*;
 use private_data::*;

@@ -1,15 +1,7 @@
 //! Regions, and the number of objects.
 
-use dat_core::{
-    Endpoint, EvdFlags, EvdOptions, Memory, MemorySource, Privileges, Result, ReturnType,
-    SrqAttributes, Subtype,
-};
-
 use super::bounds::{names, small};
-use crate::case::skip;
-use crate::check::refused;
-use crate::fixture::Node;
-use crate::target::takes_parameters;
+use crate::prelude::*;
 
 pub(super) fn regions_have_a_length() {
     let node = small();

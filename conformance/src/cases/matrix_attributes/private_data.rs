@@ -2,15 +2,8 @@
 
 use std::time::Duration;
 
-use dat_core::{
-    Comm, Connect, ConnectionEventKind, Endpoint, EpSpec, EpState, PspMaker, Result, ReturnType,
-    Subtype, Timeout,
-};
-
 use super::bounds::{names, small};
-use crate::check::refused;
-use crate::target::HAS_2_0;
-use crate::wait::{arrived, expect_connection, expect_no_event, expect_request, state, until};
+use crate::prelude::*;
 
 /// Checks that private data arrived as sent, followed by zeros only.
 pub(super) fn private_data_of_a_request_reach_the_bound() {

@@ -1,16 +1,7 @@
 //! Dispatchers, shared receive queues and watermarks.
 
-use dat_core::{
-    AsyncErrorKind, EpAttributes, EvdFlags, EvdOptions, Event, ReturnType, SrqAttributes, Subtype,
-    Timeout, Waited,
-};
-
-use super::bounds::{NONE, affordable, modest, names, need_srq, out_of_bounds, small};
-use crate::case::skip;
-use crate::check::refused;
-use crate::fixture::{Node, link};
-use crate::target::MOST;
-use crate::wait::{drain, expect_dto, expect_event, expect_no_event};
+use super::bounds::{affordable, modest, names, need_srq, out_of_bounds, small};
+use crate::prelude::*;
 
 /// The longest queue, if it is affordable.
 fn longest_queue(node: &Node) -> u32 {

@@ -1,15 +1,7 @@
 //! Transfers: lengths, segments, and the number that is outstanding.
 
-use dat_core::{
-    Close, DtoStatus, Endpoint, EpAttributes, EpState, EvdFlags, EvdOptions, ReturnType,
-    SrqAttributes, Subtype,
-};
-
-use super::bounds::{NONE, affordable, modest, need_srq, out_of_bounds, small};
-use crate::case::skip;
-use crate::check::refused;
-use crate::fixture::{Node, link};
-use crate::wait::{expect_dto, expect_no_event, state};
+use super::bounds::{affordable, modest, need_srq, out_of_bounds, small};
+use crate::prelude::*;
 
 /// A pair whose active side has attributes; the passive side has those of the adapter.
 fn pair_with(node: &Node, attributes: &EpAttributes) -> (Endpoint, Endpoint) {

@@ -1,0 +1,29 @@
+//! What most cases use: the API under test, the helpers, and a short name for no flags.
+
+pub(crate) use dat_core::{
+    ApiVersion, AsyncErrorKind, AsyncErrors, Bind, Close, Cno, Collective, Comm, Compat,
+    CompletionFlags, Connect, ConnectFlags, ConnectionEvent, ConnectionEventKind,
+    ConnectionRequest, CrParam, Csp, DatagramAddress, DatagramEvent, DatagramEventKind,
+    DtoCompletion, DtoStatus, Endpoint, EpAttributes, EpChange, EpCounter, EpParam, EpSpec,
+    EpState, EpStatus, Error, EvdCounter, EvdFlags, EvdOptions, EvdParam, Event, EventDispatcher,
+    Failure, IaCounter, IaOptions, InterfaceAdapter, Lmr, LmrParam, LmrTriplet, Memory,
+    MemorySource, Operation, Privileges, ProtectionZone, ProxyAgent, Psp, PspMaker, Qos,
+    RecvBuffers, Registry, Result, ReturnType, Rmr, RmrParam, RmrScope, RmrTriplet, Rsp,
+    ServicePoint, SharedReceiveQueue, SrqAttributes, SrqParam, Subtype, Timeout, Waited,
+};
+
+pub(crate) use crate::case::{cases, skip};
+pub(crate) use crate::check::refused;
+pub(crate) use crate::ep_states::{EpInState, STATES, ep_in_state};
+pub(crate) use crate::fixture::{Buffer, Node, exchange, link, open, requester};
+pub(crate) use crate::target::{
+    HAS_2_0, LONGEST, MOST, Target, fresh_address, rounds, takes_parameters, target, try_open,
+};
+pub(crate) use crate::wait::{
+    Background, LIMIT, arrived, becomes, drain, expect_bind, expect_connection,
+    expect_connection_of, expect_connections, expect_dto, expect_event, expect_no_event,
+    expect_request, expect_unsignalled_dto, is_readable, state, until, until_waited_on,
+};
+
+/// No completion flags.
+pub(crate) const NONE: CompletionFlags = CompletionFlags::empty();
