@@ -1,12 +1,14 @@
 //! The fixture of most cases: an adapter with a protection zone and event dispatchers, registered
 //! memory, and functions that connect two endpoints and exchange a message.
 
+use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use dat_core::{
-    Address, Close, CompletionFlags, Connect, ConnectionEventKind, ConnectionRequest, DtoStatus,
-    Endpoint, EpSpec, EpState, EvdFlags, EvdOptions, EventDispatcher, InterfaceAdapter, Lmr,
-    LmrTriplet, Memory, MemorySource, Privileges, ProtectionZone, PspMaker, Rmr, RmrTriplet,
+    Address, Close, Cno, CompletionFlags, Connect, ConnectionEventKind, ConnectionRequest, Csp,
+    DtoStatus, Endpoint, EpAttributes, EpSpec, EpState, EvdFlags, EvdOptions, EventDispatcher,
+    InterfaceAdapter, Lmr, LmrTriplet, Memory, MemorySource, Privileges, ProtectionZone, Psp,
+    PspMaker, Result, Rmr, RmrTriplet, Rsp, SharedReceiveQueue, SrqAttributes,
 };
 
 use crate::case::skip;
@@ -148,6 +150,38 @@ impl Node {
             .connect_evd(&self.connect)
     }
 
+    /// [`Node::spec`] with changed attributes.
+    #[must_use]
+    pub fn spec_with(&self, change: impl FnOnce(&mut EpAttributes)) -> EpSpec {
+        let mut attributes = self.ia.default_ep_attributes().clone();
+        change(&mut attributes);
+        self.spec().attributes(&attributes)
+    }
+
+    /// A new endpoint of [`Node::spec_with`].
+    ///
+    /// # Panics
+    /// If the call fails.
+    #[track_caller]
+    #[must_use]
+    pub fn ep_with(&self, change: impl FnOnce(&mut EpAttributes)) -> Endpoint {
+        self.ia.ep_create(&self.spec_with(change)).expect("an endpoint")
+    }
+
+    /// A shared receive queue for receives of one segment. Skips the case if the provider has none.
+    ///
+    /// # Panics
+    /// If the call fails.
+    #[track_caller]
+    #[must_use]
+    pub fn srq(&self, max_recv_dtos: u32) -> SharedReceiveQueue {
+        if !self.ia.provider_attributes().srq_supported {
+            skip("the provider has no shared receive queues");
+        }
+        let attributes = SrqAttributes { max_recv_dtos, max_recv_iov: 1, low_watermark: 0 };
+        self.ia.srq_create(&self.pz, attributes).expect("a queue")
+    }
+
     /// A new endpoint of [`Node::spec`].
     ///
     /// # Panics
@@ -180,15 +214,13 @@ impl Node {
         Buffer::new(&self.ia, &self.pz, len)
     }
 
-    /// Frees further dispatchers, then does the same as [`Node::finish`].
+    /// Frees further objects in the given order, then does the same as [`Node::finish`].
     ///
     /// # Panics
-    /// If an object is left.
+    /// If an object is in use or is left.
     #[track_caller]
-    pub fn finish_with<const N: usize>(self, evds: [EventDispatcher; N]) {
-        for evd in evds {
-            evd.free().expect("nothing uses the dispatcher");
-        }
+    pub fn finish_with(self, objects: &[&dyn Free]) {
+        free_all(objects);
         self.finish();
     }
 
@@ -208,6 +240,44 @@ impl Node {
             self.pz.free().expect("nothing is in the zone");
         }
         self.ia.close(Close::Graceful).expect("nothing is left on the adapter");
+    }
+}
+
+/// An object that a case frees at its end.
+pub trait Free: Debug {
+    /// Frees the object.
+    ///
+    /// # Errors
+    /// Those of the call.
+    fn free(&self) -> Result<()>;
+}
+
+macro_rules! free {
+    ($($object:ty),+) => {
+        $(impl Free for $object {
+            fn free(&self) -> Result<()> {
+                self.free()
+            }
+        })+
+    };
+}
+
+free!(Cno, Csp, Endpoint, EventDispatcher, Lmr, ProtectionZone, Psp, Rmr, Rsp, SharedReceiveQueue);
+
+impl Free for Buffer {
+    fn free(&self) -> Result<()> {
+        self.lmr.free()
+    }
+}
+
+/// Frees objects in the given order.
+///
+/// # Panics
+/// If an object is in use.
+#[track_caller]
+pub fn free_all(objects: &[&dyn Free]) {
+    for object in objects {
+        object.free().unwrap_or_else(|error| panic!("cannot free {object:?}: {error}"));
     }
 }
 
@@ -313,6 +383,18 @@ pub fn link(from: &Node, client: &Endpoint, to: &Node, server: &Endpoint) {
     }
     assert_eq!(state(client), EpState::Connected);
     assert_eq!(state(server), EpState::Connected);
+}
+
+/// Two adapters with an endpoint each, which are connected: first the active side, then the passive.
+///
+/// # Panics
+/// If a call fails.
+#[track_caller]
+#[must_use]
+pub fn linked_nodes() -> [(Node, Endpoint); 2] {
+    let [near, far] = [Node::new(), Node::new()].map(|node| (node.ep(), node));
+    link(&near.1, &near.0, &far.1, &far.0);
+    [near, far].map(|(ep, node)| (node, ep))
 }
 
 /// The endpoint among `clients` that sent a connection request. Transports may reorder concurrent

@@ -15,14 +15,17 @@ pub(crate) use dat_core::{
 pub(crate) use crate::case::{cases, skip};
 pub(crate) use crate::check::refused;
 pub(crate) use crate::ep_states::{EpInState, STATES, ep_in_state};
-pub(crate) use crate::fixture::{Buffer, Node, exchange, link, open, requester};
+pub(crate) use crate::fixture::{
+    Buffer, Node, exchange, free_all, link, linked_nodes, open, requester,
+};
 pub(crate) use crate::target::{
     HAS_2_0, LONGEST, MOST, Target, fresh_address, rounds, takes_parameters, target, try_open,
 };
 pub(crate) use crate::wait::{
-    Background, LIMIT, arrived, becomes, drain, expect_bind, expect_connection,
+    Background, LIMIT, arrived, becomes, drain, expect_bind, expect_completion, expect_connection,
     expect_connection_of, expect_connections, expect_dto, expect_event, expect_no_event,
-    expect_request, expect_unsignalled_dto, is_readable, state, until, until_waited_on,
+    expect_no_events, expect_request, expect_unsignalled_dto, is_readable, state, until,
+    until_waited_on,
 };
 
 /// No completion flags.

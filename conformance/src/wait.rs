@@ -9,8 +9,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use dat_core::{
-    Cno, ConnectionEvent, ConnectionEventKind, CrArrival, DtoCompletion, Endpoint, EpState, Event,
-    EventDispatcher, RmrBindCompletion, Timeout, Waited,
+    Cno, ConnectionEvent, ConnectionEventKind, CrArrival, DtoCompletion, DtoStatus, Endpoint,
+    EpState, Event, EventDispatcher, RmrBindCompletion, Timeout, Waited,
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
@@ -132,6 +132,22 @@ pub fn expect_dto(evd: &EventDispatcher, watched: &[&Endpoint]) -> DtoCompletion
     }
 }
 
+/// Takes the next event, which must be a completion with the given cookie and status.
+///
+/// # Panics
+/// If no event arrives, or another one.
+#[track_caller]
+pub fn expect_completion(
+    evd: &EventDispatcher,
+    watched: &[&Endpoint],
+    cookie: u64,
+    status: DtoStatus,
+) -> DtoCompletion {
+    let done = expect_dto(evd, watched);
+    assert_eq!((done.cookie, done.status), (cookie, status), "{done:?}");
+    done
+}
+
 /// Takes the next event by polling, which must be the completion of a data transfer operation (DTO).
 /// An unsignalled completion is queued but wakes no waiter: [`expect_dto`] would find it only after
 /// [`LIMIT`].
@@ -185,6 +201,17 @@ pub fn expect_no_event(evd: &EventDispatcher) {
     let mut event = Event::default();
     let found = evd.dequeue(&mut event);
     assert_eq!(found, Ok(false), "an unexpected event: {event:?}\n{}", dump(evd, &[]));
+}
+
+/// Checks that no event is queued on any of the dispatchers.
+///
+/// # Panics
+/// If an event is queued.
+#[track_caller]
+pub fn expect_no_events(evds: &[&EventDispatcher]) {
+    for evd in evds {
+        expect_no_event(evd);
+    }
 }
 
 /// Takes all events that are queued now.
@@ -296,6 +323,15 @@ impl<T: Send + 'static> Background<T> {
             let _ = sender.send(value);
         });
         Self { result, task }
+    }
+
+    /// Starts a thread with a clone of an object.
+    pub fn with<O>(object: &O, work: impl FnOnce(O) -> T + Send + 'static) -> Self
+    where
+        O: Clone + Send + 'static,
+    {
+        let object = object.clone();
+        Self::run(move || work(object))
     }
 
     /// Waits until the thread sleeps in the kernel: a thread that waits on a dispatcher is announced

@@ -104,10 +104,7 @@ fn while_a_thread_waits_it_is_not_freed() {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");
     let evd = attached(&ia, &cno);
-    let thread = {
-        let cno = cno.clone();
-        Background::run(move || cno.wait(LIMIT.into()))
-    };
+    let thread = Background::with(&cno, move |cno| cno.wait(LIMIT.into()));
     until_waited_on(&cno);
     // The page wakes waiters by a software event on an attached dispatcher.
     evd.post_se(1).expect("within the limit");
@@ -165,13 +162,10 @@ fn a_waiter_of_the_dispatcher_comes_first() {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");
     let evd = attached(&ia, &cno);
-    let thread = {
-        let evd = evd.clone();
-        Background::run(move || {
-            let mut event = Event::default();
-            evd.wait(LIMIT.into(), 1, &mut event).map(|_| event)
-        })
-    };
+    let thread = Background::with(&evd, move |evd| {
+        let mut event = Event::default();
+        evd.wait(LIMIT.into(), 1, &mut event).map(|_| event)
+    });
     until("the thread waits", || evd.dequeue(&mut Event::default()).is_err());
     evd.post_se(1).expect("within the limit");
     assert_eq!(thread.join(), Ok(Event::Software(1)));
@@ -351,10 +345,7 @@ fn waiters_are_unblocked_when_all_dispatchers_are_freed() {
     let (sender, calls) = channel();
     let cno = ia.cno_create(Some(agent(sender))).expect("made");
     let (one, two) = (attached(&ia, &cno), attached(&ia, &cno));
-    let thread = {
-        let cno = cno.clone();
-        Background::run(move || cno.wait(LIMIT.into()))
-    };
+    let thread = Background::with(&cno, move |cno| cno.wait(LIMIT.into()));
     until_waited_on(&cno);
     one.free().expect("unused");
     until_waited_on(&cno);
@@ -389,10 +380,7 @@ fn no_waiter_sleeps_on_when_a_trigger_and_the_end_come_together() {
             Background::run(move || cno.wait(Timeout::Infinite))
         });
         until_waited_on(&cno);
-        let poster = {
-            let evd = evd.clone();
-            Background::run(move || evd.post_se(1))
-        };
+        let poster = Background::with(&evd, move |evd| evd.post_se(1));
         if round % 2 == 0 {
             ia.close(Close::Abrupt).expect("always possible");
         } else {
@@ -428,10 +416,7 @@ fn the_descriptor_is_readable_while_a_trigger_waits_to_be_taken() {
     assert!(readable(&cno, PollTimeout::ZERO));
     triggered_by(&cno, &evd);
     assert!(!readable(&cno, PollTimeout::ZERO));
-    let producer = {
-        let evd = evd.clone();
-        Background::run(move || evd.post_se(2))
-    };
+    let producer = Background::with(&evd, move |evd| evd.post_se(2));
     let limit = PollTimeout::try_from(LIMIT).expect("within range");
     assert!(readable(&cno, limit));
     producer.join().expect("within the limit");
@@ -447,8 +432,7 @@ fn it_belongs_to_its_adapter() {
     let cno = one.ia.cno_create(None).expect("made");
     assert_eq!(cno.adapter(), one.ia);
     assert_ne!(cno.adapter(), two.ia);
-    cno.free().expect("unused");
-    one.finish();
+    one.finish_with(&[&cno]);
     two.finish();
 }
 

@@ -45,9 +45,7 @@ fn the_descriptor_is_readable_from_the_trigger_on() {
     assert!(shows(&cno), "a poll takes nothing");
     assert_eq!(cno.trigger(), Ok(Some(evd.clone())));
     assert!(!shows(&cno));
-    evd.free().expect("live");
-    cno.free().expect("nothing refers to it");
-    node.finish();
+    node.finish_with(&[&evd, &cno]);
 }
 
 fn the_descriptor_is_the_same_all_along() {
@@ -102,13 +100,10 @@ fn an_event_that_a_waiter_takes_does_not_trigger() {
     let node = Node::new();
     let cno = node.ia.cno_fd_create().expect("a notification object");
     let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
-    let waiter = {
-        let evd = evd.clone();
-        Background::run(move || {
-            let mut event = Event::default();
-            evd.wait(LIMIT.into(), 1, &mut event).map(Waited::is_event)
-        })
-    };
+    let waiter = Background::with(&evd, move |evd| {
+        let mut event = Event::default();
+        evd.wait(LIMIT.into(), 1, &mut event).map(Waited::is_event)
+    });
     let mut event = Event::default();
     until("the thread waits", || evd.dequeue(&mut event).is_err());
     evd.post_se(1).expect("within the limit");
@@ -177,8 +172,7 @@ fn a_freed_object_has_no_triggers() {
     cno.free().expect("nothing refers to it");
     refused(cno.trigger(), ReturnType::InvalidHandle, Subtype::InvalidHandleCno);
     let made = node.ia.cno_create(None).expect("a notification object");
-    made.free().expect("nothing refers to it");
-    node.finish();
+    node.finish_with(&[&made]);
 }
 
 fn every_trigger_is_heard_through_the_descriptor() {
@@ -186,14 +180,11 @@ fn every_trigger_is_heard_through_the_descriptor() {
     let node = Node::new();
     let cno = node.ia.cno_fd_create().expect("a notification object");
     let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
-    let poster = {
-        let evd = evd.clone();
-        Background::run(move || {
-            for value in 0..EVENTS {
-                until("the queue has space", || evd.post_se(value).is_ok());
-            }
-        })
-    };
+    let poster = Background::with(&evd, move |evd| {
+        for value in 0..EVENTS {
+            until("the queue has space", || evd.post_se(value).is_ok());
+        }
+    });
     let mut event = Event::default();
     let mut next = 0;
     while next < EVENTS {

@@ -89,13 +89,7 @@ fn unsignalled_requests_complete_beside_default_receives() {
     cookies.sort_unstable();
     assert_eq!(cookies, [1, 2], "one completion each");
     assert_eq!(target.bytes(0, 8), b"unsigned");
-    for ep in [client, server] {
-        ep.free().expect("in any state");
-    }
-    for buffer in [source, target] {
-        buffer.lmr.free().expect("no transfer uses it");
-    }
-    node.finish_with([evd]);
+    node.finish_with(&[&client, &server, &source, &target, &evd]);
 }
 
 /// Whether the completion queues of one instance serve endpoints of another. A provider may have
@@ -214,13 +208,7 @@ fn flags_that_a_post_cannot_have_are_ignored() {
     client.post_rdma_read(&[near.piece(4, 4)], 3, far.remote(0, 4), every).expect("also of reads");
     assert_eq!(expect_dto(&node.request, &[&client]).cookie, 3);
     assert_eq!(near.bytes(4, 4), b"abcd");
-    for ep in [client, server] {
-        ep.free().expect("in any state");
-    }
-    for buffer in [near, far] {
-        buffer.lmr.free().expect("no transfer uses it");
-    }
-    node.finish();
+    node.finish_with(&[&client, &server, &near, &far]);
 }
 
 fn a_remote_length_that_does_not_fit_is_ignored() {
@@ -244,13 +232,7 @@ fn a_remote_length_that_does_not_fit_is_ignored() {
     assert_eq!(expect_dto(&node.request, &[&client, &server]).length, 8);
     client.post_rdma_read(&[near.piece(8, 8)], 4, short, DEFAULT).expect("as the page has it");
     assert_eq!(expect_dto(&node.request, &[&client, &server]).length, 3);
-    for ep in [client, server] {
-        ep.free().expect("in any state");
-    }
-    for buffer in [near, far] {
-        buffer.lmr.free().expect("no transfer uses it");
-    }
-    node.finish();
+    node.finish_with(&[&client, &server, &near, &far]);
 }
 
 fn the_bounds_of_the_remote_region_are_not_relaxed() {
@@ -261,13 +243,7 @@ fn the_bounds_of_the_remote_region_are_not_relaxed() {
     client.post_rdma_write(&[near.piece(0, 16)], 1, remote, DEFAULT).expect("the peer refuses it");
     let refused = expect_dto(&node.request, &[&client, &server]);
     assert_eq!(refused.status, DtoStatus::RemoteAccess);
-    for ep in [client, server] {
-        ep.free().expect("in any state");
-    }
-    for buffer in [near, far] {
-        buffer.lmr.free().expect("no transfer uses it");
-    }
-    node.finish_with([]);
+    node.finish_with(&[&client, &server, &near, &far]);
 }
 
 fn what_keeps_memory_safe_is_not_relaxed() {
@@ -286,10 +262,7 @@ fn what_keeps_memory_safe_is_not_relaxed() {
     freed.free().expect("unused");
     let made = node.ia.ep_create(&EpSpec::new(&node.pz).connect_evd(&freed));
     refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandleEvdConn);
-    ep.free().expect("unconnected");
-    own.lmr.free().expect("no transfer uses it");
-    buffer.lmr.free().expect("no transfer uses it");
-    node.finish();
+    node.finish_with(&[&ep, &own, &buffer]);
     other.finish();
 }
 
@@ -305,7 +278,7 @@ fn the_error_of_a_relaxed_rule_names_the_way_out() {
             assert!(error.advice().contains(way), "{way} is to be named: {error}");
         }
     }
-    node.finish_with([evd]);
+    node.finish_with(&[&evd]);
     other.finish();
 }
 
@@ -331,6 +304,6 @@ fn the_last_word_of_a_name_rules() {
         if let Ok(ep) = made {
             ep.free().expect("unconnected");
         }
-        node.finish_with([evd]);
+        node.finish_with(&[&evd]);
     }
 }

@@ -86,5 +86,5 @@ fn it_does_not_keep_an_object_in_use() {
     node.pz.set_consumer_context(2);
     let error = node.ia.close(Close::Graceful).expect_err("objects are left");
     assert!(error.is(ReturnType::InvalidState), "{error}");
-    node.finish_with([evd]);
+    node.finish_with(&[&evd]);
 }

@@ -155,10 +155,7 @@ fn an_endpoint_that_is_missing_freed_or_of_another_instance_is_refused_without_e
     assert!(request.is_live());
     request.reject(b"").expect("live");
     expect_connection(&node.connect, &client, ConnectionEventKind::PeerRejected);
-    psp.free().expect("live");
-    client.free().expect("disconnected");
-    foreign.free().expect("unconnected");
-    node.finish();
+    node.finish_with(&[&psp, &client, &foreign]);
     other.finish();
 }
 
@@ -180,9 +177,7 @@ fn dropping_all_handles_refuses_it() {
     assert_eq!(state(&client), EpState::ActiveConnectionPending);
     drop(clone);
     expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
-    psp.free().expect("live");
-    client.free().expect("disconnected");
-    node.finish();
+    node.finish_with(&[&psp, &client]);
 }
 
 fn freeing_the_dispatcher_refuses_what_is_queued_on_it() {
@@ -193,8 +188,7 @@ fn freeing_the_dispatcher_refuses_what_is_queued_on_it() {
     psp.free().expect("live");
     node.requests.free().expect("unused");
     expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
-    client.free().expect("disconnected");
-    node.finish();
+    node.finish_with(&[&client]);
 }
 
 fn the_established_event_of_the_passive_side_has_no_private_data() {

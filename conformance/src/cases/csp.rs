@@ -56,8 +56,7 @@ fn only_reliable_connections_over_ip_are_supported() {
     let tcp = Comm { protocol: 6, ..own };
     let csp = node.ia.csp_create(tcp, place, &node.requests).expect("the same service by name");
     assert_eq!(csp.query().expect("live").comm, tcp);
-    csp.free().expect("live");
-    node.finish();
+    node.finish_with(&[&csp]);
 }
 
 fn an_address_of_another_adapter_is_refused() {
@@ -104,8 +103,7 @@ fn a_port_has_one_listener() {
     let psp = psp.expect("free again");
     let made = node.ia.csp_create(comm, place, &node.requests);
     refused(made, ReturnType::PortInUse, Subtype::NoSubtype);
-    psp.free().expect("live");
-    node.finish();
+    node.finish_with(&[&psp]);
 }
 
 fn its_dispatcher_takes_connection_requests() {
@@ -127,8 +125,7 @@ fn its_dispatcher_is_in_use_until_it_is_freed() {
     let node = Node::new();
     let csp = listen(&node, place(&node));
     refused(node.requests.free(), ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
-    csp.free().expect("live");
-    node.requests.free().expect("nothing uses it");
+    free_all(&[&csp, &node.requests]);
     node.finish();
 }
 
@@ -153,8 +150,7 @@ fn a_freed_one_hears_nothing_more() {
     expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
     assert_eq!(state(&client), EpState::Disconnected);
     expect_no_event(&node.requests);
-    client.free().expect("live");
-    node.finish();
+    node.finish_with(&[&client]);
 }
 
 fn what_arrived_before_the_free_stays() {
@@ -177,8 +173,7 @@ fn a_graceful_close_waits_for_it() {
     let closed = node.ia.close(Close::Graceful).expect_err("the service point is left");
     assert!(closed.is(ReturnType::InvalidState), "{closed}");
     csp.query().expect("nothing has changed");
-    csp.free().expect("live");
-    node.finish();
+    node.finish_with(&[&csp]);
 }
 
 fn connects_and_exchanges_messages() {

@@ -203,8 +203,7 @@ fn every_state_takes_the_posts_that_the_pages_say() {
             refused(received, ReturnType::InvalidState, wanted.invalid_state());
         }
         if wanted == EpState::Disconnected {
-            let completion = expect_dto(&node.recv, &[ep]);
-            assert_eq!((completion.cookie, completion.status), (1, DtoStatus::Flushed));
+            expect_completion(&node.recv, &[ep], 1, DtoStatus::Flushed);
         }
         let posts = [
             ep.post_rdma_write(&local, 2, remote, NONE),
@@ -219,8 +218,7 @@ fn every_state_takes_the_posts_that_the_pages_say() {
             }
             posted.unwrap_or_else(|error| panic!("a request in {wanted}: {error}"));
             if wanted == EpState::Disconnected {
-                let completion = expect_dto(&node.request, &[ep]);
-                assert_eq!((completion.cookie, completion.status), (cookie, DtoStatus::Flushed));
+                expect_completion(&node.request, &[ep], cookie, DtoStatus::Flushed);
             }
         }
         assert_eq!(state(ep), wanted, "posts don't change the state");
@@ -247,8 +245,7 @@ fn as_many_as_the_endpoint_was_made_for_and_dequeued_completions_make_room() {
     for _ in 0..3 {
         server.post_recv(&[], 0, NONE).expect("within the limit");
     }
-    let completion = expect_dto(&node.request, &[&client]);
-    assert_eq!((completion.cookie, completion.status), (0, DtoStatus::Success));
+    expect_completion(&node.request, &[&client], 0, DtoStatus::Success);
     client.post_send(&[], 3, NONE).expect("within the limit again");
     client.disconnect(Close::Abrupt).expect("connected");
     expect_connection(&node.connect, &client, ConnectionEventKind::Disconnected);
@@ -332,9 +329,7 @@ fn flags_need_the_operation_and_the_endpoint_to_have_them() {
     for flags in [CompletionFlags::EVD_THRESHOLD, CompletionFlags::from_bits_retain(0x100)] {
         refused(client.post_send(&[], 1, flags), parameter, Subtype::InvalidArg5);
     }
-    for evd in [&node.recv, &node.request, &node.connect] {
-        expect_no_event(evd);
-    }
+    expect_no_events(&[&node.recv, &node.request, &node.connect]);
     let allowed = CompletionFlags::SUPPRESS | solicited | CompletionFlags::BARRIER_FENCE;
     client.post_send(&[], 1, allowed).expect("a send has all these");
 }
@@ -390,9 +385,7 @@ fn wrong_segments_are_refused_by_the_call_and_nothing_is_posted() {
     }
     assert!(client.status().expect("live").recv_idle);
     assert!(state(&server).is_connected());
-    for evd in [&node.recv, &node.request, &node.connect] {
-        expect_no_event(evd);
-    }
+    expect_no_events(&[&node.recv, &node.request, &node.connect]);
 }
 
 fn rdma_needs_a_target_that_is_long_enough() {
@@ -466,11 +459,9 @@ fn what_only_the_peer_can_see_comes_as_a_status_and_breaks_the_connection() {
         } else {
             client.post_rdma_write(&local, 1, remote, NONE).expect("only the peer can see it");
         }
-        let completion = expect_dto(&node.request, &[&client, &server]);
-        assert_eq!((completion.cookie, completion.status), (1, DtoStatus::RemoteAccess));
+        expect_completion(&node.request, &[&client, &server], 1, DtoStatus::RemoteAccess);
         expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Broken);
-        let completion = expect_dto(&node.recv, &[&client]);
-        assert_eq!((completion.cookie, completion.status), (5, DtoStatus::Flushed));
+        expect_completion(&node.recv, &[&client], 5, DtoStatus::Flushed);
         assert_eq!(near.bytes(0, 8), b"as it is");
         for ep in [client, server] {
             ep.free().expect("disconnected");
@@ -500,12 +491,9 @@ fn a_receive_that_is_too_short_fails_and_so_does_the_send() {
     server.post_recv(&[target.piece(0, 7)], 1, NONE).expect("connected");
     server.post_recv(&[target.piece(0, 8)], 2, NONE).expect("connected");
     client.post_send(&[source.piece(0, 8)], 3, NONE).expect("connected");
-    let received = expect_dto(&node.recv, &[&client, &server]);
-    assert_eq!((received.cookie, received.status), (1, DtoStatus::LocalLength));
-    let flushed = expect_dto(&node.recv, &[&client, &server]);
-    assert_eq!((flushed.cookie, flushed.status), (2, DtoStatus::Flushed));
-    let sent = expect_dto(&node.request, &[&client, &server]);
-    assert_eq!((sent.cookie, sent.status), (3, DtoStatus::RemoteResponder));
+    expect_completion(&node.recv, &[&client, &server], 1, DtoStatus::LocalLength);
+    expect_completion(&node.recv, &[&client, &server], 2, DtoStatus::Flushed);
+    expect_completion(&node.request, &[&client, &server], 3, DtoStatus::RemoteResponder);
     expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Broken);
 }
 
@@ -557,8 +545,7 @@ fn many_threads_post_on_one_endpoint_and_nothing_is_lost() {
     let piece = memory.piece(0, 8);
     for cookie in 0..3 * EACH {
         server.post_recv(&[piece], cookie, NONE).expect("within the limit");
-        let received = expect_dto(&node.recv, &[&client, &server]);
-        assert_eq!((received.cookie, received.status), (cookie, DtoStatus::Success));
+        expect_completion(&node.recv, &[&client, &server], cookie, DtoStatus::Success);
     }
     for sender in senders {
         sender.join();

@@ -34,8 +34,7 @@ fn a_new_endpoint_belongs_to_its_adapter_and_zone_and_is_unconnected() {
     assert_eq!(status.state, EpState::Unconnected);
     assert!(status.recv_idle && status.request_idle);
     refused(node.pz.free(), ReturnType::InvalidState, Subtype::InvalidStatePzInUse);
-    ep.free().expect("unconnected");
-    node.finish();
+    node.finish_with(&[&ep]);
 }
 
 /// Makes the eight combinations of the three optional dispatchers.
@@ -100,16 +99,8 @@ fn exchange(mask: u32) {
             done(&bare_node.recv, &bare, round, Operation::Receive);
         }
     }
-    for evd in [&bare_node.recv, &bare_node.request, &bare_node.connect] {
-        expect_no_event(evd);
-    }
-    for ep in [&bare, &full] {
-        ep.free().expect("connected");
-    }
-    for buffer in [memory, other] {
-        buffer.lmr.free().expect("not bound");
-    }
-    bare_node.finish();
+    expect_no_events(&[&bare_node.recv, &bare_node.request, &bare_node.connect]);
+    bare_node.finish_with(&[&bare, &full, &memory, &other]);
     full_node.finish();
 }
 
@@ -139,9 +130,7 @@ fn one_dispatcher_can_serve_all_three_uses() {
     let ep = node.ia.ep_create(&spec).expect("streams can be merged");
     assert_eq!(state(&ep), EpState::Unconnected);
     refused(evd.free(), ReturnType::InvalidState, Subtype::InvalidStateEvdInUse);
-    ep.free().expect("unconnected");
-    evd.free().expect("no stream feeds it any more");
-    node.finish();
+    node.finish_with(&[&ep, &evd]);
 }
 
 fn an_endpoint_keeps_its_dispatchers_and_zone_in_use_until_it_is_freed() {
@@ -152,8 +141,7 @@ fn an_endpoint_keeps_its_dispatchers_and_zone_in_use_until_it_is_freed() {
         assert!(evd.is_live() && evd.query().is_ok(), "nothing has changed");
     }
     refused(node.pz.free(), ReturnType::InvalidState, Subtype::InvalidStatePzInUse);
-    ep.free().expect("unconnected");
-    node.finish();
+    node.finish_with(&[&ep]);
 }
 
 fn as_many_endpoints_as_the_adapter_has_and_freeing_one_makes_room() {
@@ -176,18 +164,13 @@ fn as_many_endpoints_as_the_adapter_has_and_freeing_one_makes_room() {
     );
     drop(third);
     let fourth = node.ep();
-    for ep in [second, fourth] {
-        ep.free().expect("unconnected");
-    }
-    node.finish();
+    node.finish_with(&[&second, &fourth]);
 }
 
 fn a_failure_takes_nothing_from_the_limit() {
     let node = Node::with("max_eps=1");
-    let mut wanted = node.ia.default_ep_attributes().clone();
-    wanted.max_request_dtos = u32::MAX;
     for _ in 0..3 {
-        assert!(node.ia.ep_create(&node.spec().attributes(&wanted)).is_err());
+        assert!(node.ia.ep_create(&node.spec_with(|it| it.max_request_dtos = u32::MAX)).is_err());
     }
     node.ep().free().expect("unconnected");
     node.finish();

@@ -73,8 +73,7 @@ fn left_out_they_are_the_providers_and_the_query_returns_them() {
     assert!((1..=ia.max_iov_segments_per_rdma_write).contains(&found.max_rdma_write_iov));
     assert!((1..=ia.max_rdma_read_per_ep_in).contains(&found.max_rdma_read_in));
     assert!((1..=ia.max_rdma_read_per_ep_out).contains(&found.max_rdma_read_out));
-    ep.free().expect("unconnected");
-    node.finish();
+    node.finish_with(&[&ep]);
 }
 
 fn sizes_that_are_not_set_are_the_providers() {
@@ -85,8 +84,7 @@ fn sizes_that_are_not_set_are_the_providers() {
     let found = ep.query().expect("a live endpoint").attributes;
     assert_eq!(found.max_message_size, usual.max_message_size);
     assert_eq!(found.max_rdma_size, usual.max_rdma_size);
-    ep.free().expect("unconnected");
-    node.finish();
+    node.finish_with(&[&ep]);
 }
 
 fn the_defaults_stay_within_the_limits_of_a_small_adapter() {
@@ -96,10 +94,7 @@ fn the_defaults_stay_within_the_limits_of_a_small_adapter() {
         let explicit = ep.query().expect("a live endpoint").attributes;
         let again = node.ia.ep_create(&node.spec().attributes(&explicit)).expect("within limits");
         assert_eq!(again.query().expect("a live endpoint").attributes, explicit);
-        for ep in [ep, again] {
-            ep.free().expect("unconnected");
-        }
-        node.finish();
+        node.finish_with(&[&ep, &again]);
     }
 }
 
@@ -137,10 +132,7 @@ fn with_the_defaults_a_consumer_sends_receives_writes_and_reads() {
     for ep in watched {
         ep.free().expect("connected");
     }
-    for buffer in [near, far] {
-        buffer.lmr.free().expect("not bound");
-    }
-    node.finish();
+    node.finish_with(&[&near, &far]);
 }
 
 /// Asks for exactly the limit, which must succeed and be what a query returns, and for one more,
@@ -169,8 +161,7 @@ fn at_the_limit_and_one_above(
         Subtype::InvalidArg6,
     );
     assert!(error.reason().contains(name), "{name} is to be named: {error}");
-    ep.free().expect("unconnected");
-    node.finish();
+    node.finish_with(&[&ep]);
 }
 
 macro_rules! limits {
@@ -201,13 +192,13 @@ limits! {
 
 fn what_the_attributes_promise_the_endpoint_holds() {
     let node = Node::with(SMALL);
-    let mut wanted = node.ia.default_ep_attributes().clone();
-    wanted.max_recv_dtos = 3;
-    wanted.max_recv_iov = 2;
-    wanted.max_request_iov = 2;
-    wanted.max_rdma_write_iov = 2;
-    wanted.max_rdma_read_iov = 2;
-    let spec = node.spec().attributes(&wanted);
+    let spec = node.spec_with(|it| {
+        it.max_recv_dtos = 3;
+        it.max_recv_iov = 2;
+        it.max_request_iov = 2;
+        it.max_rdma_write_iov = 2;
+        it.max_rdma_read_iov = 2;
+    });
     let client = node.ia.ep_create(&spec).expect("an endpoint");
     let server = node.ia.ep_create(&spec).expect("an endpoint");
     let memory = node.buffer(1024);
@@ -234,11 +225,11 @@ fn what_the_attributes_promise_the_endpoint_holds() {
 
 fn an_iov_of_0_for_rdma_is_that_of_requests() {
     let node = Node::new();
-    let mut wanted = node.ia.default_ep_attributes().clone();
-    wanted.max_request_iov = 3;
-    wanted.max_rdma_read_iov = 0;
-    wanted.max_rdma_write_iov = 0;
-    let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("an endpoint");
+    let ep = node.ep_with(|it| {
+        it.max_request_iov = 3;
+        it.max_rdma_read_iov = 0;
+        it.max_rdma_write_iov = 0;
+    });
     let found = ep.query().expect("a live endpoint").attributes;
     let most = node.ia.attributes();
     let expected =
@@ -275,8 +266,7 @@ fn sizes_below_the_adapters_are_rounded_up() {
     assert_eq!(expect_dto(&node.request, &watched).cookie, 2);
     let written = client.post_rdma_write(&[near.piece(0, 64)], 3, far.remote(0, 64), none);
     written.expect("longer than was asked for");
-    let done = expect_dto(&node.request, &watched);
-    assert_eq!((done.cookie, done.status), (3, DtoStatus::Success));
+    expect_completion(&node.request, &watched, 3, DtoStatus::Success);
 }
 
 /// A shared receive queue for one buffer, if the provider has shared queues.
@@ -318,9 +308,7 @@ fn with_a_shared_receive_queue_segments_of_rdma_are_exact() {
     let found = ep.query().expect("a live endpoint").attributes;
     assert!(found.max_request_iov >= 3);
     assert_eq!((found.max_rdma_read_iov, found.max_rdma_write_iov), (1, 1));
-    ep.free().expect("unconnected");
-    srq.free().expect("unused");
-    node.finish();
+    node.finish_with(&[&ep, &srq]);
 }
 
 fn requests_of_every_kind_have_the_segments_of_the_longest() {
@@ -390,9 +378,7 @@ fn completion_flags_of_single_requests_are_accepted_for_requests() {
     let node = Node::new();
     let all = OF_REQUESTS.into_iter().collect();
     for flags in OF_REQUESTS.into_iter().chain([all, all | CompletionFlags::UNSIGNALLED]) {
-        let mut wanted = node.ia.default_ep_attributes().clone();
-        wanted.request_completion_flags = flags;
-        let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("of no effect");
+        let ep = node.ep_with(|it| it.request_completion_flags = flags);
         let found = ep.query().expect("a live endpoint").attributes;
         assert_eq!(found.request_completion_flags, flags);
         ep.free().expect("unconnected");
@@ -453,10 +439,10 @@ fn every_mode_of_completion_that_the_documents_name_can_be_had() {
         (CompletionFlags::SOLICITED_WAIT, CompletionFlags::UNSIGNALLED),
         (CompletionFlags::SOLICITED_WAIT, CompletionFlags::EVD_THRESHOLD),
     ] {
-        let mut wanted = node.ia.default_ep_attributes().clone();
-        wanted.recv_completion_flags = recv;
-        wanted.request_completion_flags = request;
-        let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("separate dispatchers");
+        let ep = node.ep_with(|it| {
+            it.recv_completion_flags = recv;
+            it.request_completion_flags = request;
+        });
         let found = ep.query().expect("a live endpoint").attributes;
         assert_eq!(found.recv_completion_flags, recv);
         assert_eq!(found.request_completion_flags, request);
@@ -473,10 +459,10 @@ fn rdma_reads_of_all_endpoints_stay_within_the_adapters_totals() {
         attributes.ia.max_rdma_read_out = 12;
     }));
     let with = |reads_in, reads_out| {
-        let mut wanted = node.ia.default_ep_attributes().clone();
-        wanted.max_rdma_read_in = reads_in;
-        wanted.max_rdma_read_out = reads_out;
-        node.ia.ep_create(&node.spec().attributes(&wanted))
+        node.ia.ep_create(&node.spec_with(|it| {
+            it.max_rdma_read_in = reads_in;
+            it.max_rdma_read_out = reads_out;
+        }))
     };
     #[track_caller]
     fn too_many<T: std::fmt::Debug>(made: Result<T>, name: &str) {
@@ -495,10 +481,7 @@ fn rdma_reads_of_all_endpoints_stay_within_the_adapters_totals() {
     too_many(with(1, 0), "max_rdma_read_in");
     drop(second);
     let fifth = with(4, 5).expect("what the second had");
-    for ep in [third, fourth, fifth] {
-        ep.free().expect("unconnected");
-    }
-    node.finish();
+    node.finish_with(&[&third, &fourth, &fifth]);
 }
 
 #[track_caller]
@@ -591,8 +574,7 @@ fn a_watermark_that_is_not_set_is_accepted_with_a_shared_queue() {
         assert_eq!(ep.query().expect("a live endpoint").attributes.srq_soft_hw, unset);
         ep.free().expect("unconnected");
     }
-    srq.free().expect("unused");
-    node.finish();
+    node.finish_with(&[&srq]);
 }
 
 fn segments_of_reads_are_not_looked_at_without_reads() {
@@ -645,9 +627,7 @@ fn with_a_shared_receive_queue_the_iov_of_receives_is_ignored() {
     let ep = node.ia.ep_create(&node.spec().srq(&srq).attributes(&wanted)).expect("ignored");
     assert_eq!(ep.query().expect("a live endpoint").srq.as_ref(), Some(&srq));
     invalid(&node, &wanted, "max_recv_iov");
-    ep.free().expect("unconnected");
-    srq.free().expect("unused");
-    node.finish();
+    node.finish_with(&[&ep, &srq]);
 }
 
 fn zones_of_endpoint_and_shared_queue_differ_only_where_the_provider_allows() {
@@ -671,9 +651,7 @@ fn zones_of_endpoint_and_shared_queue_differ_only_where_the_provider_allows() {
         }
         let same = EpSpec::new(&other).recv_evd(&node.recv).srq(&srq);
         node.ia.ep_create(&same).expect("one zone").free().expect("unconnected");
-        srq.free().expect("unused");
-        other.free().expect("unused");
-        node.finish();
+        node.finish_with(&[&srq, &other]);
     }
 }
 

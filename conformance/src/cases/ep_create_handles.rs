@@ -141,13 +141,11 @@ fn a_failure_below_leaves_nothing_in_use() {
     }
     // The failure left no reference, no bound stream, and did not count as an endpoint.
     faults.no_queue_pairs.store(false, Ordering::Relaxed);
-    let mut unsignalled = node.ia.default_ep_attributes().clone();
-    unsignalled.recv_completion_flags = CompletionFlags::UNSIGNALLED;
-    unsignalled.request_completion_flags = CompletionFlags::UNSIGNALLED;
-    let ep = node.ia.ep_create(&node.spec().attributes(&unsignalled)).expect("within the limit");
-    ep.free().expect("unconnected");
-    srq.free().expect("the failures left it unused");
-    node.finish();
+    let ep = node.ep_with(|it| {
+        it.recv_completion_flags = CompletionFlags::UNSIGNALLED;
+        it.request_completion_flags = CompletionFlags::UNSIGNALLED;
+    });
+    node.finish_with(&[&ep, &srq]);
 }
 
 fn each_failure_leaves_what_was_checked_before_it_unused() {

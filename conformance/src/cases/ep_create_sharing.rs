@@ -76,8 +76,7 @@ fn by_default_any_number_of_streams_share_a_dispatcher() {
     for ep in eps {
         ep.free().expect("unconnected");
     }
-    evd.free().expect("unused");
-    node.finish();
+    node.finish_with(&[&evd]);
 }
 
 fn beside_an_unsignalled_stream_all_others_must_be_unsignalled() {
@@ -96,11 +95,7 @@ fn beside_an_unsignalled_stream_all_others_must_be_unsignalled() {
     let third = requesting(&node, &evd, UNSIGNALLED).expect("the same mode");
     let fourth = both(&node, &evd, UNSIGNALLED, UNSIGNALLED).expect("the same mode");
     assert!(evd.query().expect("a live dispatcher").config_notify);
-    for ep in [first, second, third, fourth] {
-        ep.free().expect("unconnected");
-    }
-    evd.free().expect("no refused stream is left");
-    node.finish();
+    node.finish_with(&[&first, &second, &third, &fourth, &evd]);
 }
 
 fn unsignalled_requests_decide_over_receives_too() {
@@ -115,8 +110,7 @@ fn unsignalled_requests_decide_over_receives_too() {
         assert!(error.reason().contains(name), "{name} is to be named: {error}");
     }
     receiving(&node, &evd, UNSIGNALLED).expect("the same mode").free().expect("unconnected");
-    first.free().expect("unconnected");
-    node.finish_with([evd]);
+    node.finish_with(&[&first, &evd]);
 }
 
 fn beside_a_solicited_receive_stream_there_are_only_such() {
@@ -131,10 +125,7 @@ fn beside_a_solicited_receive_stream_there_are_only_such() {
     }
     let second = receiving(&node, &evd, SOLICITED).expect("the same mode");
     assert!(evd.query().expect("a live dispatcher").config_solicited);
-    for ep in [first, second] {
-        ep.free().expect("unconnected");
-    }
-    node.finish_with([evd]);
+    node.finish_with(&[&first, &second, &evd]);
 }
 
 fn beside_a_threshold_stream_there_are_only_such() {
@@ -148,7 +139,7 @@ fn beside_a_threshold_stream_there_are_only_such() {
         no_match(requesting(&node, &evd, UNSIGNALLED), "request_completion_flags");
         first.free().expect("unconnected");
     }
-    node.finish_with([evd]);
+    node.finish_with(&[&evd]);
 }
 
 fn the_two_streams_of_one_endpoint_must_match_on_one_dispatcher() {
@@ -159,7 +150,7 @@ fn the_two_streams_of_one_endpoint_must_match_on_one_dispatcher() {
     no_match(both(&node, &evd, THRESHOLD, UNSIGNALLED), "request_completion_flags");
     both(&node, &evd, UNSIGNALLED, UNSIGNALLED).expect("match").free().expect("unconnected");
     both(&node, &evd, THRESHOLD, DEFAULT).expect("match").free().expect("unconnected");
-    node.finish_with([evd]);
+    node.finish_with(&[&evd]);
 }
 
 fn on_separate_dispatchers_every_stream_has_its_own_mode() {
@@ -170,8 +161,7 @@ fn on_separate_dispatchers_every_stream_has_its_own_mode() {
     let ep = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("separate");
     assert!(node.recv.query().expect("live").config_solicited);
     assert!(node.request.query().expect("live").config_notify);
-    ep.free().expect("unconnected");
-    node.finish();
+    node.finish_with(&[&ep]);
 }
 
 fn where_other_streams_may_feed_only_the_threshold_is_valid() {
@@ -210,14 +200,13 @@ fn after_an_endpoint_was_freed_or_dropped_its_mode_binds_nobody() {
     receiving(&node, &evd, DEFAULT).expect("nor now").free().expect("unconnected");
     let param = evd.query().expect("a live dispatcher");
     assert!(!param.config_notify && !param.config_solicited);
-    node.finish_with([evd]);
+    node.finish_with(&[&evd]);
 }
 
 fn endpoints_with_a_shared_queue_follow_the_same_rules() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
-    let shape = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
-    let srq = node.ia.srq_create(&node.pz, shape).expect("a queue");
+    let srq = node.srq(4);
     let with = |flags| {
         let mut attributes = node.ia.default_ep_attributes().clone();
         attributes.recv_completion_flags = flags;
@@ -230,9 +219,7 @@ fn endpoints_with_a_shared_queue_follow_the_same_rules() {
     first.free().expect("unconnected");
     let second = with(SOLICITED).expect("no stream is bound any more");
     assert!(with(THRESHOLD).is_err() && with(DEFAULT).is_err());
-    second.free().expect("unconnected");
-    srq.free().expect("unused");
-    node.finish_with([evd]);
+    node.finish_with(&[&second, &srq, &evd]);
 }
 
 fn a_threshold_above_1_needs_streams_that_leave_it_to_the_waiter() {
@@ -250,6 +237,5 @@ fn a_threshold_above_1_needs_streams_that_leave_it_to_the_waiter() {
     }
     let ep = receiving(&node, &evd, THRESHOLD).expect("an endpoint");
     assert!(!evd.wait(Timeout::ZERO, 2, &mut event).expect("any threshold").is_event());
-    ep.free().expect("unconnected");
-    node.finish_with([evd]);
+    node.finish_with(&[&ep, &evd]);
 }

@@ -91,8 +91,7 @@ fn receives_are_lost_or_flushed_when_it_is_freed_and_nothing_touches_the_memory(
         let Event::Dto(completion) = event else { panic!("not a DTO: {event:?}") };
         assert_eq!((completion.cookie, completion.status), (5, DtoStatus::Flushed));
     }
-    memory.lmr.free().expect("not in use");
-    node.finish();
+    node.finish_with(&[&memory]);
 }
 
 fn it_is_connected_actively() {
@@ -176,8 +175,7 @@ fn sends_rdma_and_binds_are_refused() {
     if let Some(rmr) = &rmr {
         rmr.free().expect("live");
     }
-    ep.free().expect("unconnected");
-    node.finish();
+    node.finish_with(&[&ep]);
 }
 
 fn there_is_nothing_to_disconnect_and_a_reset_changes_nothing() {

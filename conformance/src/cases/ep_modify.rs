@@ -71,14 +71,7 @@ fn the_zone() {
         Subtype::ProtectionRead,
     );
     client.post_send(&[new.piece(0, 8)], 2, NONE).expect("of the new zone");
-    for ep in [&client, &server] {
-        ep.free().expect("connected");
-    }
-    for lmr in [old.lmr, new.lmr] {
-        lmr.free().expect("not bound");
-    }
-    other.free().expect("unused");
-    node.finish();
+    node.finish_with(&[&client, &server, &old, &new, &other]);
 }
 
 fn the_old_zone_is_in_use_no_more() {
@@ -88,9 +81,7 @@ fn the_old_zone_is_in_use_no_more() {
     ep.modify(&EpChange::new().pz(&second)).expect("unconnected");
     first.free().expect("unused");
     ep.modify(&EpChange::new().pz(&second)).expect("the same again");
-    ep.free().expect("unconnected");
-    second.free().expect("unused");
-    node.finish();
+    node.finish_with(&[&ep, &second]);
 }
 
 fn receives_of_the_old_zone_fail_when_their_turn_comes() {
@@ -104,8 +95,7 @@ fn receives_of_the_old_zone_fail_when_their_turn_comes() {
     let source = node.buffer(8);
     source.fill(0, b"message!");
     client.post_send(&[source.piece(0, 8)], 2, NONE).expect("connected");
-    let completion = expect_dto(&node.recv, &[&client, &server]);
-    assert_eq!((completion.cookie, completion.status), (1, DtoStatus::LocalProtection));
+    expect_completion(&node.recv, &[&client, &server], 1, DtoStatus::LocalProtection);
     assert_eq!(memory.bytes(0, 8), [0; 8], "nothing was written");
 }
 
@@ -122,8 +112,7 @@ fn the_dispatcher_of_receives() {
     link(&node, &client, &node, &server);
     for cookie in [1, 2] {
         client.post_send(&[], 0, NONE).expect("connected");
-        let completion = expect_dto(&other, &[&client, &server]);
-        assert_eq!((completion.cookie, completion.status), (cookie, DtoStatus::Success));
+        expect_completion(&other, &[&client, &server], cookie, DtoStatus::Success);
     }
     expect_no_event(&node.recv);
     client.free().expect("connected");
@@ -213,8 +202,7 @@ fn exact(node: &Node) -> (Endpoint, Option<SharedReceiveQueue>) {
     if !node.ia.provider_attributes().srq_supported {
         skip("the provider has no shared receive queues");
     }
-    let shape = SrqAttributes { max_recv_dtos: 1, max_recv_iov: 1, low_watermark: 0 };
-    let srq = node.ia.srq_create(&node.pz, shape).expect("a queue");
+    let srq = node.srq(1);
     let ep = node.ia.ep_create(&node.spec().srq(&srq)).expect("an endpoint");
     (ep, Some(srq))
 }
@@ -294,8 +282,7 @@ fn receives_posted_before_stay_when_the_queue_is_made_longer() {
     link(&node, &client, &node, &server);
     for cookie in [1, 2, 3] {
         client.post_send(&[memory.piece(16, 8)], 0, NONE).expect("connected");
-        let completion = expect_dto(&node.recv, &[&client, &server]);
-        assert_eq!((completion.cookie, completion.status), (cookie, DtoStatus::Success));
+        expect_completion(&node.recv, &[&client, &server], cookie, DtoStatus::Success);
     }
 }
 
@@ -350,8 +337,7 @@ fn both_modes_change_together_on_a_shared_dispatcher() {
     (wanted.recv_completion_flags, wanted.request_completion_flags) = (NONE, NONE);
     ep.modify(&EpChange::new().attributes(&wanted)).expect("and back");
     assert!(!evd.query().expect("live").config_notify);
-    ep.free().expect("unconnected");
-    node.finish_with([evd]);
+    node.finish_with(&[&ep, &evd]);
 }
 
 fn the_modes_of_other_endpoints_bind_a_change_as_they_bind_the_making() {
@@ -417,10 +403,7 @@ fn a_failing_change_leaves_everything_as_it_was() {
     (few.max_rdma_read_in, few.max_rdma_read_out) = (0, 0);
     let error = node.ia.ep_create(&spec.attributes(&few)).expect_err("unsignalled receives");
     assert!(error.reason().contains("recv_completion_flags"), "{error}");
-    for ep in [ep, rest] {
-        ep.free().expect("unconnected");
-    }
-    node.finish();
+    node.finish_with(&[&ep, &rest]);
 }
 
 fn a_failure_below_leaves_everything_as_it_was() {
@@ -463,8 +446,7 @@ fn a_change_moves_the_rdma_reads_from_the_old_to_the_new_amount() {
     );
     first.free().expect("unconnected");
     second.modify(&EpChange::new().attributes(&with(16))).expect("all of one endpoint");
-    second.free().expect("unconnected");
-    node.finish();
+    node.finish_with(&[&second]);
 }
 
 fn what_is_invalid_or_not_supported_is_an_invalid_parameter() {
@@ -510,9 +492,7 @@ fn handles_are_checked_as_when_the_endpoint_is_made() {
     }
     let foreign = EpChange::new().pz(&other.pz);
     refused(ep.modify(&foreign), ReturnType::InvalidHandle, Subtype::InvalidHandlePz);
-    ep.free().expect("unconnected");
-    wrong.free().expect("unused");
-    node.finish();
+    node.finish_with(&[&ep, &wrong]);
     other.finish();
 }
 
@@ -580,6 +560,5 @@ fn a_change_that_a_state_allows_in_part_does_not_take_place_at_all() {
     pz.free().expect("unused");
     rsp.expect("reserved").free().expect("live");
     until("the endpoint is given back", || state(&ep) == EpState::Unconnected);
-    ep.free().expect("unconnected");
-    node.finish();
+    node.finish_with(&[&ep]);
 }

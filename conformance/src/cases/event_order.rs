@@ -222,8 +222,7 @@ fn on_the_asking_side_the_connection_comes_before_its_first_receive() {
 
 fn receives_of_a_shared_queue_follow_the_connection_too() {
     let node = Node::with(LATE_ON_ACCEPT);
-    let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
-    let srq = node.ia.srq_create(&node.pz, attributes).expect("a shared queue");
+    let srq = node.srq(4);
     let evd = node.evd(EvdFlags::DTO | EvdFlags::CONNECTION);
     let spec = node.spec().recv_evd(&evd).connect_evd(&evd).srq(&srq);
     let server = node.ia.ep_create(&spec).expect("an endpoint");

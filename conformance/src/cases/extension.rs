@@ -120,8 +120,7 @@ fn atomics_need_their_privilege() {
     let (target, result) = (node.buffer(8), node.buffer(8));
     let posted = client.post_fetch_and_add(1, result.piece(0, 8), 5, target.remote(0, 8), NONE);
     posted.expect("only the other side can see it");
-    let done = expect_dto(&node.request, &[&client, &server]);
-    assert_eq!((done.cookie, done.status), (5, DtoStatus::RemoteAccess));
+    expect_completion(&node.request, &[&client, &server], 5, DtoStatus::RemoteAccess);
     assert_eq!(value(&target), 0);
     expect_connection(&node.connect, &client, ConnectionEventKind::Broken);
 }
@@ -144,11 +143,9 @@ fn immediate_data_completes_a_receive() {
         NONE,
     );
     posted.expect("connected");
-    let done = expect_dto(&node.request, &[&client, &server]);
-    assert_eq!((done.cookie, done.status), (20, DtoStatus::Success));
+    let done = expect_completion(&node.request, &[&client, &server], 20, DtoStatus::Success);
     assert_eq!(done.operation, Operation::RdmaWriteImmediate);
-    let got = expect_dto(&node.recv, &[&client, &server]);
-    assert_eq!((got.cookie, got.status), (21, DtoStatus::Success));
+    let got = expect_completion(&node.recv, &[&client, &server], 21, DtoStatus::Success);
     assert_eq!((got.operation, got.length), (Operation::ReceiveImmediate, 16));
     assert_eq!(got.immediate(), Some(0xdead_beef));
     assert_eq!(target.bytes(0, 16), b"immediate bytes!");
@@ -166,8 +163,7 @@ fn a_read_can_go_to_a_remote_context() {
     source.fill(0, b"from there to a remote context..");
     let posted = client.post_rdma_read_to_rmr(target.remote(0, 32), 9, source.remote(0, 32), NONE);
     posted.expect("connected");
-    let done = expect_dto(&node.request, &[&client, &server]);
-    assert_eq!((done.cookie, done.status), (9, DtoStatus::Success));
+    let done = expect_completion(&node.request, &[&client, &server], 9, DtoStatus::Success);
     assert_eq!((done.operation, done.length), (Operation::RdmaRead, 32));
     assert_eq!(target.bytes(0, 32), source.bytes(0, 32));
 }

@@ -31,8 +31,7 @@ fn is_that_of(failure: &Failure, done: &DtoCompletion) {
 fn break_by(node: &Node, near: &Buffer, client: &Endpoint, server: &Endpoint) -> DtoCompletion {
     let nowhere = RmrTriplet { context: 0xdead_beef, ..node.buffer(8).remote(0, 8) };
     client.post_rdma_write(&[near.piece(0, 8)], 7, nowhere, NONE).expect("only the peer sees it");
-    let done = expect_dto(&node.request, &[client, server]);
-    assert_eq!((done.cookie, done.status), (7, DtoStatus::RemoteAccess));
+    let done = expect_completion(&node.request, &[client, server], 7, DtoStatus::RemoteAccess);
     expect_connections(&node.connect, &[client, server], ConnectionEventKind::Broken);
     done
 }

@@ -136,8 +136,7 @@ const MAKERS: [Maker; 8] = [
         Box::new(move || psp.free().expect("live"))
     }),
     ("SRQ", |node| {
-        let shape = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
-        let srq = node.ia.srq_create(&node.pz, shape).expect("made");
+        let srq = node.srq(4);
         Box::new(move || srq.free().expect("live"))
     }),
 ];
@@ -181,8 +180,7 @@ fn an_abrupt_close_frees_everything_in_whatever_state() {
         let buffer = node.buffer(64);
         let rmr = node.has_rmrs().then(|| node.rmr());
         let cno = node.ia.cno_create(None).expect("made");
-        let shape = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
-        let srq = node.ia.srq_create(&node.pz, shape).expect("made");
+        let srq = node.srq(4);
         srq.post_recv(&[buffer.piece(0, 8)], 1).expect("posted");
         node.ia.close(Close::Abrupt).expect("always possible");
         let (handle, ep) = (ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
@@ -237,13 +235,10 @@ fn the_memory_outlives_an_abrupt_close() {
 }
 
 fn an_abrupt_close_ends_the_connections_of_other_adapters() {
-    let (near, far) = (Node::new(), Node::new());
-    let (client, server) = (near.ep(), far.ep());
-    link(&near, &client, &far, &server);
+    let [(near, client), (far, _server)] = linked_nodes();
     far.ia.close(Close::Abrupt).expect("always possible");
     expect_connection(&near.connect, &client, ConnectionEventKind::Disconnected);
-    client.free().expect("disconnected");
-    near.finish();
+    near.finish_with(&[&client]);
 }
 
 fn waiters_on_dispatchers_are_aborted_by_an_abrupt_close() {

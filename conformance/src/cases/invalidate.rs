@@ -68,11 +68,9 @@ fn invalidate(node: &Node, client: &Endpoint, server: &Endpoint, context: u32) {
     server.post_recv(&[buffer.piece(0, 8)], 31, NONE).expect("posted");
     let posted = client.post_send_with_invalidate(&[buffer.piece(8, 8)], 32, NONE, context);
     posted.expect("connected");
-    let got = expect_dto(&node.recv, &[client, server]);
-    assert_eq!((got.cookie, got.status), (31, DtoStatus::Success));
+    let got = expect_completion(&node.recv, &[client, server], 31, DtoStatus::Success);
     assert_eq!(got.invalidated(), Some(context));
-    let sent = expect_dto(&node.request, &[client, server]);
-    assert_eq!((sent.cookie, sent.status), (32, DtoStatus::Success));
+    expect_completion(&node.request, &[client, server], 32, DtoStatus::Success);
 }
 
 /// Sends with invalidate; the peer must refuse it, and both endpoints must be disconnected.
@@ -81,8 +79,7 @@ fn breaks(node: &Node, client: &Endpoint, server: &Endpoint, context: u32) {
     server.post_recv(&[buffer.piece(0, 8)], 41, NONE).expect("posted");
     let posted = client.post_send_with_invalidate(&[buffer.piece(0, 8)], 42, NONE, context);
     posted.expect("only the other side can see it");
-    let done = expect_dto(&node.request, &[client, server]);
-    assert_eq!((done.cookie, done.status), (42, DtoStatus::RemoteAccess));
+    expect_completion(&node.request, &[client, server], 42, DtoStatus::RemoteAccess);
     expect_dto_failure(node, 41, &[client, server]);
     until("both ends are disconnected", || {
         state(client) == EpState::Disconnected && state(server) == EpState::Disconnected
@@ -187,8 +184,7 @@ fn a_disconnected_endpoint_flushes_it() {
     let ends = [&client, &server];
     expect_connections(&node.connect, &ends, ConnectionEventKind::Disconnected);
     client.post_send_with_invalidate(&[], 9, NONE, context).expect("posted and flushed");
-    let done = expect_dto(&node.request, &[&client, &server]);
-    assert_eq!((done.cookie, done.status), (9, DtoStatus::Flushed));
+    expect_completion(&node.request, &[&client, &server], 9, DtoStatus::Flushed);
     if !node.ia.provider_attributes().invalidate_scope_pz_supported {
         return;
     }

@@ -128,8 +128,7 @@ fn what_can_not_be_registered_is_refused_and_takes_no_room() {
         .expect("within the limit again")
         .free()
         .expect("live");
-    foreign.lmr.free().expect("unused");
-    node.finish();
+    node.finish_with(&[&foreign]);
     other.finish();
 }
 
@@ -153,8 +152,7 @@ fn a_region_over_the_memory_of_another_has_its_own_zone_and_privileges() {
         ReturnType::InvalidHandle,
         Subtype::InvalidHandleLmr,
     );
-    pz.free().expect("unused");
-    node.finish();
+    node.finish_with(&[&pz]);
 }
 
 fn a_region_is_freed_once() {
@@ -211,9 +209,7 @@ fn posts_that_name_a_freed_region_are_a_protection_violation() {
     let remote = live.remote(0, 8);
     refused(client.post_rdma_write(&[piece], 1, remote, NONE), protection, Subtype::ProtectionRead);
     refused(client.post_rdma_read(&[piece], 1, remote, NONE), protection, Subtype::ProtectionWrite);
-    for evd in [&node.recv, &node.request, &node.connect] {
-        expect_no_event(evd);
-    }
+    expect_no_events(&[&node.recv, &node.request, &node.connect]);
     assert!(server.status().expect("live").state.is_connected(), "nothing broke");
 }
 
@@ -249,8 +245,7 @@ fn a_send_whose_memory_was_freed_before_it_took_place_fails() {
     lmr.free().expect("posts don't keep it");
     drop((lmr, memory));
     server.post_recv(&[target.piece(0, LONG)], 2, NONE).expect("connected");
-    let sent = expect_dto(&node.request, &[&client, &server]);
-    assert_eq!((sent.cookie, sent.status), (1, DtoStatus::LocalProtection));
+    expect_completion(&node.request, &[&client, &server], 1, DtoStatus::LocalProtection);
     let received = expect_dto(&node.recv, &[&client, &server]);
     assert_eq!(received.cookie, 2);
     assert_ne!(received.status, DtoStatus::Success);
@@ -304,8 +299,7 @@ fn the_remote_context_of_a_freed_region_breaks_the_connection() {
         } else {
             client.post_rdma_write(&local, 1, remote, NONE).expect("only the peer can see it");
         }
-        let completion = expect_dto(&node.request, &[&client, &server]);
-        assert_eq!((completion.cookie, completion.status), (1, DtoStatus::RemoteAccess));
+        expect_completion(&node.request, &[&client, &server], 1, DtoStatus::RemoteAccess);
         expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Broken);
         assert_eq!(far.bytes(0, 8), [0; 8]);
         assert_eq!(near.bytes(0, 8), b"message!");

@@ -466,8 +466,8 @@ fn post_recv() {
     let call = |scene: &Scene| scene.ep().post_recv(&[scene.buffer.piece(0, 32)], COOKIE, NONE);
     let done = |scene: &Scene, _: EpState, outcome: Outcome| {
         if outcome == Outcome::Flushed {
-            let done = expect_dto(&scene.node.recv, &[scene.ep()]);
-            assert_eq!((done.cookie, done.status), (COOKIE, DtoStatus::Flushed));
+            let done =
+                expect_completion(&scene.node.recv, &[scene.ep()], COOKIE, DtoStatus::Flushed);
             assert_eq!(done.operation, Operation::Receive);
         } else {
             assert!(!scene.ep().status().expect("live").recv_idle);

@@ -200,8 +200,7 @@ fn dropping_it_stops_to_listen() {
     let client = ask(&node, 5);
     expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
     node.ia.psp_create(5, &node.requests, PspMaker::Consumer).expect("free").free().expect("live");
-    client.free().expect("disconnected");
-    node.finish();
+    node.finish_with(&[&client]);
 }
 
 fn the_queue_of_the_dispatcher_is_the_backlog() {
@@ -242,8 +241,7 @@ fn the_queue_of_the_dispatcher_is_the_backlog() {
         }
     }
     // The provider has freed its endpoints of the rejected requests.
-    evd.free().expect("unused");
-    node.finish();
+    node.finish_with(&[&evd]);
 }
 
 fn an_endpoint_of_the_providers_has_neither_zone_nor_dispatchers_until_it_is_given_them() {
@@ -270,10 +268,7 @@ fn an_endpoint_of_the_providers_has_neither_zone_nor_dispatchers_until_it_is_giv
     expect_connections(&node.connect, &[&client, &ep], ConnectionEventKind::Established);
     // The endpoint belongs to the consumer, which has to free it.
     refused(node.ia.close(Close::Graceful), ReturnType::InvalidState, Subtype::InvalidStateIaInUse);
-    ep.free().expect("connected");
-    client.free().expect("disconnected");
-    psp.free().expect("live");
-    node.finish();
+    node.finish_with(&[&ep, &client, &psp]);
 }
 
 fn an_endpoint_of_the_providers_is_gone_with_the_refusal() {
@@ -296,8 +291,7 @@ fn an_endpoint_of_the_providers_is_gone_with_the_refusal() {
         becomes(&client, EpState::Disconnected);
         client.free().expect("disconnected");
     }
-    psp.free().expect("live");
-    node.finish();
+    node.finish_with(&[&psp]);
 }
 
 fn without_room_for_the_providers_endpoint_the_request_is_refused() {
@@ -306,9 +300,7 @@ fn without_room_for_the_providers_endpoint_the_request_is_refused() {
     let client = ask(&node, psp.qualifier());
     expect_connection(&node.connect, &client, ConnectionEventKind::NonPeerRejected);
     expect_no_event(&node.requests);
-    client.free().expect("disconnected");
-    psp.free().expect("live");
-    node.finish();
+    node.finish_with(&[&client, &psp]);
 }
 
 fn a_closed_adapter_does_not_listen() {

@@ -54,12 +54,10 @@ fn a_zone_in_use_is_not_freed() {
         refused(node.pz.free(), state, in_use);
         rmr.free().expect("live");
     }
-    let shape = SrqAttributes { max_recv_dtos: 1, max_recv_iov: 1, low_watermark: 0 };
-    let srq = node.ia.srq_create(&node.pz, shape).expect("made");
+    let srq = node.srq(1);
     refused(node.pz.free(), state, in_use);
     assert!(node.pz.is_live());
-    srq.free().expect("unused");
-    node.pz.free().expect("unused now");
+    free_all(&[&srq, &node.pz]);
     node.finish();
 }
 
@@ -82,9 +80,7 @@ fn a_dropped_zone_lives_as_long_as_something_is_in_it() {
     let found = buffer.lmr.query().expect("live").pz;
     assert_eq!(found.id(), id);
     refused(found.free(), ReturnType::InvalidState, Subtype::InvalidStatePzInUse);
-    buffer.lmr.free().expect("unused");
-    found.free().expect("unused");
-    node.finish();
+    node.finish_with(&[&buffer, &found]);
 }
 
 fn a_zone_belongs_to_its_adapter() {

@@ -34,8 +34,7 @@ fn with_privileges(node: &Node, privileges: Privileges) -> Buffer {
 /// Posts a read that must fail with a status and break the connection.
 fn breaks(node: &Node, client: &Endpoint, to: RmrTriplet, from: RmrTriplet, status: DtoStatus) {
     client.post_rdma_read_to_rmr(to, 71, from, NONE).expect("seen later");
-    let done = expect_dto(&node.request, &[client]);
-    assert_eq!((done.cookie, done.status), (71, status));
+    let done = expect_completion(&node.request, &[client], 71, status);
     assert_eq!(done.operation, Operation::RdmaRead);
     expect_connection(&node.connect, client, ConnectionEventKind::Broken);
 }

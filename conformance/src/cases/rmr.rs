@@ -37,8 +37,7 @@ fn a_new_region_is_not_bound() {
     assert_eq!(param.pz, node.pz);
     assert_eq!((param.lmr_triplet, param.rmr_context), (None, 0));
     assert!(param.privileges.is_empty());
-    rmr.free().expect("unbound ones are freed too");
-    node.finish();
+    node.finish_with(&[&rmr]);
 }
 
 fn what_can_not_be_made_is_refused() {
@@ -317,7 +316,6 @@ fn a_suppressed_bind_succeeds_in_silence() {
     let context = rmr.bind(&server, &quiet).expect("connected");
     let remote = RmrTriplet { address: far.memory.address(), length: 8, context };
     read(&client, near.piece(0, 8), remote).expect("connected");
-    let completion = expect_dto(&node.request, &[&client, &server]);
-    assert_eq!((completion.cookie, completion.status), (99, DtoStatus::Success));
+    expect_completion(&node.request, &[&client, &server], 99, DtoStatus::Success);
     expect_no_event(&node.request);
 }

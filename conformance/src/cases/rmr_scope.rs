@@ -83,14 +83,12 @@ fn only_its_endpoint_invalidates_it() {
     let context = open(&node, &server, &rmr, &memory);
     beside.post_recv(&[], 1, NONE).expect("posted");
     stranger.post_send_with_invalidate(&[], 2, NONE, context).expect("seen there only");
-    let done = expect_dto(&node.request, &[&stranger]);
-    assert_eq!((done.cookie, done.status), (2, DtoStatus::RemoteAccess));
+    expect_completion(&node.request, &[&stranger], 2, DtoStatus::RemoteAccess);
     assert_eq!(expect_dto(&node.recv, &[&beside]).invalidated(), None);
     assert_eq!(touch(&node, &client, &memory, context), DtoStatus::Success);
     server.post_recv(&[], 3, NONE).expect("posted");
     client.post_send_with_invalidate(&[], 4, NONE, context).expect("connected");
-    let got = expect_dto(&node.recv, &[&server]);
-    assert_eq!((got.cookie, got.status), (3, DtoStatus::Success));
+    let got = expect_completion(&node.recv, &[&server], 3, DtoStatus::Success);
     assert_eq!(got.invalidated(), Some(context));
     assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::Success);
 }
@@ -105,8 +103,7 @@ fn a_query_says_its_scope() {
     assert_eq!((&param.pz, param.lmr_triplet), (&node.pz, None));
     confined.free().expect("live");
     refused(confined.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleRmr);
-    open.free().expect("live");
-    node.finish();
+    node.finish_with(&[&open]);
 }
 
 fn a_freed_zone_is_refused() {
@@ -125,8 +122,7 @@ fn it_keeps_its_zone_in_use() {
     let rmr = node.ia.rmr_create_for_ep(&node.pz).expect("a region");
     let error = node.pz.free().expect_err("the region is in it");
     assert!(error.is(ReturnType::InvalidState), "{error}");
-    rmr.free().expect("live");
-    node.finish();
+    node.finish_with(&[&rmr]);
 }
 
 fn a_provider_without_it_says_so() {

@@ -143,10 +143,7 @@ fn what_can_not_be_made_is_refused_and_leaves_the_endpoint_alone() {
     let made = node.ia.rsp_create(QUALIFIER, None, &node.requests);
     refused(made, insufficient, Subtype::ResourceDevice);
     assert_eq!(state(&ep), EpState::Unconnected);
-    for ep in [ep, foreign] {
-        ep.free().expect("unconnected");
-    }
-    node.finish();
+    node.finish_with(&[&ep, &foreign]);
     other.finish();
 }
 
@@ -168,10 +165,7 @@ fn freeing_it_gives_the_endpoint_back() {
         assert_eq!(state(&ep), EpState::Unconnected);
         let late = ask(&node, QUALIFIER);
         expect_connection(&node.connect, &late, ConnectionEventKind::NonPeerRejected);
-        for ep in [ep, late] {
-            ep.free().expect("not bound");
-        }
-        node.finish();
+        node.finish_with(&[&ep, &late]);
     }
 }
 
@@ -185,10 +179,7 @@ fn freeing_it_leaves_a_request_that_arrived_valid() {
     assert_eq!(state(&ep), EpState::PassiveConnectionPending);
     request.accept(None, b"").expect("its own endpoint");
     expect_connections(&node.connect, &[&client, &ep], ConnectionEventKind::Established);
-    for ep in [client, ep] {
-        ep.free().expect("connected");
-    }
-    node.finish();
+    node.finish_with(&[&client, &ep]);
 }
 
 fn after_a_refusal_the_endpoint_is_unconnected_and_free_for_other_uses() {
@@ -212,11 +203,7 @@ fn after_a_refusal_the_endpoint_is_unconnected_and_free_for_other_uses() {
     assert_eq!(state(&ep), EpState::PassiveConnectionPending);
     request.accept(None, b"").expect("its own endpoint");
     expect_connections(&node.connect, &[&other, &ep], ConnectionEventKind::Established);
-    next.free().expect("live");
-    for ep in [client, other, ep] {
-        ep.free().expect("not bound");
-    }
-    node.finish();
+    node.finish_with(&[&next, &client, &other, &ep]);
 }
 
 fn without_an_endpoint_the_provider_makes_one_that_is_given_a_zone() {
@@ -244,11 +231,7 @@ fn without_an_endpoint_the_provider_makes_one_that_is_given_a_zone() {
         assert_eq!(state(&ep), EpState::PassiveConnectionPending);
         request.accept(None, b"").expect("complete");
         expect_connections(&node.connect, &[&client, &ep], ConnectionEventKind::Established);
-        rsp.free().expect("live");
-        for ep in [client, ep] {
-            ep.free().expect("connected");
-        }
-        node.finish();
+        node.finish_with(&[&rsp, &client, &ep]);
     }
 }
 
@@ -272,10 +255,7 @@ fn after_a_refusal_an_endpoint_of_the_providers_is_the_consumers_too() {
     rsp.free().expect("live");
     ep.modify(&EpChange::new().pz(&node.pz)).expect("unconnected");
     assert_eq!(state(&ep), EpState::Unconnected);
-    for ep in [client, ep] {
-        ep.free().expect("not bound");
-    }
-    node.finish();
+    node.finish_with(&[&client, &ep]);
 }
 
 fn a_full_dispatcher_refuses_the_request_and_the_endpoint_waits_on() {

@@ -53,8 +53,7 @@ fn memory_that_is_shared_in_part_is_refused() {
     refused(made, ReturnType::InvalidState, Subtype::NoSubtype);
     let half = MemorySource::Shared { id: id(2), span: mapping.span(0, PAGE) };
     let lmr = node.ia.lmr_create(half, &node.pz, Privileges::ALL).expect("the part is shared");
-    lmr.free().expect("live");
-    node.finish();
+    node.finish_with(&[&lmr]);
 }
 
 fn shared_memory_carries_messages() {
@@ -85,8 +84,7 @@ fn a_query_names_the_memory_type() {
     let registered = param.registered_address..param.registered_address + param.registered_size;
     assert!(registered.contains(&span.address()));
     assert!(registered.end >= span.address() + PAGE as u64);
-    lmr.free().expect("live");
-    node.finish();
+    node.finish_with(&[&lmr]);
 }
 
 fn several_may_share_it() {
@@ -153,8 +151,7 @@ fn a_name_stands_for_one_memory() {
             refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg3);
         }
     }
-    lmr.free().expect("live");
-    node.finish();
+    node.finish_with(&[&lmr]);
     other.finish();
 }
 
@@ -166,8 +163,7 @@ fn a_name_stands_for_all_of_the_memory() {
         let made = register(&node, id(12), mapping.span(0, length));
         refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg4);
     }
-    lmr.free().expect("live");
-    node.finish();
+    node.finish_with(&[&lmr]);
 }
 
 fn every_byte_of_a_name_counts() {
@@ -181,8 +177,7 @@ fn every_byte_of_a_name_counts() {
         let other = register(&node, id, two.span(0, PAGE)).expect("another name");
         other.free().expect("live");
     }
-    first.free().expect("live");
-    node.finish();
+    node.finish_with(&[&first]);
 }
 
 fn a_name_is_free_once_nobody_uses_it() {

@@ -57,8 +57,7 @@ fn a_new_queue_is_empty_and_has_at_least_what_was_asked_for() {
     assert!(param.attributes.max_recv_dtos >= 10 && param.attributes.max_recv_iov >= 2);
     assert_eq!(param.attributes.low_watermark, 0);
     assert_eq!((param.available_dto_count, param.outstanding_dto_count), (0, 0));
-    srq.free().expect("unused");
-    node.finish();
+    node.finish_with(&[&srq]);
 }
 
 fn what_can_not_be_made_is_refused_and_takes_no_room() {
@@ -106,11 +105,7 @@ fn no_more_endpoints_than_the_adapter_allows_share_a_queue() {
     assert_eq!(error.return_type(), ReturnType::InsufficientResources, "{error}");
     first.free().expect("unconnected");
     let third = make().expect("within the limit again");
-    for ep in [second, third] {
-        ep.free().expect("unconnected");
-    }
-    srq.free().expect("unused");
-    node.finish();
+    node.finish_with(&[&second, &third, &srq]);
 }
 
 fn a_queue_in_use_is_not_freed_and_a_freed_one_not_used() {

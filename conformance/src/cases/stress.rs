@@ -378,7 +378,7 @@ fn shared_endpoints() {
         slot.lock().free().expect("disconnected");
     }
     arena.buffer.lmr.free().expect("unused");
-    arena.node.finish_with([arena.recv, arena.request, arena.connect, arena.requests]);
+    arena.node.finish_with(&[&arena.recv, &arena.request, &arena.connect, &arena.requests]);
 }
 
 /// Every thread has its own adapters, connections and memory, and knows which events must arrive.
@@ -404,21 +404,14 @@ fn own_endpoints() {
                 expect_connection(&node.connect, ep, ConnectionEventKind::Disconnected);
             }
             for cookie in 0..extra {
-                let done = expect_dto(&there.recv, &[&server]);
-                assert_eq!((done.cookie, done.status), (cookie.into(), DtoStatus::Flushed));
+                expect_completion(&there.recv, &[&server], cookie.into(), DtoStatus::Flushed);
             }
             for (node, ep) in [(&here, &client), (&there, &server)] {
-                for evd in [&node.recv, &node.request, &node.connect, &node.requests] {
-                    expect_no_event(evd);
-                }
+                expect_no_events(&[&node.recv, &node.request, &node.connect, &node.requests]);
                 ep.reset().unwrap_or_else(|error| panic!("round {round}: {error}"));
             }
         }
-        client.free().expect("unconnected");
-        server.free().expect("unconnected");
-        near.lmr.free().expect("unused");
-        far.lmr.free().expect("unused");
-        here.finish();
+        here.finish_with(&[&client, &server, &near, &far]);
         there.finish();
     });
 }
@@ -461,8 +454,7 @@ fn exchange(
                 client.post_rdma_read(&local, cookie, far.remote(64, len), NONE).expect("up");
             }
         }
-        let done = expect_dto(&here.request, &[client]);
-        assert_eq!((done.cookie, done.status), (cookie, DtoStatus::Success));
+        let done = expect_completion(&here.request, &[client], cookie, DtoStatus::Success);
         let (memory, at) = match done.operation {
             Operation::RdmaRead => (near, 128),
             _ => (far, 64),
@@ -558,10 +550,7 @@ fn an_accept_and_a_disconnect_at_once() {
     }
     round.store(OVER, Ordering::Release);
     other.join();
-    client.free().expect("unconnected");
-    server.free().expect("unconnected");
-    psp.free().expect("live");
-    node.finish_with([far, heard]);
+    node.finish_with(&[&client, &server, &psp, &far, &heard]);
 }
 
 /// Several threads send on separate connections into the buffers of one shared receive queue.
@@ -572,8 +561,7 @@ fn a_shared_receive_queue() {
     if !node.ia.provider_attributes().srq_supported {
         skip("the provider does not support shared receive queues");
     }
-    let attributes = SrqAttributes { max_recv_dtos: DEPTH, max_recv_iov: 1, low_watermark: 0 };
-    let srq = node.ia.srq_create(&node.pz, attributes).expect("a queue");
+    let srq = node.srq(DEPTH);
     let (buffer, source) = (node.buffer(DEPTH as usize * 8), node.buffer(THREADS as usize * 8));
     let place = |slot: u64| buffer.piece(slot as usize * 8, 8);
     for slot in 0..DEPTH.into() {
@@ -598,8 +586,7 @@ fn a_shared_receive_queue() {
                 for count in 0..EACH {
                     memory.write(number as usize * 8, &count.to_ne_bytes()).expect("inside");
                     client.post_send(&[piece], count, NONE).expect("connected");
-                    let done = expect_dto(&requests, &[&client]);
-                    assert_eq!((done.cookie, done.status), (count, DtoStatus::Success));
+                    expect_completion(&requests, &[&client], count, DtoStatus::Success);
                 }
             })
         })

@@ -83,8 +83,7 @@ fn expect_kinds(node: &Node, ep: &Endpoint, peer: &Endpoint, expected: &[Connect
 fn expect_break(node: &Node, ep: &Endpoint, peer: &Endpoint, cookies: std::ops::Range<u64>) {
     expect_kinds(node, ep, peer, &[ConnectionEventKind::Broken]);
     for cookie in cookies {
-        let flushed = expect_dto(&node.recv, &[ep]);
-        assert_eq!((flushed.cookie, flushed.status), (cookie, DtoStatus::Flushed));
+        expect_completion(&node.recv, &[ep], cookie, DtoStatus::Flushed);
     }
 }
 
@@ -134,8 +133,7 @@ fn receives_on_a_shared_queue_are_at_no_endpoint() {
     if !node.ia.provider_attributes().srq_supported {
         skip("the provider does not support shared receive queues");
     }
-    let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
-    let srq = node.ia.srq_create(&node.pz, attributes).expect("a queue");
+    let srq = node.srq(4);
     let ep = node.ia.ep_create(&node.spec().srq(&srq)).expect("an endpoint");
     let buffer = node.buffer(8);
     srq.post_recv(&[buffer.piece(0, 8)], 1).expect("posted");
@@ -190,8 +188,7 @@ fn the_soft_one_leaves_the_connection_alone() {
     expect_soft(&node, &server);
     assert_eq!(state(&server), EpState::Connected);
     client.post_send(&[], 1, NONE).expect("connected");
-    let got = expect_dto(&node.recv, &[&client, &server]);
-    assert_eq!((got.cookie, got.status), (0, DtoStatus::Success));
+    expect_completion(&node.recv, &[&client, &server], 0, DtoStatus::Success);
 }
 
 fn the_hard_one_breaks_the_connection() {

@@ -76,9 +76,7 @@ pub(super) fn giving_an_attempt_up_flushes_the_receives_and_voids_the_request() 
 }
 
 pub(super) fn an_abrupt_disconnect_flushes_everything_in_posting_order_on_both_sides() {
-    let (near, far) = (Node::new(), Node::new());
-    let (client, server) = (near.ep(), far.ep());
-    link(&near, &client, &far, &server);
+    let [(near, client), (far, server)] = linked_nodes();
     for cookie in 0..20 {
         // Neither side has posted receives, so all messages are outstanding.
         client.post_send(&[], cookie, NONE).expect("connected");
@@ -93,9 +91,7 @@ pub(super) fn an_abrupt_disconnect_flushes_everything_in_posting_order_on_both_s
         assert_eq!(state(ep), EpState::Disconnected);
         let status = ep.status().expect("live");
         assert!(status.recv_idle && status.request_idle);
-        for evd in [&node.recv, &node.connect] {
-            expect_no_event(evd);
-        }
+        expect_no_events(&[&node.recv, &node.connect]);
     }
 }
 
@@ -120,9 +116,7 @@ pub(super) fn receives_are_flushed_in_posting_order_each_once() {
 }
 
 pub(super) fn a_graceful_disconnect_lets_requests_finish_first() {
-    let (near, far) = (Node::new(), Node::new());
-    let (client, server) = (near.ep(), far.ep());
-    link(&near, &client, &far, &server);
+    let [(near, client), (far, server)] = linked_nodes();
     for cookie in 0..5 {
         client.post_send(&[], cookie, NONE).expect("connected");
     }
@@ -137,8 +131,7 @@ pub(super) fn a_graceful_disconnect_lets_requests_finish_first() {
     for cookie in 0..5 {
         assert_eq!(state(&client), EpState::DisconnectPending);
         server.post_recv(&[], 10 + cookie, NONE).expect("connected");
-        let completion = expect_dto(&near.request, &[&client, &server]);
-        assert_eq!((completion.cookie, completion.status), (cookie, DtoStatus::Success));
+        expect_completion(&near.request, &[&client, &server], cookie, DtoStatus::Success);
         assert_eq!(expect_dto(&far.recv, &[&server]).status, DtoStatus::Success);
     }
     expect_connection(&near.connect, &client, ConnectionEventKind::Disconnected);
@@ -154,9 +147,7 @@ pub(super) fn a_graceful_disconnect_lets_requests_finish_first() {
 
 pub(super) fn an_abrupt_disconnect_overtakes_a_graceful_one() {
     for by_peer in [false, true] {
-        let (near, far) = (Node::new(), Node::new());
-        let (client, server) = (near.ep(), far.ep());
-        link(&near, &client, &far, &server);
+        let [(near, client), (far, server)] = linked_nodes();
         for cookie in 0..5 {
             client.post_send(&[], cookie, NONE).expect("connected");
         }
@@ -177,9 +168,7 @@ pub(super) fn an_abrupt_disconnect_overtakes_a_graceful_one() {
 
 pub(super) fn both_sides_may_disconnect_at_once_and_get_one_event_each() {
     for round in 0..rounds(100) {
-        let (near, far) = (Node::new(), Node::new());
-        let (client, server) = (near.ep(), far.ep());
-        link(&near, &client, &far, &server);
+        let [(near, client), (far, server)] = linked_nodes();
         for cookie in 0..10 {
             server.post_recv(&[], cookie, NONE).expect("connected");
             client.post_recv(&[], cookie, NONE).expect("connected");
@@ -212,9 +201,7 @@ pub(super) fn both_sides_may_disconnect_at_once_and_get_one_event_each() {
 
 pub(super) fn posts_race_with_the_end_and_every_cookie_comes_back_once() {
     for _ in 0..rounds(30) {
-        let (near, far) = (Node::new(), Node::new());
-        let (client, server) = (near.ep(), far.ep());
-        link(&near, &client, &far, &server);
+        let [(near, client), (_far, server)] = linked_nodes();
         let poster = {
             let client = client.clone();
             Background::run(move || {
@@ -253,16 +240,13 @@ pub(super) fn posts_race_with_the_end_and_every_cookie_comes_back_once() {
 }
 
 pub(super) fn an_error_breaks_the_connection_on_both_sides() {
-    let (near, far) = (Node::new(), Node::new());
-    let (client, server) = (near.ep(), far.ep());
-    link(&near, &client, &far, &server);
+    let [(near, client), (far, server)] = linked_nodes();
     let memory = near.buffer(8);
     server.post_recv(&[], 1, NONE).expect("connected");
     client.post_recv(&[], 2, NONE).expect("connected");
     // The message is longer than the receive.
     client.post_send(&[memory.piece(0, 8)], 3, NONE).expect("connected");
-    let received = expect_dto(&far.recv, &[&client, &server]);
-    assert_eq!((received.cookie, received.status), (1, DtoStatus::LocalLength));
+    expect_completion(&far.recv, &[&client, &server], 1, DtoStatus::LocalLength);
     let sent = expect_dto(&near.request, &[&client, &server]);
     assert_eq!(sent.cookie, 3);
     assert_ne!(sent.status, DtoStatus::Success);

@@ -5,9 +5,7 @@ use crate::prelude::*;
 
 pub(super) fn freeing_an_endpoint_ends_its_connection_for_the_peer() {
     for dropped in [false, true] {
-        let (near, far) = (Node::new(), Node::new());
-        let (client, server) = (near.ep(), far.ep());
-        link(&near, &client, &far, &server);
+        let [(near, client), (far, server)] = linked_nodes();
         server.post_recv(&[], 1, NONE).expect("connected");
         server.post_send(&[], 2, NONE).expect("connected");
         if dropped {
@@ -109,9 +107,7 @@ pub(super) fn after_a_reset_an_endpoint_is_as_good_as_new() {
             ep.reset().expect("disconnected");
         }
     }
-    for evd in [&node.recv, &node.request, &node.connect] {
-        expect_no_event(evd);
-    }
+    expect_no_events(&[&node.recv, &node.request, &node.connect]);
 }
 
 pub(super) fn a_reset_drops_nothing_that_was_not_dequeued() {
@@ -149,10 +145,7 @@ pub(super) fn late_events_of_a_connection_are_ignored_after_the_reset() {
     for _ in 0..rounds(50) {
         let node = Node::new();
         let (client, server) = node.pair();
-        let closer = {
-            let server = server.clone();
-            Background::run(move || server.disconnect(Close::Abrupt))
-        };
+        let closer = Background::with(&server, move |server| server.disconnect(Close::Abrupt));
         client.disconnect(Close::Abrupt).expect("connected or over");
         until("the end", || state(&client) == EpState::Disconnected);
         client.reset().expect("disconnected");

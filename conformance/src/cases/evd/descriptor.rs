@@ -95,19 +95,16 @@ pub(super) fn no_wake_up_is_lost_to_a_producer_of_completions() {
     for cookie in 0..32 {
         server.post_recv(&[], cookie, NONE).expect("connected");
     }
-    let producer = {
-        let client = client.clone();
-        Background::run(move || {
-            for cookie in 0..MESSAGES {
-                while client.post_send(&[], cookie, NONE).is_err() {
-                    drain(&request);
-                }
-                if cookie % 5 == 0 {
-                    std::thread::yield_now();
-                }
+    let producer = Background::with(&client, move |client| {
+        for cookie in 0..MESSAGES {
+            while client.post_send(&[], cookie, NONE).is_err() {
+                drain(&request);
             }
-        })
-    };
+            if cookie % 5 == 0 {
+                std::thread::yield_now();
+            }
+        }
+    });
     let mut event = Event::default();
     let mut seen = 0;
     while seen < MESSAGES {

@@ -66,13 +66,10 @@ fn software(qlen: u32) -> EventDispatcher {
 /// Starts a thread that waits on the dispatcher; returns when it does.
 #[track_caller]
 fn waiter(evd: &EventDispatcher, threshold: u32) -> Background<Result<(Waited, Event)>> {
-    let thread = {
-        let evd = evd.clone();
-        Background::run(move || {
-            let mut event = Event::default();
-            evd.wait(LIMIT.into(), threshold, &mut event).map(|waited| (waited, event))
-        })
-    };
+    let thread = Background::with(evd, move |evd| {
+        let mut event = Event::default();
+        evd.wait(LIMIT.into(), threshold, &mut event).map(|waited| (waited, event))
+    });
     until("the thread waits", || {
         // The queue is below the threshold, so the call fails only if a thread owns the dispatcher.
         evd.wait(Timeout::ZERO, evd.query().expect("live").qlen, &mut Event::default()).is_err()

@@ -19,8 +19,7 @@ pub(super) fn completions_within_the_length_are_never_lost() {
     let evd = node.ia.evd_create(&EvdOptions::new(16, EvdFlags::DTO)).expect("made");
     let ep = flood(&node, &evd, 16);
     for cookie in 0..16 {
-        let completion = expect_dto(&evd, &[&ep]);
-        assert_eq!((completion.cookie, completion.status), (cookie, DtoStatus::Flushed));
+        expect_completion(&evd, &[&ep], cookie, DtoStatus::Flushed);
     }
     expect_no_event(&node.ia.async_evd().expect("made by the open"));
 }

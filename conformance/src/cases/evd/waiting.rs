@@ -51,8 +51,7 @@ pub(super) fn waits_and_dequeues_in_turn_take_each_completion_in_order() {
     }
     assert_eq!((waited, event), (Ok(Waited::TimedOut { queued: 0 }), Event::None));
     client.disconnect(Close::Abrupt).expect("connected");
-    let flushed = expect_dto(&node.recv, &[&server]);
-    assert_eq!((flushed.cookie, flushed.status), (COUNT.into(), DtoStatus::Flushed));
+    expect_completion(&node.recv, &[&server], COUNT.into(), DtoStatus::Flushed);
 }
 
 pub(super) fn a_time_out_passes_and_tells_how_many_there_are() {
@@ -207,13 +206,10 @@ pub(super) fn unsignalled_completions_wake_nobody_and_signalled_ones_do() {
     for cookie in 0..3 {
         server.post_recv(&[], cookie, NONE).expect("connected");
     }
-    let thread = {
-        let evd = node.request.clone();
-        Background::run(move || {
-            let mut event = Event::default();
-            evd.wait(LIMIT.into(), 1, &mut event).map(|waited| (waited, event))
-        })
-    };
+    let thread = Background::with(&node.request, move |evd| {
+        let mut event = Event::default();
+        evd.wait(LIMIT.into(), 1, &mut event).map(|waited| (waited, event))
+    });
     until("the thread waits", || {
         node.request.free().is_err_and(|error| error.subtype() == Subtype::InvalidStateEvdWaiter)
     });
@@ -237,13 +233,10 @@ pub(super) fn an_error_notifies_also_when_the_post_is_unsignalled() {
     let server = silent(&node);
     link(&node, &client, &node, &server);
     client.post_send(&[], 1, CompletionFlags::UNSIGNALLED).expect("connected");
-    let thread = {
-        let evd = node.request.clone();
-        Background::run(move || {
-            let mut event = Event::default();
-            evd.wait(LIMIT.into(), 1, &mut event).map(|_| event)
-        })
-    };
+    let thread = Background::with(&node.request, move |evd| {
+        let mut event = Event::default();
+        evd.wait(LIMIT.into(), 1, &mut event).map(|_| event)
+    });
     until("the thread waits", || {
         node.request.free().is_err_and(|error| error.subtype() == Subtype::InvalidStateEvdWaiter)
     });

@@ -155,8 +155,7 @@ pub(super) fn attributes_with_a_shared_queue() {
             }
         }
     }
-    srq.free().expect("unused");
-    node.finish();
+    node.finish_with(&[&srq]);
 }
 
 pub(super) fn modified_attributes_have_the_same_bounds() {
@@ -180,8 +179,7 @@ pub(super) fn modified_attributes_have_the_same_bounds() {
             attribute.check(&ep, value);
         }
     }
-    ep.free().expect("unconnected");
-    node.finish();
+    node.finish_with(&[&ep]);
 }
 
 /// The flags of receives would do, those of requests contradict another endpoint's: neither
@@ -209,6 +207,5 @@ pub(super) fn a_refused_change_of_completion_flags_changes_nothing() {
     neighbour.free().expect("unconnected");
     ep.modify(&EpChange::new().attributes(&plain)).expect("nothing contradicts any more");
     assert!(!node.recv.query().expect("live").config_notify);
-    ep.free().expect("unconnected");
-    node.finish_with([other]);
+    node.finish_with(&[&ep, &other]);
 }

@@ -55,8 +55,7 @@ pub(super) fn a_resize_has_the_same_bounds() {
         evd.post_se(value.into()).expect("it holds at least what was asked for");
     }
     assert_eq!(drain(&evd).len(), most as usize);
-    evd.free().expect("unused");
-    node.finish();
+    node.finish_with(&[&evd]);
 }
 
 pub(super) fn thresholds_reach_the_queue_length() {
@@ -79,8 +78,7 @@ pub(super) fn thresholds_reach_the_queue_length() {
     let waited = evd.wait(Timeout::Infinite, qlen, &mut event);
     assert_eq!(waited, Ok(Waited::Event { more: qlen - 1 }));
     assert_eq!(event, Event::Software(0));
-    evd.free().expect("unused");
-    node.finish();
+    node.finish_with(&[&evd]);
 }
 
 pub(super) fn shared_queues_reach_the_bounds() {
@@ -129,8 +127,7 @@ pub(super) fn a_resize_of_a_shared_queue_has_the_same_bounds() {
     let node = small();
     need_srq(&node);
     let most = node.ia.attributes().max_recv_per_srq;
-    let attributes = SrqAttributes { max_recv_dtos: 2, max_recv_iov: 1, low_watermark: 0 };
-    let srq = node.ia.srq_create(&node.pz, attributes).expect("a queue");
+    let srq = node.srq(2);
     for cookie in 0..2 {
         srq.post_recv(&[], cookie).expect("within the queue");
     }
@@ -145,8 +142,7 @@ pub(super) fn a_resize_of_a_shared_queue_has_the_same_bounds() {
         srq.post_recv(&[], cookie.into()).expect("within the queue");
     }
     assert_eq!(srq.query().expect("live").outstanding_dto_count, most);
-    srq.free().expect("unused");
-    node.finish();
+    node.finish_with(&[&srq]);
 }
 
 pub(super) fn low_watermarks_reach_the_queue_length() {

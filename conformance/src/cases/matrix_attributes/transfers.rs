@@ -28,8 +28,7 @@ pub(super) fn messages_reach_the_bound() {
     let long = client.post_send(&[from.piece(0, len + 1)], 2, NONE);
     out_of_bounds(long, &[&(len + 1), &bound]);
     client.post_send(&[from.piece(0, len)], 3, NONE).expect("as long as a message can be");
-    let done = expect_dto(&node.request, &[&client]);
-    assert_eq!((done.cookie, done.status), (3, DtoStatus::Success));
+    expect_completion(&node.request, &[&client], 3, DtoStatus::Success);
     let done = expect_dto(&node.recv, &[&server]);
     assert_eq!((done.status, done.length), (DtoStatus::Success, bound));
     assert!(to.bytes(0, len) == bytes, "the message arrives whole");
@@ -39,8 +38,7 @@ pub(super) fn messages_reach_the_bound() {
 pub(super) fn messages_stay_below_the_endpoints_bound() {
     let node = small();
     need_srq(&node);
-    let shape = SrqAttributes { max_recv_dtos: 1, max_recv_iov: 1, low_watermark: 0 };
-    let srq = node.ia.srq_create(&node.pz, shape).expect("a queue");
+    let srq = node.srq(1);
     let attributes = EpAttributes { max_message_size: 10, max_rdma_size: 20, ..modest(&node) };
     // Only endpoints with a shared queue have bounds below the adapter's.
     let client = node.ia.ep_create(&node.spec().srq(&srq).attributes(&attributes)).expect("made");
@@ -80,8 +78,7 @@ pub(super) fn writes_reach_the_bound() {
     let long = client.post_rdma_write(&[from.piece(0, len + 1)], 1, to.remote(0, len + 1), NONE);
     out_of_bounds(long, &[&(len + 1), &bound]);
     client.post_rdma_write(&[from.piece(0, len)], 2, to.remote(0, len), NONE).expect("allowed");
-    let done = expect_dto(&node.request, &[&client]);
-    assert_eq!((done.cookie, done.status), (2, DtoStatus::Success));
+    expect_completion(&node.request, &[&client], 2, DtoStatus::Success);
     assert!(to.bytes(0, len) == bytes, "the transfer is whole");
     assert_eq!(to.bytes(len, 1), [0], "and no longer");
 }
@@ -102,8 +99,7 @@ pub(super) fn reads_reach_the_bound() {
     let short = client.post_rdma_read(&[to.piece(0, len - 1)], 1, from.remote(0, len), NONE);
     refused(short, ReturnType::LengthError, Subtype::NoSubtype);
     client.post_rdma_read(&[to.piece(0, len)], 2, from.remote(0, len), NONE).expect("allowed");
-    let done = expect_dto(&node.request, &[&client]);
-    assert_eq!((done.cookie, done.status), (2, DtoStatus::Success));
+    expect_completion(&node.request, &[&client], 2, DtoStatus::Success);
     assert!(to.bytes(0, len) == bytes, "the transfer is whole");
 }
 
@@ -135,8 +131,7 @@ pub(super) fn reads_are_counted() {
         posted.expect("within the queue");
     }
     for cookie in 0..posts {
-        let done = expect_dto(&node.request, &[&client]);
-        assert_eq!((done.cookie, done.status), (cookie.into(), DtoStatus::Success));
+        expect_completion(&node.request, &[&client], cookie.into(), DtoStatus::Success);
     }
     let none = server.post_rdma_read(&[to.piece(0, 8)], 1, from.remote(0, 8), NONE);
     out_of_bounds(none, &[&"max_rdma_read_out", &0]);
@@ -180,8 +175,7 @@ pub(super) fn requests_reach_the_bound() {
         assert_eq!(error.return_type(), ReturnType::InsufficientResources, "{error}");
         client.disconnect(Close::Abrupt).expect("connected");
         for cookie in 0..limit {
-            let done = expect_dto(&evd, &[&client]);
-            assert_eq!((done.cookie, done.status), (cookie.into(), DtoStatus::Flushed));
+            expect_completion(&evd, &[&client], cookie.into(), DtoStatus::Flushed);
         }
         expect_no_event(&evd);
     }
