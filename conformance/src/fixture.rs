@@ -150,12 +150,18 @@ impl Node {
             .connect_evd(&self.connect)
     }
 
+    /// The default attributes of endpoints with changes.
+    #[must_use]
+    pub fn attributes_with(&self, change: impl FnOnce(&mut EpAttributes)) -> EpAttributes {
+        let mut attributes = self.ia.default_ep_attributes().clone();
+        change(&mut attributes);
+        attributes
+    }
+
     /// [`Node::spec`] with changed attributes.
     #[must_use]
     pub fn spec_with(&self, change: impl FnOnce(&mut EpAttributes)) -> EpSpec {
-        let mut attributes = self.ia.default_ep_attributes().clone();
-        change(&mut attributes);
-        self.spec().attributes(&attributes)
+        self.spec().attributes(&self.attributes_with(change))
     }
 
     /// A new endpoint of [`Node::spec_with`].

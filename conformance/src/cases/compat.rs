@@ -48,9 +48,10 @@ fn both(
     recv: CompletionFlags,
     request: CompletionFlags,
 ) -> Result<Endpoint> {
-    let mut attributes = node.ia.default_ep_attributes().clone();
-    attributes.recv_completion_flags = recv;
-    attributes.request_completion_flags = request;
+    let attributes = node.attributes_with(|it| {
+        it.recv_completion_flags = recv;
+        it.request_completion_flags = request;
+    });
     let spec = EpSpec::new(&node.pz).recv_evd(evd).request_evd(evd).connect_evd(&node.connect);
     node.ia.ep_create(&spec.attributes(&attributes))
 }

@@ -20,8 +20,7 @@ fn datagram_endpoint(node: &Node) -> Endpoint {
         skip("the provider has no datagrams");
     }
     let service_type = EpAttributes::SERVICE_DATAGRAM;
-    let attributes = EpAttributes { service_type, ..node.ia.default_ep_attributes().clone() };
-    node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint for datagrams")
+    node.ep_with(|it| it.service_type = service_type)
 }
 
 fn expect_established(node: &Node, eps: &[&Endpoint]) -> DatagramEvent {

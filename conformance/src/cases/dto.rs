@@ -227,9 +227,7 @@ fn every_state_takes_the_posts_that_the_pages_say() {
 
 fn as_many_as_the_endpoint_was_made_for_and_dequeued_completions_make_room() {
     let node = Node::new();
-    let mut attributes = node.ia.default_ep_attributes().clone();
-    (attributes.max_request_dtos, attributes.max_recv_dtos) = (3, 2);
-    let spec = node.spec().attributes(&attributes);
+    let spec = node.spec_with(|it| (it.max_request_dtos, it.max_recv_dtos) = (3, 2));
     let client = node.ia.ep_create(&spec).expect("made");
     let server = node.ep();
     link(&node, &client, &node, &server);
@@ -255,9 +253,7 @@ fn as_many_as_the_endpoint_was_made_for_and_dequeued_completions_make_room() {
 
 fn a_suppressed_success_is_silent_and_makes_room() {
     let node = Node::new();
-    let mut attributes = node.ia.default_ep_attributes().clone();
-    attributes.max_request_dtos = 2;
-    let client = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("made");
+    let client = node.ep_with(|it| it.max_request_dtos = 2);
     let server = node.ep();
     link(&node, &client, &node, &server);
     let memory = node.buffer(16);
@@ -473,9 +469,7 @@ fn what_only_the_peer_can_see_comes_as_a_status_and_breaks_the_connection() {
 
 fn an_endpoint_made_for_no_rdma_reads_posts_none() {
     let node = Node::new();
-    let mut attributes = node.ia.default_ep_attributes().clone();
-    attributes.max_rdma_read_out = 0;
-    let client = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("made");
+    let client = node.ep_with(|it| it.max_rdma_read_out = 0);
     let server = node.ep();
     link(&node, &client, &node, &server);
     let memory = node.buffer(16);
@@ -499,10 +493,10 @@ fn a_receive_that_is_too_short_fails_and_so_does_the_send() {
 
 fn unsignalled_posts_are_possible_where_the_endpoint_says_so() {
     let node = Node::new();
-    let mut attributes = node.ia.default_ep_attributes().clone();
-    attributes.recv_completion_flags = CompletionFlags::UNSIGNALLED;
-    attributes.request_completion_flags = CompletionFlags::UNSIGNALLED;
-    let spec = node.spec().attributes(&attributes);
+    let spec = node.spec_with(|it| {
+        it.recv_completion_flags = CompletionFlags::UNSIGNALLED;
+        it.request_completion_flags = CompletionFlags::UNSIGNALLED;
+    });
     let client = node.ia.ep_create(&spec).expect("made");
     let server = node.ia.ep_create(&spec).expect("made");
     link(&node, &client, &node, &server);

@@ -298,12 +298,11 @@ fn with_a_shared_receive_queue_sizes_are_exact() {
 fn with_a_shared_receive_queue_segments_of_rdma_are_exact() {
     let node = Node::with(SMALL);
     let srq = shared_queue(&node);
-    let wanted = EpAttributes {
-        max_request_iov: 3,
-        max_rdma_read_iov: 1,
-        max_rdma_write_iov: 1,
-        ..node.ia.default_ep_attributes().clone()
-    };
+    let wanted = node.attributes_with(|it| {
+        it.max_request_iov = 3;
+        it.max_rdma_read_iov = 1;
+        it.max_rdma_write_iov = 1;
+    });
     let ep = node.ia.ep_create(&node.spec().srq(&srq).attributes(&wanted)).expect("made");
     let found = ep.query().expect("a live endpoint").attributes;
     assert!(found.max_request_iov >= 3);
@@ -314,12 +313,11 @@ fn with_a_shared_receive_queue_segments_of_rdma_are_exact() {
 fn requests_of_every_kind_have_the_segments_of_the_longest() {
     let node = Node::new();
     let most = node.ia.attributes();
-    let usual = EpAttributes {
-        max_request_iov: 1,
-        max_rdma_read_iov: 1,
-        max_rdma_write_iov: 1,
-        ..node.ia.default_ep_attributes().clone()
-    };
+    let usual = node.attributes_with(|it| {
+        it.max_request_iov = 1;
+        it.max_rdma_read_iov = 1;
+        it.max_rdma_write_iov = 1;
+    });
     let (requests, writes) =
         (most.max_iov_segments_per_dto.min(4), most.max_iov_segments_per_rdma_write.min(4));
     for wanted in [
@@ -360,12 +358,10 @@ fn completion_flags_that_exclude_one_another_are_refused() {
         unsignalled | solicited | threshold,
     ];
     for flags in recv {
-        let mut wanted = node.ia.default_ep_attributes().clone();
-        wanted.recv_completion_flags = flags;
+        let wanted = node.attributes_with(|it| it.recv_completion_flags = flags);
         invalid(&node, &wanted, "recv_completion_flags");
     }
-    let mut wanted = node.ia.default_ep_attributes().clone();
-    wanted.request_completion_flags = unsignalled | threshold;
+    let wanted = node.attributes_with(|it| it.request_completion_flags = unsignalled | threshold);
     invalid(&node, &wanted, "request_completion_flags");
     node.finish();
 }
@@ -391,8 +387,7 @@ fn completion_flags_of_single_requests_have_no_effect_on_an_endpoint() {
     let none = CompletionFlags::empty();
     let evd = node.evd(EvdFlags::DTO);
     let made = |flags| {
-        let mut wanted = node.ia.default_ep_attributes().clone();
-        wanted.request_completion_flags = flags;
+        let wanted = node.attributes_with(|it| it.request_completion_flags = flags);
         let spec = node.spec().recv_evd(&evd).request_evd(&evd).attributes(&wanted);
         node.ia.ep_create(&spec).expect("the streams have the same mode")
     };
@@ -413,8 +408,7 @@ fn completion_flags_of_single_requests_have_no_effect_on_an_endpoint() {
 fn completion_flags_of_single_requests_are_refused_for_receives() {
     let node = Node::new();
     for flags in [CompletionFlags::SUPPRESS, CompletionFlags::BARRIER_FENCE] {
-        let mut wanted = node.ia.default_ep_attributes().clone();
-        wanted.recv_completion_flags = flags;
+        let wanted = node.attributes_with(|it| it.recv_completion_flags = flags);
         invalid(&node, &wanted, "recv_completion_flags");
     }
     node.finish();
@@ -499,7 +493,7 @@ fn a_service_type_that_is_not_offered_is_not_supported() {
         attributes.provider.datagrams_supported = false;
     }));
     for service_type in [EpAttributes::SERVICE_DATAGRAM, 2, u32::MAX] {
-        let wanted = EpAttributes { service_type, ..node.ia.default_ep_attributes().clone() };
+        let wanted = node.attributes_with(|it| it.service_type = service_type);
         no_model(&node, &wanted, "service_type");
     }
     node.finish();
@@ -510,12 +504,11 @@ fn a_quality_of_service_that_is_not_offered_is_not_supported() {
         attributes.provider.qos_supported = Qos::LOW_LATENCY;
     }));
     for qos in [Qos::PREMIUM, Qos::LOW_LATENCY | Qos::ECONOMY] {
-        let wanted = EpAttributes { qos, ..node.ia.default_ep_attributes().clone() };
+        let wanted = node.attributes_with(|it| it.qos = qos);
         no_model(&node, &wanted, "qos");
     }
     for qos in [Qos::BEST_EFFORT, Qos::LOW_LATENCY] {
-        let wanted = EpAttributes { qos, ..node.ia.default_ep_attributes().clone() };
-        let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("offered");
+        let ep = node.ep_with(|it| it.qos = qos);
         assert_eq!(ep.query().expect("a live endpoint").attributes.qos, qos);
         ep.free().expect("unconnected");
     }
@@ -528,12 +521,11 @@ fn a_mode_of_completion_that_is_not_offered_is_not_supported() {
             CompletionFlags::SUPPRESS | CompletionFlags::EVD_THRESHOLD;
     }));
     for flags in [CompletionFlags::UNSIGNALLED, CompletionFlags::SOLICITED_WAIT] {
-        let mut wanted = node.ia.default_ep_attributes().clone();
-        wanted.recv_completion_flags = flags;
+        let wanted = node.attributes_with(|it| it.recv_completion_flags = flags);
         no_model(&node, &wanted, "recv_completion_flags");
     }
-    let mut wanted = node.ia.default_ep_attributes().clone();
-    wanted.request_completion_flags = CompletionFlags::UNSIGNALLED;
+    let wanted =
+        node.attributes_with(|it| it.request_completion_flags = CompletionFlags::UNSIGNALLED);
     no_model(&node, &wanted, "request_completion_flags");
     node.finish();
 }
@@ -541,11 +533,9 @@ fn a_mode_of_completion_that_is_not_offered_is_not_supported() {
 fn attributes_that_transport_and_provider_do_not_know_are_not_supported() {
     let node = Node::new();
     let unknown = vec![NamedAttr::new("colour", "blue")];
-    let mut wanted = node.ia.default_ep_attributes().clone();
-    wanted.transport_specific.clone_from(&unknown);
+    let wanted = node.attributes_with(|it| it.transport_specific.clone_from(&unknown));
     no_model(&node, &wanted, "colour");
-    let mut wanted = node.ia.default_ep_attributes().clone();
-    wanted.provider_specific = unknown;
+    let wanted = node.attributes_with(|it| it.provider_specific = unknown);
     no_model(&node, &wanted, "colour");
     node.finish();
 }
@@ -557,7 +547,7 @@ const LEFT: [u32; 4] = [u32::MAX, 2, 0x8000_0000, 0x5555_5555];
 fn a_watermark_without_a_shared_queue_is_not_looked_at() {
     let node = Node::new();
     for left in LEFT {
-        let wanted = EpAttributes { srq_soft_hw: left, ..node.ia.default_ep_attributes().clone() };
+        let wanted = node.attributes_with(|it| it.srq_soft_hw = left);
         let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("of no effect");
         ep.modify(&EpChange::new().attributes(&wanted)).expect("of no effect");
         ep.free().expect("unconnected");
@@ -569,7 +559,7 @@ fn a_watermark_that_is_not_set_is_accepted_with_a_shared_queue() {
     let node = Node::new();
     let srq = shared_queue(&node);
     for unset in [0, u32::MAX] {
-        let wanted = EpAttributes { srq_soft_hw: unset, ..node.ia.default_ep_attributes().clone() };
+        let wanted = node.attributes_with(|it| it.srq_soft_hw = unset);
         let ep = node.ia.ep_create(&node.spec().srq(&srq).attributes(&wanted)).expect("not set");
         assert_eq!(ep.query().expect("a live endpoint").attributes.srq_soft_hw, unset);
         ep.free().expect("unconnected");
@@ -580,11 +570,10 @@ fn a_watermark_that_is_not_set_is_accepted_with_a_shared_queue() {
 fn segments_of_reads_are_not_looked_at_without_reads() {
     let node = Node::new();
     for left in LEFT {
-        let wanted = EpAttributes {
-            max_rdma_read_out: 0,
-            max_rdma_read_iov: left,
-            ..node.ia.default_ep_attributes().clone()
-        };
+        let wanted = node.attributes_with(|it| {
+            it.max_rdma_read_out = 0;
+            it.max_rdma_read_iov = left;
+        });
         let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("of no effect");
         let found = ep.query().expect("a live endpoint").attributes;
         assert!(found.max_rdma_read_iov <= node.ia.attributes().max_iov_segments_per_rdma_read);
@@ -600,15 +589,14 @@ fn rdma_attributes_of_datagrams_are_not_looked_at() {
         skip("the provider has no datagrams");
     }
     for left in LEFT {
-        let wanted = EpAttributes {
-            service_type: EpAttributes::SERVICE_DATAGRAM,
-            max_rdma_size: left.into(),
-            max_rdma_read_in: left,
-            max_rdma_read_out: left,
-            max_rdma_read_iov: left,
-            max_rdma_write_iov: left,
-            ..node.ia.default_ep_attributes().clone()
-        };
+        let wanted = node.attributes_with(|it| {
+            it.service_type = EpAttributes::SERVICE_DATAGRAM;
+            it.max_rdma_size = left.into();
+            it.max_rdma_read_in = left;
+            it.max_rdma_read_out = left;
+            it.max_rdma_read_iov = left;
+            it.max_rdma_write_iov = left;
+        });
         let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("of no effect");
         let found = ep.query().expect("a live endpoint").attributes;
         assert_eq!((found.max_rdma_read_in, found.max_rdma_read_out), (0, 0));
@@ -622,8 +610,7 @@ fn with_a_shared_receive_queue_the_iov_of_receives_is_ignored() {
     let node = Node::with(SMALL);
     let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
     let srq = node.ia.srq_create(&node.pz, attributes).expect("a queue");
-    let mut wanted = node.ia.default_ep_attributes().clone();
-    wanted.max_recv_iov = MOST;
+    let wanted = node.attributes_with(|it| it.max_recv_iov = MOST);
     let ep = node.ia.ep_create(&node.spec().srq(&srq).attributes(&wanted)).expect("ignored");
     assert_eq!(ep.query().expect("a live endpoint").srq.as_ref(), Some(&srq));
     invalid(&node, &wanted, "max_recv_iov");

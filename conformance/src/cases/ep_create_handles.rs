@@ -155,8 +155,6 @@ fn each_failure_leaves_what_was_checked_before_it_unused() {
     // Only the last handle is wrong.
     not_made(&node.ia, &node.spec().connect_evd(&freed), Subtype::InvalidHandleEvdConn);
     // All handles are valid, but the attributes are not.
-    let mut attributes = node.ia.default_ep_attributes().clone();
-    attributes.max_recv_dtos = u32::MAX;
-    assert!(node.ia.ep_create(&node.spec().attributes(&attributes)).is_err());
+    assert!(node.ia.ep_create(&node.spec_with(|it| it.max_recv_dtos = u32::MAX)).is_err());
     node.finish();
 }

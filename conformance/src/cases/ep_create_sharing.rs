@@ -27,15 +27,13 @@ const THRESHOLD: CompletionFlags = CompletionFlags::EVD_THRESHOLD;
 
 /// An endpoint whose receives complete on a dispatcher, in a mode.
 fn receiving(node: &Node, evd: &EventDispatcher, flags: CompletionFlags) -> Result<Endpoint> {
-    let mut attributes = node.ia.default_ep_attributes().clone();
-    attributes.recv_completion_flags = flags;
+    let attributes = node.attributes_with(|it| it.recv_completion_flags = flags);
     node.ia.ep_create(&EpSpec::new(&node.pz).recv_evd(evd).attributes(&attributes))
 }
 
 /// An endpoint whose requests complete on a dispatcher, in a mode.
 fn requesting(node: &Node, evd: &EventDispatcher, flags: CompletionFlags) -> Result<Endpoint> {
-    let mut attributes = node.ia.default_ep_attributes().clone();
-    attributes.request_completion_flags = flags;
+    let attributes = node.attributes_with(|it| it.request_completion_flags = flags);
     node.ia.ep_create(&EpSpec::new(&node.pz).request_evd(evd).attributes(&attributes))
 }
 
@@ -46,9 +44,10 @@ fn both(
     recv: CompletionFlags,
     request: CompletionFlags,
 ) -> Result<Endpoint> {
-    let mut attributes = node.ia.default_ep_attributes().clone();
-    attributes.recv_completion_flags = recv;
-    attributes.request_completion_flags = request;
+    let attributes = node.attributes_with(|it| {
+        it.recv_completion_flags = recv;
+        it.request_completion_flags = request;
+    });
     let spec = EpSpec::new(&node.pz).recv_evd(evd).request_evd(evd).attributes(&attributes);
     node.ia.ep_create(&spec)
 }
@@ -155,10 +154,10 @@ fn the_two_streams_of_one_endpoint_must_match_on_one_dispatcher() {
 
 fn on_separate_dispatchers_every_stream_has_its_own_mode() {
     let node = Node::new();
-    let mut attributes = node.ia.default_ep_attributes().clone();
-    attributes.recv_completion_flags = SOLICITED;
-    attributes.request_completion_flags = UNSIGNALLED;
-    let ep = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("separate");
+    let ep = node.ep_with(|it| {
+        it.recv_completion_flags = SOLICITED;
+        it.request_completion_flags = UNSIGNALLED;
+    });
     assert!(node.recv.query().expect("live").config_solicited);
     assert!(node.request.query().expect("live").config_notify);
     node.finish_with(&[&ep]);
@@ -208,8 +207,7 @@ fn endpoints_with_a_shared_queue_follow_the_same_rules() {
     let evd = node.evd(EvdFlags::DTO);
     let srq = node.srq(4);
     let with = |flags| {
-        let mut attributes = node.ia.default_ep_attributes().clone();
-        attributes.recv_completion_flags = flags;
+        let attributes = node.attributes_with(|it| it.recv_completion_flags = flags);
         let spec = EpSpec::new(&node.pz).recv_evd(&evd).srq(&srq).attributes(&attributes);
         node.ia.ep_create(&spec)
     };

@@ -369,9 +369,10 @@ fn a_failing_change_leaves_everything_as_it_was() {
         attributes.ia.max_rdma_read_in = 20;
         attributes.ia.max_rdma_read_out = 20;
     }));
-    let mut few = node.ia.default_ep_attributes().clone();
-    (few.max_rdma_read_in, few.max_rdma_read_out) = (5, 5);
-    few.recv_completion_flags = CompletionFlags::UNSIGNALLED;
+    let mut few = node.attributes_with(|it| {
+        (it.max_rdma_read_in, it.max_rdma_read_out) = (5, 5);
+        it.recv_completion_flags = CompletionFlags::UNSIGNALLED;
+    });
     let ep = node.ia.ep_create(&node.spec().attributes(&few)).expect("an endpoint");
     let pz = node.ia.pz_create().expect("a zone");
     let evd = node.evd(EvdFlags::all());
@@ -391,8 +392,8 @@ fn a_failing_change_leaves_everything_as_it_was() {
     evd.free().expect("unused");
     // 15 RDMA reads are left, as before.
     let other = |reads| {
-        let mut wanted = node.ia.default_ep_attributes().clone();
-        (wanted.max_rdma_read_in, wanted.max_rdma_read_out) = (reads, reads);
+        let wanted =
+            node.attributes_with(|it| (it.max_rdma_read_in, it.max_rdma_read_out) = (reads, reads));
         node.ia.ep_create(&EpSpec::new(&node.pz).attributes(&wanted))
     };
     refused(other(16), ReturnType::InsufficientResources, Subtype::ResourceTep);
@@ -429,8 +430,8 @@ fn a_change_moves_the_rdma_reads_from_the_old_to_the_new_amount() {
         attributes.ia.max_rdma_read_out = 20;
     }));
     let with = |reads| {
-        let mut wanted = node.ia.default_ep_attributes().clone();
-        (wanted.max_rdma_read_in, wanted.max_rdma_read_out) = (reads, reads);
+        let wanted =
+            node.attributes_with(|it| (it.max_rdma_read_in, it.max_rdma_read_out) = (reads, reads));
         wanted
     };
     let first = node.ia.ep_create(&node.spec().attributes(&with(16))).expect("an endpoint");

@@ -67,11 +67,10 @@ impl Bench {
         let cno = node.ia.cno_create(None).expect("a notification object");
         let options = EvdOptions::new(LENGTH, merged(&node)).with_cno(&cno);
         let evd = node.ia.evd_create(&options).expect("a dispatcher");
-        let attributes = EpAttributes {
-            max_recv_dtos: DEPTH,
-            max_request_dtos: DEPTH,
-            ..node.ia.default_ep_attributes().clone()
-        };
+        let attributes = node.attributes_with(|it| {
+            it.max_recv_dtos = DEPTH;
+            it.max_request_dtos = DEPTH;
+        });
         let spec = node.spec().recv_evd(&evd).request_evd(&evd).attributes(&attributes);
         let near = node.ia.ep_create(&spec).expect("an endpoint");
         let far = node.ep();

@@ -89,9 +89,7 @@ fn flags_that_reads_have_not_are_refused() {
 
 fn an_endpoint_without_reads_refuses() {
     let node = node();
-    let attributes =
-        EpAttributes { max_rdma_read_out: 0, ..node.ia.default_ep_attributes().clone() };
-    let client = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint");
+    let client = node.ep_with(|it| it.max_rdma_read_out = 0);
     let server = node.ep();
     link(&node, &client, &node, &server);
     let (source, target) = (node.buffer(8), node.buffer(8));

@@ -360,8 +360,8 @@ fn solicited_receives_notify_as_the_sender_says() {
     let cno = node.ia.cno_create(None).expect("made");
     evd.modify_cno(Some(&cno)).expect("live");
     let srq = queue(&node, 4);
-    let mut attributes = node.ia.default_ep_attributes().clone();
-    attributes.recv_completion_flags = CompletionFlags::SOLICITED_WAIT;
+    let attributes =
+        node.attributes_with(|it| it.recv_completion_flags = CompletionFlags::SOLICITED_WAIT);
     let spec = node.spec().recv_evd(&evd).srq(&srq).attributes(&attributes);
     let server = node.ia.ep_create(&spec).expect("an endpoint");
     let client = node.ep();

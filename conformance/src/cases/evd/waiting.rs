@@ -198,9 +198,7 @@ pub(super) fn no_wake_up_is_lost_to_a_waiter() {
 
 pub(super) fn unsignalled_completions_wake_nobody_and_signalled_ones_do() {
     let node = Node::new();
-    let mut attributes = node.ia.default_ep_attributes().clone();
-    attributes.request_completion_flags = CompletionFlags::UNSIGNALLED;
-    let client = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint");
+    let client = node.ep_with(|it| it.request_completion_flags = CompletionFlags::UNSIGNALLED);
     let server = silent(&node);
     link(&node, &client, &node, &server);
     for cookie in 0..3 {
@@ -227,9 +225,7 @@ pub(super) fn unsignalled_completions_wake_nobody_and_signalled_ones_do() {
 
 pub(super) fn an_error_notifies_also_when_the_post_is_unsignalled() {
     let node = Node::new();
-    let mut attributes = node.ia.default_ep_attributes().clone();
-    attributes.request_completion_flags = CompletionFlags::UNSIGNALLED;
-    let client = node.ia.ep_create(&node.spec().attributes(&attributes)).expect("an endpoint");
+    let client = node.ep_with(|it| it.request_completion_flags = CompletionFlags::UNSIGNALLED);
     let server = silent(&node);
     link(&node, &client, &node, &server);
     client.post_send(&[], 1, CompletionFlags::UNSIGNALLED).expect("connected");
