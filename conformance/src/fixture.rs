@@ -254,7 +254,7 @@ pub trait Free: Debug {
     /// Frees the object.
     ///
     /// # Errors
-    /// Those of the call.
+    /// The errors of the call that frees it.
     fn free(&self) -> Result<()>;
 }
 

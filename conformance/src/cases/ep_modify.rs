@@ -430,9 +430,7 @@ fn a_change_moves_the_rdma_reads_from_the_old_to_the_new_amount() {
         attributes.ia.max_rdma_read_out = 20;
     }));
     let with = |reads| {
-        let wanted =
-            node.attributes_with(|it| (it.max_rdma_read_in, it.max_rdma_read_out) = (reads, reads));
-        wanted
+        node.attributes_with(|it| (it.max_rdma_read_in, it.max_rdma_read_out) = (reads, reads))
     };
     let first = node.ia.ep_create(&node.spec().attributes(&with(16))).expect("an endpoint");
     let second = node.ia.ep_create(&node.spec().attributes(&with(4))).expect("the rest");
