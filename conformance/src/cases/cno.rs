@@ -14,18 +14,18 @@ cases! {
         the_proxy_agent_may_dequeue_and_post,
         the_proxy_agent_may_call_anything_on_the_endpoint_of_its_event;
     "dat_cno_free(3DAT)":
-        it_is_freed_once_and_not_used_again,
-        while_a_dispatcher_refers_to_it_it_is_not_freed,
-        while_a_thread_waits_it_is_not_freed;
+        a_freed_object_is_refused,
+        a_free_is_refused_while_a_dispatcher_refers_to_the_object,
+        a_free_is_refused_while_a_thread_waits;
     "dat_cno_wait(3DAT)":
-        an_event_triggers_it_and_stays_on_its_dispatcher,
+        an_event_triggers_the_object_and_stays_on_its_dispatcher,
         many_dispatchers_trigger_one_object,
         every_trigger_wakes_a_waiter,
         waiters_are_unblocked_when_all_dispatchers_are_freed,
         an_object_that_lost_its_dispatchers_can_be_used_again,
-        no_waiter_sleeps_on_when_a_trigger_and_the_end_come_together;
+        no_waiter_stays_asleep_when_a_trigger_races_with_a_free;
     "dat_evd_wait(3DAT)":
-        a_waiter_of_the_dispatcher_comes_first;
+        a_waiter_on_the_dispatcher_takes_precedence;
     "dat_evd_disable(3DAT), dat_evd_enable(3DAT)":
         a_disabled_dispatcher_triggers_nothing;
     "dat_evd_set_unwaitable(3DAT)":
@@ -34,12 +34,12 @@ cases! {
         a_dispatcher_moves_from_one_object_to_another,
         an_object_of_another_instance_is_refused;
     "dat_cno_modify_agent(3DAT)":
-        the_proxy_agent_is_called_with_the_dispatcher_besides_the_waiters;
+        the_proxy_agent_and_the_waiters_get_the_dispatcher;
     "DAT 2.0, dat_cno_fd_create":
-        the_descriptor_is_readable_while_a_trigger_waits_to_be_taken,
-        a_freed_one_shows_at_its_descriptor;
+        the_descriptor_is_readable_while_a_trigger_is_pending,
+        a_free_makes_the_descriptor_readable;
     "dat_cno_query(3DAT)":
-        it_belongs_to_its_adapter;
+        a_query_returns_the_adapter;
 }
 
 fn attached(ia: &InterfaceAdapter, cno: &Cno) -> EventDispatcher {
@@ -70,7 +70,7 @@ fn a_new_object_is_not_triggered() {
     assert!(began.elapsed() >= time);
 }
 
-fn it_is_freed_once_and_not_used_again() {
+fn a_freed_object_is_refused() {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");
     cno.clone().free().expect("unused");
@@ -84,7 +84,7 @@ fn it_is_freed_once_and_not_used_again() {
     ia.close(Close::Graceful).expect("nothing is left");
 }
 
-fn while_a_dispatcher_refers_to_it_it_is_not_freed() {
+fn a_free_is_refused_while_a_dispatcher_refers_to_the_object() {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");
     let other = ia.cno_create(None).expect("made");
@@ -100,7 +100,7 @@ fn while_a_dispatcher_refers_to_it_it_is_not_freed() {
     other.free().expect("nothing refers to it");
 }
 
-fn while_a_thread_waits_it_is_not_freed() {
+fn a_free_is_refused_while_a_thread_waits() {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");
     let evd = attached(&ia, &cno);
@@ -113,7 +113,7 @@ fn while_a_thread_waits_it_is_not_freed() {
     cno.free().expect("no thread waits");
 }
 
-fn an_event_triggers_it_and_stays_on_its_dispatcher() {
+fn an_event_triggers_the_object_and_stays_on_its_dispatcher() {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");
     let evd = attached(&ia, &cno);
@@ -158,7 +158,7 @@ fn many_dispatchers_trigger_one_object() {
     becomes_triggered_by(&[&node.requests]);
 }
 
-fn a_waiter_of_the_dispatcher_comes_first() {
+fn a_waiter_on_the_dispatcher_takes_precedence() {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");
     let evd = attached(&ia, &cno);
@@ -254,7 +254,7 @@ fn every_trigger_wakes_a_waiter() {
     thread.join();
 }
 
-fn the_proxy_agent_is_called_with_the_dispatcher_besides_the_waiters() {
+fn the_proxy_agent_and_the_waiters_get_the_dispatcher() {
     let ia = open("");
     let (sender, calls) = channel();
     let cno = ia.cno_create(Some(agent(sender))).expect("made");
@@ -370,7 +370,7 @@ fn an_object_that_lost_its_dispatchers_can_be_used_again() {
     triggered_by(&cno, &next);
 }
 
-fn no_waiter_sleeps_on_when_a_trigger_and_the_end_come_together() {
+fn no_waiter_stays_asleep_when_a_trigger_races_with_a_free() {
     for round in 0..rounds(300) {
         let ia = open("");
         let cno = ia.cno_create(None).expect("made");
@@ -407,7 +407,7 @@ fn readable(cno: &Cno, timeout: PollTimeout) -> bool {
     poll(&mut fds, timeout).expect("poll") == 1
 }
 
-fn the_descriptor_is_readable_while_a_trigger_waits_to_be_taken() {
+fn the_descriptor_is_readable_while_a_trigger_is_pending() {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");
     let evd = attached(&ia, &cno);
@@ -427,7 +427,7 @@ fn the_descriptor_is_readable_while_a_trigger_waits_to_be_taken() {
     assert!(readable(&late, PollTimeout::ZERO));
 }
 
-fn it_belongs_to_its_adapter() {
+fn a_query_returns_the_adapter() {
     let (one, two) = (Node::new(), Node::new());
     let cno = one.ia.cno_create(None).expect("made");
     assert_eq!(cno.adapter(), one.ia);
@@ -436,7 +436,7 @@ fn it_belongs_to_its_adapter() {
     two.finish();
 }
 
-fn a_freed_one_shows_at_its_descriptor() {
+fn a_free_makes_the_descriptor_readable() {
     let ia = open("");
     let cno = ia.cno_create(None).expect("made");
     assert!(!readable(&cno, PollTimeout::ZERO));

@@ -6,18 +6,18 @@ use std::time::Duration;
 
 cases! {
     "DAT 2.0, dat_cno_fd_create":
-        the_descriptor_is_readable_from_the_trigger_on,
-        the_descriptor_is_the_same_all_along,
+        the_descriptor_is_readable_from_the_trigger_until_it_is_consumed,
+        the_descriptor_never_changes,
         an_event_of_any_stream_triggers,
         a_disabled_dispatcher_does_not_trigger,
-        an_event_that_a_waiter_takes_does_not_trigger;
+        an_event_that_goes_to_a_waiter_does_not_trigger;
     "DAT 2.0, dat_cno_trigger":
-        takes_the_trigger_and_leaves_the_event,
+        a_trigger_call_consumes_the_trigger_but_not_the_event,
         without_a_trigger_the_queue_is_empty,
         many_events_make_one_trigger,
-        a_wait_takes_it_as_well,
+        a_wait_consumes_the_trigger,
         a_freed_object_has_no_triggers,
-        every_trigger_is_heard_through_the_descriptor;
+        no_trigger_is_lost_to_a_poller_of_the_descriptor;
     "dat_ia_close(3DAT)":
         a_close_wakes_every_waiter;
 }
@@ -35,7 +35,7 @@ fn nothing(cno: &Cno) {
     refused(cno.trigger(), ReturnType::QueueEmpty, Subtype::NoSubtype);
 }
 
-fn the_descriptor_is_readable_from_the_trigger_on() {
+fn the_descriptor_is_readable_from_the_trigger_until_it_is_consumed() {
     let node = Node::new();
     let cno = node.ia.cno_fd_create().expect("a notification object");
     let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
@@ -48,7 +48,7 @@ fn the_descriptor_is_readable_from_the_trigger_on() {
     node.finish_with(&[&evd, &cno]);
 }
 
-fn the_descriptor_is_the_same_all_along() {
+fn the_descriptor_never_changes() {
     let node = Node::new();
     let cno = node.ia.cno_fd_create().expect("a notification object");
     let number = cno.fd().expect("a descriptor").as_raw_fd();
@@ -96,7 +96,7 @@ fn a_disabled_dispatcher_does_not_trigger() {
     assert!(!shows(&cno), "the dispatcher has no notification object now");
 }
 
-fn an_event_that_a_waiter_takes_does_not_trigger() {
+fn an_event_that_goes_to_a_waiter_does_not_trigger() {
     let node = Node::new();
     let cno = node.ia.cno_fd_create().expect("a notification object");
     let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
@@ -112,7 +112,7 @@ fn an_event_that_a_waiter_takes_does_not_trigger() {
     nothing(&cno);
 }
 
-fn takes_the_trigger_and_leaves_the_event() {
+fn a_trigger_call_consumes_the_trigger_but_not_the_event() {
     let node = Node::new();
     let cno = node.ia.cno_fd_create().expect("a notification object");
     let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
@@ -152,7 +152,7 @@ fn many_events_make_one_trigger() {
     nothing(&cno);
 }
 
-fn a_wait_takes_it_as_well() {
+fn a_wait_consumes_the_trigger() {
     let node = Node::new();
     let cno = node.ia.cno_fd_create().expect("a notification object");
     let evd = watched(&node, &cno, EvdFlags::SOFTWARE);
@@ -175,7 +175,7 @@ fn a_freed_object_has_no_triggers() {
     node.finish_with(&[&made]);
 }
 
-fn every_trigger_is_heard_through_the_descriptor() {
+fn no_trigger_is_lost_to_a_poller_of_the_descriptor() {
     const EVENTS: u64 = 2_000;
     let node = Node::new();
     let cno = node.ia.cno_fd_create().expect("a notification object");

@@ -6,17 +6,17 @@ use crate::prelude::*;
 cases! {
     "docs/moving.md: what DAT_COMPAT=ofa relaxes":
         streams_of_different_flags_share_a_dispatcher,
-        unsignalled_requests_complete_beside_default_receives,
-        dispatchers_of_another_instance_serve,
+        unsignalled_requests_share_a_dispatcher_with_default_receives,
+        dispatchers_of_another_instance_are_allowed,
         a_dispatcher_of_another_instance_is_in_use,
-        an_instance_that_ends_takes_its_dispatchers_from_the_other,
-        flags_that_a_post_cannot_have_are_ignored,
-        a_remote_length_that_does_not_fit_is_ignored,
+        closing_an_instance_ends_its_dispatchers_for_the_other,
+        flags_that_are_invalid_for_a_post_are_ignored,
+        a_wrong_remote_length_is_ignored,
         the_bounds_of_the_remote_region_are_not_relaxed,
-        what_keeps_memory_safe_is_not_relaxed,
-        the_error_of_a_relaxed_rule_names_the_way_out,
-        a_word_of_no_mode_is_refused,
-        the_last_word_of_a_name_rules;
+        memory_safety_checks_are_not_relaxed,
+        the_error_of_a_relaxed_rule_names_the_mode,
+        an_unknown_mode_is_refused,
+        the_last_mode_in_a_name_wins;
 }
 
 const DEFAULT: CompletionFlags = CompletionFlags::empty();
@@ -77,7 +77,7 @@ fn streams_of_different_flags_share_a_dispatcher() {
     node.finish();
 }
 
-fn unsignalled_requests_complete_beside_default_receives() {
+fn unsignalled_requests_share_a_dispatcher_with_default_receives() {
     let node = lenient();
     let evd = node.evd(EvdFlags::DTO);
     let [client, server] = [(); 2].map(|()| both(&node, &evd, DEFAULT, UNSIGNALLED).expect("made"));
@@ -119,7 +119,7 @@ fn on_dispatchers_of(user: &Node, owner: &Node) -> Endpoint {
     user.ia.ep_create(&spec).expect("dispatchers of the same adapter")
 }
 
-fn dispatchers_of_another_instance_serve() {
+fn dispatchers_of_another_instance_are_allowed() {
     let (user, owner, peer) = (lenient(), lenient(), lenient());
     let (client, server) = (on_dispatchers_of(&user, &owner), peer.ep());
     // Its events arrive at the dispatchers of the other instance.
@@ -163,7 +163,7 @@ fn a_dispatcher_of_another_instance_is_in_use() {
     }
 }
 
-fn an_instance_that_ends_takes_its_dispatchers_from_the_other() {
+fn closing_an_instance_ends_its_dispatchers_for_the_other() {
     let (user, owner, peer) = (lenient(), lenient(), lenient());
     let (client, server) = (on_dispatchers_of(&user, &owner), peer.ep());
     let psp = peer.ia.psp_create_any(&peer.requests, PspMaker::Consumer).expect("a service point");
@@ -195,7 +195,7 @@ fn an_instance_that_ends_takes_its_dispatchers_from_the_other() {
     }
 }
 
-fn flags_that_a_post_cannot_have_are_ignored() {
+fn flags_that_are_invalid_for_a_post_are_ignored() {
     let node = lenient();
     let (client, server) = node.pair();
     let (near, far) = (node.buffer(8), node.buffer(8));
@@ -212,7 +212,7 @@ fn flags_that_a_post_cannot_have_are_ignored() {
     node.finish_with(&[&client, &server, &near, &far]);
 }
 
-fn a_remote_length_that_does_not_fit_is_ignored() {
+fn a_wrong_remote_length_is_ignored() {
     let node = lenient();
     let (client, server) = node.pair();
     let (near, far) = (node.buffer(16), node.buffer(16));
@@ -247,7 +247,7 @@ fn the_bounds_of_the_remote_region_are_not_relaxed() {
     node.finish_with(&[&client, &server, &near, &far]);
 }
 
-fn what_keeps_memory_safe_is_not_relaxed() {
+fn memory_safety_checks_are_not_relaxed() {
     let (node, other) = (lenient(), lenient());
     let made = node.ia.ep_create(&EpSpec::new(&other.pz));
     refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandlePz);
@@ -267,7 +267,7 @@ fn what_keeps_memory_safe_is_not_relaxed() {
     other.finish();
 }
 
-fn the_error_of_a_relaxed_rule_names_the_way_out() {
+fn the_error_of_a_relaxed_rule_names_the_mode() {
     let (node, other) = (node_as("compat=strict"), node_as("compat=strict"));
     let evd = node.evd(EvdFlags::DTO);
     let mixed = both(&node, &evd, DEFAULT, UNSIGNALLED);
@@ -283,7 +283,7 @@ fn the_error_of_a_relaxed_rule_names_the_way_out() {
     other.finish();
 }
 
-fn a_word_of_no_mode_is_refused() {
+fn an_unknown_mode_is_refused() {
     for word in ["oaf", "OFA", ""] {
         let opened = try_open_as(&format!("compat={word}"));
         let error = refused(opened, ReturnType::InvalidParameter, Subtype::InvalidArg1);
@@ -294,7 +294,7 @@ fn a_word_of_no_mode_is_refused() {
     }
 }
 
-fn the_last_word_of_a_name_rules() {
+fn the_last_mode_in_a_name_wins() {
     for (words, is_lenient) in
         [("compat=ofa,compat=strict", false), ("compat=strict,compat=ofa", true)]
     {

@@ -4,8 +4,8 @@ use crate::prelude::*;
 
 cases! {
     "dat_set_consumer_context(3DAT), dat_get_consumer_context(3DAT)":
-        every_kind_of_object_keeps_one, one_object_has_nothing_of_another,
-        clones_have_the_same, it_does_not_keep_an_object_in_use;
+        every_kind_of_object_has_a_context, objects_do_not_share_contexts,
+        clones_share_the_context, a_context_does_not_keep_its_object_in_use;
 }
 
 /// Checks that the context is 0 at first and then the value that was set last.
@@ -22,7 +22,7 @@ macro_rules! keeps {
     };
 }
 
-fn every_kind_of_object_keeps_one() {
+fn every_kind_of_object_has_a_context() {
     let node = Node::new();
     let buffer = node.buffer(8);
     let staged = ep_in_state(&node, EpState::ActiveConnectionPending);
@@ -48,7 +48,7 @@ fn every_kind_of_object_keeps_one() {
     expect_no_event(&node.connect);
 }
 
-fn one_object_has_nothing_of_another() {
+fn objects_do_not_share_contexts() {
     let node = Node::new();
     let eps = [(); 3].map(|()| node.ep());
     for (ep, context) in eps.iter().zip(1..) {
@@ -66,7 +66,7 @@ fn one_object_has_nothing_of_another() {
     assert_eq!(Node::new().ia.consumer_context(), 0, "another instance, another context");
 }
 
-fn clones_have_the_same() {
+fn clones_share_the_context() {
     let node = Node::new();
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
     let clone = psp.clone();
@@ -79,7 +79,7 @@ fn clones_have_the_same() {
     assert_eq!(node.requests.consumer_context(), 7, "a query gives the object itself");
 }
 
-fn it_does_not_keep_an_object_in_use() {
+fn a_context_does_not_keep_its_object_in_use() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::SOFTWARE);
     evd.set_consumer_context(1);

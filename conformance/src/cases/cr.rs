@@ -5,25 +5,25 @@ use std::sync::Arc;
 
 cases! {
     "dat_cr_query(3DAT)":
-        it_tells_who_asks_and_what_was_sent;
+        a_query_returns_the_peer_and_its_private_data;
     "dat_cr_accept(3DAT), dat_cr_reject(3DAT), dat_ep_connect(3DAT)":
         too_much_private_data_is_refused_and_changes_nothing;
     "dat_cr_accept(3DAT), dat_cr_reject(3DAT)":
-        it_is_answered_once;
+        a_request_is_answered_once;
     "dat_cr_accept(3DAT)":
-        two_threads_that_answer_at_once_answer_once,
-        an_endpoint_in_any_other_state_than_unconnected_is_refused_without_effect,
-        an_endpoint_that_is_missing_freed_or_of_another_instance_is_refused_without_effect,
-        an_accept_after_the_other_side_gave_up_ends_in_an_error_event,
-        an_endpoint_without_dispatchers_accepts_too;
+        of_two_threads_that_accept_at_once_one_succeeds,
+        an_accept_needs_an_unconnected_endpoint,
+        an_accept_with_a_missing_freed_or_foreign_endpoint_is_refused,
+        an_accept_of_an_abandoned_attempt_ends_in_an_error_event,
+        an_endpoint_without_dispatchers_can_accept;
     "dat_evd_wait(3DAT)":
         the_established_event_of_the_passive_side_has_no_private_data;
     "dat_cr_reject(3DAT)":
-        a_refusal_carries_private_data;
+        a_reject_carries_private_data;
     "reading: dropping the last handle frees an object":
-        dropping_all_handles_refuses_it;
+        dropping_all_handles_rejects_the_request;
     "dat_evd_free(3DAT)":
-        freeing_the_dispatcher_refuses_what_is_queued_on_it;
+        freeing_the_dispatcher_rejects_its_queued_requests;
 }
 
 /// Creates a service point and an endpoint that connects to it, and returns both with the request.
@@ -37,7 +37,7 @@ fn asked(node: &Node, private_data: &[u8]) -> (Psp, Endpoint, ConnectionRequest)
     (psp, client, arrival.request)
 }
 
-fn it_tells_who_asks_and_what_was_sent() {
+fn a_query_returns_the_peer_and_its_private_data() {
     let node = Node::new();
     let most = node.ia.provider_attributes().max_private_data_size as usize;
     for length in [0, 1, most / 2, most] {
@@ -79,7 +79,7 @@ fn too_much_private_data_is_refused_and_changes_nothing() {
     arrived(&event.private_data, &nine[..8]);
 }
 
-fn it_is_answered_once() {
+fn a_request_is_answered_once() {
     for accepted in [true, false] {
         let node = Node::new();
         let (_psp, _client, request) = asked(&node, b"");
@@ -103,7 +103,7 @@ fn it_is_answered_once() {
     }
 }
 
-fn two_threads_that_answer_at_once_answer_once() {
+fn of_two_threads_that_accept_at_once_one_succeeds() {
     for _ in 0..rounds(100) {
         let node = Node::new();
         let (_psp, client, request) = asked(&node, b"");
@@ -121,7 +121,7 @@ fn two_threads_that_answer_at_once_answer_once() {
     }
 }
 
-fn an_endpoint_in_any_other_state_than_unconnected_is_refused_without_effect() {
+fn an_accept_needs_an_unconnected_endpoint() {
     for wanted in STATES {
         if wanted == EpState::Unconnected {
             continue;
@@ -141,7 +141,7 @@ fn an_endpoint_in_any_other_state_than_unconnected_is_refused_without_effect() {
     }
 }
 
-fn an_endpoint_that_is_missing_freed_or_of_another_instance_is_refused_without_effect() {
+fn an_accept_with_a_missing_freed_or_foreign_endpoint_is_refused() {
     let (node, other) = (Node::new(), Node::new());
     let (psp, client, request) = asked(&node, b"");
     let (handle, subtype) = (ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
@@ -159,7 +159,7 @@ fn an_endpoint_that_is_missing_freed_or_of_another_instance_is_refused_without_e
     other.finish();
 }
 
-fn a_refusal_carries_private_data() {
+fn a_reject_carries_private_data() {
     let node = Node::new();
     let (_psp, client, request) = asked(&node, b"please");
     request.reject(b"no").expect("live");
@@ -168,7 +168,7 @@ fn a_refusal_carries_private_data() {
     assert_eq!(state(&client), EpState::Disconnected);
 }
 
-fn dropping_all_handles_refuses_it() {
+fn dropping_all_handles_rejects_the_request() {
     let node = Node::new();
     let (psp, client, request) = asked(&node, b"");
     let clone = request.clone();
@@ -180,7 +180,7 @@ fn dropping_all_handles_refuses_it() {
     node.finish_with(&[&psp, &client]);
 }
 
-fn freeing_the_dispatcher_refuses_what_is_queued_on_it() {
+fn freeing_the_dispatcher_rejects_its_queued_requests() {
     let node = Node::new();
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
     let client = node.ep();
@@ -208,7 +208,7 @@ fn the_established_event_of_the_passive_side_has_no_private_data() {
     arrived(&kept, b"accepted");
 }
 
-fn an_accept_after_the_other_side_gave_up_ends_in_an_error_event() {
+fn an_accept_of_an_abandoned_attempt_ends_in_an_error_event() {
     type GiveUp = fn(&Endpoint);
     let ways: [GiveUp; 2] = [
         |client| client.disconnect(Close::Abrupt).expect("pending"),
@@ -242,7 +242,7 @@ fn an_accept_after_the_other_side_gave_up_ends_in_an_error_event() {
     }
 }
 
-fn an_endpoint_without_dispatchers_accepts_too() {
+fn an_endpoint_without_dispatchers_can_accept() {
     let node = Node::new();
     let (_psp, client, request) = asked(&node, b"");
     let server = node.ia.ep_create(&EpSpec::new(&node.pz)).expect("made");

@@ -9,12 +9,14 @@ cases! {
         an_address_of_another_adapter_is_refused, the_unspecified_address_listens,
         a_port_has_one_listener, its_dispatcher_takes_connection_requests,
         its_dispatcher_is_in_use_until_it_is_freed;
-    "DAT 2.0, dat_csp_query": a_query_says_what_it_was_made_with;
-    "DAT 2.0, dat_csp_free": a_freed_one_hears_nothing_more, what_arrived_before_the_free_stays,
-        a_graceful_close_waits_for_it;
-    "DAT 2.0, dat_ep_common_connect": connects_and_exchanges_messages, a_refusal_comes_back,
+    "DAT 2.0, dat_csp_query": a_query_returns_the_creation_parameters;
+    "DAT 2.0, dat_csp_free": a_freed_service_point_receives_no_requests,
+        requests_that_arrived_before_a_free_stay_valid,
+        a_graceful_close_is_refused_while_it_is_live;
+    "DAT 2.0, dat_ep_common_connect": a_client_connects_and_exchanges_messages,
+        a_reject_reaches_the_client,
         arguments_are_checked_at_the_call, only_an_unconnected_endpoint_connects,
-        nobody_at_the_address_is_unreachable;
+        an_address_without_a_host_is_unreachable;
 }
 
 /// A port that no other case uses, above the well-known ports.
@@ -129,7 +131,7 @@ fn its_dispatcher_is_in_use_until_it_is_freed() {
     node.finish();
 }
 
-fn a_query_says_what_it_was_made_with() {
+fn a_query_returns_the_creation_parameters() {
     let node = Node::new();
     let place = place(&node);
     let csp = listen(&node, place);
@@ -142,7 +144,7 @@ fn a_query_says_what_it_was_made_with() {
     node.finish();
 }
 
-fn a_freed_one_hears_nothing_more() {
+fn a_freed_service_point_receives_no_requests() {
     let node = Node::new();
     let place = place(&node);
     listen(&node, place).free().expect("live");
@@ -153,7 +155,7 @@ fn a_freed_one_hears_nothing_more() {
     node.finish_with(&[&client]);
 }
 
-fn what_arrived_before_the_free_stays() {
+fn requests_that_arrived_before_a_free_stay_valid() {
     let node = Node::new();
     let place = place(&node);
     let csp = listen(&node, place);
@@ -167,7 +169,7 @@ fn what_arrived_before_the_free_stays() {
     exchange(&node, &client, &server);
 }
 
-fn a_graceful_close_waits_for_it() {
+fn a_graceful_close_is_refused_while_it_is_live() {
     let node = Node::new();
     let csp = listen(&node, place(&node));
     let closed = node.ia.close(Close::Graceful).expect_err("the service point is left");
@@ -176,7 +178,7 @@ fn a_graceful_close_waits_for_it() {
     node.finish_with(&[&csp]);
 }
 
-fn connects_and_exchanges_messages() {
+fn a_client_connects_and_exchanges_messages() {
     let node = Node::new();
     let place = place(&node);
     let csp = listen(&node, place);
@@ -203,7 +205,7 @@ fn connects_and_exchanges_messages() {
     drop(another);
 }
 
-fn a_refusal_comes_back() {
+fn a_reject_reaches_the_client() {
     let node = Node::new();
     let place = place(&node);
     let _csp = listen(&node, place);
@@ -247,7 +249,7 @@ fn unused_ip() -> IpAddr {
     fresh_address().ip().unwrap_or_else(|| skip("the adapter has no IP address"))
 }
 
-fn nobody_at_the_address_is_unreachable() {
+fn an_address_without_a_host_is_unreachable() {
     if !takes_parameters() {
         skip("which addresses have no host is known of an adapter inside the process only");
     }

@@ -8,9 +8,10 @@ cases! {
         one_endpoint_sends_to_many,
         a_datagram_without_a_receive_is_lost,
         a_receive_too_short_for_a_datagram_ends_with_a_length_error,
-        a_refusal_and_a_missing_listener_are_told,
+        a_reject_and_a_missing_listener_are_reported,
         the_two_services_do_not_mix;
-    "DAT 2.0, IB extension: dat_ib_ud_ah_free, dat_ib_ud_cm_free": an_address_keeps_nothing_in_use;
+    "DAT 2.0, IB extension: dat_ib_ud_ah_free, dat_ib_ud_cm_free":
+        an_address_does_not_keep_its_endpoint_in_use;
 }
 
 const PREFIX: usize = DatagramAddress::PREFIX as usize;
@@ -140,7 +141,7 @@ fn a_receive_too_short_for_a_datagram_ends_with_a_length_error() {
     expect_completion(&node.recv, &[&server], 2, DtoStatus::Success);
 }
 
-fn a_refusal_and_a_missing_listener_are_told() {
+fn a_reject_and_a_missing_listener_are_reported() {
     let node = Node::new();
     let client = datagram_endpoint(&node);
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
@@ -183,7 +184,7 @@ fn the_two_services_do_not_mix() {
     arrival.request.accept(Some(&other), b"").expect("the request still waits");
 }
 
-fn an_address_keeps_nothing_in_use() {
+fn an_address_does_not_keep_its_endpoint_in_use() {
     let node = Node::new();
     let (client, server) = (datagram_endpoint(&node), datagram_endpoint(&node));
     let (to_server, to_client) = resolve(&node, &client, &server);

@@ -11,28 +11,28 @@ cases! {
     "dat_ep_post_send(3DAT)":
         a_message_may_be_empty,
         messages_keep_their_order_and_cookies_need_not_be_unique,
-        sends_wait_for_receives_and_what_follows_waits_behind_them,
+        a_send_without_a_receive_holds_up_later_requests,
         an_error_is_never_suppressed,
-        many_threads_post_on_one_endpoint_and_nothing_is_lost;
+        posts_of_many_threads_on_one_endpoint_all_complete;
     "dat_ep_post_send(3DAT), dat_ep_post_recv(3DAT), dat_ep_post_rdma_write(3DAT), dat_ep_post_rdma_read(3DAT)":
-        a_segment_of_no_bytes_is_empty_whatever_it_names,
-        every_state_takes_the_posts_that_the_pages_say,
-        flags_need_the_operation_and_the_endpoint_to_have_them,
-        wrong_segments_are_refused_by_the_call_and_nothing_is_posted;
+        an_empty_segment_needs_no_valid_region,
+        the_state_decides_which_posts_are_allowed,
+        completion_flags_must_suit_the_operation_and_the_endpoint,
+        invalid_segments_are_refused_and_nothing_is_posted;
     "dat_ep_post_send(3DAT), dat_ep_post_recv(3DAT), dat_ep_post_rdma_write(3DAT)":
-        a_segment_of_no_bytes_alone_is_empty_whatever_it_names;
+        a_single_empty_segment_needs_no_valid_region;
     "dat_ep_post_send(3DAT), dat_ep_post_recv(3DAT)":
-        a_segment_of_no_bytes_counts_as_a_segment,
-        as_many_as_the_endpoint_was_made_for_and_dequeued_completions_make_room,
-        unsignalled_posts_are_possible_where_the_endpoint_says_so;
+        an_empty_segment_counts_as_a_segment,
+        posts_are_limited_until_completions_are_dequeued,
+        unsignalled_posts_need_an_unsignalled_endpoint;
     "dat_ep_post_send(3DAT), dat_ep_post_rdma_write(3DAT), dat_ep_post_rdma_read(3DAT)":
-        a_suppressed_success_is_silent_and_makes_room;
+        a_suppressed_success_raises_no_event_and_returns_its_credit;
     "dat_ep_post_rdma_write(3DAT), dat_ep_post_rdma_read(3DAT)":
-        rdma_needs_a_target_that_is_long_enough,
+        an_rdma_target_must_be_long_enough,
         rdma_moves_bytes_without_the_other_side_noticing,
-        what_only_the_peer_can_see_comes_as_a_status_and_breaks_the_connection;
+        a_remote_access_error_completes_with_a_status_and_breaks_the_connection;
     "dat_ep_post_rdma_read(3DAT)":
-        an_endpoint_made_for_no_rdma_reads_posts_none;
+        an_endpoint_without_rdma_reads_refuses_them;
 }
 
 fn a_message_fills_the_segments_of_the_receive_in_order() {
@@ -80,7 +80,7 @@ fn empty_segments(node: &Node, piece: LmrTriplet) -> Vec<LmrTriplet> {
     vec![stale, elsewhere, made_up, outside, unset]
 }
 
-fn a_segment_of_no_bytes_is_empty_whatever_it_names() {
+fn an_empty_segment_needs_no_valid_region() {
     let node = Node::new();
     let (client, server) = node.pair();
     let (near, far) = (node.buffer(64), node.buffer(64));
@@ -114,7 +114,7 @@ fn a_segment_of_no_bytes_is_empty_whatever_it_names() {
     }
 }
 
-fn a_segment_of_no_bytes_alone_is_empty_whatever_it_names() {
+fn a_single_empty_segment_needs_no_valid_region() {
     let node = Node::new();
     let (client, server) = node.pair();
     let (near, far) = (node.buffer(8), node.buffer(8));
@@ -131,7 +131,7 @@ fn a_segment_of_no_bytes_alone_is_empty_whatever_it_names() {
     }
 }
 
-fn a_segment_of_no_bytes_counts_as_a_segment() {
+fn an_empty_segment_counts_as_a_segment() {
     let node = Node::new();
     let (client, server) = node.pair();
     let memory = node.buffer(8);
@@ -160,7 +160,7 @@ fn messages_keep_their_order_and_cookies_need_not_be_unique() {
     assert_eq!(memory.bytes(64, 50), (0..50).collect::<Vec<u8>>());
 }
 
-fn sends_wait_for_receives_and_what_follows_waits_behind_them() {
+fn a_send_without_a_receive_holds_up_later_requests() {
     let node = Node::new();
     let (client, server) = node.pair();
     let memory = node.buffer(64);
@@ -187,7 +187,7 @@ fn takes(wanted: EpState) -> (bool, bool) {
     (!wanted.is_unconfigured(), requests)
 }
 
-fn every_state_takes_the_posts_that_the_pages_say() {
+fn the_state_decides_which_posts_are_allowed() {
     for wanted in STATES {
         let node = Node::new();
         let staged = ep_in_state(&node, wanted);
@@ -225,7 +225,7 @@ fn every_state_takes_the_posts_that_the_pages_say() {
     }
 }
 
-fn as_many_as_the_endpoint_was_made_for_and_dequeued_completions_make_room() {
+fn posts_are_limited_until_completions_are_dequeued() {
     let node = Node::new();
     let spec = node.spec_with(|it| (it.max_request_dtos, it.max_recv_dtos) = (3, 2));
     let client = node.ia.ep_create(&spec).expect("made");
@@ -251,7 +251,7 @@ fn as_many_as_the_endpoint_was_made_for_and_dequeued_completions_make_room() {
     client.post_recv(&[], 4, NONE).expect("within the limit again");
 }
 
-fn a_suppressed_success_is_silent_and_makes_room() {
+fn a_suppressed_success_raises_no_event_and_returns_its_credit() {
     let node = Node::new();
     let client = node.ep_with(|it| it.max_request_dtos = 2);
     let server = node.ep();
@@ -297,7 +297,7 @@ fn an_error_is_never_suppressed() {
     }
 }
 
-fn flags_need_the_operation_and_the_endpoint_to_have_them() {
+fn completion_flags_must_suit_the_operation_and_the_endpoint() {
     let node = Node::new();
     let (client, _server) = node.pair();
     let memory = node.buffer(16);
@@ -330,7 +330,7 @@ fn flags_need_the_operation_and_the_endpoint_to_have_them() {
     client.post_send(&[], 1, allowed).expect("a send has all these");
 }
 
-fn wrong_segments_are_refused_by_the_call_and_nothing_is_posted() {
+fn invalid_segments_are_refused_and_nothing_is_posted() {
     let node = Node::new();
     let (client, server) = node.pair();
     let memory = node.buffer(16);
@@ -384,7 +384,7 @@ fn wrong_segments_are_refused_by_the_call_and_nothing_is_posted() {
     expect_no_events(&[&node.recv, &node.request, &node.connect]);
 }
 
-fn rdma_needs_a_target_that_is_long_enough() {
+fn an_rdma_target_must_be_long_enough() {
     let node = Node::new();
     let (client, _server) = node.pair();
     let memory = node.buffer(32);
@@ -423,7 +423,7 @@ fn rdma_moves_bytes_without_the_other_side_noticing() {
     assert!(server.status().expect("live").recv_idle);
 }
 
-fn what_only_the_peer_can_see_comes_as_a_status_and_breaks_the_connection() {
+fn a_remote_access_error_completes_with_a_status_and_breaks_the_connection() {
     let node = Node::new();
     let far = node.buffer(16);
     let other = node.ia.pz_create().expect("made");
@@ -467,7 +467,7 @@ fn what_only_the_peer_can_see_comes_as_a_status_and_breaks_the_connection() {
     assert_eq!((far.bytes(0, 16), elsewhere.bytes(0, 16)), (vec![0; 16], vec![0; 16]));
 }
 
-fn an_endpoint_made_for_no_rdma_reads_posts_none() {
+fn an_endpoint_without_rdma_reads_refuses_them() {
     let node = Node::new();
     let client = node.ep_with(|it| it.max_rdma_read_out = 0);
     let server = node.ep();
@@ -491,7 +491,7 @@ fn a_receive_that_is_too_short_fails_and_so_does_the_send() {
     expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Broken);
 }
 
-fn unsignalled_posts_are_possible_where_the_endpoint_says_so() {
+fn unsignalled_posts_need_an_unsignalled_endpoint() {
     let node = Node::new();
     let spec = node.spec_with(|it| {
         it.recv_completion_flags = CompletionFlags::UNSIGNALLED;
@@ -511,7 +511,7 @@ fn unsignalled_posts_are_possible_where_the_endpoint_says_so() {
     }
 }
 
-fn many_threads_post_on_one_endpoint_and_nothing_is_lost() {
+fn posts_of_many_threads_on_one_endpoint_all_complete() {
     const EACH: u64 = 500;
     let node = Node::new();
     let (client, server) = node.pair();

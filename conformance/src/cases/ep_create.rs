@@ -5,11 +5,11 @@ use crate::prelude::*;
 cases! {
     "dat_ep_create(3DAT)":
         a_new_endpoint_belongs_to_its_adapter_and_zone_and_is_unconnected,
-        each_dispatcher_is_optional_and_the_query_tells_which_there_are,
+        each_dispatcher_is_optional_and_a_query_returns_it,
         one_dispatcher_can_serve_all_three_uses,
         an_endpoint_keeps_its_dispatchers_and_zone_in_use_until_it_is_freed,
-        as_many_endpoints_as_the_adapter_has_and_freeing_one_makes_room,
-        a_failure_takes_nothing_from_the_limit,
+        the_number_of_endpoints_is_limited_and_a_free_makes_one_available,
+        a_failed_create_does_not_count_against_the_limit,
         without_any_dispatcher_an_endpoint_connects_and_moves_data,
         with_a_receive_dispatcher_only_it_connects_and_moves_data,
         with_a_request_dispatcher_only_it_connects_and_moves_data,
@@ -52,7 +52,7 @@ fn spec_with(node: &Node, mask: u32) -> EpSpec {
     spec
 }
 
-fn each_dispatcher_is_optional_and_the_query_tells_which_there_are() {
+fn each_dispatcher_is_optional_and_a_query_returns_it() {
     let node = Node::new();
     for mask in 0..8 {
         let ep = node.ia.ep_create(&spec_with(&node, mask)).expect("absence is allowed");
@@ -144,7 +144,7 @@ fn an_endpoint_keeps_its_dispatchers_and_zone_in_use_until_it_is_freed() {
     node.finish_with(&[&ep]);
 }
 
-fn as_many_endpoints_as_the_adapter_has_and_freeing_one_makes_room() {
+fn the_number_of_endpoints_is_limited_and_a_free_makes_one_available() {
     let node = Node::with("max_eps=2");
     let (first, second) = (node.ep(), node.ep());
     for _ in 0..3 {
@@ -167,7 +167,7 @@ fn as_many_endpoints_as_the_adapter_has_and_freeing_one_makes_room() {
     node.finish_with(&[&second, &fourth]);
 }
 
-fn a_failure_takes_nothing_from_the_limit() {
+fn a_failed_create_does_not_count_against_the_limit() {
     let node = Node::with("max_eps=1");
     for _ in 0..3 {
         assert!(node.ia.ep_create(&node.spec_with(|it| it.max_request_dtos = u32::MAX)).is_err());

@@ -6,39 +6,39 @@ use dat_core::attr::NamedAttr;
 
 cases! {
     "dat_ep_create(3DAT)":
-        left_out_they_are_the_providers_and_the_query_returns_them,
-        the_defaults_stay_within_the_limits_of_a_small_adapter,
-        with_the_defaults_a_consumer_sends_receives_writes_and_reads,
-        what_the_attributes_promise_the_endpoint_holds,
-        an_iov_of_0_for_rdma_is_that_of_requests,
-        an_iov_of_0_for_rdma_stays_within_what_the_adapter_has_for_rdma,
-        sizes_that_are_not_set_are_the_providers,
-        sizes_below_the_adapters_are_rounded_up,
-        requests_of_every_kind_have_the_segments_of_the_longest,
-        completion_flags_that_exclude_one_another_are_refused,
+        omitted_attributes_are_the_defaults_of_the_provider,
+        the_defaults_respect_the_limits_of_a_small_adapter,
+        the_defaults_allow_every_kind_of_transfer,
+        posts_are_limited_by_the_attributes,
+        an_rdma_iov_of_0_is_that_of_requests,
+        an_rdma_iov_of_0_respects_the_rdma_limits_of_the_adapter,
+        unset_sizes_are_the_defaults_of_the_provider,
+        sizes_are_rounded_up_to_those_of_the_adapter,
+        all_requests_get_the_largest_requested_iov,
+        contradictory_completion_flags_are_refused,
         completion_flags_of_single_requests_are_accepted_for_requests,
         completion_flags_of_single_requests_have_no_effect_on_an_endpoint,
         completion_flags_of_single_requests_are_refused_for_receives,
-        every_mode_of_completion_that_the_documents_name_can_be_had,
-        rdma_reads_of_all_endpoints_stay_within_the_adapters_totals,
+        every_documented_completion_mode_is_available,
+        rdma_reads_of_all_endpoints_are_limited_by_the_adapter,
         a_service_type_that_is_not_offered_is_not_supported,
         a_quality_of_service_that_is_not_offered_is_not_supported,
         a_mode_of_completion_that_is_not_offered_is_not_supported,
-        attributes_that_transport_and_provider_do_not_know_are_not_supported,
-        a_watermark_without_a_shared_queue_is_not_looked_at,
-        segments_of_reads_are_not_looked_at_without_reads,
-        rdma_attributes_of_datagrams_are_not_looked_at,
-        streams_that_the_provider_can_not_merge_make_no_dispatcher,
-        max_message_size_is_within_the_adapters,
-        max_rdma_size_is_within_the_adapters,
-        max_recv_dtos_is_within_the_adapters,
-        max_request_dtos_is_within_the_adapters,
-        max_recv_iov_is_within_the_adapters,
-        max_request_iov_is_within_the_adapters,
-        max_rdma_read_in_is_within_the_adapters,
-        max_rdma_read_out_is_within_the_adapters,
-        max_rdma_read_iov_is_within_the_adapters,
-        max_rdma_write_iov_is_within_the_adapters;
+        unknown_named_attributes_are_not_supported,
+        a_watermark_without_a_shared_queue_is_ignored,
+        segments_of_reads_are_ignored_without_reads,
+        rdma_attributes_of_datagrams_are_ignored,
+        a_dispatcher_of_streams_that_cannot_be_merged_is_refused,
+        max_message_size_is_limited_by_the_adapter,
+        max_rdma_size_is_limited_by_the_adapter,
+        max_recv_dtos_is_limited_by_the_adapter,
+        max_request_dtos_is_limited_by_the_adapter,
+        max_recv_iov_is_limited_by_the_adapter,
+        max_request_iov_is_limited_by_the_adapter,
+        max_rdma_read_in_is_limited_by_the_adapter,
+        max_rdma_read_out_is_limited_by_the_adapter,
+        max_rdma_read_iov_is_limited_by_the_adapter,
+        max_rdma_write_iov_is_limited_by_the_adapter;
     "dat_ep_create_with_srq(3DAT)":
         with_a_shared_receive_queue_sizes_are_exact,
         with_a_shared_receive_queue_segments_of_rdma_are_exact,
@@ -51,7 +51,7 @@ cases! {
 const SMALL: &str = "max_message_size=1001,max_rdma_size=2002,max_dto_per_ep=30,max_iov=4,\
                      max_rdma_read_in=5,max_rdma_read_out=6";
 
-fn left_out_they_are_the_providers_and_the_query_returns_them() {
+fn omitted_attributes_are_the_defaults_of_the_provider() {
     let node = Node::new();
     let ep = node.ep();
     let found = ep.query().expect("a live endpoint").attributes;
@@ -76,7 +76,7 @@ fn left_out_they_are_the_providers_and_the_query_returns_them() {
     node.finish_with(&[&ep]);
 }
 
-fn sizes_that_are_not_set_are_the_providers() {
+fn unset_sizes_are_the_defaults_of_the_provider() {
     let node = Node::new();
     let usual = node.ia.default_ep_attributes().clone();
     let unset = EpAttributes { max_message_size: 0, max_rdma_size: 0, ..usual.clone() };
@@ -87,7 +87,7 @@ fn sizes_that_are_not_set_are_the_providers() {
     node.finish_with(&[&ep]);
 }
 
-fn the_defaults_stay_within_the_limits_of_a_small_adapter() {
+fn the_defaults_respect_the_limits_of_a_small_adapter() {
     for parameters in [SMALL, "max_dto_per_ep=1,max_iov=1,max_rdma_read_in=0,max_rdma_read_out=0"] {
         let node = Node::with(parameters);
         let ep = node.ep();
@@ -98,7 +98,7 @@ fn the_defaults_stay_within_the_limits_of_a_small_adapter() {
     }
 }
 
-fn with_the_defaults_a_consumer_sends_receives_writes_and_reads() {
+fn the_defaults_allow_every_kind_of_transfer() {
     let node = Node::new();
     let (client, server) = node.pair();
     let (near, far) = (node.buffer(4096), node.buffer(4096));
@@ -178,19 +178,19 @@ macro_rules! limits {
 }
 
 limits! {
-    max_message_size_is_within_the_adapters: max_message_size, max_message_size;
-    max_rdma_size_is_within_the_adapters: max_rdma_size, max_rdma_size;
-    max_recv_dtos_is_within_the_adapters: max_recv_dtos, max_dto_per_ep;
-    max_request_dtos_is_within_the_adapters: max_request_dtos, max_dto_per_ep;
-    max_recv_iov_is_within_the_adapters: max_recv_iov, max_iov_segments_per_dto;
-    max_request_iov_is_within_the_adapters: max_request_iov, max_iov_segments_per_dto;
-    max_rdma_read_in_is_within_the_adapters: max_rdma_read_in, max_rdma_read_per_ep_in;
-    max_rdma_read_out_is_within_the_adapters: max_rdma_read_out, max_rdma_read_per_ep_out;
-    max_rdma_read_iov_is_within_the_adapters: max_rdma_read_iov, max_iov_segments_per_rdma_read;
-    max_rdma_write_iov_is_within_the_adapters: max_rdma_write_iov, max_iov_segments_per_rdma_write;
+    max_message_size_is_limited_by_the_adapter: max_message_size, max_message_size;
+    max_rdma_size_is_limited_by_the_adapter: max_rdma_size, max_rdma_size;
+    max_recv_dtos_is_limited_by_the_adapter: max_recv_dtos, max_dto_per_ep;
+    max_request_dtos_is_limited_by_the_adapter: max_request_dtos, max_dto_per_ep;
+    max_recv_iov_is_limited_by_the_adapter: max_recv_iov, max_iov_segments_per_dto;
+    max_request_iov_is_limited_by_the_adapter: max_request_iov, max_iov_segments_per_dto;
+    max_rdma_read_in_is_limited_by_the_adapter: max_rdma_read_in, max_rdma_read_per_ep_in;
+    max_rdma_read_out_is_limited_by_the_adapter: max_rdma_read_out, max_rdma_read_per_ep_out;
+    max_rdma_read_iov_is_limited_by_the_adapter: max_rdma_read_iov, max_iov_segments_per_rdma_read;
+    max_rdma_write_iov_is_limited_by_the_adapter: max_rdma_write_iov, max_iov_segments_per_rdma_write;
 }
 
-fn what_the_attributes_promise_the_endpoint_holds() {
+fn posts_are_limited_by_the_attributes() {
     let node = Node::with(SMALL);
     let spec = node.spec_with(|it| {
         it.max_recv_dtos = 3;
@@ -223,7 +223,7 @@ fn what_the_attributes_promise_the_endpoint_holds() {
     send(&[piece, piece]).expect("100 bytes in two segments");
 }
 
-fn an_iov_of_0_for_rdma_is_that_of_requests() {
+fn an_rdma_iov_of_0_is_that_of_requests() {
     let node = Node::new();
     let ep = node.ep_with(|it| {
         it.max_request_iov = 3;
@@ -246,7 +246,7 @@ fn tiny(node: &Node) -> EpAttributes {
     }
 }
 
-fn sizes_below_the_adapters_are_rounded_up() {
+fn sizes_are_rounded_up_to_those_of_the_adapter() {
     let node = Node::new();
     let wanted = tiny(&node);
     let spec = node.spec().attributes(&wanted);
@@ -310,7 +310,7 @@ fn with_a_shared_receive_queue_segments_of_rdma_are_exact() {
     node.finish_with(&[&ep, &srq]);
 }
 
-fn requests_of_every_kind_have_the_segments_of_the_longest() {
+fn all_requests_get_the_largest_requested_iov() {
     let node = Node::new();
     let most = node.ia.attributes();
     let usual = node.attributes_with(|it| {
@@ -335,7 +335,7 @@ fn requests_of_every_kind_have_the_segments_of_the_longest() {
     node.finish();
 }
 
-fn an_iov_of_0_for_rdma_stays_within_what_the_adapter_has_for_rdma() {
+fn an_rdma_iov_of_0_respects_the_rdma_limits_of_the_adapter() {
     let node = Node::on(fault_provider::open("", |attributes| {
         attributes.ia.max_iov_segments_per_rdma_read = 1;
         attributes.ia.max_iov_segments_per_rdma_write = 2;
@@ -344,7 +344,7 @@ fn an_iov_of_0_for_rdma_stays_within_what_the_adapter_has_for_rdma() {
     assert_eq!((found.max_rdma_read_iov, found.max_rdma_write_iov), (1, 2));
 }
 
-fn completion_flags_that_exclude_one_another_are_refused() {
+fn contradictory_completion_flags_are_refused() {
     let node = Node::new();
     let (unsignalled, solicited, threshold) = (
         CompletionFlags::UNSIGNALLED,
@@ -424,7 +424,7 @@ fn invalid(node: &Node, wanted: &EpAttributes, name: &str) {
     assert!(error.reason().contains(name), "{name} is to be named: {error}");
 }
 
-fn every_mode_of_completion_that_the_documents_name_can_be_had() {
+fn every_documented_completion_mode_is_available() {
     let node = Node::new();
     for (recv, request) in [
         (CompletionFlags::empty(), CompletionFlags::empty()),
@@ -445,7 +445,7 @@ fn every_mode_of_completion_that_the_documents_name_can_be_had() {
     node.finish();
 }
 
-fn rdma_reads_of_all_endpoints_stay_within_the_adapters_totals() {
+fn rdma_reads_of_all_endpoints_are_limited_by_the_adapter() {
     let node = Node::on(fault_provider::open("", |attributes| {
         attributes.ia.max_rdma_read_per_ep_in = 6;
         attributes.ia.max_rdma_read_per_ep_out = 7;
@@ -530,7 +530,7 @@ fn a_mode_of_completion_that_is_not_offered_is_not_supported() {
     node.finish();
 }
 
-fn attributes_that_transport_and_provider_do_not_know_are_not_supported() {
+fn unknown_named_attributes_are_not_supported() {
     let node = Node::new();
     let unknown = vec![NamedAttr::new("colour", "blue")];
     let wanted = node.attributes_with(|it| it.transport_specific.clone_from(&unknown));
@@ -544,7 +544,7 @@ fn attributes_that_transport_and_provider_do_not_know_are_not_supported() {
 /// and uninitialized memory.
 const LEFT: [u32; 4] = [u32::MAX, 2, 0x8000_0000, 0x5555_5555];
 
-fn a_watermark_without_a_shared_queue_is_not_looked_at() {
+fn a_watermark_without_a_shared_queue_is_ignored() {
     let node = Node::new();
     for left in LEFT {
         let wanted = node.attributes_with(|it| it.srq_soft_hw = left);
@@ -567,7 +567,7 @@ fn a_watermark_that_is_not_set_is_accepted_with_a_shared_queue() {
     node.finish_with(&[&srq]);
 }
 
-fn segments_of_reads_are_not_looked_at_without_reads() {
+fn segments_of_reads_are_ignored_without_reads() {
     let node = Node::new();
     for left in LEFT {
         let wanted = node.attributes_with(|it| {
@@ -583,7 +583,7 @@ fn segments_of_reads_are_not_looked_at_without_reads() {
     node.finish();
 }
 
-fn rdma_attributes_of_datagrams_are_not_looked_at() {
+fn rdma_attributes_of_datagrams_are_ignored() {
     let node = Node::new();
     if !node.ia.provider_attributes().datagrams_supported {
         skip("the provider has no datagrams");
@@ -642,7 +642,7 @@ fn zones_of_endpoint_and_shared_queue_differ_only_where_the_provider_allows() {
     }
 }
 
-fn streams_that_the_provider_can_not_merge_make_no_dispatcher() {
+fn a_dispatcher_of_streams_that_cannot_be_merged_is_refused() {
     let ia = fault_provider::open("", |attributes| {
         // Rows and columns are those of the attribute: completions do not merge with connection events.
         attributes.provider.evd_stream_merging.0[2][3] = false;

@@ -8,14 +8,14 @@ use crate::prelude::*;
 cases! {
     "dat_ep_create(3DAT)":
         a_dispatcher_of_the_wrong_streams_is_refused,
-        a_dispatcher_that_also_has_other_streams_will_do,
+        a_dispatcher_with_additional_streams_is_accepted,
         a_dispatcher_of_another_instance_is_refused,
         a_freed_dispatcher_is_refused,
         a_zone_of_another_instance_is_refused,
         a_freed_zone_is_refused,
-        a_closed_adapter_makes_no_endpoint,
-        a_failure_below_leaves_nothing_in_use,
-        each_failure_leaves_what_was_checked_before_it_unused;
+        a_closed_adapter_is_refused,
+        a_failure_of_the_provider_leaves_nothing_in_use,
+        a_late_failure_leaves_nothing_in_use;
     "dat_ep_create_with_srq(3DAT)":
         a_shared_receive_queue_that_is_freed_or_of_another_instance_is_refused;
 }
@@ -50,7 +50,7 @@ fn a_dispatcher_of_the_wrong_streams_is_refused() {
     node.finish();
 }
 
-fn a_dispatcher_that_also_has_other_streams_will_do() {
+fn a_dispatcher_with_additional_streams_is_accepted() {
     let node = Node::new();
     for (give, _, _) in USES {
         let merged = node.evd(EvdFlags::all());
@@ -112,7 +112,7 @@ fn a_shared_receive_queue_that_is_freed_or_of_another_instance_is_refused() {
     other.finish();
 }
 
-fn a_closed_adapter_makes_no_endpoint() {
+fn a_closed_adapter_is_refused() {
     for how in [Close::Graceful, Close::Abrupt] {
         let node = Node::new();
         let (ia, spec) = (node.ia.clone(), node.spec());
@@ -125,7 +125,7 @@ fn a_closed_adapter_makes_no_endpoint() {
     }
 }
 
-fn a_failure_below_leaves_nothing_in_use() {
+fn a_failure_of_the_provider_leaves_nothing_in_use() {
     let (ia, faults) = fault_provider::open_with_faults("max_eps=1", |_| ());
     let node = Node::on(ia);
     let attributes = SrqAttributes { max_recv_dtos: 4, max_recv_iov: 1, low_watermark: 0 };
@@ -148,7 +148,7 @@ fn a_failure_below_leaves_nothing_in_use() {
     node.finish_with(&[&ep, &srq]);
 }
 
-fn each_failure_leaves_what_was_checked_before_it_unused() {
+fn a_late_failure_leaves_nothing_in_use() {
     let node = Node::new();
     let freed = node.evd(EvdFlags::CONNECTION);
     freed.free().expect("unused");

@@ -6,18 +6,18 @@ use crate::prelude::*;
 cases! {
     "dat_ep_create(3DAT)":
         by_default_any_number_of_streams_share_a_dispatcher,
-        beside_an_unsignalled_stream_all_others_must_be_unsignalled,
-        unsignalled_requests_decide_over_receives_too,
-        beside_a_solicited_receive_stream_there_are_only_such,
-        beside_a_threshold_stream_there_are_only_such,
+        unsignalled_streams_share_a_dispatcher_only_with_each_other,
+        unsignalled_requests_exclude_other_receives,
+        solicited_receives_share_a_dispatcher_only_with_each_other,
+        threshold_streams_share_a_dispatcher_only_with_each_other,
         the_two_streams_of_one_endpoint_must_match_on_one_dispatcher,
         on_separate_dispatchers_every_stream_has_its_own_mode,
-        where_other_streams_may_feed_only_the_threshold_is_valid,
-        after_an_endpoint_was_freed_or_dropped_its_mode_binds_nobody;
+        a_dispatcher_of_other_streams_allows_only_the_threshold_mode,
+        the_mode_of_a_freed_endpoint_no_longer_applies;
     "dat_ep_create_with_srq(3DAT)":
         endpoints_with_a_shared_queue_follow_the_same_rules;
     "dat_evd_wait(3DAT)":
-        a_threshold_above_1_needs_streams_that_leave_it_to_the_waiter;
+        a_threshold_above_1_needs_the_default_completion_mode;
 }
 
 const DEFAULT: CompletionFlags = CompletionFlags::empty();
@@ -78,7 +78,7 @@ fn by_default_any_number_of_streams_share_a_dispatcher() {
     node.finish_with(&[&evd]);
 }
 
-fn beside_an_unsignalled_stream_all_others_must_be_unsignalled() {
+fn unsignalled_streams_share_a_dispatcher_only_with_each_other() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
     let first = receiving(&node, &evd, UNSIGNALLED).expect("the first decides");
@@ -97,7 +97,7 @@ fn beside_an_unsignalled_stream_all_others_must_be_unsignalled() {
     node.finish_with(&[&first, &second, &third, &fourth, &evd]);
 }
 
-fn unsignalled_requests_decide_over_receives_too() {
+fn unsignalled_requests_exclude_other_receives() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::COMPLETIONS);
     let first = requesting(&node, &evd, UNSIGNALLED).expect("the first decides");
@@ -112,7 +112,7 @@ fn unsignalled_requests_decide_over_receives_too() {
     node.finish_with(&[&first, &evd]);
 }
 
-fn beside_a_solicited_receive_stream_there_are_only_such() {
+fn solicited_receives_share_a_dispatcher_only_with_each_other() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
     let first = receiving(&node, &evd, SOLICITED).expect("the first decides");
@@ -127,7 +127,7 @@ fn beside_a_solicited_receive_stream_there_are_only_such() {
     node.finish_with(&[&first, &second, &evd]);
 }
 
-fn beside_a_threshold_stream_there_are_only_such() {
+fn threshold_streams_share_a_dispatcher_only_with_each_other() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
     for first_flags in [DEFAULT, THRESHOLD] {
@@ -163,7 +163,7 @@ fn on_separate_dispatchers_every_stream_has_its_own_mode() {
     node.finish_with(&[&ep]);
 }
 
-fn where_other_streams_may_feed_only_the_threshold_is_valid() {
+fn a_dispatcher_of_other_streams_allows_only_the_threshold_mode() {
     let node = Node::new();
     for other in [
         EvdFlags::SOFTWARE,
@@ -186,7 +186,7 @@ fn where_other_streams_may_feed_only_the_threshold_is_valid() {
     node.finish();
 }
 
-fn after_an_endpoint_was_freed_or_dropped_its_mode_binds_nobody() {
+fn the_mode_of_a_freed_endpoint_no_longer_applies() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
     let first = receiving(&node, &evd, UNSIGNALLED).expect("no stream is bound");
@@ -220,7 +220,7 @@ fn endpoints_with_a_shared_queue_follow_the_same_rules() {
     node.finish_with(&[&second, &srq, &evd]);
 }
 
-fn a_threshold_above_1_needs_streams_that_leave_it_to_the_waiter() {
+fn a_threshold_above_1_needs_the_default_completion_mode() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
     let mut event = Event::default();

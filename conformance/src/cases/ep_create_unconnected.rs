@@ -5,19 +5,19 @@ use crate::prelude::*;
 
 cases! {
     "dat_ep_create(3DAT)":
-        it_is_queried_and_its_status_told,
-        it_is_modified,
+        its_parameters_and_status_can_be_queried,
+        it_can_be_modified,
         it_is_freed_once,
-        receives_are_posted_and_wait_for_the_connection,
-        receives_are_lost_or_flushed_when_it_is_freed_and_nothing_touches_the_memory,
-        it_is_connected_actively,
-        it_is_given_to_a_pending_request,
-        it_is_the_endpoint_of_a_reserved_service_point,
+        receives_can_be_posted_before_the_connection,
+        a_free_discards_or_flushes_its_receives,
+        it_can_connect,
+        it_can_accept_a_request,
+        it_can_be_reserved,
         sends_rdma_and_binds_are_refused,
-        there_is_nothing_to_disconnect_and_a_reset_changes_nothing;
+        a_disconnect_is_refused_and_a_reset_has_no_effect;
 }
 
-fn it_is_queried_and_its_status_told() {
+fn its_parameters_and_status_can_be_queried() {
     let node = Node::new();
     let ep = node.ep();
     assert_eq!(ep.query().expect("a live endpoint").state, EpState::Unconnected);
@@ -28,7 +28,7 @@ fn it_is_queried_and_its_status_told() {
     assert_eq!(ep.clone().consumer_context(), 7);
 }
 
-fn it_is_modified() {
+fn it_can_be_modified() {
     let node = Node::new();
     let ep = node.ep();
     ep.modify(&EpChange::new().recv_evd(None)).expect("unconnected");
@@ -57,7 +57,7 @@ fn it_is_freed_once() {
     node.finish();
 }
 
-fn receives_are_posted_and_wait_for_the_connection() {
+fn receives_can_be_posted_before_the_connection() {
     let node = Node::new();
     let (client, server) = (node.ep(), node.ep());
     let memory = node.buffer(64);
@@ -80,7 +80,7 @@ fn receives_are_posted_and_wait_for_the_connection() {
     assert!(server.status().expect("live").recv_idle);
 }
 
-fn receives_are_lost_or_flushed_when_it_is_freed_and_nothing_touches_the_memory() {
+fn a_free_discards_or_flushes_its_receives() {
     let node = Node::new();
     let ep = node.ep();
     let memory = node.buffer(64);
@@ -94,7 +94,7 @@ fn receives_are_lost_or_flushed_when_it_is_freed_and_nothing_touches_the_memory(
     node.finish_with(&[&memory]);
 }
 
-fn it_is_connected_actively() {
+fn it_can_connect() {
     let node = Node::new();
     let (client, server) = (node.ep(), node.ep());
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a service point");
@@ -107,7 +107,7 @@ fn it_is_connected_actively() {
     }
 }
 
-fn it_is_given_to_a_pending_request() {
+fn it_can_accept_a_request() {
     let node = Node::new();
     let (client, server) = (node.ep(), node.ep());
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a service point");
@@ -119,7 +119,7 @@ fn it_is_given_to_a_pending_request() {
     expect_connection(&node.connect, &server, ConnectionEventKind::Established);
 }
 
-fn it_is_the_endpoint_of_a_reserved_service_point() {
+fn it_can_be_reserved() {
     let node = Node::new();
     let (client, server) = (node.ep(), node.ep());
     let rsp = node.ia.rsp_create(5, Some(&server), &node.requests).expect("unconnected");
@@ -178,7 +178,7 @@ fn sends_rdma_and_binds_are_refused() {
     node.finish_with(&[&ep]);
 }
 
-fn there_is_nothing_to_disconnect_and_a_reset_changes_nothing() {
+fn a_disconnect_is_refused_and_a_reset_has_no_effect() {
     let node = Node::new();
     let ep = node.ep();
     let memory = node.buffer(8);

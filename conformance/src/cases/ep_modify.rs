@@ -8,25 +8,25 @@ cases! {
     "dat_ep_modify(3DAT)":
         an_empty_change_changes_nothing,
         the_zone,
-        the_old_zone_is_in_use_no_more,
-        receives_of_the_old_zone_fail_when_their_turn_comes,
+        the_old_zone_is_no_longer_in_use,
+        receives_of_the_old_zone_fail_when_a_message_arrives,
         the_dispatcher_of_receives,
         the_dispatcher_of_requests,
         the_dispatcher_of_connection_events,
-        a_dispatcher_is_taken_away,
-        changed_attributes_are_those_that_posts_are_held_to,
-        receives_posted_before_stay_when_the_queue_is_made_longer,
-        a_queue_is_not_made_shorter_than_what_is_posted,
+        a_dispatcher_can_be_removed,
+        posts_are_limited_by_the_changed_attributes,
+        posted_receives_stay_when_the_queue_grows,
+        a_queue_cannot_shrink_below_what_is_posted,
         the_flags_of_receives_change_only_before_any_is_posted,
         both_modes_change_together_on_a_shared_dispatcher,
-        the_modes_of_other_endpoints_bind_a_change_as_they_bind_the_making,
-        a_failing_change_leaves_everything_as_it_was,
-        a_failure_below_leaves_everything_as_it_was,
-        a_change_moves_the_rdma_reads_from_the_old_to_the_new_amount,
-        what_is_invalid_or_not_supported_is_an_invalid_parameter,
-        handles_are_checked_as_when_the_endpoint_is_made,
-        every_state_allows_what_the_page_says_and_nothing_else,
-        a_change_that_a_state_allows_in_part_does_not_take_place_at_all,
+        the_modes_of_other_endpoints_limit_a_change,
+        a_refused_change_changes_nothing,
+        a_failure_of_the_provider_changes_nothing,
+        a_change_of_rdma_reads_updates_the_totals_of_the_adapter,
+        invalid_or_unsupported_attributes_are_invalid_parameters,
+        invalid_handles_are_refused_as_in_a_create,
+        the_state_decides_what_can_be_modified,
+        a_change_that_the_state_allows_only_in_part_is_refused,
         the_maximum_message_size,
         the_maximum_rdma_size,
         the_quality_of_service,
@@ -36,11 +36,11 @@ cases! {
         the_number_of_requests,
         the_segments_of_receives,
         the_segments_of_requests,
-        the_rdma_reads_as_target,
-        the_rdma_reads_as_originator,
+        the_incoming_rdma_reads,
+        the_outgoing_rdma_reads,
         the_segments_of_rdma_reads,
         the_segments_of_rdma_writes,
-        sizes_below_the_adapters_are_rounded_up;
+        sizes_are_rounded_up_to_those_of_the_adapter;
 }
 
 /// The endpoint parameters without those that a change of attributes may affect.
@@ -74,7 +74,7 @@ fn the_zone() {
     node.finish_with(&[&client, &server, &old, &new, &other]);
 }
 
-fn the_old_zone_is_in_use_no_more() {
+fn the_old_zone_is_no_longer_in_use() {
     let node = Node::new();
     let (first, second) = (node.ia.pz_create().expect("a zone"), node.ia.pz_create().expect("one"));
     let ep = node.ia.ep_create(&EpSpec::new(&first)).expect("an endpoint");
@@ -84,7 +84,7 @@ fn the_old_zone_is_in_use_no_more() {
     node.finish_with(&[&ep, &second]);
 }
 
-fn receives_of_the_old_zone_fail_when_their_turn_comes() {
+fn receives_of_the_old_zone_fail_when_a_message_arrives() {
     let node = Node::new();
     let other = node.ia.pz_create().expect("a zone");
     let (client, server) = (node.ep(), node.ep());
@@ -142,7 +142,7 @@ fn the_dispatcher_of_connection_events() {
     expect_no_event(&node.connect);
 }
 
-fn a_dispatcher_is_taken_away() {
+fn a_dispatcher_can_be_removed() {
     let node = Node::new();
     let (client, server) = (node.ep(), node.ep());
     let none = EpChange::new().recv_evd(None).request_evd(None).connect_evd(None);
@@ -207,7 +207,7 @@ fn exact(node: &Node) -> (Endpoint, Option<SharedReceiveQueue>) {
     (ep, Some(srq))
 }
 
-fn sizes_below_the_adapters_are_rounded_up() {
+fn sizes_are_rounded_up_to_those_of_the_adapter() {
     let node = Node::new();
     let ep = node.ep();
     let before = ep.query().expect("live").attributes;
@@ -229,13 +229,13 @@ items! {
     the_number_of_requests: plain, |it| it.max_request_dtos = 77;
     the_segments_of_receives: plain, |it| it.max_recv_iov = 7;
     the_segments_of_requests: exact, |it| it.max_request_iov = 7;
-    the_rdma_reads_as_target: plain, |it| it.max_rdma_read_in = 7;
-    the_rdma_reads_as_originator: plain, |it| it.max_rdma_read_out = 7;
+    the_incoming_rdma_reads: plain, |it| it.max_rdma_read_in = 7;
+    the_outgoing_rdma_reads: plain, |it| it.max_rdma_read_out = 7;
     the_segments_of_rdma_reads: exact, |it| it.max_rdma_read_iov = 7;
     the_segments_of_rdma_writes: exact, |it| it.max_rdma_write_iov = 7;
 }
 
-fn changed_attributes_are_those_that_posts_are_held_to() {
+fn posts_are_limited_by_the_changed_attributes() {
     let node = Node::new();
     let (client, server) = (node.ep(), node.ep());
     let memory = node.buffer(64);
@@ -262,7 +262,7 @@ fn changed_attributes_are_those_that_posts_are_held_to() {
     assert_eq!(expect_unsignalled_dto(&other, &[&client, &server]).cookie, 2);
 }
 
-fn receives_posted_before_stay_when_the_queue_is_made_longer() {
+fn posted_receives_stay_when_the_queue_grows() {
     let node = Node::new();
     let (client, server) = (node.ep(), node.ep());
     let memory = node.buffer(64);
@@ -286,7 +286,7 @@ fn receives_posted_before_stay_when_the_queue_is_made_longer() {
     }
 }
 
-fn a_queue_is_not_made_shorter_than_what_is_posted() {
+fn a_queue_cannot_shrink_below_what_is_posted() {
     let node = Node::new();
     let ep = node.ep();
     for cookie in 0..3 {
@@ -340,7 +340,7 @@ fn both_modes_change_together_on_a_shared_dispatcher() {
     node.finish_with(&[&ep, &evd]);
 }
 
-fn the_modes_of_other_endpoints_bind_a_change_as_they_bind_the_making() {
+fn the_modes_of_other_endpoints_limit_a_change() {
     let node = Node::new();
     let (first, second) = (node.ep(), node.ep());
     let mut wanted = first.query().expect("live").attributes;
@@ -364,7 +364,7 @@ fn fails_and_leaves_everything(node: &Node, ep: &Endpoint, change: &EpChange) {
     assert_eq!(after, evds);
 }
 
-fn a_failing_change_leaves_everything_as_it_was() {
+fn a_refused_change_changes_nothing() {
     let node = Node::on(fault_provider::open("", |attributes| {
         attributes.ia.max_rdma_read_in = 20;
         attributes.ia.max_rdma_read_out = 20;
@@ -407,7 +407,7 @@ fn a_failing_change_leaves_everything_as_it_was() {
     node.finish_with(&[&ep, &rest]);
 }
 
-fn a_failure_below_leaves_everything_as_it_was() {
+fn a_failure_of_the_provider_changes_nothing() {
     let node = Node::new();
     let ep = node.ep();
     for cookie in 0..3 {
@@ -424,7 +424,7 @@ fn a_failure_below_leaves_everything_as_it_was() {
     other.free().expect("unused");
 }
 
-fn a_change_moves_the_rdma_reads_from_the_old_to_the_new_amount() {
+fn a_change_of_rdma_reads_updates_the_totals_of_the_adapter() {
     let node = Node::on(fault_provider::open("", |attributes| {
         attributes.ia.max_rdma_read_in = 20;
         attributes.ia.max_rdma_read_out = 20;
@@ -448,7 +448,7 @@ fn a_change_moves_the_rdma_reads_from_the_old_to_the_new_amount() {
     node.finish_with(&[&second]);
 }
 
-fn what_is_invalid_or_not_supported_is_an_invalid_parameter() {
+fn invalid_or_unsupported_attributes_are_invalid_parameters() {
     let node = Node::on(fault_provider::open("", |attributes| {
         attributes.provider.qos_supported = Qos::empty();
     }));
@@ -474,7 +474,7 @@ fn what_is_invalid_or_not_supported_is_an_invalid_parameter() {
     assert_eq!(ep.query().expect("live").attributes, before);
 }
 
-fn handles_are_checked_as_when_the_endpoint_is_made() {
+fn invalid_handles_are_refused_as_in_a_create() {
     let (node, other) = (Node::new(), Node::new());
     let ep = node.ep();
     let freed = node.evd(EvdFlags::all());
@@ -506,7 +506,7 @@ fn may_change(state: EpState) -> (bool, bool) {
     }
 }
 
-fn every_state_allows_what_the_page_says_and_nothing_else() {
+fn the_state_decides_what_can_be_modified() {
     for wanted in STATES {
         let node = Node::new();
         let EpInState { ep, .. } = &ep_in_state(&node, wanted);
@@ -551,7 +551,7 @@ fn every_state_allows_what_the_page_says_and_nothing_else() {
     }
 }
 
-fn a_change_that_a_state_allows_in_part_does_not_take_place_at_all() {
+fn a_change_that_the_state_allows_only_in_part_is_refused() {
     let node = Node::new();
     let EpInState { ep, rsp, .. } = ep_in_state(&node, EpState::Reserved);
     let pz = node.ia.pz_create().expect("a zone");

@@ -8,17 +8,17 @@ cases! {
     "dat_cr_accept(3DAT)":
         a_message_sent_at_once_arrives_after_the_connection,
         on_one_dispatcher_the_accepted_connection_comes_before_its_first_receive,
-        on_two_dispatchers_the_accepted_connection_is_there_before_its_first_receive,
+        on_two_dispatchers_the_accepted_connection_is_queued_before_its_first_receive,
         a_waiter_that_sleeps_gets_the_connection_before_the_first_receive,
         a_threshold_counts_the_connection_and_the_receive,
-        a_notification_object_leads_to_both,
-        an_armed_descriptor_leads_to_both,
-        receives_of_a_shared_queue_follow_the_connection_too,
+        a_notification_object_reports_both,
+        an_armed_descriptor_reports_both,
+        receives_of_a_shared_queue_follow_the_connection,
         receives_of_other_endpoints_are_not_held_back,
-        a_receive_of_the_connection_before_says_nothing_of_the_next,
-        what_was_received_is_not_lost_when_the_attempt_is_given_up;
+        a_receive_of_an_earlier_connection_does_not_establish_the_next,
+        abandoning_an_attempt_keeps_completed_receives;
     "dat_ep_connect(3DAT)":
-        on_the_asking_side_the_connection_comes_before_its_first_receive;
+        on_the_active_side_the_connection_comes_before_its_first_receive;
 }
 
 const LATE_ON_ACCEPT: &str = "fault.late_established=accept";
@@ -118,7 +118,7 @@ fn on_one_dispatcher_the_accepted_connection_comes_before_its_first_receive() {
     expect_no_event(&evd);
 }
 
-fn on_two_dispatchers_the_accepted_connection_is_there_before_its_first_receive() {
+fn on_two_dispatchers_the_accepted_connection_is_queued_before_its_first_receive() {
     for waits in [false, true] {
         let node = Node::with(LATE_ON_ACCEPT);
         let connections = node.evd(EvdFlags::CONNECTION);
@@ -178,7 +178,7 @@ fn a_threshold_counts_the_connection_and_the_receive() {
     expect_receive(&expect_event(&evd, &[&server]), &server, 1);
 }
 
-fn a_notification_object_leads_to_both() {
+fn a_notification_object_reports_both() {
     let node = Node::with(LATE_ON_ACCEPT);
     let (evd, server) = merged(&node);
     let cno = node.ia.cno_create(None).expect("a notification object");
@@ -197,7 +197,7 @@ fn a_notification_object_leads_to_both() {
     expect_receive(&events[1], &server, 1);
 }
 
-fn an_armed_descriptor_leads_to_both() {
+fn an_armed_descriptor_reports_both() {
     let node = Node::with(LATE_ON_ACCEPT);
     let (evd, server) = merged(&node);
     let _client = half_way(&node, &server);
@@ -207,7 +207,7 @@ fn an_armed_descriptor_leads_to_both() {
     assert!(!evd.arm().expect("live"), "nothing is left");
 }
 
-fn on_the_asking_side_the_connection_comes_before_its_first_receive() {
+fn on_the_active_side_the_connection_comes_before_its_first_receive() {
     let node = Node::with(LATE_ON_CONNECT);
     let (evd, client) = merged(&node);
     let server = node.ep();
@@ -220,7 +220,7 @@ fn on_the_asking_side_the_connection_comes_before_its_first_receive() {
     expect_receive(&expect_event(&evd, &[&client]), &client, 7);
 }
 
-fn receives_of_a_shared_queue_follow_the_connection_too() {
+fn receives_of_a_shared_queue_follow_the_connection() {
     let node = Node::with(LATE_ON_ACCEPT);
     let srq = node.srq(4);
     let evd = node.evd(EvdFlags::DTO | EvdFlags::CONNECTION);
@@ -253,7 +253,7 @@ fn receives_of_other_endpoints_are_not_held_back() {
     assert_eq!(state(&second), EpState::CompletionPending);
 }
 
-fn a_receive_of_the_connection_before_says_nothing_of_the_next() {
+fn a_receive_of_an_earlier_connection_does_not_establish_the_next() {
     let node = Node::with(LATE_ON_ACCEPT);
     let server = node.ep();
     let client = half_way(&node, &server);
@@ -272,7 +272,7 @@ fn a_receive_of_the_connection_before_says_nothing_of_the_next() {
     expect_no_event(&node.connect);
 }
 
-fn what_was_received_is_not_lost_when_the_attempt_is_given_up() {
+fn abandoning_an_attempt_keeps_completed_receives() {
     let node = Node::with(LATE_ON_ACCEPT);
     let (evd, server) = merged(&node);
     let _client = half_way(&node, &server);

@@ -7,14 +7,14 @@ cases! {
     "DAT 2.0, IB extension: dat_ib_post_cmp_and_swap": compare_and_swap_changes_only_what_it_expects;
     "DAT 2.0, IB extension: memory privileges": atomics_need_their_privilege;
     "DAT 2.0, IB extension: dat_ib_post_fetch_and_add, dat_ib_post_cmp_and_swap":
-        atomics_use_the_first_word_of_longer_places, atomics_need_a_whole_word_that_is_aligned;
+        atomics_use_the_first_word_of_longer_segments, atomics_need_an_aligned_64_bit_word;
     "DAT 2.0, IB extension: dat_ib_post_rdma_write_immed": immediate_data_completes_a_receive;
     "DAT 2.0, IB extension: dat_ib_start_counter, dat_ib_query_counters, dat_ib_print_counters, dat_ib_stop_counter": counters_count_from_their_start;
     "DAT 2.0, IB extension: dat_ib_open_query, dat_ib_close_query":
-        a_query_sees_what_an_open_sees_and_leaves_nothing;
+        an_open_query_returns_the_attributes_of_an_open;
     "DAT 2.0, IB extension: dat_ib_collective_create_member, dat_ib_collective_free_member, dat_ib_collective_create_group, dat_ib_collective_free_group, dat_ib_collective_set_clock, dat_ib_collective_read_clock, dat_ib_collective_scatter, dat_ib_collective_scatterv, dat_ib_collective_gather, dat_ib_collective_gatherv, dat_ib_collective_allgather, dat_ib_collective_allgatherv, dat_ib_collective_alltoall, dat_ib_collective_alltoallv, dat_ib_collective_reduce, dat_ib_collective_allreduce, dat_ib_collective_reduce_scatter, dat_ib_collective_scan, dat_ib_collective_broadcast, dat_ib_collective_barrier":
         collectives_are_not_supported_and_say_why;
-    "DAT 2.0, dat_ep_post_rdma_read_to_rmr": a_read_can_go_to_a_remote_context;
+    "DAT 2.0, dat_ep_post_rdma_read_to_rmr": a_read_can_target_a_remote_context;
 }
 
 /// Memory that remote atomic operations may change.
@@ -69,7 +69,7 @@ fn compare_and_swap_changes_only_what_it_expects() {
     }
 }
 
-fn atomics_use_the_first_word_of_longer_places() {
+fn atomics_use_the_first_word_of_longer_segments() {
     let node = Node::new();
     need_atomics(&node);
     let (client, server) = node.pair();
@@ -91,7 +91,7 @@ fn atomics_use_the_first_word_of_longer_places() {
     assert_eq!((result.bytes(8, 24), target.bytes(8, 24)), (vec![9; 24], vec![0; 24]));
 }
 
-fn atomics_need_a_whole_word_that_is_aligned() {
+fn atomics_need_an_aligned_64_bit_word() {
     let node = Node::new();
     need_atomics(&node);
     let (client, _server) = node.pair();
@@ -153,7 +153,7 @@ fn immediate_data_completes_a_receive() {
     expect_no_event(&node.recv);
 }
 
-fn a_read_can_go_to_a_remote_context() {
+fn a_read_can_target_a_remote_context() {
     let node = Node::new();
     if !node.ia.provider_attributes().read_to_rmr_supported {
         skip("the provider has no RDMA read to a remote context");
@@ -224,7 +224,7 @@ fn collectives_are_not_supported_and_say_why() {
     refused(closed, ReturnType::InvalidHandle, Subtype::InvalidHandleIa);
 }
 
-fn a_query_sees_what_an_open_sees_and_leaves_nothing() {
+fn an_open_query_returns_the_attributes_of_an_open() {
     let target = target();
     let query = target.registry.open_query(&target.name).expect("the adapter under test");
     let ia = target.registry.open(&target.name).expect("the adapter under test");

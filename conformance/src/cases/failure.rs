@@ -3,9 +3,9 @@
 use crate::prelude::*;
 
 cases! {
-    "reading: an endpoint keeps the first failure": it_is_the_first_that_was_not_flushed,
-        a_receive_that_fails_is_that_of_its_endpoint, what_is_flushed_is_no_failure,
-        a_reset_forgets_it, a_freed_endpoint_has_none;
+    "reading: an endpoint keeps the first failure": the_first_unflushed_failure_is_recorded,
+        a_failed_receive_is_recorded_at_its_endpoint, a_flush_is_not_a_failure,
+        a_reset_clears_the_failure, a_freed_endpoint_is_refused;
 }
 
 /// Returns the recorded failure, which must exist.
@@ -36,7 +36,7 @@ fn break_by(node: &Node, near: &Buffer, client: &Endpoint, server: &Endpoint) ->
     done
 }
 
-fn it_is_the_first_that_was_not_flushed() {
+fn the_first_unflushed_failure_is_recorded() {
     let node = Node::new();
     let (client, server) = node.pair();
     let near = node.buffer(8);
@@ -49,7 +49,7 @@ fn it_is_the_first_that_was_not_flushed() {
     is_that_of(&failure(&client), &done);
 }
 
-fn a_receive_that_fails_is_that_of_its_endpoint() {
+fn a_failed_receive_is_recorded_at_its_endpoint() {
     let node = Node::new();
     let (client, server) = node.pair();
     let (from, to) = (node.buffer(16), node.buffer(16));
@@ -64,7 +64,7 @@ fn a_receive_that_fails_is_that_of_its_endpoint() {
     is_that_of(&failure(&client), &sent);
 }
 
-fn what_is_flushed_is_no_failure() {
+fn a_flush_is_not_a_failure() {
     let node = Node::new();
     let (client, server) = node.pair();
     for (ep, cookie) in [(&client, 1), (&server, 2)] {
@@ -80,7 +80,7 @@ fn what_is_flushed_is_no_failure() {
     }
 }
 
-fn a_reset_forgets_it() {
+fn a_reset_clears_the_failure() {
     let node = Node::new();
     let (client, server) = node.pair();
     let near = node.buffer(8);
@@ -102,7 +102,7 @@ fn a_reset_forgets_it() {
     is_that_of(&failure(&client), &done);
 }
 
-fn a_freed_endpoint_has_none() {
+fn a_freed_endpoint_is_refused() {
     let node = Node::new();
     let (client, server) = node.pair();
     break_by(&node, &node.buffer(8), &client, &server);

@@ -6,20 +6,20 @@ cases! {
     "dat_cr_handoff(3DAT)":
         to_a_public_service_point,
         to_a_reserved_service_point,
-        the_request_that_was_handed_over_is_gone,
+        the_old_handle_is_invalid,
         an_unused_qualifier_is_refused,
-        only_service_points_of_the_same_adapter_count,
+        a_qualifier_of_another_adapter_is_refused,
         to_a_common_service_point;
     "dat_cr_handoff(3DAT); reading: a hand-over is an arrival":
-        to_the_service_point_it_came_from,
-        a_provider_makes_an_endpoint_for_it,
-        may_be_repeated;
+        to_the_same_service_point,
+        the_provider_creates_an_endpoint_at_the_new_service_point,
+        a_handoff_can_be_repeated;
     "dat_cr_handoff(3DAT); reading: a hand-over that fails changes nothing":
         a_full_dispatcher_leaves_the_request_valid,
-        a_reserved_service_point_takes_one_request_only;
+        a_reserved_service_point_takes_only_one_request;
     "dat_cr_handoff(3DAT); reading: a hand-over gives the endpoint back":
-        an_endpoint_of_the_provider_is_gone,
-        an_endpoint_of_the_consumer_is_unconnected_again;
+        an_endpoint_of_the_provider_is_freed,
+        an_endpoint_of_the_consumer_becomes_unconnected;
 }
 
 fn point(node: &Node, evd: &EventDispatcher) -> Psp {
@@ -94,7 +94,7 @@ fn to_a_common_service_point() {
     accept(&node, &arrival.request, &client);
 }
 
-fn the_request_that_was_handed_over_is_gone() {
+fn the_old_handle_is_invalid() {
     let node = Node::new();
     let second = node.evd(EvdFlags::CONNECTION_REQUEST);
     let (from, to) = (point(&node, &node.requests), point(&node, &second));
@@ -129,7 +129,7 @@ fn an_unused_qualifier_is_refused() {
     accept(&node, &request, &client);
 }
 
-fn only_service_points_of_the_same_adapter_count() {
+fn a_qualifier_of_another_adapter_is_refused() {
     let (node, other) = (Node::new(), Node::new());
     let from = point(&node, &node.requests);
     let elsewhere = other.ia.psp_create(7002, &other.requests, PspMaker::Consumer);
@@ -141,7 +141,7 @@ fn only_service_points_of_the_same_adapter_count() {
     accept(&node, &request, &client);
 }
 
-fn to_the_service_point_it_came_from() {
+fn to_the_same_service_point() {
     let node = Node::new();
     let from = point(&node, &node.requests);
     let (client, request) = ask(&node, from.qualifier());
@@ -152,7 +152,7 @@ fn to_the_service_point_it_came_from() {
     accept(&node, &again.request, &client);
 }
 
-fn a_provider_makes_an_endpoint_for_it() {
+fn the_provider_creates_an_endpoint_at_the_new_service_point() {
     let node = Node::new();
     let second = node.evd(EvdFlags::CONNECTION_REQUEST);
     let from = point(&node, &node.requests);
@@ -165,7 +165,7 @@ fn a_provider_makes_an_endpoint_for_it() {
     assert_eq!(state(&made), EpState::TentativeConnectionPending);
 }
 
-fn may_be_repeated() {
+fn a_handoff_can_be_repeated() {
     let node = Node::new();
     let evds = [(); 3].map(|()| node.evd(EvdFlags::CONNECTION_REQUEST));
     let points = [0, 1, 2].map(|at: usize| point(&node, &evds[at]));
@@ -211,7 +211,7 @@ fn a_full_dispatcher_leaves_the_request_valid() {
     expect_no_event(&small);
 }
 
-fn a_reserved_service_point_takes_one_request_only() {
+fn a_reserved_service_point_takes_only_one_request() {
     let node = Node::new();
     let second = node.evd(EvdFlags::CONNECTION_REQUEST);
     let from = point(&node, &node.requests);
@@ -235,7 +235,7 @@ fn provider_point(node: &Node, evd: &EventDispatcher) -> Psp {
     }
 }
 
-fn an_endpoint_of_the_provider_is_gone() {
+fn an_endpoint_of_the_provider_is_freed() {
     let node = Node::new();
     let second = node.evd(EvdFlags::CONNECTION_REQUEST);
     let from = provider_point(&node, &node.requests);
@@ -249,7 +249,7 @@ fn an_endpoint_of_the_provider_is_gone() {
     accept(&node, &arrival.request, &client);
 }
 
-fn an_endpoint_of_the_consumer_is_unconnected_again() {
+fn an_endpoint_of_the_consumer_becomes_unconnected() {
     let node = Node::new();
     let second = node.evd(EvdFlags::CONNECTION_REQUEST);
     let to = point(&node, &second);

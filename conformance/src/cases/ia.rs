@@ -6,26 +6,26 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 cases! {
     "dat_ia_open(3DAT)":
-        an_open_adapter_is_live_and_known_by_its_name,
-        every_open_is_an_instance_of_its_own,
-        parameters_and_queue_lengths_that_can_not_be_are_refused,
-        the_dispatcher_of_asynchronous_errors_is_the_adapters_own,
-        an_adapter_opened_with_one_that_exists_elsewhere_makes_none;
+        an_open_adapter_is_live_and_has_its_name,
+        every_open_creates_a_separate_instance,
+        invalid_parameters_and_queue_lengths_are_refused,
+        the_asynchronous_dispatcher_belongs_to_the_adapter,
+        an_open_without_an_asynchronous_dispatcher_creates_none;
     "dat_ia_close(3DAT)":
-        closed_once_it_can_not_be_closed_again_nor_used,
-        a_graceful_close_is_refused_while_anything_exists_and_changes_nothing,
-        an_abrupt_close_frees_everything_in_whatever_state,
+        a_closed_adapter_is_refused,
+        a_graceful_close_is_refused_while_an_object_exists,
+        an_abrupt_close_frees_everything_in_every_state,
         the_memory_outlives_an_abrupt_close,
         an_abrupt_close_ends_the_connections_of_other_adapters,
-        waiters_on_dispatchers_are_aborted_by_an_abrupt_close,
-        waiters_on_notification_objects_get_no_dispatcher_by_an_abrupt_close,
-        a_close_while_others_make_objects_leaves_nothing_alive;
+        an_abrupt_close_aborts_waiters_on_dispatchers,
+        an_abrupt_close_wakes_waiters_on_notification_objects,
+        an_abrupt_close_that_races_with_creates_leaves_nothing_live;
     "reading: dropping the last handle frees an object":
-        an_object_whose_handles_are_dropped_is_freed,
+        dropping_all_handles_frees_the_object,
         dropping_everything_closes_the_adapter;
 }
 
-fn an_open_adapter_is_live_and_known_by_its_name() {
+fn an_open_adapter_is_live_and_has_its_name() {
     let ia = open("max_eps=3");
     assert!(ia.is_live());
     assert!(target().name.starts_with(ia.name()));
@@ -35,7 +35,7 @@ fn an_open_adapter_is_live_and_known_by_its_name() {
     assert_eq!(ia.clone().consumer_context(), 9);
 }
 
-fn every_open_is_an_instance_of_its_own() {
+fn every_open_creates_a_separate_instance() {
     let (one, two) = (open(""), open(""));
     assert_ne!(one, two);
     assert_eq!(one, one.clone());
@@ -45,7 +45,7 @@ fn every_open_is_an_instance_of_its_own() {
     two.pz_create().expect("the other instance lives");
 }
 
-fn parameters_and_queue_lengths_that_can_not_be_are_refused() {
+fn invalid_parameters_and_queue_lengths_are_refused() {
     let registry = target().registry;
     let error = try_open("max_eps=0").expect_err("at least one");
     assert_eq!(error.return_type(), ReturnType::InvalidParameter);
@@ -64,7 +64,7 @@ fn parameters_and_queue_lengths_that_can_not_be_are_refused() {
     );
 }
 
-fn the_dispatcher_of_asynchronous_errors_is_the_adapters_own() {
+fn the_asynchronous_dispatcher_belongs_to_the_adapter() {
     let ia = open("");
     let evd = ia.async_evd().expect("made by the open");
     assert_eq!(evd.query().expect("live").flags, EvdFlags::ASYNC);
@@ -74,14 +74,14 @@ fn the_dispatcher_of_asynchronous_errors_is_the_adapters_own() {
     refused(evd.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleEvdRequest);
 }
 
-fn an_adapter_opened_with_one_that_exists_elsewhere_makes_none() {
+fn an_open_without_an_asynchronous_dispatcher_creates_none() {
     let options = IaOptions { async_evd: AsyncErrors::Elsewhere, ..IaOptions::default() };
     let ia = target().registry.open_with(&target().name, &options).expect("opened");
     assert_eq!(ia.async_evd(), None);
     ia.close(Close::Graceful).expect("nothing is on it");
 }
 
-fn closed_once_it_can_not_be_closed_again_nor_used() {
+fn a_closed_adapter_is_refused() {
     for (first, second) in [
         (Close::Graceful, Close::Graceful),
         (Close::Graceful, Close::Abrupt),
@@ -141,7 +141,7 @@ const MAKERS: [Maker; 8] = [
     }),
 ];
 
-fn a_graceful_close_is_refused_while_anything_exists_and_changes_nothing() {
+fn a_graceful_close_is_refused_while_an_object_exists() {
     for (kind, make) in MAKERS {
         let node = Node::new();
         if kind == "RMR" && !node.has_rmrs() {
@@ -160,7 +160,7 @@ fn a_graceful_close_is_refused_while_anything_exists_and_changes_nothing() {
     }
 }
 
-fn an_object_whose_handles_are_dropped_is_freed() {
+fn dropping_all_handles_frees_the_object() {
     for (kind, make) in MAKERS {
         let node = Node::new();
         if kind == "RMR" && !node.has_rmrs() {
@@ -173,7 +173,7 @@ fn an_object_whose_handles_are_dropped_is_freed() {
     }
 }
 
-fn an_abrupt_close_frees_everything_in_whatever_state() {
+fn an_abrupt_close_frees_everything_in_every_state() {
     for wanted in STATES {
         let node = Node::new();
         let staged = ep_in_state(&node, wanted);
@@ -241,7 +241,7 @@ fn an_abrupt_close_ends_the_connections_of_other_adapters() {
     near.finish_with(&[&client]);
 }
 
-fn waiters_on_dispatchers_are_aborted_by_an_abrupt_close() {
+fn an_abrupt_close_aborts_waiters_on_dispatchers() {
     let node = Node::new();
     let evds = [node.recv.clone(), node.connect.clone(), node.ia.async_evd().expect("made")];
     let waiters = evds
@@ -256,7 +256,7 @@ fn waiters_on_dispatchers_are_aborted_by_an_abrupt_close() {
     }
 }
 
-fn waiters_on_notification_objects_get_no_dispatcher_by_an_abrupt_close() {
+fn an_abrupt_close_wakes_waiters_on_notification_objects() {
     let node = Node::new();
     let calls = Arc::new(AtomicU32::new(0));
     let agent = {
@@ -284,7 +284,7 @@ fn waiters_on_notification_objects_get_no_dispatcher_by_an_abrupt_close() {
     assert_eq!(calls.load(Ordering::Relaxed), 1, "the proxy agent is unblocked too, once");
 }
 
-fn a_close_while_others_make_objects_leaves_nothing_alive() {
+fn an_abrupt_close_that_races_with_creates_leaves_nothing_live() {
     for _ in 0..rounds(50) {
         let ia = open("");
         let count = Arc::new(AtomicU32::new(0));

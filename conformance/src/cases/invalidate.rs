@@ -4,18 +4,18 @@ use crate::prelude::*;
 
 cases! {
     "DAT 2.0, dat_ep_post_send_with_invalidate":
-        the_receive_says_which_context_it_was,
+        the_receive_names_the_invalidated_context,
         the_context_is_invalid_before_the_receive_completes,
         a_new_bind_gives_a_new_context,
         a_freed_region_has_no_context_to_invalidate,
         only_a_connected_endpoint_posts,
-        a_disconnected_endpoint_flushes_it,
-        a_provider_without_it_says_so,
+        a_disconnected_endpoint_flushes_the_send,
+        a_provider_without_support_refuses_the_send,
         the_context_of_a_local_region_stays_valid;
     "DAT 2.0, dat_ep_post_send_with_invalidate; reading: only a bound context of the zone can be invalidated":
-        a_made_up_context_breaks,
-        a_context_of_another_zone_breaks,
-        a_context_breaks_the_second_time;
+        invalidating_an_unknown_context_breaks_the_connection,
+        invalidating_a_context_of_another_zone_breaks_the_connection,
+        invalidating_a_context_twice_breaks_the_connection;
 }
 
 fn node() -> Node {
@@ -94,7 +94,7 @@ fn expect_dto_failure(node: &Node, cookie: u64, watched: &[&Endpoint]) {
     assert_eq!(got.invalidated(), None, "nothing was made invalid");
 }
 
-fn the_receive_says_which_context_it_was() {
+fn the_receive_names_the_invalidated_context() {
     let node = node();
     let (client, server) = node.pair();
     let (memory, buffer) = (node.buffer(16), node.buffer(16));
@@ -174,7 +174,7 @@ fn only_a_connected_endpoint_posts() {
     refused(posted, ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
 }
 
-fn a_disconnected_endpoint_flushes_it() {
+fn a_disconnected_endpoint_flushes_the_send() {
     let node = node();
     let (client, server) = node.pair();
     let memory = node.buffer(16);
@@ -194,7 +194,7 @@ fn a_disconnected_endpoint_flushes_it() {
     assert_eq!(write(&node, &other, &memory, context), DtoStatus::Success);
 }
 
-fn a_provider_without_it_says_so() {
+fn a_provider_without_support_refuses_the_send() {
     let node = Node::new();
     if node.ia.provider_attributes().invalidate_supported {
         return;
@@ -204,7 +204,7 @@ fn a_provider_without_it_says_so() {
     refused(posted, ReturnType::ModelNotSupported, Subtype::NoSubtype);
 }
 
-fn a_made_up_context_breaks() {
+fn invalidating_an_unknown_context_breaks_the_connection() {
     for context in [0, 0x7fff_fff1, u32::MAX] {
         let node = node();
         let (client, server) = node.pair();
@@ -213,7 +213,7 @@ fn a_made_up_context_breaks() {
     }
 }
 
-fn a_context_of_another_zone_breaks() {
+fn invalidating_a_context_of_another_zone_breaks_the_connection() {
     let node = node();
     let (client, server) = node.pair();
     let other = node.ia.pz_create().expect("a zone");
@@ -232,7 +232,7 @@ fn a_context_of_another_zone_breaks() {
     assert_eq!(write(&node, &peer, &memory, context), DtoStatus::Success);
 }
 
-fn a_context_breaks_the_second_time() {
+fn invalidating_a_context_twice_breaks_the_connection() {
     let node = node();
     let (client, server) = node.pair();
     let memory = node.buffer(16);

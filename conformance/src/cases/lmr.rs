@@ -5,26 +5,26 @@ use crate::prelude::*;
 cases! {
     "dat_lmr_create(3DAT)":
         without_a_remote_privilege_there_is_no_remote_context,
-        what_may_be_written_here_may_be_read_here,
-        what_can_not_be_registered_is_refused_and_takes_no_room,
+        local_write_implies_local_read,
+        a_refused_registration_takes_no_resources,
         a_region_over_the_memory_of_another_has_its_own_zone_and_privileges;
     "dat_lmr_free(3DAT)":
-        a_region_is_freed_once,
-        a_region_that_a_remote_region_is_bound_to_is_not_freed,
+        a_freed_region_is_refused,
+        a_free_is_refused_while_a_remote_region_is_bound,
         posts_that_name_a_freed_region_are_a_protection_violation,
-        a_receive_whose_memory_was_freed_fails_and_touches_nothing,
-        a_send_whose_memory_was_freed_before_it_took_place_fails,
-        dropping_region_and_memory_under_outstanding_operations_ends_in_errors_or_flushes,
+        a_receive_into_a_freed_region_fails_and_writes_nothing,
+        a_send_from_a_freed_region_fails,
+        operations_on_dropped_regions_fail_or_are_flushed,
         the_remote_context_of_a_freed_region_breaks_the_connection,
-        a_context_is_not_given_to_the_next_region_at_once,
-        a_freed_region_in_use_by_nobody_leaves_the_connection_alone;
+        a_context_is_not_reused_immediately,
+        freeing_an_unused_region_does_not_affect_a_connection;
     "dat_ia_close(3DAT)":
-        regions_of_a_closed_adapter_are_gone;
+        an_abrupt_close_frees_the_regions;
     "dat_lmr_query(3DAT)":
-        the_query_tells_what_was_registered;
+        a_query_returns_what_was_registered;
 }
 
-fn the_query_tells_what_was_registered() {
+fn a_query_returns_what_was_registered() {
     let node = Node::new();
     let memory = Memory::zeroed(100).expect("memory");
     let part = MemorySource::Part(&memory, 10..50);
@@ -59,7 +59,7 @@ fn without_a_remote_privilege_there_is_no_remote_context() {
     }
 }
 
-fn what_may_be_written_here_may_be_read_here() {
+fn local_write_implies_local_read() {
     let node = Node::new();
     let (client, server) = node.pair();
     let memory = Memory::copy_of(b"message!").expect("memory");
@@ -76,7 +76,7 @@ fn what_may_be_written_here_may_be_read_here() {
     assert_eq!(target.bytes(0, 8), b"message!");
 }
 
-fn what_can_not_be_registered_is_refused_and_takes_no_room() {
+fn a_refused_registration_takes_no_resources() {
     let node = Node::with("max_lmrs=1");
     let other = Node::new();
     let memory = Memory::zeroed(8).expect("memory");
@@ -155,7 +155,7 @@ fn a_region_over_the_memory_of_another_has_its_own_zone_and_privileges() {
     node.finish_with(&[&pz]);
 }
 
-fn a_region_is_freed_once() {
+fn a_freed_region_is_refused() {
     let node = Node::new();
     let buffer = node.buffer(8);
     let clone = buffer.lmr.clone();
@@ -165,7 +165,7 @@ fn a_region_is_freed_once() {
     node.finish();
 }
 
-fn a_region_that_a_remote_region_is_bound_to_is_not_freed() {
+fn a_free_is_refused_while_a_remote_region_is_bound() {
     let node = Node::new();
     let (client, server) = node.pair();
     let buffer = node.buffer(64);
@@ -213,7 +213,7 @@ fn posts_that_name_a_freed_region_are_a_protection_violation() {
     assert!(server.status().expect("live").state.is_connected(), "nothing broke");
 }
 
-fn a_receive_whose_memory_was_freed_fails_and_touches_nothing() {
+fn a_receive_into_a_freed_region_fails_and_writes_nothing() {
     let node = Node::new();
     let (client, server) = node.pair();
     let (target, source) = (node.buffer(8), node.buffer(8));
@@ -232,7 +232,7 @@ fn a_receive_whose_memory_was_freed_fails_and_touches_nothing() {
     assert_eq!(memory.to_vec(0, 8).expect("inside"), [0; 8]);
 }
 
-fn a_send_whose_memory_was_freed_before_it_took_place_fails() {
+fn a_send_from_a_freed_region_fails() {
     let node = Node::new();
     let (client, server) = node.pair();
     // Too long for a transport to copy it when it is posted.
@@ -252,7 +252,7 @@ fn a_send_whose_memory_was_freed_before_it_took_place_fails() {
     assert_eq!(target.bytes(0, LONG), [0; LONG]);
 }
 
-fn dropping_region_and_memory_under_outstanding_operations_ends_in_errors_or_flushes() {
+fn operations_on_dropped_regions_fail_or_are_flushed() {
     let node = Node::new();
     let (client, server) = node.pair();
     for cookie in 0..4 {
@@ -309,7 +309,7 @@ fn the_remote_context_of_a_freed_region_breaks_the_connection() {
     }
 }
 
-fn a_context_is_not_given_to_the_next_region_at_once() {
+fn a_context_is_not_reused_immediately() {
     let node = Node::new();
     let first = node.buffer(8);
     let context = first.lmr.context();
@@ -321,7 +321,7 @@ fn a_context_is_not_given_to_the_next_region_at_once() {
     }
 }
 
-fn regions_of_a_closed_adapter_are_gone() {
+fn an_abrupt_close_frees_the_regions() {
     let ia = open("");
     let pz = ia.pz_create().expect("made");
     let buffer = Buffer::new(&ia, &pz, 8);
@@ -330,7 +330,7 @@ fn regions_of_a_closed_adapter_are_gone() {
     refused(buffer.lmr.query(), ReturnType::InvalidHandle, Subtype::InvalidHandleLmr);
 }
 
-fn a_freed_region_in_use_by_nobody_leaves_the_connection_alone() {
+fn freeing_an_unused_region_does_not_affect_a_connection() {
     let node = Node::new();
     let (client, server) = node.pair();
     node.buffer(8).lmr.free().expect("unused");

@@ -17,7 +17,7 @@ cases! {
     "dat_ia_close(3DAT): calls on what the abrupt close ended":
         calls_on_objects_of_a_closed_adapter;
     "dat_ia_close(3DAT): calls on a closed adapter": calls_on_a_closed_adapter;
-    "dat_ia_open(3DAT): async_evd_handle": dispatchers_for_asynchronous_errors;
+    "dat_ia_open(3DAT): async_evd_handle": asynchronous_dispatchers;
     "dat_ep_post_send(3DAT), dat_ep_post_recv(3DAT), dat_ep_post_rdma_write(3DAT), dat_ep_post_rdma_read(3DAT), dat_srq_post_recv(3DAT), dat_lmr_sync_rdma_read(3DAT), dat_lmr_sync_rdma_write(3DAT): segments of other regions":
         segments_of_freed_regions, segments_of_another_instance, segments_of_a_closed_adapter;
 }
@@ -566,7 +566,7 @@ fn calls_on_a_closed_adapter() {
     good.finish();
 }
 
-fn dispatchers_for_asynchronous_errors() {
+fn asynchronous_dispatchers() {
     let open_to = |evd: &EventDispatcher| {
         let target = target();
         let name = if takes_parameters() {

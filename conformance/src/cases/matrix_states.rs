@@ -53,7 +53,7 @@ cases! {
         rsp_create;
     "dat_cr_accept(3DAT)":
         accept,
-        accept_of_the_own_request;
+        accept_on_the_endpoint_of_the_request;
     "dat_ep_query(3DAT)":
         query;
     "dat_ep_get_status(3DAT)":
@@ -677,7 +677,7 @@ fn accept() {
 }
 
 /// A refused accept leaves the request valid: another endpoint can accept it.
-fn accept_of_the_own_request() {
+fn accept_on_the_endpoint_of_the_request() {
     for (from, works) in [
         (EpState::PassiveConnectionPending, true),
         (EpState::TentativeConnectionPending, true),

@@ -4,18 +4,18 @@ use crate::prelude::*;
 
 cases! {
     "dat_ep_connect(3DAT)":
-        the_wish_for_several_paths_is_no_condition,
+        requested_multipath_may_be_ignored,
         unknown_connect_flags_are_refused;
     "DAT 2.0, dat_ep_connect: DAT_CONNECT_MULTIPATH_REQUIRED_FLAG":
-        the_demand_for_several_paths_is_a_condition;
+        required_multipath_needs_support;
     "dat_ep_dup_connect(3DAT)":
-        a_duplicate_asks_for_the_same;
+        a_duplicate_inherits_the_flags;
 }
 
 const SINGLE: [EpState; 3] =
     [EpState::Connected, EpState::ConnectedSinglePath, EpState::ConnectedMultiPath];
 
-fn the_wish_for_several_paths_is_no_condition() {
+fn requested_multipath_may_be_ignored() {
     let node = Node::new();
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
     let (client, server) = (node.ep(), node.ep());
@@ -33,7 +33,7 @@ fn the_wish_for_several_paths_is_no_condition() {
     exchange(&node, &client, &server);
 }
 
-fn the_demand_for_several_paths_is_a_condition() {
+fn required_multipath_needs_support() {
     let node = Node::new();
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
     let client = node.ep();
@@ -71,7 +71,7 @@ fn unknown_connect_flags_are_refused() {
     expect_no_event(&node.requests);
 }
 
-fn a_duplicate_asks_for_the_same() {
+fn a_duplicate_inherits_the_flags() {
     let node = Node::new();
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
     let mut connect = Connect::to(node.address(), psp.qualifier());

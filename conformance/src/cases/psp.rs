@@ -8,27 +8,27 @@ use dat_core::attr::EpCreator;
 
 cases! {
     "dat_psp_create(3DAT)":
-        what_can_not_be_made_is_refused_and_leaves_nothing_in_use,
-        a_failure_below_leaves_nothing_in_use,
-        makers_that_the_provider_does_not_have_are_not_supported,
+        a_refused_create_leaves_nothing_in_use,
+        a_failure_of_the_provider_leaves_nothing_in_use,
+        unsupported_endpoint_creators_are_refused,
         it_takes_any_number_of_requests,
         the_queue_of_the_dispatcher_is_the_backlog,
-        an_endpoint_of_the_providers_has_neither_zone_nor_dispatchers_until_it_is_given_them,
-        without_room_for_the_providers_endpoint_the_request_is_refused;
+        an_endpoint_of_the_provider_must_be_configured_before_the_accept,
+        a_request_is_rejected_if_the_provider_cannot_create_its_endpoint;
     "dat_psp_create_any(3DAT)":
-        the_adapter_chooses_qualifiers_that_nobody_has;
+        the_adapter_chooses_unused_qualifiers;
     "dat_psp_free(3DAT)":
-        it_is_freed_once_and_requests_that_arrived_stay_valid;
+        requests_that_arrived_before_a_free_stay_valid;
     "reading: dropping the last handle frees an object":
-        dropping_it_stops_to_listen;
+        dropping_the_service_point_stops_listening;
     "dat_cr_reject(3DAT)":
-        an_endpoint_of_the_providers_is_gone_with_the_refusal;
+        a_reject_frees_the_endpoint_of_the_provider;
     "dat_psp_create(3DAT), dat_psp_create_any(3DAT)":
-        a_request_that_comes_while_it_begins_to_listen_is_as_any_other;
+        a_request_that_arrives_during_the_create_is_accepted;
     "dat_ia_close(3DAT)":
         a_closed_adapter_does_not_listen;
     "dat_psp_create(3DAT), dat_psp_query(3DAT)":
-        it_listens_where_it_was_told_and_tells_where;
+        it_listens_at_its_qualifier_and_a_query_returns_it;
 }
 
 /// Connects a new endpoint to a qualifier.
@@ -39,7 +39,7 @@ fn ask(node: &Node, qualifier: u64) -> Endpoint {
     ep
 }
 
-fn it_listens_where_it_was_told_and_tells_where() {
+fn it_listens_at_its_qualifier_and_a_query_returns_it() {
     let node = Node::new();
     let psp = node.ia.psp_create(1234, &node.requests, PspMaker::Consumer).expect("made");
     assert_eq!(psp.qualifier(), 1234);
@@ -53,7 +53,7 @@ fn it_listens_where_it_was_told_and_tells_where() {
     assert_eq!(arrival.qualifier, 1234);
 }
 
-fn a_request_that_comes_while_it_begins_to_listen_is_as_any_other() {
+fn a_request_that_arrives_during_the_create_is_accepted() {
     let (ia, faults) = fault_provider::open_with_faults("", |_| {});
     let node = Node::on(ia);
     for asked in [Some(77), None] {
@@ -84,7 +84,7 @@ fn a_request_that_comes_while_it_begins_to_listen_is_as_any_other() {
     }
 }
 
-fn what_can_not_be_made_is_refused_and_leaves_nothing_in_use() {
+fn a_refused_create_leaves_nothing_in_use() {
     let node = Node::new();
     let other = Node::new();
     let handle = ReturnType::InvalidHandle;
@@ -110,7 +110,7 @@ fn what_can_not_be_made_is_refused_and_leaves_nothing_in_use() {
     other.finish();
 }
 
-fn a_failure_below_leaves_nothing_in_use() {
+fn a_failure_of_the_provider_leaves_nothing_in_use() {
     let (ia, faults) = fault_provider::open_with_faults("", |_| {});
     let node = Node::on(ia);
     faults.no_listeners.store(true, Ordering::Relaxed);
@@ -119,7 +119,7 @@ fn a_failure_below_leaves_nothing_in_use() {
     node.finish();
 }
 
-fn the_adapter_chooses_qualifiers_that_nobody_has() {
+fn the_adapter_chooses_unused_qualifiers() {
     let node = Node::new();
     let psps = [0, 1, 2, 3]
         .map(|_| node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("one is free"));
@@ -136,7 +136,7 @@ fn the_adapter_chooses_qualifiers_that_nobody_has() {
     }
 }
 
-fn makers_that_the_provider_does_not_have_are_not_supported() {
+fn unsupported_endpoint_creators_are_refused() {
     for (creator, maker) in
         [(EpCreator::Never, PspMaker::Provider), (EpCreator::Always, PspMaker::Consumer)]
     {
@@ -175,7 +175,7 @@ fn it_takes_any_number_of_requests() {
     expect_connection(&node.connect, &rejected, ConnectionEventKind::PeerRejected);
 }
 
-fn it_is_freed_once_and_requests_that_arrived_stay_valid() {
+fn requests_that_arrived_before_a_free_stay_valid() {
     let node = Node::new();
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("made");
     let (client, server) = (ask(&node, psp.qualifier()), node.ep());
@@ -193,7 +193,7 @@ fn it_is_freed_once_and_requests_that_arrived_stay_valid() {
     expect_no_event(&node.requests);
 }
 
-fn dropping_it_stops_to_listen() {
+fn dropping_the_service_point_stops_listening() {
     let node = Node::new();
     let psp = node.ia.psp_create(5, &node.requests, PspMaker::Consumer).expect("made");
     drop(psp);
@@ -244,7 +244,7 @@ fn the_queue_of_the_dispatcher_is_the_backlog() {
     node.finish_with(&[&evd]);
 }
 
-fn an_endpoint_of_the_providers_has_neither_zone_nor_dispatchers_until_it_is_given_them() {
+fn an_endpoint_of_the_provider_must_be_configured_before_the_accept() {
     let node = Node::new();
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("made");
     assert_eq!(psp.query().expect("live").maker, PspMaker::Provider);
@@ -271,7 +271,7 @@ fn an_endpoint_of_the_providers_has_neither_zone_nor_dispatchers_until_it_is_giv
     node.finish_with(&[&ep, &client, &psp]);
 }
 
-fn an_endpoint_of_the_providers_is_gone_with_the_refusal() {
+fn a_reject_frees_the_endpoint_of_the_provider() {
     let node = Node::new();
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("made");
     for dropped in [false, true] {
@@ -294,7 +294,7 @@ fn an_endpoint_of_the_providers_is_gone_with_the_refusal() {
     node.finish_with(&[&psp]);
 }
 
-fn without_room_for_the_providers_endpoint_the_request_is_refused() {
+fn a_request_is_rejected_if_the_provider_cannot_create_its_endpoint() {
     let node = Node::with("max_eps=1");
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Provider).expect("made");
     let client = ask(&node, psp.qualifier());

@@ -4,18 +4,18 @@ use crate::prelude::*;
 
 cases! {
     "dat_pz_create(3DAT)":
-        as_many_as_the_adapter_has_and_freeing_one_makes_room;
+        the_number_of_zones_is_limited_and_a_free_makes_one_available;
     "dat_pz_free(3DAT)":
-        a_zone_is_freed_once_whichever_handle_is_used,
+        a_freed_zone_is_refused,
         a_zone_in_use_is_not_freed;
     "reading: dropping the last handle frees an object":
-        dropping_the_users_frees_the_zone_of_them,
-        a_dropped_zone_lives_as_long_as_something_is_in_it;
+        a_zone_can_be_freed_after_its_users_are_dropped,
+        a_dropped_zone_lives_as_long_as_its_users;
     "dat_pz_query(3DAT)":
-        a_zone_belongs_to_its_adapter;
+        a_query_returns_the_adapter;
 }
 
-fn as_many_as_the_adapter_has_and_freeing_one_makes_room() {
+fn the_number_of_zones_is_limited_and_a_free_makes_one_available() {
     let ia = open("max_pzs=2");
     let first = ia.pz_create().expect("within the limit");
     let _second = ia.pz_create().expect("within the limit");
@@ -29,7 +29,7 @@ fn as_many_as_the_adapter_has_and_freeing_one_makes_room() {
     ia.pz_create().expect("within the limit again");
 }
 
-fn a_zone_is_freed_once_whichever_handle_is_used() {
+fn a_freed_zone_is_refused() {
     let ia = open("");
     let pz = ia.pz_create().expect("made");
     let clone = pz.clone();
@@ -61,7 +61,7 @@ fn a_zone_in_use_is_not_freed() {
     node.finish();
 }
 
-fn dropping_the_users_frees_the_zone_of_them() {
+fn a_zone_can_be_freed_after_its_users_are_dropped() {
     let node = Node::new();
     let ep = node.ia.ep_create(&EpSpec::new(&node.pz)).expect("made");
     let Buffer { lmr, .. } = node.buffer(8);
@@ -71,7 +71,7 @@ fn dropping_the_users_frees_the_zone_of_them() {
     node.finish();
 }
 
-fn a_dropped_zone_lives_as_long_as_something_is_in_it() {
+fn a_dropped_zone_lives_as_long_as_its_users() {
     let node = Node::new();
     let pz = node.ia.pz_create().expect("made");
     let buffer = Buffer::new(&node.ia, &pz, 8);
@@ -83,7 +83,7 @@ fn a_dropped_zone_lives_as_long_as_something_is_in_it() {
     node.finish_with(&[&buffer, &found]);
 }
 
-fn a_zone_belongs_to_its_adapter() {
+fn a_query_returns_the_adapter() {
     let (one, two) = (Node::new(), Node::new());
     assert_eq!(one.pz.adapter(), one.ia);
     assert_ne!(one.pz.adapter(), two.ia);

@@ -6,14 +6,14 @@ cases! {
     "DAT 2.0, dat_ep_post_rdma_read_to_rmr":
         a_bound_region_is_a_target,
         a_target_that_is_too_short_is_refused,
-        flags_that_reads_have_not_are_refused,
-        an_endpoint_without_reads_refuses,
+        flags_that_reads_do_not_have_are_refused,
+        an_endpoint_without_rdma_reads_refuses_them,
         only_a_connected_endpoint_posts,
-        a_source_that_the_peer_refuses_breaks;
+        a_source_without_remote_read_breaks_the_connection;
     "DAT 2.0, dat_ep_post_rdma_read_to_rmr; reading: a bad target context fails the read":
-        a_target_without_remote_write_breaks,
-        a_target_beyond_its_region_breaks,
-        a_made_up_target_breaks;
+        a_target_without_remote_write_breaks_the_connection,
+        a_target_outside_its_region_breaks_the_connection,
+        an_unknown_target_context_breaks_the_connection;
 }
 
 fn node() -> Node {
@@ -73,7 +73,7 @@ fn a_target_that_is_too_short_is_refused() {
     assert_eq!(expect_dto(&node.request, &[&client]).cookie, 2);
 }
 
-fn flags_that_reads_have_not_are_refused() {
+fn flags_that_reads_do_not_have_are_refused() {
     let node = node();
     let (client, _server) = node.pair();
     let (source, target) = (node.buffer(8), node.buffer(8));
@@ -87,7 +87,7 @@ fn flags_that_reads_have_not_are_refused() {
     posted.expect("flags of a read");
 }
 
-fn an_endpoint_without_reads_refuses() {
+fn an_endpoint_without_rdma_reads_refuses_them() {
     let node = node();
     let client = node.ep_with(|it| it.max_rdma_read_out = 0);
     let server = node.ep();
@@ -106,7 +106,7 @@ fn only_a_connected_endpoint_posts() {
     refused(posted, ReturnType::InvalidState, Subtype::InvalidStateEpUnconnected);
 }
 
-fn a_source_that_the_peer_refuses_breaks() {
+fn a_source_without_remote_read_breaks_the_connection() {
     let node = node();
     let target = node.buffer(32);
     let (client, _server) = node.pair();
@@ -115,7 +115,7 @@ fn a_source_that_the_peer_refuses_breaks() {
     assert_eq!(target.bytes(0, 8), [0; 8]);
 }
 
-fn a_target_without_remote_write_breaks() {
+fn a_target_without_remote_write_breaks_the_connection() {
     let node = node();
     let (client, _server) = node.pair();
     let privileges = Privileges::LOCAL_WRITE | Privileges::REMOTE_READ;
@@ -126,7 +126,7 @@ fn a_target_without_remote_write_breaks() {
     assert_eq!(target.bytes(0, 8), [0; 8]);
 }
 
-fn a_target_beyond_its_region_breaks() {
+fn a_target_outside_its_region_breaks_the_connection() {
     let node = node();
     let (client, _server) = node.pair();
     let (source, target) = (node.buffer(8), node.buffer(8));
@@ -135,7 +135,7 @@ fn a_target_beyond_its_region_breaks() {
     assert_eq!(target.bytes(0, 8), [0; 8]);
 }
 
-fn a_made_up_target_breaks() {
+fn an_unknown_target_context_breaks_the_connection() {
     let node = node();
     let (client, _server) = node.pair();
     let (source, target) = (node.buffer(8), node.buffer(8));

@@ -11,27 +11,27 @@ use dat_core::registry::{Configuration, Fate, MAX_NAME, Origin};
 cases! {
     "dat_registry_list_providers(3DAT)":
         the_adapter_under_test_is_listed,
-        every_entry_says_why_it_can_not_be_opened,
-        programs_are_told_each_name_once,
-        what_reaches_farther_is_told_first;
+        every_unusable_entry_has_a_reason,
+        each_name_is_listed_once,
+        adapters_with_a_longer_reach_are_listed_first;
     "dat_ia_open(3DAT)":
         an_unknown_name_is_not_found,
-        each_open_is_an_instance_of_its_own,
-        asynchronous_errors_go_where_the_consumer_wants,
+        each_open_creates_a_separate_instance,
+        the_consumer_chooses_the_asynchronous_dispatcher,
         a_bad_queue_length_is_refused;
     "dat_registry_add_provider(3DAT), dat_registry_remove_provider(3DAT)":
-        a_provider_comes_once_and_goes_when_unused;
+        a_provider_is_added_once_and_removed_when_unused;
     "dat_ia_open(3DAT); reading: the name in dat.conf and its version":
         a_name_is_looked_up_with_its_version,
-        a_larger_minor_version_serves_where_none_matches_exactly,
-        a_line_in_error_hides_no_other,
-        a_default_line_goes_before_the_others,
+        a_larger_minor_version_is_used_if_none_matches_exactly,
+        an_invalid_line_does_not_hide_others,
+        a_default_line_takes_precedence,
         a_kernel_line_is_not_usable_here,
-        a_line_goes_before_what_is_discovered,
+        a_line_takes_precedence_over_discovery,
         every_line_of_a_name_is_tried;
     "dat_ia_open(3DAT); reading: names that nothing has":
         the_nearest_name_is_suggested,
-        a_name_has_bounds;
+        the_length_of_a_name_is_limited;
 }
 
 /// The name without the parameters of the adapter under test.
@@ -56,7 +56,7 @@ fn the_adapter_under_test_is_listed() {
     assert_eq!(line.name, plain(&target));
 }
 
-fn every_entry_says_why_it_can_not_be_opened() {
+fn every_unusable_entry_has_a_reason() {
     for entry in target().registry.list() {
         match entry.fate {
             Fate::Usable => assert!(!entry.name.is_empty()),
@@ -66,7 +66,7 @@ fn every_entry_says_why_it_can_not_be_opened() {
     }
 }
 
-fn programs_are_told_each_name_once() {
+fn each_name_is_listed_once() {
     let target = target();
     let announced = target.registry.announced(ApiVersion::ANY);
     let names: BTreeSet<&str> = announced.iter().map(|it| it.name.as_str()).collect();
@@ -96,7 +96,7 @@ impl Provider for Reaching {
     }
 }
 
-fn what_reaches_farther_is_told_first() {
+fn adapters_with_a_longer_reach_are_listed_first() {
     let told = |lines: &str| {
         let configuration = Configuration::from_text("dat.conf", lines);
         let registry = Registry::with_configuration(configuration);
@@ -123,7 +123,7 @@ fn an_unknown_name_is_not_found() {
     assert!(error.reason().contains(plain(&target())), "the names that are known: {error}");
 }
 
-fn each_open_is_an_instance_of_its_own() {
+fn each_open_creates_a_separate_instance() {
     let (one, two) = (try_open("").expect("opens"), try_open("").expect("opens again"));
     assert_ne!(one, two);
     assert_ne!(one.id(), two.id());
@@ -135,7 +135,7 @@ fn each_open_is_an_instance_of_its_own() {
     refused(one.close(Close::Graceful), ReturnType::InvalidHandle, Subtype::InvalidHandleIa);
 }
 
-fn asynchronous_errors_go_where_the_consumer_wants() {
+fn the_consumer_chooses_the_asynchronous_dispatcher() {
     let target = target();
     let node = Node::new();
     let mine = node.evd(EvdFlags::ASYNC);
@@ -168,7 +168,7 @@ fn a_bad_queue_length_is_refused() {
     }
 }
 
-fn a_provider_comes_once_and_goes_when_unused() {
+fn a_provider_is_added_once_and_removed_when_unused() {
     let registry = Registry::new();
     let removed = registry.remove_provider("stub");
     refused(removed, ReturnType::ProviderNotFound, Subtype::NameNotRegistered);
@@ -206,7 +206,7 @@ fn a_name_is_looked_up_with_its_version() {
     refused(opened, ReturnType::ProviderNotFound, Subtype::MinorNotFound);
 }
 
-fn a_larger_minor_version_serves_where_none_matches_exactly() {
+fn a_larger_minor_version_is_used_if_none_matches_exactly() {
     let registry = with(
         "some u1.3 threadsafe default stub stub.0.1 \"larger=1\" \"\"\n\
          some u1.1 threadsafe nondefault stub stub.0.1 \"exact=1\" \"\"\n\
@@ -227,7 +227,7 @@ fn a_larger_minor_version_serves_where_none_matches_exactly() {
     ia.close(Close::Graceful).expect("nothing was made on it");
 }
 
-fn a_line_in_error_hides_no_other() {
+fn an_invalid_line_does_not_hide_others() {
     let registry = with(
         "bad u2.0 sometimes default stub stub.0.1 \"\" \"\"\n\
          # a comment\n\
@@ -248,7 +248,7 @@ fn a_line_in_error_hides_no_other() {
     assert!(error.reason().contains("dat.conf:1"), "the place of the line: {error}");
 }
 
-fn a_default_line_goes_before_the_others() {
+fn a_default_line_takes_precedence() {
     let lines = "twice u2.0 threadsafe nondefault stub stub.0.1 \"n=1\" \"\"\n\
                  twice u2.0 threadsafe default stub stub.0.1 \"d=1\" \"\"\n\
                  once u2.0 threadsafe nondefault stub stub.0.1 \"n=2\" \"\"\n";
@@ -268,7 +268,7 @@ fn a_kernel_line_is_not_usable_here() {
     refused(opened, ReturnType::ProviderNotFound, Subtype::NameNotRegistered);
 }
 
-fn a_line_goes_before_what_is_discovered() {
+fn a_line_takes_precedence_over_discovery() {
     let registry = with("stub u2.0 threadsafe default stub stub.0.1 \"line=1\" \"\"\n");
     assert_eq!(parameters(&registry, "stub", ApiVersion::ANY).as_deref(), Ok("line=1"));
     assert_eq!(
@@ -335,7 +335,7 @@ fn the_nearest_name_is_suggested() {
     assert_eq!(error.advice(), "did you mean \"stub\"?");
 }
 
-fn a_name_has_bounds() {
+fn the_length_of_a_name_is_limited() {
     let registry = target().registry;
     for name in ["", "?address=127.0.0.1", &"n".repeat(MAX_NAME + 1)] {
         let opened = registry.open(name);

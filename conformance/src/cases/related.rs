@@ -11,7 +11,7 @@ cases! {
     "DAT 2.0, dat_registry_providers_related":
         an_adapter_is_related_to_itself,
         an_unknown_name_is_not_found,
-        one_provider_answers_for_its_own;
+        one_provider_decides_for_its_own_adapters;
     "DAT 2.0, dat_registry_providers_related; reading: adapters of two providers":
         both_providers_are_asked;
 }
@@ -81,7 +81,7 @@ fn registry(first: Relationship, second: Relationship) -> Registry {
     registry
 }
 
-fn one_provider_answers_for_its_own() {
+fn one_provider_decides_for_its_own_adapters() {
     for answer in [Relationship::Related, Relationship::Unrelated, Relationship::Unknown] {
         let registry = registry(answer, Relationship::Conflicting);
         assert_eq!(registry.providers_related("a0", "a1"), Ok(answer));

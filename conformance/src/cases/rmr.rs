@@ -5,18 +5,18 @@ use crate::prelude::*;
 
 cases! {
     "dat_rmr_create(3DAT)":
-        what_can_not_be_made_is_refused;
+        an_invalid_create_is_refused;
     "dat_rmr_free(3DAT)":
-        a_region_is_freed_once,
-        freeing_a_bound_region_revokes_its_context_and_gives_the_local_one_back;
+        a_freed_region_is_refused,
+        freeing_a_bound_region_revokes_its_context_and_releases_the_local_region;
     "dat_rmr_bind(3DAT)":
-        a_bind_opens_a_piece_to_the_peer_and_completes_with_its_cookie,
-        the_peer_may_do_what_the_bind_says_and_no_more,
-        a_new_bind_and_a_bind_of_nothing_revoke_the_context_before,
-        binds_are_posted_connected_and_disconnected_only,
-        a_flushed_bind_leaves_the_region_as_it_was,
-        what_a_bind_can_not_be_is_refused_and_changes_nothing,
-        a_suppressed_bind_succeeds_in_silence;
+        a_bind_gives_the_peer_access_and_completes_with_its_cookie,
+        the_privileges_of_the_bind_limit_the_peer,
+        a_new_bind_and_an_empty_bind_revoke_the_old_context,
+        only_connected_and_disconnected_endpoints_post_binds,
+        a_flushed_bind_does_not_change_the_region,
+        an_invalid_bind_is_refused_and_changes_nothing,
+        a_suppressed_bind_raises_no_event;
     "dat_rmr_query(3DAT)":
         a_new_region_is_not_bound;
 }
@@ -40,7 +40,7 @@ fn a_new_region_is_not_bound() {
     node.finish_with(&[&rmr]);
 }
 
-fn what_can_not_be_made_is_refused() {
+fn an_invalid_create_is_refused() {
     let ia = open("max_rmrs=1");
     let pz = ia.pz_create().expect("made");
     let first = ia.rmr_create(&pz).expect("within the limit");
@@ -56,7 +56,7 @@ fn what_can_not_be_made_is_refused() {
     refused(without.ia.rmr_create(&without.pz), ReturnType::ModelNotSupported, Subtype::NoSubtype);
 }
 
-fn a_region_is_freed_once() {
+fn a_freed_region_is_refused() {
     let node = Node::new();
     let rmr = node.rmr();
     let clone = rmr.clone();
@@ -70,7 +70,7 @@ fn a_region_is_freed_once() {
     refused(rmr.bind(&client, &bind(&buffer.lmr, piece, Privileges::ALL, 1)), handle, subtype);
 }
 
-fn a_bind_opens_a_piece_to_the_peer_and_completes_with_its_cookie() {
+fn a_bind_gives_the_peer_access_and_completes_with_its_cookie() {
     let node = Node::new();
     let (client, server) = node.pair();
     let (near, far) = (node.buffer(64), node.buffer(64));
@@ -99,7 +99,7 @@ fn a_bind_opens_a_piece_to_the_peer_and_completes_with_its_cookie() {
     expect_connections(&node.connect, &[&client, &server], ConnectionEventKind::Broken);
 }
 
-fn the_peer_may_do_what_the_bind_says_and_no_more() {
+fn the_privileges_of_the_bind_limit_the_peer() {
     for (privileges, reads) in [(Privileges::REMOTE_READ, true), (Privileges::REMOTE_WRITE, false)]
     {
         let node = Node::new();
@@ -125,7 +125,7 @@ fn the_peer_may_do_what_the_bind_says_and_no_more() {
     }
 }
 
-fn a_new_bind_and_a_bind_of_nothing_revoke_the_context_before() {
+fn a_new_bind_and_an_empty_bind_revoke_the_old_context() {
     for length in [8, 0] {
         let node = Node::new();
         let (client, server) = node.pair();
@@ -154,7 +154,7 @@ fn a_new_bind_and_a_bind_of_nothing_revoke_the_context_before() {
     }
 }
 
-fn freeing_a_bound_region_revokes_its_context_and_gives_the_local_one_back() {
+fn freeing_a_bound_region_revokes_its_context_and_releases_the_local_region() {
     for dropped in [false, true] {
         let node = Node::new();
         let (client, server) = node.pair();
@@ -178,7 +178,7 @@ fn freeing_a_bound_region_revokes_its_context_and_gives_the_local_one_back() {
     }
 }
 
-fn binds_are_posted_connected_and_disconnected_only() {
+fn only_connected_and_disconnected_endpoints_post_binds() {
     for wanted in STATES {
         let node = Node::new();
         let staged = ep_in_state(&node, wanted);
@@ -206,7 +206,7 @@ fn binds_are_posted_connected_and_disconnected_only() {
     }
 }
 
-fn a_flushed_bind_leaves_the_region_as_it_was() {
+fn a_flushed_bind_does_not_change_the_region() {
     let node = Node::new();
     let (client, server) = node.pair();
     let (first, second) = (node.buffer(8), node.buffer(8));
@@ -230,7 +230,7 @@ fn a_flushed_bind_leaves_the_region_as_it_was() {
     second.lmr.free().expect("nothing is bound to it");
 }
 
-fn what_a_bind_can_not_be_is_refused_and_changes_nothing() {
+fn an_invalid_bind_is_refused_and_changes_nothing() {
     let (node, foreign) = (Node::new(), Node::new());
     let rmr = node.rmr();
     let (client, server) = node.pair();
@@ -304,7 +304,7 @@ fn what_a_bind_can_not_be_is_refused_and_changes_nothing() {
     assert!(client.status().expect("live").state.is_connected());
 }
 
-fn a_suppressed_bind_succeeds_in_silence() {
+fn a_suppressed_bind_raises_no_event() {
     let node = Node::new();
     let (client, server) = node.pair();
     let (near, far) = (node.buffer(8), node.buffer(8));

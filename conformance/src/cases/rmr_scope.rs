@@ -3,11 +3,11 @@
 use crate::prelude::*;
 
 cases! {
-    "DAT 2.0, dat_rmr_create_for_ep": usable_over_the_endpoint_that_bound_it_only,
-        another_bind_moves_it_to_another_endpoint, only_its_endpoint_invalidates_it,
-        a_query_says_its_scope, a_freed_zone_is_refused, it_keeps_its_zone_in_use,
-        a_provider_without_it_says_so;
-    "dat_rmr_create(3DAT)": one_of_a_zone_is_usable_over_every_endpoint;
+    "DAT 2.0, dat_rmr_create_for_ep": the_region_is_accessible_only_over_the_endpoint_that_bound_it,
+        a_new_bind_moves_the_region_to_another_endpoint, only_its_endpoint_can_invalidate_the_region,
+        a_query_returns_the_scope, a_freed_zone_is_refused, the_region_keeps_its_zone_in_use,
+        a_provider_without_support_refuses_the_create;
+    "dat_rmr_create(3DAT)": a_region_of_a_zone_is_accessible_over_every_endpoint;
 }
 
 fn node() -> Node {
@@ -44,7 +44,7 @@ fn touch(node: &Node, ep: &Endpoint, target: &Buffer, context: u32) -> DtoStatus
     expect_dto(&node.request, &[ep]).status
 }
 
-fn usable_over_the_endpoint_that_bound_it_only() {
+fn the_region_is_accessible_only_over_the_endpoint_that_bound_it() {
     let node = node();
     let (client, server) = node.pair();
     let (stranger, _beside) = node.pair();
@@ -58,7 +58,7 @@ fn usable_over_the_endpoint_that_bound_it_only() {
     assert_eq!(touch(&node, &client, &memory, context), DtoStatus::Success);
 }
 
-fn another_bind_moves_it_to_another_endpoint() {
+fn a_new_bind_moves_the_region_to_another_endpoint() {
     let node = node();
     let ((first, first_server), (second, second_server)) = (node.pair(), node.pair());
     let memory = node.buffer(8);
@@ -71,7 +71,7 @@ fn another_bind_moves_it_to_another_endpoint() {
     assert_eq!(touch(&node, &first, &memory, after), DtoStatus::RemoteAccess);
 }
 
-fn only_its_endpoint_invalidates_it() {
+fn only_its_endpoint_can_invalidate_the_region() {
     let node = node();
     if !node.ia.provider_attributes().invalidate_supported {
         skip("the provider has no send with invalidate");
@@ -93,7 +93,7 @@ fn only_its_endpoint_invalidates_it() {
     assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::Success);
 }
 
-fn a_query_says_its_scope() {
+fn a_query_returns_the_scope() {
     let node = node();
     let confined = node.ia.rmr_create_for_ep(&node.pz).expect("a region");
     let open = node.ia.rmr_create(&node.pz).expect("a region");
@@ -117,7 +117,7 @@ fn a_freed_zone_is_refused() {
     refused(made, ReturnType::InvalidHandle, Subtype::InvalidHandlePz);
 }
 
-fn it_keeps_its_zone_in_use() {
+fn the_region_keeps_its_zone_in_use() {
     let node = node();
     let rmr = node.ia.rmr_create_for_ep(&node.pz).expect("a region");
     let error = node.pz.free().expect_err("the region is in it");
@@ -125,7 +125,7 @@ fn it_keeps_its_zone_in_use() {
     node.finish_with(&[&rmr]);
 }
 
-fn a_provider_without_it_says_so() {
+fn a_provider_without_support_refuses_the_create() {
     let node = Node::new();
     if node.ia.provider_attributes().rmr_scope_ep_supported {
         return;
@@ -134,7 +134,7 @@ fn a_provider_without_it_says_so() {
     refused(made, ReturnType::ModelNotSupported, Subtype::NoSubtype);
 }
 
-fn one_of_a_zone_is_usable_over_every_endpoint() {
+fn a_region_of_a_zone_is_accessible_over_every_endpoint() {
     let node = Node::new();
     let rmr = node.rmr();
     let (client, server) = node.pair();

@@ -7,22 +7,22 @@ use crate::prelude::*;
 
 cases! {
     "dat_rsp_create(3DAT)":
-        there_is_one_request_at_most,
+        only_one_request_is_accepted,
         only_an_unconnected_endpoint_can_be_reserved,
-        what_can_not_be_made_is_refused_and_leaves_the_endpoint_alone,
-        without_an_endpoint_the_provider_makes_one_that_is_given_a_zone,
-        a_full_dispatcher_refuses_the_request_and_the_endpoint_waits_on;
+        a_refused_create_leaves_the_endpoint_unchanged,
+        without_an_endpoint_the_provider_creates_one,
+        a_full_dispatcher_rejects_the_request_and_keeps_the_endpoint_reserved;
     "dat_rsp_free(3DAT)":
-        freeing_it_gives_the_endpoint_back,
-        freeing_it_leaves_a_request_that_arrived_valid,
-        an_endpoint_of_the_providers_that_nobody_asked_for_goes_with_the_point;
+        a_free_releases_the_endpoint,
+        a_request_that_arrived_before_a_free_stays_valid,
+        a_free_without_a_request_frees_the_endpoint_of_the_provider;
     "dat_cr_reject(3DAT)":
-        after_a_refusal_the_endpoint_is_unconnected_and_free_for_other_uses,
-        after_a_refusal_an_endpoint_of_the_providers_is_the_consumers_too;
+        a_reject_makes_the_endpoint_available_again,
+        a_reject_leaves_the_endpoint_of_the_provider_to_the_consumer;
     "dat_ia_close(3DAT)":
-        an_abrupt_close_frees_it_in_every_phase;
+        an_abrupt_close_frees_the_service_point_in_every_phase;
     "dat_rsp_create(3DAT), dat_rsp_query(3DAT)":
-        its_endpoint_is_reserved_and_the_only_one_that_accepts;
+        only_the_reserved_endpoint_can_accept;
 }
 
 const QUALIFIER: u64 = 42;
@@ -34,7 +34,7 @@ fn ask(node: &Node, qualifier: u64) -> Endpoint {
     ep
 }
 
-fn its_endpoint_is_reserved_and_the_only_one_that_accepts() {
+fn only_the_reserved_endpoint_can_accept() {
     let node = Node::new();
     let ep = node.ep();
     let rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &node.requests).expect("unconnected");
@@ -69,7 +69,7 @@ fn its_endpoint_is_reserved_and_the_only_one_that_accepts() {
     expect_connections(&node.connect, &[&client, &ep], ConnectionEventKind::Established);
 }
 
-fn there_is_one_request_at_most() {
+fn only_one_request_is_accepted() {
     let node = Node::new();
     let ep = node.ep();
     let rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &node.requests).expect("unconnected");
@@ -116,7 +116,7 @@ fn only_an_unconnected_endpoint_can_be_reserved() {
     }
 }
 
-fn what_can_not_be_made_is_refused_and_leaves_the_endpoint_alone() {
+fn a_refused_create_leaves_the_endpoint_unchanged() {
     let (ia, faults) = fault_provider::open_with_faults("", |_| ());
     let (node, other) = (Node::on(ia), Node::new());
     let ep = node.ep();
@@ -147,7 +147,7 @@ fn what_can_not_be_made_is_refused_and_leaves_the_endpoint_alone() {
     other.finish();
 }
 
-fn freeing_it_gives_the_endpoint_back() {
+fn a_free_releases_the_endpoint() {
     for dropped in [false, true] {
         let node = Node::new();
         let ep = node.ep();
@@ -169,7 +169,7 @@ fn freeing_it_gives_the_endpoint_back() {
     }
 }
 
-fn freeing_it_leaves_a_request_that_arrived_valid() {
+fn a_request_that_arrived_before_a_free_stays_valid() {
     let node = Node::new();
     let ep = node.ep();
     let rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &node.requests).expect("unconnected");
@@ -182,7 +182,7 @@ fn freeing_it_leaves_a_request_that_arrived_valid() {
     node.finish_with(&[&client, &ep]);
 }
 
-fn after_a_refusal_the_endpoint_is_unconnected_and_free_for_other_uses() {
+fn a_reject_makes_the_endpoint_available_again() {
     let node = Node::new();
     let ep = node.ep();
     let rsp = node.ia.rsp_create(QUALIFIER, Some(&ep), &node.requests).expect("unconnected");
@@ -206,7 +206,7 @@ fn after_a_refusal_the_endpoint_is_unconnected_and_free_for_other_uses() {
     node.finish_with(&[&next, &client, &other, &ep]);
 }
 
-fn without_an_endpoint_the_provider_makes_one_that_is_given_a_zone() {
+fn without_an_endpoint_the_provider_creates_one() {
     for early in [false, true] {
         let node = Node::new();
         let rsp = node.ia.rsp_create(QUALIFIER, None, &node.requests).expect("made");
@@ -235,7 +235,7 @@ fn without_an_endpoint_the_provider_makes_one_that_is_given_a_zone() {
     }
 }
 
-fn an_endpoint_of_the_providers_that_nobody_asked_for_goes_with_the_point() {
+fn a_free_without_a_request_frees_the_endpoint_of_the_provider() {
     let node = Node::new();
     let rsp = node.ia.rsp_create(QUALIFIER, None, &node.requests).expect("made");
     let ep = rsp.query().expect("live").ep;
@@ -244,7 +244,7 @@ fn an_endpoint_of_the_providers_that_nobody_asked_for_goes_with_the_point() {
     node.finish();
 }
 
-fn after_a_refusal_an_endpoint_of_the_providers_is_the_consumers_too() {
+fn a_reject_leaves_the_endpoint_of_the_provider_to_the_consumer() {
     let node = Node::new();
     let rsp = node.ia.rsp_create(QUALIFIER, None, &node.requests).expect("made");
     let ep = rsp.query().expect("live").ep;
@@ -258,7 +258,7 @@ fn after_a_refusal_an_endpoint_of_the_providers_is_the_consumers_too() {
     node.finish_with(&[&client, &ep]);
 }
 
-fn a_full_dispatcher_refuses_the_request_and_the_endpoint_waits_on() {
+fn a_full_dispatcher_rejects_the_request_and_keeps_the_endpoint_reserved() {
     let node = Node::new();
     let flags = EvdFlags::CONNECTION_REQUEST | EvdFlags::SOFTWARE;
     let evd = node.ia.evd_create(&EvdOptions::new(1, flags)).expect("made");
@@ -274,7 +274,7 @@ fn a_full_dispatcher_refuses_the_request_and_the_endpoint_waits_on() {
     expect_connections(&node.connect, &[&again, &ep], ConnectionEventKind::Established);
 }
 
-fn an_abrupt_close_frees_it_in_every_phase() {
+fn an_abrupt_close_frees_the_service_point_in_every_phase() {
     for phase in 0..3 {
         let (near, far) = (Node::new(), Node::new());
         let ep = far.ep();

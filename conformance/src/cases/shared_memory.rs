@@ -8,13 +8,13 @@ use crate::mapping::PAGE;
 use crate::prelude::*;
 
 cases! {
-    "dat_lmr_create(3DAT)": memory_that_is_not_shared_is_refused,
-        memory_that_is_shared_in_part_is_refused, shared_memory_carries_messages,
-        a_query_names_the_memory_type, several_may_share_it,
-        it_is_the_same_memory_wherever_it_is_mapped, a_memory_may_have_two_names,
-        a_name_stands_for_one_memory, a_name_stands_for_all_of_the_memory,
-        every_byte_of_a_name_counts, a_name_is_free_once_nobody_uses_it,
-        a_provider_without_it_says_so;
+    "dat_lmr_create(3DAT)": private_memory_is_refused,
+        partly_shared_memory_is_refused, shared_memory_carries_messages,
+        a_query_names_the_memory_type, several_regions_can_share_it,
+        the_same_memory_can_be_mapped_at_different_addresses, memory_can_have_two_names,
+        a_name_denotes_one_memory, a_name_denotes_all_of_the_memory,
+        every_byte_of_a_name_counts, a_name_is_available_after_the_last_free,
+        a_provider_without_support_refuses_the_registration;
 }
 
 fn supports(node: &Node) -> bool {
@@ -36,7 +36,7 @@ fn id(last: u8) -> [u8; 40] {
     id
 }
 
-fn memory_that_is_not_shared_is_refused() {
+fn private_memory_is_refused() {
     let node = node();
     let memory = Memory::zeroed(3 * PAGE).expect("memory");
     let source = MemorySource::Shared { id: id(1), span: memory.span() };
@@ -45,7 +45,7 @@ fn memory_that_is_not_shared_is_refused() {
     node.finish();
 }
 
-fn memory_that_is_shared_in_part_is_refused() {
+fn partly_shared_memory_is_refused() {
     let node = node();
     let mapping = Mapping::half_shared().expect("a mapping");
     let all = MemorySource::Shared { id: id(2), span: mapping.span(0, 2 * PAGE) };
@@ -87,7 +87,7 @@ fn a_query_names_the_memory_type() {
     node.finish_with(&[&lmr]);
 }
 
-fn several_may_share_it() {
+fn several_regions_can_share_it() {
     let (node, other) = (node(), Node::new());
     let mapping = Mapping::shared(PAGE).expect("a mapping");
     let source = || MemorySource::Shared { id: id(5), span: mapping.span(0, PAGE) };
@@ -114,7 +114,7 @@ fn register(node: &Node, id: [u8; 40], span: Span) -> Result<Lmr> {
     node.ia.lmr_create(MemorySource::Shared { id, span }, &node.pz, Privileges::ALL)
 }
 
-fn it_is_the_same_memory_wherever_it_is_mapped() {
+fn the_same_memory_can_be_mapped_at_different_addresses() {
     let (node, other) = (node(), Node::new());
     let [here, there] = Mapping::shared_twice(PAGE).expect("two mappings");
     let mine = register(&node, id(8), here.span(0, PAGE)).expect("shared memory");
@@ -130,7 +130,7 @@ fn it_is_the_same_memory_wherever_it_is_mapped() {
     }
 }
 
-fn a_memory_may_have_two_names() {
+fn memory_can_have_two_names() {
     let node = node();
     let mapping = Mapping::shared(PAGE).expect("a mapping");
     let lmrs = [id(9), id(10)].map(|id| register(&node, id, mapping.span(0, PAGE)));
@@ -140,7 +140,7 @@ fn a_memory_may_have_two_names() {
     node.finish();
 }
 
-fn a_name_stands_for_one_memory() {
+fn a_name_denotes_one_memory() {
     let (node, other) = (node(), Node::new());
     let [here, there] = [(); 2].map(|()| Mapping::shared(2 * PAGE).expect("a mapping"));
     let lmr = register(&node, id(11), here.span(0, PAGE)).expect("shared memory");
@@ -155,7 +155,7 @@ fn a_name_stands_for_one_memory() {
     other.finish();
 }
 
-fn a_name_stands_for_all_of_the_memory() {
+fn a_name_denotes_all_of_the_memory() {
     let node = node();
     let mapping = Mapping::shared(2 * PAGE).expect("a mapping");
     let lmr = register(&node, id(12), mapping.span(0, PAGE)).expect("shared memory");
@@ -180,7 +180,7 @@ fn every_byte_of_a_name_counts() {
     node.finish_with(&[&first]);
 }
 
-fn a_name_is_free_once_nobody_uses_it() {
+fn a_name_is_available_after_the_last_free() {
     let (node, other) = (node(), Node::new());
     let [one, two] = [(); 2].map(|()| Mapping::shared(PAGE).expect("a mapping"));
     let first = register(&node, id(13), one.span(0, PAGE)).expect("shared memory");
@@ -203,7 +203,7 @@ fn a_name_is_free_once_nobody_uses_it() {
     node.finish();
 }
 
-fn a_provider_without_it_says_so() {
+fn a_provider_without_support_refuses_the_registration() {
     let node = Node::new();
     if supports(&node) {
         return;

@@ -5,28 +5,28 @@ use crate::prelude::*;
 
 cases! {
     "dat_srq_create(3DAT)":
-        a_new_queue_is_empty_and_has_at_least_what_was_asked_for,
-        what_can_not_be_made_is_refused_and_takes_no_room,
-        a_provider_without_them_says_so;
+        a_new_queue_is_empty_and_has_at_least_the_requested_size,
+        a_refused_create_takes_no_resources,
+        a_provider_without_support_refuses_the_create;
     "dat_ep_create_with_srq(3DAT)":
-        no_more_endpoints_than_the_adapter_allows_share_a_queue,
+        the_number_of_endpoints_of_a_queue_is_limited,
         receives_are_posted_to_the_queue_and_not_to_its_endpoints,
-        solicited_receives_notify_as_the_sender_says;
+        solicited_receives_notify_if_the_sender_requests_it;
     "dat_srq_free(3DAT)":
-        a_queue_in_use_is_not_freed_and_a_freed_one_not_used;
+        a_queue_in_use_is_not_freed_and_a_freed_one_is_refused;
     "dat_srq_post_recv(3DAT)":
         a_message_takes_a_buffer_and_completes_at_its_endpoint,
         a_message_without_a_buffer_waits_for_one,
-        a_full_queue_takes_no_more_until_completions_are_dequeued,
-        wrong_buffers_are_refused,
-        a_segment_of_no_bytes_is_empty_whatever_it_names,
+        a_full_queue_refuses_receives_until_completions_are_dequeued,
+        invalid_buffers_are_refused,
+        an_empty_segment_needs_no_valid_region,
         buffers_belong_to_the_zone_of_the_queue_not_of_the_endpoint;
     "dat_srq_query(3DAT)":
-        the_counts_follow_arrival_and_dequeue_as_the_page_shows;
+        the_counts_follow_arrival_and_dequeue;
     "dat_ep_disconnect(3DAT)":
-        the_end_of_a_connection_leaves_the_buffers_to_the_others;
+        a_disconnect_leaves_the_buffers_to_other_endpoints;
     "dat_srq_resize(3DAT)":
-        a_resize_loses_nothing_and_shrinks_below_nothing_outstanding;
+        a_resize_keeps_outstanding_receives;
     "dat_srq_set_lw(3DAT)":
         the_low_watermark_raises_one_event_per_setting;
 }
@@ -49,7 +49,7 @@ fn pair(node: &Node, srq: &SharedReceiveQueue) -> (Endpoint, Endpoint) {
     (client, server)
 }
 
-fn a_new_queue_is_empty_and_has_at_least_what_was_asked_for() {
+fn a_new_queue_is_empty_and_has_at_least_the_requested_size() {
     let node = Node::new();
     let srq = queue(&node, 10);
     let param = srq.query().expect("live");
@@ -60,7 +60,7 @@ fn a_new_queue_is_empty_and_has_at_least_what_was_asked_for() {
     node.finish_with(&[&srq]);
 }
 
-fn what_can_not_be_made_is_refused_and_takes_no_room() {
+fn a_refused_create_takes_no_resources() {
     let node = Node::with("max_srqs=1,max_recv_per_srq=8,max_iov=2");
     let make = |attributes| node.ia.srq_create(&node.pz, attributes);
     let (parameter, arg) = (ReturnType::InvalidParameter, Subtype::InvalidArg3);
@@ -83,7 +83,7 @@ fn what_can_not_be_made_is_refused_and_takes_no_room() {
     other.finish();
 }
 
-fn a_provider_without_them_says_so() {
+fn a_provider_without_support_refuses_the_create() {
     let node = Node::on(fault_provider::open("", |it| it.provider.srq_supported = false));
     let made = node.ia.srq_create(&node.pz, shape(4));
     refused(made, ReturnType::ModelNotSupported, Subtype::NoSubtype);
@@ -96,7 +96,7 @@ fn a_provider_without_them_says_so() {
     refused(srq.set_lw(1), ReturnType::ModelNotSupported, Subtype::NoSubtype);
 }
 
-fn no_more_endpoints_than_the_adapter_allows_share_a_queue() {
+fn the_number_of_endpoints_of_a_queue_is_limited() {
     let node = Node::on(fault_provider::open("", |it| it.ia.max_ep_per_srq = 2));
     let srq = queue(&node, 4);
     let make = || node.ia.ep_create(&node.spec().srq(&srq));
@@ -108,7 +108,7 @@ fn no_more_endpoints_than_the_adapter_allows_share_a_queue() {
     node.finish_with(&[&second, &third, &srq]);
 }
 
-fn a_queue_in_use_is_not_freed_and_a_freed_one_not_used() {
+fn a_queue_in_use_is_not_freed_and_a_freed_one_is_refused() {
     let node = Node::new();
     let srq = queue(&node, 4);
     let ep = node.ia.ep_create(&node.spec().srq(&srq)).expect("an endpoint");
@@ -169,7 +169,7 @@ fn a_message_takes_a_buffer_and_completes_at_its_endpoint() {
     assert_eq!(counts(), (1, 1));
 }
 
-fn the_counts_follow_arrival_and_dequeue_as_the_page_shows() {
+fn the_counts_follow_arrival_and_dequeue() {
     let node = Node::new();
     let srq = queue(&node, 10);
     let (client, server) = pair(&node, &srq);
@@ -203,7 +203,7 @@ fn a_message_without_a_buffer_waits_for_one() {
     assert_eq!(target.bytes(0, 8), b"patience");
 }
 
-fn the_end_of_a_connection_leaves_the_buffers_to_the_others() {
+fn a_disconnect_leaves_the_buffers_to_other_endpoints() {
     let node = Node::new();
     let srq = queue(&node, 4);
     let (first, first_server) = pair(&node, &srq);
@@ -222,7 +222,7 @@ fn the_end_of_a_connection_leaves_the_buffers_to_the_others() {
     assert_eq!(param.srq.as_ref(), Some(&srq), "a reset does not part them");
 }
 
-fn a_full_queue_takes_no_more_until_completions_are_dequeued() {
+fn a_full_queue_refuses_receives_until_completions_are_dequeued() {
     let node = Node::new();
     let srq = queue(&node, 2);
     let (client, server) = pair(&node, &srq);
@@ -236,7 +236,7 @@ fn a_full_queue_takes_no_more_until_completions_are_dequeued() {
     srq.post_recv(&[], 3).expect("within the limit again");
 }
 
-fn a_segment_of_no_bytes_is_empty_whatever_it_names() {
+fn an_empty_segment_needs_no_valid_region() {
     let node = Node::new();
     let srq = queue(&node, 2);
     let (client, server) = pair(&node, &srq);
@@ -250,7 +250,7 @@ fn a_segment_of_no_bytes_is_empty_whatever_it_names() {
     assert_eq!(memory.bytes(16, 8), b"message!");
 }
 
-fn wrong_buffers_are_refused() {
+fn invalid_buffers_are_refused() {
     let node = Node::new();
     let srq = queue(&node, 4);
     let buffer = node.buffer(16);
@@ -292,7 +292,7 @@ fn buffers_belong_to_the_zone_of_the_queue_not_of_the_endpoint() {
     refused(posted, ReturnType::ProtectionViolation, Subtype::ProtectionWrite);
 }
 
-fn a_resize_loses_nothing_and_shrinks_below_nothing_outstanding() {
+fn a_resize_keeps_outstanding_receives() {
     let node = Node::with("max_recv_per_srq=8");
     let srq = queue(&node, 4);
     let (client, server) = pair(&node, &srq);
@@ -354,7 +354,7 @@ fn the_low_watermark_raises_one_event_per_setting() {
     expect_no_event(&asynchronous);
 }
 
-fn solicited_receives_notify_as_the_sender_says() {
+fn solicited_receives_notify_if_the_sender_requests_it() {
     let node = Node::new();
     let evd = node.evd(EvdFlags::DTO);
     let cno = node.ia.cno_create(None).expect("made");

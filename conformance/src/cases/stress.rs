@@ -13,9 +13,9 @@ use parking_lot::Mutex;
 cases! {
     "semantics, endpoints: every operation completes once, every connection ends once":
         shared_endpoints, own_endpoints;
-    "dat_cr_accept, dat_ep_disconnect(3DAT): which comes first": an_accept_and_a_disconnect_at_once;
+    "dat_cr_accept, dat_ep_disconnect(3DAT): which comes first": an_accept_races_with_a_disconnect;
     "dat_srq_create(3DAT): buffers are used once": a_shared_receive_queue;
-    "dat_ia_close(3DAT): nothing is left": objects_come_and_go;
+    "dat_ia_close(3DAT): nothing is left": objects_are_created_and_freed_concurrently;
 }
 
 const THREADS: u64 = 6;
@@ -482,7 +482,7 @@ fn part(random: &mut Rng, client: &Endpoint, server: &Endpoint) {
 
 /// One side disconnects while the other accepts. Each side gets one established event, if its
 /// connection was established, and then one event for the end.
-fn an_accept_and_a_disconnect_at_once() {
+fn an_accept_races_with_a_disconnect() {
     const ROUNDS: u64 = 800;
     const OVER: u64 = u64::MAX;
     let node = Node::new();
@@ -680,7 +680,7 @@ fn make(random: &mut Rng, node: &Node, memory: &Memory) -> Result<Free> {
 }
 
 /// Threads create and free objects of all kinds on one adapter.
-fn objects_come_and_go() {
+fn objects_are_created_and_freed_concurrently() {
     let node = Arc::new(Node::new());
     let shared = Arc::clone(&node);
     in_threads(THREADS, move |number| {

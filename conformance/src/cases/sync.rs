@@ -4,18 +4,18 @@ use crate::prelude::*;
 
 cases! {
     "dat_lmr_sync_rdma_read(3DAT), dat_lmr_sync_rdma_write(3DAT)":
-        segments_may_be_of_several_regions_and_zones, no_segment_is_allowed,
-        a_segment_outside_its_region_is_refused, a_context_of_no_region_is_refused,
+        segments_can_belong_to_several_regions_and_zones, an_empty_list_of_segments_is_allowed,
+        a_segment_outside_its_region_is_refused, an_unknown_context_is_refused,
         privileges_do_not_matter, a_closed_adapter_is_refused;
-    "dat_lmr_sync_rdma_read(3DAT)": a_read_after_it_sees_the_changes;
-    "dat_lmr_sync_rdma_write(3DAT)": after_it_the_data_of_a_write_is_seen;
+    "dat_lmr_sync_rdma_read(3DAT)": a_read_after_a_sync_sees_the_changes;
+    "dat_lmr_sync_rdma_write(3DAT)": the_data_of_a_write_is_visible_after_a_sync;
 }
 
 type Call = fn(&InterfaceAdapter, &[LmrTriplet]) -> Result<()>;
 const CALLS: [Call; 2] =
     [InterfaceAdapter::lmr_sync_rdma_read, InterfaceAdapter::lmr_sync_rdma_write];
 
-fn segments_may_be_of_several_regions_and_zones() {
+fn segments_can_belong_to_several_regions_and_zones() {
     let node = Node::new();
     let other = node.ia.pz_create().expect("a zone");
     let (here, there) = (node.buffer(64), Buffer::new(&node.ia, &other, 64));
@@ -25,7 +25,7 @@ fn segments_may_be_of_several_regions_and_zones() {
     }
 }
 
-fn no_segment_is_allowed() {
+fn an_empty_list_of_segments_is_allowed() {
     let node = Node::new();
     let buffer = node.buffer(64);
     for sync in CALLS {
@@ -52,7 +52,7 @@ fn a_segment_outside_its_region_is_refused() {
     }
 }
 
-fn a_context_of_no_region_is_refused() {
+fn an_unknown_context_is_refused() {
     let (node, other) = (Node::new(), Node::new());
     let (buffer, freed) = (node.buffer(64), node.buffer(64));
     let good = buffer.piece(0, 64);
@@ -91,7 +91,7 @@ fn a_closed_adapter_is_refused() {
     }
 }
 
-fn a_read_after_it_sees_the_changes() {
+fn a_read_after_a_sync_sees_the_changes() {
     let node = Node::new();
     let (client, server) = node.pair();
     let (source, target) = (node.buffer(16), node.buffer(16));
@@ -106,7 +106,7 @@ fn a_read_after_it_sees_the_changes() {
     }
 }
 
-fn after_it_the_data_of_a_write_is_seen() {
+fn the_data_of_a_write_is_visible_after_a_sync() {
     let node = Node::new();
     let (client, server) = node.pair();
     let (source, target, note) = (node.buffer(16), node.buffer(16), node.buffer(1));

@@ -6,25 +6,25 @@ cases! {
     "dat_ep_recv_query(3DAT)":
         a_receive_counts_until_it_completes,
         a_query_works_in_every_state,
-        a_freed_endpoint_has_no_receives,
-        receives_on_a_shared_queue_are_at_no_endpoint;
+        a_freed_endpoint_is_refused,
+        receives_on_a_shared_queue_do_not_count;
     "dat_ep_set_watermark(3DAT)":
-        the_soft_one_is_told_when_exceeded,
-        the_soft_one_is_told_once_a_setting,
-        set_below_the_count_it_is_told_at_once,
-        the_soft_one_leaves_the_connection_alone,
-        the_hard_one_breaks_the_connection,
-        set_below_the_count_the_hard_one_breaks_at_once,
-        the_hard_one_waits_for_a_connection,
-        after_it_broke_the_connection_the_endpoint_is_reset_at_once,
-        the_two_are_independent,
-        without_one_nothing_happens,
-        may_be_set_in_every_state,
-        a_provider_without_it_says_so;
+        the_soft_watermark_is_reported_when_exceeded,
+        the_soft_watermark_is_reported_once_per_setting,
+        a_soft_watermark_below_the_count_is_reported_at_once,
+        the_soft_watermark_does_not_affect_the_connection,
+        the_hard_watermark_breaks_the_connection,
+        a_hard_watermark_below_the_count_breaks_at_once,
+        the_hard_watermark_takes_effect_with_the_connection,
+        an_endpoint_can_be_reset_at_once_after_a_break,
+        the_two_watermarks_are_independent,
+        without_a_watermark_nothing_happens,
+        watermarks_can_be_set_in_every_state,
+        a_provider_without_support_refuses_the_call;
     "dat_ep_set_watermark(3DAT); reading: a watermark is one that can be reached":
-        more_than_an_endpoint_can_have_is_refused;
+        a_watermark_above_the_limit_of_endpoints_is_refused;
     "dat_ep_set_watermark(3DAT); reading: the hard watermark has no end but another setting":
-        the_hard_one_stays_set;
+        the_hard_watermark_stays_set;
 }
 
 fn node() -> Node {
@@ -119,7 +119,7 @@ fn a_query_works_in_every_state() {
     }
 }
 
-fn a_freed_endpoint_has_no_receives() {
+fn a_freed_endpoint_is_refused() {
     let node = Node::new();
     let ep = node.ep();
     ep.free().expect("live");
@@ -128,7 +128,7 @@ fn a_freed_endpoint_has_no_receives() {
     refused(set, ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
 }
 
-fn receives_on_a_shared_queue_are_at_no_endpoint() {
+fn receives_on_a_shared_queue_do_not_count() {
     let node = Node::new();
     if !node.ia.provider_attributes().srq_supported {
         skip("the provider does not support shared receive queues");
@@ -141,7 +141,7 @@ fn receives_on_a_shared_queue_are_at_no_endpoint() {
     assert_eq!(ep.recv_query().expect("live").allocated, 0);
 }
 
-fn the_soft_one_is_told_when_exceeded() {
+fn the_soft_watermark_is_reported_when_exceeded() {
     let node = node();
     let ep = node.ep();
     ep.set_watermark(Some(2), None).expect("supported");
@@ -151,7 +151,7 @@ fn the_soft_one_is_told_when_exceeded() {
     expect_soft(&node, &ep);
 }
 
-fn the_soft_one_is_told_once_a_setting() {
+fn the_soft_watermark_is_reported_once_per_setting() {
     let node = node();
     let ep = node.ep();
     ep.set_watermark(Some(1), None).expect("supported");
@@ -167,7 +167,7 @@ fn the_soft_one_is_told_once_a_setting() {
     expect_no_soft(&node);
 }
 
-fn set_below_the_count_it_is_told_at_once() {
+fn a_soft_watermark_below_the_count_is_reported_at_once() {
     let node = node();
     let ep = node.ep();
     receive(&ep, 0..4);
@@ -180,7 +180,7 @@ fn set_below_the_count_it_is_told_at_once() {
     }
 }
 
-fn the_soft_one_leaves_the_connection_alone() {
+fn the_soft_watermark_does_not_affect_the_connection() {
     let node = node();
     let (client, server) = node.pair();
     server.set_watermark(Some(0), None).expect("supported");
@@ -191,7 +191,7 @@ fn the_soft_one_leaves_the_connection_alone() {
     expect_completion(&node.recv, &[&client, &server], 0, DtoStatus::Success);
 }
 
-fn the_hard_one_breaks_the_connection() {
+fn the_hard_watermark_breaks_the_connection() {
     let node = node();
     let (client, server) = node.pair();
     server.set_watermark(None, Some(2)).expect("supported");
@@ -202,7 +202,7 @@ fn the_hard_one_breaks_the_connection() {
     expect_no_soft(&node);
 }
 
-fn set_below_the_count_the_hard_one_breaks_at_once() {
+fn a_hard_watermark_below_the_count_breaks_at_once() {
     let node = node();
     let (client, server) = node.pair();
     receive(&server, 0..3);
@@ -212,7 +212,7 @@ fn set_below_the_count_the_hard_one_breaks_at_once() {
     expect_break(&node, &server, &client, 0..3);
 }
 
-fn the_hard_one_waits_for_a_connection() {
+fn the_hard_watermark_takes_effect_with_the_connection() {
     let node = node();
     let (client, server) = (node.ep(), node.ep());
     server.set_watermark(None, Some(1)).expect("supported");
@@ -230,7 +230,7 @@ fn stands_and_breaks(node: &Node, client: &Endpoint, server: &Endpoint) {
     expect_kinds(node, server, client, &[Established, Broken]);
 }
 
-fn the_hard_one_stays_set() {
+fn the_hard_watermark_stays_set() {
     let node = node();
     let (client, server) = node.pair();
     server.set_watermark(None, Some(1)).expect("supported");
@@ -251,7 +251,7 @@ fn the_hard_one_stays_set() {
     link(&node, &client, &node, &server);
 }
 
-fn after_it_broke_the_connection_the_endpoint_is_reset_at_once() {
+fn an_endpoint_can_be_reset_at_once_after_a_break() {
     let node = node();
     for _ in 0..5 {
         let (client, server) = node.pair();
@@ -270,7 +270,7 @@ fn after_it_broke_the_connection_the_endpoint_is_reset_at_once() {
     }
 }
 
-fn the_two_are_independent() {
+fn the_two_watermarks_are_independent() {
     let node = node();
     let (client, server) = node.pair();
     server.set_watermark(Some(1), Some(3)).expect("supported");
@@ -282,7 +282,7 @@ fn the_two_are_independent() {
     expect_no_soft(&node);
 }
 
-fn without_one_nothing_happens() {
+fn without_a_watermark_nothing_happens() {
     let node = node();
     let (client, server) = node.pair();
     server.set_watermark(Some(1), Some(1)).expect("supported");
@@ -294,7 +294,7 @@ fn without_one_nothing_happens() {
     expect_no_event(&node.connect);
 }
 
-fn may_be_set_in_every_state() {
+fn watermarks_can_be_set_in_every_state() {
     for wanted in STATES {
         let node = node();
         let staged = ep_in_state(&node, wanted);
@@ -303,7 +303,7 @@ fn may_be_set_in_every_state() {
     }
 }
 
-fn a_provider_without_it_says_so() {
+fn a_provider_without_support_refuses_the_call() {
     let node = Node::new();
     if node.ia.provider_attributes().srq_watermarks_supported {
         return;
@@ -312,7 +312,7 @@ fn a_provider_without_it_says_so() {
     refused(set, ReturnType::ModelNotSupported, Subtype::NoSubtype);
 }
 
-fn more_than_an_endpoint_can_have_is_refused() {
+fn a_watermark_above_the_limit_of_endpoints_is_refused() {
     let node = node();
     let (client, server) = node.pair();
     let most = node.ia.attributes().max_dto_per_ep;

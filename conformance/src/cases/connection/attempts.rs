@@ -26,20 +26,20 @@ fn fails(node: &Node, connect: &Connect<'_>, kind: ConnectionEventKind) {
     ep.free().expect("unconnected");
 }
 
-pub(super) fn without_a_listener_the_attempt_is_refused_by_nobody() {
+pub(super) fn a_qualifier_without_a_listener_is_a_non_peer_reject() {
     let node = Node::new();
     fails(&node, &Connect::to(node.address(), 1), ConnectionEventKind::NonPeerRejected);
     node.finish();
 }
 
-pub(super) fn without_a_host_it_is_unreachable() {
+pub(super) fn an_address_without_a_host_is_unreachable() {
     let node = Node::new();
     let nowhere = Ipv4Addr::new(127, 255, 255, 254);
     fails(&node, &Connect::to(nowhere, 1), ConnectionEventKind::Unreachable);
     node.finish();
 }
 
-pub(super) fn when_the_consumer_there_does_not_answer_it_times_out() {
+pub(super) fn an_unanswered_attempt_times_out() {
     let node = Node::new();
     let psp = listen(&node);
     let mut time = Duration::from_millis(30);
@@ -68,7 +68,7 @@ pub(super) fn when_the_consumer_there_does_not_answer_it_times_out() {
     assert_eq!(flushed(&node.recv, &server), [0, 1, 2]);
 }
 
-pub(super) fn an_answer_in_time_stops_the_clock() {
+pub(super) fn an_answer_in_time_cancels_the_timeout() {
     let node = Node::new();
     let psp = listen(&node);
     let eps = [true, false].map(|accepted| {
@@ -94,7 +94,7 @@ pub(super) fn an_answer_in_time_stops_the_clock() {
     assert_eq!(state(&eps[1].0), EpState::Disconnected);
 }
 
-pub(super) fn the_clock_of_an_attempt_has_no_hold_on_the_next_one() {
+pub(super) fn the_timeout_of_an_attempt_does_not_end_the_next() {
     let node = Node::new();
     let psp = listen(&node);
     let client = node.ep();
@@ -109,7 +109,7 @@ pub(super) fn the_clock_of_an_attempt_has_no_hold_on_the_next_one() {
     assert_eq!(state(&client), EpState::ActiveConnectionPending);
 }
 
-pub(super) fn when_the_consumer_there_refuses_it_is_rejected_by_the_peer() {
+pub(super) fn a_reject_by_the_consumer_is_a_peer_reject() {
     let node = Node::new();
     let psp = listen(&node);
     let client = node.ep();
@@ -123,7 +123,7 @@ pub(super) fn when_the_consumer_there_refuses_it_is_rejected_by_the_peer() {
     expect_no_event(&node.connect);
 }
 
-pub(super) fn accepted_it_stands_on_both_sides_with_one_event_each() {
+pub(super) fn an_accept_establishes_the_connection_with_one_event_per_side() {
     let (near, far) = (Node::new(), Node::new());
     let psp = listen(&far);
     let (client, server) = (near.ep(), far.ep());
@@ -146,7 +146,7 @@ pub(super) fn accepted_it_stands_on_both_sides_with_one_event_each() {
     }
 }
 
-pub(super) fn the_ports_are_known_as_soon_as_it_connects() {
+pub(super) fn the_ports_are_known_from_the_connect_call_on() {
     let node = Node::new();
     let psp = listen(&node);
     let (client, server) = (node.ep(), node.ep());
@@ -164,7 +164,7 @@ pub(super) fn the_ports_are_known_as_soon_as_it_connects() {
     assert_eq!(client.query().expect("live").local_port, port);
 }
 
-pub(super) fn arguments_that_can_not_be_are_refused_and_change_nothing() {
+pub(super) fn invalid_arguments_are_refused_and_change_nothing() {
     let node = Node::on(fault_provider::open("max_private_data_size=4", |attributes| {
         attributes.provider.qos_supported = Qos::empty();
     }));
@@ -205,7 +205,7 @@ pub(super) fn in_every_state_but_unconnected_a_connect_is_refused() {
     }
 }
 
-pub(super) fn a_duplicate_goes_where_the_original_went() {
+pub(super) fn a_duplicate_connects_to_the_same_service_point() {
     let (near, far) = (Node::new(), Node::new());
     let psp = listen(&far);
     let (client, server) = (near.ep(), far.ep());

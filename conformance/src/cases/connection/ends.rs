@@ -16,7 +16,7 @@ fn disconnects(wanted: EpState) -> Option<bool> {
     }
 }
 
-pub(super) fn a_disconnect_is_refused_without_effect_or_the_end_as_the_state_says() {
+pub(super) fn the_state_decides_what_a_disconnect_does() {
     for wanted in STATES {
         for how in [Close::Abrupt, Close::Graceful] {
             let node = Node::new();
@@ -56,7 +56,7 @@ pub(super) fn a_disconnect_is_refused_without_effect_or_the_end_as_the_state_say
     }
 }
 
-pub(super) fn giving_an_attempt_up_flushes_the_receives_and_voids_the_request() {
+pub(super) fn abandoning_an_attempt_flushes_the_receives_and_voids_the_request() {
     for how in [Close::Abrupt, Close::Graceful] {
         let node = Node::new();
         let psp = listen(&node);
@@ -95,7 +95,7 @@ pub(super) fn an_abrupt_disconnect_flushes_everything_in_posting_order_on_both_s
     }
 }
 
-pub(super) fn receives_are_flushed_in_posting_order_each_once() {
+pub(super) fn receives_are_flushed_once_each_in_posting_order() {
     let (near, far) = (Node::new(), Node::new());
     let (client, server) = (near.ep(), far.ep());
     for cookie in 0..10 {
@@ -166,7 +166,7 @@ pub(super) fn an_abrupt_disconnect_overtakes_a_graceful_one() {
     }
 }
 
-pub(super) fn both_sides_may_disconnect_at_once_and_get_one_event_each() {
+pub(super) fn a_simultaneous_disconnect_gives_one_event_per_side() {
     for round in 0..rounds(100) {
         let [(near, client), (far, server)] = linked_nodes();
         for cookie in 0..10 {
@@ -199,7 +199,7 @@ pub(super) fn both_sides_may_disconnect_at_once_and_get_one_event_each() {
     }
 }
 
-pub(super) fn posts_race_with_the_end_and_every_cookie_comes_back_once() {
+pub(super) fn posts_that_race_with_a_disconnect_complete_once_each() {
     for _ in 0..rounds(30) {
         let [(near, client), (_far, server)] = linked_nodes();
         let poster = {

@@ -21,7 +21,7 @@ pub(super) fn freeing_an_endpoint_ends_its_connection_for_the_peer() {
     }
 }
 
-pub(super) fn freeing_an_endpoint_that_connects_gives_the_attempt_up() {
+pub(super) fn freeing_a_connecting_endpoint_abandons_the_attempt() {
     let node = Node::new();
     let psp = listen(&node);
     let client = node.ep();
@@ -34,7 +34,7 @@ pub(super) fn freeing_an_endpoint_that_connects_gives_the_attempt_up() {
     expect_no_event(&node.connect);
 }
 
-pub(super) fn an_endpoint_is_freed_in_every_state_in_which_nothing_decides_over_it() {
+pub(super) fn an_endpoint_can_be_freed_unless_a_service_point_or_request_holds_it() {
     for wanted in STATES {
         let node = Node::new();
         let staged = ep_in_state(&node, wanted);
@@ -57,7 +57,7 @@ pub(super) fn an_endpoint_is_freed_in_every_state_in_which_nothing_decides_over_
     }
 }
 
-pub(super) fn a_reset_is_possible_disconnected_and_unconnected_only() {
+pub(super) fn only_unconnected_and_disconnected_endpoints_can_be_reset() {
     for wanted in STATES {
         let node = Node::new();
         let staged = ep_in_state(&node, wanted);
@@ -86,7 +86,7 @@ pub(super) fn a_reset_is_possible_disconnected_and_unconnected_only() {
     }
 }
 
-pub(super) fn after_a_reset_an_endpoint_is_as_good_as_new() {
+pub(super) fn a_reset_endpoint_can_connect_again() {
     let node = Node::new();
     let (first, second) = (node.ep(), node.ep());
     let memory = node.buffer(16);
@@ -110,7 +110,7 @@ pub(super) fn after_a_reset_an_endpoint_is_as_good_as_new() {
     expect_no_events(&[&node.recv, &node.request, &node.connect]);
 }
 
-pub(super) fn a_reset_drops_nothing_that_was_not_dequeued() {
+pub(super) fn a_reset_keeps_queued_events() {
     let node = Node::new();
     let (client, server) = node.pair();
     for cookie in 0..5 {
@@ -126,7 +126,7 @@ pub(super) fn a_reset_drops_nothing_that_was_not_dequeued() {
     assert!(!client.status().expect("live").recv_idle, "and receives wait again");
 }
 
-pub(super) fn the_marker_of_the_page_is_the_last_to_be_flushed() {
+pub(super) fn a_marker_posted_after_a_disconnect_is_flushed_last() {
     let node = Node::new();
     let (client, _server) = node.pair();
     for cookie in 0..5 {

@@ -12,41 +12,41 @@ use freeing::*;
 
 cases! {
     "dat_ep_connect(3DAT)":
-        without_a_listener_the_attempt_is_refused_by_nobody,
-        without_a_host_it_is_unreachable,
-        when_the_consumer_there_does_not_answer_it_times_out,
-        an_answer_in_time_stops_the_clock,
-        the_clock_of_an_attempt_has_no_hold_on_the_next_one,
-        when_the_consumer_there_refuses_it_is_rejected_by_the_peer,
-        accepted_it_stands_on_both_sides_with_one_event_each,
-        arguments_that_can_not_be_are_refused_and_change_nothing,
+        a_qualifier_without_a_listener_is_a_non_peer_reject,
+        an_address_without_a_host_is_unreachable,
+        an_unanswered_attempt_times_out,
+        an_answer_in_time_cancels_the_timeout,
+        the_timeout_of_an_attempt_does_not_end_the_next,
+        a_reject_by_the_consumer_is_a_peer_reject,
+        an_accept_establishes_the_connection_with_one_event_per_side,
+        invalid_arguments_are_refused_and_change_nothing,
         in_every_state_but_unconnected_a_connect_is_refused,
         an_endpoint_without_a_zone_does_not_connect;
     "dat_ep_dup_connect(3DAT)":
-        a_duplicate_goes_where_the_original_went;
+        a_duplicate_connects_to_the_same_service_point;
     "dat_ep_disconnect(3DAT)":
-        a_disconnect_is_refused_without_effect_or_the_end_as_the_state_says,
-        giving_an_attempt_up_flushes_the_receives_and_voids_the_request,
+        the_state_decides_what_a_disconnect_does,
+        abandoning_an_attempt_flushes_the_receives_and_voids_the_request,
         an_abrupt_disconnect_flushes_everything_in_posting_order_on_both_sides,
-        receives_are_flushed_in_posting_order_each_once,
+        receives_are_flushed_once_each_in_posting_order,
         a_graceful_disconnect_lets_requests_finish_first,
         an_abrupt_disconnect_overtakes_a_graceful_one,
-        both_sides_may_disconnect_at_once_and_get_one_event_each,
-        posts_race_with_the_end_and_every_cookie_comes_back_once;
+        a_simultaneous_disconnect_gives_one_event_per_side,
+        posts_that_race_with_a_disconnect_complete_once_each;
     "dat_ep_post_recv(3DAT)":
         an_error_breaks_the_connection_on_both_sides;
     "dat_ep_free(3DAT)":
         freeing_an_endpoint_ends_its_connection_for_the_peer,
-        freeing_an_endpoint_that_connects_gives_the_attempt_up,
-        an_endpoint_is_freed_in_every_state_in_which_nothing_decides_over_it;
+        freeing_a_connecting_endpoint_abandons_the_attempt,
+        an_endpoint_can_be_freed_unless_a_service_point_or_request_holds_it;
     "dat_ep_reset(3DAT)":
-        a_reset_is_possible_disconnected_and_unconnected_only,
-        after_a_reset_an_endpoint_is_as_good_as_new,
-        a_reset_drops_nothing_that_was_not_dequeued,
-        the_marker_of_the_page_is_the_last_to_be_flushed,
+        only_unconnected_and_disconnected_endpoints_can_be_reset,
+        a_reset_endpoint_can_connect_again,
+        a_reset_keeps_queued_events,
+        a_marker_posted_after_a_disconnect_is_flushed_last,
         late_events_of_a_connection_are_ignored_after_the_reset;
     "dat_ep_query(3DAT)":
-        the_ports_are_known_as_soon_as_it_connects;
+        the_ports_are_known_from_the_connect_call_on;
 }
 
 #[track_caller]

@@ -13,7 +13,7 @@ fn readable(evd: &EventDispatcher, timeout: PollTimeout) -> bool {
     poll(&mut fds, timeout).expect("poll") == 1
 }
 
-pub(super) fn an_armed_descriptor_shows_the_next_event() {
+pub(super) fn the_next_event_makes_the_armed_descriptor_readable() {
     let evd = software(8);
     assert_eq!(evd.arm(), Ok(false), "nothing is queued: sleep");
     assert!(!readable(&evd, PollTimeout::ZERO));
@@ -26,7 +26,7 @@ pub(super) fn an_armed_descriptor_shows_the_next_event() {
     evd.disarm();
 }
 
-pub(super) fn an_armed_descriptor_shows_completions_and_connection_events() {
+pub(super) fn completions_and_connection_events_make_the_armed_descriptor_readable() {
     let node = Node::new();
     let (client, server) = node.pair();
     for evd in [&node.recv, &node.request, &node.connect] {
@@ -43,7 +43,7 @@ pub(super) fn an_armed_descriptor_shows_completions_and_connection_events() {
     assert!(readable(&node.connect, soon));
 }
 
-pub(super) fn a_freed_dispatcher_shows_at_its_armed_descriptor() {
+pub(super) fn a_free_makes_the_armed_descriptor_readable() {
     let evd = software(8);
     assert_eq!(evd.arm(), Ok(false));
     let other = evd.clone();
@@ -54,7 +54,7 @@ pub(super) fn a_freed_dispatcher_shows_at_its_armed_descriptor() {
     assert_eq!(evd.arm().expect_err("freed").return_type(), ReturnType::InvalidHandle);
 }
 
-pub(super) fn a_waited_dispatcher_can_not_be_armed() {
+pub(super) fn a_dispatcher_with_a_waiter_cannot_be_armed() {
     let evd = software(8);
     let thread = waiter(&evd, 1);
     refused(evd.arm(), ReturnType::InvalidState, Subtype::InvalidStateEvdWaiter);

@@ -75,7 +75,7 @@ pub(super) fn an_overflow_by_requests_is_reported_once_until_it_is_drained() {
     }
 }
 
-pub(super) fn connection_events_are_kept_beyond_the_length_and_the_overflow_reported() {
+pub(super) fn connection_events_beyond_the_length_are_kept_and_the_overflow_reported() {
     let node = Node::new();
     let asynchronous = node.ia.async_evd().expect("made by the open");
     let evd = node.ia.evd_create(&EvdOptions::new(1, EvdFlags::CONNECTION)).expect("made");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::software;
 use crate::prelude::*;
 
-pub(super) fn what_can_not_be_made_is_refused_and_takes_no_room() {
+pub(super) fn a_refused_create_takes_no_resources() {
     let node = Node::with("max_evd_qlen=256");
     let make = |qlen, flags| node.ia.evd_create(&EvdOptions::new(qlen, flags));
     let parameter = ReturnType::InvalidParameter;
@@ -35,7 +35,7 @@ pub(super) fn what_can_not_be_made_is_refused_and_takes_no_room() {
     ia.evd_create(&options).expect("within the limit again");
 }
 
-pub(super) fn the_query_tells_how_it_was_made() {
+pub(super) fn a_query_returns_the_current_parameters() {
     let node = Node::new();
     let cno = node.ia.cno_create(None).expect("made");
     let flags = EvdFlags::SOFTWARE | EvdFlags::CONNECTION;
@@ -51,7 +51,7 @@ pub(super) fn the_query_tells_how_it_was_made() {
     assert!(!param.enabled && !param.waitable && param.cno.is_none());
 }
 
-pub(super) fn it_is_freed_once_and_not_used_again() {
+pub(super) fn a_freed_dispatcher_is_refused() {
     let evd = software(4);
     let clone = evd.clone();
     evd.post_se(1).expect("within the limit");
@@ -100,14 +100,14 @@ pub(super) fn software_events_need_their_flag() {
     expect_no_event(&node.recv);
 }
 
-pub(super) fn an_empty_queue_gives_nothing_and_leaves_the_storage_alone() {
+pub(super) fn an_empty_queue_leaves_the_event_untouched() {
     let evd = software(4);
     let mut event = Event::Software(5);
     assert_eq!(evd.dequeue(&mut event), Ok(false));
     assert_eq!(event, Event::Software(5));
 }
 
-pub(super) fn a_resize_keeps_what_is_queued() {
+pub(super) fn a_resize_keeps_software_events() {
     let evd = software(4);
     for value in 0..4 {
         evd.post_se(value).expect("within the limit");
@@ -129,7 +129,7 @@ pub(super) fn a_resize_keeps_what_is_queued() {
     assert!(evd.post_se(8).is_err());
 }
 
-pub(super) fn a_resize_keeps_completions_too() {
+pub(super) fn a_resize_keeps_completions() {
     let node = Node::new();
     let (client, server) = node.pair();
     for cookie in 0..20 {

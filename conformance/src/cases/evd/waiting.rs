@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::{produce, silent, software, waiter};
 use crate::prelude::*;
 
-pub(super) fn a_wait_of_no_time_polls() {
+pub(super) fn a_wait_with_a_timeout_of_0_polls() {
     let evd = software(4);
     let mut event = Event::default();
     let wait = |event: &mut Event, threshold| evd.wait(Timeout::ZERO, threshold, event);
@@ -54,7 +54,7 @@ pub(super) fn waits_and_dequeues_in_turn_take_each_completion_in_order() {
     expect_completion(&node.recv, &[&server], COUNT.into(), DtoStatus::Flushed);
 }
 
-pub(super) fn a_time_out_passes_and_tells_how_many_there_are() {
+pub(super) fn a_timeout_elapses_and_returns_the_number_of_events() {
     let evd = software(4);
     evd.post_se(1).expect("within the limit");
     let began = Instant::now();
@@ -65,7 +65,7 @@ pub(super) fn a_time_out_passes_and_tells_how_many_there_are() {
     assert_eq!(drain(&evd), [Event::Software(1)]);
 }
 
-pub(super) fn thresholds_that_can_never_be_met_are_refused() {
+pub(super) fn thresholds_above_the_queue_length_are_refused() {
     let evd = software(4);
     let qlen = evd.query().expect("live").qlen;
     let mut event = Event::default();
@@ -78,7 +78,7 @@ pub(super) fn thresholds_that_can_never_be_met_are_refused() {
     assert_eq!(waited, Ok(Waited::TimedOut { queued: 0 }));
 }
 
-pub(super) fn a_waiter_is_woken_at_its_threshold_not_before() {
+pub(super) fn a_waiter_wakes_at_its_threshold_and_not_before() {
     let evd = software(8);
     let thread = waiter(&evd, 3);
     evd.post_se(1).expect("within the limit");
@@ -122,7 +122,7 @@ pub(super) fn the_threshold_counts_events_of_all_streams() {
     assert_eq!(cookies, [2, 3, 4], "{found:?}");
 }
 
-pub(super) fn there_is_one_waiter_and_it_owns_the_dispatcher() {
+pub(super) fn a_waiter_has_exclusive_access() {
     let evd = software(8);
     let thread = waiter(&evd, 1);
     let mut event = Event::default();
@@ -139,7 +139,7 @@ pub(super) fn there_is_one_waiter_and_it_owns_the_dispatcher() {
     evd.free().expect("no thread waits");
 }
 
-pub(super) fn after_a_time_out_the_dispatcher_is_free_again() {
+pub(super) fn a_timeout_releases_the_dispatcher() {
     let evd = software(8);
     let waited = evd.wait(Duration::from_millis(1).into(), 1, &mut Event::default());
     assert_eq!(waited, Ok(Waited::TimedOut { queued: 0 }));
@@ -147,7 +147,7 @@ pub(super) fn after_a_time_out_the_dispatcher_is_free_again() {
     evd.free().expect("no thread waits");
 }
 
-pub(super) fn an_unwaitable_dispatcher_is_not_waited_on_and_otherwise_as_before() {
+pub(super) fn an_unwaitable_dispatcher_only_refuses_waits() {
     let evd = software(8);
     evd.set_unwaitable().expect("live");
     evd.set_unwaitable().expect("twice is once");
@@ -174,7 +174,7 @@ pub(super) fn a_blocked_waiter_returns_when_the_dispatcher_becomes_unwaitable() 
     assert_eq!(drain(&evd), [Event::Software(1)], "nothing is lost");
 }
 
-pub(super) fn it_returns_also_when_the_dispatcher_is_waitable_again_before_it_looks() {
+pub(super) fn a_blocked_waiter_returns_even_if_the_dispatcher_becomes_waitable_again() {
     // The page: blocked threads are awakened and return without any further action.
     for _ in 0..rounds(200) {
         let evd = software(8);
@@ -196,7 +196,7 @@ pub(super) fn no_wake_up_is_lost_to_a_waiter() {
     producer.join();
 }
 
-pub(super) fn unsignalled_completions_wake_nobody_and_signalled_ones_do() {
+pub(super) fn only_signalled_completions_wake_a_waiter() {
     let node = Node::new();
     let client = node.ep_with(|it| it.request_completion_flags = CompletionFlags::UNSIGNALLED);
     let server = silent(&node);

@@ -97,7 +97,7 @@ impl Bounded {
     }
 }
 
-pub(super) fn endpoint_attributes_reach_their_bounds() {
+pub(super) fn endpoint_attributes_reach_their_limits() {
     let node = small();
     let modest = modest(&node);
     for attribute in BOUNDED {
@@ -114,7 +114,7 @@ pub(super) fn endpoint_attributes_reach_their_bounds() {
     node.finish();
 }
 
-pub(super) fn endpoint_attributes_above_their_bounds_are_refused() {
+pub(super) fn endpoint_attributes_above_their_limits_are_refused() {
     let node = small();
     let modest = modest(&node);
     for attribute in BOUNDED {
@@ -127,7 +127,7 @@ pub(super) fn endpoint_attributes_above_their_bounds_are_refused() {
     node.finish();
 }
 
-pub(super) fn attributes_with_a_shared_queue() {
+pub(super) fn endpoint_attributes_with_a_shared_queue() {
     let node = small();
     need_srq(&node);
     let attributes = SrqAttributes { max_recv_dtos: 2, max_recv_iov: 1, low_watermark: 0 };
@@ -158,7 +158,7 @@ pub(super) fn attributes_with_a_shared_queue() {
     node.finish_with(&[&srq]);
 }
 
-pub(super) fn modified_attributes_have_the_same_bounds() {
+pub(super) fn modified_attributes_have_the_same_limits() {
     let node = small();
     let modest = modest(&node);
     let ep = node.ia.ep_create(&node.spec().attributes(&modest)).expect("an endpoint");

@@ -3,7 +3,7 @@
 use super::bounds::{names, small};
 use crate::prelude::*;
 
-pub(super) fn regions_have_a_length() {
+pub(super) fn region_lengths_are_limited() {
     let node = small();
     let most = node.ia.attributes().max_lmr_block_size;
     // Skip the length of a block if it exceeds the memory limit of a case.
@@ -33,7 +33,7 @@ pub(super) fn regions_have_a_length() {
 }
 
 /// Checks that as many objects of a kind as the limit can be created, and one more after a free.
-pub(super) fn objects_are_counted() {
+pub(super) fn the_number_of_objects_is_limited() {
     if !takes_parameters() {
         skip("the adapter takes no parameters, and its bounds are too high to meet");
     }

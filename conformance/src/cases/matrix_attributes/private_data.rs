@@ -6,7 +6,7 @@ use super::bounds::{names, small};
 use crate::prelude::*;
 
 /// Checks that private data arrived as sent, followed by zeros only.
-pub(super) fn private_data_of_a_request_reach_the_bound() {
+pub(super) fn private_data_of_a_request_reach_the_limit() {
     let node = small();
     let most = node.ia.provider_attributes().max_private_data_size as usize;
     let data: Vec<u8> = (1..=200).cycle().take(most + 1).collect();
@@ -46,7 +46,7 @@ pub(super) fn private_data_of_a_request_reach_the_bound() {
     drop((psp, csp));
 }
 
-pub(super) fn private_data_of_an_answer_reach_the_bound() {
+pub(super) fn private_data_of_an_answer_reach_the_limit() {
     let node = small();
     let most = node.ia.provider_attributes().max_private_data_size as usize;
     let data: Vec<u8> = (1..=200).cycle().take(most + 1).collect();

@@ -10,7 +10,7 @@ fn longest_queue(node: &Node) -> u32 {
     most
 }
 
-pub(super) fn dispatchers_reach_the_bound() {
+pub(super) fn queue_lengths_reach_the_limit() {
     let node = small();
     let most = longest_queue(&node);
     for flags in [EvdFlags::SOFTWARE, EvdFlags::COMPLETIONS, EvdFlags::CONNECTION] {
@@ -36,7 +36,7 @@ pub(super) fn dispatchers_reach_the_bound() {
     node.finish();
 }
 
-pub(super) fn a_resize_has_the_same_bounds() {
+pub(super) fn a_resize_has_the_same_limits() {
     let node = small();
     let most = longest_queue(&node);
     let evd = node.ia.evd_create(&EvdOptions::new(2, EvdFlags::SOFTWARE)).expect("a dispatcher");
@@ -81,7 +81,7 @@ pub(super) fn thresholds_reach_the_queue_length() {
     node.finish_with(&[&evd]);
 }
 
-pub(super) fn shared_queues_reach_the_bounds() {
+pub(super) fn shared_queues_reach_the_limits() {
     let node = small();
     need_srq(&node);
     let ia = node.ia.attributes();
@@ -123,7 +123,7 @@ pub(super) fn shared_queues_reach_the_bounds() {
     node.finish();
 }
 
-pub(super) fn a_resize_of_a_shared_queue_has_the_same_bounds() {
+pub(super) fn a_resize_of_a_shared_queue_has_the_same_limits() {
     let node = small();
     need_srq(&node);
     let most = node.ia.attributes().max_recv_per_srq;
@@ -184,7 +184,7 @@ pub(super) fn low_watermarks_reach_the_queue_length() {
     }
 }
 
-pub(super) fn high_watermarks_reach_the_bound() {
+pub(super) fn high_watermarks_reach_the_limit() {
     let node = small();
     if !node.ia.provider_attributes().srq_watermarks_supported {
         skip("the provider has no watermarks");

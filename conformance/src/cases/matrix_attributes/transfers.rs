@@ -15,7 +15,7 @@ fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|index| (index % 251) as u8).collect()
 }
 
-pub(super) fn messages_reach_the_bound() {
+pub(super) fn messages_reach_the_limit() {
     let node = small();
     let bound = node.ia.attributes().max_message_size;
     let len = affordable(bound.saturating_mul(2), "two messages") / 2;
@@ -35,7 +35,7 @@ pub(super) fn messages_reach_the_bound() {
     assert_eq!(state(&client), EpState::Connected, "the refused one did no harm");
 }
 
-pub(super) fn messages_stay_below_the_endpoints_bound() {
+pub(super) fn messages_are_limited_by_the_endpoint() {
     let node = small();
     need_srq(&node);
     let srq = node.srq(1);
@@ -66,7 +66,7 @@ pub(super) fn messages_stay_below_the_endpoints_bound() {
     assert_eq!(expect_dto(&node.request, &[&client]).status, DtoStatus::Success);
 }
 
-pub(super) fn writes_reach_the_bound() {
+pub(super) fn writes_reach_the_limit() {
     let node = small();
     let bound = node.ia.attributes().max_rdma_size;
     let len = affordable(bound.saturating_mul(2), "two transfers") / 2;
@@ -83,7 +83,7 @@ pub(super) fn writes_reach_the_bound() {
     assert_eq!(to.bytes(len, 1), [0], "and no longer");
 }
 
-pub(super) fn reads_reach_the_bound() {
+pub(super) fn reads_reach_the_limit() {
     let node = small();
     need_reads(&node);
     let bound = node.ia.attributes().max_rdma_size;
@@ -111,7 +111,7 @@ fn need_reads(node: &Node) {
 }
 
 /// Posting more RDMA reads than can be in flight is not an error: they queue up.
-pub(super) fn reads_are_counted() {
+pub(super) fn more_reads_than_can_be_in_flight_are_queued() {
     let node = small();
     need_reads(&node);
     let ia = node.ia.attributes();
@@ -137,7 +137,7 @@ pub(super) fn reads_are_counted() {
     out_of_bounds(none, &[&"max_rdma_read_out", &0]);
 }
 
-pub(super) fn receives_reach_the_bound() {
+pub(super) fn receives_reach_the_limit() {
     let node = small();
     for wanted in [1, node.ia.attributes().max_dto_per_ep] {
         let attributes = EpAttributes { max_recv_dtos: wanted, ..modest(&node) };
@@ -154,7 +154,7 @@ pub(super) fn receives_reach_the_bound() {
     }
 }
 
-pub(super) fn requests_reach_the_bound() {
+pub(super) fn requests_reach_the_limit() {
     for at_the_bound in [false, true] {
         let node = small();
         let wanted = if at_the_bound { node.ia.attributes().max_dto_per_ep } else { 1 };
@@ -181,7 +181,7 @@ pub(super) fn requests_reach_the_bound() {
     }
 }
 
-pub(super) fn segments_reach_the_bound() {
+pub(super) fn segments_reach_the_limit() {
     let node = small();
     let ia = node.ia.attributes();
     let dto = ia.max_iov_segments_per_dto as usize;
