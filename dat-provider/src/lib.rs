@@ -52,7 +52,7 @@ pub use memory::{MemoryRegion, MemoryWindow, ProtectionDomain, Registration, Win
 pub use queue_pair::{
     DATAGRAM_PREFIX, Outstanding, QueuePair, QueuePairLimits, QueuePairSpec, Service,
 };
-pub use request::{BindRequest, ReceiveRequest, Request, Segment, Work};
+pub use request::{BindRequest, Buffer, ReceiveRequest, RemoteBuffer, Request, Segment, Work};
 pub use shared_receive::{SharedReceiveLimits, SharedReceiveQueue, SharedReceiveSink};
 
 use std::sync::Arc;

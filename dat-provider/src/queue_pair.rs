@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::{
-    BindRequest, CompletionQueue, ConnectRequest, ConnectionSink, Downcast, Epochs,
-    ProtectionDomain, ReceiveRequest, RemoteAddress, Request, SharedReceiveQueue, unsupported,
+    BindRequest, Buffer, CompletionQueue, ConnectRequest, ConnectionSink, Downcast, Epoch, Epochs,
+    ProtectionDomain, ReceiveRequest, RemoteAddress, RemoteBuffer, Request, SharedReceiveQueue,
+    Work, unsupported,
 };
 use crate::Failure;
 use crate::error::Result;
-use crate::flags::Close;
+use crate::flags::{Close, CompletionFlags};
 
 /// What a queue pair carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -105,6 +106,80 @@ pub trait QueuePair: Downcast {
     /// `DAT_INSUFFICIENT_RESOURCES` if `max_requests` are outstanding.
     fn post_request(&self, request: &Request<'_>) -> Result<()>;
 
+    /// As [`post_receive`](Self::post_receive) with one segment. It and the three methods that follow
+    /// are the most frequent posts; their arguments are passed in registers. The default posts the
+    /// same as a [`ReceiveRequest`].
+    ///
+    /// # Errors
+    /// As [`post_receive`](Self::post_receive).
+    #[inline]
+    fn post_one_receive(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+    ) -> Result<()> {
+        let segments = &[buffer.with_key(key)];
+        self.post_receive(&ReceiveRequest { segments, cookie, flags, checked })
+    }
+
+    /// As [`post_request`](Self::post_request) for a send with one segment.
+    ///
+    /// # Errors
+    /// As [`post_request`](Self::post_request).
+    #[inline]
+    fn post_one_send(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+    ) -> Result<()> {
+        let (segments, length) = (&[buffer.with_key(key)], buffer.length);
+        self.post_request(&Request { work: Work::Send, segments, length, cookie, flags, checked })
+    }
+
+    /// As [`post_request`](Self::post_request) for an RDMA write with one segment.
+    ///
+    /// # Errors
+    /// As [`post_request`](Self::post_request).
+    #[inline]
+    fn post_one_write(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+        remote: RemoteBuffer,
+    ) -> Result<()> {
+        let (segments, length) = (&[buffer.with_key(key)], buffer.length);
+        let work = Work::RdmaWrite { remote: remote.with_length(length) };
+        self.post_request(&Request { work, segments, length, cookie, flags, checked })
+    }
+
+    /// As [`post_request`](Self::post_request) for an RDMA read with one segment.
+    ///
+    /// # Errors
+    /// As [`post_request`](Self::post_request).
+    #[inline]
+    fn post_one_read(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+        remote: RemoteBuffer,
+    ) -> Result<()> {
+        let (segments, length) = (&[buffer.with_key(key)], buffer.length);
+        let work = Work::RdmaRead { remote: remote.with_length(length) };
+        self.post_request(&Request { work, segments, length, cookie, flags, checked })
+    }
+
     /// Posts a datagram, on a queue pair that carries them. The receive that it completes gets
     /// [`DATAGRAM_PREFIX`] bytes of the transport before the message.
     ///
@@ -190,6 +265,56 @@ impl<Q: QueuePair> QueuePair for Arc<Q> {
     #[inline]
     fn post_request(&self, request: &Request<'_>) -> Result<()> {
         (**self).post_request(request)
+    }
+
+    #[inline]
+    fn post_one_receive(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+    ) -> Result<()> {
+        (**self).post_one_receive(buffer, key, cookie, flags, checked)
+    }
+
+    #[inline]
+    fn post_one_send(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+    ) -> Result<()> {
+        (**self).post_one_send(buffer, key, cookie, flags, checked)
+    }
+
+    #[inline]
+    fn post_one_write(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+        remote: RemoteBuffer,
+    ) -> Result<()> {
+        (**self).post_one_write(buffer, key, cookie, flags, checked, remote)
+    }
+
+    #[inline]
+    fn post_one_read(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+        remote: RemoteBuffer,
+    ) -> Result<()> {
+        (**self).post_one_read(buffer, key, cookie, flags, checked, remote)
     }
 
     fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {

@@ -16,6 +16,44 @@ pub struct Segment {
     pub key: u32,
 }
 
+/// The local memory of a post with one segment. With its key it is a [`Segment`]; the two are passed
+/// separately, so that both fit into registers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Buffer {
+    /// Its virtual address.
+    pub address: u64,
+    /// Its length in bytes.
+    pub length: u64,
+}
+
+impl Buffer {
+    /// The segment with that key.
+    #[inline(always)]
+    #[must_use]
+    pub const fn with_key(self, key: u32) -> Segment {
+        Segment { address: self.address, length: self.length, key }
+    }
+}
+
+/// The memory of the peer that an RDMA operation with one segment accesses; it has the length of the
+/// segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemoteBuffer {
+    /// Its virtual address in the peer.
+    pub address: u64,
+    /// The context that the peer gave out for it.
+    pub context: u32,
+}
+
+impl RemoteBuffer {
+    /// The triplet of that length.
+    #[inline(always)]
+    #[must_use]
+    pub const fn with_length(self, length: u64) -> RmrTriplet {
+        RmrTriplet { address: self.address, length, context: self.context }
+    }
+}
+
 /// A receive to post.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiveRequest<'a> {

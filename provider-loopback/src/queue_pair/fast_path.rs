@@ -5,7 +5,7 @@ use std::ops::DerefMut;
 
 use dat_core::error::Result;
 use dat_core::flags::{CompletionFlags, Privileges};
-use dat_core::provider::{CompletionFeatures, Request, Segment, Work};
+use dat_core::provider::{Buffer, CompletionFeatures, Epoch, RemoteBuffer, Request, Work};
 use dat_core::{Operation, RmrTriplet};
 use dat_provider_kit::transfer::{self, CheckedSegment, RemoteMemory};
 use dat_provider_kit::upcalls::Upcalls;
@@ -15,78 +15,99 @@ use super::qp::LoopbackQp;
 use super::responder::{Responder, ResponderLock};
 use super::send_queue::SendQueue;
 
-/// The operations for which `rdma` is instantiated.
-const WRITE: bool = true;
-const READ: bool = false;
+/// The operations for which the fast path is instantiated, as numbers of [`Operation`].
+pub(super) const SEND: u32 = Operation::Send as u32;
+pub(super) const WRITE: u32 = Operation::RdmaWrite as u32;
+pub(super) const READ: u32 = Operation::RdmaRead as u32;
+
+/// A request with one segment.
+#[derive(Clone, Copy)]
+pub(super) struct OneSegment {
+    pub(super) buffer: Buffer,
+    pub(super) key: u32,
+    pub(super) cookie: u64,
+    pub(super) flags: CompletionFlags,
+    pub(super) checked: Epoch,
+    /// Ignored for a send.
+    pub(super) remote: RemoteBuffer,
+}
 
 impl LoopbackQp {
-    #[inline(always)]
+    /// Posts a request that the core passed as a whole.
+    #[inline]
     pub(super) fn post_request(&self, request: &Request<'_>) -> Result<()> {
-        match (&request.work, request.segments) {
-            (Work::Send, [segment]) => self.post_send(request, segment),
-            (Work::RdmaWrite { remote }, [segment]) => {
-                self.post_rdma::<WRITE>(request, segment, remote)
-            }
-            (Work::RdmaRead { remote }, [segment]) => {
-                self.post_rdma::<READ>(request, segment, remote)
-            }
-            _ => self.post_request_slow(request),
+        let &Request { ref work, segments, cookie, flags, checked, .. } = request;
+        let [segment] = segments else { return self.post_request_slow(request) };
+        let (remote, length) = match work {
+            Work::Send => (RmrTriplet::default(), segment.length),
+            Work::RdmaWrite { remote } => (*remote, segment.length),
+            Work::RdmaRead { remote } => (*remote, remote.length),
+            _ => return self.post_request_slow(request),
+        };
+        let request = OneSegment {
+            buffer: Buffer { address: segment.address, length },
+            key: segment.key,
+            cookie,
+            flags,
+            checked,
+            remote: RemoteBuffer { address: remote.address, context: remote.context },
+        };
+        match work {
+            Work::Send => self.post_one::<SEND>(request),
+            Work::RdmaWrite { .. } => self.post_one::<WRITE>(request),
+            _ => self.post_one::<READ>(request),
         }
     }
 
     #[inline(always)]
-    fn post_send(&self, request: &Request<'_>, segment: &Segment) -> Result<()> {
-        if let Some(mut send_queue) = self.send_queue.lock_as_owner() {
-            if let Some(upcalls) = send_queue.send(request, segment, ResponderLock::lock_as_owner) {
-                drop(send_queue);
-                upcalls.deliver();
-                return Ok(());
-            }
-        }
-        self.post_request_locked(request, |send_queue| send_queue.send(request, segment, lock))
-    }
-
-    #[inline(always)]
-    fn post_rdma<const OPERATION: bool>(
-        &self,
-        request: &Request<'_>,
-        segment: &Segment,
-        remote: &RmrTriplet,
-    ) -> Result<()> {
+    pub(super) fn post_one<const OPERATION: u32>(&self, request: OneSegment) -> Result<()> {
         if let Some(mut send_queue) = self.send_queue.lock_as_owner() {
             let lock = ResponderLock::lock_as_owner;
-            if let Some(upcalls) = send_queue.rdma::<OPERATION, _>(request, segment, remote, lock) {
+            if let Some(upcalls) = send_queue.execute::<OPERATION, _>(request, lock) {
                 drop(send_queue);
                 upcalls.deliver();
                 return Ok(());
             }
         }
-        self.post_request_locked(request, |send_queue| {
-            send_queue.rdma::<OPERATION, _>(request, segment, remote, lock)
-        })
+        // Only the fields are passed, so that the request does not have to be in memory.
+        let OneSegment { buffer, key, cookie, flags, checked, remote } = request;
+        self.post_one_locked::<OPERATION>(buffer, key, cookie, flags, checked, remote)
     }
 
     /// The fast path for a thread without the bias, and then the slow path.
     #[cold]
     #[inline(never)]
-    fn post_request_locked(
+    fn post_one_locked<const OPERATION: u32>(
         &self,
-        request: &Request<'_>,
-        fast_path: impl FnOnce(&mut SendQueue) -> Option<Upcalls>,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+        remote: RemoteBuffer,
     ) -> Result<()> {
+        let request = OneSegment { buffer, key, cookie, flags, checked, remote };
         let mut send_queue = self.send_queue.lock();
         // A request goes behind those that wait; the fast path would lock the responder to see that.
         let has_waiting = SendQueue::open_connection(&send_queue.state)
             .is_some_and(|connection| connection.peer.poster.wakeup.has_waiting());
-        let upcalls = if has_waiting { None } else { fast_path(&mut send_queue) };
+        let upcalls = match has_waiting {
+            true => None,
+            false => send_queue.execute::<OPERATION, _>(request, lock),
+        };
         drop(send_queue);
-        match upcalls {
-            Some(upcalls) => {
-                upcalls.deliver();
-                Ok(())
-            }
-            None => self.post_request_slow(request),
+        if let Some(upcalls) = upcalls {
+            upcalls.deliver();
+            return Ok(());
         }
+        let remote = remote.with_length(buffer.length);
+        let work = match OPERATION {
+            SEND => Work::Send,
+            WRITE => Work::RdmaWrite { remote },
+            _ => Work::RdmaRead { remote },
+        };
+        let (segments, length) = (&[buffer.with_key(key)], buffer.length);
+        self.post_request_slow(&Request { work, segments, length, cookie, flags, checked })
     }
 }
 
@@ -105,12 +126,23 @@ impl SendQueue {
         }
     }
 
+    #[inline(always)]
+    fn execute<'a, const OPERATION: u32, G: DerefMut<Target = Responder>>(
+        &'a mut self,
+        request: OneSegment,
+        lock: impl FnOnce(&'a ResponderLock) -> Option<G>,
+    ) -> Option<Upcalls> {
+        match OPERATION {
+            SEND => self.send(request, lock),
+            _ => self.rdma::<OPERATION, _>(request, lock),
+        }
+    }
+
     /// Copies a message of one segment into a receive of one segment.
     #[inline(always)]
     fn send<'a, G: DerefMut<Target = Responder>>(
         &'a mut self,
-        request: &Request<'_>,
-        segment: &Segment,
+        request: OneSegment,
         lock: impl FnOnce(&'a ResponderLock) -> Option<G>,
     ) -> Option<Upcalls> {
         let connection = Self::open_connection(&self.state)?;
@@ -124,7 +156,7 @@ impl SendQueue {
         let receives = &mut responder.receives;
         let (posted, target) = receives.ring.get_single(receives.head)?;
         let from = CheckedSegment {
-            segment: *segment,
+            segment: request.buffer.with_key(request.key),
             domain: self.context.domain,
             checked: request.checked.number(),
             epochs: &self.context.epochs,
@@ -135,13 +167,13 @@ impl SendQueue {
             checked: posted.checked,
             epochs: &receives.epochs,
         };
-        if !transfer::copy_message_fast(from, to, request.length) {
+        if !transfer::copy_message_fast(from, to, request.buffer.length) {
             return None;
         }
         receives.ring.prefetch_after(receives.head);
         receives.head += 1;
         let mut upcalls = Upcalls::default();
-        let completed = (posted.cookie, request.length, Operation::Receive);
+        let completed = (posted.cookie, request.buffer.length, Operation::Receive);
         let solicited = request.flags.contains(CompletionFlags::SOLICITED_WAIT);
         let unsignalled = posted.unsignalled;
         let features = CompletionFeatures { unsignalled, solicited, failed: false };
@@ -150,17 +182,21 @@ impl SendQueue {
             return Some(upcalls);
         }
         self.credits.take_available();
-        self.context.succeed(request, request.length, Operation::Send, &mut upcalls);
+        self.context.succeed(
+            request.cookie,
+            request.flags,
+            request.buffer.length,
+            Operation::Send,
+            &mut upcalls,
+        );
         Some(upcalls)
     }
 
     /// Copies between one segment and memory of the peer.
     #[inline(always)]
-    fn rdma<'a, const OPERATION: bool, G: DerefMut<Target = Responder>>(
+    fn rdma<'a, const OPERATION: u32, G: DerefMut<Target = Responder>>(
         &'a mut self,
-        request: &Request<'_>,
-        segment: &Segment,
-        remote: &RmrTriplet,
+        request: OneSegment,
         lock: impl FnOnce(&'a ResponderLock) -> Option<G>,
     ) -> Option<Upcalls> {
         let connection = Self::open_connection(&self.state)?;
@@ -172,16 +208,18 @@ impl SendQueue {
             return None;
         }
         let local = CheckedSegment {
-            segment: *segment,
+            segment: request.buffer.with_key(request.key),
             domain: self.context.domain,
             checked: request.checked.number(),
             epochs: &self.context.epochs,
         };
         let (domain, queue_pair) = (responder.receives.domain, responder.receives.qp_number);
-        let remote_memory = RemoteMemory { triplet: remote, domain, queue_pair };
-        let (length, operation, privileges) = match OPERATION {
-            WRITE => (request.length, Operation::RdmaWrite, Privileges::REMOTE_WRITE),
-            READ => (remote.length, Operation::RdmaRead, Privileges::REMOTE_READ),
+        let length = request.buffer.length;
+        let triplet = &request.remote.with_length(length);
+        let remote_memory = RemoteMemory { triplet, domain, queue_pair };
+        let (operation, privileges) = match OPERATION {
+            WRITE => (Operation::RdmaWrite, Privileges::REMOTE_WRITE),
+            _ => (Operation::RdmaRead, Privileges::REMOTE_READ),
         };
         if !transfer::copy_rdma_fast(local, remote_memory, length, privileges) {
             return None;
@@ -191,7 +229,7 @@ impl SendQueue {
             return Some(upcalls);
         }
         self.credits.take_available();
-        self.context.succeed(request, length, operation, &mut upcalls);
+        self.context.succeed(request.cookie, request.flags, length, operation, &mut upcalls);
         Some(upcalls)
     }
 }

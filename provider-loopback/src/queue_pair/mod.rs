@@ -23,15 +23,16 @@ pub(crate) use create::create;
 
 use dat_core::Failure;
 use dat_core::error::{Result, Subtype};
-use dat_core::flags::Close;
+use dat_core::flags::{Close, CompletionFlags};
 use dat_core::provider::{
-    BindRequest, ConnectRequest, Outstanding, QueuePair, QueuePairSpec, ReceiveRequest,
-    RemoteAddress, Request,
+    BindRequest, Buffer, ConnectRequest, Epoch, Outstanding, QueuePair, QueuePairSpec,
+    ReceiveRequest, RemoteAddress, RemoteBuffer, Request,
 };
 use dat_provider_kit::errors::foreign_object;
 use dat_sync::SlabArc;
 
 use connection_state::ConnectionState;
+use fast_path::{OneSegment, READ, SEND, WRITE};
 use qp::LoopbackQp;
 
 /// The object that represents a queue pair in the provider contract.
@@ -52,6 +53,53 @@ impl QueuePair for QpHandle {
 
     fn post_request(&self, request: &Request<'_>) -> Result<()> {
         self.0.post_request(request)
+    }
+
+    fn post_one_receive(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+    ) -> Result<()> {
+        self.0.post_one_receive(buffer, key, cookie, flags, checked)
+    }
+
+    fn post_one_send(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+    ) -> Result<()> {
+        let remote = RemoteBuffer::default();
+        self.0.post_one::<SEND>(OneSegment { buffer, key, cookie, flags, checked, remote })
+    }
+
+    fn post_one_write(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+        remote: RemoteBuffer,
+    ) -> Result<()> {
+        self.0.post_one::<WRITE>(OneSegment { buffer, key, cookie, flags, checked, remote })
+    }
+
+    fn post_one_read(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+        remote: RemoteBuffer,
+    ) -> Result<()> {
+        self.0.post_one::<READ>(OneSegment { buffer, key, cookie, flags, checked, remote })
     }
 
     fn post_datagram(&self, to: &RemoteAddress, request: &Request<'_>) -> Result<()> {

@@ -6,7 +6,7 @@
 
 use dat_core::error::{Result, Subtype};
 use dat_core::flags::CompletionFlags;
-use dat_core::provider::ReceiveRequest;
+use dat_core::provider::{Buffer, Epoch, ReceiveRequest, Segment};
 use dat_provider_kit::errors::{no_credit, wrong_state};
 use dat_provider_kit::receive_ring::PostedReceive;
 use dat_provider_kit::receive_wakeup::Duty;
@@ -41,10 +41,20 @@ impl PosterState {
 
 impl LoopbackQp {
     #[inline(always)]
-    pub(super) fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
+    pub(super) fn post_one_receive(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+    ) -> Result<()> {
+        let unsignalled = flags.contains(CompletionFlags::UNSIGNALLED);
+        let (length, epoch) = (buffer.length, checked.number());
+        let posted = PostedReceive { cookie, length, unsignalled, checked: epoch };
         // The only calls are tail calls, so that no register is saved.
-        if !self.fill_fast(receive) {
-            return self.post_receive_slow(receive);
+        if !self.fill_fast(posted, &buffer.with_key(key)) {
+            return self.post_one_slow(buffer, key, cookie, flags, checked);
         }
         if self.poster.wakeup.is_requested() {
             return self.wake_responder();
@@ -54,7 +64,21 @@ impl LoopbackQp {
 
     #[cold]
     #[inline(never)]
-    fn post_receive_slow(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
+    fn post_one_slow(
+        &self,
+        buffer: Buffer,
+        key: u32,
+        cookie: u64,
+        flags: CompletionFlags,
+        checked: Epoch,
+    ) -> Result<()> {
+        let segments = &[buffer.with_key(key)];
+        self.post_receive(&ReceiveRequest { segments, cookie, flags, checked })
+    }
+
+    /// Posts a receive on the slow path.
+    #[inline(never)]
+    pub(super) fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         self.fill_slow(receive)?;
         if self.poster.wakeup.is_requested() {
             return self.wake_responder();
@@ -74,16 +98,9 @@ impl LoopbackQp {
 
     /// The fast path: fills a slot and returns true, or does nothing.
     #[inline(always)]
-    fn fill_fast(&self, receive: &ReceiveRequest<'_>) -> bool {
-        let [segment] = receive.segments else { return false };
+    fn fill_fast(&self, posted: PostedReceive, segment: &Segment) -> bool {
         let Some(mut state) = self.poster.state.lock_as_owner() else { return false };
         let PosterState { tail, ring, credits, .. } = &mut *state;
-        let posted = PostedReceive {
-            cookie: receive.cookie,
-            length: segment.length,
-            unsignalled: receive.flags.contains(CompletionFlags::UNSIGNALLED),
-            checked: receive.checked.number(),
-        };
         // An unallocated ring has no credits.
         if !posted.fits(segment) || !credits.is_available_fast() {
             return false;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dat_core::flags::CompletionFlags;
-use dat_core::provider::{Completion, CompletionFeatures, Epochs, Request};
+use dat_core::provider::{Completion, CompletionFeatures, Epochs};
 use dat_core::{DtoStatus, Operation};
 use dat_provider_kit::completion_target::CompletionTarget;
 use dat_provider_kit::upcalls::Upcalls;
@@ -27,14 +27,15 @@ impl RequestContext {
     #[inline(always)]
     pub(super) fn succeed(
         &self,
-        request: &Request<'_>,
+        cookie: u64,
+        flags: CompletionFlags,
         length: u64,
         operation: Operation,
         upcalls: &mut Upcalls,
     ) {
-        let unsignalled = request.flags.contains(CompletionFlags::UNSIGNALLED);
+        let unsignalled = flags.contains(CompletionFlags::UNSIGNALLED);
         let features = CompletionFeatures { unsignalled, solicited: false, failed: false };
-        self.target.succeed((request.cookie, length, operation), features, upcalls);
+        self.target.succeed((cookie, length, operation), features, upcalls);
     }
 
     /// Completes a request.

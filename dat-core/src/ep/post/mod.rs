@@ -14,7 +14,7 @@ use super::{Endpoint, EpInner};
 use crate::counters::{EpCounter, Tally};
 use crate::error::{Error, Result, Subtype};
 use crate::flags::{CompletionFlags, Privileges};
-use crate::provider::{BindRequest, ReceiveRequest, Request, Segment, Work};
+use crate::provider::{BindRequest, Buffer, ReceiveRequest, Request, Work};
 use crate::triplet::LmrTriplet;
 
 const SEND: &str = "dat_ep_post_send";
@@ -39,11 +39,11 @@ impl Endpoint {
             if inner.post_checks.allows_fast_path(Post::Send, flags) {
                 let (length, checked) = (triplet.length, inner.epochs.now());
                 if inner.post_checks.is_short_message(length) {
-                    if let Some(segment) = inner.find(triplet, Privileges::LOCAL_READ) {
-                        let segments = &[segment];
-                        let work = Work::Send;
-                        let request = Request { work, segments, length, cookie, flags, checked };
-                        return inner.post(&request, SEND);
+                    if let Some(key) = inner.find(triplet, Privileges::LOCAL_READ) {
+                        let buffer = Buffer { address: triplet.address, length };
+                        let posted =
+                            inner.queue_pair.post_one_send(buffer, key, cookie, flags, checked);
+                        return inner.described(posted, SEND);
                     }
                 }
             }
@@ -83,10 +83,11 @@ impl Endpoint {
         if let [triplet] = iov {
             if inner.post_checks.allows_fast_path(Post::Receive, flags) {
                 let checked = inner.epochs.now();
-                if let Some(segment) = inner.find(triplet, Privileges::LOCAL_WRITE) {
-                    let segments = &[segment];
-                    let receive = ReceiveRequest { segments, cookie, flags, checked };
-                    return inner.post_receive(&receive);
+                if let Some(key) = inner.find(triplet, Privileges::LOCAL_WRITE) {
+                    let buffer = Buffer { address: triplet.address, length: triplet.length };
+                    let posted =
+                        inner.queue_pair.post_one_receive(buffer, key, cookie, flags, checked);
+                    return inner.described(posted, RECV);
                 }
             }
         }
@@ -96,25 +97,18 @@ impl Endpoint {
 
 // The fast path: a post with one segment that passes the post checks.
 impl EpInner {
-    /// The segment, if it is valid. The caller has read the epoch before.
+    /// The key of the segment, if it is valid. The caller has read the epoch before.
     #[inline(always)]
-    fn find(&self, triplet: &LmrTriplet, needed: Privileges) -> Option<Segment> {
+    fn find(&self, triplet: &LmrTriplet, needed: Privileges) -> Option<u32> {
         let &LmrTriplet { context, address, length } = triplet;
         let zone = self.post_checks.zone();
         let value = self.regions.find(context, zone, needed.bits(), address, length)?;
-        Some(Segment { address, length, key: value as u32 })
+        Some(value as u32)
     }
 
     #[inline(always)]
-    fn post(&self, request: &Request<'_>, operation: &'static str) -> Result<()> {
-        self.queue_pair
-            .post_request(request)
-            .map_err(|error| self.base.describe_post(error, operation))
-    }
-
-    #[inline(always)]
-    fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
-        self.queue_pair.post_receive(receive).map_err(|error| self.base.describe_post(error, RECV))
+    fn described(&self, posted: Result<()>, operation: &'static str) -> Result<()> {
+        posted.map_err(|error| self.base.describe_post(error, operation))
     }
 }
 
@@ -130,7 +124,7 @@ impl EpInner {
         self.gather(&mut local, iov, post_checks.recv_iov(), Privileges::LOCAL_WRITE, RECV)?;
         let Gathered { segments, length, checked } = &local;
         let receive = ReceiveRequest { segments, cookie, flags, checked: *checked };
-        self.post_receive(&receive)?;
+        self.described(self.queue_pair.post_receive(&receive), RECV)?;
         if let Some(tally) = self.counting() {
             tally.count(EpCounter::PostRecv);
             tally.add(EpCounter::PostRecvData, *length);
@@ -274,7 +268,7 @@ impl EpInner {
         let Gathered { segments, length, checked } = local;
         let (length, checked) = (*length, *checked);
         let request = Request { work, segments, length, cookie, flags, checked };
-        self.post(&request, operation)?;
+        self.described(self.queue_pair.post_request(&request), operation)?;
         if let Some(tally) = self.counting() {
             Self::count_request(tally, &work, length);
         }

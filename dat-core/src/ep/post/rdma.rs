@@ -2,7 +2,7 @@
 
 use crate::error::{Result, Subtype};
 use crate::flags::{CompletionFlags, Privileges};
-use crate::provider::{Request, Work};
+use crate::provider::{Buffer, RemoteBuffer, Work};
 use crate::triplet::{LmrTriplet, RmrTriplet};
 
 use super::super::post_checks::Post;
@@ -52,11 +52,13 @@ impl Endpoint {
                 if triplet.length <= remote.length
                     && inner.post_checks.is_short_rdma(triplet.length)
                 {
-                    if let Some(segment) = inner.find(triplet, Privileges::LOCAL_READ) {
-                        let segments = &[segment];
-                        let work = Work::RdmaWrite { remote };
-                        let request = Request { work, segments, length, cookie, flags, checked };
-                        return inner.post(&request, WRITE);
+                    if let Some(key) = inner.find(triplet, Privileges::LOCAL_READ) {
+                        let buffer = Buffer { address: triplet.address, length };
+                        let to = RemoteBuffer { address: remote.address, context: remote.context };
+                        let posted = inner
+                            .queue_pair
+                            .post_one_write(buffer, key, cookie, flags, checked, to);
+                        return inner.described(posted, WRITE);
                     }
                 }
             }
@@ -105,14 +107,16 @@ impl Endpoint {
         let inner = &*self.inner;
         if let [triplet] = iov {
             if inner.post_checks.allows_fast_path(Post::Read, flags) {
-                let (length, checked) = (triplet.length, inner.epochs.now());
-                if remote.length <= triplet.length && inner.post_checks.is_short_rdma(remote.length)
-                {
-                    if let Some(segment) = inner.find(triplet, Privileges::LOCAL_WRITE) {
-                        let segments = &[segment];
-                        let work = Work::RdmaRead { remote };
-                        let request = Request { work, segments, length, cookie, flags, checked };
-                        return inner.post(&request, READ);
+                let (length, checked) = (remote.length, inner.epochs.now());
+                if length <= triplet.length && inner.post_checks.is_short_rdma(length) {
+                    if let Some(key) = inner.find(triplet, Privileges::LOCAL_WRITE) {
+                        let buffer = Buffer { address: triplet.address, length };
+                        let from =
+                            RemoteBuffer { address: remote.address, context: remote.context };
+                        let posted = inner
+                            .queue_pair
+                            .post_one_read(buffer, key, cookie, flags, checked, from);
+                        return inner.described(posted, READ);
                     }
                 }
             }
