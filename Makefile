@@ -73,7 +73,7 @@ $(BUILD)/lib%.a: FORCE
 	@if command -v $(CARGO) >/dev/null; then \
 	    $(CARGO_BUILD) rustc --profile capi $(CARGOFLAGS) -p $* --lib --crate-type staticlib -- \
 	        --print native-static-libs=$(abspath $(BUILD))/$*.libs; \
-	elif test -e $@; then echo "$(CARGO) is not found: $@ is taken as it is"; \
+	elif test -e $@; then echo "$(CARGO) is not found: $@ is used unchanged"; \
 	else echo "$(CARGO) is not found: install Rust (https://rustup.rs)" >&2; exit 1; fi
 
 $(OUT)/%.o: capi/%.c
@@ -140,7 +140,7 @@ DAT ?= $(TARGET)/release/dat
 
 $(TARGET)/release/dat: FORCE
 	@if command -v $(CARGO) >/dev/null; then $(CARGO_BUILD) build --release $(CARGOFLAGS) -p dat-cli; \
-	elif test -e $@; then echo "$(CARGO) is not found: $@ is taken as it is"; \
+	elif test -e $@; then echo "$(CARGO) is not found: $@ is used unchanged"; \
 	else echo "$(CARGO) is not found: install Rust (https://rustup.rs)" >&2; exit 1; fi
 
 install-tools: $(DAT)
@@ -186,7 +186,7 @@ cost: $(foreach name,$(NAMES),$(COST)/$(name).so)
 bench-calls: cost
 	$(BUILD)/dat-cost time $(COST) --json $(COST)/times.json
 
-# Each provider through libdat2: ADAPTERS=shm BATCHES=31. UCX is measured in turns if its headers are there.
+# Each provider through libdat2: ADAPTERS=shm BATCHES=31. UCX is measured alternately if its headers are installed.
 ADAPTERS ?= loopback shm tcp-lo auto
 BATCHES ?= 31
 UCX = $(shell echo '\#include <ucp/api/ucp.h>' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && echo yes)
@@ -210,7 +210,7 @@ $(COST)/scale: $(BENCH)/scale.c $(BENCH)/session.c $(BENCH)/session.h tests/c/ex
 bench-scale: $(COST)/scale
 	for adapter in $(ADAPTERS); do $< -b $(BATCHES) $$adapter $(CONNECTIONS) || exit; done
 
-# In turns, so that what else the machine does meets both.
+# Alternating, so that other load on the machine affects both.
 bench-floor:
 	$(CARGO) run --release --quiet --locked --package dat-floor
 

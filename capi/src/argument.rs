@@ -192,7 +192,7 @@ fn below_0(value: i32, argument: u32) -> Error {
     invalid(argument, format!("argument {argument} is negative ({value})"))
 }
 
-/// Rejects a query mask with bits of no field (dat_ia_query(3DAT), dat_ep_query(3DAT) and all other
+/// Rejects a query mask with undefined bits (dat_ia_query(3DAT), dat_ep_query(3DAT) and all other
 /// queries).
 #[inline]
 pub(crate) fn mask(mask: impl Into<u64>, fields: impl Into<u64>, argument: u32) -> Result<()> {
@@ -204,6 +204,6 @@ pub(crate) fn mask(mask: impl Into<u64>, fields: impl Into<u64>, argument: u32) 
 
 #[cold]
 fn unknown_fields(bits: u64, argument: u32) -> Error {
-    invalid(argument, format!("the mask has bits of no field: {bits:#x}"))
+    invalid(argument, format!("the mask has undefined bits: {bits:#x}"))
         .advise("use the constants of the header that has the structure")
 }

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_wrong_byte_is_told() {
+    fn the_first_wrong_byte_is_reported() {
         let error = compare("x", &[1, 2, 3, 4], &[1, 9, 3, 9]).unwrap_err();
         assert!(error.reason.contains("2 of 4 bytes are wrong, first at offset 1"));
         assert!(compare("x", &[1], &[]).is_err());

@@ -25,7 +25,7 @@ pub struct Target {
     pub registry: Registry,
     /// The name of the adapter, with its parameters.
     pub name: String,
-    /// How often cases repeat a race, in percent of what they ask for. An emulated device takes
+    /// How often cases repeat a race, in percent of the number that they request. An emulated device takes
     /// seconds for what loopback does in milliseconds, and the races of the core are the same
     /// over both.
     pub rounds_percent: u32,
@@ -55,7 +55,7 @@ pub fn target() -> Target {
     TARGET.read().clone().expect("the runner sets the target first")
 }
 
-/// How many rounds of a race a case runs that asks for `full` of them: at least two.
+/// Number of rounds of a race for a case that requests `full` of them: at least two.
 #[must_use]
 pub fn rounds(full: u32) -> u32 {
     let percent = u64::from(target().rounds_percent);

@@ -3,7 +3,7 @@
 //! The C libraries are such callers: a C thread may be cancelled while it sleeps. Its stack is then
 //! unwound, and no Rust frame with a destructor may be in the way. So the wait returns what the
 //! thread has to sleep on, and keeps nothing on the stack except the blocked wait. Dropping that
-//! gives the wait up.
+//! abandons the wait.
 
 use std::cell::OnceCell;
 use std::os::fd::BorrowedFd;

@@ -302,8 +302,8 @@ impl Object for CnoInner {
     }
 }
 
-/// A wait whose thread has to sleep; see [`blocking`](crate::blocking). Dropping it gives the wait
-/// up without losing a trigger.
+/// A wait whose thread has to sleep; see [`blocking`](crate::blocking). Dropping it abandons the wait
+/// without losing a trigger.
 #[derive(Debug)]
 pub struct BlockedCnoWait {
     cno: Cno,

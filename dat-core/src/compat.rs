@@ -23,10 +23,10 @@ impl Compat {
     /// of a name.
     pub const PARAMETER: &'static str = "compat";
 
-    /// How the modes are written.
+    /// The names of the modes.
     pub const WORDS: [(&'static str, Self); 2] = [("strict", Self::Strict), ("ofa", Self::Ofa)];
 
-    /// The mode that is written so.
+    /// The mode with this name; `None` if there is none.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         Self::WORDS.into_iter().find(|(known, _)| *known == word).map(|(_, mode)| mode)
@@ -70,7 +70,7 @@ impl Compat {
     }
 }
 
-/// A mode as it was written, and where.
+/// The name of a mode, and where it was given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CompatWord {
     word: Option<String>,
@@ -103,14 +103,14 @@ impl CompatWord {
     /// The mode; strict if none was given.
     ///
     /// # Errors
-    /// `DAT_INVALID_PARAMETER` if no mode is written so.
+    /// `DAT_INVALID_PARAMETER` if no mode has this name.
     pub(crate) fn mode(&self) -> Result<Compat> {
         let Some(word) = &self.word else { return Ok(Compat::default()) };
         Compat::from_word(word).ok_or_else(|| {
             let name = if self.of_variable { Compat::VARIABLE } else { Compat::PARAMETER };
             let known: Vec<&str> = Compat::WORDS.iter().map(|(word, _)| *word).collect();
             Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg1)
-                .because(format!("{name}={word} names no mode of compatibility"))
+                .because(format!("{name}={word} is not a compatibility mode"))
                 .advise(format!("set {name} to one of {}, or leave it out", known.join(", ")))
         })
     }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_word_is_taken_out_of_the_parameters() {
+    fn the_mode_is_removed_from_the_parameters() {
         for (parameters, word, rest) in [
             ("", None, ""),
             ("ib0 0", None, "ib0 0"),
@@ -140,11 +140,11 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_no_mode_is_told_with_those_that_there_are() {
+    fn an_unknown_mode_is_rejected_with_the_known_ones() {
         let mode = |word: &str| CompatWord::of_variable(word.to_owned()).mode();
         assert_eq!(mode(""), Ok(Compat::Strict));
         assert_eq!(mode("ofa"), Ok(Compat::Ofa));
-        let error = mode("OFA").expect_err("no such word");
+        let error = mode("OFA").expect_err("an unknown mode");
         assert!(error.reason().starts_with("DAT_COMPAT=OFA "), "{error}");
         assert!(error.advice().contains("strict, ofa"), "{error}");
     }

@@ -1,6 +1,9 @@
 //! The events of a dispatcher as an asynchronous stream for tokio.
 
-#![allow(unsafe_code, reason = "a descriptor is promised to stay open while the runtime has it")]
+#![allow(
+    unsafe_code,
+    reason = "the caller guarantees that the descriptor stays open while the runtime has it"
+)]
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -111,7 +114,7 @@ impl EventStream {
             match ready!(self.arrivals.poll_read_ready(context)) {
                 // A signal after this is found by the next check, or makes the descriptor readable
                 // again.
-                Ok(mut rung) => rung.clear_ready(),
+                Ok(mut ready) => ready.clear_ready(),
                 Err(cause) => {
                     let error = evd.inner().base.describe(gone(&cause), "EventStream::next");
                     return Poll::Ready(Err(error));

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_before_the_sleep_is_heard() {
+    fn a_signal_before_the_sleep_is_not_missed() {
         let wakeup = Wakeup::default();
         wakeup.signal();
         assert_eq!(wakeup.sleep(Some(Instant::now())), WaitOutcome::Woken);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_wakes_a_sleeper() {
+    fn a_signal_wakes_a_sleeper() {
         let wakeup = Arc::new(Wakeup::default());
         let sleeper = {
             let wakeup = Arc::clone(&wakeup);
@@ -210,11 +210,11 @@ mod tests {
     }
 
     #[test]
-    fn the_descriptor_shows_the_state_of_the_bell() {
+    fn the_descriptor_shows_the_state_of_the_wakeup() {
         let wakeup = Wakeup::default();
         wakeup.signal();
         let fd = wakeup.fd().expect("a descriptor");
-        assert!(readable(fd), "rung before it was made");
+        assert!(readable(fd), "signalled before it was created");
         wakeup.clear();
         assert!(!readable(fd));
         wakeup.signal();
@@ -225,14 +225,14 @@ mod tests {
     }
 
     #[test]
-    fn a_sleep_beside_a_descriptor_ends_with_either_of_them() {
+    fn a_sleep_on_two_descriptors_ends_with_either_of_them() {
         let wakeup = Wakeup::default();
         let other = eventfd().expect("a descriptor");
         let soon = || Some(Instant::now() + Duration::from_millis(1));
         assert_eq!(
             wakeup.sleep_beside(other.as_fd(), soon()),
             WaitOutcome::Unavailable,
-            "it has none yet"
+            "it has no descriptor yet"
         );
         wakeup.fd().expect("a descriptor");
         assert_eq!(wakeup.sleep_beside(other.as_fd(), soon()), WaitOutcome::TimedOut);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_descriptor_whose_other_end_is_gone_wakes_as_useless() {
+    fn a_descriptor_whose_other_end_is_gone_is_reported_as_unavailable() {
         let wakeup = Wakeup::default();
         wakeup.fd().expect("a descriptor");
         let (reader, writer) = nix::unistd::pipe().expect("a pipe");

@@ -220,7 +220,7 @@ fn other_events_wake_it_as_well_and_keep_their_order() {
 }
 
 #[test]
-fn a_threshold_is_slept_for_again() {
+fn the_waiter_sleeps_again_until_the_threshold() {
     let node = node();
     let waited = std::thread::scope(|scope| {
         let waiter = scope.spawn(|| node.evd.wait(LIMIT, 3, &mut Event::default()));
@@ -235,7 +235,7 @@ fn a_threshold_is_slept_for_again() {
 }
 
 #[test]
-fn it_is_told_to_go() {
+fn set_unwaitable_ends_the_wait() {
     let node = node();
     let told = while_asleep(&node, |node| node.evd.set_unwaitable().expect("live"));
     assert!(told.expect_err("no event").is(ReturnType::InvalidState));
@@ -252,7 +252,7 @@ fn the_time_out_passes() {
 }
 
 #[test]
-fn when_nobody_waits_arrivals_are_told_as_ever() {
+fn without_a_waiter_arrivals_make_upcalls_again() {
     let node = node();
     while_asleep(&node, |node| node.device.arrive(1)).expect("an event");
     node.device.arrive(2);
@@ -264,7 +264,7 @@ fn when_nobody_waits_arrivals_are_told_as_ever() {
 }
 
 #[test]
-fn a_descriptor_that_breaks_is_done_without() {
+fn a_waiter_does_without_a_broken_descriptor() {
     let (reader, writer) = nix::unistd::pipe().expect("a pipe");
     drop(writer);
     let device = Device::new(Some(Arc::new(reader)));

@@ -356,7 +356,7 @@ proptest! {
     }
 
     #[test]
-    fn a_consumer_is_told_once_how_each_attempt_and_each_connection_went(
+    fn a_consumer_gets_one_outcome_per_attempt_and_per_connection(
         events in proptest::collection::vec(any_event(), 0..120),
     ) {
         let start = EpState::Unconnected;
@@ -535,7 +535,7 @@ fn the_clock_runs_only_while_an_attempt_does() {
 }
 
 #[test]
-fn who_gives_an_attempt_up_makes_its_late_events_void() {
+fn late_events_of_an_abandoned_attempt_are_void() {
     let given_up =
         [EpEvent::DisconnectGraceful, EpEvent::DisconnectAbrupt, EpEvent::ConnectTimedOut];
     for state in [EpState::ActiveConnectionPending, EpState::CompletionPending] {

@@ -130,7 +130,7 @@ pub enum Notify {
     Off,
     /// Every completion except unsignalled successes.
     Signalled,
-    /// Completions of receives whose sender asked for it, and errors.
+    /// Completions of receives whose sender requested it, and errors.
     Solicited,
 }
 
@@ -204,7 +204,7 @@ pub trait CompletionPoller: Send {
 
 /// Receives the upcalls of a completion queue.
 pub trait CompletionSink: Send + Sync {
-    /// A completion arrived that the mode set by [`CompletionPoller::notify`] asks for.
+    /// A completion arrived that the mode set by [`CompletionPoller::notify`] reports.
     fn completion_ready(&self);
 
     /// A completion arrived when the queue was full.

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_epoch_is_over_when_it_was_ended_and_no_time_never_is_now() {
+    fn an_epoch_ends_once_and_the_default_one_is_never_current() {
         let epochs = Epochs::default();
         let first = epochs.now();
         assert!(epochs.is(first.number()));

@@ -155,7 +155,7 @@ impl Threads {
             }
             Self::Wait => {
                 "Any thread can make the call. It is a cancellation point (`pthreads`(7)): a \
-                 thread that is cancelled in it gives the wait up, and no event is lost. It must \
+                 thread that is cancelled in it abandons the wait, and no event is lost. It must \
                  not be made in a signal handler."
             }
         }

@@ -50,7 +50,7 @@ impl Call {
     /// Every return code, with its causes; without `DAT_SUCCESS`.
     ///
     /// Besides those of its entry, a call returns an invalid handle for each handle that it takes,
-    /// an invalid parameter for a NULL pointer, a mask with a bit of no field and a negative count,
+    /// an invalid parameter for a NULL pointer, a mask with an undefined bit and a negative count,
     /// and an invalid state for the states of the endpoint that do not allow it.
     #[must_use]
     pub fn codes(&self, prototypes: &Prototypes) -> Vec<Code> {
@@ -109,7 +109,7 @@ impl Call {
             let cause = if argument.direction.is_checked() {
                 "It is NULL or not a valid address."
             } else if name.ends_with("_mask") {
-                "It has a bit of no field."
+                "It has an undefined bit."
             } else if of == "DAT_COUNT" {
                 "It is negative."
             } else {

@@ -3,7 +3,7 @@
 use dat_core::EpState;
 use dat_core::table::{EpEvent, Step, step};
 
-/// What the states of an endpoint say to a call.
+/// The states of an endpoint that allow or refuse a call.
 #[derive(Clone, Debug, Default)]
 pub struct Allowed {
     /// The states that allow it.
@@ -12,7 +12,7 @@ pub struct Allowed {
     pub refused: Vec<EpState>,
 }
 
-/// What the states say to an event, by its name in dat-core; `None` if there is no such event.
+/// The states that allow an event, by its name in dat-core; `None` if there is no such event.
 #[must_use]
 pub fn allowed(event: &str) -> Option<Allowed> {
     let event = EpEvent::ALL.iter().copied().find(|it| it.name() == event)?;

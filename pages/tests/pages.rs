@@ -191,6 +191,6 @@ fn the_committed_pages_are_those_that_the_generator_makes() {
     }
     for entry in std::fs::read_dir(Path::new(REPOSITORY).join("man/man3")).expect("man/man3") {
         let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
-        assert!(names.contains(&name), "man/man3/{name} is of no call");
+        assert!(names.contains(&name), "man/man3/{name} does not belong to a call");
     }
 }

@@ -1,13 +1,13 @@
-//! The DAT provider that takes the better way to each peer: shared memory within the machine, TCP
-//! beyond it.
+//! The DAT provider that uses the better transport for each peer: shared memory within the machine,
+//! TCP beyond it.
 //!
-//! The adapter is `auto`. Its addresses and connection qualifiers are those of TCP, so a program need
-//! not know which way a connection takes: a connection request reaches the listener that it would
-//! reach over TCP. If that one is an adapter `auto` of the same machine and user, it listens in shared
-//! memory under the same address and qualifier, and is reached there.
+//! The adapter is `auto`. Its addresses and connection qualifiers are those of TCP, so a program does
+//! not notice which transport a connection uses: a connection request reaches the listener that it would
+//! reach over TCP. If that listener is an adapter `auto` of the same machine and user, it also listens in
+//! shared memory under the same address and qualifier, and the connection uses shared memory.
 //!
 //! Queue pairs, regions and completion queues are those of [`dat_provider_kit`], where a link is
-//! chosen for each connection; this crate only joins the links of `dat_provider_shm` and
+//! chosen for each connection; this crate only combines the links of `dat_provider_shm` and
 //! `dat_provider_tcp`.
 //!
 //! # Locks

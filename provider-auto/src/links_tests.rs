@@ -1,4 +1,4 @@
-//! Which way a link takes, seen from outside: a link over TCP reports the end of an address without
+//! Which transport a link uses, seen from outside: a link over TCP reports the end of an address without
 //! a listener, and a ring has no TCP port.
 
 use std::net::Ipv4Addr;

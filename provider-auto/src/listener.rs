@@ -18,7 +18,7 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
-    /// Joins the listeners.
+    /// Combines the listeners.
     pub(crate) fn new(rings: Box<dyn Acceptor>, sockets: Box<dyn Acceptor>) -> Result<Self> {
         let joined = || {
             let epoll = epoll::create(CreateFlags::CLOEXEC)?;

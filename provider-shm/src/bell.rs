@@ -1,4 +1,4 @@
-//! The socket of a connection: a doorbell in both directions, and word of the peer's end.
+//! The socket of a connection: a doorbell in both directions, which also reports the end of the peer.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -16,7 +16,7 @@ pub(crate) struct Bell {
     socket: OwnedFd,
 }
 
-/// What was heard.
+/// What the peer has signalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
     Nothing,
@@ -30,7 +30,7 @@ impl Bell {
         Self { _guard: Guard::new(socket.as_fd()), socket }
     }
 
-    /// Rings. A peer that has not heard earlier rings is woken by those; one that is gone is
+    /// Rings. A peer that has not read earlier rings is woken by those; one that is gone is
     /// found by the reader.
     #[cold]
     pub(crate) fn ring(&self) {
@@ -60,7 +60,7 @@ impl Bell {
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
     }
 
-    /// Rings no more; the peer hears the end.
+    /// Closes this direction; the peer sees the end.
     pub(crate) fn shut_down(&self) {
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Write);
     }

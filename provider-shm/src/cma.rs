@@ -8,7 +8,7 @@ use rustix::io::{Errno, Result};
 
 /// The most local spans of one transfer: more than an operation has by default.
 pub(crate) const MOST_PARTS: usize = 64;
-/// A part of no memory.
+/// An empty part.
 const NO_PART: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 
 /// Reads words from a process.

@@ -40,7 +40,7 @@ pub(crate) struct Listening {
     is_direct: bool,
     /// The file to remove at the end.
     file: Option<PathBuf>,
-    /// A descriptor in reserve: where none is free, it is given up to refuse a connection, which
+    /// A descriptor in reserve: where none is free, it is closed to refuse a connection, which
     /// would otherwise keep the listener readable.
     reserve: Option<File>,
 }

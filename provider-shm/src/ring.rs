@@ -20,11 +20,11 @@ use crate::signals::{ConsumerSignals, ProducerSignals};
 const WORD: usize = 8;
 const SHORTEST: usize = WORD + 24;
 const LONGEST: usize = WORD + MAX_HEAD + MAX_PIECE as usize;
-/// The consumer gives room back in parts of this many units, so that the line of its words stays
+/// The consumer releases space in parts of this many units, so that the line of its words stays
 /// with the producer meanwhile.
 const PART: u64 = UNITS / 4;
 
-// A producer without room has at least one part before the consumer.
+// A producer without space has at least one part before the consumer.
 const _: () = assert!(LONGEST.div_ceil(UNIT) as u64 + 1 + PART <= UNITS - PART);
 const _: () = assert!(UNITS.is_power_of_two() && WORD + MAX_HEAD <= UNIT);
 

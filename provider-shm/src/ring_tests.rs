@@ -61,7 +61,7 @@ fn a_full_ring_takes_more_once_the_consumer_has_read() {
 }
 
 #[test]
-fn a_word_that_is_no_length_is_refused() {
+fn an_invalid_length_word_is_refused() {
     for word in [1, 31, LONGEST as u64 + 1, u64::MAX] {
         let (_segment, _producer, consumer) = ends();
         consumer.slots.word(0).store(word, Ordering::Release);

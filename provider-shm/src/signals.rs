@@ -6,7 +6,7 @@
 //! - `wanted` is 0 while the consumer polls. Otherwise the producer rings once for each value. The
 //!   consumer stores a new value, then reads the ring; the producer stores a frame, then
 //!   reads `wanted`. With a fence between, one of them sees the other.
-//! - `starved` changes when the producer finds too little space. The consumer, which gives room back by
+//! - `starved` changes when the producer finds too little space. The consumer, which releases space by
 //!   storing `head`, rings once for each value. The order is the same with the roles exchanged.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
@@ -92,7 +92,7 @@ impl ConsumerSignals {
         signals.consumer.0.wanted.store(0, Ordering::Relaxed);
     }
 
-    /// Gives room back up to `head`. Returns whether to ring for the producer.
+    /// Releases the space up to `head`. Returns whether to ring for the producer.
     pub(crate) fn release(&mut self, signals: &Signals, head: u64) -> bool {
         signals.consumer.0.head.store(head, Ordering::Release);
         fence(Ordering::SeqCst);
@@ -112,7 +112,7 @@ mod tests {
         assert!(!producer.stored(&signals), "a consumer that polls");
         consumer.arm(&signals);
         assert!(producer.stored(&signals));
-        assert!(!producer.stored(&signals), "it was rung for already");
+        assert!(!producer.stored(&signals), "the consumer was already woken");
         consumer.arm(&signals);
         assert!(producer.stored(&signals));
         consumer.disarm(&signals);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_consumer_rings_once_for_a_producer_without_room() {
+    fn the_consumer_rings_once_for_a_producer_without_space() {
         let signals = Signals::new();
         let (mut producer, mut consumer) = (ProducerSignals::default(), ConsumerSignals::default());
         assert!(!consumer.release(&signals, 1));
@@ -158,7 +158,7 @@ mod loom_models {
 
     /// Room that is given back while the producer starves is seen, or the bell rings.
     #[test]
-    fn no_room_is_slept_through() {
+    fn a_full_ring_is_slept_through() {
         loom::model(|| {
             let signals = Arc::new(Signals::new());
             let far = Arc::clone(&signals);

@@ -162,7 +162,7 @@ fn peers_of_other_users_are_refused_unless_any_is_allowed() {
 }
 
 #[test]
-fn a_listener_beside_tcp_is_found_by_its_address_and_space_only() {
+fn a_listener_next_to_tcp_is_found_by_its_address_and_space_only() {
     let beside = |last| rings().beside_tcp([127, 0, 0, last].into());
     let (near, far) = (beside(8), beside(9));
     let mut acceptor = far.listen(None).expect("a free qualifier");

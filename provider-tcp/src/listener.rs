@@ -23,7 +23,7 @@ pub(crate) struct PortListener {
     socket: socket2::Socket,
     qualifier: u64,
     timeout: Duration,
-    /// A descriptor in reserve: where none is free, it is given up to refuse a connection, which
+    /// A descriptor in reserve: where none is free, it is closed to refuse a connection, which
     /// would otherwise keep the listener readable.
     reserve: Option<File>,
 }

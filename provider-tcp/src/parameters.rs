@@ -16,7 +16,7 @@ pub(crate) struct Parameters {
     /// The interface, as the line of dat.conf or the name of the adapter has it.
     pub(crate) interface: Option<String>,
     address: Option<IpAddr>,
-    /// After this time, a peer that cannot be reached is given up.
+    /// After this time, a peer that cannot be reached counts as lost.
     pub(crate) timeout: Duration,
     secret: Option<PathBuf>,
     pub(crate) limits: Limits,

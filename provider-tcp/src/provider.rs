@@ -17,7 +17,7 @@ const VENDOR: &str = "DAT TCP";
 ///
 /// The parameters are an interface (for lines of dat.conf, whose names are free) and `key=value`
 /// pairs, separated by blanks or commas: `address=` of the interface, `timeout=` in seconds after
-/// which a peer that cannot be reached is given up, `secret=` a file with a secret that both
+/// which a peer that cannot be reached counts as lost, `secret=` a file with a secret that both
 /// sides must have, and the limits that the adapter reports. Those that begin with `fault.` make things
 /// go wrong ([`faults`](dat_provider::decorate::faults)).
 #[derive(Clone, Copy, Debug, Default)]

@@ -19,7 +19,7 @@ const MAX_SPANS: usize = 64;
 pub(crate) struct Socket(socket2::Socket);
 
 impl Socket {
-    /// Takes over a connected socket. A peer that cannot be reached is given up after `timeout`.
+    /// Takes over a connected socket. A peer that cannot be reached counts as lost after `timeout`.
     pub(crate) fn new(socket: socket2::Socket, timeout: Duration) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         prepare(&socket, timeout)?;

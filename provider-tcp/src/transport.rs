@@ -22,7 +22,7 @@ pub struct Sockets {
     interface: Option<String>,
     /// The address of the adapter.
     pub(crate) address: IpAddr,
-    /// After this time, a peer that cannot be reached is given up.
+    /// After this time, a peer that cannot be reached counts as lost.
     pub(crate) timeout: Duration,
     /// What a peer must have to be accepted.
     pub(crate) secret: Option<Secret>,

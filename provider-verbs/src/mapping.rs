@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(first(MAPS, 0x1000..0x3000, true), None);
         assert_eq!(first(MAPS, 0x1800..0x3800, false), None);
         assert_eq!(first(MAPS, 0x7000..0x8000, true), None);
-        assert_eq!(first(MAPS, 0x2000..0x2000, true), None, "of no bytes");
+        assert_eq!(first(MAPS, 0x2000..0x2000, true), None, "an empty range");
     }
 
     #[test]

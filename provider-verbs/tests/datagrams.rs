@@ -36,7 +36,7 @@ fn resolve(side: &Side, asks: &Endpoint, answers: &Endpoint) -> DatagramAddress 
         }
     }
     psp.free().expect("live");
-    address.expect("the side that asks hears of it")
+    address.expect("the requesting side gets the address")
 }
 
 /// The cookie of the next completion, which must be a success.

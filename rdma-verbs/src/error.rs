@@ -128,7 +128,7 @@ impl Error {
                 "the region is in use: take the completions of its posts, drop its windows"
             }
             ("ibv_reg_mr" | "ibv_create_cq" | "ibv_create_qp" | "rdma_create_qp", libc::ENOMEM) => {
-                "raise the limit of locked memory (ulimit -l), or ask for less"
+                "raise the limit of locked memory (ulimit -l), or request less"
             }
             ("ibv_post_send" | "ibv_post_recv" | "ibv_post_srq_recv", libc::ENOMEM) => {
                 "the queue is full: take completions first"

@@ -77,7 +77,7 @@ static void opens_and_closes(void)
     CHECK(strcmp(record->instance_data, "plain \"quoted\"") == 0);
     CHECK(strcmp(record->name, "good") == 0 && record->qlen == 8 && record->evd == NULL);
 
-    /* A dispatcher that the program names arrives as it is, and stays. */
+    /* A dispatcher that the program names is passed on unchanged, and kept. */
     CHECK(dat_ia_open("good", 9, &evd, &second) == DAT_SUCCESS && second != first);
     CHECK(record->evd == (DAT_EVD_HANDLE)(WORD)0x5150 && record->evd == evd);
     CHECK(record->inits == 1 && record->calls[2] == 2);
@@ -135,7 +135,7 @@ static void refuses_to_close(void)
     CHECK(!is_loaded("provider.so"));
 }
 
-/* Thread safety is part of the name; a program that asks for less is served too. */
+/* Thread safety is part of the name; a program that requests less is served too. */
 static void matches_thread_safety(void)
 {
     DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;

@@ -1,5 +1,5 @@
 /*
- * Opens a name that can't be opened for want of a device: `opens NAME`, where NAME.so.2 is the
+ * Opens a name that cannot be opened because its device is missing: `opens NAME`, where NAME.so.2 is the
  * provider. Prints why, and succeeds if the provider was loaded, asked and unloaded.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0

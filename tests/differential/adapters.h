@@ -130,7 +130,7 @@ static void adapters(void)
         said(dat_pz_create(ia, &zone));
         say("query", "%s", code(dat_pz_query(zone, DAT_PZ_FIELD_ALL, &param)));
         say("same", "%d", param.ia_handle == ia);
-        say("query of no bits", "%s", code(dat_pz_query(zone, 0, &param)));
+        say("query with no bits", "%s", code(dat_pz_query(zone, 0, &param)));
         say("query of undefined bits", "%s", code(dat_pz_query(zone, 0xff0, &param)));
         say("free", "%s", code(dat_pz_free(zone)));
     }

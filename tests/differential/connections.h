@@ -33,7 +33,7 @@ static void service_points(void)
             say("query", "%s", code(dat_psp_query(psp, DAT_PSP_FIELD_ALL, &param)));
             say("same", "%d %d %d %d", param.ia_handle == ia, param.conn_qual == qualifier + 5,
                 param.evd_handle == listening, (int)param.psp_flags);
-            say("query of no bits", "%s", code(dat_psp_query(psp, 0, &param)));
+            say("query with no bits", "%s", code(dat_psp_query(psp, 0, &param)));
             say("query of undefined bits", "%s", code(dat_psp_query(psp, 0xff0, &param)));
             say("again", "%s", code(dat_psp_create(ia, qualifier + 5, listening, DAT_PSP_CONSUMER_FLAG, &other)));
             say("rsp at the same", "%s", code(dat_rsp_create(ia, qualifier + 5, ep, listening, &rsp)));

@@ -1,6 +1,6 @@
 /* Endpoints without a connection. SPDX-License-Identifier: MIT OR Apache-2.0 */
 
-/* What a query tells of an endpoint, where it is not what was asked for. */
+/* What a query returns for an endpoint, where it differs from the request. */
 static void say_attributes(DAT_EP_HANDLE ep, const DAT_EP_ATTR *asked)
 {
     DAT_EP_PARAM param;

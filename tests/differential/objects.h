@@ -145,7 +145,7 @@ static void forget(void)
             ;
 }
 
-/* Takes an event of each side of a connection; which side hears first is chance. */
+/* Takes an event of each side of a connection; which side gets its event first is random. */
 static void take_both(void)
 {
     DAT_EVENT events[2];
@@ -189,7 +189,7 @@ static int connect_pair(const DAT_EP_ATTR *attributes, DAT_COUNT private_size, D
         say("accept", "%s", code(value));
         return 0;
     }
-    /* Which side hears first is chance. */
+    /* Which side gets its event first is random. */
     DAT_EVENT event;
     DAT_COUNT more;
     int heard = 0;

@@ -1,4 +1,4 @@
-//! The least that carries messages from one thread to another: the floor of the rows with two
+//! The minimum that carries messages from one thread to another: the floor of the rows with two
 //! threads.
 
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! The least work that a transfer needs, without a layer: the floor of the rows with one thread.
+//! The minimum work that a transfer needs, without a layer: the floor of the rows with one thread.
 
 use std::hint::black_box;
 

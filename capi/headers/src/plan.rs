@@ -93,7 +93,7 @@ const PLATFORM: &[&str] = &["DAT_SOCK_ADDR", "DAT_SOCK_ADDR6", "DAT_AF_INET", "D
 const DETAIL: &[&str] = &["dat_error_detail"];
 /// C has `va_list` itself, and an address handle is known to it by its tag alone.
 const IN_C: &[&str] = &["va_list", "ibv_ah"];
-/// Called by providers and by our own C code, which declare them themselves as ever.
+/// Called by providers and by our own C code, which have always declared them themselves.
 const UNDECLARED: &[&str] = &["dats_get_ia_handle", "dats_extension_opv"];
 
 /// Items with a place of their own: no part picks them as part of the rest.

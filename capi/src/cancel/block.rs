@@ -14,7 +14,7 @@ use crate::abi::DAT_RETURN;
 use crate::result::{CallResult, OK, guard_data_path};
 
 /// Begins a wait, sleeps as long as necessary, and returns the result. The thread can be cancelled
-/// while it sleeps, if its caller's state allows it; then the wait is given up. The frames of this
+/// while it sleeps, if its caller's state allows it; then the wait is abandoned. The frames of this
 /// function and of its callers are plain.
 #[cold]
 #[inline(never)]
@@ -75,7 +75,7 @@ impl<W: Wait> Sleeper<W> {
     }
 }
 
-/// Gives up a wait whose thread was cancelled while it slept.
+/// Abandons a wait whose thread was cancelled while it slept.
 unsafe extern "C" fn give_up<W>(wait: *mut c_void) {
     let wait = wait.cast::<W>();
     // A panic of a thread that ends is ignored.

@@ -130,7 +130,7 @@ mod tests {
     use super::ends_object;
 
     #[test]
-    fn calls_that_end_an_object_are_told_by_their_slot() {
+    fn calls_that_end_an_object_are_known_by_their_slot() {
         for slot in ["ep_free_func", "srq_free_func", "cr_accept_func", "cr_handoff_func"] {
             assert!(ends_object(slot), "{slot}");
         }

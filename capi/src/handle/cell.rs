@@ -43,7 +43,7 @@ pub(super) enum Phase {
     Live = 2 << 8,
     /// The object was freed; calls that began before may still use it.
     Dead = 3 << 8,
-    /// The object belongs to the process from which this one was forked. The cell stays as it is.
+    /// The object belongs to the process from which this one was forked. The cell is never changed again.
     Inherited = 4 << 8,
 }
 

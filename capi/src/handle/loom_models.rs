@@ -144,7 +144,7 @@ fn a_record_that_was_left_serves_another_thread() {
 }
 
 #[test]
-fn who_finds_its_seat_taken_gets_another_record() {
+fn a_thread_whose_slot_is_taken_gets_another_record() {
     model(|| {
         let (domain, cell) = (leaked_domain(), Model::leaked());
         let readers = THREADS.map(|number| {

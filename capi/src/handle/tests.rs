@@ -64,7 +64,7 @@ fn cells_are_used_again_oldest_first() {
 }
 
 #[test]
-fn many_objects_are_told_apart() {
+fn many_objects_have_distinct_handles() {
     let ia = open();
     let handles: Vec<_> = (0..3 * super::chunks::CELLS).map(|_| zone(&ia)).collect();
     for handle in &handles {

@@ -75,7 +75,7 @@ mod tests {
     const AREA: RmrTriplet = RmrTriplet { address: 0x7fff_1234_5678, length: 999, context: 77 };
 
     #[test]
-    fn what_is_told_arrives_also_with_padding() {
+    fn a_handshake_arrives_even_with_padding() {
         let mut asked = request();
         assert_eq!(asked.len(), LENGTH);
         assert!(check_request(&asked).is_ok());

@@ -93,7 +93,7 @@ fn the_list_is_json_when_asked() {
 }
 
 #[test]
-fn what_programs_are_told_is_shown_where_it_depends_on_their_version() {
+fn the_names_for_programs_are_shown_if_they_depend_on_the_version() {
     let (ran, _) = run_with(LINES, &["list"]);
     let told = |title: &str| ran.out.lines().any(|line| line.starts_with(title));
     assert!(told("C programs of DAT 2.0 see: ofa-v2-ib0, "), "{}", ran.out);
@@ -104,7 +104,7 @@ fn what_programs_are_told_is_shown_where_it_depends_on_their_version() {
 }
 
 #[test]
-fn a_configuration_that_is_not_there_is_told_and_hides_nothing() {
+fn a_missing_configuration_is_reported_and_hides_nothing() {
     let ran = run(&["list"]);
     assert_eq!(ran.code, Some(0));
     assert!(ran.out.contains("/nonexistent/dat.conf"), "{}", ran.out);
@@ -157,7 +157,7 @@ fn attributes_are_json_when_asked() {
 }
 
 #[test]
-fn an_adapter_that_cannot_be_opened_is_told_with_advice() {
+fn an_adapter_that_cannot_be_opened_is_reported_with_advice() {
     let ran = run(&["info", "loopbakc"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
     assert!(ran.err.contains("DAT_NAME_NOT_REGISTERED"), "{}", ran.err);

@@ -78,7 +78,7 @@ fn what_no_terminal_reads_is_plain_ascii() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_failure() {
+fn a_reader_that_goes_away_is_not_a_failure() {
     for arguments in [&["list"][..], &["explain", "--all"], &["ping", "loopback"]] {
         let mut child = dat(Path::new("/nonexistent/dat.conf"))
             .args(arguments)

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::common::{Ran, finish};
 
-/// Runs the example. Cargo builds it with the tests, unless only some of them were asked for.
+/// Runs the example. Cargo builds it with the tests, unless only some of them were selected.
 fn run(arguments: &[&str]) -> Ran {
     let program = Path::new(env!("CARGO_BIN_EXE_dat")).with_file_name("examples/own_provider");
     if !program.exists() {

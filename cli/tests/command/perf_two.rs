@@ -161,7 +161,7 @@ fn loopback_is_refused_with_what_works() {
 }
 
 #[test]
-fn a_listener_of_ping_is_told_apart() {
+fn a_listener_of_ping_is_recognized() {
     let port = "27205";
     let mut ping = dat();
     ping.args(["ping", "tcp-lo", "--listen", "--port", port, "--clients", "1"]);

@@ -239,7 +239,7 @@ fn only_an_unconnected_endpoint_connects() {
     let again = client.common_connect(place, Timeout::Infinite, b"");
     let pending = Subtype::InvalidStateEpActconnpending;
     refused(again, ReturnType::InvalidState, pending);
-    client.free().expect("an attempt may be given up");
+    client.free().expect("an attempt may be abandoned");
     let gone = client.common_connect(place, Timeout::Infinite, b"");
     refused(gone, ReturnType::InvalidHandle, Subtype::InvalidHandleEp);
 }

@@ -1,4 +1,4 @@
-//! The attributes of dat_ep_create(3DAT): left out, asked for one by one, and in combination.
+//! The attributes of dat_ep_create(3DAT): left out, requested one by one, and in combination.
 
 use crate::fault_provider;
 use crate::prelude::*;
@@ -135,7 +135,7 @@ fn the_defaults_allow_every_kind_of_transfer() {
     node.finish_with(&[&near, &far]);
 }
 
-/// Asks for exactly the limit, which must succeed and be what a query returns, and for one more,
+/// Requests exactly the limit, which must succeed and be what a query returns, and for one more,
 /// which must be refused with the name of the attribute.
 #[track_caller]
 fn at_the_limit_and_one_above(
@@ -237,7 +237,7 @@ fn an_rdma_iov_of_0_is_that_of_requests() {
     assert_eq!((found.max_rdma_read_iov, found.max_rdma_write_iov), expected);
 }
 
-/// Attributes that ask for small sizes.
+/// Attributes that request small sizes.
 fn tiny(node: &Node) -> EpAttributes {
     EpAttributes {
         max_message_size: 16,
@@ -260,12 +260,12 @@ fn sizes_are_rounded_up_to_those_of_the_adapter() {
     let (near, far) = (node.buffer(64), node.buffer(64));
     let none = CompletionFlags::empty();
     server.post_recv(&[far.piece(0, 32)], 1, none).expect("connected");
-    client.post_send(&[near.piece(0, 32)], 2, none).expect("longer than was asked for");
+    client.post_send(&[near.piece(0, 32)], 2, none).expect("longer than requested");
     let watched = [&client, &server];
     assert_eq!(expect_dto(&node.recv, &watched).length, 32);
     assert_eq!(expect_dto(&node.request, &watched).cookie, 2);
     let written = client.post_rdma_write(&[near.piece(0, 64)], 3, far.remote(0, 64), none);
-    written.expect("longer than was asked for");
+    written.expect("longer than requested");
     expect_completion(&node.request, &watched, 3, DtoStatus::Success);
 }
 
@@ -548,8 +548,8 @@ fn a_watermark_without_a_shared_queue_is_ignored() {
     let node = Node::new();
     for left in LEFT {
         let wanted = node.attributes_with(|it| it.srq_soft_hw = left);
-        let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("of no effect");
-        ep.modify(&EpChange::new().attributes(&wanted)).expect("of no effect");
+        let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("ignored");
+        ep.modify(&EpChange::new().attributes(&wanted)).expect("ignored");
         ep.free().expect("unconnected");
     }
     node.finish();
@@ -574,10 +574,10 @@ fn segments_of_reads_are_ignored_without_reads() {
             it.max_rdma_read_out = 0;
             it.max_rdma_read_iov = left;
         });
-        let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("of no effect");
+        let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("ignored");
         let found = ep.query().expect("a live endpoint").attributes;
         assert!(found.max_rdma_read_iov <= node.ia.attributes().max_iov_segments_per_rdma_read);
-        ep.modify(&EpChange::new().attributes(&wanted)).expect("of no effect");
+        ep.modify(&EpChange::new().attributes(&wanted)).expect("ignored");
         ep.free().expect("unconnected");
     }
     node.finish();
@@ -597,10 +597,10 @@ fn rdma_attributes_of_datagrams_are_ignored() {
             it.max_rdma_read_iov = left;
             it.max_rdma_write_iov = left;
         });
-        let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("of no effect");
+        let ep = node.ia.ep_create(&node.spec().attributes(&wanted)).expect("ignored");
         let found = ep.query().expect("a live endpoint").attributes;
         assert_eq!((found.max_rdma_read_in, found.max_rdma_read_out), (0, 0));
-        ep.modify(&EpChange::new().attributes(&wanted)).expect("of no effect");
+        ep.modify(&EpChange::new().attributes(&wanted)).expect("ignored");
         ep.free().expect("unconnected");
     }
     node.finish();

@@ -89,7 +89,7 @@ fn receives_of_the_old_zone_fail_when_a_message_arrives() {
     let other = node.ia.pz_create().expect("a zone");
     let (client, server) = (node.ep(), node.ep());
     let memory = node.buffer(8);
-    server.post_recv(&[memory.piece(0, 8)], 1, NONE).expect("of the zone as it is now");
+    server.post_recv(&[memory.piece(0, 8)], 1, NONE).expect("a region of the current zone");
     server.modify(&EpChange::new().pz(&other)).expect("unconnected");
     link(&node, &client, &node, &server);
     let source = node.buffer(8);

@@ -65,7 +65,7 @@ fn local_write_implies_local_read() {
     let memory = Memory::copy_of(b"message!").expect("memory");
     let source = MemorySource::Memory(&memory);
     let lmr = node.ia.lmr_create(source, &node.pz, Privileges::LOCAL_WRITE).expect("registered");
-    assert_eq!(lmr.query().expect("live").privileges, Privileges::LOCAL_WRITE, "as asked for");
+    assert_eq!(lmr.query().expect("live").privileges, Privileges::LOCAL_WRITE, "as requested");
     assert_eq!(lmr.rmr_context(), 0);
     let target = node.buffer(8);
     server.post_recv(&[target.piece(0, 8)], 1, NONE).expect("connected");

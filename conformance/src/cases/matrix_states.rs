@@ -236,7 +236,7 @@ impl Scene {
             node,
         };
         if wanted == EpState::Disconnected {
-            until("the other side hears of it", || {
+            until("the other side gets the event", || {
                 scene.staged.peer.as_ref().is_none_or(|peer| state(peer) == wanted)
             });
         }

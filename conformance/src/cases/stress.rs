@@ -58,7 +58,7 @@ struct Arena {
     recv: EventDispatcher,
     request: EventDispatcher,
     connect: EventDispatcher,
-    /// Long enough for the requests of endpoints that were given up meanwhile.
+    /// Long enough for the requests of endpoints that were abandoned meanwhile.
     requests: EventDispatcher,
     slots: Vec<Mutex<Endpoint>>,
     qualifier: u64,
@@ -626,7 +626,7 @@ fn finish_shared(srq: &SharedReceiveQueue, depth: u32, pairs: &[Pair]) {
     assert_eq!(counts(), (depth, depth));
     for (client, server, requests) in pairs {
         client.disconnect(Close::Abrupt).expect("connected");
-        until("the other side hears of it", || state(server) == EpState::Disconnected);
+        until("the other side gets the event", || state(server) == EpState::Disconnected);
         client.free().expect("disconnected");
         server.free().expect("disconnected");
         expect_no_event(requests);

@@ -218,11 +218,11 @@ fn the_hard_watermark_takes_effect_with_the_connection() {
     server.set_watermark(None, Some(1)).expect("supported");
     receive(&server, 0..2);
     assert_eq!(state(&server), EpState::Unconnected, "there is nothing to break");
-    stands_and_breaks(&node, &client, &server);
+    connection_is_established_and_breaks(&node, &client, &server);
 }
 
 /// Connects to an endpoint that already has too many receives.
-fn stands_and_breaks(node: &Node, client: &Endpoint, server: &Endpoint) {
+fn connection_is_established_and_breaks(node: &Node, client: &Endpoint, server: &Endpoint) {
     use ConnectionEventKind::{Broken, Established};
     let psp = node.ia.psp_create_any(&node.requests, PspMaker::Consumer).expect("a point");
     client.connect(&Connect::to(node.address(), psp.qualifier())).expect("an attempt");
@@ -241,7 +241,7 @@ fn the_hard_watermark_stays_set() {
         server.reset().expect("disconnected");
         drain(&node.connect);
         receive(&server, 0..2);
-        stands_and_breaks(&node, &client, &server);
+        connection_is_established_and_breaks(&node, &client, &server);
     }
     client.reset().expect("disconnected");
     server.reset().expect("disconnected");
@@ -263,7 +263,7 @@ fn an_endpoint_can_be_reset_at_once_after_a_break() {
         }
         server.reset().expect("disconnected");
         server.free().expect("unconnected");
-        until("the other end hears of it", || state(&client) == EpState::Disconnected);
+        until("the other end gets the event", || state(&client) == EpState::Disconnected);
         client.free().expect("disconnected");
         drain(&node.connect);
         drain(&node.recv);

@@ -187,7 +187,7 @@ impl EpInner {
                     if *kind == ConnectionEventKind::Established
                         && self.post_checks.watermarks.are_set()
                     {
-                        self.look_at_watermarks();
+                        self.schedule_watermark_check();
                     }
                 }
                 // The table has none of these actions for events from the provider.
@@ -233,12 +233,12 @@ impl EpInner {
 
     /// Has the timer thread check the watermarks: they may break a connection, which must not
     /// happen inside an upcall.
-    pub(super) fn look_at_watermarks(&self) {
+    pub(super) fn schedule_watermark_check(&self) {
         let now = Instant::now();
         let endpoint = self.weak_self.clone();
         let _ = timer::schedule(now, move || {
             if let Some(endpoint) = endpoint.upgrade() {
-                endpoint.check_watermarks_patiently();
+                endpoint.check_watermarks_and_wait();
             }
         });
     }

@@ -42,7 +42,7 @@ use rdma_read_credits::Reads;
 use table::EpEvent;
 
 /// An endpoint (dat_ep_create(3DAT)): one end of a connection, to which operations are
-/// posted to.
+/// posted.
 ///
 /// Two endpoints of one process connect and exchange a message:
 ///
@@ -131,7 +131,7 @@ struct Config {
     reads: Reads,
 }
 
-/// The state of an endpoint in short (dat_ep_get_status(3DAT)).
+/// A summary of the state of an endpoint (dat_ep_get_status(3DAT)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EpStatus {
     /// Its state.

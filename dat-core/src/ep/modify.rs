@@ -20,7 +20,7 @@ pub struct EpChange {
 }
 
 impl EpChange {
-    /// A change of nothing.
+    /// Changes nothing yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -151,7 +151,7 @@ impl EpInner {
     }
 }
 
-/// The specification of the endpoint as it is now, with the change applied.
+/// The current specification of the endpoint, with the change applied.
 fn merged(config: &Config, change: &EpChange) -> EpSpec {
     let evd = |used: Option<&crate::lifecycle::Hold<crate::evd::EvdInner>>| {
         used.map(|hold| EventDispatcher::from_inner(hold.arc()))

@@ -1,4 +1,4 @@
-//! Receives at an endpoint: their number, and the limits of it.
+//! The number of receives at an endpoint, and its limits.
 
 use super::table::EpEvent;
 use super::{Endpoint, EpInner};
@@ -79,12 +79,12 @@ impl EpInner {
         }
         match self.call.try_lock() {
             Some(_call) => self.break_on_watermark(),
-            None => self.look_at_watermarks(),
+            None => self.schedule_watermark_check(),
         }
     }
 
     /// As [`check_watermarks`](Self::check_watermarks), but waits for a control call in progress.
-    pub(crate) fn check_watermarks_patiently(&self) {
+    pub(crate) fn check_watermarks_and_wait(&self) {
         if self.is_above_hard_watermark() {
             let _call = self.call.lock();
             self.break_on_watermark();

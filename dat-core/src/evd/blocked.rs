@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::event::Event;
 
 /// A wait whose thread owns the dispatcher and has to sleep; see [`blocking`](crate::blocking).
-/// Dropping it gives the wait up: another thread may then wait, and no event is lost.
+/// Dropping it abandons the wait: another thread may then wait, and no event is lost.
 pub struct BlockedEvdWait {
     pub(super) evd: EventDispatcher,
     pub(super) mode: Mode,

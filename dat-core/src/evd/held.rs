@@ -57,17 +57,17 @@ impl Held {
 
     /// Whether [`next_to_tell`](Self::next_to_tell) would return a call.
     pub(super) fn has_to_tell(&self) -> bool {
-        self.entries.iter().any(Entry::has_to_be_told)
+        self.entries.iter().any(Entry::must_tell)
     }
 
     /// The call that tells the queue pair of an attempt that a receive completed; once per attempt.
     pub(super) fn next_to_tell(&mut self) -> Option<Tell> {
-        self.entries.iter_mut().find(|entry| entry.has_to_be_told())?.tell.take()
+        self.entries.iter_mut().find(|entry| entry.must_tell())?.tell.take()
     }
 }
 
 impl Entry {
-    fn has_to_be_told(&self) -> bool {
+    fn must_tell(&self) -> bool {
         self.tell.is_some() && !self.completions.is_empty()
     }
 }

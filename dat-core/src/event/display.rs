@@ -38,21 +38,21 @@ impl fmt::Display for Event {
                 write!(f, "connection request for qualifier {}", arrival.qualifier)
             }
             Self::Connection(event) => {
-                write!(f, "EP {}: {}", ShownId(event.ep), Words(self.number()))
+                write!(f, "EP {}: {}", ShownId(event.ep), Name(self.number()))
             }
             Self::Datagram(event) => {
-                write!(f, "EP {}: {}", ShownId(event.ep), Words(self.number()))
+                write!(f, "EP {}: {}", ShownId(event.ep), Name(self.number()))
             }
-            Self::Async(_) => Words(self.number()).fmt(f),
+            Self::Async(_) => Name(self.number()).fmt(f),
             Self::Software(value) => write!(f, "software event {value:#x}"),
         }
     }
 }
 
-/// The name and the meaning of an event number.
-struct Words(u32);
+/// The name and the meaning of an event, by its number.
+struct Name(u32);
 
-impl fmt::Display for Words {
+impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let EventWords { name, meaning, .. } = EventWords::of(self.0);
         write!(f, "{name}: {meaning}")
@@ -66,7 +66,7 @@ mod tests {
     use crate::status::Operation;
 
     #[test]
-    fn a_success_has_its_length_and_a_failure_its_cure() {
+    fn a_success_shows_its_length_and_a_failure_its_advice() {
         let (ep, cookie, operation) = (3, 16, Operation::Receive);
         let mut completion =
             DtoCompletion { ep, cookie, operation, length: 64, ..Default::default() };

@@ -32,7 +32,7 @@ use dat_sync::region_table::RegionTable;
 
 use children::ChildTable;
 
-/// An open instance of an adapter (dat_ia_open(3DAT)). Clones name the same instance.
+/// An open instance of an adapter (dat_ia_open(3DAT)). Clones refer to the same instance.
 ///
 /// ```
 /// use dat_core::Close;
@@ -139,7 +139,7 @@ impl InterfaceAdapter {
         self.inner.process
     }
 
-    /// How far its connections reach.
+    /// The reach of its connections.
     #[must_use]
     pub fn reach(&self) -> Reach {
         self.inner.reach

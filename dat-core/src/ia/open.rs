@@ -43,7 +43,8 @@ pub enum AsyncErrors {
     },
     /// A dispatcher of the consumer, of any open instance. The close does not free it.
     To(EventDispatcher),
-    /// One outside of this process's reach: none is known here (`DAT_EVD_ASYNC_EXISTS`).
+    /// One that this process cannot access, so that it gets no such errors
+    /// (`DAT_EVD_ASYNC_EXISTS`).
     Elsewhere,
 }
 

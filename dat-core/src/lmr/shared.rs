@@ -174,7 +174,7 @@ mod tests {
 ";
 
     #[test]
-    fn a_memory_is_known_wherever_it_is_mapped() {
+    fn memory_is_identified_wherever_it_is_mapped() {
         let of = |address, length| Backing::in_maps(address, length, MAPS).expect("shared");
         assert_eq!(of(0x3000, 0x800), of(0x8000, 0x800));
         assert_ne!(of(0x3000, 0x800), of(0x3001, 0x800));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_not_shared_is_named() {
+    fn memory_that_is_not_shared_is_refused_with_its_address() {
         for (address, length, at) in
             [(0x1000, 1, "0x1000"), (0x5000, 0x1001, "0x6000"), (0x8fff, 2, "0x9000")]
         {

@@ -38,7 +38,7 @@ fn post(evd: &EventDispatcher) -> thread::JoinHandle<()> {
     thread::spawn(move || evd.post_se(1).expect("room"))
 }
 
-fn hears_an_event(make: Make) {
+fn wakes_on_an_event(make: Make) {
     model(move || {
         let (evd, _) = make();
         let poster = post(&evd);
@@ -47,7 +47,7 @@ fn hears_an_event(make: Make) {
     });
 }
 
-fn hears_a_completion(make: Make) {
+fn wakes_on_a_completion(make: Make) {
     model(move || {
         let (evd, completions) = make();
         let device = thread::spawn(move || completions.arrive(1));
@@ -69,13 +69,13 @@ fn counts_both_kinds(make: Make) {
 }
 
 #[test]
-fn a_wait_hears_an_event() {
-    hears_an_event(dispatcher);
+fn a_wait_wakes_on_an_event() {
+    wakes_on_an_event(dispatcher);
 }
 
 #[test]
-fn a_wait_hears_a_completion() {
-    hears_a_completion(dispatcher);
+fn a_wait_wakes_on_a_completion() {
+    wakes_on_a_completion(dispatcher);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn an_armed_descriptor_shows_a_completion() {
 }
 
 #[test]
-fn an_event_is_the_waiters_or_triggers() {
+fn an_event_goes_to_the_waiter_or_triggers() {
     model(|| {
         let (ia, _) = open();
         let cno = ia.cno_create(None).expect("a notification object");
@@ -143,7 +143,7 @@ fn an_event_is_the_waiters_or_triggers() {
 }
 
 #[test]
-fn a_waiter_goes_when_it_is_told_to() {
+fn set_unwaitable_ends_a_wait() {
     model(|| {
         let (evd, _) = dispatcher();
         let other = {
@@ -169,22 +169,22 @@ fn the_close_of_the_adapter_wakes_the_waiter() {
 }
 
 #[test]
-fn a_wait_on_the_descriptor_hears_a_completion() {
-    hears_a_completion(showing_dispatcher);
+fn a_wait_on_the_descriptor_wakes_on_a_completion() {
+    wakes_on_a_completion(showing_dispatcher);
 }
 
 #[test]
-fn a_wait_on_the_descriptor_hears_other_events() {
-    hears_an_event(showing_dispatcher);
+fn a_wait_on_the_descriptor_wakes_on_other_events() {
+    wakes_on_an_event(showing_dispatcher);
 }
 
 #[test]
-fn a_threshold_counts_what_shows_and_what_rings() {
+fn a_threshold_counts_arrivals_on_the_descriptor_and_by_upcall() {
     counts_both_kinds(showing_dispatcher);
 }
 
 #[test]
-fn completions_one_after_the_other_show_each_time() {
+fn each_of_several_completions_makes_the_descriptor_readable() {
     large_model(|| {
         let (evd, completions) = showing_dispatcher();
         let device = thread::spawn(move || {
@@ -197,7 +197,7 @@ fn completions_one_after_the_other_show_each_time() {
 }
 
 /// Another change makes the dispatcher set again which arrivals notify, during a wait.
-fn a_change_of_interest(make: Make) {
+fn change_notification_during_a_wait(make: Make) {
     large_model(move || {
         let (evd, completions) = make();
         let other = {
@@ -212,13 +212,13 @@ fn a_change_of_interest(make: Make) {
 }
 
 #[test]
-fn a_change_of_what_is_of_interest_loses_nothing_of_a_wait() {
-    a_change_of_interest(dispatcher);
+fn a_change_of_notification_during_a_wait_loses_nothing() {
+    change_notification_during_a_wait(dispatcher);
 }
 
 #[test]
-fn a_change_of_what_is_of_interest_loses_nothing_of_a_wait_on_the_descriptor() {
-    a_change_of_interest(showing_dispatcher);
+fn a_change_of_notification_during_a_wait_on_the_descriptor_loses_nothing() {
+    change_notification_during_a_wait(showing_dispatcher);
 }
 
 #[test]

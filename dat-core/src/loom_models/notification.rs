@@ -21,7 +21,7 @@ fn is_readable(cno: &Cno) -> bool {
 }
 
 #[test]
-fn a_wait_hears_a_trigger() {
+fn a_wait_wakes_on_a_trigger() {
     model(|| {
         let (_ia, cno, evd) = setting();
         let poster = {
@@ -34,7 +34,7 @@ fn a_wait_hears_a_trigger() {
 }
 
 #[test]
-fn a_trigger_is_taken_or_shown() {
+fn a_trigger_is_taken_or_makes_the_descriptor_readable() {
     model(|| {
         let (_ia, cno, evd) = setting();
         cno.fd().expect("a descriptor");
@@ -51,7 +51,7 @@ fn a_trigger_is_taken_or_shown() {
 }
 
 #[test]
-fn two_waiters_hear_a_trigger_and_the_end() {
+fn two_waiters_wake_on_a_trigger_and_on_the_end() {
     large_model(|| {
         let (ia, cno, evd) = setting();
         let waiters = [(); 2].map(|()| {
@@ -67,7 +67,7 @@ fn two_waiters_hear_a_trigger_and_the_end() {
 }
 
 #[test]
-fn a_trigger_that_comes_while_another_is_taken_is_shown() {
+fn a_trigger_that_arrives_while_another_is_taken_makes_the_descriptor_readable() {
     model(|| {
         let (_ia, cno, evd) = setting();
         cno.fd().expect("a descriptor");

@@ -35,7 +35,7 @@ impl Provider for ModelProvider {
     fn discover(&self) -> Vec<Discovered> {
         vec![Discovered {
             name: "model".to_owned(),
-            summary: "completes what the models say".to_owned(),
+            summary: "completes what the models request".to_owned(),
             unusable: None,
         }]
     }
@@ -179,7 +179,7 @@ fn open_with(shows: bool) -> (InterfaceAdapter, impl FnOnce() -> Completions) {
     registry.add_provider(provider).expect("the first");
     let options = IaOptions { async_evd: AsyncErrors::Elsewhere, ..IaOptions::default() };
     let ia = registry.open_with("model", &options).expect("opens");
-    (ia, move || made.queue.get().expect("a dispatcher was made").clone())
+    (ia, move || made.queue.get().expect("a dispatcher was created").clone())
 }
 
 /// A dispatcher for software events and completions, and its completion queue.

@@ -44,13 +44,13 @@ impl Queue {
                     return;
                 }
             }
-            assert_eq!(self.wakeup.sleep(None), WaitOutcome::Woken, "only a ring ends it");
+            assert_eq!(self.wakeup.sleep(None), WaitOutcome::Woken, "only a signal ends it");
         }
     }
 }
 
 #[test]
-fn a_ring_before_the_sleep_is_heard() {
+fn a_signal_before_the_sleep_is_not_missed() {
     model(|| {
         let wakeup = Arc::new(Wakeup::default());
         let ringer = {
@@ -60,12 +60,16 @@ fn a_ring_before_the_sleep_is_heard() {
         // The signal may come before, during or after this falls asleep.
         assert_eq!(wakeup.sleep(None), WaitOutcome::Woken);
         ringer.join().expect("no panic");
-        assert_eq!(wakeup.sleep(None), WaitOutcome::Woken, "it stays rung until it is silenced");
+        assert_eq!(
+            wakeup.sleep(None),
+            WaitOutcome::Woken,
+            "it stays signalled until it is cleared"
+        );
     });
 }
 
 #[test]
-fn silence_then_look_then_sleep_misses_nothing() {
+fn clear_then_check_then_sleep_misses_nothing() {
     model(|| {
         let queue = Arc::new(Queue::default());
         let pusher = {
@@ -78,7 +82,7 @@ fn silence_then_look_then_sleep_misses_nothing() {
 }
 
 #[test]
-fn of_two_pushers_neither_is_missed() {
+fn signals_of_two_pushers_are_not_missed() {
     model(|| {
         let queue = Arc::new(Queue::default());
         let pushers = [(); 2].map(|()| {
@@ -95,7 +99,7 @@ fn of_two_pushers_neither_is_missed() {
 }
 
 #[test]
-fn one_ring_wakes_two_sleepers() {
+fn one_signal_wakes_two_sleepers() {
     model(|| {
         let wakeup = Arc::new(Wakeup::default());
         let sleepers = [(); 2].map(|()| {
@@ -110,7 +114,7 @@ fn one_ring_wakes_two_sleepers() {
 }
 
 #[test]
-fn a_ring_at_the_deadline_is_heard_or_stays() {
+fn a_signal_at_the_deadline_is_seen_or_kept() {
     model(|| {
         let wakeup = Arc::new(Wakeup::default());
         let ringer = {
@@ -124,7 +128,7 @@ fn a_ring_at_the_deadline_is_heard_or_stays() {
 }
 
 #[test]
-fn the_descriptor_shows_a_ring_that_comes_while_it_is_made() {
+fn a_signal_during_the_creation_of_the_descriptor_makes_it_readable() {
     model(|| {
         let wakeup = Arc::new(Wakeup::default());
         let ringer = {
@@ -141,7 +145,7 @@ fn the_descriptor_shows_a_ring_that_comes_while_it_is_made() {
 }
 
 #[test]
-fn the_descriptor_and_the_bell_say_the_same() {
+fn the_descriptor_agrees_with_the_wakeup() {
     model(|| {
         let wakeup = Arc::new(Wakeup::default());
         let threads: [fn(&Wakeup); 2] = [Wakeup::signal, Wakeup::clear];
@@ -156,6 +160,6 @@ fn the_descriptor_and_the_bell_say_the_same() {
         }
         assert_eq!(is_readable(fd), is_rung(&wakeup));
         wakeup.clear();
-        assert!(!is_readable(fd), "at most one ring is shown");
+        assert!(!is_readable(fd), "at most one signal is shown");
     });
 }

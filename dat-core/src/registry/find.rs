@@ -65,7 +65,6 @@ impl Registry {
     ///
     /// If nothing is usable, as [`Registry::resolve`], with the reason of each entry. If the usable
     /// entries refused, the code of the first refusal and all reasons.
-    /// what could be used refused, the code of the first that did and the reason of each.
     pub fn find<T>(
         &self,
         name: &str,

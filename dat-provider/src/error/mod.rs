@@ -30,7 +30,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// let error = Error::new(ReturnType::InvalidParameter, Subtype::InvalidArg6)
 ///     .during("dat_ep_create")
 ///     .because("max_message_size 9000 exceeds the adapter's 4096")
-///     .advise("ask for at most 4096");
+///     .advise("request at most 4096");
 /// assert_eq!(error.code(), 0x8006_002a);
 /// assert!(error.to_string().contains("max_message_size"));
 /// ```

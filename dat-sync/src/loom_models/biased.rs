@@ -40,7 +40,7 @@ fn the_owner_and_another_are_never_inside_at_once() {
 /// The owner loses the bias while it is about to enter, and continues when another thread owns the
 /// lock. When it steps back, it must not admit a further thread.
 #[test]
-fn a_former_owner_that_comes_late_disturbs_nobody() {
+fn a_late_former_owner_does_not_disturb_the_next_one() {
     large_model(|| {
         let lock = Arc::new(BiasedLock::new(Cell::new(0)));
         add(&lock);
@@ -56,7 +56,7 @@ fn a_former_owner_that_comes_late_disturbs_nobody() {
 }
 
 #[test]
-fn the_bias_goes_from_hand_to_hand() {
+fn the_bias_moves_between_threads() {
     large_model(|| {
         let lock = Arc::new(BiasedLock::new(Cell::new(0)));
         let other = {
@@ -70,7 +70,7 @@ fn the_bias_goes_from_hand_to_hand() {
 }
 
 #[test]
-fn who_passes_has_seen_the_end_of_every_section_that_missed_the_announcement() {
+fn a_pass_returns_after_every_section_that_missed_the_announcement() {
     use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
     large_model(|| {
         let lock = Arc::new(BiasedLock::new(()));
@@ -102,7 +102,7 @@ fn who_passes_has_seen_the_end_of_every_section_that_missed_the_announcement() {
 /// `pass_without_fence` on a lock that is not biased to another thread, while a thread that was not
 /// its owner becomes the owner.
 #[test]
-fn a_pass_without_a_fence_is_one_where_nobody_else_is_the_owner() {
+fn a_pass_without_a_fence_needs_that_no_other_thread_is_the_owner() {
     use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
     large_model(|| {
         let lock = Arc::new(BiasedLock::new(()));

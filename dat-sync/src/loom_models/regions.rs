@@ -27,7 +27,7 @@ fn look(table: &RegionTable, context: u32, number: u32) {
 }
 
 #[test]
-fn a_region_is_found_as_it_was_put_or_not_at_all() {
+fn a_region_is_found_as_inserted_or_not_at_all() {
     large_model(|| {
         let table = Arc::new(RegionTable::new());
         let context = table.insert(region(1)).expect("room");

@@ -1,5 +1,5 @@
 //! References to objects in slabs.
-#![allow(unsafe_code, reason = "loom's cells are looked into")]
+#![allow(unsafe_code, reason = "loom's cells are accessed by pointer")]
 
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ fn a_weak_reference_finds_all_of_the_object_or_nothing() {
 }
 
 #[test]
-fn an_object_that_is_being_made_is_found_when_it_is_there() {
+fn a_cyclic_object_is_found_once_it_is_complete() {
     model(|| {
         let mut other = None;
         let looks = Arc::new(AtomicUsize::new(0));

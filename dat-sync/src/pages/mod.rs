@@ -4,7 +4,7 @@
 //! megabyte cause a TLB miss in addition to the cache miss; on huge pages they do not. Most systems
 //! give huge pages only on request, so tables request them here. If the system refuses, the memory
 //! is usable all the same, only slower.
-#![allow(unsafe_code, reason = "memory is asked of the system here, and cut into slots")]
+#![allow(unsafe_code, reason = "memory is mapped here, and divided into slots")]
 
 mod chunks;
 pub mod per_process;
@@ -134,7 +134,7 @@ impl Drop for Pages {
 /// Unmaps memory that was mapped here and is no longer used.
 fn give_back(base: *mut u8, len: usize) {
     if len > 0 {
-        // SAFETY: these are whole pages of a mapping of this module, and their owner gives them up.
+        // SAFETY: these are whole pages of a mapping of this module, and their owner no longer uses them.
         unsafe { munmap(base.cast(), len) };
     }
 }
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_zero_aligned_and_there_whatever_the_system_says_of_huge_pages() {
+    fn memory_is_zeroed_and_aligned_with_or_without_huge_pages() {
         for (len, size) in [(HUGE, Size::Small), (4 * HUGE, Size::Huge), (4096, Size::Huge)] {
             let pages = Pages::zeroed(len, size).expect("memory");
             assert_eq!(pages.len(), len);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_can_not_give_is_not_there() {
+    fn an_impossible_size_is_refused() {
         assert!(Pages::zeroed(usize::MAX & !(HUGE - 1), Size::Huge).is_none());
         assert!(Pages::zeroed(1 << 56, Size::Small).is_none());
     }

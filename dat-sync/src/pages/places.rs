@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_apart_over_all_pages() {
+    fn slots_do_not_overlap_on_any_page() {
         let mut places = Places::new();
         let sizes = (1..=MOST_LINES).cycle().take(3 * HUGE / LINE / 32);
         let taken: Vec<_> = sizes
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_was_given_back_is_taken_again_by_who_needs_as_much() {
+    fn a_freed_slot_is_reused_for_the_same_size() {
         let mut places = Places::new();
         let (first, other) = (fill(&mut places, 3, 1), fill(&mut places, 3, 2));
         // SAFETY: the slot was taken above with this size.
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_many_needed_goes_back_with_the_last_of_them() {
+    fn memory_is_returned_when_the_last_slot_is_freed() {
         let mut places = Places::new();
         for _ in 0..3 {
             let taken: Vec<_> =

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_is_the_owners_allows_all_and_holds_the_range() {
+    fn find_checks_the_owner_the_access_and_the_range() {
         let table = RegionTable::new();
         let context = table.insert(region(100)).expect("room");
         let read = LOCAL_READ;

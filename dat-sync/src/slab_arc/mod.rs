@@ -5,7 +5,7 @@
 //! has them, and even a reference to a trait object points directly at the object. So a post needs
 //! the smallest possible number of cache lines and address translations, even if it uses thousands
 //! of endpoints in turn.
-#![allow(unsafe_code, reason = "objects are made in memory that is shared, and counted")]
+#![allow(unsafe_code, reason = "objects are created in shared memory blocks, and counted")]
 
 mod counts;
 #[cfg(all(test, not(loom)))]

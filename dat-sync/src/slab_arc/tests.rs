@@ -52,13 +52,13 @@ fn an_object_of_a_larger_alignment_has_it() {
 }
 
 #[test]
-fn a_weak_reference_of_none_leads_nowhere() {
+fn an_empty_weak_reference_cannot_be_upgraded() {
     assert!(SlabWeak::<u32>::new().upgrade().is_none());
     assert!(SlabWeak::<u32>::default().clone().upgrade().is_none());
 }
 
 #[test]
-fn an_object_that_knows_itself_is_found_once_it_is_there() {
+fn a_cyclic_object_can_be_upgraded_once_it_exists() {
     struct Own(SlabWeak<Own>);
     let own = SlabArc::new_cyclic(|me| {
         assert!(me.upgrade().is_none());

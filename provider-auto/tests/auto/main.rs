@@ -1,5 +1,5 @@
-//! What the provider does about peers that are gone or stopped, and children; and the way that a
-//! connection between two processes takes.
+//! What the provider does about peers that are gone or stopped, and children; and the transport
+//! that a connection between two processes uses.
 
 mod common;
 mod containers;

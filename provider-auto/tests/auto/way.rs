@@ -1,4 +1,4 @@
-//! The way that a connection between two processes takes: a ring is a memory file that the peer has
+//! The transport that a connection between two processes uses: a ring is a memory file that the peer has
 //! mapped (docs/provider-auto.md).
 
 use std::io::{BufRead, BufReader, Read};

@@ -161,7 +161,7 @@ impl VerbsQp {
         if let Some((_, outgoing)) = depths {
             attributes.max_rd_atomic = outgoing;
         }
-        // The requesting side may have asked for more.
+        // The requesting side may have requested more.
         attributes.retry_cnt = attributes.retry_cnt.min(RETRIES);
         modify(hardware, &attributes, mask)?;
         self.sender.lock().mode = Mode::Live(Arc::clone(hardware));

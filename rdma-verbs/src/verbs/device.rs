@@ -95,7 +95,7 @@ struct Inner {
     raw: NonNull<ibv_context>,
     /// The identifier that keeps a context of librdmacm open; `None` for a context of this crate.
     owner: Option<Owner>,
-    /// Whether requests are posted by system calls; asked for once.
+    /// Whether requests are posted by system calls; determined once.
     posts_by_system_call: OnceLock<bool>,
 }
 

@@ -106,7 +106,7 @@ fn the_event_is_kept_until_the_request_is_answered() {
 }
 
 #[test]
-fn the_event_has_what_the_peer_asked_for() {
+fn the_event_has_what_the_peer_requested() {
     with_device(|address| {
         let (passive, at) = passive_endpoint(address, None, None);
         let asking = ask(at, b"hello");

@@ -318,7 +318,7 @@ fn the_source_is_an_address_of_the_device() {
 }
 
 #[test]
-fn the_destination_is_the_address_that_was_asked_for() {
+fn the_destination_is_the_requested_address() {
     with_device(|address| {
         let at = SocketAddr::new(address.ip(), 7_471);
         assert_eq!(resolve(at, false).first().destination(), Some(at));

@@ -110,7 +110,7 @@ fn on_demand_paging_is_registered_or_refused() {
 }
 
 #[test]
-fn what_is_no_dma_buffer_is_refused() {
+fn a_file_other_than_a_dma_buffer_is_refused() {
     with_device(|address| {
         let (context, _) = open(address);
         let domain = ProtectionDomain::new(&context).expect("a domain");

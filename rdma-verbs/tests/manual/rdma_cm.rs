@@ -153,7 +153,7 @@ fn options_of_the_vendor_reach_the_peer() {
         let (here, there) = (new_channel(), new_channel());
         let (_listener, at) = listener(&there, address, 5, PortSpace::Tcp);
         let id = Id::new(&here, 1, PortSpace::Tcp).expect("an identifier");
-        let none = id.set_local_ece(Ece::default()).expect_err("of no vendor");
+        let none = id.set_local_ece(Ece::default()).expect_err("without a vendor");
         assert_eq!(none.errno, libc::EINVAL);
         let offered = Ece { vendor_id: 0x1234, options: 0x56 };
         id.set_local_ece(offered).expect("kept");
@@ -251,7 +251,7 @@ fn synchronous_sides_need_no_channel() {
 }
 
 #[test]
-fn one_call_stands_for_several() {
+fn one_call_does_the_work_of_several() {
     with_device(|address| {
         let at = SocketAddr::new(address.ip(), 4_791);
         let id = Id::create_endpoint(&resolve(at, false), None, Some(&INIT)).expect("whole");

@@ -59,7 +59,7 @@ fn all_headers_of_a_version_compile_together_in_any_order() {
 }
 
 #[test]
-fn system_headers_may_stand_before_and_after() {
+fn system_headers_may_come_before_and_after() {
     for headers in headers() {
         let headers = headers.concat();
         compiles(&format!("{SYSTEM}{headers}"));

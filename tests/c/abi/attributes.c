@@ -1,6 +1,6 @@
 /*
  * Raw values that programs write into attribute structs and masks, and read from them: the defaults
- * of the headers, stack garbage, bits of no field, sets of bits.
+ * of the headers, stack garbage, undefined bits, sets of bits.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -185,7 +185,7 @@ static void try_endpoints(void)
         attributes = filled();
         attributes.ep_transport_specific = (DAT_NAMED_ATTR *)(uintptr_t)0x5a5a5a5a5a5a5a5au;
         attributes.ep_provider_specific = (DAT_NAMED_ATTR *)(uintptr_t)1;
-        try_endpoint("lists of no attributes", attributes, none);
+        try_endpoint("empty lists of attributes", attributes, none);
 #ifndef DAT_1_2
         attributes = filled();
         attributes.service_type = (DAT_SERVICE_TYPE)DAT_IB_SERVICE_TYPE_UD;
@@ -237,10 +237,10 @@ static void try_lengths(void)
 
     what.for_va = memory;
     code = registered(DAT_MEM_TYPE_VIRTUAL, what, 0, DAT_MEM_PRIV_ALL_FLAG, &lmr);
-    CHECK(code == no_bytes && lmr == DAT_HANDLE_NULL, "a region of no bytes: %#x", (unsigned)code);
+    CHECK(code == no_bytes && lmr == DAT_HANDLE_NULL, "a region of length 0: %#x", (unsigned)code);
     what.for_va = NULL;
     code = registered(DAT_MEM_TYPE_VIRTUAL, what, 0, DAT_MEM_PRIV_ALL_FLAG, &lmr);
-    CHECK(code == no_bytes, "a region of no bytes at no address: %#x", (unsigned)code);
+    CHECK(code == no_bytes, "a region of length 0 at no address: %#x", (unsigned)code);
     what.for_va = memory;
     WORKS(registered(DAT_MEM_TYPE_VIRTUAL, what, 1, DAT_MEM_PRIV_NONE_FLAG, &lmr));
     WORKS(dat_lmr_free(lmr));

@@ -323,7 +323,7 @@ static void try_failures(void)
     fresh();
     CHECK(DAT_GET_TYPE(dat_registry_list_providers(-1, result, list)) == DAT_INVALID_PARAMETER &&
               within(sizeof(DAT_COUNT)) && list[0] == NULL,
-          "a list of no length has entries"); /* their number is written nevertheless */
+          "a list of length 0 has entries"); /* their number is written nevertheless */
     REFUSED(DAT_INVALID_PARAMETER, dat_strerror(0x12345678, result, (const char **)result + 1));
     region.for_va = memory;
 #ifdef DAT_1_2

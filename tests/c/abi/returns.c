@@ -95,7 +95,7 @@ static void try_notification(DAT_IA_HANDLE ia)
     DAT_EVD_HANDLE evd = memory;
 
     MUST(dat_cno_create(ia, no_agent, &cno));
-    expect(dat_cno_wait(cno, 0, &evd), DAT_QUEUE_EMPTY, "dat_cno_wait of no time", "nothing");
+    expect(dat_cno_wait(cno, 0, &evd), DAT_QUEUE_EMPTY, "dat_cno_wait with timeout 0", "nothing");
     CHECK(evd == DAT_HANDLE_NULL, "a dispatcher that woke no waiter: %p", evd);
     evd = memory;
     expect(dat_cno_wait(cno, 1000, &evd), DAT_QUEUE_EMPTY, "dat_cno_wait", "nothing");

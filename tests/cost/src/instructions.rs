@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_refused() {
+    fn a_file_other_than_a_table_is_refused() {
         assert!(read("").is_err());
         assert!(read("operation,call,rust,dat,dat2\nsend_cycle,,many,,\n").is_err());
     }

@@ -1,7 +1,7 @@
 //! Half of a round trip between two processes, next to floors in the same run.
 //!
-//! A batch has 1000 round trips, 100 of 1 MiB. The variants take turns, so that what else the machine
-//! does meets all of them. Prints microseconds: the median of the batches, the best and the worst.
+//! A batch has 1000 round trips, 100 of 1 MiB. The variants take turns, so that other load on the
+//! machine affects all of them. Prints microseconds: the median of the batches, the best and the worst.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::Ipv4Addr;

@@ -149,7 +149,7 @@ fn a_module_that_is_not_loaded_is_a_problem_where_there_is_a_device() {
 }
 
 #[test]
-fn a_device_without_node_or_port_is_told() {
+fn a_device_without_node_or_port_is_reported() {
     let tree = Tree::infiniband();
     tree.remove("sys/class/infiniband_verbs/uverbs0");
     let says = "not created a node";

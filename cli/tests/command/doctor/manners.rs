@@ -154,7 +154,7 @@ fn folders_and_pipes_in_the_place_of_files_stop_nothing() {
 
 /// The state of the machine cannot be asserted, only that it is reported.
 #[test]
-fn this_machine_is_told_too() {
+fn this_machine_is_reported_too() {
     let ran = finish(dat(Path::new("/nonexistent/dat.conf")).args(["doctor", "--json"]));
     assert_eq!((ran.code, ran.err.as_str()), (Some(1), ""), "{}", ran.out);
     assert_eq!(ran.json()["root"], serde_json::Value::Null);

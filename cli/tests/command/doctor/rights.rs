@@ -31,7 +31,7 @@ fn without_the_user_in_a_copy_it_is_unknown_what_the_user_may_open() {
 }
 
 #[test]
-fn who_may_override_modes_may_open_everything() {
+fn a_user_that_may_override_modes_may_open_everything() {
     let tree = Tree::infiniband();
     tree.node("uverbs0", 0o600);
     tree.user("2");
@@ -39,7 +39,7 @@ fn who_may_override_modes_may_open_everything() {
 }
 
 #[test]
-fn a_device_file_that_is_not_there_is_told_with_what_makes_it() {
+fn a_missing_device_file_is_reported_with_what_creates_it() {
     for (node, cure) in [("rdma_cm", "modprobe rdma_ucm"), ("uverbs0", "modprobe ib_uverbs")] {
         let tree = Tree::infiniband();
         tree.remove(&format!("dev/infiniband/{node}"));
@@ -73,7 +73,7 @@ fn a_soft_limit_below_the_hard_one_can_be_raised_at_once() {
 }
 
 #[test]
-fn a_limit_that_does_no_harm_is_no_problem() {
+fn a_harmless_limit_is_not_a_problem() {
     let tree = Tree::infiniband();
     let verdict = |tree: &Tree| tree.report().finding("memlock", "memlock")["verdict"].clone();
     assert_eq!(verdict(&tree), "ok");
@@ -134,7 +134,7 @@ fn a_container_without_devices_and_with_little_memory_gets_recipes_for_container
 }
 
 #[test]
-fn a_container_without_the_interface_is_told_of_the_host_network() {
+fn a_container_without_the_interface_is_advised_to_use_the_host_network() {
     let tree = Tree::infiniband();
     tree.file(".dockerenv", "").remove("sys/class/infiniband/mlx5_0/device");
     tree.remove("proc/net");

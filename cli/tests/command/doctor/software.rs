@@ -21,7 +21,7 @@ fn libraries_are_found_with_their_versions() {
 }
 
 #[test]
-fn whose_library_a_program_in_c_gets_is_told() {
+fn the_library_that_a_c_program_gets_is_reported() {
     let tree = Tree::plain();
     tree.library("usr/lib/libdat2.so.2", &[], &["dat_ia_openv", "dat_error_detail"]);
     tree.library("usr/lib/libdat.so.1", &[], &["dat_ia_openv"]);
@@ -72,7 +72,7 @@ fn what_a_library_can_not_be_loaded_without_is_named() {
 }
 
 #[test]
-fn a_file_that_can_not_be_loaded_is_told_with_the_reason() {
+fn a_file_that_cannot_be_loaded_is_reported_with_the_reason() {
     let own = elf::shared_object(&["liba.so"], &["f"]);
     // Alpha: not a native architecture of any test machine.
     let foreign = elf::for_machine(0x9026, &[], &[]);

@@ -81,7 +81,7 @@ pub(super) fn software_events_come_in_order_until_the_queue_is_full() {
     let evd = software(4);
     let qlen = u64::from(evd.query().expect("live").qlen);
     for value in 0..qlen {
-        evd.post_se(value).expect("at least as many as asked for");
+        evd.post_se(value).expect("at least as many as requested");
     }
     for _ in 0..2 {
         refused(evd.post_se(99), ReturnType::QueueFull, Subtype::NoSubtype);

@@ -11,11 +11,11 @@ struct Bounded {
     bound: fn(&IaAttributes) -> u64,
     get: fn(&EpAttributes) -> u64,
     set: fn(&mut EpAttributes, u64),
-    /// Whether the endpoint has exactly what was asked for.
+    /// Whether the endpoint has exactly the requested values.
     exact: Exact,
 }
 
-/// Whether an endpoint has exactly what was asked for, or may have more.
+/// Whether an endpoint has exactly the requested values, or may have more.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Exact {
     Always,
@@ -59,7 +59,7 @@ impl Bounded {
         attributes
     }
 
-    /// Whether an endpoint has what was asked for.
+    /// Whether an endpoint has the requested values.
     fn check(&self, ep: &Endpoint, value: u64) {
         let param = ep.query().expect("live");
         let has = (self.get)(&param.attributes);
@@ -110,7 +110,7 @@ pub(super) fn endpoint_attributes_reach_their_limits() {
         }
     }
     let none = node.spec().attributes(&EpAttributes { max_rdma_read_out: 0, ..modest });
-    node.ia.ep_create(&none).expect("reads are not asked for").free().expect("unconnected");
+    node.ia.ep_create(&none).expect("no reads are requested").free().expect("unconnected");
     node.finish();
 }
 
@@ -148,7 +148,7 @@ pub(super) fn endpoint_attributes_with_a_shared_queue() {
             let made = node.ia.ep_create(&spec);
             if attribute.name == "max_recv_iov" {
                 // The page says that it is ignored: the segments are on the queue.
-                made.expect("of no effect").free().expect("unconnected");
+                made.expect("ignored").free().expect("unconnected");
             } else {
                 let error = refused(made, ReturnType::InvalidParameter, Subtype::InvalidArg7);
                 names(&error, &[&attribute.name, &value, &bound]);

@@ -24,7 +24,7 @@ pub(super) fn queue_lengths_reach_the_limit() {
             assert!(evd.query().expect("live").qlen >= qlen);
             if flags == EvdFlags::SOFTWARE {
                 for value in 0..qlen {
-                    evd.post_se(value.into()).expect("it holds at least what was asked for");
+                    evd.post_se(value.into()).expect("it holds at least the requested number");
                 }
                 for value in 0..qlen {
                     assert_eq!(expect_event(&evd, &[]), Event::Software(value.into()));
@@ -52,7 +52,7 @@ pub(super) fn a_resize_has_the_same_limits() {
         assert!(evd.query().expect("live").qlen >= qlen);
     }
     for value in 1..most {
-        evd.post_se(value.into()).expect("it holds at least what was asked for");
+        evd.post_se(value.into()).expect("it holds at least the requested number");
     }
     assert_eq!(drain(&evd).len(), most as usize);
     node.finish_with(&[&evd]);

@@ -227,7 +227,7 @@ impl EpInner {
     pub(super) fn check_read(
         &self,
         length: u64,
-        room: u64,
+        capacity: u64,
         flags: CompletionFlags,
         [buffer, argument]: [Subtype; 2],
         operation: &'static str,
@@ -239,8 +239,8 @@ impl EpInner {
             let error = self.too_long(length, post_checks.max_rdma_size(), operation);
             return Err(error.with_subtype(buffer));
         }
-        if length > room {
-            return Err(self.too_short(length, room, operation));
+        if length > capacity {
+            return Err(self.too_short(length, capacity, operation));
         }
         if post_checks.reads_out() == 0 {
             return Err(self.no_reads(operation));

@@ -65,9 +65,9 @@ impl EpInner {
     }
 
     #[cold]
-    pub(super) fn too_short(&self, length: u64, room: u64, operation: &'static str) -> Error {
+    pub(super) fn too_short(&self, length: u64, capacity: u64, operation: &'static str) -> Error {
         let error = Error::new(ReturnType::LengthError, Subtype::NoSubtype)
-            .because(format!("{length} bytes don't fit into a buffer of {room}"))
+            .because(format!("{length} bytes don't fit into a buffer of {capacity}"))
             .advise(Compat::or_relax("make the destination buffer at least as long as the source"));
         self.base.describe(error, operation)
     }

@@ -28,7 +28,7 @@ fn told(registry: &Registry, version: ApiVersion) -> Vec<String> {
 }
 
 #[test]
-fn the_farthest_reach_comes_first_and_a_process_alone_is_not_told() {
+fn the_widest_reach_comes_first_and_a_process_alone_is_not_listed() {
     let all = registry("", &providers());
     let expected = ["rdma0", "rdma1", "net0", "net1", "near"];
     assert_eq!(told(&all, ApiVersion::V2_0), expected);
@@ -36,7 +36,7 @@ fn the_farthest_reach_comes_first_and_a_process_alone_is_not_told() {
 }
 
 #[test]
-fn an_adapter_of_the_process_is_told_where_nothing_else_is() {
+fn an_adapter_of_the_process_is_listed_if_there_is_no_other() {
     let [inside, _, _, rdma] = providers();
     rdma.break_adapter("rdma0");
     rdma.break_adapter("rdma1");
@@ -44,7 +44,7 @@ fn an_adapter_of_the_process_is_told_where_nothing_else_is() {
 }
 
 #[test]
-fn an_adapter_of_the_process_is_told_last_where_a_line_names_it() {
+fn an_adapter_of_the_process_is_listed_last_if_a_line_names_it() {
     let text = "inside u2.0 nonthreadsafe default inside p.1.2 \"\" \"\"\n\
                 named  u2.0 nonthreadsafe default inside p.1.2 \"\" \"\"\n\
                 ib0    u2.0 threadsafe    default rdma   p.1.2 \"\" \"\"\n";
@@ -57,7 +57,7 @@ fn an_adapter_of_the_process_is_told_last_where_a_line_names_it() {
 }
 
 #[test]
-fn each_name_is_told_once_with_the_word_that_opens_it() {
+fn each_name_is_listed_once_with_the_keyword_that_opens_it() {
     let text = "both   u2.0 nonthreadsafe default liba.so p.1.2 \"\" \"\"\n\
                 single u2.0 nonthreadsafe default liba.so p.1.2 \"\" \"\"\n\
                 ours   u2.0 nonthreadsafe default net     p.1.2 \"\" \"\"\n\

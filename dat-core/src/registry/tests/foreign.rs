@@ -97,7 +97,7 @@ fn libraries_are_tried_in_file_order_until_one_opens() {
 }
 
 #[test]
-fn what_refused_holds_lesser_entries_back() {
+fn an_entry_that_refused_keeps_lower_ranks_from_being_tried() {
     let will = [("liba.so", NotLoad), ("libb.so", Refuse)];
     let (opened, tried) = open(&hosting(), "twice", Demand::ANY, &will);
     assert_eq!(tried, ["conf:2", "conf:3"]);
@@ -146,7 +146,7 @@ fn a_failed_load_is_listed_until_it_works() {
 }
 
 #[test]
-fn nothing_is_loaded_that_was_not_asked_for() {
+fn nothing_is_loaded_that_was_not_requested() {
     let registry = hosting();
     drop(registry.list());
     for name in ["free", "nothing", "broke", ""] {
@@ -174,7 +174,7 @@ fn the_version_is_matched_exactly_before_a_larger_minor_one() {
 }
 
 #[test]
-fn threads_are_matched_exactly_unless_only_more_is_there() {
+fn thread_safety_is_matched_exactly_unless_only_more_is_offered() {
     let demand = |thread_safe| Demand { thread_safe, ..TWO };
     for (name, thread_safe, expected) in [
         ("both", Some(true), &["conf:12"][..]),
@@ -222,7 +222,7 @@ fn a_library_takes_no_parameters_with_the_name() {
 }
 
 #[test]
-fn the_calls_of_this_crate_refuse_them_with_their_reason() {
+fn the_calls_of_this_crate_refuse_c_libraries_with_the_reason() {
     let registry = hosting();
     let error = registry.open("bare").expect_err("of C");
     assert!(error.is(ReturnType::ProviderNotFound), "{error}");
@@ -244,7 +244,7 @@ fn registration(name: &str, thread_safe: bool) -> Registration {
 }
 
 #[test]
-fn a_provider_of_c_that_registered_itself_goes_first() {
+fn a_c_provider_that_registered_itself_takes_precedence() {
     let registry = hosting();
     let own = registration("bare", false);
     registry.add_registration(own.clone()).expect("new");
@@ -328,7 +328,7 @@ fn a_library_is_related_to_itself_and_otherwise_unknown() {
 }
 
 #[test]
-fn a_list_has_the_fates_for_what_is_asked() {
+fn a_list_has_the_fates_for_a_demand() {
     let registry = hosting();
     let fates = |name: &str, demand| -> Vec<bool> {
         let entries = registry.list_for(demand).into_iter().filter(|entry| entry.name == name);

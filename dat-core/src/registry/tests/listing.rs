@@ -78,7 +78,7 @@ fn an_entry_has_the_fields_of_its_line() {
 }
 
 #[test]
-fn a_library_that_is_nearly_a_provider_is_asked_about() {
+fn a_library_name_similar_to_a_provider_is_suggested() {
     let text = line("a", "u2.0", "default", "lopback");
     for (providers, advice) in [
         (vec![Fake::new("loopback", &[])], "did you mean the provider \"loopback\"?"),

@@ -56,7 +56,7 @@ fn a_provider_in_use_stays() {
 }
 
 #[test]
-fn a_line_is_served_as_soon_as_its_provider_is_there() {
+fn a_line_is_usable_as_soon_as_its_provider_is_added() {
     let registry = registry(LINE, &[]);
     let error = registry.resolve("mine", ApiVersion::ANY).expect_err("no provider yet");
     assert_eq!(error.subtype(), Subtype::NameNotRegistered);

@@ -65,7 +65,7 @@ fn candidates_come_in_the_order_of_look_up() {
 }
 
 #[test]
-fn who_can_not_have_a_name_is_not_asked_for_it() {
+fn a_provider_that_cannot_have_a_name_does_not_discover_for_it() {
     let fake = Fake::new("fake", &["found"]);
     let knowing =
         |name, adapters: &[&str]| Arc::new(Fake { knows: true, ..Fake::plain(name, adapters) });
@@ -89,7 +89,7 @@ fn who_can_not_have_a_name_is_not_asked_for_it() {
 }
 
 #[test]
-fn a_failure_says_what_is_known_of_the_name() {
+fn a_failure_lists_what_is_known_about_the_name() {
     let (any, v1, v2) = (ApiVersion::ANY, ApiVersion::V1_2, ApiVersion::V2_0);
     let name = Subtype::NameNotRegistered;
     for (asked, version, subtype, parts) in [

@@ -61,7 +61,7 @@ fn the_file_comes_before_the_folder_and_that_in_the_order_of_names() {
 }
 
 #[test]
-fn no_file_need_be_there() {
+fn all_files_are_optional() {
     assert!(read(None, Path::new("/nowhere/at/all")).is_empty());
     assert!(Configuration::empty().records().is_empty());
 }

@@ -31,7 +31,7 @@ fn a_line_has_eight_fields() {
 }
 
 #[test]
-fn what_is_no_entry_is_skipped() {
+fn blank_lines_and_comments_are_skipped() {
     for text in ["", " ", "\t \t", "#", "# a comment", "  #a b c", "# with a return\r", "#\"\\"] {
         assert_eq!(Line::parse(1, text.as_bytes()), Ok(None), "{text:?}");
     }
@@ -119,7 +119,7 @@ fn each_error_names_the_column_and_what_was_expected() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_errors_where_they_matter() {
+fn invalid_utf_8_is_an_error_where_it_matters() {
     let rest = "u2.0 threadsafe default l p.1.2";
     for (line, column) in [
         (b"n\xff x".to_vec(), 2),
@@ -148,7 +148,7 @@ fn a_name_has_at_most_255_bytes() {
 }
 
 #[test]
-fn the_caret_stands_under_the_column() {
+fn the_caret_is_below_the_column() {
     for (text, caret) in [
         (&b"a\tu2.0 x"[..], "a\tu2.0 x\n \t     ^"),
         (b"a", "a\n ^"),

@@ -14,7 +14,7 @@ use crate::status::Operation;
 use crate::{Address, Completion, CompletionPoller, Notify};
 
 #[test]
-fn parameters_change_the_plan_and_leave_the_rest_as_it_is() {
+fn parameters_change_the_plan_and_leave_the_rest_unchanged() {
     let text = " a=1,\tfault.delay=3 , b = 2  fault.connect=silent,fault.reorder=0 fault.delay=4";
     let (plan, rest) = FaultPlan::new().post_nth(9).with_parameters(text).unwrap();
     let expected = FaultPlan::new().post_nth(9).delay(4).reorder(0).connect(ConnectFault::Silent);

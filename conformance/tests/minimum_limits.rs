@@ -1,4 +1,4 @@
-//! The suite over an adapter that has the least that a provider must have
+//! The suite over an adapter with the minimum limits of a provider
 //! (docs/provider-guide.md, "What a provider must have at least").
 
 use std::process::ExitCode;
