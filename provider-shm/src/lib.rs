@@ -35,6 +35,7 @@ mod hostile_tests;
 mod link;
 mod listener;
 mod parameters;
+mod process_fence;
 mod provider;
 mod reader;
 mod ring;

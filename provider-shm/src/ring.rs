@@ -1,10 +1,13 @@
 //! A ring of one direction: one producer, one consumer, no lock and no locked instruction.
 //!
 //! The unit is a cache line. A frame begins at a unit with a word of 8 bytes, which holds the length
-//! of all of it in bytes; head and payload follow, beyond the end of the ring from its start. The
-//! word is stored last. Before, the producer clears the word behind the frame, so the consumer
-//! never takes bytes of an old payload for a word. A producer that dies in the middle of a frame
-//! leaves none.
+//! of the frame in bytes; head and payload follow, and continue at the start of the ring if they reach
+//! its end. The producer stores the word last, so a producer that dies in the middle of a frame leaves
+//! no frame.
+//!
+//! The word at which the consumer looks for the next frame must be zero until that frame is stored,
+//! although old payload may have been there. The producer clears words some units ahead, because it
+//! would otherwise write the cache line that the consumer is polling twice for each frame.
 #![allow(unsafe_code, reason = "the slots are memory by address")]
 
 use std::sync::Arc;
@@ -18,15 +21,19 @@ use crate::signals::{ConsumerSignals, ProducerSignals};
 
 /// Bytes of the word before a frame.
 const WORD: usize = 8;
+/// Words of a unit.
+const WORDS: usize = UNIT / WORD;
 const SHORTEST: usize = WORD + 24;
 const LONGEST: usize = WORD + MAX_HEAD + MAX_PIECE as usize;
-/// The consumer releases space in parts of this many units, so that the line of its words stays
-/// with the producer meanwhile.
+/// The consumer releases space in parts of this many units, so that the cache line of its words
+/// rarely moves between the processors.
 const PART: u64 = UNITS / 4;
+/// The producer clears words up to this many units ahead.
+const CLEAR_AHEAD: u64 = 16;
 
 // A producer without space has at least one part before the consumer.
 const _: () = assert!(LONGEST.div_ceil(UNIT) as u64 + 1 + PART <= UNITS - PART);
-const _: () = assert!(UNITS.is_power_of_two() && WORD + MAX_HEAD <= UNIT);
+const _: () = assert!(UNITS.is_power_of_two() && WORD + MAX_HEAD == UNIT);
 
 /// The slots of a direction.
 #[derive(Debug)]
@@ -36,11 +43,41 @@ struct Slots {
 }
 
 impl Slots {
+    /// The word at the start of a unit.
+    #[inline]
     fn word(&self, unit: u64) -> &AtomicU64 {
-        let at = self.segment.ring(self.direction).wrapping_add(offset(unit));
-        // SAFETY: `offset` is a multiple of a unit inside the ring, which lives as long as
+        self.word_at(unit, 0)
+    }
+
+    /// A word of a unit, by its index.
+    #[inline]
+    fn word_at(&self, unit: u64, index: usize) -> &AtomicU64 {
+        let at = offset(unit) + index % WORDS * WORD;
+        let at = self.segment.ring(self.direction).wrapping_add(at);
+        // SAFETY: the word is inside a unit of the ring, aligned, and the mapping lives as long as
         // `self`; every bit pattern is valid, and both processes access words as atomics.
         unsafe { &*at.cast::<AtomicU64>() }
+    }
+
+    /// Stores the head of a frame, which begins behind the first word of a unit.
+    #[inline]
+    fn store_head(&self, unit: u64, head: &[u8]) {
+        for (index, bytes) in head.chunks_exact(WORD).enumerate() {
+            let mut word = [0; WORD];
+            word.copy_from_slice(bytes);
+            self.word_at(unit, 1 + index).store(u64::from_ne_bytes(word), Ordering::Relaxed);
+        }
+    }
+
+    /// A private copy of the bytes of a unit behind its first word.
+    #[inline]
+    fn load_head(&self, unit: u64) -> [u8; MAX_HEAD] {
+        let mut head = [0; MAX_HEAD];
+        for (index, bytes) in head.chunks_exact_mut(WORD).enumerate() {
+            let word = self.word_at(unit, 1 + index).load(Ordering::Relaxed);
+            bytes.copy_from_slice(&word.to_ne_bytes());
+        }
+        head
     }
 
     /// The bytes from `skip` behind the beginning of a unit on, in at most two parts.
@@ -65,9 +102,12 @@ fn units(bytes: usize) -> u64 {
 pub(crate) struct Producer {
     slots: Slots,
     signals: ProducerSignals,
-    /// Units that were written, and those of them that the peer has read, as far as is known.
+    /// Number of units that were written.
     tail: u64,
+    /// Number of units that the consumer has released, as last read.
     head: u64,
+    /// The units from `tail` to before this one have a first word of zero.
+    clear: u64,
 }
 
 /// What became of a frame.
@@ -82,14 +122,19 @@ pub(crate) enum Stored {
 impl Producer {
     pub(crate) fn new(segment: &Arc<Segment>, direction: usize) -> Self {
         let slots = Slots { segment: Arc::clone(segment), direction };
-        Self { slots, signals: ProducerSignals::default(), tail: 0, head: 0 }
+        // A new ring is full of zeros.
+        Self { slots, signals: ProducerSignals::default(), tail: 0, head: 0, clear: UNITS }
     }
 
-    /// Whether the ring has space for units, and one word behind.
+    /// Whether the ring has space for units, and the word behind them.
+    #[inline]
     fn has_room(&mut self, units: u64) -> Result<bool, Malformed> {
-        if self.tail - self.head + units < UNITS {
-            return Ok(true);
-        }
+        if self.tail - self.head + units < UNITS { Ok(true) } else { self.update_head(units) }
+    }
+
+    /// Reads how far the consumer is. Returns whether the ring has space for units.
+    #[cold]
+    fn update_head(&mut self, units: u64) -> Result<bool, Malformed> {
         let head = self.slots.segment.signals(self.slots.direction).head();
         if head < self.head || head > self.tail {
             return Err(Malformed::Field(0));
@@ -123,14 +168,14 @@ impl Producer {
             return Err(Malformed::Length(0));
         }
         let taken = units(total);
-        if !self.has_room(taken)? {
+        if !self.has_room(taken + CLEAR_AHEAD)? && !self.has_room(taken)? {
             self.signals.starve(self.slots.segment.signals(self.slots.direction));
             if !self.has_room(taken)? {
                 return Ok(Stored::Full);
             }
         }
-        self.slots.word(self.tail + taken).store(0, Ordering::Relaxed);
-        self.put(WORD, head.as_ptr(), head.len());
+        self.clear_behind(self.tail + taken);
+        self.slots.store_head(self.tail, &head);
         let mut at = WORD + head.len();
         for span in payload {
             if let Some(from) = span.pointer(span.address(), span.len() as u64) {
@@ -144,12 +189,25 @@ impl Producer {
         Ok(Stored::Yes { rings })
     }
 
-    /// Copies bytes to `skip` behind the tail.
+    /// Clears the first words of the units behind a frame that ends before unit `next`.
+    #[inline]
+    fn clear_behind(&mut self, next: u64) {
+        let end = (next + CLEAR_AHEAD).min(self.head + UNITS);
+        for unit in self.clear.max(next)..end {
+            self.slots.word(unit).store(0, Ordering::Relaxed);
+        }
+        self.clear = self.clear.max(end);
+    }
+
+    /// Copies the bytes of a span, or of a part of it, to `skip` bytes behind the tail.
     #[inline]
     fn put(&self, skip: usize, mut from: *const u8, length: usize) {
         for (to, part) in self.slots.parts(self.tail, skip, length) {
-            // SAFETY: the part is inside the mapping; the source is a local head or a span, for
-            // which its maker answers, of `length` bytes in both parts.
+            if part == 0 {
+                return;
+            }
+            // SAFETY: the part is inside the mapping, and `from` points to `length` bytes of a span in
+            // all parts, which its maker keeps valid.
             unsafe { copy(from, to, part) };
             from = from.wrapping_add(part);
         }
@@ -178,7 +236,8 @@ pub(crate) struct Found {
 impl Consumer {
     pub(crate) fn new(segment: &Arc<Segment>, direction: usize) -> Self {
         let slots = Slots { segment: Arc::clone(segment), direction };
-        Self { slots, signals: ConsumerSignals::default(), head: 0, released: 0 }
+        let signals = ConsumerSignals::new(segment.signals(direction));
+        Self { slots, signals, head: 0, released: 0 }
     }
 
     /// Wants a doorbell or does not. Returns whether a frame is there that it may not ring for.
@@ -206,12 +265,9 @@ impl Consumer {
         if !(SHORTEST..=LONGEST).contains(&total) {
             return Err(Malformed::Length(0));
         }
-        let mut bytes = [0; MAX_HEAD];
-        let given = (total - WORD).min(MAX_HEAD);
-        let [(from, _), _] = self.slots.parts(self.head, WORD, given);
-        // SAFETY: inside the mapping, since word and head are within a unit; the copy is private.
-        unsafe { copy(from, bytes.as_mut_ptr(), given) };
-        let (frame, head) = frame::decode(&bytes[..given])?.ok_or(Malformed::Length(0))?;
+        let bytes = self.slots.load_head(self.head);
+        let given = bytes.get(..total - WORD).unwrap_or(&bytes);
+        let (frame, head) = frame::decode(given)?.ok_or(Malformed::Length(0))?;
         let (before, payload) = (WORD + head, frame.payload() as usize);
         if before + payload != total {
             return Err(Malformed::Length(0));
@@ -226,8 +282,11 @@ impl Consumer {
             let length = place.len().min(left);
             let Some(mut to) = place.pointer(place.address(), length as u64) else { return };
             for (from, part) in self.slots.parts(self.head, at, length) {
-                // SAFETY: the part is inside the mapping, and in the place, for which its maker
-                // answers.
+                if part == 0 {
+                    break;
+                }
+                // SAFETY: the part is inside the mapping, and `to` points to `length` bytes of the
+                // place in all parts, which its maker keeps valid.
                 unsafe { copy(from, to, part) };
                 to = to.wrapping_add(part);
             }

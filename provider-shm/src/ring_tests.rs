@@ -80,7 +80,7 @@ fn garbage_is_refused_or_a_frame_inside_the_ring() {
         for byte in &mut bytes[18..24] {
             *byte = 0;
         }
-        producer.put(WORD, bytes.as_ptr(), bytes.len());
+        producer.slots.store_head(producer.tail, &bytes);
         let word = random.u64(..LONGEST as u64 + 100);
         producer.slots.word(producer.tail).store(word, Ordering::Release);
         if let Ok(Some(found)) = consumer.next() {

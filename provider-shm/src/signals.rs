@@ -5,10 +5,13 @@
 //!
 //! - `wanted` is 0 while the consumer polls. Otherwise the producer rings once for each value. The
 //!   consumer stores a new value, then reads the ring; the producer stores a frame, then
-//!   reads `wanted`. With a fence between, one of them sees the other.
+//!   reads `wanted`. With a fence between, one of them sees the other. The producer stores frames
+//!   often and the consumer arms rarely, so the consumer runs the fence of both where it can
+//!   ([`process_fence`]).
 //! - `starved` changes when the producer finds too little space. The consumer, which releases space by
 //!   storing `head`, rings once for each value. The order is the same with the roles exchanged.
 
+use crate::process_fence;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Two cache lines: processors fetch pairs of them.
@@ -24,15 +27,21 @@ pub(crate) struct Signals {
 
 #[repr(C)]
 struct ConsumerWords {
-    /// Units that were read, ever.
+    /// Number of units that were read.
     head: AtomicU64,
     wanted: AtomicU32,
+    /// 1 if the consumer runs the fence of the producer's process too when it arms.
+    fences_both: AtomicU32,
 }
 
 impl Signals {
     #[cfg(test)]
     pub(crate) fn new() -> Self {
-        let words = ConsumerWords { head: AtomicU64::new(0), wanted: AtomicU32::new(0) };
+        let words = ConsumerWords {
+            head: AtomicU64::new(0),
+            wanted: AtomicU32::new(0),
+            fences_both: AtomicU32::new(0),
+        };
         Self { consumer: Padded(words), producer: Padded(AtomicU32::new(0)) }
     }
 
@@ -58,8 +67,14 @@ impl ProducerSignals {
     /// A frame was stored. Returns whether to ring for the consumer.
     #[inline]
     pub(crate) fn stored(&mut self, signals: &Signals) -> bool {
-        fence(Ordering::SeqCst);
-        let wanted = signals.consumer.0.wanted.load(Ordering::Relaxed);
+        let consumer = &signals.consumer.0;
+        // Pairs with the fence of `arm`.
+        if process_fence::is_available() && consumer.fences_both.load(Ordering::Relaxed) != 0 {
+            process_fence::light();
+        } else {
+            fence(Ordering::SeqCst);
+        }
+        let wanted = consumer.wanted.load(Ordering::Relaxed);
         wanted != 0 && std::mem::replace(&mut self.rung, wanted) != wanted
     }
 
@@ -80,11 +95,18 @@ pub(crate) struct ConsumerSignals {
 }
 
 impl ConsumerSignals {
+    /// Tells the producer which fence it needs.
+    pub(crate) fn new(signals: &Signals) -> Self {
+        let fences_both = u32::from(process_fence::is_available());
+        signals.consumer.0.fences_both.store(fences_both, Ordering::Relaxed);
+        Self::default()
+    }
+
     /// Wants a doorbell for the next frame. The ring must be read again after this.
     pub(crate) fn arm(&mut self, signals: &Signals) {
         self.epoch = self.epoch.wrapping_add(1).max(1);
         signals.consumer.0.wanted.store(self.epoch, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        process_fence::heavy();
     }
 
     /// Wants none: it polls.
