@@ -246,14 +246,39 @@ pub fn atomic(
 pub fn local_spans(
     local: LocalMemory<'_>,
     privilege: Privileges,
+    (skip, left): (u64, u64),
+    into: &mut Vec<Span>,
+) -> bool {
+    (left == 0 || local.permits(privilege)) && append_spans(local.segments, (skip, left), into)
+}
+
+/// As [`local_spans`], for segments that the core has validated for this privilege in the epoch `checked`.
+/// They are validated again if that epoch has ended.
+#[inline]
+pub fn checked_local_spans(
+    local: LocalMemory<'_>,
+    (checked, epochs): (u64, &Epochs),
+    privilege: Privileges,
+    (skip, left): (u64, u64),
+    into: &mut Vec<Span>,
+) -> bool {
+    (epochs.is(checked) || left == 0 || local.permits(privilege))
+        && append_spans(local.segments, (skip, left), into)
+}
+
+/// Appends the spans of `left` bytes of validated segments after the first `skip`. Returns false, and
+/// appends nothing, if the segments are shorter.
+#[inline]
+fn append_spans(
+    segments: &[Segment],
     (mut skip, mut left): (u64, u64),
     into: &mut Vec<Span>,
 ) -> bool {
-    let length = local.segments.iter().fold(0_u64, |sum, one| sum.saturating_add(one.length));
-    if left > 0 && (skip.saturating_add(left) > length || !local.permits(privilege)) {
+    let length = segments.iter().fold(0_u64, |sum, one| sum.saturating_add(one.length));
+    if left > 0 && skip.saturating_add(left) > length {
         return false;
     }
-    for segment in local.segments {
+    for segment in segments {
         let skipped = skip.min(segment.length);
         skip -= skipped;
         let length = left.min(segment.length - skipped);
@@ -287,6 +312,7 @@ pub fn is_permitted(remote: RemoteMemory<'_>, privilege: Privileges) -> bool {
 }
 
 /// A span of validated memory.
+#[inline]
 fn span(address: u64, length: u64) -> Option<Span> {
     let base = NonNull::new(with_exposed_provenance_mut::<u8>(address as usize))?;
     // SAFETY: the memory is in a region whose key was valid under the lock that the caller holds, so it

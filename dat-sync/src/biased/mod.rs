@@ -127,10 +127,26 @@ impl<T> BiasedLock<T> {
         None
     }
 
+    /// Enters if this thread is the owner, or if there is no owner and no thread is inside. A lock
+    /// that is biased to another thread counts as taken.
+    pub fn try_lock(&self) -> Option<BiasedGuard<'_, T>> {
+        let me = token();
+        if let Some(place) = self.enter(me) {
+            return Some(BiasedGuard::new(self, Way::Owner(place)));
+        }
+        let mutex = self.mutex.try_lock()?;
+        let is_free = self.owner.load(Ordering::Relaxed) == NOBODY;
+        is_free.then(|| self.take_mutex(me, mutex))
+    }
+
     #[cold]
     #[inline(never)]
     fn lock_with_mutex(&self, me: usize) -> BiasedGuard<'_, T> {
-        let mutex = self.mutex.lock();
+        self.take_mutex(me, self.mutex.lock())
+    }
+
+    /// Enters with the mutex, after revoking the bias to another thread.
+    fn take_mutex<'a>(&'a self, me: usize, mutex: MutexGuard<'a, ()>) -> BiasedGuard<'a, T> {
         let mut habit = self.habit.get();
         let owner = self.owner.load(Ordering::Relaxed);
         if owner != NOBODY {

@@ -12,7 +12,7 @@ use rustix::event::epoll::EventFlags;
 use super::inbound::{CurrentFrame, InboundRequest, PendingAnswer, Unexpected};
 use super::lending::Backoff;
 use super::receive_queue::TakenReceive;
-use super::request::PostedRequest;
+use super::send_queue::SendQueue;
 use super::work_queues::WorkQueues;
 use crate::direct::{self, Grant};
 use crate::frame::Reason;
@@ -79,18 +79,10 @@ pub(super) struct Connection {
     pub(super) peer_uses_srq: bool,
     /// Maximum number of reads and atomics that the peer executes at once.
     pub(super) max_reads: u32,
-    /// Reads and atomics that the peer has not answered.
-    pub(super) reads_in_flight: u32,
     /// Sequence numbers of the eager messages that the peer has not acknowledged.
     pub(super) unacked_eager: VecDeque<u32>,
-    /// Posted requests that are not complete, the oldest first.
-    pub(super) requests: VecDeque<PostedRequest>,
-    /// Number of requests, from the oldest, that are completely written to the link.
-    pub(super) written_requests: usize,
-    /// The sequence number of the next request.
-    pub(super) next_sequence: u32,
-    /// Number of requests that the peer has executed.
-    pub(super) peer_executed: u32,
+    /// Posted requests that are not complete.
+    pub(super) sends: SendQueue,
     /// Number of receives that the peer has posted.
     pub(super) peer_posted: u32,
     /// Number of receives of the peer that sent messages consume.
@@ -126,6 +118,8 @@ pub(super) struct Connection {
 
     /// Reused memory for the spans of a frame.
     pub(super) spans: Vec<Span>,
+    /// Whether a post may write its request to the link without further checks.
+    pub(super) writes_at_once: bool,
     /// The link is full.
     pub(super) is_write_blocked: bool,
     /// The link holds bytes of written frames that it could not send yet.
@@ -178,12 +172,8 @@ impl Connection {
             local_port,
             peer_uses_srq: false,
             max_reads: 1,
-            reads_in_flight: 0,
             unacked_eager: VecDeque::new(),
-            requests: VecDeque::new(),
-            written_requests: 0,
-            next_sequence: 0,
-            peer_executed: 0,
+            sends: SendQueue::default(),
             peer_posted: 0,
             peer_receives_used: 0,
             rts_sent: false,
@@ -200,6 +190,7 @@ impl Connection {
             rts_receive: None,
             unexpected: VecDeque::new(),
             spans: Vec::new(),
+            writes_at_once: false,
             is_write_blocked: false,
             has_backlog: false,
             peer_failure: None,
@@ -228,12 +219,12 @@ impl Connection {
 
     /// Applies the counts in a frame of the peer. Returns false if they are impossible: a count went
     /// back, or requests were executed that were not sent.
+    #[inline]
     pub(super) fn apply_counts(&mut self, done: u32, posted: u32) -> bool {
-        let newly_done = done.wrapping_sub(self.peer_executed);
-        let is_possible = newly_done <= self.next_sequence.wrapping_sub(self.peer_executed)
-            && (posted.wrapping_sub(self.peer_posted) as i32) >= 0;
+        let is_possible =
+            (posted.wrapping_sub(self.peer_posted) as i32) >= 0 && self.sends.set_executed(done);
         if is_possible {
-            (self.peer_executed, self.peer_posted) = (done, posted);
+            self.peer_posted = posted;
             let is_acked = |sequence: &u32| done.wrapping_sub(*sequence) as i32 > 0;
             while self.unacked_eager.front().is_some_and(is_acked) {
                 self.unacked_eager.pop_front();

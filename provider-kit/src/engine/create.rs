@@ -1,11 +1,12 @@
 //! The settings of a queue pair, applied when it is created or modified.
 
 use std::collections::VecDeque;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Weak};
 
 use dat_provider::error::Result;
 use dat_provider::{ConnectionSink, QueuePairSpec};
+use dat_sync::biased::BiasedLock;
 use parking_lot::Mutex;
 
 use super::core::Core;
@@ -56,7 +57,9 @@ impl QpHandle {
             SoftQp {
                 weak_self: Weak::clone(weak_self),
                 core: Arc::clone(core),
-                state: Mutex::new(state),
+                state: BiasedLock::new(state),
+                completion_queues: Mutex::default(),
+                polls_seen: AtomicU64::new(0),
                 thread_waits: AtomicBool::new(false),
             }
         });
@@ -105,6 +108,7 @@ impl QpState {
             receives.shared.take()
         };
         receives.domain = domains.id();
+        receives.epochs = Arc::clone(&spec.epochs);
         queues.domain = domains.id();
         queues.max_reads = (limits.max_reads_in.max(1), limits.max_reads_out.max(1));
         let sink = std::mem::replace(&mut self.sink, Arc::clone(&spec.sink));

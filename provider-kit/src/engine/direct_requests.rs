@@ -17,11 +17,11 @@ impl Connection {
     /// A request that would pass an earlier one is written to the link instead: the peer executes the
     /// requests in the link in order.
     pub(super) fn access_directly(&mut self, queues: &WorkQueues) -> bool {
-        if self.written_requests > 0 || self.is_write_closed {
+        if self.sends.has_in_flight() || self.is_write_closed {
             return false;
         }
-        let Some(request) = self.requests.front_mut() else { return false };
-        if request.sequence.is_some() || request.local_status.is_some() {
+        let Some(request) = self.sends.waiting.front_mut() else { return false };
+        if request.is_begun || request.local_status.is_some() {
             return false;
         }
         let (direction, remote, length) = match &request.task {

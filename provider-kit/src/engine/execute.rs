@@ -6,7 +6,7 @@ use dat_provider::flags::Privileges;
 use dat_provider::status::{DtoStatus, Operation};
 use dat_provider::triplet::RmrTriplet;
 
-use super::connection::{MAX_EAGER, MAX_EAGER_IN_FLIGHT};
+use super::connection::{MAX_EAGER, MAX_EAGER_IN_FLIGHT, Stage};
 use super::frame_sink::{Accepted, ConnectionSink};
 use super::inbound::{
     AnswerData, CurrentFrame, InboundKind, InboundRequest, PendingAnswer, Unexpected,
@@ -85,6 +85,37 @@ impl ConnectionSink<'_> {
             return self.fail(DtoStatus::RemoteResponder);
         }
         self.expect_payload(length, InboundKind::Message { receive, solicited, invalidate })
+    }
+
+    /// Whether a message comes in one frame and fits into the oldest receive of the queue pair.
+    #[inline]
+    pub(super) fn fits_oldest_receive(&self, length: u64) -> bool {
+        let receives = &self.queues.receives;
+        self.conn.stage == Stage::Open
+            && self.conn.inbound.is_none()
+            && receives.shared.is_none()
+            && length <= MAX_PIECE
+            && receives.ring.front().is_some_and(|(posted, _)| length <= posted.length)
+    }
+
+    /// A message is complete that came in one frame, for the oldest receive.
+    pub(super) fn finish_message(
+        &mut self,
+        length: u64,
+        solicited: bool,
+        has_lost_memory: bool,
+    ) -> Accepted {
+        let (receives, upcalls) = (&mut self.queues.receives, &mut *self.upcalls);
+        let Some(posted) = receives.ring.pop() else { return Err(Refused) };
+        self.conn.receives_taken = self.conn.receives_taken.wrapping_add(1);
+        if has_lost_memory {
+            receives.fail(posted, DtoStatus::LocalProtection, upcalls);
+            return self.fail(DtoStatus::RemoteResponder);
+        }
+        let (outcome, arrival) = ((length, DtoStatus::Success), (Operation::Receive, 0, solicited));
+        receives.complete(posted, outcome, arrival, upcalls);
+        self.conn.executed = self.conn.executed.wrapping_add(1);
+        Ok(())
     }
 
     /// Queues the answer to an RDMA read.

@@ -28,9 +28,20 @@ pub(super) struct ConnectionSink<'a> {
 }
 
 impl FrameSink for ConnectionSink<'_> {
+    #[inline]
     fn begin(&mut self, frame: &Frame) -> Accepted {
         if self.conn.ending.is_some() {
             return Err(Refused);
+        }
+        if let Body::Send { length, solicited, invalidate: None } = frame.body {
+            if self.fits_oldest_receive(length) {
+                if !self.conn.apply_counts(frame.done, frame.posted) {
+                    return Err(Refused);
+                }
+                self.conn.current =
+                    CurrentFrame::Message { length, solicited, has_lost_memory: false };
+                return Ok(());
+            }
         }
         self.conn.current = CurrentFrame::Empty;
         match (self.conn.stage, frame.body) {
@@ -67,6 +78,10 @@ impl FrameSink for ConnectionSink<'_> {
     fn destinations(&mut self, offset: u64, destinations: &mut Destinations) {
         match &mut self.conn.current {
             CurrentFrame::Empty => {}
+            CurrentFrame::Message { length, has_lost_memory, .. } => {
+                let range = (offset, length.saturating_sub(offset));
+                *has_lost_memory |= !self.queues.receives.front_spans(range, destinations);
+            }
             CurrentFrame::Handshake(_, data)
             | CurrentFrame::Unexpected(Unexpected { data, .. }) => {
                 if let Some(rest) = data.get_mut(offset as usize..) {
@@ -97,13 +112,9 @@ impl FrameSink for ConnectionSink<'_> {
             }
             CurrentFrame::Answer(length, _) => {
                 let left = length.saturating_sub(offset);
-                let Some(request) =
-                    self.conn.requests.iter_mut().find(|request| !request.is_answered)
-                else {
-                    return;
-                };
-                let range = (request.received + offset, left);
-                let found = match &request.task {
+                let Some(read) = self.conn.sends.current_read() else { return };
+                let range = (read.received + offset, left);
+                let found = match &read.task {
                     Task::Work(Work::RdmaReadToRmr { local, .. }) => {
                         let remote = self.queues.remote(local);
                         transfer::remote_spans(
@@ -115,12 +126,12 @@ impl FrameSink for ConnectionSink<'_> {
                     }
                     _ => {
                         let local =
-                            LocalMemory { segments: &request.segments, domain: self.queues.domain };
+                            LocalMemory { segments: &read.segments, domain: self.queues.domain };
                         transfer::local_spans(local, Privileges::LOCAL_WRITE, range, destinations)
                     }
                 };
                 if !found {
-                    request.local_status = Some(DtoStatus::LocalProtection);
+                    read.local_status = Some(DtoStatus::LocalProtection);
                 }
             }
         }
@@ -129,6 +140,9 @@ impl FrameSink for ConnectionSink<'_> {
     fn end(&mut self) -> Accepted {
         match std::mem::replace(&mut self.conn.current, CurrentFrame::Empty) {
             CurrentFrame::Empty => Ok(()),
+            CurrentFrame::Message { length, solicited, has_lost_memory } => {
+                self.finish_message(length, solicited, has_lost_memory)
+            }
             CurrentFrame::Handshake(frame, data) => self.continue_handshake(&frame, &data),
             CurrentFrame::Unexpected(kept) => {
                 self.conn.unexpected.push_back(kept);
@@ -136,19 +150,12 @@ impl FrameSink for ConnectionSink<'_> {
             }
             CurrentFrame::Request(length) => self.finish_piece(length),
             CurrentFrame::Answer(length, last) => {
-                let Some(request) =
-                    self.conn.requests.iter_mut().find(|request| !request.is_answered)
-                else {
-                    return Err(Refused);
-                };
-                request.received += length;
-                request.is_answered = last;
-                self.conn.reads_in_flight -= u32::from(last && self.conn.reads_in_flight > 0);
-                if last && request.answer_length() != Some(request.received) {
-                    Err(Refused)
-                } else {
-                    Ok(())
-                }
+                let Some(read) = self.conn.sends.current_read() else { return Err(Refused) };
+                read.received += length;
+                read.is_answered = last;
+                let is_complete = read.received == read.length;
+                self.conn.sends.unanswered -= u32::from(last && self.conn.sends.unanswered > 0);
+                if last && !is_complete { Err(Refused) } else { Ok(()) }
             }
         }
     }
@@ -220,18 +227,13 @@ impl ConnectionSink<'_> {
                 let order = Ordering::SeqCst;
                 word.compare_exchange(compare, swap, order, order).unwrap_or_else(|other| other)
             }),
-            Body::Data { length, last } => {
-                let requester = self.conn.requests.iter().find(|request| !request.is_answered);
-                match requester.and_then(|request| {
-                    request.sequence.and(request.answer_length()).zip(Some(request))
-                }) {
-                    Some((total, request)) if length <= total - request.received => {
-                        self.conn.current = CurrentFrame::Answer(length, last);
-                        Ok(())
-                    }
-                    _ => Err(Refused),
+            Body::Data { length, last } => match self.conn.sends.current_read() {
+                Some(read) if length <= read.length - read.received => {
+                    self.conn.current = CurrentFrame::Answer(length, last);
+                    Ok(())
                 }
-            }
+                _ => Err(Refused),
+            },
             Body::Rts { .. } => {
                 let conn = &mut *self.conn;
                 let is_shared = self.queues.receives.shared.is_some();

@@ -25,6 +25,9 @@ pub(super) struct QpHandle(pub(super) Arc<SoftQp>);
 impl QueuePair for QpHandle {
     fn post_receive(&self, receive: &ReceiveRequest<'_>) -> Result<()> {
         self.0.core.origin.check()?;
+        if self.0.post_receive_fast(receive) {
+            return Ok(());
+        }
         self.0.with_state(|state, upcalls| {
             let receives = &mut state.queues.receives;
             if receives.shared.is_some() {
@@ -48,6 +51,10 @@ impl QueuePair for QpHandle {
     }
 
     fn post_request(&self, request: &Request<'_>) -> Result<()> {
+        self.0.core.origin.check()?;
+        if self.0.post_request_fast(request) {
+            return Ok(());
+        }
         self.0.post(|_| Ok(PostedRequest::new(request)))
     }
 
@@ -89,9 +96,7 @@ impl QueuePair for QpHandle {
         // Requests that the peer has already acknowledged complete as successes.
         self.0.read_until(|state| {
             let conn = state.conn.as_ref().filter(|conn| conn.stage == Stage::Open);
-            conn.is_none_or(|conn| {
-                conn.requests.len() != conn.written_requests || conn.requests.is_empty()
-            })
+            conn.is_none_or(|conn| !conn.sends.waiting.is_empty() || !conn.sends.has_in_flight())
         });
         self.0.with_state(|state, upcalls| {
             if let Some(conn) = state.conn.as_mut().filter(|conn| conn.stage == Stage::Open) {
@@ -102,9 +107,7 @@ impl QueuePair for QpHandle {
                 || state.conn.as_ref().is_some_and(|conn| conn.stage != Stage::Open);
             match &mut state.conn {
                 _ if !matches!(state.phase, Phase::Connecting | Phase::Connected) => {}
-                Some(conn)
-                    if !is_attempt && close == Close::Graceful && !conn.requests.is_empty() =>
-                {
+                Some(conn) if !is_attempt && close == Close::Graceful && !conn.sends.is_empty() => {
                     state.is_closing = true;
                 }
                 Some(conn) => {
@@ -160,7 +163,7 @@ impl QueuePair for QpHandle {
         // Suppressed requests end without a completion, so only the acknowledgements say when.
         self.0.read_until(|state| !state.has_suppressed());
         let state = self.0.state.lock();
-        let requests = state.conn.as_ref().map_or(0, |conn| conn.requests.len());
+        let requests = state.conn.as_ref().map_or(0, |conn| conn.sends.len());
         let held = state.conn.as_ref().map_or(0, |conn| u32::from(conn.rts_receive.is_some()));
         Outstanding {
             receives: state.queues.receives.ring.count() + held,

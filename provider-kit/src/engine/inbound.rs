@@ -56,6 +56,14 @@ pub(super) struct Unexpected {
 pub(super) enum CurrentFrame {
     /// No payload.
     Empty,
+    /// A message in one frame, for the oldest receive of the queue pair. The receive is taken at the end
+    /// of the frame.
+    Message {
+        length: u64,
+        solicited: bool,
+        /// Whether its memory was deregistered.
+        has_lost_memory: bool,
+    },
     /// A piece of this length of the inbound request.
     Request(u64),
     /// A piece of this length of the oldest outstanding answer; whether it is the last piece.

@@ -12,7 +12,6 @@ use super::connection::Connection;
 use super::core::{Driven, Job, LinkStatus};
 use super::queue_pair::{QpState, SoftQp};
 use super::work_queues::WorkQueues;
-use crate::completion_queue::Cq;
 use crate::polled_links::PolledLink;
 use crate::upcalls::Upcalls;
 
@@ -137,11 +136,16 @@ impl SoftQp {
 
     /// Adds the link to those that polls of the completion queues read.
     pub(super) fn join_completion_queues(&self) {
-        self.completion_queues().iter().for_each(|queue| queue.links.add(self.as_polled_link()));
+        let queues: Vec<_> = self.state.lock().queues.completion_queues().map(Arc::clone).collect();
+        queues.iter().for_each(|queue| queue.links.add(self.as_polled_link()));
+        *self.completion_queues.lock() = queues;
     }
 
-    fn completion_queues(&self) -> Vec<Arc<Cq>> {
-        self.state.lock().queues.completion_queues().map(Arc::clone).collect()
+    /// Whether the completion queues were polled since the last call. Only the thread calls this.
+    fn was_polled(&self) -> bool {
+        let queues = self.completion_queues.lock();
+        let polls = queues.iter().fold(0_u64, |sum, queue| sum.wrapping_add(queue.links.polls()));
+        self.polls_seen.swap(polls, Ordering::Relaxed) != polls
     }
 
     fn as_polled_link(&self) -> Weak<dyn PolledLink> {
@@ -174,10 +178,13 @@ impl SoftQp {
             self.thread_waits.store(false, Ordering::Relaxed);
             conn.lend(queues);
         }
-        let before = (conn.executed, conn.peer_executed);
-        conn.read(queues, &mut upcalls);
+        let before = (conn.executed, conn.sends.executed);
+        let has_arrived = conn.read(queues, &mut upcalls);
+        if !has_arrived && conn.is_lent && conn.writes_at_once && !conn.owes_acknowledgement() {
+            return false;
+        }
         // If requests arrived, the consumer's reply may carry the acknowledgement.
-        let is_idle = (conn.executed, conn.peer_executed) == before;
+        let is_idle = (conn.executed, conn.sends.executed) == before;
         // The poller is faster than the thread, which the system still wakes for each frame. The thread
         // may see no event then, so it does not lend the link by itself.
         if !is_idle && !conn.is_lent && conn.is_open() && conn.ending.is_none() {
@@ -208,14 +215,14 @@ impl Driven for SoftQp {
         });
         self.update_interest(&mut state);
         drop(state);
-        self.completion_queues()
-            .iter()
-            .for_each(|queue| queue.links.linked(&self.as_polled_link()));
+        let queues = self.completion_queues.lock();
+        queues.iter().for_each(|queue| queue.links.linked(&self.as_polled_link()));
         watched.is_some()
     }
 
     fn progress(&self) -> LinkStatus {
-        let Some(state) = self.state.try_lock() else {
+        let state = if self.was_polled() { self.state.try_lock() } else { Some(self.state.lock()) };
+        let Some(state) = state else {
             self.thread_waits.store(true, Ordering::Relaxed);
             std::thread::yield_now();
             return LinkStatus::Lent;
@@ -244,18 +251,17 @@ impl Driven for SoftQp {
     }
 
     fn check_lease(&self) -> bool {
-        // A poller holds the lock, so it still polls.
-        let Some(state) = self.state.try_lock() else { return true };
-        self.with_locked_state(state, |state, upcalls| {
+        // A poller that polls uses the lock all the time.
+        if self.was_polled() {
+            return true;
+        }
+        self.with_state(|state, upcalls| {
             self.thread_waits.store(false, Ordering::Relaxed);
             let QpState { conn: Some(conn), queues, .. } = state else { return false };
             if !conn.is_lent {
                 return false;
             }
-            let polls = queues.polls();
-            if std::mem::replace(&mut conn.polls_seen, polls) != polls {
-                return true;
-            }
+            conn.polls_seen = queues.polls();
             conn.take_back(queues);
             if conn.ending.is_none() {
                 let executed = conn.executed;

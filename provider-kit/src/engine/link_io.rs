@@ -50,16 +50,17 @@ impl Connection {
         is_written
     }
 
-    /// Reads the frames that arrived.
-    pub(super) fn read(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) {
+    /// Reads the frames that arrived. Returns whether there was anything, including the end of the link.
+    pub(super) fn read(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) -> bool {
         if self.peer_failure.is_some() {
-            return;
+            return false;
         }
-        let Some(mut reader) = self.reader.take() else { return };
+        let Some(mut reader) = self.reader.take() else { return false };
         let mut sink = ConnectionSink { conn: self, queues, upcalls };
         let outcome = reader.read(&mut sink, Budget::default());
         self.reader = Some(reader);
         self.has_unread = outcome == Ok(Progress::More);
+        let has_arrived = outcome != Ok(Progress::Drained(false));
         match outcome {
             Ok(_) => {}
             Err(_) if self.peer_failure.is_some() => {}
@@ -70,13 +71,16 @@ impl Connection {
                 self.end(EndCause::Broken, Some(reason));
             }
         }
+        has_arrived
     }
 
     /// Writes what the link takes, and completes the requests that the peer has executed.
     pub(super) fn progress(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) {
-        match self.writer.flush() {
-            Ok(is_blocked) => (self.is_write_blocked, self.has_backlog) = (is_blocked, is_blocked),
-            Err(_) => self.is_write_closed = true,
+        if self.is_write_blocked || self.has_backlog {
+            match self.writer.flush() {
+                Ok(is_left) => (self.is_write_blocked, self.has_backlog) = (is_left, is_left),
+                Err(_) => self.is_write_closed = true,
+            }
         }
         if self.stage == Stage::Open {
             self.serve_srq(queues, upcalls);

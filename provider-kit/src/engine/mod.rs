@@ -13,8 +13,8 @@
 //!
 //! # Modules
 //! - `adapter`, `handle`, `listener`: the provider contract.
-//! - `queue_pair`: states and posting; `create`: settings; `connect`, `incoming`: both ways to connect.
-//! - `connection`: a link in use, with `requester` (writing requests),
+//! - `queue_pair`: states and posting; `fast_path`: posting if nothing waits; `create`: settings; `connect`, `incoming`: both ways to connect.
+//! - `connection`: a link in use, with `send_queue` and `requester` (writing requests),
 //!   `direct_requests` (executing them without the peer), `frame_sink` and `execute`
 //!   (executing the requests of the peer) and `responder` (answering them).
 //! - `progress_thread`, `core`: the thread, and what it shares with the objects; `lending`: the choice
@@ -29,6 +29,7 @@ mod create;
 mod direct_requests;
 mod event;
 mod execute;
+mod fast_path;
 mod frame_sink;
 mod handle;
 mod inbound;
@@ -46,6 +47,7 @@ mod request;
 mod requester;
 mod responder;
 mod segments;
+mod send_queue;
 mod transport;
 mod work_queues;
 

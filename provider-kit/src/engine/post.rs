@@ -26,8 +26,8 @@ enum PostOutcome {
 impl QpState {
     /// Whether suppressed requests hold credits, which no poll of the consumer returns.
     pub(super) fn has_suppressed(&self) -> bool {
-        let mut requests = self.conn.iter().flat_map(|conn| &conn.requests);
-        requests.any(|request| request.flags.contains(CompletionFlags::SUPPRESS))
+        let mut flags = self.conn.iter().flat_map(|conn| conn.sends.flags());
+        flags.any(|flags| flags.contains(CompletionFlags::SUPPRESS))
     }
 }
 
@@ -72,13 +72,16 @@ impl SoftQp {
             };
             match &mut state.conn {
                 Some(conn) if conn.ending.is_none() => {
-                    conn.requests.push_back(request);
+                    conn.sends.waiting.push_back(request);
                     conn.progress(&mut state.queues, upcalls);
                     if conn.ending.is_none() && conn.waits_for_credit() {
                         conn.read(&mut state.queues, upcalls);
                     }
                 }
-                _ => state.queues.complete_request(&request, DtoStatus::Flushed, upcalls),
+                _ => {
+                    let (extra, status) = (request.extra(), DtoStatus::Flushed);
+                    state.queues.complete_request(&request.in_flight(), extra, status, upcalls);
+                }
             }
             PostOutcome::Done(Ok(()))
         })

@@ -1,17 +1,19 @@
 //! Queue pairs: their state, its lock, and the events that it produces.
 
 use std::collections::VecDeque;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Weak};
 
 use dat_provider::ConnectionSink;
 use dat_provider::error::{Error, Result, Subtype};
-use parking_lot::{Mutex, MutexGuard};
+use dat_sync::biased::{BiasedGuard, BiasedLock};
+use parking_lot::Mutex;
 
 use super::connection::{Connection, EndCause, Ending, Stage};
 use super::core::{Core, Driven, Job};
 use super::event::Event;
 use super::work_queues::WorkQueues;
+use crate::completion_queue::Cq;
 use crate::domain::{DomainUser, Membership};
 use crate::errors::wrong_state;
 use crate::frame::Reason;
@@ -22,7 +24,13 @@ use crate::upcalls::Upcalls;
 pub(super) struct SoftQp {
     pub(super) weak_self: Weak<Self>,
     pub(super) core: Arc<Core>,
-    pub(super) state: Mutex<QpState>,
+    /// One thread usually posts and polls. The thread of the engine revokes the bias if it must read
+    /// the link.
+    pub(super) state: BiasedLock<QpState>,
+    /// The completion queues of both work queues.
+    pub(super) completion_queues: Mutex<Vec<Arc<Cq>>>,
+    /// How often the completion queues had been polled when the thread last looked.
+    pub(super) polls_seen: AtomicU64,
     /// The thread found the lock held. The poller that holds it then borrows the link, because a
     /// poller that polls without a pause would lock the thread out.
     pub(super) thread_waits: AtomicBool,
@@ -69,13 +77,12 @@ pub(super) struct QpRef(pub(super) Weak<SoftQp>);
 impl DomainUser for QpRef {
     fn wait_for_copies(&self) {
         if let Some(queue_pair) = self.0.upgrade() {
-            drop(queue_pair.state.lock());
+            queue_pair.state.pass();
         }
     }
 
     fn wait_for_copies_without_fence(&self) -> bool {
-        self.wait_for_copies();
-        true
+        self.0.upgrade().is_none_or(|queue_pair| queue_pair.state.pass_without_fence())
     }
 }
 
@@ -123,6 +130,11 @@ impl QpState {
     /// Advances the connection: writes, completes and ends. While the link is lent, acknowledgements
     /// wait for the next frame, or for a poll that finds nothing (`is_idle`).
     pub(super) fn advance(&mut self, core: &Core, upcalls: &mut Upcalls, is_idle: bool) {
+        self.advance_connection(core, upcalls, is_idle);
+        self.update_fast_path();
+    }
+
+    fn advance_connection(&mut self, core: &Core, upcalls: &mut Upcalls, is_idle: bool) {
         let Some(conn) = &mut self.conn else { return };
         if conn.ending.is_none() {
             conn.progress(&mut self.queues, upcalls);
@@ -132,7 +144,7 @@ impl QpState {
             self.push_event(Event::Established(established));
         }
         let Some(conn) = &mut self.conn else { return };
-        if self.is_closing && conn.requests.is_empty() {
+        if self.is_closing && conn.sends.is_empty() {
             conn.end(EndCause::Disconnected, Some(Reason::Graceful));
         }
         match conn.ending.take() {
@@ -175,7 +187,7 @@ impl SoftQp {
     }
 
     /// Releases the lock and leaves upcalls and events to the thread.
-    pub(super) fn unlock_and_defer(&self, state: MutexGuard<'_, QpState>, upcalls: Upcalls) {
+    pub(super) fn unlock_and_defer(&self, state: BiasedGuard<'_, QpState>, upcalls: Upcalls) {
         let has_events = !state.events.is_empty();
         drop(state);
         if has_events || !upcalls.is_empty() {
@@ -192,7 +204,7 @@ impl SoftQp {
     /// As [`with_state`](Self::with_state), with the lock already held.
     pub(super) fn with_locked_state<T>(
         &self,
-        mut state: MutexGuard<'_, QpState>,
+        mut state: BiasedGuard<'_, QpState>,
         act: impl FnOnce(&mut QpState, &mut Upcalls) -> T,
     ) -> T {
         let mut upcalls = Upcalls::default();

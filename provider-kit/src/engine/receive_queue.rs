@@ -1,14 +1,19 @@
 //! The receives of a queue pair: its own, or those of a shared queue.
 
+use std::sync::Arc;
+
+use dat_provider::flags::Privileges;
 use dat_provider::status::{DtoStatus, Operation};
-use dat_provider::{Completion, CompletionFeatures, Segment};
+use dat_provider::{Completion, CompletionFeatures, Epochs, Segment};
 
 use super::segments::Segments;
 use crate::attached_srq::AttachedSrq;
 use crate::completion_target::CompletionTarget;
 use crate::credits::QueueCredits;
+use crate::link::Destinations;
 use crate::receive_ring::PostedReceive;
 use crate::ring::Ring;
+use crate::transfer::{self, LocalMemory};
 use crate::upcalls::Upcalls;
 
 /// Posted receives, and where they complete.
@@ -19,6 +24,8 @@ pub(super) struct ReceiveQueue {
     pub(super) shared: Option<AttachedSrq>,
     /// The protection domain of the queue pair.
     pub(super) domain: u32,
+    /// The epochs in which the core validates segments.
+    pub(super) epochs: Arc<Epochs>,
 }
 
 /// A receive that was taken to be filled.
@@ -51,7 +58,18 @@ impl ReceiveQueue {
         Some(TakenReceive { posted, segments, domain: shared.domain() })
     }
 
+    /// Appends the spans of a range of the oldest receive, in bytes. Returns false if its memory is not
+    /// registered any more.
+    #[inline]
+    pub(super) fn front_spans(&self, range: (u64, u64), into: &mut Destinations) -> bool {
+        let Some((posted, segments)) = self.ring.front() else { return false };
+        let local = LocalMemory { segments, domain: self.domain };
+        let checked = (posted.checked, &*self.epochs);
+        transfer::checked_local_spans(local, checked, Privileges::LOCAL_WRITE, range, into)
+    }
+
     /// Completes a receive.
+    #[inline]
     pub(super) fn complete(
         &self,
         posted: PostedReceive,

@@ -1,4 +1,4 @@
-//! Posted requests that are not complete.
+//! Posted requests that are not completely written to the link.
 
 use dat_provider::flags::CompletionFlags;
 use dat_provider::status::DtoStatus;
@@ -6,6 +6,7 @@ use dat_provider::status::Operation;
 use dat_provider::{Request, Work};
 
 use super::segments::Segments;
+use super::send_queue::InFlight;
 use crate::window::Bind;
 
 /// The operation of a request.
@@ -22,14 +23,10 @@ pub(super) struct PostedRequest {
     pub(super) length: u64,
     pub(super) cookie: u64,
     pub(super) flags: CompletionFlags,
-    /// Its sequence number, once its first frame is written.
-    pub(super) sequence: Option<u32>,
+    /// Whether its first frame is written, so that it has a sequence number.
+    pub(super) is_begun: bool,
     /// Bytes of the payload that were written.
     pub(super) written: u64,
-    /// Bytes of the answer that have arrived.
-    pub(super) received: u64,
-    /// Whether the whole answer has arrived, or none is expected.
-    pub(super) is_answered: bool,
     /// The status of a request that ended on this side. It completes after the requests before it.
     pub(super) local_status: Option<DtoStatus>,
 }
@@ -39,7 +36,6 @@ impl PostedRequest {
         let &Request { work, segments, length, cookie, flags, .. } = request;
         let mut request =
             Self { segments: segments.into(), ..Self::of(Task::Work(work), cookie, flags) };
-        request.is_answered = !request.expects_answer();
         request.length = if request.expects_answer() { 0 } else { length };
         request
     }
@@ -55,10 +51,8 @@ impl PostedRequest {
             length: 0,
             cookie,
             flags,
-            sequence: None,
+            is_begun: false,
             written: 0,
-            received: 0,
-            is_answered: true,
             local_status: None,
         }
     }
@@ -92,7 +86,19 @@ impl PostedRequest {
         matches!(self.task, Task::Work(Work::Send | Work::SendInvalidate { .. }))
     }
 
-    pub(super) fn operation(&self) -> Operation {
+    /// What its completion needs.
+    pub(super) fn in_flight(&self) -> InFlight {
+        let answer = self.answer_length();
+        InFlight {
+            cookie: self.cookie,
+            length: u32::try_from(answer.unwrap_or(self.length)).unwrap_or(u32::MAX),
+            operation: self.operation(),
+            flags: self.flags,
+            expects_answer: answer.is_some(),
+        }
+    }
+
+    fn operation(&self) -> Operation {
         match &self.task {
             Task::Work(work) => work.operation(),
             Task::Bind(_) => Operation::Bind,
@@ -105,10 +111,5 @@ impl PostedRequest {
             Task::Work(_) => 0,
             Task::Bind(bind) => bind.tag(),
         }
-    }
-
-    /// The length in bytes that its completion reports.
-    pub(super) fn completed_length(&self) -> u64 {
-        self.answer_length().unwrap_or(self.length)
     }
 }

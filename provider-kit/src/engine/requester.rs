@@ -16,26 +16,13 @@ use crate::upcalls::Upcalls;
 impl Connection {
     /// Whether a request is left that could not be written yet.
     pub(super) fn waits_for_credit(&self) -> bool {
-        self.stage == Stage::Open && self.written_requests < self.requests.len()
+        self.stage == Stage::Open && !self.sends.waiting.is_empty()
     }
 
     /// Completes requests in order, as far as the peer has executed them.
     pub(super) fn complete(&mut self, queues: &mut WorkQueues, upcalls: &mut Upcalls) {
-        while let Some(front) = self.requests.front() {
-            let status = match (front.local_status, front.sequence) {
-                (Some(status), _) => status,
-                (None, Some(sequence))
-                    if self.written_requests > 0
-                        && front.is_answered
-                        && self.peer_executed.wrapping_sub(sequence) as i32 > 0 =>
-                {
-                    DtoStatus::Success
-                }
-                _ => return,
-            };
-            let Some(request) = self.requests.pop_front() else { return };
-            self.written_requests = self.written_requests.saturating_sub(1);
-            queues.complete_request(&request, status, upcalls);
+        while let Some((request, extra, status)) = self.sends.pop_ended() {
+            queues.complete_request(&request, extra, status, upcalls);
             if status != DtoStatus::Success {
                 let reason = Reason::Broken { request: 0, status: DtoStatus::Flushed };
                 return self.end(EndCause::Broken, Some(reason));
@@ -49,14 +36,13 @@ impl Connection {
         if self.access_directly(queues) {
             return true;
         }
-        let index = self.written_requests;
-        let awaits_answer = self.requests.iter().take(index).any(|request| !request.is_answered);
-        let Some(request) = self.requests.get_mut(index) else { return false };
+        let has_in_flight = self.sends.has_in_flight();
+        let Some(request) = self.sends.waiting.front_mut() else { return false };
         if request.local_status.is_some() {
             return false;
         }
         if let Task::Bind(bind) = &request.task {
-            if index > 0 {
+            if has_in_flight {
                 return false;
             }
             let bound = bind.execute(queues.domain);
@@ -65,13 +51,13 @@ impl Connection {
                 Some(if bound { DtoStatus::Success } else { DtoStatus::RmrFailed });
             return true;
         }
-        if request.flags.contains(CompletionFlags::BARRIER_FENCE) && awaits_answer {
+        if request.flags.contains(CompletionFlags::BARRIER_FENCE) && self.sends.unanswered > 0 {
             return false;
         }
-        let is_first = request.sequence.is_none();
+        let is_first = !request.is_begun;
         if is_first
             && request.expects_answer()
-            && self.reads_in_flight >= self.max_reads.min(queues.max_reads.1.max(1))
+            && self.sends.unanswered >= self.max_reads.min(queues.max_reads.1.max(1))
         {
             return false;
         }
@@ -114,16 +100,13 @@ impl Connection {
         if !self.write_spans(body) {
             return false;
         }
-        let Some(request) = self.requests.get_mut(index) else { return false };
+        let sequence = self.sends.next_sequence();
+        let Some(request) = self.sends.waiting.front_mut() else { return false };
         if is_first {
-            request.sequence = Some(self.next_sequence);
+            request.is_begun = true;
             if is_eager {
-                self.unacked_eager.push_back(self.next_sequence);
+                self.unacked_eager.push_back(sequence);
             }
-            if request.expects_answer() {
-                self.reads_in_flight += 1;
-            }
-            self.next_sequence = self.next_sequence.wrapping_add(1);
             if request.consumes_receive() && !is_eager {
                 self.peer_receives_used = self.peer_receives_used.wrapping_add(1);
                 (self.rts_sent, self.cts_received) = (false, false);
@@ -131,7 +114,7 @@ impl Connection {
         }
         request.written += length;
         if is_last {
-            self.written_requests += 1;
+            self.sends.move_to_flight();
         }
         true
     }
@@ -152,20 +135,8 @@ impl Connection {
         if let Some(receive) = self.rts_receive.take() {
             queues.receives.fail(receive.posted, DtoStatus::Flushed, upcalls);
         }
-        while let Some(request) = self.requests.pop_front() {
-            let status = match (failed, request.sequence) {
-                (Some((number, status)), Some(sequence)) if sequence == number => status,
-                (_, Some(sequence))
-                    if request.is_answered
-                        && request.written == request.length
-                        && request.local_status.is_none()
-                        && self.peer_executed.wrapping_sub(sequence) as i32 > 0 =>
-                {
-                    DtoStatus::Success
-                }
-                _ => DtoStatus::Flushed,
-            };
-            queues.complete_request(&request, status, upcalls);
+        while let Some((request, extra, status)) = self.sends.pop_flushed(failed) {
+            queues.complete_request(&request, extra, status, upcalls);
         }
         queues.receives.flush(upcalls);
     }

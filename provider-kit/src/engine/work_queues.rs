@@ -6,7 +6,7 @@ use dat_provider::triplet::RmrTriplet;
 use dat_provider::{Completion, CompletionFeatures};
 
 use super::receive_queue::ReceiveQueue;
-use super::request::PostedRequest;
+use super::send_queue::InFlight;
 use crate::completion_queue::Cq;
 use crate::completion_target::CompletionTarget;
 use crate::credits::QueueCredits;
@@ -45,6 +45,7 @@ impl WorkQueues {
                 target: CompletionTarget::discarding(),
                 shared: None,
                 domain: 0,
+                epochs: Arc::default(),
             },
             domain: 0,
             number,
@@ -96,21 +97,22 @@ impl WorkQueues {
         self.receives.complete(posted, outcome, arrival, upcalls);
     }
 
-    /// Completes a request.
+    /// Completes a request; `extra` is that of its completion.
     pub(super) fn complete_request(
-        &self,
-        request: &PostedRequest,
+        &mut self,
+        request: &InFlight,
+        extra: u64,
         status: DtoStatus,
         upcalls: &mut Upcalls,
     ) {
         let failed = status != DtoStatus::Success;
         if !failed && request.flags.contains(CompletionFlags::SUPPRESS) {
-            return self.requests.suppress();
+            return self.credits.give_back();
         }
         let unsignalled = request.flags.contains(CompletionFlags::UNSIGNALLED);
         let features = CompletionFeatures { unsignalled, solicited: false, failed };
-        let (cookie, operation, extra) = (request.cookie, request.operation(), request.extra());
-        let length = if failed { 0 } else { request.completed_length() };
+        let InFlight { cookie, operation, .. } = *request;
+        let length = if failed { 0 } else { u64::from(request.length) };
         if !failed && operation != Operation::Bind && extra == 0 {
             return self.requests.succeed((cookie, length, operation), features, upcalls);
         }

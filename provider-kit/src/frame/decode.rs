@@ -16,7 +16,32 @@ use super::{
 ///
 /// # Errors
 /// The bytes cannot become a valid frame.
+#[inline]
 pub fn decode(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Malformed> {
+    if let Some(message) = decode_message(bytes) {
+        return Ok(Some((message, 24)));
+    }
+    decode_any(bytes)
+}
+
+/// The fast path: a valid head of a message that invalidates no window.
+#[inline]
+fn decode_message(bytes: &[u8]) -> Option<Frame> {
+    let head = bytes.first_chunk::<24>()?;
+    let u32_at = |at| u32::from_le_bytes(bytes_at(head, at));
+    let (length, flags) = (u64::from_le_bytes(bytes_at(head, 16)), head[1]);
+    let is_valid = head[0] == kind::SEND
+        && flags & !SOLICITED == 0
+        && u32_at(12) == 0
+        && length <= MAX_TRANSFER;
+    is_valid.then(|| {
+        let body = Body::Send { length, solicited: flags != 0, invalidate: None };
+        let number = u16::from_le_bytes(bytes_at(head, 2));
+        Frame { body, number, done: u32_at(4), posted: u32_at(8) }
+    })
+}
+
+fn decode_any(bytes: &[u8]) -> Result<Option<(Frame, usize)>, Malformed> {
     let Some(&kind) = bytes.first() else { return Ok(None) };
     let Some(length) = head_length(kind) else { return Err(Malformed::Kind(kind)) };
     let Some(head) = bytes.get(..length) else { return Ok(None) };
@@ -61,19 +86,20 @@ struct Fields {
 }
 
 /// The bytes at an offset; zeros beyond the end of the head.
-fn bytes<const N: usize>(head: &[u8], at: usize) -> [u8; N] {
+#[inline(always)]
+fn bytes_at<const N: usize>(head: &[u8], at: usize) -> [u8; N] {
     head.get(at..).and_then(|rest| rest.first_chunk::<N>()).copied().unwrap_or([0; N])
 }
 
 impl Fields {
     fn of(head: &[u8]) -> Self {
-        let u32_at = |at| u32::from_le_bytes(bytes(head, at));
-        let u64_at = |at| u64::from_le_bytes(bytes(head, at));
-        let [kind, flags] = bytes(head, 0);
+        let u32_at = |at| u32::from_le_bytes(bytes_at(head, at));
+        let u64_at = |at| u64::from_le_bytes(bytes_at(head, at));
+        let [kind, flags] = bytes_at(head, 0);
         Self {
             kind,
             flags,
-            number: u16::from_le_bytes(bytes(head, 2)),
+            number: u16::from_le_bytes(bytes_at(head, 2)),
             done: u32_at(4),
             posted: u32_at(8),
             word: u32_at(12),

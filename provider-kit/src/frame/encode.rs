@@ -50,6 +50,7 @@ pub struct Head {
 impl Deref for Head {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
@@ -82,6 +83,7 @@ impl Refusal {
 }
 
 impl Body {
+    #[inline]
     fn fields(self) -> Fields {
         let plain = |kind, length| Fields { kind, length, ..Fields::default() };
         match self {
@@ -151,24 +153,28 @@ impl Body {
 
 impl Frame {
     /// The bytes of the head.
+    #[inline]
     #[must_use]
     pub fn encode(&self) -> Head {
         let fields = self.body.fields();
-        let mut head = Head { bytes: [0; MAX_HEAD], length: 0 };
-        head.put(&[fields.kind, fields.flags]);
-        head.put(&self.number.to_le_bytes());
-        head.put(&self.done.to_le_bytes());
-        head.put(&self.posted.to_le_bytes());
-        head.put(&fields.word.to_le_bytes());
-        head.put(&fields.length.to_le_bytes());
+        let mut head = Head { bytes: [0; MAX_HEAD], length: 24 };
+        head.put::<0, 1>([fields.kind]);
+        head.put::<1, 1>([fields.flags]);
+        head.put::<2, 2>(self.number.to_le_bytes());
+        head.put::<4, 4>(self.done.to_le_bytes());
+        head.put::<8, 4>(self.posted.to_le_bytes());
+        head.put::<12, 4>(fields.word.to_le_bytes());
+        head.put::<16, 8>(fields.length.to_le_bytes());
         if let Some((remote, operation)) = fields.remote {
-            head.put(&remote.context.to_le_bytes());
-            head.put(&operation.to_le_bytes());
-            head.put(&remote.address.to_le_bytes());
+            head.length = 40;
+            head.put::<24, 4>(remote.context.to_le_bytes());
+            head.put::<28, 4>(operation.to_le_bytes());
+            head.put::<32, 8>(remote.address.to_le_bytes());
         }
         if let Some((first, second)) = fields.operands {
-            head.put(&first.to_le_bytes());
-            head.put(&second.to_le_bytes());
+            head.length = 56;
+            head.put::<40, 8>(first.to_le_bytes());
+            head.put::<48, 8>(second.to_le_bytes());
         }
         head
     }
@@ -181,10 +187,10 @@ impl Frame {
 }
 
 impl Head {
-    #[inline]
-    fn put(&mut self, bytes: &[u8]) {
-        let end = self.length + bytes.len();
-        self.bytes[self.length..end].copy_from_slice(bytes);
-        self.length = end;
+    /// Stores a field at a fixed place.
+    #[inline(always)]
+    fn put<const AT: usize, const N: usize>(&mut self, bytes: [u8; N]) {
+        const { assert!(AT + N <= MAX_HEAD) };
+        self.bytes[AT..AT + N].copy_from_slice(&bytes);
     }
 }

@@ -1,0 +1,115 @@
+//! The fast paths of posts and polls: nothing waits, and the link has space.
+
+use dat_provider::flags::{CompletionFlags, Privileges};
+use dat_provider::triplet::RmrTriplet;
+use dat_provider::{ReceiveRequest, Request, Work};
+
+use super::connection::{Connection, Stage};
+use super::queue_pair::{Phase, QpState, SoftQp};
+use super::send_queue::InFlight;
+use crate::frame::{Body, MAX_PIECE, Remote};
+use crate::receive_ring::PostedReceive;
+use crate::transfer::{self, LocalMemory};
+
+impl QpState {
+    /// Decides whether posts may take the fast path until the next call.
+    pub(super) fn update_fast_path(&mut self) {
+        let is_usable = self.phase == Phase::Connected && !self.is_closing && !self.is_retired;
+        if let Some(conn) = &mut self.conn {
+            conn.writes_at_once = is_usable && conn.is_unobstructed();
+        }
+    }
+}
+
+impl Connection {
+    /// Whether a request can be written as soon as it is posted.
+    fn is_unobstructed(&self) -> bool {
+        self.stage == Stage::Open
+            && self.ending.is_none()
+            && self.sends.waiting.is_empty()
+            && self.answers.is_empty()
+            && self.unacked_eager.is_empty()
+            && !self.peer_uses_srq
+            && self.peer_failure.is_none()
+            && !self.is_write_closed
+            && !self.is_write_blocked
+            && !self.has_backlog
+    }
+}
+
+impl SoftQp {
+    /// Writes a send or RDMA write to the link. Returns false, without effect, if that takes more than
+    /// one frame, or anything that only the slow path does.
+    #[inline]
+    pub(super) fn post_request_fast(&self, request: &Request<'_>) -> bool {
+        let mut guard = self.state.lock();
+        let QpState { conn: Some(conn), queues, .. } = &mut *guard else { return false };
+        let &Request { work, segments, length, cookie, flags, checked } = request;
+        let is_plain = conn.writes_at_once
+            && length <= MAX_PIECE
+            && !flags.contains(CompletionFlags::BARRIER_FENCE)
+            && queues.credits.is_available_fast();
+        if !is_plain {
+            return false;
+        }
+        let body = match work {
+            Work::Send if conn.peer_posted != conn.peer_receives_used => {
+                let solicited = flags.contains(CompletionFlags::SOLICITED_WAIT);
+                Body::Send { length, solicited, invalidate: None }
+            }
+            // With nothing in flight, the slow path accesses the memory of the peer directly.
+            Work::RdmaWrite { remote } if conn.grant.is_none() || conn.sends.has_in_flight() => {
+                let RmrTriplet { address, context, .. } = remote;
+                Body::Write { length, remote: Remote { context, address } }
+            }
+            _ => return false,
+        };
+        let local = LocalMemory { segments, domain: queues.domain };
+        let checked = (checked.number(), &*queues.receives.epochs);
+        let range = (0, length);
+        conn.spans.clear();
+        let spans = &mut conn.spans;
+        if !transfer::checked_local_spans(local, checked, Privileges::LOCAL_READ, range, spans)
+            || !conn.write_spans(body)
+        {
+            return false;
+        }
+        queues.credits.take_available();
+        if work == Work::Send {
+            conn.peer_receives_used = conn.peer_receives_used.wrapping_add(1);
+        }
+        let (length, operation) = (length as u32, work.operation());
+        conn.sends.push_in_flight(InFlight {
+            cookie,
+            length,
+            operation,
+            flags,
+            expects_answer: false,
+        });
+        if conn.has_backlog {
+            conn.writes_at_once = false;
+            self.update_interest(&mut guard);
+        }
+        true
+    }
+
+    /// Posts a receive that the peer need not know of at once. Returns false, without effect, if only
+    /// the slow path can post it.
+    #[inline]
+    pub(super) fn post_receive_fast(&self, receive: &ReceiveRequest<'_>) -> bool {
+        let mut guard = self.state.lock();
+        let QpState { conn: Some(conn), queues, .. } = &mut *guard else { return false };
+        let receives = &mut queues.receives;
+        // A peer that has credits left learns of the new one from the next frame.
+        let is_plain = conn.writes_at_once
+            && conn.reported_posted != conn.receives_taken
+            && receives.shared.is_none()
+            && receives.credits.is_available_fast();
+        if !is_plain || receives.ring.push(PostedReceive::new(receive), receive.segments).is_err() {
+            return false;
+        }
+        receives.credits.take_available();
+        conn.posted = conn.posted.wrapping_add(1);
+        true
+    }
+}

@@ -1,0 +1,195 @@
+//! The posted requests of a connection, from post to completion.
+//!
+//! A request first waits, then is in flight from the moment at which the link has all of it. Only
+//! what its completion needs is kept while it is in flight.
+
+use std::collections::VecDeque;
+
+use dat_provider::flags::CompletionFlags;
+use dat_provider::status::{DtoStatus, Operation};
+
+use super::request::{PostedRequest, Task};
+use super::segments::Segments;
+
+/// The requests that are not complete. The peer executes requests in order and numbers them from 0,
+/// modulo 2^32.
+#[derive(Default)]
+pub(super) struct SendQueue {
+    /// Requests that are not completely written to the link, the oldest first.
+    pub(super) waiting: VecDeque<PostedRequest>,
+    /// Requests that are completely written, the oldest first. All are older than the waiting ones.
+    in_flight: VecDeque<InFlight>,
+    /// Reads and atomics among the requests in flight, the oldest first.
+    reads: VecDeque<ReadInFlight>,
+    /// Number of reads and atomics that are not completely answered.
+    pub(super) unanswered: u32,
+    /// Number of requests that completed and had a sequence number, which is the sequence number of
+    /// the oldest request in flight.
+    first: u32,
+    /// Number of requests that the peer has executed.
+    pub(super) executed: u32,
+}
+
+/// A request that is completely written to the link, as its completion needs it.
+#[derive(Clone, Copy)]
+pub(super) struct InFlight {
+    pub(super) cookie: u64,
+    /// Length in bytes that the completion reports; no transfer is longer than 2^31.
+    pub(super) length: u32,
+    pub(super) operation: Operation,
+    pub(super) flags: CompletionFlags,
+    /// Whether the peer answers it with data.
+    pub(super) expects_answer: bool,
+}
+
+/// A read or atomic that is in flight.
+pub(super) struct ReadInFlight {
+    pub(super) task: Task,
+    /// Where the answer goes.
+    pub(super) segments: Segments,
+    /// Length in bytes of the answer.
+    pub(super) length: u64,
+    /// Bytes of the answer that have arrived.
+    pub(super) received: u64,
+    /// Whether the whole answer has arrived.
+    pub(super) is_answered: bool,
+    /// The status of a read that failed on this side.
+    pub(super) local_status: Option<DtoStatus>,
+}
+
+impl SendQueue {
+    pub(super) fn is_empty(&self) -> bool {
+        self.in_flight.is_empty() && self.waiting.is_empty()
+    }
+
+    /// Number of requests that are not complete.
+    pub(super) fn len(&self) -> usize {
+        self.in_flight.len() + self.waiting.len()
+    }
+
+    /// Whether requests are in flight.
+    #[inline]
+    pub(super) fn has_in_flight(&self) -> bool {
+        !self.in_flight.is_empty()
+    }
+
+    /// The flags of all requests.
+    pub(super) fn flags(&self) -> impl Iterator<Item = CompletionFlags> {
+        let waiting = self.waiting.iter().map(|request| request.flags);
+        self.in_flight.iter().map(|request| request.flags).chain(waiting)
+    }
+
+    /// The number of requests of which at least one frame is written, which is the sequence number of
+    /// the next one.
+    #[inline]
+    pub(super) fn next_sequence(&self) -> u32 {
+        let is_begun = self.waiting.front().is_some_and(|request| request.is_begun);
+        self.first.wrapping_add(self.in_flight.len() as u32).wrapping_add(u32::from(is_begun))
+    }
+
+    /// Notes how many requests the peer has executed. Returns false if that is impossible: the count
+    /// went back, or covers requests that were not sent.
+    #[inline]
+    pub(super) fn set_executed(&mut self, executed: u32) -> bool {
+        let newly = executed.wrapping_sub(self.executed);
+        let is_possible = newly == 0 || newly <= self.next_sequence().wrapping_sub(self.executed);
+        if is_possible {
+            self.executed = executed;
+        }
+        is_possible
+    }
+
+    /// A request is completely written to the link.
+    #[inline]
+    pub(super) fn push_in_flight(&mut self, request: InFlight) {
+        self.in_flight.push_back(request);
+    }
+
+    /// The oldest waiting request is completely written to the link.
+    pub(super) fn move_to_flight(&mut self) {
+        let Some(request) = self.waiting.pop_front() else { return };
+        self.in_flight.push_back(request.in_flight());
+        if let Some(length) = request.answer_length() {
+            self.unanswered += 1;
+            self.reads.push_back(ReadInFlight {
+                task: request.task,
+                segments: request.segments,
+                length,
+                received: 0,
+                is_answered: false,
+                local_status: None,
+            });
+        }
+    }
+
+    /// The read or atomic that the next answer belongs to.
+    pub(super) fn current_read(&mut self) -> Option<&mut ReadInFlight> {
+        self.reads.iter_mut().find(|read| !read.is_answered)
+    }
+
+    /// The next completion, if the oldest request has ended: the request, the `extra` of its completion,
+    /// and its status.
+    #[inline]
+    pub(super) fn pop_ended(&mut self) -> Option<(InFlight, u64, DtoStatus)> {
+        let Some(&oldest) = self.in_flight.front() else { return self.pop_ended_waiting() };
+        let status = if oldest.expects_answer { self.read_status()? } else { DtoStatus::Success };
+        if status == DtoStatus::Success && !self.is_executed(self.first) {
+            return None;
+        }
+        self.pop_in_flight();
+        Some((oldest, 0, status))
+    }
+
+    /// As [`pop_ended`](Self::pop_ended), if nothing is in flight: a request may have ended without the
+    /// peer.
+    fn pop_ended_waiting(&mut self) -> Option<(InFlight, u64, DtoStatus)> {
+        let status = self.waiting.front()?.local_status?;
+        let request = self.waiting.pop_front()?;
+        Some((request.in_flight(), request.extra(), status))
+    }
+
+    /// Takes the oldest request for the flush of all, with the `extra` and the status of its completion.
+    /// `failed` is the sequence number of the request that failed at the peer, and its status.
+    pub(super) fn pop_flushed(
+        &mut self,
+        failed: Option<(u32, DtoStatus)>,
+    ) -> Option<(InFlight, u64, DtoStatus)> {
+        let failure = failed.filter(|(number, _)| *number == self.first);
+        let Some(&oldest) = self.in_flight.front() else {
+            let request = self.waiting.pop_front()?;
+            let failure = failure.filter(|_| request.is_begun);
+            let status = failure.map_or(DtoStatus::Flushed, |(_, status)| status);
+            self.first = self.first.wrapping_add(u32::from(request.is_begun));
+            return Some((request.in_flight(), request.extra(), status));
+        };
+        let is_answered = !oldest.expects_answer || self.read_status() == Some(DtoStatus::Success);
+        let status = match failure {
+            Some((_, status)) => status,
+            None if is_answered && self.is_executed(self.first) => DtoStatus::Success,
+            None => DtoStatus::Flushed,
+        };
+        self.pop_in_flight();
+        Some((oldest, 0, status))
+    }
+
+    fn pop_in_flight(&mut self) {
+        if self.in_flight.pop_front().is_some_and(|request| request.expects_answer) {
+            let read = self.reads.pop_front();
+            let is_unanswered = read.is_some_and(|read| !read.is_answered);
+            self.unanswered = self.unanswered.saturating_sub(u32::from(is_unanswered));
+        }
+        self.first = self.first.wrapping_add(1);
+    }
+
+    /// How the oldest read ended, if it has.
+    #[cold]
+    fn read_status(&self) -> Option<DtoStatus> {
+        let read = self.reads.front()?;
+        read.local_status.or(read.is_answered.then_some(DtoStatus::Success))
+    }
+
+    #[inline]
+    fn is_executed(&self, sequence: u32) -> bool {
+        self.executed.wrapping_sub(sequence) as i32 > 0
+    }
+}
