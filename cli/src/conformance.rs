@@ -74,8 +74,8 @@ pub(crate) fn run(args: &Args, registry: &Registry, output: &mut Output) -> Verd
 /// Why the suite cannot run or be reported.
 #[derive(Debug, thiserror::Error)]
 enum SuiteError {
-    #[error("no case has a path or a rule that starts with one of the filters")]
-    NoCase,
+    #[error("no case has a path or a rule that starts with {0:?}; --list shows all cases")]
+    NoCase(String),
     #[error(transparent)]
     Open(#[from] dat_core::Error),
     #[error("cannot read {file}: {source}", file = file.display())]
@@ -135,10 +135,13 @@ fn try_run(args: &Args, registry: &Registry, output: &mut Output) -> Result<Verd
         exclusions: exclusions(args, &cases)?,
         limit: Duration::from_secs(args.timeout),
     };
-    let selected = cases.iter().filter(|case| plan.selects(case)).count();
-    if selected == 0 {
-        return Err(SuiteError::NoCase);
+    for filter in &args.filters {
+        let plan = Plan { filters: vec![filter.clone()], ..Plan::default() };
+        if !cases.iter().any(|case| plan.selects(case)) {
+            return Err(SuiteError::NoCase(filter.clone()));
+        }
     }
+    let selected = cases.iter().filter(|case| plan.selects(case)).count();
     if args.list {
         for case in cases.iter().filter(|case| plan.selects(case)) {
             output.line(format!("{}  ({})", case.short_name(), case.source));

@@ -18,7 +18,7 @@ pub struct CliError {
     pub code: String,
     /// The numeric value of the code.
     pub number: Option<String>,
-    /// The call and its object, if a call failed.
+    /// The call and its object if a call failed, or else what was being done.
     pub call: String,
     /// Why it failed.
     pub reason: String,
@@ -108,6 +108,15 @@ impl CliError {
         }
     }
 
+    /// The failure, with what was being done unless a call is named.
+    #[must_use]
+    pub fn during(mut self, what: String) -> Self {
+        if self.call.is_empty() {
+            self.call = what;
+        }
+        self
+    }
+
     /// Whether only the data was wrong, so that the connection is still usable.
     pub fn is_data(&self) -> bool {
         self.code.is_empty()
@@ -117,7 +126,9 @@ impl CliError {
     fn text(&self) -> String {
         let mut parts = vec![self.call.as_str(), self.code.as_str(), self.reason.as_str()];
         parts.retain(|part| !part.is_empty());
-        format!("{}; {}", parts.join(": "), self.advice)
+        // The texts of events are sentences, those of calls are clauses.
+        let end = if self.reason.ends_with('.') { "" } else { ";" };
+        format!("{}{end} {}", parts.join(": "), self.advice)
     }
 
     /// Prints the failure, indented.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dat_core::{
-    ConnectionEventKind, DtoCompletion, DtoStatus, Endpoint, EpSpec, EvdFlags, EvdOptions, Event,
-    EventDispatcher, Failure, InterfaceAdapter, Operation, ProtectionZone, Timeout,
+    Address, Connect, ConnectionEventKind, DtoCompletion, DtoStatus, Endpoint, EpSpec, EvdFlags,
+    EvdOptions, Event, EventDispatcher, Failure, InterfaceAdapter, Operation, ProtectionZone,
+    Timeout,
 };
 
 use crate::error::CliError;
@@ -54,13 +55,22 @@ impl Side {
         Ok(Self { ep: ia.ep_create(&spec)?, recv, request, connection, depth, timeout })
     }
 
-    /// Waits for the expected connection event and returns its private data.
-    pub fn await_connection(&self, kind: ConnectionEventKind) -> Result<Arc<[u8]>, CliError> {
-        self.told_within(self.timeout, kind)
+    /// Connects to a listener with private data, and returns the private data of its answer.
+    pub fn connect(&self, to: Address, port: u64, data: &[u8]) -> Result<Arc<[u8]>, CliError> {
+        let connect = Connect::to(to, port).timeout(self.timeout).private_data(data);
+        self.ep.connect(&connect)?;
+        // The timeout of the attempt expires first.
+        let patience = self.timeout + Duration::from_secs(1);
+        let established = self.await_connection_within(patience, ConnectionEventKind::Established);
+        established.map_err(|error| error.during(format!("connecting to {to}, port {port}")))
     }
 
-    /// Like `await_connection`, with another timeout.
-    pub fn told_within(
+    /// Waits for the expected connection event and returns its private data.
+    pub fn await_connection(&self, kind: ConnectionEventKind) -> Result<Arc<[u8]>, CliError> {
+        self.await_connection_within(self.timeout, kind)
+    }
+
+    fn await_connection_within(
         &self,
         timeout: Duration,
         kind: ConnectionEventKind,

@@ -41,7 +41,7 @@ const VARIABLES: [Variable; 8] = [
     number("DAT_DBG_DEST", "0x1", "where the C libraries print, as a sum: 0x1 stdout, 0x2 syslog"),
     text("LD_LIBRARY_PATH", "unset", "the directories that the loader searches first"),
     text("RDMAV_FORK_SAFE", "unset", "if set: rdma-core protects registered memory across fork()"),
-    text("IBV_FORK_SAFE", "unset", "the same"),
+    text("IBV_FORK_SAFE", "unset", "the same as RDMAV_FORK_SAFE"),
     text("NO_COLOR", "unset", "if set: no colours on a terminal"),
 ];
 
@@ -72,7 +72,7 @@ fn judge(variable: &Variable, value: Option<OsString>) -> Finding {
     let value = value.map(|value| value.to_string_lossy().into_owned());
     let finding = match &value {
         None if default == "unset" => Finding::ok(name, format!("unset; {meaning}")),
-        None => Finding::ok(name, format!("unset, so {default}; {meaning}")),
+        None => Finding::ok(name, format!("unset; {meaning} (default: {default})")),
         Some(value) if variable.is_number && !is_number(value) => {
             Finding::note(name, format!("{value:?} is not a number; {meaning}"))
                 .advise(format!("set it to a number, such as {name}=0x1, or unset it"))

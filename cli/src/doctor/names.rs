@@ -62,25 +62,41 @@ fn open(registry: &Registry, entry: &Entry) -> Finding {
 }
 
 fn describe(entry: &Entry) -> String {
-    let mut words = vec![entry.library.clone()];
-    words.extend(entry.provider_version.as_ref().map(ToString::to_string));
+    // The version begins with the name of the provider.
+    let version = entry.provider_version.as_ref().map(ToString::to_string);
+    let mut words = vec![version.unwrap_or_else(|| entry.library.clone())];
     words.extend(Some(entry.summary.clone()).filter(|summary| !summary.is_empty()));
     words.join(", ")
 }
 
-/// Runs the steps of `dat ping` on the built-in adapter, without a configuration.
+/// Tests loopback.
 pub(super) fn self_test(output: &mut Output) -> Check {
-    let name = providers::LOOPBACK;
+    let finding = ping_steps(providers::LOOPBACK, "", "", output);
+    let finding = finding.fact("name", providers::LOOPBACK);
+    Check { key: "self_test", title: "Self-test", findings: vec![finding] }
+}
+
+/// Runs the steps of `dat ping` on a built-in adapter, without a configuration. `passing` precedes the
+/// number of steps, and `but` follows the name of the step that failed.
+pub(super) fn ping_steps(name: &str, passing: &str, but: &str, output: &mut Output) -> Finding {
     let registry = providers::registry_of(Configuration::empty());
     let outcome = ping::try_quietly(registry, name, PATIENCE, output);
+    let passed = outcome.passed;
     let finding = match outcome.failure {
-        None => Finding::ok(name, format!("{} steps of dat ping passed", outcome.passed)),
+        None => Finding::ok(name, format!("{passing}{passed} steps of dat ping passed")),
         Some((step, error)) => {
-            let finding = Finding::problem(name, format!("{step} failed: {}", error.reason))
-                .advise(error.advice.clone());
-            finding.fact("step", step).fact("error", error)
+            Finding::problem(name, format!("{step} failed{but}: {}", error.reason))
+                .advise(error.advice.clone())
+                .fact("step", step)
+                .fact("error", error)
         }
     };
-    let finding = finding.fact("name", name).fact("steps_passed", outcome.passed);
-    Check { key: "self_test", title: "Self-test", findings: vec![finding] }
+    finding.fact("steps_passed", passed)
+}
+
+/// Connects an adapter to itself by the steps of `dat ping`.
+pub(super) fn connects(name: &str, but: &str, output: &mut Output) -> Finding {
+    let finding = ping_steps(name, "connects to itself; ", but, output);
+    let is_connected = finding.is_ok();
+    finding.fact("connected", is_connected)
 }

@@ -53,6 +53,10 @@ impl Finding {
         Self::new(Mark::Problem, subject, found)
     }
 
+    pub(super) fn is_ok(&self) -> bool {
+        self.verdict == Mark::Ok
+    }
+
     /// Adds advice.
     pub(super) fn advise(mut self, advice: impl Into<String>) -> Self {
         self.advice.push(advice.into());
@@ -71,25 +75,54 @@ impl Finding {
         self
     }
 
-    /// Prints it, without advice that the next finding repeats.
-    fn print(&self, width: usize, next: Option<&[String]>, output: &mut Output) {
-        let (paint, word) = match self.verdict {
-            Mark::Ok => (Paint::Good, "ok"),
-            Mark::Note => (Paint::Mark, "note"),
-            Mark::Problem => (Paint::Bad, "PROBLEM"),
+    /// Prints it without its advice.
+    fn print(&self, width: usize, output: &mut Output) {
+        let line = self.verdict.line(width, &self.subject, &self.found, output);
+        output.line(line);
+        for line in &self.excerpt {
+            output.line(format!("{}| {line}", margin(width)));
+        }
+    }
+
+    /// Whether one line of advice does for both.
+    fn is_like(&self, other: &Self) -> bool {
+        (self.verdict, &self.advice) == (other.verdict, &other.advice)
+    }
+}
+
+impl Mark {
+    fn line(self, width: usize, subject: &str, found: &str, output: &Output) -> String {
+        let (paint, word) = match self {
+            Self::Ok => (Paint::Good, "ok"),
+            Self::Note => (Paint::Mark, "note"),
+            Self::Problem => (Paint::Bad, "PROBLEM"),
         };
         let word = output.paint(paint, format!("{word:<7}"));
-        let subject = clean(&self.subject);
-        let line = format!("  {word}  {subject:<width$}  {}", clean(&self.found));
-        output.line(line.trim_end());
-        let margin = " ".repeat(width + 13);
-        for line in &self.excerpt {
-            output.line(format!("{margin}| {line}"));
-        }
-        let advice = if next == Some(&self.advice) { &[] } else { self.advice.as_slice() };
-        for advice in advice {
-            output.line(format!("{margin}-> {}", clean(advice)));
-        }
+        let line = format!("  {word}  {:<width$}  {}", clean(subject), clean(found));
+        line.trim_end().to_owned()
+    }
+}
+
+/// The indentation of what belongs to a finding.
+fn margin(width: usize) -> String {
+    " ".repeat(width + 13)
+}
+
+/// Notes with the same advice that are shown at most.
+const NOTES: usize = 3;
+
+/// Prints findings with the same verdict and advice, the advice once.
+fn print_alike(findings: &[Finding], width: usize, output: &mut Output) {
+    let [Finding { verdict, advice, .. }, ..] = findings else { return };
+    let is_long = *verdict == Mark::Note && !advice.is_empty() && findings.len() > NOTES + 1;
+    let shown = if is_long { NOTES } else { findings.len() };
+    findings[..shown].iter().for_each(|finding| finding.print(width, output));
+    if is_long {
+        let more = format!("and {} more", findings.len() - shown);
+        output.line(verdict.line(width, &more, "for similar reasons; --json shows each", output));
+    }
+    for advice in advice {
+        output.line(format!("{}-> {}", margin(width), clean(advice)));
     }
 }
 
@@ -159,9 +192,8 @@ impl Report {
         let width = subjects.map(|finding| clean(&finding.subject).chars().count()).max();
         for check in &self.checks {
             output.line(output.paint(Paint::Strong, check.title));
-            for (index, finding) in check.findings.iter().enumerate() {
-                let next = check.findings.get(index + 1).map(|next| next.advice.as_slice());
-                finding.print(width.unwrap_or(0), next, output);
+            for alike in check.findings.chunk_by(Finding::is_like) {
+                print_alike(alike, width.unwrap_or(0), output);
             }
         }
         let Summary { notes, problems, .. } = self.summary();

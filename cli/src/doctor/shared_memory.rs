@@ -1,9 +1,7 @@
 //! Shared memory, which the adapters `shm` and `auto` need: sealed memory files, and a connection of
 //! each to itself; and whether processes can access each other's memory.
 
-use std::time::Duration;
-
-use dat_core::registry::{Configuration, Entry, Fate, Origin};
+use dat_core::registry::{Entry, Fate, Origin};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -11,12 +9,10 @@ use nix::unistd::ftruncate;
 
 use super::direct_access;
 use super::machine::Machine;
+use super::names;
 use super::report::{Check, Finding};
 use crate::output::Output;
-use crate::{ping, providers};
-
-/// The timeout of each step.
-const PATIENCE: Duration = Duration::from_secs(5);
+use crate::providers;
 
 /// Creates what a connection shares, and connects each adapter to itself. Nothing is tried of a copy.
 pub(super) fn check(machine: &Machine, entries: &[Entry], output: &mut Output) -> Check {
@@ -31,7 +27,9 @@ pub(super) fn check(machine: &Machine, entries: &[Entry], output: &mut Output) -
                 && matches!(entry.origin, Origin::Discovered)
                 && matches!(entry.fate, Fate::Usable)
         };
-        findings.extend(entries.iter().filter(is_shm).map(|entry| connection(&entry.name, output)));
+        findings.extend(
+            entries.iter().filter(is_shm).map(|entry| names::connects(&entry.name, "", output)),
+        );
     }
     Check { key: "shared_memory", title: "Shared memory", findings }
 }
@@ -64,25 +62,6 @@ fn what_forbids(errno: Errno) -> &'static str {
         Errno::ENOMEM | Errno::ENOSPC => "too little memory: see free, and the limit of the cgroup",
         _ => "a seccomp profile of the container may forbid it: allow memfd_create and fcntl",
     }
-}
-
-/// Connects the adapter to itself by the steps of `dat ping`.
-fn connection(name: &str, output: &mut Output) -> Finding {
-    let registry = providers::registry_of(Configuration::empty());
-    let outcome = ping::try_quietly(registry, name, PATIENCE, output);
-    let finding = match outcome.failure {
-        None => {
-            let passed = outcome.passed;
-            Finding::ok(name, format!("connects to itself; {passed} steps of dat ping passed"))
-                .fact("connected", true)
-        }
-        Some((step, error)) => Finding::problem(name, format!("{step} failed: {}", error.reason))
-            .advise(error.advice.clone())
-            .fact("connected", false)
-            .fact("step", step)
-            .fact("error", error),
-    };
-    finding.fact("steps_passed", outcome.passed)
 }
 
 #[cfg(test)]

@@ -4,15 +4,16 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use dat_core::registry::{Configuration, Entry, Fate, Origin};
+use dat_core::registry::{Entry, Fate, Origin};
 
 use super::interface::Interfaces;
 use super::machine::Machine;
+use super::names;
 use super::report::{Check, Finding};
 use crate::output::Output;
-use crate::{ping, providers};
+use crate::providers;
 
-/// The timeout of each step.
+/// The timeout of a plain connection.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Below this number of descriptors, few connections fit besides what a program opens anyway.
@@ -85,21 +86,7 @@ fn connection(name: &str, interfaces: &Interfaces, output: &mut Output) -> Findi
             .fact("connected", false)
             .fact("errno", error.raw_os_error());
     }
-    let registry = providers::registry_of(Configuration::empty());
-    let outcome = ping::try_quietly(registry, name, PATIENCE, output);
-    let finding = match outcome.failure {
-        None => {
-            let passed = outcome.passed;
-            Finding::ok(name, format!("connects to itself; {passed} steps of dat ping passed"))
-                .fact("connected", true)
-        }
-        Some((step, error)) => {
-            let found = format!("{step} failed, but plain sockets connect: {}", error.reason);
-            let finding = Finding::problem(name, found).advise(error.advice.clone());
-            finding.fact("connected", false).fact("step", step).fact("error", error)
-        }
-    };
-    finding.fact("steps_passed", outcome.passed)
+    names::connects(name, ", but plain sockets connect", output)
 }
 
 /// The address that the provider uses: the first of IPv4 before one of IPv6.

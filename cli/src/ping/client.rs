@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dat_core::{
-    Address, Close, CompletionFlags, Connect, ConnectionEventKind, DtoCompletion, DtoStatus,
-    Failure, InterfaceAdapter, Operation, ProtectionZone, Registry, RmrTriplet,
+    Close, CompletionFlags, ConnectionEventKind, DtoCompletion, DtoStatus, Failure,
+    InterfaceAdapter, Operation, ProtectionZone, Registry, RmrTriplet,
 };
 
 use super::handshake;
@@ -153,21 +153,11 @@ impl Client {
         Ok(Done::Passed(format!("2 regions of {}", units::bytes(length as u64))))
     }
 
-    /// The address of the other machine, in the address family of the adapter.
-    fn address(&self) -> Result<Address, CliError> {
-        address::resolve(&self.host.0, self.ia()?.attributes().address, "dat ping")
-    }
-
     fn connect(&mut self) -> Result<Done, CliError> {
-        let (address, port) = (self.address()?, self.host.1);
-        let side = self.side()?;
-        let asked = handshake::request();
-        let connect = Connect::to(address, port).timeout(self.timeout).private_data(&asked);
-        side.ep.connect(&connect)?;
-        // The adapter's own timeout expires first.
-        let timeout = self.timeout + Duration::from_secs(1);
-        let answer = side.told_within(timeout, ConnectionEventKind::Established)?;
-        self.answer = Some(answer);
+        let (host, port) = &self.host;
+        let address = address::resolve(host, self.ia()?.attributes().address, "dat ping")?;
+        let port = *port;
+        self.answer = Some(self.side()?.connect(address, port, &handshake::request())?);
         Ok(Done::Passed(format!("to {address}, port {port}")))
     }
 

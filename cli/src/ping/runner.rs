@@ -200,7 +200,7 @@ impl Record {
         let time = self.microseconds.map(|micros| Duration::from_secs_f64(micros / 1e6));
         let time = time.map_or_else(String::new, units::time);
         let word = output.paint(paint, format!("{word:<8}"));
-        let line = format!("{:<21} {word} {time:>8}   {}", self.step, clean(&self.detail));
+        let line = format!("{:<22} {word} {time:>8}   {}", self.step, clean(&self.detail));
         output.line(line.trim_end());
         if let Some(error) = &self.error {
             error.print("    ", output);

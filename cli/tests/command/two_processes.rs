@@ -173,3 +173,13 @@ fn clients_of_a_killed_listener_end() {
         }
     }
 }
+
+#[test]
+fn a_refused_connection_names_the_address_and_the_port() {
+    for command in ["ping", "perf"] {
+        let ran = crate::common::run(&[command, "tcp-lo", "127.0.0.1", "--port", "9"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.out);
+        let text = ran.out + &ran.err;
+        assert!(text.contains("connecting to 127.0.0.1, port 9"), "{text}");
+    }
+}

@@ -1,7 +1,7 @@
 //! The client's half of a measurement: its memory, and the connections to the listener.
 
 use dat_core::{
-    Close, CompletionFlags, Connect, ConnectionEventKind, DtoStatus, Event, LmrTriplet, RmrTriplet,
+    Close, CompletionFlags, ConnectionEventKind, DtoStatus, Event, LmrTriplet, RmrTriplet,
 };
 
 use super::client::Client;
@@ -73,11 +73,7 @@ impl<'a> Cell<'a> {
             Mode::Echo => lane.post_echo()?,
             Mode::Idle => {}
         }
-        let connect = Connect::to(self.client.address, self.client.port);
-        lane.side.ep.connect(&connect.timeout(*timeout).private_data(&DATA))?;
-        // The adapter's own timeout expires first.
-        let patience = *timeout + std::time::Duration::from_secs(1);
-        lane.side.told_within(patience, ConnectionEventKind::Established)?;
+        lane.side.connect(self.client.address, self.client.port, &DATA)?;
         Ok(lane)
     }
 

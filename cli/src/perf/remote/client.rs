@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use dat_core::{
-    Address, Close, CompletionFlags, Connect, ConnectionEventKind, Event, InterfaceAdapter,
-    ProtectionZone, Registry,
+    Address, Close, CompletionFlags, ConnectionEventKind, Event, InterfaceAdapter, ProtectionZone,
+    Registry,
 };
 
 use super::cell::{Cell, Lane};
@@ -64,11 +64,7 @@ impl Client {
         let pz = ia.pz_create()?;
         let address = address::resolve(host, ia.attributes().address, "dat perf")?;
         let control = Control::create(&ia, &pz, timeout)?;
-        let connect = Connect::to(address, port).timeout(timeout).private_data(&CONTROL);
-        control.side.ep.connect(&connect)?;
-        // The adapter's own timeout expires first.
-        let patience = timeout + Duration::from_secs(1);
-        control.side.told_within(patience, ConnectionEventKind::Established)?;
+        control.side.connect(address, port, &CONTROL)?;
         let theirs = order::limits_of(control.ask(Order::Limits)?);
         let limits = Limits::of(&ia).common(&theirs);
         Ok(Self { ia, pz, control, address, port, timeout, limits })

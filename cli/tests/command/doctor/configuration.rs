@@ -45,6 +45,19 @@ inside k2.0 threadsafe default loopback dapl.1.2 \"\" \"\"
 }
 
 #[test]
+fn of_many_lines_for_absent_devices_a_few_are_shown_and_the_rest_counted() {
+    let line = |n| {
+        format!("card{n} u2.0 nonthreadsafe default libabsent.so dapl.2.0 \"card{n} 0\" \"\"\n")
+    };
+    let (tree, report) = with(&(0..9).map(line).collect::<String>());
+    assert_eq!(report.findings("configuration").len(), 1 + 9, "JSON has them all");
+    let text = tree.run(&[], &[]).out;
+    assert_eq!(text.matches("which is not a device or interface").count(), 3, "{text}");
+    assert_eq!(text.matches("and 6 more").count(), 1, "{text}");
+    assert_eq!(text.matches("remove such lines").count(), 1, "{text}");
+}
+
+#[test]
 fn a_line_in_error_is_shown_with_a_caret_under_the_field() {
     let line = "broken u2.0 threadsafe nodefault loopback dapl.1.2 \"\" \"\"";
     let (tree, report) = with(line);
