@@ -9,7 +9,6 @@ use dat_provider::error::Result;
 use dat_provider::{ConnectRequest, Peer};
 
 use super::connection::{Connection, EndCause, Stage};
-use super::core::Job;
 use super::event::Event;
 use super::queue_pair::{Phase, SoftQp};
 use super::transport::{ConnectFailure, Connected};
@@ -94,6 +93,7 @@ impl SoftQp {
             match link {
                 Ok(ConnectedLink { link, peer, private_data }) => {
                     let token = self.core.token();
+                    self.announce_link(token);
                     let Connected { reader, writer, local_port, .. } = link;
                     let side = state.queues.side_info(private_data);
                     let (halves, ports) = ((reader, writer), (peer, local_port));
@@ -114,7 +114,7 @@ impl SoftQp {
             }
         });
         if let Some(token) = watched {
-            self.core.submit(Job::Watch(token, self.driven()));
+            self.watch(token);
         }
     }
 }

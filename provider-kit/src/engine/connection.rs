@@ -236,6 +236,8 @@ impl Connection {
     /// The connection is established: the peer may send requests, and access memory directly.
     pub(super) fn open(&mut self, queues: &WorkQueues) {
         self.stage = Stage::Open;
+        // Polls before this connection do not say that its link would be polled.
+        self.polls_seen = queues.polls();
         let gate = self.writer.gate(queues.domain, queues.number);
         self.grant = gate.map(|gate| direct::grant(queues.domain, gate));
     }

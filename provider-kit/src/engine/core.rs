@@ -24,7 +24,7 @@ pub(super) struct Core(Arc<Shared>);
 pub(super) struct Shared {
     pub(super) transport: Box<dyn Transport>,
     pub(super) origin: Origin,
-    jobs: Mutex<Vec<Job>>,
+    jobs: Mutex<Jobs>,
     /// Whether `wakeup` was written since the thread last took jobs.
     is_signalled: AtomicBool,
     is_closed: AtomicBool,
@@ -37,12 +37,16 @@ pub(super) struct Shared {
     pub(super) epoll: OwnedFd,
 }
 
+/// The jobs that the thread has not taken.
+#[derive(Default)]
+struct Jobs {
+    list: Vec<Job>,
+    /// Whether the thread takes jobs within [`MAX_LINGER`] in any case.
+    is_polled: bool,
+}
+
 /// A queue pair, as the thread drives it.
 pub(super) trait Driven: Send + Sync {
-    /// Registers the link of a connection with the thread. Returns whether that connection still
-    /// exists and its link has a descriptor.
-    fn watch(&self, token: u64) -> bool;
-
     /// Reads the link, or lends it to pollers.
     fn progress(&self) -> LinkStatus;
 
@@ -66,7 +70,7 @@ pub(super) enum LinkStatus {
 
 /// A task for the thread. Tokens identify the descriptors that it watches.
 pub(super) enum Job {
-    /// Watch the link of a queue pair.
+    /// The link of a queue pair, whose descriptor is being watched.
     Watch(u64, Weak<dyn Driven>),
     /// Progress a queue pair whose link holds received frames that were not read.
     Progress(Weak<dyn Driven>),
@@ -146,7 +150,7 @@ impl Shared {
     /// Hands a job to the thread. In a child of `fork`, which has no such thread, it is dropped.
     pub(super) fn submit(&self, job: Job) {
         if self.origin.is_here() {
-            self.jobs.lock().push(job);
+            self.jobs.lock().list.push(job);
             self.wake();
         }
     }
@@ -157,18 +161,48 @@ impl Shared {
         }
     }
 
+    /// Hands over a job that can wait until the thread wakes up for another reason: it refers to a
+    /// descriptor that is not watched before the job is submitted, or that is not watched any more.
+    pub(super) fn submit_without_wakeup(&self, job: Job) {
+        if self.origin.is_here() {
+            self.jobs.lock().list.push(job);
+        }
+    }
+
+    /// Hands over a link that is being closed, whose descriptor is watched. Wakes the thread only if it
+    /// could sleep beyond the deadline of the link.
+    fn submit_lingering(&self, token: u64, lingering: LingeringLink) {
+        if self.origin.is_here() {
+            let mut jobs = self.jobs.lock();
+            jobs.list.push(Job::Linger(token, lingering));
+            let is_polled = jobs.is_polled;
+            drop(jobs);
+            if !is_polled {
+                self.wake();
+            }
+        }
+    }
+
+    /// The thread is about to sleep; `is_polled` as for [`Jobs::is_polled`]. Returns false if it must
+    /// take jobs instead.
+    pub(super) fn begin_sleep(&self, is_polled: bool) -> bool {
+        let mut jobs = self.jobs.lock();
+        jobs.is_polled = is_polled;
+        is_polled || jobs.list.is_empty()
+    }
+
     /// Takes the jobs that were submitted since the last call.
     pub(super) fn take_jobs(&self) -> Vec<Job> {
         if self.is_signalled.load(Ordering::Relaxed) {
             let _ = rustix::io::read(&self.wakeup, &mut [0; 8]);
             self.is_signalled.store(false, Ordering::Release);
         }
-        std::mem::take(&mut *self.jobs.lock())
+        std::mem::take(&mut self.jobs.lock().list)
     }
 
     /// Whether all objects are gone and all jobs are taken.
     pub(super) fn is_closed(&self) -> bool {
-        self.is_closed.load(Ordering::Acquire) && self.jobs.lock().is_empty()
+        self.is_closed.load(Ordering::Acquire) && self.jobs.lock().list.is_empty()
     }
 
     /// Makes the thread wait for a descriptor, or changes the events that it waits for. Returns
@@ -206,10 +240,13 @@ impl Shared {
         let last = last.map(|body| Frame { done: executed, posted, ..Frame::new(body) });
         let mut lingering = LingeringLink::new(reader, writer, last);
         if lingering.advance() {
-            self.submit(Job::Linger(token, lingering));
+            if let Some(descriptor) = lingering.reader.descriptor() {
+                self.watch(descriptor, token, lingering.interest());
+            }
+            self.submit_lingering(token, lingering);
         } else {
             self.forget_link(&*lingering.reader);
-            self.submit(Job::Forget(token));
+            self.submit_without_wakeup(Job::Forget(token));
         }
     }
 }

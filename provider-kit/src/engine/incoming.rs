@@ -4,7 +4,7 @@ use dat_provider::Peer;
 use dat_provider::error::Result;
 
 use super::connection::{Connection, Stage};
-use super::core::{Job, Shared};
+use super::core::Shared;
 use super::queue_pair::{Phase, SoftQp};
 use super::transport::Connected;
 use crate::frame::Refusal;
@@ -72,12 +72,13 @@ impl SoftQp {
             let incoming = take()?;
             state.generation += 1;
             state.attempt = attempt;
+            self.announce_link(token);
             state.phase = Phase::Connected;
             let side = state.queues.side_info(private_data.to_vec());
             state.conn = Some(Box::new(incoming.accepted(token, &side)));
             Ok(())
         })?;
-        self.core.submit(Job::Watch(token, self.driven()));
+        self.watch(token);
         Ok(())
     }
 }

@@ -134,6 +134,26 @@ impl SoftQp {
         }
     }
 
+    /// Announces to the thread the link of a new connection, before the lock is released and the end of
+    /// the connection can be submitted.
+    pub(super) fn announce_link(&self, token: u64) {
+        self.core.submit_without_wakeup(Job::Watch(token, self.driven()));
+    }
+
+    /// Makes the thread wait for the link of a connection, if that connection still exists.
+    pub(super) fn watch(&self, token: u64) {
+        let mut state = self.state.lock();
+        let Some(conn) = state.conn.as_mut().filter(|conn| conn.token == token) else { return };
+        conn.interest_set = Some(EventFlags::IN);
+        if let Some(descriptor) = conn.reader.as_ref().and_then(|reader| reader.descriptor()) {
+            self.core.watch(descriptor, token, EventFlags::IN);
+        }
+        self.update_interest(&mut state);
+        drop(state);
+        let queues = self.completion_queues.lock();
+        queues.iter().for_each(|queue| queue.links.linked(&self.as_polled_link()));
+    }
+
     /// Adds the link to those that polls of the completion queues read.
     pub(super) fn join_completion_queues(&self) {
         let queues: Vec<_> = self.state.lock().queues.completion_queues().map(Arc::clone).collect();
@@ -203,23 +223,6 @@ impl SoftQp {
 }
 
 impl Driven for SoftQp {
-    fn watch(&self, token: u64) -> bool {
-        let mut state = self.state.lock();
-        let Some(conn) = state.conn.as_mut().filter(|conn| conn.token == token) else {
-            return false;
-        };
-        conn.interest_set = Some(EventFlags::IN);
-        let watched = conn.reader.as_ref().and_then(|reader| {
-            let descriptor = reader.descriptor()?;
-            Some(self.core.watch(descriptor, token, EventFlags::IN))
-        });
-        self.update_interest(&mut state);
-        drop(state);
-        let queues = self.completion_queues.lock();
-        queues.iter().for_each(|queue| queue.links.linked(&self.as_polled_link()));
-        watched.is_some()
-    }
-
     fn progress(&self) -> LinkStatus {
         let state = if self.was_polled() { self.state.try_lock() } else { Some(self.state.lock()) };
         let Some(state) = state else {
@@ -312,7 +315,42 @@ impl PolledLink for SoftQp {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use dat_provider::Peer;
+
+    use super::super::connection::Stage;
     use super::*;
+    use crate::memory_link::{Wire, links};
+
+    struct QuietLink;
+
+    impl PolledLink for QuietLink {
+        fn poll(self: Arc<Self>) -> bool {
+            false
+        }
+
+        fn give_back(self: Arc<Self>) {}
+
+        fn join(self: Arc<Self>, _set: BorrowedFd<'_>, _key: u64) {}
+    }
+
+    /// Otherwise the thread would leave the first frames to a poller that no longer polls.
+    #[test]
+    fn polls_before_a_connection_do_not_count() {
+        let queues = WorkQueues::unconfigured(1);
+        let polled = &queues.requests.queue().links;
+        let quiet: Arc<dyn PolledLink> = Arc::new(QuietLink);
+        polled.add(Arc::downgrade(&quiet));
+        assert!(polled.poll());
+        let [halves, _] = links(Wire::default());
+        let peer = Peer { address: IpAddr::V4(Ipv4Addr::LOCALHOST).into(), port: 1 };
+        let mut conn = Connection::new(Stage::AwaitReady, halves, 1, (peer, 1), 0);
+        conn.open(&queues);
+        assert!(!conn.lend(&queues));
+        assert!(polled.poll());
+        assert!(conn.lend(&queues));
+    }
 
     #[test]
     fn a_consumer_that_spins_again_ends_the_pause() {

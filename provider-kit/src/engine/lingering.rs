@@ -8,7 +8,7 @@ use crate::frame::Frame;
 use crate::link::{Reader, Writer, Written};
 
 /// How long a link lingers at most.
-const MAX_LINGER: Duration = Duration::from_secs(2);
+pub(super) const MAX_LINGER: Duration = Duration::from_secs(2);
 
 /// A link that is being closed.
 pub(super) struct LingeringLink {

@@ -20,6 +20,8 @@ pub(super) struct PendingHandshake {
     pub(super) link: Connected,
     pub(super) listener: Arc<ListenerState>,
     pub(super) deadline: Instant,
+    /// Whether the thread waits for its descriptor.
+    pub(super) is_watched: bool,
     handshake: Passive,
     received: ReceivedFrame,
 }
@@ -44,7 +46,7 @@ impl PendingHandshake {
     ) -> Self {
         let handshake = Passive::new(listener.qualifier, secret);
         let (deadline, received) = (Instant::now() + HANDSHAKE_TIMEOUT, ReceivedFrame::default());
-        Self { link, listener, deadline, handshake, received }
+        Self { link, listener, deadline, is_watched: false, handshake, received }
     }
 
     /// Reads the frames of the active side, and replies.

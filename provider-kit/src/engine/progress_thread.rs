@@ -10,7 +10,7 @@ use rustix::event::{Timespec, epoll};
 
 use super::core::{Core, Driven, Job, LinkStatus, ListenerState, Shared};
 use super::incoming::Incoming;
-use super::lingering::LingeringLink;
+use super::lingering::{LingeringLink, MAX_LINGER};
 use super::listener::PendingRequest;
 use super::pending_handshake::{self, HandshakeOutcome, PendingHandshake};
 use super::transport::Transport;
@@ -51,6 +51,8 @@ struct ProgressThread {
     lent: Vec<Weak<dyn Driven>>,
     /// When the next check of the lent links is due.
     next_lease_check: Instant,
+    /// Until when the thread looks for closing links in intervals of [`MAX_LINGER`].
+    lingers_until: Instant,
     /// Number of links in the handshake.
     pending_handshakes: usize,
 }
@@ -63,7 +65,7 @@ enum Watched {
 
 /// A link that is watched until a deadline.
 enum TimedLink {
-    Handshake(PendingHandshake),
+    Handshake(Box<PendingHandshake>),
     Lingering(LingeringLink),
 }
 
@@ -75,20 +77,28 @@ const IN: epoll::EventFlags = epoll::EventFlags::IN;
 impl ProgressThread {
     fn new(shared: Arc<Shared>, core: Weak<Core>) -> Self {
         let (watched, timed) = (HashMap::new(), HashMap::new());
-        let (ready, lent, next_lease_check) = (Vec::new(), Vec::new(), Instant::now());
-        Self { shared, core, watched, timed, ready, lent, next_lease_check, pending_handshakes: 0 }
+        let (ready, lent, now) = (Vec::new(), Vec::new(), Instant::now());
+        Self {
+            shared,
+            core,
+            watched,
+            timed,
+            ready,
+            lent,
+            next_lease_check: now,
+            lingers_until: now,
+            pending_handshakes: 0,
+        }
     }
 
     fn run(mut self) {
         let mut events = [const { MaybeUninit::uninit() }; 64];
-        loop {
-            self.run_jobs();
-            if self.shared.is_closed() && !self.lingers() {
-                return;
-            }
+        while !self.shared.is_closed() || self.lingers() {
             let timeout = self.timeout();
-            if let Ok((events, _)) = epoll::wait(&self.shared.epoll, &mut events, timeout.as_ref())
-            {
+            let ready = epoll::wait(&self.shared.epoll, &mut events, timeout.as_ref());
+            // The job that watches a descriptor was submitted before its first event.
+            self.run_jobs();
+            if let Ok((events, _)) = ready {
                 for event in &*events {
                     self.handle_event(event.data.u64());
                 }
@@ -111,10 +121,16 @@ impl ProgressThread {
         if !self.ready.is_empty() {
             return Some(Timespec { tv_sec: 0, tv_nsec: 0 });
         }
+        let now = Instant::now();
         let lease_check = (!self.lent.is_empty()).then_some(self.next_lease_check);
-        let due = self.timed.values().map(TimedLink::deadline).chain(lease_check).min()?;
-        let left = due.saturating_duration_since(Instant::now()) + Duration::from_micros(50);
-        Timespec::try_from(left).ok()
+        let linger_check = (now < self.lingers_until).then(|| now + MAX_LINGER);
+        let checks = lease_check.into_iter().chain(linger_check);
+        let due = self.timed.values().map(TimedLink::deadline).chain(checks).min();
+        let left = due.map(|due| due.saturating_duration_since(now) + Duration::from_micros(50));
+        if !self.shared.begin_sleep(due.is_some_and(|due| due <= now + MAX_LINGER)) {
+            return Some(Timespec { tv_sec: 0, tv_nsec: 0 });
+        }
+        left.and_then(|left| Timespec::try_from(left).ok())
     }
 
     /// Executes the submitted jobs.
@@ -122,9 +138,7 @@ impl ProgressThread {
         for job in self.shared.take_jobs() {
             match job {
                 Job::Watch(token, queue_pair) => {
-                    if queue_pair.upgrade().is_some_and(|queue_pair| queue_pair.watch(token)) {
-                        self.watched.insert(token, Watched::QueuePair(queue_pair));
-                    }
+                    self.watched.insert(token, Watched::QueuePair(queue_pair));
                 }
                 Job::Progress(queue_pair) => self.ready.push(queue_pair),
                 Job::Deliver(queue_pair, upcalls) => {
@@ -142,7 +156,10 @@ impl ProgressThread {
                         self.watched.insert(listener.token, Watched::Listener(listener));
                     }
                 }
-                Job::Linger(token, lingering) => self.linger(token, lingering),
+                Job::Linger(token, lingering) => {
+                    self.lingers_until = Instant::now() + MAX_LINGER;
+                    self.linger(token, lingering);
+                }
                 Job::Forget(token) => drop(self.watched.remove(&token)),
             }
         }
@@ -219,11 +236,8 @@ impl ProgressThread {
                 self.drop_oldest();
             }
             let token = self.shared.token();
-            if let Some(descriptor) = link.reader.descriptor() {
-                self.shared.watch(descriptor, token, IN);
-            }
             let secret = self.shared.transport.secret();
-            let handshake = PendingHandshake::new(link, Arc::clone(listener), secret);
+            let handshake = Box::new(PendingHandshake::new(link, Arc::clone(listener), secret));
             self.pending_handshakes += 1;
             self.advance_handshake(token, handshake);
         }
@@ -244,16 +258,23 @@ impl ProgressThread {
     }
 
     /// Continues the handshake of a link with the frames that arrived.
-    fn advance_handshake(&mut self, token: u64, mut handshake: PendingHandshake) {
+    fn advance_handshake(&mut self, token: u64, mut handshake: Box<PendingHandshake>) {
         let outcome = handshake.advance();
         if matches!(outcome, HandshakeOutcome::Waiting) {
+            if !std::mem::replace(&mut handshake.is_watched, true)
+                && let Some(descriptor) = handshake.link.reader.descriptor()
+            {
+                self.shared.watch(descriptor, token, IN);
+            }
             self.timed.insert(token, TimedLink::Handshake(handshake));
             return;
         }
         self.pending_handshakes -= 1;
-        let PendingHandshake { link, listener, .. } = handshake;
+        let PendingHandshake { link, listener, is_watched, .. } = *handshake;
         // The link is not watched until the request is answered.
-        self.shared.forget_link(&*link.reader);
+        if is_watched {
+            self.shared.forget_link(&*link.reader);
+        }
         match outcome {
             HandshakeOutcome::Waiting | HandshakeOutcome::Gone => {}
             HandshakeOutcome::Refused(message) => {
