@@ -36,7 +36,8 @@ pub enum Duty {
 
 /// Fewer idle posts do not end the checks, so that short connections pay for no heavy fence.
 const FIRST_PATIENCE: u8 = if cfg!(all(test, loom)) { 0 } else { 4 };
-const LONGEST_PATIENCE: u8 = 16;
+/// More idle posts, each with a full fence, cost more than the heavy fence of the next request.
+const LONGEST_PATIENCE: u8 = 8;
 
 impl Default for ReceiveWakeup {
     fn default() -> Self {

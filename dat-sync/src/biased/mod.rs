@@ -66,8 +66,9 @@ struct Habit {
 /// Takes in a row that give a new lock its first owner. An object created by one thread and used by
 /// another is then not yet biased to its creator.
 const FIRST_STREAK: u16 = if cfg!(all(test, loom)) { 2 } else { 32 };
-/// Maximum of `wanted`: a revocation costs about as much as 50 takes.
-const LONGEST_STREAK: u16 = if cfg!(all(test, loom)) { 2 } else { 1 << 15 };
+/// Maximum of `wanted`. A revocation costs about as much as 50 takes, so that a lock that is revoked
+/// after each such streak loses a small part of its time.
+const LONGEST_STREAK: u16 = if cfg!(all(test, loom)) { 2 } else { 1 << 10 };
 
 // SAFETY: the lock gives the value to one thread at a time, which may be any thread.
 unsafe impl<T: Send> Send for BiasedLock<T> {}

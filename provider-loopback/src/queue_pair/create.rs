@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 
 use super::QpHandle;
 use super::connection_state::ConnectionState;
+use super::patience::Patience;
 use super::qp::{LoopbackQp, QpRef};
 use super::receive_poster::{PosterState, ReceivePoster};
 use super::receive_queue::ReceiveQueue;
@@ -46,6 +47,7 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Box<dyn Q
                 context: resolved.context,
                 is_retired: false,
                 service: spec.service,
+                patience: Patience::default(),
                 max_segments: spec.limits.max_request_segments,
                 sink: Arc::clone(&spec.sink),
                 memberships,
@@ -62,7 +64,7 @@ pub(crate) fn create(host: &Arc<Host>, spec: &QueuePairSpec) -> Result<Box<dyn Q
                 shared: resolved.shared,
             }),
             number,
-            padding: [0; 12],
+            padding: [0; 4],
             host: Arc::clone(host),
             peer: Mutex::default(),
             weak_self: SlabWeak::clone(weak_self),

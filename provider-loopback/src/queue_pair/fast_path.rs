@@ -89,11 +89,14 @@ impl LoopbackQp {
         let request = OneSegment { buffer, key, cookie, flags, checked, remote };
         let mut send_queue = self.send_queue.lock();
         // A request goes behind those that wait; the fast path would lock the responder to see that.
-        let has_waiting = SendQueue::open_connection(&send_queue.state)
-            .is_some_and(|connection| connection.peer.poster.wakeup.has_waiting());
-        let upcalls = match has_waiting {
+        let upcalls = match send_queue.has_waiting() {
             true => None,
-            false => send_queue.execute::<OPERATION, _>(request, lock),
+            false => {
+                if OPERATION == SEND {
+                    send_queue.await_receive();
+                }
+                send_queue.execute::<OPERATION, _>(request, lock)
+            }
         };
         drop(send_queue);
         if let Some(upcalls) = upcalls {
@@ -117,6 +120,24 @@ fn lock(responder: &ResponderLock) -> Option<impl DerefMut<Target = Responder> +
 }
 
 impl SendQueue {
+    /// Whether requests wait at the peer. If so, spins a little for the peer to execute them.
+    fn has_waiting(&mut self) -> bool {
+        let Some(connection) = Self::open_connection(&self.state) else { return false };
+        let wakeup = &connection.peer.poster.wakeup;
+        wakeup.has_waiting() && !self.patience.spin(|| !wakeup.has_waiting())
+    }
+
+    /// Spins a little for a receive, if only that keeps a message from the fast path.
+    fn await_receive(&mut self) {
+        let Some(connection) = Self::open_connection(&self.state) else { return };
+        let responder = connection.peer.responder.lock_for_fast_path();
+        let receives = &responder.receives;
+        let has_receive = || receives.ring.is_filled(receives.head);
+        if responder.allows_fast_path(connection.id) && !has_receive() {
+            self.patience.spin(has_receive);
+        }
+    }
+
     /// The connection, if requests can be posted on it.
     #[inline(always)]
     fn open_connection(state: &ConnectionState) -> Option<&Connection> {

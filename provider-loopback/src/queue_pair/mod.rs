@@ -7,6 +7,7 @@ mod datagram;
 mod execute;
 mod fast_path;
 mod message;
+mod patience;
 mod post_receive;
 mod qp;
 mod receive_poster;

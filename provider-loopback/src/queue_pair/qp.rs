@@ -25,7 +25,7 @@ pub(super) struct LoopbackQp {
     /// The queue pair number, by which confined windows know it; never 0.
     pub(super) number: u32,
     /// Fills the cache line.
-    pub(super) padding: [u8; 12],
+    pub(super) padding: [u8; 4],
     pub(super) poster: ReceivePoster,
     pub(super) responder: ResponderLock,
 }

@@ -9,6 +9,7 @@ use dat_provider_kit::domain::Membership;
 use dat_provider_kit::errors::wrong_state;
 
 use super::connection_state::ConnectionState;
+use super::patience::Patience;
 use super::request_context::RequestContext;
 
 /// What the send queue lock guards. Fields are in the order of their use by a post.
@@ -20,6 +21,7 @@ pub(super) struct SendQueue {
     /// Whether the queue pair was retired, which is final.
     pub(super) is_retired: bool,
     pub(super) service: Service,
+    pub(super) patience: Patience,
     /// Maximum number of segments of a request.
     pub(super) max_segments: u32,
     pub(super) sink: Arc<dyn ConnectionSink>,
