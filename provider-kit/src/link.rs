@@ -159,6 +159,16 @@ pub struct Refused;
 
 /// The receiver of the frames that a [`Reader`] reads.
 pub trait FrameSink {
+    /// A frame whose payload is available as a whole, which `copy` copies to the memory that it is
+    /// given. Returns false, without effect, for a frame that must be passed on by
+    /// [`begin`](Self::begin) and the other methods.
+    ///
+    /// # Errors
+    /// As [`FrameSink::begin`].
+    fn whole(&mut self, _frame: &Frame, _copy: &mut dyn FnMut(&[Span])) -> Result<bool, Refused> {
+        Ok(false)
+    }
+
     /// A frame begins; its payload follows.
     ///
     /// # Errors

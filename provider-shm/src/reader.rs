@@ -80,18 +80,20 @@ impl RingReader {
         let Some(consumer) = &mut self.consumer else { return Ok(Progress::Drained(false)) };
         let (mut frames, mut bytes) = (0, 0);
         while let Some(found) = consumer.next().map_err(End::Malformed)? {
-            sink.begin(&found.frame)?;
-            self.places.clear();
-            if found.frame.payload() > 0 {
-                sink.destinations(0, &mut self.places);
-                consumer.take(&found, &self.places);
-                self.places.clear();
+            if !sink.whole(&found.frame, &mut |places| consumer.take(&found, places))? {
+                sink.begin(&found.frame)?;
+                if found.frame.payload() > 0 {
+                    self.places.clear();
+                    sink.destinations(0, &mut self.places);
+                    consumer.take(&found, &self.places);
+                    self.places.clear();
+                }
+                sink.end()?;
             }
             let (length, rings) = consumer.pass(&found);
             if rings {
                 self.link.bell.ring();
             }
-            sink.end()?;
             (frames, bytes) = (frames + 1, bytes + length);
             if frames >= budget.frames || bytes >= budget.bytes {
                 break;

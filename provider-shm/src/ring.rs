@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dat_provider::mem::{Span, copy};
-use dat_provider_kit::frame::{self, Frame, MAX_HEAD, MAX_PIECE, Malformed};
+use dat_provider_kit::frame::{self, Frame, Head, MAX_HEAD, MAX_PIECE, Malformed};
 
 use crate::segment::{RING, Segment, UNIT, UNITS};
 use crate::signals::{ConsumerSignals, ProducerSignals};
@@ -42,45 +42,26 @@ struct Slots {
     direction: usize,
 }
 
+/// The words of a unit.
+type Unit = [AtomicU64; WORDS];
+
 impl Slots {
+    #[inline]
+    fn unit(&self, unit: u64) -> &Unit {
+        let at = self.segment.ring(self.direction).wrapping_add(offset(unit));
+        // SAFETY: the unit is inside the ring, aligned, and the mapping lives as long as `self`; every
+        // bit pattern is valid, and both processes access words as atomics.
+        unsafe { &*at.cast::<Unit>() }
+    }
+
     /// The word at the start of a unit.
     #[inline]
     fn word(&self, unit: u64) -> &AtomicU64 {
-        self.word_at(unit, 0)
-    }
-
-    /// A word of a unit, by its index.
-    #[inline]
-    fn word_at(&self, unit: u64, index: usize) -> &AtomicU64 {
-        let at = offset(unit) + index % WORDS * WORD;
-        let at = self.segment.ring(self.direction).wrapping_add(at);
-        // SAFETY: the word is inside a unit of the ring, aligned, and the mapping lives as long as
-        // `self`; every bit pattern is valid, and both processes access words as atomics.
-        unsafe { &*at.cast::<AtomicU64>() }
-    }
-
-    /// Stores the head of a frame, which begins behind the first word of a unit.
-    #[inline]
-    fn store_head(&self, unit: u64, head: &[u8]) {
-        for (index, bytes) in head.chunks_exact(WORD).enumerate() {
-            let mut word = [0; WORD];
-            word.copy_from_slice(bytes);
-            self.word_at(unit, 1 + index).store(u64::from_ne_bytes(word), Ordering::Relaxed);
-        }
-    }
-
-    /// A private copy of the bytes of a unit behind its first word.
-    #[inline]
-    fn load_head(&self, unit: u64) -> [u8; MAX_HEAD] {
-        let mut head = [0; MAX_HEAD];
-        for (index, bytes) in head.chunks_exact_mut(WORD).enumerate() {
-            let word = self.word_at(unit, 1 + index).load(Ordering::Relaxed);
-            bytes.copy_from_slice(&word.to_ne_bytes());
-        }
-        head
+        &self.unit(unit)[0]
     }
 
     /// The bytes from `skip` behind the beginning of a unit on, in at most two parts.
+    #[inline]
     fn parts(&self, unit: u64, skip: usize, length: usize) -> [(*mut u8, usize); 2] {
         let at = (offset(unit) + skip) & (RING - 1);
         let first = length.min(RING - at);
@@ -89,6 +70,25 @@ impl Slots {
     }
 }
 
+/// Stores the head of a frame behind the first word of its unit.
+#[inline]
+fn store_head(unit: &Unit, head: &Head) {
+    for (word, value) in unit[1..].iter().zip(head.words()) {
+        word.store(value, Ordering::Relaxed);
+    }
+}
+
+/// A private copy of the bytes of a unit behind its first word.
+#[inline]
+fn load_head(unit: &Unit) -> [u8; MAX_HEAD] {
+    let mut head = [0; MAX_HEAD];
+    for (word, bytes) in unit[1..].iter().zip(head.chunks_exact_mut(WORD)) {
+        bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+    }
+    head
+}
+
+#[inline]
 fn offset(unit: u64) -> usize {
     (unit & (UNITS - 1)) as usize * UNIT
 }
@@ -160,6 +160,7 @@ impl Producer {
     ///
     /// # Errors
     /// The peer's words contradict each other, or the frame is too long.
+    #[inline]
     pub(crate) fn store(&mut self, frame: &Frame, payload: &[Span]) -> Result<Stored, Malformed> {
         let head = frame.encode();
         let length = payload.iter().map(Span::len).sum::<usize>();
@@ -175,7 +176,8 @@ impl Producer {
             }
         }
         self.clear_behind(self.tail + taken);
-        self.slots.store_head(self.tail, &head);
+        let unit = self.slots.unit(self.tail);
+        store_head(unit, &head);
         let mut at = WORD + head.len();
         for span in payload {
             if let Some(from) = span.pointer(span.address(), span.len() as u64) {
@@ -183,7 +185,7 @@ impl Producer {
             }
             at += span.len();
         }
-        self.slots.word(self.tail).store(total as u64, Ordering::Release);
+        unit[0].store(total as u64, Ordering::Release);
         self.tail += taken;
         let rings = self.signals.stored(self.slots.segment.signals(self.slots.direction));
         Ok(Stored::Yes { rings })
@@ -257,7 +259,8 @@ impl Consumer {
     /// The peer did not store a frame.
     #[inline]
     pub(crate) fn next(&self) -> Result<Option<Found>, Malformed> {
-        let total = self.slots.word(self.head).load(Ordering::Acquire);
+        let unit = self.slots.unit(self.head);
+        let total = unit[0].load(Ordering::Acquire);
         if total == 0 {
             return Ok(None);
         }
@@ -265,7 +268,7 @@ impl Consumer {
         if !(SHORTEST..=LONGEST).contains(&total) {
             return Err(Malformed::Length(0));
         }
-        let bytes = self.slots.load_head(self.head);
+        let bytes = load_head(unit);
         let given = bytes.get(..total - WORD).unwrap_or(&bytes);
         let (frame, head) = frame::decode(given)?.ok_or(Malformed::Length(0))?;
         let (before, payload) = (WORD + head, frame.payload() as usize);
@@ -276,6 +279,7 @@ impl Consumer {
     }
 
     /// Copies the payload of a frame to its places, as far as they go.
+    #[inline]
     pub(crate) fn take(&self, found: &Found, places: &[Span]) {
         let (mut at, mut left) = (found.before, found.payload);
         for place in places {

@@ -80,7 +80,11 @@ fn garbage_is_refused_or_a_frame_inside_the_ring() {
         for byte in &mut bytes[18..24] {
             *byte = 0;
         }
-        producer.slots.store_head(producer.tail, &bytes);
+        for (word, bytes) in producer.slots.unit(producer.tail)[1..].iter().zip(bytes.chunks(WORD))
+        {
+            let value = u64::from_ne_bytes(bytes.try_into().expect("whole words"));
+            word.store(value, Ordering::Relaxed);
+        }
         let word = random.u64(..LONGEST as u64 + 100);
         producer.slots.word(producer.tail).store(word, Ordering::Release);
         if let Ok(Some(found)) = consumer.next() {

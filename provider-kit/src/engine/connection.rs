@@ -9,6 +9,7 @@ use dat_provider::Peer;
 use dat_provider::mem::Span;
 use rustix::event::epoll::EventFlags;
 
+use super::ack_delay::AckDelay;
 use super::inbound::{CurrentFrame, InboundRequest, PendingAnswer, Unexpected};
 use super::lending::Backoff;
 use super::receive_queue::TakenReceive;
@@ -96,6 +97,8 @@ pub(super) struct Connection {
     pub(super) executed: u32,
     /// The last value of [`done`](Self::done) that was sent.
     pub(super) reported_executed: u32,
+    /// When a poll reports it.
+    pub(super) ack_delay: AckDelay,
     /// Number of receives that were posted.
     pub(super) posted: u32,
     /// The last value of `posted` that was sent.
@@ -140,7 +143,8 @@ pub(super) struct Connection {
     pub(super) is_lent: bool,
     /// How often the completion queues had been polled at the last check.
     pub(super) polls_seen: u64,
-    /// Number of reads in a row in which a poller found a frame before the thread.
+    /// Reads of pollers since the thread last read the link: those that found nothing, and 128 for each
+    /// that found a frame.
     pub(super) poller_reads: u32,
     /// Pauses lending after the peer had to wait for a poll.
     pub(super) backoff: Backoff,
@@ -180,6 +184,7 @@ impl Connection {
             cts_received: false,
             executed: 0,
             reported_executed: 0,
+            ack_delay: AckDelay::default(),
             posted,
             reported_posted: posted,
             receives_taken: 0,

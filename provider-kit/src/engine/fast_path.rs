@@ -10,6 +10,7 @@ use super::send_queue::InFlight;
 use crate::frame::{Body, MAX_PIECE, Remote};
 use crate::receive_ring::PostedReceive;
 use crate::transfer::{self, LocalMemory};
+use crate::upcalls::Upcalls;
 
 impl QpState {
     /// Decides whether posts may take the fast path until the next call.
@@ -34,6 +35,28 @@ impl Connection {
             && !self.is_write_closed
             && !self.is_write_blocked
             && !self.has_backlog
+    }
+}
+
+impl QpState {
+    /// Completes requests after the link was read. Returns false if anything else may have to be done, or
+    /// if an acknowledgement is due.
+    #[inline]
+    pub(super) fn finish_read(&mut self, is_due: bool, upcalls: &mut Upcalls) -> bool {
+        let Self { conn: Some(conn), queues, .. } = self else { return false };
+        let is_plain = conn.is_lent
+            && conn.writes_at_once
+            && conn.is_unobstructed()
+            && !conn.rts_received
+            && queues.receives.shared.is_none()
+            && !self.is_closing
+            && !conn.has_unread
+            && !(is_due && conn.owes_acknowledgement())
+            && !conn.peer_lacks_credits();
+        if is_plain {
+            conn.complete(queues, upcalls);
+        }
+        is_plain && conn.ending.is_none()
     }
 }
 

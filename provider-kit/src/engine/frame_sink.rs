@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use dat_provider::Work;
 use dat_provider::flags::Privileges;
+use dat_provider::mem::Span;
 use dat_provider::status::DtoStatus;
 
 use super::connection::{Connection, EndCause, Established, Stage};
@@ -29,15 +30,35 @@ pub(super) struct ConnectionSink<'a> {
 
 impl FrameSink for ConnectionSink<'_> {
     #[inline]
+    fn whole(&mut self, frame: &Frame, copy: &mut dyn FnMut(&[Span])) -> Result<bool, Refused> {
+        match frame.body {
+            Body::Send { length, solicited, invalidate: None }
+                if self.conn.ending.is_none() && self.fits_oldest_receive(length) =>
+            {
+                self.apply_counts(frame)?;
+                let spans = &mut self.conn.spans;
+                spans.clear();
+                let is_found = self.queues.receives.front_spans((0, length), spans);
+                copy(spans);
+                self.finish_message(length, solicited, !is_found)?;
+                Ok(true)
+            }
+            Body::Ack if self.conn.ending.is_none() && self.conn.is_open() => {
+                self.apply_counts(frame)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    #[inline]
     fn begin(&mut self, frame: &Frame) -> Accepted {
         if self.conn.ending.is_some() {
             return Err(Refused);
         }
         if let Body::Send { length, solicited, invalidate: None } = frame.body {
             if self.fits_oldest_receive(length) {
-                if !self.conn.apply_counts(frame.done, frame.posted) {
-                    return Err(Refused);
-                }
+                self.apply_counts(frame)?;
                 self.conn.current =
                     CurrentFrame::Message { length, solicited, has_lost_memory: false };
                 return Ok(());
@@ -50,9 +71,7 @@ impl FrameSink for ConnectionSink<'_> {
                 Ok(())
             }
             (Stage::AwaitReady, Body::Ready) => {
-                if !self.conn.apply_counts(frame.done, frame.posted) {
-                    return Err(Refused);
-                }
+                self.apply_counts(frame)?;
                 self.conn.open(self.queues);
                 self.conn.established = Some(Established {
                     private_data: Vec::new(),
@@ -66,9 +85,7 @@ impl FrameSink for ConnectionSink<'_> {
                 Err(Refused)
             }
             (Stage::Open, body) => {
-                if !self.conn.apply_counts(frame.done, frame.posted) {
-                    return Err(Refused);
-                }
+                self.apply_counts(frame)?;
                 self.dispatch(body)
             }
             _ => Err(Refused),
@@ -162,6 +179,13 @@ impl FrameSink for ConnectionSink<'_> {
 }
 
 impl ConnectionSink<'_> {
+    /// Applies the counts in a frame.
+    #[inline]
+    fn apply_counts(&mut self, frame: &Frame) -> Accepted {
+        let is_possible = self.conn.apply_counts(frame.done, frame.posted);
+        is_possible.then_some(()).ok_or(Refused)
+    }
+
     /// The passive side has sent `CHALLENGE` or `ANSWER`.
     fn continue_handshake(&mut self, frame: &Frame, payload: &[u8]) -> Accepted {
         let conn = &mut *self.conn;

@@ -23,8 +23,10 @@ const MIN_SPIN_POLLS: u64 = 4;
 /// with at most this time from poll to poll.
 const MAX_SPIN_INTERVAL: Duration = Duration::from_micros(20);
 
-/// The link is lent after this many reads in a row in which the poller found a frame before the thread.
-const MIN_POLLER_READS: u32 = 2;
+/// The link is lent after this many reads in a row in which the poller found a frame before the thread,
+const MIN_POLLER_READS: u32 = 4;
+/// or this many times as many reads that found nothing.
+const IDLE_PER_READ: u32 = 128;
 
 /// The pause in lending a link whose consumer stopped polling and let the peer wait. A consumer that
 /// spins again ends it.
@@ -198,22 +200,36 @@ impl SoftQp {
             self.thread_waits.store(false, Ordering::Relaxed);
             conn.lend(queues);
         }
-        let before = (conn.executed, conn.sends.executed);
+        let executed = conn.executed;
         let has_arrived = conn.read(queues, &mut upcalls);
-        if !has_arrived && conn.is_lent && conn.writes_at_once && !conn.owes_acknowledgement() {
-            return false;
+        let has_requests = conn.executed != executed;
+        let is_due =
+            conn.ack_delay.is_due(has_requests, conn.executed.wrapping_sub(conn.reported_executed));
+        if !has_arrived
+            && conn.is_lent
+            && conn.writes_at_once
+            && !(is_due && conn.owes_acknowledgement())
+        {
+            return conn.owes_acknowledgement();
         }
-        // If requests arrived, the consumer's reply may carry the acknowledgement.
-        let is_idle = (conn.executed, conn.sends.executed) == before;
         // The poller is faster than the thread, which the system still wakes for each frame. The thread
-        // may see no event then, so it does not lend the link by itself.
-        if !is_idle && !conn.is_lent && conn.is_open() && conn.ending.is_none() {
-            conn.poller_reads += 1;
-            if conn.poller_reads >= MIN_POLLER_READS && conn.lend(queues) {
-                self.core.submit(Job::Progress(self.driven()));
+        // may see no event then, so it does not lend the link by itself. A consumer that polls an idle
+        // link would never be noticed by the thread.
+        if !conn.is_lent && conn.is_open() && conn.ending.is_none() {
+            conn.poller_reads += if has_arrived { IDLE_PER_READ } else { 1 };
+            if conn.poller_reads >= MIN_POLLER_READS * IDLE_PER_READ {
+                conn.poller_reads = 0;
+                if conn.lend(queues) {
+                    self.core.submit(Job::Progress(self.driven()));
+                }
             }
         }
-        state.advance(&self.core, &mut upcalls, is_idle);
+        if state.finish_read(is_due, &mut upcalls) {
+            let owes = state.conn.as_ref().is_some_and(|conn| conn.owes_acknowledgement());
+            self.unlock_and_defer(state, upcalls);
+            return owes;
+        }
+        state.advance(&self.core, &mut upcalls, is_due);
         self.update_interest(&mut state);
         let has_more =
             state.conn.as_ref().is_some_and(|conn| conn.has_unread || conn.owes_acknowledgement());

@@ -105,15 +105,20 @@ impl Connection {
     /// Sends an acknowledgement if the peer waits for one: if it has no credits left but receives were
     /// posted, or if requests were executed. The latter may wait for the next frame (`may_wait`).
     pub(super) fn acknowledge(&mut self, may_wait: bool) {
-        let peer_lacks_credits =
-            self.reported_posted == self.receives_taken && self.posted != self.reported_posted;
         let is_due = self.owes_acknowledgement() && !may_wait;
-        if is_due || peer_lacks_credits && self.is_open() && self.ending.is_none() {
+        if is_due || self.peer_lacks_credits() && self.is_open() && self.ending.is_none() {
             let _ = self.write(Body::Ack, &[]);
         }
     }
 
+    /// Whether the peer has used up its credits, although receives were posted.
+    #[inline]
+    pub(super) fn peer_lacks_credits(&self) -> bool {
+        self.reported_posted == self.receives_taken && self.posted != self.reported_posted
+    }
+
     /// Whether requests were executed that the peer has not been notified of.
+    #[inline]
     pub(super) fn owes_acknowledgement(&self) -> bool {
         self.stage == Stage::Open && self.ending.is_none() && self.reported_executed != self.done()
     }

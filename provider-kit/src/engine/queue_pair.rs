@@ -128,13 +128,13 @@ impl QpState {
     }
 
     /// Advances the connection: writes, completes and ends. While the link is lent, acknowledgements
-    /// wait for the next frame, or for a poll that finds nothing (`is_idle`).
-    pub(super) fn advance(&mut self, core: &Core, upcalls: &mut Upcalls, is_idle: bool) {
-        self.advance_connection(core, upcalls, is_idle);
+    /// wait for the next frame, or for the poll in which they are due (`is_due`).
+    pub(super) fn advance(&mut self, core: &Core, upcalls: &mut Upcalls, is_due: bool) {
+        self.advance_connection(core, upcalls, is_due);
         self.update_fast_path();
     }
 
-    fn advance_connection(&mut self, core: &Core, upcalls: &mut Upcalls, is_idle: bool) {
+    fn advance_connection(&mut self, core: &Core, upcalls: &mut Upcalls, is_due: bool) {
         let Some(conn) = &mut self.conn else { return };
         if conn.ending.is_none() {
             conn.progress(&mut self.queues, upcalls);
@@ -149,7 +149,7 @@ impl QpState {
         }
         match conn.ending.take() {
             Some(ending) => self.end_connection(ending, core, upcalls),
-            None => conn.acknowledge(conn.is_lent && !is_idle),
+            None => conn.acknowledge(conn.is_lent && !is_due),
         }
     }
 

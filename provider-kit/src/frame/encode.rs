@@ -56,6 +56,19 @@ impl Deref for Head {
     }
 }
 
+impl Head {
+    /// The bytes of the head as words in the order of memory. A head has 3, 5 or 7 of them.
+    #[inline]
+    pub fn words(&self) -> impl Iterator<Item = u64> {
+        let (words, _) = self.bytes.split_at(self.length);
+        words.chunks_exact(8).map(|bytes| {
+            let mut word = [0; 8];
+            word.copy_from_slice(bytes);
+            u64::from_ne_bytes(word)
+        })
+    }
+}
+
 /// What of a head depends on the kind.
 #[derive(Default)]
 struct Fields {
