@@ -4,6 +4,7 @@
 //! its differences from 2.0 (`codes`, `structs`, `storage`, `version`).
 
 #![expect(clippy::too_many_arguments, reason = "the prototypes are those of DAT")]
+#![expect(clippy::duplicate_mod, reason = "the table of calls becomes functions and types")]
 
 #[macro_use]
 #[path = "../abi/v1/mod.rs"]

@@ -5,6 +5,7 @@
 //! (`call_v2`).
 
 #![expect(clippy::too_many_arguments, reason = "the prototypes are those of DAT")]
+#![expect(clippy::duplicate_mod, reason = "the table of calls becomes functions and types")]
 
 #[macro_use]
 #[path = "../abi/v2/mod.rs"]

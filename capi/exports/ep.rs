@@ -1,7 +1,6 @@
 //! The calls for endpoints.
 
-use crate::abi::*;
-use crate::call;
+use super::*;
 
 calls! {
     guard fn dat_ep_create(
@@ -12,19 +11,19 @@ calls! {
         connect_evd_handle: DAT_EVD_HANDLE,
         ep_attr: *const DAT_EP_ATTR,
         ep_handle: *mut DAT_EP_HANDLE,
-    ) = call::ep_create::create, ep_create_func of adapter;
+    ) = call::ep_create::create, ep_create_func: DAT_EP_CREATE_FUNC of adapter;
 
     guard fn dat_ep_query(
         ep_handle: DAT_EP_HANDLE,
         ep_param_mask: DAT_EP_PARAM_MASK,
         ep_param: *mut DAT_EP_PARAM,
-    ) = call::ep::query, ep_query_func of object;
+    ) = call::ep::query, ep_query_func: DAT_EP_QUERY_FUNC of object;
 
     guard fn dat_ep_modify(
         ep_handle: DAT_EP_HANDLE,
         ep_param_mask: DAT_EP_PARAM_MASK,
         ep_param: *const DAT_EP_PARAM,
-    ) = call::ep::modify, ep_modify_func of object;
+    ) = call::ep::modify, ep_modify_func: DAT_EP_MODIFY_FUNC of object;
 
     guard fn dat_ep_connect(
         ep_handle: DAT_EP_HANDLE,
@@ -35,7 +34,7 @@ calls! {
         private_data: DAT_PVOID,
         qos: DAT_QOS,
         connect_flags: DAT_CONNECT_FLAGS,
-    ) = call::ep::connect, ep_connect_func of object;
+    ) = call::ep::connect, ep_connect_func: DAT_EP_CONNECT_FUNC of object;
 
     guard fn dat_ep_dup_connect(
         ep_handle: DAT_EP_HANDLE,
@@ -44,21 +43,23 @@ calls! {
         private_data_size: DAT_COUNT,
         private_data: DAT_PVOID,
         qos: DAT_QOS,
-    ) = call::ep::dup_connect, ep_dup_connect_func of object;
+    ) = call::ep::dup_connect, ep_dup_connect_func: DAT_EP_DUP_CONNECT_FUNC of object;
 
     guard fn dat_ep_disconnect(ep_handle: DAT_EP_HANDLE, close_flags: DAT_CLOSE_FLAGS)
-        = call::ep::disconnect, ep_disconnect_func of object;
+        = call::ep::disconnect, ep_disconnect_func: DAT_EP_DISCONNECT_FUNC of object;
 
     guard_data_path fn dat_ep_get_status(
         ep_handle: DAT_EP_HANDLE,
         ep_state: *mut DAT_EP_STATE,
         recv_idle: *mut DAT_BOOLEAN,
         request_idle: *mut DAT_BOOLEAN,
-    ) = call::ep::get_status, ep_get_status_func of object;
+    ) = call::ep::get_status, ep_get_status_func: DAT_EP_GET_STATUS_FUNC of object;
 
-    guard fn dat_ep_free(ep_handle: DAT_EP_HANDLE) = call::ep::free, ep_free_func of object;
+    guard fn dat_ep_free(ep_handle: DAT_EP_HANDLE)
+        = call::ep::free, ep_free_func: DAT_EP_FREE_FUNC of object;
 
-    guard fn dat_ep_reset(ep_handle: DAT_EP_HANDLE) = call::ep::reset, ep_reset_func of object;
+    guard fn dat_ep_reset(ep_handle: DAT_EP_HANDLE)
+        = call::ep::reset, ep_reset_func: DAT_EP_RESET_FUNC of object;
 
     guard fn dat_ep_create_with_srq(
         ia_handle: DAT_IA_HANDLE,
@@ -69,17 +70,18 @@ calls! {
         srq_handle: DAT_SRQ_HANDLE,
         ep_attr: *const DAT_EP_ATTR,
         ep_handle: *mut DAT_EP_HANDLE,
-    ) = call::ep_create::create_with_srq, ep_create_with_srq_func of adapter;
+    ) = call::ep_create::create_with_srq,
+        ep_create_with_srq_func: DAT_EP_CREATE_WITH_SRQ_FUNC of adapter;
 
     guard_data_path fn dat_ep_recv_query(
         ep_handle: DAT_EP_HANDLE,
         nbufs_allocated: *mut DAT_COUNT,
         bufs_alloc_span: *mut DAT_COUNT,
-    ) = call::ep::recv_query, ep_recv_query_func of object;
+    ) = call::ep::recv_query, ep_recv_query_func: DAT_EP_RECV_QUERY_FUNC of object;
 
     guard fn dat_ep_set_watermark(
         ep_handle: DAT_EP_HANDLE,
         soft_high_watermark: DAT_COUNT,
         hard_high_watermark: DAT_COUNT,
-    ) = call::ep::set_watermark, ep_set_watermark_func of object;
+    ) = call::ep::set_watermark, ep_set_watermark_func: DAT_EP_SET_WATERMARK_FUNC of object;
 }

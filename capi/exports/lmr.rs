@@ -1,26 +1,27 @@
 //! The calls for local memory regions.
 
-use crate::abi::*;
-use crate::call;
+use super::*;
 
 calls! {
-    guard fn dat_lmr_free(lmr_handle: DAT_LMR_HANDLE) = call::lmr::free, lmr_free_func of object;
+    guard fn dat_lmr_free(lmr_handle: DAT_LMR_HANDLE)
+        = call::lmr::free, lmr_free_func: DAT_LMR_FREE_FUNC of object;
 
     guard_data_path fn dat_lmr_sync_rdma_read(
         ia_handle: DAT_IA_HANDLE,
         local_segments: *const DAT_LMR_TRIPLET,
         num_segments: DAT_VLEN,
-    ) = call::lmr::sync_rdma_read, lmr_sync_rdma_read_func of adapter;
+    ) = call::lmr::sync_rdma_read, lmr_sync_rdma_read_func: DAT_LMR_SYNC_RDMA_READ_FUNC of adapter;
 
     guard_data_path fn dat_lmr_sync_rdma_write(
         ia_handle: DAT_IA_HANDLE,
         local_segments: *const DAT_LMR_TRIPLET,
         num_segments: DAT_VLEN,
-    ) = call::lmr::sync_rdma_write, lmr_sync_rdma_write_func of adapter;
+    ) = call::lmr::sync_rdma_write,
+        lmr_sync_rdma_write_func: DAT_LMR_SYNC_RDMA_WRITE_FUNC of adapter;
 
     guard fn dat_lmr_query(
         lmr_handle: DAT_LMR_HANDLE,
         lmr_param_mask: DAT_LMR_PARAM_MASK,
         lmr_param: *mut DAT_LMR_PARAM,
-    ) = call::lmr::query, lmr_query_func of object;
+    ) = call::lmr::query, lmr_query_func: DAT_LMR_QUERY_FUNC of object;
 }

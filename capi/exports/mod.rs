@@ -1,48 +1,68 @@
 //! The exported functions whose prototypes are identical in DAT 1.2 and 2.0, one family per file.
 
-/// The table of calls. An entry is a prototype, the function that implements it, and its slot in the
-/// table of a provider:
+use crate::abi::*;
+
+/// The table of calls. An entry is a prototype, the function that implements it, and its slot in
+/// the table of a provider, with the type of the slot:
 ///
 /// ```text
-/// guard fn dat_pz_free(pz_handle: DAT_PZ_HANDLE) = call::pz::free, pz_free_func of object;
+/// guard fn dat_pz_free(pz_handle: DAT_PZ_HANDLE)
+///     = call::pz::free, pz_free_func: DAT_PZ_FREE_FUNC of object;
 /// ```
 ///
 /// It becomes the exported function, which lets no panic through, and a line of `fill`, which fills
 /// in the slots. `of object` and `of adapter` say what the first argument is: if it belongs to a C
-/// provider, the call goes to the same slot of its table. Without `of`, the implementation does that
-/// by itself. capi/headers makes the prototypes for C from the same entries, with comments from
-/// pages/calls, where the calls are described.
+/// provider, the call goes to the same slot of its table. Without `of`, the implementation does
+/// that by itself. A `plain` call is only a call of its implementation: its frame has no destructors.
+///
+/// `abi` makes the types of the slots from the same entries, and capi/headers the prototypes for C,
+/// with comments from pages/calls, where the calls are described.
 macro_rules! calls {
     ($(
-        $(#[$doc:meta])*
-        $guard:ident fn $name:ident($first:ident: $of:ty $(, $argument:ident: $type:ty)* $(,)?)
-            = $implementation:path, $slot:ident $(of $kind:ident)?;
+        $guard:ident fn $name:ident($($argument:ident: $type:ty),* $(,)?)
+            = $($implementation:ident)::+, $slot:ident: $pointer:ident $(of $kind:ident)?;
     )+) => {
         $(
-            $(#[$doc])*
             #[unsafe(no_mangle)]
-            pub unsafe extern "C-unwind" fn $name(
-                $first: $of,
-                $($argument: $type,)*
-            ) -> $crate::abi::DAT_RETURN {
-                let code = $crate::$guard(|| {
-                    forward!([$($kind)?] $slot($first $(, $argument)*));
-                    // SAFETY: the caller keeps the contract of the page; each pointer is checked
-                    // before use.
-                    unsafe { $implementation($first $(, $argument)*) }
-                });
-                if code & $crate::abi::DAT_CLASS_ERROR != 0 {
-                    $crate::last_error::name_call(stringify!($name));
-                }
-                code
+            pub unsafe extern "C-unwind" fn $name($($argument: $type),*) -> DAT_RETURN {
+                body!(
+                    $guard $name, $crate::$($implementation)::+,
+                    [$($kind)?] $slot($($argument),*)
+                )
             }
         )+
 
         /// Fills in the slots of these calls.
-        pub(crate) fn fill(table: &mut $crate::abi::DAT_PROVIDER) {
-            $(table.$slot = Some($name);)+
+        pub(crate) fn fill(table: &mut DAT_PROVIDER) {
+            $(
+                let function: $pointer = Some($name);
+                table.$slot = function;
+            )+
         }
     };
+}
+
+/// The body of an exported function.
+macro_rules! body {
+    (plain $name:ident, $implementation:path, [] $slot:ident($($argument:ident),*)) => {
+        // SAFETY: the caller keeps the contract of the page; each pointer is checked before use.
+        unsafe { $implementation($($argument),*) }
+    };
+    (
+        $guard:ident $name:ident, $implementation:path,
+        [$($kind:ident)?] $slot:ident($($argument:ident),*)
+    ) => {{
+        let code = $crate::$guard(|| {
+            forward!([$($kind)?] $slot($($argument),*));
+            // SAFETY: the caller keeps the contract of the page; each pointer is checked before
+            // use.
+            unsafe { $implementation($($argument),*) }
+        });
+        if code & DAT_CLASS_ERROR != 0 {
+            $crate::last_error::name_call(stringify!($name));
+        }
+        code
+    }};
 }
 
 /// Passes a call on if its first argument belongs to a C provider.
@@ -63,6 +83,7 @@ mod error;
 mod evd;
 mod generic;
 mod ia;
+mod ia_open;
 mod lmr;
 mod post;
 mod psp;
@@ -73,7 +94,7 @@ mod rsp;
 mod srq;
 
 /// Fills in the slots of all these calls.
-pub(crate) fn fill(table: &mut crate::abi::DAT_PROVIDER) {
+pub(crate) fn fill(table: &mut DAT_PROVIDER) {
     cno::fill(table);
     cr::fill(table);
     ep::fill(table);
@@ -87,6 +108,4 @@ pub(crate) fn fill(table: &mut crate::abi::DAT_PROVIDER) {
     rmr::fill(table);
     rsp::fill(table);
     srq::fill(table);
-    table.cno_wait_func = Some(cno::dat_cno_wait);
-    table.evd_wait_func = Some(evd::dat_evd_wait);
 }

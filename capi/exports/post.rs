@@ -1,7 +1,6 @@
 //! The calls for posts of data transfer operations.
 
-use crate::abi::*;
-use crate::call;
+use super::*;
 
 calls! {
     guard_data_path fn dat_ep_post_send(
@@ -10,7 +9,7 @@ calls! {
         local_iov: *mut DAT_LMR_TRIPLET,
         user_cookie: DAT_DTO_COOKIE,
         completion_flags: DAT_COMPLETION_FLAGS,
-    ) = call::post::send, ep_post_send_func;
+    ) = call::post::send, ep_post_send_func: DAT_EP_POST_SEND_FUNC;
 
     guard_data_path fn dat_ep_post_recv(
         ep_handle: DAT_EP_HANDLE,
@@ -18,7 +17,7 @@ calls! {
         local_iov: *mut DAT_LMR_TRIPLET,
         user_cookie: DAT_DTO_COOKIE,
         completion_flags: DAT_COMPLETION_FLAGS,
-    ) = call::post::recv, ep_post_recv_func;
+    ) = call::post::recv, ep_post_recv_func: DAT_EP_POST_RECV_FUNC;
 
     guard_data_path fn dat_ep_post_rdma_read(
         ep_handle: DAT_EP_HANDLE,
@@ -27,7 +26,7 @@ calls! {
         user_cookie: DAT_DTO_COOKIE,
         remote_iov: *const DAT_RMR_TRIPLET,
         completion_flags: DAT_COMPLETION_FLAGS,
-    ) = call::post::rdma_read, ep_post_rdma_read_func;
+    ) = call::post::rdma_read, ep_post_rdma_read_func: DAT_EP_POST_RDMA_READ_FUNC;
 
     guard_data_path fn dat_ep_post_rdma_write(
         ep_handle: DAT_EP_HANDLE,
@@ -36,5 +35,5 @@ calls! {
         user_cookie: DAT_DTO_COOKIE,
         remote_iov: *const DAT_RMR_TRIPLET,
         completion_flags: DAT_COMPLETION_FLAGS,
-    ) = call::post::rdma_write, ep_post_rdma_write_func;
+    ) = call::post::rdma_write, ep_post_rdma_write_func: DAT_EP_POST_RDMA_WRITE_FUNC;
 }

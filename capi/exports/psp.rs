@@ -1,7 +1,6 @@
 //! The calls for public service points.
 
-use crate::abi::*;
-use crate::call;
+use super::*;
 
 calls! {
     guard fn dat_psp_create(
@@ -10,7 +9,7 @@ calls! {
         evd_handle: DAT_EVD_HANDLE,
         psp_flags: DAT_PSP_FLAGS,
         psp_handle: *mut DAT_PSP_HANDLE,
-    ) = call::psp::create, psp_create_func of adapter;
+    ) = call::psp::create, psp_create_func: DAT_PSP_CREATE_FUNC of adapter;
 
     guard fn dat_psp_create_any(
         ia_handle: DAT_IA_HANDLE,
@@ -18,13 +17,14 @@ calls! {
         evd_handle: DAT_EVD_HANDLE,
         psp_flags: DAT_PSP_FLAGS,
         psp_handle: *mut DAT_PSP_HANDLE,
-    ) = call::psp::create_any, psp_create_any_func of adapter;
+    ) = call::psp::create_any, psp_create_any_func: DAT_PSP_CREATE_ANY_FUNC of adapter;
 
     guard fn dat_psp_query(
         psp_handle: DAT_PSP_HANDLE,
         psp_param_mask: DAT_PSP_PARAM_MASK,
         psp_param: *mut DAT_PSP_PARAM,
-    ) = call::psp::query, psp_query_func of object;
+    ) = call::psp::query, psp_query_func: DAT_PSP_QUERY_FUNC of object;
 
-    guard fn dat_psp_free(psp_handle: DAT_PSP_HANDLE) = call::psp::free, psp_free_func of object;
+    guard fn dat_psp_free(psp_handle: DAT_PSP_HANDLE)
+        = call::psp::free, psp_free_func: DAT_PSP_FREE_FUNC of object;
 }

@@ -31,7 +31,9 @@ typedef DAT_RETURN (*DAT_IA_OPENV_FUNC)(DAT_NAME_PTR ia_name,
                                         DAT_UINT32 dat_minor,
                                         DAT_BOOLEAN thread_safety);
 
-typedef DAT_RETURN (*DAT_IA_CLOSE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags);
+typedef DAT_RETURN (*DAT_IA_HA_RELATED_FUNC)(DAT_IA_HANDLE ia_handle,
+                                             DAT_NAME_PTR ia_name,
+                                             DAT_BOOLEAN *related);
 
 typedef DAT_RETURN (*DAT_IA_QUERY_FUNC)(DAT_IA_HANDLE ia_handle,
                                         DAT_EVD_HANDLE *async_evd_handle,
@@ -40,9 +42,7 @@ typedef DAT_RETURN (*DAT_IA_QUERY_FUNC)(DAT_IA_HANDLE ia_handle,
                                         DAT_PROVIDER_ATTR_MASK provider_attr_mask,
                                         DAT_PROVIDER_ATTR *provider_attr);
 
-typedef DAT_RETURN (*DAT_IA_HA_RELATED_FUNC)(DAT_IA_HANDLE ia_handle,
-                                             DAT_NAME_PTR ia_name,
-                                             DAT_BOOLEAN *related);
+typedef DAT_RETURN (*DAT_IA_CLOSE_FUNC)(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS close_flags);
 
 typedef DAT_RETURN (*DAT_SET_CONSUMER_CONTEXT_FUNC)(DAT_HANDLE handle, DAT_CONTEXT context);
 
@@ -88,6 +88,18 @@ typedef DAT_RETURN (*DAT_CR_REJECT_FUNC)(DAT_CR_HANDLE cr_handle,
                                          DAT_COUNT private_data_size,
                                          DAT_PVOID private_data);
 
+typedef DAT_RETURN (*DAT_EVD_RESIZE_FUNC)(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen);
+
+typedef DAT_RETURN (*DAT_EVD_POST_SE_FUNC)(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event);
+
+typedef DAT_RETURN (*DAT_EVD_DEQUEUE_FUNC)(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
+
+typedef DAT_RETURN (*DAT_EVD_QUERY_FUNC)(DAT_EVD_HANDLE evd_handle,
+                                         DAT_EVD_PARAM_MASK evd_param_mask,
+                                         DAT_EVD_PARAM *evd_param);
+
+typedef DAT_RETURN (*DAT_EVD_FREE_FUNC)(DAT_EVD_HANDLE evd_handle);
+
 typedef DAT_RETURN (*DAT_EVD_CREATE_FUNC)(DAT_IA_HANDLE ia_handle,
                                           DAT_COUNT evd_min_qlen,
                                           DAT_CNO_HANDLE cno_handle,
@@ -98,29 +110,17 @@ typedef DAT_RETURN (*DAT_EVD_MODIFY_CNO_FUNC)(DAT_EVD_HANDLE evd_handle, DAT_CNO
 
 typedef DAT_RETURN (*DAT_EVD_ENABLE_FUNC)(DAT_EVD_HANDLE evd_handle);
 
-typedef DAT_RETURN (*DAT_EVD_WAIT_FUNC)(DAT_EVD_HANDLE evd_handle,
-                                        DAT_TIMEOUT timeout,
-                                        DAT_COUNT threshold,
-                                        DAT_EVENT *event,
-                                        DAT_COUNT *n_more);
-
 typedef DAT_RETURN (*DAT_EVD_DISABLE_FUNC)(DAT_EVD_HANDLE evd_handle);
 
 typedef DAT_RETURN (*DAT_EVD_SET_UNWAITABLE_FUNC)(DAT_EVD_HANDLE evd_handle);
 
 typedef DAT_RETURN (*DAT_EVD_CLEAR_UNWAITABLE_FUNC)(DAT_EVD_HANDLE evd_handle);
 
-typedef DAT_RETURN (*DAT_EVD_RESIZE_FUNC)(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen);
-
-typedef DAT_RETURN (*DAT_EVD_POST_SE_FUNC)(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event);
-
-typedef DAT_RETURN (*DAT_EVD_DEQUEUE_FUNC)(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
-
-typedef DAT_RETURN (*DAT_EVD_FREE_FUNC)(DAT_EVD_HANDLE evd_handle);
-
-typedef DAT_RETURN (*DAT_EVD_QUERY_FUNC)(DAT_EVD_HANDLE evd_handle,
-                                         DAT_EVD_PARAM_MASK evd_param_mask,
-                                         DAT_EVD_PARAM *evd_param);
+typedef DAT_RETURN (*DAT_EVD_WAIT_FUNC)(DAT_EVD_HANDLE evd_handle,
+                                        DAT_TIMEOUT timeout,
+                                        DAT_COUNT threshold,
+                                        DAT_EVENT *event,
+                                        DAT_COUNT *n_more);
 
 typedef DAT_RETURN (*DAT_EP_CREATE_FUNC)(DAT_IA_HANDLE ia_handle,
                                          DAT_PZ_HANDLE pz_handle,
@@ -129,15 +129,6 @@ typedef DAT_RETURN (*DAT_EP_CREATE_FUNC)(DAT_IA_HANDLE ia_handle,
                                          DAT_EVD_HANDLE connect_evd_handle,
                                          const DAT_EP_ATTR *ep_attr,
                                          DAT_EP_HANDLE *ep_handle);
-
-typedef DAT_RETURN (*DAT_EP_CREATE_WITH_SRQ_FUNC)(DAT_IA_HANDLE ia_handle,
-                                                  DAT_PZ_HANDLE pz_handle,
-                                                  DAT_EVD_HANDLE recv_evd_handle,
-                                                  DAT_EVD_HANDLE request_evd_handle,
-                                                  DAT_EVD_HANDLE connect_evd_handle,
-                                                  DAT_SRQ_HANDLE srq_handle,
-                                                  const DAT_EP_ATTR *ep_attr,
-                                                  DAT_EP_HANDLE *ep_handle);
 
 typedef DAT_RETURN (*DAT_EP_QUERY_FUNC)(DAT_EP_HANDLE ep_handle,
                                         DAT_EP_PARAM_MASK ep_param_mask,
@@ -173,6 +164,15 @@ typedef DAT_RETURN (*DAT_EP_GET_STATUS_FUNC)(DAT_EP_HANDLE ep_handle,
 typedef DAT_RETURN (*DAT_EP_FREE_FUNC)(DAT_EP_HANDLE ep_handle);
 
 typedef DAT_RETURN (*DAT_EP_RESET_FUNC)(DAT_EP_HANDLE ep_handle);
+
+typedef DAT_RETURN (*DAT_EP_CREATE_WITH_SRQ_FUNC)(DAT_IA_HANDLE ia_handle,
+                                                  DAT_PZ_HANDLE pz_handle,
+                                                  DAT_EVD_HANDLE recv_evd_handle,
+                                                  DAT_EVD_HANDLE request_evd_handle,
+                                                  DAT_EVD_HANDLE connect_evd_handle,
+                                                  DAT_SRQ_HANDLE srq_handle,
+                                                  const DAT_EP_ATTR *ep_attr,
+                                                  DAT_EP_HANDLE *ep_handle);
 
 typedef DAT_RETURN (*DAT_EP_RECV_QUERY_FUNC)(DAT_EP_HANDLE ep_handle,
                                              DAT_COUNT *nbufs_allocated,
@@ -228,10 +228,6 @@ typedef DAT_RETURN (*DAT_EP_POST_RDMA_READ_TO_RMR_FUNC)(DAT_EP_HANDLE ep_handle,
                                                         const DAT_RMR_TRIPLET *remote_iov,
                                                         DAT_COMPLETION_FLAGS completion_flags);
 
-typedef DAT_RETURN (*DAT_LMR_QUERY_FUNC)(DAT_LMR_HANDLE lmr_handle,
-                                         DAT_LMR_PARAM_MASK lmr_param_mask,
-                                         DAT_LMR_PARAM *lmr_param);
-
 typedef DAT_RETURN (*DAT_LMR_FREE_FUNC)(DAT_LMR_HANDLE lmr_handle);
 
 typedef DAT_RETURN (*DAT_LMR_SYNC_RDMA_READ_FUNC)(DAT_IA_HANDLE ia_handle,
@@ -241,6 +237,10 @@ typedef DAT_RETURN (*DAT_LMR_SYNC_RDMA_READ_FUNC)(DAT_IA_HANDLE ia_handle,
 typedef DAT_RETURN (*DAT_LMR_SYNC_RDMA_WRITE_FUNC)(DAT_IA_HANDLE ia_handle,
                                                    const DAT_LMR_TRIPLET *local_segments,
                                                    DAT_VLEN num_segments);
+
+typedef DAT_RETURN (*DAT_LMR_QUERY_FUNC)(DAT_LMR_HANDLE lmr_handle,
+                                         DAT_LMR_PARAM_MASK lmr_param_mask,
+                                         DAT_LMR_PARAM *lmr_param);
 
 typedef DAT_RETURN (*DAT_LMR_CREATE_FUNC)(DAT_IA_HANDLE ia_handle,
                                           DAT_MEM_TYPE mem_type,
@@ -330,9 +330,12 @@ typedef DAT_RETURN (*DAT_SRQ_CREATE_FUNC)(DAT_IA_HANDLE ia_handle,
                                           DAT_SRQ_ATTR *srq_attr,
                                           DAT_SRQ_HANDLE *srq_handle);
 
-typedef DAT_RETURN (*DAT_SRQ_SET_LW_FUNC)(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark);
-
 typedef DAT_RETURN (*DAT_SRQ_FREE_FUNC)(DAT_SRQ_HANDLE srq_handle);
+
+typedef DAT_RETURN (*DAT_SRQ_POST_RECV_FUNC)(DAT_SRQ_HANDLE srq_handle,
+                                             DAT_COUNT num_segments,
+                                             DAT_LMR_TRIPLET *local_iov,
+                                             DAT_DTO_COOKIE user_cookie);
 
 typedef DAT_RETURN (*DAT_SRQ_QUERY_FUNC)(DAT_SRQ_HANDLE srq_handle,
                                          DAT_SRQ_PARAM_MASK srq_param_mask,
@@ -340,10 +343,7 @@ typedef DAT_RETURN (*DAT_SRQ_QUERY_FUNC)(DAT_SRQ_HANDLE srq_handle,
 
 typedef DAT_RETURN (*DAT_SRQ_RESIZE_FUNC)(DAT_SRQ_HANDLE srq_handle, DAT_COUNT max_recv_dtos);
 
-typedef DAT_RETURN (*DAT_SRQ_POST_RECV_FUNC)(DAT_SRQ_HANDLE srq_handle,
-                                             DAT_COUNT num_segments,
-                                             DAT_LMR_TRIPLET *local_iov,
-                                             DAT_DTO_COOKIE user_cookie);
+typedef DAT_RETURN (*DAT_SRQ_SET_LW_FUNC)(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark);
 
 typedef DAT_RETURN (*DAT_HANDLE_EXTENDEDOP_FUNC)(DAT_HANDLE handle,
                                                  DAT_EXTENDED_OP ext_op,

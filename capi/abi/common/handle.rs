@@ -56,19 +56,3 @@ pub type DAT_SRQ_HANDLE = DAT_HANDLE;
 
 /// Handle of a consumer notification object.
 pub type DAT_CNO_HANDLE = DAT_HANDLE;
-
-// Slots of DAT_PROVIDER.
-
-pub type DAT_SET_CONSUMER_CONTEXT_FUNC =
-    Option<unsafe extern "C-unwind" fn(handle: DAT_HANDLE, context: DAT_CONTEXT) -> DAT_RETURN>;
-
-pub type DAT_GET_CONSUMER_CONTEXT_FUNC = Option<
-    unsafe extern "C-unwind" fn(handle: DAT_HANDLE, context: *mut DAT_CONTEXT) -> DAT_RETURN,
->;
-
-pub type DAT_GET_HANDLE_TYPE_FUNC = Option<
-    unsafe extern "C-unwind" fn(
-        handle: DAT_HANDLE,
-        handle_type: *mut DAT_HANDLE_TYPE,
-    ) -> DAT_RETURN,
->;

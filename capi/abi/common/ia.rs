@@ -71,24 +71,6 @@ pub type DAT_IA_OPENV_FUNC = Option<
     ) -> DAT_RETURN,
 >;
 
-pub type DAT_IA_CLOSE_FUNC = Option<
-    unsafe extern "C-unwind" fn(
-        ia_handle: DAT_IA_HANDLE,
-        close_flags: DAT_CLOSE_FLAGS,
-    ) -> DAT_RETURN,
->;
-
-pub type DAT_IA_QUERY_FUNC = Option<
-    unsafe extern "C-unwind" fn(
-        ia_handle: DAT_IA_HANDLE,
-        async_evd_handle: *mut DAT_EVD_HANDLE,
-        ia_attr_mask: DAT_IA_ATTR_MASK,
-        ia_attr: *mut DAT_IA_ATTR,
-        provider_attr_mask: DAT_PROVIDER_ATTR_MASK,
-        provider_attr: *mut DAT_PROVIDER_ATTR,
-    ) -> DAT_RETURN,
->;
-
 v2! {
     /// Extension families.
     pub type DAT_EXTENSION = u32;

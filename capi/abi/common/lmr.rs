@@ -49,35 +49,6 @@ pub union DAT_REGION_DESCRIPTION {
     pub for_shared_memory: DAT_SHARED_MEMORY,
 }
 
-// Slots of DAT_PROVIDER.
-
-pub type DAT_LMR_QUERY_FUNC = Option<
-    unsafe extern "C-unwind" fn(
-        lmr_handle: DAT_LMR_HANDLE,
-        lmr_param_mask: DAT_LMR_PARAM_MASK,
-        lmr_param: *mut DAT_LMR_PARAM,
-    ) -> DAT_RETURN,
->;
-
-pub type DAT_LMR_FREE_FUNC =
-    Option<unsafe extern "C-unwind" fn(lmr_handle: DAT_LMR_HANDLE) -> DAT_RETURN>;
-
-pub type DAT_LMR_SYNC_RDMA_READ_FUNC = Option<
-    unsafe extern "C-unwind" fn(
-        ia_handle: DAT_IA_HANDLE,
-        local_segments: *const DAT_LMR_TRIPLET,
-        num_segments: DAT_VLEN,
-    ) -> DAT_RETURN,
->;
-
-pub type DAT_LMR_SYNC_RDMA_WRITE_FUNC = Option<
-    unsafe extern "C-unwind" fn(
-        ia_handle: DAT_IA_HANDLE,
-        local_segments: *const DAT_LMR_TRIPLET,
-        num_segments: DAT_VLEN,
-    ) -> DAT_RETURN,
->;
-
 structs! {
     /// Parameters of a local region, returned by dat_lmr_query.
     #[repr(C)]
@@ -149,43 +120,4 @@ v2! {
     pub type DAT_VA_TYPE = u32;
     pub const DAT_VA_TYPE_VA: DAT_VA_TYPE = 0;
     pub const DAT_VA_TYPE_ZB: DAT_VA_TYPE = 1;
-}
-
-// Slots of DAT_PROVIDER.
-
-v1! {
-    pub type DAT_LMR_CREATE_FUNC = Option<
-        unsafe extern "C-unwind" fn(
-            ia_handle: DAT_IA_HANDLE,
-            mem_type: DAT_MEM_TYPE,
-            region_desc: DAT_REGION_DESCRIPTION,
-            length: DAT_VLEN,
-            pz_handle: DAT_PZ_HANDLE,
-            mem_priv: DAT_MEM_PRIV_FLAGS,
-            lmr_handle: *mut DAT_LMR_HANDLE,
-            lmr_context: *mut DAT_LMR_CONTEXT,
-            rmr_context: *mut DAT_RMR_CONTEXT,
-            registered_length: *mut DAT_VLEN,
-            registered_address: *mut DAT_VADDR,
-        ) -> DAT_RETURN,
-    >;
-}
-
-v2! {
-    pub type DAT_LMR_CREATE_FUNC = Option<
-        unsafe extern "C-unwind" fn(
-            ia_handle: DAT_IA_HANDLE,
-            mem_type: DAT_MEM_TYPE,
-            region_desc: DAT_REGION_DESCRIPTION,
-            length: DAT_VLEN,
-            pz_handle: DAT_PZ_HANDLE,
-            mem_priv: DAT_MEM_PRIV_FLAGS,
-            va_type: DAT_VA_TYPE,
-            lmr_handle: *mut DAT_LMR_HANDLE,
-            lmr_context: *mut DAT_LMR_CONTEXT,
-            rmr_context: *mut DAT_RMR_CONTEXT,
-            registered_length: *mut DAT_VLEN,
-            registered_address: *mut DAT_VADDR,
-        ) -> DAT_RETURN,
-    >;
 }

@@ -28,6 +28,8 @@ mod pz;
 mod registry;
 mod rmr;
 mod service_point;
+#[macro_use]
+mod slots;
 mod srq;
 
 pub use address::*;
@@ -49,4 +51,5 @@ pub use pz::*;
 pub use registry::*;
 pub use rmr::*;
 pub use service_point::*;
+pub use slots::*;
 pub use srq::*;

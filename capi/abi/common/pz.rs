@@ -13,23 +13,3 @@ pub struct DAT_PZ_PARAM {
 pub type DAT_PZ_PARAM_MASK = u32;
 pub const DAT_PZ_FIELD_IA_HANDLE: DAT_PZ_PARAM_MASK = 0x1;
 pub const DAT_PZ_FIELD_ALL: DAT_PZ_PARAM_MASK = 0x1;
-
-// Slots of DAT_PROVIDER.
-
-pub type DAT_PZ_CREATE_FUNC = Option<
-    unsafe extern "C-unwind" fn(
-        ia_handle: DAT_IA_HANDLE,
-        pz_handle: *mut DAT_PZ_HANDLE,
-    ) -> DAT_RETURN,
->;
-
-pub type DAT_PZ_QUERY_FUNC = Option<
-    unsafe extern "C-unwind" fn(
-        pz_handle: DAT_PZ_HANDLE,
-        pz_param_mask: DAT_PZ_PARAM_MASK,
-        pz_param: *mut DAT_PZ_PARAM,
-    ) -> DAT_RETURN,
->;
-
-pub type DAT_PZ_FREE_FUNC =
-    Option<unsafe extern "C-unwind" fn(pz_handle: DAT_PZ_HANDLE) -> DAT_RETURN>;

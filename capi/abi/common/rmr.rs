@@ -16,26 +16,6 @@ pub const DAT_RMR_FIELD_LMR_TRIPLET: DAT_RMR_PARAM_MASK = 0x4;
 pub const DAT_RMR_FIELD_MEM_PRIV: DAT_RMR_PARAM_MASK = 0x8;
 pub const DAT_RMR_FIELD_RMR_CONTEXT: DAT_RMR_PARAM_MASK = 0x10;
 
-// Slots of DAT_PROVIDER.
-
-pub type DAT_RMR_CREATE_FUNC = Option<
-    unsafe extern "C-unwind" fn(
-        pz_handle: DAT_PZ_HANDLE,
-        rmr_handle: *mut DAT_RMR_HANDLE,
-    ) -> DAT_RETURN,
->;
-
-pub type DAT_RMR_QUERY_FUNC = Option<
-    unsafe extern "C-unwind" fn(
-        rmr_handle: DAT_RMR_HANDLE,
-        rmr_param_mask: DAT_RMR_PARAM_MASK,
-        rmr_param: *mut DAT_RMR_PARAM,
-    ) -> DAT_RETURN,
->;
-
-pub type DAT_RMR_FREE_FUNC =
-    Option<unsafe extern "C-unwind" fn(rmr_handle: DAT_RMR_HANDLE) -> DAT_RETURN>;
-
 structs! {
     /// A segment of remote memory.
     #[repr(C)]
@@ -88,45 +68,4 @@ v2! {
 
 values! {
     pub const DAT_RMR_FIELD_ALL: DAT_RMR_PARAM_MASK = 0x1f, 0x7f;
-}
-
-// Slots of DAT_PROVIDER.
-
-v2! {
-    pub type DAT_RMR_CREATE_FOR_EP_FUNC = Option<
-        unsafe extern "C-unwind" fn(
-            pz_handle: DAT_PZ_HANDLE,
-            rmr_handle: *mut DAT_RMR_HANDLE,
-        ) -> DAT_RETURN,
-    >;
-}
-
-v1! {
-    pub type DAT_RMR_BIND_FUNC = Option<
-        unsafe extern "C-unwind" fn(
-            rmr_handle: DAT_RMR_HANDLE,
-            lmr_triplet: *const DAT_LMR_TRIPLET,
-            mem_priv: DAT_MEM_PRIV_FLAGS,
-            ep_handle: DAT_EP_HANDLE,
-            user_cookie: DAT_RMR_COOKIE,
-            completion_flags: DAT_COMPLETION_FLAGS,
-            rmr_context: *mut DAT_RMR_CONTEXT,
-        ) -> DAT_RETURN,
-    >;
-}
-
-v2! {
-    pub type DAT_RMR_BIND_FUNC = Option<
-        unsafe extern "C-unwind" fn(
-            rmr_handle: DAT_RMR_HANDLE,
-            lmr_handle: DAT_LMR_HANDLE,
-            lmr_triplet: *const DAT_LMR_TRIPLET,
-            mem_priv: DAT_MEM_PRIV_FLAGS,
-            va_type: DAT_VA_TYPE,
-            ep_handle: DAT_EP_HANDLE,
-            user_cookie: DAT_RMR_COOKIE,
-            completion_flags: DAT_COMPLETION_FLAGS,
-            rmr_context: *mut DAT_RMR_CONTEXT,
-        ) -> DAT_RETURN,
-    >;
 }

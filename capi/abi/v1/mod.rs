@@ -16,14 +16,17 @@ macro_rules! by_version {
     ({ $($first:tt)* } { $($second:tt)* }) => { $($first)* };
 }
 
+#[macro_use]
 #[path = "../common/mod.rs"]
 mod common;
 
 mod base;
 mod cno;
+mod slots;
 mod srq;
 
 pub use base::*;
 pub use cno::*;
 pub use common::*;
+pub use slots::*;
 pub use srq::*;

@@ -37,20 +37,3 @@ pub const DAT_CNO_FIELD_IA_HANDLE: DAT_CNO_PARAM_MASK = 0x1;
 pub const DAT_CNO_FIELD_PROXY_TYPE: DAT_CNO_PARAM_MASK = 0x2;
 pub const DAT_CNO_FIELD_PROXY: DAT_CNO_PARAM_MASK = 0x3;
 pub const DAT_CNO_FIELD_ALL: DAT_CNO_PARAM_MASK = 0x4;
-
-// Slots of DAT_PROVIDER.
-
-pub type DAT_CNO_FD_CREATE_FUNC = Option<
-    unsafe extern "C-unwind" fn(
-        ia_handle: DAT_IA_HANDLE,
-        fd: *mut DAT_FD,
-        cno_handle: *mut DAT_CNO_HANDLE,
-    ) -> DAT_RETURN,
->;
-
-pub type DAT_CNO_TRIGGER_FUNC = Option<
-    unsafe extern "C-unwind" fn(
-        cno_handle: DAT_CNO_HANDLE,
-        evd_handle: *mut DAT_EVD_HANDLE,
-    ) -> DAT_RETURN,
->;

@@ -19,27 +19,3 @@ pub const DAT_DTO_EXTENSION_BASE: DAT_DTOS = 8;
 
 // Added by DAT 2.0.
 pub const DAT_DTO_ERR_LOCAL_MM_ERROR: DAT_DTO_COMPLETION_STATUS = 12;
-
-// Slots of DAT_PROVIDER.
-
-pub type DAT_EP_POST_SEND_WITH_INVALIDATE_FUNC = Option<
-    unsafe extern "C-unwind" fn(
-        ep_handle: DAT_EP_HANDLE,
-        num_segments: DAT_COUNT,
-        local_iov: *mut DAT_LMR_TRIPLET,
-        user_cookie: DAT_DTO_COOKIE,
-        completion_flags: DAT_COMPLETION_FLAGS,
-        invalidate_flag: DAT_BOOLEAN,
-        rmr_context: DAT_RMR_CONTEXT,
-    ) -> DAT_RETURN,
->;
-
-pub type DAT_EP_POST_RDMA_READ_TO_RMR_FUNC = Option<
-    unsafe extern "C-unwind" fn(
-        ep_handle: DAT_EP_HANDLE,
-        local_iov: *const DAT_RMR_TRIPLET,
-        user_cookie: DAT_DTO_COOKIE,
-        remote_iov: *const DAT_RMR_TRIPLET,
-        completion_flags: DAT_COMPLETION_FLAGS,
-    ) -> DAT_RETURN,
->;

@@ -2,8 +2,6 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::*;
-
 /// Code of an extended operation.
 pub type DAT_EXTENDED_OP = c_int;
 pub const DAT_OPEN_EXTENSION_BASE: DAT_EXTENDED_OP = 0x1000;
@@ -15,13 +13,3 @@ pub const DAT_EXTENSIONS: c_int = 1;
 /// C's `va_list` as it is passed to a function: points to the arguments, which only C code can
 /// read.
 pub type va_list = *mut c_void;
-
-// Slots of DAT_PROVIDER.
-
-pub type DAT_HANDLE_EXTENDEDOP_FUNC = Option<
-    unsafe extern "C-unwind" fn(
-        handle: DAT_HANDLE,
-        ext_op: DAT_EXTENDED_OP,
-        args: va_list,
-    ) -> DAT_RETURN,
->;

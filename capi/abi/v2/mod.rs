@@ -16,6 +16,7 @@ macro_rules! by_version {
     ({ $($first:tt)* } { $($second:tt)* }) => { $($second)* };
 }
 
+#[macro_use]
 #[path = "../common/mod.rs"]
 mod common;
 
@@ -32,6 +33,7 @@ mod ib_event;
 mod ib_op;
 mod registry;
 mod service_point;
+mod slots;
 mod srq;
 
 pub use address::*;
@@ -48,4 +50,5 @@ pub use ib_event::*;
 pub use ib_op::*;
 pub use registry::*;
 pub use service_point::*;
+pub use slots::*;
 pub use srq::*;

@@ -19,26 +19,3 @@ pub const DAT_CSP_FIELD_COMM: DAT_CSP_PARAM_MASK = 0x2;
 pub const DAT_CSP_FIELD_IA_ADDRESS: DAT_CSP_PARAM_MASK = 0x4;
 pub const DAT_CSP_FIELD_EVD_HANDLE: DAT_CSP_PARAM_MASK = 0x8;
 pub const DAT_CSP_FIELD_ALL: DAT_CSP_PARAM_MASK = 0xf;
-
-// Slots of DAT_PROVIDER.
-
-pub type DAT_CSP_CREATE_FUNC = Option<
-    unsafe extern "C-unwind" fn(
-        ia_handle: DAT_IA_HANDLE,
-        comm: *mut DAT_COMM,
-        address_ptr: DAT_IA_ADDRESS_PTR,
-        evd_handle: DAT_EVD_HANDLE,
-        csp_handle: *mut DAT_CSP_HANDLE,
-    ) -> DAT_RETURN,
->;
-
-pub type DAT_CSP_QUERY_FUNC = Option<
-    unsafe extern "C-unwind" fn(
-        csp_handle: DAT_CSP_HANDLE,
-        csp_param_mask: DAT_CSP_PARAM_MASK,
-        csp_param: *mut DAT_CSP_PARAM,
-    ) -> DAT_RETURN,
->;
-
-pub type DAT_CSP_FREE_FUNC =
-    Option<unsafe extern "C-unwind" fn(csp_handle: DAT_CSP_HANDLE) -> DAT_RETURN>;

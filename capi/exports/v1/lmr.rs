@@ -1,7 +1,6 @@
 //! The calls for local memory regions, as DAT 1.2 has them.
 
-use crate::abi::*;
-use crate::version;
+use super::*;
 
 calls! {
     guard fn dat_lmr_create(
@@ -16,5 +15,5 @@ calls! {
         rmr_context: *mut DAT_RMR_CONTEXT,
         registered_length: *mut DAT_VLEN,
         registered_address: *mut DAT_VADDR,
-    ) = version::lmr_create, lmr_create_func of adapter;
+    ) = version::lmr_create, lmr_create_func: DAT_LMR_CREATE_FUNC of adapter;
 }

@@ -2,6 +2,8 @@
 
 #![allow(unreachable_pub, reason = "exported to C by name, not to Rust")]
 
+use crate::abi::*;
+
 #[macro_use]
 #[path = "../mod.rs"]
 mod common;
@@ -12,9 +14,9 @@ mod lmr;
 mod rmr;
 
 /// Fills in the slots of all calls.
-pub(crate) fn fill(table: &mut crate::abi::DAT_PROVIDER) {
+pub(crate) fn fill(table: &mut DAT_PROVIDER) {
     common::fill(table);
+    cr::fill(table);
     lmr::fill(table);
     rmr::fill(table);
-    table.cr_reject_func = Some(cr::dat_cr_reject);
 }

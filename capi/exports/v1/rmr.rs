@@ -1,7 +1,6 @@
 //! The calls for remote memory regions, as DAT 1.2 has them.
 
-use crate::abi::*;
-use crate::version;
+use super::*;
 
 calls! {
     guard_data_path fn dat_rmr_bind(
@@ -12,5 +11,5 @@ calls! {
         user_cookie: DAT_RMR_COOKIE,
         completion_flags: DAT_COMPLETION_FLAGS,
         rmr_context: *mut DAT_RMR_CONTEXT,
-    ) = version::rmr_bind, rmr_bind_func of object;
+    ) = version::rmr_bind, rmr_bind_func: DAT_RMR_BIND_FUNC of object;
 }

@@ -1,15 +1,14 @@
 //! The calls for notification objects, as DAT 2.0 has them.
 
-use crate::abi::*;
-use crate::call_v2;
+use super::*;
 
 calls! {
     guard fn dat_cno_fd_create(
         ia_handle: DAT_IA_HANDLE,
         fd: *mut DAT_FD,
         cno_handle: *mut DAT_CNO_HANDLE,
-    ) = call_v2::cno::fd_create, cno_fd_create_func of adapter;
+    ) = call_v2::cno::fd_create, cno_fd_create_func: DAT_CNO_FD_CREATE_FUNC of adapter;
 
     guard fn dat_cno_trigger(cno_handle: DAT_CNO_HANDLE, evd_handle: *mut DAT_EVD_HANDLE)
-        = call_v2::cno::trigger, cno_trigger_func of object;
+        = call_v2::cno::trigger, cno_trigger_func: DAT_CNO_TRIGGER_FUNC of object;
 }

@@ -1,7 +1,6 @@
 //! The calls for common service points, as DAT 2.0 has them.
 
-use crate::abi::*;
-use crate::call_v2;
+use super::*;
 
 calls! {
     guard fn dat_csp_create(
@@ -10,13 +9,14 @@ calls! {
         address_ptr: DAT_IA_ADDRESS_PTR,
         evd_handle: DAT_EVD_HANDLE,
         csp_handle: *mut DAT_CSP_HANDLE,
-    ) = call_v2::csp::create, csp_create_func of adapter;
+    ) = call_v2::csp::create, csp_create_func: DAT_CSP_CREATE_FUNC of adapter;
 
     guard fn dat_csp_query(
         csp_handle: DAT_CSP_HANDLE,
         csp_param_mask: DAT_CSP_PARAM_MASK,
         csp_param: *mut DAT_CSP_PARAM,
-    ) = call_v2::csp::query, csp_query_func of object;
+    ) = call_v2::csp::query, csp_query_func: DAT_CSP_QUERY_FUNC of object;
 
-    guard fn dat_csp_free(csp_handle: DAT_CSP_HANDLE) = call_v2::csp::free, csp_free_func of object;
+    guard fn dat_csp_free(csp_handle: DAT_CSP_HANDLE)
+        = call_v2::csp::free, csp_free_func: DAT_CSP_FREE_FUNC of object;
 }

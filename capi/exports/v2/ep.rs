@@ -1,7 +1,6 @@
 //! The calls for endpoints, as DAT 2.0 has them.
 
-use crate::abi::*;
-use crate::call_v2;
+use super::*;
 
 calls! {
     guard fn dat_ep_common_connect(
@@ -10,5 +9,5 @@ calls! {
         timeout: DAT_TIMEOUT,
         private_data_size: DAT_COUNT,
         private_data: DAT_PVOID,
-    ) = call_v2::ep::common_connect, ep_common_connect_func of object;
+    ) = call_v2::ep::common_connect, ep_common_connect_func: DAT_EP_COMMON_CONNECT_FUNC of object;
 }

@@ -3,6 +3,8 @@
 
 #![allow(unreachable_pub, reason = "exported to C by name, not to Rust")]
 
+use crate::abi::*;
+
 #[macro_use]
 #[path = "../mod.rs"]
 mod common;
@@ -19,7 +21,7 @@ mod registry;
 mod rmr;
 
 /// Fills in the slots of all calls.
-pub(crate) fn fill(table: &mut crate::abi::DAT_PROVIDER) {
+pub(crate) fn fill(table: &mut DAT_PROVIDER) {
     common::fill(table);
     cno::fill(table);
     cr::fill(table);

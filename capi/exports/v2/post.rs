@@ -1,7 +1,6 @@
 //! The calls for posts of data transfer operations, as DAT 2.0 has them.
 
-use crate::abi::*;
-use crate::call_v2;
+use super::*;
 
 calls! {
     guard_data_path fn dat_ep_post_send_with_invalidate(
@@ -12,7 +11,8 @@ calls! {
         completion_flags: DAT_COMPLETION_FLAGS,
         invalidate_flag: DAT_BOOLEAN,
         rmr_context: DAT_RMR_CONTEXT,
-    ) = call_v2::post::send_with_invalidate, ep_post_send_with_invalidate_func of object;
+    ) = call_v2::post::send_with_invalidate,
+        ep_post_send_with_invalidate_func: DAT_EP_POST_SEND_WITH_INVALIDATE_FUNC of object;
 
     guard_data_path fn dat_ep_post_rdma_read_to_rmr(
         ep_handle: DAT_EP_HANDLE,
@@ -20,5 +20,6 @@ calls! {
         user_cookie: DAT_DTO_COOKIE,
         remote_iov: *const DAT_RMR_TRIPLET,
         completion_flags: DAT_COMPLETION_FLAGS,
-    ) = call_v2::post::rdma_read_to_rmr, ep_post_rdma_read_to_rmr_func of object;
+    ) = call_v2::post::rdma_read_to_rmr,
+        ep_post_rdma_read_to_rmr_func: DAT_EP_POST_RDMA_READ_TO_RMR_FUNC of object;
 }

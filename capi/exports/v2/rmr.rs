@@ -1,12 +1,10 @@
 //! The calls for remote memory regions, as DAT 2.0 has them.
 
-use crate::abi::*;
-use crate::call_v2;
-use crate::version;
+use super::*;
 
 calls! {
     guard fn dat_rmr_create_for_ep(pz_handle: DAT_PZ_HANDLE, rmr_handle: *mut DAT_RMR_HANDLE)
-        = call_v2::rmr::create_for_ep, rmr_create_for_ep_func of object;
+        = call_v2::rmr::create_for_ep, rmr_create_for_ep_func: DAT_RMR_CREATE_FOR_EP_FUNC of object;
 
     guard_data_path fn dat_rmr_bind(
         rmr_handle: DAT_RMR_HANDLE,
@@ -18,5 +16,5 @@ calls! {
         user_cookie: DAT_RMR_COOKIE,
         completion_flags: DAT_COMPLETION_FLAGS,
         rmr_context: *mut DAT_RMR_CONTEXT,
-    ) = version::rmr_bind, rmr_bind_func of object;
+    ) = version::rmr_bind, rmr_bind_func: DAT_RMR_BIND_FUNC of object;
 }

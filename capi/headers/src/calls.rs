@@ -1,4 +1,5 @@
-//! The entries of `calls!`, the table of calls in capi/exports, as the functions that they become.
+//! The entries of `calls!`, the table of calls in capi/exports, as the functions and the slot types
+//! that they become.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -7,24 +8,24 @@ use std::{env, fs, process};
 use quote::ToTokens;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, FnArg, Ident, Item, Path as RustPath, Token, parenthesized, parse_quote};
+use syn::{FnArg, Ident, Item, Path as RustPath, Token, parenthesized, parse_quote};
 
-/// The prototypes of one `calls!`.
+/// The prototypes and slot types of one `calls!`.
 pub(crate) struct Calls(pub(crate) Vec<Item>);
 
 impl Parse for Calls {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let mut items = Vec::new();
         while !input.is_empty() {
-            items.push(call(input)?);
+            items.extend(call(input)?);
         }
         Ok(Self(items))
     }
 }
 
-/// `GUARD fn NAME(ARGUMENTS) = IMPLEMENTATION, SLOT of KIND;`, of which C needs the prototype.
-fn call(input: ParseStream<'_>) -> syn::Result<Item> {
-    let attributes = input.call(Attribute::parse_outer)?;
+/// `GUARD fn NAME(ARGUMENTS) = IMPLEMENTATION, SLOT: TYPE of KIND;`, of which C needs the prototype
+/// and the type.
+fn call(input: ParseStream<'_>) -> syn::Result<[Item; 2]> {
     input.parse::<Ident>()?;
     input.parse::<Token![fn]>()?;
     let name: Ident = input.parse()?;
@@ -35,16 +36,21 @@ fn call(input: ParseStream<'_>) -> syn::Result<Item> {
     input.parse::<RustPath>()?;
     input.parse::<Token![,]>()?;
     input.parse::<Ident>()?;
+    input.parse::<Token![:]>()?;
+    let slot: Ident = input.parse()?;
     if !input.peek(Token![;]) {
         input.parse::<Ident>()?;
         input.parse::<Ident>()?;
     }
     input.parse::<Token![;]>()?;
-    Ok(parse_quote! {
-        #(#attributes)*
+    let function = parse_quote! {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn #name(#arguments) -> DAT_RETURN {}
-    })
+    };
+    let pointer = parse_quote! {
+        pub type #slot = Option<unsafe extern "C" fn(#arguments) -> DAT_RETURN>;
+    };
+    Ok([function, pointer])
 }
 
 /// Files with the calls expanded, for cbindgen, which expands no macro. Removed when dropped.

@@ -47,13 +47,21 @@ fn part_text(capi: &Path, version: Version, part: &Part) -> Result<String, Box<d
         Part::Calls { title, nouns, pick } => {
             section(title, &files(capi, "exports", "", version, nouns), pick, version)
         }
-        Part::Redirections => redirect::text(capi, version, SLOT_NOUNS),
+        Part::Slots => section("Provider functions.", &slots(capi, version), &Pick::Slots, version),
+        Part::Redirections => redirect::text(capi, version, &slots(capi, version)),
         Part::Fragment(name) => fragment(capi, version, name),
     }
 }
 
 fn files(capi: &Path, kind: &str, common: &str, version: Version, nouns: &[&str]) -> Vec<PathBuf> {
     nouns.iter().flat_map(|noun| source::files(capi, kind, common, version, noun)).collect()
+}
+
+/// The sources of the types of slots: the calls, and those of a few slots without a call.
+fn slots(capi: &Path, version: Version) -> Vec<PathBuf> {
+    let mut files_of_slots = files(capi, "abi", "common", version, &["ia"]);
+    files_of_slots.extend(files(capi, "exports", "", version, SLOT_NOUNS));
+    files_of_slots
 }
 
 fn section(

@@ -59,6 +59,8 @@ pub(crate) enum Part {
     Types { title: &'static str, nouns: &'static [&'static str], pick: Pick },
     /// Functions of the sources `exports/*/NOUN.rs`.
     Calls { title: &'static str, nouns: &'static [&'static str], pick: Pick },
+    /// Types of the slots of the provider table.
+    Slots,
     /// Macros that call a provider through its table.
     Redirections,
     /// Text from `fragments/*/NAME.h`.
@@ -108,18 +110,20 @@ pub(crate) fn slot(name: &str) -> bool {
     name.ends_with("_FUNC") && name != "DAT_AGENT_FUNC" && !ENTRIES.contains(&name)
 }
 
-/// The nouns with slots in the provider table.
+/// The nouns whose calls have slots in the provider table.
 pub(crate) const SLOT_NOUNS: &[&str] = &[
     "ia",
-    "handle",
+    "generic",
     "cno",
     "cr",
     "evd",
     "ep",
-    "dto",
+    "post",
     "lmr",
     "rmr",
-    "service_point",
+    "psp",
+    "rsp",
+    "csp",
     "pz",
     "srq",
     "extension",
@@ -205,7 +209,7 @@ pub(crate) const HEADERS: &[Header] = &[
             Part::Types { title: "The registry.", nouns: &["registry"], pick: Pick::Rest },
             Part::Types { title: "Extended operations.", nouns: &["extension"], pick: Pick::Rest },
             Part::Fragment("names"),
-            Part::Calls { title: "Adapters.", nouns: &["ia"], pick: Pick::Rest },
+            Part::Calls { title: "Adapters.", nouns: &["ia_open", "ia"], pick: Pick::Rest },
             Part::Fragment("calls"),
             Part::Calls { title: "All handles.", nouns: &["generic"], pick: Pick::Rest },
             Part::Calls { title: "Protection zones.", nouns: &["pz"], pick: Pick::Rest },
@@ -245,11 +249,7 @@ pub(crate) const HEADERS: &[Header] = &[
         name: "dat_redirection.h",
         about: "Macros that call the provider of a handle directly, without checks.",
         includes: &["<stdarg.h>", "udat.h"],
-        parts: &[
-            Part::Types { title: "Provider functions.", nouns: SLOT_NOUNS, pick: Pick::Slots },
-            Part::Fragment("redirection"),
-            Part::Redirections,
-        ],
+        parts: &[Part::Slots, Part::Fragment("redirection"), Part::Redirections],
     },
     Header {
         name: "udat_redirection.h",

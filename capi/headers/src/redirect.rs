@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use syn::{Fields, Item, Type};
 
@@ -16,21 +16,19 @@ const REGISTRY_ONLY: &[&str] = &["ia_open_func", "ia_close_func"];
 /// How long lines get, without the backslash at their end.
 const LINE: usize = 97;
 
-/// All macros of a version.
+/// All macros of a version; `slots` are the sources of the types of slots.
 pub(crate) fn text(
     capi: &Path,
     version: Version,
-    nouns: &[&str],
+    slots: &[PathBuf],
 ) -> Result<String, Box<dyn Error>> {
     let mut arguments = BTreeMap::new();
-    for noun in nouns {
-        for path in source::files(capi, "abi", "common", version, noun) {
-            for item in source::items(&path, version)? {
-                if let Item::Type(pointer) = item
-                    && let Some(names) = source::arguments(&pointer)
-                {
-                    arguments.insert(pointer.ident.to_string(), names);
-                }
+    for path in slots {
+        for item in source::items(path, version)? {
+            if let Item::Type(pointer) = item
+                && let Some(names) = source::arguments(&pointer)
+            {
+                arguments.insert(pointer.ident.to_string(), names);
             }
         }
     }

@@ -4,12 +4,12 @@ use dat_core::error::Subtype;
 use dat_core::{ConnectionRequest, Endpoint};
 
 use crate::abi::*;
+use crate::adapters;
 use crate::argument::{self, mask, out};
 use crate::convert::address::adapter_to_c;
 use crate::convert::count;
 use crate::handle::{self, object, optional_object};
 use crate::result::{CallResult, OK};
-use crate::{adapters, foreign};
 
 const HANDLE: Subtype = Subtype::InvalidHandleCr;
 
@@ -54,22 +54,11 @@ pub(crate) unsafe fn accept(
     OK
 }
 
-/// Rejects a request; DAT 1.2 passes no private data.
 pub(crate) unsafe fn reject(
     cr_handle: DAT_CR_HANDLE,
     private_data_size: DAT_COUNT,
     private_data: DAT_PVOID,
 ) -> CallResult {
-    if let Some(table) = foreign::table_of(cr_handle) {
-        // SAFETY: the function belongs to the table of a loaded provider; the caller passes the
-        // arguments of the call.
-        let returned = table.cr_reject_func.map(|it| unsafe {
-            by_version! { { it(cr_handle) } { it(cr_handle, private_data_size, private_data) } }
-        });
-        let result = foreign::result_of(returned);
-        foreign::ended(cr_handle, &result);
-        return result;
-    }
     let request: ConnectionRequest = object(cr_handle, HANDLE)?;
     // SAFETY: the caller guarantees that the data has the given size.
     let data = unsafe { argument::private_data(private_data_size, private_data, (2, 3)) }?;
