@@ -196,7 +196,7 @@ impl Receiving for PspInner {
 impl PspInner {
     fn make_endpoint(&self, peer: Peer, port: u64) -> Option<Endpoint> {
         let ia = InterfaceAdapter::from_inner(&self.base.ia);
-        let endpoint = ia.ep_create(&EpSpec::made_by_provider()).ok()?;
+        let endpoint = ia.ep_create(&EpSpec::without_zone()).ok()?;
         endpoint.inner().request_arrived(peer, port);
         Some(endpoint)
     }

@@ -72,7 +72,8 @@ impl InterfaceAdapter {
                 return Err(ia.describe(error, CREATE));
             }
             None => OwnEndpoint {
-                endpoint: self.ep_create(&EpSpec::unconfigured())?,
+                endpoint: self
+                    .ep_create_in(EpState::UnconfiguredUnconnected, &EpSpec::without_zone())?,
                 provider_made: true,
             },
         };

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::control::{Control, Sink};
 use super::post_checks::PostChecks;
+use super::spec::EpSpec;
 use super::{Config, Endpoint, EpInner, EpState, Reads, attributes};
 use crate::attr::EpAttributes;
 use crate::deferred_upcalls::UpcallFreeMutex;
@@ -15,85 +16,8 @@ use crate::ia::{IaInner, InterfaceAdapter};
 use crate::kind::ObjectKind;
 use crate::lifecycle::Hold;
 use crate::provider::{Epochs, QueuePairSpec, Service};
-use crate::pz::ProtectionZone;
-use crate::srq::{SharedReceiveQueue, SrqInner};
+use crate::srq::SrqInner;
 use dat_sync::{SlabArc, SlabWeak};
-
-/// The parameters of a new endpoint (dat_ep_create(3DAT), dat_ep_create_with_srq(3DAT)).
-#[derive(Clone, Debug)]
-pub struct EpSpec {
-    pub(super) pz: Option<ProtectionZone>,
-    pub(super) recv_evd: Option<EventDispatcher>,
-    pub(super) request_evd: Option<EventDispatcher>,
-    pub(super) connect_evd: Option<EventDispatcher>,
-    pub(super) srq: Option<SharedReceiveQueue>,
-    pub(super) attributes: Option<EpAttributes>,
-    /// Starts in an unconfigured state, so that its zone can be set while it is reserved.
-    pub(super) unconfigured: bool,
-}
-
-impl EpSpec {
-    /// An endpoint in a zone, with no dispatchers and the provider's default attributes.
-    #[must_use]
-    pub fn new(pz: &ProtectionZone) -> Self {
-        Self { pz: Some(pz.clone()), ..Self::made_by_provider() }
-    }
-
-    /// An endpoint that the provider creates for a request; its consumer completes it later.
-    pub(crate) const fn made_by_provider() -> Self {
-        Self {
-            pz: None,
-            recv_evd: None,
-            request_evd: None,
-            connect_evd: None,
-            srq: None,
-            attributes: None,
-            unconfigured: false,
-        }
-    }
-
-    /// An endpoint that the provider creates for a reserved service point.
-    pub(crate) const fn unconfigured() -> Self {
-        let mut spec = Self::made_by_provider();
-        spec.unconfigured = true;
-        spec
-    }
-
-    /// Sets the dispatcher that receives complete into. Without it their completions are discarded.
-    #[must_use]
-    pub fn recv_evd(mut self, evd: &EventDispatcher) -> Self {
-        self.recv_evd = Some(evd.clone());
-        self
-    }
-
-    /// Sets the dispatcher that requests complete into. Without it their completions are discarded.
-    #[must_use]
-    pub fn request_evd(mut self, evd: &EventDispatcher) -> Self {
-        self.request_evd = Some(evd.clone());
-        self
-    }
-
-    /// Sets the dispatcher of connection events. Without it they are discarded.
-    #[must_use]
-    pub fn connect_evd(mut self, evd: &EventDispatcher) -> Self {
-        self.connect_evd = Some(evd.clone());
-        self
-    }
-
-    /// Takes receives from a shared queue (dat_ep_create_with_srq(3DAT)).
-    #[must_use]
-    pub fn srq(mut self, srq: &SharedReceiveQueue) -> Self {
-        self.srq = Some(srq.clone());
-        self
-    }
-
-    /// Requests attributes, instead of the provider's defaults.
-    #[must_use]
-    pub fn attributes(mut self, attributes: &EpAttributes) -> Self {
-        self.attributes = Some(attributes.clone());
-        self
-    }
-}
 
 impl InterfaceAdapter {
     /// Creates an endpoint, in the Unconnected state (dat_ep_create(3DAT)).
@@ -107,13 +31,16 @@ impl InterfaceAdapter {
     /// - `DAT_MODEL_NOT_SUPPORTED` for what the provider does not support;
     /// - `DAT_INSUFFICIENT_RESOURCES` if the adapter has no resources left.
     pub fn ep_create(&self, spec: &EpSpec) -> Result<Endpoint> {
+        self.ep_create_in(EpState::Unconnected, spec)
+    }
+
+    /// As [`ep_create`](Self::ep_create), in an initial state.
+    pub(crate) fn ep_create_in(&self, state: EpState, spec: &EpSpec) -> Result<Endpoint> {
         let ia = self.inner();
         let call = if spec.srq.is_some() { Call::CreateWithSrq } else { Call::Create };
         let create = call.operation();
         let base = ia.new_object(ObjectKind::Ep, create)?;
         let config = Config::new(ia, base.id, spec, (0, 0), call)?;
-        let unconfigured = EpState::UnconfiguredUnconnected;
-        let state = if spec.unconfigured { unconfigured } else { EpState::Unconnected };
         let (zone, is_shared) = (config.zone(), config.srq.is_some());
         let post_checks = PostChecks::new(state, zone, &config.attributes, is_shared, ia.compat);
         let adapter = ia.adapter(create)?;

@@ -9,15 +9,15 @@ mod modify;
 mod post;
 mod post_checks;
 mod rdma_read_credits;
+mod spec;
 mod state;
 pub mod table;
 mod watermark;
 
 pub(crate) use attributes::CommonAttributes;
 pub use connect::Connect;
-pub use create::EpSpec;
-pub use modify::EpChange;
 pub(crate) use post::{Gathered, gather};
+pub use spec::{EpChange, EpSpec};
 pub use state::EpState;
 pub use watermark::RecvBuffers;
 

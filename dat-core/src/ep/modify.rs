@@ -1,6 +1,7 @@
 //! Changing an endpoint before it is connected.
 
-use super::create::{Call, EpSpec};
+use super::create::Call;
+use super::spec::{EpChange, EpSpec};
 use super::table::EpEvent;
 use super::{Config, Endpoint, EpInner};
 use crate::attr::EpAttributes;
@@ -9,58 +10,7 @@ use crate::evd::{EventDispatcher, Stream};
 use crate::pz::ProtectionZone;
 use crate::srq::SharedReceiveQueue;
 
-/// What to change (dat_ep_modify(3DAT)); anything else is kept.
-#[derive(Clone, Debug, Default)]
-pub struct EpChange {
-    pz: Option<ProtectionZone>,
-    recv_evd: Option<Option<EventDispatcher>>,
-    request_evd: Option<Option<EventDispatcher>>,
-    connect_evd: Option<Option<EventDispatcher>>,
-    attributes: Option<EpAttributes>,
-}
-
 impl EpChange {
-    /// Changes nothing yet.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets another zone.
-    #[must_use]
-    pub fn pz(mut self, pz: &ProtectionZone) -> Self {
-        self.pz = Some(pz.clone());
-        self
-    }
-
-    /// Sets another dispatcher for receives, or none.
-    #[must_use]
-    pub fn recv_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
-        self.recv_evd = Some(evd.cloned());
-        self
-    }
-
-    /// Sets another dispatcher for requests, or none.
-    #[must_use]
-    pub fn request_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
-        self.request_evd = Some(evd.cloned());
-        self
-    }
-
-    /// Sets another dispatcher for connection events, or none.
-    #[must_use]
-    pub fn connect_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
-        self.connect_evd = Some(evd.cloned());
-        self
-    }
-
-    /// Sets all attributes; start from a copy of those that the query returns.
-    #[must_use]
-    pub fn attributes(mut self, attributes: &EpAttributes) -> Self {
-        self.attributes = Some(attributes.clone());
-        self
-    }
-
     /// The events that the state must allow.
     fn events(&self, before: &EpAttributes) -> Vec<EpEvent> {
         let mut events = Vec::new();
@@ -168,6 +118,5 @@ fn merged(config: &Config, change: &EpChange) -> EpSpec {
         connect_evd: pick(&change.connect_evd, evd(config.connect.as_ref())),
         srq: config.srq.as_ref().map(|srq| SharedReceiveQueue::from_inner(srq.arc())),
         attributes: Some(change.attributes.as_ref().unwrap_or(&config.attributes).clone()),
-        unconfigured: false,
     }
 }

@@ -75,7 +75,7 @@ impl InterfaceAdapter {
         let mut ep = null_mut();
         let wanted = spec.attributes.as_ref().map(EndpointAttributes::new);
         let attributes = wanted.as_ref().map_or(null(), |it| &raw const *it.get());
-        let (ia, pz) = (self.handle(), spec.pz.handle());
+        let (ia, pz) = (self.handle(), spec.pz.as_ref().map_or(null_mut(), ProtectionZone::handle));
         let recv = of(spec.recv_evd.as_ref());
         let request = of(spec.request_evd.as_ref());
         let connect = of(spec.connect_evd.as_ref());

@@ -20,6 +20,7 @@ mod cr;
 pub(crate) mod datagram;
 mod delivery;
 mod ep;
+#[path = "../../../dat-core/src/ep/spec.rs"]
 mod ep_spec;
 mod evd;
 pub(crate) mod event;
@@ -34,7 +35,6 @@ mod srq;
 
 pub use adapter::InterfaceAdapter;
 pub use cno::{Cno, ProxyAgent};
-pub use counters::Counters;
 pub use cr::{ConnectionRequest, CrParam};
 pub use datagram::DatagramAddress;
 pub use ep::{Endpoint, EpParam};
@@ -45,6 +45,7 @@ pub use ia_open::{AsyncErrors, IaOptions};
 pub use library::load;
 pub use lmr::{Lmr, LmrParam, MemorySource};
 pub use pz::ProtectionZone;
+pub use real::counters::Counters;
 pub use registry::{IaQuery, Registry};
 pub use rmr::{Bind, Rmr, RmrParam};
 pub use service_point::{Csp, CspParam, Psp, PspParam, Rsp, RspParam};

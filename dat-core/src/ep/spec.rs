@@ -1,0 +1,125 @@
+//! The parameters with which an endpoint is created and changed.
+//!
+//! tests/core-over-c compiles this file too, with the handles of the C libraries in place of those of
+//! this crate.
+
+use crate::{EpAttributes, EventDispatcher, ProtectionZone, SharedReceiveQueue};
+
+/// The parameters of a new endpoint (dat_ep_create(3DAT), dat_ep_create_with_srq(3DAT)).
+#[derive(Clone, Debug)]
+pub struct EpSpec {
+    pub(crate) pz: Option<ProtectionZone>,
+    pub(crate) recv_evd: Option<EventDispatcher>,
+    pub(crate) request_evd: Option<EventDispatcher>,
+    pub(crate) connect_evd: Option<EventDispatcher>,
+    pub(crate) srq: Option<SharedReceiveQueue>,
+    pub(crate) attributes: Option<EpAttributes>,
+}
+
+impl EpSpec {
+    /// An endpoint in a zone, with no dispatchers and the provider's default attributes.
+    #[must_use]
+    pub fn new(pz: &ProtectionZone) -> Self {
+        Self { pz: Some(pz.clone()), ..Self::without_zone() }
+    }
+
+    /// An endpoint whose zone is set later.
+    pub(crate) const fn without_zone() -> Self {
+        Self {
+            pz: None,
+            recv_evd: None,
+            request_evd: None,
+            connect_evd: None,
+            srq: None,
+            attributes: None,
+        }
+    }
+
+    /// Sets the dispatcher that receives complete into. Without it their completions are discarded.
+    #[must_use]
+    pub fn recv_evd(mut self, evd: &EventDispatcher) -> Self {
+        self.recv_evd = Some(evd.clone());
+        self
+    }
+
+    /// Sets the dispatcher that requests complete into. Without it their completions are discarded.
+    #[must_use]
+    pub fn request_evd(mut self, evd: &EventDispatcher) -> Self {
+        self.request_evd = Some(evd.clone());
+        self
+    }
+
+    /// Sets the dispatcher of connection events. Without it they are discarded.
+    #[must_use]
+    pub fn connect_evd(mut self, evd: &EventDispatcher) -> Self {
+        self.connect_evd = Some(evd.clone());
+        self
+    }
+
+    /// Takes receives from a shared queue (dat_ep_create_with_srq(3DAT)).
+    #[must_use]
+    pub fn srq(mut self, srq: &SharedReceiveQueue) -> Self {
+        self.srq = Some(srq.clone());
+        self
+    }
+
+    /// Requests attributes, instead of the provider's defaults.
+    #[must_use]
+    pub fn attributes(mut self, attributes: &EpAttributes) -> Self {
+        self.attributes = Some(attributes.clone());
+        self
+    }
+}
+
+/// What to change (dat_ep_modify(3DAT)); anything else is kept.
+#[derive(Clone, Debug, Default)]
+pub struct EpChange {
+    pub(crate) pz: Option<ProtectionZone>,
+    pub(crate) recv_evd: Option<Option<EventDispatcher>>,
+    pub(crate) request_evd: Option<Option<EventDispatcher>>,
+    pub(crate) connect_evd: Option<Option<EventDispatcher>>,
+    pub(crate) attributes: Option<EpAttributes>,
+}
+
+impl EpChange {
+    /// Changes nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets another zone.
+    #[must_use]
+    pub fn pz(mut self, pz: &ProtectionZone) -> Self {
+        self.pz = Some(pz.clone());
+        self
+    }
+
+    /// Sets another dispatcher for receives, or none.
+    #[must_use]
+    pub fn recv_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
+        self.recv_evd = Some(evd.cloned());
+        self
+    }
+
+    /// Sets another dispatcher for requests, or none.
+    #[must_use]
+    pub fn request_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
+        self.request_evd = Some(evd.cloned());
+        self
+    }
+
+    /// Sets another dispatcher for connection events, or none.
+    #[must_use]
+    pub fn connect_evd(mut self, evd: Option<&EventDispatcher>) -> Self {
+        self.connect_evd = Some(evd.cloned());
+        self
+    }
+
+    /// Sets all attributes; start from a copy of those that the query returns.
+    #[must_use]
+    pub fn attributes(mut self, attributes: &EpAttributes) -> Self {
+        self.attributes = Some(attributes.clone());
+        self
+    }
+}
