@@ -18,7 +18,7 @@
 
 mod decode;
 mod encode;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
 
 pub use decode::decode;

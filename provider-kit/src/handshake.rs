@@ -12,7 +12,7 @@
 mod active;
 mod passive;
 mod secret;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
 
 pub use active::Active;

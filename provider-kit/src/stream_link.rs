@@ -1,7 +1,7 @@
 //! A link over a byte stream, which may split frames anywhere.
 
 mod reader;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
 mod writer;
 

@@ -22,7 +22,7 @@ mod object;
 mod stable_box;
 mod store;
 mod sync;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
 mod thread;
 
